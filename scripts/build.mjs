@@ -1,0 +1,51 @@
+// Bundles the program into dist/: one entry per door, a chunk per command, so that a command loads only its own code.
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { build } from "esbuild";
+
+const root = resolve(import.meta.dirname, "..");
+const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+
+/** Empty where git or the repository is absent, as in an unpacked archive. */
+function git(...args) {
+  try {
+    return execFileSync("git", args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
+  } catch {
+    return "";
+  }
+}
+
+const inCheckout = existsSync(join(root, ".git"));
+const revision = inCheckout ? git("rev-parse", "HEAD") : "";
+const stamp = {
+  version,
+  revision: revision || "unknown",
+  status: revision === "" ? "unknown" : git("status", "--porcelain") === "" ? "Clean" : "Modified",
+  tag: (inCheckout && git("describe", "--tags", "--always")) || "unknown",
+};
+
+rmSync(join(root, "dist"), { recursive: true, force: true });
+await build({
+  absWorkingDir: root,
+  entryPoints: ["src/main.ts", "src/index.ts"],
+  outdir: "dist",
+  bundle: true,
+  splitting: true,
+  format: "esm",
+  platform: "node",
+  target: "node20.19",
+  minifySyntax: true,
+  minifyWhitespace: true,
+  sourcemap: "linked",
+  legalComments: "eof",
+  chunkNames: "chunks/[name]-[hash]",
+  define: { __BUILD_STAMP__: JSON.stringify(stamp) },
+  // CommonJS dependencies inside an ES module bundle still call require for Node's own modules.
+  banner: { js: 'import{createRequire as __createRequire}from"node:module";const require=__createRequire(import.meta.url);' },
+  logLevel: "warning",
+});
+execFileSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", "tsconfig.types.json"], {
+  cwd: root,
+  stdio: "inherit",
+});

@@ -1,0 +1,153 @@
+/** Label values in the order of the metric's declared label names. */
+export type LabelValues = readonly string[];
+
+export interface MetricSpec {
+  readonly name: string;
+  readonly help: string;
+  readonly labels?: readonly string[];
+}
+
+export interface Counter {
+  inc(labels?: LabelValues, by?: number): void;
+}
+
+export interface Gauge {
+  set(value: number, labels?: LabelValues): void;
+  add(delta: number, labels?: LabelValues): void;
+  /** Drops the series, so that a name that went away is not reported for ever. */
+  remove(labels?: LabelValues): void;
+}
+
+export interface Histogram {
+  observe(value: number, labels?: LabelValues): void;
+}
+
+export type ExpositionFormat = "text" | "openmetrics";
+
+interface Metric {
+  readonly spec: MetricSpec;
+  readonly type: "counter" | "gauge" | "histogram";
+  render(format: ExpositionFormat): string[];
+}
+
+const NO_LABELS: LabelValues = [];
+
+/** Metrics of one process or one test. Declared once by each folder's `metrics.ts`; a name declared twice is a programming error. */
+export class MetricRegistry {
+  readonly #metrics = new Map<string, Metric>();
+
+  counter(spec: MetricSpec): Counter {
+    const series = new Series(spec);
+    this.#register({ spec, type: "counter", render: (format) => series.render(counterName(spec.name, format)) });
+    return { inc: (labels = NO_LABELS, by = 1) => series.add(labels, by) };
+  }
+
+  gauge(spec: MetricSpec): Gauge {
+    const series = new Series(spec);
+    this.#register({ spec, type: "gauge", render: () => series.render(spec.name) });
+    return {
+      set: (value, labels = NO_LABELS) => series.set(labels, value),
+      add: (delta, labels = NO_LABELS) => series.add(labels, delta),
+      remove: (labels = NO_LABELS) => series.remove(labels),
+    };
+  }
+
+  /** A gauge without labels whose value is asked for at each scrape. */
+  gaugeOf(spec: MetricSpec, read: () => number): void {
+    this.#register({ spec, type: "gauge", render: () => [`${spec.name} ${formatNumber(read())}`] });
+  }
+
+  histogram(spec: MetricSpec & { readonly buckets: readonly number[] }): Histogram {
+    const buckets = new Series({ ...spec, labels: [...(spec.labels ?? []), "le"] });
+    const sums = new Series(spec);
+    const counts = new Series(spec);
+    this.#register({
+      spec,
+      type: "histogram",
+      render: () => [
+        ...buckets.render(`${spec.name}_bucket`),
+        ...sums.render(`${spec.name}_sum`),
+        ...counts.render(`${spec.name}_count`),
+      ],
+    });
+    return {
+      observe: (value, labels = NO_LABELS) => {
+        for (const bound of spec.buckets) buckets.add([...labels, formatNumber(bound)], value <= bound ? 1 : 0);
+        buckets.add([...labels, "+Inf"], 1);
+        sums.add(labels, value);
+        counts.add(labels, 1);
+      },
+    };
+  }
+
+  /** Series never touched are absent, as with labelled metrics of the usual client libraries. OpenMetrics ends with its EOF line. */
+  render(format: ExpositionFormat = "text"): string {
+    const lines: string[] = [];
+    for (const metric of this.#metrics.values()) {
+      const samples = metric.render(format);
+      if (samples.length === 0) continue;
+      const family =
+        format === "openmetrics" && metric.type === "counter"
+          ? metric.spec.name.replace(/_total$/, "")
+          : metric.spec.name;
+      lines.push(`# HELP ${family} ${escapeHelp(metric.spec.help)}`, `# TYPE ${family} ${metric.type}`, ...samples);
+    }
+    if (format === "openmetrics") lines.push("# EOF");
+    return lines.length === 0 ? "" : `${lines.join("\n")}\n`;
+  }
+
+  #register(metric: Metric): void {
+    if (this.#metrics.has(metric.spec.name)) throw new Error(`metric ${metric.spec.name} is declared twice`);
+    this.#metrics.set(metric.spec.name, metric);
+  }
+}
+
+/** Values by label set, keyed by the rendered label text so that rendering needs no second look. */
+class Series {
+  readonly #labelNames: readonly string[];
+  readonly #values = new Map<string, number>();
+
+  constructor(spec: MetricSpec) {
+    this.#labelNames = spec.labels ?? [];
+  }
+
+  add(labels: LabelValues, delta: number): void {
+    const key = this.#key(labels);
+    this.#values.set(key, (this.#values.get(key) ?? 0) + delta);
+  }
+
+  set(labels: LabelValues, value: number): void {
+    this.#values.set(this.#key(labels), value);
+  }
+
+  remove(labels: LabelValues): void {
+    this.#values.delete(this.#key(labels));
+  }
+
+  render(name: string): string[] {
+    return [...this.#values].map(([key, value]) => `${name}${key} ${formatNumber(value)}`);
+  }
+
+  #key(labels: LabelValues): string {
+    if (this.#labelNames.length === 0) return "";
+    return `{${this.#labelNames.map((name, index) => `${name}="${escapeLabel(labels[index] ?? "")}"`).join(",")}}`;
+  }
+}
+
+function counterName(name: string, format: ExpositionFormat): string {
+  return format === "openmetrics" && !name.endsWith("_total") ? `${name}_total` : name;
+}
+
+function formatNumber(value: number): string {
+  if (value === Number.POSITIVE_INFINITY) return "+Inf";
+  if (value === Number.NEGATIVE_INFINITY) return "-Inf";
+  return String(value);
+}
+
+function escapeLabel(value: string): string {
+  return value.replace(/\\/g, "\\\\").replace(/\n/g, "\\n").replace(/"/g, '\\"');
+}
+
+function escapeHelp(value: string): string {
+  return value.replace(/\\/g, "\\\\").replace(/\n/g, "\\n");
+}

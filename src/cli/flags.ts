@@ -1,0 +1,35 @@
+/** A flag as the command declares it; the parser, help, completion and the docs read nothing else. */
+export type FlagSpec = FlagBase &
+  (
+    | { readonly type: "bool"; readonly default: boolean }
+    | { readonly type: "int" | "int32" | "uint16"; readonly default: number }
+    | { readonly type: "string"; readonly default: string }
+    /** Nanoseconds, in Go's duration syntax on the command line. */
+    | { readonly type: "duration"; readonly default: bigint }
+    /** Repeatable; the first use replaces the default; commas are not split. */
+    | { readonly type: "stringArray"; readonly default: readonly string[] }
+  );
+
+interface FlagBase {
+  readonly name: string;
+  readonly short?: string;
+  readonly usage: string;
+  readonly hidden?: boolean;
+  /** Set for flags of older generations: accepted, and one warning with this text when used. */
+  readonly deprecated?: string;
+  /** Environment variables that stand in when the flag is not given, first match wins; values that do not parse are ignored. */
+  readonly env?: readonly string[];
+}
+
+export type FlagValue = boolean | number | string | bigint | readonly string[];
+
+/** Parsed values by flag name. Asking for a name or type the command did not declare is a programming error and throws. */
+export interface FlagValues {
+  bool(name: string): boolean;
+  int(name: string): number;
+  string(name: string): string;
+  duration(name: string): bigint;
+  stringArray(name: string): readonly string[];
+  /** True when the command line (not the environment, not the default) set it. */
+  changed(name: string): boolean;
+}

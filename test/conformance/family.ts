@@ -1,0 +1,12 @@
+/** One golden case. `run` resolves to the first difference from what the case expects, or to undefined when it passes. */
+export interface ConformanceCase {
+  readonly name: string;
+  run(): Promise<string | undefined>;
+}
+
+/** One kind of golden data, in the format of ../shared/conformance/NAME (see the README there). */
+export interface ConformanceFamily {
+  readonly name: string;
+  /** Reads any folder of cases of this kind; rejects when the folder cannot be read. */
+  load(dir: string): Promise<readonly ConformanceCase[]>;
+}

@@ -1,0 +1,90 @@
+import { execFileSync } from "node:child_process";
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+import type { TestContext } from "vitest";
+
+/** Real parts of the machine that a test may need: how to see whether they are there, and the command that installs them. */
+const REQUIREMENTS = {
+  root: { present: () => process.getuid?.() === 0, install: "run as root" },
+  netns: {
+    present: () => isRoot() && works("ip", ["netns", "list"]),
+    install: "run as root; apt-get install iproute2",
+  },
+  iptables: { present: () => onPath("iptables-nft") && onPath("iptables-legacy"), install: "apt-get install iptables" },
+  nft: { present: () => onPath("nft"), install: "apt-get install nftables" },
+  dig: { present: () => onPath("dig"), install: "apt-get install dnsutils" },
+  tcpdump: { present: () => onPath("tcpdump"), install: "apt-get install tcpdump" },
+  openssl: { present: () => onPath("openssl"), install: "apt-get install openssl" },
+  python3: { present: () => onPath("python3"), install: "apt-get install python3" },
+  promtool: { present: () => onPath("promtool"), install: "apt-get install prometheus" },
+  setpriv: { present: () => onPath("setpriv"), install: "apt-get install util-linux" },
+  envoy: { present: () => envoyPath() !== undefined, install: "./bin/pilot-agent envoy path" },
+} as const;
+
+export type Requirement = keyof typeof REQUIREMENTS;
+
+/**
+ * For `beforeEach(needs("root", "iptables"))`: skips the test with its reason where the machine lacks a part. With REQUIRE_REAL=1 the
+ * lack is a failure instead, so that a green run on such a machine means that everything really ran.
+ */
+export function needs(...requirements: readonly Requirement[]): (context: TestContext) => void {
+  return (context) => {
+    const missing = requirements.filter((requirement) => !isPresent(requirement));
+    if (missing.length === 0) return;
+    const reason = missing.map((name) => `needs ${name} (${REQUIREMENTS[name].install})`).join("; ");
+    if (process.env.REQUIRE_REAL === "1") throw new Error(`REQUIRE_REAL=1: ${reason}`);
+    context.skip(reason);
+  };
+}
+
+/** The stock Envoy the tests run, as `./bin/pilot-agent envoy path` finds it; undefined when there is none. */
+export function envoyPath(): string | undefined {
+  envoy ??= { path: findEnvoy() };
+  return envoy.path;
+}
+
+let envoy: { readonly path: string | undefined } | undefined;
+const seen = new Map<Requirement, boolean>();
+
+function isPresent(requirement: Requirement): boolean {
+  const known = seen.get(requirement);
+  if (known !== undefined) return known;
+  const present = REQUIREMENTS[requirement].present();
+  seen.set(requirement, present);
+  return present;
+}
+
+function isRoot(): boolean {
+  return process.getuid?.() === 0;
+}
+
+function findEnvoy(): string | undefined {
+  try {
+    return execFileSync(join(import.meta.dirname, "../../bin/pilot-agent"), ["envoy", "path"], {
+      encoding: "utf8",
+    }).trim();
+  } catch {
+    return undefined;
+  }
+}
+
+function onPath(program: string): boolean {
+  const folders = [...(process.env.PATH ?? "").split(delimiter), "/usr/sbin", "/sbin"];
+  return folders.some((folder) => {
+    try {
+      accessSync(join(folder, program), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+function works(program: string, args: readonly string[]): boolean {
+  try {
+    execFileSync(program, args, { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+}
