@@ -42,7 +42,9 @@ await build({
   chunkNames: "chunks/[name]-[hash]",
   define: { __BUILD_STAMP__: JSON.stringify(stamp) },
   // CommonJS dependencies inside an ES module bundle still call require for Node's own modules.
-  banner: { js: 'import{createRequire as __createRequire}from"node:module";const require=__createRequire(import.meta.url);' },
+  banner: {
+    js: 'import{createRequire as __createRequire}from"node:module";const require=__createRequire(import.meta.url);',
+  },
   logLevel: "warning",
 });
 execFileSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", "tsconfig.types.json"], {

@@ -8,7 +8,23 @@ const LAYERS = [
   ["cli"],
   ["agent", "discovery", "mesh"],
   ["config"],
-  ["bootstrap", "envoy", "identity", "sds", "sts", "ca", "xds-proxy", "wasm", "dns", "status", "workload-health", "capture", "inject", "doctor", "console"],
+  [
+    "bootstrap",
+    "envoy",
+    "identity",
+    "sds",
+    "sts",
+    "ca",
+    "xds-proxy",
+    "wasm",
+    "dns",
+    "status",
+    "workload-health",
+    "capture",
+    "inject",
+    "doctor",
+    "console",
+  ],
   ["grpc", "template"],
   ["protocol"],
   ["base"],
@@ -16,7 +32,8 @@ const LAYERS = [
 /** Libraries whose files are imported one by one; every other folder is entered through its index.ts. */
 const OPEN_FOLDERS = new Set(["base", "protocol", "cli"]);
 /** Pure decisions: no sockets, files, processes, timers, clock. */
-const EFFECTS = /^(node:)?(fs|net|dgram|http|https|http2|tls|child_process|worker_threads|dns|os|process|timers|cluster)(\/|$)/;
+const EFFECTS =
+  /^(node:)?(fs|net|dgram|http|https|http2|tls|child_process|worker_threads|dns|os|process|timers|cluster)(\/|$)/;
 
 const src = resolve(import.meta.dirname, "../src");
 const layerOf = (folder) => LAYERS.findIndex((layer) => layer.includes(folder));
@@ -35,23 +52,35 @@ for (const file of sources(src)) {
   const isPure = /\/core\//.test(file) && !isTest;
   const report = (line, text) => violations.push(`${relative(dirname(src), file)}:${line}: ${text}`);
   if (layerOf(folder) === -1) report(1, `folder ${folder} has no layer; add it to scripts/check-imports.mjs`);
-  readFileSync(file, "utf8").split("\n").forEach((text, index) => {
-    const line = index + 1;
-    if (isPure && /\b(process\.|setTimeout\(|setInterval\(|Date\.now\(|new Date\(\)|Math\.random\()/.test(text.replace(/\/\/.*|^\s*\*.*/, ""))) {
-      report(line, "core/ is pure: pass clock, timers, randomness and process values as arguments");
-    }
-    const target = /(?:from|import)\s*\(?\s*"([^"]+)"/.exec(text)?.[1];
-    if (target === undefined) return;
-    if (isPure && EFFECTS.test(target)) report(line, `core/ is pure: it may not import ${target}`);
-    if (!target.startsWith(".") || isTest) return;
-    const targetFolder = folderOf(resolve(dirname(file), target));
-    if (targetFolder === folder) return;
-    const [from, to] = [layerOf(folder), layerOf(targetFolder)];
-    if (to < from) report(line, `${folder} may not import ${targetFolder}: arrows never turn back`);
-    if (to === from) report(line, `${folder} may not import its sibling ${targetFolder}: declare an interface, the composition root connects`);
-    const path = relative(src, resolve(dirname(file), target));
-    if (!OPEN_FOLDERS.has(targetFolder) && path !== `${targetFolder}/index.ts`) report(line, `enter ${targetFolder} through its index.ts`);
-  });
+  readFileSync(file, "utf8")
+    .split("\n")
+    .forEach((text, index) => {
+      const line = index + 1;
+      if (
+        isPure &&
+        /\b(process\.|setTimeout\(|setInterval\(|Date\.now\(|new Date\(\)|Math\.random\()/.test(
+          text.replace(/\/\/.*|^\s*\*.*/, ""),
+        )
+      ) {
+        report(line, "core/ is pure: pass clock, timers, randomness and process values as arguments");
+      }
+      const target = /(?:from|import)\s*\(?\s*"([^"]+)"/.exec(text)?.[1];
+      if (target === undefined) return;
+      if (isPure && EFFECTS.test(target)) report(line, `core/ is pure: it may not import ${target}`);
+      if (!target.startsWith(".") || isTest) return;
+      const targetFolder = folderOf(resolve(dirname(file), target));
+      if (targetFolder === folder) return;
+      const [from, to] = [layerOf(folder), layerOf(targetFolder)];
+      if (to < from) report(line, `${folder} may not import ${targetFolder}: arrows never turn back`);
+      if (to === from)
+        report(
+          line,
+          `${folder} may not import its sibling ${targetFolder}: declare an interface, the composition root connects`,
+        );
+      const path = relative(src, resolve(dirname(file), target));
+      if (!OPEN_FOLDERS.has(targetFolder) && path !== `${targetFolder}/index.ts`)
+        report(line, `enter ${targetFolder} through its index.ts`);
+    });
 }
 for (const violation of violations) console.error(violation);
 console.log(`import direction: ${violations.length} violations`);

@@ -52,9 +52,16 @@ export class MetricRegistry {
     };
   }
 
-  /** A gauge without labels whose value is asked for at each scrape. */
-  gaugeOf(spec: MetricSpec, read: () => number): void {
-    this.#register({ spec, type: "gauge", render: () => [`${spec.name} ${formatNumber(read())}`] });
+  /** A gauge whose value is asked for at each scrape; undefined leaves the series out. */
+  gaugeOf(spec: MetricSpec, read: () => number | undefined, labels: LabelValues = NO_LABELS): void {
+    const render = () => {
+      const value = read();
+      if (value === undefined) return [];
+      const series = new Series(spec);
+      series.set(labels, value);
+      return series.render(spec.name);
+    };
+    this.#register({ spec, type: "gauge", render });
   }
 
   histogram(spec: MetricSpec & { readonly buckets: readonly number[] }): Histogram {

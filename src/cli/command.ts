@@ -10,6 +10,8 @@ export interface CommandContext {
   readonly log: Logger;
   /** Aborts on the first SIGTERM or SIGINT, for commands that install no handling of their own. */
   readonly signal: AbortSignal;
+  /** Whether a human watches stderr, so that progress lines make sense. */
+  readonly isTerminal: boolean;
   print(text: string): void;
   printError(text: string): void;
 }
@@ -25,6 +27,8 @@ export interface Command {
   readonly flags: readonly FlagSpec[];
   /** Unknown flags are skipped (and, as the flag may have a value, so is a following word that is no flag). */
   readonly toleratesUnknownFlags?: boolean;
+  /** The words after the name reach `run` as they are: no flag is parsed. */
+  readonly takesRawWords?: boolean;
   /** Returns the error text for an unacceptable number of positional words. */
   readonly checkArgs?: (args: readonly string[]) => string | undefined;
   readonly subcommands?: readonly CommandEntry[];

@@ -1,4 +1,47 @@
 import type { CommandEntry } from "./command.ts";
 
 /** Every sub-command, loaded only when it is the one that runs. */
-export const COMMANDS: readonly CommandEntry[] = [];
+export const COMMANDS: readonly CommandEntry[] = [
+  {
+    name: "completion",
+    short: "Generate the autocompletion script for the specified shell",
+    load: async () => (await import("./completion.ts")).command,
+  },
+  {
+    name: "envoy",
+    short: "Finds or fetches the Envoy binary",
+    load: async () => (await import("./envoy.ts")).command,
+  },
+  {
+    name: "help",
+    short: "Help about any command",
+    load: async () => (await import("./help.ts")).createHelpCommand(COMMANDS),
+  },
+  {
+    name: "request",
+    short: "Makes an HTTP request to the Envoy admin API",
+    load: async () => (await import("./request.ts")).command,
+  },
+  {
+    name: "version",
+    short: "Prints out build version information",
+    load: async () => (await import("./version.ts")).command,
+  },
+  {
+    name: "wait",
+    short: "Waits until the Envoy proxy is ready",
+    load: async () => (await import("./wait.ts")).command,
+  },
+  {
+    name: "__complete",
+    short: "Request shell completion choices for the specified command-line",
+    hidden: true,
+    load: async () => (await import("./complete.ts")).createCompleteCommand(COMMANDS, true),
+  },
+  {
+    name: "__completeNoDesc",
+    short: "Request shell completion choices for the specified command-line",
+    hidden: true,
+    load: async () => (await import("./complete.ts")).createCompleteCommand(COMMANDS, false),
+  },
+];

@@ -1,0 +1,109 @@
+import { errorMessage } from "../coded-error.ts";
+import { LOG_LEVELS, type LogFields, type Logger, type LogLevel, type LogThreshold } from "../logger.ts";
+import { callerOf, stackOf } from "./call-site.ts";
+import { formatJsonLine, formatTextLine, formatTime } from "./format-line.ts";
+import type { LogTarget } from "./log-targets.ts";
+import { openLogTarget } from "./log-targets.ts";
+import type { ScopeLevels } from "./scope-levels.ts";
+
+/** What the logging flags say, already parsed. */
+export interface LogSettings {
+  readonly json: boolean;
+  readonly outputLevels: ScopeLevels;
+  readonly stackLevels: ScopeLevels;
+  /** Scopes whose lines name their caller; "all" for every scope. */
+  readonly callerScopes: ReadonlySet<string>;
+  readonly targets: readonly LogTarget[];
+}
+
+/** All scopes of one process. Settings may be replaced at any time; loggers handed out before follow. */
+export interface Log {
+  readonly logger: Logger;
+  /** The targets of the previous settings are closed. */
+  configure(settings: LogSettings): void;
+  /** Run-time change of one scope; `all` for every scope. */
+  setLevel(scope: string, threshold: LogThreshold): void;
+  levels(): ScopeLevels;
+  close(): void;
+}
+
+const rank = (level: LogThreshold) => LOG_LEVELS.indexOf(level);
+const NO_FIELDS: LogFields = {};
+
+/** Without settings: text at info and above on stdout. `onFatal` ends the process after a fatal line. */
+export function createLog(now: () => number, onFatal: () => void = () => undefined): Log {
+  let settings: LogSettings = {
+    json: false,
+    outputLevels: new Map(),
+    stackLevels: new Map(),
+    callerScopes: new Set(),
+    targets: [openLogTarget("stdout")],
+  };
+  const overrides = new Map<string, LogThreshold>();
+
+  const threshold = (scope: string) => overrides.get(scope) ?? settings.outputLevels.get(scope) ?? "info";
+  const isOn = (scope: string, level: LogLevel) => rank(level) >= rank(threshold(scope));
+
+  const emit = (scope: string, level: LogLevel, message: string, fields: LogFields) => {
+    if (isOn(scope, level)) {
+      const stackFrom = settings.stackLevels.get(scope) ?? "none";
+      const line = {
+        timeMs: now(),
+        level,
+        scope: scope === "default" ? "" : scope,
+        caller: settings.callerScopes.has(scope) || settings.callerScopes.has("all") ? callerOf() : undefined,
+        message,
+        fields,
+        stack: rank(level) >= rank(stackFrom) ? stackOf() : undefined,
+      };
+      const text = settings.json ? formatJsonLine(line) : formatTextLine(line);
+      for (const target of settings.targets) writeOrComplain(target, text, now);
+    }
+    if (level === "fatal") onFatal();
+  };
+
+  const loggerOf = (scope: string, base: LogFields): Logger => {
+    const at = (level: LogLevel) => (message: string, fields?: LogFields) =>
+      emit(scope, level, message, fields === undefined ? base : { ...base, ...fields });
+    return {
+      enabled: (level) => isOn(scope, level),
+      debug: at("debug"),
+      info: at("info"),
+      warn: at("warn"),
+      error: at("error"),
+      fatal: at("fatal"),
+      scope: (name) => loggerOf(name, base),
+      with: (fields) => loggerOf(scope, { ...base, ...fields }),
+    };
+  };
+
+  return {
+    logger: loggerOf("default", NO_FIELDS),
+    configure(next) {
+      for (const target of settings.targets) target.close();
+      settings = next;
+      overrides.clear();
+    },
+    setLevel(scope, level) {
+      if (scope === "all") for (const name of settings.outputLevels.keys()) overrides.set(name, level);
+      else overrides.set(scope, level);
+    },
+    levels: () => new Map([...settings.outputLevels, ...overrides]),
+    close() {
+      for (const target of settings.targets) target.close();
+    },
+  };
+}
+
+/** A full disk or a closed pipe must not end the agent; stderr is the last place to say so. */
+function writeOrComplain(target: LogTarget, text: string, now: () => number): void {
+  try {
+    target.write(text);
+  } catch (thrown) {
+    try {
+      openLogTarget("stderr").write(`${formatTime(now())} log write error: ${errorMessage(thrown)}\n`);
+    } catch {
+      // Nobody is left to tell.
+    }
+  }
+}

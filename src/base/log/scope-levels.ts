@@ -1,0 +1,57 @@
+import { CodedError } from "../coded-error.ts";
+import { LOG_LEVELS, type LogThreshold } from "../logger.ts";
+
+export class LogOptionError extends CodedError<"invalid-level" | "invalid-format" | "unusable-target"> {}
+
+/** Threshold by scope name, as one `scope:level,...` option gives it. */
+export type ScopeLevels = ReadonlyMap<string, LogThreshold>;
+
+/** Every scope the agent's help names. A logger of another name starts at info too. */
+export const AGENT_SCOPES = [
+  "ads",
+  "ca",
+  "cache",
+  "capture",
+  "citadelclient",
+  "default",
+  "dns",
+  "envoy",
+  "gcecred",
+  "grpc",
+  "healthcheck",
+  "iptables",
+  "klog",
+  "mockcred",
+  "monitoring",
+  "probes",
+  "sds",
+  "security",
+  "spiffe",
+  "stsserver",
+  "validation",
+  "wasm",
+  "xdsproxy",
+] as const;
+
+/**
+ * Applies items left to right to a copy of `current`: a bare level means the default scope, `all` means every scope so far; unknown
+ * scopes are accepted and have no effect, their level is checked all the same.
+ */
+export function applyScopeLevels(current: ScopeLevels, option: string): ScopeLevels {
+  const next = new Map(current);
+  if (option === "") return next;
+  for (const item of option.split(",")) {
+    const parts = item.split(":");
+    if (parts.length > 2) throw new LogOptionError("invalid-format", `invalid output level format '${item}'`);
+    const [scope, level] = parts.length === 1 ? ["default", parts[0] ?? ""] : [parts[0] ?? "", parts[1] ?? ""];
+    const threshold = LOG_LEVELS.find((known) => known === level);
+    if (threshold === undefined) throw new LogOptionError("invalid-level", `invalid output level '${level}'`);
+    if (scope === "all") for (const name of next.keys()) next.set(name, threshold);
+    else if (next.has(scope)) next.set(scope, threshold);
+  }
+  return next;
+}
+
+export function scopesAt(threshold: LogThreshold): ScopeLevels {
+  return new Map(AGENT_SCOPES.map((name) => [name, threshold]));
+}

@@ -1,0 +1,139 @@
+import { errorMessage } from "../base/coded-error.ts";
+import type { Log } from "../base/log/log.ts";
+import type { Command, CommandContext, CommandEntry } from "./command.ts";
+import { findCommandWord } from "./find-command.ts";
+import { createFlagValues } from "./flag-values.ts";
+import type { FlagSpec } from "./flags.ts";
+import { type HelpSubject, helpText } from "./help-text.ts";
+import { LOG_FLAGS, readLogSettings } from "./log-flags.ts";
+import { parseFlags } from "./parse-flags.ts";
+import { suggest } from "./suggest.ts";
+
+export const PROGRAM = "pilot-agent";
+
+/** Any returned error: the reference exits with -1. */
+export const EXIT_ERROR = 255;
+
+export interface CliOptions {
+  readonly words: readonly string[];
+  readonly commands: readonly CommandEntry[];
+  readonly env: CommandContext["env"];
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  readonly isTerminal: boolean;
+  readonly now: () => number;
+  /** Asked for when log lines are to name source files, which costs memory otherwise saved. */
+  mapCallSites(): void;
+  print(text: string): void;
+  printError(text: string): void;
+}
+
+/** Finds the command, parses its flags, runs it. Resolves to the exit code; never rejects. */
+export async function runCli(options: CliOptions): Promise<number> {
+  const { log, printError } = options;
+  try {
+    return await runCommand(options, await locate(options));
+  } catch (thrown) {
+    const message = errorMessage(thrown);
+    printError(`Error: ${message}\n`);
+    if (thrown instanceof UnknownCommand) printError(`Run '${PROGRAM} --help' for usage.\n`);
+    log.logger.error(message);
+    return EXIT_ERROR;
+  }
+}
+
+class UnknownCommand extends Error {}
+
+interface Located {
+  readonly command: Command;
+  readonly path: string;
+  readonly subcommands: readonly CommandEntry[];
+  /** What is left of the command line: flags and positional words. */
+  readonly words: readonly string[];
+}
+
+export const ROOT: Command = {
+  name: PROGRAM,
+  use: PROGRAM,
+  short: "Istio Pilot agent.",
+  long: "Istio Pilot agent runs in the sidecar or gateway container and bootstraps Envoy.",
+  flags: LOG_FLAGS,
+  toleratesUnknownFlags: true,
+};
+
+async function locate(options: CliOptions): Promise<Located> {
+  let located: Located = { command: ROOT, path: PROGRAM, subcommands: options.commands, words: options.words };
+  while (located.subcommands.length > 0) {
+    const { subcommands, path } = located;
+    const specs = withHelp(located.command === ROOT ? ROOT.flags : [...located.command.flags, ...LOG_FLAGS], path);
+    const { word, rest } = findCommandWord(specs, located.words);
+    const entry = subcommands.find((candidate) => candidate.name === word);
+    if (entry === undefined) {
+      // Only the root refuses a word that names no command: below it, words may be arguments.
+      if (word !== undefined && located.command === ROOT) throw unknownCommand(word, subcommands);
+      return located;
+    }
+    const command = await entry.load();
+    located = { command, path: `${path} ${entry.name}`, subcommands: command.subcommands ?? [], words: rest };
+  }
+  return located;
+}
+
+async function runCommand(options: CliOptions, located: Located): Promise<number> {
+  const { command, path } = located;
+  const specs = withHelp(command === ROOT ? ROOT.flags : [...command.flags, ...LOG_FLAGS], path);
+  const parsed = command.takesRawWords
+    ? { set: new Map(), args: located.words, ignored: [] }
+    : parseFlags(specs, located.words, command.toleratesUnknownFlags === true);
+  if (parsed.set.get("help") === true || command.run === undefined) {
+    options.print(helpText(helpSubject(located)));
+    return 0;
+  }
+  const refusal = command.checkArgs?.(parsed.args);
+  if (refusal !== undefined) throw new Error(refusal);
+  const flags = createFlagValues(specs, parsed.set, options.env);
+  options.log.configure(readLogSettings(flags, options.now));
+  if (flags.string("log_caller") !== "" || flags.changed("log_stacktrace_level")) options.mapCallSites();
+  for (const ignored of parsed.ignored) {
+    options.log.logger.warn(`Ignoring unknown flag ${ignored}: no flag of ${path} has that name`);
+  }
+  for (const spec of command.flags) {
+    if (spec.deprecated !== undefined && flags.changed(spec.name))
+      options.log.logger.warn(`Flag --${spec.name} is ignored: ${spec.deprecated}`);
+  }
+  return command.run({
+    args: parsed.args,
+    flags,
+    env: options.env,
+    log: options.log.logger,
+    signal: options.signal,
+    isTerminal: options.isTerminal,
+    print: options.print,
+    printError: options.printError,
+  });
+}
+
+/** The help flag is declared like any other, so that errors elsewhere on the line come first. */
+export function withHelp(flags: readonly FlagSpec[], path: string): readonly FlagSpec[] {
+  const name = path.split(" ").at(-1) ?? path;
+  return [...flags, { name: "help", short: "h", type: "bool", default: false, usage: `help for ${name}` }];
+}
+
+export function helpSubject(located: Pick<Located, "command" | "path" | "subcommands">): HelpSubject {
+  const isRoot = located.command === ROOT;
+  return {
+    command: { ...located.command, flags: withHelp(isRoot ? LOG_FLAGS : located.command.flags, located.path) },
+    path: located.path,
+    subcommands: located.subcommands,
+    globalFlags: isRoot ? [] : LOG_FLAGS,
+  };
+}
+
+function unknownCommand(word: string, commands: readonly CommandEntry[]): UnknownCommand {
+  const names = suggest(
+    word,
+    commands.filter((entry) => entry.hidden !== true).map((entry) => entry.name),
+  );
+  const hint = names.length === 0 ? "" : `\n\nDid you mean this?\n${names.map((name) => `\t${name}\n`).join("")}`;
+  return new UnknownCommand(`unknown command ${JSON.stringify(word)} for "${PROGRAM}"${hint}`);
+}

@@ -1,0 +1,1 @@
+export { EnvoyBinaryError, ENVOY_RELEASE, findEnvoy } from "./binary/index.ts";
