@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import type { TestContext } from "vitest";
+import { skipWith } from "./skip-with.ts";
 
 /** Real parts of the machine that a test may need: how to see whether they are there, and the command that installs them. */
 const REQUIREMENTS = {
@@ -33,7 +34,7 @@ export function needs(...requirements: readonly Requirement[]): (context: TestCo
     if (missing.length === 0) return;
     const reason = missing.map((name) => `needs ${name} (${REQUIREMENTS[name].install})`).join("; ");
     if (process.env.REQUIRE_REAL === "1") throw new Error(`REQUIRE_REAL=1: ${reason}`);
-    context.skip(reason);
+    skipWith(context, reason);
   };
 }
 
