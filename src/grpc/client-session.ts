@@ -1,0 +1,110 @@
+import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
+import { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { errorMessage } from "../base/coded-error.ts";
+import type { GrpcChannelOptions } from "./client-types.ts";
+import { dialDirect, secure, unreachable } from "./dial.ts";
+import { startKeepalive } from "./keepalive.ts";
+import { GrpcError } from "./status.ts";
+import { http2ErrorName } from "./status-mapping.ts";
+import type { Target } from "./target.ts";
+
+/** One HTTP/2 connection of a channel. */
+export interface ClientSession {
+  readonly http2: ClientHttp2Session;
+  /** Set when the connection is lost: the status of every call that was running on it. */
+  lost: GrpcError | undefined;
+  /** False after GOAWAY or the loss of the connection: new calls need another session. */
+  isUsable(): boolean;
+  openCalls: number;
+}
+
+/** Resolves when the peer has sent its HTTP/2 settings; merely accepting is not enough. Rejects with UNAVAILABLE, nothing left open. */
+export async function openClientSession(
+  target: Target,
+  options: GrpcChannelOptions,
+  signal: AbortSignal,
+): Promise<ClientSession> {
+  try {
+    const socket = await (options.connect ?? dialDirect)(target, signal);
+    const secured =
+      options.tls === undefined
+        ? socket
+        : await secure(socket, target, await options.tls(), signal).catch(destroying(socket));
+    return await handshake(secured, options, signal);
+  } catch (cause) {
+    throw unreachable(target, cause);
+  }
+}
+
+function destroying(socket: Duplex): (failure: unknown) => never {
+  return (failure) => {
+    socket.destroy();
+    throw failure;
+  };
+}
+
+function handshake(socket: Duplex, options: GrpcChannelOptions, signal: AbortSignal): Promise<ClientSession> {
+  const windowBytes = options.windowBytes ?? 1024 * 1024;
+  const session = createSession(socket, options, windowBytes);
+  const { http2 } = session;
+  return new Promise((resolve, reject) => {
+    const finish = (failure?: unknown) => {
+      signal.removeEventListener("abort", onAbort);
+      http2.off("remoteSettings", onReady).off("error", finish).off("close", onClose);
+      if (failure !== undefined) {
+        http2.destroy();
+        socket.destroy();
+        return reject(failure);
+      }
+      http2.setLocalWindowSize(Math.max(windowBytes, 65_535));
+      resolve(session);
+    };
+    const onReady = () => finish();
+    const onClose = () => finish(session.lost ?? new Error("the connection was closed by the peer"));
+    const onAbort = () => finish(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    http2.once("remoteSettings", onReady).once("error", finish).once("close", onClose);
+  });
+}
+
+function createSession(socket: Duplex, options: GrpcChannelOptions, windowBytes: number): ClientSession {
+  const lose = (text: string, cause?: unknown) => {
+    session.lost ??= new GrpcError("UNAVAILABLE", text, { cause });
+  };
+  // Before http2 attaches its own listeners: these close the streams, and their status needs the reason.
+  socket.on("error", (failure) => lose(`error reading from server: ${errorMessage(failure)}`, failure));
+  socket.on("close", () => lose("error reading from server: EOF"));
+  const http2 = connectHttp2("http://localhost", {
+    createConnection: () => socket,
+    maxSessionMemory: Number.MAX_SAFE_INTEGER,
+    settings: {
+      enablePush: false,
+      initialWindowSize: windowBytes,
+      maxHeaderListSize: options.maxHeaderBytes ?? 64 * 1024,
+    },
+  });
+  let goneAway = false;
+  const session: ClientSession = {
+    http2,
+    lost: undefined,
+    openCalls: 0,
+    isUsable: () => session.lost === undefined && !goneAway && !http2.closed && !http2.destroyed,
+  };
+  http2.on("goaway", (code, _lastStream, data?: Buffer) => {
+    goneAway = true;
+    // A connection that ends with an error takes its calls along; after NO_ERROR they may finish.
+    if (code !== 0)
+      lose(`received GOAWAY with code ${http2ErrorName(code)}${data?.length ? `: ${data.toString("utf8")}` : ""}`);
+  });
+  http2.on("error", (failure) => lose(`the connection failed: ${errorMessage(failure)}`, failure));
+  if (options.keepalive !== undefined && socket instanceof Socket) {
+    const onDead = () => {
+      lose("keepalive ping failed to receive ACK within timeout");
+      http2.destroy();
+    };
+    const isActive = () => session.openCalls > 0;
+    http2.once("close", startKeepalive(options.keepalive, { session: http2, socket, isActive, onDead }));
+  }
+  return session;
+}

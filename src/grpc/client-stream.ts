@@ -1,0 +1,177 @@
+import type { ClientHttp2Stream, IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
+import type { CallLimit } from "./call-limit.ts";
+import type { ClientSession } from "./client-session.ts";
+import type { CallOptions, RawClientCall } from "./client-types.ts";
+import { type Encoding, parseEncoding } from "./compression.ts";
+import { FrameScanner, type FrameSink } from "./frame-scanner.ts";
+import { FrameWriter } from "./frame-writer.ts";
+import { Metadata } from "./metadata.ts";
+import { pumpFrames } from "./pump-frames.ts";
+import { headersFailure, resetFailure, statusFailure } from "./response-status.ts";
+import { GrpcError } from "./status.ts";
+
+export interface ClientStreamOptions extends Pick<CallOptions, "onHeaders" | "onTrailers"> {
+  readonly limit: CallLimit;
+  readonly maxReceiveBytes: number;
+  readonly maxSendBytes: number;
+}
+
+export interface CallEnd {
+  /** Undefined for status OK. */
+  readonly failure: GrpcError | undefined;
+  /** We ended it: messages that still wait are of no use. */
+  readonly isLocal: boolean;
+}
+
+const CANCEL = 8;
+const NO_ERROR = 0;
+
+/** One call on the client: request frames, answer headers, status, and the end by either side. Messages are bytes here. */
+export class ClientStream implements RawClientCall {
+  readonly stream: ClientHttp2Stream;
+  readonly #session: ClientSession;
+  readonly #options: ClientStreamOptions;
+  readonly #writer: FrameWriter;
+  readonly #onEnd: ((end: CallEnd) => void)[] = [];
+  #encoding: Encoding | undefined = "identity";
+  #halfClosed = false;
+  /** From headers that cannot be gRPC; the trailers' status, when there is one, says more. */
+  #headersFailure: GrpcError | undefined;
+  #status: { readonly failure: GrpcError | undefined } | undefined;
+  #end: CallEnd | undefined;
+
+  constructor(session: ClientSession, headers: OutgoingHttpHeaders, options: ClientStreamOptions) {
+    this.#session = session;
+    this.#options = options;
+    this.stream = session.http2.request(headers, { endStream: false });
+    this.#writer = new FrameWriter(this.stream, options.maxSendBytes);
+    session.openCalls++;
+    this.stream.on("error", () => undefined); // its story is told by "close"
+    this.stream.once("response", (received: IncomingHttpHeaders, _flags: number, raw: readonly string[]) =>
+      this.#receiveHeaders(received, raw),
+    );
+    this.stream.once("trailers", (received, _flags, raw?: readonly string[]) =>
+      this.#receiveStatus(received, raw ?? []),
+    );
+    this.stream.once("aborted", () => this.#writer.fail(this.#failureOfClose()));
+    this.stream.once("close", () => {
+      session.openCalls--;
+      this.#conclude({ failure: this.#failureOfClose(), isLocal: false });
+    });
+    options.limit.onReached((failure) => this.fail(failure));
+  }
+
+  get encoding(): Encoding | undefined {
+    return this.#encoding;
+  }
+
+  send(payload: Uint8Array): Promise<void> | undefined {
+    return this.#writer.write(payload);
+  }
+
+  writeFrameStart(length: number, compressed = false): void {
+    this.#writer.writeStart(length, compressed);
+  }
+
+  writeFrameBytes(bytes: Uint8Array): Promise<void> | undefined {
+    return this.#writer.writeBytes(bytes);
+  }
+
+  end(): void {
+    this.#halfClosed = true;
+    if (!this.stream.writableEnded) this.stream.end();
+  }
+
+  cancel(reason = "the call was cancelled by the caller"): void {
+    this.fail(new GrpcError("CANCELLED", reason));
+  }
+
+  /** Ends the call from our side: the peer gets a reset. */
+  fail(failure: GrpcError): void {
+    if (this.#end !== undefined) return;
+    this.#conclude({ failure, isLocal: true });
+  }
+
+  readFrames(sink: FrameSink): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.whenEnded(({ failure }) => (failure === undefined ? resolve() : reject(failure)));
+      const scanner = new FrameScanner(sink, this.#options.maxReceiveBytes);
+      pumpFrames(this.stream, scanner, (failure) => {
+        if (failure === undefined) return this.finishReading();
+        this.fail(
+          failure instanceof GrpcError ? failure : new GrpcError("INTERNAL", String(failure), { cause: failure }),
+        );
+      });
+    });
+  }
+
+  /** The peer's side was read to its end: its status is final. */
+  finishReading(): void {
+    this.#conclude({ failure: this.#failureOfEnd(), isLocal: false });
+  }
+
+  whenEnded(listener: (end: CallEnd) => void): void {
+    if (this.#end === undefined) this.#onEnd.push(listener);
+    else listener(this.#end);
+  }
+
+  #receiveHeaders(headers: IncomingHttpHeaders, raw: readonly string[]): void {
+    if (headers["grpc-status"] !== undefined) {
+      this.#receiveStatus(headers, raw);
+      return;
+    }
+    this.#headersFailure = headersFailure(headers);
+    if (this.#headersFailure !== undefined) return;
+    this.#encoding = parseEncoding(headers["grpc-encoding"]?.toString());
+    if (this.#encoding === undefined) {
+      const text = `grpc: Decompressor is not installed for grpc-encoding ${JSON.stringify(headers["grpc-encoding"])}`;
+      this.fail(new GrpcError("INTERNAL", text));
+      return;
+    }
+    this.#options.onHeaders?.(Metadata.fromRawHeaders(raw));
+  }
+
+  #receiveStatus(headers: IncomingHttpHeaders, raw: readonly string[]): void {
+    const trailers = Metadata.fromRawHeaders(raw);
+    this.#status = { failure: statusFailure(headers, trailers) ?? this.#headersFailure };
+    this.#writer.fail(this.#status.failure ?? alreadyEnded());
+    this.#options.onTrailers?.(trailers);
+  }
+
+  #failureOfEnd(): GrpcError | undefined {
+    if (this.#status !== undefined) return this.#status.failure;
+    if (this.#headersFailure !== undefined) return this.#headersFailure;
+    if (this.#session.lost !== undefined) return this.#session.lost;
+    // Both sides closed although we did not: that was a reset, which node reports like an end when its code is NO_ERROR.
+    if (this.stream.closed && !this.#halfClosed) return resetFailure(this.stream.rstCode ?? NO_ERROR);
+    return new GrpcError("INTERNAL", "server closed the stream without sending trailers");
+  }
+
+  #failureOfClose(): GrpcError {
+    const failure = this.#status?.failure ?? this.#headersFailure ?? this.#session.lost;
+    if (failure !== undefined) return failure;
+    const code = this.stream.rstCode ?? NO_ERROR;
+    if (code !== NO_ERROR) return resetFailure(code);
+    // Status OK, but messages before it were still unread when the connection went away: OK would hide the loss.
+    return new GrpcError("UNAVAILABLE", "the connection closed before all messages were read");
+  }
+
+  #conclude(end: CallEnd): void {
+    if (this.#end !== undefined) return;
+    this.#end = end;
+    this.#options.limit.stop();
+    this.#writer.fail(end.failure ?? alreadyEnded());
+    if (!this.stream.destroyed && !this.stream.closed) this.stream.close(end.isLocal ? CANCEL : NO_ERROR);
+    this.#releaseUnread();
+    for (const listener of this.#onEnd.splice(0)) listener(end);
+  }
+
+  /** A stream is only freed when its data was taken; nobody will ask for what is left. */
+  #releaseUnread(): void {
+    if (!this.stream.readableEnded) this.stream.resume();
+  }
+}
+
+function alreadyEnded(): GrpcError {
+  return new GrpcError("CANCELLED", "the peer has already ended the call");
+}

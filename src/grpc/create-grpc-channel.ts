@@ -1,0 +1,114 @@
+import type { OutgoingHttpHeaders } from "node:http2";
+import { errorMessage } from "../base/coded-error.ts";
+import { CallLimit } from "./call-limit.ts";
+import { type ClientSession, openClientSession } from "./client-session.ts";
+import { ClientStream } from "./client-stream.ts";
+import type { CallCredentials, CallOptions, GrpcChannel, GrpcChannelOptions } from "./client-types.ts";
+import { ACCEPTED_ENCODINGS } from "./compression.ts";
+import { Metadata } from "./metadata.ts";
+import { type CallKind, type Method, rawMethod } from "./method.ts";
+import { SessionSlot } from "./session-slot.ts";
+import { GrpcError } from "./status.ts";
+import { parseTarget } from "./target.ts";
+import { formatTimeout } from "./timeout-header.ts";
+import { type OpenCall, runUnary, toBidiCall, toClientStreamCall, toServerStreamCall } from "./typed-calls.ts";
+
+const DEFAULT_CONNECT_TIMEOUT_MS = 20_000;
+const MAX_MESSAGE_BYTES = 2 ** 31 - 1;
+
+/** Makes no connection yet. Throws a TargetError for a malformed target. */
+export function createGrpcChannel(targetText: string, options: GrpcChannelOptions = {}): GrpcChannel {
+  const target = parseTarget(targetText);
+  const authority = options.authority ?? (target.kind === "unix" ? "localhost" : target.text);
+  const limits = {
+    maxReceiveBytes: options.maxReceiveBytes ?? 4 * 1024 * 1024,
+    maxSendBytes: options.maxSendBytes ?? MAX_MESSAGE_BYTES,
+  };
+  const slot = new SessionSlot(options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS, (signal) =>
+    openClientSession(target, options, signal),
+  );
+
+  async function open<Request, Response>(
+    method: Method<CallKind, Request, Response>,
+    callOptions: CallOptions,
+    encodings: string,
+  ): Promise<OpenCall<Request, Response>> {
+    const limit = new CallLimit(callOptions);
+    try {
+      const metadata = await limit.race(callMetadata(method.path, callOptions));
+      const session = await limit.race(slot.get());
+      const headers = requestHeaders(method.path, limit, encodings);
+      metadata.copyTo(headers);
+      const call = startCall(session, headers, { ...callOptions, ...limits, limit });
+      return { call, method, maxReceiveBytes: limits.maxReceiveBytes };
+    } catch (failure) {
+      limit.stop();
+      throw failure;
+    }
+  }
+
+  async function callMetadata(path: string, callOptions: CallOptions): Promise<Metadata> {
+    const metadata = new Metadata().merge(Metadata.from(callOptions.metadata));
+    for (const credentials of [options.credentials, callOptions.credentials]) {
+      if (credentials !== undefined) metadata.merge(await askCredentials(credentials, path, authority));
+    }
+    return metadata;
+  }
+
+  function requestHeaders(path: string, limit: CallLimit, encodings: string): OutgoingHttpHeaders {
+    const remainingMs = limit.remainingMs;
+    return {
+      ":method": "POST",
+      ":scheme": options.tls === undefined ? "http" : "https",
+      ":authority": authority,
+      ":path": path,
+      te: "trailers",
+      "content-type": "application/grpc",
+      "user-agent": options.userAgent ?? "pilot-agent",
+      "grpc-accept-encoding": encodings,
+      ...(remainingMs === undefined ? {} : { "grpc-timeout": formatTimeout(remainingMs) }),
+    };
+  }
+
+  return {
+    target: target.text,
+    unary: async (method, request, callOptions = {}) =>
+      runUnary(await open(method, callOptions, ACCEPTED_ENCODINGS), request),
+    clientStream: async (method, callOptions = {}) =>
+      toClientStreamCall(await open(method, callOptions, ACCEPTED_ENCODINGS)),
+    serverStream: async (method, request, callOptions = {}) =>
+      toServerStreamCall(await open(method, callOptions, ACCEPTED_ENCODINGS), request),
+    bidi: async (method, callOptions = {}) => toBidiCall(await open(method, callOptions, ACCEPTED_ENCODINGS)),
+    // Frames in pieces cannot be decompressed: the peer is not invited to compress.
+    raw: async (path, callOptions = {}) => (await open(rawMethod(path, "bidi"), callOptions, "identity")).call,
+    async connect(signal) {
+      const limit = new CallLimit({ ...(signal && { signal }) });
+      await limit.race(slot.get()).finally(() => limit.stop());
+    },
+    stop: () => slot.stop(),
+    [Symbol.asyncDispose]: () => slot.stop(),
+  };
+}
+
+function startCall(
+  session: ClientSession,
+  headers: OutgoingHttpHeaders,
+  options: ConstructorParameters<typeof ClientStream>[2],
+): ClientStream {
+  try {
+    return new ClientStream(session, headers, options);
+  } catch (cause) {
+    // node refuses headers that HTTP/2 forbids, and a session that closed this very moment.
+    const code = session.isUsable() ? "INTERNAL" : "UNAVAILABLE";
+    throw new GrpcError(code, `the call could not be started: ${errorMessage(cause)}`, { cause });
+  }
+}
+
+async function askCredentials(credentials: CallCredentials, path: string, authority: string): Promise<Metadata> {
+  try {
+    return Metadata.from(await credentials({ path, authority }));
+  } catch (cause) {
+    if (cause instanceof GrpcError) throw cause;
+    throw new GrpcError("UNAUTHENTICATED", `no credentials for the call: ${errorMessage(cause)}`, { cause });
+  }
+}

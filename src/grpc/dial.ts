@@ -1,0 +1,63 @@
+import { connect as connectSocket, isIP, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { connect as connectTls, type TLSSocket } from "node:tls";
+import { errorMessage } from "../base/coded-error.ts";
+import type { ClientCredentials, Connect } from "./client-types.ts";
+import { GrpcError } from "./status.ts";
+import type { Target } from "./target.ts";
+
+/** The default way to a target: straight over TCP or the unix socket. */
+export const dialDirect: Connect = (target, signal) => {
+  const socket =
+    target.kind === "unix"
+      ? connectSocket({ path: target.path })
+      : connectSocket({ host: target.host, port: target.port, noDelay: true });
+  return settled(socket, "connect", signal);
+};
+
+/** Rejects when the peer's certificate does not verify or HTTP/2 was not agreed on. */
+export async function secure(
+  socket: Duplex,
+  target: Target,
+  credentials: ClientCredentials,
+  signal: AbortSignal,
+): Promise<TLSSocket> {
+  const { serverName, ...options } = credentials;
+  const name = serverName ?? (target.kind === "tcp" ? target.host : "localhost");
+  // An IP address must not be sent as a server name (RFC 6066), but it is what the certificate is checked against.
+  const identity = isIP(name) === 0 ? { servername: name, host: name } : { host: name };
+  const secured = connectTls({ ...options, ...identity, socket, ALPNProtocols: ["h2"] });
+  await settled(secured, "secureConnect", signal);
+  if (secured.alpnProtocol === "h2") return secured;
+  secured.destroy();
+  throw new Error("the server did not agree to HTTP/2 (ALPN h2)");
+}
+
+/** Failures before the first call name the address and keep the cause. */
+export function unreachable(target: Target, cause: unknown): GrpcError {
+  if (cause instanceof GrpcError) return cause;
+  const text = cause instanceof AggregateError ? cause.errors.map(errorMessage).join(", ") : errorMessage(cause);
+  return new GrpcError("UNAVAILABLE", `cannot connect to ${target.text}: ${text}`, { cause });
+}
+
+function settled<Kind extends Socket>(
+  socket: Kind,
+  event: "connect" | "secureConnect",
+  signal: AbortSignal,
+): Promise<Kind> {
+  return new Promise((resolve, reject) => {
+    const finish = (failure?: unknown) => {
+      socket.off(event, onReady).off("error", finish).off("close", onClose);
+      signal.removeEventListener("abort", onAbort);
+      if (failure === undefined) return resolve(socket);
+      socket.on("error", () => undefined).destroy();
+      reject(failure);
+    };
+    const onReady = () => finish();
+    const onClose = () => finish(new Error("the connection was closed by the peer"));
+    const onAbort = () => finish(signal.reason);
+    if (signal.aborted) return finish(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    socket.on(event, onReady).on("error", finish).on("close", onClose);
+  });
+}

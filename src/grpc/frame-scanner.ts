@@ -1,0 +1,92 @@
+import { GrpcError } from "./status.ts";
+
+export const FRAME_HEADER_BYTES = 5;
+
+/**
+ * What the scanner reports of each frame. A promise from any of them asks for time: the scanner still reports the rest of the chunk
+ * it was fed, and `feed` returns a promise that settles after all of them.
+ */
+export interface FrameSink {
+  start(length: number, compressed: boolean): void | Promise<void>;
+  /** A piece of the payload, never empty; a view of the chunk that was fed. */
+  bytes(piece: Buffer): void | Promise<void>;
+  end(): void | Promise<void>;
+}
+
+/** Finds the message frames (flag, length, payload) in a byte stream cut at any place, without assembling them. */
+export class FrameScanner {
+  readonly #sink: FrameSink;
+  readonly #maxBytes: number;
+  readonly #header = Buffer.alloc(FRAME_HEADER_BYTES);
+  #headerBytes = 0;
+  #missing = 0;
+  #waits: Promise<void>[] | undefined;
+
+  constructor(sink: FrameSink, maxBytes: number) {
+    this.#sink = sink;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Throws a GrpcError for an invalid flag or an oversized frame; nothing may be fed after that. */
+  feed(chunk: Buffer): Promise<void> | undefined {
+    let offset = 0;
+    while (offset < chunk.length) {
+      if (this.#headerBytes < FRAME_HEADER_BYTES) {
+        offset += this.#takeHeader(chunk, offset);
+        if (this.#headerBytes < FRAME_HEADER_BYTES) break;
+        this.#note(this.#startFrame());
+      } else {
+        const piece = chunk.subarray(offset, offset + this.#missing);
+        offset += piece.length;
+        this.#missing -= piece.length;
+        this.#note(this.#sink.bytes(piece));
+      }
+      if (this.#missing === 0) {
+        this.#headerBytes = 0;
+        this.#note(this.#sink.end());
+      }
+    }
+    if (this.#waits === undefined) return undefined;
+    const waits = this.#waits;
+    this.#waits = undefined;
+    return Promise.all(waits).then(() => undefined);
+  }
+
+  /** To be called at the end of the stream: an unfinished frame is an error. */
+  finish(): void {
+    if (this.#headerBytes === 0) return;
+    throw new GrpcError("INTERNAL", "grpc: the stream ended in the middle of a message: unexpected EOF");
+  }
+
+  #note(wait: void | Promise<void>): void {
+    if (wait === undefined) return;
+    this.#waits ??= [];
+    this.#waits.push(wait);
+  }
+
+  #takeHeader(chunk: Buffer, offset: number): number {
+    const taken = chunk.copy(this.#header, this.#headerBytes, offset, offset + FRAME_HEADER_BYTES - this.#headerBytes);
+    this.#headerBytes += taken;
+    return taken;
+  }
+
+  #startFrame(): void | Promise<void> {
+    const flag = this.#header[0] ?? 0;
+    if (flag > 1) throw new GrpcError("INTERNAL", `grpc: received unexpected payload format ${flag}`);
+    const length = this.#header.readUInt32BE(1);
+    if (length > this.#maxBytes) throw tooLarge(length, this.#maxBytes);
+    this.#missing = length;
+    return this.#sink.start(length, flag === 1);
+  }
+}
+
+export function tooLarge(length: number, maxBytes: number): GrpcError {
+  return new GrpcError("RESOURCE_EXHAUSTED", `grpc: received message larger than max (${length} vs. ${maxBytes})`);
+}
+
+export function buildFrameHeader(length: number, compressed = false): Buffer {
+  const header = Buffer.allocUnsafe(FRAME_HEADER_BYTES);
+  header[0] = compressed ? 1 : 0;
+  header.writeUInt32BE(length, 1);
+  return header;
+}

@@ -1,0 +1,79 @@
+import type { Writable } from "node:stream";
+import { buildFrameHeader, FRAME_HEADER_BYTES } from "./frame-scanner.ts";
+import { GrpcError } from "./status.ts";
+
+/** Below this, one copy is cheaper than a second trip through the stream. */
+const COPY_BYTES = 16 * 1024;
+
+/** Outgoing frames of one call. A returned promise says that the peer is behind: it settles when there is room again. */
+export class FrameWriter {
+  readonly #stream: Writable;
+  readonly #maxBytes: number;
+  #drained: Promise<void> | undefined;
+  #rejectDrained: ((failure: GrpcError) => void) | undefined;
+  #failure: GrpcError | undefined;
+
+  constructor(stream: Writable, maxBytes: number) {
+    this.#stream = stream;
+    this.#maxBytes = maxBytes;
+  }
+
+  write(payload: Uint8Array): Promise<void> | undefined {
+    this.#check(payload.length);
+    if (payload.length <= COPY_BYTES) return this.writeBytes(frame(payload));
+    this.#stream.cork();
+    this.#stream.write(buildFrameHeader(payload.length));
+    const wait = this.writeBytes(payload);
+    this.#stream.uncork();
+    return wait;
+  }
+
+  /** Announces a frame whose payload follows through `writeBytes`. */
+  writeStart(length: number, compressed: boolean): void {
+    this.#check(length);
+    this.#stream.write(buildFrameHeader(length, compressed));
+  }
+
+  writeBytes(bytes: Uint8Array): Promise<void> | undefined {
+    if (this.#failure !== undefined) throw this.#failure;
+    return this.#stream.write(bytes) ? undefined : this.#whenDrained();
+  }
+
+  /** Wakes everybody who waits for room; later writes throw. */
+  fail(failure: GrpcError): void {
+    this.#failure ??= failure;
+    this.#rejectDrained?.(failure);
+  }
+
+  #check(length: number): void {
+    if (this.#failure !== undefined) throw this.#failure;
+    if (length <= this.#maxBytes) return;
+    const text = `grpc: trying to send message larger than max (${length} vs. ${this.#maxBytes})`;
+    throw new GrpcError("RESOURCE_EXHAUSTED", text);
+  }
+
+  /** One promise and one listener, however many writers wait. */
+  #whenDrained(): Promise<void> {
+    if (this.#drained !== undefined) return this.#drained;
+    this.#drained = new Promise<void>((resolve, reject) => {
+      this.#rejectDrained = reject;
+      this.#stream.once("drain", resolve);
+    });
+    this.#drained.then(
+      () => {
+        this.#drained = undefined;
+        this.#rejectDrained = undefined;
+      },
+      () => undefined, // a writer that does not await must not bring the process down
+    );
+    return this.#drained;
+  }
+}
+
+function frame(payload: Uint8Array): Buffer {
+  const bytes = Buffer.allocUnsafe(FRAME_HEADER_BYTES + payload.length);
+  bytes[0] = 0;
+  bytes.writeUInt32BE(payload.length, 1);
+  bytes.set(payload, FRAME_HEADER_BYTES);
+  return bytes;
+}

@@ -1,0 +1,71 @@
+import { chmod } from "node:fs/promises";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { errorCode, errorMessage } from "../base/coded-error.ts";
+import { ListenError } from "./listen-error.ts";
+import { hostPort } from "./peer.ts";
+import { checkSocketPath, clearSocketPath, type ReplacePolicy } from "./unix-socket.ts";
+
+export type ListenOptions =
+  | { readonly host: string; readonly port: number }
+  | {
+      readonly path: string;
+      /** Permissions of the socket file; 0o666 lets an Envoy of another user connect. */
+      readonly mode?: number;
+      readonly replace?: ReplacePolicy;
+    };
+
+export type ListenAddress = { readonly host: string; readonly port: number } | { readonly path: string };
+
+export interface Listener {
+  readonly address: ListenAddress;
+  readonly server: Server;
+  /** Stops accepting and removes the socket file; connections live on. */
+  close(): Promise<void>;
+}
+
+const DEFAULT_MODE = 0o666;
+
+/** Rejects with a ListenError and leaves nothing open. */
+export async function listen(options: ListenOptions, onConnection: (socket: Socket) => void): Promise<Listener> {
+  if ("path" in options) {
+    checkSocketPath(options.path);
+    await clearSocketPath(options.path, options.replace ?? "stale");
+  }
+  // Nagle's delay would hold back the small frames of a call that waits for its answer.
+  const server = createServer({ noDelay: true }, onConnection);
+  await bind(server, options);
+  if (!("path" in options)) {
+    const { address, port } = server.address() as AddressInfo;
+    return { address: { host: address, port }, server, close: () => close(server) };
+  }
+  try {
+    await chmod(options.path, options.mode ?? DEFAULT_MODE);
+  } catch (cause) {
+    await close(server);
+    throw new ListenError("listen-failed", `cannot set the mode of ${options.path}: ${errorMessage(cause)}`, { cause });
+  }
+  return { address: { path: options.path }, server, close: () => close(server) };
+}
+
+export function addressText(address: ListenAddress): string {
+  return "path" in address ? `unix:${address.path}` : hostPort(address.host, address.port);
+}
+
+function bind(server: Server, options: ListenOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (cause) => {
+      const code = errorCode(cause) === "EADDRINUSE" ? "address-in-use" : "listen-failed";
+      reject(new ListenError(code, `cannot listen on ${addressText(options)}: ${errorMessage(cause)}`, { cause }));
+    });
+    const target = "path" in options ? { path: options.path } : { host: options.host, port: options.port };
+    server.listen(target, () => {
+      server.removeAllListeners("error");
+      resolve();
+    });
+  });
+}
+
+/** node removes the file of a unix socket itself when the server closes. */
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => void server.close(() => resolve()));
+}

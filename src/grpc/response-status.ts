@@ -1,0 +1,30 @@
+import type { IncomingHttpHeaders } from "node:http2";
+import type { Metadata } from "./metadata.ts";
+import { GrpcError, statusName } from "./status.ts";
+import { http2ErrorName, statusOfHttp, statusOfReset } from "./status-mapping.ts";
+import { decodeStatusMessage } from "./status-message.ts";
+
+/** What is wrong with an answer that carries no status of its own; undefined when it is gRPC. */
+export function headersFailure(headers: IncomingHttpHeaders): GrpcError | undefined {
+  const httpStatus = Number(headers[":status"]);
+  if (httpStatus !== 200) {
+    return new GrpcError(statusOfHttp(httpStatus), `unexpected HTTP status code received from server: ${httpStatus}`);
+  }
+  const contentType = headers["content-type"];
+  if (contentType !== undefined && /^application\/grpc([+;]|$)/i.test(contentType)) return undefined;
+  return new GrpcError("UNKNOWN", `unexpected content-type received from server: ${JSON.stringify(contentType ?? "")}`);
+}
+
+/** Undefined for OK. */
+export function statusFailure(headers: IncomingHttpHeaders, trailers: Metadata): GrpcError | undefined {
+  const header = headers["grpc-status"]?.toString();
+  if (header === undefined)
+    return new GrpcError("UNKNOWN", "the trailers carry no grpc-status", { metadata: trailers });
+  const code = statusName(header);
+  if (code === "OK") return undefined;
+  return new GrpcError(code, decodeStatusMessage(headers["grpc-message"]?.toString() ?? ""), { metadata: trailers });
+}
+
+export function resetFailure(code: number): GrpcError {
+  return new GrpcError(statusOfReset(code), `stream terminated by RST_STREAM with error code: ${http2ErrorName(code)}`);
+}

@@ -1,0 +1,112 @@
+import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import { errorMessage } from "../base/coded-error.ts";
+import type { Logger } from "../base/logger.ts";
+import { parseEncoding } from "./compression.ts";
+import { type Codec, encodeMessage, rawCodec } from "./method.ts";
+import type { Peer } from "./peer.ts";
+import { runImplementation } from "./run-implementation.ts";
+import { type MessageLimits, ServerStream } from "./server-stream.ts";
+import type { Implementation } from "./server-types.ts";
+import { GrpcError } from "./status.ts";
+import { parseTimeout } from "./timeout-header.ts";
+
+export interface Dispatcher {
+  readonly methods: ReadonlyMap<string, Implementation>;
+  readonly services: ReadonlySet<string>;
+  readonly limits: MessageLimits;
+  readonly log: Logger;
+}
+
+export interface IncomingRequest {
+  readonly headers: IncomingHttpHeaders;
+  readonly rawHeaders: readonly string[];
+  readonly peer: Peer;
+}
+
+const GRPC_CONTENT_TYPE = /^application\/grpc([+;]|$)/i;
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** Takes one request from its headers to its status. Never throws, never rejects. */
+export function dispatchStream(dispatcher: Dispatcher, stream: ServerHttp2Stream, request: IncomingRequest): void {
+  const refusal = httpRefusal(request.headers);
+  if (refusal !== undefined) {
+    stream.on("error", () => undefined);
+    stream.respond(refusal, { endStream: true });
+    stream.close();
+    return;
+  }
+  const implementation = dispatcher.methods.get(request.headers[":path"] ?? "");
+  const encode = encoderOf(implementation);
+  const call = new ServerStream(stream, request, { ...dispatcher.limits, encode });
+  const failure =
+    implementation === undefined ? unknownMethod(dispatcher, call.path) : startFailure(implementation, request);
+  if (implementation === undefined || failure !== undefined) {
+    call.finish(failure);
+    return;
+  }
+  const timer = startDeadline(call, request.headers["grpc-timeout"]);
+  void runImplementation(implementation, call, { ...request, maxBytes: dispatcher.limits.maxReceiveBytes })
+    .then(
+      () => call.finish(),
+      (thrown: unknown) => call.finish(toStatus(thrown, call, dispatcher.log)),
+    )
+    .catch((thrown: unknown) => {
+      // The answer itself could not be written, for example because of trailers that HTTP/2 forbids.
+      dispatcher.log.error("gRPC answer failed", { path: call.path, error: errorMessage(thrown) });
+      stream.close(2);
+    })
+    .finally(() => clearTimeout(timer));
+}
+
+function httpRefusal(headers: IncomingHttpHeaders): { ":status": number; allow?: string } | undefined {
+  if (headers[":method"] !== "POST") return { ":status": 405, allow: "POST" };
+  return GRPC_CONTENT_TYPE.test(headers["content-type"] ?? "") ? undefined : { ":status": 415 };
+}
+
+function encoderOf(implementation: Implementation | undefined): (message: unknown) => Uint8Array {
+  const codec =
+    implementation === undefined || implementation.kind === "raw" ? rawCodec : implementation.method.response;
+  return (message) => encodeMessage(codec as Codec<unknown>, message);
+}
+
+function unknownMethod(dispatcher: Dispatcher, path: string): GrpcError {
+  const cut = path.lastIndexOf("/");
+  const [service, method] = [path.slice(1, cut), path.slice(cut + 1)];
+  if (!path.startsWith("/") || cut <= 0)
+    return new GrpcError("UNIMPLEMENTED", `malformed method name: ${JSON.stringify(path)}`);
+  if (!dispatcher.services.has(service)) return new GrpcError("UNIMPLEMENTED", `unknown service ${service}`);
+  return new GrpcError("UNIMPLEMENTED", `unknown method ${method} for service ${service}`);
+}
+
+function startFailure(implementation: Implementation, { headers }: IncomingRequest): GrpcError | undefined {
+  const timeout = headers["grpc-timeout"];
+  if (timeout !== undefined && parseTimeout(String(timeout)) === undefined) {
+    return new GrpcError("INTERNAL", `malformed grpc-timeout: ${JSON.stringify(timeout)}`);
+  }
+  const header = headers["grpc-encoding"]?.toString();
+  const encoding = parseEncoding(header);
+  // Frames that are only moved on cannot be decompressed on the way.
+  const readable = implementation.kind === "raw" ? encoding === "identity" : encoding !== undefined;
+  if (readable) return undefined;
+  return new GrpcError(
+    "UNIMPLEMENTED",
+    `grpc: Decompressor is not installed for grpc-encoding ${JSON.stringify(header)}`,
+  );
+}
+
+function startDeadline(call: ServerStream, header: string | string[] | undefined): NodeJS.Timeout | undefined {
+  const timeoutMs = header === undefined ? undefined : parseTimeout(String(header));
+  if (timeoutMs === undefined) return undefined;
+  call.deadline = Date.now() + timeoutMs;
+  const expire = () => call.finish(new GrpcError("DEADLINE_EXCEEDED", "context deadline exceeded"));
+  const timer = setTimeout(expire, Math.min(MAX_TIMER_MS, timeoutMs));
+  call.whenAborted(() => clearTimeout(timer));
+  return timer;
+}
+
+/** What is not a GrpcError is our own fault: the log gets the details, the client does not. */
+function toStatus(thrown: unknown, call: ServerStream, log: Logger): GrpcError {
+  if (thrown instanceof GrpcError) return thrown;
+  log.error("gRPC handler failed", { path: call.path, peer: call.peer.address, error: errorMessage(thrown) });
+  return new GrpcError("UNKNOWN", "the handler of the call failed");
+}

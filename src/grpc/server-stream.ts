@@ -1,0 +1,168 @@
+import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import { ACCEPTED_ENCODINGS } from "./compression.ts";
+import { FrameScanner, type FrameSink } from "./frame-scanner.ts";
+import { FrameWriter } from "./frame-writer.ts";
+import { Metadata, type MetadataInit } from "./metadata.ts";
+import type { Peer } from "./peer.ts";
+import { pumpFrames } from "./pump-frames.ts";
+import type { RawServerCall, ServerWriter } from "./server-types.ts";
+import { GrpcError, statusNumber } from "./status.ts";
+import { encodeStatusMessage } from "./status-message.ts";
+
+export interface MessageLimits {
+  readonly maxReceiveBytes: number;
+  readonly maxSendBytes: number;
+}
+
+const NO_ERROR = 0;
+
+/** One call on the server: answer headers, frames, status, and the end by either side. */
+export class ServerStream implements RawServerCall, ServerWriter<unknown> {
+  readonly path: string;
+  readonly peer: Peer;
+  readonly stream: ServerHttp2Stream;
+  deadline: number | undefined;
+  readonly #headers: IncomingHttpHeaders;
+  readonly #rawHeaders: readonly string[];
+  readonly #writer: FrameWriter;
+  readonly #encode: (message: unknown) => Uint8Array;
+  readonly #maxReceiveBytes: number;
+  #metadata: Metadata | undefined;
+  #trailers: Metadata | undefined;
+  #controller: AbortController | undefined;
+  #ended: GrpcError | undefined;
+  #headersSent = false;
+  readonly #onAbort: ((reason: GrpcError) => void)[] = [];
+
+  constructor(
+    stream: ServerHttp2Stream,
+    request: { readonly headers: IncomingHttpHeaders; readonly rawHeaders: readonly string[]; readonly peer: Peer },
+    options: MessageLimits & { readonly encode: (message: unknown) => Uint8Array },
+  ) {
+    this.stream = stream;
+    this.path = request.headers[":path"] ?? "";
+    this.peer = request.peer;
+    this.#headers = request.headers;
+    this.#rawHeaders = request.rawHeaders;
+    this.#encode = options.encode;
+    this.#maxReceiveBytes = options.maxReceiveBytes;
+    this.#writer = new FrameWriter(stream, options.maxSendBytes);
+    stream.on("error", () => undefined); // its story is told by "close"
+    stream.once("close", () => this.abort(new GrpcError("CANCELLED", "the call was cancelled by the client")));
+  }
+
+  get authority(): string {
+    return this.#headers[":authority"] ?? "";
+  }
+
+  get metadata(): Metadata {
+    this.#metadata ??= Metadata.fromRawHeaders(this.#rawHeaders);
+    return this.#metadata;
+  }
+
+  get trailers(): Metadata {
+    this.#trailers ??= new Metadata();
+    return this.#trailers;
+  }
+
+  /** Made when first asked for: most unary handlers never look. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#ended !== undefined) this.#controller.abort(this.#ended);
+    }
+    return this.#controller.signal;
+  }
+
+  sendHeaders(metadata?: MetadataInit): void {
+    if (this.#headersSent || this.#ended !== undefined) return;
+    const headers = answerHeaders();
+    Metadata.from(metadata).copyTo(headers);
+    this.#headersSent = true;
+    this.stream.respond(headers, { waitForTrailers: true });
+  }
+
+  async write(message: unknown): Promise<void> {
+    await this.send(message);
+  }
+
+  /** As `write`, but throws at once; a promise only says that the peer is behind, nobody has to wait for it. */
+  send(message: unknown): Promise<void> | undefined {
+    const payload = this.#encode(message);
+    this.sendHeaders();
+    return this.#writer.write(payload);
+  }
+
+  writeFrameStart(length: number, compressed = false): void {
+    this.sendHeaders();
+    this.#writer.writeStart(length, compressed);
+  }
+
+  writeFrameBytes(bytes: Uint8Array): Promise<void> | undefined {
+    return this.#writer.writeBytes(bytes);
+  }
+
+  readFrames(sink: FrameSink): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.#ended !== undefined) return reject(this.#ended);
+      this.whenAborted(reject);
+      pumpFrames(this.stream, new FrameScanner(sink, this.#maxReceiveBytes), (failure) =>
+        failure === undefined ? resolve() : reject(failure),
+      );
+    });
+  }
+
+  whenAborted(listener: (reason: GrpcError) => void): void {
+    this.#onAbort.push(listener);
+  }
+
+  /** Ends the call with a status; without effect when it is already over. */
+  finish(failure?: GrpcError): void {
+    if (this.#ended !== undefined) return;
+    const trailers = this.#statusTrailers(failure);
+    this.#end(failure ?? new GrpcError("CANCELLED", "the call has already ended"));
+    if (this.stream.destroyed || this.stream.closed) return;
+    if (this.#headersSent) {
+      this.stream.once("wantTrailers", () => {
+        this.stream.sendTrailers(trailers);
+        this.#releaseClient();
+      });
+      this.stream.end();
+    } else {
+      this.stream.respond({ ...answerHeaders(), ...trailers }, { endStream: true });
+      this.#releaseClient();
+    }
+  }
+
+  /** The call is over without our doing: everybody who waits on it learns the reason. */
+  abort(reason: GrpcError): void {
+    if (this.#ended === undefined) this.#end(reason);
+  }
+
+  #end(reason: GrpcError): void {
+    this.#ended = reason;
+    this.#writer.fail(reason);
+    this.#controller?.abort(reason);
+    for (const listener of this.#onAbort.splice(0)) listener(reason);
+  }
+
+  #statusTrailers(failure: GrpcError | undefined): OutgoingHttpHeaders {
+    const trailers: OutgoingHttpHeaders = {};
+    this.#trailers?.copyTo(trailers);
+    failure?.metadata.copyTo(trailers);
+    trailers["grpc-status"] = String(failure === undefined ? 0 : statusNumber(failure.code));
+    if (failure !== undefined && failure.message !== "")
+      trailers["grpc-message"] = encodeStatusMessage(failure.message);
+    return trailers;
+  }
+
+  /** A client that has not half-closed is told to stop sending; reading on, unread bytes would hold the stream open for ever. */
+  #releaseClient(): void {
+    if (this.stream.readableEnded) return;
+    this.stream.close(NO_ERROR);
+  }
+}
+
+function answerHeaders(): OutgoingHttpHeaders {
+  return { ":status": 200, "content-type": "application/grpc", "grpc-accept-encoding": ACCEPTED_ENCODINGS };
+}

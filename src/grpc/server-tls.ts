@@ -1,0 +1,83 @@
+import type { Socket } from "node:net";
+import { createServer, type Server, type TLSSocket, type TlsOptions } from "node:tls";
+import { errorMessage } from "../base/coded-error.ts";
+
+/**
+ * What one connection is served with. `requestCert` asks the client for a certificate; with `rejectUnauthorized: false` one that
+ * does not verify, or none at all, passes too and shows in `peer.tls`.
+ */
+export type ServerCredentials = Pick<
+  TlsOptions,
+  | "cert"
+  | "key"
+  | "ca"
+  | "crl"
+  | "ciphers"
+  | "minVersion"
+  | "maxVersion"
+  | "ecdhCurve"
+  | "sigalgs"
+  | "secureOptions"
+  | "SNICallback"
+  | "requestCert"
+  | "rejectUnauthorized"
+> & {
+  /** The last word on a client after a finished handshake: a returned text refuses it and goes to the log. */
+  readonly refuse?: (socket: TLSSocket) => string | undefined;
+};
+
+/** Asked for every connection before its handshake; returning the same object again reuses its parsed keys. */
+export type ServerTls = () => ServerCredentials | Promise<ServerCredentials>;
+
+export interface TlsAcceptorOptions {
+  readonly tls: ServerTls;
+  readonly handshakeTimeoutMs: number;
+  readonly onSecure: (socket: TLSSocket) => void;
+  /** The socket is destroyed already. */
+  readonly onFailure: (reason: string) => void;
+}
+
+/**
+ * Takes accepted sockets through their TLS handshake. node's own server objects do the work, one for each set of credentials; they
+ * never listen themselves.
+ */
+export function createTlsAcceptor(options: TlsAcceptorOptions): (socket: Socket) => void {
+  const servers = new WeakMap<ServerCredentials, Server>();
+  const serverFor = (credentials: ServerCredentials): Server => {
+    const known = servers.get(credentials);
+    if (known !== undefined) return known;
+    const server = createHandshaker(credentials, options);
+    servers.set(credentials, server);
+    return server;
+  };
+  return (socket) => {
+    const fail = (failure: unknown) => {
+      socket.destroy();
+      options.onFailure(`no credentials to serve with: ${errorMessage(failure)}`);
+    };
+    // While the credentials are fetched the client may go away; nobody else listens for that yet.
+    socket.on("error", () => undefined);
+    new Promise<ServerCredentials>((resolve) => resolve(options.tls()))
+      .then((credentials) => {
+        if (!socket.destroyed) serverFor(credentials).emit("connection", socket);
+      })
+      .catch(fail);
+  };
+}
+
+function createHandshaker(credentials: ServerCredentials, options: TlsAcceptorOptions): Server {
+  const { refuse, ...tlsOptions } = credentials;
+  const server = createServer({ ...tlsOptions, ALPNProtocols: ["h2"], handshakeTimeout: options.handshakeTimeoutMs });
+  const refuseSocket = (socket: TLSSocket, reason: string) => {
+    socket.on("error", () => undefined);
+    socket.destroy();
+    options.onFailure(reason);
+  };
+  server.on("secureConnection", (socket) => {
+    const reason = socket.alpnProtocol === "h2" ? refuse?.(socket) : "the client does not offer HTTP/2 (ALPN h2)";
+    if (reason === undefined) options.onSecure(socket);
+    else refuseSocket(socket, reason);
+  });
+  server.on("tlsClientError", (failure, socket) => refuseSocket(socket, errorMessage(failure)));
+  return server;
+}

@@ -1,0 +1,70 @@
+import { CodedError, errorMessage } from "../base/coded-error.ts";
+import { Metadata } from "./metadata.ts";
+
+/** Names in the order of their numbers on the wire: the index is the code. */
+export const GRPC_STATUS_NAMES = [
+  "OK",
+  "CANCELLED",
+  "UNKNOWN",
+  "INVALID_ARGUMENT",
+  "DEADLINE_EXCEEDED",
+  "NOT_FOUND",
+  "ALREADY_EXISTS",
+  "PERMISSION_DENIED",
+  "RESOURCE_EXHAUSTED",
+  "FAILED_PRECONDITION",
+  "ABORTED",
+  "OUT_OF_RANGE",
+  "UNIMPLEMENTED",
+  "INTERNAL",
+  "UNAVAILABLE",
+  "DATA_LOSS",
+  "UNAUTHENTICATED",
+] as const;
+
+export type GrpcStatusName = (typeof GRPC_STATUS_NAMES)[number];
+
+export interface GrpcErrorOptions extends ErrorOptions {
+  /** Trailing metadata: what the peer sent, or what the handler wants to send with the status. */
+  readonly metadata?: Metadata;
+}
+
+/** A call that ended with a status other than OK. Thrown by clients; thrown by handlers, it becomes the call's status. */
+export class GrpcError extends CodedError<GrpcStatusName> {
+  readonly metadata: Metadata;
+
+  constructor(code: GrpcStatusName, message: string, options: GrpcErrorOptions = {}) {
+    super(code, message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.metadata = options.metadata ?? new Metadata();
+  }
+
+  get status(): number {
+    return statusNumber(this.code);
+  }
+
+  /** The serialized google.rpc.Status that rich errors carry. */
+  get statusDetails(): Buffer | undefined {
+    return this.metadata.getBinary("grpc-status-details-bin");
+  }
+}
+
+export function statusNumber(name: GrpcStatusName): number {
+  return GRPC_STATUS_NAMES.indexOf(name);
+}
+
+/** A status number as text from the wire; whatever is not one of the known numbers means UNKNOWN. */
+export function statusName(text: string): GrpcStatusName {
+  return /^\d{1,2}$/.test(text) ? (GRPC_STATUS_NAMES[Number(text)] ?? "UNKNOWN") : "UNKNOWN";
+}
+
+/** The one-line form that operators of Go services know: "rpc error: code = Unavailable desc = ...". */
+export function rpcErrorText(thrown: unknown): string {
+  if (!(thrown instanceof GrpcError)) return errorMessage(thrown);
+  return `rpc error: code = ${goStatusName(thrown.code)} desc = ${thrown.message}`;
+}
+
+function goStatusName(name: GrpcStatusName): string {
+  if (name === "OK") return name;
+  if (name === "CANCELLED") return "Canceled"; // Go spells it with one l
+  return name.replace(/([A-Z])([A-Z]*)_?/g, (_, first: string, rest: string) => first + rest.toLowerCase());
+}
