@@ -1,0 +1,48 @@
+import { CodedError } from "../base/coded-error.ts";
+import { unquoteGo } from "./go-quote.ts";
+
+export { unquoteGo } from "./go-quote.ts";
+
+/** A line of a pod info file whose value is not a quoted Go string. `line` counts from 1. */
+export interface PodInfoProblem {
+  readonly line: number;
+  readonly message: string;
+}
+
+export class PodInfoError extends CodedError<"unquotable-value"> {
+  readonly line: number;
+
+  constructor(problem: PodInfoProblem) {
+    super("unquotable-value", problem.message);
+    this.line = problem.line;
+  }
+}
+
+/** The downward API's labels and annotations files: one `key="value"` per line. Rejects the whole file for one bad value. */
+export function parsePodInfo(text: string): Map<string, string> {
+  const { entries, problems } = parsePodInfoLenient(text);
+  const first = problems[0];
+  if (first !== undefined) throw new PodInfoError(first);
+  return entries;
+}
+
+/** Keeps the good lines and tells what is wrong with the others. */
+export function parsePodInfoLenient(text: string): {
+  readonly entries: Map<string, string>;
+  readonly problems: readonly PodInfoProblem[];
+} {
+  const entries = new Map<string, string>();
+  const problems: PodInfoProblem[] = [];
+  for (const [index, line] of text.split("\n").entries()) {
+    const separator = line.indexOf("=");
+    if (separator === -1) continue;
+    const quoted = line.slice(separator + 1);
+    const value = unquoteGo(quoted);
+    if (value === undefined) {
+      problems.push({ line: index + 1, message: `failed to unquote ${quoted}: invalid syntax` });
+    } else {
+      entries.set(line.slice(0, separator), value);
+    }
+  }
+  return { entries, problems };
+}
