@@ -1,0 +1,52 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { parseYaml, YamlError } from "./parse-yaml.ts";
+
+test.each([
+  { text: "", gives: null },
+  { text: "---\n", gives: null },
+  { text: '{"a": 1}', gives: { a: 1 } },
+  { text: "a: yes\nb: off\nc: Y", gives: { a: true, b: false, c: true } },
+  { text: "a: 010\nb: 0x10\nc: 1_000", gives: { a: 8, b: 16, c: 1000 } },
+  { text: "a: 1:30\nb: 2020-01-01\nc: 12:30:45.5", gives: { a: "1:30", b: "2020-01-01", c: "12:30:45.5" } },
+  { text: "a: 1\na: 2", gives: { a: 2 } },
+  { text: "yes: 1\n2: b", gives: { true: 1, "2": "b" } },
+  { text: "x: &x {a: 1}\nz:\n  <<: *x\n  b: 2", gives: { x: { a: 1 }, z: { a: 1, b: 2 } } },
+  { text: "a: 1\n---\nb: 2", gives: { a: 1 } },
+  { text: "a: ~", gives: { a: null } },
+])("$text", async ({ text, gives }) => {
+  expect(await parseYaml(text)).toEqual(gives);
+});
+
+test.each([
+  { text: "{", says: "yaml: line 1: did not find expected node content" },
+  { text: "a: [", says: "yaml: line 1: did not find expected node content" },
+  { text: "a: b: c", says: "yaml: line 1: mapping values are not allowed in this context" },
+  { text: "a:\n\tb: 1", says: "yaml: line 2: found character that cannot start any token" },
+  { text: "a: 'x", says: "yaml: line 1: found unexpected end of stream" },
+  { text: "a: *x", says: "yaml: unknown anchor 'x' referenced" },
+  { text: "a: .inf", says: "json: unsupported value: Infinity" },
+])("$text is refused: $says", async ({ text, says }) => {
+  await expect(parseYaml(text)).rejects.toMatchObject({ code: "invalid-yaml", message: says });
+});
+
+test("aliases that multiply are refused instead of filling the memory", async () => {
+  const layers = Array.from(
+    { length: 30 },
+    (_, index) => `l${index + 1}: &l${index + 1} [${Array(10).fill(`*l${index}`).join(", ")}]`,
+  );
+  await expect(parseYaml(["l0: &l0 [x]", ...layers].join("\n"))).rejects.toThrow("excessive aliasing");
+});
+
+test("any text gives data or a YAML error", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(fc.string(), fc.stringMatching(/^[-:{}[\]&*#|>'"a-c \n]*$/)), async (text) => {
+      try {
+        JSON.stringify(await parseYaml(text));
+      } catch (thrown) {
+        expect(thrown).toBeInstanceOf(YamlError);
+      }
+    }),
+    { numRuns: 500 },
+  );
+});

@@ -1,0 +1,83 @@
+import { CodedError, errorMessage } from "../../base/coded-error.ts";
+
+export class YamlError extends CodedError<"invalid-yaml"> {}
+
+/** Kinds the reference's YAML reader leaves as text although YAML 1.1 has types for them. */
+const UNUSED_TAGS = ["timestamp", "binary", "omap", "pairs", "set"];
+
+/**
+ * The first document of a YAML 1.1 text (`yes` and `on` are booleans; the last of two equal keys wins) as JSON data. Text that is plain
+ * JSON never loads the YAML library. Blank text is null.
+ */
+export async function parseYaml(text: string): Promise<unknown> {
+  if (/^\s*[{[]/.test(text)) {
+    try {
+      return JSON.parse(text);
+    } catch {
+      // Not JSON after all: flow style YAML, or broken; the YAML reader tells which.
+    }
+  }
+  const { parseAllDocuments } = await import("yaml");
+  const documents = parseAllDocuments(text, {
+    version: "1.1",
+    uniqueKeys: false,
+    merge: true,
+    logLevel: "silent",
+    customTags: (tags) => tags.filter((tag) => !isUnused(tag)),
+  });
+  const [document] = Array.isArray(documents) ? documents : [];
+  if (document === undefined) return null;
+  const [problem] = document.errors;
+  if (problem !== undefined)
+    throw new YamlError(
+      "invalid-yaml",
+      `yaml: line ${problem.linePos?.[0].line ?? 1}: ${word(problem.code, problem.message)}`,
+    );
+  try {
+    return toJson(document.toJS({ maxAliasCount: 100 }));
+  } catch (thrown) {
+    if (thrown instanceof YamlError) throw thrown;
+    const anchor = /Unresolved alias .*: (.+)$/.exec(errorMessage(thrown))?.[1];
+    const reason =
+      anchor === undefined ? "document contains excessive aliasing" : `unknown anchor '${anchor}' referenced`;
+    throw new YamlError("invalid-yaml", `yaml: ${reason}`, { cause: thrown });
+  }
+}
+
+function isUnused(tag: unknown): boolean {
+  if (typeof tag !== "object" || tag === null) return false;
+  const { tag: uri, format } = tag as { tag?: string; format?: string };
+  // Base 60 numbers ("1:30") are text as well.
+  return UNUSED_TAGS.some((name) => uri?.endsWith(`:${name}`)) || format === "TIME";
+}
+
+/** The reference's parser words for what our parser reports; the own text where there is no counterpart. */
+function word(code: string, message: string): string {
+  switch (code) {
+    case "MISSING_CHAR":
+      return message.includes("quote") ? "found unexpected end of stream" : "did not find expected node content";
+    case "BAD_INDENT":
+      return "did not find expected node content";
+    case "TAB_AS_INDENT":
+      return "found character that cannot start any token";
+    case "BLOCK_AS_IMPLICIT_KEY":
+      return "mapping values are not allowed in this context";
+    case "MULTILINE_IMPLICIT_KEY":
+      return "could not find expected ':'";
+    case "UNEXPECTED_TOKEN":
+      return "did not find expected key";
+    default:
+      return message.split(" at line")[0] ?? message;
+  }
+}
+
+/** JSON has no infinities, and a key of any type is text. */
+function toJson(value: unknown): unknown {
+  if (typeof value === "number" && !Number.isFinite(value))
+    throw new YamlError("invalid-yaml", `json: unsupported value: ${value}`);
+  if (typeof value === "bigint") return Number(value);
+  if (value instanceof Map) return toJson(Object.fromEntries(value));
+  if (Array.isArray(value)) return value.map(toJson);
+  if (typeof value !== "object" || value === null) return value ?? null;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, toJson(member)]));
+}

@@ -1,0 +1,43 @@
+import type { ConnectionSettings } from "../../protocol/proxy-config.ts";
+import { parseProtoDuration } from "../message/proto-duration.ts";
+import type { ValidationProblem } from "./validate-proxy-config.ts";
+
+type Rule = "non-negative" | "positive" | "at least 65535";
+
+/** HTTP/2 gives every stream and connection a window of this size to begin with; less cannot be announced. */
+const SMALLEST_WINDOW = 65_535;
+
+const RULES: readonly (readonly [keyof ConnectionSettings, Rule])[] = [
+  ["listenerPerConnectionBufferLimitBytes", "non-negative"],
+  ["clusterPerConnectionBufferLimitBytes", "non-negative"],
+  ["httpIdleTimeout", "non-negative"],
+  ["httpMaxConnectionDuration", "non-negative"],
+  ["httpDrainTimeout", "non-negative"],
+  ["httpRequestTimeout", "non-negative"],
+  ["httpRequestHeadersTimeout", "non-negative"],
+  ["httpStreamIdleTimeout", "non-negative"],
+  ["httpMaxStreamDuration", "non-negative"],
+  ["httpMaxConcurrentStreams", "positive"],
+  ["http2InitialStreamWindowSize", "at least 65535"],
+  ["http2InitialConnectionWindowSize", "at least 65535"],
+  ["listenerConnectionLimit", "positive"],
+  ["globalDownstreamConnectionLimit", "positive"],
+];
+
+export function connectionSettingsProblems(settings: ConnectionSettings): readonly ValidationProblem[] {
+  return RULES.flatMap(([name, rule]) => {
+    const value = settings[name];
+    if (value === undefined || holds(rule, asNumber(value))) return [];
+    const snake = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    return [{ field: `connectionSettings.${name}`, message: `invalid connection settings: ${snake} must be ${rule}` }];
+  });
+}
+
+function asNumber(value: string | number | boolean): number {
+  return typeof value === "string" ? Number(parseProtoDuration(value)) : Number(value);
+}
+
+function holds(rule: Rule, value: number): boolean {
+  if (rule === "positive") return value > 0;
+  return rule === "non-negative" ? value >= 0 : value >= SMALLEST_WINDOW;
+}

@@ -1,0 +1,26 @@
+import type { ProxyConfig } from "../../protocol/proxy-config.ts";
+import { deepFreeze } from "../deep-freeze.ts";
+import type { GenerationRules } from "../generations.ts";
+
+/** What a ProxyConfig is before any source is read. */
+export function defaultProxyConfig(rules: GenerationRules): ProxyConfig {
+  return deepFreeze({
+    configPath: "./etc/istio/proxy",
+    binaryPath: "/usr/local/bin/envoy",
+    serviceCluster: "istio-proxy",
+    drainDuration: "45s",
+    terminationDrainDuration: "5s",
+    discoveryAddress: "istiod.istio-system.svc:15012",
+    proxyAdminPort: 15000,
+    controlPlaneAuthPolicy: "MUTUAL_TLS" as const,
+    statNameLength: 189,
+    statusPort: 15020,
+    ...(rules.defaultTracing && { tracing: { zipkin: { address: "zipkin.istio-system:9411" } } }),
+    ...(rules.legacyProxyConfigDefaults && {
+      concurrency: 2,
+      parentShutdownDuration: "60s",
+      envoyAccessLogService: {},
+      envoyMetricsService: {},
+    }),
+  });
+}

@@ -1,0 +1,40 @@
+const LABEL = /^[a-zA-Z0-9](?:[-a-zA-Z0-9]*[a-zA-Z0-9])?$/;
+const WILDCARD_LABEL = /^(?:\*|\*?(?:-|[a-zA-Z0-9])(?:[-a-zA-Z0-9]*[a-zA-Z0-9])?)$/;
+
+export function isDnsLabel(text: string): boolean {
+  return text.length <= 63 && LABEL.test(text);
+}
+
+/** Undefined for a fully qualified domain name, otherwise what is wrong with it. A trailing dot is allowed. */
+export function fqdnProblem(name: string): string | undefined {
+  return lengthProblem(name) ?? labelsProblem(name);
+}
+
+/** The same with a wildcard in the first label. */
+export function wildcardDomainProblem(name: string): string | undefined {
+  const tooLong = lengthProblem(name);
+  if (tooLong !== undefined) return tooLong;
+  const dot = name.indexOf(".");
+  const first = dot === -1 ? name : name.slice(0, dot);
+  if (first.length > 63 || !WILDCARD_LABEL.test(first))
+    return `domain name ${JSON.stringify(name)} invalid (label ${JSON.stringify(first)} invalid)`;
+  return dot === -1 ? undefined : labelsProblem(name.slice(dot + 1));
+}
+
+function lengthProblem(name: string): string | undefined {
+  if (name.length > 255) return `domain name ${JSON.stringify(name)} too long (max 255)`;
+  return name === "" ? "empty domain name not allowed" : undefined;
+}
+
+function labelsProblem(name: string): string | undefined {
+  const labels = name.split(".");
+  const last = labels.at(-1) ?? "";
+  if (/^[+-]?\d+$/.test(last)) {
+    return `domain name ${JSON.stringify(name)} invalid (top level domain ${JSON.stringify(last)} cannot be all-numeric)`;
+  }
+  const checked = last === "" ? labels.slice(0, -1) : labels;
+  const bad = checked.find((label) => !isDnsLabel(label));
+  return bad === undefined
+    ? undefined
+    : `domain name ${JSON.stringify(name)} invalid (label ${JSON.stringify(bad)} invalid)`;
+}
