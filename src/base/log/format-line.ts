@@ -43,9 +43,9 @@ export function formatJsonLine(line: LogLine): string {
 
 /** UTC with microseconds; the clock gives milliseconds and fractions of them. */
 export function formatTime(timeMs: number): string {
-  const whole = Math.floor(timeMs);
-  const micros = Math.floor((timeMs - whole) * 1000);
-  return `${new Date(whole).toISOString().slice(0, 23)}${String(micros).padStart(3, "0")}Z`;
+  const micros = Math.round(timeMs * 1000);
+  const fraction = String(micros % 1000).padStart(3, "0");
+  return `${new Date(Math.floor(micros / 1000)).toISOString().slice(0, 23)}${fraction}Z`;
 }
 
 function formatValue(value: unknown): string {

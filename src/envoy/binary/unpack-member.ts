@@ -3,7 +3,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createInflateRaw } from "node:zlib";
-import { CodedError } from "../../base/coded-error.ts";
+import { CodedError, errorMessage } from "../../base/coded-error.ts";
 
 export class ArchiveError extends CodedError<"not-an-archive" | "member-missing" | "unsupported" | "corrupt"> {}
 
@@ -51,14 +51,24 @@ export async function unpackMember(
     if (written !== member.bytes) {
       throw new ArchiveError("corrupt", `${archive}: ${name} has ${written} bytes, the directory says ${member.bytes}`);
     }
+  } catch (cause) {
+    // Damage shows as whatever the damaged number leads to: a range error, an inflate error, an early end.
+    if (cause instanceof ArchiveError || isSystemError(cause)) throw cause;
+    throw new ArchiveError("corrupt", `${archive}: ${errorMessage(cause)}`, { cause });
   } finally {
     await file.close();
   }
 }
 
+/** A full disk or a missing folder is not the archive's fault. */
+function isSystemError(thrown: unknown): boolean {
+  return typeof thrown === "object" && thrown !== null && "syscall" in thrown;
+}
+
 async function findMember(file: FileHandle, name: string): Promise<Member> {
   const { size } = await file.stat();
-  const tail = await readAt(file, Math.max(0, size - END_RECORD_BYTES - MAX_COMMENT_BYTES), undefined, size);
+  const tailAt = Math.max(0, size - END_RECORD_BYTES - MAX_COMMENT_BYTES);
+  const tail = await readAt(file, tailAt, size - tailAt);
   const end = tail.lastIndexOf(Buffer.from([0x50, 0x4b, 0x05, 0x06]));
   if (end === -1 || tail.length - end < END_RECORD_BYTES || tail.readUInt32LE(end) !== END_RECORD) {
     throw new ArchiveError("not-an-archive", "no zip directory found");
@@ -79,8 +89,11 @@ async function findMember(file: FileHandle, name: string): Promise<Member> {
   throw new ArchiveError("member-missing", `the archive has no member ${name}`);
 }
 
-async function readAt(file: FileHandle, start: number, length: number | undefined, size = 0): Promise<Buffer> {
-  const buffer = Buffer.alloc(length ?? size - start);
+/** Lengths come from the archive itself: one beyond the file's end must not become a buffer of that size. */
+async function readAt(file: FileHandle, start: number, length: number): Promise<Buffer> {
+  const { size } = await file.stat();
+  if (start + length > size) throw new ArchiveError("corrupt", "the archive ends early");
+  const buffer = Buffer.alloc(length);
   const { bytesRead } = await file.read(buffer, 0, buffer.length, start);
   if (bytesRead < buffer.length) throw new ArchiveError("corrupt", "the archive ends early");
   return buffer;
