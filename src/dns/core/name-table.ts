@@ -1,0 +1,108 @@
+import { RECORD_CLASS, RECORD_TYPE } from "../../protocol/dns/constants.ts";
+import { type WireName, wireName } from "../../protocol/dns/name.ts";
+import type { NameInfo, NameTable } from "../../protocol/dns/name-table-message.ts";
+import { alternateHosts, KUBERNETES_REGISTRY, type ProxyScope } from "./alternate-hosts.ts";
+import { isIpv4, parseIp } from "./ip-address.ts";
+
+/** Owner pointer to the question, type, class, TTL, length and address. */
+export const A_RECORD_BYTES = 16;
+export const AAAA_RECORD_BYTES = 28;
+
+/** One table entry; all its names share it. The records are encoded once, in `LookupTable.records`. */
+export interface HostEntry {
+  readonly host: string;
+  readonly ownName: WireName;
+  readonly isKubernetes: boolean;
+  /** A records from here, AAAA records right behind them. */
+  readonly start: number;
+  readonly ipv4Count: number;
+  readonly ipv6Count: number;
+}
+
+/** Immutable; a push builds a new one aside and swaps the reference. */
+export interface LookupTable {
+  readonly hosts: ReadonlyMap<WireName, HostEntry>;
+  /** By the name below which the wildcard holds: "*.a.b." is under "a.b.". */
+  readonly wildcards: ReadonlyMap<WireName, HostEntry>;
+  readonly records: Buffer;
+  readonly ttlSeconds: number;
+}
+
+export interface TableOptions {
+  readonly scope: ProxyScope;
+  readonly ttlSeconds: number;
+  readonly altHosts: boolean;
+  readonly wildcards: boolean;
+}
+
+const WILDCARD_LABEL = "\x01*";
+const BARE_WILDCARD = "\x01*\0";
+
+/** Entries without a usable address, and names that are no domain names, are left out: such questions go upstream. */
+export function buildLookupTable(message: NameTable, options: TableOptions): LookupTable {
+  const hosts = new Map<WireName, HostEntry>();
+  const wildcards = new Map<WireName, HostEntry>();
+  const entries = Object.entries(message.table);
+  const writer = createRecordWriter(entries, options.ttlSeconds);
+  for (const [host, info] of entries) {
+    const ownName = wireName(host);
+    const addresses = writer.write(info.ips);
+    if (ownName === undefined || addresses === undefined) continue;
+    const entry = { host, ownName, isKubernetes: info.registry === KUBERNETES_REGISTRY, ...addresses };
+    for (const name of alternateHosts(host, info, options.scope, options.altHosts)) {
+      const key = wireName(name);
+      if (key === undefined) continue;
+      claim(hosts, key, key, entry);
+      if (options.wildcards && key.startsWith(WILDCARD_LABEL) && key !== BARE_WILDCARD) {
+        claim(wildcards, key.slice(WILDCARD_LABEL.length), key, entry);
+      }
+    }
+  }
+  return { hosts, wildcards, records: writer.records(), ttlSeconds: options.ttlSeconds };
+}
+
+/**
+ * When several entries want one name the winner must not depend on the order of the push: the entry of exactly that name comes before
+ * short forms, Kubernetes before others, and then the host that sorts first.
+ */
+function claim(names: Map<WireName, HostEntry>, key: WireName, name: WireName, entry: HostEntry): void {
+  const holder = names.get(key);
+  if (holder === undefined || precedes(entry, holder, name)) names.set(key, entry);
+}
+
+function precedes(entry: HostEntry, holder: HostEntry, name: WireName): boolean {
+  const difference = rank(entry, name) - rank(holder, name);
+  return difference === 0 ? entry.host < holder.host : difference < 0;
+}
+
+function rank(entry: HostEntry, name: WireName): number {
+  if (entry.ownName !== name) return 2;
+  return entry.isKubernetes ? 0 : 1;
+}
+
+type Addresses = Pick<HostEntry, "start" | "ipv4Count" | "ipv6Count">;
+
+/** Encodes all records of a table into one buffer, which costs the collector far less than a buffer per host. */
+function createRecordWriter(entries: readonly (readonly [string, NameInfo])[], ttlSeconds: number) {
+  const capacity = entries.reduce((sum, [, info]) => sum + info.ips.length, 0) * AAAA_RECORD_BYTES;
+  const records = Buffer.allocUnsafe(capacity);
+  let end = 0;
+  const put = (type: number, address: string) => {
+    records.writeUInt16BE(0xc00c, end);
+    records.writeUInt16BE(type, end + 2);
+    records.writeUInt16BE(RECORD_CLASS.IN, end + 4);
+    records.writeUInt32BE(ttlSeconds, end + 6);
+    records.writeUInt16BE(address.length, end + 10);
+    records.write(address, end + 12, "latin1");
+    end += 12 + address.length;
+  };
+  const write = (ips: readonly string[]): Addresses | undefined => {
+    const start = end;
+    const parsed = ips.map(parseIp).filter((address) => address !== undefined);
+    const ipv4 = parsed.filter(isIpv4);
+    for (const address of ipv4) put(RECORD_TYPE.A, address.bytes);
+    for (const address of parsed) if (!isIpv4(address)) put(RECORD_TYPE.AAAA, address.bytes);
+    return parsed.length === 0 ? undefined : { start, ipv4Count: ipv4.length, ipv6Count: parsed.length - ipv4.length };
+  };
+  return { write, records: () => records.subarray(0, end) };
+}

@@ -1,0 +1,114 @@
+import { errorMessage } from "../base/coded-error.ts";
+import type { Logger } from "../base/logger.ts";
+import { isTruncated } from "../protocol/dns/reply-check.ts";
+import { type Random16, shuffle } from "./core/shuffle.ts";
+import type { DnsMetrics } from "./metrics.ts";
+import type { Transport } from "./options.ts";
+import { raceUpstreams } from "./race-upstreams.ts";
+import type { UpstreamDone, UpstreamTransport } from "./upstream.ts";
+
+export interface ForwarderOptions {
+  readonly udp: UpstreamTransport;
+  readonly tcp: UpstreamTransport;
+  readonly timeoutMs: number;
+  readonly parallel: boolean;
+  readonly maxForwards: number;
+  /** Undefined asks in the order of the file. */
+  readonly shuffleServers: Random16 | undefined;
+  readonly log: Logger;
+  readonly metrics: DnsMetrics;
+}
+
+export interface Forwarder {
+  /** Replaces the nameservers for queries from now on. */
+  setServers(servers: readonly string[]): void;
+  /** The reply under upstream's transaction id, shared by all who asked the same; undefined when no server answered. */
+  forward(message: Buffer, transport: Transport): Promise<Buffer | undefined>;
+  /** Ends everything that waits as unanswered. */
+  stop(): Promise<void>;
+}
+
+/** One failing server is worth a line a second; the rest is for whoever debugs. */
+const FAILURE_LOG_INTERVAL_MS = 1_000;
+
+/** Asks the nameservers, identical questions only once at a time and never more than `maxForwards` of them. */
+export function createForwarder(options: ForwarderOptions): Forwarder {
+  const { udp, tcp, metrics, log } = options;
+  const inFlight = new Map<string, { readonly reply: Promise<Buffer | undefined>; readonly end: () => void }>();
+  let servers: readonly string[] = [];
+  let stopped = false;
+  const reportFailure = createFailureLog(log, options.parallel);
+
+  const ask = (server: string, message: Buffer, transport: Transport, done: UpstreamDone) => {
+    if (transport === "tcp") return tcp.query(server, message, done);
+    let giveUp = udp.query(server, message, (outcome) => {
+      if (outcome instanceof Error || !isTruncated(outcome)) return done(outcome);
+      // The whole answer may fit what the client can take; when TCP fails the truncated one still sends it there.
+      giveUp = tcp.query(server, message, (whole) => done(whole instanceof Error ? outcome : whole));
+    });
+    return () => giveUp();
+  };
+  const start = (key: string, message: Buffer, transport: Transport): Promise<Buffer | undefined> => {
+    const began = performance.now();
+    const order = [...servers];
+    if (options.shuffleServers !== undefined) shuffle(order, options.shuffleServers);
+    const { promise, resolve } = withResolver<Buffer | undefined>();
+    const end = raceUpstreams({
+      servers: order,
+      ask: (server, done) => ask(server, message, transport, done),
+      timeoutMs: options.timeoutMs,
+      parallel: options.parallel,
+      onFailure: reportFailure,
+      onEnd: (reply) => {
+        inFlight.delete(key);
+        metrics.upstreamSeconds.observe((performance.now() - began) / 1_000);
+        resolve(reply);
+      },
+    });
+    inFlight.set(key, { reply: promise, end });
+    return promise;
+  };
+
+  return {
+    setServers(next) {
+      servers = [...new Set(next)];
+    },
+    async forward(message, transport) {
+      metrics.upstreamRequests.inc();
+      // All but the transaction id: flags and options may change the answer.
+      const key = transport + message.toString("latin1", 2);
+      const known = inFlight.get(key);
+      const isPossible = !stopped && servers.length > 0 && (known !== undefined || inFlight.size < options.maxForwards);
+      const reply = isPossible ? await (known?.reply ?? start(key, message, transport)) : undefined;
+      if (reply === undefined) metrics.upstreamFailures.inc();
+      return reply;
+    },
+    async stop() {
+      stopped = true;
+      for (const { end } of inFlight.values()) end();
+      await Promise.all([udp.stop(), tcp.stop()]);
+    },
+  };
+}
+
+function createFailureLog(log: Logger, parallel: boolean): (server: string, failure: Error) => void {
+  const prefix = parallel ? "parallel querying upstream failure" : "upstream failure";
+  const loggedAt = new Map<string, number>();
+  return (server, failure) => {
+    const now = performance.now();
+    const isRecent = now - (loggedAt.get(server) ?? Number.NEGATIVE_INFINITY) < FAILURE_LOG_INTERVAL_MS;
+    if (isRecent && !log.enabled("debug")) return;
+    const line = `${prefix}: ${errorMessage(failure)}`;
+    if (isRecent) return log.debug(line, { server });
+    loggedAt.set(server, now);
+    log.info(line, { server });
+  };
+}
+
+function withResolver<Value>(): { readonly promise: Promise<Value>; readonly resolve: (value: Value) => void } {
+  let resolve: (value: Value) => void = () => undefined;
+  const promise = new Promise<Value>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}

@@ -1,0 +1,145 @@
+import type { Logger } from "../base/logger.ts";
+import { MAX_MESSAGE_BYTES, MAX_UDP_BYTES, RCODE, RECORD_CLASS, RECORD_TYPE } from "../protocol/dns/constants.ts";
+import { wireNameText } from "../protocol/dns/name.ts";
+import { createQueryView, type QueryVerdict, type QueryView, readQuery, udpLimit } from "../protocol/dns/query.ts";
+import { rcodeOf } from "../protocol/dns/reply-check.ts";
+import { truncateMessage } from "../protocol/dns/truncate.ts";
+import { type Decision, decideKnown, pointerTo } from "./core/decide.ts";
+import type { DnsRules } from "./core/generations.ts";
+import { type LookupOptions, lookup } from "./core/lookup.ts";
+import type { LookupTable } from "./core/name-table.ts";
+import { writeErrorReply, writeLocalReply } from "./core/reply.ts";
+import { buildReverseIndex, type ReverseIndex, reverseAddress } from "./core/reverse-lookup.ts";
+import type { Random16 } from "./core/shuffle.ts";
+import type { Forwarder } from "./forwarder.ts";
+import type { DnsMetrics } from "./metrics.ts";
+import type { Transport } from "./options.ts";
+
+export interface QueryHandlerOptions {
+  readonly rules: DnsRules;
+  readonly forwardsOtherTypes: boolean;
+  readonly forwardsBeforeSync: boolean;
+  readonly random: Random16;
+  readonly forwarder: Forwarder;
+  /** Whether a query came from one of our own upstream sockets. */
+  readonly isLoop: (transport: Transport, peerPort: number, message: Buffer) => boolean;
+  readonly log: Logger;
+  readonly metrics: DnsMetrics;
+}
+
+export interface QueryHandler {
+  setTable(table: LookupTable): void;
+  setSearch(search: string | undefined): void;
+  /**
+   * Writes the reply to `out` and returns its length; 0 when nothing is to be sent, {@link LATER} when upstream has to be asked: then
+   * `answerLater` must be called with the same message before any other message is handled.
+   */
+  answer(message: Buffer, out: Buffer, transport: Transport): number;
+  answerLater(message: Buffer, transport: Transport, peerPort: number): Promise<Buffer>;
+}
+
+export const LATER = -1;
+
+const ERROR_RCODES: Readonly<Record<Exclude<QueryVerdict, "query" | "ignore">, number>> = {
+  "format-error": RCODE.FORMERR,
+  "not-implemented": RCODE.NOTIMP,
+  refused: RCODE.REFUSED,
+};
+
+/** Decides about every query: answered here, asked upstream, refused or ignored. Knows nothing of sockets. */
+export function createQueryHandler(options: QueryHandlerOptions): QueryHandler {
+  const { rules, forwarder, log, metrics } = options;
+  const view = createQueryView();
+  let table: LookupTable | undefined;
+  let reverse: ReverseIndex | undefined;
+  let isKnownName = false;
+  let lookupOptions: LookupOptions = { search: undefined, expandsSearchedNames: rules.expandsSearchedNames };
+  const random = rules.shufflesAnswers ? options.random : undefined;
+  const replyOptions = { limit: 0, authoritative: rules.authoritative, random };
+
+  const decide = (known: LookupTable): Decision => {
+    if (view.class !== RECORD_CLASS.IN && view.class !== RECORD_CLASS.ANY) return "forward";
+    const match = lookup(known, view.name, lookupOptions);
+    if (match !== undefined) return decideKnown(match, view.type, rules, options.forwardsOtherTypes);
+    if (view.type !== RECORD_TYPE.PTR || options.forwardsOtherTypes) return "forward";
+    const address = reverseAddress(view.name);
+    if (address === undefined) return "forward";
+    reverse ??= buildReverseIndex(known);
+    const owner = reverse.get(address);
+    return owner === undefined ? "forward" : pointerTo(owner.ownName);
+  };
+
+  return {
+    setTable(next) {
+      table = next;
+      reverse = undefined;
+    },
+    setSearch(search) {
+      lookupOptions = { ...lookupOptions, search };
+    },
+    answer(message, out, transport) {
+      const verdict = readQuery(message, view);
+      if (verdict === "ignore") return 0;
+      if (verdict !== "query") return writeErrorReply(out, message, view, ERROR_RCODES[verdict]);
+      metrics.requests.inc();
+      if (log.enabled("debug")) logRequest(log, view, transport);
+      isKnownName = false;
+      if (table === undefined) {
+        return options.forwardsBeforeSync ? LATER : writeErrorReply(out, message, view, RCODE.SERVFAIL);
+      }
+      const decision = decide(table);
+      if (typeof decision === "string") {
+        isKnownName = decision === "forward-known";
+        return LATER;
+      }
+      replyOptions.limit = replyLimit(view, transport);
+      return writeLocalReply(out, message, view, table, decision, replyOptions);
+    },
+    async answerLater(message, transport, peerPort) {
+      const limit = replyLimit(view, transport);
+      const isKnown = isKnownName;
+      const failure = errorReply(message, view, RCODE.SERVFAIL);
+      if (options.isLoop(transport, peerPort, message)) {
+        log.warn("a nameserver leads back to this DNS proxy", { name: wireNameText(view.name) });
+        return failure;
+      }
+      const reply = await forwarder.forward(completeQuestion(message, view.questionEnd), transport);
+      if (reply === undefined) return failure;
+      return relayed(reply, message, limit, isKnown) ?? failure;
+    },
+  };
+}
+
+function replyLimit(view: QueryView, transport: Transport): number {
+  return transport === "tcp" ? MAX_MESSAGE_BYTES : Math.min(MAX_UDP_BYTES, udpLimit(view));
+}
+
+/** The reply of upstream under the client's transaction id, cut to what the client can take. A copy: others may share the reply. */
+function relayed(reply: Buffer, message: Buffer, limit: number, isKnown: boolean): Buffer | undefined {
+  const fitting = truncateMessage(reply, limit);
+  if (fitting === undefined) return undefined;
+  const copy = Buffer.from(fitting);
+  message.copy(copy, 0, 0, 2);
+  if (isKnown && rcodeOf(copy) === RCODE.NXDOMAIN) copy[3] = ((copy[3] ?? 0) & 0xf0) | RCODE.NOERROR;
+  return copy;
+}
+
+function errorReply(message: Buffer, view: QueryView, rcode: number): Buffer {
+  const out = Buffer.allocUnsafe(view.questionEnd + 16);
+  return out.subarray(0, writeErrorReply(out, message, view, rcode));
+}
+
+/** A question that was cut after its name or type goes on with the zeros it was read with. */
+function completeQuestion(message: Buffer, questionEnd: number): Buffer {
+  if (message.length >= questionEnd) return message;
+  return Buffer.concat([message, Buffer.alloc(questionEnd - message.length)]);
+}
+
+function logRequest(log: Logger, view: QueryView, transport: Transport): void {
+  log.debug("request", {
+    protocol: transport,
+    edns: view.udpBytes > 0,
+    name: wireNameText(view.name),
+    type: view.type,
+  });
+}

@@ -1,0 +1,69 @@
+import { createSocket, type Socket } from "node:dgram";
+import { isIPv6 } from "node:net";
+import type { Logger } from "../base/logger.ts";
+import { MAX_MESSAGE_BYTES } from "../protocol/dns/constants.ts";
+import type { HostPort } from "./core/listen-plan.ts";
+import { listenError } from "./errors.ts";
+import { LATER, type QueryHandler } from "./query-handler.ts";
+import { formatHostPort } from "./socket-address.ts";
+
+export interface UdpListener {
+  readonly address: HostPort;
+  stop(): Promise<void>;
+}
+
+/** Room for a burst of queries while JavaScript runs; the kernel gives less where it is configured so. */
+const RECEIVE_BUFFER_BYTES = 1 << 20;
+
+/** Binds and starts answering. `address.host` is an IP address. */
+export async function startUdpListener(address: HostPort, handler: QueryHandler, log: Logger): Promise<UdpListener> {
+  const socket = await bindUdp(address);
+  // Written again for every reply. `send` hands the bytes to the kernel before the next message is delivered, unless the kernel's buffer
+  // is full: then they are queued in place, and the next reply needs other memory.
+  let out = Buffer.alloc(MAX_MESSAGE_BYTES);
+  socket.on("message", (message, peer) => {
+    if (socket.getSendQueueCount() > 0) out = Buffer.alloc(MAX_MESSAGE_BYTES);
+    const length = handler.answer(message, out, "udp");
+    if (length > 0) socket.send(out, 0, length, peer.port, peer.address);
+    else if (length === LATER) void sendLater(socket, handler.answerLater(message, "udp", peer.port), peer);
+  });
+  // Errors of single datagrams (a client whose port is gone) arrive here too; the socket stays usable.
+  socket.on("error", (failure) => log.debug("UDP socket error", { error: failure.message }));
+  return {
+    address: { host: address.host, port: socket.address().port },
+    stop: () => new Promise((resolve) => socket.close(() => resolve())),
+  };
+}
+
+async function sendLater(socket: Socket, reply: Promise<Buffer>, peer: HostPortOfPeer): Promise<void> {
+  const bytes = await reply;
+  try {
+    socket.send(bytes, peer.port, peer.address);
+  } catch {
+    // The server was stopped meanwhile: nobody is left to answer.
+  }
+}
+
+type HostPortOfPeer = { readonly address: string; readonly port: number };
+
+function bindUdp(address: HostPort): Promise<Socket> {
+  const isV6 = isIPv6(address.host.replace(/%.*$/, ""));
+  const family = isV6 ? 6 : 4;
+  const socket = createSocket({
+    type: isV6 ? "udp6" : "udp4",
+    ipv6Only: isV6,
+    recvBufferSize: RECEIVE_BUFFER_BYTES,
+    // All addresses here are literal. The default asks the resolver for each reply, which costs a turn of the event loop.
+    lookup: (host, _options, found) => found(null, host, family),
+  });
+  return new Promise((resolve, reject) => {
+    socket.once("error", (cause) => {
+      socket.close();
+      reject(listenError("udp", formatHostPort(address), cause));
+    });
+    socket.bind({ address: address.host, port: address.port, exclusive: true }, () => {
+      socket.removeAllListeners("error");
+      resolve(socket);
+    });
+  });
+}

@@ -1,0 +1,131 @@
+import { createSocket, type Socket } from "node:dgram";
+import { answersQuery } from "../protocol/dns/reply-check.ts";
+import { DnsError, systemWords } from "./errors.ts";
+import { createTransactionIds, type UpstreamDone, type UpstreamTransport } from "./upstream.ts";
+
+/** A source port is given up after this time, however few queries used it. */
+const SOCKET_LIFE_MS = 5_000;
+
+interface PendingQuery {
+  readonly sent: Buffer;
+  readonly done: UpstreamDone;
+}
+
+interface Lane {
+  readonly server: string;
+  readonly socket: Socket;
+  readonly pending: Map<number, PendingQuery>;
+  /** Queries that wait for the socket to be connected; undefined afterwards. */
+  queue: Buffer[] | undefined;
+  used: number;
+  retired: boolean;
+  readonly expiry: NodeJS.Timeout;
+}
+
+/**
+ * Asks over UDP from connected sockets on ports the kernel picks at random. A port serves a few dozen queries and is then given up, which
+ * keeps it unknown to whoever would plant answers and costs far less than a socket per query. Replies that do not repeat the question are
+ * passed over: the true one may still come.
+ */
+export function createUdpUpstream(port: number, queriesPerSocket: number): UpstreamTransport {
+  const nextId = createTransactionIds();
+  const current = new Map<string, Lane>();
+  const open = new Set<Lane>();
+
+  const laneFor = (server: string): Lane => {
+    const lane = current.get(server);
+    if (lane !== undefined && lane.used < queriesPerSocket) return lane;
+    if (lane !== undefined) retire(lane);
+    const fresh = openLane(server, port, retire, fail);
+    current.set(server, fresh);
+    open.add(fresh);
+    return fresh;
+  };
+  const retire = (lane: Lane) => {
+    if (current.get(lane.server) === lane) current.delete(lane.server);
+    lane.retired = true;
+    closeIfUnused(lane);
+  };
+  const closeIfUnused = (lane: Lane) => {
+    if (!lane.retired || lane.pending.size > 0 || !open.delete(lane)) return;
+    clearTimeout(lane.expiry);
+    lane.socket.close();
+  };
+  const fail = (lane: Lane, cause: Error) => {
+    const lost = [...lane.pending.values()];
+    lane.pending.clear();
+    retire(lane);
+    const failure = new DnsError("upstream-failed", `udp ${lane.server}: ${systemWords(cause)}`, { cause });
+    for (const query of lost) query.done(failure);
+  };
+
+  return {
+    query(server, message, done) {
+      const lane = laneFor(server);
+      let id = nextId();
+      while (lane.pending.has(id)) id = nextId();
+      const sent = Buffer.from(message);
+      sent.writeUInt16BE(id);
+      lane.used++;
+      const settle = (outcome: Buffer | Error) => {
+        closeIfUnused(lane);
+        done(outcome);
+      };
+      lane.pending.set(id, { sent, done: settle });
+      if (lane.queue === undefined) lane.socket.send(sent);
+      else lane.queue.push(sent);
+      return () => {
+        if (lane.pending.get(id)?.sent === sent) lane.pending.delete(id);
+        closeIfUnused(lane);
+      };
+    },
+    isOwn(localPort, message) {
+      for (const lane of open) {
+        const isSent = lane.queue === undefined && lane.socket.address().port === localPort;
+        if (isSent) return lane.pending.has(message.readUInt16BE(0));
+      }
+      return false;
+    },
+    async stop() {
+      for (const lane of open) {
+        lane.pending.clear();
+        retire(lane);
+      }
+    },
+  };
+}
+
+function openLane(
+  server: string,
+  port: number,
+  retire: (lane: Lane) => void,
+  fail: (lane: Lane, cause: Error) => void,
+): Lane {
+  const socket = createSocket(server.includes(":") ? "udp6" : "udp4");
+  const lane: Lane = {
+    server,
+    socket,
+    pending: new Map(),
+    queue: [],
+    used: 0,
+    retired: false,
+    expiry: setTimeout(() => retire(lane), SOCKET_LIFE_MS).unref(),
+  };
+  socket.on("message", (reply) => {
+    if (reply.length < 2) return;
+    const id = reply.readUInt16BE(0);
+    const query = lane.pending.get(id);
+    if (query === undefined || !answersQuery(query.sent, reply)) return;
+    lane.pending.delete(id);
+    query.done(reply);
+  });
+  // A connected socket learns of closed ports: the next server is asked at once instead of after the timeout.
+  socket.on("error", (cause) => fail(lane, cause));
+  socket.on("connect", () => {
+    const queue = lane.queue ?? [];
+    lane.queue = undefined;
+    for (const sent of queue) socket.send(sent);
+  });
+  socket.connect(port, server);
+  return lane;
+}
