@@ -1,0 +1,47 @@
+import { X509Certificate } from "node:crypto";
+
+/** The usable certificates of a bundle, re-encoded in file order, and what was wrong with the rest. */
+export interface ParsedRoots {
+  readonly pem: string;
+  readonly count: number;
+  readonly problems: readonly string[];
+}
+
+const BEGIN = /-----BEGIN ([^\n-]*)-----/g;
+
+/**
+ * A bad certificate or a block of another type (a key) is left out and named; a block without its end stops the scan but keeps what
+ * came before. Prose before and between blocks is skipped.
+ */
+export function parseRoots(text: string): ParsedRoots {
+  const certificates: string[] = [];
+  const problems: string[] = [];
+  let at = 0;
+  while (text.slice(at).trim() !== "") {
+    BEGIN.lastIndex = at;
+    const begin = BEGIN.exec(text);
+    const end = begin === null ? -1 : text.indexOf(`-----END ${begin[1]}-----`, BEGIN.lastIndex);
+    if (begin === null || end === -1) {
+      problems.push("invalid PEM encoded certificate");
+      break;
+    }
+    const parsed = parseBlock(begin[1] ?? "", text.slice(BEGIN.lastIndex, end));
+    if ("problem" in parsed) problems.push(parsed.problem);
+    else certificates.push(parsed.pem);
+    at = text.indexOf("\n", end + 1);
+    if (at === -1) break;
+  }
+  return { pem: certificates.join(""), count: certificates.length, problems };
+}
+
+function parseBlock(type: string, body: string): { readonly pem: string } | { readonly problem: string } {
+  if (type !== "CERTIFICATE") return { problem: `invalid PEM block type ${type}` };
+  try {
+    const certificate = new X509Certificate(Buffer.from(body.replace(/\s/g, ""), "base64"));
+    // RFC 5280 forbids them and Envoy's TLS library refuses the whole bundle for one.
+    if (certificate.serialNumber.startsWith("-")) return { problem: "x509: negative serial number" };
+    return { pem: certificate.toString() };
+  } catch {
+    return { problem: "failed to parse X.509 certificate" };
+  }
+}

@@ -1,0 +1,55 @@
+import { X509Certificate } from "node:crypto";
+import { parsePemCertificate } from "../protocol/x509/certificate.ts";
+import { splitBundle } from "./core/trust-bundle.ts";
+import type { ServedSecret } from "./secrets.ts";
+
+/** What operators may know of a secret: never a key. */
+export interface CertificateDescription {
+  readonly resource: string;
+  readonly source: "ca" | "saved" | "file";
+  readonly certificates: readonly CertificateFacts[];
+  /** When the agent will renew it by itself; absent for files and trust bundles. */
+  readonly nextRotation?: string;
+  /** Why the last renewal failed, while it has not been made good. */
+  readonly lastFailure?: string;
+}
+
+export interface CertificateFacts {
+  readonly serial: string;
+  readonly subject: string;
+  readonly issuer: string;
+  /** "URI:spiffe://...", "DNS:..." and so on. */
+  readonly subjectAltNames: readonly string[];
+  readonly notBefore: string;
+  readonly notAfter: string;
+}
+
+export function describeSecret(
+  secret: ServedSecret,
+  about: Pick<CertificateDescription, "source" | "nextRotation" | "lastFailure">,
+): CertificateDescription {
+  const pem = secret.kind === "key-pair" ? secret.certificateChain : secret.roots;
+  return {
+    resource: secret.name,
+    certificates: splitBundle(pem.toString("latin1")).map(describeCertificate),
+    ...about,
+  };
+}
+
+function describeCertificate(pem: string): CertificateFacts {
+  const certificate = new X509Certificate(pem);
+  const { serial, names, notBefore, notAfter } = parsePemCertificate(pem);
+  return {
+    serial,
+    subject: oneLine(certificate.subject),
+    issuer: oneLine(certificate.issuer),
+    subjectAltNames: names.map((name) => `${name.kind.toUpperCase()}:${name.value}`),
+    notBefore: notBefore.toISOString(),
+    notAfter: notAfter.toISOString(),
+  };
+}
+
+/** Node prints a distinguished name one part per line. */
+function oneLine(name: string | undefined): string {
+  return (name ?? "").replaceAll("\n", ", ");
+}

@@ -1,0 +1,68 @@
+import { stat } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import type { FileName } from "./files/file-secrets.ts";
+
+/** Where a certificate may be mounted instead of being issued. */
+export interface ExistingCertificatePaths {
+  readonly certificateChain: string;
+  readonly key: string;
+  readonly root: string;
+}
+
+export interface ExistingCertificates {
+  readonly keyPair: FileName;
+  readonly root: FileName;
+  /** True from the moment the files were there and not empty, for good: a file being rewritten is not a reason to ask a CA. */
+  hasKeyPair(): Promise<boolean>;
+  hasRoot(): Promise<boolean>;
+}
+
+/** Files in the directory the agent writes to itself are output, never input. */
+export function createExistingCertificates(
+  paths: ExistingCertificatePaths | undefined,
+  outputDirectory: string | undefined,
+): ExistingCertificates | undefined {
+  if (paths === undefined) return undefined;
+  if (outputDirectory !== undefined && resolve(outputDirectory) === resolve(dirname(paths.certificateChain)))
+    return undefined;
+  return {
+    keyPair: { kind: "file-key-pair", certificatePath: paths.certificateChain, keyPath: paths.key },
+    root: { kind: "file-root", path: paths.root },
+    hasKeyPair: onceSeen([paths.certificateChain, paths.key]),
+    hasRoot: onceSeen([paths.root]),
+  };
+}
+
+function onceSeen(paths: readonly string[]): () => Promise<boolean> {
+  let seen = false;
+  return async () => {
+    seen ||= (await Promise.all(paths.map(hasContent))).every(Boolean);
+    return seen;
+  };
+}
+
+async function hasContent(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).size > 0;
+  } catch {
+    return false;
+  }
+}
+
+/** The directory where platforms mount a workload's certificate, when all three files are in it. */
+export async function findMountedCertificates(directory: string): Promise<ExistingCertificatePaths | undefined> {
+  const paths = {
+    certificateChain: join(directory, "cert-chain.pem"),
+    key: join(directory, "key.pem"),
+    root: join(directory, "root-cert.pem"),
+  };
+  const found = await Promise.all(Object.values(paths).map(isThere));
+  return found.every(Boolean) ? paths : undefined;
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,11 @@
+export { systemClock } from "./clock.ts";
+export { parseResourceName, type ResourceName, TRUST_BUNDLE_NAME, WORKLOAD_NAME } from "./core/resource-name.ts";
+export type { CertificateDescription, CertificateFacts } from "./describe-certificates.ts";
+export { type ExistingCertificatePaths, findMountedCertificates } from "./existing-certificates.ts";
+export { SYSTEM_ROOT_PATHS } from "./files/root-file.ts";
+export { declareIdentityMetrics, type IdentityMetrics } from "./metrics.ts";
+export { SecretError, type SecretErrorCode } from "./secret-error.ts";
+export type { OutputCertificates, SecretManagerOptions, SecretManagerTuning } from "./secret-manager-options.ts";
+export type { KeyPairSecret, ServedSecret, TrustBundleSecret } from "./secrets.ts";
+export { type SecretManager, startSecretManager } from "./start-secret-manager.ts";
+export { generateWorkloadKey, type WorkloadKeyOptions } from "./workload-key.ts";

@@ -1,0 +1,78 @@
+import { type BackoffOptions, backoffDelayMs } from "../../base/backoff.ts";
+import { errorMessage } from "../../base/coded-error.ts";
+import type { Logger } from "../../base/logger.ts";
+import { wait } from "../../base/wait.ts";
+import { type OutputFiles, removeOldVersions } from "./output-version.ts";
+import { outputModes, writeOutput } from "./write-output.ts";
+
+export interface OutputOptions {
+  readonly directory: string;
+  /** Mode 0644 instead of 0600, for readers of another user in the same pod. */
+  readonly readableByAll: boolean;
+  readonly log: Logger;
+  /** What the directory is to hold; empty leaves it alone. */
+  collect(): Promise<OutputFiles>;
+  /** For tests of full disks where no small file system can be made. */
+  readonly write?: typeof writeOutput;
+}
+
+export interface Output {
+  /** The content may have changed; returns at once. A failed write is tried again until it works. */
+  refresh(): void;
+  /** Resolves when the newest content is written or its first try has failed. */
+  settled(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const RETRY: BackoffOptions = { initialMs: 500, maxMs: 60_000, factor: 1.5, jitter: 0.5 };
+
+/** One writer at a time, always of the newest content: a slow disk can neither reorder nor pile up versions. */
+export function startOutput(options: OutputOptions): Output {
+  const stopped = new AbortController();
+  const settling: (() => void)[] = [];
+  let dirty = false;
+  let news = new AbortController();
+  let loop: Promise<void> | undefined;
+
+  async function run(): Promise<void> {
+    for (let failures = 0; dirty && !stopped.signal.aborted; ) {
+      dirty = false;
+      news = new AbortController();
+      failures = (await tryOnce(options)) ? 0 : failures + 1;
+      if (!dirty) for (const resolve of settling.splice(0)) resolve();
+      if (failures === 0) continue;
+      await wait(backoffDelayMs(RETRY, failures), AbortSignal.any([stopped.signal, news.signal]));
+      dirty = true;
+    }
+  }
+
+  return {
+    refresh: () => {
+      if (stopped.signal.aborted) return;
+      dirty = true;
+      news.abort();
+      loop ??= run().finally(() => {
+        loop = undefined;
+      });
+    },
+    settled: () => (loop === undefined ? Promise.resolve() : new Promise((resolve) => settling.push(resolve))),
+    stop: async () => {
+      stopped.abort();
+      await loop;
+      for (const resolve of settling.splice(0)) resolve();
+      await removeOldVersions(options.directory, undefined).catch(() => undefined);
+    },
+  };
+}
+
+async function tryOnce(options: OutputOptions): Promise<boolean> {
+  const { directory, log, write = writeOutput } = options;
+  try {
+    const files = await options.collect();
+    if (files.size > 0) await write(directory, files, outputModes(options.readableByAll));
+    return true;
+  } catch (failure) {
+    log.error(`error when output the resource: failed to write to ${directory}: ${errorMessage(failure)}`);
+    return false;
+  }
+}

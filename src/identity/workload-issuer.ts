@@ -1,0 +1,95 @@
+import { errorMessage } from "../base/coded-error.ts";
+import type { Logger } from "../base/logger.ts";
+import type { Secret } from "../base/secret.ts";
+import { buildCsr } from "../protocol/x509/csr.ts";
+import { encodePrivateKey, type KeyPair } from "../protocol/x509/key-pair.ts";
+import type { CaClient } from "./ca-client/types.ts";
+import type { Clock } from "./clock.ts";
+import { joinChain, mergeRoots } from "./core/trust-bundle.ts";
+import type { IdentityMetrics } from "./metrics.ts";
+import { SecretError } from "./secret-error.ts";
+import { generateWorkloadKey, type WorkloadKeyOptions } from "./workload-key.ts";
+
+/** A workload certificate with everything that belongs to it. */
+export interface WorkloadCertificate {
+  /** All elements of the CA's answer, the root included: peers that know only the root can build the chain. */
+  readonly chainPem: string;
+  readonly keyPem: Secret;
+  /** The CA's trust bundle. */
+  readonly rootsPem: string;
+  readonly createdMs: number;
+  readonly expiresMs: number;
+  readonly source: "ca" | "saved";
+}
+
+export interface IssuerOptions {
+  readonly caClient: CaClient;
+  readonly key: WorkloadKeyOptions;
+  readonly pkcs8: boolean;
+  /** Subject alternative names in order; a SPIFFE id in a mesh. */
+  readonly hosts: readonly string[];
+  readonly ttlSeconds: number;
+  /** Bounds one issuance with all its attempts, also for CA clients without timeouts of their own. */
+  readonly timeoutMs: number;
+  /** Used by the first CSR only. */
+  readonly preparedKey: Promise<KeyPair> | undefined;
+  readonly clock: Clock;
+  readonly metrics: IdentityMetrics;
+  readonly log: Logger;
+}
+
+export type Issue = (signal: AbortSignal) => Promise<WorkloadCertificate>;
+
+/** Each call makes a new key and a CSR for it. Rejects with a `SecretError`, code "not-issued". */
+export function createIssuer(options: IssuerOptions): Issue {
+  let prepared = options.preparedKey;
+  return async (signal) => {
+    const keys = prepared ?? generateWorkloadKey(options.key);
+    prepared = undefined;
+    try {
+      return await issue(options, await keys, signal);
+    } catch (cause) {
+      const text = `failed to generate workload certificate: ${errorMessage(cause)}`;
+      throw new SecretError("not-issued", text, { cause });
+    }
+  };
+}
+
+async function issue(options: IssuerOptions, keys: KeyPair, signal: AbortSignal): Promise<WorkloadCertificate> {
+  const { caClient, clock, metrics } = options;
+  const csr = await buildCsr(keys, { hosts: options.hosts });
+  const startedMs = clock.now().monotonicMs;
+  metrics.outgoingRequests.inc(["csr"]);
+  try {
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(options.timeoutMs)]);
+    const signed = await orAborted(caClient.sign(csr, options.ttlSeconds, deadline), deadline, options.timeoutMs);
+    return {
+      chainPem: joinChain(signed.chain),
+      keyPem: encodePrivateKey(keys.privateKey, options.pkcs8),
+      rootsPem: mergeRoots(...signed.roots),
+      createdMs: clock.now().wallMs,
+      expiresMs: signed.notAfter.getTime(),
+      source: "ca",
+    };
+  } catch (cause) {
+    metrics.failedOutgoingRequests.inc(["csr"]);
+    options.log.error(`resource:default failed to sign: ${errorMessage(cause)}`);
+    throw cause;
+  } finally {
+    metrics.outgoingLatency.inc(["csr"], clock.now().monotonicMs - startedMs);
+  }
+}
+
+/** A CA client that ignores its signal must not hold up the only generation. */
+function orAborted<Value>(work: Promise<Value>, signal: AbortSignal, timeoutMs: number): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => {
+      const timedOut = signal.reason instanceof DOMException && signal.reason.name === "TimeoutError";
+      const text = timedOut ? `the CA gave no answer within ${timeoutMs} ms` : "the secret manager was stopped";
+      reject(new SecretError(timedOut ? "not-issued" : "cancelled", text));
+    };
+    if (signal.aborted) onAbort();
+    signal.addEventListener("abort", onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
+}

@@ -1,0 +1,13 @@
+import { generateKeyPair, type KeyOptions, type KeyPair } from "../protocol/x509/key-pair.ts";
+import { SecretError } from "./secret-error.ts";
+
+/** What the environment asked for; an algorithm nobody knows fails each request, not the start. */
+export type WorkloadKeyOptions = KeyOptions | { readonly type: "unsupported-ec-algorithm" };
+
+/** Off the main thread. Start it with the process: an RSA key takes longer than the rest of the start together. */
+export async function generateWorkloadKey(options: WorkloadKeyOptions): Promise<KeyPair> {
+  if (options.type === "unsupported-ec-algorithm") {
+    throw new SecretError("not-issued", "csr cert generation fails due to unsupported EC signature algorithm");
+  }
+  return generateKeyPair(options);
+}
