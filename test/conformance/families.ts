@@ -1,4 +1,6 @@
 import type { ConformanceFamily } from "./family.ts";
+import { iptables } from "./iptables.ts";
+import { nftables } from "./nftables.ts";
 
 /** Every family of golden cases; the test suite and `npm run conformance` know no others. */
-export const FAMILIES: readonly ConformanceFamily[] = [];
+export const FAMILIES: readonly ConformanceFamily[] = [iptables, nftables];

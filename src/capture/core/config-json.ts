@@ -1,0 +1,47 @@
+import type { CaptureOptions, CaptureSettings } from "./settings.ts";
+
+/** The settings under the names of the reference's JSON form, in its order; durations in nanoseconds. */
+export function configJson(settings: CaptureSettings, options: CaptureOptions): Readonly<Record<string, unknown>> {
+  const list = (values: readonly string[]) => (values.length === 0 ? null : values);
+  return {
+    PROXY_PORT: settings.proxyPort,
+    INBOUND_CAPTURE_PORT: settings.inboundCapturePort,
+    INBOUND_TUNNEL_PORT: settings.inboundTunnelPort,
+    PROXY_UID: settings.proxyUid,
+    PROXY_GID: settings.proxyGid,
+    INBOUND_INTERCEPTION_MODE: settings.interceptionMode,
+    INBOUND_TPROXY_MARK: settings.tproxyMark,
+    INBOUND_TPROXY_ROUTE_TABLE: settings.tproxyRouteTable,
+    INBOUND_PORTS_INCLUDE: settings.inboundPortsInclude,
+    INBOUND_PORTS_EXCLUDE: settings.inboundPortsExclude,
+    OUTBOUND_OWNER_GROUPS_INCLUDE: settings.ownerGroupsInclude,
+    OUTBOUND_OWNER_GROUPS_EXCLUDE: settings.ownerGroupsExclude,
+    OUTBOUND_PORTS_INCLUDE: settings.outboundPortsInclude,
+    OUTBOUND_PORTS_EXCLUDE: settings.outboundPortsExclude,
+    OUTBOUND_IPRANGES_INCLUDE: settings.outboundIpRangesInclude,
+    OUTBOUND_IPRANGES_EXCLUDE: settings.outboundIpRangesExclude,
+    KUBE_VIRT_INTERFACES: settings.virtualInterfaces,
+    EXCLUDE_INTERFACES: settings.excludeInterfaces,
+    IPTABLES_PROBE_PORT: options.probePort,
+    PROBE_TIMEOUT: Number(options.probeTimeoutNs),
+    DRY_RUN: options.dryRun,
+    SKIP_RULE_APPLY: options.skipRuleApply,
+    RUN_VALIDATION: options.runValidation,
+    REDIRECT_DNS: settings.redirectDns,
+    DROP_INVALID: settings.dropInvalid,
+    CAPTURE_ALL_DNS: settings.captureAllDns,
+    ENABLE_INBOUND_IPV6: settings.ipv6,
+    DNS_SERVERS_V4: list(settings.dnsServersV4),
+    DNS_SERVERS_V6: list(settings.dnsServersV6),
+    NETWORK_NAMESPACE: options.networkNamespace,
+    CNI_MODE: options.cniMode,
+    DUAL_STACK: settings.dualStack,
+    HOST_IP: settings.hostIp,
+    HOST_IPV4_LOOPBACK_CIDR: settings.loopbackCidr,
+    RECONCILE: options.reconcile,
+    CLEANUP_ONLY: options.cleanupOnly,
+    FORCE_APPLY: options.forceApply,
+    NATIVE_NFTABLES: settings.nativeNftables,
+    FORCE_IPTABLES_BINARY: options.forceBinary,
+  };
+}

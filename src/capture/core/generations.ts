@@ -1,0 +1,127 @@
+import * as dns from "./dns-steps.ts";
+import * as inbound from "./inbound-steps.ts";
+import type { IptablesTextOptions } from "./iptables-text.ts";
+import { jump } from "./matches.ts";
+import * as outbound from "./outbound-steps.ts";
+import { onlyFamily, type Step } from "./rule-list.ts";
+import type { CaptureGeneration } from "./settings.ts";
+import { tproxyMarks, tproxyOutputMark } from "./tproxy-steps.ts";
+
+/** A generation is the order of its steps and their parameters. */
+export interface GenerationShape extends IptablesTextOptions {
+  readonly steps: readonly Step[];
+  readonly masksPrefixes: boolean;
+  /** IPv6 rules are restored even when there are none. */
+  readonly alwaysRestoresBoth: boolean;
+}
+
+const redirectAll = { endsWithReturn: false, wildcardVirtualTarget: jump("ISTIO_REDIRECT") };
+const today = { exemptsSsh: false, tproxyPort: "inboundCapturePort", alwaysRedirects: false } as const;
+
+const MASTER: GenerationShape = {
+  createsJumpTargets: true,
+  masksPrefixes: false,
+  alwaysRestoresBoth: false,
+  steps: [
+    inbound.excludedInterfaces,
+    inbound.virtualInterfaces,
+    inbound.dropInvalidByChain,
+    inbound.tunnelPortExempt,
+    inbound.redirectTargets,
+    inbound.inboundCapture(today),
+    outbound.outputJump(),
+    outbound.excludedOutboundPorts(["tcp", "udp"]),
+    outbound.passthroughSource,
+    outbound.ownerExemptions({ selfCall: "ports", dnsWhen: "captured", heedsLoopbackRange: true }),
+    outbound.ownerGroups,
+    dns.dnsByChain,
+    outbound.loopbackReturn,
+    outbound.excludedRanges,
+    outbound.includedPorts,
+    outbound.includedRanges(redirectAll),
+    tproxyMarks,
+  ],
+};
+
+const V1_20: GenerationShape = {
+  createsJumpTargets: false,
+  masksPrefixes: false,
+  alwaysRestoresBoth: true,
+  steps: [
+    inbound.excludedInterfaces,
+    inbound.virtualInterfaces,
+    inbound.dropInvalidDirectly,
+    inbound.tunnelPortExempt,
+    inbound.redirectTargets,
+    inbound.inboundCapture(today),
+    outbound.outputJump("tcp"),
+    outbound.excludedOutboundPorts(["tcp"]),
+    outbound.passthroughSource,
+    outbound.ownerExemptions({ selfCall: "ports", dnsWhen: "asked", heedsLoopbackRange: true }),
+    outbound.ownerGroups,
+    dns.dnsTcpInOutput,
+    outbound.loopbackReturn,
+    outbound.excludedRanges,
+    outbound.includedPorts,
+    outbound.includedRanges({ ...redirectAll, endsWithReturn: true }),
+    dns.dnsUdpInOutput,
+    tproxyMarks,
+  ],
+};
+
+const V1_7: GenerationShape = {
+  createsJumpTargets: false,
+  masksPrefixes: true,
+  alwaysRestoresBoth: true,
+  steps: firstSteps([inbound.tunnelPortExempt]),
+};
+
+/** As 1.7, but nothing speaks of the tunnel port; its chain keeps the place at the top. */
+const V1_6: GenerationShape = {
+  ...V1_7,
+  steps: firstSteps([]),
+  leadingChains: [{ table: "nat", chain: "ISTIO_INBOUND" }],
+};
+
+/** The first generations wrote IPv4 and IPv6 separately, and less of it for IPv6. */
+function firstSteps(start: readonly Step[]): readonly Step[] {
+  const owners = { selfCall: "any", dnsWhen: "asked" } as const;
+  const inboundV4 = { exemptsSsh: true, tproxyPort: "proxyPort", alwaysRedirects: false } as const;
+  return [
+    onlyFamily("v4", [
+      ...start,
+      inbound.redirectTargets,
+      inbound.inboundCapture(inboundV4),
+      outbound.outputJump("tcp"),
+      outbound.excludedOutboundPorts(["tcp"]),
+      outbound.passthroughSource,
+      outbound.ownerExemptions({ ...owners, heedsLoopbackRange: true }),
+      outbound.loopbackReturn,
+      outbound.excludedRanges,
+      inbound.virtualInterfaces,
+      outbound.includedPorts,
+      outbound.includedRanges({ ...redirectAll, endsWithReturn: true }),
+      dns.dnsByDnat,
+      tproxyOutputMark,
+    ]),
+    onlyFamily("v6", [
+      ...start,
+      inbound.redirectTargets,
+      inbound.inboundCapture({ ...inboundV4, alwaysRedirects: true }),
+      outbound.outputJump("tcp"),
+      outbound.excludedOutboundPorts(["tcp"]),
+      outbound.passthroughSource,
+      outbound.ownerExemptions({ ...owners, heedsLoopbackRange: false }),
+      outbound.loopbackReturn,
+      outbound.excludedRanges,
+      outbound.includedRanges({ endsWithReturn: true, wildcardVirtualTarget: { kind: "return" } }),
+    ]),
+  ];
+}
+
+export const GENERATION_SHAPES: Readonly<Record<CaptureGeneration, GenerationShape>> = {
+  master: MASTER,
+  "1.20": V1_20,
+  "1.7": V1_7,
+  "1.6": V1_6,
+};
