@@ -12,6 +12,7 @@ export default defineConfig({
   test: {
     pool: "forks",
     maxWorkers: 2,
+    setupFiles: ["test/support/no-open-handles.ts"],
     testTimeout: 20_000,
     hookTimeout: 60_000,
     projects: [

@@ -1,6 +1,6 @@
 // Bundles the program into dist/: one entry per door, a chunk per command, so that a command loads only its own code.
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { build } from "esbuild";
 
@@ -25,11 +25,12 @@ const stamp = {
   tag: (inCheckout && git("describe", "--tags", "--always")) || "unknown",
 };
 
-rmSync(join(root, "dist"), { recursive: true, force: true });
+// Built aside and swapped in, so that a program started meanwhile finds a whole dist/.
+const fresh = join(root, `.dist-${process.pid}`);
 await build({
   absWorkingDir: root,
   entryPoints: ["src/main.ts", "src/index.ts"],
-  outdir: "dist",
+  outdir: fresh,
   bundle: true,
   splitting: true,
   format: "esm",
@@ -47,7 +48,11 @@ await build({
   },
   logLevel: "warning",
 });
-execFileSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", "tsconfig.types.json"], {
-  cwd: root,
-  stdio: "inherit",
-});
+const tsc = join(root, "node_modules/typescript/bin/tsc");
+const types = ["-p", "tsconfig.types.json", "--outDir", join(fresh, "types")];
+execFileSync(process.execPath, [tsc, ...types], { cwd: root, stdio: "inherit" });
+
+const previous = `${fresh}-previous`;
+if (existsSync(join(root, "dist"))) renameSync(join(root, "dist"), previous);
+renameSync(fresh, join(root, "dist"));
+rmSync(previous, { recursive: true, force: true });

@@ -9,10 +9,19 @@ const FATAL_EXIT = 1;
 
 const now = () => performance.timeOrigin + performance.now();
 const log = createLog(now, () => process.exit(FATAL_EXIT));
-const interrupted = new AbortController();
-for (const name of ["SIGTERM", "SIGINT"] as const) {
-  // One listener for the life of the process: without it a PID 1 would not hear these signals at all.
-  process.on(name, () => interrupted.abort(name));
+
+/**
+ * Signals keep their default action until a command asks for this; from then on one listener lives as long as the process, because a
+ * PID 1 without one would not hear them at all.
+ */
+let interrupted: AbortController | undefined;
+function hearSignals(): AbortSignal {
+  if (interrupted === undefined) {
+    const controller = new AbortController();
+    for (const name of ["SIGTERM", "SIGINT"] as const) process.on(name, () => controller.abort(name));
+    interrupted = controller;
+  }
+  return interrupted.signal;
 }
 
 /** A reader that has seen enough (`| head`) ends the program quietly, as a broken pipe does elsewhere. */
@@ -31,7 +40,9 @@ const code = await runCli({
   commands: COMMANDS,
   env: process.env,
   log,
-  signal: interrupted.signal,
+  get signal() {
+    return hearSignals();
+  },
   isTerminal: process.stderr.isTTY === true,
   now,
   mapCallSites: () => process.setSourceMapsEnabled(true),

@@ -8,7 +8,7 @@ export interface CommandContext {
   readonly flags: FlagValues;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: Logger;
-  /** Aborts on the first SIGTERM or SIGINT, for commands that install no handling of their own. */
+  /** Aborts on the first SIGTERM or SIGINT. Reading it takes the signals over: a command that does must end by itself. */
   readonly signal: AbortSignal;
   /** Whether a human watches stderr, so that progress lines make sense. */
   readonly isTerminal: boolean;

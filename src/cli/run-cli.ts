@@ -106,7 +106,10 @@ async function runCommand(options: CliOptions, located: Located): Promise<number
     flags,
     env: options.env,
     log: options.log.logger,
-    signal: options.signal,
+    // Asked for only by commands that stop gracefully; the others keep the default action of signals.
+    get signal() {
+      return options.signal;
+    },
     isTerminal: options.isTerminal,
     print: options.print,
     printError: options.printError,

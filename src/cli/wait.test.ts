@@ -7,7 +7,6 @@ const options = (url: string) => ({
   timeoutMs: 10_000,
   requestTimeoutMs: 1000,
   periodMs: 5,
-  signal: new AbortController().signal,
   onNotReady: () => undefined,
 });
 
@@ -41,16 +40,4 @@ test("the overall limit does not cut a request that is under way", async () => {
     setTimeout(() => response.end(), 150).unref();
   });
   expect(await waitUntilReady({ ...options(server.url), timeoutMs: 100, requestTimeoutMs: 5000 })).toBe("ready");
-});
-
-test("a signal ends the waiting", async () => {
-  const stop = new AbortController();
-  const waiting = waitUntilReady({
-    ...options("http://localhost:1/"),
-    periodMs: 60_000,
-    timeoutMs: 120_000,
-    signal: stop.signal,
-  });
-  stop.abort();
-  expect(await waiting).toContain("interrupted");
 });

@@ -20,7 +20,7 @@ export const command: Command = {
     { name: "periodMillis", type: "int", default: 500, usage: "number of milliseconds to wait between attempts" },
     { name: "url", type: "string", default: "http://localhost:15021/healthz/ready", usage: "URL to use in requests" },
   ],
-  async run({ flags, log, signal }) {
+  async run({ flags, log }) {
     const seconds = flags.int("timeoutSeconds");
     log.info(`Waiting for Envoy proxy to be ready (timeout: ${seconds} seconds)...`);
     const outcome = await waitUntilReady({
@@ -28,7 +28,6 @@ export const command: Command = {
       requestTimeoutMs: flags.int("requestTimeoutMillis"),
       periodMs: flags.int("periodMillis"),
       url: flags.string("url"),
-      signal,
       onNotReady: (reason) => log.debug(`Not ready yet: ${reason}`),
     });
     if (outcome !== "ready") throw new Error(outcome);
@@ -42,7 +41,6 @@ export interface WaitOptions {
   readonly requestTimeoutMs: number;
   readonly periodMs: number;
   readonly url: string;
-  readonly signal: AbortSignal;
   onNotReady(reason: string): void;
 }
 
@@ -51,15 +49,14 @@ export async function waitUntilReady(options: WaitOptions): Promise<string> {
   const deadline = Date.now() + options.timeoutMs;
   let lastError = "<nil>";
   while (Date.now() + options.periodMs < deadline && options.timeoutMs > 0) {
-    await wait(options.periodMs, options.signal);
-    if (options.signal.aborted) return "interrupted while waiting for Envoy proxy to become ready";
+    await wait(options.periodMs);
     const failure = await check(options);
     if (failure === undefined) return "ready";
     lastError = failure;
     options.onNotReady(failure);
   }
   const rest = deadline - Date.now();
-  if (rest > 0) await wait(rest, options.signal);
+  if (rest > 0) await wait(rest);
   return `timeout waiting for Envoy proxy to become ready. Last error: ${lastError}`;
 }
 

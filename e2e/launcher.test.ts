@@ -1,0 +1,110 @@
+import { execFile, execFileSync, spawn } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+const root = resolve(import.meta.dirname, "..");
+const launcher = join(root, "bin/pilot-agent");
+const exec = promisify(execFile);
+
+let folder: string;
+beforeAll(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), "pilot agent launcher ")));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test("it runs through a chain of absolute and relative symlinks, from any directory, with spaces in the path", async () => {
+  mkdirSync(join(folder, "deep er"));
+  symlinkSync(launcher, join(folder, "deep er", "first"));
+  symlinkSync("deep er/first", join(folder, "second"));
+  const { stdout } = await exec(join(folder, "second"), ["version", "--short"], { cwd: "/" });
+  expect(stdout).toMatch(/^client version: \S+\n$/);
+});
+
+test("a copy of the package in a folder with a space in its name runs", async () => {
+  cpSync(join(root, "bin"), join(folder, "copy of it", "bin"), { recursive: true });
+  cpSync(join(root, "dist"), join(folder, "copy of it", "dist"), { recursive: true });
+  const { stdout } = await exec(join(folder, "copy of it", "bin/pilot-agent"), ["version", "-s"], { cwd: folder });
+  expect(stdout).toContain("client version: ");
+});
+
+test("without a build it says what to run", async () => {
+  cpSync(join(root, "bin"), join(folder, "unbuilt", "bin"), { recursive: true });
+  await expect(exec(join(folder, "unbuilt", "bin/pilot-agent"), ["version"])).rejects.toMatchObject({
+    code: 127,
+    stderr: expect.stringContaining("run 'npm ci'"),
+  });
+});
+
+test.each([{ signal: "SIGTERM" as const }, { signal: "SIGINT" as const }])(
+  "it becomes the Node process, and $signal reaches that",
+  async ({ signal }) => {
+    // A server that accepts and stays silent keeps `wait` waiting.
+    const silent = createServer().listen(0, "127.0.0.1");
+    await new Promise((done) => silent.once("listening", done));
+    const accepted = new Promise((done) => silent.once("connection", done));
+    const { port } = silent.address() as { port: number };
+    const child = spawn(
+      launcher,
+      ["wait", "--url", `http://127.0.0.1:${port}`, "--periodMillis=1", "--requestTimeoutMillis=60000"],
+      {
+        stdio: "ignore",
+      },
+    );
+    const exited = new Promise((done) => child.once("exit", (_code, by) => done(by)));
+    await accepted;
+    expect(readFileSync(`/proc/${child.pid}/cmdline`, "utf8")).toContain("dist/main.js");
+    child.kill(signal);
+    expect(await exited).toBe(signal);
+    silent.close();
+  },
+);
+
+test("exit codes pass through", async () => {
+  await expect(exec(launcher, ["nope"])).rejects.toMatchObject({ code: 255 });
+});
+
+test("a reader that closes early ends it quietly", () => {
+  const out = execFileSync(
+    "sh",
+    ["-c", `"$1" help collateral 2>&1 | head -n 1; "$1" help | head -n 1`, "sh", launcher],
+    { encoding: "utf8" },
+  );
+  expect(out).not.toContain("EPIPE");
+});
+
+test("a command loads only its own code", async () => {
+  const { stdout } = await exec(process.execPath, [join(root, "dist/main.js"), "version"], {
+    env: {
+      ...process.env,
+      NODE_OPTIONS: `--import=${new URL("../test/support/print-loaded-modules.mjs", import.meta.url).href}`,
+    },
+  });
+  const loaded = stdout.split("\n").filter((line) => line.startsWith("loaded "));
+  const chunks = loaded
+    .map((line) => line.slice("loaded ".length))
+    .filter((path) => path.startsWith(join(root, "dist")));
+  const sources = chunks.flatMap(
+    (path) => (JSON.parse(readFileSync(`${path}.map`, "utf8")) as { sources: string[] }).sources,
+  );
+  const folders = new Set(
+    sources.map((source) => /src\/(\w[\w-]*)/.exec(source)?.[1]).filter((name) => name !== undefined),
+  );
+  expect([...folders].sort()).toEqual(["base", "cli", "main"]);
+});
+
+test("the packed package installs elsewhere without dependencies and runs by npx", async () => {
+  const elsewhere = join(folder, "else where");
+  mkdirSync(elsewhere);
+  const packed = await exec("npm", ["pack", "--ignore-scripts", "--json", "--pack-destination", elsewhere], {
+    cwd: root,
+  });
+  const [{ filename }] = JSON.parse(packed.stdout) as [{ filename: string }];
+  await exec("npm", ["init", "--yes"], { cwd: elsewhere });
+  await exec("npm", ["install", "--offline", "--no-audit", `./${filename}`], { cwd: elsewhere });
+  const { stdout } = await exec("npx", ["--no-install", "pilot-agent", "version"], { cwd: elsewhere });
+  expect(stdout).toContain("client version: version.BuildInfo{");
+});
