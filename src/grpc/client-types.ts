@@ -82,6 +82,8 @@ export type ResponseReader<Response> = AsyncIterableIterator<Response>;
 export interface ClientStreamCall<Request, Response> extends RequestWriter<Request> {
   /** Half-closes and waits for the answer. */
   finish(): Promise<Response>;
+  /** Waits for an answer that the server may give before the half-close. Either this or `finish`, once. */
+  response(): Promise<Response>;
 }
 
 export interface ServerStreamCall<Response> extends ResponseReader<Response> {

@@ -4,6 +4,7 @@ import type { Logger } from "../base/logger.ts";
 import { parseEncoding } from "./compression.ts";
 import { type Codec, encodeMessage, rawCodec } from "./method.ts";
 import type { Peer } from "./peer.ts";
+import { releaseClient } from "./release-client.ts";
 import { runImplementation } from "./run-implementation.ts";
 import { type MessageLimits, ServerStream } from "./server-stream.ts";
 import type { Implementation } from "./server-types.ts";
@@ -32,7 +33,7 @@ export function dispatchStream(dispatcher: Dispatcher, stream: ServerHttp2Stream
   if (refusal !== undefined) {
     stream.on("error", () => undefined);
     stream.respond(refusal, { endStream: true });
-    stream.close();
+    releaseClient(stream);
     return;
   }
   const implementation = dispatcher.methods.get(request.headers[":path"] ?? "");

@@ -5,6 +5,7 @@ import { FrameWriter } from "./frame-writer.ts";
 import { Metadata, type MetadataInit } from "./metadata.ts";
 import type { Peer } from "./peer.ts";
 import { pumpFrames } from "./pump-frames.ts";
+import { releaseClient } from "./release-client.ts";
 import type { RawServerCall, ServerWriter } from "./server-types.ts";
 import { GrpcError, statusNumber } from "./status.ts";
 import { encodeStatusMessage } from "./status-message.ts";
@@ -13,8 +14,6 @@ export interface MessageLimits {
   readonly maxReceiveBytes: number;
   readonly maxSendBytes: number;
 }
-
-const NO_ERROR = 0;
 
 /** One call on the server: answer headers, frames, status, and the end by either side. */
 export class ServerStream implements RawServerCall, ServerWriter<unknown> {
@@ -48,6 +47,7 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
     this.#maxReceiveBytes = options.maxReceiveBytes;
     this.#writer = new FrameWriter(stream, options.maxSendBytes);
     stream.on("error", () => undefined); // its story is told by "close"
+    stream.once("aborted", () => this.abort(new GrpcError("CANCELLED", "the call was cancelled by the client")));
     stream.once("close", () => this.abort(new GrpcError("CANCELLED", "the call was cancelled by the client")));
   }
 
@@ -125,12 +125,12 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
     if (this.#headersSent) {
       this.stream.once("wantTrailers", () => {
         this.stream.sendTrailers(trailers);
-        this.#releaseClient();
+        releaseClient(this.stream);
       });
       this.stream.end();
     } else {
       this.stream.respond({ ...answerHeaders(), ...trailers }, { endStream: true });
-      this.#releaseClient();
+      releaseClient(this.stream);
     }
   }
 
@@ -154,12 +154,6 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
     if (failure !== undefined && failure.message !== "")
       trailers["grpc-message"] = encodeStatusMessage(failure.message);
     return trailers;
-  }
-
-  /** A client that has not half-closed is told to stop sending; reading on, unread bytes would hold the stream open for ever. */
-  #releaseClient(): void {
-    if (this.stream.readableEnded) return;
-    this.stream.close(NO_ERROR);
   }
 }
 

@@ -30,13 +30,12 @@ export function toClientStreamCall<Request, Response>(
   open: OpenCall<Request, Response>,
 ): ClientStreamCall<Request, Response> {
   const responses = readResponses(open);
-  return {
-    ...requestWriter(open),
-    finish() {
-      open.call.end();
-      return onlyResponse(open.call, responses);
-    },
+  const response = () => onlyResponse(open.call, responses);
+  const finish = () => {
+    open.call.end();
+    return response();
   };
+  return { ...requestWriter(open), response, finish };
 }
 
 export function toBidiCall<Request, Response>(open: OpenCall<Request, Response>): BidiCall<Request, Response> {
