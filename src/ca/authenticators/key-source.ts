@@ -1,0 +1,87 @@
+import { errorMessage } from "../../base/coded-error.ts";
+import { httpRequest } from "../../base/http-request.ts";
+import { parseJwks, type VerificationKey } from "../core/jwks.ts";
+import { AuthenticationError } from "./authenticator.ts";
+
+/** Where verification keys come from. */
+export interface KeySource {
+  current(signal: AbortSignal): Promise<readonly VerificationKey[]>;
+  /** Looks again, because a token names a key that is not in the list. May return the same list. */
+  refreshed(signal: AbortSignal): Promise<readonly VerificationKey[]>;
+}
+
+export interface RemoteKeysOptions {
+  readonly uri: string;
+  /** PEM roots for https. */
+  readonly ca?: string | undefined;
+  readonly timeoutMs?: number;
+  /** Strangers can make up key names: between two fetches at least this time passes. */
+  readonly minIntervalMs?: number;
+  readonly now?: () => number;
+}
+
+/** The keys of a JWKS text. Throws when it is none. */
+export function inlineKeys(jwks: string): KeySource {
+  const keys = parseJwks(jwks);
+  if (keys === undefined)
+    throw new AuthenticationError("unavailable", "the inline JWKS is not a JSON object with keys");
+  return { current: async () => keys, refreshed: async () => keys };
+}
+
+/** The keys of a JWKS address, fetched when first needed and again for unknown keys; one fetch serves all who wait for it. */
+export function remoteKeys(options: RemoteKeysOptions): KeySource {
+  const now = options.now ?? Date.now;
+  const minIntervalMs = options.minIntervalMs ?? 10_000;
+  let keys: readonly VerificationKey[] | undefined;
+  let fetchedAt = Number.NEGATIVE_INFINITY;
+  let fetching: Promise<readonly VerificationKey[]> | undefined;
+  const fetchOnce = () => {
+    fetching ??= fetchKeys(options).finally(() => {
+      fetching = undefined;
+    });
+    return fetching.then((fetched) => {
+      keys = fetched;
+      fetchedAt = now();
+      return fetched;
+    });
+  };
+  return {
+    current: async () => keys ?? fetchOnce(),
+    refreshed: async () => (keys !== undefined && now() - fetchedAt < minIntervalMs ? keys : fetchOnce()),
+  };
+}
+
+async function fetchKeys(options: RemoteKeysOptions): Promise<readonly VerificationKey[]> {
+  const keys = parseJwks(await getText(options.uri, options));
+  if (keys === undefined) throw new AuthenticationError("unavailable", `${options.uri} did not answer with a JWKS`);
+  return keys;
+}
+
+/** OIDC discovery: the issuer's own document says where its keys are. Rejects when it cannot be had. */
+export async function discoverKeysUri(issuer: string, options: Omit<RemoteKeysOptions, "uri">): Promise<string> {
+  const uri = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
+  const text = await getText(uri, options);
+  const found: unknown = (() => {
+    try {
+      return JSON.parse(text);
+    } catch {
+      return undefined;
+    }
+  })();
+  if (typeof found === "object" && found !== null && "jwks_uri" in found && typeof found.jwks_uri === "string") {
+    return found.jwks_uri;
+  }
+  throw new AuthenticationError("unavailable", `${uri} names no jwks_uri`);
+}
+
+async function getText(uri: string, options: Omit<RemoteKeysOptions, "uri">): Promise<string> {
+  const ca = options.ca === undefined ? {} : { ca: options.ca };
+  try {
+    const answer = await httpRequest({ url: uri, timeoutMs: options.timeoutMs ?? 5_000, ...ca });
+    if (answer.status === 200) return answer.body;
+    throw new AuthenticationError("unavailable", `${uri} answered with status ${answer.status}`);
+  } catch (cause) {
+    if (cause instanceof AuthenticationError) throw cause;
+    throw new AuthenticationError("unavailable", `cannot fetch ${uri}: ${errorMessage(cause)}`, { cause });
+  }
+}

@@ -1,0 +1,112 @@
+import { errorMessage } from "../base/coded-error.ts";
+import { type Handle, toHandle } from "../base/handle.ts";
+import type { Logger } from "../base/logger.ts";
+import type { KeyOptions } from "../protocol/x509/key-pair.ts";
+import { SignError } from "./ca-server-error.ts";
+import { currentLimits } from "./core/default-ttl.ts";
+import type { TtlLimits } from "./core/leaf-ttl.ts";
+import type { SigningMaterial } from "./core/signing-material.ts";
+import { issueServerCertificate, type ServerCertificate, type SignRequest, signCsr } from "./issue.ts";
+import { openPluggedIn } from "./material/plugged-in-source.ts";
+import { openSelfSigned } from "./material/self-signed-source.ts";
+import type { MaterialSource } from "./material/source.ts";
+
+const HOUR_MS = 3_600_000;
+
+export interface AuthorityOptions {
+  /** A plugged-in CA (`ca-cert.pem` ... or `tls.crt` ...), or where the self-signed root lives; created when missing. */
+  readonly directory: string;
+  readonly trustDomain: string;
+  readonly log: Logger;
+  /** Of workload certificates; 24 h and 90 days. */
+  readonly ttl?: Partial<TtlLimits>;
+  readonly selfSigned?: {
+    readonly key?: KeyOptions;
+    readonly lifetimeMs?: number;
+    /** Zero or less: never renewed. */
+    readonly checkIntervalMs?: number;
+    /** Renewed when no more than this share of its life is left. */
+    readonly gracePercent?: number;
+  };
+  /** A reload of a plugged-in CA may add roots to the bundle or take some away. */
+  readonly allowsSeveralRoots?: boolean;
+  readonly debounceMs?: number;
+  readonly pollMs?: number;
+  readonly now?: () => Date;
+  readonly random?: () => number;
+}
+
+/** Signs with whatever material is current. Two on one directory share their root. */
+export interface Authority extends Handle {
+  readonly kind: MaterialSource["kind"];
+  readonly material: SigningMaterial;
+  /** Rejects with a `SignError`. */
+  sign(request: SignRequest): Promise<readonly string[]>;
+  /** For the TLS port of the process itself: as long-lived as a root unless said otherwise. */
+  issueServer(hosts: readonly string[], lifetimeMs?: number): Promise<ServerCertificate>;
+  /** Called after new material is in use. Returns the way to end it. */
+  onChange(listener: (material: SigningMaterial) => void): () => void;
+}
+
+/** Loads the CA, or makes a self-signed one. Rejects with a `CaMaterialError` when what lies in the directory cannot be used. */
+export async function startAuthority(options: AuthorityOptions): Promise<Authority> {
+  const now = options.now ?? (() => new Date());
+  const ttl: TtlLimits = { defaultMs: 24 * HOUR_MS, maxMs: 2160 * HOUR_MS, ...options.ttl };
+  const serverLifetimeMs = options.selfSigned?.lifetimeMs ?? 87_600 * HOUR_MS;
+  const source = await openSource(options, now);
+  let material = source.initial;
+  currentLimits(ttl, material, now());
+  const listeners = new Set<(material: SigningMaterial) => void>();
+  const stop = source.follow((next) => {
+    material = next;
+    for (const listener of listeners) listener(next);
+  });
+  const context = () => ({ material, now: now(), log: options.log });
+  return toHandle({
+    kind: source.kind,
+    get material() {
+      return material;
+    },
+    sign: async (request: SignRequest) => signCsr(request, limitsOrNotReady(ttl, material, now()), context()),
+    issueServer: (hosts: readonly string[], lifetimeMs = serverLifetimeMs) =>
+      issueServerCertificate(hosts, lifetimeMs, context()),
+    onChange: (listener: (material: SigningMaterial) => void) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    ended: new Promise<void>(() => undefined),
+    stop,
+  });
+}
+
+async function openSource(options: AuthorityOptions, now: () => Date): Promise<MaterialSource> {
+  const { directory, trustDomain, log, selfSigned } = options;
+  const pluggedIn = await openPluggedIn({
+    directory,
+    log,
+    now,
+    allowsSeveralRoots: options.allowsSeveralRoots ?? false,
+    debounceMs: options.debounceMs ?? 100,
+    pollMs: options.pollMs ?? 30_000,
+  });
+  if (pluggedIn !== undefined) return pluggedIn;
+  return openSelfSigned({
+    directory,
+    trustDomain,
+    log,
+    now,
+    random: options.random ?? Math.random,
+    key: selfSigned?.key ?? { type: "rsa", bits: 2048 },
+    lifetimeMs: selfSigned?.lifetimeMs ?? 87_600 * HOUR_MS,
+    checkIntervalMs: selfSigned?.checkIntervalMs ?? HOUR_MS,
+    gracePercent: selfSigned?.gracePercent ?? 20,
+  });
+}
+
+function limitsOrNotReady(ttl: TtlLimits, material: SigningMaterial, now: Date): TtlLimits {
+  try {
+    return currentLimits(ttl, material, now);
+  } catch (cause) {
+    throw new SignError("CA_NOT_READY", errorMessage(cause), { cause });
+  }
+}

@@ -1,0 +1,90 @@
+import { errorMessage } from "../base/coded-error.ts";
+import type { Logger } from "../base/logger.ts";
+import { defineMethod, GrpcError, type GrpcStatusName, type Implementation, implement } from "../grpc/index.ts";
+import {
+  CREATE_CERTIFICATE_PATH,
+  istioCertificateRequest,
+  istioCertificateResponse,
+  requestMetadataText,
+} from "../protocol/protobuf/istio-ca.ts";
+import type { MessageType } from "../protocol/protobuf/message.ts";
+import { authenticate } from "./authenticators/authenticate.ts";
+import type { Authenticator, AuthRequest, Caller } from "./authenticators/authenticator.ts";
+import type { Authority } from "./authority.ts";
+import { SignError } from "./ca-server-error.ts";
+import type { CaServerMetrics } from "./metrics.ts";
+
+export interface CertificateServiceOptions {
+  readonly authority: Pick<Authority, "sign">;
+  /** Tried in order; the first that yields an identity wins. */
+  readonly authenticators: readonly Authenticator[];
+  readonly metrics: CaServerMetrics;
+  readonly log: Logger;
+  /** Whether the caller may have a certificate for another identity (node proxies). Nobody may when absent. */
+  readonly mayImpersonate?: (caller: Caller, identity: string, request: AuthRequest) => Promise<boolean>;
+}
+
+const createCertificate = defineMethod<
+  "unary",
+  MessageType<typeof istioCertificateRequest>,
+  MessageType<typeof istioCertificateResponse>
+>({
+  path: CREATE_CERTIFICATE_PATH,
+  kind: "unary",
+  request: istioCertificateRequest,
+  response: istioCertificateResponse,
+});
+
+const STATUS: Readonly<Record<SignError["code"], GrpcStatusName>> = {
+  CA_NOT_READY: "INTERNAL",
+  CERT_GEN_ERROR: "INTERNAL",
+  CSR_ERROR: "INVALID_ARGUMENT",
+  TTL_ERROR: "INVALID_ARGUMENT",
+};
+
+/** `istio.v1.auth.IstioCertificateService`, to be mounted on a gRPC server. */
+export function certificateService(options: CertificateServiceOptions): Implementation {
+  const { metrics, log } = options;
+  return implement(createCertificate, async (request, call) => {
+    metrics.csrs.inc();
+    const caller = await authenticate(options.authenticators, call, { signal: call.signal, log });
+    if (caller === undefined) {
+      metrics.authenticationFailures.inc();
+      throw new GrpcError("UNAUTHENTICATED", "request authenticate failure");
+    }
+    const identities = await grantedIdentities(
+      options,
+      caller,
+      requestMetadataText(request.metadata, "ImpersonatedIdentity"),
+      call,
+    );
+    try {
+      const certChain = await options.authority.sign({
+        csrPem: request.csr,
+        identities,
+        ttlSeconds: request.validityDuration,
+      });
+      metrics.issued.inc();
+      log.debug("CSR signed", { identity: identities[0], authenticator: caller.source });
+      return { certChain };
+    } catch (cause) {
+      const code = cause instanceof SignError ? cause.code : "CERT_GEN_ERROR";
+      metrics.signFailures.inc([code]);
+      log.error("CSR signing error", { identity: identities[0], error: errorMessage(cause) });
+      throw new GrpcError(STATUS[code], `CSR signing error (${errorMessage(cause)})`, { cause });
+    }
+  });
+}
+
+async function grantedIdentities(
+  options: CertificateServiceOptions,
+  caller: Caller,
+  impersonated: string,
+  request: AuthRequest,
+): Promise<readonly string[]> {
+  if (impersonated === "") return caller.identities;
+  if ((await options.mayImpersonate?.(caller, impersonated, request)) === true) return [impersonated];
+  options.log.warn("impersonation refused", { caller: caller.identities[0], identity: impersonated });
+  options.metrics.authenticationFailures.inc();
+  throw new GrpcError("UNAUTHENTICATED", "request impersonation authentication failure");
+}

@@ -1,0 +1,26 @@
+import type { KeyObject } from "node:crypto";
+import { buildCertificate, certificateExtension, keyIdentifier } from "../../protocol/x509/certificate-builder.ts";
+import type { KeyPair } from "../../protocol/x509/key-pair.ts";
+import { buildName } from "../../protocol/x509/name.ts";
+import { encodePem } from "../../protocol/x509/pem.ts";
+
+/** A root certificate in PEM: subject `O=<trust domain>` and nothing else, may sign certificates, not backdated. */
+export async function selfSignedRoot(
+  keys: KeyPair,
+  trustDomain: string,
+  validity: { readonly notBefore: Date; readonly notAfter: Date },
+): Promise<string> {
+  const name = buildName({ organization: trustDomain });
+  const publicKeyDer = spki(keys.publicKey);
+  const extensions = [
+    certificateExtension.caKeyUsage(),
+    certificateExtension.basicConstraints(true),
+    certificateExtension.subjectKeyId(keyIdentifier(publicKeyDer)),
+  ];
+  const fields = { issuer: name, subject: name, publicKeyDer, extensions, ...validity };
+  return encodePem("CERTIFICATE", await buildCertificate(fields, keys.privateKey));
+}
+
+function spki(key: KeyObject): Buffer {
+  return key.export({ type: "spki", format: "der" });
+}

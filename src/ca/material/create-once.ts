@@ -1,0 +1,62 @@
+import { randomUUID } from "node:crypto";
+import { link, open, rename, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import { errorCode } from "../../base/coded-error.ts";
+
+/**
+ * Creates the file with this content unless it exists. Of any number of processes that do so at once, on one machine or over a shared
+ * volume, one wins and nobody sees a half-written file: a hard link appears complete or fails. True for the winner. No lock file is
+ * needed, hence none can be left behind by a crash.
+ */
+export async function createOnce(path: string, content: string, mode: number): Promise<boolean> {
+  const draft = await writeDraft(path, content, mode);
+  try {
+    await link(draft, path);
+    await syncDirectory(dirname(path));
+    return true;
+  } catch (failure) {
+    if (errorCode(failure) === "EEXIST") return false;
+    throw failure;
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+/** Replaces the file; readers see the old or the new content, never a part. */
+export async function replaceFile(path: string, content: string, mode: number): Promise<void> {
+  const draft = await writeDraft(path, content, mode);
+  try {
+    await rename(draft, path);
+  } catch (failure) {
+    await rm(draft, { force: true });
+    throw failure;
+  }
+  await syncDirectory(dirname(path));
+}
+
+async function writeDraft(path: string, content: string, mode: number): Promise<string> {
+  const draft = `${path}.tmp.${randomUUID()}`;
+  try {
+    const file = await open(draft, "wx", mode);
+    try {
+      await file.writeFile(content);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    return draft;
+  } catch (failure) {
+    await rm(draft, { force: true });
+    throw failure;
+  }
+}
+
+/** A new name survives a power cut only once its directory was written too. */
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, "r");
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}

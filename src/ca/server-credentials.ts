@@ -1,0 +1,92 @@
+import type { DetailedPeerCertificate, TLSSocket } from "node:tls";
+import type { ServerCredentials, ServerTls } from "../grpc/index.ts";
+import { encodePem } from "../protocol/x509/pem.ts";
+import type { Authority } from "./authority.ts";
+import { peerProblem, type RootPools } from "./core/peer-identity.ts";
+
+export interface ServerCredentialsOptions {
+  readonly authority: Pick<Authority, "material" | "issueServer" | "onChange">;
+  /** DNS names and addresses of the server. */
+  readonly hosts: readonly string[];
+  readonly trustDomain: string;
+  /** Roots of further trust domains whose workloads may show their certificates. */
+  readonly furtherPools?: RootPools;
+  readonly now?: () => Date;
+}
+
+interface Issued {
+  readonly credentials: ServerCredentials;
+  readonly notAfter: Date;
+}
+
+/** Renewed before its end with this much to spare. */
+const RENEW_BEFORE_MS = 60 * 60_000;
+
+/**
+ * TLS for a port of the process that runs the CA: a certificate of its own making, issued anew whenever the CA's material changes.
+ * Clients may show a certificate; one that does not verify, or proves no identity of a known trust domain, ends the connection.
+ */
+export function createServerTls(options: ServerCredentialsOptions): ServerTls {
+  const now = options.now ?? (() => new Date());
+  let current: Promise<Issued> | undefined;
+  options.authority.onChange(() => {
+    current = undefined;
+  });
+  const renew = (): Promise<Issued> => {
+    const issuing = issue(options, now).catch((failure: unknown) => {
+      // The next connection tries again instead of meeting this failure for ever.
+      if (current === issuing) current = undefined;
+      throw failure;
+    });
+    current = issuing;
+    return issuing;
+  };
+  return async () => {
+    const issued = await (current ?? renew());
+    const leftMs = issued.notAfter.getTime() - now().getTime();
+    // Material that ends soon cannot give a certificate that lasts: then what there is must do.
+    const signerLeftMs = options.authority.material.certificate.notAfter.getTime() - now().getTime();
+    if (leftMs > RENEW_BEFORE_MS || signerLeftMs <= RENEW_BEFORE_MS) return issued.credentials;
+    return (await renew()).credentials;
+  };
+}
+
+async function issue(options: ServerCredentialsOptions, now: () => Date): Promise<Issued> {
+  const { material } = options.authority;
+  const certificate = await options.authority.issueServer(options.hosts);
+  const pools: RootPools = new Map([...(options.furtherPools ?? []), [options.trustDomain, material.roots]]);
+  const ca = [
+    material.rootPem,
+    ...[...(options.furtherPools?.values() ?? [])].flat().map((root) => encodePem("CERTIFICATE", root.der)),
+  ];
+  return {
+    notAfter: certificate.notAfter,
+    credentials: {
+      key: certificate.keyPem.reveal(),
+      cert: certificate.chainPem,
+      ca,
+      minVersion: "TLSv1.2",
+      requestCert: true,
+      rejectUnauthorized: false,
+      refuse: (socket) => refusal(socket, pools, now()),
+    },
+  };
+}
+
+function refusal(socket: TLSSocket, pools: RootPools, now: Date): string | undefined {
+  const leaf = socket.getPeerX509Certificate();
+  if (leaf === undefined) return undefined;
+  if (!socket.authorized) return `client certificate does not verify: ${socket.authorizationError}`;
+  return peerProblem(chainOf(socket.getPeerCertificate(true)), pools, now);
+}
+
+/** A root names itself as its issuer: there the walk ends. */
+function chainOf(leaf: DetailedPeerCertificate): Buffer[] {
+  const chain: Buffer[] = [];
+  for (let next: DetailedPeerCertificate | undefined = leaf; next?.raw !== undefined; next = next.issuerCertificate) {
+    const { raw } = next;
+    if (chain.some((known) => known.equals(raw))) break;
+    chain.push(raw);
+  }
+  return chain;
+}
