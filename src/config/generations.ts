@@ -3,16 +3,16 @@ import { ConfigError } from "./config-error.ts";
 /** Product generations whose behaviour can be chosen, newest first. 1.6 and 1.2 read their configuration as 1.7 does. */
 export const GENERATIONS = ["master", "1.20", "1.8", "1.7", "1.6", "1.2"] as const;
 
+export type ProxyType = "sidecar" | "router" | "waypoint" | "ztunnel" | "agentgateway";
+
 export type Generation = (typeof GENERATIONS)[number];
 
 /** What differs between generations when configuration is read. Components keep their own differences in `core/generations.ts`. */
 export interface GenerationRules {
   readonly name: Generation;
-  readonly proxyTypes: readonly string[];
+  readonly proxyTypes: readonly ProxyType[];
   /** Text before the wrong node type. */
   readonly proxyTypeError: string;
-  /** Loopback addresses stand in when nothing was discovered, or only when there is no address at all. */
-  readonly loopbackFallback: "nothing-discovered" | "no-address";
   readonly excludesInterfaces: boolean;
   readonly exclusionMayRemoveInstanceIp: boolean;
   /** Flags --ip, --id, --serviceregistry, --trust-domain and --mixerIdentity have a meaning. */
@@ -49,7 +49,6 @@ const MASTER: GenerationRules = {
   name: "master",
   proxyTypes: ["sidecar", "router", "waypoint", "ztunnel", "agentgateway"],
   proxyTypeError: "invalid proxy Type: ",
-  loopbackFallback: "nothing-discovered",
   excludesInterfaces: true,
   exclusionMayRemoveInstanceIp: false,
   hasRegistryFlags: false,
@@ -82,7 +81,6 @@ const V1_20: GenerationRules = {
   name: "1.20",
   proxyTypes: ["sidecar", "router", "waypoint", "ztunnel"],
   proxyTypeError: "Invalid proxy Type: ",
-  loopbackFallback: "no-address",
   exclusionMayRemoveInstanceIp: true,
   proxyLogLevel: "warning,misc:error",
   tokenManagerPlugin: "GoogleTokenExchange",

@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import { recordingLogger } from "../testing/recording-logger.ts";
+import { resolveStatsd, systemLookup } from "./resolve-statsd.ts";
+
+const failure = (reason: string) => [`warn resolve StatsdUdpAddress failed: ${reason}`];
+
+test.each([
+  { address: "stats:9080", answers: ["2001:db8::68", "1.2.3.4", "1.2.3.5"], gives: "1.2.3.4:9080" },
+  { address: "stats:9080", answers: ["2001:db8::1", "2001:db8::2"], gives: "[2001:db8::2]:9080" },
+])("$answers -> $gives", async ({ address, answers, gives }) => {
+  const { log, lines } = recordingLogger();
+  expect(await resolveStatsd(address, async () => answers, log)).toBe(gives);
+  expect(lines).toEqual([
+    "info Attempting to lookup address: stats",
+    `info Addr resolved to: ${gives}`,
+    "info Finished lookup of address: stats",
+  ]);
+});
+
+test.each([
+  { address: "", gives: "", lines: [] },
+  { address: "localhost:", gives: "", lines: [] },
+  { address: "localhost", gives: "", lines: failure("address localhost: missing port in address") },
+  { address: "2001:db8::20:9080", gives: "", lines: failure("address 2001:db8::20:9080: too many colons in address") },
+])("$address needs no lookup", async ({ address, gives, lines }) => {
+  const recorded = recordingLogger();
+  const refuse = () => Promise.reject(new Error("looked up"));
+  expect(await resolveStatsd(address, refuse, recorded.log)).toBe(gives);
+  expect(recorded.lines).toEqual(lines);
+});
+
+test.each([
+  { address: "127.0.0.1:9080", gives: "127.0.0.1:9080" },
+  { address: "[::1]:9080", gives: "[::1]:9080" },
+  { address: "localhost:9080", gives: "127.0.0.1:9080" },
+])("the system resolves $address to $gives", async ({ address, gives }) => {
+  expect(await resolveStatsd(address, systemLookup, recordingLogger().log)).toBe(gives);
+});
+
+test("a host that does not exist warns and clears the address", async () => {
+  const { log, lines } = recordingLogger();
+  const missing = () => Promise.reject(Object.assign(new Error("getaddrinfo ENOTFOUND"), { code: "ENOTFOUND" }));
+  expect(await resolveStatsd("127.0.0.1.1:9080", missing, log)).toBe("");
+  expect(lines).toEqual([
+    "info Attempting to lookup address: 127.0.0.1.1",
+    "warn resolve StatsdUdpAddress failed: lookup failed for IP address: lookup 127.0.0.1.1: no such host",
+    "info Finished lookup of address: 127.0.0.1.1",
+  ]);
+});
+
+test("a resolver that never answers is given up on", async () => {
+  const { log, lines } = recordingLogger();
+  expect(await resolveStatsd("slow:1", () => new Promise(() => undefined), log, 5)).toBe("");
+  expect(lines[1]).toBe("warn resolve StatsdUdpAddress failed: lookup failed for IP address: lookup slow: i/o timeout");
+});

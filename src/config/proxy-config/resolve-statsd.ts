@@ -1,0 +1,61 @@
+import { lookup } from "node:dns/promises";
+import { isIPv4 } from "node:net";
+import { errorCode, errorMessage } from "../../base/coded-error.ts";
+import type { Logger } from "../../base/logger.ts";
+import { splitHostPort } from "../validation/split-host-port.ts";
+
+/** All addresses of a host name or IP literal. */
+export type LookupHost = (host: string) => Promise<readonly string[]>;
+
+const LIMIT_MS = 15_000;
+
+export const systemLookup: LookupHost = async (host) =>
+  (await lookup(host, { all: true, order: "verbatim" })).map(({ address }) => address);
+
+/**
+ * The statsd address with its host resolved: the first IPv4 answer, else the last IPv6. Envoy needs a literal address there. A failure
+ * warns and gives "", which turns statsd off.
+ */
+export async function resolveStatsd(
+  address: string,
+  lookupHost: LookupHost,
+  log: Logger,
+  limitMs = LIMIT_MS,
+): Promise<string> {
+  if (address === "") return "";
+  const split = splitHostPort(address);
+  if ("problem" in split) return failed(log, split.problem);
+  const { host, port } = split;
+  if (port === "") return "";
+  log.info(`Attempting to lookup address: ${host}`);
+  try {
+    const answers = await withLimit(lookupHost(host), limitMs);
+    const chosen = answers.find((answer) => isIPv4(answer)) ?? answers.at(-1);
+    if (chosen === undefined) return failed(log, `lookup failed for IP address: lookup ${host}: no such host`);
+    const resolved = isIPv4(chosen) ? `${chosen}:${port}` : `[${chosen}]:${port}`;
+    log.info(`Addr resolved to: ${resolved}`);
+    return resolved;
+  } catch (thrown) {
+    const reason = errorCode(thrown) === "ENOTFOUND" ? "no such host" : errorMessage(thrown);
+    return failed(log, `lookup failed for IP address: lookup ${host}: ${reason}`);
+  } finally {
+    log.info(`Finished lookup of address: ${host}`);
+  }
+}
+
+function failed(log: Logger, reason: string): "" {
+  log.warn(`resolve StatsdUdpAddress failed: ${reason}`);
+  return "";
+}
+
+async function withLimit<Value>(work: Promise<Value>, limitMs: number): Promise<Value> {
+  let timer: NodeJS.Timeout | undefined;
+  const expired = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error("i/o timeout")), limitMs);
+  });
+  try {
+    return await Promise.race([work, expired]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
