@@ -8,7 +8,7 @@ import { FrameWriter } from "./frame-writer.ts";
 import { Metadata } from "./metadata.ts";
 import { pumpFrames } from "./pump-frames.ts";
 import { headersFailure, resetFailure, statusFailure } from "./response-status.ts";
-import { GrpcError } from "./status.ts";
+import { GrpcError, toGrpcError } from "./status.ts";
 
 export interface ClientStreamOptions extends Pick<CallOptions, "onHeaders" | "onTrailers"> {
   readonly limit: CallLimit;
@@ -93,16 +93,16 @@ export class ClientStream implements RawClientCall {
   }
 
   readFrames(sink: FrameSink): Promise<void> {
-    return new Promise((resolve, reject) => {
+    const done = new Promise<void>((resolve, reject) => {
       this.whenEnded(({ failure }) => (failure === undefined ? resolve() : reject(failure)));
       const scanner = new FrameScanner(sink, this.#options.maxReceiveBytes);
       pumpFrames(this.stream, scanner, (failure) => {
-        if (failure === undefined) return this.finishReading();
-        this.fail(
-          failure instanceof GrpcError ? failure : new GrpcError("INTERNAL", String(failure), { cause: failure }),
-        );
+        if (failure === undefined) this.finishReading();
+        else this.fail(toGrpcError(failure));
       });
     });
+    done.catch(() => undefined); // a caller that does not await it must not bring the process down
+    return done;
   }
 
   /** The peer's side was read to its end: its status is final. */
@@ -161,14 +161,19 @@ export class ClientStream implements RawClientCall {
     this.#end = end;
     this.#options.limit.stop();
     this.#writer.fail(end.failure ?? alreadyEnded());
-    if (!this.stream.destroyed && !this.stream.closed) this.stream.close(end.isLocal ? CANCEL : NO_ERROR);
-    this.#releaseUnread();
+    this.#reset(end.isLocal ? CANCEL : NO_ERROR);
     for (const listener of this.#onEnd.splice(0)) listener(end);
   }
 
-  /** A stream is only freed when its data was taken; nobody will ask for what is left. */
-  #releaseUnread(): void {
-    if (!this.stream.readableEnded) this.stream.resume();
+  #reset(code: number): void {
+    const { stream } = this;
+    if (!stream.destroyed && !stream.closed) {
+      // `close` would half-close before it resets, and the server would take a cancelled upload for a complete one.
+      if (code !== NO_ERROR) stream.end = () => stream;
+      stream.close(code);
+    }
+    // A stream is only freed when its data was taken; nobody will ask for what is left.
+    if (!stream.readableEnded) stream.resume();
   }
 }
 

@@ -4,7 +4,7 @@ import { decompress, type Encoding } from "./compression.ts";
 import { FrameScanner } from "./frame-scanner.ts";
 import { assembleMessages } from "./message-assembler.ts";
 import { pumpFrames } from "./pump-frames.ts";
-import { GrpcError } from "./status.ts";
+import { GrpcError, toGrpcError } from "./status.ts";
 
 export interface MessageReaderOptions<Message> {
   readonly decode: (bytes: Buffer) => Message;
@@ -128,8 +128,4 @@ function settle(waiter: Waiter, failure: GrpcError | undefined): void {
 function undecodable(cause: unknown): GrpcError {
   const text = `grpc: failed to unmarshal the received message: ${errorMessage(cause)}`;
   return new GrpcError("INTERNAL", text, { cause });
-}
-
-function toGrpcError(failure: unknown): GrpcError {
-  return failure instanceof GrpcError ? failure : new GrpcError("INTERNAL", errorMessage(failure), { cause: failure });
 }

@@ -16,12 +16,15 @@ const MAX_STRIKES = 2;
 
 export const noPings: PingState = { lastAt: Number.NEGATIVE_INFINITY, strikes: 0 };
 
-/** Sending data forgives the client's earlier pings: it uses them to measure the connection. */
-export function forgivePings(_state: PingState): PingState {
-  return noPings;
+export interface PingEvent {
+  readonly now: number;
+  readonly openCalls: number;
+  /** We have sent headers or messages since the last ping: clients measure the connection with pings then, which is no abuse. */
+  readonly hasSent: boolean;
 }
 
-export function nextPingState(policy: PingPolicy, state: PingState, now: number, openCalls: number): PingState {
+export function nextPingState(policy: PingPolicy, state: PingState, { now, openCalls, hasSent }: PingEvent): PingState {
+  if (hasSent) return { lastAt: now, strikes: 0 };
   const allowedMs = openCalls === 0 && !policy.withoutCalls ? IDLE_INTERVAL_MS : policy.minIntervalMs;
   const strikes = now - state.lastAt < allowedMs ? state.strikes + 1 : state.strikes;
   return { lastAt: now, strikes };

@@ -18,7 +18,8 @@ export async function runImplementation(
   info: RequestInfo,
 ): Promise<void> {
   if (implementation.kind === "raw") return implementation.handler(call);
-  const requests = readRequests(call, implementation.method.request, info);
+  const isStreaming = implementation.kind === "client-stream" || implementation.kind === "bidi";
+  const requests = readRequests(call, implementation.method.request, { ...info, isStreaming });
   switch (implementation.kind) {
     case "unary":
       call.send(await implementation.handler(await onlyRequest(requests), call));
@@ -33,12 +34,17 @@ export async function runImplementation(
   }
 }
 
-function readRequests<Request>(call: ServerStream, codec: Codec<Request>, info: RequestInfo): MessageReader<Request> {
+function readRequests<Request>(
+  call: ServerStream,
+  codec: Codec<Request>,
+  { headers, maxBytes, isStreaming }: RequestInfo & { readonly isStreaming: boolean },
+): MessageReader<Request> {
   const reader: MessageReader<Request> = new MessageReader(call.stream, {
     decode: codec.decode,
-    maxBytes: info.maxBytes,
-    encoding: () => parseEncoding(info.headers["grpc-encoding"]?.toString()),
-    onEnd: () => reader.end(),
+    maxBytes,
+    encoding: () => parseEncoding(headers["grpc-encoding"]?.toString()),
+    // node's clients half-close before they reset: a cancelled upload would look complete. The reset is in the same packet.
+    onEnd: () => (isStreaming ? setImmediate(() => reader.end()) : reader.end()),
     onFault: () => undefined, // the handler meets it when it reads
     onReturn: () => undefined,
   });

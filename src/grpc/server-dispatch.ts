@@ -3,10 +3,9 @@ import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { parseEncoding } from "./compression.ts";
 import { type Codec, encodeMessage, rawCodec } from "./method.ts";
-import type { Peer } from "./peer.ts";
 import { releaseClient } from "./release-client.ts";
 import { runImplementation } from "./run-implementation.ts";
-import { type MessageLimits, ServerStream } from "./server-stream.ts";
+import { type IncomingRequest, type MessageLimits, ServerStream } from "./server-stream.ts";
 import type { Implementation } from "./server-types.ts";
 import { GrpcError } from "./status.ts";
 import { parseTimeout } from "./timeout-header.ts";
@@ -16,12 +15,6 @@ export interface Dispatcher {
   readonly services: ReadonlySet<string>;
   readonly limits: MessageLimits;
   readonly log: Logger;
-}
-
-export interface IncomingRequest {
-  readonly headers: IncomingHttpHeaders;
-  readonly rawHeaders: readonly string[];
-  readonly peer: Peer;
 }
 
 const GRPC_CONTENT_TYPE = /^application\/grpc([+;]|$)/i;
@@ -99,7 +92,7 @@ function startDeadline(call: ServerStream, header: string | string[] | undefined
   const timeoutMs = header === undefined ? undefined : parseTimeout(String(header));
   if (timeoutMs === undefined) return undefined;
   call.deadline = Date.now() + timeoutMs;
-  const expire = () => call.finish(new GrpcError("DEADLINE_EXCEEDED", "context deadline exceeded"));
+  const expire = () => call.expire(new GrpcError("DEADLINE_EXCEEDED", "context deadline exceeded"));
   const timer = setTimeout(expire, Math.min(MAX_TIMER_MS, timeoutMs));
   call.whenAborted(() => clearTimeout(timer));
   return timer;

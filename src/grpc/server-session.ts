@@ -10,6 +10,7 @@ import { type KeepaliveOptions, startKeepalive } from "./keepalive.ts";
 import { describePeer } from "./peer.ts";
 import { isTooManyPings, nextPingState, noPings, type PingPolicy } from "./ping-policy.ts";
 import { type Dispatcher, dispatchStream } from "./server-dispatch.ts";
+import type { Traffic } from "./server-stream.ts";
 
 export interface SessionLimits {
   readonly maxConcurrentStreams: number;
@@ -42,20 +43,18 @@ export function startServerSession(socket: Socket, options: ServerSessionOptions
     },
   });
   session.setLocalWindowSize(Math.max(limits.windowBytes, 65_535));
-  let openCalls = 0;
-  session.on(
-    "stream",
-    (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, rawHeaders: readonly string[]) => {
-      openCalls++;
-      stream.once("close", () => void openCalls--);
-      dispatchStream(dispatcher, stream, { headers, rawHeaders, peer });
-    },
-  );
+  const traffic: Traffic = { openCalls: 0, answers: 0 };
+  const onStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, rawHeaders: string[]) => {
+    traffic.openCalls++;
+    stream.once("close", () => void traffic.openCalls--);
+    dispatchStream(dispatcher, stream, { headers, rawHeaders, peer, traffic });
+  };
+  session.on("stream", onStream);
   session.on("error", (failure) => {
     dispatcher.log.debug("gRPC connection failed", { peer: peer.address, error: errorMessage(failure) });
   });
   session.on("frameError", () => undefined);
-  if (options.pingPolicy !== undefined) enforcePingPolicy(session, options.pingPolicy, () => openCalls);
+  if (options.pingPolicy !== undefined) enforcePingPolicy(session, options.pingPolicy, traffic);
   if (options.keepalive !== undefined) {
     const onDead = () => {
       dispatcher.log.debug("gRPC client does not answer pings", { peer: peer.address });
@@ -66,10 +65,13 @@ export function startServerSession(socket: Socket, options: ServerSessionOptions
   return session;
 }
 
-function enforcePingPolicy(session: ServerHttp2Session, policy: PingPolicy, openCalls: () => number): void {
+function enforcePingPolicy(session: ServerHttp2Session, policy: PingPolicy, traffic: Traffic): void {
   let pings = noPings;
+  let answersSeen = 0;
   session.on("ping", () => {
-    pings = nextPingState(policy, pings, Date.now(), openCalls());
+    const { openCalls, answers } = traffic;
+    pings = nextPingState(policy, pings, { now: Date.now(), openCalls, hasSent: answers > answersSeen });
+    answersSeen = answers;
     if (!isTooManyPings(pings)) return;
     session.goaway(ENHANCE_YOUR_CALM, 0, Buffer.from("too_many_pings"));
     session.destroy();

@@ -10,6 +10,20 @@ import type { RawServerCall, ServerWriter } from "./server-types.ts";
 import { GrpcError, statusNumber } from "./status.ts";
 import { encodeStatusMessage } from "./status-message.ts";
 
+/** What a connection's calls have in common. */
+export interface Traffic {
+  openCalls: number;
+  /** Counts headers and messages sent; only that it moves matters. */
+  answers: number;
+}
+
+export interface IncomingRequest {
+  readonly headers: IncomingHttpHeaders;
+  readonly rawHeaders: readonly string[];
+  readonly peer: Peer;
+  readonly traffic: Traffic;
+}
+
 export interface MessageLimits {
   readonly maxReceiveBytes: number;
   readonly maxSendBytes: number;
@@ -21,6 +35,7 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
   readonly peer: Peer;
   readonly stream: ServerHttp2Stream;
   deadline: number | undefined;
+  readonly #traffic: Traffic;
   readonly #headers: IncomingHttpHeaders;
   readonly #rawHeaders: readonly string[];
   readonly #writer: FrameWriter;
@@ -35,20 +50,21 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
 
   constructor(
     stream: ServerHttp2Stream,
-    request: { readonly headers: IncomingHttpHeaders; readonly rawHeaders: readonly string[]; readonly peer: Peer },
+    request: IncomingRequest,
     options: MessageLimits & { readonly encode: (message: unknown) => Uint8Array },
   ) {
     this.stream = stream;
     this.path = request.headers[":path"] ?? "";
     this.peer = request.peer;
+    this.#traffic = request.traffic;
     this.#headers = request.headers;
     this.#rawHeaders = request.rawHeaders;
     this.#encode = options.encode;
     this.#maxReceiveBytes = options.maxReceiveBytes;
     this.#writer = new FrameWriter(stream, options.maxSendBytes);
     stream.on("error", () => undefined); // its story is told by "close"
-    stream.once("aborted", () => this.abort(new GrpcError("CANCELLED", "the call was cancelled by the client")));
-    stream.once("close", () => this.abort(new GrpcError("CANCELLED", "the call was cancelled by the client")));
+    // "aborted" comes first when the client resets, "close" alone when the connection is lost after our last write.
+    stream.once("aborted", this.#onGone).once("close", this.#onGone);
   }
 
   get authority(): string {
@@ -79,6 +95,7 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
     const headers = answerHeaders();
     Metadata.from(metadata).copyTo(headers);
     this.#headersSent = true;
+    this.#traffic.answers++;
     this.stream.respond(headers, { waitForTrailers: true });
   }
 
@@ -90,11 +107,13 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
   send(message: unknown): Promise<void> | undefined {
     const payload = this.#encode(message);
     this.sendHeaders();
+    this.#traffic.answers++;
     return this.#writer.write(payload);
   }
 
   writeFrameStart(length: number, compressed = false): void {
     this.sendHeaders();
+    this.#traffic.answers++;
     this.#writer.writeStart(length, compressed);
   }
 
@@ -103,13 +122,17 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
   }
 
   readFrames(sink: FrameSink): Promise<void> {
-    return new Promise((resolve, reject) => {
+    const done = new Promise<void>((resolve, reject) => {
       if (this.#ended !== undefined) return reject(this.#ended);
       this.whenAborted(reject);
-      pumpFrames(this.stream, new FrameScanner(sink, this.#maxReceiveBytes), (failure) =>
-        failure === undefined ? resolve() : reject(failure),
-      );
+      pumpFrames(this.stream, new FrameScanner(sink, this.#maxReceiveBytes), (failure) => {
+        // As with messages: a reset may follow the half-close in the same packet.
+        if (failure === undefined) setImmediate(resolve);
+        else reject(failure);
+      });
     });
+    done.catch(() => undefined); // a handler that does not await it must not bring the process down
+    return done;
   }
 
   whenAborted(listener: (reason: GrpcError) => void): void {
@@ -134,15 +157,23 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
     }
   }
 
-  /** The call is over without our doing: everybody who waits on it learns the reason. */
-  abort(reason: GrpcError): void {
-    if (this.#ended === undefined) this.#end(reason);
+  /** Ends the call with a status while its handler still runs: the handler learns it through its signal. */
+  expire(failure: GrpcError): void {
+    if (this.#ended !== undefined) return;
+    this.finish(failure);
+    this.#controller?.abort(failure);
   }
+
+  readonly #onGone = () => {
+    if (this.#ended !== undefined) return;
+    const reason = new GrpcError("CANCELLED", "the call was cancelled by the client");
+    this.#end(reason);
+    this.#controller?.abort(reason);
+  };
 
   #end(reason: GrpcError): void {
     this.#ended = reason;
     this.#writer.fail(reason);
-    this.#controller?.abort(reason);
     for (const listener of this.#onAbort.splice(0)) listener(reason);
   }
 

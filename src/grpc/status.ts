@@ -48,6 +48,11 @@ export class GrpcError extends CodedError<GrpcStatusName> {
   }
 }
 
+/** What travels up to a caller is always a GrpcError; anything else that was thrown becomes its cause. */
+export function toGrpcError(failure: unknown): GrpcError {
+  return failure instanceof GrpcError ? failure : new GrpcError("INTERNAL", errorMessage(failure), { cause: failure });
+}
+
 export function statusNumber(name: GrpcStatusName): number {
   return GRPC_STATUS_NAMES.indexOf(name);
 }

@@ -2,7 +2,7 @@ import type { ClientStream } from "./client-stream.ts";
 import type { BidiCall, ClientStreamCall, ServerStreamCall } from "./client-types.ts";
 import { MessageReader } from "./message-reader.ts";
 import { type CallKind, encodeMessage, type Method } from "./method.ts";
-import { GrpcError } from "./status.ts";
+import { GrpcError, toGrpcError } from "./status.ts";
 
 export interface OpenCall<Request, Response> {
   readonly call: ClientStream;
@@ -56,7 +56,7 @@ function sendOnly<Request, Response>({ call, method }: OpenCall<Request, Respons
     call.send(encodeMessage(method.request, request));
     call.end();
   } catch (failure) {
-    call.fail(failure instanceof GrpcError ? failure : new GrpcError("INTERNAL", String(failure), { cause: failure }));
+    call.fail(toGrpcError(failure));
   }
 }
 
