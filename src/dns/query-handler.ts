@@ -1,6 +1,5 @@
 import type { Logger } from "../base/logger.ts";
 import { MAX_MESSAGE_BYTES, MAX_UDP_BYTES, RCODE, RECORD_CLASS, RECORD_TYPE } from "../protocol/dns/constants.ts";
-import { wireNameText } from "../protocol/dns/name.ts";
 import { createQueryView, type QueryVerdict, type QueryView, readQuery, udpLimit } from "../protocol/dns/query.ts";
 import { rcodeOf } from "../protocol/dns/reply-check.ts";
 import { truncateMessage } from "../protocol/dns/truncate.ts";
@@ -100,7 +99,7 @@ export function createQueryHandler(options: QueryHandlerOptions): QueryHandler {
       const isKnown = isKnownName;
       const failure = errorReply(message, view, RCODE.SERVFAIL);
       if (options.isLoop(transport, peerPort, message)) {
-        log.warn("a nameserver leads back to this DNS proxy", { name: wireNameText(view.name) });
+        log.warn("a nameserver leads back to this DNS proxy", { name: view.name });
         return failure;
       }
       const reply = await forwarder.forward(completeQuestion(message, view.questionEnd), transport);
@@ -139,7 +138,7 @@ function logRequest(log: Logger, view: QueryView, transport: Transport): void {
   log.debug("request", {
     protocol: transport,
     edns: view.udpBytes > 0,
-    name: wireNameText(view.name),
+    name: view.name,
     type: view.type,
   });
 }

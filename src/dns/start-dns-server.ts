@@ -4,7 +4,7 @@ import { CloseStack } from "../base/close-stack.ts";
 import { errorMessage } from "../base/coded-error.ts";
 import { toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
-import { wireName } from "../protocol/dns/name.ts";
+import { canonicalName } from "../protocol/dns/name.ts";
 import type { NameTable } from "../protocol/dns/name-table-message.ts";
 import { proxyScope } from "./core/alternate-hosts.ts";
 import { describeTable } from "./core/describe-table.ts";
@@ -65,7 +65,7 @@ export async function startDnsServer(options: DnsServerOptions): Promise<DnsServ
   signal?.throwIfAborted();
   const listeners = opened.add(await startListeners(plan.addresses, handler, limits, log, signal));
   const applyResolvConf = ({ nameservers, search }: ResolvConf) => {
-    handler.setSearch(search[0] === undefined ? undefined : wireName(search[0]));
+    handler.setSearch(search[0] === undefined ? undefined : canonicalName(search[0]));
     forwarder.setServers(usableServers(nameservers, upstreamPort, listeners.addresses, log));
     log.debug("initialized DNS", { search, servers: nameservers });
   };

@@ -1,5 +1,5 @@
 import { RCODE, RECORD_TYPE } from "../../protocol/dns/constants.ts";
-import type { WireName } from "../../protocol/dns/name.ts";
+import type { DomainName } from "../../protocol/dns/name.ts";
 import type { DnsRules } from "./generations.ts";
 import type { Match } from "./lookup.ts";
 import type { HostEntry } from "./name-table.ts";
@@ -11,7 +11,7 @@ export interface LocalAnswer {
   readonly ipv4: boolean;
   readonly ipv6: boolean;
   /** A CNAME or PTR record in front. */
-  readonly name: { readonly type: number; readonly target: WireName } | undefined;
+  readonly name: { readonly type: number; readonly target: DomainName } | undefined;
 }
 
 /**
@@ -44,7 +44,7 @@ export function decideKnown(match: Match, type: number, rules: DnsRules, forward
   return "forward-known";
 }
 
-export function pointerTo(target: WireName): LocalAnswer {
+export function pointerTo(target: DomainName): LocalAnswer {
   return { ...NO_DATA, name: { type: RECORD_TYPE.PTR, target } };
 }
 
@@ -57,6 +57,6 @@ function addresses(match: Match, ipv4: boolean, ipv6: boolean, rules: DnsRules):
   return { rcode: RCODE.NOERROR, entry, ipv4, ipv6, name };
 }
 
-function aliasOnly(target: WireName): LocalAnswer {
+function aliasOnly(target: DomainName): LocalAnswer {
   return { ...NO_DATA, name: { type: RECORD_TYPE.CNAME, target } };
 }

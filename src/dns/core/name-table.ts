@@ -1,5 +1,5 @@
 import { RECORD_CLASS, RECORD_TYPE } from "../../protocol/dns/constants.ts";
-import { type WireName, wireName } from "../../protocol/dns/name.ts";
+import { canonicalName, type DomainName, parentName } from "../../protocol/dns/name.ts";
 import type { NameInfo, NameTable } from "../../protocol/dns/name-table-message.ts";
 import { alternateHosts, KUBERNETES_REGISTRY, type ProxyScope } from "./alternate-hosts.ts";
 import { isIpv4, parseIp } from "./ip-address.ts";
@@ -10,8 +10,7 @@ export const AAAA_RECORD_BYTES = 28;
 
 /** One table entry; all its names share it. The records are encoded once, in `LookupTable.records`. */
 export interface HostEntry {
-  readonly host: string;
-  readonly ownName: WireName;
+  readonly ownName: DomainName;
   readonly isKubernetes: boolean;
   /** A records from here, AAAA records right behind them. */
   readonly start: number;
@@ -21,9 +20,9 @@ export interface HostEntry {
 
 /** Immutable; a push builds a new one aside and swaps the reference. */
 export interface LookupTable {
-  readonly hosts: ReadonlyMap<WireName, HostEntry>;
+  readonly hosts: ReadonlyMap<DomainName, HostEntry>;
   /** By the name below which the wildcard holds: "*.a.b." is under "a.b.". */
-  readonly wildcards: ReadonlyMap<WireName, HostEntry>;
+  readonly wildcards: ReadonlyMap<DomainName, HostEntry>;
   readonly records: Buffer;
   readonly ttlSeconds: number;
 }
@@ -35,27 +34,22 @@ export interface TableOptions {
   readonly wildcards: boolean;
 }
 
-const WILDCARD_LABEL = "\x01*";
-const BARE_WILDCARD = "\x01*\0";
-
-/** Entries without a usable address, and names that are no domain names, are left out: such questions go upstream. */
+/** Entries without a usable address are left out: such questions go upstream. */
 export function buildLookupTable(message: NameTable, options: TableOptions): LookupTable {
-  const hosts = new Map<WireName, HostEntry>();
-  const wildcards = new Map<WireName, HostEntry>();
+  const hosts = new Map<DomainName, HostEntry>();
+  const wildcards = new Map<DomainName, HostEntry>();
   const entries = Object.entries(message.table);
   const writer = createRecordWriter(entries, options.ttlSeconds);
   for (const [host, info] of entries) {
-    const ownName = wireName(host);
     const addresses = writer.write(info.ips);
-    if (ownName === undefined || addresses === undefined) continue;
-    const entry = { host, ownName, isKubernetes: info.registry === KUBERNETES_REGISTRY, ...addresses };
-    for (const name of alternateHosts(host, info, options.scope, options.altHosts)) {
-      const key = wireName(name);
-      if (key === undefined) continue;
-      claim(hosts, key, key, entry);
-      if (options.wildcards && key.startsWith(WILDCARD_LABEL) && key !== BARE_WILDCARD) {
-        claim(wildcards, key.slice(WILDCARD_LABEL.length), key, entry);
-      }
+    if (addresses === undefined) continue;
+    const ownName = canonicalName(host);
+    const entry: HostEntry = { ownName, isKubernetes: info.registry === KUBERNETES_REGISTRY, ...addresses };
+    for (const alternate of alternateHosts(host, info, options.scope, options.altHosts)) {
+      const name = canonicalName(alternate);
+      claim(hosts, name, name, entry);
+      // A bare "*" would take every name of the world: it stands for nothing but itself.
+      if (options.wildcards && name.startsWith("*.") && name !== "*.") claim(wildcards, parentName(name), name, entry);
     }
   }
   return { hosts, wildcards, records: writer.records(), ttlSeconds: options.ttlSeconds };
@@ -65,17 +59,17 @@ export function buildLookupTable(message: NameTable, options: TableOptions): Loo
  * When several entries want one name the winner must not depend on the order of the push: the entry of exactly that name comes before
  * short forms, Kubernetes before others, and then the host that sorts first.
  */
-function claim(names: Map<WireName, HostEntry>, key: WireName, name: WireName, entry: HostEntry): void {
+function claim(names: Map<DomainName, HostEntry>, key: DomainName, name: DomainName, entry: HostEntry): void {
   const holder = names.get(key);
   if (holder === undefined || precedes(entry, holder, name)) names.set(key, entry);
 }
 
-function precedes(entry: HostEntry, holder: HostEntry, name: WireName): boolean {
+function precedes(entry: HostEntry, holder: HostEntry, name: DomainName): boolean {
   const difference = rank(entry, name) - rank(holder, name);
-  return difference === 0 ? entry.host < holder.host : difference < 0;
+  return difference === 0 ? entry.ownName < holder.ownName : difference < 0;
 }
 
-function rank(entry: HostEntry, name: WireName): number {
+function rank(entry: HostEntry, name: DomainName): number {
   if (entry.ownName !== name) return 2;
   return entry.isKubernetes ? 0 : 1;
 }

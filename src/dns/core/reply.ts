@@ -10,6 +10,7 @@ import {
   RECORD_CLASS,
   RECORD_TYPE,
 } from "../../protocol/dns/constants.ts";
+import { writeName } from "../../protocol/dns/name.ts";
 import type { QueryView } from "../../protocol/dns/query.ts";
 import type { LocalAnswer } from "./decide.ts";
 import { A_RECORD_BYTES, AAAA_RECORD_BYTES, type LookupTable } from "./name-table.ts";
@@ -44,10 +45,9 @@ export function writeLocalReply(
   const { entry, name } = answer;
   if (name !== undefined) {
     owner = at + RECORD_HEAD_BYTES;
-    const end = owner + name.target.length;
-    if (end > room) return finish(out, message, view, at, 0, FLAG_TC, answer.rcode, options);
-    putRecordHead(out, at, name.type, table.ttlSeconds, name.target.length);
-    out.write(name.target, owner, "latin1");
+    const end = writeName(out, owner, name.target);
+    if (end < 0 || end > room) return finish(out, message, view, at, 0, end < 0 ? 0 : FLAG_TC, answer.rcode, options);
+    putRecordHead(out, at, name.type, table.ttlSeconds, end - owner);
     at = end;
     answers++;
   }

@@ -1,38 +1,49 @@
 import { MAX_LABEL_BYTES, MAX_NAME_BYTES } from "./constants.ts";
 
 /**
- * A name in wire form (length-prefixed labels and the root's zero byte) held as a latin1 string, one character per byte: it is compared
- * and hashed without decoding, and a length byte (at most 63) can never be taken for a letter.
+ * A domain name as its text in one canonical spelling: ASCII letters in lower case, a final dot, and a backslash form for every byte that
+ * is not a plain printable character. Equal names are equal strings, so they serve as keys; tables are built from text without encoding.
  */
-export type WireName = string;
+export type DomainName = string;
 
-export const ROOT_NAME: WireName = "\0";
-
-/** Undefined for text that is no domain name. Honours `\.` and `\DDD`; a missing final dot is implied. ASCII letters become lower case. */
-export function wireName(text: string): WireName | undefined {
-  if (text === "" || text === ".") return ROOT_NAME;
-  const bytes = lowerAscii(/^[\0-\x7f]*$/.test(text) ? text : Buffer.from(text, "utf8").toString("latin1"));
-  const labels = bytes.includes("\\") ? unescapedLabels(bytes) : bytes.split(".");
-  if (labels.at(-1) === "") labels.pop();
-  let wire = "";
-  for (const label of labels) {
-    if (label.length === 0 || label.length > MAX_LABEL_BYTES) return undefined;
-    wire += String.fromCharCode(label.length) + label;
-  }
-  return wire.length < MAX_NAME_BYTES ? wire + ROOT_NAME : undefined;
+/** Any usual spelling to the canonical one. Text that is no domain name gives a key that no question can have. */
+export function canonicalName(text: string): DomainName {
+  const dotted = text.endsWith(".") ? text : `${text}.`;
+  if (!/[^!-[\]-~]/.test(dotted)) return dotted.toLowerCase();
+  return escapedName(labelsOf(Buffer.from(dotted, "utf8").toString("latin1")));
 }
 
-/** The text form, with final dot and escapes, for logs and error messages. */
-export function wireNameText(name: WireName): string {
-  if (name === ROOT_NAME || name === "") return ".";
-  let text = "";
-  let at = 0;
-  for (let length = name.charCodeAt(0); length > 0; length = name.charCodeAt(at)) {
-    for (const character of name.slice(at + 1, at + 1 + length)) text += escapedCharacter(character);
-    text += ".";
-    at += 1 + length;
+/** The spelling of labels given as bytes, one character each. */
+export function escapedName(labels: readonly string[]): DomainName {
+  return labels.length === 0 ? "." : labels.map((label) => `${escapedLabel(label)}.`).join("");
+}
+
+/** Writes the wire form at `at` and returns its end; -1 for a name that has none. `out` has room for the longest name. */
+export function writeName(out: Buffer, at: number, name: DomainName): number {
+  const labels = name.includes("\\") ? labelsOf(name) : name.split(".").slice(0, -1);
+  let end = at;
+  for (const label of name === "." ? [] : labels) {
+    if (label.length === 0 || label.length > MAX_LABEL_BYTES || end + label.length + 2 - at > MAX_NAME_BYTES) return -1;
+    out[end] = label.length;
+    for (let index = 0; index < label.length; index++) out[end + 1 + index] = label.charCodeAt(index);
+    end += 1 + label.length;
   }
-  return text;
+  out[end] = 0;
+  return end + 1;
+}
+
+/** The name one label up; the parent of the last label is "", as the root has no place among the names of a table. */
+export function parentName(name: DomainName): DomainName {
+  let dot = name.indexOf(".");
+  while (dot > 0 && isEscaped(name, dot)) dot = name.indexOf(".", dot + 1);
+  return name.slice(dot + 1);
+}
+
+/** Whether `name` is `suffix` or lies below it. */
+export function isAtOrBelow(name: DomainName, suffix: DomainName): boolean {
+  if (!name.endsWith(suffix)) return false;
+  const boundary = name.length - suffix.length - 1;
+  return boundary < 0 || (name.charAt(boundary) === "." && !isEscaped(name, boundary));
 }
 
 /**
@@ -55,24 +66,28 @@ export function skipName(message: Uint8Array, offset: number): number {
   return -1;
 }
 
-/** Letters A to Z only: names in other scripts arrive as punycode, and bytes above 127 have no case in DNS. */
-export function lowerAscii(text: string): string {
-  return /[A-Z]/.test(text) ? text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase()) : text;
-}
-
-function unescapedLabels(text: string): string[] {
+/** The labels of a name with final dot, escapes resolved to the bytes they stand for. */
+function labelsOf(name: string): string[] {
   const labels = [""];
-  for (const [part = ""] of text.matchAll(/\\\d{3}|\\.|[^\\]|\\$/gs)) {
+  for (const [part = ""] of name.matchAll(/\\\d{3}|\\.|[^\\]|\\$/gs)) {
     const last = labels.length - 1;
     if (part === ".") labels.push("");
     else if (/^\\\d{3}$/.test(part)) labels[last] += String.fromCharCode(Number(part.slice(1)) & 0xff);
-    else labels[last] += part.length > 1 && part.startsWith("\\") ? part.slice(1) : part;
+    else labels[last] += part.length > 1 ? part.slice(1) : part;
   }
-  return labels;
+  return labels.slice(0, -1);
 }
 
-function escapedCharacter(character: string): string {
-  if (character === "." || character === "\\") return `\\${character}`;
-  const code = character.charCodeAt(0);
-  return code > 0x20 && code < 0x7f ? character : `\\${String(code).padStart(3, "0")}`;
+function escapedLabel(label: string): string {
+  return label.replace(/[^!-[\]-~]|\.|[A-Z]/g, (character) => {
+    if (character === "." || character === "\\") return `\\${character}`;
+    if (character >= "A" && character <= "Z") return character.toLowerCase();
+    return `\\${String(character.charCodeAt(0)).padStart(3, "0")}`;
+  });
+}
+
+function isEscaped(name: DomainName, at: number): boolean {
+  let backslashes = 0;
+  while (name.charAt(at - 1 - backslashes) === "\\") backslashes++;
+  return backslashes % 2 === 1;
 }

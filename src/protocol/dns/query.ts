@@ -7,16 +7,15 @@ import {
   OPCODE,
   RECORD_TYPE,
 } from "./constants.ts";
-import type { WireName } from "./name.ts";
-import { skipName } from "./name.ts";
+import { type DomainName, escapedName, skipName } from "./name.ts";
 
 /** What has to be done with a received packet before anybody looks at its name. */
 export type QueryVerdict = "query" | "ignore" | "format-error" | "not-implemented" | "refused";
 
 /** The parts of a query that decide its answer. One object serves all queries of a socket; it holds the latest. */
 export interface QueryView {
-  /** The name asked for, in lower case. */
-  name: WireName;
+  /** The name asked for, in its canonical spelling. */
+  name: DomainName;
   type: number;
   class: number;
   /** Where the question ends; 0 while no question was read. May lie behind a message that was cut after its name or type. */
@@ -24,9 +23,12 @@ export interface QueryView {
   /** The client's UDP limit; 0 when it sent no OPT record. */
   udpBytes: number;
   dnssecOk: boolean;
-  /** Where a name is lower-cased before it is read. */
+  /** Where a name is spelled before it becomes a string. */
   readonly scratch: Buffer;
 }
+
+const DOT = 0x2e;
+const BACKSLASH = 0x5c;
 
 export function createQueryView(): QueryView {
   return {
@@ -68,35 +70,38 @@ export function udpLimit(view: QueryView): number {
   return Math.max(MIN_UDP_BYTES, view.udpBytes);
 }
 
-/** A question's name cannot be compressed, as nothing comes before it. Returns the offset after it, or -1. */
+/**
+ * Spells the question's name and returns the offset after it, or -1. It cannot be compressed, as nothing comes before it. One pass over the
+ * bytes checks labels, lower-cases letters and puts the dots where the lengths were.
+ */
 function readQuestionName(message: Buffer, view: QueryView): number {
+  const { scratch } = view;
   const size = message.length;
   let at = HEADER_BYTES;
-  let hasUpperCase = false;
-  for (;;) {
-    const length = message[at] ?? 0;
-    if (length === 0) break;
+  let isPlain = true;
+  for (let length = message[at] ?? 0; length !== 0; length = message[at] ?? 0) {
     const next = at + 1 + length;
-    if (length > MAX_LABEL_BYTES || next >= size) return -1;
+    if (length > MAX_LABEL_BYTES || next >= size || next - HEADER_BYTES >= MAX_NAME_BYTES) return -1;
     for (let index = at + 1; index < next; index++) {
       const byte = message[index] ?? 0;
-      if (byte >= 0x41 && byte <= 0x5a) hasUpperCase = true;
+      if (byte <= 0x20 || byte === DOT || byte === BACKSLASH || byte >= 0x7f) isPlain = false;
+      scratch[index - HEADER_BYTES - 1] = byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte;
     }
+    scratch[next - HEADER_BYTES - 1] = DOT;
     at = next;
   }
-  const end = at + 1;
-  if (end - HEADER_BYTES > MAX_NAME_BYTES) return -1;
-  view.name = hasUpperCase ? lowerCaseName(message, end, view.scratch) : message.toString("latin1", HEADER_BYTES, end);
-  return end;
+  const textBytes = at - HEADER_BYTES;
+  if (textBytes === 0) view.name = ".";
+  else view.name = isPlain ? scratch.toString("latin1", 0, textBytes) : escapedName(labelsOf(message, at));
+  return at + 1;
 }
 
-function lowerCaseName(message: Buffer, end: number, lowered: Buffer): WireName {
-  const size = end - HEADER_BYTES;
-  for (let index = 0; index < size; index++) {
-    const byte = message[HEADER_BYTES + index] ?? 0;
-    lowered[index] = byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte;
+function labelsOf(message: Buffer, end: number): string[] {
+  const labels: string[] = [];
+  for (let at = HEADER_BYTES; at < end; at += 1 + (message[at] ?? 0)) {
+    labels.push(message.toString("latin1", at + 1, at + 1 + (message[at] ?? 0)));
   }
-  return lowered.toString("latin1", 0, size);
+  return labels;
 }
 
 /** A message that ends right after the name or the type is taken as if zeros followed. */
