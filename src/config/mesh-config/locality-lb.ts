@@ -1,0 +1,69 @@
+import type { ValidationProblem } from "../proxy-config/validate-proxy-config.ts";
+import type { LocalityLbSetting } from "./mesh-config.ts";
+
+const TOPOLOGY_LABELS = new Set([
+  "topology.kubernetes.io/region",
+  "topology.kubernetes.io/zone",
+  "topology.istio.io/subzone",
+]);
+
+/** Contradictions in locality load balancing; the first of the early rules hides the rest, as in the reference. */
+export function localityLbProblems(setting: LocalityLbSetting): readonly ValidationProblem[] {
+  return [...reasons(setting)].map((message) => ({ field: "localityLbSetting", message }));
+}
+
+function* reasons({ distribute = [], failover = [], failoverPriority = [] }: LocalityLbSetting): Generator<string> {
+  if (distribute.length > 0 && failover.length > 0)
+    return yield "can not simultaneously specify 'distribute' and 'failover'";
+  const label = failover.length > 0 ? failoverPriority.find((name) => TOPOLOGY_LABELS.has(name)) : undefined;
+  if (label !== undefined)
+    return yield `can not simultaneously set 'failover' and topology label '${label}' in 'failover_priority'`;
+  for (const { to = {} } of distribute) {
+    const weights = Object.values(to);
+    if (weights.some((weight) => weight <= 0 || weight > 100)) return yield "locality weight must be in range [1, 100]";
+    const total = weights.reduce((sum, weight) => sum + weight, 0);
+    if (total !== 100) return yield `total locality weight ${total} != 100`;
+    yield* localities(Object.keys(to));
+  }
+  yield* localities(distribute.map(({ from = "" }) => from));
+  for (const { from = "", to = "" } of failover) {
+    if (from === to) yield "locality lb failover settings must specify different regions";
+    if (from.includes("/") || to.includes("/")) yield "locality lb failover only specify region";
+    if (from.includes("*") || to.includes("*")) yield "locality lb failover region should not contain '*' wildcard";
+  }
+}
+
+/** Localities of one list must not cover each other; only the first problem of a list is told. */
+function* localities(names: readonly string[]): Generator<string> {
+  const seen: string[][] = [];
+  for (const name of names) {
+    const stars = name.split("*").length - 1;
+    if (stars > 1 || (stars === 1 && !name.endsWith("*"))) {
+      return yield `locality ${name} wildcard '*' number can not exceed 1 and must be in the end`;
+    }
+    const parts = splitLocality(name);
+    if (!seen.some(([region]) => region === "*") && parts.some((part) => part === "")) {
+      return yield `locality ${name} must not contain empty region/zone/subzone info`;
+    }
+    if (seen.some((earlier) => overlaps(earlier, parts)))
+      return yield `locality ${name} overlap with previous specified ones`;
+    seen.push(parts);
+  }
+}
+
+/** At most region, zone and the rest. */
+function splitLocality(name: string): string[] {
+  const [region = "", zone, ...rest] = name.split("/");
+  return [region, ...(zone === undefined ? [] : [zone]), ...(rest.length === 0 ? [] : [rest.join("/")])];
+}
+
+/** An earlier locality covers a later one of the same or greater depth; a later, shorter one collides when it names the same region. */
+function overlaps(earlier: readonly string[], later: readonly string[]): boolean {
+  if (earlier[0] === "*") return true;
+  if (earlier[0] !== later[0]) return false;
+  if (earlier.length === 1 || later.length === 1) return true;
+  if (earlier[1] === "*") return true;
+  if (earlier[1] !== later[1]) return false;
+  if (earlier.length === 2 || later.length === 2) return true;
+  return earlier[2] === "*" || earlier[2] === later[2];
+}

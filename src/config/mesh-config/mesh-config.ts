@@ -1,0 +1,78 @@
+import type { ProtoDuration, ProxyConfig } from "../../protocol/proxy-config.ts";
+import { deepFreeze } from "../deep-freeze.ts";
+import type { GenerationRules } from "../generations.ts";
+import { defaultProxyConfig } from "../proxy-config/default-proxy-config.ts";
+
+export interface ExtensionProvider {
+  readonly name?: string;
+  /** The provider's settings under the name of its kind. */
+  readonly [kind: string]: unknown;
+}
+
+export interface LocalityLbSetting {
+  readonly distribute?: readonly { readonly from?: string; readonly to?: Readonly<Record<string, number>> }[];
+  readonly failover?: readonly { readonly from?: string; readonly to?: string }[];
+  readonly failoverPriority?: readonly string[];
+  readonly enabled?: boolean;
+}
+
+/** istio.mesh.v1alpha1.MeshConfig in proto3 JSON form; fields that no rule here names are reached by their name. */
+export interface MeshConfig {
+  readonly defaultConfig?: ProxyConfig;
+  readonly proxyListenPort?: number;
+  readonly connectTimeout?: ProtoDuration;
+  readonly protocolDetectionTimeout?: ProtoDuration;
+  readonly trustDomain?: string;
+  readonly trustDomainAliases?: readonly string[];
+  readonly localityLbSetting?: LocalityLbSetting;
+  readonly serviceSettings?: readonly { readonly hosts?: readonly string[] }[];
+  readonly meshMTLS?: { readonly ecdhCurves?: readonly string[] };
+  readonly tlsDefaults?: { readonly ecdhCurves?: readonly string[] };
+  readonly defaultInboundHttpRetryPolicy?: HttpRetry;
+  readonly extensionProviders?: readonly ExtensionProvider[];
+  readonly defaultProviders?: Readonly<Record<string, readonly string[]>>;
+  readonly [field: string]: unknown;
+}
+
+export interface HttpRetry {
+  readonly attempts?: number;
+  readonly perTryTimeout?: ProtoDuration;
+  readonly retryOn?: string;
+  readonly retryRemoteLocalities?: boolean;
+  readonly retryIgnorePreviousHosts?: boolean;
+  readonly backoff?: ProtoDuration;
+}
+
+/** What a mesh is before its file is read. */
+export function defaultMeshConfig(rules: GenerationRules): MeshConfig {
+  return deepFreeze({
+    proxyListenPort: 15001,
+    proxyInboundListenPort: 15006,
+    connectTimeout: "10s",
+    protocolDetectionTimeout: "0s",
+    ingressClass: "istio",
+    ingressService: "istio-ingressgateway",
+    ingressControllerMode: "STRICT",
+    enableTracing: true,
+    accessLogFile: "",
+    accessLogEncoding: "TEXT",
+    trustDomain: "cluster.local",
+    trustDomainAliases: [],
+    enableAutoMtls: true,
+    outboundTrafficPolicy: { mode: "ALLOW_ANY" },
+    inboundTrafficPolicy: { mode: "PASSTHROUGH" },
+    localityLbSetting: { enabled: true },
+    rootNamespace: "istio-system",
+    defaultServiceExportTo: ["*"],
+    defaultVirtualServiceExportTo: ["*"],
+    defaultDestinationRuleExportTo: ["*"],
+    dnsRefreshRate: "60s",
+    enablePrometheusMerge: true,
+    extensionProviders: [
+      { name: "prometheus", prometheus: {} },
+      { name: "stackdriver", stackdriver: {} },
+      { name: "envoy", envoyFileAccessLog: { path: "/dev/stdout" } },
+    ],
+    defaultConfig: defaultProxyConfig(rules),
+  });
+}
