@@ -1,0 +1,116 @@
+import { errorMessage } from "../base/coded-error.ts";
+import { formatDurationMs } from "../base/duration.ts";
+import type { Logger } from "../base/logger.ts";
+import { wait } from "../base/wait.ts";
+import type { AdminClient } from "./admin-client.ts";
+import { countActiveConnections } from "./core/active-connections.ts";
+
+export interface TerminationOptions {
+  /** Between the drain request and the end of Envoy. */
+  readonly drainMs: number;
+  /** Instead: at least `minimumMs`, then until the last connection is gone, at most `maximumMs` in all. */
+  readonly exitOnZero?: { readonly minimumMs: number; readonly maximumMs: number };
+  /** Only listeners with traffic direction INBOUND: what a sidecar's clients see. */
+  readonly inboundOnly: boolean;
+  /** Ports of Envoy's own listeners (status, metrics), whose connections do not count. */
+  readonly ownPorts: readonly number[];
+  readonly drainRequestTimeoutMs?: number;
+  /** From SIGTERM to SIGKILL. */
+  readonly killAfterMs?: number;
+}
+
+export interface DrainContext {
+  readonly admin: Pick<AdminClient, "drainListeners" | "stats" | "authority">;
+  readonly log: Logger;
+  readonly options: TerminationOptions;
+}
+
+const CHECK_INTERVAL_MS = 1_000;
+const MAX_STATS_ERRORS = 4;
+
+/** Asks Envoy to drain; failures are logged and not passed on, since the agent ends either way. */
+export async function requestDrain({ admin, log, options }: DrainContext, skipExit: boolean): Promise<void> {
+  const { inboundOnly, drainRequestTimeoutMs: timeoutMs = 3_000 } = options;
+  try {
+    const body = await admin.drainListeners({ inboundOnly, graceful: true, skipExit, timeoutMs });
+    log.debug(`Drain listener endpoint response : ${body.trimEnd()}`);
+  } catch (thrown) {
+    const port = admin.authority.slice(admin.authority.lastIndexOf(":") + 1);
+    log.info(`failed draining listeners for Envoy on port ${port}: ${errorMessage(thrown)}`);
+    log.warn(`Error in invoking drain listeners endpoint: ${errorMessage(thrown)}`);
+  }
+}
+
+/** The time between the drain request and the end. Returns early, without a word, when `cut` aborts: Envoy is gone or in a hurry. */
+export async function awaitDrained(context: DrainContext, cut: AbortSignal): Promise<void> {
+  const { log, options } = context;
+  if (options.exitOnZero !== undefined) return awaitNoConnections(context, options.exitOnZero, cut);
+  log.info(`Graceful termination period is ${formatDurationMs(options.drainMs)}, starting...`);
+  await wait(options.drainMs, cut);
+  if (!cut.aborted) log.info("Graceful termination period complete, terminating remaining proxies.");
+}
+
+async function awaitNoConnections(
+  { admin, log, options }: DrainContext,
+  { minimumMs, maximumMs }: { readonly minimumMs: number; readonly maximumMs: number },
+  cut: AbortSignal,
+): Promise<void> {
+  log.info(
+    `Agent draining proxy for ${formatDurationMs(minimumMs)}, then waiting for active connections to terminate...`,
+  );
+  const deadline = AbortSignal.timeout(Math.max(maximumMs, minimumMs));
+  const over = AbortSignal.any([cut, deadline]);
+  await wait(minimumMs, over);
+  if (!over.aborted) log.info("Checking for active connections...");
+  let errors = 0;
+  while (!over.aborted) {
+    await wait(CHECK_INTERVAL_MS, over);
+    if (over.aborted) break;
+    const count = await readCount(admin, log, options.ownPorts);
+    if (over.aborted) break;
+    if (count === undefined) {
+      errors++;
+      if (errors > MAX_STATS_ERRORS) {
+        log.warn(
+          `Graceful termination logic ended prematurely, error while obtaining downstream_cx_active stat (Max retry ${errors} exceeded)`,
+        );
+        return;
+      }
+      log.warn(`Retrying (${errors} attempt) to obtain active connections...`);
+      continue;
+    }
+    errors = 0;
+    if (count > 0) log.info(`There are still ${count} active connections`);
+    else return announceEnd(log, count);
+  }
+  if (deadline.aborted && !cut.aborted) {
+    log.warn(`Active connections did not end within ${formatDurationMs(maximumMs)}, terminating proxy...`);
+  }
+}
+
+function announceEnd(log: Logger, count: number): void {
+  if (count === 0) log.info("There are no more active connections. terminating proxy...");
+  else {
+    log.info(
+      "downstream_cx_active are not available. This either means there are no downstream connection established yet or the stats are not enabled. Skipping active connections check...",
+    );
+  }
+}
+
+async function readCount(
+  admin: DrainContext["admin"],
+  log: Logger,
+  ownPorts: readonly number[],
+): Promise<number | undefined> {
+  try {
+    const { count, warnings } = countActiveConnections(
+      await admin.stats("usedonly&filter=downstream_cx_active$", 2_000),
+      ownPorts,
+    );
+    for (const warning of warnings) log.warn(warning);
+    return count;
+  } catch (thrown) {
+    log.error(`unable to get listener stats from Envoy : ${errorMessage(thrown)}`);
+    return undefined;
+  }
+}

@@ -1,0 +1,122 @@
+import { errorMessage } from "../base/coded-error.ts";
+import { buildEnvoyArgs } from "./core/command-line.ts";
+import type { EnvoyExit } from "./core/exit-text.ts";
+import { dropUnknownFlags } from "./core/known-flags.ts";
+import type { EnvoyConfigFile, EnvoyOptions } from "./envoy-options.ts";
+import { findExecutable } from "./executable.ts";
+import type { FlagProbe } from "./flag-probe.ts";
+import type { HotRestartMemory } from "./hot-restart-memory.ts";
+import type { ParentDeathGuard } from "./parent-death.ts";
+import { validateConfig } from "./preflight.ts";
+import { type EnvoyProcess, spawnEnvoy } from "./spawn-envoy.ts";
+
+export interface EpochContext {
+  readonly options: EnvoyOptions;
+  readonly guard: ParentDeathGuard;
+  readonly flagProbe: FlagProbe;
+  /** Present in hot restart mode. */
+  readonly memory: HotRestartMemory | undefined;
+}
+
+/** One Envoy process from its configuration file to its exit. */
+export interface RunningEpoch {
+  readonly pid: number | undefined;
+  readonly exit: Promise<EnvoyExit>;
+  /** Aborts with the exit. */
+  readonly gone: AbortSignal;
+  signal(signal: "SIGTERM" | "SIGKILL"): void;
+  /** Envoy's complaint about its configuration, when it died at once with an exit code. */
+  earlyReason(exit: EnvoyExit): Promise<string | undefined>;
+  removeConfig(): Promise<void>;
+}
+
+const EARLY_MS = 1_000;
+
+export const FIPS_CIPHER_SUITES =
+  "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384";
+
+/** Rejects only when there is no configuration; whatever else goes wrong is an exit of the epoch. */
+export async function startEpoch(
+  context: EpochContext,
+  number: number,
+  isCancelled: () => boolean,
+): Promise<RunningEpoch> {
+  const { options } = context;
+  const { log } = options;
+  if (number > 0) log.info(`Received new config, creating new Envoy epoch ${number}`);
+  const config = await options.prepareConfig(number);
+  const removeConfig = () => removeFile(config, options);
+  const env = childEnvironment(options);
+  const binary = await findExecutable(options.binaryPath, options.env.PATH ?? "");
+  if ("problem" in binary) return notStarted(binary.problem, removeConfig);
+  const wanted = argumentsOf(context, config.path, number);
+  const { kept: args, dropped } = dropUnknownFlags(wanted, await context.flagProbe.knownFlags(binary));
+  if (dropped.length > 0) log.warn("Envoy does not know these flags; they are left out", { flags: dropped.join(" ") });
+  const complaint = number > 0 ? await validateConfig(binary.path, args, env) : undefined;
+  if (complaint !== undefined) return notStarted({ kind: "crashed", text: complaint }, removeConfig);
+  if (isCancelled()) return notStarted({ kind: "clean", text: "<nil>" }, removeConfig);
+  log.info(`Envoy command: [${args.join(" ")}]`);
+  const { user, stdio } = options;
+  const child = spawnEnvoy({
+    binaryPath: binary.path,
+    args,
+    env,
+    guard: context.guard,
+    ...(user === undefined ? {} : { user }),
+    ...(stdio === undefined ? {} : { stdio }),
+  });
+  return toRunning(child, removeConfig, () => validateConfig(binary.path, args, env));
+}
+
+function toRunning(
+  child: EnvoyProcess,
+  removeConfig: () => Promise<void>,
+  validate: () => Promise<string | undefined>,
+): RunningEpoch {
+  const startedAt = Date.now();
+  const gone = new AbortController();
+  let livedMs = 0;
+  const exit = child.exit.then((result) => {
+    livedMs = Date.now() - startedAt;
+    gone.abort();
+    return result;
+  });
+  return {
+    pid: child.pid,
+    exit,
+    gone: gone.signal,
+    signal: child.signal,
+    earlyReason: async (ended) => (livedMs < EARLY_MS && ended.text.startsWith("exit status") ? validate() : undefined),
+    removeConfig,
+  };
+}
+
+/** An epoch that ended before there was a process. */
+export function notStarted(exit: EnvoyExit, removeConfig = async () => {}): RunningEpoch {
+  return {
+    pid: undefined,
+    exit: Promise.resolve(exit),
+    gone: AbortSignal.abort(),
+    signal: () => undefined,
+    earlyReason: async () => undefined,
+    removeConfig,
+  };
+}
+
+function argumentsOf({ options, memory }: EpochContext, configFile: string, epoch: number): string[] {
+  if (memory === undefined || options.hotRestart === undefined) return buildEnvoyArgs({ ...options.args, configFile });
+  const hotRestart = { epoch, baseId: memory.baseId, parentShutdownMs: options.hotRestart.parentShutdownMs };
+  return buildEnvoyArgs({ ...options.args, configFile, hotRestart });
+}
+
+function childEnvironment({ env, fips }: EnvoyOptions): NodeJS.ProcessEnv {
+  return fips ? { ...env, GRPC_SSL_CIPHER_SUITES: FIPS_CIPHER_SUITES } : { ...env };
+}
+
+async function removeFile(config: EnvoyConfigFile, { log }: EnvoyOptions): Promise<void> {
+  try {
+    await config.remove?.();
+  } catch (thrown) {
+    log.warn(`Failed to delete config file ${config.path}: ${errorMessage(thrown)}`);
+  }
+}

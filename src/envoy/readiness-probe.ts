@@ -1,0 +1,72 @@
+import { errorMessage } from "../base/coded-error.ts";
+import { formatDurationMs } from "../base/duration.ts";
+import type { Logger } from "../base/logger.ts";
+import type { AdminClient } from "./admin-client.ts";
+import { CONFIG_STATS_FILTER, configProblem, SERVER_STATS_FILTER, serverProblem } from "./core/readiness.ts";
+
+export interface EnvoyReadinessOptions {
+  readonly admin: Pick<AdminClient, "stats">;
+  readonly log: Logger;
+  /** Why the agent is ending; undefined while it is not. */
+  readonly terminationCause?: () => string | undefined;
+  /** Since the process started. */
+  readonly uptimeMs: () => number;
+  readonly onFirstReady?: (uptimeMs: number) => void;
+}
+
+export interface EnvoyReadinessProbe {
+  /** The reason not to be ready; undefined when Envoy serves with a complete configuration. */
+  check(): Promise<string | undefined>;
+  /** Forgets earlier success: another Envoy has to show it again. */
+  reset(): void;
+}
+
+const CONFIG_TIMEOUT_MS = 1_000;
+const SERVER_TIMEOUT_MS = 3_000;
+
+/** Success is remembered: Envoy keeps serving its last configuration, and an admin port that moves in a hot restart is no outage. */
+export function envoyReadinessProbe(options: EnvoyReadinessOptions): EnvoyReadinessProbe {
+  let hasConfig = false;
+  let isServing = false;
+  let isFirst = true;
+  let resets = 0;
+  const ask = async (filter: string, timeoutMs: number, judge: (stats: string) => string | undefined) => {
+    try {
+      return judge(await options.admin.stats(`usedonly&filter=${filter}`, timeoutMs));
+    } catch (thrown) {
+      return errorMessage(thrown);
+    }
+  };
+  const check = async () => {
+    const asked = resets;
+    if (!hasConfig) {
+      const problem = await ask(CONFIG_STATS_FILTER, CONFIG_TIMEOUT_MS, configProblem);
+      if (problem !== undefined) return problem;
+      // An answer of the Envoy before the reset says nothing about the present one.
+      hasConfig = asked === resets;
+    }
+    const cause = options.terminationCause?.();
+    if (cause !== undefined) return `server is terminated: ${cause}`;
+    if (isServing) return undefined;
+    const problem = await ask(SERVER_STATS_FILTER, SERVER_TIMEOUT_MS, serverProblem);
+    if (problem !== undefined) return problem;
+    isServing = asked === resets;
+    if (isFirst) announce(options);
+    isFirst = false;
+    return undefined;
+  };
+  return {
+    check,
+    reset: () => {
+      resets++;
+      hasConfig = false;
+      isServing = false;
+    },
+  };
+}
+
+function announce({ log, uptimeMs, onFirstReady }: EnvoyReadinessOptions): void {
+  const uptime = uptimeMs();
+  log.info(`Readiness succeeded in ${formatDurationMs(uptime)}`);
+  onFirstReady?.(uptime);
+}

@@ -1,0 +1,77 @@
+import { CloseStack } from "../base/close-stack.ts";
+import { toHandle } from "../base/handle.ts";
+import { createAdminClient } from "./admin-client.ts";
+import { impliesHotRestart } from "./core/command-line.ts";
+import { DEFAULT_RESTART_BUDGET } from "./core/restart-budget.ts";
+import { type EnvoyEnd, initialSupervisorState } from "./core/supervisor-state.ts";
+import type { EnvoyHandle, EnvoyOptions } from "./envoy-options.ts";
+import { EnvoyError } from "./errors.ts";
+import { warnAboutLowFdLimit } from "./fd-limit.ts";
+import { createFlagProbe } from "./flag-probe.ts";
+import { openHotRestartMemory } from "./hot-restart-memory.ts";
+import { startParentDeathGuard } from "./parent-death.ts";
+import { createSupervisor } from "./supervisor.ts";
+
+/**
+ * Starts Envoy and keeps it running. Resolves when the first process was spawned (or could not be, which is the guard's matter);
+ * rejects when the configuration cannot be prepared. Spawn it from the main thread: the parent-death signal is tied to the thread.
+ */
+export async function startEnvoy(options: EnvoyOptions): Promise<EnvoyHandle> {
+  const { log } = options;
+  warnAboutLowFdLimit(log);
+  await using opened = new CloseStack();
+  const isHot = options.hotRestart !== undefined;
+  if (!isHot && impliesHotRestart(options.args.generation)) {
+    log.warn("This generation runs Envoy with hot restart, which is off", { generation: options.args.generation });
+  }
+  const memory = isHot
+    ? openHotRestartMemory(`${options.admin.host}:${options.admin.port}:${options.binaryPath}`)
+    : undefined;
+  opened.defer(() => memory?.remove());
+  const guard = opened.add(await startParentDeathGuard(log, options.setpriv));
+  const admin = createAdminClient(options.admin);
+  const supervisor = createSupervisor({
+    options,
+    admin,
+    guard,
+    memory,
+    flagProbe: options.flagProbe ?? createFlagProbe(),
+    policy: { budget: options.guard === "off" ? undefined : (options.budget ?? DEFAULT_RESTART_BUDGET) },
+  });
+  log.info("Starting proxy agent");
+  await supervisor.begin(initialSupervisorState(Date.now()));
+  const owned = opened.move();
+  const gone = supervisor.ended.finally(() => owned.close());
+  return toHandle({
+    admin,
+    ended: gone.then((end) => throwFailure(end, options)),
+    get phase() {
+      return supervisor.phase();
+    },
+    get pid() {
+      return supervisor.newest()?.pid;
+    },
+    get epoch() {
+      return supervisor.newest()?.epoch ?? 0;
+    },
+    isHotRestartable: isHot,
+    reload: supervisor.reload,
+    drain: supervisor.drain,
+    disableDrain: supervisor.disableDrain,
+    terminate: async () => {
+      supervisor.terminate();
+      await gone;
+    },
+    stop: async () => {
+      supervisor.stopNow();
+      await gone;
+    },
+  });
+}
+
+function throwFailure(end: EnvoyEnd, options: EnvoyOptions): void {
+  if (end.kind === "clean") return;
+  // Without the guard the agent ends as the reference does, which reports success.
+  const exitCode = options.guard === "off" ? 0 : undefined;
+  throw new EnvoyError(end.kind, `Envoy exited with error: ${end.text}`, exitCode);
+}
