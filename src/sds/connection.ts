@@ -1,0 +1,44 @@
+import { GRPC_STATUS_NAMES, GrpcError } from "../grpc/index.ts";
+import { SDS_LABEL } from "./metrics.ts";
+import type { SdsContext } from "./sds-context.ts";
+
+interface RpcStatus {
+  readonly code?: number;
+  readonly message?: string;
+}
+
+/** Who is at the other end of a stream, once its first message has told. */
+export interface Connection {
+  /** Throws INVALID_ARGUMENT when the first message names no node; later ones need not. */
+  identify(nodeId: string | undefined): void;
+  /** Logs and counts an answer that the client could not use. */
+  rejected(status: RpcStatus): void;
+}
+
+export function createConnection(context: SdsContext): Connection {
+  let id: number | undefined;
+  return {
+    identify: (nodeId) => {
+      if (id !== undefined) return;
+      if (nodeId === undefined || nodeId === "") throw new GrpcError("INVALID_ARGUMENT", "missing node information");
+      id = context.nextConnection();
+      context.log.info(`ADS: new connection for node:${id}`);
+    },
+    rejected: ({ code = 0, message = "" }) => {
+      context.metrics.rejects.inc(SDS_LABEL);
+      context.log.warn(`ADS:SDS: ACK ERROR ${id} ${codeName(code)}:${message}`);
+    },
+  };
+}
+
+/** "Internal", "InvalidArgument": the spelling operators know from Go services. */
+function codeName(code: number): string {
+  const name = GRPC_STATUS_NAMES[code];
+  if (name === undefined) return `Code(${code})`;
+  if (name === "OK") return name;
+  if (name === "CANCELLED") return "Canceled";
+  return name
+    .split("_")
+    .map((word) => word.charAt(0) + word.slice(1).toLowerCase())
+    .join("");
+}

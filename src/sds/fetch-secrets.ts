@@ -1,0 +1,19 @@
+import type { ServerCall } from "../grpc/index.ts";
+import type { DiscoveryRequest, DiscoveryResponse } from "../protocol/protobuf/discovery.ts";
+import { SECRET_TYPE_URL } from "../protocol/protobuf/secret.ts";
+import { generate } from "./generate.ts";
+import type { SdsContext } from "./sds-context.ts";
+
+/** One question, one answer. The answer has the type that was asked for, if it is one of ours. */
+export async function fetchSecrets(
+  context: SdsContext,
+  request: DiscoveryRequest,
+  call: ServerCall,
+): Promise<Partial<DiscoveryResponse>> {
+  const secrets = await generate(context, request.resourceNames, call.signal);
+  const typeUrl = SECRET_TYPE_URL;
+  const resources = secrets.flatMap((secret) =>
+    secret === undefined ? [] : [{ typeUrl, value: context.encode(secret) }],
+  );
+  return { versionInfo: context.nextVersion(), nonce: context.nextNonce(), typeUrl, resources };
+}

@@ -1,0 +1,58 @@
+import { randomUUID } from "node:crypto";
+import type { Logger } from "../base/logger.ts";
+import { encodeSecret, type PrivateKeyProvider } from "./core/encode-secret.ts";
+import { formatRfc3339 } from "./core/rfc3339.ts";
+import type { SdsMetrics } from "./metrics.ts";
+import type { SecretSource, SourceSecret } from "./secret-source.ts";
+
+/** What all streams of one server share. */
+export interface SdsContext {
+  readonly source: SecretSource;
+  readonly metrics: SdsMetrics;
+  readonly log: Logger;
+  /** Undefined: a client may take as long as it likes to read an answer. */
+  readonly sendTimeoutMs: number | undefined;
+  nextConnection(): number;
+  nextVersion(): string;
+  nextNonce(): string;
+  /** Encoded once for all streams. */
+  encode(secret: SourceSecret): Buffer;
+}
+
+export interface SdsContextOptions {
+  readonly source: SecretSource;
+  readonly metrics: SdsMetrics;
+  readonly log: Logger;
+  readonly sendTimeoutMs?: number | undefined;
+  readonly privateKeyProvider?: PrivateKeyProvider | undefined;
+}
+
+export function createSdsContext(options: SdsContextOptions): SdsContext {
+  // Weak: the bytes hold a key and must not outlive the secret they come from.
+  const encoded = new WeakMap<SourceSecret, Buffer>();
+  let connections = 0;
+  let versions = 0;
+  return {
+    source: options.source,
+    metrics: options.metrics,
+    log: options.log,
+    sendTimeoutMs: options.sendTimeoutMs,
+    nextConnection: () => {
+      connections += 1;
+      return connections;
+    },
+    nextVersion: () => {
+      versions += 1;
+      const now = new Date();
+      return `${formatRfc3339(now.getTime(), -now.getTimezoneOffset())}/${versions}`;
+    },
+    nextNonce: randomUUID,
+    encode: (secret) => {
+      const known = encoded.get(secret);
+      if (known !== undefined) return known;
+      const bytes = encodeSecret(secret, options.privateKeyProvider);
+      encoded.set(secret, bytes);
+      return bytes;
+    },
+  };
+}

@@ -1,0 +1,81 @@
+import { mkdir } from "node:fs/promises";
+import { dirname } from "node:path";
+import { errorMessage } from "../base/coded-error.ts";
+import { type Handle, toHandle } from "../base/handle.ts";
+import type { Logger } from "../base/logger.ts";
+import { wait } from "../base/wait.ts";
+import { type GrpcServer, type Implementation, startGrpcServer } from "../grpc/index.ts";
+import type { PrivateKeyProvider } from "./core/encode-secret.ts";
+import { createLegacyContext } from "./legacy/legacy-context.ts";
+import type { LegacyToken } from "./legacy/legacy-rules.ts";
+import { legacyMethods, sdsMethods } from "./methods.ts";
+import type { SdsMetrics } from "./metrics.ts";
+import { createSdsContext } from "./sds-context.ts";
+import { SdsError } from "./sds-error.ts";
+import type { SecretSource } from "./secret-source.ts";
+
+export interface SdsServerOptions {
+  /** The unix socket to serve on. */
+  readonly path: string;
+  readonly source: SecretSource;
+  /** Hands keys to hardware instead of to Envoy's own TLS library. */
+  readonly privateKeyProvider?: PrivateKeyProvider | undefined;
+  /** Present: the rules of releases 1.7 and 1.8 apply. */
+  readonly legacy?: { readonly token: LegacyToken } | undefined;
+  /** Ends streams whose client does not read; by default they may take for ever. */
+  readonly sendTimeoutMs?: number | undefined;
+  readonly metrics: SdsMetrics;
+  readonly log: Logger;
+  /** Gives up binding. */
+  readonly signal?: AbortSignal;
+  /** Delays between the attempts to bind. */
+  readonly bindRetryMs?: readonly number[];
+}
+
+export interface SdsServer extends Handle {
+  readonly path: string;
+}
+
+const BIND_RETRY_MS: readonly number[] = [1000, 2000, 4000, 8000, 16_000];
+const DIRECTORY_MODE = 0o750;
+/** Envoy often runs as another user than the agent. */
+const SOCKET_MODE = 0o666;
+const MAX_STREAMS = 100_000;
+
+/**
+ * Resolves when the socket is bound, replacing whatever file is there. A path that cannot be bound is tried again for half a minute,
+ * then the start rejects.
+ */
+export async function startSdsServer(options: SdsServerOptions): Promise<SdsServer> {
+  const methods = options.legacy
+    ? legacyMethods(createLegacyContext(options, options.legacy.token))
+    : sdsMethods(createSdsContext(options));
+  const server = await bindWithRetries(options, methods);
+  return toHandle({ path: options.path, ended: server.ended, stop: () => server.stop() });
+}
+
+async function bindWithRetries(options: SdsServerOptions, methods: readonly Implementation[]): Promise<GrpcServer> {
+  let lastFailure: unknown;
+  for (const delayMs of options.bindRetryMs ?? BIND_RETRY_MS) {
+    if (options.signal?.aborted) throw new SdsError("stopped", "stopped while binding the SDS socket");
+    try {
+      return await bind(options, methods);
+    } catch (failure) {
+      lastFailure = failure;
+      options.log.error(`SDS grpc server for workload proxies failed to set up UDS: ${errorMessage(failure)}`);
+      await wait(delayMs, options.signal);
+    }
+  }
+  options.log.warn("SDS grpc server could not be started");
+  const text = `SDS socket ${options.path} could not be bound: ${errorMessage(lastFailure)}`;
+  throw new SdsError("bind-failed", text, { cause: lastFailure });
+}
+
+async function bind(options: SdsServerOptions, methods: readonly Implementation[]): Promise<GrpcServer> {
+  const { path, log } = options;
+  await mkdir(dirname(path), { recursive: true, mode: DIRECTORY_MODE }).catch((failure: unknown) => {
+    log.warn("the directory of the SDS socket could not be created", { path, error: errorMessage(failure) });
+  });
+  const listen = { path, mode: SOCKET_MODE, replace: "always" } as const;
+  return startGrpcServer({ listen, methods, log, maxConcurrentStreams: MAX_STREAMS });
+}
