@@ -1,0 +1,91 @@
+import { createHash, createPrivateKey } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { errorCode, errorMessage } from "../../base/coded-error.ts";
+import type { Logger } from "../../base/logger.ts";
+import { Secret } from "../../base/secret.ts";
+import type { ClientCredentials } from "../../grpc/index.ts";
+import { parseCertificate } from "../../protocol/x509/certificate.ts";
+import { parsePemCertificates } from "../../protocol/x509/pem.ts";
+import { CaError } from "./ca-error.ts";
+
+export interface MaterialFiles {
+  readonly rootFile: string;
+  readonly systemRootFile?: string | undefined;
+  readonly clientCertificateDirectory?: string | undefined;
+}
+
+/** What a connection to the CA is made with, as the files are now. */
+export interface ConnectionMaterial {
+  readonly roots: string | undefined;
+  readonly client: { readonly chain: string; readonly key: Secret } | undefined;
+  /** Changes with any byte of the above. */
+  readonly fingerprint: string;
+}
+
+/** Rejects with a `CaError` when the roots cannot be used. Client certificates that cannot be used only warn: a token may do. */
+export async function readConnectionMaterial(
+  files: MaterialFiles,
+  log: Logger,
+  now: Date,
+): Promise<ConnectionMaterial> {
+  const roots = await readRoots(files);
+  const client = await readClientCertificate(files.clientCertificateDirectory, log, now);
+  const hash = createHash("sha256");
+  for (const part of [roots, client?.chain, client?.key.reveal()]) hash.update(part ?? "").update("\0");
+  return { roots, client, fingerprint: hash.digest("base64") };
+}
+
+export function tlsCredentials(material: ConnectionMaterial, serverName: string): ClientCredentials {
+  return {
+    serverName,
+    minVersion: "TLSv1.2",
+    ...(material.roots === undefined ? {} : { ca: material.roots }),
+    ...(material.client === undefined ? {} : { cert: material.client.chain, key: material.client.key.reveal() }),
+  };
+}
+
+async function readRoots(files: MaterialFiles): Promise<string | undefined> {
+  const path = files.rootFile === "" ? (files.systemRootFile ?? "") : files.rootFile;
+  if (path === "") return undefined;
+  const unusable = (why: string, cause?: unknown) =>
+    new CaError("bad-config", `failed to create TLS dial option with root certificates: ${path}: ${why}`, { cause });
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (cause) {
+    throw unusable(errorCode(cause) ?? "cannot be read", cause);
+  }
+  try {
+    if (parsePemCertificates(text).length > 0) return text;
+  } catch (cause) {
+    throw unusable(errorMessage(cause), cause);
+  }
+  throw unusable("no certificate in it");
+}
+
+async function readClientCertificate(
+  directory: string | undefined,
+  log: Logger,
+  now: Date,
+): Promise<ConnectionMaterial["client"]> {
+  if (directory === undefined || directory === "") return undefined;
+  const warn = (reason: string) => {
+    log.warn("cannot use the client certificate, calling the CA without it", { directory, reason });
+    return undefined;
+  };
+  try {
+    const [key, chain] = await Promise.all(
+      ["key.pem", "cert-chain.pem"].map((name) => readFile(join(directory, name), "utf8")),
+    );
+    if (key === undefined || chain === undefined) return undefined;
+    const [leaf] = parsePemCertificates(chain);
+    if (leaf === undefined) return warn("no certificate in cert-chain.pem");
+    // Only to see that it is one: a pair that does not match must fail the handshake, as a misconfiguration to be seen.
+    createPrivateKey(key);
+    if (parseCertificate(leaf).notAfter <= now) return warn("expired");
+    return { chain, key: new Secret(key) };
+  } catch (cause) {
+    return warn(errorCode(cause) ?? "not a certificate and key in PEM");
+  }
+}

@@ -1,0 +1,60 @@
+import { createHash } from "node:crypto";
+import type { ExchangeRequest } from "./core/exchange-request.ts";
+import type { IssuedToken, TokenManager } from "./token-manager.ts";
+
+export interface CacheOptions {
+  /** A cached token is given out only while more than this is left of it. */
+  readonly minLeftMs?: number;
+  readonly maxEntries?: number;
+  readonly now?: () => number;
+}
+
+const MIN_LEFT_MS = 300_000;
+/** One workload has one subject and a handful of audiences; a client that makes up new ones must not fill the memory. */
+const MAX_ENTRIES = 256;
+
+/**
+ * Keeps tokens by subject, audience and scope, and asks once for any number of clients that wait for the same one. A client that goes
+ * away does not take the exchange from the others.
+ */
+export function cachingManager(manager: TokenManager, options: CacheOptions = {}): TokenManager {
+  const now = options.now ?? Date.now;
+  const minLeftMs = options.minLeftMs ?? MIN_LEFT_MS;
+  const cached = new Map<string, IssuedToken>();
+  const running = new Map<string, Promise<IssuedToken>>();
+  const isFresh = (token: IssuedToken) => token.expiresAtMs - now() > minLeftMs;
+  const keep = (key: string, token: IssuedToken) => {
+    for (const [known, entry] of cached) if (!isFresh(entry)) cached.delete(known);
+    if (!isFresh(token)) return;
+    const [oldest] = cached.keys();
+    if (cached.size >= (options.maxEntries ?? MAX_ENTRIES) && oldest !== undefined) cached.delete(oldest);
+    cached.set(key, token);
+  };
+  const exchangeOnce = (key: string, request: ExchangeRequest, signal: AbortSignal) => {
+    const known = running.get(key);
+    if (known !== undefined) return known;
+    const exchange = manager
+      .exchange(request, signal)
+      .then((token) => {
+        keep(key, token);
+        return token;
+      })
+      .finally(() => running.delete(key));
+    running.set(key, exchange);
+    return exchange;
+  };
+  return {
+    exchange: async (request, signal) => {
+      const key = cacheKey(request);
+      const known = cached.get(key);
+      return known !== undefined && isFresh(known) ? known : exchangeOnce(key, request, signal);
+    },
+    status: () => manager.status(),
+  };
+}
+
+/** A digest, so that no subject token stays in memory as a key. */
+function cacheKey(request: ExchangeRequest): string {
+  const parts = [request.subjectToken.reveal(), request.audience, request.scope, request.resource];
+  return createHash("sha256").update(JSON.stringify(parts)).digest("base64");
+}

@@ -1,0 +1,27 @@
+import { errorMessage } from "../base/coded-error.ts";
+import { httpRequest } from "../base/http-request.ts";
+import { StsError } from "./sts-error.ts";
+
+const METADATA_URL = "http://169.254.169.254";
+
+/** The project's number, from the metadata server. Rejects when this is not a Google machine. */
+export async function readProjectNumber(metadataUrl = METADATA_URL, signal?: AbortSignal): Promise<string> {
+  const fail = (why: string) =>
+    new StsError(
+      "invalid_target",
+      `GoogleTokenExchange token manager specified but failed to ready GCP project information: ${why}`,
+    );
+  try {
+    const answer = await httpRequest({
+      url: `${metadataUrl}/computeMetadata/v1/project/numeric-project-id`,
+      headers: { "Metadata-Flavor": "Google" },
+      timeoutMs: 2_000,
+      ...(signal === undefined ? {} : { signal }),
+    });
+    const number = answer.body.trim();
+    if (answer.status === 200 && /^\d+$/.test(number)) return number;
+    throw fail(`status ${answer.status}`);
+  } catch (failure) {
+    throw failure instanceof StsError ? failure : fail(errorMessage(failure));
+  }
+}
