@@ -1,0 +1,108 @@
+import { errorMessage } from "../../base/coded-error.ts";
+import type { Logger } from "../../base/logger.ts";
+import type { ProxyConfig } from "../../protocol/proxy-config.ts";
+import { ConfigError, type ConfigProblem } from "../config-error.ts";
+import { type ConfigFiles, fileErrorText, readIfPresent } from "../config-files.ts";
+import type { GenerationRules } from "../generations.ts";
+import { parseYaml } from "../message/parse-yaml.ts";
+import { describeDecodeProblems, toConfigProblems } from "../proxy-config/apply-proxy-config-text.ts";
+import type { ProxyFlags } from "../proxy-flags.ts";
+import { redactConfigText } from "../redact.ts";
+import { formatErrorList } from "../validation/error-list.ts";
+import { applyMeshConfig } from "./apply-mesh-config.ts";
+import { extensionProviderProblems } from "./extension-provider-problems.ts";
+import { defaultMeshConfig, type MeshConfig } from "./mesh-config.ts";
+import { formatMeshProblems, meshConfigProblems, meshConfigWarnings } from "./validate-mesh-config.ts";
+
+export interface MeshFileSources {
+  readonly flags: Pick<ProxyFlags, "meshConfig">;
+  readonly files: ConfigFiles;
+  readonly rules: GenerationRules;
+  readonly log: Logger;
+}
+
+/** The ProxyConfig of the mesh file. No file, or an empty one, leaves the config as it is. */
+export async function readMeshFile(
+  { flags, files, rules, log }: MeshFileSources,
+  base: ProxyConfig,
+): Promise<{ readonly config: ProxyConfig; readonly error?: ConfigError }> {
+  const path = flags.meshConfig;
+  let text: string | undefined;
+  try {
+    text = await readIfPresent(files, path);
+  } catch (thrown) {
+    const reason = fileErrorText(path, thrown);
+    return {
+      config: base,
+      error: fail(`failed to read mesh config file ${path}: ${reason}`, [{ source: `file ${path}`, message: reason }]),
+    };
+  }
+  if (text === undefined || text === "") return { config: base };
+  log.info(`Apply mesh config from file ${redactConfigText(text)}`);
+  const mesh = { ...defaultMeshConfig(rules), defaultConfig: base };
+  const { config, problem } = await parseMeshConfig(text, mesh, `file ${path}`, rules);
+  const defaultConfig = config.defaultConfig ?? base;
+  if (problem !== undefined) {
+    return {
+      config: defaultConfig,
+      error: fail(
+        `failed to unmarshal mesh config from file [${redactConfigText(text)}]: ${problem.text}`,
+        problem.problems,
+      ),
+    };
+  }
+  logWarnings(config, log);
+  return { config: defaultConfig };
+}
+
+/** A whole mesh configuration from text, checked. With a problem, the config holds what could be used. */
+export async function parseMeshConfig(
+  text: string,
+  base: MeshConfig,
+  source: string,
+  rules: GenerationRules,
+): Promise<{
+  readonly config: MeshConfig;
+  readonly problem?: { readonly text: string; readonly problems: readonly ConfigProblem[] };
+}> {
+  let document: unknown;
+  try {
+    document = await parseYaml(text);
+  } catch (thrown) {
+    const message = errorMessage(thrown);
+    return {
+      config: base,
+      problem: { text: `failed to convert to proto. ${message}`, problems: [{ source, message }] },
+    };
+  }
+  const applied = applyMeshConfig(base, document, rules);
+  if (applied.problems.length > 0) {
+    const described = `failed to convert to proto. ${describeDecodeProblems(applied.problems)}`;
+    return {
+      config: applied.config,
+      problem: { text: described, problems: toConfigProblems(applied.problems, source) },
+    };
+  }
+  const broken = meshConfigProblems(applied.config, rules);
+  if (broken.length === 0) return { config: applied.config };
+  return {
+    config: applied.config,
+    problem: { text: formatMeshProblems(broken), problems: broken.map((rule) => ({ source, ...rule })) },
+  };
+}
+
+function logWarnings(config: MeshConfig, log: Logger): void {
+  const warnings = meshConfigWarnings(config);
+  if (warnings.length > 0) log.warn(`warnings occurred during mesh validation: ${formatErrorList(warnings)}`);
+  const providers = extensionProviderProblems(config);
+  const [only] = providers;
+  if (only === undefined) return;
+  const listed = providers.length === 1 ? only : formatErrorList(providers);
+  log
+    .scope("validation")
+    .warn(`found invalid extension provider (can be ignored if the given extension provider is not used): ${listed}`);
+}
+
+function fail(message: string, problems: readonly ConfigProblem[]): ConfigError {
+  return new ConfigError("invalid-proxy-config", `failed to get proxy config: ${message}`, problems);
+}

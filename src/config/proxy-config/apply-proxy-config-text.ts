@@ -1,0 +1,63 @@
+import { errorMessage } from "../../base/coded-error.ts";
+import type { Logger } from "../../base/logger.ts";
+import type { ProxyConfig } from "../../protocol/proxy-config.ts";
+import { ConfigError, type ConfigProblem } from "../config-error.ts";
+import type { GenerationRules } from "../generations.ts";
+import type { DecodeProblem } from "../message/decode-message.ts";
+import { parseYaml } from "../message/parse-yaml.ts";
+import { isSecretField, redactConfigText } from "../redact.ts";
+import { applyProxyConfig } from "./apply-proxy-config.ts";
+
+export interface ProxyConfigText {
+  readonly text: string;
+  /** What error messages call the place: environment, annotation. */
+  readonly name: string;
+  readonly source: string;
+}
+
+/** Lays a YAML or JSON text over a config. With an error the config holds what could be applied, so that later sources are checked too. */
+export async function applyProxyConfigText(
+  base: ProxyConfig,
+  { text, name, source }: ProxyConfigText,
+  rules: GenerationRules,
+  log: Logger,
+): Promise<{ readonly config: ProxyConfig; readonly error?: ConfigError }> {
+  const prefix = `failed to get proxy config: failed to unmarshal mesh config from ${name} [${redactConfigText(text)}]: could not parse proxy config: `;
+  let document: unknown;
+  try {
+    document = await parseYaml(text);
+  } catch (thrown) {
+    const message = errorMessage(thrown);
+    return {
+      config: base,
+      error: new ConfigError("invalid-proxy-config", prefix + message, [{ source, message }], { cause: thrown }),
+    };
+  }
+  const { config, problems, unknown } = applyProxyConfig(base, document, rules);
+  for (const field of unknown) log.debug(`ignoring unknown field ${field} of ${source}`);
+  if (problems.length === 0) return { config };
+  const error = new ConfigError(
+    "invalid-proxy-config",
+    prefix + describeDecodeProblems(problems),
+    toConfigProblems(problems, source),
+  );
+  return { config, error };
+}
+
+/** The reference never names the field; we add it. */
+export function describeDecodeProblems(problems: readonly DecodeProblem[]): string {
+  return problems.map(({ message, path }) => (path === "" ? message : `${message} (field ${path})`)).join("; ");
+}
+
+export function toConfigProblems(problems: readonly DecodeProblem[], source: string): readonly ConfigProblem[] {
+  return problems.map(({ path, message, value }) => ({
+    source,
+    message,
+    ...(path !== "" && { field: path }),
+    ...(isScalar(value) && !isSecretField(path) && { value: String(value) }),
+  }));
+}
+
+function isScalar(value: unknown): boolean {
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+}
