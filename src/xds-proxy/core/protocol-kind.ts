@@ -1,0 +1,35 @@
+import { deltaDiscoveryRequest, discoveryRequest } from "../../protocol/protobuf/discovery.ts";
+
+/** State of the world or incremental: the two forms of the aggregated stream. */
+export type ProtocolKind = "sotw" | "delta";
+
+const SERVICE = "/envoy.service.discovery.v3.AggregatedDiscoveryService";
+
+export const STREAM_PATHS: Readonly<Record<ProtocolKind, string>> = {
+  sotw: `${SERVICE}/StreamAggregatedResources`,
+  delta: `${SERVICE}/DeltaAggregatedResources`,
+};
+
+/** What the agent itself asks or answers, before it takes the form of the stream. */
+export interface AgentRequest {
+  readonly typeUrl: string;
+  readonly responseNonce?: string;
+  /** Only state of the world has it. */
+  readonly versionInfo?: string;
+  readonly resourceNames?: readonly string[];
+  readonly error?: { readonly code: number; readonly message: string };
+}
+
+/** No node: the client's own first message has told it. */
+export function encodeAgentRequest(kind: ProtocolKind, request: AgentRequest): Buffer {
+  const { typeUrl, responseNonce = "", versionInfo = "", resourceNames = [], error } = request;
+  if (kind === "sotw") {
+    return discoveryRequest.encode({ typeUrl, responseNonce, versionInfo, resourceNames, errorDetail: error });
+  }
+  return deltaDiscoveryRequest.encode({
+    typeUrl,
+    responseNonce,
+    resourceNamesSubscribe: resourceNames,
+    errorDetail: error,
+  });
+}

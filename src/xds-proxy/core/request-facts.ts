@@ -1,0 +1,69 @@
+import { WIRE_BYTES, WireReader } from "../../protocol/protobuf/wire-reader.ts";
+import type { ProtocolKind } from "./protocol-kind.ts";
+
+/** What the proxy needs to know of a client's request; the bytes themselves are forwarded untouched. */
+export interface RequestFacts {
+  readonly typeUrl: string;
+  readonly responseNonce: string;
+  /** Empty in delta. */
+  readonly versionInfo: string;
+  readonly isNack: boolean;
+  /** Of the node, which only the first request of a stream carries. */
+  readonly nodeId: string;
+  /** The node's user agent says so; gRPC libraries name themselves. */
+  readonly isEnvoy: boolean;
+}
+
+interface FieldNumbers {
+  readonly version: number;
+  readonly node: number;
+  readonly type: number;
+  readonly nonce: number;
+  readonly error: number;
+}
+
+const FIELDS: Readonly<Record<ProtocolKind, FieldNumbers>> = {
+  sotw: { version: 1, node: 2, type: 4, nonce: 5, error: 6 },
+  delta: { version: -1, node: 1, type: 2, nonce: 6, error: 7 },
+};
+
+/** Looks at the top level only. Throws a WireError for bytes that are no message. */
+export function scanRequest(kind: ProtocolKind, bytes: Buffer): RequestFacts {
+  const fields = FIELDS[kind];
+  let [typeUrl, responseNonce, versionInfo, isNack] = ["", "", "", false];
+  let node: NodeFacts = { id: "", userAgent: "" };
+  const reader = new WireReader(bytes);
+  while (!reader.atEnd) {
+    const { field, wire } = reader.tag();
+    if (wire !== WIRE_BYTES) reader.skip(wire);
+    else if (field === fields.type) typeUrl = reader.string();
+    else if (field === fields.nonce) responseNonce = reader.string();
+    else if (field === fields.version) versionInfo = reader.string();
+    else if (field === fields.node) node = scanNode(reader.bytes());
+    else {
+      if (field === fields.error) isNack = true;
+      reader.skip(wire);
+    }
+  }
+  return { typeUrl, responseNonce, versionInfo, isNack, nodeId: node.id, isEnvoy: node.userAgent === "envoy" };
+}
+
+interface NodeFacts {
+  readonly id: string;
+  readonly userAgent: string;
+}
+
+const NODE_ID = 1;
+const NODE_USER_AGENT = 6;
+
+function scanNode(bytes: Buffer): NodeFacts {
+  let [id, userAgent] = ["", ""];
+  const reader = new WireReader(bytes);
+  while (!reader.atEnd) {
+    const { field, wire } = reader.tag();
+    if (field === NODE_ID && wire === WIRE_BYTES) id = reader.string();
+    else if (field === NODE_USER_AGENT && wire === WIRE_BYTES) userAgent = reader.string();
+    else reader.skip(wire);
+  }
+  return { id, userAgent };
+}

@@ -1,0 +1,42 @@
+import { createGrpcChannel, type RawClientCall } from "../grpc/index.ts";
+import type { UpstreamOptions } from "./options.ts";
+
+export interface Upstream {
+  readonly call: RawClientCall;
+  /** Resets the call and closes its connection. */
+  close(): Promise<void>;
+}
+
+const MAX_RESPONSE_BYTES = 2 ** 31 - 1;
+const WINDOW_BYTES = 1024 * 1024;
+
+/**
+ * One connection per stream, never shared: a client that reconnects may land on another instance of the control plane, and what was
+ * on its way to one must not reach the other. Rejects with the GrpcError of the first failed attempt; the client's own backoff retries.
+ */
+export async function openUpstream(options: UpstreamOptions, path: string, signal: AbortSignal): Promise<Upstream> {
+  const channel = createGrpcChannel(options.address, {
+    ...(options.tls && { tls: options.tls }),
+    ...(options.authority !== undefined && { authority: options.authority }),
+    ...(options.connect && { connect: options.connect }),
+    connectTimeoutMs: options.connectTimeoutMs,
+    keepalive: options.keepalive,
+    maxReceiveBytes: MAX_RESPONSE_BYTES,
+    windowBytes: WINDOW_BYTES,
+    credentials: async () => {
+      const token = await options.token?.();
+      return token ? { authorization: `Bearer ${token}` } : {};
+    },
+  });
+  try {
+    const call = await channel.raw(path, { metadata: lowerCased(options.headers), signal });
+    return { call, close: () => channel.stop() };
+  } catch (failure) {
+    await channel.stop();
+    throw failure;
+  }
+}
+
+function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}

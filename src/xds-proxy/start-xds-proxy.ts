@@ -1,0 +1,74 @@
+import { mkdir } from "node:fs/promises";
+import { dirname } from "node:path";
+import { CloseStack } from "../base/close-stack.ts";
+import { toHandle } from "../base/handle.ts";
+import { implementRaw, type RawServerCall, startGrpcServer } from "../grpc/index.ts";
+import { encodeAgentRequest, type ProtocolKind, STREAM_PATHS } from "./core/protocol-kind.ts";
+import { HEALTH_TYPE } from "./core/type-urls.ts";
+import type { WorkloadHealth, XdsProxy, XdsProxyOptions } from "./options.ts";
+import { StreamRegistry } from "./stream-registry.ts";
+import { XdsStream, type XdsStreamHooks } from "./xds-stream.ts";
+
+const INTERNAL = 13;
+
+/** Serves xDS on the socket. The control plane is contacted when a client comes, once for each of its streams. */
+export async function startXdsProxy(options: XdsProxyOptions): Promise<XdsProxy> {
+  const { log, socketPath, metrics } = options;
+  log.info(`Initializing with upstream address "${options.upstream.address}" and cluster "${options.clusterId}"`);
+  // Application containers of another user reach the socket through this directory.
+  await mkdir(dirname(socketPath), { recursive: true, mode: 0o755 });
+
+  const registry = new StreamRegistry<XdsStream>();
+  let health: WorkloadHealth | undefined;
+  let nextId = 0;
+  let largest = 0;
+  const hooks: XdsStreamHooks = {
+    onIntroduced: () => registry.reconsider(),
+    storedRequests: (kind) => (health === undefined ? [] : [healthRequest(kind, health)]),
+    onRequestBytes(bytes) {
+      if (bytes <= largest) return;
+      largest = bytes;
+      metrics.largestRequest.set(bytes);
+    },
+  };
+  const serve = (kind: ProtocolKind) => async (call: RawServerCall) => {
+    nextId += 1;
+    const stream = new XdsStream(nextId, kind, options, hooks);
+    registry.add(stream);
+    try {
+      await stream.run(call);
+    } finally {
+      registry.remove(stream);
+    }
+  };
+
+  await using opened = new CloseStack();
+  const server = opened.add(
+    await startGrpcServer({
+      listen: { path: socketPath, mode: 0o666, replace: "always" },
+      methods: [implementRaw(STREAM_PATHS.sotw, serve("sotw")), implementRaw(STREAM_PATHS.delta, serve("delta"))],
+      maxReceiveBytes: options.maxReceiveBytes,
+      maxConcurrentStreams: options.maxStreams,
+      keepalive: options.downstreamKeepalive,
+      log,
+    }),
+  );
+  const owned = opened.move();
+  return toHandle({
+    socketPath,
+    ended: server.ended,
+    reportHealth(next: WorkloadHealth) {
+      health = next;
+      const { primary } = registry;
+      if (primary !== undefined) primary.send(healthRequest(primary.kind, next));
+    },
+    describeStreams: () => registry.all.map((stream) => stream.describe(stream === registry.primary)),
+    stop: () => owned.close(),
+  });
+}
+
+/** The control plane looks at the presence of an error only; there is no message behind this type. */
+function healthRequest(kind: ProtocolKind, health: WorkloadHealth): Buffer {
+  const error = health.healthy ? undefined : { code: INTERNAL, message: health.message };
+  return encodeAgentRequest(kind, { typeUrl: HEALTH_TYPE, ...(error && { error }) });
+}

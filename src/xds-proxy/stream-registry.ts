@@ -1,0 +1,47 @@
+/** The part of a stream that decides who is primary. */
+export interface RegisteredStream {
+  readonly id: number;
+  /** Known once the first request has come. */
+  readonly isEnvoy: boolean;
+  /** The stream has asked for listeners, so the control plane knows its node and takes requests without one. */
+  readonly isIntroduced: boolean;
+  /** Called when the stream becomes the one that carries the agent's own subscriptions, once introduced. */
+  becomePrimary(): void;
+}
+
+/**
+ * All streams at once, each with its own upstream. One of them, the primary, carries what the agent itself subscribes to and reports:
+ * the newest introduced Envoy (in a hot restart the new one takes over), else the oldest introduced other client.
+ */
+export class StreamRegistry<Stream extends RegisteredStream> {
+  readonly #streams = new Set<Stream>();
+  #primary: Stream | undefined;
+
+  get primary(): Stream | undefined {
+    return this.#primary;
+  }
+
+  get all(): readonly Stream[] {
+    return [...this.#streams];
+  }
+
+  add(stream: Stream): void {
+    this.#streams.add(stream);
+  }
+
+  /** To be called when the stream has been introduced. */
+  reconsider(): void {
+    const introduced = this.all.filter((stream) => stream.isIntroduced);
+    const chosen = introduced.findLast((stream) => stream.isEnvoy) ?? introduced[0];
+    if (chosen === this.#primary) return;
+    this.#primary = chosen;
+    chosen?.becomePrimary();
+  }
+
+  remove(stream: Stream): void {
+    this.#streams.delete(stream);
+    if (this.#primary !== stream) return;
+    this.#primary = undefined;
+    this.reconsider();
+  }
+}
