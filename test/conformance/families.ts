@@ -1,6 +1,7 @@
+import { bootstrap } from "./bootstrap.ts";
 import type { ConformanceFamily } from "./family.ts";
 import { iptables } from "./iptables.ts";
 import { nftables } from "./nftables.ts";
 
 /** Every family of golden cases; the test suite and `npm run conformance` know no others. */
-export const FAMILIES: readonly ConformanceFamily[] = [iptables, nftables];
+export const FAMILIES: readonly ConformanceFamily[] = [bootstrap, iptables, nftables];

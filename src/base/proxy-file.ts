@@ -1,0 +1,71 @@
+import { randomBytes } from "node:crypto";
+import { chmod, chown, mkdir, open, rename, unlink } from "node:fs/promises";
+import { basename, dirname, join, relative, sep } from "node:path";
+
+/**
+ * The one rule for files and directories the agent makes for the proxy. `private`: readable by the user the proxy runs as and by root
+ * only (files 0600, directories 0700). `shared`: application containers must reach it too, such as the directory with the sockets and
+ * the proxyless bootstrap (files 0644, directories 0755). With an owner, what is made is handed to that user; without, it stays the
+ * agent's own, which then is the user the proxy runs as.
+ */
+export type ProxyAccess = "private" | "shared";
+
+export interface ProxyOwner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+export interface ProxyFileOptions {
+  readonly access: ProxyAccess;
+  readonly owner?: ProxyOwner | undefined;
+  /** Only where a format's readers demand another mode than the rule gives. */
+  readonly mode?: number;
+}
+
+const FILE_MODES: Readonly<Record<ProxyAccess, number>> = { private: 0o600, shared: 0o644 };
+const DIRECTORY_MODES: Readonly<Record<ProxyAccess, number>> = { private: 0o700, shared: 0o755 };
+
+/** Readers see the old content or the whole new one, never a part: a temporary file beside it, then a rename. */
+export async function writeProxyFile(
+  path: string,
+  data: string | Uint8Array,
+  options: ProxyFileOptions,
+): Promise<void> {
+  const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);
+  const mode = options.mode ?? FILE_MODES[options.access];
+  const file = await open(temporary, "wx", mode);
+  try {
+    try {
+      await file.writeFile(data);
+      // The umask may have taken bits away.
+      await file.chmod(mode);
+      if (options.owner !== undefined) await file.chown(options.owner.uid, options.owner.gid);
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, path);
+  } catch (failure) {
+    await unlink(temporary).catch(() => undefined);
+    throw failure;
+  }
+}
+
+/** Makes the directory and its missing parents by the same rule. One that exists already stays as it is: it is its maker's. */
+export async function makeProxyDirectory(path: string, options: Omit<ProxyFileOptions, "mode">): Promise<void> {
+  const first = await mkdir(path, { recursive: true });
+  if (first === undefined) return;
+  const target = join(path);
+  for (const made of chain(first, target)) {
+    await chmod(made, DIRECTORY_MODES[options.access]);
+    if (options.owner !== undefined) await chown(made, options.owner.uid, options.owner.gid);
+  }
+}
+
+/** The directories from the first one that was made down to the target. */
+function chain(first: string, target: string): readonly string[] {
+  const made = [first];
+  for (const step of relative(first, target).split(sep)) {
+    if (step !== "") made.push(join(made.at(-1) ?? first, step));
+  }
+  return made;
+}

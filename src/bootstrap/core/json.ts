@@ -1,0 +1,29 @@
+import { wellFormed } from "../../template/index.ts";
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Strict JSON of any value: members that are undefined are left out, half surrogate pairs become U+FFFD. */
+export function toStrictJson(value: unknown, indent?: number): string {
+  const text = JSON.stringify(value, null, indent);
+  // JSON.stringify writes half a surrogate pair as an escape, which protobuf's JSON readers refuse.
+  return /\\ud[89a-f]/i.test(text) ? JSON.stringify(repaired(value), null, indent) : text;
+}
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Keys by byte value at every depth. */
+export function sortKeys(value: unknown, compare: (left: string, right: string) => number): unknown {
+  if (Array.isArray(value)) return value.map((item) => sortKeys(item, compare));
+  if (!isJsonObject(value)) return value;
+  const entries = Object.entries(value).sort(([left], [right]) => compare(left, right));
+  return Object.fromEntries(entries.map(([key, item]) => [key, sortKeys(item, compare)]));
+}
+
+function repaired(value: unknown): unknown {
+  if (typeof value === "string") return wellFormed(value);
+  if (Array.isArray(value)) return value.map(repaired);
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [wellFormed(key), repaired(item)]));
+}

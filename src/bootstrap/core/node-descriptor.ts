@@ -1,0 +1,166 @@
+import { parsePodInfoLenient } from "../../protocol/pod-info.ts";
+import { compareText } from "../../template/index.ts";
+import type { AgentFacts, BootstrapInputs, Locality } from "../inputs.ts";
+import type { NodeRules } from "./generations.ts";
+import { GENERATIONS } from "./generations.ts";
+import type { JsonObject } from "./json.ts";
+import { sortKeys } from "./json.ts";
+import { nodeLocality } from "./locality.ts";
+import { proxyConfigJson } from "./proxy-config-json.ts";
+import type { RawValue } from "./raw-metadata.ts";
+import { readRawMetadata, readStaticLabels } from "./raw-metadata.ts";
+import { serviceCluster } from "./service-cluster.ts";
+import type { TypedMetadata } from "./typed-metadata.ts";
+import { decodeMetadata, isEmptyValue } from "./typed-metadata.ts";
+
+/** Who this proxy is, as Envoy and gRPC clients tell the control plane. */
+export interface NodeDescriptor {
+  readonly id: string;
+  readonly cluster: string;
+  readonly locality: Locality;
+  /** Typed keys only, sorted. */
+  readonly typed: JsonObject;
+  /** Typed keys and every raw key beside them, sorted. */
+  readonly metadata: JsonObject;
+  /** Untyped values by key, as they came in. */
+  readonly raw: ReadonlyMap<string, unknown>;
+  readonly annotations: ReadonlyMap<string, string>;
+  /** For the log; nothing in them is secret. */
+  readonly warnings: readonly string[];
+}
+
+/** `type~ip~name~domain`; the address is empty when the node has none. */
+export function buildNodeId(type: string, ips: readonly string[], name: string, domain: string): string {
+  return [type, ips[0] ?? "", name, domain].join("~");
+}
+
+/** Throws `BootstrapError` (invalid-metadata) for structured values that do not parse. */
+export function buildNodeDescriptor(inputs: BootstrapInputs): NodeDescriptor {
+  const { node: rules } = GENERATIONS[inputs.generation];
+  const { env, proxyConfig } = inputs;
+  const warnings: string[] = [];
+  const raw = readRawMetadata(rules, proxyConfig.proxyMetadata ?? {}, env, warnings);
+  const { typed, refused } = decodeMetadata(raw, rules.typedKeys, warnings);
+  setAgentKeys(typed, inputs, rules);
+  const labels = setLabels(typed, inputs, rules, warnings);
+  const annotations = setAnnotations(typed, inputs, rules, warnings);
+  const locality = nodeLocality(labels.current, rules.localityLabels, inputs.platform.locality);
+  setMap(typed, "LABELS", labels.current);
+  if (rules.staticLabels) setMap(typed, "STATIC_LABELS", labels.fixed);
+  setKeys(typed, { PILOT_SAN: inputs.agent.pilotSubjectAltNames, OUTLIER_LOG_PATH: inputs.agent.outlierLogPath });
+  const extra = credentialKeys(inputs.agent);
+  for (const key of typed.keys()) if (!rules.typedKeys.has(key)) typed.delete(key);
+  const untyped = [...untypedValues(raw, typed, refused), ...Object.entries(extra).filter(([key]) => !typed.has(key))];
+  const workload = {
+    labels: labels.current,
+    workloadName: String(typed.get("WORKLOAD_NAME") ?? ""),
+    namespace: String(typed.get("NAMESPACE") ?? ""),
+  };
+  return {
+    id: inputs.nodeId,
+    cluster: serviceCluster(proxyConfig, workload, rules.clusterLabels),
+    locality,
+    typed: sorted([...typed]),
+    metadata: sorted([...typed, ...untyped]),
+    raw: new Map([...[...raw].map(([key, { value }]) => [key, value] as const), ...Object.entries(extra)]),
+    annotations,
+    warnings,
+  };
+}
+
+function setAgentKeys(typed: TypedMetadata, inputs: BootstrapInputs, rules: NodeRules): void {
+  const { agent, env, platform } = inputs;
+  const flag = (on: boolean) => (on ? "true" : "");
+  setKeys(typed, {
+    ...rules.constants,
+    ...rules.directKeys(env),
+    ISTIO_VERSION: typed.get("ISTIO_VERSION") ?? agent.version,
+    INSTANCE_IPS: [...new Set(inputs.nodeIps)].join(","),
+    STS_PORT: agent.stsPort === 0 ? typed.get("STS_PORT") : String(agent.stsPort),
+    ENVOY_STATUS_PORT: agent.envoyStatusPort,
+    ENVOY_PROMETHEUS_PORT: agent.envoyPrometheusPort,
+    ENVOY_SECURE_METRICS_PORT: agent.envoySecureMetricsPort,
+    ENVOY_SECURE_MERGED_METRICS_PORT: agent.envoySecureMergedMetricsPort,
+    EXIT_ON_ZERO_ACTIVE_CONNECTIONS: flag(agent.exitOnZeroActiveConnections),
+    ENVOY_SKIP_DEPRECATED_LOGS: flag(agent.envoySkipDeprecatedLogs),
+    WORKLOAD_IDENTITY_SOCKET_FILE: agent.workloadIdentitySocketFile,
+    PROXY_CONFIG: proxyConfigJson(inputs.proxyConfig),
+    NAME: env.POD_NAME ?? typed.get("NAME"),
+    NAMESPACE: env.POD_NAMESPACE ?? typed.get("NAMESPACE"),
+    SERVICE_ACCOUNT: env.SERVICE_ACCOUNT ?? typed.get("SERVICE_ACCOUNT"),
+    PLATFORM_METADATA: Object.keys(platform.metadata).length > 0 ? platform.metadata : typed.get("PLATFORM_METADATA"),
+  });
+  const discovery = agent.metadataDiscovery ?? typed.get("ENABLE_HBONE") === "true";
+  setKeys(typed, { METADATA_DISCOVERY: discovery ? "true" : rules.metadataDiscoveryAlways ? "false" : "" });
+}
+
+/** `fixed` are the labels that do not come from the pod's file; without that file both are one map, as in the reference. */
+function setLabels(
+  typed: TypedMetadata,
+  inputs: BootstrapInputs,
+  rules: NodeRules,
+  warnings: string[],
+): { readonly current: Map<string, string>; readonly fixed: Map<string, string> } {
+  const fromEnv = readStaticLabels(inputs.env, warnings);
+  const own = (key: string) => new Map(Object.entries((typed.get(key) ?? {}) as Record<string, string>));
+  const fixed = fromEnv.size > 0 ? fromEnv : own("STATIC_LABELS");
+  if (!inputs.platform.isKubernetes)
+    for (const [key, value] of Object.entries(inputs.platform.labels)) fixed.set(key, value);
+  const file = rules.readsPodFiles ? readPodFile("labels", inputs.podLabels, warnings) : undefined;
+  if (file === undefined) return { current: fromEnv.size > 0 || fixed.size > 0 ? fixed : own("LABELS"), fixed };
+  file.delete("pod-template-hash");
+  return { current: new Map([...fixed, ...file]), fixed };
+}
+
+function setAnnotations(
+  typed: TypedMetadata,
+  inputs: BootstrapInputs,
+  rules: NodeRules,
+  warnings: string[],
+): ReadonlyMap<string, string> {
+  const own = new Map(Object.entries((typed.get("ANNOTATIONS") ?? {}) as Record<string, string>));
+  const file = rules.readsPodFiles ? readPodFile("annotations", inputs.podAnnotations, warnings) : undefined;
+  const annotations = new Map([...own, ...(file ?? [])]);
+  setMap(typed, "ANNOTATIONS", annotations);
+  return annotations;
+}
+
+/** One bad line costs that line only, and is named. */
+function readPodFile(what: string, text: string | null, warnings: string[]): Map<string, string> | undefined {
+  if (text === null) return undefined;
+  const { entries, problems } = parsePodInfoLenient(text);
+  for (const { line, message } of problems) warnings.push(`failed to read pod ${what}: line ${line}: ${message}`);
+  return entries;
+}
+
+function credentialKeys(agent: AgentFacts): Readonly<Record<string, string>> {
+  return {
+    ...(agent.credentialSocketExists && { credential: "true" }),
+    ...(agent.customCredentialsFileExists && { "file-credential": "true" }),
+  };
+}
+
+function untypedValues(
+  raw: ReadonlyMap<string, RawValue>,
+  typed: TypedMetadata,
+  refused: ReadonlySet<string>,
+): readonly (readonly [string, unknown])[] {
+  return [...raw]
+    .filter(([key]) => !typed.has(key) && !refused.has(key))
+    .map(([key, { value }]) => [key, value] as const);
+}
+
+function setKeys(typed: TypedMetadata, values: Readonly<Record<string, unknown>>): void {
+  for (const [key, value] of Object.entries(values)) {
+    if (isEmptyValue(value)) typed.delete(key);
+    else typed.set(key, value);
+  }
+}
+
+function setMap(typed: TypedMetadata, key: string, map: ReadonlyMap<string, string>): void {
+  setKeys(typed, { [key]: Object.fromEntries(map) });
+}
+
+function sorted(entries: readonly (readonly [string, unknown])[]): JsonObject {
+  return sortKeys(Object.fromEntries(entries), compareText) as JsonObject;
+}

@@ -1,0 +1,153 @@
+import { compareText, marshalGoJson } from "../../template/index.ts";
+import type { BootstrapValues, RemoteServiceValues } from "./bootstrap-values.ts";
+import { goMetadata } from "./go-metadata.ts";
+import { goProxyConfig } from "./go-proxy-config.ts";
+import { sortKeys } from "./json.ts";
+import { wholeSeconds } from "./proto-duration.ts";
+import type { SocketAddress } from "./socket-address.ts";
+import { upstreamTlsSocket } from "./tls-context.ts";
+
+/** Parameters that exist even when they are empty. */
+const ALWAYS = new Set(["nodeID", "cluster", "discovery_address", "discovery_host", "xds_type", "xds_root_cert"]);
+
+/** The data of users' bootstrap templates, under the names the reference gives it; JSON-valued ones are JSON text. */
+export function templateParameters(values: BootstrapValues): Readonly<Record<string, unknown>> {
+  const all = {
+    ...nodeParameters(values),
+    ...networkParameters(values),
+    ...agentParameters(values),
+    ...tracingParameters(values),
+    ...serviceParameters("envoy_metrics_service", values.metricsService, values),
+    ...serviceParameters("envoy_accesslog_service", values.accessLogService, values),
+    ...statsParameters(values),
+  };
+  return Object.fromEntries(
+    Object.entries(all).filter(([name, value]) => ALWAYS.has(name) || (value !== undefined && value !== "")),
+  );
+}
+
+function nodeParameters({ node, config, runtime, inputs, loadStatsConfig }: BootstrapValues) {
+  return {
+    nodeID: node.id,
+    nodeType: node.id.split("~")[0],
+    cluster: node.cluster,
+    region: node.locality.region,
+    zone: node.locality.zone,
+    sub_zone: node.locality.sub_zone,
+    meta_json_str: marshalGoJson(node.metadata),
+    runtime_flags: marshalGoJson(sortKeys(runtime, compareText)),
+    config: goProxyConfig(config),
+    metadata: goMetadata(node.typed),
+    pilot_SAN: marshalGoJson(inputs.agent.pilotSubjectAltNames.map((exact) => ({ exact }))),
+    load_stats_config_json_str: loadStatsConfig === undefined ? undefined : node.raw.get("LOAD_STATS_CONFIG_JSON"),
+  };
+}
+
+function networkParameters({ network, config, discovery, discoveryHost, xdsType, statsd, inputs }: BootstrapValues) {
+  return {
+    discovery_address: config.discoveryAddress ?? "",
+    discovery_host: discoveryHost,
+    pilot_grpc_address: addressText(discovery),
+    xds_type: xdsType,
+    xds_root_cert: inputs.agent.xdsRootCert,
+    localhost: network.localhost,
+    wildcard: network.wildcard,
+    additional_localhost: network.additional?.localhost,
+    additional_wildcard: network.additional?.wildcard,
+    dual_stack: network.additional !== undefined,
+    dns_lookup_family: network.dnsLookupFamily,
+    statsd: addressText(statsd),
+  };
+}
+
+function agentParameters(values: BootstrapValues) {
+  const { inputs, config } = values;
+  const { agent } = inputs;
+  return {
+    outlier_log_path: agent.outlierLogPath,
+    custom_file_path: config.customConfigFile,
+    log_json: agent.logAsJson,
+    metadata_discovery: values.metadataDiscovery,
+    metrics_localhost_access_only: values.metricsLocalhostOnly,
+    secure_metrics_port: agent.envoySecureMetricsPort || undefined,
+    secure_merged_metrics_port: agent.envoySecureMergedMetricsPort || undefined,
+    envoy_status_port: agent.envoyStatusPort,
+    envoy_prometheus_port: agent.envoyPrometheusPort,
+    envoy_status_port_enable_proxy_protocol: inputs.features.statusPortProxyProtocol,
+    enable_self_discovery: values.selfDiscovery,
+    workload_identity_socket_file: agent.workloadIdentitySocketFile,
+    global_downstream_max_connections: values.globalDownstreamLimit,
+    envoy_metrics_stats_compression: config.statsCompression ?? true,
+    sts: agent.stsPort !== 0,
+    sts_port: agent.stsPort === 0 ? undefined : String(agent.stsPort),
+    gcp_project_id: agent.stsPort === 0 ? undefined : values.gcpProject,
+    gcp_project_number: inputs.platform.metadata.gcp_project_number,
+  };
+}
+
+function tracingParameters({ config, tracer, tlsPaths, gcpProject }: BootstrapValues) {
+  const { stackdriver, tlsSettings } = config.tracing ?? {};
+  const socket = upstreamTlsSocket({
+    settings: tlsSettings,
+    paths: tlsPaths,
+    defaultSni: "tracer",
+    alpn: tracer?.kind === "lightstep",
+  });
+  return {
+    zipkin: tracer?.kind === "zipkin" ? addressText(tracer.address) : undefined,
+    lightstep: tracer?.kind === "lightstep" ? addressText(tracer.address) : undefined,
+    lightstepToken: tracer?.kind === "lightstep" ? tracer.accessToken : undefined,
+    datadog: tracer?.kind === "datadog" ? addressText(tracer.address) : undefined,
+    tracing_tls: socket === undefined ? undefined : marshalGoJson(socket),
+    ...(stackdriver && {
+      stackdriver: true,
+      stackdriverProjectID: gcpProject,
+      stackdriverDebug: stackdriver.debug ?? false,
+      stackdriverMaxAnnotations: Number(stackdriver.maxNumberOfAnnotations ?? 200),
+      stackdriverMaxAttributes: Number(stackdriver.maxNumberOfAttributes ?? 200),
+      stackdriverMaxEvents: Number(stackdriver.maxNumberOfMessageEvents ?? 200),
+    }),
+  };
+}
+
+function serviceParameters(name: string, remote: RemoteServiceValues | undefined, { tlsPaths }: BootstrapValues) {
+  if (remote === undefined) return {};
+  const { address, service } = remote;
+  const socket = upstreamTlsSocket({ settings: service.tlsSettings, paths: tlsPaths, defaultSni: name, alpn: true });
+  const { probes, time, interval } = service.tcpKeepalive ?? {};
+  const keepalive = {
+    keepalive_probes: probes || undefined,
+    keepalive_time: wholeSeconds(time) || undefined,
+    keepalive_interval: wholeSeconds(interval) || undefined,
+  };
+  return {
+    [`${name}_address`]: addressText(address),
+    [`${name}_tls`]: socket === undefined ? undefined : marshalGoJson(socket),
+    [`${name}_tcp_keepalive`]:
+      service.tcpKeepalive === undefined ? undefined : JSON.stringify({ tcp_keepalive: keepalive }),
+  };
+}
+
+function statsParameters({ stats }: BootstrapValues) {
+  return {
+    extraStatTags: stats.extraTags,
+    inclusionPrefix: stats.prefixes,
+    inclusionSuffix: stats.suffixes,
+    inclusionRegexps: stats.regexes,
+    histogram_buckets:
+      stats.histogramBuckets.length > 0
+        ? stats.histogramBuckets.map(({ prefix, buckets }) => ({
+            Match: { Prefix: prefix },
+            Buckets: buckets,
+            match: { prefix },
+            buckets,
+          }))
+        : undefined,
+    stats_flush_interval: stats.flushInterval,
+    stats_eviction_interval: stats.evictionInterval,
+  };
+}
+
+function addressText(address: SocketAddress | undefined): string | undefined {
+  return address && `{"address": ${JSON.stringify(address.address)}, "port_value": ${address.port_value}}`;
+}

@@ -1,0 +1,154 @@
+import { readFile, unlink } from "node:fs/promises";
+import { posix } from "node:path";
+import { errorCode, errorMessage } from "../base/coded-error.ts";
+import type { Logger } from "../base/logger.ts";
+import type { ProxyOwner } from "../base/proxy-file.ts";
+import { makeProxyDirectory, writeProxyFile } from "../base/proxy-file.ts";
+import { BootstrapError } from "./bootstrap-error.ts";
+import { convertBootstrapOverride } from "./core/bootstrap-override.ts";
+import { generateBootstrap } from "./core/generate-bootstrap.ts";
+import { GENERATIONS } from "./core/generations.ts";
+import { buildGrpcBootstrap } from "./core/grpc-bootstrap.ts";
+import type { NodeDescriptor } from "./core/node-descriptor.ts";
+import { buildNodeDescriptor } from "./core/node-descriptor.ts";
+import type { BootstrapInputs } from "./inputs.ts";
+
+export interface WriteOptions {
+  readonly log: Logger;
+  /** The user Envoy runs as, when it is not the agent's own. */
+  readonly owner?: ProxyOwner | undefined;
+  /** Hot restarts have one file per epoch in early generations. */
+  readonly epoch?: number;
+}
+
+/** What Envoy is started with. */
+export interface BootstrapFile {
+  readonly path: string;
+  /** False for the user's own file, which is used as it is and never deleted. */
+  readonly generated: boolean;
+  readonly node: NodeDescriptor;
+  /** Deletes a generated file; a failure is a warning. */
+  remove(): Promise<void>;
+}
+
+/**
+ * Makes Envoy's bootstrap: the user's own file when ProxyConfig names one, else a document written to `configPath`, from a template
+ * when ISTIO_BOOTSTRAP or `proxyBootstrapTemplatePath` names one. Rejects with `BootstrapError`; a failed rendering leaves the file of
+ * an earlier start as it was.
+ */
+export async function writeBootstrap(inputs: BootstrapInputs, options: WriteOptions): Promise<BootstrapFile> {
+  const custom = inputs.proxyConfig.customConfigFile;
+  if (!custom) return writeGeneratedBootstrap(inputs, options);
+  const node = describeNode(inputs, options.log);
+  return { path: custom, generated: false, node, remove: () => Promise.resolve() };
+}
+
+/** As `writeBootstrap`, whatever `customConfigFile` says. */
+export async function writeGeneratedBootstrap(inputs: BootstrapInputs, options: WriteOptions): Promise<BootstrapFile> {
+  const { log, owner } = options;
+  const node = describeNode(inputs, log);
+  const templatePath = inputs.env.ISTIO_BOOTSTRAP || inputs.proxyConfig.proxyBootstrapTemplatePath || "";
+  const extension = /\.yaml(\.tmpl)?$/.test(templatePath) ? "yaml" : "json";
+  const name = GENERATIONS[inputs.generation].bootstrapFileName(options.epoch ?? 0, extension);
+  const path = posix.join(inputs.proxyConfig.configPath ?? "", name);
+  await prefixed("failed to generate bootstrap config", async () => {
+    const template = templatePath === "" ? undefined : await readTemplate(templatePath);
+    const { text, secretFiles, warnings } = generateBootstrap(inputs, node, template);
+    for (const warning of warnings) log.warn(warning);
+    // Applications reach the sockets in this directory; what is private in it has a private mode of its own.
+    await makeProxyDirectory(posix.dirname(path), { access: "shared", owner });
+    for (const file of secretFiles) await writeProxyFile(file.path, file.content, { access: "private", owner });
+    await writeProxyFile(path, text, { access: "private", owner });
+  });
+  return { path, generated: true, node, remove: () => removeFile(path, log) };
+}
+
+/** Writes the proxyless gRPC bootstrap, which application containers read. It stays at exit. */
+export async function writeGrpcBootstrap(
+  inputs: BootstrapInputs,
+  target: { readonly path: string; readonly outputCerts: string },
+  options: WriteOptions,
+): Promise<void> {
+  await prefixed("failed generating gRPC XDS bootstrap", async () => {
+    const node = buildNodeDescriptor(inputs);
+    const text = buildGrpcBootstrap(inputs, node, target.outputCerts);
+    await makeProxyDirectory(posix.dirname(target.path), { access: "shared", owner: options.owner });
+    await writeProxyFile(target.path, text, { access: "shared", owner: options.owner });
+  });
+}
+
+/**
+ * The value of Envoy's `--config-yaml`: the file of ISTIO_BOOTSTRAP_OVERRIDE, read when Envoy is started. Undefined without one, and,
+ * with a warning, when it cannot be used.
+ */
+export async function readBootstrapOverride(
+  inputs: Pick<BootstrapInputs, "env" | "generation">,
+  log: Logger,
+): Promise<string | undefined> {
+  const path = inputs.env.ISTIO_BOOTSTRAP_OVERRIDE;
+  if (!path) return undefined;
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (failure) {
+    log.warn(`Failed to read bootstrap override: failed to read file: ${path}, ${openProblem(path, failure)}`);
+    return undefined;
+  }
+  if (GENERATIONS[inputs.generation].rawOverride) return text;
+  try {
+    return convertBootstrapOverride(text, inputs.env.HOST_IP ?? "");
+  } catch (failure) {
+    log.warn(`Failed to read bootstrap override: failed to convert to JSON: ${path}, yaml: ${errorMessage(failure)}`);
+    return undefined;
+  }
+}
+
+function describeNode(inputs: BootstrapInputs, log: Logger): NodeDescriptor {
+  try {
+    const node = buildNodeDescriptor(inputs);
+    for (const warning of node.warnings) log.warn(warning);
+    return node;
+  } catch (failure) {
+    throw wrapped("failed to generate bootstrap metadata", failure);
+  }
+}
+
+async function readTemplate(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (failure) {
+    throw new BootstrapError("unreadable-template", openProblem(path, failure), { cause: failure });
+  }
+}
+
+/** Go's words for the usual reasons. */
+function openProblem(path: string, failure: unknown): string {
+  const reasons: Readonly<Record<string, string>> = {
+    ENOENT: "no such file or directory",
+    EACCES: "permission denied",
+    ENOTDIR: "not a directory",
+  };
+  if (errorCode(failure) === "EISDIR") return `read ${path}: is a directory`;
+  return `open ${path}: ${reasons[errorCode(failure) ?? ""] ?? errorMessage(failure)}`;
+}
+
+async function removeFile(path: string, log: Logger): Promise<void> {
+  try {
+    await unlink(path);
+  } catch (failure) {
+    log.warn(`Failed to delete config file ${path}: ${errorMessage(failure)}`);
+  }
+}
+
+async function prefixed(prefix: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (failure) {
+    throw wrapped(prefix, failure);
+  }
+}
+
+function wrapped(prefix: string, failure: unknown): BootstrapError {
+  const code = failure instanceof BootstrapError ? failure.code : "write-failed";
+  return new BootstrapError(code, `${prefix}: ${errorMessage(failure)}`, { cause: failure });
+}
