@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { dnsRules } from "./generations.ts";
+
+test("1.20 differs from today only in search expansion, server order and one error text", () => {
+  const today = dnsRules("master");
+  const changed = Object.entries(dnsRules("1.20")).filter(
+    ([rule, value]) => today[rule as keyof typeof today] !== value,
+  );
+  expect(changed).toEqual([
+    ["expandsSearchedNames", true],
+    ["shufflesServers", false],
+    ["explainsBadAddress", false],
+  ]);
+});
+
+test("1.8 knows neither wildcards nor authority, and the wrong family does not exist", () => {
+  expect(dnsRules("1.8")).toMatchObject({
+    wildcards: false,
+    altHosts: false,
+    authoritative: false,
+    missingFamily: "name-error",
+    shufflesAnswers: false,
+    reportsTable: false,
+  });
+});
