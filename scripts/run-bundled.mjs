@@ -1,6 +1,5 @@
 // Bundles a TypeScript file and imports it: the way scripts reach code that Node cannot read without a build.
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
@@ -9,7 +8,9 @@ const root = resolve(import.meta.dirname, "..");
 
 /** The module's exports. `import.meta.dirname` of bundled files is the folder of `entry`, as it would be without bundling. */
 export async function importBundled(entry) {
-  const scratch = mkdtempSync(join(tmpdir(), "pilot-agent-bundle-"));
+  // Below node_modules, so that packages which stay outside the bundle are found from there.
+  mkdirSync(join(root, "node_modules/.cache"), { recursive: true });
+  const scratch = mkdtempSync(join(root, "node_modules/.cache/bundle-"));
   try {
     const outfile = join(scratch, "bundle.mjs");
     await build({

@@ -1,0 +1,17 @@
+import { silentLogger } from "../../src/base/logger.ts";
+import { MetricRegistry } from "../../src/base/metric-registry.ts";
+import { declareXdsProxyMetrics, startXdsProxy } from "../../src/xds-proxy/index.ts";
+
+const [socketPath = "", address = ""] = process.argv.slice(2);
+await startXdsProxy({
+  socketPath,
+  upstream: { address, headers: {}, keepalive: { intervalMs: 20_000, timeoutMs: 10_000 }, connectTimeoutMs: 5000 },
+  handlers: [],
+  maxReceiveBytes: 64 * 1024 * 1024,
+  maxStreams: 1000,
+  downstreamKeepalive: { intervalMs: 30_000, timeoutMs: 10_000 },
+  clusterId: "",
+  metrics: declareXdsProxyMetrics(new MetricRegistry()),
+  log: silentLogger,
+});
+process.send?.({ ready: true });
