@@ -35,8 +35,6 @@ export class ClientStream implements RawClientCall {
   readonly #onEnd: ((end: CallEnd) => void)[] = [];
   #encoding: Encoding | undefined = "identity";
   #halfClosed = false;
-  /** From headers that cannot be gRPC; the trailers' status, when there is one, says more. */
-  #headersFailure: GrpcError | undefined;
   #status: { readonly failure: GrpcError | undefined } | undefined;
   #end: CallEnd | undefined;
 
@@ -120,27 +118,24 @@ export class ClientStream implements RawClientCall {
       this.#receiveStatus(headers, raw);
       return;
     }
-    this.#headersFailure = headersFailure(headers);
-    if (this.#headersFailure !== undefined) return;
-    this.#encoding = parseEncoding(headers["grpc-encoding"]?.toString());
-    if (this.#encoding === undefined) {
-      const text = `grpc: Decompressor is not installed for grpc-encoding ${JSON.stringify(headers["grpc-encoding"])}`;
-      this.fail(new GrpcError("INTERNAL", text));
+    const failure = headersFailure(headers);
+    if (failure !== undefined) {
+      this.fail(failure); // what follows is the page of some proxy
       return;
     }
+    this.#encoding = parseEncoding(headers["grpc-encoding"]?.toString());
     this.#options.onHeaders?.(Metadata.fromRawHeaders(raw));
   }
 
   #receiveStatus(headers: IncomingHttpHeaders, raw: readonly string[]): void {
     const trailers = Metadata.fromRawHeaders(raw);
-    this.#status = { failure: statusFailure(headers, trailers) ?? this.#headersFailure };
+    this.#status = { failure: statusFailure(headers, trailers) };
     this.#writer.fail(this.#status.failure ?? alreadyEnded());
     this.#options.onTrailers?.(trailers);
   }
 
   #failureOfEnd(): GrpcError | undefined {
     if (this.#status !== undefined) return this.#status.failure;
-    if (this.#headersFailure !== undefined) return this.#headersFailure;
     if (this.#session.lost !== undefined) return this.#session.lost;
     // Both sides closed although we did not: that was a reset, which node reports like an end when its code is NO_ERROR.
     if (this.stream.closed && !this.#halfClosed) return resetFailure(this.stream.rstCode ?? NO_ERROR);
@@ -148,7 +143,7 @@ export class ClientStream implements RawClientCall {
   }
 
   #failureOfClose(): GrpcError {
-    const failure = this.#status?.failure ?? this.#headersFailure ?? this.#session.lost;
+    const failure = this.#status?.failure ?? this.#session.lost;
     if (failure !== undefined) return failure;
     const code = this.stream.rstCode ?? NO_ERROR;
     if (code !== NO_ERROR) return resetFailure(code);

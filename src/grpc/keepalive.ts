@@ -18,7 +18,7 @@ export interface KeepaliveTarget {
 
 /**
  * Detects a peer that is gone without closing its connection. One timer per connection, none per call; it does not keep the process
- * alive. Any byte from the peer counts as an answer. Returns the function that ends it.
+ * alive. Any byte from the peer counts as a sign of life, because an answer may queue behind a large message. Returns the function that ends it.
  */
 export function startKeepalive(options: KeepaliveOptions, target: KeepaliveTarget): () => void {
   let timer: NodeJS.Timeout;
@@ -32,9 +32,13 @@ export function startKeepalive(options: KeepaliveOptions, target: KeepaliveTarge
     const silent = target.socket.bytesRead === heard;
     heard = target.socket.bytesRead;
     if (!silent || !target.isActive()) return after(options.intervalMs, check);
-    // The answer is only seen as bytes; a full ping queue (false) means that one is already on its way.
-    target.session.ping(() => undefined);
     after(options.timeoutMs, judge);
+    target.session.ping(() => {
+      if (target.session.destroyed) return;
+      clearTimeout(timer);
+      heard = target.socket.bytesRead;
+      after(options.intervalMs, check);
+    });
   };
   const judge = () => {
     if (target.session.destroyed) return;

@@ -62,6 +62,7 @@ test.each([
   { name: ":path", value: "x", says: "has a name outside" },
   { name: "grpc-status", value: "0", says: "the protocol keeps for itself" },
   { name: "content-type", value: "text/html", says: "the protocol keeps for itself" },
+  { name: "Connection", value: "close", says: "the protocol keeps for itself" },
   { name: "x-bin", value: "text", says: "takes bytes" },
   { name: "x", value: Buffer.from("bytes"), says: "takes text" },
   { name: "x", value: "line\nbreak", says: "outside printable ASCII" },

@@ -8,7 +8,7 @@ export type MetadataValue = string | Uint8Array;
 /** What callers may pass; `-bin` names take bytes, all others printable ASCII. */
 export type MetadataInit = Metadata | Readonly<Record<string, MetadataValue | readonly MetadataValue[]>>;
 
-/** Headers that belong to the protocol and not to the application. */
+/** Headers that belong to the protocol and not to the application; the last line is forbidden in HTTP/2 (RFC 9113, section 8.2.2). */
 const PROTOCOL_HEADERS = new Set([
   "te",
   "content-type",
@@ -18,6 +18,7 @@ const PROTOCOL_HEADERS = new Set([
   "grpc-accept-encoding",
   "grpc-status",
   "grpc-message",
+  ...["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "http2-settings"],
 ]);
 const NAME = /^[0-9a-z_.-]+$/;
 const TEXT = /^[\x20-\x7e]*$/;

@@ -29,6 +29,8 @@ export interface MessageLimits {
   readonly maxSendBytes: number;
 }
 
+const INTERNAL_ERROR = 2;
+
 /** One call on the server: answer headers, frames, status, and the end by either side. */
 export class ServerStream implements RawServerCall, ServerWriter<unknown> {
   readonly path: string;
@@ -146,10 +148,7 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
     this.#end(failure ?? new GrpcError("CANCELLED", "the call has already ended"));
     if (this.stream.destroyed || this.stream.closed) return;
     if (this.#headersSent) {
-      this.stream.once("wantTrailers", () => {
-        this.stream.sendTrailers(trailers);
-        releaseClient(this.stream);
-      });
+      this.stream.once("wantTrailers", () => this.#sendTrailers(trailers));
       this.stream.end();
     } else {
       this.stream.respond({ ...answerHeaders(), ...trailers }, { endStream: true });
@@ -170,6 +169,16 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
     this.#end(reason);
     this.#controller?.abort(reason);
   };
+
+  #sendTrailers(trailers: OutgoingHttpHeaders): void {
+    try {
+      this.stream.sendTrailers(trailers);
+      releaseClient(this.stream);
+    } catch {
+      // node refuses, for example, a second value of a header that may have only one. Without trailers only a reset is left.
+      this.stream.close(INTERNAL_ERROR);
+    }
+  }
 
   #end(reason: GrpcError): void {
     this.#ended = reason;

@@ -1,0 +1,57 @@
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+export interface FreezableProxy extends AsyncDisposable {
+  readonly port: number;
+  readonly bytesToClient: number;
+  /** From now on no byte passes in either direction, and nothing is closed: a cable that was cut. */
+  freeze(): void;
+  /** Closes every connection abruptly. */
+  cut(): void;
+}
+
+/** A TCP proxy in front of a local port. */
+export async function startFreezableProxy(upstreamPort: number): Promise<FreezableProxy> {
+  const sockets = new Set<Socket>();
+  let bytesToClient = 0;
+  let isFrozen = false;
+  const track = (socket: Socket) => {
+    sockets.add(socket);
+    socket.on("error", () => undefined).on("close", () => sockets.delete(socket));
+  };
+  const pass = (from: Socket, to: Socket, count: (bytes: number) => void) => {
+    from.on("data", (chunk: Buffer) => {
+      if (isFrozen) return;
+      count(chunk.length);
+      to.write(chunk);
+    });
+    from.on("close", () => void (isFrozen || to.destroy()));
+  };
+  const server = createServer((client) => {
+    const upstream = connect(upstreamPort, "127.0.0.1");
+    track(client);
+    track(upstream);
+    pass(client, upstream, () => undefined);
+    pass(upstream, client, (bytes) => {
+      bytesToClient += bytes;
+    });
+  });
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    port: (server.address() as AddressInfo).port,
+    get bytesToClient() {
+      return bytesToClient;
+    },
+    freeze() {
+      isFrozen = true;
+    },
+    cut,
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      cut();
+      await closed;
+    },
+  };
+}
