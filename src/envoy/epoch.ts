@@ -14,6 +14,8 @@ export interface EpochContext {
   readonly options: EnvoyOptions;
   readonly guard: ParentDeathGuard;
   readonly flagProbe: FlagProbe;
+  /** Flags that were left out and warned about before. */
+  readonly knownMissing: Set<string>;
   /** Present in hot restart mode. */
   readonly memory: HotRestartMemory | undefined;
 }
@@ -51,7 +53,7 @@ export async function startEpoch(
   if ("problem" in binary) return notStarted(binary.problem, removeConfig);
   const wanted = argumentsOf(context, config.path, number);
   const { kept: args, dropped } = dropUnknownFlags(wanted, await context.flagProbe.knownFlags(binary));
-  if (dropped.length > 0) log.warn("Envoy does not know these flags; they are left out", { flags: dropped.join(" ") });
+  warnOnce(context, dropped);
   const complaint = number > 0 ? await validateConfig(binary.path, args, env) : undefined;
   if (complaint !== undefined) return notStarted({ kind: "crashed", text: complaint }, removeConfig);
   if (isCancelled()) return notStarted({ kind: "clean", text: "<nil>" }, removeConfig);
@@ -101,6 +103,13 @@ export function notStarted(exit: EnvoyExit, removeConfig = async () => {}): Runn
     earlyReason: async () => undefined,
     removeConfig,
   };
+}
+
+function warnOnce({ options, knownMissing }: EpochContext, dropped: readonly string[]): void {
+  const news = dropped.filter((flag) => !knownMissing.has(flag));
+  if (news.length === 0) return;
+  for (const flag of news) knownMissing.add(flag);
+  options.log.warn("Envoy does not know these flags; they are left out", { flags: news.join(" ") });
 }
 
 function argumentsOf({ options, memory }: EpochContext, configFile: string, epoch: number): string[] {

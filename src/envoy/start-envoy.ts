@@ -35,6 +35,7 @@ export async function startEnvoy(options: EnvoyOptions): Promise<EnvoyHandle> {
     admin,
     guard,
     memory,
+    knownMissing: new Set(),
     flagProbe: options.flagProbe ?? createFlagProbe(),
     policy: { budget: options.guard === "off" ? undefined : (options.budget ?? DEFAULT_RESTART_BUDGET) },
   });
