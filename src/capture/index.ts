@@ -1,10 +1,12 @@
+export { CaptureError } from "./capture-error.ts";
 export { captureBanner } from "./core/banner.ts";
 export { buildRules } from "./core/build-rules.ts";
 export { checkSettings } from "./core/check-settings.ts";
 export { cleanCommands } from "./core/clean-commands.ts";
 export { configJson } from "./core/config-json.ts";
-export { deriveSettings, type MachineFacts } from "./core/derive-settings.ts";
+export { deriveSettings, LocalAddressError, type MachineFacts, usableAddresses } from "./core/derive-settings.ts";
 export { dryRun } from "./core/dry-run.ts";
+export { explainCapture, explainPacket } from "./core/explain.ts";
 export {
   type CaptureGeneration,
   type CaptureOptions,
@@ -12,3 +14,8 @@ export {
   DEFAULT_OPTIONS,
   DEFAULT_SETTINGS,
 } from "./core/settings.ts";
+export { localAddresses, MACHINE_FILES, machineFacts, namespaceAddresses, ownerNames } from "./machine.ts";
+export { type NflogReader, startNflogReader } from "./nflog-reader.ts";
+export { type CaptureRun, cleanCapture, runCapture, writeRecord } from "./run-capture.ts";
+export { type RunProgram, runProgram } from "./run-program.ts";
+export { validateCapture } from "./validate-capture.ts";

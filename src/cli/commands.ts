@@ -18,6 +18,16 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./help.ts")).createHelpCommand(COMMANDS),
   },
   {
+    name: "istio-clean-iptables",
+    short: "Clean up iptables rules for Istio Sidecar",
+    load: async () => (await import("./istio-clean-iptables.ts")).command,
+  },
+  {
+    name: "istio-iptables",
+    short: "Set up iptables rules for Istio Sidecar",
+    load: async () => (await import("./istio-iptables.ts")).command,
+  },
+  {
     name: "request",
     short: "Makes an HTTP request to the Envoy admin API",
     load: async () => (await import("./request.ts")).command,

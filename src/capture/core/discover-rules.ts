@@ -75,8 +75,8 @@ function isDnsPort(ports: readonly string[]): boolean {
   return ports.length === 1 && ports.every((port) => ["53", "15013", "15053"].includes(port));
 }
 
-/** Marks that our own chains in the same table set or ask for; the self-call mark is always the same. */
-function usedMarks(table: SavedTable): ReadonlySet<number> {
+/** Marks that our own chains of a table set or ask for. */
+export function usedMarks(table: SavedTable): ReadonlySet<number> {
   const rules = ownChains(table).flatMap((chain) => table.get(chain) ?? []);
   const texts = rules.flatMap(({ matches, target }) => [
     ...(target.kind === "set-mark" ? [target.value] : []),

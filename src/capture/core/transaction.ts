@@ -23,6 +23,8 @@ export interface PlanInput {
   readonly state: KernelState;
   readonly shape: GenerationShape;
   readonly names: OwnerNames;
+  /** Rules that may have been written before and count as ours; the planned ones when absent. */
+  readonly known?: readonly Rule[];
   /** Do not even look at what is there: write all rules as if nothing was. */
   readonly blind?: boolean;
 }
@@ -35,7 +37,7 @@ export function planTables(input: PlanInput): readonly TablePlan[] {
   const args = toIptables(rules, family);
   const added = restoreTables(args, shape);
   const arranged = arrangeRules(rules, family);
-  const planned = plannedKeys(arranged, names);
+  const planned = plannedKeys(input.known === undefined ? arranged : arrangeRules(input.known, family), names);
   return TABLES.flatMap((table): readonly TablePlan[] => {
     const lines = added.get(table) ?? [];
     const own: OwnState =

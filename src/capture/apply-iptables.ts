@@ -1,0 +1,144 @@
+import type { Logger } from "../base/logger.ts";
+import { CaptureError } from "./capture-error.ts";
+import { buildRules } from "./core/build-rules.ts";
+import { usedMarks } from "./core/discover-rules.ts";
+import { GENERATION_SHAPES } from "./core/generations.ts";
+import { hasOwnChains } from "./core/kernel-state.ts";
+import type { Family } from "./core/rule.ts";
+import type { OwnerNames } from "./core/rule-key.ts";
+import type { CaptureOptions, CaptureSettings } from "./core/settings.ts";
+import { type PlanInput, planTables, type TablePlan } from "./core/transaction.ts";
+import { type Backend, detectBackend, findBackends, save } from "./detect-backend.ts";
+import type { NetworkContext } from "./network-context.ts";
+import { applyChanges, type FamilyChange } from "./restore.ts";
+
+export interface ApplyOptions {
+  readonly settings: CaptureSettings;
+  readonly options: CaptureOptions;
+  readonly context: NetworkContext;
+  readonly names: OwnerNames;
+  readonly log: Logger;
+  readonly lockFile?: string | undefined;
+}
+
+export interface ApplyOutcome {
+  /** False when everything was in place already. */
+  readonly changed: boolean;
+  /** Puts everything back; for failures in what the caller does next. */
+  undo(): Promise<void>;
+}
+
+/** Brings both IP versions to the plan, or changes nothing. Tables that are right stay untouched; missing ones are completed. */
+export async function applyIptables(given: ApplyOptions): Promise<ApplyOutcome> {
+  const { settings, options, context, log } = given;
+  const backend = await detectBackend({ forceBinary: options.forceBinary, ipv6: settings.ipv6, context, log });
+  const restoreOptions = { backend, context, log, lockFile: given.lockFile };
+  const families: readonly Family[] = backend.programs.v6 === undefined ? ["v4"] : ["v4", "v6"];
+  const changes = families.map((family) => planFamily(family, backend, given));
+  reportState(changes, given);
+  const wanted = changes.map((change) => ({
+    ...change,
+    plans: change.plans.filter((plan) => isNeeded(plan, change, given)),
+  }));
+  if (wanted.every((change) => change.plans.length === 0)) {
+    await dumpState(backend, given);
+    return { changed: false, undo: async () => undefined };
+  }
+  log.info("Applying iptables chains and rules");
+  try {
+    const undo = await applyChanges(wanted, restoreOptions);
+    return { changed: true, undo };
+  } finally {
+    await dumpState(backend, given);
+  }
+}
+
+/** Removes whatever a capture command left, in every variant of iptables and both IP versions. Resolves to the marks that were in use. */
+export async function cleanIptables(
+  given: ApplyOptions,
+): Promise<{ readonly changed: boolean; readonly marks: ReadonlySet<number> }> {
+  const { settings, options, context, log } = given;
+  const backends = await findBackends({ forceBinary: options.forceBinary, ipv6: false, context, log });
+  const marks = new Set<number>();
+  let changed = false;
+  for (const backend of backends) {
+    const families: readonly Family[] = backend.programs.v6 === undefined ? ["v4"] : ["v4", "v6"];
+    const changes = families.map((family): FamilyChange => {
+      for (const mark of usedMarks(backend.states[family].get("mangle") ?? new Map())) marks.add(mark);
+      const input = planInput(family, backend, given, []);
+      const known = buildRules({ ...settings, ipv6: true });
+      return { input: { ...input, known }, plans: planTables({ ...input, known }) };
+    });
+    if (changes.every((change) => change.plans.length === 0)) continue;
+    for (const { input, plans } of changes) {
+      for (const plan of plans)
+        log.info(`Removing from ${backend.programs[input.family]} table ${plan.table}: ${plan.forward.length} lines`);
+    }
+    await applyChanges(changes, { backend, context, log, lockFile: given.lockFile });
+    changed = true;
+    await dumpState(backend, given);
+  }
+  return { changed, marks };
+}
+
+function planFamily(family: Family, backend: Backend, given: ApplyOptions): FamilyChange {
+  const isOff = family === "v6" && !given.settings.ipv6;
+  const input = planInput(family, backend, given, isOff ? [] : buildRules(given.settings));
+  const blind = given.options.forceApply && !given.options.reconcile;
+  const plans = planTables(input);
+  if (!blind || isOff || plans.some((plan) => plan.status === "drifted")) return { input, plans };
+  // Forced: the rules are written whatever is there, and the kernel refuses what exists already.
+  return {
+    input: { ...input, blind },
+    plans: planTables({ ...input, blind }).map((plan) => ({ ...plan, status: statusOf(plans, plan) })),
+  };
+}
+
+function statusOf(plans: readonly TablePlan[], { table, status }: TablePlan): TablePlan["status"] {
+  return plans.find((plan) => plan.table === table)?.status ?? status;
+}
+
+function planInput(family: Family, backend: Backend, given: ApplyOptions, rules: PlanInput["rules"]): PlanInput {
+  const shape = GENERATION_SHAPES[given.settings.generation];
+  return { rules, family, state: backend.states[family], shape, names: given.names };
+}
+
+/** Says what was found and refuses to guess: rules that differ are replaced only on request. */
+function reportState(changes: readonly FamilyChange[], { settings, options, log }: ApplyOptions): void {
+  const drifted = changes.flatMap(({ input, plans }) =>
+    plans.filter((plan) => plan.status === "drifted").map((plan) => ({ family: input.family, table: plan.table })),
+  );
+  const isResidue = changes.some(({ input }) => hasOwnChains(input.state));
+  const stale = drifted.filter(({ family }) => family === "v6" && !settings.ipv6);
+  if (stale.length > 0 && !options.reconcile) {
+    log.warn(
+      "IPv6 is off, but rules of an earlier run are still there; use --reconcile or --cleanup-only to remove them",
+    );
+  }
+  const serious = drifted.filter((entry) => !stale.includes(entry));
+  if (!isResidue) log.info("Clean-state detected, new iptables are needed");
+  else if (drifted.length > 0) log.info("Found residues of old iptables rules/chains, reconciliation is recommended");
+  else log.info("Found compatible residues of old iptables rules/chains, reconciliation not needed");
+  if (serious.length === 0 || options.reconcile) return;
+  const places = serious.map(({ family, table }) => `${family === "v4" ? "IPv4" : "IPv6"} ${table}`).join(", ");
+  throw new CaptureError(
+    "drifted",
+    `rules of an earlier run differ from the wanted ones in ${places}; nothing was changed. ` +
+      "Use --reconcile to replace them, or --cleanup-only to remove them first",
+  );
+}
+
+function isNeeded(plan: TablePlan, { input }: FamilyChange, { settings, options }: ApplyOptions): boolean {
+  if (input.family === "v6" && !settings.ipv6 && !options.reconcile) return false;
+  return plan.status !== "equal" || options.forceApply;
+}
+
+async function dumpState(backend: Backend, { settings, context, log }: ApplyOptions): Promise<void> {
+  if (!log.enabled("debug")) return;
+  for (const family of settings.ipv6 ? (["v4", "v6"] as const) : (["v4"] as const)) {
+    const program = backend.programs[family];
+    if (program === undefined) continue;
+    const { stdout } = await save(program, context);
+    log.debug(`Final iptables state (${family === "v4" ? "IPv4" : "IPv6"}):\n${stdout}`);
+  }
+}

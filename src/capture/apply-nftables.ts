@@ -1,0 +1,114 @@
+import type { ApplyOptions, ApplyOutcome } from "./apply-iptables.ts";
+import { CaptureError } from "./capture-error.ts";
+import { buildRules } from "./core/build-rules.ts";
+import { nftChain, nftTable, toNft } from "./core/nft-args.ts";
+import { NFT_TABLES, nftRemoval, nftTransaction } from "./core/nft-transaction.ts";
+import { type NftTableState, nftRuleKey, parseNftTable } from "./core/parse-nft-rule.ts";
+import type { Rule } from "./core/rule.ts";
+import type { OwnerNames } from "./core/rule-key.ts";
+import type { NetworkContext } from "./network-context.ts";
+import { failureText, type ProgramResult } from "./run-program.ts";
+
+const MINIMUM = [1, 0, 1];
+
+/** One transaction for everything: the kernel takes all of it or nothing. */
+export async function applyNftables(given: ApplyOptions): Promise<ApplyOutcome> {
+  const { settings, options, context, names, log } = given;
+  const [tables] = await Promise.all([listTables(context), requireVersion(context, options.cniMode)]);
+  const rules = buildRules(settings);
+  if (!options.forceApply && isInPlace(tables, rules, names)) {
+    return { changed: false, undo: async () => undefined };
+  }
+  const before = await textOf([...tables.keys()], context);
+  const lines = [...staleTables(tables, rules), ...nftTransaction(toNft(rules)), ...staleChains(tables, rules)];
+  if (lines.length > 0) await run(lines.join("\n"), context);
+  log.debug(`nftables rules programmed:\n${lines.join("\n")}`);
+  const undo = async () => run(`${nftRemoval(NFT_TABLES).join("\n")}\n${before}`, context);
+  return { changed: true, undo };
+}
+
+/** Deletes our tables; resolves to the marks their rules used. A machine without nft has none. */
+export async function cleanNftables(context: NetworkContext) {
+  const tables = await listTables(context).catch(() => new Map<string, NftTableState>());
+  const marks = new Set([...tables.values()].flatMap((table) => [...table.marks]));
+  if (tables.size > 0) await run(nftRemoval([...tables.keys()]).join("\n"), context);
+  return { changed: tables.size > 0, marks };
+}
+
+async function run(text: string, context: NetworkContext): Promise<void> {
+  const result = await context.run({ program: "nft", args: ["-f", "-"], input: `${text}\n` });
+  if (result.code === 0) return;
+  const reason = result.code === undefined ? result.failure : result.stderr.trim();
+  throw new CaptureError("restore-failed", `nftables run failed: ${reason} (nothing was changed)`);
+}
+
+async function requireVersion(context: NetworkContext, cniMode: boolean): Promise<void> {
+  const result = await context.run({ program: "nft", args: ["--version"] });
+  if (result.code === undefined) {
+    const where = cniMode ? "on the host filesystem" : "in the sidecar container image";
+    const text = `nativeNftables is enabled, but the nft binary is missing ${where}: ${result.failure}`;
+    throw new CaptureError("no-backend", text);
+  }
+  const version = /v(\d+(?:\.\d+)*)/.exec(result.stdout)?.[1] ?? "";
+  const parts = version.split(".").map(Number);
+  const first = MINIMUM.findIndex((part, index) => (parts[index] ?? 0) !== part);
+  if (version !== "" && (first === -1 || (parts[first] ?? 0) > (MINIMUM[first] ?? 0))) return;
+  throw new CaptureError("no-backend", `nft version must be v1.0.1 or later (got ${result.stdout.trim()})`);
+}
+
+async function listTables(context: NetworkContext): Promise<ReadonlyMap<string, NftTableState>> {
+  const list = { program: "nft", args: ["list", "tables", "inet"] };
+  const result = await context.run(list);
+  // Starting is checked with the version; here only a refusal of the kernel matters.
+  if (result.code !== 0 && result.code !== undefined) throw new CaptureError("no-backend", failureText(list, result));
+  const names = NFT_TABLES.filter((table) => result.stdout.split("\n").includes(`table inet ${table}`));
+  const listings = await Promise.all(
+    names.map((table) => context.run({ program: "nft", args: ["-j", "list", "table", "inet", table] })),
+  );
+  return new Map(names.map((table, index) => [table, stateOf(listings[index])]));
+}
+
+/** An nft without JSON support cannot be compared; an empty state makes the transaction run, which is harmless. */
+function stateOf(listing: ProgramResult | undefined): NftTableState {
+  return parseNftTable(listing?.stdout ?? "") ?? { chains: [], keys: new Map(), marks: new Set() };
+}
+
+function isInPlace(tables: ReadonlyMap<string, NftTableState>, rules: readonly Rule[], names: OwnerNames): boolean {
+  const planned = new Map<string, string[]>();
+  for (const rule of rules) {
+    const place = `${nftTable(rule.table)} ${nftChain(rule.chain)}`;
+    const keys = planned.get(place) ?? [];
+    planned.set(place, keys);
+    keys.splice(rule.position === undefined ? keys.length : rule.position - 1, 0, nftRuleKey(rule, names));
+  }
+  const found = [...tables].flatMap(([table, state]) => state.chains.map((chain) => `${table} ${chain}`));
+  if (found.length !== planned.size) return false;
+  return [...planned].every(([place, keys]) => {
+    const [table = "", chain = ""] = place.split(" ");
+    return tables.get(table)?.keys.get(chain)?.join("\n") === keys.join("\n");
+  });
+}
+
+/** Tables of an earlier configuration that the present one does not write. */
+function staleTables(tables: ReadonlyMap<string, NftTableState>, rules: readonly Rule[]): readonly string[] {
+  const used = new Set(rules.map((rule) => nftTable(rule.table)));
+  return nftRemoval([...tables.keys()].filter((table) => !used.has(table)));
+}
+
+/** After the flush nothing refers to them any more. */
+function staleChains(tables: ReadonlyMap<string, NftTableState>, rules: readonly Rule[]): readonly string[] {
+  const used = new Set(rules.map((rule) => `${nftTable(rule.table)} ${nftChain(rule.chain)}`));
+  const usedTables = new Set(rules.map((rule) => nftTable(rule.table)));
+  return [...tables]
+    .filter(([table]) => usedTables.has(table))
+    .flatMap(([table, { chains }]) =>
+      chains.filter((chain) => !used.has(`${table} ${chain}`)).map((chain) => `delete chain inet ${table} ${chain}`),
+    );
+}
+
+async function textOf(tables: readonly string[], context: NetworkContext): Promise<string> {
+  const listings = await Promise.all(
+    tables.map((table) => context.run({ program: "nft", args: ["list", "table", "inet", table] })),
+  );
+  return listings.map(({ stdout }) => stdout).join("\n");
+}

@@ -1,0 +1,136 @@
+import { writeFile } from "node:fs/promises";
+import { errorMessage } from "../base/coded-error.ts";
+import type { Logger } from "../base/logger.ts";
+import { type ApplyOptions, type ApplyOutcome, applyIptables, cleanIptables } from "./apply-iptables.ts";
+import { applyNftables, cleanNftables } from "./apply-nftables.ts";
+import { captureBanner } from "./core/banner.ts";
+import { dryRun } from "./core/dry-run.ts";
+import type { CaptureOptions, CaptureSettings } from "./core/settings.ts";
+import { MACHINE_FILES, ownerNames } from "./machine.ts";
+import { type NetworkContext, openNetworkContext } from "./network-context.ts";
+import { configureRoutes, needsPolicyRoute, removeRoutes } from "./routes.ts";
+import { type RunProgram, runProgram } from "./run-program.ts";
+
+export interface CaptureRun {
+  readonly settings: CaptureSettings;
+  readonly options: CaptureOptions;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly log: Logger;
+  print(text: string): void;
+  /** Stands in for starting programs, so that failures can be made. */
+  readonly run?: RunProgram;
+}
+
+/** Programs, cleans or only shows the rules. Rejects with a CaptureError when nothing could be done; then nothing was changed. */
+export async function runCapture(capture: CaptureRun): Promise<void> {
+  const { settings, options, log } = capture;
+  if (options.dryRun) {
+    await showDryRun(capture);
+    return;
+  }
+  if (options.cleanupOnly) {
+    showBanner(capture);
+    await cleanCapture(capture);
+    return;
+  }
+  if (settings.nativeNftables) log.info("native nftables enabled, using nft rules for traffic redirection.");
+  showBanner(capture);
+  await using context = await openContext(capture);
+  const apply = await applyOptions(capture, context);
+  const outcome = await (settings.nativeNftables ? applyNftables(apply) : applyIptables(apply));
+  const routes = await routesOrUndo(settings, context, outcome);
+  for (const command of routes) log.info(`Ran ${command}`);
+  if (!outcome.changed && routes.length === 0)
+    log.info("All rules and routes are already in place, nothing was changed");
+}
+
+/** Removes rules of any generation and backend, addresses and routes, by looking at what is there. Resolves to whether there was anything. */
+export async function cleanCapture(capture: CaptureRun): Promise<boolean> {
+  const { settings, log } = capture;
+  await using context = await openContext(capture);
+  log.info("Performing cleanup of existing iptables");
+  const options = await applyOptions(capture, context);
+  const nft = await cleanNftables(context);
+  const iptables = await cleanIptables(options);
+  const marks = new Set([...nft.marks, ...iptables.marks, Number(settings.tproxyMark)]);
+  const routes = await removeRoutes(context, marks);
+  for (const command of routes.changed) log.info(`Ran ${command}`);
+  const found = nft.changed || iptables.changed || routes.changed.length > 0;
+  log.info(
+    found ? "Removed all rules, addresses and routes of traffic capture" : "Nothing to remove, nothing was changed",
+  );
+  return found;
+}
+
+function openContext({ options, log, run }: CaptureRun): Promise<NetworkContext> {
+  const { networkNamespace, cniMode } = options;
+  return openNetworkContext({ networkNamespace, cniMode, log, run: loggedRun(run ?? runProgram, log) });
+}
+
+async function applyOptions(capture: CaptureRun, context: NetworkContext): Promise<ApplyOptions> {
+  const { settings, options, log, env } = capture;
+  const names = await ownerNames(settings, MACHINE_FILES, context.run);
+  return { settings, options, context, names, log, lockFile: env.XTABLES_LOCKFILE };
+}
+
+/** Rules without their routes would swallow traffic: a failure here takes the rules back as well. */
+async function routesOrUndo(
+  settings: CaptureSettings,
+  context: NetworkContext,
+  outcome: ApplyOutcome,
+): Promise<readonly string[]> {
+  if (settings.interceptionMode === "NONE" || (!settings.ipv6 && !needsPolicyRoute(settings))) return [];
+  try {
+    return (await configureRoutes(settings, context)).changed;
+  } catch (thrown) {
+    await outcome.undo();
+    throw thrown;
+  }
+}
+
+function showBanner({ settings, options, env, log, print }: CaptureRun): void {
+  const banner = captureBanner(settings, options, env);
+  for (const entry of banner.log) log.info(entry);
+  if (banner.stdout.length > 0) print(`${banner.stdout.join("\n")}\n`);
+}
+
+/** Nothing is run or read; the record also goes to the file that was asked for, whose old content is gone. */
+async function showDryRun(capture: CaptureRun): Promise<void> {
+  const { settings, options, log, print } = capture;
+  log.info("running iptables in dry-run mode, no rule changes will be made");
+  showBanner(capture);
+  const { record, inputs } = dryRun(settings, options);
+  if (settings.generation === "1.7" || settings.generation === "1.6") {
+    for (const { text } of options.cleanupOnly ? [] : inputs) {
+      print(`Writing following contents to rules file:  <rules file>\n${text}\n`);
+    }
+    print(`${record.join("\n")}\n`);
+  } else if (options.cleanupOnly) {
+    for (const line of record) log.info(line);
+  } else {
+    for (const { program, text } of inputs) {
+      log.info(`Running iptables restore with: ${program} and the following input:\n${text.trim()}`);
+    }
+  }
+  await writeRecord(record, options.dryRunFile, log);
+  log.info("skipping configuring routes due to dry run mode");
+}
+
+export async function writeRecord(record: readonly string[], path: string, log: Logger): Promise<void> {
+  if (path === "") return;
+  try {
+    await writeFile(path, record.map((line) => `${line}\n`).join(""), { mode: 0o644 });
+  } catch (thrown) {
+    log.warn(`cannot write DRY_RUN_FILE_PATH ${path}: ${errorMessage(thrown)}`);
+  }
+}
+
+function loggedRun(run: RunProgram, log: Logger): RunProgram {
+  if (!log.enabled("debug")) return run;
+  return async (call) => {
+    log.debug(`Running command: ${call.program} ${call.args.join(" ")}`);
+    const result = await run(call);
+    if (result.stderr !== "") log.debug(`Command error output: ${result.stderr.trim()}`);
+    return result;
+  };
+}

@@ -1,0 +1,76 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { errorCode, errorMessage } from "../base/coded-error.ts";
+
+export interface ProgramCall {
+  readonly program: string;
+  readonly args: readonly string[];
+  /** Written to its standard input, which is closed afterwards. */
+  readonly input?: string;
+  /** The whole environment of the program; inherited when absent. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface ProgramResult {
+  /** Undefined when the program could not be started at all. */
+  readonly code: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Why it could not be started, or the signal that ended it. */
+  readonly failure?: string;
+  readonly missing?: boolean;
+}
+
+/** Runs a program to its end; never rejects, never goes through a shell. */
+export type RunProgram = (call: ProgramCall) => Promise<ProgramResult>;
+
+export const runProgram: RunProgram = (call) =>
+  new Promise((resolve) => {
+    let child: ChildProcess;
+    try {
+      child = spawn(call.program, [...call.args], {
+        stdio: ["pipe", "pipe", "pipe"],
+        ...(call.env === undefined ? {} : { env: { ...call.env } }),
+      });
+    } catch (thrown) {
+      resolve({ code: undefined, stdout: "", stderr: "", failure: errorMessage(thrown) });
+      return;
+    }
+    const stdout: Buffer[] = [];
+    const stderr: Buffer[] = [];
+    child.stdout?.on("data", (chunk: Buffer) => stdout.push(chunk));
+    child.stderr?.on("data", (chunk: Buffer) => stderr.push(chunk));
+    child.on("error", (thrown) => {
+      const missing = errorCode(thrown) === "ENOENT";
+      const failure = missing ? `exec: "${call.program}": executable file not found in $PATH` : errorMessage(thrown);
+      resolve({ code: undefined, stdout: "", stderr: "", failure, missing });
+    });
+    child.on("close", (code, signal) => {
+      const texts = { stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() };
+      if (code === null) resolve({ ...texts, code: 255, failure: `ended by ${signal}` });
+      else resolve({ ...texts, code });
+    });
+    // A program that fails early closes its input before all of it was written; its exit code tells more than EPIPE.
+    child.stdin?.on("error", () => undefined);
+    child.stdin?.end(call.input ?? "");
+  });
+
+/** `program args`, for logs and messages. */
+export function commandText(call: Pick<ProgramCall, "program" | "args">): string {
+  return [call.program, ...call.args].join(" ");
+}
+
+const XTABLES_CODES: Readonly<Record<number, string>> = {
+  1: "xtables other problem",
+  2: "xtables parameter problem",
+  3: "xtables version problem",
+  4: "xtables resource problem",
+};
+
+/** One sentence about a failed call, with the classes that xtables programs put into their exit codes. */
+export function failureText(call: Pick<ProgramCall, "program" | "args">, result: ProgramResult): string {
+  if (result.code === undefined) return `failed to execute ${call.program}: ${result.failure}`;
+  const said = result.stderr.trim();
+  const kind = /tables/.test(call.program) ? XTABLES_CODES[result.code] : undefined;
+  const reason = [kind, said || result.failure].filter((part) => part !== undefined && part !== "").join(": ");
+  return `failed to execute ${commandText(call)}: exit status ${result.code}: ${reason}`;
+}

@@ -1,0 +1,194 @@
+import { spawn } from "node:child_process";
+import { connect, createServer, type Server } from "node:net";
+import { CloseStack } from "../base/close-stack.ts";
+import { errorMessage } from "../base/coded-error.ts";
+import type { Logger } from "../base/logger.ts";
+import { wait } from "../base/wait.ts";
+import { buildRules } from "./core/build-rules.ts";
+import { outboundProbe, type ProbeFamily, probeFamilies } from "./core/probe-plan.ts";
+import { type CaptureSettings, splitList } from "./core/settings.ts";
+
+export interface ValidationOptions {
+  readonly settings: CaptureSettings;
+  readonly probePort: number;
+  readonly timeoutMs: number;
+  readonly uid: number;
+  readonly gid: number;
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+}
+
+const RETRY_MS = 1000;
+
+/**
+ * Proves with real connections that the rules work: each family, inbound as the proxy's user, outbound as anybody else. Which listener a
+ * connection reached is told by the client's port, as Node cannot ask for the original destination. Resolves to what failed.
+ */
+export async function validateCapture(options: ValidationOptions): Promise<readonly string[]> {
+  const { settings, log } = options;
+  log.info(
+    "Starting iptables validation. This check verifies that iptables rules are properly established for the network.",
+  );
+  const outcomes = await Promise.all(probeFamilies(settings).map((family) => validateFamily(family, options)));
+  return outcomes.flat();
+}
+
+async function validateFamily(family: ProbeFamily, options: ValidationOptions): Promise<readonly string[]> {
+  const { settings, log, uid, gid } = options;
+  await using opened = new CloseStack();
+  const arrivals = new Map<number, Set<number>>();
+  const ports = [Number(settings.proxyPort), Number(settings.inboundCapturePort)];
+  const listening: number[] = [];
+  for (const port of ports) {
+    const server = await listen(family.listen, port, arrivals, log);
+    if (server === undefined) continue;
+    opened.defer(() => closeServer(server));
+    listening.push(port);
+  }
+  if (listening.length === 0) {
+    return [`no listener available: ${ports.map((port) => `${family.listen}:${port}`).join(",")}`];
+  }
+  const proxyUid = splitList(settings.proxyUid)[0] ?? "1337";
+  const isProxy =
+    splitList(settings.proxyUid).includes(String(uid)) || splitList(settings.proxyGid).includes(String(gid));
+  const inbound: Probe = {
+    name: `${family.name} inbound`,
+    from: family.listen,
+    to: { host: family.inboundTarget, port: options.probePort },
+    expect: Number(settings.inboundCapturePort),
+    ...(isProxy || uid !== 0 ? {} : { uid: Number(proxyUid) }),
+  };
+  const probes = [inbound, ...outbound(family, options, isProxy)];
+  const failures = await Promise.all(probes.map((probe) => attempt(probe, arrivals, listening, options)));
+  return failures.filter((failure) => failure !== undefined);
+}
+
+interface Probe {
+  readonly name: string;
+  readonly from?: string;
+  readonly to: { readonly host: string; readonly port: number };
+  /** The listener that the connection has to reach. */
+  readonly expect: number;
+  /** Connect as this user, in a process of its own. */
+  readonly uid?: number;
+}
+
+/** Only a user that is captured can prove outbound capture, and only towards a destination that the rules capture. */
+function outbound(family: ProbeFamily, options: ValidationOptions, isProxy: boolean): readonly Probe[] {
+  const { settings, log, uid, gid, probePort } = options;
+  if (isProxy) {
+    log.info(
+      `${family.name} outbound is not checked: this process runs as the proxy, whose own traffic is not captured`,
+    );
+    return [];
+  }
+  const host = outboundProbe(buildRules(settings), settings, { family, uid, gid, port: probePort });
+  if (host === undefined) {
+    log.info(`${family.name} outbound is not checked: the rules capture no destination for this user`);
+    return [];
+  }
+  return [{ name: `${family.name} outbound`, to: { host, port: probePort }, expect: Number(settings.proxyPort) }];
+}
+
+async function attempt(
+  probe: Probe,
+  arrivals: ReadonlyMap<number, ReadonlySet<number>>,
+  listening: readonly number[],
+  { timeoutMs, signal, log }: ValidationOptions,
+): Promise<string | undefined> {
+  if (!listening.includes(probe.expect)) return `${probe.name}: nothing could listen on port ${probe.expect}`;
+  const stop = AbortSignal.any([signal, AbortSignal.timeout(Math.max(1, timeoutMs))]);
+  const target = `${probe.to.host}:${probe.to.port}`;
+  let last = "no connection was made";
+  while (!stop.aborted) {
+    const result = await (probe.uid === undefined ? connectOnce(probe, stop) : connectAs(probe, stop));
+    if (typeof result === "number") {
+      // The listener may see the connection a moment later than the client.
+      for (let tries = 0; tries < 20 && !stop.aborted; tries += 1) {
+        const reached = [...arrivals].find(([, clients]) => clients.has(result))?.[0];
+        if (reached === probe.expect) return undefined;
+        if (reached !== undefined)
+          last = `the connection to ${target} arrived at port ${reached}, expected ${probe.expect}`;
+        await wait(10, stop);
+      }
+    } else {
+      last = `Error connecting to ${target}: ${result}`;
+      log.info(last);
+    }
+    if (!stop.aborted) await wait(RETRY_MS, stop);
+  }
+  return `${probe.name}: ${last}`;
+}
+
+/** Resolves to the client's port, or to the reason why there was no connection. */
+function connectOnce({ from, to }: Probe, signal: AbortSignal): Promise<number | string> {
+  return new Promise((resolve) => {
+    const socket = connect({
+      host: to.host,
+      port: to.port,
+      ...(from === undefined ? {} : { localAddress: from }),
+      signal,
+    });
+    socket.on("connect", () => {
+      resolve(socket.localPort ?? "the connection has no local port");
+      socket.destroy();
+    });
+    socket.on("error", (error) => resolve(errorMessage(error)));
+  });
+}
+
+const CLIENT = `const [host, port, from] = process.argv.slice(1);
+const socket = require("node:net").connect({ host, port: Number(port), ...(from ? { localAddress: from } : {}) });
+socket.on("connect", () => { process.stdout.write(String(socket.localPort)); socket.destroy(); });
+socket.on("error", (error) => { process.stdout.write(error.message); });`;
+
+function connectAs({ from, to, uid }: Probe, signal: AbortSignal): Promise<number | string> {
+  return new Promise((resolve) => {
+    const args = ["-e", CLIENT, to.host, String(to.port), from ?? ""];
+    const child = spawn(process.execPath, args, {
+      uid,
+      gid: uid,
+      signal,
+      stdio: ["ignore", "pipe", "ignore"],
+      cwd: "/",
+    });
+    let said = "";
+    child.stdout.on("data", (chunk: Buffer) => {
+      said += chunk.toString();
+    });
+    child.on("error", (error) => resolve(errorMessage(error)));
+    child.on("close", () => resolve(/^\d+$/.test(said) ? Number(said) : said || "the client ended without a word"));
+  });
+}
+
+/** A port that cannot be bound is reported and left out: the other one may still do. */
+async function listen(
+  host: string,
+  port: number,
+  arrivals: Map<number, Set<number>>,
+  log: Logger,
+): Promise<Server | undefined> {
+  const clients = new Set<number>();
+  arrivals.set(port, clients);
+  log.info(`Listening on ${host.includes(":") ? `[${host}]` : host}:${port}`);
+  const server = createServer((socket) => {
+    clients.add(socket.remotePort ?? 0);
+    socket.on("error", () => undefined);
+    socket.end();
+    socket.resume();
+  });
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject);
+      server.listen({ host, port }, resolve);
+    });
+    return server;
+  } catch (thrown) {
+    log.error(`Error on listening: ${errorMessage(thrown)}`);
+    return undefined;
+  }
+}
+
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => server.close(() => resolve()));
+}
