@@ -1,0 +1,189 @@
+import { lstat, mkdir, readdir, readFile, readlink, realpath, stat, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createTestCa, SPIFFE_ID, validFor } from "../../../test/support/sds-certificates.ts";
+import {
+  recordingLogger,
+  type TemporaryDirectory,
+  temporaryDirectory,
+  until,
+} from "../../../test/support/sds-manager.ts";
+import { checkKeyPair } from "../files/key-pair-file.ts";
+import { CHAIN_FILE, KEY_FILE, type OutputFiles, ROOT_FILE } from "./output-version.ts";
+import { readSaved } from "./read-saved.ts";
+import { startOutput } from "./start-output.ts";
+import { outputModes, writeOutput } from "./write-output.ts";
+
+const ca = await createTestCa();
+let directory: TemporaryDirectory;
+beforeEach(async () => {
+  directory = await temporaryDirectory();
+});
+afterEach(() => directory[Symbol.asyncDispose]());
+
+const at = (...parts: string[]) => join(directory.path, ...parts);
+const modes = outputModes(false);
+
+async function files(): Promise<OutputFiles> {
+  const { cert, key } = await ca.pair([SPIFFE_ID]);
+  return new Map([
+    [KEY_FILE, Buffer.from(key)],
+    [CHAIN_FILE, Buffer.from(cert)],
+    [ROOT_FILE, Buffer.from(ca.rootPem)],
+  ] as const);
+}
+
+test("the three files appear with their content, readable by the owner only", async () => {
+  const content = await files();
+  await expect(writeOutput(at("new", "dir"), content, modes)).resolves.toBe(true);
+  for (const [name, bytes] of content) {
+    expect(await readFile(at("new", "dir", name))).toEqual(bytes);
+    expect((await stat(at("new", "dir", name))).mode & 0o777).toBe(0o600);
+  }
+  expect((await stat(await realpath(at("new", "dir", "..data")))).mode & 0o777).toBe(0o700);
+});
+
+test("in a pod the files are readable by other users", async () => {
+  await writeOutput(at(), await files(), outputModes(true));
+  expect((await stat(at(KEY_FILE))).mode & 0o777).toBe(0o644);
+  expect((await stat(await realpath(at("..data")))).mode & 0o777).toBe(0o755);
+});
+
+test("the same content is not written again", async () => {
+  const content = await files();
+  await writeOutput(at(), content, modes);
+  const before = await readlink(at("..data"));
+  await expect(writeOutput(at(), content, modes)).resolves.toBe(false);
+  expect(await readlink(at("..data"))).toBe(before);
+});
+
+test("a reader that resolves the directory once never sees a key beside another pair's certificate", async () => {
+  await writeOutput(at(), await files(), modes);
+  let reads = 0;
+  let isWriting = true;
+  const reader = (async () => {
+    while (isWriting) {
+      const version = await realpath(at("..data"));
+      const content = [CHAIN_FILE, KEY_FILE].map((name) => readFile(join(version, name)));
+      const [cert, key] = await Promise.all(content).catch(() => []);
+      // A reader that slept through two rotations finds its version gone and starts over.
+      if (cert === undefined || key === undefined) continue;
+      checkKeyPair(cert, key);
+      reads += 1;
+    }
+  })();
+  for (let round = 0; round < 30; round += 1) await writeOutput(at(), await files(), modes);
+  isWriting = false;
+  await reader;
+  expect(reads).toBeGreaterThan(0);
+});
+
+test("files of an earlier release are taken over, and change together", async () => {
+  const old = await files();
+  for (const [name, bytes] of old) await writeFile(at(name), bytes);
+  const next = await files();
+  await writeOutput(at(), next, modes);
+  for (const [name, bytes] of next) {
+    expect((await lstat(at(name))).isSymbolicLink()).toBe(true);
+    expect(await readFile(at(name))).toEqual(bytes);
+  }
+});
+
+test("only the shown version and the one before stay on disk, and nothing foreign is touched", async () => {
+  await mkdir(at("..other"));
+  await writeFile(at("note.txt"), "mine");
+  for (let round = 0; round < 5; round += 1) await writeOutput(at(), await files(), modes);
+  const entries = await readdir(at());
+  expect(entries.filter((entry) => entry.startsWith("..certs-"))).toHaveLength(2);
+  expect(entries).toEqual(expect.arrayContaining(["..other", "note.txt"]));
+  expect(entries.filter((entry) => entry.includes(".tmp."))).toEqual([]);
+});
+
+test("a failing write is logged without key bytes, tried again, and what was shown stays", async () => {
+  const shown = await files();
+  await writeOutput(at(), shown, modes);
+  const log = recordingLogger();
+  const next = await files();
+  let isFull = true;
+  const output = startOutput({
+    directory: at(),
+    readableByAll: false,
+    log,
+    collect: async () => next,
+    write: async (...args) => {
+      if (isFull) throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
+      return writeOutput(...args);
+    },
+  });
+  output.refresh();
+  await output.settled();
+  expect(await readFile(at(KEY_FILE))).toEqual(shown.get(KEY_FILE));
+  expect(log.lines.join("\n")).toContain("error when output the resource");
+  expect(log.lines.join("\n")).not.toContain("PRIVATE KEY");
+  isFull = false;
+  await until("the new key is written", async () =>
+    (await readFile(at(KEY_FILE))).equals(next.get(KEY_FILE) ?? Buffer.of()),
+  );
+  await output.stop();
+});
+
+test("stopping during retries ends them", async () => {
+  const write = () => Promise.reject(new Error("disk"));
+  const collect = () => files();
+  const output = startOutput({ directory: at(), readableByAll: false, log: recordingLogger(), collect, write });
+  output.refresh();
+  await output.settled();
+  await output.stop();
+  await output.stop();
+});
+
+test("what was written is read back as the certificate of an earlier run", async () => {
+  const content = await files();
+  await writeOutput(at(), content, modes);
+  const saved = await readSaved(at(), [SPIFFE_ID], Date.now());
+  expect(saved).toMatchObject({ source: "saved", chainPem: content.get(CHAIN_FILE)?.toString() });
+  expect(saved?.keyPem.reveal()).toBe(content.get(KEY_FILE)?.toString());
+});
+
+test("plain files of an earlier release are read back too", async () => {
+  for (const [name, bytes] of await files()) await writeFile(at(name), bytes);
+  await expect(readSaved(at(), [SPIFFE_ID], Date.now())).resolves.toBeDefined();
+});
+
+test.each([
+  { what: "nothing was written", prepare: async () => undefined },
+  {
+    what: "the key is of another pair",
+    prepare: async () =>
+      writeOutput(at(), new Map([...(await files()), [KEY_FILE, Buffer.from((await ca.pair(["x"])).key)]]), modes),
+  },
+  {
+    what: "the certificate has expired",
+    prepare: async () => {
+      const { cert, key } = await ca.pair([SPIFFE_ID], validFor(-1000));
+      const content = new Map([
+        ...(await files()),
+        [KEY_FILE, Buffer.from(key)],
+        [CHAIN_FILE, Buffer.from(cert)],
+      ] as const);
+      await writeOutput(at(), content, modes);
+    },
+  },
+  {
+    what: "the certificate is of another workload",
+    prepare: async () => {
+      const { cert, key } = await ca.pair(["spiffe://other/ns/a/sa/b"]);
+      const content = new Map([
+        ...(await files()),
+        [KEY_FILE, Buffer.from(key)],
+        [CHAIN_FILE, Buffer.from(cert)],
+      ] as const);
+      await writeOutput(at(), content, modes);
+    },
+  },
+  { what: "the directory is a dangling link", prepare: async () => symlink("nowhere", at("..data")) },
+  { what: "a file is garbage", prepare: async () => writeFile(at(KEY_FILE), "garbage") },
+])("nothing is read back when $what", async ({ prepare }) => {
+  await prepare();
+  await expect(readSaved(at(), [SPIFFE_ID], Date.now())).resolves.toBeUndefined();
+});
