@@ -1,0 +1,53 @@
+import type { Logger } from "../base/logger.ts";
+import type { Readiness } from "./readiness.ts";
+import { type Router, sendText } from "./router.ts";
+
+/** What the shutdown endpoints set in motion; an agent without Envoy simply has nothing to drain. */
+export interface StatusActions {
+  /** Drains Envoy's listeners and keeps everything running. */
+  drain(): Promise<void>;
+  /** Ends the agent without a drain. */
+  quit(): void;
+}
+
+export interface EndpointOptions {
+  readonly readiness: Readiness;
+  readonly actions: StatusActions;
+  /** JSON for `/version`. */
+  readonly version: Readonly<Record<string, string>>;
+  readonly log: Logger;
+}
+
+export function registerEndpoints(router: Router, { readiness, actions, version, log }: EndpointOptions): void {
+  router.route("*", "/healthz/ready", async (_request, response) => {
+    const reasons = await readiness.reasons();
+    sendText(response, reasons.length === 0 ? 200 : 503, reasons.map((reason) => `${reason}\n`).join(""));
+  });
+  router.route(
+    "POST",
+    "/quitquitquit",
+    (_request, response) => {
+      log.info("handling /quitquitquit, notifying pilot-agent to exit");
+      // The answer has to be on its way before the process ends.
+      response.once("close", () => actions.quit());
+      sendText(response, 200, "OK");
+    },
+    { loopbackOnly: true },
+  );
+  router.route(
+    "POST",
+    "/drain",
+    (_request, response) => {
+      log.info("handling /drain, starting drain");
+      response.once("close", () => {
+        actions.drain().catch((thrown) => log.warn("drain failed", { error: String(thrown) }));
+      });
+      sendText(response, 200, "OK");
+    },
+    { loopbackOnly: true },
+  );
+  router.route("GET", "/version", (_request, response) => {
+    response.setHeader("Content-Type", "application/json");
+    sendText(response, 200, `${JSON.stringify(version)}\n`);
+  });
+}

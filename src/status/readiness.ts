@@ -1,0 +1,66 @@
+import { errorMessage } from "../base/coded-error.ts";
+import type { Logger } from "../base/logger.ts";
+
+/** Returns why it is not ready; undefined when it is. */
+export type ReadinessCheck = () => Promise<string | undefined>;
+
+/** Taken by one part, given back once. */
+export interface ReadinessReason {
+  readonly name: string;
+  /** Idempotent. */
+  release(): void;
+}
+
+/**
+ * Readiness is the absence of reasons not to be ready. A part either takes a named reason while it is not, or adds a check that
+ * is asked on every request.
+ */
+export interface Readiness {
+  /** `why` may be asked again at each request, for text that changes. */
+  take(name: string, why?: string | (() => string)): ReadinessReason;
+  /** Checks run in the order they were added; the first that objects is the answer. Returns the way to remove it. */
+  addCheck(name: string, check: ReadinessCheck): () => void;
+  /** Every reason taken, or else the first check that objects, as `name: why` lines. Empty when ready. */
+  reasons(): Promise<string[]>;
+}
+
+export function createReadiness(log: Logger): Readiness {
+  const taken = new Map<symbol, { readonly name: string; readonly why: () => string }>();
+  const checks = new Map<symbol, { readonly name: string; readonly check: ReadinessCheck }>();
+  let wasReady = false;
+  const find = async (): Promise<{ readonly lines: string[]; readonly summary: string }> => {
+    if (taken.size > 0) {
+      const lines = [...taken.values()].map(({ name, why }) => join(name, why()));
+      return { lines, summary: lines.join("; ") };
+    }
+    for (const { name, check } of checks.values()) {
+      const why = await check().catch(errorMessage);
+      // The log line is the reference's, which has no names.
+      if (why !== undefined) return { lines: [join(name, why)], summary: why };
+    }
+    return { lines: [], summary: "" };
+  };
+  return {
+    take: (name, why = "") => {
+      const key = Symbol(name);
+      taken.set(key, { name, why: typeof why === "string" ? () => why : why });
+      return { name, release: () => void taken.delete(key) };
+    },
+    addCheck: (name, check) => {
+      const key = Symbol(name);
+      checks.set(key, { name, check });
+      return () => void checks.delete(key);
+    },
+    reasons: async () => {
+      const { lines, summary } = await find();
+      if (lines.length > 0) log.warn(`Envoy proxy is NOT ready: ${summary}`);
+      else if (!wasReady) log.info("Envoy proxy is ready");
+      wasReady = lines.length === 0;
+      return lines;
+    },
+  };
+}
+
+function join(name: string, why: string): string {
+  return why === "" ? name : `${name}: ${why}`;
+}
