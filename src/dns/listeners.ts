@@ -65,7 +65,7 @@ async function bindAll(
   return { addresses, stop: () => owned.close() };
 }
 
-async function logged<Listener>(
+async function logged<Listener extends { readonly address: HostPort }>(
   protocol: "udp" | "tcp",
   address: HostPort,
   log: Logger,
@@ -73,7 +73,7 @@ async function logged<Listener>(
 ): Promise<Listener> {
   try {
     const listener = await start();
-    log.info(`Starting local ${protocol} DNS server on ${formatHostPort(address)}`);
+    log.info(`Starting local ${protocol} DNS server on ${formatHostPort(listener.address)}`);
     return listener;
   } catch (failure) {
     log.error(`Failed to listen on ${protocol} port ${formatHostPort(address)}: ${errorMessage(failure)}`);

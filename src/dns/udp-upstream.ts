@@ -34,8 +34,7 @@ export function createUdpUpstream(port: number, queriesPerSocket: number): Upstr
 
   const laneFor = (server: string): Lane => {
     const lane = current.get(server);
-    if (lane !== undefined && lane.used < queriesPerSocket) return lane;
-    if (lane !== undefined) retire(lane);
+    if (lane !== undefined) return lane;
     const fresh = openLane(server, port, retire, fail);
     current.set(server, fresh);
     open.add(fresh);
@@ -66,12 +65,13 @@ export function createUdpUpstream(port: number, queriesPerSocket: number): Upstr
       while (lane.pending.has(id)) id = nextId();
       const sent = Buffer.from(message);
       sent.writeUInt16BE(id);
-      lane.used++;
       const settle = (outcome: Buffer | Error) => {
         closeIfUnused(lane);
         done(outcome);
       };
       lane.pending.set(id, { sent, done: settle });
+      lane.used++;
+      if (lane.used >= queriesPerSocket) retire(lane);
       if (lane.queue === undefined) lane.socket.send(sent);
       else lane.queue.push(sent);
       return () => {

@@ -9,6 +9,7 @@ export interface UpstreamQuery {
   readonly message: DnsMessage;
   readonly bytes: Buffer;
   readonly peerPort: number;
+  readonly peerAddress: string;
 }
 
 /** The bytes to send back, several datagrams, or nothing at all. */
@@ -21,6 +22,8 @@ export interface DnsUpstream extends AsyncDisposable {
   readonly queries: UpstreamQuery[];
   /** Changes what later queries get. */
   handle: UpstreamHandler;
+  /** A datagram to whoever sent the query, at a time of the test's choosing. */
+  send(bytes: Buffer, query: UpstreamQuery): void;
 }
 
 /** A nameserver on UDP and TCP that answers what the test says. Several can share a port on different loopback addresses. */
@@ -36,29 +39,35 @@ export async function startDnsUpstream(handle: UpstreamHandler, host = "127.0.0.
     port: chosen,
     queries: [],
     handle,
+    send: (bytes, query) => udp.send(bytes, query.peerPort, query.peerAddress),
     async [Symbol.asyncDispose]() {
+      if (!tcp.listening) return;
       udp.close();
       tcp.close();
       for (const connection of connections) connection.destroy();
-      if (tcp.listening) await once(tcp, "close");
+      await once(tcp, "close");
     },
   };
-  const replies = (transport: "udp" | "tcp", bytes: Buffer, peerPort: number): readonly Buffer[] => {
-    const query = { transport, bytes, peerPort, message: decodeMessage(bytes) };
+  const replies = (received: Omit<UpstreamQuery, "message">): readonly Buffer[] => {
+    const message = decodedOrNothing(received.bytes);
+    if (message === undefined) return [];
+    const query = { ...received, message };
     upstream.queries.push(query);
     const reply = upstream.handle(query);
     return reply === undefined ? [] : Buffer.isBuffer(reply) ? [reply] : reply;
   };
   udp.on("message", (bytes, peer) => {
-    for (const reply of replies("udp", bytes, peer.port)) udp.send(reply, peer.port, peer.address);
+    for (const reply of replies({ transport: "udp", bytes, peerPort: peer.port, peerAddress: peer.address }))
+      udp.send(reply, peer.port, peer.address);
   });
   tcp.on("connection", (connection) => {
     connections.add(connection);
     connection.on("close", () => connections.delete(connection));
     connection.on("error", () => undefined);
     connection.on("data", (chunk) => {
-      for (const reply of replies("tcp", chunk.subarray(2), connection.remotePort ?? 0))
-        connection.write(framed(reply));
+      const { remotePort: peerPort = 0, remoteAddress: peerAddress = "" } = connection;
+      const query = { transport: "tcp" as const, bytes: chunk.subarray(2), peerPort, peerAddress };
+      for (const reply of replies(query)) connection.write(framed(reply));
     });
   });
   try {
@@ -71,6 +80,15 @@ export async function startDnsUpstream(handle: UpstreamHandler, host = "127.0.0.
     throw failure;
   }
   return upstream;
+}
+
+/** Like other servers, this one does not answer what it cannot read. */
+function decodedOrNothing(bytes: Buffer): DnsMessage | undefined {
+  try {
+    return decodeMessage(bytes);
+  } catch {
+    return undefined;
+  }
 }
 
 /** A reply with the query's id and question. */
