@@ -3,7 +3,7 @@ import type { ProxyFlags } from "../proxy-flags.ts";
 import type { ProxyRole } from "../role/read-role.ts";
 
 /** What the composition root itself decides by. */
-export interface AgentConfig {
+export interface AgentOptions {
   readonly proxyType: ProxyRole["type"];
   readonly serviceNode: string;
   readonly ipAddresses: readonly string[];
@@ -25,7 +25,7 @@ export interface AgentConfig {
   readonly cgroupMemoryRatio: string;
 }
 
-export function readAgentOptions(env: EnvReader, flags: ProxyFlags, role: ProxyRole): AgentConfig {
+export function readAgentOptions(env: EnvReader, flags: ProxyFlags, role: ProxyRole): AgentOptions {
   return Object.freeze({
     proxyType: role.type,
     serviceNode: role.serviceNode,
