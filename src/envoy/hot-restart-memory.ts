@@ -5,6 +5,8 @@ import { parseHotRestartSockets, pickBaseId } from "./core/base-id.ts";
 /** What Envoys of one base id share: abstract sockets and a piece of shared memory. */
 export interface HotRestartMemory {
   readonly baseId: number;
+  /** Whether a child has begun to take over and is not done. Undefined when the memory has another layout than this one knows. */
+  isInitializing(): boolean | undefined;
   /**
    * Takes back the "initializing" mark of a child that died before it was done; Envoy itself never does, and every later child
    * would be refused. False when the memory does not look as this version of the layout should.
@@ -16,6 +18,7 @@ export interface HotRestartMemory {
 const FOLDER = "/dev/shm";
 /** Layout of hot restart version 11: size, version, two process-shared mutexes, flags. */
 const LAYOUT = { bytes: 104, version: 11n, versionOffset: 8, flagsOffset: 96 };
+const INITIALIZING = 1n;
 
 export function openHotRestartMemory(identity: string, folder = FOLDER): HotRestartMemory {
   const taken = parseHotRestartSockets(readTextOrEmpty("/proc/net/unix"));
@@ -24,27 +27,43 @@ export function openHotRestartMemory(identity: string, folder = FOLDER): HotRest
   const path = `${folder}/envoy_shared_memory_${baseId * 10}`;
   return {
     baseId,
+    isInitializing: () => {
+      const flags = readFlags(path);
+      return flags === undefined ? undefined : (flags & INITIALIZING) === INITIALIZING;
+    },
     clearInitializingMark: () => clearMark(path),
     // Envoy leaves it behind; only this agent uses this id.
     remove: () => rmSync(path, { force: true }),
   };
 }
 
+function readFlags(path: string): bigint | undefined {
+  return withMemory(path, "r", (_file, content) => content.readBigUInt64LE(LAYOUT.flagsOffset));
+}
+
 function clearMark(path: string): boolean {
+  const written = withMemory(path, "r+", (file) => writeSync(file, Buffer.alloc(8), 0, 8, LAYOUT.flagsOffset));
+  return written === 8;
+}
+
+/** Undefined when the memory is missing or not of the known layout. */
+function withMemory<Result>(
+  path: string,
+  mode: "r" | "r+",
+  use: (file: number, content: Buffer) => Result,
+): Result | undefined {
   try {
-    if (statSync(path).size !== LAYOUT.bytes) return false;
-    const file = openSync(path, "r+");
+    if (statSync(path).size !== LAYOUT.bytes) return undefined;
+    const file = openSync(path, mode);
     try {
       const content = Buffer.alloc(LAYOUT.bytes);
       readSync(file, content, 0, LAYOUT.bytes, 0);
-      if (content.readBigUInt64LE(LAYOUT.versionOffset) !== LAYOUT.version) return false;
-      writeSync(file, Buffer.alloc(8), 0, 8, LAYOUT.flagsOffset);
-      return true;
+      return content.readBigUInt64LE(LAYOUT.versionOffset) === LAYOUT.version ? use(file, content) : undefined;
     } finally {
       closeSync(file);
     }
   } catch {
-    return false;
+    return undefined;
   }
 }
 

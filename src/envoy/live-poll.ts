@@ -1,7 +1,7 @@
 import { wait } from "../base/wait.ts";
 import type { AdminClient } from "./admin-client.ts";
 
-const INTERVAL_MS = 200;
+const INTERVAL_MS = 100;
 
 /** True once the admin interface is this epoch's and it is LIVE; false when the process went first. */
 export async function pollUntilLive(

@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { build } from "esbuild";
 import { beforeEach, describe, expect, test } from "vitest";
 import {
   createWorkFolder,
@@ -11,6 +10,7 @@ import {
   recordingLogger,
   until,
 } from "../../test/support/envoy-life.ts";
+import { buildEnvoyOwner } from "../../test/support/envoy-owner-bundle.ts";
 import { needs } from "../../test/support/needs.ts";
 import { createScriptedEnvoy, type ScriptedEnvoyOptions } from "../../test/support/scripted-envoy.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
@@ -260,18 +260,8 @@ test("an Envoy that ignores SIGTERM is killed after the grace", async () => {
 
 /** A process of its own that starts Envoy, so that it can be killed. */
 async function startOwner(t: ReturnType<typeof setUp>, setpriv: string) {
-  const entry = join(import.meta.dirname, "../../test/support/envoy-owner.ts");
   const options = JSON.stringify({ binaryPath: t.scripted.path, setpriv, config: t.work.write("c.json", {}) });
-  const outfile = join(t.work.folder, "owner.mjs");
-  await build({
-    entryPoints: [entry],
-    outfile,
-    bundle: true,
-    format: "esm",
-    platform: "node",
-    target: "node20",
-    logLevel: "error",
-  });
+  const outfile = await buildEnvoyOwner(t.work.folder);
   const owner = spawn(process.execPath, [outfile, options], { stdio: "ignore" });
   await until("Envoy's start", () => t.scripted.calls("start").length === 1);
   return { owner, envoyPid: t.scripted.calls("start")[0]?.pid ?? 0 };

@@ -144,7 +144,22 @@ export function createSupervisor(parts: SupervisorParts): Supervisor {
       if (reason !== undefined) log.error("Envoy's own reason", { reason });
     }
     await epoch.removeConfig();
+    if (epoch.pid !== undefined && (await hadTakenOver(number)))
+      dispatch({ type: "live", epoch: number, now: Date.now() });
     dispatch({ type: "exited", epoch: number, exit, now: Date.now(), random: Math.random() });
+  }
+
+  /**
+   * A child may take over and die between two looks at it. Then the parent has been told to drain and serves nobody: its admin is
+   * closed and the mark of a child at work is gone. Without this it would be kept as the current one.
+   */
+  async function hadTakenOver(number: number): Promise<boolean> {
+    if (state.phase !== "running" || state.epochs.length < 2 || state.epochs.at(-1)?.number !== number) return false;
+    if (parts.memory?.isInitializing() !== false) return false;
+    return admin.ready().then(
+      () => false,
+      () => true,
+    );
   }
 
   async function drainAndGo(): Promise<void> {

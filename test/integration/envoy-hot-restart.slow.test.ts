@@ -1,0 +1,47 @@
+import { beforeEach, expect, test } from "vitest";
+import { startEnvoy } from "../../src/envoy/index.ts";
+import { createWorkFolder, envoyOptions, freePorts, isAlive, recordingLogger, until } from "../support/envoy-life.ts";
+import { startLoad } from "../support/envoy-requests.ts";
+import { staticBootstrap } from "../support/envoy-static-bootstrap.ts";
+import { envoyPath, needs } from "../support/needs.ts";
+
+beforeEach(needs("envoy"));
+
+test("at least 2,000 requests, each on a new connection, across three hot restarts: none fails", async () => {
+  const [adminPort = 0, port = 0] = await freePorts(2);
+  using work = createWorkFolder();
+  let epochs = 0;
+  await using envoy = await startEnvoy(
+    envoyOptions({
+      binaryPath: envoyPath() ?? "",
+      log: recordingLogger(),
+      adminPort,
+      stdio: work.stdio,
+      hotRestart: { parentShutdownMs: 2_000 },
+      prepareConfig: async (epoch) => {
+        epochs = epoch;
+        return { path: work.write(`rev${epoch}.json`, staticBootstrap({ adminPort, port, body: `epoch ${epoch}` })) };
+      },
+    }),
+  );
+  await until("epoch 0", async () =>
+    envoy.admin.ready().then(
+      (ready) => ready.isLive,
+      () => false,
+    ),
+  );
+  const load = startLoad(port);
+  for (const epoch of [1, 2, 3]) {
+    const [before, parent] = [load.sent(), envoy.pid ?? 0];
+    await until("requests between the restarts", () => load.sent() > before + 300);
+    envoy.reload(`restart ${epoch}`);
+    await until(`epoch ${epoch}`, () => (load.bodies().get(`epoch ${epoch}`) ?? 0) > 300, 30_000);
+    await until("the parent's exit", () => !isAlive(parent), 30_000);
+  }
+  await until("2,000 requests", () => load.sent() > 2_000, 60_000);
+  await load.stop();
+  expect(epochs).toBe(3);
+  expect(load.sent()).toBeGreaterThanOrEqual(2_000);
+  expect(load.failures()).toEqual([]);
+  expect([...load.bodies().keys()]).toEqual(["epoch 0", "epoch 1", "epoch 2", "epoch 3"]);
+});
