@@ -17,6 +17,8 @@ interface Lane {
   readonly pending: Map<number, PendingQuery>;
   /** Queries that wait for the socket to be connected; undefined afterwards. */
   queue: Buffer[] | undefined;
+  /** 0 until the socket is connected. */
+  localPort: number;
   used: number;
   retired: boolean;
   readonly expiry: NodeJS.Timeout;
@@ -81,8 +83,7 @@ export function createUdpUpstream(port: number, queriesPerSocket: number): Upstr
     },
     isOwn(localPort, message) {
       for (const lane of open) {
-        const isSent = lane.queue === undefined && lane.socket.address().port === localPort;
-        if (isSent) return lane.pending.has(message.readUInt16BE(0));
+        if (lane.localPort === localPort) return lane.pending.has(message.readUInt16BE(0));
       }
       return false;
     },
@@ -107,6 +108,7 @@ function openLane(
     socket,
     pending: new Map(),
     queue: [],
+    localPort: 0,
     used: 0,
     retired: false,
     expiry: setTimeout(() => retire(lane), SOCKET_LIFE_MS).unref(),
@@ -124,6 +126,7 @@ function openLane(
   socket.on("connect", () => {
     const queue = lane.queue ?? [];
     lane.queue = undefined;
+    lane.localPort = socket.address().port;
     for (const sent of queue) socket.send(sent);
   });
   socket.connect(port, server);
