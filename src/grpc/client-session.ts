@@ -1,8 +1,8 @@
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { errorMessage } from "../base/coded-error.ts";
 import type { GrpcChannelOptions } from "./client-types.ts";
+import { connectionFailureText } from "./connection-failure.ts";
 import { dialDirect, secure, unreachable } from "./dial.ts";
 import { startKeepalive } from "./keepalive.ts";
 import { GrpcError } from "./status.ts";
@@ -26,25 +26,42 @@ export async function openClientSession(
   signal: AbortSignal,
 ): Promise<ClientSession> {
   try {
-    const socket = await (options.connect ?? dialDirect)(target, signal);
+    const credentials = await unlessAborted(Promise.resolve(options.tls?.()), signal);
+    const socket = await unlessAborted((options.connect ?? dialDirect)(target, signal), signal, (late) =>
+      late.destroy(),
+    );
     const secured =
-      options.tls === undefined
+      credentials === undefined
         ? socket
-        : await secure(socket, target, await options.tls(), signal).catch(destroying(socket));
+        : await secure(socket, target, credentials, signal).catch((failure: unknown) => {
+            socket.destroy();
+            throw failure;
+          });
     return await handshake(secured, options, signal);
   } catch (cause) {
     throw unreachable(target, cause);
   }
 }
 
-function destroying(socket: Duplex): (failure: unknown) => never {
-  return (failure) => {
-    socket.destroy();
-    throw failure;
-  };
+/** The timeout holds even for a hook that does not watch its signal; what it brings too late is thrown away. */
+function unlessAborted<Result>(
+  work: Promise<Result>,
+  signal: AbortSignal,
+  discard?: (late: Result) => void,
+): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => {
+      reject(signal.reason);
+      work.then(discard, () => undefined);
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
 }
 
 function handshake(socket: Duplex, options: GrpcChannelOptions, signal: AbortSignal): Promise<ClientSession> {
+  // node:http2 would wait for ever on a socket that is already closed.
+  if (socket.destroyed) throw socket.errored ?? new Error("the connection was closed by the peer");
   const windowBytes = options.windowBytes ?? 1024 * 1024;
   const session = createSession(socket, options, windowBytes);
   const { http2 } = session;
@@ -73,7 +90,11 @@ function createSession(socket: Duplex, options: GrpcChannelOptions, windowBytes:
     session.lost ??= new GrpcError("UNAVAILABLE", text, { cause });
   };
   // Before http2 attaches its own listeners: these close the streams, and their status needs the reason.
-  socket.on("error", (failure) => lose(`error reading from server: ${errorMessage(failure)}`, failure));
+  socket.on("error", (failure) => {
+    lose(`error reading from server: ${connectionFailureText(failure)}`, failure);
+    http2.destroy(); // a TLS alert after the handshake does not end the session by itself
+    socket.destroy();
+  });
   socket.on("close", () => lose("error reading from server: EOF"));
   const http2 = connectHttp2("http://localhost", {
     createConnection: () => socket,
@@ -97,7 +118,7 @@ function createSession(socket: Duplex, options: GrpcChannelOptions, windowBytes:
     if (code !== 0)
       lose(`received GOAWAY with code ${http2ErrorName(code)}${data?.length ? `: ${data.toString("utf8")}` : ""}`);
   });
-  http2.on("error", (failure) => lose(`the connection failed: ${errorMessage(failure)}`, failure));
+  http2.on("error", (failure) => lose(`the connection failed: ${connectionFailureText(failure)}`, failure));
   if (options.keepalive !== undefined && socket instanceof Socket) {
     const onDead = () => {
       lose("keepalive ping failed to receive ACK within timeout");

@@ -100,8 +100,8 @@ export interface RawClientCall extends FrameStream {
 }
 
 /**
- * Calls to one target over one connection, made when first needed and again after it was lost. Every call rejects with a GrpcError;
- * streaming calls resolve when their stream is open, which fails with UNAVAILABLE when no connection can be made.
+ * Calls to one target over one connection, made when first needed and again after it was lost. Every call rejects with a GrpcError
+ * (with a MetadataError when the caller's own metadata cannot be sent); streaming calls resolve when their stream is open, which fails with UNAVAILABLE when no connection can be made.
  */
 export interface GrpcChannel extends AsyncDisposable {
   readonly target: string;

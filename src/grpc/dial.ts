@@ -1,8 +1,8 @@
 import { connect as connectSocket, isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect as connectTls, type TLSSocket } from "node:tls";
-import { errorMessage } from "../base/coded-error.ts";
 import type { ClientCredentials, Connect } from "./client-types.ts";
+import { connectionFailureText } from "./connection-failure.ts";
 import { GrpcError } from "./status.ts";
 import type { Target } from "./target.ts";
 
@@ -35,9 +35,8 @@ export async function secure(
 
 /** Failures before the first call name the address and keep the cause. */
 export function unreachable(target: Target, cause: unknown): GrpcError {
-  if (cause instanceof GrpcError) return cause;
-  const text = cause instanceof AggregateError ? cause.errors.map(errorMessage).join(", ") : errorMessage(cause);
-  return new GrpcError("UNAVAILABLE", `cannot connect to ${target.text}: ${text}`, { cause });
+  if (cause instanceof GrpcError && cause.code !== "UNAVAILABLE") return cause; // the channel was stopped
+  return new GrpcError("UNAVAILABLE", `cannot connect to ${target.text}: ${connectionFailureText(cause)}`, { cause });
 }
 
 function settled<Kind extends Socket>(

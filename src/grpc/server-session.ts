@@ -53,7 +53,7 @@ export function startServerSession(socket: Socket, options: ServerSessionOptions
   session.on("error", (failure) => {
     dispatcher.log.debug("gRPC connection failed", { peer: peer.address, error: errorMessage(failure) });
   });
-  session.on("frameError", () => undefined);
+  socket.on("error", () => session.destroy()); // a TLS alert after the handshake does not end the session by itself
   if (options.pingPolicy !== undefined) enforcePingPolicy(session, options.pingPolicy, traffic);
   if (options.keepalive !== undefined) {
     const onDead = () => {

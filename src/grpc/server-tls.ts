@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import { createServer, type Server, type TLSSocket, type TlsOptions } from "node:tls";
 import { errorMessage } from "../base/coded-error.ts";
+import { connectionFailureText } from "./connection-failure.ts";
 
 /**
  * What one connection is served with. `requestCert` asks the client for a certificate; with `rejectUnauthorized: false` one that
@@ -78,6 +79,6 @@ function createHandshaker(credentials: ServerCredentials, options: TlsAcceptorOp
     if (reason === undefined) options.onSecure(socket);
     else refuseSocket(socket, reason);
   });
-  server.on("tlsClientError", (failure, socket) => refuseSocket(socket, errorMessage(failure)));
+  server.on("tlsClientError", (failure, socket) => refuseSocket(socket, connectionFailureText(failure)));
   return server;
 }
