@@ -27,8 +27,9 @@ const signAsync = promisify(sign);
 /** Loads the token key of the directory or makes it, and writes its JWKS beside it. */
 export async function openDevelopmentIssuer(
   directory: string,
-  now: () => number = Date.now,
+  options: { readonly issuer?: string; readonly now?: () => number } = {},
 ): Promise<DevelopmentIssuer> {
+  const { issuer = DEVELOPMENT_ISSUER, now = Date.now } = options;
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const key = await loadOrCreateKey(join(directory, KEY_FILE));
   const jwk = createPublicKey(key).export({ format: "jwk" });
@@ -36,12 +37,12 @@ export async function openDevelopmentIssuer(
   const jwksPath = join(directory, JWKS_FILE);
   if ((await readText(jwksPath)) !== jwks) await replaceFile(jwksPath, jwks, 0o644);
   return {
-    rule: { issuer: DEVELOPMENT_ISSUER, audiences: [DEVELOPMENT_AUDIENCE], jwks },
+    rule: { issuer, audiences: [DEVELOPMENT_AUDIENCE], jwks },
     jwksPath,
     issue: async (account, lifetimeSeconds) => {
       const issuedAt = Math.floor(now() / 1000);
       const claims = {
-        iss: DEVELOPMENT_ISSUER,
+        iss: issuer,
         sub: `system:serviceaccount:${account.namespace}:${account.name}`,
         aud: [DEVELOPMENT_AUDIENCE],
         iat: issuedAt,

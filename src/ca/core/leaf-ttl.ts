@@ -1,4 +1,4 @@
-import { formatDurationMs } from "../../base/duration.ts";
+import { formatDuration, formatDurationMs } from "../../base/duration.ts";
 import { SignError } from "../ca-server-error.ts";
 
 export interface TtlLimits {
@@ -12,11 +12,14 @@ export function leafTtlMs(requestedSeconds: bigint, limits: TtlLimits): number {
   if (requestedSeconds <= 0n) return Math.min(limits.defaultMs, limits.maxMs);
   const requestedMs = Number(requestedSeconds) * 1000;
   if (requestedMs <= limits.maxMs) return requestedMs;
-  const [asked, allowed] = [printable(requestedMs), printable(limits.maxMs)];
+  const [asked, allowed] = [printable(requestedSeconds), formatDurationMs(limits.maxMs)];
   throw new SignError("TTL_ERROR", `requested TTL ${asked} is greater than the max allowed TTL ${allowed}`);
 }
 
+const MAX_NANOSECONDS = 2n ** 63n - 1n;
+
 /** Go's durations end after 292 years; a request beyond is shown as that. */
-function printable(milliseconds: number): string {
-  return formatDurationMs(Math.min(milliseconds, 9_223_372_036_854));
+function printable(seconds: bigint): string {
+  if (seconds > MAX_NANOSECONDS / 1_000_000_000n) return formatDuration(MAX_NANOSECONDS);
+  return formatDuration(seconds * 1_000_000_000n);
 }
