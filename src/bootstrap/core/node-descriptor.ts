@@ -41,7 +41,13 @@ export function buildNodeDescriptor(inputs: BootstrapInputs): NodeDescriptor {
   const warnings: string[] = [];
   const raw = readRawMetadata(rules, proxyConfig.proxyMetadata ?? {}, env, warnings);
   const { typed, refused } = decodeMetadata(raw, rules.typedKeys, warnings);
+  const ownDiscovery =
+    raw.has("METADATA_DISCOVERY") && !refused.has("METADATA_DISCOVERY")
+      ? typed.get("METADATA_DISCOVERY") === "true"
+      : undefined;
   setAgentKeys(typed, inputs, rules);
+  const discovery = inputs.agent.metadataDiscovery ?? ownDiscovery ?? typed.get("ENABLE_HBONE") === "true";
+  setKeys(typed, { METADATA_DISCOVERY: discovery ? "true" : rules.metadataDiscoveryAlways ? "false" : "" });
   const labels = setLabels(typed, inputs, rules, warnings);
   const annotations = setAnnotations(typed, inputs, rules, warnings);
   const locality = nodeLocality(labels.current, rules.localityLabels, inputs.platform.locality);
@@ -90,8 +96,6 @@ function setAgentKeys(typed: TypedMetadata, inputs: BootstrapInputs, rules: Node
     SERVICE_ACCOUNT: env.SERVICE_ACCOUNT ?? typed.get("SERVICE_ACCOUNT"),
     PLATFORM_METADATA: Object.keys(platform.metadata).length > 0 ? platform.metadata : typed.get("PLATFORM_METADATA"),
   });
-  const discovery = agent.metadataDiscovery ?? typed.get("ENABLE_HBONE") === "true";
-  setKeys(typed, { METADATA_DISCOVERY: discovery ? "true" : rules.metadataDiscoveryAlways ? "false" : "" });
 }
 
 /** `fixed` are the labels that do not come from the pod's file; without that file both are one map, as in the reference. */
