@@ -28,6 +28,9 @@ export interface EnvoyConfig {
   readonly terminationDrainMs: number;
   readonly minimumDrainMs: number;
   readonly exitOnZeroActiveConnections: boolean;
+  readonly maximumDrainMs: number;
+  readonly restartOnCrash: boolean;
+  readonly hotRestart: boolean;
   readonly skipDeprecatedLogs: boolean;
   readonly enableCoreDump: boolean;
   readonly dualStack: boolean;
@@ -77,6 +80,9 @@ export function readEnvoyConfig({ env, flags, role, proxyConfig, rules, uid, log
     terminationDrainMs: toMs(proxyConfig.terminationDrainDuration ?? "0s"),
     minimumDrainMs: env.durationMs("MINIMUM_DRAIN_DURATION"),
     exitOnZeroActiveConnections: env.bool("EXIT_ON_ZERO_ACTIVE_CONNECTIONS"),
+    maximumDrainMs: env.durationMs("MAXIMUM_DRAIN_DURATION"),
+    restartOnCrash: env.bool("ENVOY_RESTART_ON_CRASH"),
+    hotRestart: env.bool("ENVOY_HOT_RESTART"),
     skipDeprecatedLogs: env.applies("ENVOY_SKIP_DEPRECATED_LOGS") && env.bool("ENVOY_SKIP_DEPRECATED_LOGS"),
     enableCoreDump: env.bool("ISTIO_ENVOY_ENABLE_CORE_DUMP"),
     dualStack: env.bool("ISTIO_DUAL_STACK"),
