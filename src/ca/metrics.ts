@@ -20,7 +20,7 @@ export function declareCaServerMetrics(registry: MetricRegistry, now: () => numb
   let read: () => CaExpiry = () => ({ root: undefined, chain: undefined });
   const expiry = (name: string, help: string, value: () => Date | undefined) => {
     const seconds = (date: Date | undefined, since: number) =>
-      date === undefined ? Number.NaN : (date.getTime() - since) / 1000;
+      date === undefined ? undefined : (date.getTime() - since) / 1000;
     registry.gaugeOf({ name: `${name}_timestamp`, help: `The unix timestamp, in seconds, when ${help}.` }, () =>
       seconds(value(), 0),
     );
