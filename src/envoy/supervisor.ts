@@ -135,9 +135,7 @@ export function createSupervisor(parts: SupervisorParts): Supervisor {
 
   async function exited(number: number, epoch: RunningEpoch, exit: EnvoyExit): Promise<void> {
     running.delete(number);
-    const wasExpected = state.phase !== "running" && state.phase !== "draining";
-    if (!wasExpected)
-      logExit({ log, exit, epoch: parts.memory === undefined ? undefined : number, phase: state.phase });
+    logExit({ log, exit, epoch: parts.memory === undefined ? undefined : number, phase: state.phase });
     if (state.phase === "running" && exit.kind !== "clean") {
       options.metrics?.failures.inc([exit.kind]);
       const reason = await epoch.earlyReason(exit);

@@ -200,7 +200,23 @@ test.each<{ words: Word[]; end: string; actions: string[] }>([
   {
     words: ["live", "reload", "stop", "drained"],
     end: "terminating [0,1]",
-    actions: ["start 1", "drain", "SIGTERM 0+1", "schedule-kill"],
+    actions: ["start 1", "drain", "SIGTERM 1", "schedule-kill"],
+  },
+  // the newest goes first, the others only after it
+  {
+    words: ["live", "reload", "stop", "drained", "exit"],
+    end: "terminating [0]",
+    actions: ["start 1", "drain", "SIGTERM 1", "schedule-kill", "SIGTERM 0"],
+  },
+  {
+    words: ["live", "reload", "stop", "drained", "old-exit"],
+    end: "terminating [1]",
+    actions: ["start 1", "drain", "SIGTERM 1", "schedule-kill"],
+  },
+  {
+    words: ["live", "reload", "stop", "drained", "kill-due"],
+    end: "killing [0,1]",
+    actions: ["start 1", "drain", "SIGTERM 1", "schedule-kill", "SIGKILL 0+1"],
   },
   {
     words: ["live", "reload", "stop", "old-exit", "drained", "exit"],

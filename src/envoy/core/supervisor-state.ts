@@ -203,7 +203,9 @@ function whileStopping(
   switch (event.type) {
     case "exited": {
       const epochs = without(state.epochs, event.epoch);
-      return epochs.length === 0 ? end(state.end) : stay({ ...state, epochs });
+      if (epochs.length === 0) return end(state.end);
+      const isNext = state.phase === "terminating" && event.epoch === state.epochs.at(-1)?.number;
+      return { state: { ...state, epochs }, actions: isNext ? termNewest(epochs) : [] };
     }
     case "drained":
       return state.phase === "draining" ? terminate(state.epochs, state.end) : stay(state);
@@ -229,11 +231,12 @@ function start(epochs: readonly Epoch[], number: number, failures: FailureRow, n
 }
 
 function terminate(epochs: readonly Epoch[], end: EnvoyEnd): Transition {
-  const actions: SupervisorAction[] = [
-    { do: "signal", epochs: numbers(epochs), signal: "SIGTERM" },
-    { do: "schedule-kill" },
-  ];
-  return { state: { phase: "terminating", epochs, end }, actions };
+  return { state: { phase: "terminating", epochs, end }, actions: [...termNewest(epochs), { do: "schedule-kill" }] };
+}
+
+/** Newest first, one at a time: a child that waits for an answer of its parent, gone meanwhile, would not hear SIGTERM. */
+function termNewest(epochs: readonly Epoch[]): SupervisorAction[] {
+  return [{ do: "signal", epochs: numbers(epochs.slice(-1)), signal: "SIGTERM" }];
 }
 
 function killNow(epochs: readonly Epoch[], end: EnvoyEnd): Transition {
