@@ -57,6 +57,7 @@ export async function createTestCa(organization = "cluster.local"): Promise<Test
   };
 }
 
+/** A certificate cuts the times to whole seconds: what is shorter than a few seconds is for tests that look at no certificate. */
 export function validFor(ms: number, fromMs = Date.now()): TestValidity {
   return { notBefore: new Date(fromMs - 120_000), notAfter: new Date(fromMs + ms) };
 }

@@ -28,10 +28,10 @@ export interface ForeignCodec {
 }
 
 export function foreignCodec(protos: protoLoader.PackageDefinition, name: string): ForeignCodec {
-  const found = protos[name];
-  if (found === undefined || !("serialize" in found)) throw new Error(`${name} is not a message of the loaded protos`);
-  return {
-    encode: (message) => found.serialize(message),
-    decode: (bytes) => found.deserialize(bytes) as Record<string, unknown>,
-  };
+  // A definition of a message; services and enums have no serializer.
+  const found = protos[name] as Partial<protoLoader.MessageTypeDefinition<object, Record<string, unknown>>> | undefined;
+  const { serialize, deserialize } = found ?? {};
+  if (serialize === undefined || deserialize === undefined)
+    throw new Error(`${name} is no message of the loaded protos`);
+  return { encode: serialize, decode: deserialize };
 }

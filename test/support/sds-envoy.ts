@@ -1,0 +1,189 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtemp, open, readFile, rm, writeFile } from "node:fs/promises";
+import { request } from "node:https";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { PeerCertificate, TLSSocket } from "node:tls";
+import { envoyPath } from "./needs.ts";
+import { until } from "./sds-manager.ts";
+
+export interface SdsEnvoy extends AsyncDisposable {
+  readonly port: number;
+  readonly adminPort: number;
+  /** A statistic of Envoy, 0 while it does not exist. */
+  stat(name: string): Promise<number>;
+  /** Whether Envoy calls itself ready. */
+  isReady(): Promise<boolean>;
+  /** What Envoy has logged so far. */
+  output(): Promise<string>;
+}
+
+/** A stock Envoy with one mutual TLS listener whose certificate and roots come from the SDS server on this socket. */
+export async function startSdsEnvoy(sdsPath: string): Promise<SdsEnvoy> {
+  const directory = await mkdtemp(join(tmpdir(), "sds-envoy-"));
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const [config, logFile] = [join(directory, "envoy.json"), join(directory, "envoy.log")];
+  await writeFile(config, JSON.stringify(bootstrap(sdsPath, port, adminPort)));
+  const args = ["-c", config, "--concurrency", "1", "--use-dynamic-base-id", "-l", "info"];
+  const logHandle = await open(logFile, "w");
+  const child = spawn(envoyPath() ?? "envoy", args, { stdio: ["ignore", logHandle.fd, logHandle.fd] });
+  await logHandle.close();
+  const get = (path: string) => fetch(`http://127.0.0.1:${adminPort}${path}`, { signal: AbortSignal.timeout(2000) });
+  const close = async () => {
+    await end(child);
+    await rm(directory, { recursive: true, force: true });
+  };
+  try {
+    await until(
+      "Envoy's admin port answers",
+      () =>
+        get("/server_info").then(
+          (answer) => answer.ok,
+          () => false,
+        ),
+      20_000,
+    );
+  } catch (failure) {
+    await close();
+    throw failure;
+  }
+  return {
+    port,
+    adminPort,
+    stat: async (name) => {
+      const text = await (await get(`/stats?filter=${encodeURIComponent(name)}`)).text();
+      return text.split("\n").reduce((sum, line) => sum + (Number(line.split(": ")[1]) || 0), 0);
+    },
+    isReady: async () => (await get("/ready")).ok,
+    output: () => readFile(logFile, "utf8"),
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+export interface TlsClient {
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** One request on a connection of its own; resolves to the certificate the server showed. */
+export function requestOnce(port: number, client: TlsClient): Promise<PeerCertificate> {
+  return new Promise((resolve, reject) => {
+    const options = {
+      host: "127.0.0.1",
+      port,
+      path: "/",
+      agent: false,
+      timeout: 5000,
+      checkServerIdentity: () => undefined,
+    };
+    const outgoing = request({ ...options, ...client }, (response) => {
+      const certificate = (response.socket as TLSSocket).getPeerCertificate();
+      response.resume();
+      response.once("end", () =>
+        response.statusCode === 200 ? resolve(certificate) : reject(new Error(`status ${response.statusCode}`)),
+      );
+    });
+    outgoing.once("timeout", () => outgoing.destroy(new Error("no answer within 5 s")));
+    outgoing.once("error", reject);
+    outgoing.end();
+  });
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = new Promise((resolve) => child.once("exit", resolve));
+  child.kill("SIGKILL");
+  await exited;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return address.port;
+}
+
+const TYPES = "type.googleapis.com/envoy.extensions";
+
+function bootstrap(sdsPath: string, port: number, adminPort: number): object {
+  const socketAddress = (value: number) => ({ socket_address: { address: "127.0.0.1", port_value: value } });
+  return {
+    node: { id: "sidecar~127.0.0.1~test.default~default.svc.cluster.local", cluster: "test" },
+    admin: { address: socketAddress(adminPort) },
+    static_resources: {
+      listeners: [{ name: "tls", address: socketAddress(port), filter_chains: [filterChain()] }],
+      clusters: [
+        {
+          name: "sds-grpc",
+          type: "STATIC",
+          connect_timeout: "1s",
+          typed_extension_protocol_options: {
+            "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+              "@type": `${TYPES}.upstreams.http.v3.HttpProtocolOptions`,
+              explicit_http_config: { http2_protocol_options: {} },
+            },
+          },
+          load_assignment: {
+            cluster_name: "sds-grpc",
+            endpoints: [{ lb_endpoints: [{ endpoint: { address: { pipe: { path: sdsPath } } } }] }],
+          },
+        },
+      ],
+    },
+  };
+}
+
+function filterChain(): object {
+  const secret = (name: string) => ({
+    name,
+    sds_config: {
+      resource_api_version: "V3",
+      initial_fetch_timeout: "0s",
+      api_config_source: {
+        api_type: "GRPC",
+        transport_api_version: "V3",
+        set_node_on_first_message_only: true,
+        grpc_services: [{ envoy_grpc: { cluster_name: "sds-grpc" } }],
+      },
+    },
+  });
+  return {
+    transport_socket: {
+      name: "tls",
+      typed_config: {
+        "@type": `${TYPES}.transport_sockets.tls.v3.DownstreamTlsContext`,
+        require_client_certificate: true,
+        common_tls_context: {
+          tls_certificate_sds_secret_configs: [secret("default")],
+          combined_validation_context: {
+            default_validation_context: {},
+            validation_context_sds_secret_config: secret("ROOTCA"),
+          },
+        },
+      },
+    },
+    filters: [
+      {
+        name: "http",
+        typed_config: {
+          "@type": `${TYPES}.filters.network.http_connection_manager.v3.HttpConnectionManager`,
+          stat_prefix: "test",
+          http_filters: [{ name: "router", typed_config: { "@type": `${TYPES}.filters.http.router.v3.Router` } }],
+          route_config: {
+            virtual_hosts: [
+              {
+                name: "all",
+                domains: ["*"],
+                routes: [{ match: { prefix: "/" }, direct_response: { status: 200, body: { inline_string: "ok" } } }],
+              },
+            ],
+          },
+        },
+      },
+    ],
+  };
+}
