@@ -1,7 +1,8 @@
 import { posix } from "node:path";
+import { compareText } from "../../template/index.ts";
 import { BootstrapError } from "../bootstrap-error.ts";
 import type { BootstrapInputs } from "../inputs.ts";
-import { toStrictJson } from "./json.ts";
+import { sortKeys, toStrictJson } from "./json.ts";
 import type { NodeDescriptor } from "./node-descriptor.ts";
 
 const LISTENER_TEMPLATE = "xds.istio.io/grpc/lds/inbound/%s";
@@ -22,7 +23,7 @@ export function buildGrpcBootstrap(inputs: BootstrapInputs, node: NodeDescriptor
     ],
     node: {
       id: node.id,
-      metadata: { ...node.typed, GENERATOR: "grpc" },
+      metadata: sortKeys({ ...node.typed, GENERATOR: "grpc" }, compareText),
       locality: node.locality,
     },
     ...(outputCerts !== "" && {

@@ -8,13 +8,15 @@ const NO_PATHS = { rootCert: "", certChain: "", key: "" };
 function summary(settings: ClientTlsSettings | undefined, paths = NO_PATHS, alpn = true) {
   const socket = upstreamTlsSocket({ settings, paths, defaultSni: "tracer", alpn });
   if (socket === undefined) return undefined;
-  const config = socket.typed_config as Record<string, never>;
-  const context = config.common_tls_context as Record<string, never>;
-  const secret = (value: { name: string; sds_config: { initial_fetch_timeout?: string } } | undefined) =>
-    value && [value.name, value.sds_config.initial_fetch_timeout ?? "-"].join(" ");
-  const validation = context.combined_validation_context as Record<string, never> | undefined;
+  const config = socket.typed_config as Record<string, unknown>;
+  const context = config.common_tls_context as Record<string, unknown>;
+  const secret = (value: unknown) => {
+    const { name, sds_config: source } = (value ?? {}) as { name?: string; sds_config?: Record<string, unknown> };
+    return name && `${name} ${source?.initial_fetch_timeout ?? "-"}`;
+  };
+  const validation = context.combined_validation_context as Record<string, unknown> | undefined;
   return {
-    certificate: secret((context.tls_certificate_sds_secret_configs as never[] | undefined)?.[0]),
+    certificate: secret((context.tls_certificate_sds_secret_configs as unknown[] | undefined)?.[0]),
     root: secret(validation?.validation_context_sds_secret_config),
     names: validation?.default_validation_context,
     alpn: context.alpn_protocols,
