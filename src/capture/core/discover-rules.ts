@@ -119,7 +119,7 @@ function isInterfaceReturn(rule: SavedRule, index: number, { table, name }: Evid
   if (table.get(twinChain)?.some((other) => isReturnBy(other, twinKind, match.name))) return true;
   if (name !== "nat" || match.kind !== "in") return false;
   const above = table.get("PREROUTING")?.slice(0, index) ?? [];
-  if (!above.every((other) => other.matches[0]?.kind === "in" || other.target.kind === "log")) return false;
+  if (!above.every((other) => interfaceOf(other) !== undefined || other.target.kind === "log")) return false;
   const redirected = above.filter((other) => other.target.kind === "jump").map((other) => interfaceOf(other));
   return redirected.length === 0 || redirected.includes(match.name);
 }
@@ -129,6 +129,6 @@ function isReturnBy(rule: SavedRule, kind: "in" | "out", interfaceName: string):
   return rule.target.kind === "return" && more.length === 0 && match?.kind === kind && match.name === interfaceName;
 }
 
-function interfaceOf({ matches: [match] }: SavedRule): string | undefined {
-  return match?.kind === "in" ? match.name : undefined;
+function interfaceOf({ matches }: SavedRule): string | undefined {
+  return matches.flatMap((match) => (match.kind === "in" ? [match.name] : []))[0];
 }
