@@ -156,19 +156,27 @@ export class ClientStream implements RawClientCall {
     this.#end = end;
     this.#options.limit.stop();
     this.#writer.fail(end.failure ?? alreadyEnded());
-    this.#reset(end.isLocal ? CANCEL : NO_ERROR);
+    if (end.isLocal) this.#reset();
+    else this.#leave();
+    // A stream is only freed when its data was taken; nobody will ask for what is left.
+    if (!this.stream.readableEnded) this.stream.resume();
     for (const listener of this.#onEnd.splice(0)) listener(end);
   }
 
-  #reset(code: number): void {
+  #reset(): void {
     const { stream } = this;
-    if (!stream.destroyed && !stream.closed) {
-      // `close` would half-close before it resets, and the server would take a cancelled upload for a complete one.
-      if (code !== NO_ERROR) stream.end = () => stream;
-      stream.close(code);
-    }
-    // A stream is only freed when its data was taken; nobody will ask for what is left.
-    if (!stream.readableEnded) stream.resume();
+    if (stream.destroyed || stream.closed) return;
+    // `close` would half-close before it resets, and the server would take a cancelled upload for a complete one.
+    stream.end = () => stream;
+    stream.close(CANCEL);
+  }
+
+  /** The server has finished first. Half-closing is enough and costs no reset, of which servers allow only so many a second. */
+  #leave(): void {
+    const { stream } = this;
+    if (stream.destroyed || stream.closed || stream.writableEnded) return;
+    if (stream.writableLength === 0) stream.end();
+    else stream.close(NO_ERROR); // what is still queued will never be read
   }
 }
 

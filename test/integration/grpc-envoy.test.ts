@@ -95,11 +95,12 @@ describe.each([
 
   test("cancellation reaches the server", async () => {
     const before = started.server?.cancelled.length ?? 0;
-    const call = await client().bidi();
-    await call.write(Buffer.from("x"));
-    await call.responses.next();
-    call.cancel();
-    await expect(call.responses.next()).rejects.toMatchObject({ code: 1 });
+    const controller = new AbortController();
+    const stream = await client().serverStream(command({ hang: true }), { signal: controller.signal });
+    const responses = stream[Symbol.asyncIterator]();
+    await responses.next();
+    controller.abort();
+    await expect(responses.next()).rejects.toMatchObject({ code: 1 });
     await expect.poll(() => started.server?.cancelled.length).toBe(before + 1);
   });
 

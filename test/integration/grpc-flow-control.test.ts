@@ -129,6 +129,28 @@ test("a thousand streams live on one connection at the same time", async () => {
   expect(ends.every(({ done }) => done)).toBe(true);
 });
 
+test.each([
+  { name: "unary calls", kind: "unary" },
+  { name: "streams that the server ends first", kind: "bidi" },
+])("thousands of $name in a row need no reset, which servers count as an attack", async ({ kind }) => {
+  const unary = rawMethod("/flow.Test/Unary", "unary");
+  const brief = rawMethod("/flow.Test/Brief", "bidi");
+  await using server = await start(
+    implement(unary, (request) => request),
+    implement(brief, async (_requests, call) => call.write(Buffer.from("only"))),
+  );
+  await using channel = channelTo(server);
+  const once = async () => {
+    if (kind === "unary") return channel.unary(unary, Buffer.from("x"));
+    for await (const _message of (await channel.bidi(brief)).responses);
+  };
+  let left = 3000;
+  const work = async () => {
+    while (left-- > 0) await once();
+  };
+  await Promise.all(Array.from({ length: 20 }, work));
+});
+
 describe("frames in pieces", () => {
   /** Moves frames from one side of a call to one side of another, piece by piece. */
   const forward = (from: FrameStream, to: FrameStream) =>
