@@ -11,11 +11,11 @@ const now = () => performance.timeOrigin + performance.now();
 const log = createLog(now, () => process.exit(FATAL_EXIT));
 
 /**
- * Signals keep their default action until a command asks for this; from then on one listener lives as long as the process, because a
+ * Signals keep their default action until a command asks for them; from then on one listener lives as long as the process, because a
  * PID 1 without one would not hear them at all.
  */
 let interrupted: AbortController | undefined;
-function hearSignals(): AbortSignal {
+function hearInterrupts(): AbortSignal {
   if (interrupted === undefined) {
     const controller = new AbortController();
     for (const name of ["SIGTERM", "SIGINT"] as const) process.on(name, () => controller.abort(name));
@@ -41,8 +41,12 @@ const code = await runCli({
   env: process.env,
   log,
   get signal() {
-    return hearSignals();
+    return hearInterrupts();
   },
+  onSignal: (listener) => {
+    for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => listener(name));
+  },
+  uptimeMs: () => performance.now(),
   isTerminal: process.stderr.isTTY === true,
   now,
   mapCallSites: () => process.setSourceMapsEnabled(true),

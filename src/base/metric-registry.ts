@@ -22,6 +22,13 @@ export interface Histogram {
   observe(value: number, labels?: LabelValues): void;
 }
 
+/** For generated documents. */
+export interface MetricDescription {
+  readonly name: string;
+  readonly type: string;
+  readonly help: string;
+}
+
 export type ExpositionFormat = "text" | "openmetrics";
 
 interface Metric {
@@ -101,6 +108,13 @@ export class MetricRegistry {
     }
     if (format === "openmetrics") lines.push("# EOF");
     return lines.length === 0 ? "" : `${lines.join("\n")}\n`;
+  }
+
+  /** Every declared metric, used or not, by name. */
+  describe(): MetricDescription[] {
+    return [...this.#metrics.values()]
+      .map(({ spec, type }) => ({ name: spec.name, type, help: spec.help }))
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   #register(metric: Metric): void {

@@ -1,3 +1,4 @@
+import type { Log } from "../base/log/log.ts";
 import type { Logger } from "../base/logger.ts";
 import type { FlagSpec, FlagValues } from "./flags.ts";
 
@@ -10,6 +11,12 @@ export interface CommandContext {
   readonly log: Logger;
   /** Aborts on the first SIGTERM or SIGINT. Reading it takes the signals over: a command that does must end by itself. */
   readonly signal: AbortSignal;
+  /** Takes over SIGTERM, SIGINT and SIGHUP for good and calls back for each of them, for commands that tell a first from a second. */
+  onSignal(listener: (name: "SIGTERM" | "SIGINT" | "SIGHUP") => void): void;
+  /** Milliseconds since the process started. */
+  uptimeMs(): number;
+  /** All scopes of the process, for commands that change levels while running. */
+  readonly logRoot: Log;
   /** Whether a human watches stderr, so that progress lines make sense. */
   readonly isTerminal: boolean;
   print(text: string): void;

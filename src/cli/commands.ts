@@ -3,6 +3,23 @@ import type { CommandEntry } from "./command.ts";
 /** Every sub-command, loaded only when it is the one that runs. */
 export const COMMANDS: readonly CommandEntry[] = [
   {
+    name: "ca",
+    short: "Runs a small SPIFFE certificate authority",
+    load: async () => (await import("./ca.ts")).command,
+  },
+  {
+    name: "collateral",
+    short: "Generate collateral support files for this program",
+    hidden: true,
+    load: async () => {
+      const [{ createCollateralCommand }, { listAgentMetrics }] = await Promise.all([
+        import("./collateral.ts"),
+        import("../agent/index.ts"),
+      ]);
+      return createCollateralCommand(COMMANDS, listAgentMetrics);
+    },
+  },
+  {
     name: "completion",
     short: "Generate the autocompletion script for the specified shell",
     load: async () => (await import("./completion.ts")).command,
@@ -26,6 +43,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: "istio-iptables",
     short: "Set up iptables rules for Istio Sidecar",
     load: async () => (await import("./istio-iptables.ts")).command,
+  },
+  {
+    name: "proxy",
+    short: "XDS proxy agent",
+    load: async () => (await import("./proxy.ts")).command,
   },
   {
     name: "request",

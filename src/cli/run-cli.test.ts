@@ -32,6 +32,8 @@ async function run(line: string | readonly string[], commands: readonly CommandE
     // The flags of the line would send lines to the real stdout; what counts here is the logger the failure is told to.
     log: { ...log, configure: () => undefined },
     signal: new AbortController().signal,
+    onSignal: () => undefined,
+    uptimeMs: () => 0,
     isTerminal: false,
     now: () => 0,
     mapCallSites: () => undefined,

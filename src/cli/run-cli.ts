@@ -20,6 +20,8 @@ export interface CliOptions {
   readonly env: CommandContext["env"];
   readonly log: Log;
   readonly signal: AbortSignal;
+  readonly onSignal: CommandContext["onSignal"];
+  readonly uptimeMs: CommandContext["uptimeMs"];
   readonly isTerminal: boolean;
   readonly now: () => number;
   /** Asked for when log lines are to name source files, which costs memory otherwise saved. */
@@ -110,6 +112,9 @@ async function runCommand(options: CliOptions, located: Located): Promise<number
     get signal() {
       return options.signal;
     },
+    onSignal: options.onSignal,
+    uptimeMs: options.uptimeMs,
+    logRoot: options.log,
     isTerminal: options.isTerminal,
     print: options.print,
     printError: options.printError,

@@ -1,3 +1,7 @@
+export type { CaClientOptions } from "./ca-client/ca-client-options.ts";
+export { CaError, type CaErrorCode } from "./ca-client/ca-error.ts";
+export { CA_PROVIDERS, type CaProvider, startCaClient } from "./ca-client/providers.ts";
+export type { CaClient, SignedCertificate } from "./ca-client/types.ts";
 export { systemClock } from "./clock.ts";
 export { parseResourceName, type ResourceName, TRUST_BUNDLE_NAME, WORKLOAD_NAME } from "./core/resource-name.ts";
 export type { CertificateDescription, CertificateFacts } from "./describe-certificates.ts";
@@ -8,4 +12,6 @@ export { SecretError, type SecretErrorCode } from "./secret-error.ts";
 export type { OutputCertificates, SecretManagerOptions, SecretManagerTuning } from "./secret-manager-options.ts";
 export type { KeyPairSecret, ServedSecret, TrustBundleSecret } from "./secrets.ts";
 export { type SecretManager, startSecretManager } from "./start-secret-manager.ts";
+export { startTokenFetcher, type TokenFetcherOptions } from "./tokens/create-token-fetcher.ts";
+export { TokenError, type TokenFetcher } from "./tokens/token-fetcher.ts";
 export { generateWorkloadKey, type WorkloadKeyOptions } from "./workload-key.ts";

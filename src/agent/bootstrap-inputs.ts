@@ -1,0 +1,78 @@
+import { readFile } from "node:fs/promises";
+import { buildStamp } from "../base/build-stamp.ts";
+import { type BootstrapInputs, pilotSubjectAltNames } from "../bootstrap/index.ts";
+import type { AgentConfig, Environment, PlatformInfo } from "../config/index.ts";
+import { probeSocket, type SdsStart } from "../sds/index.ts";
+
+const LABELS_PATH = "./etc/istio/pod/labels";
+const ANNOTATIONS_PATH = "./etc/istio/pod/annotations";
+const CREDENTIAL_SOCKET = "./var/run/secrets/credential-uds/socket";
+
+export interface BootstrapSources {
+  readonly config: AgentConfig;
+  readonly env: Environment;
+  readonly platform: PlatformInfo;
+  readonly sds: SdsStart;
+  /** The file that checks the control plane's certificate; "" when Envoy does not talk to it itself. */
+  readonly xdsRootCert: string;
+}
+
+/** Everything the bootstrap is made of. Pod files are read each time: labels may have changed since the last start of Envoy. */
+export async function readBootstrapInputs(sources: BootstrapSources): Promise<BootstrapInputs> {
+  const { config, platform, sds } = sources;
+  const { envoy, agent, security, xds, generation, role } = config;
+  const { region, zone, subzone } = platform.locality;
+  return {
+    // 1.2 has the document of 1.6.
+    generation: generation.name === "1.2" ? "1.6" : generation.name,
+    nodeId: role.serviceNode,
+    nodeIps: role.ipAddresses,
+    proxyConfig: config.proxyConfig,
+    env: definedValues(sources.env),
+    podLabels: await readIfThere(LABELS_PATH),
+    podAnnotations: await readIfThere(ANNOTATIONS_PATH),
+    platform: {
+      metadata: platform.metadata,
+      locality: { ...(region && { region }), ...(zone && { zone }), ...(subzone && { sub_zone: subzone }) },
+      labels: platform.labels,
+      isKubernetes: platform.isKubernetes,
+    },
+    agent: {
+      version: buildStamp.version,
+      pilotSubjectAltNames: pilotSubjectAltNames(config.proxyConfig),
+      xdsRootCert: sources.xdsRootCert,
+      stsPort: agent.stsPort,
+      outlierLogPath: envoy.outlierLogPath,
+      envoyPrometheusPort: envoy.prometheusPort,
+      envoyStatusPort: envoy.statusPort,
+      envoySecureMetricsPort: envoy.secureMetricsPort,
+      envoySecureMergedMetricsPort: envoy.secureMergedMetricsPort,
+      workloadIdentitySocketFile: security.socketFile,
+      exitOnZeroActiveConnections: envoy.exitOnZeroActiveConnections,
+      metadataDiscovery: agent.metadataDiscovery ?? undefined,
+      envoySkipDeprecatedLogs: envoy.skipDeprecatedLogs,
+      credentialSocketExists: (await probeSocket(CREDENTIAL_SOCKET)) === "alive",
+      customCredentialsFileExists: sds.mode === "files-only",
+      compliancePolicy: security.compliancePolicy,
+      logAsJson: envoy.logAsJson,
+    },
+    features: {
+      deltaXds: xds.delta,
+      dualStack: envoy.dualStack,
+      statusPortProxyProtocol: envoy.statusPortProxyProtocol,
+      stripFragmentFromPath: envoy.stripFragmentFromPath,
+      xdsViaAgent: xds.viaAgent,
+      callCredentials: security.callCredentials,
+    },
+  };
+}
+
+async function readIfThere(path: string): Promise<string | null> {
+  return readFile(path, "utf8").catch(() => null);
+}
+
+function definedValues(env: Environment): Record<string, string> {
+  const defined: Record<string, string> = {};
+  for (const [name, value] of Object.entries(env)) if (value !== undefined) defined[name] = value;
+  return defined;
+}

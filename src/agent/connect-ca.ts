@@ -1,0 +1,46 @@
+import type { CloseStack } from "../base/close-stack.ts";
+import type { Logger } from "../base/logger.ts";
+import { type AgentConfig, caRootCa, diskFiles, systemRootCa } from "../config/index.ts";
+import { type CaClient, type IdentityMetrics, startCaClient, type TokenFetcher } from "../identity/index.ts";
+import { AgentStartError } from "./agent-error.ts";
+
+/** The client for the configured CA; what it opens is closed by `opened`. */
+export async function connectCa(
+  config: AgentConfig,
+  parts: {
+    readonly opened: CloseStack;
+    readonly tokens: TokenFetcher | undefined;
+    readonly metrics: IdentityMetrics;
+    readonly log: Logger;
+  },
+): Promise<CaClient> {
+  const { security } = config;
+  const { opened, tokens, metrics, log } = parts;
+  const root = security.caEndpoint.endsWith(":15010")
+    ? { path: "" }
+    : caRootCa({ configured: security.caRootCa, security }, diskFiles.exists);
+  if ("problem" in root) {
+    throw new AgentStartError(
+      "start-failed",
+      `failed to start workload secret manager failed to find root CA cert for CA: ${root.problem}`,
+    );
+  }
+  log.info(`CA Endpoint ${security.caEndpoint}, provider ${security.caProvider}`);
+  log.info(`Using CA ${security.caEndpoint} cert with ${root.path === "" ? "system certs" : `certs: ${root.path}`}`);
+  const client = await startCaClient(security.caProvider, {
+    endpoint: security.caEndpoint,
+    serverName: security.caServerName === "" ? undefined : security.caServerName,
+    rootFile: root.path,
+    systemRootFile: systemRootCa(diskFiles.exists),
+    clientCertificateDirectory: security.provCert === "" ? undefined : security.provCert,
+    tokens,
+    clusterId: security.clusterId,
+    certSigner: security.certSigner,
+    headers: security.caHeaders,
+    keepalive: { intervalMs: config.xds.keepaliveIntervalMs, timeoutMs: config.xds.keepaliveTimeoutMs },
+    retries: metrics.outgoingRetries,
+    log: log.scope("citadelclient"),
+  });
+  opened.defer(() => client.close());
+  return client;
+}

@@ -1,0 +1,107 @@
+import type { Logger } from "../base/logger.ts";
+import { readBootstrapOverride, writeBootstrap } from "../bootstrap/index.ts";
+import type { AgentConfig, Environment, PlatformInfo } from "../config/index.ts";
+import {
+  type EnvoyHandle,
+  type EnvoyOptions,
+  type EnvoyPhase,
+  impliesHotRestart,
+  loopbackOf,
+  startEnvoy,
+} from "../envoy/index.ts";
+import type { SdsStart } from "../sds/index.ts";
+import { step } from "./agent-error.ts";
+import { readBootstrapInputs } from "./bootstrap-inputs.ts";
+import type { EnvoyBinary } from "./find-binary.ts";
+import type { AgentMetrics } from "./metrics.ts";
+import { proxyUser } from "./proxy-user.ts";
+
+const DEFAULT_PARENT_SHUTDOWN_SECONDS = 60;
+
+export interface EnvoyParts {
+  readonly env: Environment;
+  readonly platform: PlatformInfo;
+  readonly binary: Promise<EnvoyBinary>;
+  readonly sds: SdsStart;
+  readonly xdsRootCert: string;
+  readonly metrics: AgentMetrics;
+  readonly log: Logger;
+  onPhase(phase: EnvoyPhase): void;
+}
+
+/** The bootstrap and Envoy itself. The bootstrap is made anew for each start, so that a restart sees the pod as it is then. */
+export async function connectEnvoy(config: AgentConfig, parts: EnvoyParts): Promise<EnvoyHandle> {
+  const { log, env } = parts;
+  const { envoy } = config;
+  return step("failed to initialize envoy agent", async () => {
+    const inputs = () => readBootstrapInputs({ config, ...parts });
+    const owner = proxyUser(config);
+    const first = await inputs();
+    log.info(`Pilot SAN: [${first.agent.pilotSubjectAltNames.join(" ")}]`);
+    // Written before anything is spawned: a mistake in the configuration is told at once and ends the start.
+    let prepared: Awaited<ReturnType<typeof writeBootstrap>> | undefined = await writeBootstrap(first, { log, owner });
+    const configYaml = await readBootstrapOverride(first, log);
+    const binary = await parts.binary;
+    return startEnvoy({
+      binaryPath: binary.path,
+      flagProbe: binary.flagProbe,
+      args: {
+        ...envoyArgs(config),
+        ...(configYaml !== undefined && { configYaml }),
+        serviceCluster: prepared.node.cluster,
+      },
+      prepareConfig: async (epoch) => {
+        const file = prepared ?? (await writeBootstrap(await inputs(), { log, owner, epoch }));
+        prepared = undefined;
+        return file.generated ? { path: file.path, remove: () => file.remove() } : { path: file.path };
+      },
+      admin: { host: loopbackOf(config.role.ipAddresses), port: envoy.adminPort },
+      termination: termination(config),
+      ...hotRestart(config),
+      guard: envoy.restartOnCrash ? "on" : "off",
+      ...(owner && { user: owner }),
+      env,
+      fips: config.security.compliancePolicy.startsWith("fips-140-"),
+      log,
+      metrics: parts.metrics.envoy,
+      onPhase: parts.onPhase,
+    });
+  });
+}
+
+function envoyArgs({ generation, envoy, role, proxyConfig }: AgentConfig): EnvoyOptions["args"] {
+  return {
+    generation: generation.name,
+    drainMs: envoy.drainSeconds * 1000,
+    nodeIps: role.ipAddresses,
+    logLevel: envoy.logLevel,
+    componentLogLevel: envoy.componentLogLevel,
+    jsonLog: envoy.logAsJson,
+    ...(envoy.fileFlushIntervalMs !== undefined && { fileFlushIntervalMs: envoy.fileFlushIntervalMs }),
+    fileFlushMinSizeKb: envoy.fileFlushMinSizeKb,
+    skipDeprecatedLogs: envoy.skipDeprecatedLogs,
+    enableCoreDump: envoy.enableCoreDump,
+    concurrency: envoy.concurrency,
+    serviceNode: role.serviceNode,
+    statNameLength: proxyConfig.statNameLength ?? 189,
+    ...(proxyConfig.availabilityZone !== undefined && { availabilityZone: proxyConfig.availabilityZone }),
+  };
+}
+
+function termination({ envoy }: AgentConfig): EnvoyOptions["termination"] {
+  const { statusPort, prometheusPort, secureMetricsPort, secureMergedMetricsPort } = envoy;
+  return {
+    drainMs: envoy.terminationDrainMs,
+    inboundOnly: envoy.isSidecar,
+    ownPorts: [statusPort, prometheusPort, secureMetricsPort, secureMergedMetricsPort].filter((port) => port !== 0),
+    ...(envoy.exitOnZeroActiveConnections && {
+      exitOnZero: { minimumMs: envoy.minimumDrainMs, maximumMs: envoy.maximumDrainMs },
+    }),
+  };
+}
+
+function hotRestart({ generation, envoy }: AgentConfig): Pick<EnvoyOptions, "hotRestart"> {
+  if (!envoy.hotRestart && !impliesHotRestart(generation.name)) return {};
+  const seconds = envoy.parentShutdownSeconds ?? Math.max(DEFAULT_PARENT_SHUTDOWN_SECONDS, envoy.drainSeconds + 1);
+  return { hotRestart: { parentShutdownMs: seconds * 1000 } };
+}

@@ -1,0 +1,134 @@
+import type { CloseStack } from "../base/close-stack.ts";
+import type { Logger } from "../base/logger.ts";
+import { type AgentConfig, diskFiles, WORKLOAD_CERTS, WORKLOAD_SOCKET_DIRECTORY } from "../config/index.ts";
+import { generateWorkloadKey, type SecretManager, startSecretManager, type TokenFetcher } from "../identity/index.ts";
+import { decideSdsStart, type PrivateKeyProvider, type SdsStart, startSdsServer } from "../sds/index.ts";
+import { AgentStartError, step } from "./agent-error.ts";
+import { connectCa } from "./connect-ca.ts";
+import type { AgentMetrics } from "./metrics.ts";
+import { workloadKeyOptions, workloadSpiffeId } from "./workload-identity.ts";
+
+const CREDENTIAL_SOCKET_DIRECTORY = "./var/run/secrets/credential-uds";
+const CRL_PATH = "./var/run/secrets/istio/ca-crl.pem";
+const LEGACY_SOCKET = "./etc/istio/proxy/SDS";
+
+export interface IdentityParts {
+  readonly opened: CloseStack;
+  readonly tokens: TokenFetcher | undefined;
+  readonly metrics: AgentMetrics;
+  readonly log: Logger;
+  /** Ends a bind that is being retried. */
+  readonly signal: AbortSignal;
+}
+
+export interface Identity {
+  readonly secrets: SecretManager;
+  readonly sds: SdsStart;
+}
+
+/** The workload's certificate, from the CA or from files, and the socket where Envoy asks for it. */
+export async function connectIdentity(config: AgentConfig, parts: IdentityParts): Promise<Identity> {
+  const { opened, metrics, log } = parts;
+  const sds = await decideSds(config, log);
+  log.info("Starting default Istio SDS Server");
+  return step("failed to start default Istio SDS server", async () => {
+    const secrets = opened.add(await startSecrets(config, sds, parts));
+    // Without Envoy nobody asks over SDS; the files in OUTPUT_CERTS are what applications read.
+    if (!config.envoy.disabled && sds.mode !== "external") {
+      const kind = sds.mode === "workload" ? "workload certificates" : "file certificates only";
+      log.scope("sds").info("Starting SDS grpc server");
+      log.scope("sds").info(`Starting SDS server for ${kind}, will listen on "${sds.listenPath}"`);
+      opened.add(
+        await startSdsServer({
+          path: sds.listenPath,
+          source: secrets,
+          privateKeyProvider: privateKeyProvider(config),
+          ...(isLegacy(config) && { legacy: { token: { kind: "none" } as const } }),
+          metrics: metrics.sds,
+          log: log.scope("sds"),
+          signal: parts.signal,
+        }),
+      );
+    }
+    return { secrets, sds };
+  });
+}
+
+async function decideSds(config: AgentConfig, log: Logger): Promise<SdsStart> {
+  if (isLegacy(config)) return { mode: "workload", listenPath: LEGACY_SOCKET };
+  const { security, generation } = config;
+  return decideSdsStart({
+    workloadDirectory: WORKLOAD_SOCKET_DIRECTORY,
+    credentialDirectory: CREDENTIAL_SOCKET_DIRECTORY,
+    socketName: security.socketFile,
+    besideExternal: generation.name === "master" ? "serve-files" : "serve-nothing",
+    requireExternal: security.requireExternalSds,
+    log,
+  });
+}
+
+async function startSecrets(config: AgentConfig, sds: SdsStart, parts: IdentityParts): Promise<SecretManager> {
+  const { security } = config;
+  const { log, metrics } = parts;
+  const key = workloadKeyOptions(security);
+  const mounted = mountedFiles(config, log);
+  const wantsCa = sds.mode === "workload" && !mounted;
+  // The key is on its way while the CA client reads its roots: an RSA key takes longer than the rest of the start.
+  const prepared = wantsCa ? generateWorkloadKey(key) : undefined;
+  prepared?.catch(() => undefined);
+  const caClient = wantsCa ? await connectCa(config, { ...parts, metrics: metrics.identity }) : undefined;
+  if (mounted) log.info("Workload is using file mounted certificates. Skipping connecting to CA");
+  return startSecretManager({
+    caClient,
+    key,
+    pkcs8: security.pkcs8Keys,
+    hosts: [workloadSpiffeId(security)],
+    ttlSeconds: security.secretTtlMs / 1000,
+    renewal: { ratio: security.gracePeriodRatio, jitter: security.gracePeriodJitter },
+    ...(prepared === undefined ? { prepareKey: false } : { prepareKey: prepared }),
+    existing: existingFiles(config, mounted),
+    output: outputDirectory(config),
+    fileDebounceMs: security.fileDebounceMs,
+    crlPath: security.serveCrl ? CRL_PATH : undefined,
+    metrics: metrics.identity,
+    log: log.scope("cache"),
+  });
+}
+
+/** Configured so, or another agent of the platform has put a certificate where workloads look for theirs. */
+function mountedFiles(config: AgentConfig, log: Logger): boolean {
+  if (config.security.fileMountedCerts) return true;
+  if (!Object.values(WORKLOAD_CERTS).every(diskFiles.exists)) return false;
+  log.info("workload certificate files detected, creating secret manager without caClient");
+  return true;
+}
+
+function existingFiles(config: AgentConfig, mounted: boolean) {
+  const detected = mounted && !config.security.fileMountedCerts;
+  const { chain, key, root } = detected ? WORKLOAD_CERTS : config.security.certificateFiles;
+  return { certificateChain: chain, key, root };
+}
+
+function outputDirectory({ security }: AgentConfig) {
+  if (security.outputCerts === "") return undefined;
+  return { directory: security.outputCerts, readableByAll: (security.outputMode & 0o004) !== 0, reuse: true };
+}
+
+function privateKeyProvider({ proxyConfig }: AgentConfig): PrivateKeyProvider | undefined {
+  const { cryptomb, qat } = proxyConfig.privateKeyProvider ?? {};
+  const chosen = cryptomb ?? qat;
+  if (chosen === undefined) return undefined;
+  const seconds = Number.parseFloat(chosen.pollDelay ?? "0s");
+  if (Number.isNaN(seconds)) throw new AgentStartError("start-failed", `pollDelay ${chosen.pollDelay} is no duration`);
+  const whole = Math.trunc(seconds);
+  return {
+    name: cryptomb === undefined ? "qat" : "cryptomb",
+    pollDelay: { seconds: whole, nanos: Math.round((seconds - whole) * 1e9) },
+    fallback: chosen.fallback ?? false,
+  };
+}
+
+/** Up to 1.7 the agent serves on one socket of its own and Envoy asks with fixed rules. */
+function isLegacy({ generation }: AgentConfig): boolean {
+  return generation.hasRegistryFlags;
+}

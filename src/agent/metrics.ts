@@ -1,0 +1,26 @@
+import { type MetricDescription, MetricRegistry } from "../base/metric-registry.ts";
+import { declareDnsMetrics } from "../dns/index.ts";
+import { declareEnvoyMetrics } from "../envoy/index.ts";
+import { declareIdentityMetrics } from "../identity/index.ts";
+import { declareSdsMetrics } from "../sds/index.ts";
+import { declareXdsProxyMetrics } from "../xds-proxy/index.ts";
+
+export type AgentMetrics = ReturnType<typeof declareAgentMetrics>;
+
+/** Everything the agent process exports, declared once per process. */
+export function declareAgentMetrics(registry: MetricRegistry) {
+  return {
+    dns: declareDnsMetrics(registry),
+    envoy: declareEnvoyMetrics(registry),
+    identity: declareIdentityMetrics(registry),
+    sds: declareSdsMetrics(registry),
+    xds: declareXdsProxyMetrics(registry),
+  };
+}
+
+/** Names, kinds and texts of all of them, for generated documents. */
+export async function listAgentMetrics(): Promise<readonly MetricDescription[]> {
+  const registry = new MetricRegistry();
+  declareAgentMetrics(registry);
+  return registry.describe();
+}

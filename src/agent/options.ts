@@ -1,0 +1,24 @@
+import type { Handle } from "../base/handle.ts";
+import type { Log } from "../base/log/log.ts";
+import type { AgentConfig, Environment } from "../config/index.ts";
+
+export interface StartAgentOptions {
+  readonly config: AgentConfig;
+  /** The process environment: Envoy inherits it, and node metadata is made of it. */
+  readonly env: Environment;
+  readonly log: Log;
+  /** For the start-up time shown when Envoy first gets ready. */
+  readonly uptimeMs: () => number;
+  /** Ends a start that is under way. */
+  readonly signal?: AbortSignal;
+}
+
+/** A running agent. `ended` settles when it has to end by itself: Envoy gave up, was told to quit, or a part failed for good. */
+export interface Agent extends Handle {
+  /** Undefined without a status server. */
+  readonly statusPort: number | undefined;
+  /** Not ready from now on; drains and ends Envoy. A second call cuts the drain short. */
+  terminate(cause: string): Promise<void>;
+  /** Hot restart, where the mode is on. */
+  reload(reason: string): void;
+}

@@ -1,0 +1,140 @@
+import { buildStamp } from "../base/build-stamp.ts";
+import { CloseStack } from "../base/close-stack.ts";
+import { toHandle } from "../base/handle.ts";
+import { MetricRegistry } from "../base/metric-registry.ts";
+import { writeGrpcBootstrap } from "../bootstrap/index.ts";
+import { startPlatformDetection } from "../config/index.ts";
+import { type EnvoyHandle, envoyReadinessProbe } from "../envoy/index.ts";
+import { createReadiness, grpcBootstrapCheck, type StatusServer, startStatusServer } from "../status/index.ts";
+import { step } from "./agent-error.ts";
+import { readBootstrapInputs } from "./bootstrap-inputs.ts";
+import { connectDns } from "./connect-dns.ts";
+import { connectEnvoy } from "./connect-envoy.ts";
+import { connectIdentity } from "./connect-identity.ts";
+import { connectTokens } from "./connect-tokens.ts";
+import { connectXds } from "./connect-xds.ts";
+import { addDebugRoutes } from "./debug-routes.ts";
+import { findBinary } from "./find-binary.ts";
+import { declareAgentMetrics } from "./metrics.ts";
+import type { Agent, StartAgentOptions } from "./options.ts";
+import { proxyUser } from "./proxy-user.ts";
+import { waitForPlatform } from "./wait-for-platform.ts";
+
+/** Builds and connects the parts. The order is deliberate, see docs/architecture.md; the close stack makes the stop its mirror. */
+export async function startAgent(options: StartAgentOptions): Promise<Agent> {
+  const { config, env } = options;
+  const log = options.log.logger;
+  const metrics = declareAgentMetrics(new MetricRegistry());
+  const stopping = new AbortController();
+  const signal = options.signal === undefined ? stopping.signal : AbortSignal.any([stopping.signal, options.signal]);
+  let envoy: EnvoyHandle | undefined;
+  let cause: string | undefined;
+  let quit: () => void = () => undefined;
+  const quitRequested = new Promise<void>((resolve) => {
+    quit = resolve;
+  });
+
+  await using opened = new CloseStack();
+  // Slow work that others wait for later: it runs while the sockets below are opened.
+  const detection = opened.add(startPlatformDetection({ settings: config.platform, log }));
+  const platformKnown = waitForPlatform(config, detection);
+  const binary = findBinary(config, env);
+
+  // First, so that the kubelet gets an answer with a reason from the beginning, and last to go.
+  const readiness = createReadiness(log);
+  const starting = readiness.take("agent", "starting");
+  const status = await openStatus(options, readiness, {
+    drain: async () => envoy?.drain(),
+    quit: () => {
+      envoy?.disableDrain();
+      quit();
+    },
+  });
+  if (status !== undefined) opened.add(status);
+
+  const dns = await connectDns(config, log, metrics.dns);
+  if (dns !== undefined) opened.add(dns);
+  const tokens = connectTokens(config, log);
+  if (tokens !== undefined) opened.add(tokens);
+  const { secrets, sds } = await connectIdentity(config, { opened, tokens, metrics, log, signal });
+  const viaAgent = config.xds.viaAgent && !config.generation.hasRegistryFlags;
+  const xds = viaAgent ? opened.add(await connectXds(config, { dns, secrets, tokens, metrics, log })) : undefined;
+  if (status !== undefined) addDebugRoutes(status, { dns, secrets, xds });
+
+  const bootstrapSources = { config, env, sds, platform: await platformKnown, xdsRootCert: config.xds.rootCa };
+  const { grpcBootstrapPath } = config.agent;
+  if (grpcBootstrapPath !== "") {
+    const inputs = await readBootstrapInputs(bootstrapSources);
+    const target = { path: grpcBootstrapPath, outputCerts: config.security.outputCerts };
+    await writeGrpcBootstrap(inputs, target, { log, owner: proxyUser(config) });
+  }
+
+  if (!config.envoy.disabled) {
+    const phases = readiness.take("envoy", () => `Envoy is ${envoy?.phase ?? "starting"}`);
+    envoy = await connectEnvoy(config, {
+      ...bootstrapSources,
+      binary,
+      metrics,
+      log,
+      onPhase: (phase) => {
+        if (phase === "running") phases.release();
+      },
+    });
+    const running = envoy;
+    opened.defer(() => running.stop());
+    const probe = envoyReadinessProbe({
+      admin: running.admin,
+      log,
+      terminationCause: () => cause,
+      uptimeMs: options.uptimeMs,
+      onFirstReady: (uptimeMs) => metrics.envoy.startupSeconds.set(uptimeMs / 1000),
+    });
+    readiness.addCheck("envoy", async () => {
+      const why = await probe.check();
+      const identity = why === undefined ? undefined : await secrets.unavailableReason();
+      return identity === undefined ? why : `${why}; no workload certificate: ${identity}`;
+    });
+  } else if (grpcBootstrapPath !== "") {
+    readiness.addCheck("grpc bootstrap", grpcBootstrapCheck(grpcBootstrapPath));
+  }
+  if (dns !== undefined) readiness.addCheck("dns", async () => dns.notReadyReason());
+  starting.release();
+
+  const owned = opened.move();
+  return toHandle({
+    statusPort: status?.port,
+    ended: Promise.race([
+      quitRequested,
+      ...(envoy === undefined ? [] : [envoy.ended]),
+      ...(status === undefined ? [] : [status.ended]),
+    ]),
+    async terminate(reason: string) {
+      cause ??= reason;
+      await envoy?.terminate();
+    },
+    reload: (reason: string) => envoy?.reload(reason),
+    async stop() {
+      stopping.abort();
+      await owned.close();
+    },
+  });
+}
+
+async function openStatus(
+  { config, log }: StartAgentOptions,
+  readiness: ReturnType<typeof createReadiness>,
+  actions: { drain(): Promise<void>; quit(): void },
+): Promise<StatusServer | undefined> {
+  const { statusPort } = config.status;
+  if (statusPort <= 0) return undefined;
+  const { version, revision, status, tag } = buildStamp;
+  return step("failed to start status server", () =>
+    startStatusServer({
+      port: statusPort,
+      readiness,
+      actions,
+      version: { version, revision, status, tag },
+      log: log.logger,
+    }),
+  );
+}

@@ -1,0 +1,119 @@
+import { type Agent, startAgent } from "../agent/index.ts";
+import { buildStamp, formatVersion } from "../base/build-stamp.ts";
+import { goQuote } from "../base/go-quote.ts";
+import { chooseGeneration, defaultProxyFlags, readAgentConfig } from "../config/index.ts";
+import { EnvoyError } from "../envoy/index.ts";
+import type { Command, CommandContext } from "./command.ts";
+import { flagValue, formatFlagValue } from "./flag-values.ts";
+import { LOG_FLAGS } from "./log-flags.ts";
+import { ignoredFlagWarnings, PROXY_FLAGS, toProxyFlags } from "./proxy-flags.ts";
+import { withHelp } from "./run-cli.ts";
+
+export const command: Command = {
+  name: "proxy",
+  use: "proxy",
+  short: "XDS proxy agent",
+  example: `  # As the injector starts it
+  pilot-agent proxy sidecar --domain $(POD_NAMESPACE).svc.cluster.local --proxyLogLevel=warning
+
+  # A gateway with JSON logs
+  pilot-agent proxy router --log_as_json`,
+  flags: PROXY_FLAGS,
+  toleratesUnknownFlags: true,
+  run: runProxy,
+};
+
+async function runProxy(context: CommandContext): Promise<number> {
+  const { log, env, flags } = context;
+  for (const line of flagLines(context)) log.info(line);
+  log.info(`Version ${formatVersion(buildStamp)}`);
+  const generation = chooseGeneration(env.PILOT_AGENT_GENERATION);
+  for (const warning of ignoredFlagWarnings(flags, generation.hasRegistryFlags)) log.warn(warning);
+
+  // From here on no signal kills the process: what has been started must be stopped in order.
+  const signals = listenForSignals(context);
+  const config = await readAgentConfig({
+    args: context.args,
+    flags: toProxyFlags(flags, defaultProxyFlags(generation)),
+    env,
+    log,
+    generation,
+    uid: process.getuid?.() ?? 0,
+    signal: signals.first,
+  });
+  if (signals.first.aborted) return 0;
+  await using agent = await startAgent({
+    config,
+    env,
+    log: context.logRoot,
+    uptimeMs: context.uptimeMs,
+    signal: signals.first,
+  });
+  signals.attach(agent);
+  const code = await untilEnded(agent, signals.first);
+  await signals.settled();
+  return code;
+}
+
+interface Signals {
+  /** Aborts with the first SIGTERM or SIGINT. */
+  readonly first: AbortSignal;
+  /** Signals now reach the agent; one that came before does so at once. */
+  attach(agent: Agent): void;
+  /** Resolves when the termination that a signal began is over. */
+  settled(): Promise<void>;
+}
+
+const SIGNAL_WORDS = { SIGTERM: "terminated", SIGINT: "interrupt" } as const;
+
+function listenForSignals({ onSignal, log }: CommandContext): Signals {
+  const controller = new AbortController();
+  let agent: Agent | undefined;
+  let pending: string[] = [];
+  let termination: Promise<void> = Promise.resolve();
+  const terminate = (cause: string) => {
+    if (agent === undefined) pending.push(cause);
+    else termination = agent.terminate(cause);
+  };
+  onSignal((name) => {
+    if (name === "SIGHUP") {
+      if (agent === undefined) log.info("SIGHUP before Envoy was started: nothing to restart");
+      else agent.reload("SIGHUP");
+      return;
+    }
+    controller.abort(name);
+    terminate(`received signal: ${SIGNAL_WORDS[name]}`);
+  });
+  return {
+    first: controller.signal,
+    attach(started) {
+      agent = started;
+      const early = pending;
+      pending = [];
+      for (const cause of early) terminate(cause);
+    },
+    settled: () => termination,
+  };
+}
+
+/** The exit code: 0 after an orderly end, Envoy's own failure told by its code. */
+async function untilEnded(agent: Agent, signal: AbortSignal): Promise<number> {
+  const signalled = new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+  try {
+    await Promise.race([agent.ended, signalled]);
+    return 0;
+  } catch (thrown) {
+    if (thrown instanceof EnvoyError) return thrown.exitCode;
+    throw thrown;
+  }
+}
+
+/** One line per flag with its parsed value, sorted by name. */
+function flagLines({ flags }: CommandContext): string[] {
+  return withHelp([...PROXY_FLAGS.filter((spec) => spec.hidden !== true), ...LOG_FLAGS], "proxy")
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .map((spec) => `FLAG: --${spec.name}=${goQuote(formatFlagValue(flagValue(flags, spec)))}`);
+}
