@@ -92,13 +92,18 @@ export function environmentWarnings(env: Environment, generation: Generation): r
   const warnings: string[] = [];
   const reader = createEnvReader(env, generation, (text) => warnings.push(text));
   for (const variable of ENVIRONMENT) {
-    if ("lazy" in variable && variable.lazy) continue;
+    if (isReadLate(variable.name)) continue;
     if (variable.type === "bool") reader.bool(variable.name);
     if (variable.type === "int" || variable.type === "json-int") reader.int(variable.name);
     if (variable.type === "float") reader.float(variable.name);
     if (variable.type === "duration") reader.durationMs(variable.name);
   }
   return warnings;
+}
+
+/** Read at first use: its warning follows the logging flags. */
+export function isReadLate(name: string): boolean {
+  return ENVIRONMENT.some((variable) => variable.name === name && "lazy" in variable && variable.lazy === true);
 }
 
 function tryDuration(text: string): bigint | undefined {

@@ -1,3 +1,5 @@
+import { quoteGo } from "../protocol/go-quote.ts";
+
 const TRUE = new Set(["1", "t", "T", "TRUE", "true", "True"]);
 const FALSE = new Set(["0", "f", "F", "FALSE", "false", "False"]);
 const INT64_MAX = 9_223_372_036_854_775_807n;
@@ -15,6 +17,12 @@ export function parseGoInt(text: string): number | undefined {
   if (!/^[+-]?\d+$/.test(text)) return undefined;
   const value = BigInt(text.replace(/^\+/, ""));
   return value > INT64_MAX || value < -INT64_MAX - 1n ? undefined : Number(value);
+}
+
+/** Why `parseGoInt` refused the text, in Go's words. `parser` is the function named there. */
+export function goIntProblem(text: string, parser = "Atoi"): string {
+  const reason = /^[+-]?\d+$/.test(text) ? "value out of range" : "invalid syntax";
+  return `strconv.${parser}: parsing ${quoteGo(text)}: ${reason}`;
 }
 
 export function parseGoFloat(text: string): number | undefined {

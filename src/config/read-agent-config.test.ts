@@ -1,5 +1,7 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ConfigError, describeProblem } from "./config-error.ts";
+import { ENVIRONMENT } from "./environment-table.ts";
 import { chooseGeneration, GENERATIONS } from "./generations.ts";
 import { defaultProxyFlags, type ProxyFlags } from "./proxy-flags.ts";
 import { readAgentConfig } from "./read-agent-config.ts";
@@ -83,6 +85,61 @@ test("a scalar that does not parse warns once and never stops the start", async 
     "warn Invalid environment variable value `1`, expecting a duration, defaulting to 24h0m0s",
     "warn Invalid environment variable value `maybe`, expecting true/false, defaulting to false",
   ]);
+});
+
+test("warnings that every command prints are not repeated, those of late reads are", async () => {
+  const { log, lines } = recordingLogger();
+  await readAgentConfig({
+    args: [],
+    flags: defaultProxyFlags(chooseGeneration("")),
+    env: { DISABLE_ENVOY: "maybe", DNS_FORWARD_TIMEOUT: "5" },
+    log,
+    uid: 0,
+    files: memoryFiles({}),
+    networkInterfaces: () => ({}),
+    environmentWarned: true,
+  });
+  expect(lines.filter((line) => line.startsWith("warn"))).toEqual([
+    "warn Invalid environment variable value `5`, expecting a duration, defaulting to 5s",
+  ]);
+});
+
+test("the machine's own interfaces and files are enough", async () => {
+  const { log } = recordingLogger();
+  const flags = defaultProxyFlags(chooseGeneration(""));
+  const { role, envoy } = await readAgentConfig({ args: ["router"], flags, env: {}, log, uid: 0 });
+  expect(role.ipAddresses.length).toBeGreaterThan(0);
+  expect(role.serviceNode).toBe(`router~${role.ipAddresses[0]}~.~.svc.cluster.local`);
+  expect(envoy.isSidecar).toBe(false);
+});
+
+test("any environment gives a config or a config error", async () => {
+  const names = ENVIRONMENT.map((row) => row.name).filter(
+    (name) => !name.endsWith("*") && name !== "PILOT_AGENT_GENERATION",
+  );
+  const value = fc.oneof(
+    fc.string(),
+    fc.constantFrom("true", "1", "-1", "5s", "{}", "[]", "{", "a: b", "x:1", "10.0.0.1", "SYSTEM"),
+    fc.json(),
+  );
+  const environment = fc.record({
+    env: fc.dictionary(fc.constantFrom(...names), value, { maxKeys: 25 }),
+    generation: fc.constantFrom(...GENERATIONS),
+    annotations: fc.string(),
+    mesh: fc.oneof(fc.constant(""), value),
+  });
+  await fc.assert(
+    fc.asyncProperty(environment, async ({ env, generation, annotations, mesh }) => {
+      const files = { "./etc/istio/pod/annotations": annotations, "./etc/istio/config/mesh": mesh };
+      try {
+        await read({ env: { ...env, PILOT_AGENT_GENERATION: generation }, files });
+      } catch (thrown) {
+        expect(thrown).toBeInstanceOf(ConfigError);
+        expect((thrown as ConfigError).problems.length).toBeGreaterThan(0);
+      }
+    }),
+    { numRuns: 200 },
+  );
 });
 
 describe("problems", () => {

@@ -4,7 +4,7 @@ import type { ProxyConfig } from "../protocol/proxy-config.ts";
 import { ConfigError, joinConfigErrors } from "./config-error.ts";
 import { type ConfigFiles, diskFiles } from "./config-files.ts";
 import { deepFreeze } from "./deep-freeze.ts";
-import { createEnvReader, type Environment } from "./env-reader.ts";
+import { createEnvReader, type Environment, isReadLate } from "./env-reader.ts";
 import { chooseGeneration, type GenerationRules } from "./generations.ts";
 import { type PlatformSettings, readPlatformSettings } from "./platform/platform-info.ts";
 import { readAnnotations } from "./pod-info/read-pod-info.ts";
@@ -53,13 +53,17 @@ export interface AgentConfigSources {
   readonly lookupHost?: LookupHost;
   readonly hostCpus?: number;
   readonly signal?: AbortSignal;
+  /** The warnings of `environmentWarnings` were printed already. */
+  readonly environmentWarned?: boolean;
 }
 
 /** Rejects with a ConfigError that holds the problems of all sources, before anything is started. */
 export async function readAgentConfig(sources: AgentConfigSources): Promise<AgentConfig> {
   const { args, flags, uid, files = diskFiles, signal } = sources;
   const rules = sources.generation ?? chooseGeneration(sources.env.PILOT_AGENT_GENERATION);
-  const env = createEnvReader(sources.env, rules.name, (text) => sources.log.warn(text));
+  const env = createEnvReader(sources.env, rules.name, (text, name) => {
+    if (sources.environmentWarned !== true || isReadLate(name)) sources.log.warn(text);
+  });
   const errors: ConfigError[] = [];
   // After a failure the other steps still look for problems, but what they would announce is not going to happen.
   const log = () => (errors.length === 0 ? sources.log : silentLogger);
@@ -92,6 +96,7 @@ export async function readAgentConfig(sources: AgentConfigSources): Promise<Agen
         annotations,
         files,
         hostCpus: sources.hostCpus ?? availableParallelism(),
+        isSidecar: role.type === "sidecar",
         lookupHost: sources.lookupHost ?? systemLookup,
         log: log(),
       }),

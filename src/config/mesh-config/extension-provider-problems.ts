@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
-import { parseGoInt } from "../parse-go-scalar.ts";
+import { quoteGo } from "../../protocol/go-quote.ts";
+import { goIntProblem, parseGoInt } from "../parse-go-scalar.ts";
 import { portProblem } from "../validation/address.ts";
 import { fqdnProblem, isDnsLabel, wildcardDomainProblem } from "../validation/dns-name.ts";
 import type { ExtensionProvider, MeshConfig } from "./mesh-config.ts";
@@ -94,7 +95,7 @@ function serviceProblem(service: string): string | undefined {
   const [namespace, host] = [service.slice(0, slash), service.slice(slash + 1)];
   if (namespace === "" || host === "") return "config namespace and dnsName in host entry cannot be empty";
   if (!["*", ".", "~"].includes(namespace) && !isDnsLabel(namespace))
-    return `invalid namespace value ${JSON.stringify(namespace)} in sidecar`;
+    return `invalid namespace value ${quoteGo(namespace)} in sidecar`;
   if (host !== "*" && !host.includes(".")) return "short names (non FQDN) are not allowed";
   return wildcardDomainProblem(host);
 }
@@ -102,8 +103,7 @@ function serviceProblem(service: string): string | undefined {
 function statusProblem(status = ""): string | undefined {
   if (status === "") return undefined;
   const code = parseGoInt(status);
-  if (code === undefined)
-    return `invalid statusOnError value ${status}: strconv.ParseInt: parsing ${JSON.stringify(status)}: invalid syntax`;
+  if (code === undefined) return `invalid statusOnError value ${status}: ${goIntProblem(status, "ParseInt")}`;
   return code >= 100 && code <= 599
     ? undefined
     : `unsupported statusOnError value ${status}, supported values: 100..599`;
@@ -112,5 +112,5 @@ function statusProblem(status = ""): string | undefined {
 function pathProblem(prefix = ""): string | undefined {
   return prefix === "" || prefix.startsWith("/")
     ? undefined
-    : `pathPrefix should begin with \`/\` but found ${JSON.stringify(prefix)}`;
+    : `pathPrefix should begin with \`/\` but found ${quoteGo(prefix)}`;
 }

@@ -1,5 +1,6 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import { parseDuration } from "../../base/duration.ts";
+import { quoteGo } from "../../protocol/go-quote.ts";
 import { decodeNumber, kindOf } from "./decode-number.ts";
 import { type EnumTable, type Field, isEnum, isMessage, type MessageTable, protoName } from "./message-table.ts";
 import { formatProtoDuration } from "./proto-duration.ts";
@@ -117,7 +118,7 @@ function readEnum(table: EnumTable, json: unknown, place: Place): unknown {
   const isOpen = Object.keys(table.values).length === 0;
   if (typeof json === "string") {
     if (isOpen || Object.hasOwn(table.values, json)) return json;
-    return fail(place, json, `unknown value ${JSON.stringify(JSON.stringify(json))} for enum ${table.fullName}`);
+    return fail(place, json, `unknown value ${quoteGo(JSON.stringify(json))} for enum ${table.fullName}`);
   }
   const number = decodeNumber("int32", json, "protoreflect.EnumNumber");
   if ("problem" in number) return fail(place, json, number.problem);

@@ -1,7 +1,7 @@
 import type { Logger } from "../../base/logger.ts";
 import type { ProxyConfig } from "../../protocol/proxy-config.ts";
 import type { ConfigProblem } from "../config-error.ts";
-import { parseGoInt } from "../parse-go-scalar.ts";
+import { goIntProblem, parseGoInt } from "../parse-go-scalar.ts";
 import { addressProblem } from "../validation/address.ts";
 
 const DISCOVERY_ADDRESS = "sidecar.istio.io/discoveryAddress";
@@ -43,10 +43,7 @@ function readStatusPort(text: string | undefined, log: Logger): number | undefin
   if (text === undefined) return undefined;
   const port = parseGoInt(text);
   if (port !== undefined && port <= 65535) return Math.max(0, port);
-  const reason =
-    port === undefined
-      ? `strconv.Atoi: parsing ${JSON.stringify(text)}: invalid syntax`
-      : `port number ${port} must be at most 65535`;
+  const reason = port === undefined ? goIntProblem(text) : `port number ${port} must be at most 65535`;
   log.error(`Invalid annotation ${STATUS_PORT}=${text}: ${reason}`);
   return undefined;
 }

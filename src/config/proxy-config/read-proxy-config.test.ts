@@ -13,6 +13,8 @@ interface Case {
   readonly annotations?: Record<string, string>;
   readonly flags?: Partial<ProxyFlags>;
   readonly generation?: Generation;
+  readonly files?: Record<string, string>;
+  readonly isSidecar?: boolean;
 }
 
 async function read(options: Case) {
@@ -23,8 +25,12 @@ async function read(options: Case) {
     env: createEnvReader(options.env ?? {}, rules.name, () => undefined),
     rules,
     annotations: new Map(Object.entries(options.annotations ?? {})),
-    files: memoryFiles(options.mesh === undefined ? {} : { "./etc/istio/config/mesh": options.mesh }),
+    files: memoryFiles({
+      ...options.files,
+      ...(options.mesh !== undefined && { "./etc/istio/config/mesh": options.mesh }),
+    }),
     hostCpus: 8,
+    isSidecar: options.isSidecar ?? true,
     lookupHost: async () => ["10.0.0.9"],
     log,
   });
@@ -155,6 +161,18 @@ describe("precedence", () => {
     expect((await read({ generation: "1.8", env })).config.terminationDrainDuration).toBe("9s");
     expect((await read({ generation: "1.8" })).config.terminationDrainDuration).toBe("5s");
     expect((await read({ env })).config.terminationDrainDuration).toBe("5s");
+  });
+
+  test.each<Case & { gives: number | undefined }>([
+    { files: { "./etc/istio/pod/cpu-limit": "6500" }, gives: 7 },
+    { files: { "./etc/istio/pod/cpu-limit": "500\n", "./etc/istio/pod/cpu-request": "2000" }, gives: 1 },
+    { files: { "./etc/istio/pod/cpu-limit": "0", "./etc/istio/pod/cpu-request": "2000" }, gives: 2 },
+    { files: { "./etc/istio/pod/cpu-limit": "many" }, gives: undefined },
+    { files: { "./etc/istio/pod/cpu-limit": "6500" }, env: { ISTIO_CPU_LIMIT: "3" }, gives: 3 },
+    { files: { "./etc/istio/pod/cpu-limit": "6500" }, isSidecar: false, gives: undefined },
+    { files: { "./etc/istio/pod/cpu-limit": "6500" }, env: { PROXY_CONFIG: "concurrency: 0" }, gives: 0 },
+  ])("CPU files $files with $env give concurrency $gives", async ({ gives, ...options }) => {
+    expect((await read(options)).config.concurrency).toBe(gives);
   });
 
   test("the template flag counts only without a custom bootstrap", async () => {

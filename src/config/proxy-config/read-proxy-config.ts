@@ -7,6 +7,7 @@ import type { EnvReader } from "../env-reader.ts";
 import type { GenerationRules } from "../generations.ts";
 import { readMeshFile } from "../mesh-config/read-mesh-file.ts";
 import { printMessage } from "../message/print-message.ts";
+import { readCpuFiles } from "../pod-info/read-cpu-files.ts";
 import type { ProxyFlags } from "../proxy-flags.ts";
 import { redactConfigText } from "../redact.ts";
 import { formatErrorList } from "../validation/error-list.ts";
@@ -25,6 +26,8 @@ export interface ProxyConfigSources {
   readonly annotations: ReadonlyMap<string, string>;
   readonly files: ConfigFiles;
   readonly hostCpus: number;
+  /** Sidecars without ISTIO_CPU_LIMIT look for the CPU files of older injectors. */
+  readonly isSidecar: boolean;
   readonly lookupHost: LookupHost;
   readonly log: Logger;
 }
@@ -84,12 +87,9 @@ export function applyTemplateFlag(config: ProxyConfig, templateFile: string): Pr
 async function applyFlags(config: ProxyConfig, sources: ProxyConfigSources): Promise<ProxyConfig> {
   const { flags, env, rules, log } = sources;
   const { concurrency: configured, statsdUdpAddress: statsd = "", ...rest } = config;
-  const limits = {
-    configured,
-    flag: flags.concurrency,
-    cpuLimit: env.int("ISTIO_CPU_LIMIT"),
-    hostCpus: sources.hostCpus,
-  };
+  const cpuLimit =
+    env.isSet("ISTIO_CPU_LIMIT") || !sources.isSidecar ? env.int("ISTIO_CPU_LIMIT") : await readCpuFiles(sources.files);
+  const limits = { configured, flag: flags.concurrency, cpuLimit, hostCpus: sources.hostCpus };
   const concurrency = effectiveConcurrency(limits, rules, log);
   const statsdUdpAddress = await resolveStatsd(statsd, sources.lookupHost, log);
   const drainSeconds = env.isSet("TERMINATION_DRAIN_DURATION_SECONDS")

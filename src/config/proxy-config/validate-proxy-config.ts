@@ -1,3 +1,4 @@
+import { quoteGo } from "../../protocol/go-quote.ts";
 import type { CryptoAccelerator, PrivateKeyProvider, ProxyConfig, Tracing } from "../../protocol/proxy-config.ts";
 import type { GenerationRules } from "../generations.ts";
 import { parseProtoDuration } from "../message/proto-duration.ts";
@@ -59,7 +60,7 @@ function prefixed(
 
 function address(field: string, value: string | undefined, what: string): readonly ValidationProblem[] {
   if (value === undefined || value === "") return [];
-  return prefixed(field, `invalid ${what} ${JSON.stringify(value)}:`, addressProblem(value));
+  return prefixed(field, `invalid ${what} ${quoteGo(value)}:`, addressProblem(value));
 }
 
 function clusterName(config: ProxyConfig): readonly ValidationProblem[] {
@@ -112,7 +113,7 @@ function collector(value = ""): string | undefined {
 
 function authenticationPolicy({ controlPlaneAuthPolicy: policy = "NONE" }: ProxyConfig): readonly ValidationProblem[] {
   if (policy === "NONE" || policy === "MUTUAL_TLS") return [];
-  const message = `invalid authentication policy: unrecognized control plane auth policy ${JSON.stringify(String(policy))}`;
+  const message = `invalid authentication policy: unrecognized control plane auth policy ${quoteGo(String(policy))}`;
   return [{ field: "controlPlaneAuthPolicy", message }];
 }
 

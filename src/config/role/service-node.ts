@@ -1,4 +1,5 @@
 import { CodedError } from "../../base/coded-error.ts";
+import { quoteGo } from "../../protocol/go-quote.ts";
 import type { GenerationRules, ProxyType } from "../generations.ts";
 import { isIpAddress } from "./ip-address.ts";
 import { parseProxyType } from "./proxy-type.ts";
@@ -36,7 +37,7 @@ export function parseServiceNode(node: string, metadata: ServiceNodeMetadata, ru
   const parts = node.split("~");
   const [typeWord, ip, id, dnsDomain] = parts;
   if (parts.length !== 4 || ip === undefined || id === undefined || dnsDomain === undefined) {
-    throw new ServiceNodeError("missing-parts", `missing parts in the service node ${JSON.stringify(node)}`);
+    throw new ServiceNodeError("missing-parts", `missing parts in the service node ${quoteGo(node)}`);
   }
   const type = parseProxyType(typeWord, rules);
   const listed = (metadata.INSTANCE_IPS ?? "").split(",").filter((address) => address !== "");

@@ -1,19 +1,19 @@
 import { isIP } from "node:net";
-import { parseGoInt } from "../parse-go-scalar.ts";
+import { quoteGo } from "../../protocol/go-quote.ts";
+import { goIntProblem, parseGoInt } from "../parse-go-scalar.ts";
 import { fqdnProblem } from "./dns-name.ts";
 import { splitHostPort } from "./split-host-port.ts";
 
 /** Undefined for `host:port` with a port from 1 to 65535 and a domain name or IP literal; otherwise the reason. */
 export function addressProblem(text: string): string | undefined {
   const split = splitHostPort(text);
-  if ("problem" in split) return `unable to split ${JSON.stringify(text)}: ${split.problem}`;
+  if ("problem" in split) return `unable to split ${quoteGo(text)}: ${split.problem}`;
   const port = parseGoInt(split.port);
-  if (port === undefined)
-    return `port (${split.port}) is not a number: strconv.Atoi: parsing ${JSON.stringify(split.port)}: invalid syntax`;
+  if (port === undefined) return `port (${split.port}) is not a number: ${goIntProblem(split.port)}`;
   const range = portProblem(port);
   if (range !== undefined) return range;
   if (fqdnProblem(split.host) === undefined || isIP(split.host) !== 0) return undefined;
-  return `${JSON.stringify(split.host)} is not a valid hostname or an IP address`;
+  return `${quoteGo(split.host)} is not a valid hostname or an IP address`;
 }
 
 export function portProblem(port: number): string | undefined {

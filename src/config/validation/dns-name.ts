@@ -1,3 +1,5 @@
+import { quoteGo } from "../../protocol/go-quote.ts";
+
 const LABEL = /^[a-zA-Z0-9](?:[-a-zA-Z0-9]*[a-zA-Z0-9])?$/;
 const WILDCARD_LABEL = /^(?:\*|\*?(?:-|[a-zA-Z0-9])(?:[-a-zA-Z0-9]*[a-zA-Z0-9])?)$/;
 
@@ -17,12 +19,12 @@ export function wildcardDomainProblem(name: string): string | undefined {
   const dot = name.indexOf(".");
   const first = dot === -1 ? name : name.slice(0, dot);
   if (first.length > 63 || !WILDCARD_LABEL.test(first))
-    return `domain name ${JSON.stringify(name)} invalid (label ${JSON.stringify(first)} invalid)`;
+    return `domain name ${quoteGo(name)} invalid (label ${quoteGo(first)} invalid)`;
   return dot === -1 ? undefined : labelsProblem(name.slice(dot + 1));
 }
 
 function lengthProblem(name: string): string | undefined {
-  if (name.length > 255) return `domain name ${JSON.stringify(name)} too long (max 255)`;
+  if (name.length > 255) return `domain name ${quoteGo(name)} too long (max 255)`;
   return name === "" ? "empty domain name not allowed" : undefined;
 }
 
@@ -30,11 +32,9 @@ function labelsProblem(name: string): string | undefined {
   const labels = name.split(".");
   const last = labels.at(-1) ?? "";
   if (/^[+-]?\d+$/.test(last)) {
-    return `domain name ${JSON.stringify(name)} invalid (top level domain ${JSON.stringify(last)} cannot be all-numeric)`;
+    return `domain name ${quoteGo(name)} invalid (top level domain ${quoteGo(last)} cannot be all-numeric)`;
   }
   const checked = last === "" ? labels.slice(0, -1) : labels;
   const bad = checked.find((label) => !isDnsLabel(label));
-  return bad === undefined
-    ? undefined
-    : `domain name ${JSON.stringify(name)} invalid (label ${JSON.stringify(bad)} invalid)`;
+  return bad === undefined ? undefined : `domain name ${quoteGo(name)} invalid (label ${quoteGo(bad)} invalid)`;
 }

@@ -1,3 +1,4 @@
+import { quoteGo } from "../../protocol/go-quote.ts";
 import { isDnsLabel } from "./dns-name.ts";
 
 /** Undefined for DNS labels joined by dots (a trailing dot is allowed, digits alone too), otherwise the reason. */
@@ -5,5 +6,5 @@ export function trustDomainProblem(domain: string): string | undefined {
   if (domain === "") return "empty domain name not allowed";
   const labels = domain.split(".");
   if (labels.at(-1) === "") labels.pop();
-  return labels.every(isDnsLabel) ? undefined : `trust domain name ${JSON.stringify(domain)} invalid`;
+  return labels.every(isDnsLabel) ? undefined : `trust domain name ${quoteGo(domain)} invalid`;
 }

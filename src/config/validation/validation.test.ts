@@ -30,6 +30,11 @@ describe("addresses", () => {
     { address: "istio-pilot:port", says: 'port (port) is not a number: strconv.Atoi: parsing "port": invalid syntax' },
     { address: "istio-pilot:", says: 'port () is not a number: strconv.Atoi: parsing "": invalid syntax' },
     { address: "istio-pilot:100000", says: "port number 100000 must be in the range 1..65535" },
+    {
+      address: "x:99999999999999999999",
+      says: 'port (99999999999999999999) is not a number: strconv.Atoi: parsing "99999999999999999999": value out of range',
+    },
+    { address: "x\u0001:80", says: '"x\\x01" is not a valid hostname or an IP address' },
     { address: "x:0", says: "port number 0 must be in the range 1..65535" },
     { address: "[2001:db8::10::20]:80", says: '"2001:db8::10::20" is not a valid hostname or an IP address' },
     {
