@@ -5,6 +5,8 @@ import type { SourceSecret } from "./secret-source.ts";
 
 /** Names fetched at the same time; a request may list thousands. */
 const PARALLEL = 16;
+const MAX_NAME = 512;
+const MAX_TEXT = 4096;
 
 /** The secrets in the order of the names; undefined where there is none yet. One failure fails all, and the others stop waiting. */
 export async function generate(
@@ -44,6 +46,8 @@ export async function generateOne(
   try {
     return await context.source.get(name, signal);
   } catch (cause) {
-    throw new GrpcError("UNKNOWN", `failed to generate secret for ${name}: ${errorMessage(cause)}`, { cause });
+    // The status travels in a header, which has room for a few kilobytes.
+    const text = `failed to generate secret for ${name.slice(0, MAX_NAME)}: ${errorMessage(cause)}`;
+    throw new GrpcError("UNKNOWN", text.slice(0, MAX_TEXT), { cause });
   }
 }
