@@ -2,6 +2,7 @@ import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { isTruncated } from "../protocol/dns/reply-check.ts";
 import { type Random16, shuffle } from "./core/shuffle.ts";
+import { createLogLimit } from "./log-limit.ts";
 import type { DnsMetrics } from "./metrics.ts";
 import type { Transport } from "./options.ts";
 import { raceUpstreams } from "./race-upstreams.ts";
@@ -93,15 +94,11 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
 
 function createFailureLog(log: Logger, parallel: boolean): (server: string, failure: Error) => void {
   const prefix = parallel ? "parallel querying upstream failure" : "upstream failure";
-  const loggedAt = new Map<string, number>();
+  const isDue = createLogLimit(FAILURE_LOG_INTERVAL_MS);
   return (server, failure) => {
-    const now = performance.now();
-    const isRecent = now - (loggedAt.get(server) ?? Number.NEGATIVE_INFINITY) < FAILURE_LOG_INTERVAL_MS;
-    if (isRecent && !log.enabled("debug")) return;
     const line = `${prefix}: ${errorMessage(failure)}`;
-    if (isRecent) return log.debug(line, { server });
-    loggedAt.set(server, now);
-    log.info(line, { server });
+    if (isDue(server)) log.info(line, { server });
+    else log.debug(line, { server });
   };
 }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { Logger } from "../base/logger.ts";
 import { MAX_MESSAGE_BYTES, MAX_UDP_BYTES, RCODE, RECORD_CLASS, RECORD_TYPE } from "../protocol/dns/constants.ts";
 import { createQueryView, type QueryVerdict, type QueryView, readQuery, udpLimit } from "../protocol/dns/query.ts";
@@ -11,6 +12,7 @@ import { writeErrorReply, writeLocalReply } from "./core/reply.ts";
 import { buildReverseIndex, type ReverseIndex, reverseAddress } from "./core/reverse-lookup.ts";
 import type { Random16 } from "./core/shuffle.ts";
 import type { Forwarder } from "./forwarder.ts";
+import { createLogLimit } from "./log-limit.ts";
 import type { DnsMetrics } from "./metrics.ts";
 import type { Transport } from "./options.ts";
 
@@ -39,6 +41,8 @@ export interface QueryHandler {
 
 export const LATER = -1;
 
+const LOOP_LOG_INTERVAL_MS = 10_000;
+
 const ERROR_RCODES: Readonly<Record<Exclude<QueryVerdict, "query" | "ignore">, number>> = {
   "format-error": RCODE.FORMERR,
   "not-implemented": RCODE.NOTIMP,
@@ -53,6 +57,7 @@ export function createQueryHandler(options: QueryHandlerOptions): QueryHandler {
   let reverse: ReverseIndex | undefined;
   let isKnownName = false;
   let lookupOptions: LookupOptions = { search: undefined, expandsSearchedNames: rules.expandsSearchedNames };
+  const isLoopLogDue = createLogLimit(LOOP_LOG_INTERVAL_MS);
   const random = rules.shufflesAnswers ? options.random : undefined;
   const replyOptions = { limit: 0, authoritative: rules.authoritative, random };
 
@@ -99,7 +104,7 @@ export function createQueryHandler(options: QueryHandlerOptions): QueryHandler {
       const isKnown = isKnownName;
       const failure = errorReply(message, view, RCODE.SERVFAIL);
       if (options.isLoop(transport, peerPort, message)) {
-        log.warn("a nameserver leads back to this DNS proxy", { name: view.name });
+        if (isLoopLogDue("")) log.warn("a nameserver leads back to this DNS proxy", { name: view.name });
         return failure;
       }
       const reply = await forwarder.forward(completeQuestion(message, view.questionEnd), transport);
@@ -138,6 +143,7 @@ function logRequest(log: Logger, view: QueryView, transport: Transport): void {
   log.debug("request", {
     protocol: transport,
     edns: view.udpBytes > 0,
+    id: randomUUID(),
     name: view.name,
     type: view.type,
   });

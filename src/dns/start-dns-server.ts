@@ -88,7 +88,7 @@ export async function startDnsServer(options: DnsServerOptions): Promise<DnsServ
       const table = buildLookupTable(next, { scope, ttlSeconds: options.ttlSeconds ?? 30, altHosts, wildcards });
       handler.setTable(table);
       received = next;
-      log.debug("updated lookup table", { hosts: table.hosts.size });
+      log.debug(`updated lookup table with ${table.hosts.size} hosts`);
     },
     notReadyReason: () => (rules.reportsTable && received === undefined ? NOT_READY : undefined),
     describe: () => {

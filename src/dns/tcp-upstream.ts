@@ -6,15 +6,16 @@ import { createTransactionIds, type UpstreamTransport } from "./upstream.ts";
 /** Asks over a TCP connection per query: large answers are rare, and a shared connection would have them wait for each other. */
 export function createTcpUpstream(port: number): UpstreamTransport {
   const nextId = createTransactionIds();
-  const open = new Set<Socket>();
+  const open = new Map<Socket, number>();
   return {
     query(server, message, done) {
       const sent = Buffer.allocUnsafe(2 + message.length);
       sent.writeUInt16BE(message.length, 0);
       message.copy(sent, 2);
-      sent.writeUInt16BE(nextId(), 2);
+      const id = nextId();
+      sent.writeUInt16BE(id, 2);
       const socket = connect({ host: server, port });
-      open.add(socket);
+      open.set(socket, id);
       let settled = false;
       const settle = (outcome: Buffer | string | Error) => {
         open.delete(socket);
@@ -39,12 +40,13 @@ export function createTcpUpstream(port: number): UpstreamTransport {
         settle("given up");
       };
     },
-    isOwn(localPort) {
-      for (const socket of open) if (socket.localPort === localPort) return true;
+    isOwn(localPort, message) {
+      const id = message.readUInt16BE(0);
+      for (const [socket, sentId] of open) if (sentId === id && socket.localPort === localPort) return true;
       return false;
     },
     async stop() {
-      await Promise.all([...open].map(closed));
+      await Promise.all([...open.keys()].map(closed));
     },
   };
 }

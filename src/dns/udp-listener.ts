@@ -22,6 +22,8 @@ export async function startUdpListener(address: HostPort, handler: QueryHandler,
   // is full: then they are queued in place, and the next reply needs other memory.
   let out = Buffer.alloc(MAX_MESSAGE_BYTES);
   socket.on("message", (message, peer) => {
+    // Nobody can be answered on port 0; only forged packets come from there, and `send` would throw.
+    if (peer.port === 0) return;
     if (socket.getSendQueueCount() > 0) out = Buffer.alloc(MAX_MESSAGE_BYTES);
     const length = handler.answer(message, out, "udp");
     if (length > 0) socket.send(out, 0, length, peer.port, peer.address);

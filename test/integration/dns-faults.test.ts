@@ -1,12 +1,15 @@
+import { execFile } from "node:child_process";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import type { Socket } from "node:net";
+import { promisify } from "node:util";
 import fc from "fast-check";
-import { describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { ask, connectTcp, exchangeTcp, exchangeUdp, framed, queryBytes, readFrames } from "../support/dns-client.ts";
 import { startDnsFixture } from "../support/dns-fixture.ts";
 import { aRecord, decodeMessage, encodeMessage } from "../support/dns-message.ts";
 import { replyTo, startDnsUpstream } from "../support/dns-upstream.ts";
+import { needs } from "../support/needs.ts";
 
 const SERVFAIL = 2;
 const hit = { name: "productpage." };
@@ -91,6 +94,26 @@ describe("bad packets", () => {
       expect(reply.questions).toHaveLength(questions);
       expect(reply.flags).not.toContain("aa");
     }
+  });
+});
+
+describe("a forged packet from port 0", () => {
+  beforeEach(needs("root", "python3"));
+
+  test("is ignored, as nobody can be answered there", async () => {
+    await using fixture = await startDnsFixture();
+    const { port } = fixture.address;
+    const script = `
+import socket, struct, sys
+query = bytes.fromhex(sys.argv[1])
+udp = struct.pack("!HHHH", 0, ${port}, 8 + len(query), 0) + query
+raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
+raw.sendto(udp, ("127.0.0.1", 0))
+`;
+    await promisify(execFile)("python3", ["-c", script, queryBytes(hit).toString("hex")]);
+    await promisify(execFile)("python3", ["-c", script, queryBytes({ name: "x.example." }).toString("hex")]);
+    expect(await ask("udp", fixture.address, hit)).toMatchObject({ answers: [{ text: "9.9.9.9" }] });
+    expect(fixture.registry.render()).toContain("dns_requests_total 1\n");
   });
 });
 

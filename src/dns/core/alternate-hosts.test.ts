@@ -2,17 +2,22 @@ import { describe, expect, test } from "vitest";
 import { alternateHosts, proxyScope } from "./alternate-hosts.ts";
 
 test.each([
-  { namespace: "ns1", given: "ns1.svc.cluster.local", domain: "svc.cluster.local" },
-  { namespace: "ns1", given: "svc.cluster.local", domain: "svc.cluster.local" },
-  { namespace: "svc", given: "svc.cluster.local", domain: "cluster.local" },
-  { namespace: "", given: "", domain: "" },
-  { namespace: "ns1", given: "", domain: "" },
-])("a proxy in '$namespace' with domain '$given' has the cluster domain '$domain'", ({ namespace, given, domain }) => {
-  expect(proxyScope(namespace, given)).toEqual({ namespace, domain });
-});
+  { namespace: "ns1", given: "ns1.svc.cluster.local", suffix: ".svc.cluster.local", label: "svc" },
+  { namespace: "ns1", given: "svc.cluster.local", suffix: ".svc.cluster.local", label: "svc" },
+  { namespace: "svc", given: "svc.cluster.local", suffix: ".cluster.local", label: "cluster" },
+  { namespace: "ns1", given: "NS1.Svc.Cluster.LOCAL", suffix: ".svc.cluster.local", label: "svc" },
+  { namespace: "", given: "", suffix: "", label: "" },
+  { namespace: "ns1", given: "", suffix: "", label: "" },
+  { namespace: "ns1", given: "ns1", suffix: "", label: "" },
+])(
+  "a proxy in '$namespace' with domain '$given' has services that end with '$suffix'",
+  ({ namespace, given, suffix, label }) => {
+    expect(proxyScope(namespace, given)).toEqual({ namespace, hostSuffix: suffix, firstLabel: label });
+  },
+);
 
 describe("the names of an entry", () => {
-  const scope = { namespace: "ns1", domain: "svc.cluster.local" };
+  const scope = proxyScope("ns1", "ns1.svc.cluster.local");
   const service = { ips: ["1.1.1.1"], registry: "Kubernetes", shortname: "a", namespace: "ns1" };
   test.each([
     {
@@ -26,7 +31,7 @@ describe("the names of an entry", () => {
       what: "a service of the proxy's namespace",
       host: "a.ns1.svc.cluster.local",
       info: service,
-      names: ["a.ns1.svc.cluster.local.", "a.ns1.", "a.", "a.ns1.svc."],
+      names: ["a.ns1.svc.cluster.local.", "a.ns1.", "a.ns1.svc.", "a."],
     },
     {
       what: "a service of another namespace",
@@ -38,7 +43,7 @@ describe("the names of an entry", () => {
       what: "a service with a final dot",
       host: "a.ns1.svc.cluster.local.",
       info: service,
-      names: ["a.ns1.svc.cluster.local.", "a.ns1.", "a.", "a.ns1.svc."],
+      names: ["a.ns1.svc.cluster.local.", "a.ns1.", "a.ns1.svc.", "a."],
     },
     {
       what: "another cluster's service",
@@ -62,13 +67,13 @@ describe("the names of an entry", () => {
       what: "a headless pod",
       host: "pod1.h.ns1.svc.cluster.local",
       info: { ...service, shortname: "pod1.h" },
-      names: ["pod1.h.ns1.svc.cluster.local.", "pod1.h.ns1.", "pod1.h.", "pod1.h.ns1.svc."],
+      names: ["pod1.h.ns1.svc.cluster.local.", "pod1.h.ns1.", "pod1.h.ns1.svc.", "pod1.h."],
     },
     {
       what: "a service with other hosts",
       host: "a.ns1.svc.cluster.local",
-      info: { ...service, altHosts: ["a.ns1.svc.clusterset.local", "a.ns1.svc.cluster.local"] },
-      names: ["a.ns1.svc.cluster.local.", "a.ns1.", "a.", "a.ns1.svc.", "a.ns1.svc.clusterset.local."],
+      info: { ...service, altHosts: ["a.ns1.svc.clusterset.local"] },
+      names: ["a.ns1.svc.cluster.local.", "a.ns1.", "a.ns1.svc.", "a.", "a.ns1.svc.clusterset.local."],
     },
   ])("$what: $names", ({ host, info, names }) => {
     expect(alternateHosts(host, info, scope, true)).toEqual(names);
@@ -80,6 +85,6 @@ describe("the names of an entry", () => {
   });
 
   test("are just the host when the proxy has no domain", () => {
-    expect(alternateHosts("a.ns1.svc.cluster.local", service, { namespace: "ns1", domain: "" }, true)).toHaveLength(1);
+    expect(alternateHosts("a.ns1.svc.cluster.local", service, proxyScope("ns1", ""), true)).toHaveLength(1);
   });
 });

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
+import { proxyScope } from "./alternate-hosts.ts";
 import { describeTable } from "./describe-table.ts";
 
-const scope = { namespace: "ns1", domain: "svc.cluster.local" };
+const scope = proxyScope("ns1", "ns1.svc.cluster.local");
 
 test("the dump is compact, sorted, without empty fields, and labels added names with the registry they come from", () => {
   const message = {

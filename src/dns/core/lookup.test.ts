@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { proxyScope } from "./alternate-hosts.ts";
 import { lookup } from "./lookup.ts";
 import { buildLookupTable } from "./name-table.ts";
 
@@ -16,7 +17,7 @@ const TABLE = buildLookupTable(
       "*.below.ns1.svc.cluster.local": external("7.7.7.7"),
     },
   },
-  { scope: { namespace: "ns1", domain: "svc.cluster.local" }, ttlSeconds: 30, altHosts: true, wildcards: true },
+  { scope: proxyScope("ns1", "ns1.svc.cluster.local"), ttlSeconds: 30, altHosts: true, wildcards: true },
 );
 const S = "ns1.svc.cluster.local.";
 const OPTIONS = { search: S, expandsSearchedNames: false };

@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { proxyScope } from "./alternate-hosts.ts";
 import { buildLookupTable } from "./name-table.ts";
 
 const options = {
-  scope: { namespace: "ns1", domain: "svc.cluster.local" },
+  scope: proxyScope("ns1", "ns1.svc.cluster.local"),
   ttlSeconds: 30,
   altHosts: true,
   wildcards: true,

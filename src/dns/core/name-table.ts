@@ -44,7 +44,9 @@ export function buildLookupTable(message: NameTable, options: TableOptions): Loo
     const addresses = writer.write(info.ips);
     if (addresses === undefined) continue;
     const ownName = canonicalName(host);
-    const entry: HostEntry = { ownName, isKubernetes: info.registry === KUBERNETES_REGISTRY, ...addresses };
+    const { start, ipv4Count, ipv6Count } = addresses;
+    const isKubernetes = info.registry === KUBERNETES_REGISTRY;
+    const entry: HostEntry = { ownName, isKubernetes, start, ipv4Count, ipv6Count };
     for (const alternate of alternateHosts(host, info, options.scope, options.altHosts)) {
       const name = canonicalName(alternate);
       claim(hosts, name, name, entry);
@@ -81,22 +83,33 @@ function createRecordWriter(entries: readonly (readonly [string, NameInfo])[], t
   const capacity = entries.reduce((sum, [, info]) => sum + info.ips.length, 0) * AAAA_RECORD_BYTES;
   const records = Buffer.allocUnsafe(capacity);
   let end = 0;
+  // The twelve bytes before an address differ in type and length only.
+  const head = Buffer.alloc(12);
+  head.writeUInt16BE(0xc00c, 0);
+  head.writeUInt16BE(RECORD_CLASS.IN, 4);
+  head.writeUInt32BE(ttlSeconds, 6);
   const put = (type: number, address: string) => {
-    records.writeUInt16BE(0xc00c, end);
-    records.writeUInt16BE(type, end + 2);
-    records.writeUInt16BE(RECORD_CLASS.IN, end + 4);
-    records.writeUInt32BE(ttlSeconds, end + 6);
-    records.writeUInt16BE(address.length, end + 10);
-    records.write(address, end + 12, "latin1");
+    for (let index = 0; index < 12; index++) records[end + index] = head[index] ?? 0;
+    records[end + 3] = type;
+    records[end + 11] = address.length;
+    for (let index = 0; index < address.length; index++) records[end + 12 + index] = address.charCodeAt(index);
     end += 12 + address.length;
   };
   const write = (ips: readonly string[]): Addresses | undefined => {
     const start = end;
-    const parsed = ips.map(parseIp).filter((address) => address !== undefined);
-    const ipv4 = parsed.filter(isIpv4);
-    for (const address of ipv4) put(RECORD_TYPE.A, address.bytes);
-    for (const address of parsed) if (!isIpv4(address)) put(RECORD_TYPE.AAAA, address.bytes);
-    return parsed.length === 0 ? undefined : { start, ipv4Count: ipv4.length, ipv6Count: parsed.length - ipv4.length };
+    const ipv6: string[] = [];
+    let ipv4Count = 0;
+    for (const ip of ips) {
+      const address = parseIp(ip);
+      if (address === undefined) continue;
+      if (!isIpv4(address)) ipv6.push(address.bytes);
+      else {
+        put(RECORD_TYPE.A, address.bytes);
+        ipv4Count++;
+      }
+    }
+    for (const bytes of ipv6) put(RECORD_TYPE.AAAA, bytes);
+    return ipv4Count + ipv6.length === 0 ? undefined : { start, ipv4Count, ipv6Count: ipv6.length };
   };
   return { write, records: () => records.subarray(0, end) };
 }

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { queryBytes } from "../../../test/support/dns-client.ts";
 import { decodeMessage, encodeMessage, optRecord } from "../../../test/support/dns-message.ts";
 import { createQueryView, readQuery } from "../../protocol/dns/query.ts";
+import { proxyScope } from "./alternate-hosts.ts";
 import { decideKnown, NO_DATA, pointerTo } from "./decide.ts";
 import { dnsRules } from "./generations.ts";
 import { lookup } from "./lookup.ts";
@@ -17,7 +18,7 @@ const TABLE = buildLookupTable(
       "dual.ext": { ips: ["1.1.1.1", "2001:db8::1"], registry: "External" },
     },
   },
-  { scope: { namespace: "", domain: "" }, ttlSeconds: 30, altHosts: true, wildcards: true },
+  { scope: proxyScope("", ""), ttlSeconds: 30, altHosts: true, wildcards: true },
 );
 const view = createQueryView();
 const out = Buffer.alloc(65_535, 0xee);

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { proxyScope } from "./alternate-hosts.ts";
 import { buildLookupTable } from "./name-table.ts";
 import { buildReverseIndex, reverseAddress } from "./reverse-lookup.ts";
 
@@ -25,7 +26,7 @@ test("an address belongs to the Kubernetes host, then to the first by name, and 
       "z.ns1.svc.cluster.local": { ips: ["1.1.1.1"], registry: "Kubernetes", shortname: "z", namespace: "ns1" },
     },
   };
-  const scope = { namespace: "ns1", domain: "svc.cluster.local" };
+  const scope = proxyScope("ns1", "ns1.svc.cluster.local");
   const table = buildLookupTable(message, { scope, ttlSeconds: 30, altHosts: true, wildcards: true });
   const owners = [...buildReverseIndex(table)].map(([bytes, { ownName }]) => [
     Buffer.from(bytes, "latin1").toString("hex"),

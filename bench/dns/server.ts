@@ -1,0 +1,29 @@
+import { silentLogger } from "../../src/base/logger.ts";
+import { MetricRegistry } from "../../src/base/metric-registry.ts";
+import { declareDnsMetrics, type NameInfo, startDnsServer } from "../../src/dns/index.ts";
+
+/** The DNS server with a table of services; upstream is another child on the address given. */
+const [resolvConfPath = "", upstreamPort = "53", services = "1000"] = process.argv.slice(2);
+const server = await startDnsServer({
+  listen: "127.0.0.1:0",
+  proxyNamespace: "ns1",
+  proxyDomain: "ns1.svc.cluster.local",
+  resolvConfPath,
+  upstreamPort: Number(upstreamPort),
+  log: silentLogger,
+  metrics: declareDnsMetrics(new MetricRegistry()),
+});
+const table: Record<string, NameInfo> = {};
+for (let index = 0; index < Number(services); index++) {
+  const ips = [`10.${index >> 16}.${(index >> 8) & 255}.${index & 255}`];
+  table[`svc${index}.ns1.svc.cluster.local`] = {
+    ips,
+    registry: "Kubernetes",
+    shortname: `svc${index}`,
+    namespace: "ns1",
+  };
+}
+server.updateNameTable({ table });
+const began = performance.now();
+server.updateNameTable({ table });
+process.send?.({ port: server.addresses[0]?.port, tableMs: performance.now() - began });
