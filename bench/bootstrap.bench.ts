@@ -24,7 +24,7 @@ const bench: Bench = {
     note(`document of ${generate().length} characters`);
     const plain = perSecond(() => JSON.stringify(document));
     return [
-      row("documents", perSecond(generate), plain, "at most 20 times the cost of writing it"),
+      row("documents", perSecond(generate), plain, "at most 30 times the cost of writing it"),
       row(
         "user template",
         perSecond(() => generateBootstrap(inputs, buildNodeDescriptor(inputs), template).text),

@@ -1,7 +1,8 @@
 import { quoteGo } from "../protocol/go-quote.ts";
 import type { Branch, Command, Expression, Node, Pipeline } from "./ast.ts";
 import { printExpression } from "./ast.ts";
-import { formatValue, printedSize, printValue } from "./format-value.ts";
+import { rangeElements, resolveFields } from "./fields.ts";
+import { printedSize, printValue } from "./format-value.ts";
 import type { TemplateFunction } from "./function-table.ts";
 import { Meter, type TemplateLimits } from "./limits.ts";
 import type { TemplateBodies } from "./parser.ts";
@@ -12,7 +13,7 @@ import {
   TemplateFunctionError,
   TemplateLimitError,
 } from "./template-error.ts";
-import { GoStruct, isMap, isTrue, kindOf, mapEntries, mapGet, toNumber, typeName } from "./values.ts";
+import { isTrue } from "./values.ts";
 
 export interface Program {
   readonly name: string;
@@ -158,7 +159,7 @@ class Evaluator {
     const scope = this.#variables.length;
     const value = this.#pipeline(dot, { ...node.pipeline, variables: [] });
     let turns = 0;
-    for (const [key, item] of this.#elements(value)) {
+    for (const [key, item] of rangeElements(value, this.#meter)) {
       turns += 1;
       this.#meter.spend();
       this.#bindRange(node.pipeline, key, item);
@@ -177,22 +178,6 @@ class Evaluator {
     if (first === undefined) return;
     this.#bind(first, second === undefined ? item : key, pipeline.assigns);
     if (second !== undefined) this.#bind(second, item, pipeline.assigns);
-  }
-
-  *#elements(value: unknown): Generator<readonly [unknown, unknown]> {
-    const kind = kindOf(value);
-    if (kind === "invalid" || kind === "nil") return;
-    if (Array.isArray(value)) {
-      yield* value.entries();
-    } else if (isMap(value)) {
-      const entries = mapEntries(value);
-      this.#meter.spend(entries.length);
-      yield* entries;
-    } else if (kind === "int") {
-      for (let index = 0; index < toNumber(value); index += 1) yield [index, index];
-    } else {
-      this.#fail(`range can't iterate over ${formatValue(value)}`);
-    }
   }
 
   // Pipelines
@@ -248,40 +233,19 @@ class Evaluator {
       case "string":
         return node.value;
       case "field":
-        return this.#fields(dot, node.names, false);
+        return resolveFields(dot, node.names, false, this.#meter);
       case "variable": {
         const variable = this.#variables.findLast((candidate) => candidate.name === node.name);
         if (variable === undefined) this.#fail(`undefined variable: ${node.name}`);
-        return this.#fields(variable.value, node.names, false);
+        return resolveFields(variable.value, node.names, false, this.#meter);
       }
       case "chain":
-        return this.#fields(this.#expression(dot, node.operand), node.names, true);
+        return resolveFields(this.#expression(dot, node.operand), node.names, true, this.#meter);
       case "function":
         return this.#call(dot, node, node, [], NONE);
       case "pipeline":
         return this.#pipeline(dot, node.pipeline);
     }
-  }
-
-  /** `typed`: the receiver's own type is known (a function's or parenthesis' result) instead of `interface {}`. */
-  #fields(receiver: unknown, names: readonly string[], typed: boolean): unknown {
-    let value = receiver;
-    let type = typed ? typeName(value) : "interface {}";
-    for (const name of names) {
-      this.#meter.spend();
-      if (value === undefined) return undefined;
-      if (value === null) this.#fail(`nil pointer evaluating ${type}.${name}`);
-      if (value instanceof GoStruct && value.has(name)) {
-        value = value.get(name);
-        type = typeName(value);
-      } else if (isMap(value)) {
-        value = mapGet(value, name);
-        type = "interface {}";
-      } else {
-        this.#fail(`can't evaluate field ${name} in type ${type}`);
-      }
-    }
-    return value;
   }
 
   // Calls

@@ -6,7 +6,7 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 export function toStrictJson(value: unknown, indent?: number): string {
   const text = JSON.stringify(value, null, indent);
   // JSON.stringify writes half a surrogate pair as an escape, which protobuf's JSON readers refuse.
-  return /\\ud[89a-f]/i.test(text) ? JSON.stringify(repaired(value), null, indent) : text;
+  return text.includes("\\ud") ? JSON.stringify(repaired(value), null, indent) : text;
 }
 
 export function isJsonObject(value: unknown): value is JsonObject {

@@ -57,6 +57,7 @@ export function buildNodeDescriptor(inputs: BootstrapInputs): NodeDescriptor {
   const extra = credentialKeys(inputs.agent);
   for (const key of typed.keys()) if (!rules.typedKeys.has(key)) typed.delete(key);
   const untyped = [...untypedValues(raw, typed, refused), ...Object.entries(extra).filter(([key]) => !typed.has(key))];
+  const sortedTyped = inOrderDeep(Object.fromEntries(typed)) as JsonObject;
   const workload = {
     labels: labels.current,
     workloadName: String(typed.get("WORKLOAD_NAME") ?? ""),
@@ -66,8 +67,11 @@ export function buildNodeDescriptor(inputs: BootstrapInputs): NodeDescriptor {
     id: inputs.nodeId,
     cluster: serviceCluster(proxyConfig, workload, rules.clusterLabels),
     locality,
-    typed: sorted([...typed]),
-    metadata: sorted([...typed, ...untyped]),
+    typed: sortedTyped,
+    metadata: inOrder([
+      ...Object.entries(sortedTyped),
+      ...untyped.map(([key, value]) => [key, inOrderDeep(value)] as const),
+    ]),
     raw: new Map([...[...raw].map(([key, { value }]) => [key, value] as const), ...Object.entries(extra)]),
     annotations,
     warnings,
@@ -165,6 +169,11 @@ function setMap(typed: TypedMetadata, key: string, map: ReadonlyMap<string, stri
   setKeys(typed, { [key]: Object.fromEntries(map) });
 }
 
-function sorted(entries: readonly (readonly [string, unknown])[]): JsonObject {
-  return sortKeys(Object.fromEntries(entries), compareText) as JsonObject;
+function inOrderDeep(value: unknown): unknown {
+  return sortKeys(value, compareText);
+}
+
+/** The members are in order already. */
+function inOrder(entries: readonly (readonly [string, unknown])[]): JsonObject {
+  return Object.fromEntries([...entries].sort(([left], [right]) => compareText(left, right)));
 }
