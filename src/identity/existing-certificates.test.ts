@@ -1,0 +1,44 @@
+import { truncate, unlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { temporaryDirectory } from "../../test/support/sds-manager.ts";
+import { createExistingCertificates, findMountedCertificates } from "./existing-certificates.ts";
+
+test("a pair counts when both files have content, and for good from then on", async () => {
+  await using directory = await temporaryDirectory();
+  const at = (name: string) => join(directory.path, name);
+  const paths = { certificateChain: at("c"), key: at("k"), root: at("r") };
+  const existing = createExistingCertificates(paths, undefined);
+  await writeFile(at("c"), "x");
+  await writeFile(at("k"), "");
+  await expect(existing?.hasKeyPair()).resolves.toBe(false);
+  await writeFile(at("k"), "x");
+  await expect(existing?.hasKeyPair()).resolves.toBe(true);
+  await truncate(at("c"));
+  await unlink(at("k"));
+  await expect(existing?.hasKeyPair()).resolves.toBe(true);
+  await expect(existing?.hasRoot()).resolves.toBe(false);
+});
+
+test("what the agent writes itself is never read as mounted, however the path is spelled", () => {
+  const paths = {
+    certificateChain: "/etc/certs/cert-chain.pem",
+    key: "/etc/certs/key.pem",
+    root: "/etc/certs/root-cert.pem",
+  };
+  expect(createExistingCertificates(paths, "/etc/../etc/certs/")).toBeUndefined();
+  expect(createExistingCertificates(paths, "/etc/other")).toBeDefined();
+  expect(createExistingCertificates(undefined, undefined)).toBeUndefined();
+});
+
+test("the platform's directory counts when all three files are in it", async () => {
+  await using directory = await temporaryDirectory();
+  for (const name of ["cert-chain.pem", "key.pem"]) await writeFile(join(directory.path, name), "");
+  await expect(findMountedCertificates(directory.path)).resolves.toBeUndefined();
+  await writeFile(join(directory.path, "root-cert.pem"), "");
+  await expect(findMountedCertificates(directory.path)).resolves.toEqual({
+    certificateChain: join(directory.path, "cert-chain.pem"),
+    key: join(directory.path, "key.pem"),
+    root: join(directory.path, "root-cert.pem"),
+  });
+});
