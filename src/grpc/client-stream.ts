@@ -51,9 +51,10 @@ export class ClientStream implements RawClientCall {
     this.stream.once("trailers", (received, _flags, raw?: readonly string[]) =>
       this.#receiveStatus(received, raw ?? []),
     );
-    this.stream.once("aborted", () => this.#writer.fail(this.#failureOfClose()));
+    this.stream.once("aborted", () => this.#writer.close(this.#failureOfClose()));
     this.stream.once("close", () => {
       session.openCalls--;
+      if (this.#end !== undefined) return;
       this.#conclude({ failure: this.#failureOfClose(), isLocal: false });
     });
     options.limit.onReached((failure) => this.fail(failure));
@@ -130,7 +131,7 @@ export class ClientStream implements RawClientCall {
   #receiveStatus(headers: IncomingHttpHeaders, raw: readonly string[]): void {
     const trailers = Metadata.fromRawHeaders(raw);
     this.#status = { failure: statusFailure(headers, trailers) };
-    this.#writer.fail(this.#status.failure ?? alreadyEnded());
+    this.#writer.close(this.#status.failure);
     this.#options.onTrailers?.(trailers);
   }
 
@@ -155,7 +156,7 @@ export class ClientStream implements RawClientCall {
     if (this.#end !== undefined) return;
     this.#end = end;
     this.#options.limit.stop();
-    this.#writer.fail(end.failure ?? alreadyEnded());
+    this.#writer.close(end.failure);
     if (end.isLocal) this.#reset();
     else this.#leave();
     // A stream is only freed when its data was taken; nobody will ask for what is left.
@@ -178,8 +179,4 @@ export class ClientStream implements RawClientCall {
     if (stream.writableLength === 0) stream.end();
     else stream.close(NO_ERROR); // what is still queued will never be read
   }
-}
-
-function alreadyEnded(): GrpcError {
-  return new GrpcError("CANCELLED", "the peer has already ended the call");
 }

@@ -11,7 +11,7 @@ export class FrameWriter {
   readonly #maxBytes: number;
   #drained: Promise<void> | undefined;
   #rejectDrained: ((failure: GrpcError) => void) | undefined;
-  #failure: GrpcError | undefined;
+  #closed: { readonly failure: GrpcError | undefined } | undefined;
 
   constructor(stream: Writable, maxBytes: number) {
     this.#stream = stream;
@@ -35,18 +35,23 @@ export class FrameWriter {
   }
 
   writeBytes(bytes: Uint8Array): Promise<void> | undefined {
-    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#closed !== undefined) throw this.#reason();
     return this.#stream.write(bytes) ? undefined : this.#whenDrained();
   }
 
-  /** Wakes everybody who waits for room; later writes throw. */
-  fail(failure: GrpcError): void {
-    this.#failure ??= failure;
-    this.#rejectDrained?.(failure);
+  /** The call is over: whoever waits for room is woken and later writes throw, with the failure if there was one. */
+  close(failure?: GrpcError): void {
+    this.#closed ??= { failure };
+    this.#rejectDrained?.(this.#reason());
+  }
+
+  /** Made only when somebody asks: most calls end well, and errors are dear (bench/grpc-echo). */
+  #reason(): GrpcError {
+    return this.#closed?.failure ?? new GrpcError("CANCELLED", "the call has already ended");
   }
 
   #check(length: number): void {
-    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#closed !== undefined) throw this.#reason();
     if (length <= this.#maxBytes) return;
     const text = `grpc: trying to send message larger than max (${length} vs. ${this.#maxBytes})`;
     throw new GrpcError("RESOURCE_EXHAUSTED", text);

@@ -76,7 +76,7 @@ export class MessageReader<Message> implements AsyncIterableIterator<Message> {
   }
 
   /** Ends at once; messages that wait are dropped. */
-  abort(failure: GrpcError): void {
+  abort(failure?: GrpcError): void {
     this.#frames.length = 0;
     this.end(failure);
   }

@@ -48,7 +48,7 @@ function readRequests<Request>(
     onFault: () => undefined, // the handler meets it when it reads
     onReturn: () => undefined,
   });
-  call.whenAborted((reason) => reader.abort(reason));
+  call.whenEnded((failure) => reader.abort(failure));
   return reader;
 }
 

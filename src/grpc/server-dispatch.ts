@@ -94,7 +94,7 @@ function startDeadline(call: ServerStream, header: string | string[] | undefined
   call.deadline = Date.now() + timeoutMs;
   const expire = () => call.expire(new GrpcError("DEADLINE_EXCEEDED", "context deadline exceeded"));
   const timer = setTimeout(expire, Math.min(MAX_TIMER_MS, timeoutMs));
-  call.whenAborted(() => clearTimeout(timer));
+  call.whenEnded(() => clearTimeout(timer));
   return timer;
 }
 

@@ -46,9 +46,10 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
   #metadata: Metadata | undefined;
   #trailers: Metadata | undefined;
   #controller: AbortController | undefined;
-  #ended: GrpcError | undefined;
+  /** Without failure: our status OK is on its way. */
+  #ended: { readonly failure: GrpcError | undefined } | undefined;
   #headersSent = false;
-  readonly #onAbort: ((reason: GrpcError) => void)[] = [];
+  readonly #onEnd: ((failure: GrpcError | undefined) => void)[] = [];
 
   constructor(
     stream: ServerHttp2Stream,
@@ -87,7 +88,7 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      if (this.#ended !== undefined) this.#controller.abort(this.#ended);
+      if (this.#ended !== undefined) this.#controller.abort(this.#ended.failure);
     }
     return this.#controller.signal;
   }
@@ -125,8 +126,7 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
 
   readFrames(sink: FrameSink): Promise<void> {
     const done = new Promise<void>((resolve, reject) => {
-      if (this.#ended !== undefined) return reject(this.#ended);
-      this.whenAborted(reject);
+      this.whenEnded((failure) => reject(failure ?? new GrpcError("CANCELLED", "the call has already ended")));
       pumpFrames(this.stream, new FrameScanner(sink, this.#maxReceiveBytes), (failure) => {
         // As with messages: a reset may follow the half-close in the same packet.
         if (failure === undefined) setImmediate(resolve);
@@ -137,15 +137,16 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
     return done;
   }
 
-  whenAborted(listener: (reason: GrpcError) => void): void {
-    this.#onAbort.push(listener);
+  whenEnded(listener: (failure: GrpcError | undefined) => void): void {
+    if (this.#ended === undefined) this.#onEnd.push(listener);
+    else listener(this.#ended.failure);
   }
 
   /** Ends the call with a status; without effect when it is already over. */
   finish(failure?: GrpcError): void {
     if (this.#ended !== undefined) return;
     const trailers = this.#statusTrailers(failure);
-    this.#end(failure ?? new GrpcError("CANCELLED", "the call has already ended"));
+    this.#end(failure);
     if (this.stream.destroyed || this.stream.closed) return;
     if (this.#headersSent) {
       this.stream.once("wantTrailers", () => this.#sendTrailers(trailers));
@@ -180,10 +181,10 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
     }
   }
 
-  #end(reason: GrpcError): void {
-    this.#ended = reason;
-    this.#writer.fail(reason);
-    for (const listener of this.#onAbort.splice(0)) listener(reason);
+  #end(failure: GrpcError | undefined): void {
+    this.#ended = { failure };
+    this.#writer.close(failure);
+    for (const listener of this.#onEnd.splice(0)) listener(failure);
   }
 
   #statusTrailers(failure: GrpcError | undefined): OutgoingHttpHeaders {
