@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseAccount, parseJwtRule } from "./ca-arguments.ts";
+import { parseAccount, parseJwtRule, parseListen } from "./ca-arguments.ts";
 
 test("an account is a namespace and a name", () => {
   expect(parseAccount("default/web")).toEqual({ namespace: "default", name: "web" });
@@ -27,4 +27,17 @@ test.each([
   { text: '{"issuer":"i","jwks":1}', says: '"jwks" must be a key list' },
 ])("$text is refused, and the error says why", ({ text, says }) => {
   expect(() => parseJwtRule(text)).toThrow(says);
+});
+
+test.each([
+  { text: "127.0.0.1:15012", listen: { host: "127.0.0.1", port: 15012 } },
+  { text: "localhost:0", listen: { host: "localhost", port: 0 } },
+  { text: "[::1]:15012", listen: { host: "::1", port: 15012 } },
+  { text: "unix:/run/ca", listen: { path: "/run/ca" } },
+])("$text is an address to serve on", ({ text, listen }) => {
+  expect(parseListen(text)).toEqual(listen);
+});
+
+test.each(["", "host", ":1", "host:", "host:x", "host:70000", "::1:5", "unix:"])("%j is no address", (text) => {
+  expect(() => parseListen(text)).toThrow(`--listen is ${JSON.stringify(text)}, expected HOST:PORT`);
 });

@@ -1,10 +1,20 @@
 import type { JwtRule } from "../ca/index.ts";
+import type { ListenOptions } from "../grpc/index.ts";
 
 /** "NAMESPACE/ACCOUNT" */
 export function parseAccount(text: string): { readonly namespace: string; readonly name: string } {
   const [, namespace, name] = /^([^/:\s]+)\/([^/:\s]+)$/.exec(text) ?? [];
   if (namespace !== undefined && name !== undefined) return { namespace, name };
   throw new Error(`--issue-token is ${JSON.stringify(text)}, expected NAMESPACE/ACCOUNT`);
+}
+
+/** "host:port", "[address]:port" or "unix:path"; port 0 takes any free one. */
+export function parseListen(text: string): ListenOptions {
+  if (text.startsWith("unix:") && text.length > "unix:".length) return { path: text.slice("unix:".length) };
+  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
+  const host = bracketed ?? plain;
+  if (host !== undefined && Number(port) <= 65_535) return { host, port: Number(port) };
+  throw new Error(`--listen is ${JSON.stringify(text)}, expected HOST:PORT, [ADDRESS]:PORT or unix:PATH`);
 }
 
 /** The JSON of `JWT_RULE`: which issuer's tokens are accepted, for which audiences, signed with which keys. */

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { formatDuration } from "../base/duration.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
 import { declareCaServerMetrics, type JwtRule, openDevelopmentIssuer, startCaServer } from "../ca/index.ts";
-import { addressText, parseTarget } from "../grpc/index.ts";
+import { addressText } from "../grpc/index.ts";
 import type { KeyOptions } from "../protocol/x509/key-pair.ts";
-import { parseAccount, parseJwtRule } from "./ca-arguments.ts";
+import { parseAccount, parseJwtRule, parseListen } from "./ca-arguments.ts";
 import type { Command, CommandContext } from "./command.ts";
 
 const KEYS: Readonly<Record<string, KeyOptions>> = {
@@ -101,14 +101,13 @@ async function serve({ flags, log, print, signal }: CommandContext, directory: s
   if (key === undefined) {
     throw new Error(`--key is ${JSON.stringify(flags.string("key"))}, allowed are ${Object.keys(KEYS).join(", ")}`);
   }
-  const target = parseTarget(flags.string("listen"));
   const issuer = await openDevelopmentIssuer(directory);
   const furtherRule = flags.string("jwt-rule");
   const jwtRules: JwtRule[] = [issuer.rule, ...(furtherRule === "" ? [] : [parseJwtRule(furtherRule)])];
   await using server = await startCaServer({
     directory,
     trustDomain: flags.string("trust-domain"),
-    listen: target.kind === "unix" ? { path: target.path } : { host: target.host, port: target.port },
+    listen: parseListen(flags.string("listen")),
     hosts: flags.stringArray("host"),
     metrics: declareCaServerMetrics(new MetricRegistry()),
     log: log.scope("serverca"),

@@ -36,12 +36,13 @@ export async function startStsServer(options: StsServerOptions): Promise<StsServ
     { requestTimeout: READ_TIMEOUT_MS, keepAliveTimeout: IDLE_TIMEOUT_MS },
     (request, response) => {
       answer(request, options, stopped.signal)
-        .catch((failure: unknown): JsonAnswer => {
-          options.log.error("token request failed", { error: errorMessage(failure) });
-          return errorAnswer({ code: "invalid_target", message: "internal error" });
-        })
         .then((reply) => send(response, reply))
-        .catch((failure: unknown) => options.log.debug("client went away", { error: errorMessage(failure) }));
+        .catch((failure: unknown) => {
+          // A client that left needs no answer; anything else is ours to look at.
+          if (!request.complete) return options.log.debug("client went away", { error: errorMessage(failure) });
+          options.log.error("token request failed", { error: errorMessage(failure) });
+          send(response, errorAnswer({ code: "invalid_target", message: "internal error" }));
+        });
     },
   );
   await bind(server, options);
