@@ -37,9 +37,9 @@ export const BUILTINS: FunctionTable = {
     const format = textArg(args, 0);
     return sized(args, meter, () => sprintf(format, args.slice(1)));
   }),
-  html: variadic(1, (args, meter) => sized(args, meter, () => escapeHtml(asText(args)))),
-  js: variadic(1, (args, meter) => sized(args, meter, () => escapeJs(asText(args)))),
-  urlquery: variadic(1, (args, meter) => sized(args, meter, () => escapeQuery(asText(args)))),
+  html: variadic(0, (args, meter) => sized(args, meter, () => escapeHtml(asText(args)))),
+  js: variadic(0, (args, meter) => sized(args, meter, () => escapeJs(asText(args)))),
+  urlquery: variadic(0, (args, meter) => sized(args, meter, () => escapeQuery(asText(args)))),
 };
 
 /** Asks for the space before the text is built. */

@@ -10,34 +10,29 @@ const BASIC: ReadonlySet<GoKind> = new Set(["bool", "int", "float", "string"]);
 export function equals(left: unknown, right: unknown): boolean {
   const [a, b] = [kindOf(left), kindOf(right)];
   if (ABSENT.has(a) || ABSENT.has(b)) return ABSENT.has(a) && ABSENT.has(b);
-  for (const value of [left, right]) {
-    if (kindOf(value) === "list" || kindOf(value) === "map") {
-      throw new TemplateFunctionError(`non-comparable type ${formatValue(value)}: ${typeName(value)}`);
-    }
-  }
   if (isNumber(a) && isNumber(b)) return toNumber(left) === toNumber(right);
-  if (a !== b && BASIC.has(a) && BASIC.has(b)) throw incompatible(left, right);
+  if (a !== b && (BASIC.has(a) || BASIC.has(b))) throw incompatible(left, right);
+  const incomparable = [left, right].find((value) => kindOf(value) === "list" || kindOf(value) === "map");
+  if (incomparable !== undefined) {
+    throw new TemplateFunctionError(`non-comparable type ${formatValue(incomparable)}: ${typeName(incomparable)}`);
+  }
   return left === right;
 }
 
 /** Go's `lt`. */
 export function isLess(left: unknown, right: unknown): boolean {
   const [a, b] = [kindOf(left), kindOf(right)];
-  if (!isOrdered(a) || !isOrdered(b)) throw new TemplateFunctionError("invalid type for comparison");
   if (isNumber(a) && isNumber(b)) {
     return typeof left === "bigint" && typeof right === "bigint" ? left < right : toNumber(left) < toNumber(right);
   }
-  if (a !== b) throw incompatible(left, right);
+  if (a !== b && BASIC.has(a) && BASIC.has(b)) throw incompatible(left, right);
+  if (a !== "string" || b !== "string") throw new TemplateFunctionError("invalid type for comparison");
   return compareText(left as string, right as string) < 0;
 }
 
 /** A JavaScript number does not say whether it was written as 1 or 1.0, so the two compare, more leniently than in Go. */
 function isNumber(kind: GoKind): boolean {
   return kind === "int" || kind === "float";
-}
-
-function isOrdered(kind: GoKind): boolean {
-  return isNumber(kind) || kind === "string";
 }
 
 function incompatible(left: unknown, right: unknown): TemplateFunctionError {

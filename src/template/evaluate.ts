@@ -13,7 +13,7 @@ import {
   TemplateFunctionError,
   TemplateLimitError,
 } from "./template-error.ts";
-import { isTrue } from "./values.ts";
+import { isTrue, kindOf } from "./values.ts";
 
 export interface Program {
   readonly name: string;
@@ -26,6 +26,9 @@ type Flow = "break" | "continue" | undefined;
 
 /** Stands for "no piped-in argument", which differs from a piped-in nil. */
 const NONE = Symbol("none");
+
+/** How much of the template an error message quotes. */
+const MAX_CONTEXT = 200;
 
 /** Runs a parsed template over data. */
 export function evaluate(program: Program, data: unknown, limits: TemplateLimits): string {
@@ -64,7 +67,7 @@ class Evaluator {
     const { name, source } = this.#program;
     const position = positionAt(name, source, this.#at.pos);
     const shown = this.#at.text();
-    const context = [...shown].length > 20 ? `${[...shown].slice(0, 20).join("")}...` : shown;
+    const context = shown.length > MAX_CONTEXT ? `${shown.slice(0, MAX_CONTEXT)}...` : shown;
     const place = `template: ${name}:${position.line}:${position.column}: executing ${quoteGo(this.#template)} at <${context}>`;
     const code = failure instanceof TemplateLimitError ? failure.code : "execution";
     return new TemplateError(code, `${place}: ${failure.message}`, position);
@@ -158,6 +161,9 @@ class Evaluator {
   #range(dot: unknown, node: Branch): Flow {
     const scope = this.#variables.length;
     const value = this.#pipeline(dot, { ...node.pipeline, variables: [] });
+    if (node.pipeline.variables.length > 1 && kindOf(value) === "int") {
+      this.#fail(`can't use ${printValue(value)} to iterate over more than one variable`);
+    }
     let turns = 0;
     for (const [key, item] of rangeElements(value, this.#meter)) {
       turns += 1;
@@ -186,7 +192,8 @@ class Evaluator {
     this.#meter.enter();
     this.#atExpression(pipeline);
     let value: unknown = NONE;
-    for (const command of pipeline.commands) value = this.#command(dot, command, value);
+    // A nil that leaves a pipeline is no value at all: its fields are absent instead of a mistake.
+    for (const command of pipeline.commands) value = this.#command(dot, command, value) ?? undefined;
     for (const name of pipeline.variables) this.#bind(name, value, pipeline.assigns);
     this.#meter.leave();
     return value;
@@ -237,7 +244,7 @@ class Evaluator {
       case "variable": {
         const variable = this.#variables.findLast((candidate) => candidate.name === node.name);
         if (variable === undefined) this.#fail(`undefined variable: ${node.name}`);
-        return resolveFields(variable.value, node.names, false, this.#meter);
+        return resolveFields(variable.value, node.names, true, this.#meter);
       }
       case "chain":
         return resolveFields(this.#expression(dot, node.operand), node.names, true, this.#meter);
@@ -266,12 +273,12 @@ class Evaluator {
     if (node.name === "and" || node.name === "or") return this.#shortCircuit(dot, node.name, args, piped);
     const values = args.map((arg) => this.#expression(dot, arg));
     if (piped !== NONE) values.push(piped);
-    this.#atExpression(shown);
     try {
       const result = callee.call(values, this.#meter);
       if (typeof result === "string") this.#meter.spendText(result.length);
       return result;
     } catch (failure) {
+      this.#atExpression(shown);
       // A wrong argument is the caller's fault, found before the function runs.
       if (failure instanceof TemplateArgumentError) throw failure;
       if (failure instanceof TemplateFunctionError) this.#fail(`error calling ${node.name}: ${failure.message}`);

@@ -91,6 +91,9 @@ test.each([
     '{{printf "%5t|" true}} {{printf "%#v" "a"}} {{printf "%T %T %T" 1.5 "a" .m}}',
     ' true| "a" float64 string map[string]interface {}',
   ],
+  ['{{template "q" .nilv}}{{define "q"}}[{{.x.y}}]{{end}}', "[<no value>]"],
+  ["{{$n := .nilv}}{{$n.x}}{{(.nilv).x}}", "<no value><no value>"],
+  ["[{{html}}{{js}}{{urlquery}}]", "[]"],
 ])("%s prints %j, as Go does", (text, printed) => {
   expect(parseTemplate("T", text).execute(data)).toBe(printed);
 });
@@ -171,6 +174,18 @@ test.each([
   [
     '{{index .l "a"}}',
     'template: T:1:2: executing "T" at <index .l "a">: error calling index: cannot index slice/array with type string',
+  ],
+  [
+    "{{range $k, $v := 3}}{{end}}",
+    'template: T:1:18: executing "T" at <3>: can\'t use 3 to iterate over more than one variable',
+  ],
+  [
+    "{{slice 0x1f .missing.q}}",
+    'template: T:1:2: executing "T" at <slice 0x1f .missing.q>: error calling slice: can\'t slice item of type int',
+  ],
+  [
+    "{{lt 7 true}}",
+    'template: T:1:2: executing "T" at <lt 7 true>: error calling lt: incompatible types for comparison: int and bool',
   ],
 ])("%s fails with Go's words: %s", (text, message) => {
   expect(() => parseTemplate("T", text).execute(data)).toThrow(expect.objectContaining({ message }));
