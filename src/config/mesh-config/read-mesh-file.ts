@@ -1,10 +1,9 @@
-import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
 import type { ProxyConfig } from "../../protocol/proxy-config.ts";
 import { ConfigError, type ConfigProblem } from "../config-error.ts";
 import { type ConfigFiles, fileErrorText, readIfPresent } from "../config-files.ts";
 import type { GenerationRules } from "../generations.ts";
-import { parseYaml } from "../message/parse-yaml.ts";
+import { parseYaml, YamlError } from "../message/parse-yaml.ts";
 import { describeDecodeProblems, toConfigProblems } from "../proxy-config/apply-proxy-config-text.ts";
 import type { ProxyFlags } from "../proxy-flags.ts";
 import { redactConfigText } from "../redact.ts";
@@ -69,7 +68,8 @@ export async function parseMeshConfig(
   try {
     document = await parseYaml(text);
   } catch (thrown) {
-    const message = errorMessage(thrown);
+    if (!(thrown instanceof YamlError)) throw thrown;
+    const { message } = thrown;
     return {
       config: base,
       problem: { text: `failed to convert to proto. ${message}`, problems: [{ source, message }] },

@@ -1,3 +1,8 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { build } from "esbuild";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { parseYaml, YamlError } from "./parse-yaml.ts";
@@ -36,6 +41,29 @@ test("aliases that multiply are refused instead of filling the memory", async ()
     (_, index) => `l${index + 1}: &l${index + 1} [${Array(10).fill(`*l${index}`).join(", ")}]`,
   );
   await expect(parseYaml(["l0: &l0 [x]", ...layers].join("\n"))).rejects.toThrow("excessive aliasing");
+});
+
+test("the YAML library is found in a bundle that is split into chunks, in one of its own", async () => {
+  const scratch = await mkdtemp(join(tmpdir(), "yaml-bundle-"));
+  try {
+    await build({
+      entryPoints: [join(import.meta.dirname, "parse-yaml.ts")],
+      outdir: scratch,
+      outExtension: { ".js": ".mjs" },
+      bundle: true,
+      splitting: true,
+      format: "esm",
+      platform: "node",
+      banner: { js: 'import{createRequire as __r}from"node:module";const require=__r(import.meta.url);' },
+      logLevel: "error",
+    });
+    const chunks = (await readdir(scratch)).filter((name) => name.startsWith("yaml-library"));
+    const bundled: typeof import("./parse-yaml.ts") = await import(pathToFileURL(join(scratch, "parse-yaml.mjs")).href);
+    expect(await bundled.parseYaml("a: yes")).toEqual({ a: true });
+    expect(chunks).toHaveLength(1);
+  } finally {
+    await rm(scratch, { recursive: true });
+  }
 });
 
 test("any text gives data or a YAML error", async () => {

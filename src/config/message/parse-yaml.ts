@@ -17,7 +17,7 @@ export async function parseYaml(text: string): Promise<unknown> {
       // Not JSON after all: flow style YAML, or broken; the YAML reader tells which.
     }
   }
-  const { parseAllDocuments } = await import("yaml");
+  const { parseAllDocuments } = await import("./yaml-library.ts");
   const documents = parseAllDocuments(text, {
     version: "1.1",
     uniqueKeys: false,

@@ -1,10 +1,9 @@
-import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
 import type { ProxyConfig } from "../../protocol/proxy-config.ts";
 import { ConfigError, type ConfigProblem } from "../config-error.ts";
 import type { GenerationRules } from "../generations.ts";
 import type { DecodeProblem } from "../message/decode-message.ts";
-import { parseYaml } from "../message/parse-yaml.ts";
+import { parseYaml, YamlError } from "../message/parse-yaml.ts";
 import { isSecretField, redactConfigText } from "../redact.ts";
 import { applyProxyConfig } from "./apply-proxy-config.ts";
 
@@ -27,7 +26,8 @@ export async function applyProxyConfigText(
   try {
     document = await parseYaml(text);
   } catch (thrown) {
-    const message = errorMessage(thrown);
+    if (!(thrown instanceof YamlError)) throw thrown;
+    const { message } = thrown;
     return {
       config: base,
       error: new ConfigError("invalid-proxy-config", prefix + message, [{ source, message }], { cause: thrown }),
