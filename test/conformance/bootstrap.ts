@@ -107,7 +107,7 @@ async function runCase(dir: string, entry: BootstrapCase): Promise<string | unde
     const actual = JSON.parse((await readFile(path, "utf8")).replaceAll(scratch, original)) as Json;
     const golden = JSON.parse(await readFile(join(dir, `${entry.case}.golden.json`), "utf8")) as Json;
     return (
-      firstDifference(normalized(golden, golden), normalized(actual, golden), "") ??
+      firstDifference(normalized(golden, golden), normalized(actual, golden), "", "") ??
       (await tokenProblem(entry, scratch)) ??
       tagProblem(actual)
     );
@@ -136,6 +136,8 @@ function normalize(
   if (typeof value === "string") return normalizeText(value, paths, key);
   if (typeof value !== "object" || value === null) return value;
   if (STRUCTS.has(key)) return key === "metadata" ? withFileName(value as Json) : value;
+  // A wrapper may be written as a message; proto JSON has the bare value.
+  if (Object.keys(value).join() === "value" && typeof (value as Json).value === "number") return (value as Json).value;
   return Object.fromEntries(
     Object.entries(value).map(([name, item]) => {
       const snake =
@@ -175,17 +177,26 @@ function tokenFile(document: Json): string | undefined {
   return /"access_token_file":"([^"]*)"/.exec(JSON.stringify(document))?.[1];
 }
 
-function firstDifference(golden: unknown, actual: unknown, path: string): string | undefined {
+/** Fields that are wrappers: an explicit zero differs from absence. Other scalars are equal to absence when they are zero. */
+const WRAPPERS = /^(use_all_default_tags|shared_span_context|keepalive_|max_|min_|respect_dns_ttl)/;
+
+function firstDifference(golden: unknown, actual: unknown, path: string, key: string): string | undefined {
   if (isDeepStrictEqual(golden, actual)) return undefined;
+  const inStruct = /\.(metadata|static_layer)\b/.test(path);
+  if (!inStruct && !WRAPPERS.test(key) && isAbsent(golden) && isAbsent(actual)) return undefined;
   const isBranch = (value: unknown): value is Json => typeof value === "object" && value !== null;
   if (!isBranch(golden) || !isBranch(actual) || Array.isArray(golden) !== Array.isArray(actual)) {
     return `${path || "."}: expected ${JSON.stringify(golden)}, got ${JSON.stringify(actual)}`;
   }
-  for (const key of new Set([...Object.keys(golden), ...Object.keys(actual)])) {
-    const difference = firstDifference(golden[key], actual[key], `${path}.${key}`);
+  for (const name of new Set([...Object.keys(golden), ...Object.keys(actual)])) {
+    const difference = firstDifference(golden[name], actual[name], `${path}.${name}`, name);
     if (difference !== undefined) return difference;
   }
   return undefined;
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === 0 || value === false || value === "";
 }
 
 async function tokenProblem({ compare }: BootstrapCase, scratch: string): Promise<string | undefined> {
