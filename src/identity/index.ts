@@ -2,7 +2,7 @@ export type { CaClientOptions } from "./ca-client/ca-client-options.ts";
 export { CaError, type CaErrorCode } from "./ca-client/ca-error.ts";
 export { CA_PROVIDERS, type CaProvider, startCaClient } from "./ca-client/providers.ts";
 export type { CaClient, SignedCertificate } from "./ca-client/types.ts";
-export { systemClock } from "./clock.ts";
+export { type Clock, systemClock } from "./clock.ts";
 export { parseResourceName, type ResourceName, TRUST_BUNDLE_NAME, WORKLOAD_NAME } from "./core/resource-name.ts";
 export type { CertificateDescription, CertificateFacts } from "./describe-certificates.ts";
 export { type ExistingCertificatePaths, findMountedCertificates } from "./existing-certificates.ts";
@@ -13,5 +13,7 @@ export type { OutputCertificates, SecretManagerOptions, SecretManagerTuning } fr
 export type { KeyPairSecret, ServedSecret, TrustBundleSecret } from "./secrets.ts";
 export { type SecretManager, startSecretManager } from "./start-secret-manager.ts";
 export { startTokenFetcher, type TokenFetcherOptions } from "./tokens/create-token-fetcher.ts";
+export { exchangeToken, exchangingFetcher, type TokenExchangeOptions } from "./tokens/exchange-token.ts";
+export { fileTokenFetcher } from "./tokens/file-token.ts";
 export { TokenError, type TokenFetcher } from "./tokens/token-fetcher.ts";
 export { generateWorkloadKey, type WorkloadKeyOptions } from "./workload-key.ts";

@@ -19,12 +19,17 @@ export interface SdsEnvoy extends AsyncDisposable {
   output(): Promise<string>;
 }
 
-/** A stock Envoy with one mutual TLS listener whose certificate and roots come from the SDS server on this socket. */
-export async function startSdsEnvoy(sdsPath: string): Promise<SdsEnvoy> {
+/** Where Envoy uses its certificate: on its own listener, or towards another Envoy with this identity. */
+export type SdsEnvoyRole =
+  | { readonly side: "server" }
+  | { readonly side: "client"; readonly upstreamPort: number; readonly upstreamIdentity: string };
+
+/** A stock Envoy with one mutual TLS listener, or cluster, whose certificate and roots come from the SDS server on this socket. */
+export async function startSdsEnvoy(sdsPath: string, role: SdsEnvoyRole = { side: "server" }): Promise<SdsEnvoy> {
   const directory = await mkdtemp(join(tmpdir(), "sds-envoy-"));
   const [port, adminPort] = [await freePort(), await freePort()];
   const [config, logFile] = [join(directory, "envoy.json"), join(directory, "envoy.log")];
-  await writeFile(config, JSON.stringify(bootstrap(sdsPath, port, adminPort)));
+  await writeFile(config, JSON.stringify(bootstrap(sdsPath, { port, adminPort, role })));
   const args = ["-c", config, "--concurrency", "1", "--use-dynamic-base-id", "-l", "info"];
   const logHandle = await open(logFile, "w");
   const child = spawn(envoyPath() ?? "envoy", args, { stdio: ["ignore", logHandle.fd, logHandle.fd] });
@@ -109,36 +114,92 @@ async function freePort(): Promise<number> {
 
 const TYPES = "type.googleapis.com/envoy.extensions";
 
-function bootstrap(sdsPath: string, port: number, adminPort: number): object {
-  const socketAddress = (value: number) => ({ socket_address: { address: "127.0.0.1", port_value: value } });
+const socketAddress = (port: number) => ({ socket_address: { address: "127.0.0.1", port_value: port } });
+
+function bootstrap(
+  sdsPath: string,
+  { port, adminPort, role }: { readonly port: number; readonly adminPort: number; readonly role: SdsEnvoyRole },
+): object {
+  const isServer = role.side === "server";
+  const listener = {
+    name: "in",
+    address: socketAddress(port),
+    filter_chains: [
+      {
+        ...(isServer
+          ? { transport_socket: tlsSocket("DownstreamTlsContext", { require_client_certificate: true }) }
+          : {}),
+        filters: [httpFilter(isServer ? { direct_response: { status: 200 } } : { route: { cluster: "upstream" } })],
+      },
+    ],
+  };
   return {
     node: { id: "sidecar~127.0.0.1~test.default~default.svc.cluster.local", cluster: "test" },
     admin: { address: socketAddress(adminPort) },
     static_resources: {
-      listeners: [{ name: "tls", address: socketAddress(port), filter_chains: [filterChain()] }],
-      clusters: [
-        {
-          name: "sds-grpc",
-          type: "STATIC",
-          connect_timeout: "1s",
-          typed_extension_protocol_options: {
-            "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
-              "@type": `${TYPES}.upstreams.http.v3.HttpProtocolOptions`,
-              explicit_http_config: { http2_protocol_options: {} },
-            },
-          },
-          load_assignment: {
-            cluster_name: "sds-grpc",
-            endpoints: [{ lb_endpoints: [{ endpoint: { address: { pipe: { path: sdsPath } } } }] }],
-          },
-        },
-      ],
+      listeners: [listener],
+      clusters: [sdsCluster(sdsPath), ...(role.side === "client" ? [upstreamCluster(role)] : [])],
     },
   };
 }
 
-function filterChain(): object {
-  const secret = (name: string) => ({
+function sdsCluster(path: string): object {
+  return {
+    name: "sds-grpc",
+    type: "STATIC",
+    connect_timeout: "1s",
+    typed_extension_protocol_options: {
+      "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+        "@type": `${TYPES}.upstreams.http.v3.HttpProtocolOptions`,
+        explicit_http_config: { http2_protocol_options: {} },
+      },
+    },
+    load_assignment: endpoint("sds-grpc", { pipe: { path } }),
+  };
+}
+
+function upstreamCluster(role: Extract<SdsEnvoyRole, { side: "client" }>): object {
+  const matcher = { san_type: "URI", matcher: { exact: role.upstreamIdentity } };
+  return {
+    name: "upstream",
+    type: "STATIC",
+    connect_timeout: "2s",
+    // A connection for each request, so that every request is a handshake with the certificates of its moment.
+    typed_extension_protocol_options: {
+      "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+        "@type": `${TYPES}.upstreams.http.v3.HttpProtocolOptions`,
+        explicit_http_config: { http_protocol_options: {} },
+        common_http_protocol_options: { max_requests_per_connection: 1 },
+      },
+    },
+    transport_socket: tlsSocket("UpstreamTlsContext", {}, { match_typed_subject_alt_names: [matcher] }),
+    load_assignment: endpoint("upstream", socketAddress(role.upstreamPort)),
+  };
+}
+
+function endpoint(cluster: string, address: object): object {
+  return { cluster_name: cluster, endpoints: [{ lb_endpoints: [{ endpoint: { address } }] }] };
+}
+
+function tlsSocket(context: string, fields: object, validation: object = {}): object {
+  return {
+    name: "tls",
+    typed_config: {
+      "@type": `${TYPES}.transport_sockets.tls.v3.${context}`,
+      ...fields,
+      common_tls_context: {
+        tls_certificate_sds_secret_configs: [sdsSecret("default")],
+        combined_validation_context: {
+          default_validation_context: validation,
+          validation_context_sds_secret_config: sdsSecret("ROOTCA"),
+        },
+      },
+    },
+  };
+}
+
+function sdsSecret(name: string): object {
+  return {
     name,
     sds_config: {
       resource_api_version: "V3",
@@ -150,40 +211,19 @@ function filterChain(): object {
         grpc_services: [{ envoy_grpc: { cluster_name: "sds-grpc" } }],
       },
     },
-  });
+  };
+}
+
+function httpFilter(action: object): object {
   return {
-    transport_socket: {
-      name: "tls",
-      typed_config: {
-        "@type": `${TYPES}.transport_sockets.tls.v3.DownstreamTlsContext`,
-        require_client_certificate: true,
-        common_tls_context: {
-          tls_certificate_sds_secret_configs: [secret("default")],
-          combined_validation_context: {
-            default_validation_context: {},
-            validation_context_sds_secret_config: secret("ROOTCA"),
-          },
-        },
+    name: "http",
+    typed_config: {
+      "@type": `${TYPES}.filters.network.http_connection_manager.v3.HttpConnectionManager`,
+      stat_prefix: "test",
+      http_filters: [{ name: "router", typed_config: { "@type": `${TYPES}.filters.http.router.v3.Router` } }],
+      route_config: {
+        virtual_hosts: [{ name: "all", domains: ["*"], routes: [{ match: { prefix: "/" }, ...action }] }],
       },
     },
-    filters: [
-      {
-        name: "http",
-        typed_config: {
-          "@type": `${TYPES}.filters.network.http_connection_manager.v3.HttpConnectionManager`,
-          stat_prefix: "test",
-          http_filters: [{ name: "router", typed_config: { "@type": `${TYPES}.filters.http.router.v3.Router` } }],
-          route_config: {
-            virtual_hosts: [
-              {
-                name: "all",
-                domains: ["*"],
-                routes: [{ match: { prefix: "/" }, direct_response: { status: 200, body: { inline_string: "ok" } } }],
-              },
-            ],
-          },
-        },
-      },
-    ],
   };
 }

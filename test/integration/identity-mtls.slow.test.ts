@@ -1,0 +1,59 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { needs } from "../support/needs.ts";
+import { until } from "../support/sds-manager.ts";
+import { type SdsMesh, startMeshLoad, startSdsMesh } from "../support/sds-mesh.ts";
+
+let mesh: SdsMesh | undefined;
+beforeEach(needs("envoy"));
+afterEach(async () => {
+  await mesh?.[Symbol.asyncDispose]();
+  mesh = undefined;
+});
+
+const TTL_SECONDS = 20;
+
+async function startServing(): Promise<SdsMesh> {
+  const started = await startSdsMesh(TTL_SECONDS);
+  const url = `http://127.0.0.1:${started.client.envoy.port}/`;
+  await until(
+    "the first request succeeds",
+    () =>
+      fetch(url).then(
+        (answer) => answer.ok,
+        () => false,
+      ),
+    10_000,
+  );
+  return started;
+}
+
+test("certificates of twenty seconds rotate five times on both sides with no failed request", async () => {
+  mesh = await startServing();
+  const load = startMeshLoad(mesh);
+  const seen = { server: new Set<string>(), client: new Set<string>() };
+  const { server, client } = mesh;
+  const rotated = async () => {
+    seen.server.add((await server.workload.manager.get("default")).version);
+    seen.client.add((await client.workload.manager.get("default")).version);
+    return seen.server.size >= 6 && seen.client.size >= 6;
+  };
+  await until("five rotations on both sides", rotated, 120_000);
+  await load.stop();
+  expect(load.failures).toEqual([]);
+  expect(load.requests).toBeGreaterThan(1000);
+});
+
+test("with the CA stopped for a whole half life no request fails", async () => {
+  mesh = await startServing();
+  const load = startMeshLoad(mesh);
+  const { manager } = mesh.server.workload;
+  const before = (await manager.get("default")).version;
+  await mesh.stopCa();
+  const startMs = performance.now();
+  await until("half a life has passed", () => performance.now() - startMs > (TTL_SECONDS * 1000) / 2, 15_000);
+  await until("a renewal has failed", async () => (await manager.describeCertificates())[0]?.lastFailure !== undefined);
+  await mesh.startCa();
+  await until("a new certificate is served", async () => (await manager.get("default")).version !== before, 10_000);
+  await load.stop();
+  expect(load.failures).toEqual([]);
+});
