@@ -5,8 +5,8 @@ import type { Bench, BenchRow } from "./bench.ts";
 import { type BenchChild, startChild } from "./child.ts";
 import { hasDnsperf, p99At, throughput } from "./dns/dnsperf.ts";
 
-const ROUNDS = 3;
-const SECONDS = 3;
+const ROUNDS = 5;
+const SECONDS = 2;
 const UPSTREAM_HOST = "127.0.0.9";
 const SERVICES = 10_000;
 

@@ -29,13 +29,18 @@ export interface Forwarder {
   stop(): Promise<void>;
 }
 
+interface Forward {
+  readonly reply: Promise<Buffer | undefined>;
+  readonly end: () => void;
+}
+
 /** One failing server is worth a line a second; the rest is for whoever debugs. */
 const FAILURE_LOG_INTERVAL_MS = 1_000;
 
 /** Asks the nameservers, identical questions only once at a time and never more than `maxForwards` of them. */
 export function createForwarder(options: ForwarderOptions): Forwarder {
   const { udp, tcp, metrics, log } = options;
-  const inFlight = new Map<string, { readonly reply: Promise<Buffer | undefined>; readonly end: () => void }>();
+  const inFlight = { udp: new Map<string, Forward>(), tcp: new Map<string, Forward>() };
   let servers: readonly string[] = [];
   let stopped = false;
   const reportFailure = createFailureLog(log, options.parallel);
@@ -61,12 +66,12 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
       parallel: options.parallel,
       onFailure: reportFailure,
       onEnd: (reply) => {
-        inFlight.delete(key);
+        inFlight[transport].delete(key);
         metrics.upstreamSeconds.observe((performance.now() - began) / 1_000);
         resolve(reply);
       },
     });
-    inFlight.set(key, { reply: promise, end });
+    inFlight[transport].set(key, { reply: promise, end });
     return promise;
   };
 
@@ -77,16 +82,17 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
     async forward(message, transport) {
       metrics.upstreamRequests.inc();
       // All but the transaction id: flags and options may change the answer.
-      const key = transport + message.toString("latin1", 2);
-      const known = inFlight.get(key);
-      const isPossible = !stopped && servers.length > 0 && (known !== undefined || inFlight.size < options.maxForwards);
+      const key = message.toString("latin1", 2);
+      const known = inFlight[transport].get(key);
+      const isFull = inFlight.udp.size + inFlight.tcp.size >= options.maxForwards;
+      const isPossible = !stopped && servers.length > 0 && (known !== undefined || !isFull);
       const reply = isPossible ? await (known?.reply ?? start(key, message, transport)) : undefined;
       if (reply === undefined) metrics.upstreamFailures.inc();
       return reply;
     },
     async stop() {
       stopped = true;
-      for (const { end } of inFlight.values()) end();
+      for (const { end } of [...inFlight.udp.values(), ...inFlight.tcp.values()]) end();
       await Promise.all([udp.stop(), tcp.stop()]);
     },
   };

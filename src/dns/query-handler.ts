@@ -1,6 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "../base/logger.ts";
-import { MAX_MESSAGE_BYTES, MAX_UDP_BYTES, RCODE, RECORD_CLASS, RECORD_TYPE } from "../protocol/dns/constants.ts";
+import {
+  EMPTY_OPT_BYTES,
+  MAX_MESSAGE_BYTES,
+  MAX_UDP_BYTES,
+  RCODE,
+  RECORD_CLASS,
+  RECORD_TYPE,
+} from "../protocol/dns/constants.ts";
 import { createQueryView, type QueryVerdict, type QueryView, readQuery, udpLimit } from "../protocol/dns/query.ts";
 import { rcodeOf } from "../protocol/dns/reply-check.ts";
 import { truncateMessage } from "../protocol/dns/truncate.ts";
@@ -102,14 +109,12 @@ export function createQueryHandler(options: QueryHandlerOptions): QueryHandler {
     async answerLater(message, transport, peerPort) {
       const limit = replyLimit(view, transport);
       const isKnown = isKnownName;
-      const failure = errorReply(message, view, RCODE.SERVFAIL);
       if (options.isLoop(transport, peerPort, message)) {
         if (isLoopLogDue("")) log.warn("a nameserver leads back to this DNS proxy", { name: view.name });
-        return failure;
+        return servfail(message);
       }
       const reply = await forwarder.forward(completeQuestion(message, view.questionEnd), transport);
-      if (reply === undefined) return failure;
-      return relayed(reply, message, limit, isKnown) ?? failure;
+      return (reply && relayed(reply, message, limit, isKnown)) ?? servfail(message);
     },
   };
 }
@@ -128,9 +133,12 @@ function relayed(reply: Buffer, message: Buffer, limit: number, isKnown: boolean
   return copy;
 }
 
-function errorReply(message: Buffer, view: QueryView, rcode: number): Buffer {
-  const out = Buffer.allocUnsafe(view.questionEnd + 16);
-  return out.subarray(0, writeErrorReply(out, message, view, rcode));
+/** Reads the query again: the shared view has moved on, and nearly all forwards need no error. */
+function servfail(message: Buffer): Buffer {
+  const view = createQueryView();
+  readQuery(message, view);
+  const out = Buffer.allocUnsafe(view.questionEnd + EMPTY_OPT_BYTES);
+  return out.subarray(0, writeErrorReply(out, message, view, RCODE.SERVFAIL));
 }
 
 /** A question that was cut after its name or type goes on with the zeros it was read with. */
