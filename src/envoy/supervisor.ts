@@ -48,6 +48,7 @@ export function createSupervisor(parts: SupervisorParts): Supervisor {
   const cutDrain = new AbortController();
   let state: SupervisorState = { phase: "ended", end: { kind: "clean" } };
   let isDrained = false;
+  let drainAsked: Promise<void> = Promise.resolve();
   let starts = 0;
   let firstStart: Promise<void> = Promise.resolve();
   let settle: (end: EnvoyEnd) => void = () => undefined;
@@ -163,6 +164,7 @@ export function createSupervisor(parts: SupervisorParts): Supervisor {
   async function drainAndGo(): Promise<void> {
     log.info("Agent draining Proxy for termination");
     if (isDrained) {
+      await drainAsked;
       log.info("Agent already drained, exiting immediately");
     } else {
       await requestDrain(drainContext, false);
@@ -229,10 +231,12 @@ export function createSupervisor(parts: SupervisorParts): Supervisor {
       log.info("Envoy is reloaded by hot restart", { reason });
       dispatch({ type: "reload", now: Date.now() });
     },
-    drain: async () => {
+    drain: () => {
       log.info("Agent draining proxy");
-      await requestDrain(drainContext, true);
+      // A signal that comes while Envoy is being asked waits for that, and needs no drain of its own.
       isDrained = true;
+      drainAsked = requestDrain(drainContext, true);
+      return drainAsked;
     },
     disableDrain: () => {
       isDrained = true;
