@@ -29,6 +29,7 @@ export type EnvironmentWarning = (text: string, name: string) => void;
 
 export function createEnvReader(env: Environment, generation: Generation, warn: EnvironmentWarning): EnvReader {
   const warned = new Set<string>();
+  // A variable is read by several slices; one line is enough.
   const warnOnce = (name: string, text: string) => {
     if (warned.has(name)) return;
     warned.add(name);

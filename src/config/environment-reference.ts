@@ -23,6 +23,7 @@ const INTRODUCTION = [
     "A variable has no effect in generations that its row does not name.",
 ];
 
+/** Grouped as the slices are, so that a reader of one component's code finds its variables together. */
 function section(component: string, variables: readonly EnvironmentVariable[]): string {
   const rows = variables.map((variable) => `| ${cells(variable).join(" | ")} |`);
   return [
@@ -45,6 +46,7 @@ function cells(variable: EnvironmentVariable): readonly string[] {
   ];
 }
 
+/** The usual default first, then the generations that differ. */
 function defaults({ default: usual, defaults: others = {} }: EnvironmentVariable): string {
   const exceptions = Object.entries(others).map(([generation, value]) => `${show(value)} (${generation})`);
   return [show(usual), ...exceptions].join(", ");

@@ -1,6 +1,7 @@
 const END = "unexpected end of JSON input";
 const VALUE = "looking for beginning of value";
 const KEY = "looking for beginning of object key string";
+/** Go's decoder stops at the same depth. */
 const MAX_DEPTH = 10_000;
 
 /**
@@ -81,6 +82,7 @@ function string(scan: Scan): Problem {
   return END;
 }
 
+/** Go names the letter it expected. */
 function literal(scan: Scan, word: string): Problem {
   for (const expected of word) {
     if (scan.text[scan.at] !== expected) return unexpected(scan, `in literal ${word} (expecting ${show(expected)})`);

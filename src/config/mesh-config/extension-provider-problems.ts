@@ -5,6 +5,7 @@ import { portProblem } from "../validation/address.ts";
 import { fqdnProblem, isDnsLabel, wildcardDomainProblem } from "../validation/dns-name.ts";
 import type { ExtensionProvider, MeshConfig } from "./mesh-config.ts";
 
+/** Members of all kinds of providers that have rules. */
 interface Settings {
   readonly service?: string;
   readonly port?: number;
@@ -60,6 +61,7 @@ export function extensionProviderProblems({ extensionProviders = [] }: MeshConfi
   const seen = new Set<string>();
   return extensionProviders.flatMap((provider) => {
     const name = provider.name ?? "";
+    // A second provider of one name could never be referred to.
     const reasons = [
       name === "" ? "empty extension provider name" : undefined,
       seen.has(name) ? `duplicate extension provider name ${name}` : undefined,
@@ -100,6 +102,7 @@ function serviceProblem(service: string): string | undefined {
   return wildcardDomainProblem(host);
 }
 
+/** Any status an HTTP server can give; Envoy refuses the few it does not know. */
 function statusProblem(status = ""): string | undefined {
   if (status === "") return undefined;
   const code = parseGoInt(status);

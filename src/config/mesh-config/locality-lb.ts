@@ -1,6 +1,7 @@
 import type { ValidationProblem } from "../proxy-config/validate-proxy-config.ts";
 import type { LocalityLbSetting } from "./mesh-config.ts";
 
+/** Labels that already describe region, zone and subzone, which `failover` orders by itself. */
 const TOPOLOGY_LABELS = new Set([
   "topology.kubernetes.io/region",
   "topology.kubernetes.io/zone",

@@ -9,6 +9,7 @@ export interface ExtensionProvider {
   readonly [kind: string]: unknown;
 }
 
+/** Where traffic of a locality goes. */
 export interface LocalityLbSetting {
   readonly distribute?: readonly { readonly from?: string; readonly to?: Readonly<Record<string, number>> }[];
   readonly failover?: readonly { readonly from?: string; readonly to?: string }[];
@@ -34,6 +35,7 @@ export interface MeshConfig {
   readonly [field: string]: unknown;
 }
 
+/** istio.networking.v1alpha3.HTTPRetry, as far as it has rules. */
 export interface HttpRetry {
   readonly attempts?: number;
   readonly perTryTimeout?: ProtoDuration;

@@ -38,6 +38,7 @@ export async function readMeshFile(
   }
   if (text === undefined || text === "") return { config: base };
   log.info(`Apply mesh config from file ${redactConfigText(text)}`);
+  // The file lies over what earlier sources gave, not over a fresh default.
   const mesh = { ...defaultMeshConfig(rules), defaultConfig: base };
   const { config, problem } = await parseMeshConfig(text, mesh, `file ${path}`, rules);
   const defaultConfig = config.defaultConfig ?? base;
@@ -83,6 +84,7 @@ export async function parseMeshConfig(
       problem: { text: described, problems: toConfigProblems(applied.problems, source) },
     };
   }
+  // Rules are checked only on a document whose every field has the right type; otherwise they would blame the defaults.
   const broken = meshConfigProblems(applied.config, rules);
   if (broken.length === 0) return { config: applied.config };
   return {
@@ -91,6 +93,7 @@ export async function parseMeshConfig(
   };
 }
 
+/** A lone provider problem is printed without the list around it, as the reference does. */
 function logWarnings(config: MeshConfig, log: Logger): void {
   const warnings = meshConfigWarnings(config);
   if (warnings.length > 0) log.warn(`warnings occurred during mesh validation: ${formatErrorList(warnings)}`);

@@ -60,6 +60,7 @@ function one(field: string, prefix: string, reason: string | undefined): readonl
   return reason === undefined ? [] : [{ field, message: `${prefix}${reason}` }];
 }
 
+/** Too short or not in whole milliseconds hides the range, whose text would only confuse. */
 function connectTimeoutProblem(config: MeshConfig): string | undefined {
   const timeout = parseProtoDuration(config.connectTimeout ?? "0s");
   return durationProblem(timeout) ?? durationRangeProblem(timeout, MILLISECOND, HOUR);
@@ -85,6 +86,7 @@ function serviceSettingsProblems({ serviceSettings = [] }: MeshConfig): readonly
   );
 }
 
+/** Aliases are reported by their place in the sorted union, which is the list that is in force. */
 function trustDomainProblems({ trustDomain = "", trustDomainAliases = [] }: MeshConfig): readonly ValidationProblem[] {
   return [
     ...one("trustDomain", "trustDomain: ", trustDomainProblem(trustDomain)),
@@ -98,6 +100,7 @@ function trustDomainProblems({ trustDomain = "", trustDomainAliases = [] }: Mesh
   ];
 }
 
+/** Unknown curves are left to Envoy, which may know them by now. */
 function curveWarnings(curves: readonly string[]): readonly string[] {
   const unknown = sortedSet(curves.filter((curve) => !ECDH_CURVES.has(curve)));
   const repeated = sortedSet(curves.filter((curve, at) => ECDH_CURVES.has(curve) && curves.indexOf(curve) !== at));

@@ -125,12 +125,14 @@ function readEnum(table: EnumTable, json: unknown, place: Place): unknown {
   return Object.keys(table.values).find((name) => table.values[name] === number.value) ?? number.value;
 }
 
+/** Null never gets here: callers leave fields out or take the zero value. */
 function readObject(json: unknown, place: Place): Readonly<Record<string, unknown>> | undefined {
   if (typeof json === "object" && json !== null && !Array.isArray(json)) return json as Record<string, unknown>;
   fail(place, json, `json: cannot unmarshal ${kindOf(json)} into Go value of type map[string]json.RawMessage`);
   return undefined;
 }
 
+/** Keys like `constructor` must not be found on the prototype. */
 function own(object: Readonly<Record<string, unknown>>, key: string): unknown {
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }

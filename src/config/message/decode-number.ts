@@ -2,11 +2,13 @@ import { jsonSyntaxError } from "../json-syntax-error.ts";
 
 export type NumberType = "int32" | "uint32" | "int64" | "double";
 
+/** 64-bit values are compared as big integers, because a double would round them into range. */
 const RANGES: Readonly<Record<Exclude<NumberType, "double">, readonly [bigint, bigint]>> = {
   int32: [-(2n ** 31n), 2n ** 31n - 1n],
   uint32: [0n, 2n ** 32n - 1n],
   int64: [-(2n ** 63n), 2n ** 63n - 1n],
 };
+/** JSON has no literals for these, so protobuf spells them as strings. */
 const NON_FINITE: Readonly<Record<string, number>> = {
   NaN: Number.NaN,
   Infinity: Number.POSITIVE_INFINITY,
@@ -27,6 +29,7 @@ export function decodeNumber(
     return { problem: `json: cannot unmarshal ${kindOf(json)} into Go value of type ${goType}` };
   const special = type === "double" && Object.hasOwn(NON_FINITE, json) ? NON_FINITE[json] : undefined;
   if (special !== undefined) return { value: special };
+  // The reference strips the quotes and reads what is inside as JSON, hence its odd messages for text.
   const problem = jsonSyntaxError(json);
   if (problem !== undefined) return { problem };
   const inner: unknown = JSON.parse(json);

@@ -32,11 +32,13 @@ function prune(entry: Field, value: unknown): unknown {
   return pruneMessage(type, value as Fields);
 }
 
+/** Empty lists and maps have no presence, whatever they contain. */
 function isEmptyCollection(entry: Field, value: unknown): boolean {
   if (entry.label === undefined) return false;
   return Object.keys(value as object).length === 0;
 }
 
+/** Zero by the type's own measure: the first enum name, the empty text. */
 function isZero(entry: Field, value: unknown): boolean {
   if (entry.label !== undefined) return false;
   if (isEnum(entry.type)) return value === 0 || (typeof value === "string" && entry.type.values[value] === 0);

@@ -22,6 +22,7 @@ function endpoints({ access, settings }: PlatformContext): readonly string[] {
   return settings.supportsIpv6 ? access.awsUrls : access.awsUrls.slice(0, 1);
 }
 
+/** Rejects instead of answering no, so that the first endpoint to say yes wins. */
 async function requireRole(context: PlatformContext, base: string): Promise<true> {
   const info = await get(context, base, "iam/info", await readToken(context, base));
   if (!info.includes("arn:aws:iam")) throw new Error("no instance role");
@@ -46,6 +47,7 @@ async function readFrom(context: PlatformContext, base: string): Promise<Readonl
   return Object.fromEntries(present);
 }
 
+/** One signed document instead of single values; members of another type than text are left out. */
 async function readIdentityDocument(
   context: PlatformContext,
   base: string,

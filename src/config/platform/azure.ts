@@ -63,6 +63,7 @@ function tags(compute: unknown): readonly (readonly [string, string])[] {
   });
 }
 
+/** The service's answers are not trusted to have any particular shape. */
 function member(value: unknown, name: string): unknown {
   return typeof value === "object" && value !== null && Object.hasOwn(value, name)
     ? (value as Record<string, unknown>)[name]

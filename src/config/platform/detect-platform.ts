@@ -27,6 +27,7 @@ export interface PlatformContext {
   readonly signal: AbortSignal;
 }
 
+/** All are asked at once, so the order decides nothing. */
 const CLOUDS = [
   { name: "gcp", title: "GCP", detect: detectGcp },
   { name: "aws", title: "AWS", detect: detectAws },

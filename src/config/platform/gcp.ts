@@ -57,6 +57,7 @@ async function isOnGce(context: PlatformContext): Promise<boolean> {
   return Promise.any([positive(byHttp), positive(byName)]).catch(() => false);
 }
 
+/** What the server does not know is left out; a machine that is not at Google is not asked eight times. */
 async function lookedUpMetadata(context: PlatformContext): Promise<Readonly<Record<string, string>>> {
   if (!(await isOnGce(context)) || !(await isReachable(context))) return {};
   const values = await Promise.all(
@@ -65,10 +66,12 @@ async function lookedUpMetadata(context: PlatformContext): Promise<Readonly<Reco
   return withClusterUrl(Object.fromEntries(values.filter(([, value]) => value !== "")));
 }
 
+/** GCE_METADATA_HOST wins, as in Google's own libraries. */
 function metadataHost({ settings, access }: PlatformContext): string {
   return settings.gceMetadataHost === "" ? access.gcpHost : settings.gceMetadataHost;
 }
 
+/** One value; Google's servers refuse requests without the header, which keeps redirected browsers out. */
 async function get(context: PlatformContext, path: string): Promise<string> {
   const url = `http://${metadataHost(context)}/computeMetadata/v1/${path}`;
   const text = await metadataText(url, {
@@ -103,6 +106,7 @@ async function readLocality(context: PlatformContext, isStatic: boolean): Promis
   return zone === "" ? NO_LOCALITY : (parseGcpZone(zone) ?? NO_LOCALITY);
 }
 
+/** The resolver file needs no network, so it is asked before the metadata server. */
 async function readZone(context: PlatformContext, isStatic: boolean): Promise<string> {
   const { settings, access, log } = context;
   if (isStatic && settings.gcpZone !== "") return settings.gcpZone;

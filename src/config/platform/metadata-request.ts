@@ -17,6 +17,7 @@ export interface MetadataAnswer {
   readonly body: string;
 }
 
+/** Metadata is a few kilobytes; more is somebody else on that address. */
 const MAX_BYTES = 1024 * 1024;
 
 /** One request to a metadata server; rejects on a failed connection, on the timeout, on an abort and on an endless answer. */
@@ -25,6 +26,7 @@ export function metadataRequest(url: string, options: MetadataRequest): Promise<
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(timeoutMs)]);
   return new Promise((resolve, reject) => {
     const start = url.startsWith("https:") ? requestHttps : requestHttp;
+    // No shared agent: nothing of the detection may keep a connection open afterwards.
     const request = start(url, { method, headers, signal, agent: false }, (response) => {
       const chunks: Buffer[] = [];
       let size = 0;

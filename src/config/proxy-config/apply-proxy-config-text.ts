@@ -26,6 +26,7 @@ export async function applyProxyConfigText(
   try {
     document = await parseYaml(text);
   } catch (thrown) {
+    // Anything else is our mistake, not the user's, and must not look like a bad document.
     if (!(thrown instanceof YamlError)) throw thrown;
     const { message } = thrown;
     return {

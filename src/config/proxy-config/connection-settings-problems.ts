@@ -24,6 +24,7 @@ const RULES: readonly (readonly [keyof ConnectionSettings, Rule])[] = [
   ["globalDownstreamConnectionLimit", "positive"],
 ];
 
+/** Members are checked only where they are set; the messages name them as the proto file does. */
 export function connectionSettingsProblems(settings: ConnectionSettings): readonly ValidationProblem[] {
   return RULES.flatMap(([name, rule]) => {
     const value = settings[name];
@@ -33,6 +34,7 @@ export function connectionSettingsProblems(settings: ConnectionSettings): readon
   });
 }
 
+/** A duration counts in nanoseconds; only its sign matters here. */
 function asNumber(value: string | number | boolean): number {
   return typeof value === "string" ? Number(parseProtoDuration(value)) : Number(value);
 }

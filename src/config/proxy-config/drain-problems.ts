@@ -23,9 +23,11 @@ export function drainProblems(config: ProxyConfig, rules: GenerationRules): read
   if (parentReason !== undefined) {
     problems.push({ field: "parentShutdownDuration", message: `invalid parent shutdown duration: ${parentReason}` });
   }
+  // Times that are wrong by themselves make their combination meaningless.
   return problems.length > 0 ? problems : combination(drain, parent);
 }
 
+/** The old process must outlive its draining, or connections are cut. */
 function combination(drain: bigint, parent: bigint): readonly ValidationProblem[] {
   const prefix = "invalid parent and drain time combination";
   const problems: ValidationProblem[] = [];

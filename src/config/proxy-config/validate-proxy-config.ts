@@ -46,6 +46,7 @@ export function proxyConfigWarnings(config: ProxyConfig): readonly string[] {
   return ["proxyMetadata ISTIO_META_DNS_AUTO_ALLOCATE is deprecated"];
 }
 
+/** The fields a proxy cannot run without. */
 function required(field: string, value: string | undefined, message: string): readonly ValidationProblem[] {
   return value === undefined || value === "" ? [{ field, message }] : [];
 }
@@ -63,6 +64,7 @@ function address(field: string, value: string | undefined, what: string): readon
   return prefixed(field, `invalid ${what} ${quoteGo(value)}:`, addressProblem(value));
 }
 
+/** An empty name is a mistake, no name at all another. */
 function clusterName(config: ProxyConfig): readonly ValidationProblem[] {
   if (config.serviceCluster !== undefined)
     return required("serviceCluster", config.serviceCluster, "service cluster must be specified");
@@ -111,6 +113,7 @@ function collector(value = ""): string | undefined {
   return addressProblem(value.replace("$(HOST_IP)", "127.0.0.1"));
 }
 
+/** INHERIT and numbers without a name decode, but mean nothing here. */
 function authenticationPolicy({ controlPlaneAuthPolicy: policy = "NONE" }: ProxyConfig): readonly ValidationProblem[] {
   if (policy === "NONE" || policy === "MUTUAL_TLS") return [];
   const message = `invalid authentication policy: unrecognized control plane auth policy ${quoteGo(String(policy))}`;
@@ -126,6 +129,7 @@ function privateKeyProvider(
   return prefixed("privateKeyProvider", rules.privateKeyProviderPrefix, ...reasons);
 }
 
+/** Both texts for an empty provider are the reference's. */
 function acceleratorReasons(accelerator: CryptoAccelerator | undefined): readonly string[] {
   if (accelerator === undefined)
     return ["private key provider configuration is required", "unknown private key provider"];

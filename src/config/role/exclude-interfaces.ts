@@ -11,6 +11,7 @@ export function excludeInterfaces(
   log: Logger,
 ): readonly string[] {
   if (annotation === undefined || annotation === "") return addresses;
+  // Interfaces of secondary networks carry addresses that must not be announced to the mesh.
   const excluded = new Set<string>();
   for (const name of annotation.split(",").map((part) => part.trim())) {
     if (name === "") continue;

@@ -1,5 +1,6 @@
 import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
 
+/** Addresses that mean something on this host or link only. */
 const LOCAL = new BlockList();
 LOCAL.addSubnet("127.0.0.0", 8, "ipv4");
 LOCAL.addSubnet("169.254.0.0", 16, "ipv4");

@@ -48,6 +48,7 @@ export function parseServiceNode(node: string, metadata: ServiceNodeMetadata, ru
   return { type, ipAddresses, id, dnsDomain, configNamespace: configNamespace(metadata, dnsDomain) };
 }
 
+/** Old proxies send no namespace; the domain of a Kubernetes pod begins with it. */
 function configNamespace(metadata: ServiceNodeMetadata, dnsDomain: string): string {
   if (metadata.NAMESPACE !== undefined && metadata.NAMESPACE !== "") return metadata.NAMESPACE;
   const labels = dnsDomain.split(".");

@@ -56,6 +56,7 @@ export function readCredentialFetcher(
   return fetcher;
 }
 
+/** undefined for a type nobody knows. */
 function chooseFetcher(
   type: string,
   env: EnvReader,

@@ -12,12 +12,14 @@ export interface EnvoyConfig {
   readonly binaryPath: string;
   readonly configPath: string;
   readonly adminPort: number;
+  /** Argument `-l`; empty leaves it out. */
   readonly logLevel: string;
   readonly componentLogLevel: string;
   readonly logAsJson: boolean;
   readonly ipAddresses: readonly string[];
   readonly isSidecar: boolean;
   readonly outlierLogPath: string;
+  /** undefined: Envoy's own interval. */
   readonly fileFlushIntervalMs: number | undefined;
   readonly fileFlushMinSizeKb: number;
   /** 0 leaves the argument out: one thread per host core. */
@@ -43,6 +45,7 @@ export interface EnvoyConfig {
   readonly secureMergedMetricsPort: number;
   readonly bootstrapTemplate: string;
   readonly bootstrapOverride: string;
+  /** Unset and empty differ: unset leaves the placeholder in the bootstrap. */
   readonly hostIp: string | undefined;
   readonly stripFragmentFromPath: boolean;
 }
@@ -57,6 +60,7 @@ export interface EnvoyConfigSources {
   readonly log: Logger;
 }
 
+/** Options of the Envoy process; ports and paths come from the effective ProxyConfig. */
 export function readEnvoyConfig({ env, flags, role, proxyConfig, rules, uid, log }: EnvoyConfigSources): EnvoyConfig {
   const levels = splitProxyLogLevel(flags.proxyLogLevel, flags.proxyComponentLogLevel, rules, log);
   const parent = proxyConfig.parentShutdownDuration;

@@ -21,6 +21,7 @@ export interface SecurityConfig {
   readonly outputCerts: string;
   /** In a cluster the files are for other containers of the pod. */
   readonly outputMode: number;
+  /** No CA client: certificates come from the files below. */
   readonly fileMountedCerts: boolean;
   readonly certificateFiles: CertificateFiles;
   /** "" when the policy has no token. */
@@ -31,7 +32,9 @@ export interface SecurityConfig {
   readonly serviceAccount: string;
   readonly clusterId: string;
   readonly certSigner: string;
+  /** Requested; the CA may give less. */
   readonly secretTtlMs: number;
+  /** Part of the lifetime left at renewal, spread by the jitter. */
   readonly gracePeriodRatio: number;
   readonly gracePeriodJitter: number;
   readonly fileDebounceMs: number;
@@ -39,6 +42,7 @@ export interface SecurityConfig {
   readonly pkcs8Keys: boolean;
   readonly eccSignatureAlgorithm: string;
   readonly eccCurve: string;
+  /** Bare file name in the workload socket directory. */
   readonly socketFile: string;
   readonly serveCrl: boolean;
   readonly compliancePolicy: string;
@@ -151,6 +155,7 @@ function readCertificates(
   return { fileMountedCerts: mounted, certificateFiles: MOUNTED_CERTS };
 }
 
+/** Both ways to provide certificates at once: whichever won would surprise. */
 function exclusive(reason: string, value: string): ConfigProblem {
   return { source: "environment variable PROV_CERT", message: `invalid options: ${reason}`, value };
 }

@@ -43,12 +43,14 @@ export function readStatusConfig(
   const statusPort = proxyConfig.statusPort ?? 0;
   const podIp = env.string("INSTANCE_IP");
   const problems: { name: string; text: string; message: string }[] = [];
+  // Without a status server nobody would use them, and the reference does not look either.
   const probers = statusPort > 0 ? env.string("ISTIO_KUBE_APP_PROBERS") : "";
   const proberError = probers === "" ? undefined : objectProblem(probers, "map[string]*status.Prober");
   if (proberError !== undefined) {
     const message = `failed to decode app prober err = ${proberError}, json string = ${probers}`;
     problems.push({ name: "ISTIO_KUBE_APP_PROBERS", text: probers, message });
   }
+  // Set but empty must decode as well: the injector never writes that, so it is a mistake worth stopping for.
   const wantsScrape = statusPort > 0 && role.type === "sidecar" && env.isSet("ISTIO_PROMETHEUS_ANNOTATIONS");
   const scrape = wantsScrape ? env.string("ISTIO_PROMETHEUS_ANNOTATIONS") : undefined;
   const scrapeError = scrape === undefined ? undefined : objectProblem(scrape, "status.PrometheusScrapeConfiguration");

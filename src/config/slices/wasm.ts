@@ -14,6 +14,7 @@ export interface WasmConfig {
   readonly blockedCidrs: readonly string[];
 }
 
+/** Options of the Wasm module cache. */
 export function readWasmConfig(env: EnvReader, log: Logger): WasmConfig {
   return Object.freeze({
     enabled: env.bool("ISTIO_AGENT_ENABLE_WASM_REMOTE_LOAD_CONVERSION"),
@@ -29,6 +30,7 @@ export function readWasmConfig(env: EnvReader, log: Logger): WasmConfig {
   });
 }
 
+/** Blanks and empty entries come from hand-written lists. */
 function splitList(text: string): string[] {
   return text
     .split(",")
@@ -36,6 +38,7 @@ function splitList(text: string): string[] {
     .filter((part) => part !== "");
 }
 
+/** A wrong entry would block less than the operator meant, so it is told loudly and not guessed at. */
 function isCidr(text: string, log: Logger): boolean {
   const [address = "", bits = "", ...rest] = text.split("/");
   const family = isIP(address);

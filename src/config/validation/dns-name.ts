@@ -1,5 +1,6 @@
 import { quoteGo } from "../../protocol/go-quote.ts";
 
+/** RFC 1123: letters, digits and inner hyphens. */
 const LABEL = /^[a-zA-Z0-9](?:[-a-zA-Z0-9]*[a-zA-Z0-9])?$/;
 const WILDCARD_LABEL = /^(?:\*|\*?(?:-|[a-zA-Z0-9])(?:[-a-zA-Z0-9]*[a-zA-Z0-9])?)$/;
 
@@ -28,6 +29,7 @@ function lengthProblem(name: string): string | undefined {
   return name === "" ? "empty domain name not allowed" : undefined;
 }
 
+/** A last label of digits alone would make the name look like a broken IPv4 address. */
 function labelsProblem(name: string): string | undefined {
   const labels = name.split(".");
   const last = labels.at(-1) ?? "";

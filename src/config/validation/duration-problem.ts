@@ -8,6 +8,7 @@ export function durationProblem(nanoseconds: bigint): string | undefined {
   return millisecondsProblem(nanoseconds);
 }
 
+/** Envoy's timers do not see finer steps. */
 export function millisecondsProblem(nanoseconds: bigint): string | undefined {
   return nanoseconds % MILLISECOND === 0n ? undefined : "only durations to ms precision are supported";
 }
