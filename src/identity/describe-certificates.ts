@@ -1,7 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { parsePemCertificate } from "../protocol/x509/certificate.ts";
 import { splitBundle } from "./core/trust-bundle.ts";
-import type { ServedSecret } from "./secrets.ts";
 
 /** What operators may know of a secret: never a key. */
 export interface CertificateDescription {
@@ -24,16 +23,12 @@ export interface CertificateFacts {
   readonly notAfter: string;
 }
 
-export function describeSecret(
-  secret: ServedSecret,
-  about: Pick<CertificateDescription, "source" | "nextRotation" | "lastFailure">,
+export function describeCertificates(
+  resource: string,
+  pem: string,
+  about: Omit<CertificateDescription, "resource" | "certificates">,
 ): CertificateDescription {
-  const pem = secret.kind === "key-pair" ? secret.certificateChain : secret.roots;
-  return {
-    resource: secret.name,
-    certificates: splitBundle(pem.toString("latin1")).map(describeCertificate),
-    ...about,
-  };
+  return { resource, certificates: splitBundle(pem).map(describeCertificate), ...about };
 }
 
 function describeCertificate(pem: string): CertificateFacts {

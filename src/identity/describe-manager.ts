@@ -1,8 +1,8 @@
 import { parseResourceName, TRUST_BUNDLE_NAME, WORKLOAD_NAME } from "./core/resource-name.ts";
-import { type CertificateDescription, describeSecret } from "./describe-certificates.ts";
-import type { FileName, FileSecrets } from "./files/file-secrets.ts";
+import { type CertificateDescription, describeCertificates } from "./describe-certificates.ts";
+import type { FileSecrets } from "./files/file-secrets.ts";
 import type { Rotation } from "./rotation.ts";
-import { trustBundleSecret } from "./secrets.ts";
+import type { ServedSecret } from "./secrets.ts";
 import type { WorkloadSecrets } from "./workload-secrets.ts";
 
 export interface DescribeSources {
@@ -13,37 +13,40 @@ export interface DescribeSources {
   readonly names: readonly string[];
 }
 
-/** Everything the manager could serve at this moment without waiting. */
+/** What the manager has at this moment, an expired certificate and a failed first issuance included. */
 export async function describeManager(sources: DescribeSources): Promise<readonly CertificateDescription[]> {
   const [{ keyPair, roots }, source] = await Promise.all([sources.workload.available(), sources.workload.source()]);
   const descriptions: CertificateDescription[] = [];
-  if (keyPair !== undefined) {
-    const about = source.keyPair === "file" ? ({ source: "file" } as const) : issuedFacts(sources.rotation);
-    descriptions.push(describeSecret({ ...keyPair, name: WORKLOAD_NAME }, about));
-  }
+  if (source.keyPair === "ca" && sources.rotation !== undefined) descriptions.push(describeIssued(sources.rotation));
+  else if (keyPair !== undefined) descriptions.push(describeFile(WORKLOAD_NAME, keyPair));
   if (roots !== undefined) {
-    descriptions.push(describeSecret(trustBundleSecret(TRUST_BUNDLE_NAME, roots, undefined), { source: source.roots }));
+    descriptions.push(describeCertificates(TRUST_BUNDLE_NAME, roots.toString("latin1"), { source: source.roots }));
   }
   for (const name of sources.names) {
     const secret = await readFileName(sources.files, name);
-    if (secret !== undefined) descriptions.push(describeSecret(secret, { source: "file" }));
+    if (secret !== undefined) descriptions.push(describeFile(name, secret));
   }
   return descriptions;
 }
 
-function issuedFacts(rotation: Rotation | undefined): Omit<CertificateDescription, "resource" | "certificates"> {
-  const nextMs = rotation?.nextAttemptMs();
-  const failure = rotation?.lastFailure();
-  return {
-    source: rotation?.latest()?.source ?? "ca",
+function describeIssued(rotation: Rotation): CertificateDescription {
+  const certificate = rotation.latest();
+  const nextMs = rotation.nextAttemptMs();
+  const failure = rotation.lastFailure();
+  return describeCertificates(WORKLOAD_NAME, certificate?.chainPem ?? "", {
+    source: certificate?.source ?? "ca",
     ...(nextMs === undefined ? {} : { nextRotation: new Date(nextMs).toISOString() }),
     ...(failure === undefined ? {} : { lastFailure: failure.message }),
-  };
+  });
 }
 
-async function readFileName(files: FileSecrets, name: string) {
+function describeFile(name: string, secret: ServedSecret): CertificateDescription {
+  const pem = secret.kind === "key-pair" ? secret.certificateChain : secret.roots;
+  return describeCertificates(name, pem.toString("latin1"), { source: "file" });
+}
+
+async function readFileName(files: FileSecrets, name: string): Promise<ServedSecret | undefined> {
   const resource = parseResourceName(name);
   if (resource.kind === "workload" || resource.kind === "trust-bundle" || resource.kind === "unknown") return undefined;
-  const file: FileName = resource;
-  return files.read(name, file).catch(() => undefined);
+  return files.read(name, resource).catch(() => undefined);
 }

@@ -1,3 +1,4 @@
+import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import type { FileName, FileSecrets } from "./files/file-secrets.ts";
 import { watchContent } from "./files/watch-content.ts";
@@ -44,7 +45,13 @@ export function createFileNameWatches(options: FileNameWatchesOptions): FileName
   }
 
   return {
-    add: (name, file) => void watches.set(name, open(name, file)),
+    add: (name, file) => {
+      const opening = open(name, file).catch((failure: unknown) => {
+        options.log.error("files cannot be watched", { name, error: errorMessage(failure) });
+        return { stop: async () => undefined };
+      });
+      watches.set(name, opening);
+    },
     remove: (name) => {
       const watch = watches.get(name);
       watches.delete(name);

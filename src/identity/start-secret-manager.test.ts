@@ -427,6 +427,24 @@ describe("output and operators", () => {
     expect(registry.render()).toContain('istio_agent_num_outgoing_requests{request_type="csr"} 1');
   });
 
+  test("an expired certificate and a first issuance that fails are shown too", async () => {
+    const client = createTestCaClient(ca);
+    client.answer = () => Promise.reject(new Error("CA is down"));
+    const manager = await start({ caClient: client });
+    await until("the failure shows", async () => (await manager.describeCertificates())[0]?.lastFailure !== undefined);
+    expect((await manager.describeCertificates())[0]).toMatchObject({ resource: "default", certificates: [] });
+    client.ttlMs = -1000;
+    client.answer = undefined;
+    await until("it shows", async () => (await manager.describeCertificates())[0]?.certificates.length === 2);
+  });
+
+  test("a CA that sends no root is refused", async () => {
+    const client = createTestCaClient(ca);
+    client.answer = async () => ({ chain: ["x"], roots: [], notBefore: new Date(), notAfter: new Date() });
+    const manager = await start({ caClient: client });
+    await expect(manager.get("default")).rejects.toThrow("the CA's answer holds no root certificate");
+  });
+
   test("a failed renewal shows in the description while the old certificate is served", async () => {
     const client = createTestCaClient(ca, 3000);
     const manager = await start({ caClient: client, renewal: { ratio: 0.95, jitter: 0 } });

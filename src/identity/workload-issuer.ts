@@ -63,10 +63,12 @@ async function issue(options: IssuerOptions, keys: KeyPair, signal: AbortSignal)
   try {
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(options.timeoutMs)]);
     const signed = await orAborted(caClient.sign(csr, options.ttlSeconds, deadline), deadline, options.timeoutMs);
+    const rootsPem = mergeRoots(...signed.roots);
+    if (rootsPem === "") throw new SecretError("not-issued", "the CA's answer holds no root certificate");
     return {
       chainPem: joinChain(signed.chain),
       keyPem: encodePrivateKey(keys.privateKey, options.pkcs8),
-      rootsPem: mergeRoots(...signed.roots),
+      rootsPem,
       createdMs: clock.now().wallMs,
       expiresMs: signed.notAfter.getTime(),
       source: "ca",

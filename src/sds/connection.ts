@@ -11,6 +11,7 @@ interface RpcStatus {
 export interface Connection {
   /** Throws INVALID_ARGUMENT when the first message names no node; later ones need not. */
   identify(nodeId: string | undefined): void;
+  readonly isIdentified: boolean;
   /** Logs and counts an answer that the client could not use. */
   rejected(status: RpcStatus): void;
 }
@@ -18,6 +19,9 @@ export interface Connection {
 export function createConnection(context: SdsContext): Connection {
   let id: number | undefined;
   return {
+    get isIdentified() {
+      return id !== undefined;
+    },
     identify: (nodeId) => {
       if (id !== undefined) return;
       if (nodeId === undefined || nodeId === "") throw new GrpcError("INVALID_ARGUMENT", "missing node information");

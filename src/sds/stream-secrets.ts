@@ -10,6 +10,9 @@ import type { SdsContext } from "./sds-context.ts";
 import type { SourceSecret } from "./secret-source.ts";
 import { send } from "./send.ts";
 
+/** What an agent reports of a VM's health; some send it on any stream they have. */
+const HEALTH_TYPE_URL = "type.googleapis.com/istio.v1.HealthInformation";
+
 /** The state-of-the-world method: each reply holds only the names it is about. */
 export function streamSecrets(
   context: SdsContext,
@@ -28,6 +31,10 @@ export function streamSecrets(
 
   return runStream(context, requests, call, (watches) => ({
     onRequest: async (request) => {
+      if (!connection.isIdentified && request.typeUrl === HEALTH_TYPE_URL) {
+        context.log.warn("ADS: health information before the first request is ignored");
+        return;
+      }
       connection.identify(request.node?.id);
       const { resourceNames, typeUrl, responseNonce, errorDetail } = request;
       if (errorDetail !== undefined) connection.rejected(errorDetail);

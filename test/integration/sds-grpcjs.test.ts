@@ -130,6 +130,13 @@ describe("StreamSecrets", () => {
     }
   });
 
+  test("health information before the first request is ignored", async () => {
+    const stream = client.stream();
+    stream.send({ type_url: "type.googleapis.com/istio.v1.HealthInformation" });
+    stream.send(first("default"));
+    expect(names(await stream.next())).toEqual(["default"]);
+  });
+
   test("a rejection as the very first message is silence, and the stream works on", async () => {
     const stream = client.stream();
     stream.send({ ...first("default"), error_detail: { code: 13, message: "no" } });

@@ -84,7 +84,7 @@ export function createTestCaClient(ca: TestCa, ttlMs = HOUR_MS, now: () => numbe
     sign: async (csrPem, _ttlSeconds, signal) => {
       calls += 1;
       if (client.answer !== undefined) return client.answer(signal);
-      const csr = parseCsr(csrPem);
+      const csr = await parseCsr(csrPem);
       const validity = validFor(client.ttlMs, now());
       const leaf = await client.ca.issue(
         csr.publicKeyDer,

@@ -1,6 +1,12 @@
+import { existsSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createTestCa } from "../../../test/support/sds-certificates.ts";
+import { createTestCa, validFor } from "../../../test/support/sds-certificates.ts";
+import { buildCertificate } from "../../protocol/x509/certificate-builder.ts";
+import { generateKeyPair } from "../../protocol/x509/key-pair.ts";
+import { buildName } from "../../protocol/x509/name.ts";
+import { encodePem } from "../../protocol/x509/pem.ts";
+import { SYSTEM_ROOT_PATHS } from "../files/root-file.ts";
 import { parseRoots } from "./parse-roots.ts";
 
 const { rootPem } = await createTestCa();
@@ -30,6 +36,26 @@ test.each([
 ])("$what is named and the certificate beside it is kept", ({ text, problems }) => {
   expect(parseRoots(text)).toEqual({ pem: "", count: 0, problems });
   expect(parseRoots(`${rootPem}${text}`)).toEqual({ pem: rootPem, count: 1, problems });
+});
+
+test("a certificate with a negative serial number is left out", async () => {
+  const keys = await generateKeyPair({ type: "ecdsa", curve: "P256" });
+  const name = buildName({ organization: "x" });
+  const publicKeyDer = keys.publicKey.export({ type: "spki", format: "der" });
+  const serial = Buffer.of(0x2a, 1, 2, 3);
+  const fields = { issuer: name, subject: name, ...validFor(1000), publicKeyDer, extensions: [], serial };
+  const der = await buildCertificate(fields, keys.privateKey);
+  der[der.indexOf(serial)] = 0xaa; // only the sign bit; the signature is not looked at
+  const { count, problems } = parseRoots(encodePem("CERTIFICATE", der) + rootPem);
+  expect({ count, problems }).toEqual({ count: 1, problems: ["x509: negative serial number"] });
+});
+
+test("the operating system's bundle is parsed without loss", () => {
+  const path = SYSTEM_ROOT_PATHS.find((candidate) => existsSync(candidate));
+  if (path === undefined) return;
+  const text = readFileSync(path, "latin1");
+  const blocks = text.match(/BEGIN CERTIFICATE/g)?.length ?? 0;
+  expect(parseRoots(text)).toMatchObject({ count: blocks, problems: [] });
 });
 
 test("a framing error stops the scan", () => {

@@ -32,7 +32,9 @@ async function watchText(path: string): Promise<string[]> {
   const seen: string[] = [];
   let text = "";
   const version = async () => {
-    text = (await readCertificateFile(path)).toString();
+    const content = (await readCertificateFile(path)).toString();
+    if (content === "") throw new Error("a write in place has only begun");
+    text = content;
     return text;
   };
   const log = silentLogger;
