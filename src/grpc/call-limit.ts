@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { errorMessage } from "../base/coded-error.ts";
 import type { CallOptions } from "./client-types.ts";
 import { GrpcError } from "./status.ts";
@@ -14,6 +15,8 @@ export class CallLimit {
 
   constructor({ signal, timeoutMs }: Pick<CallOptions, "signal" | "timeoutMs">) {
     this.#signal = signal;
+    // Many calls may share one signal; node would warn of a leak from the eleventh on.
+    if (signal !== undefined) setMaxListeners(0, signal);
     if (signal?.aborted) this.#failure = cancelled(signal);
     else signal?.addEventListener("abort", this.#onAbort);
     if (timeoutMs === undefined) return;

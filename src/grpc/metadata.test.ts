@@ -79,7 +79,7 @@ test("a refused value is not printed: it may be a secret", () => {
 });
 
 test("what is sent is what is received, for any values", () => {
-  const name = fc.stringMatching(/^x-[a-z0-9_.]{0,8}$/);
+  const name = fc.stringMatching(/^x-[a-z0-9_.]{0,8}$/).filter((each) => !each.endsWith("-bin"));
   const text = fc.tuple(name, fc.stringMatching(/^[\x20-\x7e]{0,20}$/));
   const bytes = fc.tuple(
     name.map((each) => `${each}-bin`),

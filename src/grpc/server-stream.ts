@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { ACCEPTED_ENCODINGS } from "./compression.ts";
 import { FrameScanner, type FrameSink } from "./frame-scanner.ts";
@@ -88,6 +89,7 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
+      setMaxListeners(0, this.#controller.signal); // a handler may pass it to as many calls and waits as it likes
       if (this.#ended !== undefined) this.#controller.abort(this.#ended.failure);
     }
     return this.#controller.signal;

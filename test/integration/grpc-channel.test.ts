@@ -197,6 +197,22 @@ describe("limits of a call", () => {
     expect(server.requests).toHaveLength(0);
   });
 
+  test("many calls may share a signal without a warning of a leak", async () => {
+    await using server = await hanging();
+    await using channel = createGrpcChannel(server.target);
+    const warnings: Error[] = [];
+    const note = (warning: Error) => void warnings.push(warning);
+    process.on("warning", note);
+    const controller = new AbortController();
+    const calls = Array.from({ length: 30 }, () => channel.unary(ECHO, Buffer.alloc(0), { signal: controller.signal }));
+    const outcomes = Promise.allSettled(calls);
+    await expect.poll(() => server.requests.length).toBe(30);
+    controller.abort();
+    expect((await outcomes).every(({ status }) => status === "rejected")).toBe(true);
+    process.off("warning", note);
+    expect(warnings).toEqual([]);
+  });
+
   test("a GrpcError as the reason of the signal is the call's failure", async () => {
     await using server = await hanging();
     await using channel = createGrpcChannel(server.target);

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { connect } from "node:net";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
 import { GRPC_STATUS_NAMES, GrpcError, implement, rawMethod, startGrpcServer } from "../../src/grpc/index.ts";
@@ -35,7 +35,7 @@ describe.each([
         listeners: [pipeListener(front, "ours")],
       },
     });
-    await expect.poll(() => existsSync(front) || started.envoy?.output, { timeout: 15_000 }).toBe(true);
+    await expect.poll(() => isListening(front), { timeout: 15_000 }).toBe("listening");
     started.client = create(`unix:${front}`, "unix");
   });
 
@@ -108,6 +108,19 @@ describe.each([
     await expect(client().unary(command({ hang: true }), { timeoutMs: 80 })).rejects.toMatchObject({ code: 4 });
   });
 });
+
+/** Envoy binds its socket a moment before it listens: only a connection tells. */
+function isListening(path: string): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    const settle = (state: string) => {
+      socket.destroy();
+      resolve(state);
+    };
+    socket.once("connect", () => settle("listening"));
+    socket.once("error", (failure) => settle(failure.message));
+  });
+}
 
 describe("Envoy as an ADS client on a unix socket", () => {
   const ADS = rawMethod("/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources", "bidi");

@@ -1,5 +1,6 @@
 import type { ClientHttp2Session } from "node:http2";
 import { gzipSync } from "node:zlib";
+import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LogFields, type Logger, silentLogger } from "../../src/base/logger.ts";
 import {
@@ -222,6 +223,15 @@ describe("handlers", () => {
     expect(answer).toMatchObject({ status: undefined, resetCode: 2 });
     expect((await requestRaw(session, grpcHeaders(ECHO.path), HELLO)).status).toBe("0");
   });
+});
+
+test("random bytes as a request are always answered with a status", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.uint8Array({ maxLength: 40 }), fc.constantFrom(ECHO.path, BIDI.path), async (bytes, path) => {
+      const answer = await requestRaw(session, grpcHeaders(path, { "grpc-encoding": "gzip" }), Buffer.from(bytes));
+      expect(["0", "8", "13"]).toContain(answer.status);
+    }),
+  );
 });
 
 test("a thrown status carries its metadata as trailers", async () => {

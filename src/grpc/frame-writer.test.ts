@@ -1,0 +1,88 @@
+import { Writable } from "node:stream";
+import { expect, test } from "vitest";
+import { FrameWriter } from "./frame-writer.ts";
+import { GrpcError } from "./status.ts";
+
+/** A stream whose reader takes one chunk at a time, when told. */
+function slowStream() {
+  const taken: Buffer[] = [];
+  const pending: (() => void)[] = [];
+  const stream = new Writable({
+    highWaterMark: 10,
+    write(chunk: Buffer, _encoding, done) {
+      taken.push(chunk);
+      pending.push(done);
+    },
+    writev(chunks, done) {
+      taken.push(...chunks.map(({ chunk }) => chunk as Buffer));
+      pending.push(done);
+    },
+  });
+  const takeAll = () => {
+    for (const done of pending.splice(0)) done();
+  };
+  return { stream, taken, takeAll };
+}
+
+test("a small message is one write, a large one is not copied", () => {
+  const { stream, taken } = slowStream();
+  const writer = new FrameWriter(stream, 1e6);
+  writer.write(Buffer.from("ab"));
+  expect(taken.map((chunk) => chunk.toString("hex"))).toEqual(["00000000026162"]);
+  const large = Buffer.alloc(20_000);
+  const second = slowStream();
+  new FrameWriter(second.stream, 1e6).write(large);
+  expect(second.taken.map((chunk) => chunk.length)).toEqual([5, 20_000]);
+  expect(second.taken[1]).toBe(large);
+});
+
+test("room is undefined, no room is one promise for all who wait, settled by the drain", async () => {
+  const { stream, takeAll } = slowStream();
+  const writer = new FrameWriter(stream, 1e6);
+  expect(writer.write(Buffer.alloc(1))).toBeUndefined();
+  const waits = [writer.write(Buffer.alloc(10)), writer.write(Buffer.alloc(10))];
+  expect(waits[0]).toBeInstanceOf(Promise);
+  expect(waits[1]).toBe(waits[0]);
+  expect(stream.listenerCount("drain")).toBe(1);
+  takeAll();
+  await new Promise((resolve) => setImmediate(resolve));
+  takeAll();
+  await waits[0];
+  expect(writer.write(Buffer.alloc(1))).toBeUndefined();
+});
+
+test("the end of the call wakes who waits and refuses who comes", async () => {
+  const { stream } = slowStream();
+  const writer = new FrameWriter(stream, 1e6);
+  const waiting = writer.write(Buffer.alloc(20));
+  const failure = new GrpcError("ABORTED", "over");
+  writer.close(failure);
+  await expect(waiting).rejects.toBe(failure);
+  expect(() => writer.write(Buffer.alloc(1))).toThrow(failure);
+  expect(() => writer.writeStart(1, false)).toThrow(failure);
+  expect(() => writer.writeBytes(Buffer.alloc(1))).toThrow(failure);
+});
+
+test("after a good end, writing says that the call has ended", () => {
+  const writer = new FrameWriter(slowStream().stream, 1e6);
+  writer.close();
+  expect(() => writer.write(Buffer.alloc(1))).toThrow(expect.objectContaining({ code: "CANCELLED" }));
+});
+
+test("a message above the limit is refused and nothing is written", () => {
+  const { stream, taken } = slowStream();
+  const writer = new FrameWriter(stream, 10);
+  expect(() => writer.write(Buffer.alloc(11))).toThrow(expect.objectContaining({ code: "RESOURCE_EXHAUSTED" }));
+  expect(() => writer.writeStart(11, false)).toThrow(expect.objectContaining({ code: "RESOURCE_EXHAUSTED" }));
+  expect(taken).toEqual([]);
+});
+
+test("frames in pieces: header first, flag kept", () => {
+  const { stream, taken, takeAll } = slowStream();
+  const writer = new FrameWriter(stream, 1e6);
+  writer.writeStart(3, true);
+  writer.writeBytes(Buffer.from("ab"));
+  writer.writeBytes(Buffer.from("c"));
+  takeAll();
+  expect(Buffer.concat(taken).toString("hex")).toBe("0100000003616263");
+});
