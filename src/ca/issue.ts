@@ -2,7 +2,7 @@ import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import type { Secret } from "../base/secret.ts";
 import { buildCertificate } from "../protocol/x509/certificate-builder.ts";
-import { type ParsedCsr, parseCsr } from "../protocol/x509/csr.ts";
+import { type VerifiedCsr, verifyCsr } from "../protocol/x509/csr.ts";
 import { encodePrivateKey, generateKeyPair, type KeyOptions } from "../protocol/x509/key-pair.ts";
 import { encodePem } from "../protocol/x509/pem.ts";
 import { SignError } from "./ca-server-error.ts";
@@ -39,7 +39,7 @@ export async function signCsr(
   limits: TtlLimits,
   context: IssueContext,
 ): Promise<readonly string[]> {
-  const csr = acceptedCsr(request.csrPem);
+  const csr = await acceptedCsr(request.csrPem);
   const leaf: LeafRequest = {
     publicKeyDer: csr.publicKeyDer,
     identities: request.identities,
@@ -69,9 +69,9 @@ export async function issueServerCertificate(
   };
 }
 
-function acceptedCsr(pem: string): ParsedCsr {
+async function acceptedCsr(pem: string): Promise<VerifiedCsr> {
   try {
-    const csr = parseCsr(pem);
+    const csr = await verifyCsr(pem);
     checkKeyStrength(csr.publicKey);
     return csr;
   } catch (cause) {

@@ -34,8 +34,8 @@ export async function createJwtAuthenticator(options: JwtAuthenticatorOptions): 
       // The cheap checks first: a token of somebody else's issuer costs neither a signature check nor a fetch.
       const claims = checkClaims(jwt.claims, { issuer, audiences, trustDomain: options.trustDomain() }, now());
       if (!claims.ok) throw new AuthenticationError("refused", claims.reason);
-      let result = checkJwtSignature(jwt, await keys.current(signal));
-      if (result === "unknown-key") result = checkJwtSignature(jwt, await keys.refreshed(signal));
+      let result = await checkJwtSignature(jwt, await keys.current(signal));
+      if (result === "unknown-key") result = await checkJwtSignature(jwt, await keys.refreshed(signal));
       if (result !== "valid") throw new AuthenticationError("refused", REASONS[result]);
       return { identities: [claims.identity], source: NAME };
     },

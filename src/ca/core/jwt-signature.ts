@@ -1,4 +1,5 @@
 import { constants, verify } from "node:crypto";
+import { promisify } from "node:util";
 import type { Jwt } from "../../protocol/jwt.ts";
 import type { VerificationKey } from "./jwks.ts";
 
@@ -25,15 +26,18 @@ const ALGORITHMS: ReadonlyMap<string, Algorithm> = new Map([
 
 export type SignatureResult = "valid" | "invalid" | "unknown-key" | "unsupported-algorithm";
 
-/** "unknown-key" means that the token names a key that is not in the list: a newer list may have it. */
-export function checkJwtSignature(jwt: Jwt, keys: readonly VerificationKey[]): SignatureResult {
+const verifyOnPool = promisify(verify);
+
+/** "unknown-key" means that the token names a key that is not in the list: a newer list may have it. Verifies on the thread pool. */
+export async function checkJwtSignature(jwt: Jwt, keys: readonly VerificationKey[]): Promise<SignatureResult> {
   const { alg, kid } = jwt.header;
   const algorithm = typeof alg === "string" ? ALGORITHMS.get(alg) : undefined;
   if (algorithm === undefined) return "unsupported-algorithm";
   const named = keys.filter((one) => kid === undefined || one.keyId === undefined || one.keyId === kid);
   if (named.length === 0) return "unknown-key";
   const fitting = named.filter((one) => fits(one, algorithm) && (one.algorithm ?? alg) === alg);
-  return fitting.some((one) => isSigned(jwt, one, algorithm)) ? "valid" : "invalid";
+  for (const one of fitting) if (await isSigned(jwt, one, algorithm)) return "valid";
+  return "invalid";
 }
 
 function fits({ key }: VerificationKey, algorithm: Algorithm): boolean {
@@ -41,12 +45,12 @@ function fits({ key }: VerificationKey, algorithm: Algorithm): boolean {
   return algorithm.curve === undefined || key.asymmetricKeyDetails?.namedCurve === algorithm.curve;
 }
 
-function isSigned(jwt: Jwt, { key }: VerificationKey, algorithm: Algorithm): boolean {
+async function isSigned(jwt: Jwt, { key }: VerificationKey, algorithm: Algorithm): Promise<boolean> {
   const options = algorithm.pss
     ? { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
     : { key, dsaEncoding: "ieee-p1363" as const };
   try {
-    return verify(algorithm.hash, Buffer.from(jwt.signed), options, jwt.signature);
+    return await verifyOnPool(algorithm.hash, Buffer.from(jwt.signed), options, jwt.signature);
   } catch {
     return false;
   }

@@ -9,7 +9,6 @@ import { CloseStack } from "../../base/close-stack.ts";
 import { silentLogger } from "../../base/logger.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
 import { Secret } from "../../base/secret.ts";
-import { jwtPolicy } from "./core/jwt-policy.ts";
 import { needsRefresh } from "./core/needs-refresh.ts";
 import { startTokenFetcher } from "./create-token-fetcher.ts";
 import { exchangeToken, exchangingFetcher, type TokenExchangeOptions } from "./exchange-token.ts";
@@ -20,21 +19,6 @@ const opened = new CloseStack();
 afterEach(() => opened.close());
 
 const jwt = (claims: object) => `e30.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.sig`;
-
-describe("JWT policies", () => {
-  const THIRD = "./var/run/secrets/tokens/istio-token";
-  const FIRST = "/var/run/secrets/kubernetes.io/serviceaccount/token";
-  test.each([
-    { policy: "third-party-jwt", generation: "master" as const, tokenPath: THIRD, level: "info" },
-    { policy: "third-party-jwt", generation: "1.7" as const, tokenPath: THIRD, level: "info" },
-    { policy: "first-party-jwt", generation: "master" as const, tokenPath: THIRD, level: "warn" },
-    { policy: "first-party-jwt", generation: "1.20" as const, tokenPath: FIRST, level: "info" },
-    { policy: "none", generation: "master" as const, tokenPath: THIRD, level: "info" },
-    { policy: "none", generation: "1.7" as const, tokenPath: undefined, level: "info" },
-  ])("$policy of generation $generation reads $tokenPath", ({ policy, generation, tokenPath, level }) => {
-    expect(jwtPolicy(policy, generation)).toMatchObject({ tokenPath, level });
-  });
-});
 
 describe("a token file", () => {
   test("is read and trimmed at every call; missing and empty ones give no token", async () => {

@@ -1,4 +1,4 @@
-import { createPublicKey, type KeyObject } from "node:crypto";
+import type { KeyObject } from "node:crypto";
 import { DerReader } from "./der-reader.ts";
 import { bitString, context, sequence, set, smallInteger, TAG } from "./der-writer.ts";
 import { extension, parseExtensions, type X509Extension } from "./extension.ts";
@@ -7,7 +7,8 @@ import type { KeyPair } from "./key-pair.ts";
 import { buildName, type NameParts, parseName } from "./name.ts";
 import { OID, OID_DER } from "./oids.ts";
 import { encodePem, parsePem } from "./pem.ts";
-import { signatureAlgorithm, signBytes, verifyBytes } from "./signature.ts";
+import { parsePublicKey } from "./public-key.ts";
+import { signatureAlgorithm, signBytes, verifyBytesOnPool } from "./signature.ts";
 import { X509Error } from "./x509-error.ts";
 
 export interface CsrSubject {
@@ -17,14 +18,19 @@ export interface CsrSubject {
   readonly name?: NameParts;
 }
 
-export interface ParsedCsr {
-  readonly publicKey: KeyObject;
+/** What a request says; nothing of it is proven. */
+export interface CsrContents {
   /** The key's SubjectPublicKeyInfo as it stands in the request. */
   readonly publicKeyDer: Buffer;
   readonly names: readonly GeneralName[];
   readonly subject: readonly { readonly oid: string; readonly value: string }[];
   readonly hasCommonName: boolean;
   readonly extensions: readonly X509Extension[];
+}
+
+/** A request whose sender has the private key. */
+export interface VerifiedCsr extends CsrContents {
+  readonly publicKey: KeyObject;
 }
 
 const CSR_PEM = "CERTIFICATE REQUEST";
@@ -44,8 +50,33 @@ export async function buildCsr(keys: KeyPair, subject: CsrSubject): Promise<stri
   return encodePem(CSR_PEM, sequence(info, identifier, bitString(signature)));
 }
 
-/** Parses and checks the request's own signature; every failure is an `X509Error` with code "bad-csr". */
-export function parseCsr(pem: string): ParsedCsr {
+/** Takes a request apart. The signature is not looked at: see `verifyCsr` for a stranger's. Throws an `X509Error`, code "bad-csr". */
+export function parseCsr(pem: string): CsrContents {
+  return decode(pem).contents;
+}
+
+/** Takes a request apart and checks its signature, on the thread pool. Rejects with an `X509Error`, code "bad-csr". */
+export async function verifyCsr(pem: string): Promise<VerifiedCsr> {
+  const { contents, body, algorithm, signature } = decode(pem);
+  let publicKey: KeyObject;
+  try {
+    publicKey = parsePublicKey(contents.publicKeyDer);
+  } catch (cause) {
+    throw unparseable(cause);
+  }
+  if (await verifyBytesOnPool(body, signature, publicKey, algorithm)) return { ...contents, publicKey };
+  throw new X509Error("bad-csr", "certificate signing request has an invalid signature");
+}
+
+interface SignedCsr {
+  readonly contents: CsrContents;
+  /** What the signature covers. */
+  readonly body: Buffer;
+  readonly algorithm: string;
+  readonly signature: Buffer;
+}
+
+function decode(pem: string): SignedCsr {
   const der = csrBytes(pem);
   try {
     const parts = new DerReader(der).sequence();
@@ -53,12 +84,14 @@ export function parseCsr(pem: string): ParsedCsr {
     const algorithm = parts.sequence().oid();
     const signature = parts.bitString();
     parts.end();
-    const request = parseInfo(info.content);
-    if (verifyBytes(info.raw, signature, request.publicKey, algorithm)) return request;
+    return { contents: parseInfo(info.content), body: info.raw, algorithm, signature };
   } catch (cause) {
-    throw new X509Error("bad-csr", "failed to parse X.509 certificate signing request", { cause });
+    throw unparseable(cause);
   }
-  throw new X509Error("bad-csr", "certificate signing request has an invalid signature");
+}
+
+function unparseable(cause: unknown): X509Error {
+  return new X509Error("bad-csr", "failed to parse X.509 certificate signing request", { cause });
 }
 
 function csrBytes(pem: string): Buffer {
@@ -72,7 +105,7 @@ function csrBytes(pem: string): Buffer {
   throw new X509Error("bad-csr", broken);
 }
 
-function parseInfo(content: Buffer): ParsedCsr {
+function parseInfo(content: Buffer): CsrContents {
   const info = new DerReader(content);
   info.expect(TAG.integer);
   const subject = parseName(info.expect(TAG.sequence).raw);
@@ -81,7 +114,6 @@ function parseInfo(content: Buffer): ParsedCsr {
   info.end();
   const names = extensions.find((one) => one.oid === OID.subjectAltName);
   return {
-    publicKey: createPublicKey({ key: publicKeyDer, format: "der", type: "spki" }),
     publicKeyDer,
     subject,
     hasCommonName: subject.some((part) => part.oid === OID.commonName && part.value !== ""),

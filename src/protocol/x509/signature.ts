@@ -11,6 +11,7 @@ export interface SignatureAlgorithm {
 }
 
 const signOnPool = promisify(sign);
+const verifyOnPool = promisify(verify);
 
 const algorithm = (name: OidName, hash: string | null): SignatureAlgorithm => {
   // RSA identifiers carry a NULL parameter; the others none.
@@ -50,11 +51,33 @@ export function signBytes(data: Buffer, key: KeyObject): Promise<Buffer> {
 
 /** False for a wrong signature, an unknown algorithm and one that does not fit the key. */
 export function verifyBytes(data: Buffer, signature: Buffer, key: KeyObject, algorithmOid: string): boolean {
-  const known = VERIFIED.get(algorithmOid);
-  if (known === undefined || known.keyType !== key.asymmetricKeyType) return false;
+  const hash = hashFor(key, algorithmOid);
+  if (hash === undefined) return false;
   try {
-    return verify(known.hash, data, key, signature);
+    return verify(hash, data, key, signature);
   } catch {
     return false;
   }
+}
+
+/** The same on the thread pool, for servers. */
+export async function verifyBytesOnPool(
+  data: Buffer,
+  signature: Buffer,
+  key: KeyObject,
+  algorithmOid: string,
+): Promise<boolean> {
+  const hash = hashFor(key, algorithmOid);
+  if (hash === undefined) return false;
+  try {
+    return await verifyOnPool(hash, data, key, signature);
+  } catch {
+    return false;
+  }
+}
+
+/** Undefined when the algorithm is unknown or for another type of key. */
+function hashFor(key: KeyObject, algorithmOid: string): string | null | undefined {
+  const known = VERIFIED.get(algorithmOid);
+  return known?.keyType === key.asymmetricKeyType ? known?.hash : undefined;
 }
