@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { silentLogger } from "../../src/base/logger.ts";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
 import { declareDnsMetrics, type NameInfo, startDnsServer } from "../../src/dns/index.ts";
@@ -23,7 +24,7 @@ for (let index = 0; index < Number(services); index++) {
     namespace: "ns1",
   };
 }
-server.updateNameTable({ table });
 const began = performance.now();
 server.updateNameTable({ table });
+while (server.notReadyReason() !== undefined) await nextTurn();
 process.send?.({ port: server.addresses[0]?.port, tableMs: performance.now() - began });

@@ -66,7 +66,7 @@ export const DEFAULT_LIMITS: DnsLimits = {
 export interface DnsServer extends Handle {
   /** Bound addresses, each with UDP and TCP. */
   readonly addresses: readonly HostPort[];
-  /** Replaces the whole table; answers change from one query to the next. */
+  /** Replaces the whole table from one query to the next; a large one takes some turns of the event loop to come into force. */
   updateNameTable(table: NameTable): void;
   /** Undefined once the first table has come. */
   notReadyReason(): string | undefined;

@@ -10,7 +10,6 @@ import { proxyScope } from "./core/alternate-hosts.ts";
 import { describeTable } from "./core/describe-table.ts";
 import { type DnsRules, dnsRules } from "./core/generations.ts";
 import { DEFAULT_LISTEN, type HostPort, type ListenPlan, planListeners } from "./core/listen-plan.ts";
-import { buildLookupTable } from "./core/name-table.ts";
 import type { ResolvConf } from "./core/resolv-conf.ts";
 import { createRandom16 } from "./core/shuffle.ts";
 import { withoutOwnAddresses } from "./core/upstream-servers.ts";
@@ -20,6 +19,7 @@ import { startListeners } from "./listeners.ts";
 import { DEFAULT_LIMITS, type DnsServer, type DnsServerOptions } from "./options.ts";
 import { createQueryHandler } from "./query-handler.ts";
 import { fileMayExist, readResolvConf, watchResolvConf } from "./resolv-conf-file.ts";
+import { createTableUpdater } from "./table-updater.ts";
 import { createTcpUpstream } from "./tcp-upstream.ts";
 import { createUdpUpstream } from "./udp-upstream.ts";
 
@@ -78,22 +78,24 @@ export async function startDnsServer(options: DnsServerOptions): Promise<DnsServ
   opened.add(watchResolvConf(path, resolvConf, limits.resolvConfPollMs, log, applyResolvConf));
 
   const scope = proxyScope(options.proxyNamespace, options.proxyDomain);
+  const { altHosts, wildcards } = rules;
   let received: NameTable | undefined;
+  const updater = opened.add(
+    createTableUpdater({ scope, ttlSeconds: options.ttlSeconds ?? 30, altHosts, wildcards }, (table, source) => {
+      handler.setTable(table);
+      received = source;
+      log.debug(`updated lookup table with ${table.hosts.size} hosts`);
+    }),
+  );
   const owned = opened.move();
   return toHandle({
     addresses: listeners.addresses,
     ended: new Promise<void>(() => undefined),
-    updateNameTable(next: NameTable) {
-      const { altHosts, wildcards } = rules;
-      const table = buildLookupTable(next, { scope, ttlSeconds: options.ttlSeconds ?? 30, altHosts, wildcards });
-      handler.setTable(table);
-      received = next;
-      log.debug(`updated lookup table with ${table.hosts.size} hosts`);
-    },
+    updateNameTable: updater.update,
     notReadyReason: () => (rules.reportsTable && received === undefined ? NOT_READY : undefined),
     describe: () => {
       if (!rules.reportsTable || received === undefined) return undefined;
-      return describeTable(received, scope, rules.altHosts);
+      return describeTable(received, scope, altHosts);
     },
     stop: () => owned.close(),
   });

@@ -3,7 +3,14 @@ import { decideKnown } from "./decide.ts";
 import { dnsRules } from "./generations.ts";
 
 const [A, CNAME, MX, AAAA, SVCB, HTTPS, ANY] = [1, 5, 15, 28, 64, 65, 255];
-const entry = (isKubernetes: boolean) => ({ ownName: "h.", isKubernetes, start: 0, ipv4Count: 1, ipv6Count: 0 });
+const entry = (isKubernetes: boolean) => ({
+  host: "h",
+  ownName: "h.",
+  isKubernetes,
+  start: 0,
+  ipv4Count: 1,
+  ipv6Count: 0,
+});
 const service = { entry: entry(true) };
 const external = { entry: entry(false) };
 const aliased = { entry: entry(false), target: "h." };

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { proxyScope } from "./alternate-hosts.ts";
-import { buildLookupTable } from "./name-table.ts";
+import { buildInSteps, buildLookupTable } from "./name-table.ts";
 
 const options = {
   scope: proxyScope("ns1", "ns1.svc.cluster.local"),
@@ -92,11 +92,13 @@ describe("when several entries want one name", () => {
 
   test("the order of any push never matters", () => {
     const label = fc.constantFrom("a", "b", "c");
-    const entry = fc.tuple(label, label, fc.boolean(), fc.nat(255)).map(([shortname, namespace, isService, ip]) => {
-      const host = isService ? `${shortname}.${namespace}.svc.cluster.local` : `${shortname}.${namespace}`;
-      const ips = [`10.0.0.${ip}`];
-      return [host, isService ? service(namespace, shortname, ...ips) : external(...ips)] as const;
-    });
+    const entry = fc
+      .tuple(label, label, fc.boolean(), fc.nat(255), fc.constantFrom("", "."))
+      .map(([shortname, namespace, isService, ip, dot]) => {
+        const host = (isService ? `${shortname}.${namespace}.svc.cluster.local` : `${shortname}.${namespace}`) + dot;
+        const ips = [`10.0.0.${ip}`];
+        return [host, isService ? service(namespace, shortname, ...ips) : external(...ips)] as const;
+      });
     const address = (table: ReturnType<typeof buildLookupTable>) =>
       [...table.hosts]
         .map(([name, { start }]) => `${name} ${table.records.toString("hex", start + 12, start + 16)}`)
@@ -111,4 +113,15 @@ describe("when several entries want one name", () => {
       }),
     );
   });
+});
+
+test("a table built in steps is the table built at once", () => {
+  const table = Object.fromEntries(
+    Array.from({ length: 25 }, (_, index) => [`h${index}.example`, external(`10.0.0.${index}`)]),
+  );
+  const steps = buildInSteps({ table }, options, 10);
+  expect([steps.next().done, steps.next().done]).toEqual([false, false]);
+  const { done, value } = steps.next();
+  expect(done).toBe(true);
+  expect(value).toEqual(buildLookupTable({ table }, options));
 });

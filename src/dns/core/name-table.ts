@@ -10,6 +10,8 @@ export const AAAA_RECORD_BYTES = 28;
 
 /** One table entry; all its names share it. The records are encoded once, in `LookupTable.records`. */
 export interface HostEntry {
+  /** As the control plane wrote it. */
+  readonly host: string;
   readonly ownName: DomainName;
   readonly isKubernetes: boolean;
   /** A records from here, AAAA records right behind them. */
@@ -36,17 +38,30 @@ export interface TableOptions {
 
 /** Entries without a usable address are left out: such questions go upstream. */
 export function buildLookupTable(message: NameTable, options: TableOptions): LookupTable {
+  const steps = buildInSteps(message, options, Number.POSITIVE_INFINITY);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+}
+
+/** The same with a pause after every `stepEntries` entries: a mesh of tens of thousands must not keep queries waiting. */
+export function* buildInSteps(
+  message: NameTable,
+  options: TableOptions,
+  stepEntries: number,
+): Generator<undefined, LookupTable> {
   const hosts = new Map<DomainName, HostEntry>();
   const wildcards = new Map<DomainName, HostEntry>();
   const entries = Object.entries(message.table);
   const writer = createRecordWriter(entries, options.ttlSeconds);
-  for (const [host, info] of entries) {
+  for (const [index, [host, info]] of entries.entries()) {
+    if (index > 0 && index % stepEntries === 0) yield;
     const addresses = writer.write(info.ips);
     if (addresses === undefined) continue;
-    const ownName = canonicalName(host);
     const { start, ipv4Count, ipv6Count } = addresses;
     const isKubernetes = info.registry === KUBERNETES_REGISTRY;
-    const entry: HostEntry = { ownName, isKubernetes, start, ipv4Count, ipv6Count };
+    const entry: HostEntry = { host, ownName: canonicalName(host), isKubernetes, start, ipv4Count, ipv6Count };
     for (const alternate of alternateHosts(host, info, options.scope, options.altHosts)) {
       const name = canonicalName(alternate);
       claim(hosts, name, name, entry);
@@ -68,7 +83,7 @@ function claim(names: Map<DomainName, HostEntry>, key: DomainName, name: DomainN
 
 function precedes(entry: HostEntry, holder: HostEntry, name: DomainName): boolean {
   const difference = rank(entry, name) - rank(holder, name);
-  return difference === 0 ? entry.ownName < holder.ownName : difference < 0;
+  return difference === 0 ? entry.host < holder.host : difference < 0;
 }
 
 function rank(entry: HostEntry, name: DomainName): number {

@@ -34,7 +34,7 @@ export function reverseAddress(name: DomainName): string | undefined {
 }
 
 function precedes(entry: HostEntry, holder: HostEntry): boolean {
-  return entry.isKubernetes === holder.isKubernetes ? entry.ownName < holder.ownName : entry.isKubernetes;
+  return entry.isKubernetes === holder.isKubernetes ? entry.host < holder.host : entry.isKubernetes;
 }
 
 function* addressesOf(table: LookupTable, entry: HostEntry): Generator<string> {
