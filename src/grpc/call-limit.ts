@@ -3,6 +3,7 @@ import { errorMessage } from "../base/coded-error.ts";
 import type { CallOptions } from "./client-types.ts";
 import { GrpcError } from "./status.ts";
 
+/** Beyond this node's timers fire at once; a deadline of more than 24 days is left to the server. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Deadline and cancellation of one call, from before its connection exists until its end. */
@@ -21,7 +22,7 @@ export class CallLimit {
     else signal?.addEventListener("abort", this.#onAbort);
     if (timeoutMs === undefined) return;
     this.#expiresAt = performance.now() + timeoutMs;
-    this.#timer = setTimeout(() => this.#fire(expired()), Math.min(MAX_TIMER_MS, Math.max(0, timeoutMs)));
+    if (timeoutMs <= MAX_TIMER_MS) this.#timer = setTimeout(() => this.#fire(expired()), Math.max(0, timeoutMs));
   }
 
   get remainingMs(): number | undefined {

@@ -14,6 +14,8 @@ export interface ClientStreamOptions extends Pick<CallOptions, "onHeaders" | "on
   readonly limit: CallLimit;
   readonly maxReceiveBytes: number;
   readonly maxSendBytes: number;
+  /** What the request's grpc-accept-encoding said. */
+  readonly encodings: string;
 }
 
 export interface CallEnd {
@@ -119,20 +121,29 @@ export class ClientStream implements RawClientCall {
       this.#receiveStatus(headers, raw);
       return;
     }
-    const failure = headersFailure(headers);
+    const failure = headersFailure(headers, this.#options.encodings);
     if (failure !== undefined) {
       this.fail(failure); // what follows is the page of some proxy
       return;
     }
     this.#encoding = parseEncoding(headers["grpc-encoding"]?.toString());
-    this.#options.onHeaders?.(Metadata.fromRawHeaders(raw));
+    this.#tell(this.#options.onHeaders, Metadata.fromRawHeaders(raw));
   }
 
   #receiveStatus(headers: IncomingHttpHeaders, raw: readonly string[]): void {
     const trailers = Metadata.fromRawHeaders(raw);
     this.#status = { failure: statusFailure(headers, trailers) };
     this.#writer.close(this.#status.failure);
-    this.#options.onTrailers?.(trailers);
+    this.#tell(this.#options.onTrailers, trailers);
+  }
+
+  /** What the caller's own function throws fails the call, not the process. */
+  #tell(listener: ((metadata: Metadata) => void) | undefined, metadata: Metadata): void {
+    try {
+      listener?.(metadata);
+    } catch (failure) {
+      this.fail(toGrpcError(failure));
+    }
   }
 
   #failureOfEnd(): GrpcError | undefined {

@@ -1,9 +1,9 @@
 import type { Duplex } from "node:stream";
 import type { ConnectionOptions } from "node:tls";
+import type { FrameStream } from "./frame-stream.ts";
 import type { KeepaliveOptions } from "./keepalive.ts";
 import type { Metadata, MetadataInit } from "./metadata.ts";
 import type { Method } from "./method.ts";
-import type { FrameStream } from "./server-types.ts";
 import type { Target } from "./target.ts";
 
 /** What one handshake uses. Without `ca`, node's built-in roots. */

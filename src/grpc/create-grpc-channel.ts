@@ -39,7 +39,7 @@ export function createGrpcChannel(targetText: string, options: GrpcChannelOption
       const session = await limit.race(slot.get());
       const headers = requestHeaders(method.path, limit, encodings);
       metadata.copyTo(headers);
-      const call = startCall(session, headers, { ...callOptions, ...limits, limit });
+      const call = startCall(session, headers, { ...callOptions, ...limits, limit, encodings });
       return { call, method, maxReceiveBytes: limits.maxReceiveBytes };
     } catch (failure) {
       limit.stop();

@@ -15,6 +15,7 @@ export type {
 } from "./client-types.ts";
 export { createGrpcChannel } from "./create-grpc-channel.ts";
 export { buildFrameHeader, FRAME_HEADER_BYTES, FrameScanner, type FrameSink } from "./frame-scanner.ts";
+export type { FrameStream } from "./frame-stream.ts";
 export type { KeepaliveOptions } from "./keepalive.ts";
 export { addressText, type ListenAddress, type ListenOptions } from "./listen.ts";
 export { ListenError } from "./listen-error.ts";
@@ -25,7 +26,6 @@ export type { Peer, PeerTls } from "./peer.ts";
 export type { PingPolicy } from "./ping-policy.ts";
 export type { ServerCredentials, ServerTls } from "./server-tls.ts";
 export {
-  type FrameStream,
   type Handlers,
   type Implementation,
   implement,

@@ -18,7 +18,8 @@ export interface KeepaliveTarget {
 
 /**
  * Detects a peer that is gone without closing its connection. One timer per connection, none per call; it does not keep the process
- * alive. Any byte from the peer counts as a sign of life, because an answer may queue behind a large message. Returns the function that ends it.
+ * alive. Any byte from the peer counts as a sign of life, because an answer may queue behind a large message. Returns the function
+ * that ends it.
  */
 export function startKeepalive(options: KeepaliveOptions, target: KeepaliveTarget): () => void {
   let timer: NodeJS.Timeout;

@@ -1,12 +1,11 @@
 import type { IncomingHttpHeaders } from "node:http2";
-import { parseEncoding } from "./compression.ts";
 import type { Metadata } from "./metadata.ts";
 import { GrpcError, statusName } from "./status.ts";
 import { http2ErrorName, statusOfHttp, statusOfReset } from "./status-mapping.ts";
 import { decodeStatusMessage } from "./status-message.ts";
 
 /** What is wrong with an answer that carries no status of its own; undefined when it is gRPC that we can read. */
-export function headersFailure(headers: IncomingHttpHeaders): GrpcError | undefined {
+export function headersFailure(headers: IncomingHttpHeaders, accepted: string): GrpcError | undefined {
   const httpStatus = Number(headers[":status"]);
   if (httpStatus !== 200) {
     return new GrpcError(statusOfHttp(httpStatus), `unexpected HTTP status code received from server: ${httpStatus}`);
@@ -15,8 +14,8 @@ export function headersFailure(headers: IncomingHttpHeaders): GrpcError | undefi
   if (!/^application\/grpc([+;]|$)/i.test(contentType)) {
     return new GrpcError("UNKNOWN", `unexpected content-type received from server: ${JSON.stringify(contentType)}`);
   }
-  const encoding = headers["grpc-encoding"]?.toString();
-  if (parseEncoding(encoding) !== undefined) return undefined;
+  const encoding = headers["grpc-encoding"]?.toString() ?? "identity";
+  if (accepted.split(",").includes(encoding)) return undefined;
   return new GrpcError("INTERNAL", `grpc: Decompressor is not installed for grpc-encoding ${JSON.stringify(encoding)}`);
 }
 

@@ -31,25 +31,18 @@ export function dispatchStream(dispatcher: Dispatcher, stream: ServerHttp2Stream
   }
   const implementation = dispatcher.methods.get(request.headers[":path"] ?? "");
   const encode = encoderOf(implementation);
-  const call = new ServerStream(stream, request, { ...dispatcher.limits, encode });
+  const call = new ServerStream(stream, request, { ...dispatcher.limits, encode, log: dispatcher.log });
   const failure =
     implementation === undefined ? unknownMethod(dispatcher, call.path) : startFailure(implementation, request);
   if (implementation === undefined || failure !== undefined) {
     call.finish(failure);
     return;
   }
-  const timer = startDeadline(call, request.headers["grpc-timeout"]);
-  void runImplementation(implementation, call, { ...request, maxBytes: dispatcher.limits.maxReceiveBytes })
-    .then(
-      () => call.finish(),
-      (thrown: unknown) => call.finish(toStatus(thrown, call, dispatcher.log)),
-    )
-    .catch((thrown: unknown) => {
-      // The answer itself could not be written, for example because of trailers that HTTP/2 forbids.
-      dispatcher.log.error("gRPC answer failed", { path: call.path, error: errorMessage(thrown) });
-      stream.close(2);
-    })
-    .finally(() => clearTimeout(timer));
+  startDeadline(call, request.headers["grpc-timeout"]);
+  void runImplementation(implementation, call, { ...request, maxBytes: dispatcher.limits.maxReceiveBytes }).then(
+    () => call.finish(),
+    (thrown: unknown) => call.finish(toStatus(thrown, call, dispatcher.log)),
+  );
 }
 
 function httpRefusal(headers: IncomingHttpHeaders): { ":status": number; allow?: string } | undefined {
@@ -88,14 +81,14 @@ function startFailure(implementation: Implementation, { headers }: IncomingReque
   );
 }
 
-function startDeadline(call: ServerStream, header: string | string[] | undefined): NodeJS.Timeout | undefined {
+function startDeadline(call: ServerStream, header: string | string[] | undefined): void {
   const timeoutMs = header === undefined ? undefined : parseTimeout(String(header));
-  if (timeoutMs === undefined) return undefined;
+  if (timeoutMs === undefined) return;
   call.deadline = Date.now() + timeoutMs;
+  if (timeoutMs > MAX_TIMER_MS) return; // node's timers would fire at once; the call will not live that long
   const expire = () => call.expire(new GrpcError("DEADLINE_EXCEEDED", "context deadline exceeded"));
-  const timer = setTimeout(expire, Math.min(MAX_TIMER_MS, timeoutMs));
+  const timer = setTimeout(expire, timeoutMs);
   call.whenEnded(() => clearTimeout(timer));
-  return timer;
 }
 
 /** What is not a GrpcError is our own fault: the log gets the details, the client does not. */

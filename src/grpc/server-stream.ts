@@ -1,5 +1,7 @@
 import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import { errorMessage } from "../base/coded-error.ts";
+import type { Logger } from "../base/logger.ts";
 import { ACCEPTED_ENCODINGS } from "./compression.ts";
 import { FrameScanner, type FrameSink } from "./frame-scanner.ts";
 import { FrameWriter } from "./frame-writer.ts";
@@ -42,6 +44,7 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
   readonly #headers: IncomingHttpHeaders;
   readonly #rawHeaders: readonly string[];
   readonly #writer: FrameWriter;
+  readonly #log: Logger;
   readonly #encode: (message: unknown) => Uint8Array;
   readonly #maxReceiveBytes: number;
   #metadata: Metadata | undefined;
@@ -55,7 +58,7 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
   constructor(
     stream: ServerHttp2Stream,
     request: IncomingRequest,
-    options: MessageLimits & { readonly encode: (message: unknown) => Uint8Array },
+    options: MessageLimits & { readonly encode: (message: unknown) => Uint8Array; readonly log: Logger },
   ) {
     this.stream = stream;
     this.path = request.headers[":path"] ?? "";
@@ -64,6 +67,7 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
     this.#headers = request.headers;
     this.#rawHeaders = request.rawHeaders;
     this.#encode = options.encode;
+    this.#log = options.log;
     this.#maxReceiveBytes = options.maxReceiveBytes;
     this.#writer = new FrameWriter(stream, options.maxSendBytes);
     stream.on("error", () => undefined); // its story is told by "close"
@@ -99,9 +103,9 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
     if (this.#headersSent || this.#ended !== undefined) return;
     const headers = answerHeaders();
     Metadata.from(metadata).copyTo(headers);
+    this.stream.respond(headers, { waitForTrailers: true });
     this.#headersSent = true;
     this.#traffic.answers++;
-    this.stream.respond(headers, { waitForTrailers: true });
   }
 
   async write(message: unknown): Promise<void> {
@@ -151,11 +155,11 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
     this.#end(failure);
     if (this.stream.destroyed || this.stream.closed) return;
     if (this.#headersSent) {
-      this.stream.once("wantTrailers", () => this.#sendTrailers(trailers));
+      this.stream.once("wantTrailers", () => this.#sendStatus(() => this.stream.sendTrailers(trailers)));
       this.stream.end();
     } else {
-      this.stream.respond({ ...answerHeaders(), ...trailers }, { endStream: true });
-      releaseClient(this.stream);
+      const headers = { ...answerHeaders(), ...trailers };
+      this.#sendStatus(() => this.stream.respond(headers, { endStream: true }));
     }
   }
 
@@ -173,12 +177,13 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
     this.#controller?.abort(reason);
   };
 
-  #sendTrailers(trailers: OutgoingHttpHeaders): void {
+  #sendStatus(send: () => void): void {
     try {
-      this.stream.sendTrailers(trailers);
+      send();
       releaseClient(this.stream);
-    } catch {
-      // node refuses, for example, a second value of a header that may have only one. Without trailers only a reset is left.
+    } catch (failure) {
+      // node refuses, for example, a second value of a header that may have only one. Without a status only a reset is left.
+      this.#log.error("gRPC status could not be sent", { path: this.path, error: errorMessage(failure) });
       this.stream.close(INTERNAL_ERROR);
     }
   }

@@ -1,4 +1,4 @@
-import type { FrameSink } from "./frame-scanner.ts";
+import type { FrameStream } from "./frame-stream.ts";
 import type { Metadata, MetadataInit } from "./metadata.ts";
 import type { CallKind, Method } from "./method.ts";
 import type { Peer } from "./peer.ts";
@@ -24,16 +24,6 @@ export interface ServerCall {
 export interface ServerWriter<Response> extends ServerCall {
   /** Resolves when there is room for the next message; rejects with the call's GrpcError when it is over. */
   write(message: Response): Promise<void>;
-}
-
-/** A call as frames in pieces: nothing is assembled, decoded or decompressed. */
-export interface FrameStream {
-  /** Resolves when the peer's side ended cleanly; rejects with a GrpcError. At most once per call. */
-  readFrames(sink: FrameSink): Promise<void>;
-  /** Announces a frame; exactly `length` bytes have to follow before the next one. */
-  writeFrameStart(length: number, compressed?: boolean): void;
-  /** Undefined while there is room, else a promise to wait for before more is written. Throws when the call is over. */
-  writeFrameBytes(bytes: Uint8Array): Promise<void> | undefined;
 }
 
 export type RawServerCall = ServerCall & FrameStream;

@@ -228,6 +228,30 @@ describe("good answers", () => {
   });
 });
 
+test("frames in pieces are not offered compressed, and a server that compresses all the same is refused", async () => {
+  await using server = await startRawServer((stream) =>
+    answerWith(stream, frame("packed", true), OK, { "grpc-encoding": "gzip" }),
+  );
+  await using channel = createGrpcChannel(server.target);
+  const call = await channel.raw(BIDI.path);
+  const nothing = () => undefined;
+  await expect(call.readFrames({ start: nothing, bytes: nothing, end: nothing })).rejects.toMatchObject({
+    code: "INTERNAL",
+  });
+  expect(server.requests[0]).toMatchObject({ "grpc-accept-encoding": "identity" });
+});
+
+test.each(["onHeaders", "onTrailers"] as const)("what %s throws fails the call, not the process", async (listener) => {
+  await using server = await startRawServer((stream) => answerWith(stream, frame("x"), OK));
+  await using channel = createGrpcChannel(server.target);
+  const options = {
+    [listener]: () => {
+      throw new Error("caller's bug");
+    },
+  };
+  await expect(channel.unary(UNARY, Buffer.alloc(0), options)).rejects.toMatchObject({ message: "caller's bug" });
+});
+
 test("random bytes as an answer give a GrpcError, never another throw or a hang", async () => {
   let body = Buffer.alloc(0);
   await using server = await startRawServer((stream) => answerWith(stream, body, OK));

@@ -65,6 +65,7 @@ beforeAll(async () => {
       implement(HANG, () => new Promise(() => undefined)),
       implement(FORBIDDEN, (request, call) => {
         call.trailers.append("etag", "one").append("etag", "two");
+        if (request.toString() === "fail") throw new GrpcError("ABORTED", "as asked");
         return request;
       }),
       implement(PICKY, (request) => request),
@@ -218,9 +219,14 @@ describe("handlers", () => {
     expect(answer).toMatchObject({ status: "13", message: "grpc: error while marshaling: missing field" });
   });
 
-  test("trailers that HTTP/2 forbids reset the call; the connection stays", async () => {
-    const answer = await requestRaw(session, grpcHeaders(FORBIDDEN.path), HELLO);
+  test.each([
+    { when: "after a message", body: HELLO },
+    { when: "alone", body: frame(Buffer.from("fail")) },
+  ])("trailers that HTTP/2 forbids, $when, reset the call and are logged; the connection stays", async ({ body }) => {
+    logged.length = 0;
+    const answer = await requestRaw(session, grpcHeaders(FORBIDDEN.path), body);
     expect(answer).toMatchObject({ status: undefined, resetCode: 2 });
+    expect(logged.map(({ message }) => message)).toEqual(["gRPC status could not be sent"]);
     expect((await requestRaw(session, grpcHeaders(ECHO.path), HELLO)).status).toBe("0");
   });
 });
