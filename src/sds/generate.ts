@@ -48,6 +48,7 @@ export async function generateOne(
   } catch (cause) {
     // The status travels in a header, which has room for a few kilobytes.
     const text = `failed to generate secret for ${name.slice(0, MAX_NAME)}: ${errorMessage(cause)}`;
+    if (!signal.aborted) context.log.warn(text.slice(0, MAX_TEXT));
     throw new GrpcError("UNKNOWN", text.slice(0, MAX_TEXT), { cause });
   }
 }

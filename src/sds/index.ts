@@ -6,6 +6,7 @@ export {
   type GatewaySecretsOptions,
 } from "./gateway/create-gateway-secrets.ts";
 export type { KubernetesSecret } from "./gateway/kubernetes-secret.ts";
+export { declareLegacySdsMetrics, type LegacySdsMetrics } from "./legacy/legacy-metrics.ts";
 export type { LegacyToken } from "./legacy/legacy-rules.ts";
 export { declareSdsMetrics, type SdsMetrics } from "./metrics.ts";
 export { probeSocket } from "./probe-socket.ts";

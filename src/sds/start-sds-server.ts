@@ -6,8 +6,7 @@ import type { Logger } from "../base/logger.ts";
 import { wait } from "../base/wait.ts";
 import { type GrpcServer, type Implementation, startGrpcServer } from "../grpc/index.ts";
 import type { PrivateKeyProvider } from "./core/encode-secret.ts";
-import { createLegacyContext } from "./legacy/legacy-context.ts";
-import type { LegacyToken } from "./legacy/legacy-rules.ts";
+import { createLegacyContext, type LegacyOptions } from "./legacy/legacy-context.ts";
 import { legacyMethods, sdsMethods } from "./methods.ts";
 import type { SdsMetrics } from "./metrics.ts";
 import { createSdsContext } from "./sds-context.ts";
@@ -21,7 +20,7 @@ export interface SdsServerOptions {
   /** Hands keys to hardware instead of to Envoy's own TLS library. */
   readonly privateKeyProvider?: PrivateKeyProvider | undefined;
   /** Present: the rules of releases 1.7 and 1.8 apply. */
-  readonly legacy?: { readonly token: LegacyToken } | undefined;
+  readonly legacy?: LegacyOptions | undefined;
   /** Ends streams whose client does not read; by default they may take for ever. */
   readonly sendTimeoutMs?: number | undefined;
   readonly metrics: SdsMetrics;
@@ -48,7 +47,7 @@ const MAX_STREAMS = 100_000;
  */
 export async function startSdsServer(options: SdsServerOptions): Promise<SdsServer> {
   const methods = options.legacy
-    ? legacyMethods(createLegacyContext(options, options.legacy.token))
+    ? legacyMethods(createLegacyContext(options, options.legacy))
     : sdsMethods(createSdsContext(options));
   const server = await bindWithRetries(options, methods);
   return toHandle({ path: options.path, ended: server.ended, stop: () => server.stop() });

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
 import {
   createGatewaySecrets,
+  declareLegacySdsMetrics,
   declareSdsMetrics,
   type LegacyToken,
   type SdsServer,
@@ -20,6 +21,7 @@ const ca = await createTestCa();
 let directory: TemporaryDirectory;
 let server: SdsServer;
 let client: TestSdsClient;
+let registry: MetricRegistry;
 let source: ReturnType<typeof createTestSource>;
 
 beforeEach(async () => {
@@ -37,8 +39,10 @@ async function start(
   from: Parameters<typeof startSdsServer>[0]["source"] = source,
 ) {
   const path = join(directory.path, "SDS");
-  const metrics = declareSdsMetrics(new MetricRegistry());
-  server = await startSdsServer({ path, source: from, metrics, log: recordingLogger(), legacy: { token } });
+  registry = new MetricRegistry();
+  const legacy = { token, metrics: declareLegacySdsMetrics(registry) };
+  const metrics = declareSdsMetrics(registry);
+  server = await startSdsServer({ path, source: from, metrics, log: recordingLogger(), legacy });
   client = connectSds(path);
 }
 
@@ -55,6 +59,25 @@ test("version and nonce are the time of the making, and quoting them is an ackno
   source.set("default", "chain 2");
   const push = await stream.next();
   expect(push.version_info).not.toBe(answer.version_info);
+});
+
+test("connections and pushes are counted as those releases did", async () => {
+  await start();
+  const stream = client.stream();
+  stream.send(ask("default"));
+  const { version_info } = await stream.next();
+  stream.send({ ...ask("default"), version_info });
+  source.set("default", "chain 2");
+  const { version_info: second } = await stream.next();
+  expect(registry.render()).toContain("istio_agent_total_active_connections 1");
+  stream.send({ ...ask("default"), version_info: second });
+  source.fail("default", "gone");
+  await stream.ended;
+  await until("the end is counted", () => registry.render().includes("istio_agent_total_stale_connections 1"));
+  const text = registry.render();
+  for (const line of ["total_active_connections 0", "total_push_errors 1", "total_secret_update_failures 1"]) {
+    expect(text).toContain(`istio_agent_${line}`);
+  }
 });
 
 test("a push is held back until the answer before it has been acknowledged", async () => {

@@ -8,16 +8,33 @@ import { runStream } from "../run-stream.ts";
 import type { SdsContext } from "../sds-context.ts";
 import type { SourceSecret } from "../secret-source.ts";
 import { send } from "../send.ts";
+import type { LegacySdsMetrics } from "./legacy-metrics.ts";
 import { type LegacyToken, legacyOutcome, missingToken } from "./legacy-rules.ts";
 
 export interface LegacyContext extends SdsContext {
   readonly token: LegacyToken;
+  readonly legacyMetrics: LegacySdsMetrics | undefined;
   /** The text that stands for the content of a secret. */
   versionText(secret: SourceSecret): string;
 }
 
 /** A stream as releases 1.7 and 1.8 served it: one name, versions that are times, and no push before the last one was answered. */
-export function legacyStream(
+export async function legacyStream(
+  context: LegacyContext,
+  requests: AsyncIterable<DiscoveryRequest>,
+  call: ServerWriter<Partial<DiscoveryResponse>>,
+): Promise<void> {
+  const metrics = context.legacyMetrics;
+  metrics?.activeConnections.inc();
+  try {
+    await runLegacyStream(context, requests, call);
+  } finally {
+    metrics?.activeConnections.inc([], -1);
+    metrics?.staleConnections.inc();
+  }
+}
+
+function runLegacyStream(
   context: LegacyContext,
   requests: AsyncIterable<DiscoveryRequest>,
   call: ServerWriter<Partial<DiscoveryResponse>>,
@@ -34,6 +51,17 @@ export function legacyStream(
 
   return runStream(context, requests, call, (watches) => {
     async function push(name: string): Promise<void> {
+      try {
+        await pushNewest(name);
+        context.legacyMetrics?.pushes.inc();
+      } catch (failure) {
+        context.legacyMetrics?.pushErrors.inc();
+        context.legacyMetrics?.secretUpdateFailures.inc();
+        throw failure;
+      }
+    }
+
+    async function pushNewest(name: string): Promise<void> {
       const secret = await generateOne(context, name, call.signal);
       if (secret === undefined && sent.version === undefined) return;
       if (secret === undefined)
