@@ -1,3 +1,4 @@
+import { abortAfter } from "../../base/abort-after.ts";
 import type { Logger } from "../../base/logger.ts";
 import { deepFreeze } from "../deep-freeze.ts";
 import { detectAws, readAws } from "./aws.ts";
@@ -68,26 +69,27 @@ function readInfo(name: PlatformName, context: PlatformContext): Promise<Platfor
 
 /** All probes at once, the first positive wins and ends the others; three quick negatives need no time limit. */
 async function detect(context: PlatformContext): Promise<PlatformName> {
-  const ended = new AbortController();
-  const limit = AbortSignal.timeout(context.access.timeouts.detectionMs);
-  const signal = AbortSignal.any([context.signal, ended.signal, limit]);
+  const limit = abortAfter(context.access.timeouts.detectionMs, context.signal);
+  const over = new AbortController();
+  const follow = () => over.abort();
+  limit.signal.addEventListener("abort", follow, { once: true });
   const probes = CLOUDS.map(async (cloud) => {
-    if (!(await cloud.detect({ ...context, signal }))) throw new Error(`not on ${cloud.title}`);
+    if (!(await cloud.detect({ ...context, signal: over.signal }))) throw new Error(`not on ${cloud.title}`);
     return cloud;
   });
-  const expired = new Promise<undefined>((resolve) => {
-    limit.addEventListener("abort", () => resolve(undefined), { once: true });
+  const ended = new Promise<undefined>((resolve) => {
+    limit.signal.addEventListener("abort", () => resolve(undefined), { once: true });
   });
   try {
-    const found = await Promise.race([Promise.any(probes).catch(() => "none" as const), expired]);
-    if (found === "none") return "none";
+    const found = await Promise.race([Promise.any(probes).catch(() => undefined), ended]);
     if (found === undefined) {
-      context.log.info("timed out waiting for platform detection, treating it as Unknown");
+      if (limit.expired) context.log.info("timed out waiting for platform detection, treating it as Unknown");
       return "none";
     }
     context.log.info(`platform detected is ${found.title}`);
     return found.name;
   } finally {
-    ended.abort();
+    limit.end();
+    over.abort();
   }
 }

@@ -1,5 +1,6 @@
 import { type IncomingHttpHeaders, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
+import { abortAfter } from "../../base/abort-after.ts";
 import { CodedError } from "../../base/coded-error.ts";
 
 export class MetadataError extends CodedError<"unexpected-status" | "too-large"> {}
@@ -21,9 +22,16 @@ export interface MetadataAnswer {
 const MAX_BYTES = 1024 * 1024;
 
 /** One request to a metadata server; rejects on a failed connection, on the timeout, on an abort and on an endless answer. */
-export function metadataRequest(url: string, options: MetadataRequest): Promise<MetadataAnswer> {
-  const { method = "GET", headers = {}, timeoutMs } = options;
-  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(timeoutMs)]);
+export async function metadataRequest(url: string, options: MetadataRequest): Promise<MetadataAnswer> {
+  using limit = abortAfter(options.timeoutMs, options.signal);
+  return await send(url, options, limit.signal);
+}
+
+function send(
+  url: string,
+  { method = "GET", headers = {} }: MetadataRequest,
+  signal: AbortSignal,
+): Promise<MetadataAnswer> {
   return new Promise((resolve, reject) => {
     const start = url.startsWith("https:") ? requestHttps : requestHttp;
     // No shared agent: nothing of the detection may keep a connection open afterwards.
