@@ -1,4 +1,5 @@
 import type { Logger } from "../base/logger.ts";
+import { applyAtOnce } from "./apply-at-once.ts";
 import { CaptureError } from "./capture-error.ts";
 import { buildRules } from "./core/build-rules.ts";
 import { usedMarks } from "./core/discover-rules.ts";
@@ -31,6 +32,8 @@ export interface ApplyOutcome {
 /** Brings both IP versions to the plan, or changes nothing. Tables that are right stay untouched; missing ones are completed. */
 export async function applyIptables(given: ApplyOptions): Promise<ApplyOutcome> {
   const { settings, options, context, log } = given;
+  const swift = log.enabled("debug") ? undefined : await applyAtOnce(given);
+  if (swift !== undefined) return swift;
   const backend = await detectBackend({ forceBinary: options.forceBinary, ipv6: settings.ipv6, context, log });
   const restoreOptions = { backend, context, log, lockFile: given.lockFile };
   const families: readonly Family[] = backend.programs.v6 === undefined ? ["v4"] : ["v4", "v6"];

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "../base/logger.ts";
 import { CaptureError } from "./capture-error.ts";
@@ -49,7 +49,7 @@ export async function findBackends({ forceBinary, context, log }: DetectOptions)
   if (forceBinary !== "") return [await forcedBackend({ forceBinary, context, log, ipv6: false }, forceBinary)];
   const [nft, legacy] = await Promise.all([
     probe("iptables-nft", "nft", context),
-    hasLegacyTables(context).then((exist) => (exist ? probe("iptables-legacy", "legacy", context) : undefined)),
+    hasLegacyTables(context) ? probe("iptables-legacy", "legacy", context) : undefined,
   ]);
   const found = [nft, legacy].filter((outcome) => outcome !== undefined && isUsable(outcome));
   if (found.length > 0) return found.flatMap((outcome) => (outcome === undefined ? [] : (outcome.backend ?? [])));
@@ -59,7 +59,7 @@ export async function findBackends({ forceBinary, context, log }: DetectOptions)
 async function chooseBackend({ context }: DetectOptions): Promise<Backend> {
   const [nft, legacy] = await Promise.all([
     probe("iptables-nft", "nft", context),
-    hasLegacyTables(context).then((exist) => (exist ? probe("iptables-legacy", "legacy", context) : undefined)),
+    hasLegacyTables(context) ? probe("iptables-legacy", "legacy", context) : undefined,
   ]);
   const candidates = [nft.backend, legacy?.backend].filter((backend) => backend !== undefined);
   const owned = candidates.find((backend) => Object.values(backend.states).some(hasOwnChains));
@@ -130,9 +130,13 @@ function knowsWait({ stdout }: ProgramResult): boolean {
 }
 
 /** The kernel lists instantiated legacy tables here; asking the legacy program for them could create them. */
-async function hasLegacyTables({ procNet }: NetworkContext): Promise<boolean> {
-  const names = ["ip_tables_names", "ip6_tables_names"].map((file) =>
-    readFile(join(procNet, file), "utf8").catch(() => ""),
-  );
-  return (await Promise.all(names)).some((text) => text.trim() !== "");
+export function hasLegacyTables({ procNet }: NetworkContext): boolean {
+  return ["ip_tables_names", "ip6_tables_names"].some((file) => {
+    try {
+      // Kernel text of a few bytes: not worth the way through the thread pool.
+      return readFileSync(join(procNet, file), "utf8").trim() !== "";
+    } catch {
+      return false;
+    }
+  });
 }

@@ -46,8 +46,8 @@ export async function roundTrip(entry: CaptureCase, flags: readonly string[]): P
   await addStrangers(machine);
   const before = await networkState(machine);
   const run = async (what: string, args: readonly string[]) => {
-    const { code, stdout } = await istioIptables(machine, args, env);
-    if (code !== 0) problems.push(`${what}: exit ${code}: ${lastLine(stdout)}`);
+    const { code, stdout, stderr } = await istioIptables(machine, args, env);
+    if (code !== 0) problems.push(`${what}: exit ${code}: ${lastLine(stdout)} ${stderr}`);
     return stdout;
   };
   await run("apply", [...entry.args, ...flags]);
@@ -57,8 +57,8 @@ export async function roundTrip(entry: CaptureCase, flags: readonly string[]): P
   if (!second.includes("nothing was changed")) problems.push(`second apply: ${lastLine(second)}`);
   if ((await networkState(machine)) !== applied) problems.push("second apply changed the state");
   // Neither the flags of the capture nor its environment: the state itself has to tell.
-  const { code, stdout } = await machine.exec(PROGRAM, ["istio-clean-iptables"]);
-  if (code !== 0) problems.push(`clean: exit ${code}: ${lastLine(stdout)}`);
+  const { code, stdout, stderr } = await machine.exec(PROGRAM, ["istio-clean-iptables"]);
+  if (code !== 0) problems.push(`clean: exit ${code}: ${lastLine(stdout)} ${stderr}`);
   const after = await networkState(machine);
   if (after !== before) problems.push(`after clean: ${firstDifference(before, after)}`);
   return problems;

@@ -1,0 +1,53 @@
+import { silentLogger } from "../../src/base/logger.ts";
+import { restoreInputs } from "../../src/capture/core/dry-run.ts";
+import { parseIp } from "../../src/capture/core/ip-address.ts";
+import { parsePacket } from "../../src/capture/core/packet.ts";
+import { NO_NAMES } from "../../src/capture/core/rule-key.ts";
+import { createWalker } from "../../src/capture/core/walk.ts";
+import { buildRules, DEFAULT_OPTIONS, DEFAULT_SETTINGS, runCapture, runProgram } from "../../src/capture/index.ts";
+
+const ROUNDS = 40;
+const WALKS = 200_000;
+
+/** The injected default: everything but the health ports. */
+const settings = {
+  ...DEFAULT_SETTINGS,
+  inboundPortsInclude: "*",
+  inboundPortsExclude: "15090,15021,15020",
+  outboundIpRangesInclude: "*",
+};
+
+/** Runs inside the namespace; prints its figures as one line of JSON. */
+const result = { bareMs: [] as number[], applyMs: [] as number[], againMs: [] as number[], walksPerSecond: 0 };
+const [input] = restoreInputs(settings);
+
+const timed = async (times: number[], action: () => Promise<unknown>) => {
+  const start = performance.now();
+  await action();
+  times.push(performance.now() - start);
+};
+const bare = () => runProgram({ program: "iptables-nft-restore", args: ["--noflush"], input: input?.text ?? "" });
+const apply = () =>
+  runCapture({ settings, options: DEFAULT_OPTIONS, env: {}, log: silentLogger, print: () => undefined });
+const clear = async () => {
+  for (const action of ["-F", "-X"]) await runProgram({ program: "iptables-nft", args: ["-t", "nat", action] });
+};
+
+await apply();
+for (let round = 0; round < ROUNDS; round += 1) {
+  await clear();
+  await timed(result.bareMs, bare);
+  await clear();
+  await timed(result.applyMs, apply);
+  await timed(result.againMs, apply);
+}
+
+const walk = createWalker(buildRules(settings), { names: NO_NAMES, backend: "iptables" });
+const own = JSON.stringify(parseIp("10.0.0.10"));
+const packets = ["tcp 10.0.0.10:40000 -> 1.2.3.4:443 uid 1000", "tcp 9.9.9.9:4000 -> 10.0.0.10:8080 in eth0"].map(
+  (text) => parsePacket(text, (address) => JSON.stringify(address) === own),
+);
+const start = performance.now();
+for (let count = 0; count < WALKS; count += packets.length) for (const packet of packets) walk(packet);
+result.walksPerSecond = WALKS / ((performance.now() - start) / 1000);
+process.stdout.write(JSON.stringify(result));
