@@ -118,9 +118,10 @@ function call(target: Call, limits: Required<Omit<AdminLimits, "signal">> & Admi
       let bytes = 0;
       incoming.on("data", (chunk: Buffer) => {
         bytes += chunk.length;
-        if (bytes <= limits.maxBytes) chunks.push(chunk);
-        else
-          outgoing.destroy(new AdminError("too-large", `${describe(target)}: answer exceeds ${limits.maxBytes} bytes`));
+        if (bytes <= limits.maxBytes) return void chunks.push(chunk);
+        // At once: the end of the answer may already be in the buffer behind this chunk.
+        fail(new AdminError("too-large", `${describe(target)}: answer exceeds ${limits.maxBytes} bytes`));
+        outgoing.destroy();
       });
       incoming.on("error", fail);
       incoming.on("end", () =>

@@ -15,6 +15,8 @@ export interface TerminationOptions {
   /** Ports of Envoy's own listeners (status, metrics), whose connections do not count. */
   readonly ownPorts: readonly number[];
   readonly drainRequestTimeoutMs?: number;
+  /** Between two counts of the open connections. */
+  readonly checkIntervalMs?: number;
   /** From SIGTERM to SIGKILL. */
   readonly killAfterMs?: number;
 }
@@ -64,7 +66,7 @@ async function awaitNoConnections(
   if (!over.aborted) log.info("Checking for active connections...");
   let errors = 0;
   while (!over.aborted) {
-    await wait(CHECK_INTERVAL_MS, over);
+    await wait(options.checkIntervalMs ?? CHECK_INTERVAL_MS, over);
     if (over.aborted) break;
     const count = await readCount(admin, log, options.ownPorts);
     if (over.aborted) break;

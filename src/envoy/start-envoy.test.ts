@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import {
@@ -292,3 +293,44 @@ describe("as root", () => {
     expect(/^Groups:[ \t]*(.*)$/m.exec(status)?.[1]?.trim()).toBe("");
   });
 });
+
+test("an admin that accepts and never answers does not hold up the termination", async () => {
+  const [adminPort = 0] = await freePorts(1);
+  using t = setUp({ runs: [{}], adminPort, answers: { "/drain_listeners": { hangs: true } } }, { adminPort });
+  const termination = { ...t.options.termination, drainMs: 10, drainRequestTimeoutMs: 100 };
+  await using envoy = await startEnvoy({ ...t.options, termination });
+  await until("its admin", () => answers(adminPort));
+  const before = Date.now();
+  await envoy.terminate();
+  expect(Date.now() - before).toBeLessThan(2_000);
+  expect(t.scripted.calls("request").map((call) => call.request)).toContain(
+    "POST /drain_listeners?inboundonly&graceful",
+  );
+  expect(t.log.texts().join("\n")).toContain("warn Error in invoking drain listeners endpoint: Post");
+});
+
+test("every further request skips the rest of the present step, down to SIGKILL", async () => {
+  const [adminPort = 0] = await freePorts(1);
+  using t = setUp({ runs: [{ ignoresTerm: true }], adminPort }, { adminPort });
+  const termination = { ...t.options.termination, drainMs: 60_000, killAfterMs: 60_000 };
+  await using envoy = await startEnvoy({ ...t.options, termination });
+  await until("its admin", () => answers(adminPort));
+  const done = envoy.terminate();
+  expect(envoy.phase).toBe("draining");
+  void envoy.terminate();
+  expect(envoy.phase).toBe("terminating");
+  void envoy.terminate();
+  expect(envoy.phase).toBe("killing");
+  await done;
+  await envoy.ended;
+});
+
+function answers(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on("error", () => resolve(false));
+  });
+}

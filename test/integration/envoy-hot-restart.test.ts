@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { beforeEach, describe, expect, test } from "vitest";
-import { type EnvoyHandle, type EnvoyOptions, startEnvoy } from "../../src/envoy/index.ts";
+import { type EnvoyHandle, type EnvoyOptions, startEnvoy, watchCertificates } from "../../src/envoy/index.ts";
 import { createWorkFolder, envoyOptions, freePorts, isAlive, recordingLogger, until } from "../support/envoy-life.ts";
 import { getOnce, startLoad } from "../support/envoy-requests.ts";
 import { type StaticBootstrapOptions, staticBootstrap } from "../support/envoy-static-bootstrap.ts";
@@ -129,6 +129,21 @@ describe("with the real Envoy", () => {
     expect(isAlive(oldest)).toBe(false);
     expect(await getOnce(t.port)).toBe("epoch 0");
     expect(t.log.texts()).toContain("error Epoch 1 exited with error: signal: aborted");
+  });
+
+  test("a changed certificate file makes the next epoch", async () => {
+    using t = await setUp();
+    const file = t.work.write("cert.pem", "one");
+    await using envoy = await startEnvoy(t.options);
+    await until("epoch 0", () => isLive(envoy, 0));
+    let seen = "";
+    const onChange = (hash: string) => {
+      if (seen !== "") envoy.reload("certificate files changed");
+      seen = hash;
+    };
+    await using _watcher = watchCertificates({ files: [file], onChange, log: t.log, settleMs: 20 });
+    t.work.write("cert.pem", "two");
+    await until("epoch 1", () => isLive(envoy, 1));
   });
 
   test("two agents share the machine", async () => {

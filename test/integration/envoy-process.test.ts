@@ -146,6 +146,19 @@ test("the admin client speaks to it: server info, readiness, stats, dump, drain,
 describe("as root", () => {
   beforeEach(needs("root"));
 
+  test("another user than the agent's may open its stdout pipe for an access log", async () => {
+    using t = await setUp();
+    chmodSync(t.work.folder, 0o755);
+    t.bootstrap({ accessLog: "/dev/stdout" });
+    const shell = '{ "$@" & echo $! > "$0.pid"; wait $!; } | cat > "$0"';
+    const user = { uid: 1337, gid: 1337 };
+    const owner = await startOwner(t, shell, { user, args: { ...t.options.args, fileFlushIntervalMs: 50 } });
+    await until("Envoy", isServing(t.port));
+    await until("the access log", () => owner.output().includes('"GET / HTTP/1.1" 200'));
+    process.kill(Number(readFileSync(`${owner.target}.pid`, "utf8")), "SIGTERM");
+    await owner.stopped;
+  });
+
   test("Envoy runs as user 1337 with its configuration readable for it", async () => {
     using t = await setUp();
     chmodSync(t.work.folder, 0o755);

@@ -243,8 +243,9 @@ function deltaResponse(state: State, subscription: Subscription): object {
   };
 }
 
-function nameOf(resource: { readonly name?: string; readonly cluster_name?: string }): string {
-  return resource.name ?? resource.cluster_name ?? "";
+function nameOf(resource: object): string {
+  const { name, cluster_name } = resource as { readonly name?: string; readonly cluster_name?: string };
+  return name ?? cluster_name ?? "";
 }
 
 function bind(server: grpc.Server, socket: string): Promise<void> {

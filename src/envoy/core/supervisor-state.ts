@@ -1,7 +1,7 @@
 import type { EnvoyExit, ExitKind } from "./exit-text.ts";
 import { type FailureRow, NO_FAILURES, nextFailure, type RestartBudget } from "./restart-budget.ts";
 
-/** One Envoy process. Without hot restart there is only ever epoch 0. */
+/** One run of Envoy from start to exit. Without hot restart there is only ever epoch 0. */
 export interface Epoch {
   readonly number: number;
   readonly isLive: boolean;
