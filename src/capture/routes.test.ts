@@ -1,0 +1,101 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { DEFAULT_SETTINGS } from "./core/settings.ts";
+import type { NetworkContext } from "./network-context.ts";
+import { configureRoutes, removeRoutes } from "./routes.ts";
+
+const TPROXY = { ...DEFAULT_SETTINGS, interceptionMode: "TPROXY", inboundPortsInclude: "*" };
+const HAS_ADDRESS = "00000000000000000000000000000006 01 80 00 80       lo\n";
+
+/** An `ip` that answers from a table and fails where told to. */
+function context(
+  answers: Readonly<Record<string, string>>,
+  fails: Readonly<Record<string, string>> = {},
+  ifInet6 = "",
+) {
+  const procNet = mkdtempSync(join(tmpdir(), "capture-"));
+  onTestFinished(() => rmSync(procNet, { recursive: true, force: true }));
+  writeFileSync(join(procNet, "if_inet6"), ifInet6);
+  const calls: string[] = [];
+  const network: NetworkContext = {
+    procNet,
+    lockFile: undefined,
+    run: async ({ args }) => {
+      const call = args.join(" ");
+      calls.push(call);
+      const stderr = fails[call];
+      return stderr === undefined
+        ? { code: 0, stdout: answers[call] ?? "", stderr: "" }
+        : { code: 2, stdout: "", stderr };
+    },
+    [Symbol.asyncDispose]: async () => undefined,
+  };
+  return { network, calls };
+}
+
+test("TPROXY gets one rule and one route per IP version, IPv6 its passthrough address", async () => {
+  const { network } = context({});
+  expect((await configureRoutes({ ...TPROXY, ipv6: true }, network)).changed).toEqual([
+    "ip -6 addr add ::6/128 dev lo",
+    "ip -4 rule add fwmark 1337 lookup 133",
+    "ip -4 route add local default dev lo table 133",
+    "ip -6 rule add fwmark 1337 lookup 133",
+    "ip -6 route add local default dev lo table 133",
+  ]);
+});
+
+test("what is there is not added again", async () => {
+  const { network } = context(
+    { "-4 rule list": "0:\tfrom all lookup local\n32765:\tfrom all fwmark 0x539 lookup 133\n" },
+    { "-4 route add local default dev lo table 133": "RTNETLINK answers: File exists" },
+    HAS_ADDRESS,
+  );
+  expect((await configureRoutes(TPROXY, network)).changed).toEqual([]);
+});
+
+test("a refused step takes the earlier ones back", async () => {
+  const { network, calls } = context(
+    {},
+    { "-4 route add local default dev lo table 133": "RTNETLINK answers: Operation not permitted" },
+  );
+  await expect(configureRoutes(TPROXY, network)).rejects.toThrow(
+    /failed to configure routes: .*Operation not permitted/,
+  );
+  expect(calls.at(-1)).toBe("-4 rule del fwmark 1337 lookup 133");
+});
+
+test("without inbound ports or TPROXY there is nothing to route", async () => {
+  const { network, calls } = context({});
+  await configureRoutes({ ...TPROXY, inboundPortsInclude: "" }, network);
+  await configureRoutes(DEFAULT_SETTINGS, network);
+  expect(calls).toEqual([]);
+});
+
+test("only rules with our marks and nothing but the local default behind them are removed", async () => {
+  const rules = [
+    "0:\tfrom all lookup local",
+    "32763:\tfrom all fwmark 0x539 lookup 133",
+    "32764:\tfrom all fwmark 0x539 lookup 133",
+    "32765:\tfrom all fwmark 0x539 lookup 500",
+    "32766:\tfrom all fwmark 0x7 lookup 133",
+    "32767:\tfrom 10.0.0.0/8 fwmark 0x539 lookup 133",
+  ].join("\n");
+  const local = "local default dev lo scope host \n";
+  const { network } = context(
+    {
+      "-4 rule list": rules,
+      "-4 route list table 133": local,
+      "-4 route list table 500": "default via 10.0.0.1 dev eth0\n",
+    },
+    {},
+    HAS_ADDRESS,
+  );
+  expect((await removeRoutes(network, new Set([1337]))).changed).toEqual([
+    "ip -6 addr del ::6/128 dev lo",
+    "ip -4 rule del fwmark 1337 lookup 133",
+    "ip -4 rule del fwmark 1337 lookup 133",
+    "ip -4 route del local default dev lo table 133",
+  ]);
+});
