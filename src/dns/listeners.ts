@@ -1,13 +1,12 @@
 import { CloseStack } from "../base/close-stack.ts";
-import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import type { HostPort } from "./core/listen-plan.ts";
 import { DnsError } from "./errors.ts";
-import type { DnsLimits } from "./options.ts";
+import type { DnsLimits, Transport } from "./options.ts";
 import type { QueryHandler } from "./query-handler.ts";
 import { bindableHost, formatHostPort, isWildcard, localAddresses } from "./socket-address.ts";
-import { startTcpListener } from "./tcp-listener.ts";
-import { startUdpListener } from "./udp-listener.ts";
+import { startTcpListener, type TcpListener } from "./tcp-listener.ts";
+import { startUdpListener, type UdpListener } from "./udp-listener.ts";
 
 export interface Listeners {
   readonly addresses: readonly HostPort[];
@@ -26,57 +25,56 @@ export async function startListeners(
   signal: AbortSignal | undefined,
 ): Promise<Listeners> {
   const anyPort = requested.some(({ port }) => port === 0);
+  const start = (protocol: Transport, address: HostPort) =>
+    protocol === "udp" ? startUdpListener(address, handler, log) : startTcpListener(address, handler, limits, log);
   for (let attempt = 1; ; attempt++) {
+    const sockets: string[] = [];
     try {
-      return await bindAll(requested, handler, limits, log, signal);
+      const listeners = await bindAll(requested, signal, (protocol, address) => {
+        sockets.push(`${protocol} port ${formatHostPort(address)}`);
+        return start(protocol, address);
+      });
+      for (const { protocol, address } of listeners.bound) {
+        log.info(`Starting local ${protocol} DNS server on ${formatHostPort(address)}`);
+      }
+      return listeners;
     } catch (failure) {
-      const isTaken = failure instanceof DnsError && failure.code === "address-in-use";
-      if (!anyPort || !isTaken || attempt === FREE_PORT_ATTEMPTS) throw failure;
+      if (!(failure instanceof DnsError)) throw failure;
+      if (anyPort && failure.code === "address-in-use" && attempt < FREE_PORT_ATTEMPTS) continue;
+      log.error(`Failed to listen on ${sockets.at(-1) ?? "any port"}: ${failure.message}`);
+      throw failure;
     }
   }
 }
+
+interface BoundSocket {
+  readonly protocol: Transport;
+  readonly address: HostPort;
+}
+
+type StartListener = (protocol: Transport, address: HostPort) => Promise<UdpListener | TcpListener>;
 
 async function bindAll(
   requested: readonly HostPort[],
-  handler: QueryHandler,
-  limits: DnsLimits,
-  log: Logger,
   signal: AbortSignal | undefined,
-): Promise<Listeners> {
+  start: StartListener,
+): Promise<Listeners & { readonly bound: readonly BoundSocket[] }> {
   await using opened = new CloseStack();
   const addresses: HostPort[] = [];
+  const bound: BoundSocket[] = [];
   let chosenPort = 0;
-  for (const { host: given, port: givenPort } of requested) {
-    const host = await bindableHost(given);
-    const udpHosts = isWildcard(host) ? localAddresses(host) : [host];
-    for (const udpHost of udpHosts) {
-      const address = { host: udpHost, port: givenPort || chosenPort };
-      const udp = opened.add(await logged("udp", address, log, () => startUdpListener(address, handler, log)));
-      chosenPort ||= udp.address.port;
-      signal?.throwIfAborted();
-    }
-    const address = { host, port: givenPort || chosenPort };
-    const tcp = opened.add(await logged("tcp", address, log, () => startTcpListener(address, handler, limits, log)));
-    chosenPort ||= tcp.address.port;
+  const bind = async (protocol: Transport, host: string, port: number): Promise<HostPort> => {
+    const { address } = opened.add(await start(protocol, { host, port: port || chosenPort }));
+    chosenPort ||= address.port;
+    bound.push({ protocol, address });
     signal?.throwIfAborted();
-    addresses.push(tcp.address);
+    return address;
+  };
+  for (const { host: given, port } of requested) {
+    const host = await bindableHost(given);
+    for (const udpHost of isWildcard(host) ? localAddresses(host) : [host]) await bind("udp", udpHost, port);
+    addresses.push(await bind("tcp", host, port));
   }
   const owned = opened.move();
-  return { addresses, stop: () => owned.close() };
-}
-
-async function logged<Listener extends { readonly address: HostPort }>(
-  protocol: "udp" | "tcp",
-  address: HostPort,
-  log: Logger,
-  start: () => Promise<Listener>,
-): Promise<Listener> {
-  try {
-    const listener = await start();
-    log.info(`Starting local ${protocol} DNS server on ${formatHostPort(listener.address)}`);
-    return listener;
-  } catch (failure) {
-    log.error(`Failed to listen on ${protocol} port ${formatHostPort(address)}: ${errorMessage(failure)}`);
-    throw failure;
-  }
+  return { addresses, bound, stop: () => owned.close() };
 }

