@@ -11,8 +11,8 @@ const EC_PUBLIC_KEY = "1.2.840.10045.2.1";
 const UNCOMPRESSED = 4;
 
 /**
- * A key from its SubjectPublicKeyInfo. OpenSSL 3 spends 140 microseconds on finding out how to read that; points of the common curves
- * go in as coordinates, which takes half the time (bench/ca-issue). Throws whatever OpenSSL throws for a bad key.
+ * A key from its SubjectPublicKeyInfo. OpenSSL 3 searches long for a decoder of that form; points of the common curves go in as
+ * coordinates, which nearly doubles what a CA can issue (bench/ca-issue). Throws whatever OpenSSL throws for a bad key.
  */
 export function parsePublicKey(der: Buffer): KeyObject {
   const point = pointOf(der);
