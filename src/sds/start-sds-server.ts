@@ -36,7 +36,8 @@ export interface SdsServer extends Handle {
 }
 
 const BIND_RETRY_MS: readonly number[] = [1000, 2000, 4000, 8000, 16_000];
-const DIRECTORY_MODE = 0o750;
+/** Envoy gets through as whatever user it runs as; the socket is what is guarded. */
+const DIRECTORY_MODE = 0o755;
 /** Envoy often runs as another user than the agent. */
 const SOCKET_MODE = 0o666;
 const MAX_STREAMS = 100_000;

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -52,6 +52,8 @@ export interface AgentOptions {
 export async function startAgentProcess(options: AgentOptions = {}): Promise<AgentProcess> {
   const { name = "app", controlPlane } = options;
   const folder = mkdtempSync(join(tmpdir(), "agent-"));
+  // As the root directory of a container: the user Envoy runs as gets through it.
+  chmodSync(folder, 0o755);
   const [admin, status, envoyStatus, envoyPrometheus] = (await freePorts(4)) as [number, number, number, number];
   const ports = { admin, status, envoyStatus, envoyPrometheus };
   const files: Record<string, string> = { ...options.files };

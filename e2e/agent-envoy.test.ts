@@ -1,0 +1,153 @@
+import { execFile } from "node:child_process";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { beforeEach, describe, expect, test } from "vitest";
+import { eventually, fetchText, freePorts, startAgentProcess } from "../test/support/agent-process.ts";
+import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
+import { httpListener } from "../test/support/mesh-resources.ts";
+import { needs } from "../test/support/needs.ts";
+
+beforeEach(needs("envoy"));
+
+test("an access log to /dev/stdout arrives in the agent's own output", async () => {
+  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+  const override = {
+    admin: {
+      access_log: [
+        {
+          name: "envoy.access_loggers.file",
+          typed_config: {
+            "@type": "type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog",
+            path: "/dev/stdout",
+          },
+        },
+      ],
+    },
+  };
+  await using agent = await startAgentProcess({
+    controlPlane,
+    files: { "override.json": JSON.stringify(override) },
+    env: { ISTIO_BOOTSTRAP_OVERRIDE: "override.json" },
+    proxyConfig: { fileFlushInterval: "0.050s" },
+  });
+  await agent.untilReady();
+  await agent.get("admin", "/ready?seen-in-the-log");
+  await eventually(async () => (agent.stdout().includes("/ready?seen-in-the-log") ? undefined : "no access log line"));
+});
+
+test("JSON logs: the agent's lines and Envoy's are both JSON", async () => {
+  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+  await using agent = await startAgentProcess({ controlPlane, args: ["--log_as_json", "--proxyLogLevel=info"] });
+  await agent.untilReady();
+  for (const line of agent.stdout().trim().split("\n")) expect(JSON.parse(line)).toHaveProperty("msg");
+  const envoyLines = agent
+    .stderr()
+    .split("\n")
+    .filter((line) => line.startsWith("{"));
+  expect(envoyLines.length).toBeGreaterThan(5);
+  for (const line of envoyLines) expect(JSON.parse(line)).toHaveProperty("scope");
+});
+
+describe("hot restart", () => {
+  test("SIGHUP replaces Envoy without a refused request and the old one exits", async () => {
+    const [port = 0] = await freePorts(1);
+    await using controlPlane = await startMeshControlPlane({
+      resources: () => [httpListener({ name: "hello", port, answer: "hi" })],
+    });
+    await using agent = await startAgentProcess({
+      controlPlane,
+      env: { ENVOY_HOT_RESTART: "true" },
+      proxyConfig: { drainDuration: "1s" },
+    });
+    await agent.untilReady();
+    const [before = 0] = await agent.envoyPids();
+    let [asked, failed, done] = [0, 0, false];
+    const load = (async () => {
+      while (!done) {
+        asked += 1;
+        const answer = await fetchText(port, "/").catch(() => undefined);
+        if (answer?.body !== "hi") failed += 1;
+      }
+    })();
+    agent.kill("SIGHUP");
+    await eventually(async () => {
+      const pids = await agent.envoyPids();
+      return pids.length === 1 && pids[0] !== before ? undefined : `Envoys: ${pids.join(" ")}`;
+    }, 30_000);
+    done = true;
+    await load;
+    expect(asked).toBeGreaterThan(50);
+    expect(failed).toBe(0);
+    expect((await agent.get("status", "/healthz/ready")).status).toBe(200);
+  });
+
+  test("outside that mode SIGHUP says why it does nothing", async () => {
+    await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+    await using agent = await startAgentProcess({ controlPlane });
+    await agent.untilReady();
+    const [before] = await agent.envoyPids();
+    agent.kill("SIGHUP");
+    await eventually(async () => (/hot restart is off/.test(agent.stdout()) ? undefined : "no line"));
+    expect(await agent.envoyPids()).toEqual([before]);
+  });
+});
+
+test("a bootstrap that Envoy refuses is explained with Envoy's own words and a code of its own", async () => {
+  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+  await using agent = await startAgentProcess({
+    controlPlane,
+    files: { "bad.json": '{"admin": {"address": {"socket_adress": {}}}}' },
+    proxyConfig: { customConfigFile: "bad.json" },
+    env: { ENVOY_RESTART_ON_CRASH: "false" },
+  });
+  expect(await agent.exited).toBe(0);
+  expect(`${agent.stdout()}${agent.stderr()}`).toContain("socket_adress");
+});
+
+describe("as root with DNS on port 53", () => {
+  beforeEach(needs("root", "netns"));
+
+  test("Envoy runs as 1337 and can read everything it needs", async () => {
+    await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+    // The name alone decides; DNS itself stays off, so that port 53 of this machine is not touched.
+    await using agent = await startAgentProcess({ controlPlane, env: { DNS_PROXY_ADDR: "127.0.0.1:53" } });
+    await agent.untilReady();
+    const [envoy = 0] = await agent.envoyPids();
+    expect(readFileSync(`/proc/${envoy}/status`, "utf8")).toMatch(/^Uid:\t1337\t1337\t1337\t1337$/m);
+    expect(readFileSync(`/proc/${envoy}/status`, "utf8")).toMatch(/^Groups:\t\s*$/m);
+    expect(statSync(join(agent.folder, "etc/istio/proxy/envoy-rev.json")).uid).toBe(1337);
+  });
+});
+
+describe("as PID 1", () => {
+  beforeEach(needs("root", "setpriv"));
+
+  test("orphans are reaped, signals arrive, and the exit code is the agent's", async () => {
+    await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+    await using agent = await startAgentProcess({
+      controlPlane,
+      wrapper: ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"],
+    });
+    await agent.untilReady();
+    const { stdout: tree } = await promisify(execFile)("ps", [
+      "--ppid",
+      String(agent.pid),
+      "-o",
+      "pid=",
+      "--no-headers",
+    ]);
+    const init = tree.trim();
+    // A grandchild whose parent is gone becomes a child of PID 1; once dead it must not stay.
+    await promisify(execFile)("nsenter", ["-t", init, "-p", "-m", "sh", "-c", "(sh -c 'sleep 0.2' &) ; exit 0"]);
+    await eventually(async () => {
+      const { stdout } = await promisify(execFile)("ps", ["-eo", "stat=,ppid=,args="]);
+      const zombies = stdout
+        .split("\n")
+        .filter((line) => line.startsWith("Z") && new RegExp(`\\b${init}\\b`).test(line));
+      return zombies.length === 0 && existsSync(`/proc/${init}`) ? undefined : zombies.join("\n");
+    });
+    process.kill(Number(init), "SIGTERM");
+    expect(await agent.exited).toBe(0);
+  });
+});
