@@ -32,16 +32,23 @@ export function spawnEnvoy(options: SpawnOptions): EnvoyProcess {
   const stderr = options.stdio?.stderr ?? 2;
   if (user !== undefined) for (const descriptor of [stdout, stderr]) handOver(descriptor, user.uid);
   const command = guard.wrap(options.binaryPath, options.args);
-  const child = spawn(command.file, command.args, {
-    stdio: ["ignore", stdout, stderr],
-    env,
-    // libuv clears the supplementary groups when it changes the user.
-    ...(user === undefined ? {} : { uid: user.uid, gid: user.gid }),
-  });
+  let child: ChildProcess;
+  try {
+    child = spawn(command.file, command.args, {
+      stdio: ["ignore", stdout, stderr],
+      env,
+      // libuv clears the supplementary groups when it changes the user.
+      ...(user === undefined ? {} : { uid: user.uid, gid: user.gid }),
+    });
+  } catch (thrown) {
+    // Node throws some failures (too long a command line) instead of reporting them later.
+    const exit = Promise.resolve(cannotExecute(options.binaryPath, errorCode(thrown) ?? "EIO"));
+    return { pid: undefined, exit, signal: () => undefined };
+  }
   if (child.pid !== undefined) guard.watch(child.pid);
   return {
     pid: child.pid,
-    exit: whenExited(child, options.binaryPath).then((exit) => {
+    exit: whenExited(child, options).then((exit) => {
       if (child.pid !== undefined) guard.unwatch(child.pid);
       return exit;
     }),
@@ -49,12 +56,18 @@ export function spawnEnvoy(options: SpawnOptions): EnvoyProcess {
   };
 }
 
-function whenExited(child: ChildProcess, program: string): Promise<EnvoyExit> {
+function whenExited(child: ChildProcess, { binaryPath, guard }: SpawnOptions): Promise<EnvoyExit> {
   return new Promise((resolve) => {
-    child.once("exit", (code, signal) => resolve(exitOf(code, signal)));
-    child.once("error", (thrown) => resolve(cannotExecute(program, errorCode(thrown) ?? "EIO")));
+    child.once("error", (thrown) => resolve(cannotExecute(binaryPath, errorCode(thrown) ?? "EIO")));
+    child.once("exit", (code, signal) => {
+      const failure = guard.method === "pdeathsig" && code !== null ? SETPRIV_FAILURES[code] : undefined;
+      resolve(failure === undefined ? exitOf(code, signal) : cannotExecute(binaryPath, failure));
+    });
   });
 }
+
+/** Exit codes by which setpriv says that it could not become Envoy; Envoy itself does not use them. */
+const SETPRIV_FAILURES: Readonly<Record<number, string>> = { 126: "EACCES", 127: "ENOENT" };
 
 /** /dev/stdout is opened anew by name, which needs rights on the pipe or terminal itself. Files keep their owner. */
 function handOver(descriptor: number, uid: number): void {

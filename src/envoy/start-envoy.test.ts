@@ -70,7 +70,7 @@ test("flags the binary does not know are left out with one warning, however ofte
     runs: [{ exit: 1 }, { exit: 1 }, { exit: 0 }],
     flags: ["-c", "--restart-epoch", "--drain-time-s", "--service-node"],
   });
-  await using envoy = await startEnvoy({ ...t.options, args: { ...t.options.args, generation: "1.7" } });
+  await using envoy = await startEnvoy({ ...t.options, args: { ...t.options.args, generation: "1.10" } });
   await envoy.ended;
   const config = (index: number) => join(t.work.folder, `envoy-rev${index}.json`);
   expect(t.scripted.calls("start").map((call) => call.args)).toEqual(
@@ -88,8 +88,14 @@ test("flags the binary does not know are left out with one warning, however ofte
   expect(t.scripted.calls("help")).toHaveLength(1);
   const warnings = t.log.lines.filter((line) => line.message.startsWith("Envoy does not know"));
   expect(warnings.map((line) => line.fields.flags)).toEqual([
-    "--parent-shutdown-time-s --service-cluster --local-address-ip-version --log-format-prefix-with-location --log-format -l --concurrency",
+    "--drain-strategy --parent-shutdown-time-s --service-cluster --local-address-ip-version --bootstrap-version --disable-hot-restart --log-format -l --concurrency",
   ]);
+});
+
+test("a generation that runs in epochs is not started without hot restart", async () => {
+  using t = setUp({ runs: [{}] });
+  const start = startEnvoy({ ...t.options, args: { ...t.options.args, generation: "1.7" } });
+  await expect(start).rejects.toThrow("generation 1.7 runs Envoy in epochs");
 });
 
 test("a crash is followed by a restart and counted; the configuration is prepared anew", async () => {
@@ -144,6 +150,27 @@ test.each([
   writeFileSync(path, content, { mode });
   await using envoy = await startEnvoy({ ...t.options, binaryPath: path });
   await expect(envoy.ended).rejects.toThrow(`Envoy exited with error: fork/exec ${path}: ${text}`);
+});
+
+test.each(["setpriv", "no-setpriv-here"])(
+  "a script whose interpreter is missing cannot be executed, started through %s",
+  async (setpriv) => {
+    using t = setUp({ runs: [{}] });
+    const path = join(t.work.folder, "program");
+    writeFileSync(path, "#!/no/such/interpreter\n", { mode: 0o755 });
+    await using envoy = await startEnvoy({ ...t.options, binaryPath: path, setpriv, guard: "off" });
+    await expect(envoy.ended).rejects.toThrow(`Envoy exited with error: fork/exec ${path}: no such file or directory`);
+  },
+);
+
+test("a command line longer than the system takes is a failure of its own, not a throw", async () => {
+  using t = setUp({ runs: [{}] }, { guard: "off" });
+  const args = { ...t.options.args, configYaml: "x".repeat(3_000_000) };
+  await using envoy = await startEnvoy({ ...t.options, args });
+  await expect(envoy.ended).rejects.toMatchObject({
+    code: "cannot-execute",
+    message: `Envoy exited with error: fork/exec ${t.scripted.path}: argument list too long`,
+  });
 });
 
 test("with the guard off the first crash ends it, and the exit code is the reference's 0", async () => {

@@ -22,7 +22,7 @@ export async function startEnvoy(options: EnvoyOptions): Promise<EnvoyHandle> {
   await using opened = new CloseStack();
   const isHot = options.hotRestart !== undefined;
   if (!isHot && impliesHotRestart(options.args.generation)) {
-    log.warn("This generation runs Envoy with hot restart, which is off", { generation: options.args.generation });
+    throw new Error(`generation ${options.args.generation} runs Envoy in epochs; it needs the hot restart options`);
   }
   const memory = isHot
     ? openHotRestartMemory(`${options.admin.host}:${options.admin.port}:${options.binaryPath}`)

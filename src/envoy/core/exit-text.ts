@@ -26,6 +26,7 @@ const SIGNAL_TEXT: Readonly<Record<string, string>> = {
 };
 
 const SPAWN_TEXT: Readonly<Record<string, string>> = {
+  E2BIG: "argument list too long",
   EACCES: "permission denied",
   EISDIR: "is a directory",
   ENOENT: "no such file or directory",
