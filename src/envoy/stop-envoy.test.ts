@@ -1,0 +1,109 @@
+import { spawn } from "node:child_process";
+import { connect } from "node:net";
+import { expect, test } from "vitest";
+import { freePorts, isAlive, until } from "../../test/support/envoy-life.ts";
+import { buildEnvoyOwner } from "../../test/support/envoy-owner-bundle.ts";
+import { setUpScripted } from "../../test/support/scripted-envoy-setup.ts";
+import { startEnvoy } from "./start-envoy.ts";
+
+test("stop ends Envoy without a drain and leaves no process; a second stop shares its result", async () => {
+  const [adminPort = 0] = await freePorts(1);
+  using t = setUpScripted({ runs: [{}], adminPort }, { adminPort });
+  const envoy = await startEnvoy(t.options);
+  await until("start", () => t.scripted.calls("start").length === 1);
+  const pid = envoy.pid ?? 0;
+  await Promise.all([envoy.stop(), envoy.stop()]);
+  await envoy.ended;
+  expect(isAlive(pid)).toBe(false);
+  expect(t.scripted.calls("request")).toEqual([]);
+});
+
+test("stop while Envoy is being prepared starts nothing", async () => {
+  using t = setUpScripted({ runs: [{}] }, {});
+  let release: (file: { path: string }) => void = () => undefined;
+  const prepared = new Promise<{ path: string }>((resolve) => {
+    release = resolve;
+  });
+  let calls = 0;
+  const prepareConfig = () => (calls++ === 0 ? Promise.resolve({ path: "x" }) : prepared);
+  t.scripted.play({ runs: [{ exit: 1 }] });
+  const envoy = await startEnvoy({ ...t.options, prepareConfig });
+  await until("second preparation", () => calls === 2);
+  const stopped = envoy.stop();
+  release({ path: "x" });
+  await stopped;
+  expect(t.scripted.calls("start")).toHaveLength(1);
+});
+
+test("an Envoy that ignores SIGTERM is killed after the grace", async () => {
+  using t = setUpScripted({ runs: [{ ignoresTerm: true }] });
+  t.scripted.play({ runs: [{ ignoresTerm: true }] });
+  const termination = { ...t.options.termination, killAfterMs: 100 };
+  await using envoy = await startEnvoy({ ...t.options, termination });
+  await until("start", () => t.scripted.calls("start").length === 1);
+  const before = Date.now();
+  await envoy.stop();
+  expect(Date.now() - before).toBeGreaterThanOrEqual(95);
+  expect(t.log.texts()).toContain("warn Envoy did not end when asked to and is killed");
+});
+
+/** A process of its own that starts Envoy, so that it can be killed. */
+async function startOwner(t: ReturnType<typeof setUpScripted>, setpriv: string) {
+  const options = JSON.stringify({ binaryPath: t.scripted.path, setpriv, config: t.work.write("c.json", {}) });
+  const outfile = await buildEnvoyOwner(t.work.folder);
+  const owner = spawn(process.execPath, [outfile, options], { stdio: "ignore" });
+  await until("Envoy's start", () => t.scripted.calls("start").length === 1);
+  return { owner, envoyPid: t.scripted.calls("start")[0]?.pid ?? 0 };
+}
+
+test.each([
+  { method: "the parent-death signal", setpriv: "setpriv" },
+  { method: "the watchdog", setpriv: "no-setpriv-here" },
+])("Envoy does not outlive a killed agent, by $method", async ({ setpriv }) => {
+  using t = setUpScripted({ runs: [{ ignoresTerm: true }] });
+  const { owner, envoyPid } = await startOwner(t, setpriv);
+  expect(isAlive(envoyPid)).toBe(true);
+  owner.kill("SIGKILL");
+  await until("Envoy's end", () => !isAlive(envoyPid), 3_000);
+});
+
+test("an admin that accepts and never answers does not hold up the termination", async () => {
+  const [adminPort = 0] = await freePorts(1);
+  using t = setUpScripted({ runs: [{}], adminPort, answers: { "/drain_listeners": { hangs: true } } }, { adminPort });
+  const termination = { ...t.options.termination, drainMs: 10, drainRequestTimeoutMs: 100 };
+  await using envoy = await startEnvoy({ ...t.options, termination });
+  await until("its admin", () => answers(adminPort));
+  const before = Date.now();
+  await envoy.terminate();
+  expect(Date.now() - before).toBeLessThan(2_000);
+  expect(t.scripted.calls("request").map((call) => call.request)).toContain(
+    "POST /drain_listeners?inboundonly&graceful",
+  );
+  expect(t.log.texts().join("\n")).toContain("warn Error in invoking drain listeners endpoint: Post");
+});
+
+test("every further request skips the rest of the present step, down to SIGKILL", async () => {
+  const [adminPort = 0] = await freePorts(1);
+  using t = setUpScripted({ runs: [{ ignoresTerm: true }], adminPort }, { adminPort });
+  const termination = { ...t.options.termination, drainMs: 60_000, killAfterMs: 60_000 };
+  await using envoy = await startEnvoy({ ...t.options, termination });
+  await until("its admin", () => answers(adminPort));
+  const done = envoy.terminate();
+  expect(envoy.phase).toBe("draining");
+  void envoy.terminate();
+  expect(envoy.phase).toBe("terminating");
+  void envoy.terminate();
+  expect(envoy.phase).toBe("killing");
+  await done;
+  await envoy.ended;
+});
+
+function answers(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on("error", () => resolve(false));
+  });
+}
