@@ -56,31 +56,44 @@ export function needsPolicyRoute(settings: CaptureSettings): boolean {
   return isTproxy(settings) && settings.inboundPortsInclude !== "";
 }
 
-/**
- * Removes the passthrough address and the rules that lead packets with one of our marks into a table whose one route is the local default
- * on `lo`. Other programs use the same recipe with marks of their own; theirs stay.
- */
+/** Undoes `configureRoutes` by what is found: the passthrough address and the policy routes of our marks. */
 export async function removeRoutes(context: NetworkContext, marks: ReadonlySet<number>): Promise<RouteReport> {
+  const address = ["-6", "addr", "del", PASSTHROUGH_V6, "dev", "lo"];
+  const removed = (await hasPassthroughAddress(context)) ? await runEach([address], context) : [];
+  return { changed: [...removed, ...(await removePolicyRoutes(context, marks)).changed] };
+}
+
+/**
+ * Removes the rules that lead packets with one of our marks into a table whose one route is the local default on `lo`, and that route. Other
+ * programs use the same recipe with marks of their own; theirs stay.
+ */
+export async function removePolicyRoutes(context: NetworkContext, marks: ReadonlySet<number>): Promise<RouteReport> {
   const changed: string[] = [];
-  const ip = async (args: readonly string[]) => {
-    const { code } = await context.run({ program: "ip", args });
-    if (code === 0) changed.push(`ip ${args.join(" ")}`);
-  };
-  if (await hasPassthroughAddress(context)) await ip(["-6", "addr", "del", PASSTHROUGH_V6, "dev", "lo"]);
   for (const family of ["v4", "v6"] as const) {
     const version = family === "v4" ? "-4" : "-6";
     const rules = (await policyRules(family, context)).filter((rule) => rule.isPlain && marks.has(rule.mark));
-    for (const { mark, table } of rules) {
-      if (!(await isLocalDefaultOnly(version, table, context))) continue;
-      await ip([version, "rule", "del", "fwmark", String(mark), "lookup", table]);
-    }
+    const tables: string[] = [];
     for (const table of new Set(rules.map((rule) => rule.table))) {
-      if (await isLocalDefaultOnly(version, table, context)) {
-        await ip([version, "route", "del", "local", "default", "dev", "lo", "table", table]);
-      }
+      if (await isLocalDefaultOnly(version, table, context)) tables.push(table);
     }
+    const ours = rules.filter((rule) => tables.includes(rule.table));
+    const commands = [
+      ...ours.map(({ mark, table }) => [version, "rule", "del", "fwmark", String(mark), "lookup", table]),
+      ...tables.map((table) => [version, "route", "del", "local", "default", "dev", "lo", "table", table]),
+    ];
+    changed.push(...(await runEach(commands, context)));
   }
   return { changed };
+}
+
+/** Resolves to the commands that did something. */
+async function runEach(commands: readonly (readonly string[])[], context: NetworkContext): Promise<readonly string[]> {
+  const done: string[] = [];
+  for (const args of commands) {
+    const { code } = await context.run({ program: "ip", args });
+    if (code === 0) done.push(`ip ${args.join(" ")}`);
+  }
+  return done;
 }
 
 async function hasPassthroughAddress({ procNet }: NetworkContext): Promise<boolean> {

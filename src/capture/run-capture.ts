@@ -1,14 +1,16 @@
-import { writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { type ApplyOptions, type ApplyOutcome, applyIptables, cleanIptables } from "./apply-iptables.ts";
 import { applyNftables, cleanNftables } from "./apply-nftables.ts";
 import { captureBanner } from "./core/banner.ts";
-import { dryRun } from "./core/dry-run.ts";
+import { type DryRun, dryRun, RULES_FILE } from "./core/dry-run.ts";
 import type { CaptureOptions, CaptureSettings } from "./core/settings.ts";
 import { MACHINE_FILES, ownerNames } from "./machine.ts";
 import { type NetworkContext, openNetworkContext } from "./network-context.ts";
-import { configureRoutes, needsPolicyRoute, removeRoutes } from "./routes.ts";
+import { configureRoutes, needsPolicyRoute, removePolicyRoutes, removeRoutes } from "./routes.ts";
 import { type RunProgram, runProgram } from "./run-program.ts";
 
 export interface CaptureRun {
@@ -38,8 +40,9 @@ export async function runCapture(capture: CaptureRun): Promise<void> {
   await using context = await openContext(capture);
   const apply = await applyOptions(capture, context);
   const outcome = await (settings.nativeNftables ? applyNftables(apply) : applyIptables(apply));
-  const routes = await routesOrUndo(settings, context, outcome);
+  const routes = [...(await routesOrUndo(settings, context, outcome)), ...(await staleRoutes(capture, context))];
   for (const command of routes) log.info(`Ran ${command}`);
+  if (routes.some((command) => command.includes("addr add"))) log.info("Added ::6 address on the loopback iface");
   if (!outcome.changed && routes.length === 0)
     log.info("All rules and routes are already in place, nothing was changed");
 }
@@ -88,6 +91,12 @@ async function routesOrUndo(
   }
 }
 
+/** After leaving TPROXY its routes serve nobody. */
+async function staleRoutes({ settings, options }: CaptureRun, context: NetworkContext): Promise<readonly string[]> {
+  if (!options.reconcile || needsPolicyRoute(settings)) return [];
+  return (await removePolicyRoutes(context, new Set([Number(settings.tproxyMark)]))).changed;
+}
+
 function showBanner({ settings, options, env, log, print }: CaptureRun): void {
   const banner = captureBanner(settings, options, env);
   for (const entry of banner.log) log.info(entry);
@@ -96,24 +105,34 @@ function showBanner({ settings, options, env, log, print }: CaptureRun): void {
 
 /** Nothing is run or read; the record also goes to the file that was asked for, whose old content is gone. */
 async function showDryRun(capture: CaptureRun): Promise<void> {
-  const { settings, options, log, print } = capture;
+  const { settings, options, log } = capture;
   log.info("running iptables in dry-run mode, no rule changes will be made");
   showBanner(capture);
-  const { record, inputs } = dryRun(settings, options);
-  if (settings.generation === "1.7" || settings.generation === "1.6") {
-    for (const { text } of options.cleanupOnly ? [] : inputs) {
-      print(`Writing following contents to rules file:  <rules file>\n${text}\n`);
-    }
-    print(`${record.join("\n")}\n`);
-  } else if (options.cleanupOnly) {
-    for (const line of record) log.info(line);
-  } else {
-    for (const { program, text } of inputs) {
+  const result = dryRun(settings, options);
+  if (settings.generation === "1.7" || settings.generation === "1.6") await showRulesFiles(capture, result);
+  else if (options.cleanupOnly || settings.generation === "1.20") for (const line of result.record) log.info(line);
+  else {
+    log.info("Clean-state detected, new iptables are needed");
+    log.info("Applying iptables chains and rules");
+    for (const { program, text } of result.inputs) {
       log.info(`Running iptables restore with: ${program} and the following input:\n${text.trim()}`);
     }
   }
-  await writeRecord(record, options.dryRunFile, log);
+  await writeRecord(result.file, options.dryRunFile, log);
   log.info("skipping configuring routes due to dry run mode");
+}
+
+/** 1.7 wrote its rules to files even when it then ran nothing, and printed them. */
+async function showRulesFiles({ options, print }: CaptureRun, { record, inputs }: DryRun): Promise<void> {
+  const stamp = `${Date.now()}000000.txt${Math.floor(Math.random() * 1e9)}`;
+  const paths = ["iptables-rules", "ip6tables-rules"].map((name) => join(tmpdir(), `${name}-${stamp}`));
+  for (const [index, { text }] of (options.cleanupOnly || !options.restoreFormat ? [] : inputs).entries()) {
+    const path = paths[index] ?? "";
+    await writeFile(path, text, { mode: 0o600, flag: "wx" });
+    await rm(path);
+    print(`Writing following contents to rules file:  ${path}\n${text}\n`);
+  }
+  for (const line of record) print(`${line.replace(RULES_FILE, paths[line.startsWith("ip6") ? 1 : 0] ?? "")}\n`);
 }
 
 export async function writeRecord(record: readonly string[], path: string, log: Logger): Promise<void> {

@@ -137,15 +137,18 @@ function connectOnce({ from, to }: Probe, signal: AbortSignal): Promise<number |
   });
 }
 
-const CLIENT = `const [host, port, from] = process.argv.slice(1);
-const socket = require("node:net").connect({ host, port: Number(port), ...(from ? { localAddress: from } : {}) });
-socket.on("connect", () => { process.stdout.write(String(socket.localPort)); socket.destroy(); });
-socket.on("error", (error) => { process.stdout.write(error.message); });`;
+/** Values go into the program as JSON text, so they cannot be anything but values. */
+function clientProgram({ from, to }: Probe): string {
+  const options = { host: to.host, port: to.port, ...(from === undefined ? {} : { localAddress: from }) };
+  return `const socket = require("node:net").connect(${JSON.stringify(options)});
+socket.on("connect", () => { console.log(socket.localPort); socket.destroy(); });
+socket.on("error", (error) => console.log(error.message));`;
+}
 
-function connectAs({ from, to, uid }: Probe, signal: AbortSignal): Promise<number | string> {
+function connectAs(probe: Probe, signal: AbortSignal): Promise<number | string> {
   return new Promise((resolve) => {
-    const args = ["-e", CLIENT, to.host, String(to.port), from ?? ""];
-    const child = spawn(process.execPath, args, {
+    const { uid } = probe;
+    const child = spawn(process.execPath, ["-e", clientProgram(probe)], {
       uid,
       gid: uid,
       signal,
@@ -157,7 +160,9 @@ function connectAs({ from, to, uid }: Probe, signal: AbortSignal): Promise<numbe
       said += chunk.toString();
     });
     child.on("error", (error) => resolve(errorMessage(error)));
-    child.on("close", () => resolve(/^\d+$/.test(said) ? Number(said) : said || "the client ended without a word"));
+    child.on("close", () =>
+      resolve(/^\d+\s*$/.test(said) ? Number(said) : said.trim() || "the client ended without a word"),
+    );
   });
 }
 

@@ -24,7 +24,12 @@ test("cleaning lists deletes in reverse, then the chains", () => {
 
 test("1.20 lists single commands on request, 1.7 names its rules files", () => {
   expect(record({ generation: "1.20" }, { restoreFormat: false })[0]).toBe("iptables -t nat -N ISTIO_INBOUND");
-  expect(record({ generation: "1.20" })[0]).toBe("* nat");
+  expect(record({ generation: "1.20" })).toEqual([
+    "iptables-restore --noflush",
+    "ip6tables-restore --noflush",
+    "iptables-save",
+  ]);
+  expect(dryRun({ ...DEFAULT_SETTINGS, generation: "1.20" }, DEFAULT_OPTIONS).file[0]).toBe("* nat");
   expect(record({ generation: "1.7" })).toEqual([
     "iptables-restore --noflush <rules file>",
     "ip6tables-restore --noflush <rules file>",

@@ -10,6 +10,8 @@ import type { CaptureOptions, CaptureSettings } from "./settings.ts";
 export interface DryRun {
   /** Everything that would be run: command lines, and for a restore the lines it reads. */
   readonly record: readonly string[];
+  /** What DRY_RUN_FILE_PATH gets: the record, in 1.20 only what the restores read. */
+  readonly file: readonly string[];
   /** The restore texts, or the nft transaction, for the log. */
   readonly inputs: readonly { readonly program: string; readonly text: string }[];
 }
@@ -28,19 +30,23 @@ export function dryRun(settings: CaptureSettings, options: CaptureOptions): DryR
   const saves = families.map((family) => `${PROGRAM[family]}-save`);
   switch (settings.generation) {
     case "master":
-      return { record: ["iptables-save", "ip6tables-save", ...lines, ...saves], inputs };
-    case "1.20":
-      return { record: [...(options.restoreFormat ? lines : commandLines(settings)), ...saves], inputs };
+      return recorded(["iptables-save", "ip6tables-save", ...lines, ...saves], inputs);
+    case "1.20": {
+      const restores = inputs.map(({ program }) => `${program} --noflush`);
+      const record = [...(options.restoreFormat ? restores : commandLines(settings)), ...saves];
+      return { record, file: lines, inputs };
+    }
     default:
-      return {
-        // The first generations printed a blank after a command without arguments.
-        record: [
-          ...(options.restoreFormat ? fileRestores() : commandLines(settings)),
-          ...saves.map((save) => `${save} `),
-        ],
+      // The first generations printed a blank after a command without arguments.
+      return recorded(
+        [...(options.restoreFormat ? fileRestores() : commandLines(settings)), ...saves.map((save) => `${save} `)],
         inputs,
-      };
+      );
   }
+}
+
+function recorded(record: readonly string[], inputs: DryRun["inputs"]): DryRun {
+  return { record, file: record, inputs };
 }
 
 /** Restore texts by program, in the order they are applied. */
@@ -77,10 +83,10 @@ function cleanupDryRun(settings: CaptureSettings, families: readonly Family[]): 
     cleanupCommands(toIptables(rules, family)).map((command) => `${PROGRAM[family]} ${command}`),
   );
   const saves = families.map((family) => `${PROGRAM[family]}-save`);
-  return { record: ["iptables-save", "ip6tables-save", ...deletes, ...saves], inputs: [] };
+  return recorded(["iptables-save", "ip6tables-save", ...deletes, ...saves], []);
 }
 
 function nftDryRun(settings: CaptureSettings, options: CaptureOptions): DryRun {
   const record = options.cleanupOnly ? nftRemoval(NFT_TABLES) : nftTransaction(toNft(buildRules(settings)));
-  return { record, inputs: [{ program: "nft", text: record.map((line) => `${line}\n`).join("") }] };
+  return recorded(record, [{ program: "nft", text: record.map((line) => `${line}\n`).join("") }]);
 }
