@@ -1,5 +1,5 @@
-import { mkdir } from "node:fs/promises";
-import { dirname } from "node:path";
+import { chown, mkdir } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
 import { errorMessage } from "../base/coded-error.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
@@ -23,6 +23,8 @@ export interface SdsServerOptions {
   readonly legacy?: LegacyOptions | undefined;
   /** Ends streams whose client does not read; by default they may take for ever. */
   readonly sendTimeoutMs?: number | undefined;
+  /** Group of an Envoy that runs as another user than the agent; directories made for the socket let this group through. */
+  readonly envoyGroup?: number | undefined;
   readonly metrics: SdsMetrics;
   readonly log: Logger;
   /** Gives up binding. */
@@ -36,10 +38,12 @@ export interface SdsServer extends Handle {
 }
 
 const BIND_RETRY_MS: readonly number[] = [1000, 2000, 4000, 8000, 16_000];
-/** Envoy gets through as whatever user it runs as; the socket is what is guarded. */
-const DIRECTORY_MODE = 0o755;
+/** The socket itself is open to all, so that the directory decides who gets the workload's key: never everybody. */
+const DIRECTORY_MODE = 0o750;
 /** Envoy often runs as another user than the agent. */
 const SOCKET_MODE = 0o666;
+/** chown(2) leaves the owner alone. */
+const KEEP_OWNER = 0xffffffff;
 const MAX_STREAMS = 100_000;
 
 /**
@@ -73,9 +77,16 @@ async function bindWithRetries(options: SdsServerOptions, methods: readonly Impl
 
 async function bind(options: SdsServerOptions, methods: readonly Implementation[]): Promise<GrpcServer> {
   const { path, log } = options;
-  await mkdir(dirname(path), { recursive: true, mode: DIRECTORY_MODE }).catch((failure: unknown) => {
+  await makeDirectory(dirname(resolve(path)), options.envoyGroup).catch((failure: unknown) => {
     log.warn("the directory of the SDS socket could not be created", { path, error: errorMessage(failure) });
   });
   const listen = { path, mode: SOCKET_MODE, replace: "always" } as const;
   return startGrpcServer({ listen, methods, log, maxConcurrentStreams: MAX_STREAMS });
+}
+
+/** Directories that were there before keep their group: a volume is the platform's business. */
+async function makeDirectory(directory: string, group: number | undefined): Promise<void> {
+  const first = await mkdir(directory, { recursive: true, mode: DIRECTORY_MODE });
+  if (first === undefined || group === undefined) return;
+  for (let made = directory; made.length >= first.length; made = dirname(made)) await chown(made, KEEP_OWNER, group);
 }

@@ -95,6 +95,19 @@ describe("the socket", () => {
     expect((await stat(join(sds.directory, "sds"))).mode & 0o777).toBe(0o750);
   });
 
+  test("directories made for the socket let Envoy's group through and nobody else; older ones are left alone", async () => {
+    const metrics = declareSdsMetrics(new MetricRegistry());
+    const path = join(sds.directory, "a", "b", "socket");
+    const [group = 0] = process.getgroups?.() ?? [];
+    const envoyGroup = process.getuid?.() === 0 ? 1337 : group;
+    await using _server = await startSdsServer({ path, source: sds.source, metrics, log: sds.log, envoyGroup });
+    for (const made of ["a", "a/b"]) {
+      const { gid, uid, mode } = await stat(join(sds.directory, made));
+      expect({ gid, uid, mode: mode & 0o777 }).toEqual({ gid: envoyGroup, uid: process.getuid?.(), mode: 0o750 });
+    }
+    expect((await stat(sds.directory)).gid).toBe(process.getgid?.());
+  });
+
   test("a path that cannot be bound is tried again, then the start fails and says so", async () => {
     const path = join(sds.directory, "taken");
     await mkdir(join(path, "not-empty"), { recursive: true });
