@@ -11,6 +11,7 @@ import { readBootstrapInputs } from "./bootstrap-inputs.ts";
 import { connectDns } from "./connect-dns.ts";
 import { connectEnvoy } from "./connect-envoy.ts";
 import { connectIdentity } from "./connect-identity.ts";
+import { connectSts } from "./connect-sts.ts";
 import { connectTokens } from "./connect-tokens.ts";
 import { connectXds } from "./connect-xds.ts";
 import { addDebugRoutes } from "./debug-routes.ts";
@@ -56,6 +57,8 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
   if (dns !== undefined) opened.add(dns);
   const tokens = connectTokens(config, log);
   if (tokens !== undefined) opened.add(tokens);
+  const sts = await connectSts(config, platformKnown, log);
+  if (sts !== undefined) opened.add(sts);
   const { secrets, sds } = await connectIdentity(config, { opened, tokens, metrics, log, signal });
   const viaAgent = config.xds.viaAgent && !config.generation.hasRegistryFlags;
   const xds = viaAgent ? opened.add(await connectXds(config, { dns, secrets, tokens, metrics, log })) : undefined;

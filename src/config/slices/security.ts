@@ -55,6 +55,8 @@ export interface SecurityConfig {
   readonly callCredentials: boolean;
   readonly requireExternalSds: boolean;
   readonly gkeClusterUrl: string;
+  /** Where the two steps of a token exchange go; "" is Google. */
+  readonly stsEndpoints: { readonly federated: string; readonly credentials: string };
 }
 
 export interface SecuritySources {
@@ -124,6 +126,10 @@ export function readSecurityConfig(sources: SecuritySources): SecurityConfig {
     callCredentials: env.bool("CALL_CREDENTIALS"),
     requireExternalSds: env.bool("USE_EXTERNAL_WORKLOAD_SDS"),
     gkeClusterUrl: env.string("GKE_CLUSTER_URL"),
+    stsEndpoints: {
+      federated: env.string("STS_FEDERATED_TOKEN_ENDPOINT"),
+      credentials: env.string("STS_CREDENTIALS_URL"),
+    },
   });
 }
 

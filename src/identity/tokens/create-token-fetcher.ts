@@ -20,7 +20,6 @@ export interface TokenFetcherOptions {
 /** The fetcher of that type; undefined when there is no token to be had. Throws a `TokenError` for an unknown type. */
 export function startTokenFetcher(options: TokenFetcherOptions): TokenFetcher | undefined {
   const { log, type, trustDomain } = options;
-  log.info(`using credential fetcher of ${type} type in ${trustDomain} trust domain`);
   switch (type) {
     case "":
     case "JWT":

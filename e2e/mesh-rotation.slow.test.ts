@@ -1,0 +1,125 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { beforeEach, expect, test } from "vitest";
+import type { CertificateDescription } from "../src/identity/index.ts";
+import {
+  type AgentProcess,
+  eventually,
+  fetchText,
+  freePorts,
+  startAgentProcess,
+} from "../test/support/agent-process.ts";
+import { type MeshControlPlane, startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
+import { httpListener, staticCluster } from "../test/support/mesh-resources.ts";
+import { needs } from "../test/support/needs.ts";
+
+beforeEach(needs("envoy", "openssl"));
+
+const TTL_MS = 20_000;
+const HALF_LIFE_MS = TTL_MS / 2;
+
+interface Mesh extends AsyncDisposable {
+  readonly controlPlane: MeshControlPlane;
+  readonly server: AgentProcess;
+  readonly clientPort: number;
+}
+
+/** A client and a server workload, each an agent with its Envoy, whose certificates live twenty seconds. */
+async function startMesh(): Promise<Mesh> {
+  const stack = new AsyncDisposableStackLike();
+  const [serverPort = 0, clientPort = 0] = await freePorts(2);
+  const controlPlane = stack.use(
+    await startMeshControlPlane({
+      maxTtlMs: TTL_MS,
+      resources: (node) =>
+        node.includes("~server.ns~")
+          ? [httpListener({ name: "in", port: serverPort, answer: "secured", mutualTls: true, inbound: true })]
+          : [
+              httpListener({ name: "out", port: clientPort, cluster: "server" }),
+              staticCluster("server", serverPort, true),
+            ],
+    }),
+  );
+  const env = { SECRET_TTL: "20s", OUTPUT_CERTS: "out" };
+  const server = stack.use(await startAgentProcess({ name: "server", controlPlane, env }));
+  const client = stack.use(await startAgentProcess({ name: "client", controlPlane, env }));
+  await Promise.all([server.untilReady(), client.untilReady()]);
+  return { controlPlane, server, clientPort, [Symbol.asyncDispose]: () => stack.close() };
+}
+
+/** Closes in reverse; what fails to start later is closed with the rest by the test's own end. */
+class AsyncDisposableStackLike {
+  readonly #resources: AsyncDisposable[] = [];
+
+  use<Resource extends AsyncDisposable>(resource: Resource): Resource {
+    this.#resources.push(resource);
+    return resource;
+  }
+
+  async close(): Promise<void> {
+    for (const resource of this.#resources.reverse()) await resource[Symbol.asyncDispose]();
+  }
+}
+
+/** Requests one after the other, each on a new connection, until told to stop. */
+function startLoad(port: number) {
+  let [asked, running] = [0, true];
+  const failures: string[] = [];
+  const done = (async () => {
+    while (running) {
+      asked += 1;
+      const answer = await fetchText(port, "/").catch((thrown: unknown) => ({ status: 0, body: String(thrown) }));
+      if (answer.body !== "secured") failures.push(`request ${asked}: ${answer.status} ${answer.body}`);
+    }
+  })();
+  return {
+    failures,
+    asked: () => asked,
+    async stop() {
+      running = false;
+      await done;
+    },
+  };
+}
+
+/** Of the certificate that is served now. */
+async function serial(agent: AgentProcess): Promise<string> {
+  const shown = JSON.parse((await agent.get("status", "/debug/certs")).body) as CertificateDescription[];
+  const leaf = shown.find((each) => each.name === "default")?.certificates[0];
+  if (leaf === undefined) throw new Error(`no workload certificate in ${JSON.stringify(shown)}`);
+  return leaf.serial;
+}
+
+test("certificates of twenty seconds rotate five times under constant load without a failed request", async () => {
+  await using mesh = await startMesh();
+  const load = startLoad(mesh.clientPort);
+  const first = mesh.controlPlane.issued;
+  // Two workloads, five rotations each.
+  await eventually(
+    async () => (mesh.controlPlane.issued - first >= 10 ? undefined : `${mesh.controlPlane.issued - first} issued`),
+    90_000,
+  );
+  await load.stop();
+  expect(load.asked()).toBeGreaterThan(500);
+  expect(load.failures).toEqual([]);
+  const verify = ["verify", "-CAfile", "out/root-cert.pem", "out/cert-chain.pem"];
+  const { stdout } = await promisify(execFile)("openssl", verify, { cwd: mesh.server.folder });
+  expect(stdout).toContain("cert-chain.pem: OK");
+});
+
+test("a CA that is gone for a whole half-life costs no request, and rotation goes on afterwards", async () => {
+  await using mesh = await startMesh();
+  const load = startLoad(mesh.clientPort);
+  const before = await serial(mesh.server);
+  await eventually(async () => ((await serial(mesh.server)) === before ? "not rotated" : undefined), 30_000);
+  mesh.controlPlane.setCaDown(true);
+  const downUntil = Date.now() + HALF_LIFE_MS;
+  const last = await serial(mesh.server);
+  await eventually(async () => (Date.now() > downUntil ? undefined : "still down"), HALF_LIFE_MS + 5000);
+  expect(await serial(mesh.server)).toBe(last);
+
+  mesh.controlPlane.setCaDown(false);
+  await eventually(async () => ((await serial(mesh.server)) === last ? "not rotated again" : undefined), 30_000);
+  await load.stop();
+  expect(load.failures).toEqual([]);
+});
