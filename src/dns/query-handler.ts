@@ -91,12 +91,12 @@ export function createQueryHandler(options: QueryHandlerOptions): QueryHandler {
     answer(message, out, transport) {
       const verdict = readQuery(message, view);
       if (verdict === "ignore") return 0;
-      if (verdict !== "query") return writeErrorReply(out, message, view, ERROR_RCODES[verdict]);
+      if (verdict !== "query") return writeErrorReply(out, { message, view }, ERROR_RCODES[verdict]);
       metrics.requests.inc();
       if (log.enabled("debug")) logRequest(log, view, transport);
       isKnownName = false;
       if (table === undefined) {
-        return options.forwardsBeforeSync ? LATER : writeErrorReply(out, message, view, RCODE.SERVFAIL);
+        return options.forwardsBeforeSync ? LATER : writeErrorReply(out, { message, view }, RCODE.SERVFAIL);
       }
       const decision = decide(table);
       if (typeof decision === "string") {
@@ -104,7 +104,7 @@ export function createQueryHandler(options: QueryHandlerOptions): QueryHandler {
         return LATER;
       }
       replyOptions.limit = replyLimit(view, transport);
-      return writeLocalReply(out, message, view, table, decision, replyOptions);
+      return writeLocalReply(out, { message, view }, table, decision, replyOptions);
     },
     async answerLater(message, transport, peerPort) {
       const limit = replyLimit(view, transport);
@@ -138,7 +138,7 @@ function servfail(message: Buffer): Buffer {
   const view = createQueryView();
   readQuery(message, view);
   const out = Buffer.allocUnsafe(view.questionEnd + EMPTY_OPT_BYTES);
-  return out.subarray(0, writeErrorReply(out, message, view, RCODE.SERVFAIL));
+  return out.subarray(0, writeErrorReply(out, { message, view }, RCODE.SERVFAIL));
 }
 
 /** A question that was cut after its name or type goes on with the zeros it was read with. */

@@ -28,7 +28,11 @@ function reply(query: Buffer, limit = 512, authoritative = true) {
   const match = lookup(TABLE, view.name, { search: "s.t.", expandsSearchedNames: false });
   const answer = match && decideKnown(match, view.type, dnsRules("master"), false);
   if (answer === undefined || typeof answer === "string") throw new Error(`${view.name} is not answered here`);
-  const length = writeLocalReply(out, query, view, TABLE, answer, { limit, authoritative, random: undefined });
+  const length = writeLocalReply(out, { message: query, view }, TABLE, answer, {
+    limit,
+    authoritative,
+    random: undefined,
+  });
   return { length, ...decodeMessage(out.subarray(0, length)) };
 }
 
@@ -85,7 +89,7 @@ describe("the sections of a local reply", () => {
   test("a question that was cut is echoed with zeros", () => {
     const query = queryBytes({ name: "dual.ext." }).subarray(0, -2);
     readQuery(query, view);
-    const length = writeErrorReply(out, query, view, 2);
+    const length = writeErrorReply(out, { message: query, view }, 2);
     expect(decodeMessage(out.subarray(0, length)).questions).toEqual([{ name: "dual.ext.", type: 1, class: 0 }]);
   });
 });
@@ -123,7 +127,9 @@ test("a pointer names its host, and a name that cannot be written is no data", (
   readQuery(query, view);
   const write = (target: string) => {
     const options = { limit: 512, authoritative: true, random: undefined };
-    return decodeMessage(out.subarray(0, writeLocalReply(out, query, view, TABLE, pointerTo(target), options)));
+    return decodeMessage(
+      out.subarray(0, writeLocalReply(out, { message: query, view }, TABLE, pointerTo(target), options)),
+    );
   };
   expect(write("a.example.").answers).toMatchObject([{ name: "4.3.2.1.in-addr.arpa.", type: 12, text: "a.example." }]);
   expect(write(`${"a".repeat(64)}.`)).toMatchObject({ answers: [], flags: ["qr", "aa", "rd"] });
@@ -132,7 +138,7 @@ test("a pointer names its host, and a name that cannot be written is no data", (
 test("an error about a packet whose question was not read is a bare header", () => {
   const query = encodeMessage({ id: 3, opcode: 5, flags: ["rd", "z"], questions: [{ name: "a." }] });
   readQuery(query, view);
-  const length = writeErrorReply(out, query, view, 4);
+  const length = writeErrorReply(out, { message: query, view }, 4);
   expect(length).toBe(12);
   expect(decodeMessage(out.subarray(0, length))).toMatchObject({
     id: 3,
@@ -159,7 +165,7 @@ test("every limit gives a readable reply within it", () => {
 test("no data is an empty answer", () => {
   const query = queryBytes({ name: "x." });
   readQuery(query, view);
-  const length = writeLocalReply(out, query, view, TABLE, NO_DATA, {
+  const length = writeLocalReply(out, { message: query, view }, TABLE, NO_DATA, {
     limit: 512,
     authoritative: true,
     random: undefined,
