@@ -1,3 +1,4 @@
+export { fetchAccessToken } from "./access-token.ts";
 export { type CacheOptions, cachingManager } from "./caching-manager.ts";
 export type { ExchangeRequest } from "./core/exchange-request.ts";
 export { createTokenManager } from "./create-token-manager.ts";

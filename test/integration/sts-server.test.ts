@@ -3,8 +3,10 @@ import { afterEach, describe, expect, test } from "vitest";
 import "../support/no-open-handles.ts";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { httpRequest } from "../../src/base/http-request.ts";
+import { Secret } from "../../src/base/secret.ts";
 import {
   createTokenManager,
+  fetchAccessToken,
   type GoogleExchangeOptions,
   noTokenManager,
   readProjectNumber,
@@ -223,6 +225,23 @@ describe("Google in trouble", () => {
     expect(tokens.map((token) => token.token_type)).toContain("access token");
     expect(tokens.every((token) => token.token === "")).toBe(true);
   });
+});
+
+test("calls of the process itself use the same manager, one token for many", async () => {
+  await using google = await startFakeGoogle();
+  const manager = createTokenManager("GoogleTokenExchange", {
+    trustDomain: "td",
+    identityProvider: "idp",
+    projectNumber: "1",
+    federatedEndpoint: `${google.url}/v1/token`,
+    credentialsUrl: google.url,
+    log: recordLog(),
+  });
+  const { signal } = new AbortController();
+  const tokens = [1, 2, 3].map(() => fetchAccessToken(manager, new Secret(subject("a")), signal));
+  expect(new Set((await Promise.all(tokens)).map((token) => token.reveal()))).toEqual(new Set(["access-token-2"]));
+  await expect(fetchAccessToken(manager, new Secret(""), signal)).rejects.toMatchObject({ code: "invalid_request" });
+  expect(google.calls).toHaveLength(2);
 });
 
 describe("the server", () => {
