@@ -1,5 +1,5 @@
 import { CodedError, errorMessage } from "../base/coded-error.ts";
-import { goQuote } from "../base/go-quote.ts";
+import { quoteGo } from "../protocol/go-quote.ts";
 import type { FlagSpec, FlagValue } from "./flags.ts";
 import { parseBool, parseDurationFlag, parseInteger } from "./parse-scalar.ts";
 
@@ -112,7 +112,7 @@ function assign(set: Map<string, FlagValue>, spec: FlagSpec, text: string): void
     set.set(spec.name, spec.type === "stringArray" && Array.isArray(before) ? [...before, text] : value);
   } catch (cause) {
     const name = spec.short === undefined ? `--${spec.name}` : `-${spec.short}, --${spec.name}`;
-    const message = `invalid argument ${goQuote(text)} for ${goQuote(name)} flag: ${errorMessage(cause)}`;
+    const message = `invalid argument ${quoteGo(text)} for ${quoteGo(name)} flag: ${errorMessage(cause)}`;
     throw new FlagError("invalid-argument", message, { cause });
   }
 }

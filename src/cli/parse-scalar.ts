@@ -1,5 +1,5 @@
 import { parseDuration } from "../base/duration.ts";
-import { goQuote } from "../base/go-quote.ts";
+import { quoteGo } from "../protocol/go-quote.ts";
 
 /** Go's texts for a scalar that does not parse; the flag parser puts the flag's name in front. */
 export class ScalarError extends Error {}
@@ -10,7 +10,7 @@ const FALSE_WORDS: readonly string[] = ["0", "f", "F", "FALSE", "false", "False"
 export function parseBool(text: string): boolean {
   if (TRUE_WORDS.includes(text)) return true;
   if (FALSE_WORDS.includes(text)) return false;
-  throw new ScalarError(`strconv.ParseBool: parsing ${goQuote(text)}: invalid syntax`);
+  throw new ScalarError(`strconv.ParseBool: parsing ${quoteGo(text)}: invalid syntax`);
 }
 
 const INTEGER = /^([+-]?)(0[xX](?:_?[0-9a-fA-F])+|0[bB](?:_?[01])+|0[oO](?:_?[0-7])+|0(?:_?[0-7])*|[1-9](?:_?\d)*)$/;
@@ -18,7 +18,7 @@ const INTEGER = /^([+-]?)(0[xX](?:_?[0-9a-fA-F])+|0[bB](?:_?[01])+|0[oO](?:_?[0-
 /** Base by prefix (0x, 0b, 0o, leading 0), underscores between digits, as Go's base-0 integers. */
 export function parseInteger(text: string, bits: 16 | 32 | 64, signed: boolean): number {
   const fail = (reason: string) =>
-    new ScalarError(`strconv.${signed ? "ParseInt" : "ParseUint"}: parsing ${goQuote(text)}: ${reason}`);
+    new ScalarError(`strconv.${signed ? "ParseInt" : "ParseUint"}: parsing ${quoteGo(text)}: ${reason}`);
   const [, sign = "", digits = ""] = INTEGER.exec(text) ?? [];
   if (digits === "" || (!signed && sign !== "")) throw fail("invalid syntax");
   const magnitude = BigInt(toPrefixed(digits.replaceAll("_", "")));

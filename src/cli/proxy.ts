@@ -1,8 +1,8 @@
 import { type Agent, startAgent } from "../agent/index.ts";
 import { buildStamp, formatVersion } from "../base/build-stamp.ts";
-import { goQuote } from "../base/go-quote.ts";
 import { chooseGeneration, defaultProxyFlags, readAgentConfig } from "../config/index.ts";
 import { EnvoyError } from "../envoy/index.ts";
+import { quoteGo } from "../protocol/go-quote.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { flagValue, formatFlagValue } from "./flag-values.ts";
 import { LOG_FLAGS } from "./log-flags.ts";
@@ -115,5 +115,5 @@ async function untilEnded(agent: Agent, signal: AbortSignal): Promise<number> {
 function flagLines({ flags }: CommandContext): string[] {
   return withHelp([...PROXY_FLAGS.filter((spec) => spec.hidden !== true), ...LOG_FLAGS], "proxy")
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-    .map((spec) => `FLAG: --${spec.name}=${goQuote(formatFlagValue(flagValue(flags, spec)))}`);
+    .map((spec) => `FLAG: --${spec.name}=${quoteGo(formatFlagValue(flagValue(flags, spec)))}`);
 }

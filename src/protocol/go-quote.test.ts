@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { goQuote } from "./go-quote.ts";
+import { quoteGo } from "./go-quote.ts";
 
 test.each([
   { text: "plain", quoted: '"plain"' },
@@ -11,5 +11,5 @@ test.each([
   { text: "\u{e0001}", quoted: '"\\U000e0001"' },
   { text: "a,b [c]", quoted: '"a,b [c]"' },
 ])("$quoted", ({ text, quoted }) => {
-  expect(goQuote(text)).toBe(quoted);
+  expect(quoteGo(text)).toBe(quoted);
 });
