@@ -8,16 +8,25 @@ export function formatFloat(value: number, verb: "e" | "E" | "f" | "F" | "g" | "
 }
 
 function formatPositive(value: number, verb: string, precision: number): string {
-  if (verb === "f")
-    return precision < 0
-      ? plain(value)
-      : value >= 1e21
-        ? fixedLarge(value, precision)
-        : value.toFixed(Math.min(precision, 100));
-  if (verb === "e")
-    return exponential(precision < 0 ? value.toExponential() : value.toExponential(Math.min(precision, 100)));
+  if (verb === "f") return precision < 0 ? plain(value) : fixed(value, Math.min(precision, 100));
+  if (verb === "e") return exponential(value.toExponential(precision < 0 ? undefined : Math.min(precision, 100)));
   return general(value, precision);
 }
+
+/** Go rounds a value exactly between two to the even one, JavaScript to the larger. */
+function fixed(value: number, precision: number): string {
+  if (value >= 1e21) return fixedLarge(value, precision);
+  const rounded = value.toFixed(precision);
+  if (precision + TIE_DIGITS > 100) return rounded;
+  const exact = value.toFixed(precision + TIE_DIGITS);
+  const isTie = exact.endsWith(`5${"0".repeat(TIE_DIGITS - 1)}`);
+  if (!isTie || Number(rounded.at(-1)) % 2 === 0) return rounded;
+  const truncated = exact.slice(0, exact.length - TIE_DIGITS);
+  return truncated.endsWith(".") ? truncated.slice(0, -1) : truncated;
+}
+
+/** Enough digits to tell an exact half from a number close to it. */
+const TIE_DIGITS = 25;
 
 /** `%e` for exponents below -4 or from the precision on (6 when shortest), `%f` otherwise, no trailing zeros. */
 function general(value: number, precision: number): string {

@@ -42,7 +42,8 @@ export function sprintf(format: string, args: readonly unknown[]): string {
       if (next >= args.length) return `%!${verb}(MISSING)`;
       const left = wide !== undefined && wide < 0;
       const directive = {
-        flags: left ? `${flags}-` : flags,
+        // Asked for by name, %+v means "with field names" and does not sign numbers.
+        flags: (verb === "v" ? flags.replaceAll("+", "") : flags) + (left ? "-" : ""),
         width: wide === undefined ? undefined : Math.abs(wide),
         precision: exact === undefined || exact < 0 ? undefined : exact,
         verb,
@@ -61,13 +62,13 @@ function starValue(value: unknown): number {
 
 function formatArgument(value: unknown, directive: Directive): string {
   const { verb } = directive;
-  if (verb === "T") return pad(typeName(value), directive);
+  if (verb === "T") return formatText(typeName(value), { ...directive, verb: "s" });
   if (value === undefined || value === null) return verb === "v" ? pad("<nil>", directive) : `%!${verb}(<nil>)`;
   switch (kindOf(value)) {
     case "string":
       return formatText(value as string, directive);
     case "bool":
-      return verb === "t" || verb === "v" ? pad(String(value), directive) : bad(value, verb);
+      return verb === "t" || verb === "v" ? pad(String(value), directive) : bad(value, directive);
     case "int":
       return formatInteger(value, directive);
     case "float":
@@ -102,11 +103,12 @@ function formatText(text: string, directive: Directive): string {
     case "x":
     case "X": {
       const bytes = [...Buffer.from(shown)].map((byte) => byte.toString(16).padStart(2, "0"));
-      const hex = bytes.join(flags.includes(" ") ? " " : "");
+      const prefix = flags.includes("#") && shown !== "" ? "0x" : "";
+      const hex = prefix + bytes.join(flags.includes(" ") ? ` ${prefix}` : "");
       return pad(verb === "X" ? hex.toUpperCase() : hex, directive);
     }
     default:
-      return bad(text, verb);
+      return bad(text, directive);
   }
 }
 
@@ -137,8 +139,10 @@ function formatInteger(value: unknown, directive: Directive): string {
   if (verb === "q") return pad(quoteGoChar(Number(number)), directive);
   if (verb === "U") return pad(`U+${number.toString(16).toUpperCase().padStart(4, "0")}`, directive);
   const base = BASES[verb];
-  if (base === undefined) return bad(value, verb);
+  if (base === undefined) return bad(value, directive);
   const [radix, prefix] = base;
+  // A precision of zero prints nothing for zero.
+  if (precision === 0 && number === 0n) return pad("", { ...directive, flags: flags.replace("0", "") });
   let digits = (number < 0n ? -number : number).toString(radix).padStart(precision ?? 0, "0");
   if (verb === "X") digits = digits.toUpperCase();
   const marked = flags.includes("#") && verb !== "v" ? prefix : verb === "O" ? "0o" : "";
@@ -148,7 +152,7 @@ function formatInteger(value: unknown, directive: Directive): string {
 function formatFloating(value: number, directive: Directive): string {
   const { verb, flags, precision } = directive;
   const shape = verb === "v" ? "g" : verb;
-  if (!"eEfFgG".includes(shape)) return bad(value, verb);
+  if (!"eEfFgG".includes(shape)) return bad(value, directive);
   const exact = precision ?? (/[eEfF]/.test(shape) ? 6 : -1);
   const text = formatFloat(Math.abs(value), shape as "e" | "f" | "g", exact);
   return padNumber(sign(value < 0 || Object.is(value, -0), flags), text, directive, Number.isFinite(value));
@@ -174,8 +178,9 @@ function pad(text: string, { flags, width }: Directive): string {
   return (flags.includes("0") ? "0" : " ").repeat(missing) + text;
 }
 
-function bad(value: unknown, verb: string): string {
-  return `%!${verb}(${withType(value)})`;
+/** Go's note about a verb that does not fit: the value as `%v` would show it, width and flags included. */
+function bad(value: unknown, directive: Directive): string {
+  return `%!${directive.verb}(${typeName(value)}=${formatArgument(value, { ...directive, verb: "v" })})`;
 }
 
 function withType(value: unknown): string {
