@@ -1,3 +1,4 @@
+import { abortAfter, type TimedAbort } from "../base/abort-after.ts";
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import type { Secret } from "../base/secret.ts";
@@ -60,9 +61,9 @@ async function issue(options: IssuerOptions, keys: KeyPair, signal: AbortSignal)
   const csr = await buildCsr(keys, { hosts: options.hosts });
   const startedMs = clock.now().monotonicMs;
   metrics.outgoingRequests.inc(["csr"]);
+  const limit = abortAfter(options.timeoutMs, signal);
   try {
-    const deadline = AbortSignal.any([signal, AbortSignal.timeout(options.timeoutMs)]);
-    const signed = await orAborted(caClient.sign(csr, options.ttlSeconds, deadline), deadline, options.timeoutMs);
+    const signed = await orAborted(caClient.sign(csr, options.ttlSeconds, limit.signal), limit, options.timeoutMs);
     const rootsPem = mergeRoots(...signed.roots);
     if (rootsPem === "") throw new SecretError("not-issued", "the CA's answer holds no root certificate");
     return {
@@ -78,18 +79,21 @@ async function issue(options: IssuerOptions, keys: KeyPair, signal: AbortSignal)
     options.log.error(`resource:default failed to sign: ${errorMessage(cause)}`);
     throw cause;
   } finally {
+    limit.end();
     metrics.outgoingLatency.inc(["csr"], clock.now().monotonicMs - startedMs);
   }
 }
 
 /** A CA client that ignores its signal must not hold up the only generation. */
-function orAborted<Value>(work: Promise<Value>, signal: AbortSignal, timeoutMs: number): Promise<Value> {
+function orAborted<Value>(work: Promise<Value>, limit: TimedAbort, timeoutMs: number): Promise<Value> {
+  const { signal } = limit;
   return new Promise((resolve, reject) => {
-    const onAbort = () => {
-      const timedOut = signal.reason instanceof DOMException && signal.reason.name === "TimeoutError";
-      const text = timedOut ? `the CA gave no answer within ${timeoutMs} ms` : "the secret manager was stopped";
-      reject(new SecretError(timedOut ? "not-issued" : "cancelled", text));
-    };
+    const onAbort = () =>
+      reject(
+        limit.expired
+          ? new SecretError("not-issued", `the CA gave no answer within ${timeoutMs} ms`)
+          : new SecretError("cancelled", "the secret manager was stopped"),
+      );
     if (signal.aborted) onAbort();
     signal.addEventListener("abort", onAbort, { once: true });
     work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));

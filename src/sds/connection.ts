@@ -2,6 +2,8 @@ import { GRPC_STATUS_NAMES, GrpcError } from "../grpc/index.ts";
 import { SDS_LABEL } from "./metrics.ts";
 import type { SdsContext } from "./sds-context.ts";
 
+const MAX_NODE_ID = 512;
+
 interface RpcStatus {
   readonly code?: number;
   readonly message?: string;
@@ -25,6 +27,13 @@ export function createConnection(context: SdsContext): Connection {
     identify: (nodeId) => {
       if (id !== undefined) return;
       if (nodeId === undefined || nodeId === "") throw new GrpcError("INVALID_ARGUMENT", "missing node information");
+      // type~address~name.namespace~domain
+      if (context.nodeIds === "four-part" && nodeId.split("~").length !== 4) {
+        throw new GrpcError(
+          "UNKNOWN",
+          `missing parts in the service node ${JSON.stringify(nodeId.slice(0, MAX_NODE_ID))}`,
+        );
+      }
       id = context.nextConnection();
       context.log.info(`ADS: new connection for node:${id}`);
     },

@@ -10,6 +10,7 @@ export { declareLegacySdsMetrics, type LegacySdsMetrics } from "./legacy/legacy-
 export type { LegacyToken } from "./legacy/legacy-rules.ts";
 export { declareSdsMetrics, type SdsMetrics } from "./metrics.ts";
 export { probeSocket } from "./probe-socket.ts";
+export type { NodeIds } from "./sds-context.ts";
 export { SdsError } from "./sds-error.ts";
 export type { SecretSource, SourceSecret } from "./secret-source.ts";
 export { type SdsServer, type SdsServerOptions, startSdsServer } from "./start-sds-server.ts";

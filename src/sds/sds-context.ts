@@ -12,6 +12,7 @@ export interface SdsContext {
   readonly log: Logger;
   /** Undefined: a client may take as long as it likes to read an answer. */
   readonly sendTimeoutMs: number | undefined;
+  readonly nodeIds: NodeIds;
   nextConnection(): number;
   nextVersion(): string;
   nextNonce(): string;
@@ -19,11 +20,15 @@ export interface SdsContext {
   encode(secret: SourceSecret): Buffer;
 }
 
+/** Release 1.20 took well-formed ids only: "type~address~name.namespace~domain". */
+export type NodeIds = "any" | "four-part";
+
 export interface SdsContextOptions {
   readonly source: SecretSource;
   readonly metrics: SdsMetrics;
   readonly log: Logger;
   readonly sendTimeoutMs?: number | undefined;
+  readonly nodeIds?: NodeIds | undefined;
   readonly privateKeyProvider?: PrivateKeyProvider | undefined;
 }
 
@@ -37,6 +42,7 @@ export function createSdsContext(options: SdsContextOptions): SdsContext {
     metrics: options.metrics,
     log: options.log,
     sendTimeoutMs: options.sendTimeoutMs,
+    nodeIds: options.nodeIds ?? "any",
     nextConnection: () => {
       connections += 1;
       return connections;

@@ -9,7 +9,7 @@ import type { PrivateKeyProvider } from "./core/encode-secret.ts";
 import { createLegacyContext, type LegacyOptions } from "./legacy/legacy-context.ts";
 import { legacyMethods, sdsMethods } from "./methods.ts";
 import type { SdsMetrics } from "./metrics.ts";
-import { createSdsContext } from "./sds-context.ts";
+import { createSdsContext, type NodeIds } from "./sds-context.ts";
 import { SdsError } from "./sds-error.ts";
 import type { SecretSource } from "./secret-source.ts";
 
@@ -21,6 +21,8 @@ export interface SdsServerOptions {
   readonly privateKeyProvider?: PrivateKeyProvider | undefined;
   /** Present: the rules of releases 1.7 and 1.8 apply. */
   readonly legacy?: LegacyOptions | undefined;
+  /** Which node ids are accepted; any text by default. */
+  readonly nodeIds?: NodeIds | undefined;
   /** Ends streams whose client does not read; by default they may take for ever. */
   readonly sendTimeoutMs?: number | undefined;
   /** Group of an Envoy that runs as another user than the agent; directories made for the socket let this group through. */

@@ -184,14 +184,17 @@ test("streams, watches and rotations leave no descriptor behind", async () => {
 });
 
 describe("a full disk", () => {
-  beforeEach(needs("root"));
+  let mounted: string | undefined;
+  beforeEach(needs("tmpfs"));
   afterEach(() => {
-    execFileSync("umount", [at("disk")]);
+    if (mounted !== undefined) execFileSync("umount", [mounted]);
+    mounted = undefined;
   });
 
   test("keeps the files that were there, serves on, and is written when there is room", async () => {
     await mkdir(at("disk"));
     execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", at("disk")]);
+    mounted = at("disk");
     caClient.ttlMs = 500;
     await start({ caClient, output: { directory: at("disk", "certs"), readableByAll: false } });
     const shown = async () => {

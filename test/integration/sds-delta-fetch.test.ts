@@ -123,6 +123,16 @@ describe("the socket", () => {
     });
   });
 
+  test("where only well-formed node ids are accepted, others end their stream", async () => {
+    await sds.stop();
+    await sds.start({ nodeIds: "four-part" });
+    const [good, bad] = [sds.client.stream(), sds.client.stream()];
+    good.send(firstRequest("default"));
+    bad.send({ ...firstRequest("default"), node: { id: "sidecar" } });
+    expect(secretNames(await good.next())).toEqual(["default"]);
+    await expect(bad.ended).resolves.toMatchObject({ details: 'missing parts in the service node "sidecar"' });
+  });
+
   test("a slow reader is dropped when a limit is set, and counted", async () => {
     await sds.stop();
     await sds.start({ sendTimeoutMs: 50 });

@@ -15,6 +15,10 @@ const REQUIREMENTS = {
   nft: { present: () => onPath("nft"), install: "apt-get install nftables" },
   dig: { present: () => onPath("dig"), install: "apt-get install dnsutils" },
   tcpdump: { present: () => onPath("tcpdump"), install: "apt-get install tcpdump" },
+  tmpfs: {
+    present: () => isRoot() && works("unshare", ["--mount", "true"]),
+    install: "run as root with the right to mount",
+  },
   openssl: { present: () => onPath("openssl"), install: "apt-get install openssl" },
   python3: { present: () => onPath("python3"), install: "apt-get install python3" },
   promtool: { present: () => onPath("promtool"), install: "apt-get install prometheus" },
