@@ -28,9 +28,9 @@ const grpcEcho: Bench = {
       return { name, value, unit, ratio: { to: `grpc-js (${baseline.toFixed(0)})`, value: value / baseline } };
     };
     return [
-      row("unary echo, 50 at a time, 100 B", "calls/s", (each) => each.unaryPerSecond),
-      row("stream echo, 100 B", "messages/s", (each) => each.streamPerSecond),
-      row("stream echo, 1 MB", "MB/s", (each) => each.streamMegabytesPerSecond),
+      row("unary echo, 50 at a time, 100 B", "calls/CPU s", (each) => each.unaryPerSecond),
+      row("stream echo, 100 B", "messages/CPU s", (each) => each.streamPerSecond),
+      row("stream echo, 1 MB", "MB/CPU s", (each) => each.streamMegabytesPerSecond),
       row("idle private memory, server and client", "MB", (each) => each.idleMegabytes),
       row("idle private memory beyond a bare process", "MB", (each) => each.idleMegabytes - bare),
       {
