@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { recordingLogger, until } from "../../test/support/envoy-life.ts";
+import { terminationRules } from "./core/generations.ts";
 import { awaitDrained, type DrainContext, requestDrain, type TerminationOptions } from "./drain.ts";
 
 /** An admin whose stats come from a list, the last one again and again; an Error is a failed call. */
@@ -17,6 +18,7 @@ function setUp(stats: readonly (string | Error)[], options: Partial<TerminationO
       },
     },
     log,
+    rules: terminationRules("master"),
     options: {
       drainMs: 20,
       inboundOnly: true,
@@ -99,6 +101,28 @@ test("a plain period may be cut short too", async () => {
   await done;
   expect(t.log.texts()).toEqual(["info Graceful termination period is 1m0s, starting..."]);
 });
+
+test("generation 1.20 puts up with no failed look at the connections", async () => {
+  const t = setUp([new Error("gone")]);
+  await awaitDrained({ ...t.context, rules: terminationRules("1.20") }, never);
+  expect(t.calls()).toBe(1);
+});
+
+test.each([
+  { generation: "master", inboundOnly: false, asked: { inboundOnly: false, graceful: true } },
+  { generation: "1.7", inboundOnly: false, asked: { inboundOnly: false, graceful: false } },
+  { generation: "1.6", inboundOnly: false, asked: { inboundOnly: true, graceful: false } },
+  { generation: "master", inboundOnly: true, asked: { inboundOnly: true, graceful: true } },
+])(
+  "generation $generation with inboundOnly $inboundOnly asks for $asked",
+  async ({ generation, inboundOnly, asked }) => {
+    const t = setUp([], { inboundOnly });
+    const seen: unknown[] = [];
+    const admin = { ...t.context.admin, drainListeners: async (options: object) => String(seen.push(options)) };
+    await requestDrain({ ...t.context, admin, rules: terminationRules(generation) }, false);
+    expect(seen).toMatchObject([asked]);
+  },
+);
 
 test("a drain request that fails is logged in both of the reference's lines", async () => {
   const t = setUp([]);

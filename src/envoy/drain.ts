@@ -4,6 +4,7 @@ import type { Logger } from "../base/logger.ts";
 import { wait } from "../base/wait.ts";
 import type { AdminClient } from "./admin-client.ts";
 import { countActiveConnections } from "./core/active-connections.ts";
+import type { TerminationRules } from "./core/generations.ts";
 
 export interface TerminationOptions {
   /** Between the drain request and the end of Envoy. */
@@ -25,16 +26,18 @@ export interface DrainContext {
   readonly admin: Pick<AdminClient, "drainListeners" | "stats" | "authority">;
   readonly log: Logger;
   readonly options: TerminationOptions;
+  readonly rules: TerminationRules;
 }
 
 const CHECK_INTERVAL_MS = 1_000;
-const MAX_STATS_ERRORS = 4;
 
 /** Asks Envoy to drain; failures are logged and not passed on, since the agent ends either way. */
-export async function requestDrain({ admin, log, options }: DrainContext, skipExit: boolean): Promise<void> {
-  const { inboundOnly, drainRequestTimeoutMs: timeoutMs = 3_000 } = options;
+export async function requestDrain(context: DrainContext, skipExit: boolean): Promise<void> {
+  const { admin, log, options, rules } = context;
+  const timeoutMs = options.drainRequestTimeoutMs ?? 3_000;
+  const inboundOnly = options.inboundOnly || rules.isAlwaysInboundOnly;
   try {
-    const body = await admin.drainListeners({ inboundOnly, graceful: true, skipExit, timeoutMs });
+    const body = await admin.drainListeners({ inboundOnly, graceful: rules.isGraceful || skipExit, skipExit, timeoutMs });
     log.debug(`Drain listener endpoint response : ${body.trimEnd()}`);
   } catch (thrown) {
     const port = admin.authority.slice(admin.authority.lastIndexOf(":") + 1);
@@ -53,10 +56,11 @@ export async function awaitDrained(context: DrainContext, cut: AbortSignal): Pro
 }
 
 async function awaitNoConnections(
-  { admin, log, options }: DrainContext,
+  context: DrainContext,
   { minimumMs, maximumMs }: { readonly minimumMs: number; readonly maximumMs: number },
   cut: AbortSignal,
 ): Promise<void> {
+  const { log, options, rules } = context;
   log.info(
     `Agent draining proxy for ${formatDurationMs(minimumMs)}, then waiting for active connections to terminate...`,
   );
@@ -68,11 +72,11 @@ async function awaitNoConnections(
   while (!over.aborted) {
     await wait(options.checkIntervalMs ?? CHECK_INTERVAL_MS, over);
     if (over.aborted) break;
-    const count = await readCount(admin, log, options.ownPorts);
+    const count = await readCount(context);
     if (over.aborted) break;
     if (count === undefined) {
       errors++;
-      if (errors > MAX_STATS_ERRORS) {
+      if (errors > rules.toleratedStatsErrors) {
         log.warn(
           `Graceful termination logic ended prematurely, error while obtaining downstream_cx_active stat (Max retry ${errors} exceeded)`,
         );
@@ -99,16 +103,10 @@ function announceEnd(log: Logger, count: number): void {
   }
 }
 
-async function readCount(
-  admin: DrainContext["admin"],
-  log: Logger,
-  ownPorts: readonly number[],
-): Promise<number | undefined> {
+async function readCount({ admin, log, options, rules }: DrainContext): Promise<number | undefined> {
   try {
-    const { count, warnings } = countActiveConnections(
-      await admin.stats("usedonly&filter=downstream_cx_active$", 2_000),
-      ownPorts,
-    );
+    const stats = await admin.stats("usedonly&filter=downstream_cx_active$", rules.statsTimeoutMs);
+    const { count, warnings } = countActiveConnections(stats, options.ownPorts);
     for (const warning of warnings) log.warn(warning);
     return count;
   } catch (thrown) {

@@ -2,6 +2,7 @@ import { errorMessage } from "../base/coded-error.ts";
 import { formatDurationMs } from "../base/duration.ts";
 import type { AdminClient } from "./admin-client.ts";
 import type { EnvoyExit } from "./core/exit-text.ts";
+import { terminationRules } from "./core/generations.ts";
 import {
   type EnvoyEnd,
   nextSupervisorState,
@@ -42,7 +43,8 @@ const KILL_AFTER_MS = 3_000;
 export function createSupervisor(parts: SupervisorParts): Supervisor {
   const { options, admin, policy } = parts;
   const { log } = options;
-  const drainContext = { admin, log, options: options.termination };
+  const rules = terminationRules(options.args.generation);
+  const drainContext = { admin, log, options: options.termination, rules };
   const running = new Map<number, RunningEpoch>();
   const timers = new Set<NodeJS.Timeout>();
   const cutDrain = new AbortController();
@@ -162,7 +164,7 @@ export function createSupervisor(parts: SupervisorParts): Supervisor {
   }
 
   async function drainAndGo(): Promise<void> {
-    log.info("Agent draining Proxy for termination");
+    log.info(rules.announcement);
     if (isDrained) {
       await drainAsked;
       log.info("Agent already drained, exiting immediately");

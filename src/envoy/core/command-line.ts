@@ -1,4 +1,5 @@
 import { type BaseFlag, COMMAND_LINES, type CommandLine, type TrailingFlag } from "./command-lines.ts";
+import { minorOf } from "./generations.ts";
 import { isIPv4 } from "./ip-family.ts";
 
 /** What the agent knows of one Envoy start. Values a generation has no flag for are ignored. */
@@ -42,7 +43,7 @@ export function impliesHotRestart(generation: string): boolean {
 }
 
 function commandLineOf(generation: string): CommandLine {
-  const minor = generation === "master" ? Number.POSITIVE_INFINITY : Number(/^1\.(\d+)/.exec(generation)?.[1]);
+  const minor = minorOf(generation);
   const line = COMMAND_LINES.findLast((candidate) => candidate.since <= minor);
   if (line === undefined) throw new Error(`no Envoy command line for generation ${JSON.stringify(generation)}`);
   return line;
