@@ -4,7 +4,7 @@ import { BACKENDS } from "../test/support/netns-capture.ts";
 import { loadableCases, roundTrip } from "../test/support/netns-golden.ts";
 
 /** One of each kind; the slow suite takes all of them. */
-const SAMPLE = ["doc-default-today", "tproxy", "dns-uid-gid", "ipv6-ipnets"];
+const SAMPLE = ["doc-default-today", "tproxy", "ipv6-ipnets"];
 
 describe.each(BACKENDS)("$backend", ({ flags }) => {
   beforeEach(needs("root", "netns", "iptables", "nft"));

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { silentLogger } from "../src/base/logger.ts";
 import { wait } from "../src/base/wait.ts";
 import { DEFAULT_OPTIONS, DEFAULT_SETTINGS, type RunProgram, runCapture, runProgram } from "../src/capture/index.ts";
@@ -12,7 +12,7 @@ import { istioIptables, networkState, PROGRAM } from "../test/support/netns-capt
 
 const ALL = ["-u", "1337", "-i", "*", "-b", "*"];
 
-beforeEach(needs("root", "netns", "iptables", "nft"));
+beforeEach(needs("root", "netns", "iptables", "nft", "setpriv"));
 
 describe("a failure leaves everything as it was", () => {
   test("the second table is refused: the first one is taken back, rules of others stay", async () => {
@@ -94,6 +94,29 @@ describe("programs", () => {
     expect(result.stdout).toContain(
       'failed to execute iptables-save: exec: "iptables-save": executable file not found in $PATH',
     );
+  });
+
+  test("nft alone is enough to apply and to clean", async () => {
+    await using netns = await createNetns();
+    const before = await networkState(netns);
+    const env = { PATH: programFolder(["nft", "ip", "node", "dirname", "readlink", "env"]) };
+    expect(await istioIptables(netns, [...ALL, "--native-nftables"], env)).toMatchObject({ code: 0 });
+    expect(await istioIptables(netns, ["--native-nftables", "--cleanup-only"], env)).toMatchObject({ code: 0 });
+    expect(await networkState(netns)).toBe(before);
+    const without = { PATH: programFolder(["ip", "node", "dirname", "readlink", "env"]) };
+    const missing = await istioIptables(netns, [...ALL, "--native-nftables"], without);
+    expect(missing).toMatchObject({ code: 1 });
+    expect(missing.stdout).toContain(
+      "nativeNftables is enabled, but the nft binary is missing in the sidecar container image",
+    );
+  });
+
+  test("without privileges the kernel's refusal is the message", async () => {
+    await using netns = await createNetns();
+    const user = ["--reuid", "1000", "--regid", "1000", "--clear-groups", "--inh-caps=-all"];
+    const result = await netns.exec("setpriv", [...user, PROGRAM, "istio-iptables", ...ALL]);
+    expect(result).toMatchObject({ code: 1 });
+    expect(result.stdout).toMatch(/exit status 4.*you must be root/s);
   });
 
   test("finding the program does not create legacy tables", async () => {
@@ -221,6 +244,14 @@ describe("drift", () => {
 });
 
 describe("input is checked before anything runs", () => {
+  /** One namespace for all of them: none may change it. Made late, so that a machine without namespaces skips first. */
+  let untouched: Promise<{ netns: Netns; before: string }> | undefined;
+  const machine = async () => {
+    const netns = await createNetns();
+    return { netns, before: await networkState(netns) };
+  };
+  afterAll(async () => (await untouched)?.netns[Symbol.asyncDispose]());
+
   test.each([
     { what: "a mistyped mode", args: ["-m", "tproxy"], env: {}, says: /"tproxy": allowed are REDIRECT, TPROXY, NONE/ },
     {
@@ -249,8 +280,8 @@ describe("input is checked before anything runs", () => {
     },
     { what: "a line break in a CIDR", args: ["-x", "10.0.0.0/8\n-A OUTPUT -j DROP"], env: {}, says: /invalid CIDR/ },
   ])("$what ends with code 1 and a message that names it", async ({ args, env, says }) => {
-    await using netns = await createNetns();
-    const before = await networkState(netns);
+    untouched ??= machine();
+    const { netns, before } = await untouched;
     const result = await istioIptables(netns, [...ALL, ...args], env);
     expect(result).toMatchObject({ code: 1 });
     expect(result.stdout).toMatch(says);

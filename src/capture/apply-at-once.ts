@@ -4,6 +4,7 @@ import { GENERATION_SHAPES } from "./core/generations.ts";
 import { toIptables } from "./core/iptables-args.ts";
 import { restoreTables, restoreText } from "./core/iptables-text.ts";
 import type { KernelState } from "./core/kernel-state.ts";
+import { type CaptureSettings, isTproxy } from "./core/settings.ts";
 import { planTables } from "./core/transaction.ts";
 import { type Backend, hasLegacyTables } from "./detect-backend.ts";
 import { applyChanges } from "./restore.ts";
@@ -18,28 +19,31 @@ const PROGRAM = "iptables-nft";
  */
 export async function applyAtOnce(given: ApplyOptions): Promise<ApplyOutcome | undefined> {
   const { settings, options, context, log } = given;
-  if (settings.ipv6 || options.reconcile || options.forceApply || options.forceBinary === "legacy") return undefined;
+  if (options.reconcile || options.forceApply || options.forceBinary === "legacy" || !isOneTable(settings))
+    return undefined;
   if (options.forceBinary === "" && hasLegacyTables(context)) return undefined;
   const shape = GENERATION_SHAPES[settings.generation];
-  const rules = buildRules(settings);
-  const tables = restoreTables(toIptables(rules, "v4"), shape);
-  const [lines = [], ...more] = tables.values();
-  if (more.length > 0 || !lines.some((line) => line.startsWith("-N "))) return undefined;
   const { code } = await context.run({
     program: `${PROGRAM}-restore`,
     args: ["--noflush"],
-    input: restoreText(tables),
+    input: () => restoreText(restoreTables(toIptables(buildRules(settings), "v4"), shape)),
   });
   if (code !== 0) return undefined;
   log.info("Clean-state detected, new iptables are needed");
   return {
     changed: true,
     undo: async () => {
-      const input = { rules, family: "v4", state: NOTHING, shape, names: given.names } as const;
+      const input = { rules: buildRules(settings), family: "v4", state: NOTHING, shape, names: given.names } as const;
       const plans = planTables(input).map((plan) => ({ ...plan, forward: plan.back, back: plan.forward }));
       const none = { v4: NOTHING, v6: NOTHING };
       const backend: Backend = { kind: "nft", programs: { v4: PROGRAM, v6: undefined }, states: none, wait: [] };
       await applyChanges([{ input, plans }], { backend, context, log });
     },
   };
+}
+
+/** IPv4 redirection alone lives in nat; everything else needs a second table or a second program. */
+function isOneTable(settings: CaptureSettings): boolean {
+  const { ipv6, redirectDns, dropInvalid, interceptionMode } = settings;
+  return !ipv6 && !redirectDns && !dropInvalid && !isTproxy(settings) && interceptionMode !== "NONE";
 }

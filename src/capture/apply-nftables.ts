@@ -14,7 +14,11 @@ const MINIMUM = [1, 0, 1];
 /** One transaction for everything: the kernel takes all of it or nothing. */
 export async function applyNftables(given: ApplyOptions): Promise<ApplyOutcome> {
   const { settings, options, context, names, log } = given;
-  const [tables] = await Promise.all([listTables(context), requireVersion(context, options.cniMode)]);
+  const listing = listTables(context);
+  // A missing or old program is the better message; the listing's own failure waits for its turn.
+  listing.catch(() => undefined);
+  await requireVersion(context, options.cniMode);
+  const tables = await listing;
   const rules = buildRules(settings);
   if (!options.forceApply && isInPlace(tables, rules, names)) {
     return { changed: false, undo: async () => undefined };
@@ -27,12 +31,13 @@ export async function applyNftables(given: ApplyOptions): Promise<ApplyOutcome> 
   return { changed: true, undo };
 }
 
-/** Deletes our tables; resolves to the marks their rules used. A machine without nft has none. */
+/** Deletes our tables; resolves to the marks their rules used, and to whether there is an nft that could look at all. */
 export async function cleanNftables(context: NetworkContext) {
-  const tables = await listTables(context).catch(() => new Map<string, NftTableState>());
+  const tables = await listTables(context).catch(() => undefined);
+  if (tables === undefined) return { isUsable: false, changed: false, marks: new Set<number>() };
   const marks = new Set([...tables.values()].flatMap((table) => [...table.marks]));
   if (tables.size > 0) await run(nftRemoval([...tables.keys()]).join("\n"), context);
-  return { changed: tables.size > 0, marks };
+  return { isUsable: true, changed: tables.size > 0, marks };
 }
 
 async function run(text: string, context: NetworkContext): Promise<void> {
@@ -59,8 +64,7 @@ async function requireVersion(context: NetworkContext, cniMode: boolean): Promis
 async function listTables(context: NetworkContext): Promise<ReadonlyMap<string, NftTableState>> {
   const list = { program: "nft", args: ["list", "tables", "inet"] };
   const result = await context.run(list);
-  // Starting is checked with the version; here only a refusal of the kernel matters.
-  if (result.code !== 0 && result.code !== undefined) throw new CaptureError("no-backend", failureText(list, result));
+  if (result.code !== 0) throw new CaptureError("no-backend", failureText(list, result));
   const names = NFT_TABLES.filter((table) => result.stdout.split("\n").includes(`table inet ${table}`));
   const listings = await Promise.all(
     names.map((table) => context.run({ program: "nft", args: ["-j", "list", "table", "inet", table] })),

@@ -4,6 +4,7 @@ import { CodedError } from "../base/coded-error.ts";
 export class CaptureError extends CodedError<
   | "invalid-settings"
   | "no-backend"
+  | "busy"
   | "drifted"
   | "restore-failed"
   | "rollback-failed"

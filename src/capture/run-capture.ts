@@ -1,10 +1,11 @@
 import { rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { errorMessage } from "../base/coded-error.ts";
+import { errorCode, errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { type ApplyOptions, type ApplyOutcome, applyIptables, cleanIptables } from "./apply-iptables.ts";
 import { applyNftables, cleanNftables } from "./apply-nftables.ts";
+import { takeCaptureLock } from "./capture-lock.ts";
 import { captureBanner } from "./core/banner.ts";
 import { type DryRun, dryRun, RULES_FILE } from "./core/dry-run.ts";
 import type { CaptureOptions, CaptureSettings } from "./core/settings.ts";
@@ -38,6 +39,7 @@ export async function runCapture(capture: CaptureRun): Promise<void> {
   if (settings.nativeNftables) log.info("native nftables enabled, using nft rules for traffic redirection.");
   showBanner(capture);
   await using context = await openContext(capture);
+  await using _lock = await takeCaptureLock({ procNet: context.procNet, log });
   const apply = await applyOptions(capture, context);
   const outcome = await (settings.nativeNftables ? applyNftables(apply) : applyIptables(apply));
   const routes = [...(await routesOrUndo(settings, context, outcome)), ...(await staleRoutes(capture, context))];
@@ -51,10 +53,15 @@ export async function runCapture(capture: CaptureRun): Promise<void> {
 export async function cleanCapture(capture: CaptureRun): Promise<boolean> {
   const { settings, log } = capture;
   await using context = await openContext(capture);
+  await using _lock = await takeCaptureLock({ procNet: context.procNet, log });
   log.info("Performing cleanup of existing iptables");
   const options = await applyOptions(capture, context);
   const nft = await cleanNftables(context);
-  const iptables = await cleanIptables(options);
+  const iptables = await cleanIptables(options).catch((thrown: unknown) => {
+    // A machine with nothing but nft has no iptables rules to clean.
+    if (!nft.isUsable || errorCode(thrown) !== "no-backend") throw thrown;
+    return { changed: false, marks: new Set<number>() };
+  });
   const marks = new Set([...nft.marks, ...iptables.marks, Number(settings.tproxyMark)]);
   const routes = await removeRoutes(context, marks);
   for (const command of routes.changed) log.info(`Ran ${command}`);
