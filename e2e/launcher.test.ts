@@ -93,7 +93,10 @@ test("a command loads only its own code", async () => {
   const folders = new Set(
     sources.map((source) => /src\/(\w[\w-]*)/.exec(source)?.[1]).filter((name) => name !== undefined),
   );
-  expect([...folders].sort()).toEqual(["base", "cli", "main"]);
+  expect([...folders].sort()).toEqual(["base", "cli", "main", "protocol"]);
+  expect(sources.filter((source) => source.includes("/protocol/")).map((source) => source.split("/").at(-1))).toEqual([
+    "go-quote.ts",
+  ]);
 });
 
 test("the packed package installs elsewhere without dependencies and runs by npx", async () => {
