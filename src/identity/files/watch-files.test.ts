@@ -1,0 +1,72 @@
+import type * as Fs from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test, vi } from "vitest";
+import { recordingLogger, temporaryDirectory, until } from "../../../test/support/sds-manager.ts";
+import { watchFiles } from "./watch-files.ts";
+
+/** The kernel's answer while the user's inotify limit is reached; no test can reach that limit without harming the machine. */
+const limit = vi.hoisted(() => ({ refusals: 0 }));
+vi.mock("node:fs", async (importOriginal) => {
+  const original = await importOriginal<typeof Fs>();
+  const watch = (...args: Parameters<typeof original.watch>) => {
+    if (limit.refusals > 0) {
+      limit.refusals -= 1;
+      throw Object.assign(new Error("ENOSPC: System limit for number of file watchers reached"), { code: "ENOSPC" });
+    }
+    return original.watch(...args);
+  };
+  return { ...original, watch };
+});
+
+test("watches that cannot be added are counted, logged once, tried again, and miss nothing", async () => {
+  await using directory = await temporaryDirectory();
+  const path = join(directory.path, "file");
+  await writeFile(path, "one");
+  const log = recordingLogger();
+  const seen = { events: 0, failures: 0 };
+  limit.refusals = 50;
+  const watch = await watchFiles({
+    paths: [path],
+    debounceMs: 5,
+    log,
+    onFailure: () => {
+      seen.failures += 1;
+    },
+    onEvent: async () => {
+      seen.events += 1;
+    },
+  });
+  expect(seen.failures).toBeGreaterThan(0);
+  limit.refusals = 0;
+  await until("the retry has looked", () => seen.events === 1);
+  await writeFile(path, "two");
+  await until("the write is seen", () => seen.events > 1);
+  await watch.stop();
+  expect(log.lines.filter((line) => line.startsWith("warn"))).toHaveLength(1);
+});
+
+test("a listener that throws ends neither the watch nor the process", async () => {
+  await using directory = await temporaryDirectory();
+  const path = join(directory.path, "file");
+  const log = recordingLogger();
+  let events = 0;
+  const watch = await watchFiles({
+    paths: [path],
+    debounceMs: 5,
+    log,
+    onFailure: () => undefined,
+    onEvent: () => {
+      events += 1;
+      return Promise.reject(new Error("listener"));
+    },
+  });
+  for (const content of ["one", "two"]) {
+    const before = events;
+    await writeFile(path, content);
+    await until("the change is seen", () => events > before);
+  }
+  await watch.stop();
+  await watch.stop();
+  expect(log.lines.some((line) => line.includes("looking at changed files failed"))).toBe(true);
+});
