@@ -9,6 +9,7 @@ import type { TokenFetcher } from "../../src/identity/tokens/token-fetcher.ts";
 import { makeCertificate } from "../support/ca-certificates.ts";
 import { startTestClient, type TestClient, WEB_IDENTITY } from "../support/ca-client-setup.ts";
 import { makeCaDirectory } from "../support/ca-directory.ts";
+import { eventually } from "../support/ca-wait.ts";
 import "../support/no-open-handles.ts";
 import { type FakeCa, type FakeCaOptions, FakeCaStatus, startFakeCa } from "../support/fake-ca.ts";
 
@@ -152,7 +153,7 @@ describe("retries", () => {
     const client = await connect(ca);
     const stop = new AbortController();
     const signing = client.sign(stop.signal);
-    await expect.poll(() => ca.calls.length).toBeGreaterThan(0);
+    await eventually(() => ca.calls.length).toBeGreaterThan(0);
     stop.abort();
     await expect(signing).rejects.toMatchObject({ code: "cancelled" });
     expect(ca.calls.length).toBeLessThan(5);
@@ -175,13 +176,13 @@ describe("a CA in trouble", () => {
 
   test("that hangs costs one attempt's time and no more", async () => {
     const ca = await startCa({ answer: () => new Promise(() => undefined) });
-    const client = await connect(ca, { attemptTimeoutMs: 100 });
+    const client = await connect(ca, { attemptTimeoutMs: 1_000 });
     await expect(client.sign()).rejects.toMatchObject({
       code: "timeout",
-      message: expect.stringContaining("no answer within 100 ms"),
+      message: expect.stringContaining("no answer within 1000 ms"),
     });
     expect(ca.calls).toHaveLength(1);
-    await expect.poll(() => ca.calls[0]?.cancelled.aborted).toBe(true);
+    await eventually(() => ca.calls[0]?.cancelled.aborted).toBe(true);
     ca.setAnswer((_call, sign) => sign());
     await client.sign();
   });
@@ -197,7 +198,7 @@ describe("a CA in trouble", () => {
     const address = silent.address();
     const port = typeof address === "object" ? address?.port : 0;
     const ca = await startCa();
-    const client = await startClient({ endpoint: `127.0.0.1:${port}`, rootFile: ca.rootFile, attemptTimeoutMs: 100 });
+    const client = await startClient({ endpoint: `127.0.0.1:${port}`, rootFile: ca.rootFile });
     await expect(client.sign()).rejects.toMatchObject({ code: expect.stringMatching(/timeout|unreachable/) });
     await client.client.close();
   });
@@ -223,7 +224,7 @@ describe("a CA in trouble", () => {
     const ca = await startCa({ answer: () => new Promise(() => undefined) });
     const client = await connect(ca);
     const signing = client.sign();
-    await expect.poll(() => ca.calls.length).toBe(1);
+    await eventually(() => ca.calls.length).toBe(1);
     const refused = expect(signing).rejects.toMatchObject({ code: "cancelled" });
     await client.client.close();
     await refused;
@@ -383,9 +384,9 @@ describe("what the client authenticates with", () => {
   test("client certificates that appear later are used from then on", async () => {
     const ca = await startCa({ requireClientCertificate: true });
     await using directory = await makeCaDirectory();
-    const client = await connect(ca, { clientCertificateDirectory: directory.path, attemptTimeoutMs: 1_000 });
+    const client = await connect(ca, { clientCertificateDirectory: directory.path });
     // TLS 1.3 refuses a client only after the client has finished its own part of the handshake.
-    await expect(client.sign()).rejects.toMatchObject({ code: expect.stringMatching(/^(unreachable|timeout)$/) });
+    await expect(client.sign()).rejects.toMatchObject({ code: "unreachable" });
     expect(client.log.text()).toContain("cannot use the client certificate");
     const pair = await ca.issue(WEB_IDENTITY);
     await directory.write({ "key.pem": pair.keyPem, "cert-chain.pem": pair.chainPem });

@@ -1,5 +1,6 @@
 import { connect } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
+import { eventually } from "../support/ca-wait.ts";
 import "../support/no-open-handles.ts";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { httpRequest } from "../../src/base/http-request.ts";
@@ -312,7 +313,7 @@ describe("the server", () => {
     const { sts, google, exchange } = await start();
     google.answer("federated", { after: new Promise(() => undefined) });
     const waiting = exchange();
-    await expect.poll(() => google.count("federated")).toBe(1);
+    await eventually(() => google.count("federated")).toBe(1);
     await Promise.all([sts.stop(), sts.stop()]);
     expect(await waiting).toMatchObject({ status: 500, json: { error: "invalid_target" } });
   });

@@ -45,10 +45,12 @@ function follow(
       options.log.error("root certificate could not be checked or renewed", { error: errorMessage(failure) });
     }
   };
+  // The next look waits for the end of this one: two at a time would both see a root that is due.
   const schedule = (delayMs: number): NodeJS.Timeout =>
     setTimeout(() => {
-      running = check();
-      timer = schedule(options.checkIntervalMs);
+      running = check().then(() => {
+        if (!stopped) timer = schedule(options.checkIntervalMs);
+      });
     }, delayMs);
   let timer = schedule(options.random() * options.checkIntervalMs);
   return async () => {

@@ -1,5 +1,6 @@
 import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
+import { eventually } from "../../../test/support/ca-wait.ts";
 import { joinSignals } from "./joined-signal.ts";
 
 test("aborts with the first of the others", () => {
@@ -17,7 +18,7 @@ test("is aborted from the start when one of the others is", () => {
 
 test("aborts after its time", async () => {
   const joined = joinSignals([], 5);
-  await expect.poll(() => joined.signal.aborted).toBe(true);
+  await eventually(() => joined.signal.aborted).toBe(true);
 });
 
 test("leaves nothing on the others once it is released", () => {

@@ -41,11 +41,17 @@ export function startGceTokenFetcher(options: GceTokenOptions): TokenFetcher {
     latest = raw.trim();
     return latest === "" ? undefined : new Secret(latest);
   };
+  let refreshing = false;
   const timer = setInterval(() => {
-    if (!needsRefresh(latest, now() / 1000)) return;
-    refresh(stopped.signal).catch((failure: unknown) => {
-      log.error("failed to refresh the machine's identity token", { error: errorMessage(failure) });
-    });
+    if (refreshing || !needsRefresh(latest, now() / 1000)) return;
+    refreshing = true;
+    refresh(stopped.signal)
+      .catch((failure: unknown) => {
+        log.error("failed to refresh the machine's identity token", { error: errorMessage(failure) });
+      })
+      .finally(() => {
+        refreshing = false;
+      });
   }, options.refreshIntervalMs ?? REFRESH_INTERVAL_MS);
   return {
     identityProvider: options.identityProvider,

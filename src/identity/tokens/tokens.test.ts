@@ -1,5 +1,6 @@
 import { chmod, readFile, stat, writeFile } from "node:fs/promises";
 import { afterEach, describe, expect, test } from "vitest";
+import { eventually } from "../../../test/support/ca-wait.ts";
 import "../../../test/support/no-open-handles.ts";
 import { makeCaDirectory } from "../../../test/support/ca-directory.ts";
 import { startFakeGoogle } from "../../../test/support/ca-google.ts";
@@ -131,7 +132,7 @@ describe("a Google machine's token", () => {
     }));
     const options = { tokenPath: directory.file("t"), metadataUrl: metadata.url, refreshIntervalMs: 5, now: () => now };
     const { fetcher } = await start(options);
-    await expect.poll(() => metadata.paths.length).toBe(2);
+    await eventually(() => metadata.paths.length).toBe(2);
     await fetcher.stop();
     await expect(fetcher.fetch()).rejects.toMatchObject({ code: "unavailable" });
     expect(metadata.paths).toHaveLength(2);
