@@ -1,10 +1,35 @@
-import { beforeEach, describe, expect, test } from "vitest";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { needs } from "../test/support/needs.ts";
-import { BACKENDS } from "../test/support/netns-capture.ts";
-import { loadableCases, roundTrip } from "../test/support/netns-golden.ts";
+import { BACKENDS, istioIptables } from "../test/support/netns-capture.ts";
+import { createMachine, loadableCases, roundTrip } from "../test/support/netns-golden.ts";
 
 /** One of each kind; the slow suite takes all of them. */
 const SAMPLE = ["doc-default-today", "tproxy", "ipv6-ipnets"];
+
+describe("dry run", () => {
+  beforeEach(needs("root", "netns"));
+
+  test.each(loadableCases([...SAMPLE, "dns-uid-gid"]))(
+    "$name: the file holds the golden record, and nothing was run",
+    async (entry) => {
+      await using machine = await createMachine(entry);
+      const folder = mkdtempSync(join(tmpdir(), "capture-"));
+      onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+      const file = join(folder, "record");
+      const result = await istioIptables(machine, [...entry.args, "--dry-run"], {
+        ...entry.env,
+        DRY_RUN_FILE_PATH: file,
+      });
+      expect(result).toMatchObject({ code: 0 });
+      const lines = readFileSync(file, "utf8").split("\n");
+      expect(lines).toEqual([...(entry.expected.executed as readonly string[]), ""]);
+      expect(await machine.must("nft list ruleset")).toBe("");
+    },
+  );
+});
 
 describe.each(BACKENDS)("$backend", ({ flags }) => {
   beforeEach(needs("root", "netns", "iptables", "nft"));

@@ -11,7 +11,7 @@ import { istioIptables, PROGRAM } from "../test/support/netns-capture.ts";
 import { startNetnsPeer } from "../test/support/netns-peer.ts";
 
 const ALL = ["-u", "1337", "-i", "*", "-b", "*"];
-const CHECK = ["--skip-rule-apply", "--run-validation", "--probe-timeout", "3s"];
+const CHECK = ["--skip-rule-apply", "--run-validation", "--probe-timeout", "20s"];
 /** Both IP versions, with a way out, as a pod has it. */
 const DUAL = { addresses: ["10.0.0.10/24", "2001:db8::10/64"] };
 
