@@ -1,3 +1,5 @@
+import { tmpdir } from "node:os";
+import { dirname } from "node:path";
 import { parseOwnReason } from "./core/own-reason.ts";
 import { runProgram } from "./run-program.ts";
 
@@ -16,10 +18,17 @@ export async function validateConfig(
   const result = await runProgram(binaryPath, [...withoutEpochs(args), "--mode", "validate"], {
     timeoutMs: VALIDATION_TIMEOUT_MS,
     env,
+    outputFolders: [tmpdir(), ...configFolder(args)],
   });
   if (result.code === 0 || result.signal === "SIGKILL") return undefined;
   if (result.error !== undefined) return result.error.message;
   return parseOwnReason(result.output) ?? `validation ended with exit status ${result.code ?? result.signal}`;
+}
+
+/** Writable for the agent, which has just written the file there; /tmp is not in a container with a read-only root. */
+function configFolder(args: readonly string[]): string[] {
+  const file = args[args.indexOf("-c") + 1];
+  return args.includes("-c") && file !== undefined ? [dirname(file)] : [];
 }
 
 /** A validating Envoy must not touch the running one's shared memory. */

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { chmodSync, openSync, readFileSync } from "node:fs";
+import { chmodSync, openSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { createAdminClient, startEnvoy } from "../../src/envoy/index.ts";
@@ -77,12 +77,22 @@ test.each([
   const owner = await startOwner(t, 'exec "$@" > "$0"', extra);
   await until("Envoy", isServing(t.port));
   const children = readFileSync(`/proc/${owner.child.pid}/task/${owner.child.pid}/children`, "utf8").trim().split(" ");
+  const memory = children.flatMap(sharedMemoryOf);
   const before = Date.now();
   owner.child.kill("SIGKILL");
   await until("the end of all", () => children.every((pid) => !isAlive(Number(pid))), 5_000);
   expect(Date.now() - before).toBeLessThan(5_000);
   expect(await isServing(t.port)()).toBe(false);
+  // Nobody is left to remove it; an agent that starts again takes the same one over.
+  expect(memory).toHaveLength(hot ? 1 : 0);
+  for (const path of memory) rmSync(path);
 });
+
+function sharedMemoryOf(pid: string): string[] {
+  const args = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+  const baseId = args[args.indexOf("--base-id") + 1];
+  return args.includes("--base-id") ? [`/dev/shm/envoy_shared_memory_${Number(baseId) * 10}`] : [];
+}
 
 test.each(["1.6", "1.7", "1.8", "1.20", "master"])(
   "the command line of generation %s starts today's Envoy, without the flags it dropped",
