@@ -124,6 +124,14 @@ test.each([
   },
 );
 
+test("a drain that keeps the listeners is always graceful, as Envoy demands", async () => {
+  const t = setUp([]);
+  const seen: unknown[] = [];
+  const admin = { ...t.context.admin, drainListeners: async (options: object) => String(seen.push(options)) };
+  await requestDrain({ ...t.context, admin, rules: terminationRules("1.7") }, true);
+  expect(seen).toMatchObject([{ graceful: true, skipExit: true }]);
+});
+
 test("a drain request that fails is logged in both of the reference's lines", async () => {
   const t = setUp([]);
   const admin = { ...t.context.admin, drainListeners: () => Promise.reject(new Error("no route")) };

@@ -36,8 +36,10 @@ export async function requestDrain(context: DrainContext, skipExit: boolean): Pr
   const { admin, log, options, rules } = context;
   const timeoutMs = options.drainRequestTimeoutMs ?? 3_000;
   const inboundOnly = options.inboundOnly || rules.isAlwaysInboundOnly;
+  // Envoy refuses skip_exit outside a graceful drain.
+  const graceful = rules.isGraceful || skipExit;
   try {
-    const body = await admin.drainListeners({ inboundOnly, graceful: rules.isGraceful || skipExit, skipExit, timeoutMs });
+    const body = await admin.drainListeners({ inboundOnly, graceful, skipExit, timeoutMs });
     log.debug(`Drain listener endpoint response : ${body.trimEnd()}`);
   } catch (thrown) {
     const port = admin.authority.slice(admin.authority.lastIndexOf(":") + 1);
