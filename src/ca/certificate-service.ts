@@ -1,6 +1,13 @@
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
-import { defineMethod, GrpcError, type GrpcStatusName, type Implementation, implement } from "../grpc/index.ts";
+import {
+  defineMethod,
+  GrpcError,
+  type GrpcStatusName,
+  type Implementation,
+  implement,
+  type ServerCall,
+} from "../grpc/index.ts";
 import {
   CREATE_CERTIFICATE_PATH,
   istioCertificateRequest,
@@ -20,6 +27,8 @@ export interface CertificateServiceOptions {
   readonly authenticators: readonly Authenticator[];
   readonly metrics: CaServerMetrics;
   readonly log: Logger;
+  /** `XDS_AUTH_PLAINTEXT`: tokens are accepted over connections without TLS, where anybody on the way can read them. */
+  readonly allowsPlaintext?: boolean;
   /** Whether the caller may have a certificate for another identity (node proxies). Nobody may when absent. */
   readonly mayImpersonate?: (caller: Caller, identity: string, request: AuthRequest) => Promise<boolean>;
 }
@@ -47,7 +56,7 @@ export function certificateService(options: CertificateServiceOptions): Implemen
   const { metrics, log } = options;
   return implement(createCertificate, async (request, call) => {
     metrics.csrs.inc();
-    const caller = await authenticate(options.authenticators, call, { signal: call.signal, log });
+    const caller = await authenticatedCaller(options, call);
     if (caller === undefined) {
       metrics.authenticationFailures.inc();
       throw new GrpcError("UNAUTHENTICATED", "request authenticate failure");
@@ -74,6 +83,18 @@ export function certificateService(options: CertificateServiceOptions): Implemen
       throw new GrpcError(STATUS[code], `CSR signing error (${errorMessage(cause)})`, { cause });
     }
   });
+}
+
+async function authenticatedCaller(options: CertificateServiceOptions, call: ServerCall): Promise<Caller | undefined> {
+  const { log } = options;
+  if (call.peer.tls === undefined && options.allowsPlaintext !== true) {
+    log.error("failed to authenticate request", {
+      peer: call.peer.address,
+      reasons: "the connection is not encrypted",
+    });
+    return undefined;
+  }
+  return authenticate(options.authenticators, call, { signal: call.signal, log });
 }
 
 async function grantedIdentities(

@@ -395,6 +395,28 @@ describe("what the client authenticates with", () => {
   });
 });
 
+describe("a client certificate that cannot be used", () => {
+  test("because it has expired is not shown, and the token does", async () => {
+    const ca = await startCa();
+    const stale = await makeCertificate({ isCa: false, fromMs: -7_200_000, toMs: -1_000 });
+    await using directory = await makeCaDirectory({ "key.pem": stale.keyPem, "cert-chain.pem": stale.pem });
+    const client = await connect(ca, { clientCertificateDirectory: directory.path, tokens: token("t") });
+    await client.sign();
+    expect(ca.calls[0]?.clientCertificate).toBeUndefined();
+    expect(client.log.text()).toContain('"reason":"expired"');
+  });
+
+  test("because its key is another's fails the handshake, without showing either", async () => {
+    const ca = await startCa();
+    const [one, other] = [await makeCertificate({ isCa: false }), await makeCertificate({ isCa: false })];
+    await using directory = await makeCaDirectory({ "key.pem": other.keyPem, "cert-chain.pem": one.pem });
+    const client = await connect(ca, { clientCertificateDirectory: directory.path });
+    const failure: unknown = await client.sign().catch((thrown: unknown) => thrown);
+    expect(failure).toMatchObject({ code: "unreachable", message: expect.stringContaining("key values mismatch") });
+    expect(`${client.log.text()}${(failure as Error).stack}`).not.toContain(other.keyPem.split("\n")[1]);
+  });
+});
+
 describe("changes on this side", () => {
   test("a root replaced while connected is used for the next request", async () => {
     await using directory = await makeCaDirectory();

@@ -8,11 +8,14 @@ import { Secret } from "../../src/base/secret.ts";
 import {
   type CaServer,
   type CaServerOptions,
+  certificateService,
+  createJwtAuthenticator,
   type DevelopmentIssuer,
   declareCaServerMetrics,
   openDevelopmentIssuer,
   startCaServer,
 } from "../../src/ca/index.ts";
+import { addressText, createGrpcChannel, defineMethod, startGrpcServer } from "../../src/grpc/index.ts";
 import {
   istioCertificateRequest,
   istioCertificateResponse,
@@ -338,6 +341,67 @@ describe("another gRPC implementation as the client", () => {
       const [leaf = ""] = await call(running, { csr: named });
       expect(openssl(["x509", "-noout", "-subject", "-in", "@leaf"], { leaf })).toContain(`CN = ${WEB_IDENTITY}`);
     });
+  });
+});
+
+describe("mounted on a plaintext server", () => {
+  test.each([
+    { allowsPlaintext: false, code: "unauthenticated" },
+    { allowsPlaintext: true, code: undefined },
+  ])("tokens count only where that is allowed: $allowsPlaintext", async ({ allowsPlaintext, code }) => {
+    const running = await startServer();
+    const { issuer, server } = running;
+    const authenticator = await createJwtAuthenticator({ rule: issuer.rule, trustDomain: () => "cluster.local" });
+    const service = certificateService({
+      authority: server.authority,
+      authenticators: [authenticator],
+      metrics: declareCaServerMetrics(new MetricRegistry()),
+      log: recordLog(),
+      allowsPlaintext,
+    });
+    const listen = { host: "127.77.0.2", port: 15010 };
+    opened.add(await startGrpcServer({ listen, methods: [service], log: recordLog() }));
+    const client = await connect({ ...running, endpoint: "127.77.0.2:15010" }, { token: await running.token() });
+    if (code === undefined) await client.sign();
+    else await expect(client.sign()).rejects.toMatchObject({ code });
+  });
+
+  test("an impersonation that the control plane allows gives the other identity", async () => {
+    const running = await startServer();
+    const asked: string[] = [];
+    const service = certificateService({
+      authority: running.server.authority,
+      authenticators: [
+        {
+          name: "anybody",
+          authenticate: async () => ({ identities: ["spiffe://cluster.local/ns/n/sa/node"], source: "test" }),
+        },
+      ],
+      metrics: declareCaServerMetrics(new MetricRegistry()),
+      log: recordLog(),
+      allowsPlaintext: true,
+      mayImpersonate: async (_caller, identity) => {
+        asked.push(identity);
+        return identity === WEB_IDENTITY;
+      },
+    });
+    const server = opened.add(
+      await startGrpcServer({ listen: { host: "127.0.0.1", port: 0 }, methods: [service], log: recordLog() }),
+    );
+    await using channel = createGrpcChannel(addressText(server.address));
+    const method = defineMethod({
+      path: "/istio.v1.auth.IstioCertificateService/CreateCertificate",
+      kind: "unary",
+      request: istioCertificateRequest,
+      response: istioCertificateResponse,
+    });
+    const ask = async (identity: string) =>
+      (await channel.unary(method, { csr, metadata: requestMetadata({ ImpersonatedIdentity: identity }) })).certChain ??
+      [];
+    const [leaf = ""] = await ask(WEB_IDENTITY);
+    expect(parsePemCertificate(leaf).names).toEqual([{ kind: "uri", value: WEB_IDENTITY }]);
+    await expect(ask("spiffe://cluster.local/ns/n/sa/other")).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
+    expect(asked).toHaveLength(2);
   });
 });
 

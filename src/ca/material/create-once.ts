@@ -51,11 +51,13 @@ async function writeDraft(path: string, content: string, mode: number): Promise<
   }
 }
 
-/** A new name survives a power cut only once its directory was written too. */
+/** A new name survives a power cut only once its directory was written too. Some network file systems cannot, and do not need to. */
 async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, "r");
   try {
     await directory.sync();
+  } catch (failure) {
+    if (!["EINVAL", "ENOTSUP"].includes(errorCode(failure) ?? "")) throw failure;
   } finally {
     await directory.close();
   }
