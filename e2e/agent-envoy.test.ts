@@ -109,7 +109,10 @@ describe("as root with DNS on port 53", () => {
   beforeEach(needs("root", "netns"));
 
   test("Envoy runs as 1337 and can read everything it needs", async () => {
-    await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+    // A listener with the workload's certificate: it is only there once Envoy has reached the SDS socket.
+    const [port = 0] = await freePorts(1);
+    const secured = httpListener({ name: "in", port, answer: "x", mutualTls: true });
+    await using controlPlane = await startMeshControlPlane({ resources: () => [secured] });
     // The name alone decides; DNS itself stays off, so that port 53 of this machine is not touched.
     await using agent = await startAgentProcess({ controlPlane, env: { DNS_PROXY_ADDR: "127.0.0.1:53" } });
     await agent.untilReady();

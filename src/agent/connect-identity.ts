@@ -2,14 +2,21 @@ import type { CloseStack } from "../base/close-stack.ts";
 import type { Logger } from "../base/logger.ts";
 import { type AgentConfig, diskFiles, WORKLOAD_CERTS, WORKLOAD_SOCKET_DIRECTORY } from "../config/index.ts";
 import { generateWorkloadKey, type SecretManager, startSecretManager, type TokenFetcher } from "../identity/index.ts";
-import { decideSdsStart, type PrivateKeyProvider, type SdsStart, startSdsServer } from "../sds/index.ts";
+import {
+  decideSdsStart,
+  type LegacyToken,
+  type PrivateKeyProvider,
+  type SdsStart,
+  startSdsServer,
+} from "../sds/index.ts";
 import { AgentStartError, step } from "./agent-error.ts";
 import { connectCa } from "./connect-ca.ts";
 import type { AgentMetrics } from "./metrics.ts";
+import { proxyUser } from "./proxy-user.ts";
 import { workloadKeyOptions, workloadSpiffeId } from "./workload-identity.ts";
 
 const CREDENTIAL_SOCKET_DIRECTORY = "./var/run/secrets/credential-uds";
-const CRL_PATH = "./var/run/secrets/istio/ca-crl.pem";
+const CRL_PATH = "./var/run/secrets/istio/crl/ca-crl.pem";
 const LEGACY_SOCKET = "./etc/istio/proxy/SDS";
 
 export interface IdentityParts {
@@ -43,7 +50,8 @@ export async function connectIdentity(config: AgentConfig, parts: IdentityParts)
           path: sds.listenPath,
           source: secrets,
           privateKeyProvider: privateKeyProvider(config),
-          ...(isLegacy(config) && { legacy: { token: { kind: "none" } as const } }),
+          ...(isLegacy(config) && { legacy: { token: legacyToken(parts.tokens) } }),
+          envoyGroup: proxyUser(config)?.gid,
           metrics: metrics.sds,
           log: log.scope("sds"),
           signal: parts.signal,
@@ -126,6 +134,11 @@ function privateKeyProvider({ proxyConfig }: AgentConfig): PrivateKeyProvider | 
     pollDelay: { seconds: whole, nanos: Math.round((seconds - whole) * 1e9) },
     fallback: chosen.fallback ?? false,
   };
+}
+
+/** Those generations answer only while the agent itself has a token. */
+function legacyToken(tokens: TokenFetcher | undefined): LegacyToken {
+  return tokens === undefined ? { kind: "none" } : { kind: "local", read: () => tokens.fetch() };
 }
 
 /** Up to 1.7 the agent serves on one socket of its own and Envoy asks with fixed rules. */

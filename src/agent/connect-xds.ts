@@ -4,6 +4,7 @@ import { type DnsServer, decodeNameTable } from "../dns/index.ts";
 import type { SecretManager, TokenFetcher } from "../identity/index.ts";
 import { message, repeatedString } from "../protocol/protobuf/message.ts";
 import {
+  connectThroughProxy,
   type InternalHandler,
   NAME_TABLE_TYPE,
   PROXY_CONFIG_TYPE,
@@ -15,8 +16,12 @@ import type { AgentMetrics } from "./metrics.ts";
 import { connectXdsTls } from "./xds-tls.ts";
 
 const CONNECT_TIMEOUT_MS = 5000;
-/** With the ping's own time limit a dead control plane is noticed within half a minute. */
-const MAX_PING_INTERVAL_MS = 20_000;
+/**
+ * With a look every quarter of it, and ten seconds for the answer, a dead control plane is noticed within half a minute. Not less:
+ * control planes end connections that ping more often than that.
+ */
+const MAX_PING_INTERVAL_MS = 15_000;
+const MAX_PING_TIMEOUT_MS = 10_000;
 const MIN_RECEIVE_BYTES = 64 * 1024 * 1024;
 
 /** istio.mesh.v1alpha1.ProxyConfig, of which the agent takes the trust anchors. */
@@ -39,6 +44,8 @@ export async function connectXds(config: AgentConfig, parts: XdsParts): Promise<
       ? await step("failed to get TLS options to talk to upstream", () => connectXdsTls(config, log))
       : undefined;
     const keepalive = { intervalMs: xds.keepaliveIntervalMs, timeoutMs: xds.keepaliveTimeoutMs };
+    const connect = connectThroughProxy(xds.discoveryAddress, xds);
+    if (connect !== undefined) log.info("the control plane is reached through the proxy of HTTPS_PROXY");
     return startXdsProxy({
       socketPath: xds.socketPath,
       upstream: {
@@ -46,8 +53,12 @@ export async function connectXds(config: AgentConfig, parts: XdsParts): Promise<
         ...(secure && { tls: secure.tls, authority: secure.serverName }),
         ...(tokens && { token: async () => (await tokens.fetch())?.reveal() }),
         headers: { ClusterID: xds.clusterId, ...xds.headers },
-        keepalive: { ...keepalive, intervalMs: Math.min(keepalive.intervalMs, MAX_PING_INTERVAL_MS) },
+        keepalive: {
+          intervalMs: Math.min(keepalive.intervalMs, MAX_PING_INTERVAL_MS),
+          timeoutMs: Math.min(keepalive.timeoutMs, MAX_PING_TIMEOUT_MS),
+        },
         connectTimeoutMs: CONNECT_TIMEOUT_MS,
+        ...(connect && { connect }),
       },
       handlers: internalHandlers(config, parts),
       maxReceiveBytes: Math.max(xds.maxReceiveBytes, MIN_RECEIVE_BYTES),
@@ -64,11 +75,16 @@ export async function connectXds(config: AgentConfig, parts: XdsParts): Promise<
 function internalHandlers(config: AgentConfig, { dns, secrets }: XdsParts): InternalHandler[] {
   const handlers: InternalHandler[] = [];
   if (dns !== undefined) {
-    handlers.push({ typeUrl: NAME_TABLE_TYPE, handle: (resource) => dns.updateNameTable(decodeNameTable(resource)) });
+    handlers.push({
+      typeUrl: NAME_TABLE_TYPE,
+      name: "name table",
+      handle: (resource) => dns.updateNameTable(decodeNameTable(resource)),
+    });
   }
   if (config.xds.dynamicProxyConfig) {
     handlers.push({
       typeUrl: PROXY_CONFIG_TYPE,
+      name: "proxy config",
       handle: (resource) => secrets.setConfigTrustBundle(dynamicProxyConfig.decode(resource).caCertificatesPem),
     });
   }

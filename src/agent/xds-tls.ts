@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { posix } from "node:path";
+import { createSecureContext, type SecureContextOptions } from "node:tls";
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { type AgentConfig, diskFiles, splitHostPort, xdsRootCa } from "../config/index.ts";
@@ -30,6 +31,7 @@ export async function connectXdsTls(config: AgentConfig, log: Logger): Promise<X
   let roots = root.path === "" ? undefined : await readRoots(root.path);
   const serverName = xdsServerName(xds.discoveryAddress, xds.istiodSan);
   const identity = clientIdentity(config);
+  const limits = tlsLimits(security.compliancePolicy);
   return {
     serverName,
     rootFile: root.path,
@@ -41,7 +43,12 @@ export async function connectXdsTls(config: AgentConfig, log: Logger): Promise<X
         });
       }
       const client = identity === undefined ? {} : await readClientIdentity(identity, log);
-      return { serverName, minVersion: "TLSv1.2", ...(roots !== undefined && { ca: roots }), ...client };
+      const options = { ...limits, ...(roots !== undefined && { ca: roots }), ...client };
+      // Curves can only be given with a context.
+      return {
+        serverName,
+        ...(limits.ecdhCurve === undefined ? options : { secureContext: createSecureContext(options) }),
+      };
     },
   };
 }
@@ -53,6 +60,37 @@ export function xdsServerName(discoveryAddress: string, override: string): strin
   const host = "problem" in split ? discoveryAddress : split.host;
   return host.includes("localhost") ? LOCAL_SERVER_NAME : host;
 }
+
+const FIPS_CIPHERS = [
+  "ECDHE-ECDSA-AES128-GCM-SHA256",
+  "ECDHE-RSA-AES128-GCM-SHA256",
+  "ECDHE-ECDSA-AES256-GCM-SHA384",
+  "ECDHE-RSA-AES256-GCM-SHA384",
+];
+const TLS13_CIPHERS = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"];
+
+/** What a compliance policy allows. Throws where this runtime's OpenSSL cannot do it, so that the start tells and not a handshake. */
+export function tlsLimits(policy: string): SecureContextOptions {
+  const limits = LIMITS[policy] ?? { minVersion: "TLSv1.2" };
+  try {
+    createSecureContext(limits);
+  } catch (cause) {
+    const text = `COMPLIANCE_POLICY ${policy} needs ${limits.ecdhCurve}, which OpenSSL ${process.versions.openssl} does not have`;
+    throw new AgentStartError("start-failed", text, { cause });
+  }
+  return limits;
+}
+
+const LIMITS: Readonly<Record<string, SecureContextOptions>> = {
+  "fips-140-2": { minVersion: "TLSv1.2", maxVersion: "TLSv1.2", ciphers: FIPS_CIPHERS.join(":"), ecdhCurve: "P-256" },
+  "fips-140-3": {
+    minVersion: "TLSv1.2",
+    maxVersion: "TLSv1.3",
+    ciphers: [...TLS13_CIPHERS.slice(0, 2), ...FIPS_CIPHERS].join(":"),
+    ecdhCurve: "P-256:P-384",
+  },
+  pqc: { minVersion: "TLSv1.3", ecdhCurve: "X25519MLKEM768" },
+};
 
 async function readRoots(path: string): Promise<string> {
   const text = await readFile(path, "utf8");
@@ -79,17 +117,18 @@ function clientIdentity({ security, proxyConfig }: AgentConfig): ClientIdentity 
   return chain && key ? { chain, key } : undefined;
 }
 
-/** Without a usable certificate the token has to do; a key that does not fit fails the handshake. */
+/** Without a usable certificate the token has to do; a key that cannot be read or does not fit fails the handshake. */
 async function readClientIdentity(paths: ClientIdentity, log: Logger): Promise<ClientCredentials> {
+  let cert: string;
   try {
-    const cert = await readFile(paths.chain, "utf8");
+    cert = await readFile(paths.chain, "utf8");
     if (Date.parse(new X509Certificate(cert).validTo) < Date.now()) {
       log.warn("cert expired, using token instead");
       return {};
     }
-    return { cert, key: await readFile(paths.key, "utf8") };
   } catch (failure) {
     log.warn(`cannot parse the cert chain, using token instead: ${errorMessage(failure)}`);
     return {};
   }
+  return { cert, key: await readFile(paths.key, "utf8") };
 }

@@ -7,7 +7,7 @@ import type { Logger } from "../base/logger.ts";
 import { silentLogger } from "../base/logger.ts";
 import { buildNodeDescriptor } from "./core/node-descriptor.ts";
 import type { BootstrapDiscovery, BootstrapResource } from "./dynamic-bootstrap.ts";
-import { BOOTSTRAP_TYPE_URL, decodeBootstrap, updateDynamicBootstrap } from "./dynamic-bootstrap.ts";
+import { BOOTSTRAP_TYPE_URL, bootstrapBytes, updateDynamicBootstrap } from "./dynamic-bootstrap.ts";
 
 let dir: string;
 let lines: string[];
@@ -20,11 +20,11 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dir, { recursive: true, force: true }));
 
-const resource = (json: string, typeUrl = BOOTSTRAP_TYPE_URL): BootstrapResource => ({
+/** Field 1 of the message is the node; "0a00" is an empty one. */
+const resource = (hex: string, typeUrl = BOOTSTRAP_TYPE_URL): BootstrapResource => ({
   typeUrl,
-  value: Buffer.from(json),
+  value: Buffer.from(hex, "hex"),
 });
-const decode = ({ value }: BootstrapResource) => JSON.parse(Buffer.from(value).toString()) as unknown;
 const node = buildNodeDescriptor(sidecarInputs());
 
 /** Answers in turn; a string is a stream failure. */
@@ -46,26 +46,25 @@ function scripted(
 const update = (discovery: BootstrapDiscovery, signal = new AbortController().signal) =>
   updateDynamicBootstrap({
     discovery,
-    decode,
     node,
-    path: join(dir, "envoy-rev.json"),
+    path: join(dir, "envoy-rev.pb"),
     log,
     signal,
     random: () => 0.5,
     initialBackoffMs: 1,
   });
 
-test("the control plane's document replaces the file, indented and private", async () => {
-  const discovery = scripted([resource('{"node":{"id":"x"}}')]);
+test("the control plane's message is written as it came, private", async () => {
+  const discovery = scripted([resource("0a030a0178ba3e03010203")]);
   expect(await update(discovery)).toBe(true);
   expect(discovery.asked).toEqual([BOOTSTRAP_TYPE_URL]);
-  expect(await readFile(join(dir, "envoy-rev.json"), "utf8")).toBe('{\n  "node": {\n    "id": "x"\n  }\n}');
-  expect((await stat(join(dir, "envoy-rev.json"))).mode & 0o777).toBe(0o600);
+  expect((await readFile(join(dir, "envoy-rev.pb"))).toString("hex")).toBe("0a030a0178ba3e03010203");
+  expect((await stat(join(dir, "envoy-rev.pb"))).mode & 0o777).toBe(0o600);
   expect(lines).toEqual(["successfully updated bootstrap config"]);
 });
 
 test("a failing stream is tried again with growing delays", async () => {
-  expect(await update(scripted("reset", "reset", [resource("{}")]))).toBe(true);
+  expect(await update(scripted("reset", "reset", [resource("0a00")]))).toBe(true);
   expect(lines).toEqual([
     "retrying bootstrap discovery request with backoff: 1ms",
     "retrying bootstrap discovery request with backoff: 1.5ms",
@@ -82,7 +81,7 @@ test("stopping ends the attempts without an error", async () => {
     },
   };
   expect(await update(discovery, stopping.signal)).toBe(false);
-  expect(await update(scripted([resource("{}")]), AbortSignal.abort())).toBe(false);
+  expect(await update(scripted([resource("0a00")]), AbortSignal.abort())).toBe(false);
 });
 
 describe("answers that cannot be used fail the start", () => {
@@ -90,26 +89,21 @@ describe("answers that cannot be used fail the start", () => {
     { what: "no resource", resources: [], message: "unexpected number of bootstraps: 0" },
     {
       what: "two resources",
-      resources: [resource("{}"), resource("{}")],
+      resources: [resource("0a00"), resource("0a00")],
       message: "unexpected number of bootstraps: 2",
     },
     {
       what: "another type",
-      resources: [resource("{}", "type.googleapis.com/x")],
+      resources: [resource("0a00", "type.googleapis.com/x")],
       message: "bootstrap discovery returned a type.googleapis.com/x",
     },
     {
       what: "bytes that do not decode",
-      resources: [resource("{")],
+      resources: [resource("0aff")],
       message: "failed to unmarshal bootstrap from discovery: ",
     },
-    {
-      what: "something that is no message",
-      resources: [resource("[]")],
-      message: "bootstrap from discovery is no message",
-    },
   ])("$what", async ({ resources, message }) => {
-    expect(() => decodeBootstrap(resources, decode)).toThrow(message);
+    expect(() => bootstrapBytes(resources)).toThrow(message);
     await expect(update(scripted(resources))).rejects.toMatchObject({ code: "unexpected-resources" });
   });
 });

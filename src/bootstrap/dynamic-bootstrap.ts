@@ -5,8 +5,8 @@ import type { Logger } from "../base/logger.ts";
 import type { ProxyOwner } from "../base/proxy-file.ts";
 import { writeProxyFile } from "../base/proxy-file.ts";
 import { wait } from "../base/wait.ts";
+import { WireReader } from "../protocol/protobuf/wire-reader.ts";
 import { BootstrapError } from "./bootstrap-error.ts";
-import { isJsonObject, toStrictJson } from "./core/json.ts";
 import type { NodeDescriptor } from "./core/node-descriptor.ts";
 
 export const BOOTSTRAP_TYPE_URL = "type.googleapis.com/envoy.config.bootstrap.v3.Bootstrap";
@@ -23,10 +23,8 @@ export interface BootstrapResource {
 
 export interface DynamicBootstrapOptions {
   readonly discovery: BootstrapDiscovery;
-  /** An Envoy Bootstrap message to proto3 JSON; throws when it is none. */
-  readonly decode: (resource: BootstrapResource) => unknown;
   readonly node: NodeDescriptor;
-  /** The generated file that is replaced. */
+  /** Where the message is written as it came; Envoy tells the binary form by the ending `.pb`. */
   readonly path: string;
   readonly owner?: ProxyOwner | undefined;
   readonly log: Logger;
@@ -36,7 +34,8 @@ export interface DynamicBootstrapOptions {
 }
 
 /**
- * Replaces the bootstrap file by the one the control plane has for this node. A failing stream is tried again until it answers or the
+ * Writes the bootstrap that the control plane has for this node, as the bytes it sent: a field that only the control plane and Envoy know
+ * would not survive a translation. A failing stream is tried again until it answers or the
  * signal aborts (then the promise resolves to false); an answer that cannot be used rejects.
  */
 export async function updateDynamicBootstrap(options: DynamicBootstrapOptions): Promise<boolean> {
@@ -55,7 +54,7 @@ export async function updateDynamicBootstrap(options: DynamicBootstrapOptions): 
       await wait(delayMs, signal);
       continue;
     }
-    await writeProxyFile(options.path, decodeBootstrap(resources, options.decode), {
+    await writeProxyFile(options.path, bootstrapBytes(resources), {
       access: "private",
       owner: options.owner,
     });
@@ -65,11 +64,8 @@ export async function updateDynamicBootstrap(options: DynamicBootstrapOptions): 
   return false;
 }
 
-/** The one Bootstrap resource of an answer as indented JSON. */
-export function decodeBootstrap(
-  resources: readonly BootstrapResource[],
-  decode: (resource: BootstrapResource) => unknown,
-): string {
+/** The one Bootstrap message of an answer. */
+export function bootstrapBytes(resources: readonly BootstrapResource[]): Buffer {
   const [resource] = resources;
   if (resource === undefined || resources.length !== 1) {
     throw new BootstrapError("unexpected-resources", `unexpected number of bootstraps: ${resources.length}`);
@@ -77,14 +73,19 @@ export function decodeBootstrap(
   if (resource.typeUrl !== BOOTSTRAP_TYPE_URL) {
     throw new BootstrapError("unexpected-resources", `bootstrap discovery returned a ${resource.typeUrl}`);
   }
-  let document: unknown;
+  const { buffer, byteOffset, byteLength } = resource.value;
+  const bytes = Buffer.from(buffer, byteOffset, byteLength);
   try {
-    document = decode(resource);
+    checkMessage(bytes);
   } catch (failure) {
     const message = `failed to unmarshal bootstrap from discovery: ${errorMessage(failure)}`;
     throw new BootstrapError("unexpected-resources", message, { cause: failure });
   }
-  if (!isJsonObject(document))
-    throw new BootstrapError("unexpected-resources", "bootstrap from discovery is no message");
-  return toStrictJson(document, 2);
+  return bytes;
+}
+
+/** Throws when the bytes are no protobuf message; what the fields mean is Envoy's to judge. */
+function checkMessage(bytes: Buffer): void {
+  const reader = new WireReader(bytes);
+  while (!reader.atEnd) reader.skip(reader.tag().wire);
 }

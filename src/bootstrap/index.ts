@@ -10,7 +10,7 @@ export type { NodeDescriptor } from "./core/node-descriptor.ts";
 export { buildNodeDescriptor, buildNodeId } from "./core/node-descriptor.ts";
 export { pilotSubjectAltNames } from "./core/pilot-san.ts";
 export type { BootstrapDiscovery, BootstrapResource, DynamicBootstrapOptions } from "./dynamic-bootstrap.ts";
-export { BOOTSTRAP_TYPE_URL, decodeBootstrap, updateDynamicBootstrap } from "./dynamic-bootstrap.ts";
+export { BOOTSTRAP_TYPE_URL, bootstrapBytes, updateDynamicBootstrap } from "./dynamic-bootstrap.ts";
 export type { AgentFacts, BootstrapFeatures, BootstrapInputs, Locality, PlatformFacts } from "./inputs.ts";
 export type { BootstrapFile, WriteOptions } from "./write-bootstrap.ts";
 export {

@@ -134,9 +134,21 @@ test("text without a percent sign is its own result", () => {
 
 test("any format gives text", () => {
   const value = fc.oneof(fc.string(), fc.integer(), fc.double(), fc.boolean(), fc.constant(null), fc.bigInt());
+  const format = fc
+    .tuple(
+      fc.constantFrom("", "#", "+", "-", "0", " "),
+      fc.constantFrom("", "5", ".3", "*"),
+      fc.constantFrom(..."vTtbcdoOqxXUeEfFgGsp%"),
+    )
+    .map((parts) => parts.join(""));
   fc.assert(
-    fc.property(fc.string({ maxLength: 8 }), fc.array(value, { maxLength: 4 }), (text, args) => {
+    fc.property(fc.oneof(format, fc.string({ maxLength: 8 })), fc.array(value, { maxLength: 4 }), (text, args) => {
       expect(typeof sprintf(`%${text}`, args)).toBe("string");
     }),
+    { numRuns: 2000 },
   );
+});
+
+test.each([-1, 0x110000, 0xd800])("%%c of %d, which is no character, prints the replacement character", (code) => {
+  expect(sprintf("%c", [code])).toBe("\ufffd");
 });

@@ -135,7 +135,7 @@ function formatInteger(value: unknown, directive: Directive): string {
   const { verb, flags, precision } = directive;
   if (value instanceof GoEnum && (verb === "v" || verb === "s")) return pad(value.label, directive);
   const number = BigInt(typeof value === "bigint" ? value : toNumber(value));
-  if (verb === "c") return pad(String.fromCodePoint(Number(number) <= 0x10ffff ? Number(number) : 0xfffd), directive);
+  if (verb === "c") return pad(character(number), directive);
   if (verb === "q") return pad(quoteGoChar(Number(number)), directive);
   if (verb === "U") return pad(`U+${number.toString(16).toUpperCase().padStart(4, "0")}`, directive);
   const base = BASES[verb];
@@ -147,6 +147,12 @@ function formatInteger(value: unknown, directive: Directive): string {
   if (verb === "X") digits = digits.toUpperCase();
   const marked = flags.includes("#") && verb !== "v" ? prefix : verb === "O" ? "0o" : "";
   return padNumber(sign(number < 0n, flags), marked + digits, directive, precision === undefined);
+}
+
+/** Numbers that are no character become the replacement character. */
+function character(code: bigint): string {
+  const isCharacter = code >= 0n && code <= 0x10ffffn && !(code >= 0xd800n && code < 0xe000n);
+  return String.fromCodePoint(isCharacter ? Number(code) : 0xfffd);
 }
 
 function formatFloating(value: number, directive: Directive): string {
