@@ -2,7 +2,7 @@ import type { Http2Session } from "node:http2";
 import type { Socket } from "node:net";
 
 export interface KeepaliveOptions {
-  /** Silence after which a ping is sent. */
+  /** Silence after which a ping is sent; it is looked for four times in that span, so the ping may be a quarter late. */
   readonly intervalMs: number;
   /** Time the peer has to answer it. */
   readonly timeoutMs: number;
@@ -16,37 +16,47 @@ export interface KeepaliveTarget {
   readonly onDead: () => void;
 }
 
+const LOOKS_PER_INTERVAL = 4;
+
 /**
  * Detects a peer that is gone without closing its connection. One timer per connection, none per call; it does not keep the process
  * alive. Any byte from the peer counts as a sign of life, because an answer may queue behind a large message. Returns the function
  * that ends it.
  */
 export function startKeepalive(options: KeepaliveOptions, target: KeepaliveTarget): () => void {
+  const lookMs = options.intervalMs / LOOKS_PER_INTERVAL;
   let timer: NodeJS.Timeout;
   let heard = target.socket.bytesRead;
+  let heardAt = performance.now();
   const after = (ms: number, next: () => void) => {
     timer = setTimeout(next, ms);
     timer.unref();
   };
+  const listen = (): boolean => {
+    const { bytesRead } = target.socket;
+    if (bytesRead === heard) return false;
+    heard = bytesRead;
+    heardAt = performance.now();
+    return true;
+  };
   const check = () => {
     if (target.session.destroyed) return;
-    const silent = target.socket.bytesRead === heard;
-    heard = target.socket.bytesRead;
-    if (!silent || !target.isActive()) return after(options.intervalMs, check);
+    const silentMs = listen() ? 0 : performance.now() - heardAt;
+    if (silentMs < options.intervalMs || !target.isActive()) return after(lookMs, check);
     after(options.timeoutMs, judge);
     target.session.ping(() => {
       if (target.session.destroyed) return;
       clearTimeout(timer);
       heard = target.socket.bytesRead;
-      after(options.intervalMs, check);
+      heardAt = performance.now();
+      after(lookMs, check);
     });
   };
   const judge = () => {
     if (target.session.destroyed) return;
-    if (target.socket.bytesRead === heard) return target.onDead();
-    heard = target.socket.bytesRead;
-    after(options.intervalMs, check);
+    if (!listen()) return target.onDead();
+    after(lookMs, check);
   };
-  after(options.intervalMs, check);
+  after(lookMs, check);
   return () => clearTimeout(timer);
 }
