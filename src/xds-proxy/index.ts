@@ -1,7 +1,11 @@
 export { EXTENSION_TYPE, NAME_TABLE_TYPE, PROXY_CONFIG_TYPE } from "./core/type-urls.ts";
+export { connectThroughProxy, type ProxyEnvironment } from "./http-proxy/connect-through-proxy.ts";
+export { type LastGood, type LastGoodOptions, startLastGood } from "./last-good/start-last-good.ts";
 export { declareXdsProxyMetrics, type XdsProxyMetrics } from "./metrics.ts";
 export type {
+  ConvertibleResponse,
   InternalHandler,
+  ResponseConverter,
   StreamDescription,
   UpstreamOptions,
   WorkloadHealth,
@@ -9,3 +13,4 @@ export type {
   XdsProxyOptions,
 } from "./options.ts";
 export { startXdsProxy } from "./start-xds-proxy.ts";
+export { XdsProxyError } from "./xds-proxy-error.ts";

@@ -12,6 +12,12 @@ interface InternalResponse {
   readonly first: { readonly typeUrl: string; readonly value: Buffer } | undefined;
 }
 
+export interface InternalAnswer {
+  readonly request: AgentRequest;
+  /** What the handler was given, and accepted unless the request has an error. */
+  readonly resource: InternalResponse["first"];
+}
+
 /**
  * Gives a response of one of the agent's own types to its handler and says how to answer: an ACK, also for an empty response, or a NACK
  * that keeps the version accepted before.
@@ -21,22 +27,24 @@ export function answerInternal(
   handler: InternalHandler,
   message: Buffer,
   acceptedVersion: string,
-): AgentRequest {
+): InternalAnswer {
   const { typeUrl } = handler;
   let nonce = "";
+  let resource: InternalResponse["first"];
   try {
     const response = decode(kind, message);
     nonce = response.nonce;
-    if (response.first !== undefined) {
-      if (response.first.typeUrl !== typeUrl) {
-        throw new Error(`mismatched message type: got "${response.first.typeUrl}" want "${typeUrl}"`);
+    resource = response.first;
+    if (resource !== undefined) {
+      if (resource.typeUrl !== typeUrl) {
+        throw new Error(`mismatched message type: got "${resource.typeUrl}" want "${typeUrl}"`);
       }
-      handler.handle(response.first.value);
+      handler.handle(resource.value);
     }
-    return { typeUrl, responseNonce: nonce, versionInfo: response.versionInfo };
+    return { request: { typeUrl, responseNonce: nonce, versionInfo: response.versionInfo }, resource };
   } catch (failure) {
     const error = { code: INTERNAL, message: errorMessage(failure) };
-    return { typeUrl, responseNonce: nonce, versionInfo: acceptedVersion, error };
+    return { request: { typeUrl, responseNonce: nonce, versionInfo: acceptedVersion, error }, resource };
   }
 }
 

@@ -8,6 +8,8 @@ export interface XdsProxyMetrics {
   readonly requests: Counter;
   readonly responses: Counter;
   readonly largestRequest: Gauge;
+  /** Streams that are served without a control plane now. */
+  readonly lastGoodStreams: Gauge;
 }
 
 /** Names as the agent's endpoint shows them, with the reference's prefix. */
@@ -39,6 +41,10 @@ export function declareXdsProxyMetrics(registry: MetricRegistry): XdsProxyMetric
     largestRequest: registry.gauge({
       name: "istio_agent_pilot_xds_recv_max",
       help: "The largest request received from a client, in bytes",
+    }),
+    lastGoodStreams: registry.gauge({
+      name: "istio_agent_xds_last_good_streams",
+      help: "Streams that are served the last known good configuration because no control plane can be reached",
     }),
   };
 }

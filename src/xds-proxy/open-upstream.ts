@@ -1,4 +1,5 @@
-import { createGrpcChannel, type RawClientCall } from "../grpc/index.ts";
+import { errorMessage } from "../base/coded-error.ts";
+import { createGrpcChannel, GrpcError, type RawClientCall } from "../grpc/index.ts";
 import type { UpstreamOptions } from "./options.ts";
 
 export interface Upstream {
@@ -24,7 +25,7 @@ export async function openUpstream(options: UpstreamOptions, path: string, signa
     maxReceiveBytes: MAX_RESPONSE_BYTES,
     windowBytes: WINDOW_BYTES,
     credentials: async () => {
-      const token = await options.token?.();
+      const token = await askToken(options);
       return token ? { authorization: `Bearer ${token}` } : {};
     },
   });
@@ -34,6 +35,15 @@ export async function openUpstream(options: UpstreamOptions, path: string, signa
   } catch (failure) {
     await channel.stop();
     throw failure;
+  }
+}
+
+async function askToken(options: UpstreamOptions): Promise<string | undefined> {
+  try {
+    return await options.token?.();
+  } catch (cause) {
+    const text = `transport: per-RPC creds failed due to error: fetch platform credential: ${errorMessage(cause)}`;
+    throw new GrpcError("UNAUTHENTICATED", text, { cause });
   }
 }
 

@@ -1,13 +1,32 @@
 import type { Handle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
 import type { ClientTls, Connect, KeepaliveOptions } from "../grpc/index.ts";
+import type { ProtocolKind } from "./core/protocol-kind.ts";
+import type { LastGood } from "./last-good/start-last-good.ts";
 import type { XdsProxyMetrics } from "./metrics.ts";
 
 /** A type of resource that the agent consumes itself. */
 export interface InternalHandler {
   readonly typeUrl: string;
+  /** What it is called in log lines. */
+  readonly name?: string;
   /** The bytes of the first resource, valid during the call only. What it throws is sent back as a NACK. */
   handle(resource: Buffer): void;
+}
+
+/** Rewrites the responses of one type before the client sees them. Conversions of a type are sent in the order of their arrival. */
+export interface ResponseConverter {
+  readonly typeUrl: string;
+  /** The bytes are the converter's to keep. A refusal is sent upstream as a NACK, and the client does not see the response. */
+  convert(
+    response: ConvertibleResponse,
+    signal: AbortSignal,
+  ): Promise<{ readonly message: Buffer } | { readonly refusal: string }>;
+}
+
+export interface ConvertibleResponse {
+  readonly kind: ProtocolKind;
+  readonly message: Buffer;
 }
 
 /** Where configuration comes from. */
@@ -33,10 +52,17 @@ export interface XdsProxyOptions {
   readonly socketPath: string;
   readonly upstream: UpstreamOptions;
   readonly handlers: readonly InternalHandler[];
+  readonly converters?: readonly ResponseConverter[];
+  /** Absent: without a control plane clients get nothing. */
+  readonly lastGood?: LastGood;
   /** Per request of a client; responses have no limit. */
   readonly maxReceiveBytes: number;
   readonly maxStreams: number;
   readonly downstreamKeepalive: KeepaliveOptions;
+  /** How long a control plane may leave a response unfinished or requests unread; half a minute when absent. */
+  readonly progressLimitMs?: number;
+  /** How often the socket's file is looked for; see `serveSocket`. */
+  readonly socketCheckMs?: number;
   /** For the first log line. */
   readonly clusterId: string;
   readonly metrics: XdsProxyMetrics;
@@ -52,15 +78,19 @@ export interface XdsProxy extends Handle {
   reportHealth(health: WorkloadHealth): void;
   /** For the debug pages: one row per stream. */
   describeStreams(): readonly StreamDescription[];
+  /** For the readiness page, when clients are served without a control plane. */
+  notice(): string | undefined;
 }
 
 export interface StreamDescription {
   readonly id: number;
-  readonly kind: "sotw" | "delta";
+  readonly kind: ProtocolKind;
   readonly nodeId: string;
   readonly primary: boolean;
   readonly requests: number;
   readonly responses: number;
   /** Milliseconds since the epoch; undefined before the first response. */
   readonly lastResponseAt: number | undefined;
+  /** Where its configuration comes from. */
+  readonly source: "control-plane" | "last-known-good";
 }

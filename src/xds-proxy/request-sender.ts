@@ -6,7 +6,12 @@ export interface RequestSender {
   enqueue(message: Buffer): void;
   /** Rejects with the first failure of a write; never resolves. */
   readonly failed: Promise<never>;
+  /** For a watchdog: whether the peer leaves us waiting for room, and how far we are. */
+  progress(): { readonly owed: boolean; readonly count: number };
 }
+
+/** Large requests go out in pieces, so that a slow peer and a stuck one look different. */
+const PIECE_BYTES = 256 * 1024;
 
 export function createRequestSender(
   upstream: Pick<FrameStream, "writeFrameStart" | "writeFrameBytes">,
@@ -14,6 +19,8 @@ export function createRequestSender(
 ): RequestSender {
   const queue: Buffer[] = [];
   let sending = false;
+  let waiting = false;
+  let sent = 0;
   let fail: (reason: unknown) => void = () => undefined;
   const failed = new Promise<never>((_resolve, reject) => {
     fail = reject;
@@ -24,15 +31,22 @@ export function createRequestSender(
     sending = true;
     for (let message = queue.shift(); message !== undefined; message = queue.shift()) {
       upstream.writeFrameStart(message.length);
-      const room = message.length === 0 ? undefined : upstream.writeFrameBytes(message);
+      for (let offset = 0; offset < message.length; offset += PIECE_BYTES) {
+        const room = upstream.writeFrameBytes(message.subarray(offset, offset + PIECE_BYTES));
+        if (room === undefined) continue;
+        waiting = true;
+        await room;
+        waiting = false;
+        sent += 1;
+      }
       onSent();
-      if (room !== undefined) await room;
     }
     sending = false;
   };
 
   return {
     failed,
+    progress: () => ({ owed: waiting, count: sent }),
     enqueue(message) {
       queue.push(message);
       if (!sending) drain().catch(fail);

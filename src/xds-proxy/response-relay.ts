@@ -14,6 +14,20 @@ export interface ResponseRelayOptions {
   onHeld(typeUrl: string, message: Buffer): void | Promise<void>;
   /** Every response, whatever was done with it. */
   onResponse(facts: ResponseScanner, bytes: number, action: ResponseAction): void;
+  /** Whether `onCopied` wants the responses of this type that are forwarded. */
+  wantsCopy?(typeUrl: string): boolean;
+  /** A forwarded response, whole, in the pieces it came in. */
+  onCopied?(facts: ResponseScanner, pieces: readonly Buffer[]): void;
+  /** The client took its time with one response: milliseconds spent waiting for room. */
+  onSlowClient?(waitedMs: number): void;
+}
+
+/** What a watchdog looks at. */
+export interface RelayProgress {
+  /** In the middle of a response, and the client has room: more has to come. */
+  readonly owed: boolean;
+  /** Bytes so far. */
+  readonly count: number;
 }
 
 export interface ResponseRelay {
@@ -21,7 +35,10 @@ export interface ResponseRelay {
   readonly sink: FrameSink;
   /** Sends a whole message downstream, between two forwarded ones. */
   send(message: Buffer): void;
+  progress(): RelayProgress;
 }
+
+const SLOW_CLIENT_MS = 10_000;
 
 /**
  * Passes responses on cut-through: once the type is known the pieces go out as they come in, and the room the client's stream has is
@@ -35,10 +52,31 @@ export function createResponseRelay(options: ResponseRelayOptions): ResponseRela
   let pieces: Buffer[] = [];
   let length = 0;
   let frameOpen = false;
+  let copy: Buffer[] | undefined;
+  let received = 0;
+  let inFrame = false;
+  let blocked = 0;
+  let waitedMs = 0;
+
+  /** Only a client without room costs a promise more. */
+  const write = (bytes: Buffer): void | Promise<void> => {
+    const room = downstream.writeFrameBytes(bytes);
+    if (room === undefined) return undefined;
+    const since = performance.now();
+    blocked += 1;
+    const free = () => {
+      blocked -= 1;
+      waitedMs += performance.now() - since;
+    };
+    return room.then(free, (failure: unknown) => {
+      free();
+      throw failure;
+    });
+  };
 
   const writeWhole = (message: Buffer) => {
     downstream.writeFrameStart(message.length);
-    return message.length === 0 ? undefined : downstream.writeFrameBytes(message);
+    return message.length === 0 ? undefined : write(message);
   };
 
   const settle = (typeUrl: string): void | Promise<void> => {
@@ -49,7 +87,14 @@ export function createResponseRelay(options: ResponseRelayOptions): ResponseRela
     frameOpen = true;
     const early = pieces;
     pieces = [];
-    return waitAll(early.map((piece) => downstream.writeFrameBytes(piece)));
+    copy = options.wantsCopy?.(typeUrl) ? [...early] : undefined;
+    return waitAll(early.map(write));
+  };
+
+  /** Told when the client has taken the response, so that the wait for its last bytes counts. */
+  const tellSlow = () => {
+    if (waitedMs > SLOW_CLIENT_MS) options.onSlowClient?.(waitedMs);
+    waitedMs = 0;
   };
 
   const sink: FrameSink = {
@@ -58,11 +103,17 @@ export function createResponseRelay(options: ResponseRelayOptions): ResponseRela
       scanner = new ResponseScanner(options.kind);
       action = undefined;
       pieces = [];
+      copy = undefined;
+      inFrame = true;
       length = frameLength;
     },
     bytes(piece) {
+      received += piece.length;
       scanner.feed(piece);
-      if (action === "forward") return downstream.writeFrameBytes(piece);
+      if (action === "forward") {
+        copy?.push(piece);
+        return write(piece);
+      }
       if (action === "drop") return undefined;
       pieces.push(piece);
       if (action === undefined && scanner.typeUrl !== undefined) return settle(scanner.typeUrl);
@@ -73,10 +124,16 @@ export function createResponseRelay(options: ResponseRelayOptions): ResponseRela
       if (action === undefined && scanner.malformed) throw malformed();
       const settled = action === undefined ? settle(scanner.typeUrl ?? "") : undefined;
       frameOpen = false;
+      inFrame = false;
       options.onResponse(scanner, length, action ?? "drop");
+      if (copy !== undefined) options.onCopied?.(scanner, copy);
+      copy = undefined;
       const held = action === "hold" ? options.onHeld(scanner.typeUrl ?? "", joined(pieces)) : undefined;
       pieces = [];
-      return waitAll([settled, held, ...waiting.splice(0).map(writeWhole)]);
+      const wait = waitAll([settled, held, ...waiting.splice(0).map(writeWhole)]);
+      if (wait !== undefined) return wait.then(tellSlow);
+      if (waitedMs > 0) tellSlow();
+      return undefined;
     },
   };
 
@@ -86,6 +143,7 @@ export function createResponseRelay(options: ResponseRelayOptions): ResponseRela
       if (frameOpen) waiting.push(message);
       else void writeWhole(message);
     },
+    progress: () => ({ owed: inFrame && blocked === 0, count: received }),
   };
 }
 

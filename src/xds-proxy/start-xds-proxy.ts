@@ -1,11 +1,12 @@
-import { mkdir } from "node:fs/promises";
-import { dirname } from "node:path";
 import { CloseStack } from "../base/close-stack.ts";
 import { toHandle } from "../base/handle.ts";
-import { implementRaw, type RawServerCall, startGrpcServer } from "../grpc/index.ts";
+import { implementRaw, type RawServerCall } from "../grpc/index.ts";
+import { ADS_FILES } from "./core/ads-descriptors.ts";
 import { encodeAgentRequest, type ProtocolKind, STREAM_PATHS } from "./core/protocol-kind.ts";
 import { HEALTH_TYPE } from "./core/type-urls.ts";
 import type { WorkloadHealth, XdsProxy, XdsProxyOptions } from "./options.ts";
+import { REFLECTED_SERVICES, reflectionMethods } from "./reflection/reflection-methods.ts";
+import { serveSocket } from "./serve-socket.ts";
 import { StreamRegistry } from "./stream-registry.ts";
 import { XdsStream, type XdsStreamHooks } from "./xds-stream.ts";
 
@@ -15,8 +16,6 @@ const INTERNAL = 13;
 export async function startXdsProxy(options: XdsProxyOptions): Promise<XdsProxy> {
   const { log, socketPath, metrics } = options;
   log.info(`Initializing with upstream address "${options.upstream.address}" and cluster "${options.clusterId}"`);
-  // Application containers of another user reach the socket through this directory.
-  await mkdir(dirname(socketPath), { recursive: true, mode: 0o755 });
 
   const registry = new StreamRegistry<XdsStream>();
   let health: WorkloadHealth | undefined;
@@ -44,15 +43,22 @@ export async function startXdsProxy(options: XdsProxyOptions): Promise<XdsProxy>
 
   await using opened = new CloseStack();
   const server = opened.add(
-    await startGrpcServer({
-      listen: { path: socketPath, mode: 0o666, replace: "always" },
-      methods: [implementRaw(STREAM_PATHS.sotw, serve("sotw")), implementRaw(STREAM_PATHS.delta, serve("delta"))],
+    await serveSocket({
+      path: socketPath,
+      ...(options.socketCheckMs !== undefined && { checkMs: options.socketCheckMs }),
+      methods: [
+        implementRaw(STREAM_PATHS.sotw, serve("sotw")),
+        implementRaw(STREAM_PATHS.delta, serve("delta")),
+        ...reflectionMethods(ADS_FILES, REFLECTED_SERVICES),
+      ],
       maxReceiveBytes: options.maxReceiveBytes,
       maxConcurrentStreams: options.maxStreams,
       keepalive: options.downstreamKeepalive,
+      pingPolicy: { minIntervalMs: options.downstreamKeepalive.intervalMs / 2, withoutCalls: false },
       log,
     }),
   );
+  const describeStreams = () => registry.all.map((stream) => stream.describe(stream === registry.primary));
   const owned = opened.move();
   return toHandle({
     socketPath,
@@ -62,7 +68,13 @@ export async function startXdsProxy(options: XdsProxyOptions): Promise<XdsProxy>
       const { primary } = registry;
       if (primary !== undefined) primary.send(healthRequest(primary.kind, next));
     },
-    describeStreams: () => registry.all.map((stream) => stream.describe(stream === registry.primary)),
+    describeStreams,
+    notice() {
+      const savedAt = options.lastGood?.current()?.savedAt;
+      if (savedAt === undefined || describeStreams().every(({ source }) => source === "control-plane"))
+        return undefined;
+      return `serving last known good from ${new Date(savedAt).toISOString()}`;
+    },
     stop: () => owned.close(),
   });
 }

@@ -1,16 +1,21 @@
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { assembleMessages, GrpcError, type RawServerCall, rpcErrorText } from "../grpc/index.ts";
+import { any } from "../protocol/protobuf/discovery.ts";
+import { type Conversions, createConversions } from "./conversions.ts";
 import { type AgentRequest, encodeAgentRequest, type ProtocolKind, STREAM_PATHS } from "./core/protocol-kind.ts";
 import { type RequestFacts, scanRequest } from "./core/request-facts.ts";
-import { classifyTermination, terminationLabel } from "./core/termination.ts";
 import { isForwardedType, LISTENER_TYPE, shortTypeName } from "./core/type-urls.ts";
-import { answerInternal } from "./internal-response.ts";
+import { createInternalTypes, type InternalTypes } from "./internal-types.ts";
+import type { Recorder } from "./last-good/recorder.ts";
 import { openUpstream, type Upstream } from "./open-upstream.ts";
 import type { StreamDescription, XdsProxyOptions } from "./options.ts";
 import { createRequestSender, type RequestSender } from "./request-sender.ts";
 import { createResponseRelay, type ResponseAction } from "./response-relay.ts";
+import { serveWithoutUpstream } from "./serve-without-upstream.ts";
+import { endOf, endOfSending, reportEnd, toStatus } from "./stream-end.ts";
 import type { RegisteredStream } from "./stream-registry.ts";
+import { watchProgress } from "./watch-progress.ts";
 
 export interface XdsStreamHooks {
   /** The stream has introduced its node, or has ended. */
@@ -19,6 +24,8 @@ export interface XdsStreamHooks {
   /** What the primary stream sends besides the subscriptions, in the order it is to be sent. */
   storedRequests(kind: ProtocolKind): readonly Buffer[];
 }
+
+const PROGRESS_LIMIT_MS = 30_000;
 
 /** One client's stream and its own stream to the control plane; they begin and end together. */
 export class XdsStream implements RegisteredStream {
@@ -30,9 +37,12 @@ export class XdsStream implements RegisteredStream {
   readonly #options: XdsProxyOptions;
   readonly #hooks: XdsStreamHooks;
   readonly #log: Logger;
-  readonly #acceptedVersions = new Map<string, string>();
+  readonly #internal: InternalTypes;
+  #conversions: Conversions | undefined;
   #sender: RequestSender | undefined;
+  #recorder: Recorder | undefined;
   #subscribed = false;
+  #source: StreamDescription["source"] = "control-plane";
   #nodeId = "";
   #requests = 0;
   #responses = 0;
@@ -44,6 +54,13 @@ export class XdsStream implements RegisteredStream {
     this.#options = options;
     this.#hooks = hooks;
     this.#log = options.log.with({ id });
+    this.#internal = createInternalTypes({
+      kind,
+      handlers: options.handlers,
+      log: this.#log,
+      ask: (request) => this.#ask(request),
+      onAccepted: (typeUrl, version, resource) => this.#recorder?.onInternal(typeUrl, version, any.encode(resource)),
+    });
   }
 
   /** Resolves when either side ended cleanly; rejects with the status the client is to see. */
@@ -52,6 +69,7 @@ export class XdsStream implements RegisteredStream {
     const delta = this.kind === "delta" ? "delta " : "";
     this.#log.debug("accepted XDS connection from Envoy, forwarding to upstream XDS server");
     const upstream = await this.#open(downstream);
+    if (upstream === undefined) return;
     this.#log.info(`connected to ${delta}upstream XDS server: ${address}`);
     try {
       await this.#relay(downstream, upstream);
@@ -70,7 +88,7 @@ export class XdsStream implements RegisteredStream {
   becomePrimary(): void {
     if (!this.#subscribed) {
       this.#subscribed = true;
-      for (const { typeUrl } of this.#options.handlers) this.#ask({ typeUrl });
+      this.#internal.subscribe();
     }
     for (const message of this.#hooks.storedRequests(this.kind)) this.send(message);
   }
@@ -85,36 +103,72 @@ export class XdsStream implements RegisteredStream {
       requests: this.#requests,
       responses: this.#responses,
       lastResponseAt: this.#lastResponseAt,
+      source: this.#source,
     };
   }
 
-  async #open(downstream: RawServerCall): Promise<Upstream> {
-    const { metrics, upstream } = this.#options;
+  /** Undefined when the client was served without a control plane, to its end. */
+  async #open(downstream: RawServerCall): Promise<Upstream | undefined> {
+    const { metrics, upstream, lastGood } = this.#options;
     try {
-      return await openUpstream(upstream, STREAM_PATHS[this.kind], downstream.signal);
+      const opened = await openUpstream(upstream, STREAM_PATHS[this.kind], downstream.signal);
+      lastGood?.noteReachable();
+      return opened;
     } catch (failure) {
       metrics.connectionFailures.inc();
       metrics.upstreamTerminations.inc(["error"]);
       this.#log.debug(`failed to connect to upstream ${upstream.address}: ${rpcErrorText(failure)}`);
-      throw failure;
+      if (lastGood === undefined || !(failure instanceof GrpcError) || failure.code !== "UNAVAILABLE") throw failure;
+      lastGood.noteUnreachable();
+      if (!lastGood.isDue()) throw failure;
+      const onServing = () => {
+        this.#source = "last-known-good";
+      };
+      const { kind } = this;
+      await serveWithoutUpstream(this.#options, { kind, downstream, lastGood, failure, log: this.#log, onServing });
+      return undefined;
     }
   }
 
   async #relay(downstream: RawServerCall, upstream: Upstream): Promise<void> {
-    const sender = createRequestSender(upstream.call, () => this.#options.metrics.requests.inc());
+    const { metrics, converters = [], progressLimitMs = PROGRESS_LIMIT_MS } = this.#options;
+    const sender = createRequestSender(upstream.call, () => metrics.requests.inc());
     this.#sender = sender;
+    const conversions = createConversions({
+      kind: this.kind,
+      converters,
+      signal: downstream.signal,
+      refuse: (request) => this.#ask(request),
+      forward: (typeUrl, nonce, message) => {
+        if (this.#recorder?.wants(typeUrl)) this.#recorder.onResponse(typeUrl, nonce, [message]);
+        relay.send(message);
+      },
+    });
+    this.#conversions = conversions;
     const relay = createResponseRelay({
       kind: this.kind,
       downstream,
-      decide: (typeUrl) => this.#decide(typeUrl),
-      onHeld: (typeUrl, message) => this.#answer(typeUrl, message),
+      decide: (typeUrl) => (conversions.takes(typeUrl) ? "hold" : this.#decide(typeUrl)),
+      onHeld: (typeUrl, message) =>
+        conversions.takes(typeUrl) ? conversions.add(typeUrl, message) : this.#internal.answer(typeUrl, message),
       onResponse: (facts, bytes, action) => this.#onResponse(facts, bytes, action),
+      wantsCopy: (typeUrl) => this.#recorder?.wants(typeUrl) ?? false,
+      onCopied: ({ typeUrl = "", nonce }, pieces) => this.#recorder?.onResponse(typeUrl, nonce, pieces),
+      onSlowClient: (waitedMs) => this.#warnSlow(waitedMs),
     });
-    const fromClient = settle("downstream", downstream.readFrames(assembleMessages((bytes) => this.#onRequest(bytes))));
-    const fromServer = settle("upstream", upstream.call.readFrames(relay.sink));
-    const sending = settle("upstream", sender.failed);
-    const first = await Promise.race([fromClient, fromServer, sending]);
-    this.#count(first);
+    using progress = watchProgress(progressLimitMs, [
+      { what: "the control plane has begun a response and does not go on", read: () => relay.progress() },
+      { what: "the control plane does not take requests", read: () => sender.progress() },
+    ]);
+    const fromClient = endOf("downstream", downstream.readFrames(assembleMessages((bytes) => this.#onRequest(bytes))));
+    const fromServer = endOf("upstream", upstream.call.readFrames(relay.sink));
+    const first = await Promise.race([
+      fromClient,
+      fromServer,
+      endOfSending(sender.failed, fromServer),
+      endOf("upstream", progress.stuck),
+    ]);
+    reportEnd(first, metrics, this.#log);
     if (first.failure !== undefined) throw toStatus(first.failure);
   }
 
@@ -124,40 +178,40 @@ export class XdsStream implements RegisteredStream {
     this.#hooks.onRequestBytes(bytes.length);
     if (facts.nodeId !== "") this.#nodeId = facts.nodeId;
     if (facts.isEnvoy) this.isEnvoy = true;
-    this.#log.debug(`request for type url ${shortTypeName(facts.typeUrl)}`, {
-      nonce: facts.responseNonce,
-      nack: facts.isNack,
-    });
+    if (this.#log.enabled("debug")) {
+      const { responseNonce: nonce, isNack: nack } = facts;
+      this.#log.debug(`request for type url ${shortTypeName(facts.typeUrl)}`, { nonce, nack });
+    }
+    this.#follow(facts, bytes);
     this.#sender?.enqueue(bytes);
     if (facts.typeUrl !== LISTENER_TYPE || this.isIntroduced) return;
     this.isIntroduced = true;
     this.#hooks.onIntroduced();
   }
 
+  #follow(facts: RequestFacts, bytes: Buffer): void {
+    const { lastGood } = this.#options;
+    if (lastGood !== undefined && facts.isEnvoy && facts.nodeId === lastGood.nodeId) {
+      this.#recorder ??= lastGood.recorder(this.kind);
+    }
+    this.#recorder?.onRequest(facts.typeUrl, bytes);
+    this.#conversions?.onRequest(facts.typeUrl, bytes);
+  }
+
   #scan(bytes: Buffer): RequestFacts {
     try {
       return scanRequest(this.kind, bytes);
     } catch (cause) {
-      throw new GrpcError("INTERNAL", `grpc: failed to unmarshal the received message: ${errorMessage(cause)}`, {
-        cause,
-      });
+      const text = `grpc: failed to unmarshal the received message: ${errorMessage(cause)}`;
+      throw new GrpcError("INTERNAL", text, { cause });
     }
   }
 
   #decide(typeUrl: string): ResponseAction {
-    if (this.#handlerOf(typeUrl) !== undefined) return "hold";
+    if (this.#internal.takes(typeUrl)) return "hold";
     if (isForwardedType(typeUrl)) return "forward";
     this.#log.error(`Skipping forwarding type url ${typeUrl} to Envoy as is not a valid Envoy type`);
     return "drop";
-  }
-
-  #answer(typeUrl: string, message: Buffer): void {
-    const handler = this.#handlerOf(typeUrl);
-    if (handler === undefined) return;
-    const answer = answerInternal(this.kind, handler, message, this.#acceptedVersions.get(typeUrl) ?? "");
-    if (answer.error === undefined) this.#acceptedVersions.set(typeUrl, answer.versionInfo ?? "");
-    else this.#log.error(`${shortTypeName(typeUrl)} response refused: ${answer.error.message}`);
-    this.#ask(answer);
   }
 
   #onResponse(
@@ -173,40 +227,12 @@ export class XdsStream implements RegisteredStream {
     this.#log.debug(`response for type url ${shortTypeName(facts.typeUrl ?? "")}`, { nonce, resources, bytes, action });
   }
 
+  #warnSlow(waitedMs: number): void {
+    const name = this.kind === "delta" ? "sendDownstreamDelta" : "sendDownstream";
+    this.#log.warn(`${name} took ${(waitedMs / 1000).toFixed(3)}s`);
+  }
+
   #ask(request: AgentRequest): void {
     this.#sender?.enqueue(encodeAgentRequest(this.kind, request));
   }
-
-  #handlerOf(typeUrl: string) {
-    return this.#options.handlers.find((handler) => handler.typeUrl === typeUrl);
-  }
-
-  /** The side that ended first counts by its own class, the other one always as cancelled: it is ended with it. */
-  #count({ side, failure }: Settled): void {
-    const { metrics } = this.#options;
-    const termination = classifyTermination(failure);
-    const text = failure === undefined ? "<nil>" : rpcErrorText(failure);
-    if (termination === "unexpected") this.#log.warn(`${side} terminated with unexpected error ${text}`);
-    else this.#log.debug(`${side} terminated with status ${text}`);
-    const label = terminationLabel(termination);
-    metrics.upstreamTerminations.inc([side === "upstream" ? label : "cancelled"]);
-    metrics.downstreamTerminations.inc([side === "downstream" ? label : "cancelled"]);
-  }
-}
-
-interface Settled {
-  readonly side: "upstream" | "downstream";
-  readonly failure: unknown;
-}
-
-function settle(side: Settled["side"], work: Promise<unknown>): Promise<Settled> {
-  return work.then(
-    () => ({ side, failure: undefined }),
-    (failure: unknown) => ({ side, failure }),
-  );
-}
-
-function toStatus(failure: unknown): GrpcError {
-  if (failure instanceof GrpcError) return failure;
-  return new GrpcError("UNKNOWN", errorMessage(failure), { cause: failure });
 }

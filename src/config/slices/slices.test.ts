@@ -163,8 +163,10 @@ describe("xds", () => {
       delta: true,
       keepaliveIntervalMs: 30_000,
       maxReceiveBytes: 4_194_304,
-      tapPort: 0,
+      tapPort: 15004,
       viaAgent: true,
+      httpsProxy: "",
+      lastGoodDirectory: "",
     });
   });
 
@@ -173,7 +175,8 @@ describe("xds", () => {
     expect(readXdsConfig(env, proxyConfig)).toMatchObject({ mutualTls: false, pilotSan: [] });
   });
 
-  test("the debug tap exists on 1.20 only, direct connections on 1.8 only", () => {
+  test("the debug tap exists since 1.20, direct connections on 1.8 only", () => {
+    expect(readXdsConfig(given({}, "1.8").env, given({}).proxyConfig).tapPort).toBe(0);
     const on20 = given({}, "1.20");
     expect(readXdsConfig(on20.env, on20.proxyConfig)).toMatchObject({ tapPort: 15004, delta: false });
     const off = given({ PROXY_XDS_DEBUG_VIA_AGENT: "false" }, "1.20");

@@ -22,13 +22,18 @@ export interface XdsConfig {
   readonly keepaliveTimeoutMs: number;
   readonly maxStreams: number;
   readonly maxReceiveBytes: number;
-  /** 0 when the generation has no debug tap, or it is off. */
+  /** 0 when the debug tap is off, or the generation is older than it. */
   readonly tapPort: number;
   readonly sendTimeoutMs: number;
   /** false: Envoy talks to the control plane itself. */
   readonly viaAgent: boolean;
   readonly dynamicProxyConfig: boolean;
   readonly bootstrapViaXds: boolean;
+  /** Proxy for the connection to the control plane; "" for none. */
+  readonly httpsProxy: string;
+  readonly noProxy: string;
+  /** Directory of the last known good configuration; "" keeps none. */
+  readonly lastGoodDirectory: string;
 }
 
 const SERVER_NAME = "istiod.istio-system.svc";
@@ -56,6 +61,9 @@ export function readXdsConfig(env: EnvReader, proxyConfig: ProxyConfig): XdsConf
     viaAgent: env.bool("PROXY_XDS_VIA_AGENT"),
     dynamicProxyConfig: env.bool("PROXY_CONFIG_XDS_AGENT"),
     bootstrapViaXds: env.bool("BOOTSTRAP_XDS_AGENT"),
+    httpsProxy: env.string("HTTPS_PROXY") || env.string("https_proxy"),
+    noProxy: env.string("NO_PROXY") || env.string("no_proxy"),
+    lastGoodDirectory: env.string("XDS_LAST_GOOD"),
   });
 }
 

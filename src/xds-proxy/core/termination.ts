@@ -3,11 +3,11 @@ import { GrpcError } from "../../grpc/index.ts";
 /** How one side of a pair ended, which decides what is logged and counted. */
 export type Termination = "graceful" | "expected" | "unexpected";
 
-/** Texts of an orderly end that arrive under codes which also mean trouble. */
+/** Texts of an orderly end that arrive under codes which also mean trouble: those of our own gRPC layer and of others upstream. */
 const EXPECTED_UNAVAILABLE =
-  /client disconnected|error reading from server: EOF|transport is closing|connection (was )?(dropped|closed)|read ECONNRESET/i;
+  /client disconnected|error reading from server: EOF|transport is closing|connection (was )?(dropped|closed)/i;
 const EXPECTED_ANY =
-  /RST_STREAM with (error )?code:? (NO_ERROR|0)\b|received prior goaway: code: NO_ERROR|GOAWAY with code 0\b/;
+  /RST_STREAM with (error )?code:? (NO_ERROR|0)\b|received prior goaway: code: NO_ERROR|GOAWAY with code (NO_ERROR|0)\b/;
 
 /** `failure` is undefined for a clean end of the stream. */
 export function classifyTermination(failure: unknown): Termination {

@@ -1,7 +1,9 @@
 const GOOGLEAPIS = "type.googleapis.com/";
 const ENVOY_PREFIX = `${GOOGLEAPIS}envoy.`;
 
+export const CLUSTER_TYPE = `${ENVOY_PREFIX}config.cluster.v3.Cluster`;
 export const LISTENER_TYPE = `${ENVOY_PREFIX}config.listener.v3.Listener`;
+export const SECRET_TYPE = `${ENVOY_PREFIX}extensions.transport_sockets.tls.v3.Secret`;
 export const EXTENSION_TYPE = `${ENVOY_PREFIX}config.core.v3.TypedExtensionConfig`;
 export const NAME_TABLE_TYPE = `${GOOGLEAPIS}istio.networking.nds.v1.NameTable`;
 export const PROXY_CONFIG_TYPE = `${GOOGLEAPIS}istio.mesh.v1alpha1.ProxyConfig`;
@@ -9,11 +11,11 @@ export const HEALTH_TYPE = `${GOOGLEAPIS}istio.v1.HealthInformation`;
 export const WORKLOAD_TYPE = `${GOOGLEAPIS}istio.workload.Workload`;
 
 const SHORT_NAMES: ReadonlyMap<string, string> = new Map([
-  [`${ENVOY_PREFIX}config.cluster.v3.Cluster`, "CDS"],
+  [CLUSTER_TYPE, "CDS"],
   [`${ENVOY_PREFIX}config.endpoint.v3.ClusterLoadAssignment`, "EDS"],
   [LISTENER_TYPE, "LDS"],
   [`${ENVOY_PREFIX}config.route.v3.RouteConfiguration`, "RDS"],
-  [`${ENVOY_PREFIX}extensions.transport_sockets.tls.v3.Secret`, "SDS"],
+  [SECRET_TYPE, "SDS"],
   [EXTENSION_TYPE, "ECDS"],
   [NAME_TABLE_TYPE, "NDS"],
   [PROXY_CONFIG_TYPE, "PCDS"],

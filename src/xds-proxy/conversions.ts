@@ -1,0 +1,72 @@
+import { errorMessage } from "../base/coded-error.ts";
+import { deltaDiscoveryResponse, discoveryRequest, discoveryResponse } from "../protocol/protobuf/discovery.ts";
+import type { AgentRequest, ProtocolKind } from "./core/protocol-kind.ts";
+import type { ResponseConverter } from "./options.ts";
+
+export interface ConversionOptions {
+  readonly kind: ProtocolKind;
+  readonly converters: readonly ResponseConverter[];
+  readonly signal: AbortSignal;
+  /** Sends a converted response to the client. */
+  forward(typeUrl: string, nonce: string, message: Buffer): void;
+  refuse(request: AgentRequest): void;
+}
+
+/** Responses that are rewritten on the side while others pass, each type in the order of arrival. */
+export interface Conversions {
+  takes(typeUrl: string): boolean;
+  /** Keeps what a refusal has to repeat: the names the client asked for and the version it has. */
+  onRequest(typeUrl: string, message: Buffer): void;
+  /** The promise holds the stream back; it is there only when the type is behind. */
+  add(typeUrl: string, message: Buffer): Promise<void> | undefined;
+}
+
+const MAX_WAITING = 2;
+const INTERNAL = 13;
+
+export function createConversions(options: ConversionOptions): Conversions {
+  const { kind, converters, signal } = options;
+  const asked = new Map<string, Buffer>();
+  const queues = new Map<string, { tail: Promise<void>; waiting: number }>();
+  const converterOf = (typeUrl: string) => converters.find((each) => each.typeUrl === typeUrl);
+
+  const convert = async (converter: ResponseConverter, message: Buffer): Promise<void> => {
+    const result = await converter.convert({ kind, message }, signal).catch((failure: unknown) => ({
+      refusal: errorMessage(failure),
+    }));
+    if (signal.aborted) return;
+    const { nonce } = kind === "sotw" ? discoveryResponse.decode(message) : deltaDiscoveryResponse.decode(message);
+    const { typeUrl } = converter;
+    if ("message" in result) return options.forward(typeUrl, nonce, result.message);
+    const error = { code: INTERNAL, message: result.refusal };
+    options.refuse({ typeUrl, responseNonce: nonce, error, ...repeated(kind, asked.get(typeUrl)) });
+  };
+
+  return {
+    takes: (typeUrl) => converters.length > 0 && converterOf(typeUrl) !== undefined,
+    onRequest(typeUrl, message) {
+      if (converters.length > 0 && kind === "sotw" && converterOf(typeUrl) !== undefined) asked.set(typeUrl, message);
+    },
+    add(typeUrl, message) {
+      const converter = converterOf(typeUrl);
+      if (converter === undefined) return undefined;
+      const queue = queues.get(typeUrl) ?? { tail: Promise.resolve(), waiting: 0 };
+      queues.set(typeUrl, queue);
+      queue.waiting += 1;
+      queue.tail = queue.tail
+        .then(() => convert(converter, message))
+        .finally(() => {
+          queue.waiting -= 1;
+        });
+      queue.tail.catch(() => undefined);
+      return queue.waiting > MAX_WAITING ? queue.tail : undefined;
+    },
+  };
+}
+
+/** Strict servers read a NACK without names as the end of the subscription. Delta has no such lists. */
+function repeated(kind: ProtocolKind, request: Buffer | undefined): Partial<AgentRequest> {
+  if (kind === "delta" || request === undefined) return {};
+  const { resourceNames, versionInfo } = discoveryRequest.decode(request);
+  return { resourceNames, versionInfo };
+}

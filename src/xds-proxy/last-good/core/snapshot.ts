@@ -1,0 +1,107 @@
+import { WIRE_BYTES, WireReader } from "../../../protocol/protobuf/wire-reader.ts";
+import type { ProtocolKind } from "../../core/protocol-kind.ts";
+
+/** One resource as it came, its Any still encoded. */
+export interface StoredResource {
+  readonly version: string;
+  readonly any: Buffer;
+}
+
+export interface StoredType {
+  /** The version that was acknowledged last. */
+  version: string;
+  readonly resources: Map<string, StoredResource>;
+}
+
+/** What a node has accepted, by type and name. */
+export type Snapshot = Map<string, StoredType>;
+
+const VERSION = 1;
+const RESOURCES = 2;
+const REMOVED = 6;
+
+/**
+ * Applies one accepted response. `replaces`: it is the whole of its type, so what it does not name is gone; a response to a list of
+ * names only changes those it carries. Throws a WireError for bytes that are no message; the snapshot is then as before.
+ */
+export function applyResponse(
+  snapshot: Snapshot,
+  response: {
+    readonly kind: ProtocolKind;
+    readonly typeUrl: string;
+    readonly message: Buffer;
+    readonly replaces: boolean;
+  },
+): void {
+  const { version, resources, removed } = readResponse(response.kind, response.message);
+  const stored = typeOf(snapshot, response.typeUrl);
+  if (response.replaces) stored.resources.clear();
+  for (const name of removed) stored.resources.delete(name);
+  for (const [name, resource] of resources) stored.resources.set(name, resource);
+  stored.version = version;
+}
+
+export function typeOf(snapshot: Snapshot, typeUrl: string): StoredType {
+  const known = snapshot.get(typeUrl);
+  if (known !== undefined) return known;
+  const fresh: StoredType = { version: "", resources: new Map() };
+  snapshot.set(typeUrl, fresh);
+  return fresh;
+}
+
+/** Leaves only resources of these names. */
+export function keepOnly(snapshot: Snapshot, typeUrl: string, names: ReadonlySet<string>): void {
+  const stored = snapshot.get(typeUrl);
+  for (const name of [...(stored?.resources.keys() ?? [])]) if (!names.has(name)) stored?.resources.delete(name);
+}
+
+export function snapshotBytes(snapshot: Snapshot): number {
+  let total = 0;
+  for (const { resources } of snapshot.values()) for (const { any } of resources.values()) total += any.length;
+  return total;
+}
+
+function readResponse(kind: ProtocolKind, message: Buffer) {
+  const resources: [string, StoredResource][] = [];
+  const removed: string[] = [];
+  let version = "";
+  const reader = new WireReader(message);
+  while (!reader.atEnd) {
+    const { field, wire } = reader.tag();
+    if (wire !== WIRE_BYTES) reader.skip(wire);
+    else if (field === VERSION) version = reader.string();
+    else if (field === RESOURCES) resources.push(readResource(kind, reader.bytes()));
+    else if (field === REMOVED && kind === "delta") removed.push(reader.string());
+    else reader.skip(wire);
+  }
+  // Every resource of the state of the world has the response's version.
+  const versioned = resources.map(([name, { version: own, any }]) => [name, { version: own || version, any }] as const);
+  return { version, resources: versioned, removed };
+}
+
+/** Copies: a small resource must not keep the large response alive that it came in. */
+function readResource(kind: ProtocolKind, bytes: Buffer): [string, StoredResource] {
+  if (kind === "sotw") return [nameInside(bytes), { version: "", any: Buffer.from(bytes) }];
+  const fields = readFields(bytes, 3);
+  const [version, any = NOTHING, name] = [fields[1], fields[2], fields[3]];
+  return [name?.toString("utf8") ?? "", { version: version?.toString("utf8") ?? "", any: Buffer.from(any) }];
+}
+
+/** Clusters, listeners, routes, endpoints and extensions all have their name in field 1. */
+function nameInside(any: Buffer): string {
+  const value = readFields(any, 2)[2] ?? NOTHING;
+  return readFields(value, 1)[1]?.toString("utf8") ?? "";
+}
+
+const NOTHING = Buffer.alloc(0);
+
+function readFields(bytes: Buffer, upTo: number): (Buffer | undefined)[] {
+  const found: (Buffer | undefined)[] = [];
+  const reader = new WireReader(bytes);
+  while (!reader.atEnd) {
+    const { field, wire } = reader.tag();
+    if (wire === WIRE_BYTES && field <= upTo) found[field] = reader.bytes();
+    else reader.skip(wire);
+  }
+  return found;
+}

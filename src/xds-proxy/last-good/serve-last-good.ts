@@ -1,0 +1,122 @@
+import { wait } from "../../base/wait.ts";
+import { assembleMessages, type GrpcError, type RawServerCall } from "../../grpc/index.ts";
+import { deltaDiscoveryResponse, discoveryResponse } from "../../protocol/protobuf/discovery.ts";
+import { WireReader } from "../../protocol/protobuf/wire-reader.ts";
+import { WireWriter } from "../../protocol/protobuf/wire-writer.ts";
+import type { ProtocolKind } from "../core/protocol-kind.ts";
+import { scanRequest } from "../core/request-facts.ts";
+import { SECRET_TYPE } from "../core/type-urls.ts";
+import type { StoredResource, StoredType } from "./core/snapshot.ts";
+import { subscriptionOf } from "./core/subscription.ts";
+import type { LastGood } from "./start-last-good.ts";
+
+export interface ServeOptions {
+  readonly kind: ProtocolKind;
+  readonly downstream: RawServerCall;
+  readonly lastGood: LastGood;
+  /** The status of a client that cannot be served from here. */
+  readonly failure: GrpcError;
+  /** The client is served from now on. */
+  onServing(savedAt: number): void;
+  /** Tries to reach a control plane; resolves when one answers. */
+  probe(signal: AbortSignal): Promise<void>;
+}
+
+const PROBE_EVERY_MS = 2000;
+
+/**
+ * Answers a client that starts while no control plane can be reached, with what it had accepted before. Resolves, and so ends the
+ * stream, when a control plane is back: the client then reconnects and tells it the versions it has. A client that already has its
+ * configuration, or is another node, gets the failure.
+ */
+export async function serveLastGood(options: ServeOptions): Promise<void> {
+  const { kind, downstream, lastGood, failure } = options;
+  const sent = new Map<string, ReadonlySet<string> | undefined>();
+  let serving = false;
+  let count = 0;
+  const onMessage = (message: Buffer) => {
+    const facts = scanRequest(kind, message);
+    const { typeUrl } = facts;
+    const asked = subscriptionOf(kind, typeUrl, message);
+    const current = lastGood.current();
+    if (!serving) {
+      if (current === undefined || facts.nodeId !== lastGood.nodeId || !facts.isEnvoy || asked.hasVersions)
+        throw failure;
+      serving = true;
+      options.onServing(current.savedAt);
+      void probing();
+    }
+    if (current === undefined || typeUrl === SECRET_TYPE) return;
+    const isAnswer = asked.nonce !== "";
+    if (isAnswer && (asked.names === undefined || asked.names.size === 0 || isSame(sent.get(typeUrl), asked.names)))
+      return;
+    sent.set(typeUrl, asked.names);
+    count += 1;
+    const stored = current.snapshot.get(typeUrl) ?? { version: "", resources: new Map() };
+    const answer = { typeUrl, nonce: `last-good-${count}`, stored, names: asked.names };
+    const bytes = kind === "sotw" ? stateOfTheWorld(answer) : incremental(answer);
+    downstream.writeFrameStart(bytes.length);
+    return downstream.writeFrameBytes(bytes);
+  };
+
+  const done = new AbortController();
+  const probing = async () => {
+    while (!done.signal.aborted) {
+      await wait(PROBE_EVERY_MS, done.signal);
+      if (!done.signal.aborted) await options.probe(done.signal).catch(() => undefined);
+    }
+  };
+  try {
+    const reading = downstream.readFrames(assembleMessages(onMessage));
+    await Promise.race([reading, lastGood.reachable(done.signal)]);
+  } finally {
+    done.abort();
+  }
+}
+
+interface Answer {
+  readonly typeUrl: string;
+  readonly nonce: string;
+  readonly stored: StoredType;
+  readonly names: ReadonlySet<string> | undefined;
+}
+
+function stateOfTheWorld({ typeUrl, nonce, stored, names }: Answer): Buffer {
+  const writer = new WireWriter();
+  for (const [, { any }] of chosen(stored, names)) writer.bytes(2, any);
+  return Buffer.concat([writer.finish(), discoveryResponse.encode({ versionInfo: stored.version, typeUrl, nonce })]);
+}
+
+/** Names that are not there are said to be removed, else the client would wait for them. */
+function incremental({ typeUrl, nonce, stored, names }: Answer): Buffer {
+  const writer = new WireWriter();
+  for (const [name, { version, any }] of chosen(stored, names)) {
+    const resource = new WireWriter();
+    resource.string(1, version);
+    resource.bytes(2, any);
+    resource.string(3, name);
+    writer.bytes(2, resource.finish());
+  }
+  const removedResources = [...(names ?? [])].filter((name) => !stored.resources.has(name));
+  const rest = deltaDiscoveryResponse.encode({ systemVersionInfo: stored.version, typeUrl, nonce, removedResources });
+  return Buffer.concat([writer.finish(), rest]);
+}
+
+function chosen(stored: StoredType, names: ReadonlySet<string> | undefined): [string, StoredResource][] {
+  return [...stored.resources].filter(([name]) => names === undefined || names.has(name));
+}
+
+function isSame(before: ReadonlySet<string> | undefined, now: ReadonlySet<string>): boolean {
+  return before !== undefined && before.size === now.size && [...now].every((name) => before.has(name));
+}
+
+/** The payload of a stored Any. */
+export function anyValue(any: Buffer): Buffer {
+  const reader = new WireReader(any);
+  while (!reader.atEnd) {
+    const { field, wire } = reader.tag();
+    if (field === 2 && wire === 2) return reader.bytes();
+    reader.skip(wire);
+  }
+  return Buffer.alloc(0);
+}

@@ -1,0 +1,118 @@
+import { errorMessage } from "../../base/coded-error.ts";
+import { type Handle, toHandle } from "../../base/handle.ts";
+import type { Logger } from "../../base/logger.ts";
+import type { ProtocolKind } from "../core/protocol-kind.ts";
+import { type Snapshot, snapshotBytes } from "./core/snapshot.ts";
+import { Recorder } from "./recorder.ts";
+import { createSnapshotStore } from "./snapshot-store.ts";
+
+export interface LastGoodOptions {
+  readonly directory: string;
+  /** Only streams of this node are recorded and served. */
+  readonly nodeId: string;
+  /** How long no control plane must have been reached before configuration from here is served. */
+  readonly graceMs?: number;
+  readonly maxBytes?: number;
+  /** The least time between two writes. */
+  readonly writeEveryMs?: number;
+  readonly log: Logger;
+}
+
+export interface LastGood extends Handle {
+  readonly nodeId: string;
+  /** Time of the last change, and the resources; undefined when nothing was ever accepted. */
+  current(): { readonly savedAt: number; readonly snapshot: Snapshot } | undefined;
+  recorder(kind: ProtocolKind): Recorder;
+  noteReachable(): void;
+  noteUnreachable(): void;
+  /** Nobody was reached for the whole grace period. */
+  isDue(): boolean;
+  /** Resolves when a control plane was reached by anybody, or when nobody waits for it any more. */
+  reachable(signal: AbortSignal): Promise<void>;
+}
+
+const DEFAULT_GRACE_MS = 5000;
+const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
+const DEFAULT_WRITE_EVERY_MS = 1000;
+
+/** The node's last accepted configuration, kept in memory and, in the background, on disk. */
+export async function startLastGood(options: LastGoodOptions): Promise<LastGood> {
+  const { nodeId, log, graceMs = DEFAULT_GRACE_MS, maxBytes = DEFAULT_MAX_BYTES } = options;
+  const store = createSnapshotStore(options.directory, nodeId, log);
+  const loaded = await store.load();
+  const snapshot: Snapshot = loaded?.snapshot ?? new Map();
+  let savedAt = loaded?.savedAt;
+  let unreachableSince: number | undefined;
+  const waiters = new Set<() => void>();
+
+  let timer: NodeJS.Timeout | undefined;
+  let writing: Promise<void> = Promise.resolve();
+  let failedBefore = false;
+  const write = () => {
+    timer = undefined;
+    const at = savedAt;
+    if (at === undefined) return;
+    writing = writing
+      .then(() => store.save(snapshot, at))
+      .then(
+        () => {
+          failedBefore = false;
+        },
+        (failure: unknown) => {
+          if (!failedBefore) log.warn(`cannot write the last known good configuration: ${errorMessage(failure)}`);
+          failedBefore = true;
+        },
+      );
+  };
+  const forget = () => {
+    log.warn(`the configuration is larger than ${maxBytes} bytes; it is not kept as last known good`);
+    snapshot.clear();
+    savedAt = undefined;
+    clearTimeout(timer);
+    timer = undefined;
+    writing = writing.then(() => store.remove());
+  };
+
+  return toHandle({
+    nodeId,
+    ended: new Promise<void>(() => undefined),
+    current: () => (savedAt === undefined ? undefined : { savedAt, snapshot }),
+    recorder: (kind: ProtocolKind) =>
+      new Recorder({
+        kind,
+        snapshot,
+        maxPendingBytes: maxBytes,
+        onOverflow: forget,
+        onCommit() {
+          if (snapshotBytes(snapshot) > maxBytes) return forget();
+          savedAt = Date.now();
+          timer ??= setTimeout(write, options.writeEveryMs ?? DEFAULT_WRITE_EVERY_MS);
+        },
+      }),
+    noteReachable() {
+      unreachableSince = undefined;
+      for (const wake of [...waiters]) wake();
+    },
+    noteUnreachable() {
+      unreachableSince ??= performance.now();
+    },
+    isDue: () => unreachableSince !== undefined && performance.now() - unreachableSince >= graceMs,
+    reachable: (signal: AbortSignal) =>
+      new Promise<void>((resolve) => {
+        const wake = () => {
+          waiters.delete(wake);
+          signal.removeEventListener("abort", wake);
+          resolve();
+        };
+        waiters.add(wake);
+        signal.addEventListener("abort", wake, { once: true });
+      }),
+    async stop() {
+      if (timer !== undefined) {
+        clearTimeout(timer);
+        write();
+      }
+      await writing;
+    },
+  });
+}

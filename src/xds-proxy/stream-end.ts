@@ -1,0 +1,46 @@
+import { errorMessage } from "../base/coded-error.ts";
+import type { Logger } from "../base/logger.ts";
+import { wait } from "../base/wait.ts";
+import { GrpcError, rpcErrorText } from "../grpc/index.ts";
+import { classifyTermination, terminationLabel } from "./core/termination.ts";
+import type { XdsProxyMetrics } from "./metrics.ts";
+
+/** Which side of a pair ended, and how; without a failure it ended cleanly. */
+export interface StreamEnd {
+  readonly side: "upstream" | "downstream";
+  readonly failure: unknown;
+}
+
+/** A write fails before the reader has come to the status that explains it. */
+const STATUS_WAIT_MS = 1000;
+
+export function endOf(side: StreamEnd["side"], work: Promise<unknown>): Promise<StreamEnd> {
+  return work.then(
+    () => ({ side, failure: undefined }),
+    (failure: unknown) => ({ side, failure }),
+  );
+}
+
+/** The upstream's own status if it comes, else the failure of the write. */
+export async function endOfSending(failed: Promise<never>, reading: Promise<StreamEnd>): Promise<StreamEnd> {
+  const failure = await failed.catch((thrown: unknown) => thrown);
+  const gone = new AbortController();
+  const late = wait(STATUS_WAIT_MS, gone.signal).then((): StreamEnd => ({ side: "upstream", failure }));
+  return Promise.race([reading, late]).finally(() => gone.abort());
+}
+
+/** The side that ended first counts by its own class, the other one always as cancelled: it is ended with it. */
+export function reportEnd({ side, failure }: StreamEnd, metrics: XdsProxyMetrics, log: Logger): void {
+  const termination = classifyTermination(failure);
+  const text = failure === undefined ? "<nil>" : rpcErrorText(failure);
+  if (termination === "unexpected") log.warn(`${side} terminated with unexpected error ${text}`);
+  else log.debug(`${side} terminated with status ${text}`);
+  const label = terminationLabel(termination);
+  metrics.upstreamTerminations.inc([side === "upstream" ? label : "cancelled"]);
+  metrics.downstreamTerminations.inc([side === "downstream" ? label : "cancelled"]);
+}
+
+export function toStatus(failure: unknown): GrpcError {
+  if (failure instanceof GrpcError) return failure;
+  return new GrpcError("UNKNOWN", errorMessage(failure), { cause: failure });
+}
