@@ -1,6 +1,6 @@
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from "node:fs";
-import { createServer } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -45,7 +45,7 @@ test.each([{ signal: "SIGTERM" as const }, { signal: "SIGINT" as const }])(
     // A server that accepts and stays silent keeps `wait` waiting.
     const silent = createServer().listen(0, "127.0.0.1");
     await new Promise((done) => silent.once("listening", done));
-    const accepted = new Promise((done) => silent.once("connection", done));
+    const accepted = new Promise<Socket>((done) => silent.once("connection", done));
     const { port } = silent.address() as { port: number };
     const child = spawn(
       launcher,
@@ -55,10 +55,11 @@ test.each([{ signal: "SIGTERM" as const }, { signal: "SIGINT" as const }])(
       },
     );
     const exited = new Promise((done) => child.once("exit", (_code, by) => done(by)));
-    await accepted;
+    const connection = await accepted;
     expect(readFileSync(`/proc/${child.pid}/cmdline`, "utf8")).toContain("dist/main.js");
     child.kill(signal);
     expect(await exited).toBe(signal);
+    connection.destroy();
     silent.close();
   },
 );
