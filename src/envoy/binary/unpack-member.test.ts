@@ -12,10 +12,12 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
+let unpacked = 0;
 async function unpack(archive: Buffer, name = "a/b"): Promise<Buffer> {
+  unpacked += 1;
   const path = join(folder, "archive.zip");
-  const target = join(folder, "out");
-  rmSync(target, { force: true });
+  // A target of its own each time: a write that failed may still be creating its file.
+  const target = join(folder, `out-${unpacked}`);
   writeFileSync(path, archive);
   await unpackMember(path, name, target);
   return readFileSync(target);
