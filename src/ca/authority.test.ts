@@ -7,7 +7,7 @@ import { type RecordedLog, recordLog } from "../../test/support/ca-log.ts";
 import { CloseStack } from "../base/close-stack.ts";
 import { isIssuedBy, parsePemCertificate } from "../protocol/x509/certificate.ts";
 import { buildCsr } from "../protocol/x509/csr.ts";
-import { generateKeyPair, type KeyPair } from "../protocol/x509/key-pair.ts";
+import { generateKeyPair, type KeyPair, parsePrivateKey } from "../protocol/x509/key-pair.ts";
 import { type Authority, type AuthorityOptions, startAuthority } from "./authority.ts";
 
 const HOUR = 3_600_000;
@@ -55,6 +55,27 @@ describe("a self-signed authority", () => {
     const { authority } = await start(directory.path);
     const signing = authority.sign({ csrPem: bad, identities: [IDENTITY], ttlSeconds: 0n });
     await expect(signing).rejects.toMatchObject({ code, message });
+  });
+
+  test.each([
+    { what: "RSA, the default", selfSigned: {}, keyType: "rsa" },
+    { what: "P-384", selfSigned: { key: { type: "ecdsa", curve: "P384" } as const }, keyType: "ec" },
+  ])("may have a root of another kind: $what", async ({ selfSigned, keyType }) => {
+    await using directory = await makeCaDirectory();
+    const authority = await startAuthority({
+      directory: directory.path,
+      trustDomain: "td",
+      log: recordLog(),
+      selfSigned,
+    });
+    opened.add(authority);
+    expect(authority.material.key.asymmetricKeyType).toBe(keyType);
+    expect(isIssuedBy(await leafOf(sign(authority)), authority.material.certificate)).toBe(true);
+    const server = await authority.issueServer(["b.example", "a.example", "b.example"]);
+    const certificate = parsePemCertificate(server.chainPem);
+    expect(certificate.names.map((name) => name.value)).toEqual(["a.example", "b.example"]);
+    expect(certificate.notAfter).toEqual(authority.material.certificate.notAfter);
+    expect(parsePrivateKey(server.keyPem.reveal()).asymmetricKeyType).toBe(keyType);
   });
 
   test("never lets a leaf outlive its signer", async () => {

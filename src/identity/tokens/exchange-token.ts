@@ -27,7 +27,7 @@ export interface TokenExchangeOptions {
 }
 
 const ENDPOINT = "https://sts.googleapis.com/v1/token";
-/** Server errors that another try does not mend: not implemented, HTTP version, network authentication. */
+/** Server errors that another try does not mend: unknown method (501), HTTP version (505), captive network (511). */
 const FINAL_SERVER_ERRORS = new Set([501, 505, 511]);
 
 /** Trades every token of the fetcher for a federated one, for CAs that accept only those. */
