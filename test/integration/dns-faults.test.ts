@@ -146,12 +146,20 @@ test("10,000 forwards at a time to a dead upstream all fail in time, while known
   client.close();
 });
 
+/** However the other side closes: a reset is as good as an end. */
+function closed(socket: Socket): Promise<void> {
+  socket.on("error", () => undefined);
+  socket.resume();
+  return new Promise((resolve) => {
+    if (socket.closed) resolve();
+    else socket.once("close", () => resolve());
+  });
+}
+
 describe("TCP clients", () => {
   const closedAfter = async (socket: Socket): Promise<number> => {
     const began = performance.now();
-    socket.on("error", () => undefined);
-    socket.resume();
-    await once(socket, "close", { signal: AbortSignal.timeout(10_000) });
+    await closed(socket);
     return performance.now() - began;
   };
 
@@ -241,7 +249,7 @@ describe("TCP clients", () => {
     socket.end(framed(queryBytes({ name: "x.example." })));
     const [reply = Buffer.alloc(0)] = await readFrames(socket, 1);
     expect(decodeMessage(reply).rcode).toBe(3);
-    await once(socket, "close");
+    await closed(socket);
   });
 
   test("get 128 answers per connection and are then closed", async () => {
@@ -249,7 +257,7 @@ describe("TCP clients", () => {
     const socket = await connectTcp(fixture.address);
     socket.write(Buffer.concat(Array.from({ length: 130 }, (_, id) => framed(queryBytes({ ...hit, id })))));
     expect(await readFrames(socket, 128)).toHaveLength(128);
-    await once(socket, "close");
+    await closed(socket);
   });
 
   test("that do not read do not make the server hold their answers", async () => {

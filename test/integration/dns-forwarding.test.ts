@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { ask, exchangeUdp, queryBytes } from "../support/dns-client.ts";
 import { eventually } from "../support/dns-eventually.ts";
 import { SEARCH, startDnsFixture } from "../support/dns-fixture.ts";
+import { freePort } from "../support/dns-free-port.ts";
 import { aRecord, decodeMessage, encodeMessage, optRecord } from "../support/dns-message.ts";
 import { replyTo, startDnsUpstream, type UpstreamHandler } from "../support/dns-upstream.ts";
 
@@ -21,8 +22,9 @@ const mute: UpstreamHandler = () => undefined;
 
 /** Two nameservers, asked in the order of the file. */
 async function startPair(first: UpstreamHandler, second: UpstreamHandler) {
-  const one = await startDnsUpstream(first, "127.0.0.2");
-  const two = await startDnsUpstream(second, "127.0.0.3", one.port);
+  const port = await freePort("127.0.0.2", "127.0.0.3");
+  const one = await startDnsUpstream(first, "127.0.0.2", port);
+  const two = await startDnsUpstream(second, "127.0.0.3", port);
   const resolvConf = "nameserver 127.0.0.2\nnameserver 127.0.0.3\n";
   const close = async () => {
     await one[Symbol.asyncDispose]();
@@ -388,33 +390,27 @@ describe("resolv.conf", () => {
 });
 
 describe("a nameserver that is this proxy", () => {
+  /** A server whose own port is also that of its nameservers. */
+  const startFacingItself = async (host: string, nameserver: string) => {
+    const port = await freePort("127.0.0.1");
+    const resolvConf = `nameserver ${nameserver}\n`;
+    return startDnsFixture({ listen: `${host}:${port}`, upstreamPort: port, resolvConf, forwardTimeoutMs: 60_000 });
+  };
+
   test("by address is left out with a warning", async () => {
-    await using probe = await startDnsUpstream(mute);
-    const { port } = probe;
-    await probe[Symbol.asyncDispose]();
-    await using fixture = await startDnsFixture({
-      listen: `localhost:${port}`,
-      upstreamPort: port,
-      forwardTimeoutMs: 60_000,
-    });
+    await using fixture = await startFacingItself("localhost", "127.0.0.1");
     expect(await ask("udp", fixture.address, { name: "x.example." })).toMatchObject({ rcode: SERVFAIL });
-    expect(fixture.log.lines).toContainEqual(
-      expect.objectContaining({
-        level: "warn",
-        message: "nameserver is this DNS proxy itself and is left out",
-        fields: { server: "127.0.0.1" },
-      }),
-    );
+    expect(fixture.log.lines).toContainEqual({
+      level: "warn",
+      message: "nameserver is this DNS proxy itself and is left out",
+      fields: { server: "127.0.0.1" },
+    });
   });
 
   test.each(["udp", "tcp"] as const)(
     "in disguise is noticed when the question comes back over %s",
     async (transport) => {
-      await using probe = await startDnsUpstream(mute);
-      const { port } = probe;
-      await probe[Symbol.asyncDispose]();
-      const options = { listen: `127.0.0.1:${port}`, upstreamPort: port, resolvConf: "nameserver localhost\n" };
-      await using fixture = await startDnsFixture({ ...options, generation: "1.20", forwardTimeoutMs: 60_000 });
+      await using fixture = await startFacingItself("127.0.0.1", "localhost");
       expect(await ask(transport, fixture.address, { name: "x.example." })).toMatchObject({ rcode: SERVFAIL });
       expect(fixture.log.lines.map(({ message }) => message)).toContain("a nameserver leads back to this DNS proxy");
     },

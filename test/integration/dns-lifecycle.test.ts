@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { ask, connectTcp, exchangeUdp, queryBytes } from "../support/dns-client.ts";
 import { eventually } from "../support/dns-eventually.ts";
 import { recordingLogger, startDnsFixture } from "../support/dns-fixture.ts";
+import { freePort } from "../support/dns-free-port.ts";
 import { decodeMessage } from "../support/dns-message.ts";
 import { startDnsUpstream } from "../support/dns-upstream.ts";
 
@@ -14,21 +15,22 @@ const openHandles = () =>
   process.getActiveResourcesInfo().filter((name) => /^(UDPWrap|TCPServerWrap|TCPSocketWrap|StatWatcher)$/.test(name))
     .length;
 
-/** Closing takes a turn or two of the event loop: what earlier tests closed must be gone before anything is counted. */
-async function settledHandles(): Promise<number> {
-  await eventually(() => expect(openHandles()).toBe(0));
-  return 0;
+/** Closing takes a turn or two of the event loop: what was closed before must be gone when anything is counted. */
+async function settledHandles(expected: number): Promise<number> {
+  await eventually(() => expect(openHandles()).toBe(expected));
+  return expected;
 }
 
-async function squatTcp(host: string, port = 0) {
+async function squatTcp(host: string, port: number) {
   const server = createServer().listen(port, host);
   await once(server, "listening");
-  const address = server.address();
-  const taken = typeof address === "object" && address !== null ? address.port : 0;
-  return { port: taken, [Symbol.asyncDispose]: () => new Promise<void>((closed) => void server.close(() => closed())) };
+  return {
+    port,
+    [Symbol.asyncDispose]: () => new Promise<void>((closed) => void server.close(() => closed())),
+  };
 }
 
-async function squatUdp(host: string, port = 0) {
+async function squatUdp(host: string, port: number) {
   const socket = createSocket(host.includes(":") ? "udp6" : "udp4").bind(port, host);
   await once(socket, "listening");
   return {
@@ -39,7 +41,7 @@ async function squatUdp(host: string, port = 0) {
 
 describe("a start that fails", () => {
   test("because the TCP port is taken names it and leaves the UDP port free", async () => {
-    await using squatter = await squatTcp("127.0.0.1");
+    await using squatter = await squatTcp("127.0.0.1", await freePort("127.0.0.1"));
     const listen = `127.0.0.1:${squatter.port}`;
     await expect(startDnsFixture({ listen })).rejects.toMatchObject({
       code: "address-in-use",
@@ -49,7 +51,7 @@ describe("a start that fails", () => {
   });
 
   test("because the UDP port is taken names it and leaves the TCP port free", async () => {
-    await using squatter = await squatUdp("127.0.0.1");
+    await using squatter = await squatUdp("127.0.0.1", await freePort("127.0.0.1"));
     const listen = `127.0.0.1:${squatter.port}`;
     await expect(startDnsFixture({ listen })).rejects.toMatchObject({
       code: "address-in-use",
@@ -59,7 +61,7 @@ describe("a start that fails", () => {
   });
 
   test("on the second address frees both sockets of the first", async () => {
-    await using squatter = await squatTcp("::1");
+    await using squatter = await squatTcp("::1", await freePort("127.0.0.1", "::1"));
     const { port } = squatter;
     const resolvConf = "nameserver 10.0.0.10\nnameserver fd00::10\n";
     await expect(startDnsFixture({ listen: `localhost:${port}`, resolvConf })).rejects.toMatchObject({
@@ -107,13 +109,13 @@ describe("a start that fails", () => {
       message: /cannot assign requested address$/,
     },
   ])("because $what says so and leaves nothing open", async ({ options, code, message }) => {
-    const before = await settledHandles();
+    const before = await settledHandles(0);
     await expect(startDnsFixture(options)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
     await eventually(() => expect(openHandles()).toBe(before));
   });
 
   test("because it was aborted while starting leaves nothing open", async () => {
-    const before = await settledHandles();
+    const before = await settledHandles(0);
     for (let turns = 0; turns < 12; turns++) {
       const aborting = new AbortController();
       const starting = startDnsFixture({
@@ -132,7 +134,7 @@ describe("a start that fails", () => {
   });
 
   test("logs the reason once", async () => {
-    await using squatter = await squatTcp("127.0.0.1");
+    await using squatter = await squatTcp("127.0.0.1", await freePort("127.0.0.1"));
     const log = recordingLogger();
     await expect(startDnsFixture({ listen: `127.0.0.1:${squatter.port}`, log })).rejects.toThrow();
     expect(log.lines.filter(({ level }) => level === "error").map(({ message }) => message)).toEqual([
@@ -212,10 +214,10 @@ describe("where the server listens", () => {
 
 describe("stopping", () => {
   test("twice is the same as once, and every socket, timer and watch is gone", async () => {
-    await settledHandles();
     await using upstream = await startDnsUpstream(() => undefined);
-    const before = openHandles();
-    const fixture = await startDnsFixture({ upstreamPort: upstream.port, forwardTimeoutMs: 60_000 });
+    const before = await settledHandles(2);
+    const listen = `127.0.0.1:${await freePort("127.0.0.1")}`;
+    const fixture = await startDnsFixture({ listen, upstreamPort: upstream.port, forwardTimeoutMs: 60_000 });
     const idle = await connectTcp(fixture.address);
     idle.on("error", () => undefined);
     const waiting = ask("udp", fixture.address, { name: "x.example." });
@@ -251,21 +253,18 @@ describe("stopping", () => {
   });
 
   test("gives up sockets that were used for forwarding, also while running", async () => {
-    await settledHandles();
     await using upstream = await startDnsUpstream(() => undefined);
-    const before = openHandles();
+    const before = await settledHandles(2);
     await using fixture = await startDnsFixture({
       upstreamPort: upstream.port,
       forwardTimeoutMs: 50,
       limits: { queriesPerSocket: 1 },
     });
-    const own = openHandles();
+    const own = await settledHandles(before + 2);
     await Promise.all(
       Array.from({ length: 30 }, (_, index) => ask("udp", fixture.address, { name: `${index}.example.` })),
     );
-    expect(openHandles()).toBeGreaterThanOrEqual(own);
-    await eventually(() => expect(openHandles()).toBeLessThanOrEqual(own));
-    expect(own).toBeGreaterThan(before);
+    await settledHandles(own);
   });
 });
 

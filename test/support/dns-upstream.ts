@@ -30,7 +30,10 @@ export interface DnsUpstream extends AsyncDisposable {
 export async function startDnsUpstream(handle: UpstreamHandler, host = "127.0.0.1", port = 0): Promise<DnsUpstream> {
   const udp = createSocket(host.includes(":") ? "udp6" : "udp4");
   udp.bind(port, host);
-  await once(udp, "listening");
+  await once(udp, "listening").catch((failure) => {
+    udp.close();
+    throw failure;
+  });
   const chosen = udp.address().port;
   const connections = new Set<Socket>();
   const tcp = createServer();
