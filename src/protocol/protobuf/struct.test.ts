@@ -1,36 +1,70 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
-import { foreignCodec, loadEnvoyProtos } from "../../../test/support/sds-envoy-protos.ts";
-import { node } from "./discovery.ts";
-import { encodeStruct } from "./struct.ts";
+import { createEnvoyMessages } from "../../../test/support/scripted-control-plane-json.ts";
+import { memberBytes } from "./edit-members.ts";
+import { decodeStruct, decodeValue, encodeStruct, type JsonObject, type JsonValue } from "./struct.ts";
+import { WireError } from "./wire-reader.ts";
+import { WireWriter } from "./wire-writer.ts";
 
-/** Envoy's Node, whose metadata is a Struct, read by another implementation of protobuf. */
-const foreignNode = foreignCodec(loadEnvoyProtos(), "envoy.config.core.v3.Node");
-
-/** JSON again, from the foreign library's shape of Struct. */
-function toJson(value: Record<string, unknown>): unknown {
-  if ("fields" in value) {
-    const fields = (value.fields ?? {}) as Record<string, Record<string, unknown>>;
-    return Object.fromEntries(Object.entries(fields).map(([key, member]) => [key, toJson(member)]));
-  }
-  if ("structValue" in value) return toJson({ fields: {}, ...(value.structValue as object) });
-  if ("listValue" in value)
-    return ((value.listValue as { values?: Record<string, unknown>[] }).values ?? []).map(toJson);
-  if ("nullValue" in value) return null;
-  return value[String(value.kind)];
-}
-
-test("another implementation reads the same JSON back", () => {
-  const json = {
+test("a Struct written by another implementation is read", () => {
+  const foreign = createEnvoyMessages().packAny({
+    "@type": "type.googleapis.com/udpa.type.v1.TypedStruct",
+    type_url: "t",
+    value: { text: "a", number: 1.5, yes: true, nothing: null, list: [1, "b", { deep: [] }], object: { empty: {} } },
+  });
+  const struct = memberBytes(Buffer.from(foreign.value), 2) ?? Buffer.alloc(0);
+  expect(JSON.parse(JSON.stringify(decodeStruct(struct)))).toEqual({
     text: "a",
-    empty: "",
     number: 1.5,
-    zero: 0,
     yes: true,
-    no: false,
     nothing: null,
-    list: [1, "x", [], {}],
-    deep: { a: { b: [] } },
-  };
-  const bytes = node.encode({ metadata: encodeStruct({ ...json, gone: undefined }) });
-  expect(toJson(foreignNode.decode(bytes).metadata as Record<string, unknown>)).toEqual(json);
+    list: [1, "b", { deep: [] }],
+    object: { empty: {} },
+  });
+});
+
+test("decoding inverts encoding for any JSON object", () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (original) => {
+      const plain: unknown = JSON.parse(JSON.stringify(original));
+      expect(JSON.parse(JSON.stringify(decodeStruct(encodeStruct(plain as JsonObject))))).toEqual(plain);
+    }),
+  );
+});
+
+test("a member named __proto__ is a member and nothing else", () => {
+  const decoded = decodeStruct(encodeStruct(JSON.parse('{"__proto__": {"polluted": true}}')));
+  expect(Object.keys(decoded)).toEqual(["__proto__"]);
+  expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
+});
+
+test("an empty value and an entry without value are null", () => {
+  expect(decodeValue(Buffer.alloc(0))).toBeNull();
+  expect(decodeStruct(Buffer.from([0x0a, 3, 0x0a, 1, 0x61]))).toEqual({ a: null });
+});
+
+test("nesting without end is refused instead of ending the process", () => {
+  let value: JsonValue = "core";
+  for (let depth = 0; depth < 99; depth += 1) value = { a: value };
+  expect(() => decodeStruct(encodeStruct({ a: value }))).not.toThrow();
+  let bytes = Buffer.alloc(0);
+  for (let depth = 0; depth < 5001; depth += 1) {
+    const writer = new WireWriter();
+    writer.bytes(depth % 2 === 0 ? 6 : 1, bytes);
+    bytes = Buffer.from(writer.finish());
+  }
+  expect(() => decodeValue(bytes)).toThrow(WireError);
+});
+
+test("random bytes give an object or a wire error", () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 100 }), (input) => {
+      try {
+        decodeStruct(Buffer.from(input));
+      } catch (thrown) {
+        expect(thrown).toBeInstanceOf(WireError);
+      }
+    }),
+    { numRuns: 1000 },
+  );
 });

@@ -1,32 +1,98 @@
+import { type Field, message, string } from "./message.ts";
+import { WIRE_BYTES, WIRE_FIXED64, WIRE_VARINT, WireError, WireReader } from "./wire-reader.ts";
 import { WireWriter } from "./wire-writer.ts";
 
-/** google.protobuf.Struct from a JSON object. Members that JSON would leave out are left out. */
-export function encodeStruct(object: Readonly<Record<string, unknown>>): Buffer {
+/** A JSON value, as google.protobuf.Value carries it. */
+export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
+export interface JsonObject {
+  readonly [name: string]: JsonValue;
+}
+
+/** Deeper input is hostile: it would end in a stack overflow. */
+const MAX_DEPTH = 100;
+
+/** google.protobuf.Struct. Objects have no prototype, so that no name means anything special. */
+export function decodeStruct(bytes: Buffer, depth = 0): JsonObject {
+  if (depth > MAX_DEPTH) throw new WireError("bad-field", `protobuf: Struct nested deeper than ${MAX_DEPTH}`);
+  const result: Record<string, JsonValue> = Object.create(null);
+  eachMember(bytes, 1, (entry) => {
+    const { key, value } = entryCodec.decode(entry);
+    result[key] = value === undefined ? null : decodeValue(value, depth);
+  });
+  return result;
+}
+
+export function encodeStruct(value: JsonObject): Buffer {
   const writer = new WireWriter();
-  for (const [key, value] of Object.entries(object)) {
-    if (value === undefined) continue;
-    const entry = new WireWriter();
-    entry.string(1, key);
-    entry.bytes(2, encodeValue(value));
-    writer.bytes(1, entry.finish());
+  for (const [key, member] of Object.entries(value)) {
+    writer.bytes(1, entryCodec.encode({ key, value: encodeValue(member) }));
   }
   return writer.finish();
 }
 
-/** google.protobuf.Value: one field per kind, present even when it holds the kind's zero. */
-function encodeValue(value: unknown): Buffer {
+/** Of several members of the oneof the last one counts; none is null. */
+export function decodeValue(bytes: Buffer, depth = 0): JsonValue {
+  let value: JsonValue = null;
+  const reader = new WireReader(bytes);
+  while (!reader.atEnd) {
+    const { field, wire } = reader.tag();
+    if (field === 1 && wire === WIRE_VARINT) {
+      reader.uint64();
+      value = null;
+    } else if (field === 2 && wire === WIRE_FIXED64) value = reader.double();
+    else if (field === 3 && wire === WIRE_BYTES) value = reader.string();
+    else if (field === 4 && wire === WIRE_VARINT) value = reader.uint64() !== 0n;
+    else if (field === 5 && wire === WIRE_BYTES) value = decodeStruct(reader.bytes(), depth + 1);
+    else if (field === 6 && wire === WIRE_BYTES) value = decodeList(reader.bytes(), depth + 1);
+    else reader.skip(wire);
+  }
+  return value;
+}
+
+export function encodeValue(value: JsonValue): Buffer {
   const writer = new WireWriter();
-  if (typeof value === "number") writer.double(2, value);
+  if (value === null) writer.uint32(1, 0);
+  else if (typeof value === "number") writer.double(2, value);
   else if (typeof value === "string") writer.string(3, value);
   else if (typeof value === "boolean") writer.uint32(4, value ? 1 : 0);
-  else if (Array.isArray(value)) writer.bytes(6, encodeList(value));
-  else if (typeof value === "object" && value !== null) writer.bytes(5, encodeStruct({ ...value }));
-  else writer.uint32(1, 0);
+  else if (isList(value)) writer.bytes(6, encodeList(value));
+  else writer.bytes(5, encodeStruct(value));
   return writer.finish();
 }
 
-function encodeList(items: readonly unknown[]): Buffer {
+export function isList(value: JsonValue): value is readonly JsonValue[] {
+  return Array.isArray(value);
+}
+
+/** The value of an entry, undefined only when it is absent: an empty one is null too, but is there. */
+const presentBytes: Field<Buffer | undefined> = {
+  number: 2,
+  absent: () => undefined,
+  write: (writer, value) => {
+    if (value !== undefined) writer.bytes(2, value);
+  },
+  read: (reader, wire) => (wire === WIRE_BYTES ? reader.bytes() : undefined),
+};
+const entryCodec = message({ key: string(1), value: presentBytes });
+
+function decodeList(bytes: Buffer, depth: number): readonly JsonValue[] {
+  if (depth > MAX_DEPTH) throw new WireError("bad-field", `protobuf: Struct nested deeper than ${MAX_DEPTH}`);
+  const list: JsonValue[] = [];
+  eachMember(bytes, 1, (value) => list.push(decodeValue(value, depth)));
+  return list;
+}
+
+function encodeList(values: readonly JsonValue[]): Buffer {
   const writer = new WireWriter();
-  for (const item of items) writer.bytes(1, encodeValue(item));
+  for (const value of values) writer.bytes(1, encodeValue(value));
   return writer.finish();
+}
+
+function eachMember(bytes: Buffer, wanted: number, take: (member: Buffer) => void): void {
+  const reader = new WireReader(bytes);
+  while (!reader.atEnd) {
+    const { field, wire } = reader.tag();
+    if (field === wanted && wire === WIRE_BYTES) take(reader.bytes());
+    else reader.skip(wire);
+  }
 }
