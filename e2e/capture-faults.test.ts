@@ -119,6 +119,18 @@ describe("programs", () => {
     expect(result.stdout).toMatch(/exit status 4.*you must be root/s);
   });
 
+  test("the text that is written and the final state are shown at debug level only", async () => {
+    await using netns = await createNetns();
+    const quiet = await istioIptables(netns, [...ALL, "--redirect-dns", "--capture-all-dns"]);
+    expect(quiet.stdout).not.toMatch(/Running iptables restore|Final iptables state/);
+    await istioIptables(netns, ["--cleanup-only"]);
+    const loud = await istioIptables(netns, [...ALL, "--log_output_level", "default:debug"]);
+    expect(loud.stdout).toMatch(
+      /Running iptables restore with: iptables-nft-restore and the following input:\n\* nat\n/,
+    );
+    expect(loud.stdout).toMatch(/Final iptables state \(IPv4\):\n.*-A OUTPUT -j ISTIO_OUTPUT/s);
+  });
+
   test("finding the program does not create legacy tables", async () => {
     await using netns = await createNetns();
     await istioIptables(netns, ALL);

@@ -30,6 +30,7 @@ export async function applyAtOnce(given: ApplyOptions): Promise<ApplyOutcome | u
   });
   if (code !== 0) return undefined;
   log.info("Clean-state detected, new iptables are needed");
+  log.info("Applied iptables chains and rules");
   return {
     changed: true,
     undo: async () => {
