@@ -1,7 +1,7 @@
 import { createSocket, type Socket } from "node:dgram";
 import { isIPv6 } from "node:net";
 import type { Logger } from "../base/logger.ts";
-import { MAX_MESSAGE_BYTES } from "../protocol/dns/constants.ts";
+import { MAX_MESSAGE_BYTES, MIN_UDP_BYTES } from "../protocol/dns/constants.ts";
 import type { HostPort } from "./core/listen-plan.ts";
 import { listenError } from "./errors.ts";
 import { LATER, type QueryHandler } from "./query-handler.ts";
@@ -21,12 +21,17 @@ export async function startUdpListener(address: HostPort, handler: QueryHandler,
   // Written again for every reply. `send` hands the bytes to the kernel before the next message is delivered, unless the kernel's buffer
   // is full: then they are queued in place, and the next reply needs other memory.
   let out = Buffer.alloc(MAX_MESSAGE_BYTES);
+  // Replies have few different lengths: making a view of each only once saves a tenth of the CPU time of a hit (bench/dns.bench.ts).
+  const views = new Map<number, Buffer>();
   socket.on("message", (message, peer) => {
     // Nobody can be answered on port 0; only forged packets come from there, and `send` would throw.
     if (peer.port === 0) return;
-    if (socket.getSendQueueCount() > 0) out = Buffer.alloc(MAX_MESSAGE_BYTES);
+    if (socket.getSendQueueCount() > 0) {
+      out = Buffer.alloc(MAX_MESSAGE_BYTES);
+      views.clear();
+    }
     const length = handler.answer(message, out, "udp");
-    if (length > 0) socket.send(out, 0, length, peer.port, peer.address);
+    if (length > 0) socket.send(viewOf(views, out, length), peer.port, peer.address);
     else if (length === LATER) void sendLater(socket, handler.answerLater(message, "udp", peer.port), peer);
   });
   // Errors of single datagrams (a client whose port is gone) arrive here too; the socket stays usable.
@@ -35,6 +40,15 @@ export async function startUdpListener(address: HostPort, handler: QueryHandler,
     address: { host: address.host, port: socket.address().port },
     stop: () => new Promise((resolve) => socket.close(() => resolve())),
   };
+}
+
+function viewOf(views: Map<number, Buffer>, out: Buffer, length: number): Buffer {
+  const known = views.get(length);
+  if (known !== undefined) return known;
+  const view = out.subarray(0, length);
+  // Rare lengths of large answers are not worth keeping.
+  if (length <= MIN_UDP_BYTES) views.set(length, view);
+  return view;
 }
 
 async function sendLater(socket: Socket, reply: Promise<Buffer>, peer: HostPortOfPeer): Promise<void> {
