@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { TestContext } from "vitest";
 import { restoreInputs } from "../../src/capture/core/dry-run.ts";
 import { buildRules } from "../../src/capture/index.ts";
 import { type CaptureCase, settingsOf } from "../conformance/capture-case.ts";
@@ -21,6 +22,11 @@ export function loadableCases(names?: readonly string[]): readonly CaptureCase[]
     .filter((entry) => entry.kind === "capture" || entry.kind === "document")
     .filter((entry) => names === undefined || (entry.generation === "master" && names.includes(entry.name)))
     .map((entry) => ({ ...entry, args: entry.args.filter((arg) => arg !== "--dry-run") }));
+}
+
+/** Golden data lives outside the project; without it there is nothing to load, which is a notice and no failure. */
+export function needsGolden(context: TestContext): void {
+  if (loadableCases().length === 0) context.skip(`notice: no golden cases at ${root} (set CONFORMANCE_DIR)`);
 }
 
 /** The machine that a case asks for: addresses, resolvers, and the groups its rules may name. */
