@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
 import { eventually, fetchText, freePorts, startAgentProcess } from "../test/support/agent-process.ts";
 import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
-import { httpListener } from "../test/support/mesh-resources.ts";
+import { bootstrapResource, httpListener } from "../test/support/mesh-resources.ts";
 import { needs } from "../test/support/needs.ts";
 
 beforeEach(needs("envoy"));
@@ -153,4 +153,39 @@ describe("as PID 1", () => {
     process.kill(Number(init), "SIGTERM");
     expect(await agent.exited).toBe(0);
   });
+});
+
+test("the bootstrap of the control plane replaces the generated one where that is asked for", async () => {
+  const [admin = 0, port = 0] = await freePorts(2);
+  await using controlPlane = await startMeshControlPlane({
+    resources: () => [
+      bootstrapResource({ adminPort: admin, listener: httpListener({ name: "given", port, answer: "given by xDS" }) }),
+    ],
+  });
+  await using agent = await startAgentProcess({
+    controlPlane,
+    env: { BOOTSTRAP_XDS_AGENT: "true", PILOT_AGENT_GENERATION: "1.20" },
+  });
+  await eventually(async () => ((await fetchText(port, "/")).body === "given by xDS" ? undefined : "other answer"));
+  expect(agent.stdout()).toContain("successfully updated bootstrap config");
+  expect(readFileSync(`/proc/${(await agent.envoyPids())[0]}/cmdline`, "utf8")).toContain("envoy-rev.pb");
+});
+
+test("in hot restart mode a changed bootstrap file starts a new epoch", async () => {
+  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+  await using agent = await startAgentProcess({
+    controlPlane,
+    files: { "override.json": "{}" },
+    env: { ENVOY_HOT_RESTART: "true", ISTIO_BOOTSTRAP_OVERRIDE: "override.json" },
+    proxyConfig: { drainDuration: "1s" },
+  });
+  await agent.untilReady();
+  const [before = 0] = await agent.envoyPids();
+  writeFileSync(join(agent.folder, "override.json"), '{"stats_flush_interval": "7s"}');
+  await eventually(async () => {
+    const pids = await agent.envoyPids();
+    return pids.length === 1 && pids[0] !== before ? undefined : `Envoys: ${pids.join(" ")}`;
+  }, 30_000);
+  const [now = 0] = await agent.envoyPids();
+  expect(readFileSync(`/proc/${now}/cmdline`, "utf8")).toContain('{"stats_flush_interval":"7s"}');
 });

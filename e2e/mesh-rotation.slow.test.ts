@@ -85,7 +85,7 @@ function startLoad(port: number) {
 /** Of the certificate that is served now. */
 async function serial(agent: AgentProcess): Promise<string> {
   const shown = JSON.parse((await agent.get("status", "/debug/certs")).body) as CertificateDescription[];
-  const leaf = shown.find((each) => each.name === "default")?.certificates[0];
+  const leaf = shown.find((each) => each.resource === "default")?.certificates[0];
   if (leaf === undefined) throw new Error(`no workload certificate in ${JSON.stringify(shown)}`);
   return leaf.serial;
 }

@@ -1,5 +1,5 @@
 import type { Logger } from "../base/logger.ts";
-import { readBootstrapOverride, writeBootstrap } from "../bootstrap/index.ts";
+import { type BootstrapFile, readBootstrapOverride, writeBootstrap } from "../bootstrap/index.ts";
 import type { AgentConfig, Environment, PlatformInfo } from "../config/index.ts";
 import {
   type EnvoyHandle,
@@ -12,6 +12,7 @@ import {
 import type { SdsStart } from "../sds/index.ts";
 import { step } from "./agent-error.ts";
 import { readBootstrapInputs } from "./bootstrap-inputs.ts";
+import { discoverBootstrap } from "./discover-bootstrap.ts";
 import type { EnvoyBinary } from "./find-binary.ts";
 import type { AgentMetrics } from "./metrics.ts";
 import { proxyUser } from "./proxy-user.ts";
@@ -27,34 +28,43 @@ export interface EnvoyParts {
   readonly xdsRootCert: string;
   readonly metrics: AgentMetrics;
   readonly log: Logger;
+  /** Ends waiting for the control plane. */
+  readonly signal: AbortSignal;
   onPhase(phase: EnvoyPhase): void;
 }
 
 /** The bootstrap and Envoy itself. The bootstrap is made anew for each start, so that a restart sees the pod as it is then. */
 export async function connectEnvoy(config: AgentConfig, parts: EnvoyParts): Promise<EnvoyHandle> {
   const { log, env } = parts;
-  const { envoy } = config;
+  const { envoy, xds } = config;
   return step("failed to initialize envoy agent", async () => {
     const inputs = () => readBootstrapInputs({ config, ...parts });
     const owner = proxyUser(config);
     const first = await inputs();
     log.info(`Pilot SAN: [${first.agent.pilotSubjectAltNames.join(" ")}]`);
     // Written before anything is spawned: a mistake in the configuration is told at once and ends the start.
-    let prepared: Awaited<ReturnType<typeof writeBootstrap>> | undefined = await writeBootstrap(first, { log, owner });
-    const configYaml = await readBootstrapOverride(first, log);
+    let prepared: BootstrapFile | undefined = await writeBootstrap(first, { log, owner });
+    const discover = (file: BootstrapFile) =>
+      discoverBootstrap(file, { socketPath: xds.socketPath, log, owner, signal: parts.signal });
     const binary = await parts.binary;
     return startEnvoy({
       binaryPath: binary.path,
       flagProbe: binary.flagProbe,
       args: {
         ...envoyArgs(config),
-        ...(configYaml !== undefined && { configYaml }),
         serviceCluster: prepared.node.cluster,
       },
       prepareConfig: async (epoch) => {
-        const file = prepared ?? (await writeBootstrap(await inputs(), { log, owner, epoch }));
+        const written = prepared ?? (await writeBootstrap(await inputs(), { log, owner, epoch }));
         prepared = undefined;
-        return file.generated ? { path: file.path, remove: () => file.remove() } : { path: file.path };
+        const file = xds.bootstrapViaXds && written.generated ? await discover(written) : written;
+        // Read anew for each start, as the file it is merged over.
+        const configYaml = await readBootstrapOverride(first, log);
+        return {
+          path: file.path,
+          ...(configYaml !== undefined && { configYaml }),
+          ...(file.generated && { remove: () => file.remove() }),
+        };
       },
       admin: { host: loopbackOf(config.role.ipAddresses), port: envoy.adminPort },
       termination: termination(config),

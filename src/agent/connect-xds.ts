@@ -1,3 +1,5 @@
+import { CloseStack } from "../base/close-stack.ts";
+import { toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
 import type { AgentConfig } from "../config/index.ts";
 import { type DnsServer, decodeNameTable } from "../dns/index.ts";
@@ -8,10 +10,13 @@ import {
   type InternalHandler,
   NAME_TABLE_TYPE,
   PROXY_CONFIG_TYPE,
+  startLastGood,
   startXdsProxy,
+  type UpstreamOptions,
   type XdsProxy,
 } from "../xds-proxy/index.ts";
 import { step } from "./agent-error.ts";
+import { connectTap } from "./connect-tap.ts";
 import type { AgentMetrics } from "./metrics.ts";
 import { connectXdsTls } from "./xds-tls.ts";
 
@@ -35,40 +40,60 @@ export interface XdsParts {
   readonly log: Logger;
 }
 
+/** The proxy, with what belongs to it: the last known good configuration and the debug tap. All of it ends with the handle. */
 export async function connectXds(config: AgentConfig, parts: XdsParts): Promise<XdsProxy> {
-  const { xds } = config;
-  const { tokens, metrics } = parts;
+  const { xds, role } = config;
   const log = parts.log.scope("xdsproxy");
   return step("failed to start xds proxy", async () => {
-    const secure = xds.mutualTls
-      ? await step("failed to get TLS options to talk to upstream", () => connectXdsTls(config, log))
-      : undefined;
-    const keepalive = { intervalMs: xds.keepaliveIntervalMs, timeoutMs: xds.keepaliveTimeoutMs };
-    const connect = connectThroughProxy(xds.discoveryAddress, xds);
-    if (connect !== undefined) log.info("the control plane is reached through the proxy of HTTPS_PROXY");
-    return startXdsProxy({
-      socketPath: xds.socketPath,
-      upstream: {
-        address: xds.discoveryAddress,
-        ...(secure && { tls: secure.tls, authority: secure.serverName }),
-        ...(tokens && { token: async () => (await tokens.fetch())?.reveal() }),
-        headers: { ClusterID: xds.clusterId, ...xds.headers },
-        keepalive: {
-          intervalMs: Math.min(keepalive.intervalMs, MAX_PING_INTERVAL_MS),
-          timeoutMs: Math.min(keepalive.timeoutMs, MAX_PING_TIMEOUT_MS),
-        },
-        connectTimeoutMs: CONNECT_TIMEOUT_MS,
-        ...(connect && { connect }),
-      },
-      handlers: internalHandlers(config, parts),
-      maxReceiveBytes: Math.max(xds.maxReceiveBytes, MIN_RECEIVE_BYTES),
-      maxStreams: xds.maxStreams,
-      downstreamKeepalive: keepalive,
-      clusterId: xds.clusterId,
-      metrics: metrics.xds,
-      log,
-    });
+    await using opened = new CloseStack();
+    const upstream = await connectUpstream(config, parts.tokens, log);
+    const directory = xds.lastGoodDirectory;
+    const lastGood = directory === "" ? undefined : await startLastGood({ directory, nodeId: role.serviceNode, log });
+    if (lastGood !== undefined) opened.add(lastGood);
+    const proxy = opened.add(
+      await startXdsProxy({
+        socketPath: xds.socketPath,
+        upstream,
+        handlers: internalHandlers(config, parts),
+        ...(lastGood && { lastGood }),
+        maxReceiveBytes: Math.max(xds.maxReceiveBytes, MIN_RECEIVE_BYTES),
+        maxStreams: xds.maxStreams,
+        downstreamKeepalive: { intervalMs: xds.keepaliveIntervalMs, timeoutMs: xds.keepaliveTimeoutMs },
+        clusterId: xds.clusterId,
+        metrics: parts.metrics.xds,
+        log,
+      }),
+    );
+    const tap = await connectTap(config, { proxy, upstream, log });
+    if (tap !== undefined) opened.add(tap);
+    const owned = opened.move();
+    return toHandle({ ...proxy, ended: proxy.ended, stop: () => owned.close() });
   });
+}
+
+async function connectUpstream(
+  config: AgentConfig,
+  tokens: TokenFetcher | undefined,
+  log: Logger,
+): Promise<UpstreamOptions> {
+  const { xds } = config;
+  const secure = xds.mutualTls
+    ? await step("failed to get TLS options to talk to upstream", () => connectXdsTls(config, log))
+    : undefined;
+  const connect = connectThroughProxy(xds.discoveryAddress, xds);
+  if (connect !== undefined) log.info("the control plane is reached through the proxy of HTTPS_PROXY");
+  return {
+    address: xds.discoveryAddress,
+    ...(secure && { tls: secure.tls, authority: secure.serverName }),
+    ...(tokens && { token: async () => (await tokens.fetch())?.reveal() }),
+    headers: { ClusterID: xds.clusterId, ...xds.headers },
+    keepalive: {
+      intervalMs: Math.min(xds.keepaliveIntervalMs, MAX_PING_INTERVAL_MS),
+      timeoutMs: Math.min(xds.keepaliveTimeoutMs, MAX_PING_TIMEOUT_MS),
+    },
+    connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    ...(connect && { connect }),
+  };
 }
 
 /** In the order they are subscribed to. */

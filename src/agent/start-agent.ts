@@ -4,7 +4,7 @@ import { toHandle } from "../base/handle.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
 import { writeGrpcBootstrap } from "../bootstrap/index.ts";
 import { startPlatformDetection } from "../config/index.ts";
-import { type EnvoyHandle, envoyReadinessProbe } from "../envoy/index.ts";
+import type { EnvoyHandle } from "../envoy/index.ts";
 import { createReadiness, grpcBootstrapCheck, type StatusServer, startStatusServer } from "../status/index.ts";
 import { step } from "./agent-error.ts";
 import { readBootstrapInputs } from "./bootstrap-inputs.ts";
@@ -15,11 +15,13 @@ import { connectSts } from "./connect-sts.ts";
 import { connectTokens } from "./connect-tokens.ts";
 import { connectXds } from "./connect-xds.ts";
 import { addDebugRoutes } from "./debug-routes.ts";
+import { createEnvoyReadiness } from "./envoy-readiness.ts";
 import { findBinary } from "./find-binary.ts";
 import { declareAgentMetrics } from "./metrics.ts";
 import type { Agent, StartAgentOptions } from "./options.ts";
 import { proxyUser } from "./proxy-user.ts";
 import { waitForPlatform } from "./wait-for-platform.ts";
+import { watchForReload } from "./watch-for-reload.ts";
 
 /** Builds and connects the parts. The order is deliberate, see docs/architecture.md; the close stack makes the stop its mirror. */
 export async function startAgent(options: StartAgentOptions): Promise<Agent> {
@@ -45,7 +47,10 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
   const readiness = createReadiness(log);
   const starting = readiness.take("agent", "starting");
   const status = await openStatus(options, readiness, {
-    drain: async () => envoy?.drain(),
+    drain: async () => {
+      readiness.take("agent", "draining");
+      await envoy?.drain();
+    },
     quit: () => {
       envoy?.disableDrain();
       quit();
@@ -73,30 +78,21 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
   }
 
   if (!config.envoy.disabled) {
-    const phases = readiness.take("envoy", () => `Envoy is ${envoy?.phase ?? "starting"}`);
-    envoy = await connectEnvoy(config, {
-      ...bootstrapSources,
-      binary,
-      metrics,
+    const tracked = createEnvoyReadiness({
+      readiness,
+      secrets,
       log,
-      onPhase: (phase) => {
-        if (phase === "running") phases.release();
-      },
-    });
-    const running = envoy;
-    opened.defer(() => running.stop());
-    const probe = envoyReadinessProbe({
-      admin: running.admin,
-      log,
-      terminationCause: () => cause,
       uptimeMs: options.uptimeMs,
+      terminationCause: () => cause,
       onFirstReady: (uptimeMs) => metrics.envoy.startupSeconds.set(uptimeMs / 1000),
     });
-    readiness.addCheck("envoy", async () => {
-      const why = await probe.check();
-      const identity = why === undefined ? undefined : await secrets.unavailableReason();
-      return identity === undefined ? why : `${why}; no workload certificate: ${identity}`;
-    });
+    envoy = await connectEnvoy(config, { ...bootstrapSources, binary, metrics, log, signal, onPhase: tracked.onPhase });
+    const running = envoy;
+    opened.defer(() => running.stop());
+    tracked.watch(running.admin);
+    if (running.isHotRestartable) {
+      for (const watch of watchForReload(config, (reason) => running.reload(reason), log)) opened.add(watch);
+    }
   } else if (grpcBootstrapPath !== "") {
     readiness.addCheck("grpc bootstrap", grpcBootstrapCheck(grpcBootstrapPath));
   }

@@ -11,14 +11,16 @@ import type { EnvoyMetrics } from "./metrics.ts";
 /** A configuration file of one epoch, kept until that epoch has exited. */
 export interface EnvoyConfigFile {
   readonly path: string;
+  /** Compact JSON that Envoy merges over the file. */
+  readonly configYaml?: string;
   /** Absent for files that are not the agent's own. */
   remove?(): Promise<void>;
 }
 
 export interface EnvoyOptions {
   readonly binaryPath: string;
-  /** Everything of the command line but the file and the epoch. */
-  readonly args: Omit<EnvoyArgs, "configFile" | "hotRestart">;
+  /** Everything of the command line but the configuration and the epoch. */
+  readonly args: Omit<EnvoyArgs, "configFile" | "configYaml" | "hotRestart">;
   /** Called before each start, so that a restart sees the present configuration. A rejection fails that start. */
   readonly prepareConfig: (epoch: number) => Promise<EnvoyConfigFile>;
   readonly admin: AdminAddress;

@@ -51,7 +51,7 @@ export async function startEpoch(
   const env = childEnvironment(options);
   const binary = await findExecutable(options.binaryPath, options.env.PATH ?? "");
   if ("problem" in binary) return notStarted(binary.problem, removeConfig);
-  const wanted = argumentsOf(context, config.path, number);
+  const wanted = argumentsOf(context, config, number);
   const { kept: args, dropped } = dropUnknownFlags(wanted, await context.flagProbe.knownFlags(binary));
   warnOnce(context, dropped);
   const complaint = number > 0 ? await validateConfig(binary.path, args, env) : undefined;
@@ -112,10 +112,12 @@ function warnOnce({ options, knownMissing }: EpochContext, dropped: readonly str
   options.log.warn("Envoy does not know these flags; they are left out", { flags: news.join(" ") });
 }
 
-function argumentsOf({ options, memory }: EpochContext, configFile: string, epoch: number): string[] {
-  if (memory === undefined || options.hotRestart === undefined) return buildEnvoyArgs({ ...options.args, configFile });
+function argumentsOf({ options, memory }: EpochContext, config: EnvoyConfigFile, epoch: number): string[] {
+  const { path: configFile, configYaml } = config;
+  const args = { ...options.args, configFile, ...(configYaml !== undefined && { configYaml }) };
+  if (memory === undefined || options.hotRestart === undefined) return buildEnvoyArgs(args);
   const hotRestart = { epoch, baseId: memory.baseId, parentShutdownMs: options.hotRestart.parentShutdownMs };
-  return buildEnvoyArgs({ ...options.args, configFile, hotRestart });
+  return buildEnvoyArgs({ ...args, hotRestart });
 }
 
 function childEnvironment({ env, fips }: EnvoyOptions): NodeJS.ProcessEnv {

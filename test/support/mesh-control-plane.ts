@@ -29,6 +29,7 @@ const DEPS = join(import.meta.dirname, "../../node_modules/@grpc/grpc-js-xds/dep
 const protos = protoLoader.loadSync(
   [
     "envoy/config/listener/v3/listener.proto",
+    "envoy/config/bootstrap/v3/bootstrap.proto",
     "envoy/config/cluster/v3/cluster.proto",
     "envoy/config/route/v3/route.proto",
     "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.proto",

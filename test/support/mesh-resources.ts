@@ -89,3 +89,19 @@ export function staticCluster(name: string, port: number, mutualTls: boolean): M
     },
   };
 }
+
+/** A whole bootstrap with one static listener, for nodes that ask the control plane for theirs. */
+export function bootstrapResource(parts: {
+  readonly adminPort: number;
+  readonly listener: MeshResource;
+}): MeshResource {
+  return {
+    name: "bootstrap",
+    type: "envoy.config.bootstrap.v3.Bootstrap",
+    body: {
+      node: { id: "given", cluster: "given" },
+      admin: { address: address(parts.adminPort) },
+      static_resources: { listeners: [parts.listener.body] },
+    },
+  };
+}

@@ -1,0 +1,65 @@
+import { posix } from "node:path";
+import type { Logger } from "../base/logger.ts";
+import type { ProxyOwner } from "../base/proxy-file.ts";
+import { type BootstrapFile, type NodeDescriptor, updateDynamicBootstrap } from "../bootstrap/index.ts";
+import { createGrpcChannel, defineMethod } from "../grpc/index.ts";
+import { discoveryRequest, discoveryResponse } from "../protocol/protobuf/discovery.ts";
+import { encodeStruct, type JsonObject } from "../protocol/protobuf/struct.ts";
+
+const STREAM = defineMethod({
+  path: "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources",
+  kind: "bidi",
+  request: discoveryRequest,
+  response: discoveryResponse,
+});
+const MAX_BOOTSTRAP_BYTES = 64 * 1024 * 1024;
+
+export interface DiscoverBootstrapOptions {
+  /** The agent's own xDS socket: the request takes the way every other one takes. */
+  readonly socketPath: string;
+  readonly log: Logger;
+  readonly owner: ProxyOwner | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Asks the control plane for the whole bootstrap and puts its answer, which Envoy reads as it is, in place of the generated file. */
+export async function discoverBootstrap(
+  generated: BootstrapFile,
+  options: DiscoverBootstrapOptions,
+): Promise<BootstrapFile> {
+  const { log, owner, signal, socketPath } = options;
+  const path = generated.path.replace(/\.(json|yaml)$/, ".pb");
+  const updated = await updateDynamicBootstrap({
+    discovery: { request: (typeUrl, node, stop) => requestOnce(posix.resolve(socketPath), typeUrl, node, stop) },
+    node: generated.node,
+    path,
+    owner,
+    log,
+    signal,
+  });
+  if (!updated) return generated;
+  await generated.remove();
+  return { ...generated, path };
+}
+
+async function requestOnce(socketPath: string, typeUrl: string, node: NodeDescriptor, signal: AbortSignal) {
+  await using channel = createGrpcChannel(`unix:${socketPath}`, { maxReceiveBytes: MAX_BOOTSTRAP_BYTES });
+  const call = await channel.bidi(STREAM, { signal });
+  const { region = "", zone = "", sub_zone: subZone = "" } = node.locality;
+  await call.write({
+    typeUrl,
+    node: {
+      id: node.id,
+      cluster: node.cluster,
+      metadata: encodeStruct(node.metadata as JsonObject),
+      locality: { region, zone, subZone },
+    },
+  });
+  for await (const response of call.responses) {
+    return (response.resources ?? []).map(({ typeUrl: type = "", value = new Uint8Array() }) => ({
+      typeUrl: type,
+      value,
+    }));
+  }
+  throw new Error("the stream ended without an answer");
+}
