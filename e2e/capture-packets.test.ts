@@ -121,9 +121,23 @@ const INTERFACE_CASES: readonly Expectation[] = [
   pod("the proxy to its own pod", [POD_V4, 8080], 15006, { uid: PROXY }),
 ];
 
+const VIRTUAL_CASES: readonly Expectation[] = [
+  remote("what comes from a virtual interface is treated as outbound", [POD_V4, 8080], 15001),
+  pod("outbound of the pod itself", ["1.2.3.4", 80], 15001),
+];
+
+const FIRST_CASES: readonly Expectation[] = [
+  remote("inbound", [POD_V4, 8080], 15006),
+  pod("outbound", ["1.2.3.4", 80], 15001),
+  pod("outbound of the proxy", ["1.2.3.4", 80], 80, { uid: PROXY }),
+  pod("the proxy to its own pod", [POD_V4, 8080], 15006, { uid: PROXY }),
+  pod("UDP", ["1.2.3.4", 443], 443, { protocol: "udp" }),
+];
+
 const ALL = ["-u", "1337", "-i", "*", "-b", "*"];
 const GROUPS = { ISTIO_OUTBOUND_OWNER_GROUPS: "2000,2001" };
 const V1_20 = { PILOT_AGENT_GENERATION: "1.20" };
+const V1_7 = { PILOT_AGENT_GENERATION: "1.7" };
 
 const SCENARIOS: readonly {
   readonly scenario: string;
@@ -136,7 +150,9 @@ const SCENARIOS: readonly {
   { scenario: "TPROXY", args: TPROXY_ARGS, env: {}, cases: TPROXY_CASES },
   { scenario: "owner groups", args: ALL, env: GROUPS, cases: GROUP_CASES },
   { scenario: "an excluded interface", args: [...ALL, "-c", "eth0"], env: {}, cases: INTERFACE_CASES },
+  { scenario: "a virtual interface", args: [...ALL, "-k", "eth0"], env: {}, cases: VIRTUAL_CASES },
   { scenario: "the rules of 1.20", args: REDIRECT_ARGS, env: V1_20, cases: REDIRECT_CASES },
+  { scenario: "the rules of 1.7", args: ALL, env: V1_7, cases: FIRST_CASES },
 ];
 
 interface World {

@@ -2,6 +2,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TestContext } from "vitest";
 import { restoreInputs } from "../../src/capture/core/dry-run.ts";
+import { toNft } from "../../src/capture/core/nft-args.ts";
+import { nftTransaction } from "../../src/capture/core/nft-transaction.ts";
 import { buildRules } from "../../src/capture/index.ts";
 import { type CaptureCase, settingsOf } from "../conformance/capture-case.ts";
 import { comparableSave, createNetns, type Netns } from "./netns.ts";
@@ -81,6 +83,9 @@ async function addStrangers(machine: Netns): Promise<void> {
   await machine.must("ip rule add fwmark 7 lookup 700");
 }
 
+/** Without counters. */
+const NFT_LISTING = "nft -s list ruleset inet";
+
 /** The kernel must list the same as after loading the text itself into an empty namespace. */
 async function modelDifference(
   entry: CaptureCase,
@@ -89,12 +94,14 @@ async function modelDifference(
 ): Promise<readonly string[]> {
   const kind = flags.at(-1);
   const { settings } = settingsOf(entry);
-  if (kind !== "nft" && kind !== "legacy") {
-    return buildRules(settings).length > 0 && !(await machine.must("nft list tables")).includes("istio-proxy-nat")
-      ? ["no nftables table was made"]
-      : [];
-  }
   await using bare = await createMachine(entry);
+  if (kind !== "nft" && kind !== "legacy") {
+    const text = nftTransaction(toNft(buildRules(settings))).join("\n");
+    const loaded = await bare.exec("nft", ["-f", "-"], { input: `${text}\n` });
+    const [ours, theirs] = await Promise.all([machine.must(NFT_LISTING), bare.must(NFT_LISTING)]);
+    if (loaded.code !== 0) return [`bare nft: ${loaded.stderr}`];
+    return ours === theirs && ours !== "" ? [] : [`nft: ${firstDifference(theirs, ours)}`];
+  }
   if (kind === "nft") await addStrangers(bare);
   const problems: string[] = [];
   for (const { program, text } of restoreInputs(settings)) {
