@@ -1,0 +1,56 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { beforeEach, expect, test } from "vitest";
+import { eventually } from "../test/support/agent-process.ts";
+import { envoyPath, needs } from "../test/support/needs.ts";
+import { createNetns } from "../test/support/netns.ts";
+
+const launcher = resolve(import.meta.dirname, "../bin/pilot-agent");
+
+beforeEach(needs("envoy", "root", "netns"));
+
+test("on the well-known ports of a pod, request reaches Envoy and the agent, and wait says why it gave up", async () => {
+  await using pod = await createNetns({ addresses: ["10.66.0.2/24"] });
+  const folder = mkdtempSync(join(tmpdir(), "agent-ports-"));
+  const env = {
+    ENVOY_BIN: envoyPath() ?? "",
+    POD_NAME: "p",
+    POD_NAMESPACE: "ns",
+    CLOUD_PLATFORM: "none",
+    ECC_SIGNATURE_ALGORITHM: "ECDSA",
+    // Nobody answers there: this is about ports, not about a control plane.
+    CA_ADDR: "10.66.0.2:15010",
+    PROXY_CONFIG: JSON.stringify({
+      controlPlaneAuthPolicy: "NONE",
+      discoveryAddress: "10.66.0.2:15010",
+      terminationDrainDuration: "0s",
+      configPath: join(folder, "proxy"),
+    }),
+  };
+  const agent = pod.spawn("sh", ["-c", 'cd "$1" && exec "$2" proxy sidecar', "sh", folder, launcher], env);
+  try {
+    const ask = (...words: string[]) => pod.exec(launcher, ["request", ...words]);
+    await eventually(async () => {
+      const { code, stderr } = await ask("GET", "server_info");
+      return code === 0 ? undefined : stderr;
+    }, 20_000);
+    const info = await ask("GET", "/server_info");
+    expect(JSON.parse(info.stdout)).toHaveProperty("state");
+    expect((await ask("--debug-port=15020", "GET", "version")).stdout).toContain('"version"');
+    const notReady = await ask("--debug-port=15020", "GET", "healthz/ready");
+    expect(notReady.code).toBe(255);
+    expect(notReady.stderr).toMatch(/^Error: received unsuccessful status code 503: envoy: /);
+    expect((await ask("--debug-port=15020", "GET", "no/such/path")).stdout).toContain("404");
+    const waited = await pod.exec(launcher, ["wait", "--timeoutSeconds=1", "--periodMillis=100"]);
+    expect(waited.code).toBe(255);
+    expect(waited.stderr).toContain("timeout waiting for Envoy proxy to become ready. Last error: ");
+    expect((await ask("--debug-port=15020", "POST", "drain")).stdout).toBe("OK\n");
+    expect((await ask("--debug-port=15020", "POST", "quitquitquit")).stdout).toBe("OK\n");
+    await eventually(async () => (agent.exitCode === null ? "still running" : undefined));
+    expect(agent.exitCode).toBe(0);
+  } finally {
+    if (agent.exitCode === null) agent.kill("SIGKILL");
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
