@@ -14,6 +14,7 @@ export type {
   ServerStreamCall,
 } from "./client-types.ts";
 export { createGrpcChannel } from "./create-grpc-channel.ts";
+export { createRequestHandler, type RequestHandlerOptions } from "./create-request-handler.ts";
 export { buildFrameHeader, FRAME_HEADER_BYTES, FrameScanner, type FrameSink } from "./frame-scanner.ts";
 export type { FrameStream } from "./frame-stream.ts";
 export type { KeepaliveOptions } from "./keepalive.ts";

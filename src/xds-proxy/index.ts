@@ -13,4 +13,5 @@ export type {
   XdsProxyOptions,
 } from "./options.ts";
 export { startXdsProxy } from "./start-xds-proxy.ts";
+export { startTap, type Tap, type TapOptions } from "./tap/start-tap.ts";
 export { XdsProxyError } from "./xds-proxy-error.ts";

@@ -78,6 +78,8 @@ export interface XdsProxy extends Handle {
   reportHealth(health: WorkloadHealth): void;
   /** For the debug pages: one row per stream. */
   describeStreams(): readonly StreamDescription[];
+  /** The encoded node of a client that is connected, the primary's if there is one. */
+  connectedNode(): Buffer | undefined;
   /** For the readiness page, when clients are served without a control plane. */
   notice(): string | undefined;
 }

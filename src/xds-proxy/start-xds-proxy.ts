@@ -69,6 +69,7 @@ export async function startXdsProxy(options: XdsProxyOptions): Promise<XdsProxy>
       if (primary !== undefined) primary.send(healthRequest(primary.kind, next));
     },
     describeStreams,
+    connectedNode: () => (registry.primary ?? registry.all.find(({ node }) => node !== undefined))?.node,
     notice() {
       const savedAt = options.lastGood?.current()?.savedAt;
       if (savedAt === undefined || describeStreams().every(({ source }) => source === "control-plane"))

@@ -44,6 +44,7 @@ export class XdsStream implements RegisteredStream {
   #subscribed = false;
   #source: StreamDescription["source"] = "control-plane";
   #nodeId = "";
+  #node: Buffer | undefined;
   #requests = 0;
   #responses = 0;
   #lastResponseAt: number | undefined;
@@ -78,6 +79,11 @@ export class XdsStream implements RegisteredStream {
       await upstream.close();
       this.#log.debug(`disconnected from ${delta}XDS server: ${address}`);
     }
+  }
+
+  /** The client's node as it was sent; undefined before its first request. */
+  get node(): Buffer | undefined {
+    return this.#node;
   }
 
   /** Agent-made requests, once the control plane knows the node; without effect before. */
@@ -176,7 +182,10 @@ export class XdsStream implements RegisteredStream {
     const facts = this.#scan(bytes);
     this.#requests += 1;
     this.#hooks.onRequestBytes(bytes.length);
-    if (facts.nodeId !== "") this.#nodeId = facts.nodeId;
+    if (facts.node !== undefined) {
+      this.#nodeId = facts.nodeId;
+      this.#node = Buffer.from(facts.node);
+    }
     if (facts.isEnvoy) this.isEnvoy = true;
     if (this.#log.enabled("debug")) {
       const { responseNonce: nonce, isNack: nack } = facts;

@@ -12,6 +12,8 @@ export interface RequestFacts {
   readonly nodeId: string;
   /** The node's user agent says so; gRPC libraries name themselves. */
   readonly isEnvoy: boolean;
+  /** The encoded node, a view on the request; undefined when it carries none. */
+  readonly node: Buffer | undefined;
 }
 
 interface FieldNumbers {
@@ -31,7 +33,7 @@ const FIELDS: Readonly<Record<ProtocolKind, FieldNumbers>> = {
 export function scanRequest(kind: ProtocolKind, bytes: Buffer): RequestFacts {
   const fields = FIELDS[kind];
   let [typeUrl, responseNonce, versionInfo, isNack] = ["", "", "", false];
-  let node: NodeFacts = { id: "", userAgent: "" };
+  let node: Buffer | undefined;
   const reader = new WireReader(bytes);
   while (!reader.atEnd) {
     const { field, wire } = reader.tag();
@@ -39,13 +41,14 @@ export function scanRequest(kind: ProtocolKind, bytes: Buffer): RequestFacts {
     else if (field === fields.type) typeUrl = reader.string();
     else if (field === fields.nonce) responseNonce = reader.string();
     else if (field === fields.version) versionInfo = reader.string();
-    else if (field === fields.node) node = scanNode(reader.bytes());
+    else if (field === fields.node) node = reader.bytes();
     else {
       if (field === fields.error) isNack = true;
       reader.skip(wire);
     }
   }
-  return { typeUrl, responseNonce, versionInfo, isNack, nodeId: node.id, isEnvoy: node.userAgent === "envoy" };
+  const { id, userAgent } = node === undefined ? NO_NODE : scanNode(node);
+  return { typeUrl, responseNonce, versionInfo, isNack, nodeId: id, isEnvoy: userAgent === "envoy", node };
 }
 
 interface NodeFacts {
@@ -53,6 +56,7 @@ interface NodeFacts {
   readonly userAgent: string;
 }
 
+const NO_NODE: NodeFacts = { id: "", userAgent: "" };
 const NODE_ID = 1;
 const NODE_USER_AGENT = 6;
 

@@ -1,0 +1,60 @@
+import { abortAfter } from "../../base/abort-after.ts";
+import { assembleMessages } from "../../grpc/index.ts";
+import { type DiscoveryResponse, discoveryRequest, discoveryResponse } from "../../protocol/protobuf/discovery.ts";
+import { WireWriter } from "../../protocol/protobuf/wire-writer.ts";
+import { STREAM_PATHS } from "../core/protocol-kind.ts";
+import { openUpstream } from "../open-upstream.ts";
+import type { UpstreamOptions } from "../options.ts";
+
+export interface DebugQuestion {
+  readonly typeUrl: string;
+  readonly resourceNames: readonly string[];
+  /** The node of a client, as it introduced itself; a control plane answers nobody it does not know. */
+  readonly node: Buffer;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+export type DebugAnswer =
+  | { readonly outcome: "response"; readonly response: DiscoveryResponse; readonly bytes: Buffer }
+  | { readonly outcome: "no-upstream" }
+  | { readonly outcome: "no-answer"; readonly reason: string };
+
+const NODE_FIELD = 2;
+
+/** Asks one question on a stream of its own: what the control plane refuses ends this stream and no client's. */
+export async function askUpstream(options: UpstreamOptions, question: DebugQuestion): Promise<DebugAnswer> {
+  using limit = abortAfter(question.timeoutMs, question.signal);
+  const upstream = await openUpstream(options, STREAM_PATHS.sotw, limit.signal).catch(() => undefined);
+  if (upstream === undefined) return { outcome: limit.expired ? "no-answer" : "no-upstream", reason: "timeout" };
+  try {
+    let answer: Buffer | undefined;
+    const reading = upstream.call.readFrames(
+      assembleMessages((bytes) => {
+        // The control plane may push other types meanwhile.
+        if (answer === undefined && discoveryResponse.decode(bytes).typeUrl === question.typeUrl) {
+          answer = Buffer.from(bytes);
+          upstream.call.cancel("answered");
+        }
+      }),
+    );
+    const { typeUrl, resourceNames } = question;
+    const request = Buffer.concat([lengthPrefixed(question.node), discoveryRequest.encode({ typeUrl, resourceNames })]);
+    upstream.call.writeFrameStart(request.length);
+    upstream.call.writeFrameBytes(request);
+    const reason = await reading.then(
+      () => "the stream ended",
+      (failure: Error) => (limit.expired ? "timeout" : failure.message),
+    );
+    if (answer === undefined) return { outcome: "no-answer", reason };
+    return { outcome: "response", response: discoveryResponse.decode(answer), bytes: answer };
+  } finally {
+    await upstream.close();
+  }
+}
+
+function lengthPrefixed(node: Buffer): Buffer {
+  const writer = new WireWriter();
+  writer.bytes(NODE_FIELD, node);
+  return writer.finish();
+}

@@ -1,0 +1,214 @@
+import { request as httpRequest } from "node:http";
+import { connect as connectHttp2 } from "node:http2";
+import * as grpc from "@grpc/grpc-js";
+import { describe, expect, test } from "vitest";
+import { silentLogger } from "../../src/base/logger.ts";
+import { any, discoveryRequest, discoveryResponse } from "../../src/protocol/protobuf/discovery.ts";
+import { message, nested, repeated, string, uint32 } from "../../src/protocol/protobuf/message.ts";
+import { startTap } from "../../src/xds-proxy/index.ts";
+import { type FakeXdsServer, startFakeXdsServer, XDS_PATHS } from "../support/fake-xds-server.ts";
+
+const CLIENT_CONFIG = "type.googleapis.com/envoy.service.status.v3.ClientConfig";
+const generic = message({ typeUrl: string(1), configStatus: uint32(6) });
+const clientConfig = message({ node: nested(1, message({ id: string(1) })), configs: repeated(3, generic) });
+const node = Buffer.from([0x0a, 1, 0x6e]); // id "n"
+
+async function startTapTo(server: FakeXdsServer | string, connected = true) {
+  return startTap({
+    host: "127.0.0.1",
+    port: 0,
+    upstream: {
+      address: typeof server === "string" ? server : server.address,
+      headers: {},
+      keepalive: { intervalMs: 15_000, timeoutMs: 10_000 },
+      connectTimeoutMs: 5000,
+    },
+    node: () => (connected ? node : undefined),
+    log: silentLogger,
+  });
+}
+
+function get(port: number, path: string, headers: Record<string, string> = {}) {
+  return new Promise<{ status: number; type: string; body: string }>((resolve, reject) => {
+    const sent = httpRequest({ host: "127.0.0.1", port, path, headers, agent: false }, async (response) => {
+      let body = "";
+      for await (const chunk of response) body += chunk;
+      resolve({ status: response.statusCode ?? 0, type: response.headers["content-type"] ?? "", body });
+    });
+    sent.on("error", reject).end();
+  });
+}
+
+const syncz = discoveryResponse.encode({
+  typeUrl: "istio.io/debug/syncz",
+  resources: [
+    {
+      typeUrl: CLIENT_CONFIG,
+      value: clientConfig.encode({ node: { id: "app" }, configs: [{ typeUrl: "t", configStatus: 1 }] }),
+    },
+  ],
+});
+
+test("a debug page is asked for on a stream of its own, with the client's node, and shown as JSON", async () => {
+  await using server = await startFakeXdsServer();
+  await using tap = await startTapTo(server);
+  const asked = get(tap.port, "/debug/syncz?resourceName=a%20b&resourceName=c");
+  const stream = await server.stream(0);
+  await stream.received(1);
+  expect(discoveryRequest.decode(stream.requests[0] ?? Buffer.alloc(0))).toMatchObject({
+    typeUrl: "istio.io/debug/syncz",
+    resourceNames: ["a b"],
+    node: { id: "n" },
+  });
+  stream.send(discoveryResponse.encode({ typeUrl: "istio.io/debug/other" }));
+  stream.send(syncz);
+  const answer = await asked;
+  expect(answer).toMatchObject({ status: 200, type: "application/json" });
+  expect(JSON.parse(answer.body)).toEqual({
+    typeUrl: "istio.io/debug/syncz",
+    resources: [
+      {
+        "@type": CLIENT_CONFIG,
+        node: { id: "app" },
+        genericXdsConfigs: [{ typeUrl: "t", configStatus: "SYNCED" }],
+      },
+    ],
+  });
+  expect(answer.body).toContain('\n  "resources": [');
+  await stream.closed;
+});
+
+test("payloads of unknown types are shown in plain JSON with base64 values", async () => {
+  await using server = await startFakeXdsServer();
+  await using tap = await startTapTo(server);
+  const asked = get(tap.port, "/debug");
+  const stream = await server.stream(0);
+  stream.send(
+    discoveryResponse.encode({
+      typeUrl: "istio.io/debug",
+      nonce: "1",
+      resources: [any.decode(any.encode({ typeUrl: "unknown/x", value: Buffer.from("hi") }))],
+    }),
+  );
+  expect(JSON.parse((await asked).body)).toEqual({
+    type_url: "istio.io/debug",
+    nonce: "1",
+    resources: [{ type_url: "unknown/x", value: "aGk=" }],
+  });
+});
+
+test.each([
+  { path: "/debug/x?a=%zz", status: 400, body: 'invalid URL escape "%zz"\n' },
+  { path: "/debug/x?a;b", status: 400, body: "invalid semicolon separator in query\n" },
+  { path: "/other", status: 404, body: "404 page not found\n" },
+])("$path is answered with $status", async ({ path, status, body }) => {
+  await using server = await startFakeXdsServer();
+  await using tap = await startTapTo(server);
+  expect(await get(tap.port, path)).toMatchObject({ status, body });
+});
+
+test("an upgrade to h2c is refused", async () => {
+  await using server = await startFakeXdsServer();
+  await using tap = await startTapTo(server);
+  const headers = { connection: "Upgrade, HTTP2-Settings", upgrade: "h2c", "http2-settings": "" };
+  expect(await get(tap.port, "/debug/syncz", headers)).toMatchObject({
+    status: 405,
+    body: "h2c upgrade not allowed\n",
+  });
+});
+
+test("without a connected client, or without a control plane, the answer is 503", async () => {
+  const server = await startFakeXdsServer();
+  const { address } = server;
+  await using idle = await startTapTo(server, false);
+  expect(await get(idle.port, "/debug/syncz")).toMatchObject({ status: 503, body: "proxy not connected to Istiod\n" });
+  await server[Symbol.asyncDispose]();
+  await using tap = await startTapTo(address);
+  expect(await get(tap.port, "/debug/syncz")).toMatchObject({ status: 503 });
+});
+
+test("a refused question is a 504 and the next one works; nobody else's stream is touched", async () => {
+  await using server = await startFakeXdsServer();
+  await using tap = await startTapTo(server);
+  const refused = get(tap.port, "/debug/secretz");
+  (await server.stream(0)).fail(grpc.status.PERMISSION_DENIED, "the debug info is not available");
+  expect(await refused).toMatchObject({ status: 504, body: "" });
+  const asked = get(tap.port, "/debug/syncz");
+  (await server.stream(1)).send(syncz);
+  expect(await asked).toMatchObject({ status: 200 });
+});
+
+test("a control plane that does not answer within five seconds is a 504", { timeout: 15_000 }, async () => {
+  await using server = await startFakeXdsServer();
+  await using tap = await startTapTo(server);
+  const before = performance.now();
+  expect(await get(tap.port, "/debug/syncz")).toMatchObject({ status: 504, body: "" });
+  expect(performance.now() - before).toBeGreaterThan(4900);
+});
+
+test("HTTP/2 without TLS is spoken too", async () => {
+  await using server = await startFakeXdsServer();
+  await using tap = await startTapTo(server);
+  const session = connectHttp2(`http://127.0.0.1:${tap.port}`);
+  const stream = session.request({ ":path": "/debug/syncz" });
+  const status = new Promise((resolve) => stream.once("response", (headers) => resolve(headers[":status"])));
+  stream.resume();
+  (await server.stream(0)).send(syncz);
+  expect(await status).toBe(200);
+  session.destroy();
+});
+
+describe("gRPC on the same port", () => {
+  async function call(port: number, path: string, first: Buffer) {
+    const client = new grpc.Client(`127.0.0.1:${port}`, grpc.credentials.createInsecure());
+    const raw = (bytes: Buffer) => bytes;
+    const stream = client.makeBidiStreamRequest(path, raw, raw, new grpc.Metadata(), {});
+    const responses: Buffer[] = [];
+    stream.on("data", (bytes: Buffer) => responses.push(bytes)).on("error", () => undefined);
+    stream.write(first);
+    const status = await new Promise<grpc.StatusObject>((resolve) => stream.once("status", resolve));
+    client.close();
+    return { responses, status };
+  }
+  const ask = (typeUrl: string) => discoveryRequest.encode({ typeUrl, resourceNames: ["x"] });
+
+  test("one question, one answer, and the end", async () => {
+    await using server = await startFakeXdsServer();
+    await using tap = await startTapTo(server);
+    const asked = call(tap.port, XDS_PATHS.sotw, ask("istio.io/debug/syncz"));
+    (await server.stream(0)).send(syncz);
+    const { responses, status } = await asked;
+    expect(status.code).toBe(grpc.status.OK);
+    expect(responses.map((bytes) => bytes.equals(syncz))).toEqual([true]);
+  });
+
+  test("other types end the stream without an answer, delta is not there, reflection is", async () => {
+    await using server = await startFakeXdsServer();
+    await using tap = await startTapTo(server);
+    expect(await call(tap.port, XDS_PATHS.sotw, ask("type.googleapis.com/x"))).toMatchObject({
+      responses: [],
+      status: { code: grpc.status.OK },
+    });
+    expect(await call(tap.port, XDS_PATHS.delta, ask("istio.io/debug/syncz"))).toMatchObject({
+      status: { code: grpc.status.UNKNOWN, details: "not implemented" },
+    });
+    expect((await call(tap.port, "/grpc.health.v1.Health/Check", Buffer.alloc(0))).status).toMatchObject({
+      code: grpc.status.UNIMPLEMENTED,
+      details: "unknown service grpc.health.v1.Health",
+    });
+    expect(server.streams).toHaveLength(0);
+  });
+});
+
+test("a taken port is told in the reference's words", async () => {
+  await using server = await startFakeXdsServer();
+  await using tap = await startTapTo(server);
+  const upstream = {
+    address: server.address,
+    headers: {},
+    keepalive: { intervalMs: 1000, timeoutMs: 1000 },
+    connectTimeoutMs: 5000,
+  };
+  const second = startTap({ host: "127.0.0.1", port: tap.port, upstream, node: () => undefined, log: silentLogger });
+  await expect(second).rejects.toThrow(/^failed to start istio tap server: /);
+});
