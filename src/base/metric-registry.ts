@@ -72,26 +72,9 @@ export class MetricRegistry {
   }
 
   histogram(spec: MetricSpec & { readonly buckets: readonly number[] }): Histogram {
-    const buckets = new Series({ ...spec, labels: [...(spec.labels ?? []), "le"] });
-    const sums = new Series(spec);
-    const counts = new Series(spec);
-    this.#register({
-      spec,
-      type: "histogram",
-      render: () => [
-        ...buckets.render(`${spec.name}_bucket`),
-        ...sums.render(`${spec.name}_sum`),
-        ...counts.render(`${spec.name}_count`),
-      ],
-    });
-    return {
-      observe: (value, labels = NO_LABELS) => {
-        for (const bound of spec.buckets) buckets.add([...labels, formatNumber(bound)], value <= bound ? 1 : 0);
-        buckets.add([...labels, "+Inf"], 1);
-        sums.add(labels, value);
-        counts.add(labels, 1);
-      },
-    };
+    const series = new BucketSeries(spec, spec.buckets);
+    this.#register({ spec, type: "histogram", render: () => series.render() });
+    return { observe: (value, labels = NO_LABELS) => series.observe(labels, value) };
   }
 
   /** Series never touched are absent, as with labelled metrics of the usual client libraries. OpenMetrics ends with its EOF line. */
@@ -150,9 +133,66 @@ class Series {
   }
 
   #key(labels: LabelValues): string {
-    if (this.#labelNames.length === 0) return "";
-    return `{${this.#labelNames.map((name, index) => `${name}="${escapeLabel(labels[index] ?? "")}"`).join(",")}}`;
+    return labelText(this.#labelNames, labels);
   }
+}
+
+interface Buckets {
+  readonly labels: LabelValues;
+  /** One per bound and one above the last; not cumulative, so that observing touches one of them. */
+  readonly counts: Float64Array;
+  sum: number;
+}
+
+class BucketSeries {
+  readonly #spec: MetricSpec;
+  readonly #bounds: readonly number[];
+  readonly #series = new Map<string, Buckets>();
+
+  constructor(spec: MetricSpec, bounds: readonly number[]) {
+    this.#spec = spec;
+    this.#bounds = bounds;
+  }
+
+  observe(labels: LabelValues, value: number): void {
+    const key = labels.length === 0 ? "" : labels.join("\0");
+    let buckets = this.#series.get(key);
+    if (buckets === undefined) {
+      buckets = { labels, counts: new Float64Array(this.#bounds.length + 1), sum: 0 };
+      this.#series.set(key, buckets);
+    }
+    let index = 0;
+    while (index < this.#bounds.length && value > (this.#bounds[index] ?? 0)) index += 1;
+    buckets.counts[index] = (buckets.counts[index] ?? 0) + 1;
+    buckets.sum += value;
+  }
+
+  /** All buckets, then all sums, then all counts. */
+  render(): string[] {
+    const { name, labels: names = [] } = this.#spec;
+    const rows: { readonly suffix: string; readonly text: string }[] = [];
+    for (const { labels, counts, sum } of this.#series.values()) {
+      let total = 0;
+      counts.forEach((count, index) => {
+        total += count;
+        const bound = index < this.#bounds.length ? formatNumber(this.#bounds[index] ?? 0) : "+Inf";
+        rows.push({
+          suffix: "bucket",
+          text: `${name}_bucket${labelText([...names, "le"], [...labels, bound])} ${total}`,
+        });
+      });
+      rows.push({ suffix: "sum", text: `${name}_sum${labelText(names, labels)} ${formatNumber(sum)}` });
+      rows.push({ suffix: "count", text: `${name}_count${labelText(names, labels)} ${total}` });
+    }
+    return ["bucket", "sum", "count"].flatMap((suffix) =>
+      rows.filter((row) => row.suffix === suffix).map((row) => row.text),
+    );
+  }
+}
+
+function labelText(names: readonly string[], values: LabelValues): string {
+  if (names.length === 0) return "";
+  return `{${names.map((name, index) => `${name}="${escapeLabel(values[index] ?? "")}"`).join(",")}}`;
 }
 
 function counterName(name: string, format: ExpositionFormat): string {

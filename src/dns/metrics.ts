@@ -9,17 +9,17 @@ export interface DnsMetrics {
 
 export function declareDnsMetrics(registry: MetricRegistry): DnsMetrics {
   return {
-    requests: registry.counter({ name: "dns_requests_total", help: "Total number of DNS requests." }),
+    requests: registry.counter({ name: "istio_agent_dns_requests_total", help: "Total number of DNS requests." }),
     upstreamRequests: registry.counter({
-      name: "dns_upstream_requests_total",
+      name: "istio_agent_dns_upstream_requests_total",
       help: "Total number of DNS requests forwarded to upstream.",
     }),
     upstreamFailures: registry.counter({
-      name: "dns_upstream_failures_total",
+      name: "istio_agent_dns_upstream_failures_total",
       help: "Total number of DNS requests that no upstream answered.",
     }),
     upstreamSeconds: registry.histogram({
-      name: "dns_upstream_request_duration_seconds",
+      name: "istio_agent_dns_upstream_request_duration_seconds",
       help: "Total time in seconds Istio takes to get DNS response from upstream.",
       buckets: [0.001, 0.005, 0.01, 0.1, 1, 5],
     }),
