@@ -1,4 +1,5 @@
 import { request } from "node:http";
+import { abortAfter, type TimedAbort } from "../base/abort-after.ts";
 import { errorCode, errorMessage } from "../base/coded-error.ts";
 import { AdminError } from "./errors.ts";
 
@@ -96,12 +97,18 @@ interface Call {
   readonly path: string;
 }
 
-function call(target: Call, limits: Required<Omit<AdminLimits, "signal">> & AdminLimits): Promise<AdminAnswer> {
+async function call(target: Call, limits: CallLimits): Promise<AdminAnswer> {
+  using deadline = abortAfter(limits.timeoutMs, limits.signal);
+  return await exchange(target, limits, deadline);
+}
+
+type CallLimits = Required<Omit<AdminLimits, "signal">> & AdminLimits;
+
+function exchange(target: Call, limits: CallLimits, deadline: TimedAbort): Promise<AdminAnswer> {
   const { address, method, path } = target;
-  const deadline = AbortSignal.timeout(limits.timeoutMs);
-  const signal = limits.signal === undefined ? deadline : AbortSignal.any([deadline, limits.signal]);
+  const { signal } = deadline;
   return new Promise((resolve, reject) => {
-    const fail = (thrown: unknown) => reject(toAdminError(thrown, target, limits.timeoutMs, deadline.aborted));
+    const fail = (thrown: unknown) => reject(toAdminError(thrown, target, limits.timeoutMs, deadline.expired));
     const outgoing = request({
       host: address.host,
       port: address.port,

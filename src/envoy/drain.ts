@@ -1,3 +1,4 @@
+import { abortAfter } from "../base/abort-after.ts";
 import { errorMessage } from "../base/coded-error.ts";
 import { formatDurationMs } from "../base/duration.ts";
 import type { Logger } from "../base/logger.ts";
@@ -66,8 +67,8 @@ async function awaitNoConnections(
   log.info(
     `Agent draining proxy for ${formatDurationMs(minimumMs)}, then waiting for active connections to terminate...`,
   );
-  const deadline = AbortSignal.timeout(Math.max(maximumMs, minimumMs));
-  const over = AbortSignal.any([cut, deadline]);
+  using deadline = abortAfter(Math.max(maximumMs, minimumMs), cut);
+  const over = deadline.signal;
   await wait(minimumMs, over);
   if (!over.aborted) log.info("Checking for active connections...");
   let errors = 0;
@@ -91,7 +92,7 @@ async function awaitNoConnections(
     if (count > 0) log.info(`There are still ${count} active connections`);
     else return announceEnd(log, count);
   }
-  if (deadline.aborted && !cut.aborted) {
+  if (deadline.expired) {
     log.warn(`Active connections did not end within ${formatDurationMs(maximumMs)}, terminating proxy...`);
   }
 }
