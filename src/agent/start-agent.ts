@@ -67,6 +67,7 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
   const { secrets, sds } = await connectIdentity(config, { opened, tokens, metrics, log, signal });
   const viaAgent = config.xds.viaAgent && !config.generation.hasRegistryFlags;
   const xds = viaAgent ? opened.add(await connectXds(config, { dns, secrets, tokens, metrics, log })) : undefined;
+  if (xds !== undefined) readiness.addNote(() => xds.notice());
   if (status !== undefined) addDebugRoutes(status, { dns, secrets, xds });
 
   const bootstrapSources = { config, env, sds, platform: await platformKnown, xdsRootCert: config.xds.rootCa };

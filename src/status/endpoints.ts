@@ -21,7 +21,8 @@ export interface EndpointOptions {
 export function registerEndpoints(router: Router, { readiness, actions, version, log }: EndpointOptions): void {
   router.route("*", "/healthz/ready", async (_request, response) => {
     const reasons = await readiness.reasons();
-    sendText(response, reasons.length === 0 ? 200 : 503, reasons.map((reason) => `${reason}\n`).join(""));
+    const lines = [...reasons, ...readiness.notes()];
+    sendText(response, reasons.length === 0 ? 200 : 503, lines.map((line) => `${line}\n`).join(""));
   });
   router.route(
     "POST",

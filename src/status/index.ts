@@ -1,5 +1,10 @@
+export { type AppProber, AppProberError, type ProberRules, readAppProbers } from "./core/app-probers.ts";
+export { type StatusGeneration, type StatusRules, statusRules } from "./core/generations.ts";
+export { readScrapeTargets, reservedPortReason, ScrapeConfigError, type ScrapeTarget } from "./core/scrape-targets.ts";
 export type { StatusActions } from "./endpoints.ts";
 export { grpcBootstrapCheck } from "./grpc-bootstrap-check.ts";
+export { createMetricsHandler, type MetricsHandlerOptions } from "./metrics/metrics-handler.ts";
+export { declareScrapeMetrics, type ScrapeMetrics } from "./metrics.ts";
 export { createReadiness, type Readiness, type ReadinessCheck, type ReadinessReason } from "./readiness.ts";
 export { type RouteHandler, type RouteOptions, sendError, sendText } from "./router.ts";
 export { StatusError, type StatusServer, type StatusServerOptions, startStatusServer } from "./start-status-server.ts";

@@ -69,3 +69,13 @@ test("every refusal is logged, readiness only when it is news", async () => {
     "warn Envoy proxy is NOT ready: draining: SIGTERM",
   ]);
 });
+
+test("a note is shown while it has something to tell and does not change the state", async () => {
+  const readiness = createReadiness(silentLogger);
+  let text: string | undefined = "serving last known good";
+  readiness.addNote(() => text);
+  expect(readiness.notes()).toEqual(["serving last known good"]);
+  expect(await readiness.reasons()).toEqual([]);
+  text = undefined;
+  expect(readiness.notes()).toEqual([]);
+});

@@ -20,6 +20,9 @@ export interface Readiness {
   take(name: string, why?: string | (() => string)): ReadinessReason;
   /** Checks run in the order they were added; the first that objects is the answer. Returns the way to remove it. */
   addCheck(name: string, check: ReadinessCheck): () => void;
+  /** Something to tell beside the state, which it does not change: shown while it returns a text. */
+  addNote(note: () => string | undefined): void;
+  notes(): string[];
   /** Every reason taken, or else the first check that objects, as `name: why` lines. Empty when ready. */
   reasons(): Promise<string[]>;
 }
@@ -27,6 +30,7 @@ export interface Readiness {
 export function createReadiness(log: Logger): Readiness {
   const taken = new Map<symbol, { readonly name: string; readonly why: () => string }>();
   const checks = new Map<symbol, { readonly name: string; readonly check: ReadinessCheck }>();
+  const noting: (() => string | undefined)[] = [];
   let wasReady = false;
   const find = async (): Promise<{ readonly lines: string[]; readonly summary: string }> => {
     if (taken.size > 0) {
@@ -51,6 +55,8 @@ export function createReadiness(log: Logger): Readiness {
       checks.set(key, { name, check });
       return () => void checks.delete(key);
     },
+    addNote: (note) => void noting.push(note),
+    notes: () => noting.map((note) => note()).filter((note) => note !== undefined),
     reasons: async () => {
       const { lines, summary } = await find();
       if (lines.length > 0) log.warn(`Envoy proxy is NOT ready: ${summary}`);

@@ -1,0 +1,81 @@
+import type { ProberRules } from "./app-probers.ts";
+
+export type StatusGeneration = "master" | "1.20" | "1.8" | "1.7";
+
+/** What differs between product generations in this folder. */
+export interface StatusRules {
+  readonly probers: ProberRules;
+  /** Bodies are packed for callers that understand it. */
+  readonly packs: boolean;
+  readonly hasDrain: boolean;
+  readonly hasLifecycle: boolean;
+  /** `/metrics` beside `/stats/prometheus`. */
+  readonly hasShortMetricsPath: boolean;
+  readonly relaysProbeBody: boolean;
+  /** Probes go to the local host, follow any redirect and add the configured headers. */
+  readonly localProbes: boolean;
+  /** The scraper's query goes on to Envoy. */
+  readonly passesQuery: boolean;
+  /** POST /quitquitquit ends the agent at once; before, it drained first. */
+  readonly quitsAtOnce: boolean;
+}
+
+const EVERY_KIND = ["httpGet", "tcpSocket", "grpc"] as const;
+
+const MASTER: StatusRules = {
+  probers: {
+    pathPattern: /^\/(app-health|app-lifecycle)\/[^/]+\/(livez|readyz|startupz|prestopz|poststartz)$/,
+    patternText: "^/(app-health|app-lifecycle)/[^/]+/(livez|readyz|startupz|prestopz|poststartz)$",
+    kinds: EVERY_KIND,
+  },
+  packs: true,
+  hasDrain: true,
+  hasLifecycle: true,
+  hasShortMetricsPath: true,
+  relaysProbeBody: true,
+  localProbes: false,
+  passesQuery: true,
+  quitsAtOnce: true,
+};
+
+const V1_20: StatusRules = {
+  ...MASTER,
+  probers: {
+    pathPattern: /^\/app-health\/[^/]+\/(livez|readyz|startupz)$/,
+    patternText: "^/app-health/[^/]+/(livez|readyz|startupz)$",
+    kinds: EVERY_KIND,
+  },
+  packs: false,
+  hasDrain: false,
+  hasLifecycle: false,
+  relaysProbeBody: false,
+  passesQuery: false,
+  quitsAtOnce: false,
+};
+
+const V1_8: StatusRules = {
+  ...V1_20,
+  probers: { ...V1_20.probers, kinds: ["httpGet"] },
+  hasShortMetricsPath: false,
+  localProbes: true,
+};
+
+const V1_7: StatusRules = {
+  ...V1_8,
+  probers: {
+    pathPattern: /^\/app-health\/[^/]+\/(livez|readyz)$/,
+    patternText: "^/app-health/[^/]+/(livez|readyz)$",
+    kinds: ["httpGet"],
+  },
+};
+
+const RULES: Readonly<Record<StatusGeneration, StatusRules>> = {
+  master: MASTER,
+  "1.20": V1_20,
+  "1.8": V1_8,
+  "1.7": V1_7,
+};
+
+export function statusRules(generation: StatusGeneration): StatusRules {
+  return RULES[generation];
+}

@@ -1,0 +1,55 @@
+import type { Logger } from "../../base/logger.ts";
+import type { ScrapeTarget } from "../core/scrape-targets.ts";
+import type { ScrapeMetrics } from "../metrics.ts";
+import type { RouteHandler } from "../router.ts";
+import { createGate } from "./gate.ts";
+import type { ScrapeSource } from "./open-sources.ts";
+import { scrape } from "./scrape.ts";
+
+export interface MetricsHandlerOptions {
+  /** Absent: Envoy's metrics are left out. */
+  readonly envoy?: { readonly host: string; readonly port: number };
+  readonly targets: readonly ScrapeTarget[];
+  readonly passesQuery: boolean;
+  readonly agentText: () => string;
+  readonly metrics: ScrapeMetrics;
+  readonly log: Logger;
+}
+
+/** Each scrape under way may hold a megabyte of bodies; a storm of scrapers waits in line instead. */
+const SCRAPES_AT_ONCE = 8;
+const MEBIBYTE = 1024 * 1024;
+const MAX_ONLY_TARGET_BYTES = 256 * MEBIBYTE;
+const MAX_TARGET_BYTES = 10 * MEBIBYTE;
+
+/** Answers `/stats/prometheus`: Envoy's, the applications' and the agent's own metrics as one valid document. */
+export function createMetricsHandler(options: MetricsHandlerOptions): RouteHandler {
+  const gate = createGate(SCRAPES_AT_ONCE);
+  const applications = options.targets.map(({ port, path }) => ({
+    kind: "application" as const,
+    url: `http://localhost:${port}${path}`,
+    name: `"${port}":"${path}"`,
+    maxBytes: options.targets.length > 1 ? MAX_TARGET_BYTES : MAX_ONLY_TARGET_BYTES,
+  }));
+  return async (request, response) => {
+    // The headers depend on what the sources say, and nobody reads a body: asking them would be for nothing.
+    if (request.method === "HEAD") return void response.end();
+    const gone = new AbortController();
+    response.once("close", () => gone.abort());
+    if (!(await gate.enter(gone.signal))) return;
+    try {
+      const query = (request.url ?? "").split("?").slice(1).join("?");
+      const sources = [...envoySource(options, query), ...applications];
+      await scrape({ ...options, sources }, request, response);
+    } finally {
+      gate.leave();
+    }
+  };
+}
+
+function envoySource({ envoy, passesQuery }: MetricsHandlerOptions, query: string): ScrapeSource[] {
+  if (envoy === undefined) return [];
+  const host = envoy.host.includes(":") ? `[${envoy.host}]` : envoy.host;
+  const url = `http://${host}:${envoy.port}/stats/prometheus${query !== "" && passesQuery ? `?${query}` : ""}`;
+  return [{ kind: "envoy", url, name: undefined, maxBytes: Number.POSITIVE_INFINITY }];
+}

@@ -1,0 +1,186 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { finished } from "node:stream/promises";
+import { abortAfter } from "../../base/abort-after.ts";
+import { errorMessage } from "../../base/coded-error.ts";
+import type { Logger } from "../../base/logger.ts";
+import { wait } from "../../base/wait.ts";
+import { FamilyReader } from "../../protocol/prometheus/family-reader.ts";
+import { type AnswerFormat, commonFormat } from "../core/answer-format.ts";
+import { openBody } from "../encode-response.ts";
+import type { ScrapeMetrics } from "../metrics.ts";
+import { BlockWriter } from "./block-writer.ts";
+import type { Drop } from "./drop.ts";
+import { addToIndex, type FamilyIndex, indexBody } from "./family-index.ts";
+import { createMergedDocument, type MergedDocument } from "./merged-document.ts";
+import { type OpenSource, openSource, type ScrapeSource, tooLarge } from "./open-sources.ts";
+import { readRest } from "./read-body.ts";
+import { scrapeLimits } from "./scrape-limits.ts";
+
+export interface ScrapeOptions {
+  /** In the order of the document. */
+  readonly sources: readonly ScrapeSource[];
+  /** The agent's own metrics as text. */
+  readonly agentText: () => string;
+  readonly metrics: ScrapeMetrics;
+  readonly log: Logger;
+}
+
+/** Families that every process has: the agent's are shown only where no other source has them. */
+const PROCESS_FAMILY = /^(?:process|nodejs)_/;
+
+/** Writes one document with the metrics of all sources that answer; the status is 200 whatever becomes of them. */
+export async function scrape(
+  options: ScrapeOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  options.metrics.scrapes.inc();
+  const gone = new AbortController();
+  response.once("close", () => gone.abort());
+  const limits = scrapeLimits(header(request, "x-prometheus-scrape-timeout-seconds"));
+  using limit = abortAfter(limits.totalMs, gone.signal);
+  using grace = abortAfter(limits.graceMs, limit.signal);
+  const attempts = options.sources.map((source) =>
+    startAttempt(options, source, {
+      request,
+      limits,
+      signal: limit.signal,
+      warn: (text) => options.log.warn(text),
+      isGone: () => gone.signal.aborted,
+    }),
+  );
+  await Promise.race([Promise.all(attempts.map((attempt) => attempt.opened)), wait(limits.graceMs, grace.signal)]);
+  if (gone.signal.aborted) return;
+
+  const answer = commonFormat(
+    attempts.flatMap(({ state, source }) => (source.kind === "application" && state.open ? [state.open.answer] : [])),
+  );
+  response.setHeader("Content-Type", answer.contentType);
+  const output = openBody(request, response);
+  const out = new BlockWriter(output);
+  const plan = planDocument(attempts, answer, options);
+  const document = createMergedDocument({ format: answer.format, out, known: plan.known });
+  document.writeKnown(plan.agentNames, () => undefined);
+  for (const attempt of attempts) {
+    await out.drained();
+    const names = plan.names.get(attempt);
+    if (names !== undefined) document.writeKnown(names, attempt.drop);
+    else await streamSource(attempt, { document, out, answer });
+  }
+  for (const [name, family] of plan.processFamilies) if (!plan.known.has(name)) plan.known.set(name, family);
+  document.writeKnown(plan.processFamilies.keys(), () => undefined);
+  document.finish();
+  output.end();
+  await finished(response).catch(() => undefined);
+}
+
+interface Attempt {
+  readonly source: ScrapeSource;
+  /** Settles, never rejects, when the head is there or the source has failed. */
+  readonly opened: Promise<void>;
+  readonly state: { open?: OpenSource };
+  readonly drop: Drop;
+  fail(thrown: unknown): void;
+}
+
+function startAttempt(
+  { metrics, log, sources }: ScrapeOptions,
+  source: ScrapeSource,
+  context: Parameters<typeof openSource>[1] & { isGone(): boolean },
+): Attempt {
+  const state: { open?: OpenSource } = {};
+  const isOneOfMany = sources.filter(({ kind }) => kind === "application").length > 1 && source.kind === "application";
+  const fail = (thrown: unknown) => {
+    // The scraper left: whatever broke off then is no failure of the source.
+    if (context.isGone()) return;
+    metrics.failures.inc([source.kind]);
+    const what = errorMessage(thrown);
+    log.error(
+      isOneOfMany
+        ? `scrape target ${source.name}: scrape failed: ${what}`
+        : `failed scraping ${source.kind} metrics: ${what}`,
+    );
+  };
+  const opened = openSource(source, context).then((open) => {
+    state.open = open;
+  }, fail);
+  return { source, opened, state, fail, drop: (what, count) => metrics.dropped.inc([source.kind, what], count) };
+}
+
+interface Plan {
+  readonly known: FamilyIndex;
+  readonly agentNames: readonly string[];
+  readonly processFamilies: FamilyIndex;
+  /** Of the attempts that are wholly in memory. */
+  readonly names: Map<Attempt, readonly string[]>;
+}
+
+/** Indexes what is wholly in memory, so that families of several sources come under one header. */
+function planDocument(attempts: readonly Attempt[], answer: AnswerFormat, options: ScrapeOptions): Plan {
+  const known: FamilyIndex = new Map();
+  const processFamilies: FamilyIndex = new Map();
+  for (const [name, family] of agentFamilies(answer, options))
+    (PROCESS_FAMILY.test(name) ? processFamilies : known).set(name, family);
+  const agentNames = [...known.keys()];
+  const names = new Map<Attempt, readonly string[]>();
+  for (const attempt of attempts) {
+    const { open } = attempt.state;
+    if (open?.head.isWhole !== true) continue;
+    try {
+      names.set(
+        attempt,
+        addToIndex(known, indexBody(open.head.chunks, readerOptions(open, answer), attempt.drop), attempt.drop),
+      );
+    } catch (thrown) {
+      names.set(attempt, []);
+      attempt.fail(thrown);
+    }
+  }
+  return { known, agentNames, processFamilies, names };
+}
+
+function agentFamilies(answer: AnswerFormat, { agentText, metrics, log }: ScrapeOptions): FamilyIndex {
+  try {
+    const from = { from: "text", to: answer.format, isTrusted: true } as const;
+    return indexBody([Buffer.from(agentText())], from, () => undefined);
+  } catch (thrown) {
+    metrics.failures.inc(["agent"]);
+    log.error(`failed gathering agent metrics: ${errorMessage(thrown)}`);
+    return new Map();
+  }
+}
+
+/** A large or late body: passed on as it comes, its families checked against those already written. */
+async function streamSource(
+  attempt: Attempt,
+  target: { readonly document: MergedDocument; readonly out: BlockWriter; readonly answer: AnswerFormat },
+): Promise<void> {
+  await attempt.opened;
+  const { open } = attempt.state;
+  if (open === undefined) return;
+  const reader = new FamilyReader(target.document.sink(attempt.drop), readerOptions(open, target.answer));
+  let bytes = 0;
+  const push = (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > attempt.source.maxBytes) throw tooLarge(attempt.source);
+    reader.push(chunk);
+  };
+  try {
+    for (const chunk of open.head.chunks) push(chunk);
+    if (!open.head.isWhole) await readRest(open.body.stream, target.out, push);
+    reader.end(true);
+  } catch (thrown) {
+    reader.end(false);
+    attempt.fail(thrown);
+  }
+  if (reader.brokenLines > 0) attempt.drop("line", reader.brokenLines);
+}
+
+function readerOptions({ source, answer: own }: OpenSource, answer: AnswerFormat) {
+  return { from: own.format, to: answer.format, isTrusted: source.kind === "envoy" };
+}
+
+function header(request: IncomingMessage, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value.join(",") : value;
+}
