@@ -110,7 +110,7 @@ export async function readAgentConfig(sources: AgentConfigSources): Promise<Agen
   const proxyConfig = applyTemplateFlag(merged, flags.templateFile);
   const status = await attempt(
     errors,
-    () => readStatusConfig(env, flags, role, proxyConfig),
+    () => readStatusConfig(env, flags, role, proxyConfig, rules.name),
     () => undefined,
   );
   const failed = joinConfigErrors(errors);

@@ -208,7 +208,7 @@ describe("status", () => {
       prometheus: { scrape: "true" },
       localhost: "::1",
       podIp: "2001:db8::1",
-      probeSourceAddress: "127.0.0.6",
+      probeSourceAddress: "::6",
       statusPort: 15020,
       profiling: true,
     });

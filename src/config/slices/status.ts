@@ -1,13 +1,17 @@
+import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import type { ProxyConfig } from "../../protocol/proxy-config.ts";
+import { readAppProbers, readScrapeTargets, type StatusGeneration, statusRules } from "../../status/index.ts";
 import { ConfigError } from "../config-error.ts";
 import { deepFreeze } from "../deep-freeze.ts";
 import type { EnvReader } from "../env-reader.ts";
+import type { Generation } from "../generations.ts";
 import { jsonSyntaxError } from "../json-syntax-error.ts";
 import type { ProxyFlags } from "../proxy-flags.ts";
 import { probeSourceAddress, statusLocalhost } from "../role/localhost.ts";
 import type { ProxyRole } from "../role/read-role.ts";
 
 export interface StatusConfig {
+  readonly generation: StatusGeneration;
   /** 0: no status server. */
   readonly statusPort: number;
   readonly adminPort: number;
@@ -33,31 +37,28 @@ export interface StatusConfig {
   readonly metricsLocalhostOnly: boolean;
 }
 
-/** Throws with both problems at once when the JSON of the probers and of the scrape settings does not decode. */
+/** Throws with both problems at once when the probers or the scrape settings do not decode, or ask for what cannot be. */
 export function readStatusConfig(
   env: EnvReader,
   flags: ProxyFlags,
   role: ProxyRole,
   proxyConfig: ProxyConfig,
+  release: Generation = "master",
 ): StatusConfig {
+  const generation: StatusGeneration = release === "1.6" || release === "1.2" ? "1.7" : release;
   const statusPort = proxyConfig.statusPort ?? 0;
   const podIp = env.string("INSTANCE_IP");
   const problems: { name: string; text: string; message: string }[] = [];
   // Without a status server nobody would use them, and the reference does not look either.
   const probers = statusPort > 0 ? env.string("ISTIO_KUBE_APP_PROBERS") : "";
-  const proberError = probers === "" ? undefined : objectProblem(probers, "map[string]*status.Prober");
-  if (proberError !== undefined) {
-    const message = `failed to decode app prober err = ${proberError}, json string = ${probers}`;
-    problems.push({ name: "ISTIO_KUBE_APP_PROBERS", text: probers, message });
-  }
+  const proberError = probers === "" ? undefined : proberProblem(probers, generation);
+  if (proberError !== undefined) problems.push({ name: "ISTIO_KUBE_APP_PROBERS", text: probers, message: proberError });
   // Set but empty must decode as well: the injector never writes that, so it is a mistake worth stopping for.
   const wantsScrape = statusPort > 0 && role.type === "sidecar" && env.isSet("ISTIO_PROMETHEUS_ANNOTATIONS");
   const scrape = wantsScrape ? env.string("ISTIO_PROMETHEUS_ANNOTATIONS") : undefined;
-  const scrapeError = scrape === undefined ? undefined : objectProblem(scrape, "status.PrometheusScrapeConfiguration");
-  if (scrape !== undefined && scrapeError !== undefined) {
-    const message = `failed to unmarshal ISTIO_PROMETHEUS_ANNOTATIONS: ${scrapeError}`;
-    problems.push({ name: "ISTIO_PROMETHEUS_ANNOTATIONS", text: scrape, message });
-  }
+  const scrapeError = scrape === undefined ? undefined : scrapeProblem(scrape, statusPort);
+  if (scrape !== undefined && scrapeError !== undefined)
+    problems.push({ name: "ISTIO_PROMETHEUS_ANNOTATIONS", text: scrape, message: scrapeError });
   if (problems.length > 0) {
     const sources = problems.map(({ name, text, message }) => ({
       source: `environment variable ${name}`,
@@ -71,14 +72,16 @@ export function readStatusConfig(
       sources,
     );
   }
+  const localhost = statusLocalhost(role, podIp);
   return deepFreeze({
+    generation,
     statusPort,
     adminPort: proxyConfig.proxyAdminPort ?? 0,
     envoyStatusPort: env.int("ENVOY_STATUS_PORT"),
     envoyPrometheusPort: env.int("ENVOY_PROMETHEUS_PORT"),
     isIpv6: role.isIpv6,
-    localhost: statusLocalhost(role, podIp),
-    probeSourceAddress: probeSourceAddress(role.isIpv6),
+    localhost,
+    probeSourceAddress: probeSourceAddress(localhost === "::1"),
     podIp,
     proxyType: role.type,
     noEnvoy: env.bool("DISABLE_ENVOY"),
@@ -92,6 +95,31 @@ export function readStatusConfig(
     mergeEnvoyStats: env.bool("PILOT_AGENT_MERGE_ENVOY_STATS"),
     metricsLocalhostOnly: env.bool("METRICS_LOCALHOST_ACCESS_ONLY"),
   });
+}
+
+function proberProblem(text: string, generation: StatusGeneration): string | undefined {
+  const syntax = objectProblem(text, "map[string]*status.Prober");
+  if (syntax !== undefined) return `failed to decode app prober err = ${syntax}, json string = ${text}`;
+  try {
+    readAppProbers(JSON.parse(text) ?? {}, statusRules(generation).probers);
+    return undefined;
+  } catch (thrown) {
+    const isType = errorCode(thrown) === "wrong-type";
+    return isType
+      ? `failed to decode app prober err = ${errorMessage(thrown)}, json string = ${text}`
+      : errorMessage(thrown);
+  }
+}
+
+function scrapeProblem(text: string, statusPort: number): string | undefined {
+  const syntax = objectProblem(text, "status.PrometheusScrapeConfiguration");
+  if (syntax !== undefined) return `failed to unmarshal ISTIO_PROMETHEUS_ANNOTATIONS: ${syntax}`;
+  try {
+    readScrapeTargets(JSON.parse(text), statusPort);
+    return undefined;
+  } catch (thrown) {
+    return errorMessage(thrown);
+  }
 }
 
 function objectProblem(text: string, goType: string): string | undefined {

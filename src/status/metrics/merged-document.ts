@@ -104,7 +104,8 @@ function headerText({ name, type, help, unit }: Family, format: PrometheusFormat
   const lines = [
     ...(help === undefined ? [] : [`# HELP ${name} ${format === "text" ? help.replaceAll('\\"', '"') : help}`]),
     `# TYPE ${name} ${type}`,
-    ...(unit === undefined || unit === "" || format === "text" ? [] : [`# UNIT ${name} ${unit}`]),
+    // A unit has to be the name's ending.
+    ...(unit && format === "openmetrics" && name.endsWith(`_${unit}`) ? [`# UNIT ${name} ${unit}`] : []),
   ];
   return `${lines.join("\n")}\n`;
 }

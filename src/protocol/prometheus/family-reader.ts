@@ -1,0 +1,216 @@
+import { CodedError } from "../../base/coded-error.ts";
+import { convertHeader, defaultType, type FamilyHeader, isFamilyType, sampleSuffixes } from "./family-type.ts";
+import { parseMetadataLine } from "./metadata-line.ts";
+import { type PrometheusFormat, SampleScanner } from "./sample-line.ts";
+
+/** What is said of a family before its first sample. */
+export interface Family extends FamilyHeader {
+  readonly help: string | undefined;
+  readonly unit: string | undefined;
+}
+
+export interface FamilySink {
+  /** The samples that follow belong to this family. A name may come again when the body repeats it. */
+  begin(family: Family): void;
+  /** Whole lines, each with its newline. They are views of the chunks that were pushed. */
+  samples(bytes: Buffer, start: number, end: number): void;
+}
+
+export interface FamilyReaderOptions {
+  readonly from: PrometheusFormat;
+  readonly to: PrometheusFormat;
+  /** Its sample lines are well formed and all have a TYPE line: only lines with `#` are looked at, which is several times faster. */
+  readonly isTrusted: boolean;
+}
+
+/** The body is no metrics text; what came before stays. */
+export class PrometheusBodyError extends CodedError<"line-too-long" | "not-metrics"> {}
+
+const NEWLINE = 0x0a;
+const HASH = 0x23;
+const SPACE = 0x20;
+const NEXT_METADATA = Buffer.from("\n#");
+const MAX_LINE_BYTES = 64 * 1024;
+const MAX_BROKEN_LINES = 1000;
+const NOTHING = Buffer.alloc(0);
+
+interface Current {
+  readonly name: string;
+  readonly nameBytes: Buffer;
+  type: string | undefined;
+  help: string | undefined;
+  unit: string | undefined;
+  suffixes: readonly Buffer[];
+  hasBegun: boolean;
+}
+
+/**
+ * Cuts a body that arrives in pieces into families, in constant memory. Lines that no parser would take are left out and counted;
+ * remarks, blank lines and `# EOF` are left out. Metadata is told once, when the family's first sample is there.
+ */
+export class FamilyReader {
+  brokenLines = 0;
+  readonly #sink: FamilySink;
+  readonly #options: FamilyReaderOptions;
+  readonly #scanner = new SampleScanner();
+  #current: Current | undefined;
+  #carry: Buffer = NOTHING;
+
+  constructor(sink: FamilySink, options: FamilyReaderOptions) {
+    this.#sink = sink;
+    this.#options = options;
+  }
+
+  push(chunk: Buffer): void {
+    let start = 0;
+    if (this.#carry.length > 0) {
+      const newline = chunk.indexOf(NEWLINE);
+      const line = Buffer.concat([this.#carry, newline < 0 ? chunk : chunk.subarray(0, newline + 1)]);
+      if (newline < 0) {
+        this.#keep(line);
+        return;
+      }
+      this.#carry = NOTHING;
+      this.#lines(line, 0, line.length);
+      start = newline + 1;
+    }
+    const end = chunk.lastIndexOf(NEWLINE) + 1;
+    if (end > start) this.#lines(chunk, start, end);
+    // A copy: the chunk behind these few bytes may go.
+    this.#keep(Buffer.from(chunk.subarray(Math.max(start, end))));
+  }
+
+  /** A last line without newline counts only when the body really ended there. */
+  end(isComplete: boolean): void {
+    const rest = this.#carry;
+    this.#carry = NOTHING;
+    if (isComplete && rest.length > 0) this.#lines(Buffer.concat([rest, Buffer.from("\n")]), 0, rest.length + 1);
+  }
+
+  #keep(line: Buffer): void {
+    if (line.length > MAX_LINE_BYTES)
+      throw new PrometheusBodyError("line-too-long", `a line is longer than ${MAX_LINE_BYTES} bytes: no metrics text`);
+    this.#carry = line;
+  }
+
+  #lines(bytes: Buffer, start: number, end: number): void {
+    const { from, to, isTrusted } = this.#options;
+    const scanner = this.#scanner;
+    let kept = start;
+    let at = start;
+    while (at < end) {
+      if (bytes[at] === HASH) {
+        this.#flush(bytes, kept, at);
+        const newline = bytes.indexOf(NEWLINE, at);
+        this.#metadata(bytes, at, newline);
+        at = kept = newline + 1;
+        continue;
+      }
+      if (isTrusted) {
+        const next = bytes.indexOf(NEXT_METADATA, at);
+        at = next < 0 || next >= end ? end : next + 1;
+        continue;
+      }
+      const newline = scanner.scan(bytes, at, from);
+      if (newline < 0) {
+        this.#flush(bytes, kept, at);
+        at = kept = this.#skipBroken(bytes, at);
+        continue;
+      }
+      if (!belongs(this.#current, bytes, at, scanner.nameEnd)) {
+        this.#flush(bytes, kept, at);
+        kept = at;
+        this.#current = createCurrent(bytes.toString("latin1", at, scanner.nameEnd));
+      }
+      if (from !== to && scanner.valueEnd !== newline) {
+        this.#flush(bytes, kept, at);
+        const converted = convertSample(bytes, { start: at, end: newline, scanner, to });
+        this.#flush(converted, 0, converted.length);
+        kept = newline + 1;
+      }
+      at = newline + 1;
+    }
+    this.#flush(bytes, kept, end);
+  }
+
+  #skipBroken(bytes: Buffer, at: number): number {
+    const newline = bytes.indexOf(NEWLINE, at);
+    const isBlank = bytes.toString("latin1", at, newline).trim() === "";
+    if (!isBlank && ++this.brokenLines > MAX_BROKEN_LINES)
+      throw new PrometheusBodyError("not-metrics", `more than ${MAX_BROKEN_LINES} lines are no metrics`);
+    return newline + 1;
+  }
+
+  #metadata(bytes: Buffer, start: number, end: number): void {
+    const line = parseMetadataLine(bytes, start, end);
+    if (line.kind === "comment" || line.kind === "eof") return;
+    if (this.#current?.name !== line.name) this.#current = createCurrent(line.name);
+    const current = this.#current;
+    // Parsers refuse metadata behind a family's samples.
+    if (current.hasBegun) return;
+    if (line.kind !== "type") current[line.kind] ??= line.value;
+    else if (current.type === undefined && isFamilyType(line.value, this.#options.from)) {
+      current.type = line.value;
+      current.suffixes = sampleSuffixes(line.value, this.#options.from).map((suffix) => Buffer.from(suffix));
+    }
+  }
+
+  #flush(bytes: Buffer, start: number, end: number): void {
+    if (start === end) return;
+    const current = this.#current;
+    if (current === undefined) return;
+    if (!current.hasBegun) {
+      current.hasBegun = true;
+      const { from, to } = this.#options;
+      const header = { name: current.name, type: current.type ?? defaultType(from) };
+      this.#sink.begin({ ...convertHeader(header, from, to), help: current.help, unit: current.unit });
+    }
+    this.#sink.samples(bytes, start, end);
+  }
+}
+
+function createCurrent(name: string): Current {
+  return {
+    name,
+    nameBytes: Buffer.from(name, "latin1"),
+    type: undefined,
+    help: undefined,
+    unit: undefined,
+    suffixes: [],
+    hasBegun: false,
+  };
+}
+
+function belongs(current: Current | undefined, bytes: Buffer, start: number, end: number): boolean {
+  if (current === undefined) return false;
+  const { nameBytes, suffixes } = current;
+  const length = nameBytes.length;
+  if (end - start < length) return false;
+  for (let index = 0; index < length; index++) if (bytes[start + index] !== nameBytes[index]) return false;
+  if (end - start === length) return true;
+  return suffixes.some(
+    (suffix) => end - start - length === suffix.length && suffix.compare(bytes, start + length, end) === 0,
+  );
+}
+
+interface SampleConversion {
+  readonly start: number;
+  readonly end: number;
+  readonly scanner: SampleScanner;
+  readonly to: PrometheusFormat;
+}
+
+/** Time stamps change their unit; exemplars exist in OpenMetrics only. */
+function convertSample(bytes: Buffer, { start, end, scanner, to }: SampleConversion): Buffer {
+  const series = bytes.toString("latin1", start, scanner.seriesEnd);
+  const [value = "", stamp] =
+    bytes
+      .toString("latin1", scanner.seriesEnd, end)
+      .split(" # ")[0]
+      ?.trim()
+      .split(/[ \t]+/) ?? [];
+  const time =
+    stamp === undefined ? undefined : to === "text" ? Math.round(Number(stamp) * 1000) : Number(stamp) / 1000;
+  const shown = time === undefined || !Number.isFinite(time) ? "" : ` ${time}`;
+  return Buffer.from(`${series}${String.fromCharCode(SPACE)}${value}${shown}\n`, "latin1");
+}
