@@ -3,6 +3,7 @@ import { CloseStack } from "../base/close-stack.ts";
 import { toHandle } from "../base/handle.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
 import { writeGrpcBootstrap } from "../bootstrap/index.ts";
+import { startNflogReader } from "../capture/index.ts";
 import { startPlatformDetection } from "../config/index.ts";
 import type { EnvoyHandle } from "../envoy/index.ts";
 import { createReadiness, grpcBootstrapCheck, type StatusServer, startStatusServer } from "../status/index.ts";
@@ -10,6 +11,7 @@ import { step } from "./agent-error.ts";
 import { readBootstrapInputs } from "./bootstrap-inputs.ts";
 import { connectDns } from "./connect-dns.ts";
 import { connectEnvoy } from "./connect-envoy.ts";
+import { connectGatewaySds } from "./connect-gateway-sds.ts";
 import { connectIdentity } from "./connect-identity.ts";
 import { connectSts } from "./connect-sts.ts";
 import { connectTokens } from "./connect-tokens.ts";
@@ -58,6 +60,7 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
   });
   if (status !== undefined) opened.add(status);
 
+  if (config.agent.iptablesTraceLogging) opened.add(await startNflogReader({ log: log.scope("iptables") }));
   const dns = await connectDns(config, log, metrics.dns);
   if (dns !== undefined) opened.add(dns);
   const tokens = connectTokens(config, log);
@@ -65,6 +68,7 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
   const sts = await connectSts(config, platformKnown, log);
   if (sts !== undefined) opened.add(sts);
   const { secrets, sds } = await connectIdentity(config, { opened, tokens, metrics, log, signal });
+  await connectGatewaySds(config, { opened, env, metrics, log, signal });
   const viaAgent = config.xds.viaAgent && !config.generation.hasRegistryFlags;
   const xds = viaAgent ? opened.add(await connectXds(config, { dns, secrets, tokens, metrics, log })) : undefined;
   if (xds !== undefined) readiness.addNote(() => xds.notice());

@@ -5,7 +5,9 @@ export {
   type GatewaySecrets,
   type GatewaySecretsOptions,
 } from "./gateway/create-gateway-secrets.ts";
+export { getSecret, type KubernetesAccess, KubernetesError } from "./gateway/kubernetes-api.ts";
 export type { KubernetesSecret } from "./gateway/kubernetes-secret.ts";
+export { type WatchSecretsOptions, watchSecrets } from "./gateway/watch-secrets.ts";
 export { declareLegacySdsMetrics, type LegacySdsMetrics } from "./legacy/legacy-metrics.ts";
 export type { LegacyToken } from "./legacy/legacy-rules.ts";
 export { declareSdsMetrics, type SdsMetrics } from "./metrics.ts";

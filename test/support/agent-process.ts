@@ -43,6 +43,8 @@ export interface AgentOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly proxyConfig?: object;
   readonly args?: readonly string[];
+  /** The node type; sidecar when absent. */
+  readonly node?: string;
   /** Command in front of the launcher, for example `unshare ...`. */
   readonly wrapper?: readonly string[];
   readonly files?: Readonly<Record<string, string>>;
@@ -77,7 +79,7 @@ export async function startAgentProcess(options: AgentOptions = {}): Promise<Age
     ...(options.wrapper ?? []),
     launcher,
     "proxy",
-    "sidecar",
+    options.node ?? "sidecar",
     ...(options.args ?? []),
   ];
   const child = spawn(program, words, {

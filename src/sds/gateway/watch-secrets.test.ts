@@ -1,0 +1,97 @@
+import type { ServerResponse } from "node:http";
+import { expect, test, vi } from "vitest";
+import { startHttpServer } from "../../../test/support/http-server.ts";
+import { silentLogger } from "../../base/logger.ts";
+import { Secret } from "../../base/secret.ts";
+import { getSecret } from "./kubernetes-api.ts";
+import { watchSecrets } from "./watch-secrets.ts";
+
+const object = (name: string, version: string, value = "v") => ({
+  metadata: { name, resourceVersion: version },
+  data: { tls: Buffer.from(value).toString("base64") },
+});
+
+/** An API server whose lists and watches the test plays. */
+async function startApi(lists: readonly object[][]) {
+  const asked: string[] = [];
+  const watches: ServerResponse[] = [];
+  let listed = 0;
+  const server = await startHttpServer((request, response) => {
+    asked.push(`${request.headers.authorization} ${request.url}`);
+    if (request.url?.includes("watch=1")) {
+      response.writeHead(200).flushHeaders();
+      watches.push(response);
+      return;
+    }
+    if (request.url?.endsWith("/missing")) return void response.writeHead(404).end();
+    if (request.url?.endsWith("/one")) return void response.end(JSON.stringify(object("one", "1")));
+    const items = lists[Math.min(listed, lists.length - 1)] ?? [];
+    listed += 1;
+    response.end(JSON.stringify({ metadata: { resourceVersion: `list-${listed}` }, items }));
+  });
+  const access = { apiUrl: `http://127.0.0.1:${server.port}`, token: async () => new Secret("t0k3n") };
+  return { asked, watches, access, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+}
+
+function follow(access: Parameters<typeof watchSecrets>[0]["access"]) {
+  const events: string[] = [];
+  const watch = watchSecrets({
+    access,
+    namespace: "gw",
+    log: silentLogger,
+    backoff: { initialMs: 1, maxMs: 1, factor: 1, jitter: 0 },
+    apply: ({ name, data }) => void events.push(`+${name}=${data.get("tls")?.toString()}`),
+    remove: (name) => void events.push(`-${name}`),
+  });
+  return { events, [Symbol.asyncDispose]: () => watch.stop() };
+}
+
+const until = (check: () => void) => vi.waitFor(check, { timeout: 5000 });
+
+test("the list is applied, then every change the watch tells, with the token sent each time", async () => {
+  await using api = await startApi([[object("a", "1"), object("b", "1")]]);
+  await using seen = follow(api.access);
+  await until(() => expect(api.watches).toHaveLength(1));
+  const line = (type: string, secret: object) => `${JSON.stringify({ type, object: secret })}\n`;
+  const text =
+    line("MODIFIED", object("a", "7", "new")) +
+    line("DELETED", object("b", "8")) +
+    line("BOOKMARK", { metadata: { resourceVersion: "9" } });
+  // Cut in the middle of a line.
+  api.watches[0]?.write(text.slice(0, 40));
+  api.watches[0]?.write(text.slice(40));
+  await until(() => expect(seen.events).toEqual(["+a=v", "+b=v", "+a=new", "-b"]));
+  expect(api.asked[0]).toBe("Bearer t0k3n /api/v1/namespaces/gw/secrets");
+  expect(api.asked[1]).toContain("resourceVersion=list-1");
+});
+
+test("a watch that ends is taken up from the last version", async () => {
+  await using api = await startApi([[]]);
+  await using _seen = follow(api.access);
+  await until(() => expect(api.watches).toHaveLength(1));
+  api.watches[0]?.end(`${JSON.stringify({ type: "ADDED", object: object("x", "42") })}\n`);
+  await until(() => expect(api.watches).toHaveLength(2));
+  expect(api.asked.at(-1)).toContain("resourceVersion=42");
+});
+
+test("after a gap the list is read again, and what is gone from it is removed", async () => {
+  await using api = await startApi([[object("a", "1"), object("b", "1")], [object("b", "5", "later")]]);
+  await using seen = follow(api.access);
+  await until(() => expect(api.watches).toHaveLength(1));
+  api.watches[0]?.end(`${JSON.stringify({ type: "ERROR", object: { code: 410 } })}\n`);
+  await until(() => expect(seen.events).toEqual(["+a=v", "+b=v", "-a", "+b=later"]));
+});
+
+test("a single secret is read, a missing one is undefined", async () => {
+  await using api = await startApi([[]]);
+  const { signal } = new AbortController();
+  expect((await getSecret(api.access, "gw", "one", signal))?.data.get("tls")?.toString()).toBe("v");
+  expect(await getSecret(api.access, "gw", "missing", signal)).toBeUndefined();
+});
+
+test("an API server that is not there is named, the token is not", async () => {
+  const access = { apiUrl: "http://127.0.0.1:1", token: async () => new Secret("t0k3n") };
+  const failed = getSecret(access, "gw", "one", new AbortController().signal);
+  await expect(failed).rejects.toMatchObject({ code: "unreachable", message: expect.stringContaining("127.0.0.1:1") });
+  await expect(failed).rejects.not.toThrow("t0k3n");
+});
