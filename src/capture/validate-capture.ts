@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { connect, createServer, type Server } from "node:net";
+import { abortAfter } from "../base/abort-after.ts";
 import { CloseStack } from "../base/close-stack.ts";
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
@@ -97,7 +98,8 @@ async function attempt(
   { timeoutMs, signal, log }: ValidationOptions,
 ): Promise<string | undefined> {
   if (!listening.includes(probe.expect)) return `${probe.name}: nothing could listen on port ${probe.expect}`;
-  const stop = AbortSignal.any([signal, AbortSignal.timeout(Math.max(1, timeoutMs))]);
+  using limit = abortAfter(Math.max(1, timeoutMs), signal);
+  const stop = limit.signal;
   const target = `${probe.to.host}:${probe.to.port}`;
   let last = "no connection was made";
   while (!stop.aborted) {
