@@ -1,4 +1,15 @@
-/** The library's door. */
-export { buildStamp } from "./base/build-stamp.ts";
+/** The library's door: the agent inside another Node process. */
+export { type Agent, AgentStartError, type StartAgentOptions, startAgent } from "./agent/index.ts";
+export { type BuildStamp, buildStamp } from "./base/build-stamp.ts";
 export type { Handle } from "./base/handle.ts";
+export { createLog, type Log, type LogSettings } from "./base/log/log.ts";
 export type { Logger } from "./base/logger.ts";
+export {
+  type AgentConfig,
+  type AgentConfigSources,
+  ConfigError,
+  chooseGeneration,
+  defaultProxyFlags,
+  type ProxyFlags,
+  readAgentConfig,
+} from "./config/index.ts";
