@@ -93,6 +93,8 @@ export async function startAgentProcess(options: AgentOptions = {}): Promise<Age
       SERVICE_ACCOUNT: name,
       INSTANCE_IP: "127.0.0.1",
       CLOUD_PLATFORM: "none",
+      // Its port is one per machine; the test of the tap switches it on.
+      PROXY_XDS_DEBUG_VIA_AGENT: "false",
       ENVOY_STATUS_PORT: String(envoyStatus),
       ENVOY_PROMETHEUS_PORT: String(envoyPrometheus),
       ECC_SIGNATURE_ALGORITHM: "ECDSA",

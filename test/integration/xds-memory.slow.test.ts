@@ -1,0 +1,98 @@
+import type { ServerHttp2Stream } from "node:http2";
+import { expect, test } from "vitest";
+import { startChild } from "../../bench/child.ts";
+import { buildFrameHeader, createGrpcChannel } from "../../src/grpc/index.ts";
+import { eventually } from "../support/agent-process.ts";
+import { socketFolder, XDS_PATHS } from "../support/fake-xds-server.ts";
+import { GRPC_ANSWER, startRawServer } from "../support/grpc-raw-server.ts";
+import { CDS, push } from "../support/xds-harness.ts";
+
+const MB = 1024 * 1024;
+const PIECE = Buffer.alloc(64 * 1024, 7);
+
+/** Sends `count` responses of `bytes` bytes as fast as they are taken, without holding one. */
+async function flood(stream: ServerHttp2Stream, bytes: number, count: number): Promise<void> {
+  stream.setMaxListeners(0).respond(GRPC_ANSWER);
+  const write = (piece: Buffer) =>
+    stream.write(piece) ? undefined : new Promise((resolve) => stream.once("drain", resolve).once("close", resolve));
+  const head = push("delta", CDS, ["a"]);
+  for (let sent = 0; sent < count && !stream.destroyed; sent += 1) {
+    // An unknown field holds what is left.
+    const rest = bytes - head.length - 6;
+    const tag = Buffer.from([
+      0xfa,
+      0x07,
+      (rest & 0x7f) | 0x80,
+      ((rest >> 7) & 0x7f) | 0x80,
+      ((rest >> 14) & 0x7f) | 0x80,
+      rest >> 21,
+    ]);
+    await write(Buffer.concat([buildFrameHeader(bytes), head, tag]));
+    for (let left = rest; left > 0 && !stream.destroyed; left -= PIECE.length) await write(PIECE.subarray(0, left));
+  }
+}
+
+/** Reads whole responses; `gate` is waited for before each piece. */
+async function receive(socketPath: string, count: number, gate: () => Promise<void> | undefined) {
+  await using channel = createGrpcChannel(`unix:${socketPath}`, { maxReceiveBytes: 2 ** 31 - 1 });
+  const call = await channel.raw(XDS_PATHS.delta);
+  call.writeFrameStart(0);
+  const sizes: number[] = [];
+  let size = 0;
+  await new Promise<void>((resolve, reject) => {
+    const reading = call.readFrames({
+      start: (length) => {
+        size = length;
+      },
+      bytes: () => gate(),
+      end() {
+        sizes.push(size);
+        if (sizes.length === count) resolve();
+      },
+    });
+    reading.catch(reject);
+  });
+  return sizes;
+}
+
+test("a response of 200 MB passes without being held", async () => {
+  using socket = socketFolder();
+  await using server = await startRawServer((stream) => void flood(stream, 200 * MB, 1));
+  await using proxy = await startChild("xds-forward/proxy.ts", [socket.path, server.target]);
+  await proxy.next();
+  const before = proxy.memory().rss;
+  expect(await receive(socket.path, 1, () => undefined)).toEqual([200 * MB]);
+  expect(proxy.memory().peakRss - before).toBeLessThan(60);
+});
+
+test("a slow client and 100 MB of pushes: memory grows by less than three of the 5 MB messages while it waits", async () => {
+  using socket = socketFolder();
+  let taken = 0;
+  await using server = await startRawServer((stream) => {
+    const counted = setInterval(() => {
+      taken = (stream.session?.state.outboundQueueSize ?? 0) + 1;
+    }, 10);
+    stream.once("close", () => clearInterval(counted));
+    void flood(stream, 5 * MB, 20);
+  });
+  await using proxy = await startChild("xds-forward/proxy.ts", [socket.path, server.target]);
+  await proxy.next();
+  const before = proxy.memory().rss;
+  let open: () => void = () => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const reading = receive(socket.path, 20, () => opened);
+  // Everything on the way is full when the proxy has stopped growing.
+  await eventually(async () => (taken > 0 ? undefined : "not begun"));
+  let [last, steady] = [0, 0];
+  await eventually(async () => {
+    const { rss } = proxy.memory();
+    steady = Math.abs(rss - last) < 0.2 ? steady + 1 : 0;
+    last = rss;
+    return steady > 40 ? undefined : `still moving at ${rss} MB`;
+  });
+  expect(proxy.memory().peakRss - before).toBeLessThan(15);
+  open();
+  expect(await reading).toEqual(Array(20).fill(5 * MB));
+});
