@@ -3,6 +3,8 @@ import { declareDnsMetrics } from "../dns/index.ts";
 import { declareEnvoyMetrics } from "../envoy/index.ts";
 import { declareIdentityMetrics } from "../identity/index.ts";
 import { declareSdsMetrics } from "../sds/index.ts";
+import { declareScrapeMetrics } from "../status/index.ts";
+import { declareWasmMetrics } from "../wasm/index.ts";
 import { declareXdsProxyMetrics } from "../xds-proxy/index.ts";
 
 export type AgentMetrics = ReturnType<typeof declareAgentMetrics>;
@@ -13,7 +15,9 @@ export function declareAgentMetrics(registry: MetricRegistry) {
     dns: declareDnsMetrics(registry),
     envoy: declareEnvoyMetrics(registry),
     identity: declareIdentityMetrics(registry),
+    scrape: declareScrapeMetrics(registry),
     sds: declareSdsMetrics(registry),
+    wasm: declareWasmMetrics(registry),
     xds: declareXdsProxyMetrics(registry),
   };
 }

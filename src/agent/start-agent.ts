@@ -1,4 +1,3 @@
-import { buildStamp } from "../base/build-stamp.ts";
 import { CloseStack } from "../base/close-stack.ts";
 import { toHandle } from "../base/handle.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
@@ -6,13 +5,13 @@ import { writeGrpcBootstrap } from "../bootstrap/index.ts";
 import { startNflogReader } from "../capture/index.ts";
 import { startPlatformDetection } from "../config/index.ts";
 import type { EnvoyHandle } from "../envoy/index.ts";
-import { createReadiness, grpcBootstrapCheck, type StatusServer, startStatusServer } from "../status/index.ts";
-import { step } from "./agent-error.ts";
+import { createReadiness, grpcBootstrapCheck } from "../status/index.ts";
 import { readBootstrapInputs } from "./bootstrap-inputs.ts";
 import { connectDns } from "./connect-dns.ts";
 import { connectEnvoy } from "./connect-envoy.ts";
 import { connectGatewaySds } from "./connect-gateway-sds.ts";
 import { connectIdentity } from "./connect-identity.ts";
+import { connectStatus } from "./connect-status.ts";
 import { connectSts } from "./connect-sts.ts";
 import { connectTokens } from "./connect-tokens.ts";
 import { connectXds } from "./connect-xds.ts";
@@ -29,7 +28,8 @@ import { watchForReload } from "./watch-for-reload.ts";
 export async function startAgent(options: StartAgentOptions): Promise<Agent> {
   const { config, env } = options;
   const log = options.log.logger;
-  const metrics = declareAgentMetrics(new MetricRegistry());
+  const registry = new MetricRegistry();
+  const metrics = declareAgentMetrics(registry);
   const stopping = new AbortController();
   const signal = options.signal === undefined ? stopping.signal : AbortSignal.any([stopping.signal, options.signal]);
   let envoy: EnvoyHandle | undefined;
@@ -48,7 +48,7 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
   // First, so that the kubelet gets an answer with a reason from the beginning, and last to go.
   const readiness = createReadiness(log);
   const starting = readiness.take("agent", "starting");
-  const status = await openStatus(options, readiness, {
+  const actions = {
     drain: async () => {
       readiness.take("agent", "draining");
       await envoy?.drain();
@@ -57,8 +57,8 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
       envoy?.disableDrain();
       quit();
     },
-  });
-  if (status !== undefined) opened.add(status);
+  };
+  const status = await connectStatus(options, { readiness, actions, registry, metrics, opened });
 
   if (config.agent.iptablesTraceLogging) opened.add(await startNflogReader({ log: log.scope("iptables") }));
   const dns = await connectDns(config, log, metrics.dns);
@@ -70,7 +70,7 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
   const { secrets, sds } = await connectIdentity(config, { opened, tokens, metrics, log, signal });
   await connectGatewaySds(config, { opened, env, metrics, log, signal });
   const viaAgent = config.xds.viaAgent && !config.generation.hasRegistryFlags;
-  const xds = viaAgent ? opened.add(await connectXds(config, { dns, secrets, tokens, metrics, log })) : undefined;
+  const xds = viaAgent ? opened.add(await connectXds(config, { dns, secrets, tokens, env, metrics, log })) : undefined;
   if (xds !== undefined) readiness.addNote(() => xds.notice());
   if (status !== undefined) addDebugRoutes(status, { dns, secrets, xds });
 
@@ -122,23 +122,4 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
       await owned.close();
     },
   });
-}
-
-async function openStatus(
-  { config, log }: StartAgentOptions,
-  readiness: ReturnType<typeof createReadiness>,
-  actions: { drain(): Promise<void>; quit(): void },
-): Promise<StatusServer | undefined> {
-  const { statusPort } = config.status;
-  if (statusPort <= 0) return undefined;
-  const { version, revision, status, tag } = buildStamp;
-  return step("failed to start status server", () =>
-    startStatusServer({
-      port: statusPort,
-      readiness,
-      actions,
-      version: { version, revision, status, tag },
-      log: log.logger,
-    }),
-  );
 }

@@ -1,3 +1,4 @@
+export { checkHealth, HEALTH_CHECK, type HealthCheckOptions, HealthConnectError } from "./check-health.ts";
 export type {
   BidiCall,
   CallCredentials,

@@ -13,12 +13,14 @@ export interface StatusActions {
 export interface EndpointOptions {
   readonly readiness: Readiness;
   readonly actions: StatusActions;
+  readonly hasDrain?: boolean;
   /** JSON for `/version`. */
   readonly version: Readonly<Record<string, string>>;
   readonly log: Logger;
 }
 
-export function registerEndpoints(router: Router, { readiness, actions, version, log }: EndpointOptions): void {
+export function registerEndpoints(router: Router, options: EndpointOptions): void {
+  const { readiness, actions, version, log, hasDrain = true } = options;
   router.route("*", "/healthz/ready", async (_request, response) => {
     const reasons = await readiness.reasons();
     const lines = [...reasons, ...readiness.notes()];
@@ -35,6 +37,14 @@ export function registerEndpoints(router: Router, { readiness, actions, version,
     },
     { loopbackOnly: true },
   );
+  if (hasDrain) registerDrain(router, actions, log);
+  router.route("GET", "/version", (_request, response) => {
+    response.setHeader("Content-Type", "application/json");
+    sendText(response, 200, `${JSON.stringify(version)}\n`);
+  });
+}
+
+function registerDrain(router: Router, actions: StatusActions, log: Logger): void {
   router.route(
     "POST",
     "/drain",
@@ -47,8 +57,4 @@ export function registerEndpoints(router: Router, { readiness, actions, version,
     },
     { loopbackOnly: true },
   );
-  router.route("GET", "/version", (_request, response) => {
-    response.setHeader("Content-Type", "application/json");
-    sendText(response, 200, `${JSON.stringify(version)}\n`);
-  });
 }

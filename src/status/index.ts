@@ -2,9 +2,14 @@ export { type AppProber, AppProberError, type ProberRules, readAppProbers } from
 export { type StatusGeneration, type StatusRules, statusRules } from "./core/generations.ts";
 export { readScrapeTargets, reservedPortReason, ScrapeConfigError, type ScrapeTarget } from "./core/scrape-targets.ts";
 export type { StatusActions } from "./endpoints.ts";
+export { type EventLoopLag, startEventLoopLag } from "./event-loop-lag.ts";
 export { grpcBootstrapCheck } from "./grpc-bootstrap-check.ts";
+export { type LogLevels, logLevelPage } from "./log-level-page.ts";
 export { createMetricsHandler, type MetricsHandlerOptions } from "./metrics/metrics-handler.ts";
 export { declareScrapeMetrics, type ScrapeMetrics } from "./metrics.ts";
+export { type AppProbeOptions, createAppProbeHandler } from "./probes/app-probe-handler.ts";
+export { renderProcessMetrics } from "./process-metrics.ts";
+export { registerProfiling } from "./profiling.ts";
 export { createReadiness, type Readiness, type ReadinessCheck, type ReadinessReason } from "./readiness.ts";
-export { type RouteHandler, type RouteOptions, sendError, sendText } from "./router.ts";
+export { type RouteHandler, type RouteOptions, sendBytes, sendError, sendText } from "./router.ts";
 export { StatusError, type StatusServer, type StatusServerOptions, startStatusServer } from "./start-status-server.ts";

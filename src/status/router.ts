@@ -3,6 +3,7 @@ import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { cleanPath } from "./core/clean-path.ts";
 import { isLoopback } from "./core/is-loopback.ts";
+import { encodeBody } from "./encode-response.ts";
 
 export type RouteHandler = (request: IncomingMessage, response: ServerResponse, path: string) => void | Promise<void>;
 
@@ -64,9 +65,15 @@ export function sendError(response: ServerResponse, status: number, text: string
 }
 
 export function sendText(response: ServerResponse, status: number, text: string): void {
+  sendBytes(response, status, Buffer.from(text));
+}
+
+/** Packs larger bodies when the caller understands that. */
+export function sendBytes(response: ServerResponse, status: number, body: Buffer): void {
   response.statusCode = status;
-  response.setHeader("Content-Length", Buffer.byteLength(text));
-  response.end(text);
+  const sent = encodeBody(response, body);
+  response.setHeader("Content-Length", sent.length);
+  response.end(sent);
 }
 
 function redirect(request: IncomingMessage, response: ServerResponse, path: string): void {

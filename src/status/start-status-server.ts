@@ -13,6 +13,8 @@ export interface StatusServerOptions {
   readonly hosts?: readonly string[];
   readonly readiness: Readiness;
   readonly actions: StatusActions;
+  /** False: generations that know no `/drain`. */
+  readonly hasDrain?: boolean;
   readonly version: Readonly<Record<string, string>>;
   readonly log: Logger;
 }

@@ -32,7 +32,7 @@ export async function startScrape(setUp: ScrapeSetUp = {}) {
           }
         : source;
     const server = await startHttpServer(listener);
-    opened.defer(() => server[Symbol.asyncDispose]());
+    opened.add(server);
     return server.port;
   };
   const registry = new MetricRegistry();

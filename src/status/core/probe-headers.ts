@@ -1,0 +1,53 @@
+import type { HttpHeader } from "./app-probers.ts";
+
+/** Belongs to the kubelet's connection, or is written anew. */
+const NOT_FORWARDED = new Set([
+  "host",
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "content-length",
+  "transfer-encoding",
+  "upgrade",
+  "te",
+  "trailer",
+]);
+
+export interface ForwardedHeaders {
+  /** Names and values by turns, in their order and letter case. */
+  readonly list: readonly string[];
+  /** The agent asked for a packed body itself and has to unpack it. */
+  readonly packs: boolean;
+}
+
+/** The kubelet's headers, which it took from the probe; `configured` ones replace those of the same name. */
+export function forwardedHeaders(raw: readonly string[], configured: readonly HttpHeader[]): ForwardedHeaders {
+  const replaced = new Set(configured.map(({ name }) => name.toLowerCase()));
+  const list: string[] = [];
+  let packs = true;
+  for (let index = 0; index + 1 < raw.length; index += 2) {
+    const name = raw[index] ?? "";
+    const lower = name.toLowerCase();
+    if (lower === "accept-encoding") packs = false;
+    if (!NOT_FORWARDED.has(lower) && !replaced.has(lower)) list.push(name, raw[index + 1] ?? "");
+  }
+  for (const { name, value } of configured) {
+    if (!/^(?:host|:authority)$/i.test(name)) list.push(name, value);
+  }
+  if (packs) list.push("Accept-Encoding", "gzip");
+  return { list, packs };
+}
+
+/** The kubelet names the status port where its probe meant the application's; any other Host was asked for and stays. */
+export function probeHost(
+  raw: readonly string[],
+  ports: { readonly statusPort: number; readonly probePort: number },
+): string | undefined {
+  const index = raw.findIndex((name, at) => at % 2 === 0 && name.toLowerCase() === "host");
+  const host = index < 0 ? undefined : raw[index + 1];
+  if (host === undefined || host === "") return undefined;
+  const suffix = `:${ports.statusPort}`;
+  return host.endsWith(suffix) && host.length > suffix.length
+    ? `${host.slice(0, -suffix.length)}:${ports.probePort}`
+    : host;
+}

@@ -1,0 +1,100 @@
+import { createGunzip } from "node:zlib";
+import { CodedError } from "../../base/coded-error.ts";
+import type { AppProber } from "../core/app-probers.ts";
+import { forwardedHeaders, probeHost } from "../core/probe-headers.ts";
+import { exchange, type ProbeAnswer } from "./http-exchange.ts";
+import { hostPort, type ProbeTarget } from "./probe-target.ts";
+
+export interface HttpProbe {
+  readonly prober: Extract<AppProber, { kind: "http" }>;
+  readonly target: ProbeTarget;
+  readonly statusPort: number;
+  /** Of the kubelet's request. */
+  readonly rawHeaders: readonly string[];
+  /** Old generations add the probe's own headers and follow redirects to anywhere. */
+  readonly isLocal: boolean;
+  readonly http2: boolean;
+  readonly keepAlive: boolean;
+  readonly signal: AbortSignal;
+}
+
+export interface HttpProbeResult {
+  readonly status: number;
+  readonly body: Buffer;
+  readonly contentType: string | undefined;
+  /** Set when the body is as the application packed it. */
+  readonly contentEncoding: string | undefined;
+}
+
+export class ProbeError extends CodedError<"redirects"> {}
+
+const MAX_REDIRECTS = 10;
+const MAX_BODY_BYTES = 10_240;
+
+/** Asks the application as the kubelet would have done. Rejects when there is no answer. */
+export async function probeHttp(probe: HttpProbe): Promise<HttpProbeResult> {
+  const { prober, target } = probe;
+  const scheme = prober.isTls ? "https" : "http";
+  const path = prober.path.startsWith("/") ? prober.path : `/${prober.path}`;
+  const first = `${scheme}://${hostPort(target.host, prober.port)}`;
+  let url = new URL(first);
+  let requestPath = path;
+  let host = probeHost(probe.rawHeaders, { statusPort: probe.statusPort, probePort: prober.port }) ?? url.host;
+  let referer: string | undefined;
+  const headers = forwardedHeaders(probe.rawHeaders, probe.isLocal ? prober.headers : []);
+  for (let hops = 0; ; hops++) {
+    const answer = await exchange({
+      target: { ...target, host: url.hostname.replace(/^\[|\]$/g, "") },
+      port: url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port),
+      isTls: url.protocol === "https:",
+      path: requestPath,
+      rawHeaders: ["Host", host, ...headers.list, ...(referer === undefined ? [] : ["Referer", referer])],
+      http2: probe.http2,
+      keepAlive: probe.keepAlive,
+      signal: probe.signal,
+    });
+    const base = `${url.origin}${requestPath}`;
+    const next = redirectOf(answer, base);
+    if (next === undefined || (!probe.isLocal && next.hostname !== url.hostname)) return finish(answer, headers.packs);
+    answer.body.destroy();
+    if (hops === MAX_REDIRECTS - 1) throw new ProbeError("redirects", `stopped after ${MAX_REDIRECTS} redirects`);
+    if (/^[a-z][a-z0-9+.-]*:|^\/\//i.test(String(answer.headers.location))) host = next.host;
+    referer = base;
+    requestPath = next.pathname + next.search;
+    url = next;
+  }
+}
+
+function redirectOf({ status, headers }: ProbeAnswer, base: string): URL | undefined {
+  if (![301, 302, 303, 307, 308].includes(status) || typeof headers.location !== "string") return undefined;
+  if (!URL.canParse(headers.location, base)) return undefined;
+  const next = new URL(headers.location, base);
+  return next.protocol === "http:" || next.protocol === "https:" ? next : undefined;
+}
+
+/** Redirects that were not followed count as success, without a body. */
+async function finish(answer: ProbeAnswer, packs: boolean): Promise<HttpProbeResult> {
+  const isRedirect = answer.status >= 300 && answer.status < 400;
+  const encoding = answer.headers["content-encoding"];
+  const unpacks = packs && encoding === "gzip";
+  const body = isRedirect ? Buffer.alloc(0) : await readSome(unpacks ? answer.body.pipe(createGunzip()) : answer.body);
+  answer.body.destroy();
+  return {
+    status: isRedirect ? 200 : answer.status,
+    body,
+    contentType: isRedirect ? undefined : answer.headers["content-type"],
+    contentEncoding: unpacks || isRedirect || typeof encoding !== "string" ? undefined : encoding,
+  };
+}
+
+/** The first bytes of a body that may have no end. */
+async function readSome(body: AsyncIterable<Buffer>): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size >= MAX_BODY_BYTES) break;
+  }
+  return Buffer.concat(chunks).subarray(0, MAX_BODY_BYTES);
+}
