@@ -13,7 +13,7 @@ import { AgentStartError, step } from "./agent-error.ts";
 import { connectCa } from "./connect-ca.ts";
 import type { AgentMetrics } from "./metrics.ts";
 import { proxyUser } from "./proxy-user.ts";
-import { workloadKeyOptions, workloadSpiffeId } from "./workload-identity.ts";
+import { withTokenSubject, workloadKeyOptions, workloadSpiffeId } from "./workload-identity.ts";
 
 const CREDENTIAL_SOCKET_DIRECTORY = "./var/run/secrets/credential-uds";
 const CRL_PATH = "./var/run/secrets/istio/crl/ca-crl.pem";
@@ -79,6 +79,7 @@ async function startSecrets(config: AgentConfig, sds: SdsStart, parts: IdentityP
   const { security } = config;
   const { log, metrics } = parts;
   const key = workloadKeyOptions(security);
+  const identity = config.generation.hasRegistryFlags ? await withTokenSubject(security, parts.tokens) : security;
   const mounted = mountedFiles(config, log);
   const wantsCa = sds.mode === "workload" && !mounted;
   // The key is on its way while the CA client reads its roots: an RSA key takes longer than the rest of the start.
@@ -90,7 +91,7 @@ async function startSecrets(config: AgentConfig, sds: SdsStart, parts: IdentityP
     caClient,
     key,
     pkcs8: security.pkcs8Keys,
-    hosts: [workloadSpiffeId(security)],
+    hosts: [workloadSpiffeId(identity)],
     ttlSeconds: security.secretTtlMs / 1000,
     renewal: { ratio: security.gracePeriodRatio, jitter: security.gracePeriodJitter },
     ...(prepared === undefined ? { prepareKey: false } : { prepareKey: prepared }),
@@ -141,7 +142,7 @@ function legacyToken(tokens: TokenFetcher | undefined): LegacyToken {
   return tokens === undefined ? { kind: "none" } : { kind: "local", read: () => tokens.fetch() };
 }
 
-/** Up to 1.7 the agent serves on one socket of its own and Envoy asks with fixed rules. */
+/** Up to 1.8 the agent serves on one socket of its own and Envoy asks with fixed rules. */
 function isLegacy({ generation }: AgentConfig): boolean {
-  return generation.hasRegistryFlags;
+  return generation.hasRegistryFlags || generation.name === "1.8";
 }

@@ -1,5 +1,6 @@
 import type { SecurityConfig } from "../config/index.ts";
-import type { WorkloadKeyOptions } from "../identity/index.ts";
+import type { TokenFetcher, WorkloadKeyOptions } from "../identity/index.ts";
+import { parseJwt } from "../protocol/jwt.ts";
 
 /** The key that the security options ask for. */
 export function workloadKeyOptions(security: SecurityConfig): WorkloadKeyOptions {
@@ -8,7 +9,28 @@ export function workloadKeyOptions(security: SecurityConfig): WorkloadKeyOptions
   return { type: "ecdsa", curve: security.eccCurve === "P384" ? "P384" : "P256" };
 }
 
+type WorkloadNames = Pick<SecurityConfig, "trustDomain" | "namespace" | "serviceAccount">;
+
+const SUBJECT = /^system:serviceaccount:([^:]+):([^:]+)$/;
+
+/** Up to 1.7 nothing but the token's subject tells who the workload is; variables that say so all the same go first. */
+export async function withTokenSubject(names: WorkloadNames, tokens: TokenFetcher | undefined): Promise<WorkloadNames> {
+  const trustDomain = names.trustDomain || "cluster.local";
+  if (names.namespace !== "" && names.serviceAccount !== "") return { ...names, trustDomain };
+  const [, namespace, serviceAccount] = SUBJECT.exec(subjectOf((await tokens?.fetch())?.reveal())) ?? [];
+  if (namespace === undefined || serviceAccount === undefined) return { ...names, trustDomain };
+  return { trustDomain, namespace, serviceAccount };
+}
+
+function subjectOf(token: string | undefined): string {
+  try {
+    return token === undefined ? "" : String(parseJwt(token).claims.sub ?? "");
+  } catch {
+    return "";
+  }
+}
+
 /** The SPIFFE id of this workload. */
-export function workloadSpiffeId({ trustDomain, namespace, serviceAccount }: SecurityConfig): string {
+export function workloadSpiffeId({ trustDomain, namespace, serviceAccount }: WorkloadNames): string {
   return `spiffe://${trustDomain}/ns/${namespace}/sa/${serviceAccount}`;
 }

@@ -1,0 +1,72 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { beforeEach, expect, test } from "vitest";
+import { freePorts, startAgentProcess } from "../test/support/agent-process.ts";
+import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
+import { httpListener } from "../test/support/mesh-resources.ts";
+import { needs } from "../test/support/needs.ts";
+
+beforeEach(needs("envoy"));
+
+const SHARED_MEMORY = /^envoy_shared_memory_/;
+
+/** What tells the generations apart on Envoy's command line, and flags that today's Envoy has forgotten. */
+const GENERATIONS = [
+  { generation: "1.20", has: ["--disable-hot-restart", "--log-format"], lost: [], socket: "workload-spiffe-uds" },
+  {
+    generation: "1.8",
+    has: ["--restart-epoch", "--base-id", "--parent-shutdown-time-s", "envoy-rev0.json"],
+    lost: ["--bootstrap-version", "--log-format-prefix-with-location"],
+    socket: "etc/istio/proxy/SDS",
+  },
+  {
+    generation: "1.7",
+    has: ["--restart-epoch", "--service-node", "--service-cluster"],
+    lost: ["--log-format-prefix-with-location"],
+    socket: "etc/istio/proxy/SDS",
+  },
+  {
+    generation: "1.6",
+    has: ["--restart-epoch", "--service-node", "--log-format"],
+    lost: ["--max-obj-name-len"],
+    socket: "etc/istio/proxy/SDS",
+  },
+];
+
+test.each(GENERATIONS)(
+  "generation $generation starts today's Envoy with its own flags, gives it a certificate and leaves nothing behind",
+  async ({ generation, has, lost, socket }) => {
+    const [port = 0] = await freePorts(1);
+    await using controlPlane = await startMeshControlPlane({
+      // Only there once Envoy has the workload's certificate from the generation's SDS socket.
+      resources: () => [httpListener({ name: "secured", port, answer: "x", mutualTls: true })],
+    });
+    await using agent = await startAgentProcess({ controlPlane, env: { PILOT_AGENT_GENERATION: generation } });
+    await agent.untilReady();
+    const command = readFileSync(`/proc/${(await agent.envoyPids())[0]}/cmdline`, "utf8");
+    for (const word of has) expect(command).toContain(word);
+    for (const flag of lost) expect(command).not.toContain(flag);
+    const warnings = agent.stdout().match(/Envoy does not know these flags.*/g) ?? [];
+    expect(warnings).toHaveLength(lost.length === 0 ? 0 : 1);
+    for (const flag of lost) expect(warnings[0]).toContain(flag);
+    expect(agent.stdout()).toContain(socket);
+    expect((await agent.get("admin", "/certs")).body).toContain("spiffe://cluster.local/ns/ns/sa/app");
+
+    const baseId = /--base-id\0(\d+)/.exec(command)?.[1];
+    agent.kill("SIGTERM");
+    expect(await agent.exited).toBe(0);
+    expect(readdirSync("/dev/shm").filter((name) => SHARED_MEMORY.test(name))).not.toContain(
+      `envoy_shared_memory_${baseId}0`,
+    );
+  },
+);
+
+test("up to 1.7 the token says who the workload is", async () => {
+  const [port = 0] = await freePorts(1);
+  await using controlPlane = await startMeshControlPlane({
+    resources: () => [httpListener({ name: "secured", port, answer: "x", mutualTls: true })],
+  });
+  const env = { PILOT_AGENT_GENERATION: "1.7", SERVICE_ACCOUNT: "" };
+  await using agent = await startAgentProcess({ name: "from-token", controlPlane, env });
+  await agent.untilReady();
+  expect((await agent.get("admin", "/certs")).body).toContain("spiffe://cluster.local/ns/ns/sa/from-token");
+});
