@@ -1,0 +1,29 @@
+import { execFile } from "node:child_process";
+import { resolve } from "node:path";
+import { promisify } from "node:util";
+import { beforeEach, expect, test } from "vitest";
+import { eventually, startAgentProcess } from "../test/support/agent-process.ts";
+import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
+import { needs } from "../test/support/needs.ts";
+
+beforeEach(needs("envoy"));
+
+const launcher = resolve(import.meta.dirname, "../bin/pilot-agent");
+const ask = async (path: string) => {
+  const { stdout } = await promisify(execFile)(launcher, ["request", "--debug-port", "15004", "GET", path]);
+  return stdout;
+};
+
+test("the control plane's debug pages are read through the agent, without touching Envoy's stream", async () => {
+  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+  await using agent = await startAgentProcess({ controlPlane, env: { PROXY_XDS_DEBUG_VIA_AGENT: "true" } });
+  await agent.untilReady();
+  const streams = async () => JSON.parse((await agent.get("status", "/debug/xdsz")).body) as { id: number }[];
+  await eventually(async () => ((await streams()).length === 1 ? undefined : "Envoy is not connected"));
+  const [before] = await streams();
+  expect(JSON.parse(await ask("/debug/syncz"))).toMatchObject({ typeUrl: "istio.io/debug/syncz" });
+  expect(JSON.parse(await ask("debug/config_dump?resourceName=x"))).toMatchObject({
+    typeUrl: "istio.io/debug/config_dump",
+  });
+  expect((await streams()).map(({ id }) => id)).toEqual([before?.id]);
+});
