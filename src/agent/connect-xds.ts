@@ -1,7 +1,7 @@
 import { CloseStack } from "../base/close-stack.ts";
 import { toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
-import type { AgentConfig } from "../config/index.ts";
+import type { AgentConfig, Environment } from "../config/index.ts";
 import { type DnsServer, decodeNameTable } from "../dns/index.ts";
 import type { SecretManager, TokenFetcher } from "../identity/index.ts";
 import { message, repeatedString } from "../protocol/protobuf/message.ts";
@@ -17,6 +17,7 @@ import {
 } from "../xds-proxy/index.ts";
 import { step } from "./agent-error.ts";
 import { connectTap } from "./connect-tap.ts";
+import { connectWasm } from "./connect-wasm.ts";
 import type { AgentMetrics } from "./metrics.ts";
 import { connectXdsTls } from "./xds-tls.ts";
 
@@ -36,6 +37,7 @@ export interface XdsParts {
   readonly dns: DnsServer | undefined;
   readonly secrets: SecretManager;
   readonly tokens: TokenFetcher | undefined;
+  readonly env: Environment;
   readonly metrics: AgentMetrics;
   readonly log: Logger;
 }
@@ -50,11 +52,14 @@ export async function connectXds(config: AgentConfig, parts: XdsParts): Promise<
     const directory = xds.lastGoodDirectory;
     const lastGood = directory === "" ? undefined : await startLastGood({ directory, nodeId: role.serviceNode, log });
     if (lastGood !== undefined) opened.add(lastGood);
+    const wasm = await connectWasm(config, { env: parts.env, metrics: parts.metrics.wasm, log: parts.log });
+    if (wasm !== undefined) opened.add(wasm);
     const proxy = opened.add(
       await startXdsProxy({
         socketPath: xds.socketPath,
         upstream,
         handlers: internalHandlers(config, parts),
+        ...(wasm && { converters: [wasm] }),
         ...(lastGood && { lastGood }),
         maxReceiveBytes: Math.max(xds.maxReceiveBytes, MIN_RECEIVE_BYTES),
         maxStreams: xds.maxStreams,

@@ -1,0 +1,161 @@
+import { errorMessage } from "../../base/coded-error.ts";
+import type { Logger } from "../../base/logger.ts";
+import type { ProxyOwner } from "../../base/proxy-file.ts";
+import { moduleName } from "../core/image-reference.ts";
+import { ModuleIndex, type ModuleKey, pinnedChecksum } from "../core/module-index.ts";
+import type { RemoteModule } from "../core/remote-module.ts";
+import type { WasmMetrics } from "../metrics.ts";
+import { isWasmModule } from "../unpack/unwrap-module.ts";
+import { WasmError } from "../wasm-error.ts";
+import { Flights } from "./flights.ts";
+import { type ModuleFiles, openModuleFiles, sha256 } from "./module-files.ts";
+
+/** A module whose identity is known; its content perhaps not yet. */
+export interface FoundModule {
+  readonly checksum: string;
+  /** All checksums that name it, the one above included. */
+  readonly checksums: readonly string[];
+  load(): Promise<Buffer>;
+}
+
+export interface ModuleCacheOptions {
+  /** Absolute. */
+  readonly directory: string;
+  readonly expiryMs: number;
+  readonly purgeIntervalMs: number;
+  readonly owner?: ProxyOwner | undefined;
+  /** Asks the network; counts its own failures. */
+  find(module: RemoteModule, signal: AbortSignal): Promise<FoundModule>;
+  /** Files that are not to be purged, however old. */
+  isInUse(path: string): boolean;
+  readonly metrics: WasmMetrics;
+  readonly log: Logger;
+  readonly now?: () => number;
+}
+
+export interface ModuleCache {
+  /** The absolute path of the module's file, fetched when needed. Rejects within the module's time limit. */
+  get(module: RemoteModule): Promise<string>;
+  purge(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+interface Stored {
+  readonly path: string;
+  readonly checksum: string;
+}
+
+export function startModuleCache(options: ModuleCacheOptions): ModuleCache {
+  const { metrics, log, now = Date.now } = options;
+  const index = new ModuleIndex();
+  const files = openModuleFiles(options.directory, options.owner);
+  const flights = new Flights<Stored>();
+  let purging: Promise<void> = Promise.resolve();
+
+  /** In memory, else left by an earlier run; either way only when the file is there. */
+  const lookup = async (key: ModuleKey): Promise<Stored | undefined> => {
+    const known = index.find(key);
+    if (known !== undefined && !(await files.isIntact(known.path, known.bytes))) {
+      log.warn("a cached Wasm module is gone or damaged, fetching it again", { path: known.path });
+      index.remove(key);
+    }
+    let entry = index.find(key);
+    if (entry === undefined) {
+      const adopted = await files.adopt(key);
+      if (adopted !== undefined) entry = remember(key, adopted);
+    }
+    metrics.cacheLookups.inc([String(entry !== undefined)]);
+    if (entry === undefined) return undefined;
+    entry.lastUsedAt = now();
+    await files.touch(entry.path, entry.lastUsedAt);
+    return entry;
+  };
+
+  const remember = (key: ModuleKey, file: { readonly path: string; readonly bytes: number }) => {
+    const entry = { ...key, ...file, lastUsedAt: now() };
+    index.add(entry);
+    metrics.cacheEntries.set(index.size);
+    return entry;
+  };
+
+  const fetch = async (module: RemoteModule, signal: AbortSignal): Promise<Stored> => {
+    const wanted = pinnedChecksum(module);
+    const found = await options.find(module, signal);
+    if (wanted !== "" && !found.checksums.includes(wanted)) {
+      metrics.fetches.inc(["checksum_mismatched"]);
+      const text = `module downloaded from ${module.url} has checksum ${found.checksum}, which does not match: ${wanted}`;
+      throw new WasmError("checksum-mismatch", text);
+    }
+    const key = { name: moduleName(module.url), checksum: found.checksum };
+    const cached = wanted === key.checksum ? undefined : await lookup(key);
+    if (cached !== undefined) return cached;
+    const bytes = await found.load().catch((cause: unknown) => {
+      metrics.fetches.inc(["download_failure"]);
+      throw cause;
+    });
+    if (!isWasmModule(bytes)) {
+      metrics.fetches.inc(["fetch_failure"]);
+      throw new WasmError("invalid-module", `fetched Wasm binary from ${module.url} is invalid`);
+    }
+    metrics.fetches.inc(["success"]);
+    return remember(key, await files.write(key, bytes));
+  };
+
+  const purge = async () => {
+    const limit = now() - options.expiryMs;
+    for (const entry of index.unusedSince(limit)) {
+      // Used again while others were removed.
+      if (entry.lastUsedAt >= limit || options.isInUse(entry.path)) continue;
+      if (await removeFile(files, entry.path, log)) index.remove(entry);
+    }
+    const orphans = await files.olderThan(limit).catch((failure: unknown) => {
+      log.warn("cannot look for old Wasm modules", { error: errorMessage(failure) });
+      return [];
+    });
+    for (const path of orphans) {
+      const module = path.replace(/\.sha256$/, ".wasm");
+      if (!index.holds(module) && !options.isInUse(module)) await removeFile(files, path, log);
+    }
+    metrics.cacheEntries.set(index.size);
+  };
+  const purgeInTurn = () => {
+    purging = purging.then(purge);
+    return purging;
+  };
+  const timer = setInterval(purgeInTurn, Math.min(options.purgeIntervalMs, MAX_TIMER_MS));
+  timer.unref();
+
+  return {
+    async get(module) {
+      const key = { name: moduleName(module.url), checksum: index.known(module) };
+      const cached = await lookup(key);
+      if (cached !== undefined) {
+        index.noteUse(module, cached.checksum);
+        return cached.path;
+      }
+      const secret = module.pullSecret === undefined ? "" : sha256(module.pullSecret.reveal());
+      const flightKey = JSON.stringify([module.url, module.checksum, secret]);
+      const stored = await flights.run(flightKey, module.timeoutMs, (signal) => fetch(module, signal));
+      index.noteUse(module, stored.checksum);
+      return stored.path;
+    },
+    purge: purgeInTurn,
+    async stop() {
+      clearInterval(timer);
+      await flights.stop();
+      await purging;
+    },
+  };
+}
+
+async function removeFile(files: ModuleFiles, path: string, log: Logger): Promise<boolean> {
+  try {
+    await files.remove(path);
+    return true;
+  } catch (failure) {
+    log.error("cannot remove an expired Wasm module", { path, error: errorMessage(failure) });
+    return false;
+  }
+}

@@ -1,0 +1,126 @@
+import { type IncomingMessage, request as requestHttp } from "node:http";
+import { request as requestHttps } from "node:https";
+import { abortAfter } from "../../base/abort-after.ts";
+import { WasmError } from "../wasm-error.ts";
+import type { AddressRule } from "./address-rules.ts";
+import { guardedLookup, type Resolve, refuseLiteral } from "./guarded-lookup.ts";
+
+export interface HttpClientOptions {
+  readonly isForbidden: AddressRule;
+  /** Whether certificates of that host[:port] go unverified. */
+  readonly isInsecure: (host: string) => boolean;
+  /** For one exchange without the redirects that follow it. */
+  readonly timeoutMs: number;
+  /** PEM roots; node's own when absent. */
+  readonly ca?: string;
+  /** The system's when absent. */
+  readonly resolve?: Resolve;
+}
+
+export interface ClientRequest {
+  readonly url: URL;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent with POST. */
+  readonly body?: string;
+  /** A longer answer is refused. */
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+  /** Throws for an address that must not be asked, the first one and each redirect's. */
+  readonly inspect?: (url: URL) => void;
+}
+
+export interface ClientAnswer {
+  readonly status: number;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: Buffer;
+  /** Where the answer came from in the end. */
+  readonly url: URL;
+}
+
+/** An answer with an error status is an answer. */
+export type HttpClient = (request: ClientRequest) => Promise<ClientAnswer>;
+
+const MAX_REDIRECTS = 10;
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+
+/** Every connection, also of a redirect, goes through the address rules at the moment it is made. */
+export function createHttpClient(options: HttpClientOptions): HttpClient {
+  return async (request) => {
+    let { url, headers = {} } = request;
+    for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
+      request.inspect?.(url);
+      const answer = await exchange(options, { ...request, url, headers });
+      const { location } = answer.headers;
+      if (!REDIRECTS.has(answer.status) || location === undefined) return answer;
+      const next = redirectTarget(location, url);
+      // Another host has no right to the credentials of the first one.
+      if (next.host !== url.host || next.protocol !== url.protocol) headers = withoutCredentials(headers);
+      url = next;
+    }
+    throw new WasmError("unreachable", `Get "${shownUrl(request.url)}": stopped after ${MAX_REDIRECTS} redirects`);
+  };
+}
+
+/** Without what may be secret: user, query, fragment. */
+export function shownUrl(url: URL): string {
+  return `${url.protocol}//${url.host}${url.pathname}`;
+}
+
+async function exchange(options: HttpClientOptions, request: ClientRequest): Promise<ClientAnswer> {
+  const { url, body } = request;
+  refuseLiteral(url, options.isForbidden);
+  using limit = abortAfter(options.timeoutMs, request.signal);
+  const fail = (cause: unknown) => {
+    if (cause instanceof WasmError) return cause;
+    const what = request.signal.aborted ? "deadline exceeded" : `no answer within ${options.timeoutMs} ms`;
+    const text = limit.signal.aborted ? what : cause instanceof Error ? cause.message || cause.name : String(cause);
+    const code = limit.signal.aborted ? "timeout" : "unreachable";
+    return new WasmError(code, `${body === undefined ? "Get" : "Post"} "${shownUrl(url)}": ${text}`, { cause });
+  };
+  if (request.signal.aborted) throw fail(request.signal.reason);
+  return new Promise((resolve, reject) => {
+    const send = url.protocol === "https:" ? requestHttps : requestHttp;
+    const outgoing = send(url, {
+      method: body === undefined ? "GET" : "POST",
+      headers: { "user-agent": "pilot-agent", ...request.headers },
+      agent: false,
+      lookup: guardedLookup(options.isForbidden, options.resolve),
+      signal: limit.signal,
+      ...(options.ca !== undefined && { ca: options.ca }),
+      ...(options.isInsecure(url.host) && { rejectUnauthorized: false }),
+    });
+    outgoing.on("error", (cause) => reject(fail(cause)));
+    outgoing.on("response", (answer) => {
+      readBody(answer, request.maxBytes)
+        .then((bytes) => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: bytes, url }))
+        .catch((cause: unknown) => {
+          outgoing.destroy();
+          reject(fail(cause));
+        });
+    });
+    outgoing.end(body);
+  }).finally(() => limit.end()) as Promise<ClientAnswer>;
+}
+
+async function readBody(answer: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  const tooLarge = () => new WasmError("too-large", `the answer is larger than the allowed ${maxBytes} bytes`);
+  if (Number(answer.headers["content-length"] ?? 0) > maxBytes) throw tooLarge();
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > maxBytes) throw tooLarge();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, size);
+}
+
+function redirectTarget(location: string, from: URL): URL {
+  const target = URL.canParse(location, from.href) ? new URL(location, from.href) : undefined;
+  if (target?.protocol === "http:" || target?.protocol === "https:") return target;
+  throw new WasmError("unreachable", `Get "${shownUrl(from)}": redirected to something that is neither http nor https`);
+}
+
+function withoutCredentials(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => name.toLowerCase() !== "authorization"));
+}

@@ -1,0 +1,81 @@
+import { errorMessage } from "../base/coded-error.ts";
+import { sha256 } from "./cache/module-files.ts";
+import type { FoundModule } from "./cache/start-module-cache.ts";
+import { findCredential } from "./core/docker-config.ts";
+import { type ImageReference, parseOciUrl } from "./core/image-reference.ts";
+import type { RemoteModule } from "./core/remote-module.ts";
+import { fetchHttpModule } from "./fetch/fetch-http-module.ts";
+import type { HttpClient } from "./fetch/http-client.ts";
+import type { WasmMetrics } from "./metrics.ts";
+import { prepareImage } from "./oci/prepare-image.ts";
+import { readDockerConfig } from "./oci/read-docker-config.ts";
+import { WasmError } from "./wasm-error.ts";
+
+export interface FindModuleOptions {
+  readonly client: HttpClient;
+  readonly attempts: number;
+  readonly maxBytes: number;
+  readonly isInsecure: (host: string) => boolean;
+  /** As image indexes spell it. */
+  readonly architecture: string;
+  /** Credentials for images without a pull secret of their own. */
+  readonly dockerConfigPath: string | undefined;
+  readonly metrics: WasmMetrics;
+}
+
+/** Asks whoever the address names what it holds. */
+export function findModule(
+  module: RemoteModule,
+  options: FindModuleOptions,
+  signal: AbortSignal,
+): Promise<FoundModule> {
+  const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(module.url)?.[1]?.toLowerCase();
+  if (scheme === "http" || scheme === "https") return findHttp(module, options, signal);
+  if (scheme === "oci") return findImage(module, options, signal);
+  return Promise.reject(
+    new WasmError("unsupported", `unsupported Wasm module downloading URL scheme: ${scheme ?? ""}`),
+  );
+}
+
+/** The content itself tells what it is, so it is all here at once. */
+async function findHttp(module: RemoteModule, options: FindModuleOptions, signal: AbortSignal): Promise<FoundModule> {
+  const { client, attempts, maxBytes, metrics } = options;
+  if (!URL.canParse(module.url))
+    throw new WasmError("unsupported", `fail to parse Wasm module fetch url: ${JSON.stringify(module.url)}`);
+  try {
+    const bytes = await fetchHttpModule({ client, url: new URL(module.url), attempts, maxBytes, signal });
+    const checksum = sha256(bytes);
+    return { checksum, checksums: [checksum], load: async () => bytes };
+  } catch (failure) {
+    metrics.fetches.inc(["download_failure"]);
+    throw failure;
+  }
+}
+
+async function findImage(module: RemoteModule, options: FindModuleOptions, signal: AbortSignal): Promise<FoundModule> {
+  try {
+    const reference = parseOciUrl(module.url);
+    if (reference === undefined)
+      throw new WasmError("unsupported", `could not parse image reference ${JSON.stringify(module.url)}`);
+    const credential = await credentialFor(reference, module, options);
+    const image = await prepareImage({ ...options, reference, credential, signal });
+    const load = () =>
+      image.load().catch((cause: unknown) => {
+        throw wrapped("could not fetch Wasm binary", cause);
+      });
+    return { checksum: image.digest, checksums: image.digests, load };
+  } catch (cause) {
+    options.metrics.fetches.inc(["manifest_failure"]);
+    throw wrapped("could not fetch Wasm OCI image", cause);
+  }
+}
+
+async function credentialFor(reference: ImageReference, { pullSecret }: RemoteModule, options: FindModuleOptions) {
+  const config = pullSecret ?? (await readDockerConfig(options.dockerConfigPath));
+  return config === undefined ? undefined : findCredential(config, reference);
+}
+
+function wrapped(text: string, cause: unknown): WasmError {
+  const code = cause instanceof WasmError ? cause.code : "unreachable";
+  return new WasmError(code, `${text}: ${errorMessage(cause)}`, { cause });
+}

@@ -1,0 +1,112 @@
+import { WasmError } from "../wasm-error.ts";
+
+export interface TarEntry {
+  readonly name: string;
+  /** Only regular files are told; links and devices mean nothing here. */
+  readonly data: Buffer;
+}
+
+const BLOCK = 512;
+
+export function isTar(bytes: Buffer): boolean {
+  return bytes.length > 262 && bytes.toString("latin1", 257, 262) === "ustar";
+}
+
+/**
+ * The regular files of an archive that is in memory, as views on it: sizes that headers claim are compared with what is there before
+ * anything is done with them. Names are only looked at; nothing is ever written under them.
+ */
+export function* tarEntries(archive: Buffer): Generator<TarEntry> {
+  let at = 0;
+  let longName: string | undefined;
+  let attributes: ReadonlyMap<string, string> = new Map();
+  while (at + BLOCK <= archive.length) {
+    const header = archive.subarray(at, at + BLOCK);
+    if (header.every((byte) => byte === 0)) return;
+    if (!hasValidChecksum(header)) throw broken("a header's checksum is wrong");
+    const type = String.fromCharCode(header[156] ?? 0);
+    const size = hasContent(type) ? sizeOf(header, attributes) : 0;
+    const start = at + BLOCK;
+    if (size > archive.length - start) throw broken("an entry is longer than the archive");
+    const data = archive.subarray(start, start + size);
+    at = start + Math.ceil(size / BLOCK) * BLOCK;
+    if (type === "x") attributes = paxAttributes(data);
+    else if (type === "L") longName = text(data);
+    else if (type !== "g" && type !== "K") {
+      const name = attributes.get("path") ?? longName ?? headerName(header);
+      if (isRegular(type) && !name.endsWith("/")) yield { name, data };
+      longName = undefined;
+      attributes = new Map();
+    }
+  }
+  if (at < archive.length || at === 0) throw broken("it is cut short");
+}
+
+function isRegular(type: string): boolean {
+  return type === "0" || type === "\0" || type === "7";
+}
+
+/** Links, devices, directories and pipes have none, whatever their size field says. */
+function hasContent(type: string): boolean {
+  return !"123456".includes(type);
+}
+
+function sizeOf(header: Buffer, attributes: ReadonlyMap<string, string>): number {
+  const attribute = attributes.get("size");
+  const size = attribute === undefined ? numberField(header.subarray(124, 136)) : decimal(attribute);
+  if (!Number.isSafeInteger(size) || size < 0) throw broken("an entry has no valid size");
+  return size;
+}
+
+/** Octal digits, or big-endian bytes when the first bit is set. */
+function numberField(field: Buffer): number {
+  if (((field[0] ?? 0) & 0x80) !== 0) {
+    let value = (field[0] ?? 0) & 0x7f;
+    for (const byte of field.subarray(1)) value = value * 256 + byte;
+    return value;
+  }
+  const digits = text(field).trim();
+  return /^[0-7]*$/.test(digits) ? Number.parseInt(digits || "0", 8) : Number.NaN;
+}
+
+function hasValidChecksum(header: Buffer): boolean {
+  let sum = 0;
+  for (let index = 0; index < BLOCK; index += 1) sum += index >= 148 && index < 156 ? 0x20 : (header[index] ?? 0);
+  return numberField(header.subarray(148, 156)) === sum;
+}
+
+function headerName(header: Buffer): string {
+  const name = text(header.subarray(0, 100));
+  const prefix = header.toString("latin1", 257, 263) === "ustar\0" ? text(header.subarray(345, 500)) : "";
+  return prefix === "" ? name : `${prefix}/${name}`;
+}
+
+/** Records "<length> <key>=<value>\n", the length counting itself. */
+function paxAttributes(data: Buffer): ReadonlyMap<string, string> {
+  const attributes = new Map<string, string>();
+  let at = 0;
+  while (at < data.length) {
+    const space = data.indexOf(0x20, at);
+    const length = space === -1 ? Number.NaN : decimal(data.toString("latin1", at, space));
+    const end = at + length;
+    if (!(end > space) || end > data.length) throw broken("an extended header is malformed");
+    const [key = "", ...value] = data.toString("utf8", space + 1, end - 1).split("=");
+    attributes.set(key, value.join("="));
+    at = end;
+  }
+  return attributes;
+}
+
+function decimal(digits: string): number {
+  return /^\d{1,15}$/.test(digits) ? Number(digits) : Number.NaN;
+}
+
+/** Up to the first zero byte. */
+function text(field: Buffer): string {
+  const end = field.indexOf(0);
+  return field.toString("utf8", 0, end === -1 ? field.length : end);
+}
+
+function broken(what: string): WasmError {
+  return new WasmError("invalid-module", `not a valid tar archive: ${what}`);
+}
