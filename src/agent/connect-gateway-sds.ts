@@ -21,10 +21,9 @@ export interface GatewaySdsParts {
 
 /** Up to 1.7 a gateway's own certificates come from Kubernetes secrets of its namespace, over a socket of their own. */
 export async function connectGatewaySds(config: AgentConfig, parts: GatewaySdsParts): Promise<void> {
-  const { generation, role } = config;
+  const { role } = config;
   const { opened, env, metrics, signal } = parts;
   const log = parts.log.scope("sds");
-  if (!generation.hasRegistryFlags) return;
   if (role.type === "sidecar" || !existsSync(DIRECTORY)) {
     parts.log.info("Skipping gateway SDS");
     return;

@@ -3,14 +3,13 @@ import type { AgentConfig, PlatformInfo } from "../config/index.ts";
 import { createTokenManager, type StsServer, startStsServer, type TokenManager } from "../sts/index.ts";
 import { step } from "./agent-error.ts";
 
-/** The token exchange server, in generations that have one. Undefined without `--stsPort`. */
+/** The token exchange server, for generations that have one when `--stsPort` is given. */
 export async function connectSts(
   config: AgentConfig,
   platform: Promise<PlatformInfo>,
   log: Logger,
-): Promise<StsServer | undefined> {
-  const { generation, security, status } = config;
-  if (!generation.hasStsServer || security.stsPort <= 0) return undefined;
+): Promise<StsServer> {
+  const { security, status } = config;
   return step("failed to start STS server", () =>
     startStsServer({
       port: security.stsPort,

@@ -2,17 +2,14 @@ import { CloseStack } from "../base/close-stack.ts";
 import { toHandle } from "../base/handle.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
 import { writeGrpcBootstrap } from "../bootstrap/index.ts";
-import { startNflogReader } from "../capture/index.ts";
 import { startPlatformDetection } from "../config/index.ts";
 import type { EnvoyHandle } from "../envoy/index.ts";
-import { createReadiness, grpcBootstrapCheck } from "../status/index.ts";
+import { createReadiness, envoyLivenessCheck, grpcBootstrapCheck } from "../status/index.ts";
 import { readBootstrapInputs } from "./bootstrap-inputs.ts";
 import { connectDns } from "./connect-dns.ts";
 import { connectEnvoy } from "./connect-envoy.ts";
-import { connectGatewaySds } from "./connect-gateway-sds.ts";
 import { connectIdentity } from "./connect-identity.ts";
 import { connectStatus } from "./connect-status.ts";
-import { connectSts } from "./connect-sts.ts";
 import { connectTokens } from "./connect-tokens.ts";
 import { connectXds } from "./connect-xds.ts";
 import { addDebugRoutes } from "./debug-routes.ts";
@@ -24,7 +21,10 @@ import { proxyUser } from "./proxy-user.ts";
 import { waitForPlatform } from "./wait-for-platform.ts";
 import { watchForReload } from "./watch-for-reload.ts";
 
-/** Builds and connects the parts. The order is deliberate, see docs/architecture.md; the close stack makes the stop its mirror. */
+/**
+ * Builds and connects the parts. The order is deliberate, see docs/architecture.md; the close stack makes the stop its mirror. Parts that
+ * few agents have are imported when they are needed: reading their code would delay every start.
+ */
 export async function startAgent(options: StartAgentOptions): Promise<Agent> {
   const { config, env } = options;
   const log = options.log.logger;
@@ -60,15 +60,23 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
   };
   const status = await connectStatus(options, { readiness, actions, registry, metrics, opened });
 
-  if (config.agent.iptablesTraceLogging) opened.add(await startNflogReader({ log: log.scope("iptables") }));
+  if (config.agent.iptablesTraceLogging) {
+    const { startNflogReader } = await import("../capture/index.ts");
+    opened.add(await startNflogReader({ log: log.scope("iptables") }));
+  }
   const dns = await connectDns(config, log, metrics.dns);
   if (dns !== undefined) opened.add(dns);
   const tokens = connectTokens(config, log);
   if (tokens !== undefined) opened.add(tokens);
-  const sts = await connectSts(config, platformKnown, log);
-  if (sts !== undefined) opened.add(sts);
+  if (config.generation.hasStsServer && config.security.stsPort > 0) {
+    const { connectSts } = await import("./connect-sts.ts");
+    opened.add(await connectSts(config, platformKnown, log));
+  }
   const { secrets, sds } = await connectIdentity(config, { opened, tokens, metrics, log, signal });
-  await connectGatewaySds(config, { opened, env, metrics, log, signal });
+  if (config.generation.hasRegistryFlags) {
+    const { connectGatewaySds } = await import("./connect-gateway-sds.ts");
+    await connectGatewaySds(config, { opened, env, metrics, log, signal });
+  }
   const viaAgent = config.xds.viaAgent && !config.generation.hasRegistryFlags;
   const xds = viaAgent ? opened.add(await connectXds(config, { dns, secrets, tokens, env, metrics, log })) : undefined;
   if (xds !== undefined) readiness.addNote(() => xds.notice());
@@ -95,6 +103,7 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
     const running = envoy;
     opened.defer(() => running.stop());
     tracked.watch(running.admin);
+    readiness.addCheck("envoy", envoyLivenessCheck(running.admin));
     if (running.isHotRestartable) {
       for (const watch of watchForReload(config, (reason) => running.reload(reason), log)) opened.add(watch);
     }
