@@ -1,0 +1,248 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
+import { type AddressInfo, connect as connectTcp } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createServer as createTlsServer, type TLSSocket } from "node:tls";
+import * as grpc from "@grpc/grpc-js";
+import { describe, expect, test } from "vitest";
+import { connectXdsTls, tlsLimits } from "../../src/agent/xds-tls.ts";
+import { silentLogger } from "../../src/base/logger.ts";
+import type { AgentConfig } from "../../src/config/index.ts";
+import { createGrpcChannel } from "../../src/grpc/index.ts";
+import { connectThroughProxy } from "../../src/xds-proxy/index.ts";
+import { makeCertificate, type TestCertificate } from "../support/ca-certificates.ts";
+import { type FakeXdsServer, openXdsClient, socketFolder, startFakeXdsServer } from "../support/fake-xds-server.ts";
+import { ask, CDS, push, startTestProxy } from "../support/xds-harness.ts";
+
+const envoy = { agent: "envoy" };
+const IDENTITY = "spiffe://cluster.local/ns/ns/sa/vm";
+
+/** Files as a VM has them, a control plane with a certificate of that root, and the agent's TLS towards it. */
+async function setUp(policy = "") {
+  const folder = mkdtempSync(join(tmpdir(), "xds-tls-"));
+  const root = await makeCertificate({ organization: "root" });
+  const server = await makeCertificate({ by: root, isCa: false, hosts: ["127.0.0.1", "istiod.istio-system.svc"] });
+  const file = (name: string) => join(folder, name);
+  const write = (name: string, text: string) => writeFileSync(file(name), text);
+  const identity = async (options: Parameters<typeof makeCertificate>[0] = {}) => {
+    const made = await makeCertificate({ by: root, isCa: false, hosts: [IDENTITY], ...options });
+    write("cert-chain.pem", made.pem);
+    write("key.pem", made.keyPem);
+    return made;
+  };
+  write("root-cert.pem", root.pem);
+  const warnings: string[] = [];
+  const log = { ...silentLogger, warn: (text: string) => void warnings.push(text) };
+  const tls = (address: string) => {
+    const config = {
+      xds: { discoveryAddress: address, rootCa: file("root-cert.pem"), istiodSan: "" },
+      security: { provCert: folder, fileMountedCerts: false, compliancePolicy: policy },
+      proxyConfig: {},
+    };
+    return connectXdsTls(config as unknown as AgentConfig, log);
+  };
+  return { root, server, write, identity, warnings, tls, [Symbol.dispose]: () => rmSync(folder, { recursive: true }) };
+}
+
+const serve = (root: TestCertificate, { keyPem, pem }: TestCertificate, checkClient = false): Promise<FakeXdsServer> =>
+  startFakeXdsServer(
+    0,
+    grpc.ServerCredentials.createSsl(
+      Buffer.from(root.pem),
+      [{ private_key: Buffer.from(keyPem), cert_chain: Buffer.from(pem) }],
+      checkClient,
+    ),
+  );
+
+test("roots are read for each connection: a wrong file fails a stream, the right one is used by the next, streams live on", async () => {
+  using files = await setUp();
+  using socket = socketFolder();
+  await using server = await serve(files.root, files.server);
+  const stranger = await makeCertificate({ organization: "stranger" });
+  files.write("root-cert.pem", stranger.pem);
+  const { tls, serverName } = await files.tls(server.address);
+  await using _running = await startTestProxy(server.address, socket.path, {
+    upstream: { tls, authority: serverName },
+  });
+  {
+    await using refused = openXdsClient(socket.path, "delta");
+    refused.send(ask("delta", CDS, envoy));
+    expect(await refused.status).toMatchObject({
+      code: grpc.status.UNAVAILABLE,
+      details: expect.stringMatching(/cannot connect to .*(verify|self.signed|certificate)/),
+    });
+  }
+  files.write("root-cert.pem", files.root.pem);
+  await using first = openXdsClient(socket.path, "delta");
+  first.send(ask("delta", CDS, envoy));
+  const stream = await server.stream(0);
+  // Half written: the last good roots are used, with a warning.
+  files.write("root-cert.pem", "");
+  await using second = openXdsClient(socket.path, "delta");
+  second.send(ask("delta", CDS, envoy));
+  await (await server.stream(1)).received(1);
+  expect(files.warnings.join("\n")).toContain("Failed to read the root certificates for XDS");
+  stream.send(push("delta", CDS, ["still"]));
+  await first.received(1);
+});
+
+describe("the client certificate is read for each handshake", () => {
+  const open = async (kind: "ok" | "fails", files: Awaited<ReturnType<typeof setUp>>) => {
+    using socket = socketFolder();
+    await using server = await serve(files.root, files.server, true);
+    const { tls } = await files.tls(server.address);
+    await using _running = await startTestProxy(server.address, socket.path, { upstream: { tls } });
+    await using client = openXdsClient(socket.path, "sotw");
+    client.send(ask("sotw", CDS, envoy));
+    if (kind === "ok") return void (await (await server.stream(0)).received(1));
+    const { code, details } = await client.status;
+    expect(code).toBe(grpc.status.UNAVAILABLE);
+    return details;
+  };
+
+  test("a good one is shown, and a renewed one after it", async () => {
+    using files = await setUp();
+    await files.identity();
+    await open("ok", files);
+    await files.identity();
+    await open("ok", files);
+    expect(files.warnings).toEqual([]);
+  });
+
+  test.each([
+    { what: "missing", warns: /^cannot parse the cert chain, using token instead: / },
+    { what: "no certificate", warns: /^cannot parse the cert chain, using token instead: / },
+    { what: "expired", warns: /^cert expired, using token instead$/ },
+  ])("one that is $what is not shown, with a warning", async ({ what, warns }) => {
+    using files = await setUp();
+    if (what === "expired") await files.identity({ fromMs: -7_200_000, toMs: -3_600_000 });
+    if (what === "no certificate") files.write("cert-chain.pem", "nothing");
+    // The server insists on a certificate, so the connection ends.
+    await open("fails", files);
+    expect(files.warnings[0]).toMatch(warns);
+  });
+
+  test("a key of another certificate fails the handshake", async () => {
+    using files = await setUp();
+    await files.identity();
+    files.write("key.pem", (await makeCertificate()).keyPem);
+    expect(await open("fails", files)).toMatch(/key values mismatch/);
+  });
+});
+
+test.each([
+  { policy: "", offered: "TLSv1.3" },
+  { policy: "fips-140-2", offered: "TLSv1.2" },
+  { policy: "fips-140-3", offered: "TLSv1.3" },
+])("compliance policy $policy: the handshake is $offered with an allowed cipher", async ({ policy, offered }) => {
+  using files = await setUp(policy);
+  const seen = new Promise<{ version: string | null; cipher: string }>((resolve) => {
+    const server = createTlsServer(
+      { key: files.server.keyPem, cert: files.server.pem, ALPNProtocols: ["h2"], ecdhCurve: "auto" },
+      (socket: TLSSocket) => {
+        resolve({
+          version: socket.getProtocol(),
+          cipher: socket.getCipher().standardName,
+        });
+        socket.destroy();
+        server.close();
+      },
+    );
+    server.listen(0, "127.0.0.1", async () => {
+      const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const { tls } = await files.tls(address);
+      await using channel = createGrpcChannel(address, { tls, connectTimeoutMs: 3000 });
+      await channel.connect().catch(() => undefined);
+    });
+  });
+  const { version, cipher } = await seen;
+  expect(version).toBe(offered);
+  expect(cipher).toMatch(/AES_(128|256)_GCM/);
+});
+
+test("a policy this runtime cannot keep is told at once, or is kept", () => {
+  const hasMlKem = process.versions.openssl >= "3.5";
+  if (hasMlKem) expect(tlsLimits("pqc")).toMatchObject({ minVersion: "TLSv1.3", ecdhCurve: "X25519MLKEM768" });
+  else
+    expect(() => tlsLimits("pqc")).toThrow(
+      /^COMPLIANCE_POLICY pqc needs X25519MLKEM768, which OpenSSL .* does not have$/,
+    );
+  expect(tlsLimits("something else")).toEqual({ minVersion: "TLSv1.2" });
+});
+
+describe("through the proxy of HTTPS_PROXY", () => {
+  /** A CONNECT proxy that goes to one place whatever it is asked for. */
+  async function startConnectProxy(to: string, status = 200) {
+    const asked: { target: string; login: string }[] = [];
+    const server = createHttpServer();
+    server.on("connect", (request, socket) => {
+      asked.push({ target: request.url ?? "", login: request.headers["proxy-authorization"] ?? "" });
+      if (status !== 200) return void socket.end(`HTTP/1.1 ${status} Forbidden\r\n\r\n`);
+      const [host = "", port] = to.split(":");
+      const upstream = connectTcp(Number(port), host, () => {
+        socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
+        socket.pipe(upstream).pipe(socket);
+      });
+      upstream.on("error", () => socket.destroy()).on("close", () => socket.destroy());
+      socket.on("error", () => upstream.destroy()).on("close", () => upstream.destroy());
+      return undefined;
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    return { asked, port, [Symbol.asyncDispose]: async () => void server.close() };
+  }
+
+  test("the stream goes to the name as configured, with TLS inside and the proxy's login", async () => {
+    using files = await setUp();
+    using socket = socketFolder();
+    await using server = await serve(files.root, files.server);
+    await using proxy = await startConnectProxy(server.address);
+    const address = "istiod.istio-system.svc:15012";
+    const connect = connectThroughProxy(address, {
+      httpsProxy: `http://me:p%40ss@127.0.0.1:${proxy.port}`,
+      noProxy: "",
+    });
+    const { tls } = await files.tls(address);
+    await using _running = await startTestProxy(address, socket.path, {
+      upstream: { tls, ...(connect && { connect }) },
+    });
+    await using client = openXdsClient(socket.path, "delta");
+    client.send(ask("delta", CDS, envoy));
+    const stream = await server.stream(0);
+    stream.send(push("delta", CDS, ["a"]));
+    await client.received(1);
+    expect(proxy.asked).toEqual([{ target: address, login: `Basic ${Buffer.from("me:p@ss").toString("base64")}` }]);
+  });
+
+  test("a refusal is told without the login", async () => {
+    using socket = socketFolder();
+    await using proxy = await startConnectProxy("127.0.0.1:1", 403);
+    const httpsProxy = `me:secret@127.0.0.1:${proxy.port}`;
+    const connect = connectThroughProxy("istiod.mesh:15012", { httpsProxy, noProxy: "" });
+    await using _running = await startTestProxy("istiod.mesh:15012", socket.path, {
+      upstream: { ...(connect && { connect }) },
+    });
+    await using client = openXdsClient(socket.path, "delta");
+    client.send(ask("delta", CDS, envoy));
+    const { code, details } = await client.status;
+    expect(code).toBe(grpc.status.UNAVAILABLE);
+    expect(details).toContain(`the HTTPS proxy 127.0.0.1:${proxy.port} refused: 403`);
+    expect(details).not.toContain("secret");
+  });
+
+  test.each([
+    { address: "localhost:15012", httpsProxy: "p:1", noProxy: "" },
+    { address: "istiod.mesh:15012", httpsProxy: "", noProxy: "" },
+    { address: "istiod.mesh:15012", httpsProxy: "p:1", noProxy: "mesh" },
+  ])("$address goes there directly with HTTPS_PROXY=$httpsProxy NO_PROXY=$noProxy", ({ address, ...environment }) => {
+    expect(connectThroughProxy(address, environment)).toBeUndefined();
+  });
+
+  test("what is no proxy address stops the start", () => {
+    const environment = { httpsProxy: "socks5://p:1", noProxy: "" };
+    expect(() => connectThroughProxy("istiod.mesh:15012", environment)).toThrow(/^HTTPS_PROXY is no http:\/\/ address/);
+  });
+});
