@@ -94,7 +94,11 @@ test("a command loads only its own code", async () => {
   const folders = new Set(
     sources.map((source) => /src\/(\w[\w-]*)/.exec(source)?.[1]).filter((name) => name !== undefined),
   );
-  expect([...folders].sort()).toEqual(["base", "cli", "main", "protocol"]);
+  expect([...folders].sort()).toEqual(["base", "cli", "config", "main", "protocol"]);
+  // Every command checks the environment's scalars; of the configuration it loads that table and no more.
+  expect(sources.filter((source) => source.includes("/config/")).map((source) => source.split("/").at(-1))).toEqual(
+    expect.not.arrayContaining(["read-agent-config.ts", "proxy-config-table.ts", "parse-yaml.ts"]),
+  );
   expect(sources.filter((source) => source.includes("/protocol/")).map((source) => source.split("/").at(-1))).toEqual([
     "go-quote.ts",
   ]);

@@ -1,5 +1,5 @@
 // Bundles the program into dist/: one entry per door, a chunk per command, so that a command loads only its own code.
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { build } from "esbuild";
@@ -27,6 +27,7 @@ const stamp = {
 
 // Built aside and swapped in, so that a program started meanwhile finds a whole dist/.
 const fresh = join(root, `.dist-${process.pid}`);
+process.on("exit", () => rmSync(fresh, { recursive: true, force: true }));
 await build({
   absWorkingDir: root,
   entryPoints: ["src/main.ts", "src/index.ts"],
@@ -38,6 +39,8 @@ await build({
   target: "node20.19",
   minifySyntax: true,
   minifyWhitespace: true,
+  minifyIdentifiers: true,
+  keepNames: true,
   sourcemap: "linked",
   legalComments: "eof",
   chunkNames: "chunks/[name]-[hash]",
@@ -50,7 +53,9 @@ await build({
 });
 const tsc = join(root, "node_modules/typescript/bin/tsc");
 const types = ["-p", "tsconfig.types.json", "--outDir", join(fresh, "types")];
-execFileSync(process.execPath, [tsc, ...types], { cwd: root, stdio: "inherit" });
+// The compiler has told what is wrong; the stack of this script would only bury it.
+const { status } = spawnSync(process.execPath, [tsc, ...types], { cwd: root, stdio: "inherit" });
+if (status !== 0) process.exit(1);
 
 const previous = `${fresh}-previous`;
 if (existsSync(join(root, "dist"))) renameSync(join(root, "dist"), previous);

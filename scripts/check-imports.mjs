@@ -31,6 +31,8 @@ const LAYERS = [
 ];
 /** Libraries whose files are imported one by one; every other folder is entered through its index.ts. */
 const OPEN_FOLDERS = new Set(["base", "protocol", "cli"]);
+/** Second doors: small parts that every command loads, without the folder behind index.ts. */
+const SIDE_DOORS = new Set(["config/environment-warnings.ts"]);
 /** Pure decisions: no sockets, files, processes, timers, clock. */
 const EFFECTS =
   /^(node:)?(fs|net|dgram|http|https|http2|tls|child_process|worker_threads|dns|os|process|timers|cluster)(\/|$)/;
@@ -78,7 +80,7 @@ for (const file of sources(src)) {
           `${folder} may not import its sibling ${targetFolder}: declare an interface, the composition root connects`,
         );
       const path = relative(src, resolve(dirname(file), target));
-      if (!OPEN_FOLDERS.has(targetFolder) && path !== `${targetFolder}/index.ts`)
+      if (!OPEN_FOLDERS.has(targetFolder) && !SIDE_DOORS.has(path) && path !== `${targetFolder}/index.ts`)
         report(line, `enter ${targetFolder} through its index.ts`);
     });
 }

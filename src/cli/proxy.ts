@@ -38,6 +38,7 @@ async function runProxy(context: CommandContext): Promise<number> {
     env,
     log,
     generation,
+    environmentWarned: true,
     uid: process.getuid?.() ?? 0,
     signal: signals.first,
   });

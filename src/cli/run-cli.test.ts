@@ -12,7 +12,11 @@ interface Outcome {
 }
 
 /** Runs one command line against the given commands with everything captured. */
-async function run(line: string | readonly string[], commands: readonly CommandEntry[] = COMMANDS): Promise<Outcome> {
+async function run(
+  line: string | readonly string[],
+  commands: readonly CommandEntry[] = COMMANDS,
+  env: CommandContext["env"] = {},
+): Promise<Outcome> {
   const words = typeof line === "string" ? line.split(" ").filter((word) => word !== "") : line;
   let [stdout, stderr] = ["", ""];
   const logged: string[] = [];
@@ -28,7 +32,7 @@ async function run(line: string | readonly string[], commands: readonly CommandE
   const code = await runCli({
     words,
     commands,
-    env: {},
+    env,
     // The flags of the line would send lines to the real stdout; what counts here is the logger the failure is told to.
     log: { ...log, configure: () => undefined },
     signal: new AbortController().signal,
@@ -201,4 +205,21 @@ test("completion proposes a command's flags after a dash", async () => {
   expect((await run(["__complete", "request", "--deb"])).stdout).toBe(
     "--debug-port=\tSet the port to make a local request to. The default points to the Envoy admin API.\n:4\n",
   );
+});
+
+test.each(["version", "version --log_as_json --log_output_level=none", "help", "nope"])(
+  "%s first tells, in text, of environment values that do not parse",
+  async (line) => {
+    const env = { SECRET_TTL: "86400", DNS_FORWARD_TIMEOUT: "5" };
+    const { logged } = await run(line, COMMANDS, env);
+    expect(logged[0]).toBe(
+      "1970-01-01T00:00:00.000000Z\twarn\tInvalid environment variable value `86400`, expecting a duration, defaulting to 24h0m0s\n",
+    );
+    // Read at first use: told only by the command that uses it.
+    expect(logged.join("")).not.toContain("`5`");
+  },
+);
+
+test("an unknown command is quoted as Go quotes", async () => {
+  expect((await run(["a\u0007"])).stderr).toContain('unknown command "a\\a" for');
 });

@@ -1,5 +1,7 @@
 import { errorMessage } from "../base/coded-error.ts";
 import type { Log } from "../base/log/log.ts";
+import { environmentWarnings } from "../config/environment-warnings.ts";
+import { quoteGo } from "../protocol/go-quote.ts";
 import type { Command, CommandContext, CommandEntry } from "./command.ts";
 import { findCommandWord } from "./find-command.ts";
 import { createFlagValues } from "./flag-values.ts";
@@ -33,6 +35,8 @@ export interface CliOptions {
 /** Finds the command, parses its flags, runs it. Resolves to the exit code; never rejects. */
 export async function runCli(options: CliOptions): Promise<number> {
   const { log, printError } = options;
+  // Said before the logging flags are known and whatever the command, so that the same setting shows the same line everywhere.
+  for (const warning of environmentWarnings(options.env)) log.logger.warn(warning);
   try {
     return await runCommand(options, await locate(options));
   } catch (thrown) {
@@ -143,5 +147,5 @@ function unknownCommand(word: string, commands: readonly CommandEntry[]): Unknow
     commands.filter((entry) => entry.hidden !== true).map((entry) => entry.name),
   );
   const hint = names.length === 0 ? "" : `\n\nDid you mean this?\n${names.map((name) => `\t${name}\n`).join("")}`;
-  return new UnknownCommand(`unknown command ${JSON.stringify(word)} for "${PROGRAM}"${hint}`);
+  return new UnknownCommand(`unknown command ${quoteGo(word)} for "${PROGRAM}"${hint}`);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createEnvReader, type Environment, environmentWarnings } from "./env-reader.ts";
+import { createEnvReader, type Environment } from "./env-reader.ts";
 import type { Generation } from "./generations.ts";
 
 function read(env: Environment, generation: Generation = "master") {
@@ -137,20 +137,4 @@ test("headers are collected by prefix, name as written, value after the first eq
   expect(env.withPrefix("CA_HEADER_")).toEqual({ FOO: "foo", BAZ: "=baz" });
   expect(env.withPrefix("XDS_HEADER_")).toEqual({ BAR: "bar" });
   expect(read({ CA_HEADER_FOO: "foo" }, "1.20").env.withPrefix("CA_HEADER_")).toEqual({});
-});
-
-test("the warnings of every command cover all scalars but those read at first use", () => {
-  const env = {
-    SECRET_TTL: "1",
-    DISABLE_ENVOY: "x",
-    ENVOY_STATUS_PORT: "x",
-    SECRET_GRACE_PERIOD_RATIO: "x",
-    DNS_FORWARD_TIMEOUT: "x",
-  };
-  expect(environmentWarnings(env, "master")).toEqual([
-    "Invalid environment variable value `1`, expecting a duration, defaulting to 24h0m0s",
-    "Invalid environment variable value `x`, expecting a floating-point value, defaulting to 0.5",
-    "Invalid environment variable value `x`, expecting true/false, defaulting to false",
-    "Invalid environment variable value `x`, expecting an integer, defaulting to 15021",
-  ]);
 });

@@ -1,5 +1,5 @@
 import { formatDuration, parseDuration } from "../base/duration.ts";
-import { ENVIRONMENT, type EnvironmentName, environmentVariable } from "./environment-table.ts";
+import { type EnvironmentName, environmentVariable } from "./environment-table.ts";
 import type { EnvironmentDefault } from "./environment-variable.ts";
 import type { Generation } from "./generations.ts";
 import { jsonSyntaxError } from "./json-syntax-error.ts";
@@ -86,25 +86,6 @@ export function createEnvReader(env: Environment, generation: Generation, warn: 
     warnOnce(name, `Invalid environment variable value \`${text}\` defaulting to ${number(name)}: ${problem}`);
     return number(name);
   }
-}
-
-/** The warnings every sub-command prints before anything else: all variables but those read at first use. */
-export function environmentWarnings(env: Environment, generation: Generation): readonly string[] {
-  const warnings: string[] = [];
-  const reader = createEnvReader(env, generation, (text) => warnings.push(text));
-  for (const variable of ENVIRONMENT) {
-    if (isReadLate(variable.name)) continue;
-    if (variable.type === "bool") reader.bool(variable.name);
-    if (variable.type === "int" || variable.type === "json-int") reader.int(variable.name);
-    if (variable.type === "float") reader.float(variable.name);
-    if (variable.type === "duration") reader.durationMs(variable.name);
-  }
-  return warnings;
-}
-
-/** Read at first use: its warning follows the logging flags. */
-export function isReadLate(name: string): boolean {
-  return ENVIRONMENT.some((variable) => variable.name === name && "lazy" in variable && variable.lazy === true);
 }
 
 function tryDuration(text: string): bigint | undefined {

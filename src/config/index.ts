@@ -1,7 +1,7 @@
 export { ConfigError, type ConfigErrorCode, type ConfigProblem, describeProblem } from "./config-error.ts";
 export { type ConfigFiles, diskFiles } from "./config-files.ts";
 export { deepFreeze } from "./deep-freeze.ts";
-export { createEnvReader, type Environment, type EnvReader, environmentWarnings } from "./env-reader.ts";
+export { createEnvReader, type Environment, type EnvReader } from "./env-reader.ts";
 export { ENVIRONMENT, type EnvironmentName } from "./environment-table.ts";
 export type { EnvironmentVariable } from "./environment-variable.ts";
 export {
