@@ -2,6 +2,7 @@ export { type AppProber, AppProberError, type ProberRules, readAppProbers } from
 export { type StatusGeneration, type StatusRules, statusRules } from "./core/generations.ts";
 export { readScrapeTargets, reservedPortReason, ScrapeConfigError, type ScrapeTarget } from "./core/scrape-targets.ts";
 export type { StatusActions } from "./endpoints.ts";
+export { envoyLivenessCheck, type LivenessSource } from "./envoy-liveness-check.ts";
 export { type EventLoopLag, startEventLoopLag } from "./event-loop-lag.ts";
 export { grpcBootstrapCheck } from "./grpc-bootstrap-check.ts";
 export { type LogLevels, logLevelPage } from "./log-level-page.ts";

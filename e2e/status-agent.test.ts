@@ -1,0 +1,117 @@
+import { createServer as createTcpServer, type Server } from "node:net";
+import { beforeEach, expect, test } from "vitest";
+import { eventually, startAgentProcess } from "../test/support/agent-process.ts";
+import { startHttpServer } from "../test/support/http-server.ts";
+import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
+import { needs } from "../test/support/needs.ts";
+import { expectPromtoolAccepts, parseStrictly } from "../test/support/status-document.ts";
+import { fetchBytes } from "../test/support/status-scrape.ts";
+
+beforeEach(needs("envoy", "promtool"));
+
+const APP = `# HELP http_requests_total Requests.
+# TYPE http_requests_total counter
+http_requests_total{code="200",path="/a b"} 3
+# TYPE process_open_fds gauge
+process_open_fds 42
+# TYPE latency_seconds histogram
+latency_seconds_bucket{le="0.1"} 1
+latency_seconds_bucket{le="+Inf"} 2
+latency_seconds_sum 0.5
+latency_seconds_count 2
+`;
+
+async function listenSilently(): Promise<Server & AsyncDisposable> {
+  const server = createTcpServer((socket) => socket.resume());
+  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+  return Object.assign(server, {
+    [Symbol.asyncDispose]: () => new Promise<void>((closed) => server.close(() => closed())),
+  });
+}
+
+test("one scrape returns Envoy's, the application's and the agent's metrics; probes reach the application", async () => {
+  await using app = await startHttpServer((request, response) => {
+    if (request.url === "/metrics") return void response.end(APP);
+    response.writeHead(request.url === "/live" ? 200 : 404).end(`${request.headers["x-probe"] ?? ""}\n`);
+  });
+  const silent = await listenSilently();
+  const { port: silentPort } = silent.address() as { port: number };
+  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+  await using agent = await startAgentProcess({
+    controlPlane,
+    env: {
+      ISTIO_PROMETHEUS_ANNOTATIONS: JSON.stringify({ scrape: "true", path: "/metrics", port: String(app.port) }),
+      ISTIO_KUBE_APP_PROBERS: JSON.stringify({
+        "/app-health/app/livez": { httpGet: { path: "/live", port: app.port }, timeoutSeconds: 1 },
+        "/app-health/app/readyz": { tcpSocket: { port: app.port }, timeoutSeconds: 1 },
+        "/app-health/app/startupz": { httpGet: { path: "/", port: silentPort }, timeoutSeconds: 1 },
+      }),
+    },
+  });
+  await agent.untilReady();
+  const { status } = agent.ports;
+
+  const scraped = await fetchBytes(status, "/stats/prometheus");
+  const { families, series } = parseStrictly(scraped.text, "text");
+  await expectPromtoolAccepts(scraped.text);
+  expect(series.get("process_open_fds")).toBe("42");
+  expect(series.get('http_requests_total{code="200",path="/a b"}')).toBe("3");
+  for (const name of [
+    "envoy_server_live",
+    "istio_agent_scrapes_total",
+    "istio_agent_startup_duration_seconds",
+    "process_cpu_seconds_total",
+    "nodejs_eventloop_lag_seconds",
+    "istio_agent_cert_expiry_seconds",
+  ])
+    expect([...families.keys()], name).toContain(name);
+
+  const live = await fetchBytes(status, "/app-health/app/livez", { "X-Probe": "kubelet" });
+  expect(live).toMatchObject({ status: 200, text: "kubelet\n" });
+  expect((await fetchBytes(status, "/app-health/app/readyz")).status).toBe(200);
+  expect((await fetchBytes(status, "/app-health/app/startupz")).status).toBe(500);
+  expect((await fetchBytes(status, "/app-health/other/livez")).status).toBe(400);
+
+  const changed = await fetchBytes(status, "/debug/logging?level=dns:debug", {}, "POST");
+  expect(JSON.parse(changed.text)).toMatchObject({ dns: "debug", default: "info" });
+  const profile = JSON.parse((await fetchBytes(status, "/debug/pprof/profile?seconds=0.2")).text);
+  expect(profile.nodes.length).toBeGreaterThan(1);
+  expect((await fetchBytes(status, "/debug/pprof/cmdline")).text).toContain("proxy\0sidecar");
+  await silent[Symbol.asyncDispose]();
+});
+
+test.each([
+  {
+    env: { ISTIO_KUBE_APP_PROBERS: '{"/app-health/a/livez":{"httpGet":{"port":"http"}}}' },
+    says: "invalid prober config for /app-health/a/livez, the port must be int type",
+  },
+  {
+    env: { ISTIO_KUBE_APP_PROBERS: '{"/app-health/a/livez":null}' },
+    says: "cannot unmarshal null into Go struct field /app-health/a/livez",
+  },
+  {
+    env: { ISTIO_PROMETHEUS_ANNOTATIONS: '{"port":"15090"}' },
+    says: "target port 15090 is reserved for Istio (Envoy Prometheus (already merged)) and cannot be scraped",
+  },
+])("wrong settings end the start with their reason: $says", async ({ env, says }) => {
+  await using agent = await startAgentProcess({ env });
+  expect(await agent.exited).toBe(255);
+  expect(agent.stdout() + agent.stderr()).toContain(says);
+});
+
+test("an Envoy that is frozen is not ready any more, and is again when it goes on", async () => {
+  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+  await using agent = await startAgentProcess({ controlPlane });
+  await agent.untilReady();
+  const [envoy = 0] = await agent.envoyPids();
+  process.kill(envoy, "SIGSTOP");
+  try {
+    await eventually(async () =>
+      (await agent.get("status", "/healthz/ready")).status === 503 ? undefined : "still ready",
+    );
+    expect((await agent.get("status", "/healthz/ready")).body).toMatch(/Envoy does not answer/);
+  } finally {
+    process.kill(envoy, "SIGCONT");
+  }
+  await agent.untilReady();
+});
