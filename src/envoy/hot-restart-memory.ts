@@ -5,6 +5,8 @@ import { parseHotRestartSockets, pickBaseId } from "./core/base-id.ts";
 /** What Envoys of one base id share: abstract sockets and a piece of shared memory. */
 export interface HotRestartMemory {
   readonly baseId: number;
+  /** The file of the shared memory, which Envoy creates and leaves behind. */
+  readonly path: string;
   /** Whether a child has begun to take over and is not done. Undefined when the memory has another layout than this one knows. */
   isInitializing(): boolean | undefined;
   /**
@@ -27,6 +29,7 @@ export function openHotRestartMemory(identity: string, folder = FOLDER): HotRest
   const path = `${folder}/envoy_shared_memory_${baseId * 10}`;
   return {
     baseId,
+    path,
     isInitializing: () => {
       const flags = readFlags(path);
       return flags === undefined ? undefined : (flags & INITIALIZING) === INITIALIZING;

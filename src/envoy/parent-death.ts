@@ -16,27 +16,28 @@ export interface ParentDeathGuard {
 /**
  * The kernel's parent-death signal, set by setpriv before it executes Envoy. It is tied to the thread that spawned the child, so
  * it is used on the main thread only, which lives as long as the process. Where setpriv is missing (or is BusyBox's, which has
- * no such option) a small shell process watches a pipe that closes with the agent.
+ * no such option) a small shell process watches a pipe that closes with the agent; it also runs where a killed agent would leave
+ * files behind.
  */
-export async function startParentDeathGuard(log: Logger, setpriv = "setpriv"): Promise<ParentDeathGuard> {
-  if (isMainThread && (await hasParentDeathSignal(setpriv))) {
-    return {
-      method: "pdeathsig",
-      wrap: (file, args) => ({ file: setpriv, args: ["--pdeathsig", "KILL", "--", file, ...args] }),
-      watch: () => undefined,
-      unwatch: () => undefined,
-      close: async () => undefined,
-    };
-  }
-  log.debug("setpriv has no --pdeathsig here; a shell process ends Envoy if the agent is killed");
-  const watchdog = startWatchdog();
+export async function startParentDeathGuard(log: Logger, options: GuardOptions = {}): Promise<ParentDeathGuard> {
+  const { setpriv = "setpriv", leftovers = [] } = options;
+  const hasSignal = isMainThread && (await hasParentDeathSignal(setpriv));
+  if (!hasSignal) log.debug("setpriv has no --pdeathsig here; a shell process ends Envoy if the agent is killed");
+  const watchdog = hasSignal && leftovers.length === 0 ? undefined : startWatchdog(leftovers);
   return {
-    method: "watchdog",
-    wrap: (file, args) => ({ file, args }),
-    watch: watchdog.watch,
-    unwatch: watchdog.unwatch,
-    close: watchdog.stop,
+    method: hasSignal ? "pdeathsig" : "watchdog",
+    wrap: (file, args) =>
+      hasSignal ? { file: setpriv, args: ["--pdeathsig", "KILL", "--", file, ...args] } : { file, args },
+    watch: (pid) => watchdog?.watch(pid),
+    unwatch: (pid) => watchdog?.unwatch(pid),
+    close: async () => watchdog?.stop(),
   };
+}
+
+export interface GuardOptions {
+  readonly setpriv?: string | undefined;
+  /** To be removed when the agent is killed: the shared memory of hot restart mode. */
+  readonly leftovers?: readonly string[];
 }
 
 async function hasParentDeathSignal(setpriv: string): Promise<boolean> {

@@ -28,7 +28,8 @@ export async function startEnvoy(options: EnvoyOptions): Promise<EnvoyHandle> {
     ? openHotRestartMemory(`${options.admin.host}:${options.admin.port}:${options.binaryPath}`)
     : undefined;
   opened.defer(() => memory?.remove());
-  const guard = opened.add(await startParentDeathGuard(log, options.setpriv));
+  const leftovers = memory === undefined ? [] : [memory.path];
+  const guard = opened.add(await startParentDeathGuard(log, { setpriv: options.setpriv, leftovers }));
   const admin = createAdminClient(options.admin);
   const supervisor = createSupervisor({
     options,

@@ -23,10 +23,12 @@ while IFS= read -r line; do
   esac
 done
 for pid in $watched; do kill -9 "$pid"; done 2>/dev/null
+for file; do rm -f -- "$file"; done
 `;
 
-export function startWatchdog(): Watchdog {
-  const child = spawn("/bin/sh", ["-c", SCRIPT], { stdio: ["pipe", "ignore", "ignore"] });
+/** `leftovers` are files that nobody but the agent would remove. */
+export function startWatchdog(leftovers: readonly string[] = []): Watchdog {
+  const child = spawn("/bin/sh", ["-c", SCRIPT, "watchdog", ...leftovers], { stdio: ["pipe", "ignore", "ignore"] });
   const gone = new Promise<void>((resolve) => {
     child.once("exit", () => resolve());
     child.once("error", () => resolve());
