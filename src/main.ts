@@ -1,11 +1,13 @@
-import { errorCode } from "./base/coded-error.ts";
-import { createLog } from "./base/log/log.ts";
-import { type LogTarget, openLogTarget } from "./base/log/log-targets.ts";
-import { COMMANDS } from "./cli/commands.ts";
-import { runCli } from "./cli/run-cli.ts";
+import { isatty } from "node:tty";
+import type { LogTarget } from "./base/log/log-targets.ts";
 
 /** The process edge: the only file that reads the command line and the environment, hears signals and sets the exit code. */
 const FATAL_EXIT = 1;
+const STDERR = 2;
+
+// Log lines that name source files need maps, which cost memory, and Node reads only those of code that is loaded afterwards.
+if (process.argv.some((word) => /^--log_(caller|stacktrace_level)\b/.test(word))) process.setSourceMapsEnabled(true);
+const { COMMANDS, createLog, errorCode, openLogTarget, runCli } = await import("./cli/entry.ts");
 
 const now = () => performance.timeOrigin + performance.now();
 const log = createLog(now, () => process.exit(FATAL_EXIT));
@@ -47,9 +49,9 @@ const code = await runCli({
     for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => listener(name));
   },
   uptimeMs: () => performance.now(),
-  isTerminal: process.stderr.isTTY === true,
+  // Not process.stderr: making that stream would set a pipe that Envoy shares to non-blocking.
+  isTerminal: isatty(STDERR),
   now,
-  mapCallSites: () => process.setSourceMapsEnabled(true),
   print: writeTo(openLogTarget("stdout")),
   printError: writeTo(openLogTarget("stderr")),
 });

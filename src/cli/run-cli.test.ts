@@ -40,7 +40,6 @@ async function run(
     uptimeMs: () => 0,
     isTerminal: false,
     now: () => 0,
-    mapCallSites: () => undefined,
     print: (text) => {
       stdout += text;
     },

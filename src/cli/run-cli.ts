@@ -26,8 +26,6 @@ export interface CliOptions {
   readonly uptimeMs: CommandContext["uptimeMs"];
   readonly isTerminal: boolean;
   readonly now: () => number;
-  /** Asked for when log lines are to name source files, which costs memory otherwise saved. */
-  mapCallSites(): void;
   print(text: string): void;
   printError(text: string): void;
 }
@@ -99,7 +97,6 @@ async function runCommand(options: CliOptions, located: Located): Promise<number
   if (refusal !== undefined) throw new Error(refusal);
   const flags = createFlagValues(specs, parsed.set, options.env);
   options.log.configure(readLogSettings(flags, options.now));
-  if (flags.string("log_caller") !== "" || flags.changed("log_stacktrace_level")) options.mapCallSites();
   for (const ignored of parsed.ignored) {
     options.log.logger.warn(`Ignoring unknown flag ${ignored}: no flag of ${path} has that name`);
   }

@@ -31,7 +31,6 @@ function run(...words: string[]): Run {
     uptimeMs: () => 0,
     isTerminal: false,
     now: () => 0,
-    mapCallSites: () => undefined,
     print: (text) => {
       stdout += text;
     },

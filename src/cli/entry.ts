@@ -1,0 +1,6 @@
+/** What the process edge needs, as one piece of code to load. */
+export { errorCode } from "../base/coded-error.ts";
+export { createLog } from "../base/log/log.ts";
+export { openLogTarget } from "../base/log/log-targets.ts";
+export { COMMANDS } from "./commands.ts";
+export { runCli } from "./run-cli.ts";
