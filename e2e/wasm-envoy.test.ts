@@ -1,0 +1,101 @@
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { request } from "node:http";
+import { join } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import { eventually, fetchText, freePorts, startAgentProcess } from "../test/support/agent-process.ts";
+import { type MeshResource, startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
+import { httpListener } from "../test/support/mesh-resources.ts";
+import { needs } from "../test/support/needs.ts";
+import { startOciRegistry } from "../test/support/oci-registry.ts";
+import { headerPlugin } from "../test/support/wasm-plugin.ts";
+import { HTTP_WASM, remoteExtension, type WasmResource } from "../test/support/wasm-resources.ts";
+
+beforeEach(needs("envoy"));
+
+const HTTP_RBAC = "type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBAC";
+
+/** A listener whose first filter comes by ECDS, as a control plane configures a Wasm plugin. */
+function listenerWithExtension(port: number, name: string): MeshResource {
+  const listener = httpListener({ name: "hello", port, answer: "hi" });
+  const filter = {
+    name,
+    config_discovery: {
+      config_source: { ads: {}, resource_api_version: "V3", initial_fetch_timeout: { seconds: 0 } },
+      type_urls: [HTTP_WASM, HTTP_RBAC],
+    },
+  };
+  const body = JSON.parse(JSON.stringify(listener.body), (key, value) =>
+    key === "http_filters" ? [filter, ...value] : value,
+  );
+  return { ...listener, body };
+}
+
+function extensionResource(resource: WasmResource): MeshResource {
+  return {
+    name: resource.name,
+    type: "envoy.config.core.v3.TypedExtensionConfig",
+    body: remoteExtension(resource),
+  };
+}
+
+function headersOf(port: number): Promise<{ readonly status: number; readonly plugin: string | undefined }> {
+  return new Promise((done, fail) => {
+    const sent = request({ host: "127.0.0.1", port, agent: false, timeout: 5000 }, (response) => {
+      response.resume();
+      const plugin = response.headers["x-wasm"];
+      response.on("end", () => done({ status: response.statusCode ?? 0, plugin: plugin?.toString() }));
+    });
+    sent.on("error", fail);
+    sent.end();
+  });
+}
+
+describe.each([
+  { kind: "delta", env: { ISTIO_DELTA_XDS: "true" } },
+  { kind: "sotw", env: { ISTIO_DELTA_XDS: "false" } },
+])("$kind", ({ env }) => {
+  test("Envoy runs a module that the agent pulled from a registry", async () => {
+    await using registry = await startOciRegistry();
+    registry.push("filters/header", "v1", headerPlugin("x-wasm", "from the registry"));
+    const [port = 0] = await freePorts(1);
+    await using controlPlane = await startMeshControlPlane({
+      resources: () => [
+        listenerWithExtension(port, "plugin"),
+        extensionResource({ name: "plugin", url: `oci://${registry.host}/filters/header:v1` }),
+      ],
+    });
+    await using agent = await startAgentProcess({ controlPlane, env });
+    await agent.untilReady();
+    await eventually(async () => {
+      const { plugin } = await headersOf(port);
+      return plugin === "from the registry" ? undefined : `x-wasm is ${plugin}`;
+    });
+    const data = join(agent.folder, "var/lib/istio/data");
+    const [folder = ""] = readdirSync(data);
+    const file = readdirSync(join(data, folder)).find((name) => name.endsWith(".wasm")) ?? "";
+    expect(statSync(join(data, folder, file)).mode & 0o777).toBe(0o644);
+    const dump = (await fetchText(agent.ports.admin, "/config_dump?resource=ecds_filters")).body;
+    expect(dump).toContain(join(data, folder, file));
+  });
+});
+
+test.each([
+  { failOpen: false, status: 403 },
+  { failOpen: true, status: 200 },
+])("without its module a filter that may fail open ($failOpen) answers $status", async ({ failOpen, status }) => {
+  const [port = 0, closed = 0] = await freePorts(2);
+  await using controlPlane = await startMeshControlPlane({
+    resources: () => [
+      listenerWithExtension(port, "plugin"),
+      extensionResource({ name: "plugin", url: `http://127.0.0.1:${closed}/m.wasm`, failOpen, timeout: "1s" }),
+    ],
+  });
+  await using agent = await startAgentProcess({ controlPlane, env: { WASM_HTTP_REQUEST_MAX_RETRIES: "1" } });
+  await agent.untilReady();
+  await eventually(async () => {
+    const answer = await headersOf(port);
+    return answer.status === status ? undefined : `the answer is ${answer.status}`;
+  });
+  expect(agent.stdout() + agent.stderr()).toContain(`applying the ${failOpen ? "allow" : "deny"} RBAC filter`);
+  expect(existsSync(join(agent.folder, "var/lib/istio/data"))).toBe(false);
+});
