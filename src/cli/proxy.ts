@@ -1,6 +1,15 @@
 import { type Agent, startAgent } from "../agent/index.ts";
 import { buildStamp, formatVersion } from "../base/build-stamp.ts";
-import { chooseGeneration, defaultProxyFlags, readAgentConfig } from "../config/index.ts";
+import type { Logger } from "../base/logger.ts";
+import {
+  type AgentConfig,
+  type AgentConfigSources,
+  ConfigError,
+  chooseGeneration,
+  defaultProxyFlags,
+  describeProblem,
+  readAgentConfig,
+} from "../config/index.ts";
 import { EnvoyError } from "../envoy/index.ts";
 import { quoteGo } from "../protocol/go-quote.ts";
 import type { Command, CommandContext } from "./command.ts";
@@ -32,7 +41,7 @@ async function runProxy(context: CommandContext): Promise<number> {
 
   // From here on no signal kills the process: what has been started must be stopped in order.
   const signals = listenForSignals(context);
-  const config = await readAgentConfig({
+  const config = await readConfig(log, {
     args: context.args,
     flags: toProxyFlags(flags, defaultProxyFlags(generation)),
     env,
@@ -54,6 +63,18 @@ async function runProxy(context: CommandContext): Promise<number> {
   const code = await untilEnded(agent, signals.first);
   await signals.settled();
   return code;
+}
+
+/** What to change, problem by problem with its source, ahead of the one error that ends the command. */
+async function readConfig(log: Logger, sources: AgentConfigSources): Promise<AgentConfig> {
+  try {
+    return await readAgentConfig(sources);
+  } catch (thrown) {
+    if (thrown instanceof ConfigError) {
+      for (const problem of thrown.problems) log.error(`Configuration problem: ${describeProblem(problem)}`);
+    }
+    throw thrown;
+  }
 }
 
 interface Signals {

@@ -5,6 +5,7 @@ import { type ConfigFiles, fileErrorText, readIfPresent } from "../config-files.
 import type { GenerationRules } from "../generations.ts";
 import { parseYaml, YamlError } from "../message/parse-yaml.ts";
 import { describeDecodeProblems, toConfigProblems } from "../proxy-config/apply-proxy-config-text.ts";
+import { explainProblems } from "../proxy-config/explain-problems.ts";
 import type { ProxyFlags } from "../proxy-flags.ts";
 import { redactConfigText } from "../redact.ts";
 import { formatErrorList } from "../validation/error-list.ts";
@@ -89,7 +90,7 @@ export async function parseMeshConfig(
   if (broken.length === 0) return { config: applied.config };
   return {
     config: applied.config,
-    problem: { text: formatMeshProblems(broken), problems: broken.map((rule) => ({ source, ...rule })) },
+    problem: { text: formatMeshProblems(broken), problems: explainProblems(broken, applied.config, () => source) },
   };
 }
 

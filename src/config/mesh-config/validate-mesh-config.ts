@@ -68,9 +68,9 @@ function connectTimeoutProblem(config: MeshConfig): string | undefined {
 
 function defaultConfigProblems({ defaultConfig }: MeshConfig, rules: GenerationRules): readonly ValidationProblem[] {
   if (defaultConfig === undefined) return [{ field: "defaultConfig", message: "missing default config" }];
-  return proxyConfigProblems(defaultConfig, rules).map(({ field, message }) => ({
-    field: `defaultConfig.${field}`,
-    message,
+  return proxyConfigProblems(defaultConfig, rules).map((problem) => ({
+    ...problem,
+    field: `defaultConfig.${problem.field}`,
   }));
 }
 

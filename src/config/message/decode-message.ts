@@ -1,7 +1,7 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import { parseDuration } from "../../base/duration.ts";
 import { quoteGo } from "../../protocol/go-quote.ts";
-import { decodeNumber, kindOf } from "./decode-number.ts";
+import { decodeNumber, kindOf, NUMBER_TEXTS } from "./decode-number.ts";
 import { type EnumTable, type Field, isEnum, isMessage, type MessageTable, protoName } from "./message-table.ts";
 import { formatProtoDuration } from "./proto-duration.ts";
 
@@ -10,6 +10,7 @@ export interface DecodeProblem {
   readonly path: string;
   readonly message: string;
   readonly value: unknown;
+  readonly allowed?: string;
 }
 
 export interface DecodedMessage {
@@ -27,6 +28,8 @@ export function decodeMessage(table: MessageTable, document: unknown): DecodedMe
   const fields = readMessage(table, document, { path: "", problems, unknown });
   return { fields, problems, unknown };
 }
+
+const DURATION_TEXT = "a duration with units, such as 45s or 1m30s";
 
 interface Place {
   readonly path: string;
@@ -63,7 +66,12 @@ function membersOf(table: MessageTable, oneof: string): readonly Field[] {
 function readField(entry: Field, json: unknown, place: Place): unknown {
   if (entry.label === "list") {
     if (!Array.isArray(json))
-      return fail(place, json, `json: cannot unmarshal ${kindOf(json)} into Go value of type []json.RawMessage`);
+      return fail(
+        place,
+        json,
+        `json: cannot unmarshal ${kindOf(json)} into Go value of type []json.RawMessage`,
+        "a list",
+      );
     return json.map((element, index) => readValue(entry.type, element, { ...place, path: `${place.path}[${index}]` }));
   }
   if (entry.label === "map") {
@@ -87,17 +95,27 @@ function readValue(type: Field["type"], json: unknown, place: Place): unknown {
       if (json === null) return "";
       return typeof json === "string"
         ? json
-        : fail(place, json, `json: cannot unmarshal ${kindOf(json)} into Go value of type string`);
+        : fail(
+            place,
+            json,
+            `json: cannot unmarshal ${kindOf(json)} into Go value of type string`,
+            "text (put it in quotes)",
+          );
     case "bool":
       if (json === null) return false;
       return typeof json === "boolean"
         ? json
-        : fail(place, json, `json: cannot unmarshal ${kindOf(json)} into Go value of type bool`);
+        : fail(
+            place,
+            json,
+            `json: cannot unmarshal ${kindOf(json)} into Go value of type bool`,
+            "true or false, without quotes",
+          );
     case "duration":
       return readDuration(json, place);
     default: {
       const number = decodeNumber(type, json);
-      return "problem" in number ? fail(place, json, number.problem) : number.value;
+      return "problem" in number ? fail(place, json, number.problem, NUMBER_TEXTS[type]) : number.value;
     }
   }
 }
@@ -105,30 +123,41 @@ function readValue(type: Field["type"], json: unknown, place: Place): unknown {
 function readDuration(json: unknown, place: Place): unknown {
   if (json === null) return "0s";
   if (typeof json !== "string")
-    return fail(place, json, `json: cannot unmarshal ${kindOf(json)} into Go value of type string`);
+    return fail(place, json, `json: cannot unmarshal ${kindOf(json)} into Go value of type string`, DURATION_TEXT);
   try {
     return formatProtoDuration(parseDuration(json));
   } catch (thrown) {
-    return fail(place, json, `bad Duration: ${errorMessage(thrown)}`);
+    return fail(place, json, `bad Duration: ${errorMessage(thrown)}`, DURATION_TEXT);
   }
 }
 
 /** By exact name or by number; a number without a name is kept as it is, as proto3 does. */
 function readEnum(table: EnumTable, json: unknown, place: Place): unknown {
-  const isOpen = Object.keys(table.values).length === 0;
+  const names = Object.keys(table.values);
+  const isOpen = names.length === 0;
   if (typeof json === "string") {
     if (isOpen || Object.hasOwn(table.values, json)) return json;
-    return fail(place, json, `unknown value ${quoteGo(JSON.stringify(json))} for enum ${table.fullName}`);
+    return fail(
+      place,
+      json,
+      `unknown value ${quoteGo(JSON.stringify(json))} for enum ${table.fullName}`,
+      names.join(", "),
+    );
   }
   const number = decodeNumber("int32", json, "protoreflect.EnumNumber");
-  if ("problem" in number) return fail(place, json, number.problem);
-  return Object.keys(table.values).find((name) => table.values[name] === number.value) ?? number.value;
+  if ("problem" in number) return fail(place, json, number.problem, names.join(", "));
+  return names.find((name) => table.values[name] === number.value) ?? number.value;
 }
 
 /** Null never gets here: callers leave fields out or take the zero value. */
 function readObject(json: unknown, place: Place): Readonly<Record<string, unknown>> | undefined {
   if (typeof json === "object" && json !== null && !Array.isArray(json)) return json as Record<string, unknown>;
-  fail(place, json, `json: cannot unmarshal ${kindOf(json)} into Go value of type map[string]json.RawMessage`);
+  fail(
+    place,
+    json,
+    `json: cannot unmarshal ${kindOf(json)} into Go value of type map[string]json.RawMessage`,
+    "an object",
+  );
   return undefined;
 }
 
@@ -141,7 +170,7 @@ function at(place: Place, key: string): Place {
   return { ...place, path: place.path === "" ? key : `${place.path}.${key}` };
 }
 
-function fail(place: Place, value: unknown, message: string): undefined {
-  place.problems.push({ path: place.path, message, value });
+function fail(place: Place, value: unknown, message: string, allowed: string): undefined {
+  place.problems.push({ path: place.path, message, value, allowed });
   return undefined;
 }

@@ -8,6 +8,13 @@ const RANGES: Readonly<Record<Exclude<NumberType, "double">, readonly [bigint, b
   uint32: [0n, 2n ** 32n - 1n],
   int64: [-(2n ** 63n), 2n ** 63n - 1n],
 };
+/** What may stand there, for messages. */
+export const NUMBER_TEXTS: Readonly<Record<NumberType, string>> = {
+  int32: "a whole number of 32 bits",
+  uint32: "a whole number of 32 bits, 0 or more",
+  int64: "a whole number of 64 bits",
+  double: "a number",
+};
 /** JSON has no literals for these, so protobuf spells them as strings. */
 const NON_FINITE: Readonly<Record<string, number>> = {
   NaN: Number.NaN,

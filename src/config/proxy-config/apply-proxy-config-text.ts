@@ -51,11 +51,12 @@ export function describeDecodeProblems(problems: readonly DecodeProblem[]): stri
 }
 
 export function toConfigProblems(problems: readonly DecodeProblem[], source: string): readonly ConfigProblem[] {
-  return problems.map(({ path, message, value }) => ({
+  return problems.map(({ path, message, value, allowed }) => ({
     source,
     message,
     ...(path !== "" && { field: path }),
     ...(isScalar(value) && !isSecretField(path) && { value: String(value) }),
+    ...(allowed !== undefined && { allowed }),
   }));
 }
 

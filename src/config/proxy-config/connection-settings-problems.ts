@@ -4,6 +4,12 @@ import type { ValidationProblem } from "./validate-proxy-config.ts";
 
 type Rule = "non-negative" | "positive" | "at least 65535";
 
+const ALLOWED: Readonly<Record<Rule, string>> = {
+  "non-negative": "0 or more",
+  positive: "1 or more",
+  "at least 65535": "65535 or more",
+};
+
 /** HTTP/2 gives every stream and connection a window of this size to begin with; less cannot be announced. */
 const SMALLEST_WINDOW = 65_535;
 
@@ -30,7 +36,8 @@ export function connectionSettingsProblems(settings: ConnectionSettings): readon
     const value = settings[name];
     if (value === undefined || holds(rule, asNumber(value))) return [];
     const snake = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-    return [{ field: `connectionSettings.${name}`, message: `invalid connection settings: ${snake} must be ${rule}` }];
+    const message = `invalid connection settings: ${snake} must be ${rule}`;
+    return [{ field: `connectionSettings.${name}`, message, allowed: ALLOWED[rule] }];
   });
 }
 

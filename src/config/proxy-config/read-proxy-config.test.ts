@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ConfigError } from "../config-error.ts";
+import { type ConfigError, describeProblem } from "../config-error.ts";
 import { createEnvReader } from "../env-reader.ts";
 import { type Generation, generationRules } from "../generations.ts";
 import { defaultProxyFlags, type ProxyFlags } from "../proxy-flags.ts";
@@ -214,8 +214,34 @@ describe("errors", () => {
         field: "meshId",
         message: "json: cannot unmarshal number into Go value of type string",
         value: "1",
+        allowed: "text (put it in quotes)",
       },
     ]);
+  });
+
+  test.each<{ given: Case; told: string }>([
+    {
+      given: { env: { PROXY_CONFIG: "discoveryAddress: env" } },
+      told: 'environment variable PROXY_CONFIG, field discoveryAddress: invalid discovery address: unable to split "env": address env: missing port in address (value "env"); allowed: host:port',
+    },
+    {
+      given: { env: { PROXY_CONFIG: "discoveryAddress: env" }, annotations: { [CONFIG]: "discoveryAddress: late" } },
+      told: 'annotation proxy.istio.io/config, field discoveryAddress: invalid discovery address: unable to split "late": address late: missing port in address (value "late"); allowed: host:port',
+    },
+    {
+      given: { mesh: "defaultConfig: {statusPort: 70000}" },
+      told: 'file ./etc/istio/config/mesh, field defaultConfig.statusPort: invalid status port: port number 70000 must be in the range 1..65535 (value "70000"); allowed: 1 to 65535',
+    },
+    {
+      given: { env: { PROXY_CONFIG: 'serviceCluster: ""' }, flags: { serviceCluster: "" } },
+      told: 'environment variable PROXY_CONFIG, field serviceCluster: service cluster must be specified (value ""); allowed: a name that is not empty',
+    },
+    {
+      given: { env: { PROXY_CONFIG: "connectionSettings: {http2InitialStreamWindowSize: 1}" } },
+      told: 'environment variable PROXY_CONFIG, field connectionSettings.http2InitialStreamWindowSize: invalid connection settings: http2_initial_stream_window_size must be at least 65535 (value "1"); allowed: 65535 or more',
+    },
+  ])("a broken rule names the source that set the field: $told", async ({ given, told }) => {
+    expect((await failure(given)).problems.map(describeProblem)).toEqual([told]);
   });
 
   test.each([

@@ -15,6 +15,7 @@ import { proxyConfigTable } from "./apply-proxy-config.ts";
 import { applyProxyConfigText } from "./apply-proxy-config-text.ts";
 import { effectiveConcurrency } from "./concurrency.ts";
 import { defaultProxyConfig } from "./default-proxy-config.ts";
+import { changedFields, explainProblems } from "./explain-problems.ts";
 import { applyLegacyAnnotations } from "./legacy-annotations.ts";
 import { type LookupHost, resolveStatsd } from "./resolve-statsd.ts";
 import { proxyConfigProblems } from "./validate-proxy-config.ts";
@@ -46,7 +47,13 @@ export async function readProxyConfig(sources: ProxyConfigSources): Promise<Prox
     return layer;
   };
   let config = defaultProxyConfig(rules);
-  config = collect(await readMeshFile(sources, config)).config;
+  // Which source gave each field its value, for the problems found only after the merge.
+  const setBy = new Map<string, string>();
+  const take = (next: ProxyConfig, source: string) => {
+    for (const field of changedFields(config, next)) setBy.set(field, source);
+    config = next;
+  };
+  take(collect(await readMeshFile(sources, config)).config, `file ${sources.flags.meshConfig}`);
   const layers = [
     {
       text: env.string("PROXY_CONFIG"),
@@ -64,10 +71,10 @@ export async function readProxyConfig(sources: ProxyConfigSources): Promise<Prox
   for (const { text, origin, ...place } of layers) {
     if (text === "") continue;
     log.info(`Apply proxy config from ${origin} ${redactConfigText(text)}`);
-    config = collect(await applyProxyConfigText(config, { ...place, text }, rules, log)).config;
+    take(collect(await applyProxyConfigText(config, { ...place, text }, rules, log)).config, place.source);
   }
-  config = await applyFlags(config, sources);
-  errors.push(...finalProblems(config, rules, errors));
+  take(await applyFlags(config, sources), "flags and environment");
+  errors.push(...finalProblems(config, rules, errors, setBy));
   const legacy = applyLegacyAnnotations(config, annotations, log);
   errors.push(...legacy.problems.map(annotationError));
   const failed = joinConfigErrors(errors);
@@ -123,18 +130,14 @@ function finalProblems(
   config: ProxyConfig,
   rules: GenerationRules,
   earlier: readonly ConfigError[],
+  setBy: ReadonlyMap<string, string>,
 ): readonly ConfigError[] {
   const told = new Set(earlier.flatMap((error) => error.problems.map((problem) => problem.message)));
   const fresh = proxyConfigProblems(config, rules).filter((problem) => !told.has(problem.message));
   if (fresh.length === 0) return [];
   const message = `failed to get proxy config: ${formatErrorList(fresh.map((problem) => problem.message))}`;
-  return [
-    new ConfigError(
-      "invalid-proxy-config",
-      message,
-      fresh.map((problem) => ({ source: "effective ProxyConfig", ...problem })),
-    ),
-  ];
+  const sourceOf = (field: string) => setBy.get(field.split(".")[0] ?? field) ?? "built-in default";
+  return [new ConfigError("invalid-proxy-config", message, explainProblems(fresh, config, sourceOf))];
 }
 
 function annotationError(problem: ConfigProblem): ConfigError {

@@ -11,6 +11,8 @@ import { drainProblems } from "./drain-problems.ts";
 export interface ValidationProblem {
   readonly field: string;
   readonly message: string;
+  /** What the field may hold, where its name alone does not tell. */
+  readonly allowed?: string;
 }
 
 /** All broken rules of a ProxyConfig in the order the reference checks them; empty when it is usable. */
