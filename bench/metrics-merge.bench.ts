@@ -1,0 +1,95 @@
+import { connect } from "node:net";
+import type { Bench, BenchRow } from "./bench.ts";
+import { type BenchChild, startChild } from "./child.ts";
+
+const MEGABYTE = 1e6;
+const WARM_UPS = 3;
+const ROUNDS = 9;
+
+const SIZES = [
+  { name: "5 MB Envoy + 20 MB application", envoy: 5, application: 20 },
+  { name: "100 MB Envoy + 20 MB application", envoy: 100, application: 20 },
+];
+
+/** Merging against piping the same bytes through the same HTTP library, each in a process of its own. */
+const bench: Bench = {
+  name: "metrics-merge",
+  async run(context) {
+    await using sources = await startChild("metrics-merge/sources.ts");
+    const { port } = await sources.next<{ port: number }>();
+    const rows: BenchRow[] = [];
+    for (const size of SIZES) {
+      context.note(size.name);
+      const bytes = [size.envoy * MEGABYTE, size.application * MEGABYTE].map(String);
+      await using pipe = await startChild("metrics-merge/merger.ts", ["pipe", String(port), ...bytes]);
+      await using merge = await startChild("metrics-merge/merger.ts", ["merge", String(port), ...bytes]);
+      const query = `/metrics?bytes=${size.envoy * MEGABYTE}`;
+      const [piped, merged] = await measureBoth([pipe, merge], query);
+      rows.push(
+        {
+          name: `${size.name}: merged`,
+          value: merged.bytes / MEGABYTE / merged.seconds,
+          unit: "MB/s",
+          ratio: { to: "piping", value: piped.seconds / merged.seconds },
+          goal: "20 MB in 45 ms: 440 MB/s",
+        },
+        { name: `${size.name}: piped`, value: piped.bytes / MEGABYTE / piped.seconds, unit: "MB/s" },
+        { name: `${size.name}: extra memory at peak`, value: merged.extraMb, unit: "MB", goal: "under 16 MB" },
+        { name: `${size.name}: extra memory of piping`, value: piped.extraMb, unit: "MB" },
+      );
+    }
+    return rows;
+  },
+};
+export default bench;
+
+interface Measured {
+  readonly bytes: number;
+  /** Median of the rounds. */
+  readonly seconds: number;
+  readonly extraMb: number;
+}
+
+/** By turns, so that both see the same neighbours on a busy machine. */
+async function measureBoth(children: readonly [BenchChild, BenchChild], path: string): Promise<[Measured, Measured]> {
+  const ports = await Promise.all(children.map((child) => child.next<{ port: number }>()));
+  const before = children.map((child) => child.memory().rss);
+  const times: [number[], number[]] = [[], []];
+  const sizes = [0, 0];
+  for (let round = 0; round < WARM_UPS + ROUNDS; round++) {
+    for (const index of [0, 1] as const) {
+      const startedAt = performance.now();
+      sizes[index] = await scrape(ports[index]?.port ?? 0, path);
+      if (round >= WARM_UPS) times[index].push((performance.now() - startedAt) / 1000);
+    }
+  }
+  const result = (index: 0 | 1): Measured => ({
+    bytes: sizes[index] ?? 0,
+    seconds: times[index].sort((a, b) => a - b)[Math.floor(ROUNDS / 2)] ?? Number.NaN,
+    extraMb: children[index].memory().peakRss - (before[index] ?? 0),
+  });
+  return [result(0), result(1)];
+}
+
+const buffer = Buffer.allocUnsafe(256 * 1024);
+
+/** Counts the bytes of an answer without looking at them, in constant memory: the scraper must not be what is measured. */
+function scrape(port: number, path: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    let bytes = 0;
+    const socket = connect({
+      host: "127.0.0.1",
+      port,
+      onread: {
+        buffer,
+        callback: (size) => {
+          bytes += size;
+          return true;
+        },
+      },
+    });
+    socket.on("error", reject);
+    socket.on("close", () => resolve(bytes));
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
+  });
+}

@@ -1,0 +1,53 @@
+import { createServer, request } from "node:http";
+import type { AddressInfo } from "node:net";
+import { silentLogger } from "../../src/base/logger.ts";
+import { MetricRegistry } from "../../src/base/metric-registry.ts";
+import {
+  createMetricsHandler,
+  createReadiness,
+  declareScrapeMetrics,
+  startStatusServer,
+} from "../../src/status/index.ts";
+
+/** `merge` or `pipe`, the sources' port, bytes of Envoy and of the application. */
+const [mode, sources = "", envoyBytes = "", appBytes = ""] = process.argv.slice(2);
+const registry = new MetricRegistry();
+
+if (mode === "merge") {
+  const server = await startStatusServer({
+    port: 0,
+    hosts: ["127.0.0.1"],
+    readiness: createReadiness(silentLogger),
+    actions: { drain: async () => undefined, quit: () => undefined },
+    version: {},
+    log: silentLogger,
+  });
+  server.route(
+    "*",
+    "/metrics",
+    createMetricsHandler({
+      envoy: { host: "127.0.0.1", port: Number(sources) },
+      targets: [{ port: Number(sources), path: `/metrics?bytes=${appBytes}` }],
+      passesQuery: true,
+      agentText: () => registry.render(),
+      metrics: declareScrapeMetrics(registry),
+      log: silentLogger,
+    }),
+  );
+  process.send?.({ port: server.port });
+} else {
+  // The baseline: the same bytes through the same HTTP library, one body after the other, nobody looking at them.
+  const paths = [`/stats/prometheus?bytes=${envoyBytes}`, `/metrics?bytes=${appBytes}`];
+  const server = createServer(async (_request, response) => {
+    for (const path of paths) {
+      await new Promise<void>((done) => {
+        request({ host: "127.0.0.1", port: Number(sources), path, agent: false }, (incoming) => {
+          incoming.pipe(response, { end: false });
+          incoming.on("end", done);
+        }).end();
+      });
+    }
+    response.end();
+  });
+  server.listen(0, "127.0.0.1", () => process.send?.({ port: (server.address() as AddressInfo).port }));
+}
