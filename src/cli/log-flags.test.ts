@@ -53,6 +53,7 @@ test.each([
   { words: ["--log_output_level=all:warn"], scope: "grpc", level: "warn" },
   { words: ["--log_output_level=grpc:info"], scope: "grpc", level: "info" },
   { words: ["--vklog=9"], scope: "klog", level: "debug" },
+  { words: ["--vklog=-1"], scope: "klog", level: "debug" },
   { words: [], scope: "klog", level: "info" },
 ])("$words leave $scope at $level", ({ words, scope, level }) => {
   expect(settings(...words).outputLevels.get(scope)).toBe(level);

@@ -71,7 +71,7 @@ export const LOG_FLAGS: readonly FlagSpec[] = [
 
 /** Opens the targets; throws a LogOptionError for a level or target that cannot be used, with nothing left open. */
 export function readLogSettings(flags: FlagValues, now: () => number): LogSettings {
-  const verbose = flags.int("vklog") > 0 ? ",klog:debug" : "";
+  const verbose = flags.int("vklog") !== 0 ? ",klog:debug" : "";
   const outputLevels = applyScopeLevels(scopesAt("info"), `default:info,grpc:none${verbose}`);
   const requested = applyScopeLevels(outputLevels, flags.string("log_output_level"));
   const stackLevels = applyScopeLevels(scopesAt("none"), flags.string("log_stacktrace_level"));

@@ -39,11 +39,57 @@ test.each([
   expect(answer.body).toBe(`${method} ${body}`);
 });
 
-test("an endless redirect ends with an error", async () => {
-  await using server = await startHttpServer((_request, response) => response.writeHead(302, { location: "/" }).end());
-  await expect(sendRequest({ method: "GET", url: `${server.url}/`, timeoutMs: 5000 })).rejects.toThrow(
-    "stopped after 10 redirects",
+test.each([
+  { redirects: 9, outcome: "200" },
+  { redirects: 10, outcome: 'Post "/9": stopped after 10 redirects' },
+])("$redirects redirects in a row end with: $outcome", async ({ redirects, outcome }) => {
+  let asked = 0;
+  await using server = await startHttpServer((_request, response) => {
+    if (asked < redirects) response.writeHead(302, { location: `/${asked++}` }).end();
+    else response.end();
+  });
+  const sent = sendRequest({ method: "POST", url: `${server.url}/`, timeoutMs: 5000 });
+  expect(
+    await sent.then(
+      ({ status }) => String(status),
+      (thrown: Error) => thrown.message,
+    ),
+  ).toBe(outcome);
+});
+
+test.each([
+  { method: "get", verb: "get" },
+  { method: "POST", verb: "Post" },
+  { method: "pATCH", verb: "patch" },
+  { method: "", verb: "Get" },
+])("method '$method' is called $verb in errors", async ({ method, verb }) => {
+  await expect(sendRequest({ method, url: "ftp://localhost/a", timeoutMs: 50 })).rejects.toThrow(
+    `${verb} "ftp://localhost/a": unsupported protocol scheme "ftp"`,
   );
+});
+
+test("an address without a scheme is refused", async () => {
+  await expect(sendRequest({ method: "GET", url: "healthz", timeoutMs: 50 })).rejects.toThrow(
+    'Get "healthz": unsupported protocol scheme ""',
+  );
+});
+
+test("https is spoken: a server without TLS is not understood", async () => {
+  await using server = await startHttpServer((_request, response) => response.end());
+  const url = server.url.replace("http:", "https:");
+  await expect(sendRequest({ method: "GET", url, timeoutMs: 5000 })).rejects.toThrow(/^Get "https:.*SSL/);
+});
+
+test("a body that does not end in time is told without the request", async () => {
+  await using server = await startHttpServer((_request, response) => response.write("half"));
+  await expect(sendRequest({ method: "GET", url: `${server.url}/`, timeoutMs: 100 })).rejects.toThrow(
+    /^context deadline exceeded \(Client.Timeout or context cancellation while reading body\)$/,
+  );
+});
+
+test.each([0, -5])("a limit of %d is none", async (timeoutMs) => {
+  await using server = await startHttpServer((_request, response) => response.end("there"));
+  expect((await sendRequest({ method: "GET", url: `${server.url}/`, timeoutMs })).body).toBe("there");
 });
 
 test("a refused connection reads like the reference's", async () => {

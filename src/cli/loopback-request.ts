@@ -1,5 +1,6 @@
-import { type IncomingMessage, request } from "node:http";
+import http, { type IncomingMessage } from "node:http";
 import { CodedError, errorCode, errorMessage } from "../base/coded-error.ts";
+import { quoteGo } from "../protocol/go-quote.ts";
 
 export class RequestError extends CodedError<"failed" | "timeout" | "invalid-method"> {}
 
@@ -7,6 +8,7 @@ export interface LoopbackRequest {
   readonly method: string;
   readonly url: string;
   readonly body?: string;
+  /** For all of it, redirects and body included; zero and below mean no limit. */
   readonly timeoutMs: number;
 }
 
@@ -15,25 +17,25 @@ export interface LoopbackResponse {
   readonly body: string;
 }
 
-const MAX_REDIRECTS = 10;
+const MAX_REQUESTS = 10;
 const METHOD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
-/** One HTTP request, redirects followed, with the error texts of the reference's HTTP client. The limit spans all of it. */
+/** One HTTP request, redirects followed, with the error texts of the reference's HTTP client. */
 export async function sendRequest(options: LoopbackRequest): Promise<LoopbackResponse> {
-  if (!METHOD.test(options.method)) {
-    throw new RequestError("invalid-method", `net/http: invalid method ${JSON.stringify(options.method)}`);
-  }
-  const signal = AbortSignal.timeout(options.timeoutMs);
-  let { url, method } = options;
-  let body = options.body ?? "";
-  for (let hop = 0; ; hop += 1) {
-    if (hop > MAX_REDIRECTS) throw failure(method, url, `stopped after ${MAX_REDIRECTS} redirects`);
-    const response = await sendOnce({ method, url, body, signal });
-    const { location } = response;
-    if (location === undefined) return { status: response.status, body: response.body };
+  const given = options.method === "" ? "GET" : options.method;
+  if (!METHOD.test(given)) throw new RequestError("invalid-method", `net/http: invalid method ${quoteGo(given)}`);
+  const signal = options.timeoutMs > 0 ? AbortSignal.timeout(options.timeoutMs) : undefined;
+  // Errors name the method the user gave, also after a redirect has changed it.
+  const fail = failureOf(given);
+  let { url } = options;
+  let [method, body] = [given, options.body ?? ""];
+  for (let sent = 1; ; sent += 1) {
+    const { status, location, ...response } = await sendOnce({ method, url, body, signal, fail });
+    if (location === undefined) return { status, body: response.body };
+    if (sent === MAX_REQUESTS) throw fail("failed", location, `stopped after ${MAX_REQUESTS} redirects`);
     url = new URL(location, url).href;
     // 307 and 308 repeat the request; the older codes turn it into a GET without body.
-    if (response.status < 307 && method !== "HEAD") [method, body] = ["GET", ""];
+    if (status < 307 && method !== "HEAD") [method, body] = ["GET", ""];
   }
 }
 
@@ -41,13 +43,15 @@ interface Attempt {
   readonly method: string;
   readonly url: string;
   readonly body: string;
-  readonly signal: AbortSignal;
+  readonly signal: AbortSignal | undefined;
+  readonly fail: ReturnType<typeof failureOf>;
 }
 
 async function sendOnce(attempt: Attempt): Promise<LoopbackResponse & { readonly location: string | undefined }> {
-  const { method, url, signal } = attempt;
+  const { url, signal, fail } = attempt;
+  let response: IncomingMessage | undefined;
   try {
-    const response = await exchange(attempt);
+    response = await exchange(attempt);
     const chunks: Buffer[] = [];
     for await (const chunk of response) chunks.push(chunk as Buffer);
     const status = response.statusCode ?? 0;
@@ -55,20 +59,28 @@ async function sendOnce(attempt: Attempt): Promise<LoopbackResponse & { readonly
     const location = isRedirect ? response.headers.location : undefined;
     return { status, body: Buffer.concat(chunks).toString("utf8"), location };
   } catch (cause) {
-    if (signal.aborted) {
-      const reason = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
-      throw new RequestError("timeout", failure(method, url, reason).message, { cause });
-    }
-    throw failure(method, url, describe(cause), cause);
+    if (signal?.aborted !== true) throw fail("failed", url, describe(cause), cause);
+    // Once the headers are there the reference's client no longer names the request.
+    if (response !== undefined) throw new RequestError("timeout", BODY_LATE, { cause });
+    throw fail("timeout", url, HEADERS_LATE, cause);
   }
 }
 
-function exchange({ method, url, body, signal }: Attempt): Promise<IncomingMessage> {
+const HEADERS_LATE = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
+const BODY_LATE = "context deadline exceeded (Client.Timeout or context cancellation while reading body)";
+
+async function exchange({ method, url, body, signal }: Attempt): Promise<IncomingMessage> {
+  const target = URL.canParse(url) ? new URL(url) : undefined;
+  if (target === undefined || !["http:", "https:"].includes(target.protocol)) {
+    throw new Error(`unsupported protocol scheme ${quoteGo(target?.protocol.slice(0, -1) ?? "")}`);
+  }
+  // TLS is loaded only where it is used: nothing on this machine speaks it by default.
+  const { request } = target.protocol === "https:" ? await import("node:https") : http;
   return new Promise((resolve, reject) => {
-    // A name that means this machine is tried on both families, whatever the hosts file says.
-    const target = new URL(url);
     const headers = body === "" && method === "GET" ? {} : { "content-length": Buffer.byteLength(body) };
-    const sent = request(target, { method, signal, headers, agent: false, lookup: localLookup }, resolve);
+    // A name that means this machine is tried on both families, whatever the hosts file says.
+    const settings = { method, headers, agent: false, lookup: localLookup, ...(signal && { signal }) } as const;
+    const sent = request(target, settings, resolve);
     sent.once("error", reject);
     sent.end(body);
   });
@@ -107,7 +119,9 @@ function describe(cause: unknown): string {
   return errorMessage(inner);
 }
 
-function failure(method: string, url: string, reason: string, cause?: unknown): RequestError {
-  const verb = method.charAt(0).toUpperCase() + method.slice(1).toLowerCase();
-  return new RequestError("failed", `${verb} "${url}": ${reason}`, { cause });
+/** Errors begin with the method, of which only the first letter keeps its case. */
+function failureOf(method: string) {
+  const verb = method.charAt(0) + method.slice(1).toLowerCase();
+  return (code: "failed" | "timeout", url: string, reason: string, cause?: unknown) =>
+    new RequestError(code, `${verb} ${quoteGo(url)}: ${reason}`, { cause });
 }

@@ -62,8 +62,7 @@ export async function waitUntilReady(options: WaitOptions): Promise<string> {
 
 async function check(options: WaitOptions): Promise<string | undefined> {
   try {
-    const timeoutMs = Math.max(1, options.requestTimeoutMs);
-    const { status } = await sendRequest({ method: "GET", url: options.url, timeoutMs });
+    const { status } = await sendRequest({ method: "GET", url: options.url, timeoutMs: options.requestTimeoutMs });
     return status === 200 ? undefined : `HTTP status code ${status}`;
   } catch (thrown) {
     return errorMessage(thrown);

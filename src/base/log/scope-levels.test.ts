@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { applyScopeLevels, scopesAt } from "./scope-levels.ts";
 
@@ -31,4 +33,16 @@ test.each([
 test("the levels given are not modified", () => {
   apply("all:debug");
   expect(base.get("dns")).toBe("info");
+});
+
+test("every scope that a component logs in can be set by name and by all", () => {
+  const src = join(import.meta.dirname, "../..");
+  const sources = readdirSync(src, { recursive: true, encoding: "utf8" }).filter((name) =>
+    /(?<!\.test)\.ts$/.test(name),
+  );
+  const used = sources.flatMap((name) =>
+    [...readFileSync(join(src, name), "utf8").matchAll(/\.scope\("(\w+)"\)/g)].map((match) => match[1] ?? ""),
+  );
+  expect(used).toContain("dns");
+  expect(used.filter((scope) => !base.has(scope))).toEqual([]);
 });

@@ -26,6 +26,7 @@ export const AGENT_SCOPES = [
   "probes",
   "sds",
   "security",
+  "serverca",
   "spiffe",
   "stsserver",
   "validation",
