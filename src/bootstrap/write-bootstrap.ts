@@ -57,8 +57,8 @@ export async function writeGeneratedBootstrap(inputs: BootstrapInputs, options: 
     for (const warning of warnings) log.warn(warning);
     // Applications reach the sockets in this directory; what is private in it has a private mode of its own.
     await makeProxyDirectory(posix.dirname(path), { access: "shared", owner });
-    for (const file of secretFiles) await writeProxyFile(file.path, file.content, { access: "private", owner });
-    await writeProxyFile(path, text, { access: "private", owner });
+    for (const file of secretFiles) await writeFile(file.path, file.content, { access: "private", owner });
+    await writeFile(path, text, { access: "private", owner });
   });
   return { path, generated: true, node, remove: () => removeFile(path, log) };
 }
@@ -73,7 +73,7 @@ export async function writeGrpcBootstrap(
     const node = buildNodeDescriptor(inputs);
     const text = buildGrpcBootstrap(inputs, node, target.outputCerts);
     await makeProxyDirectory(posix.dirname(target.path), { access: "shared", owner: options.owner });
-    await writeProxyFile(target.path, text, { access: "shared", owner: options.owner });
+    await writeFile(target.path, text, { access: "shared", owner: options.owner });
   });
 }
 
@@ -100,6 +100,15 @@ export async function readBootstrapOverride(
   } catch (failure) {
     log.warn(`Failed to read bootstrap override: failed to convert to JSON: ${path}, yaml: ${errorMessage(failure)}`);
     return undefined;
+  }
+}
+
+/** A full disk is reported by the kernel without a name. */
+async function writeFile(...[path, text, rule]: Parameters<typeof writeProxyFile>): Promise<void> {
+  try {
+    await writeProxyFile(path, text, rule);
+  } catch (cause) {
+    throw new BootstrapError("write-failed", `cannot write ${path}: ${errorMessage(cause)}`, { cause });
   }
 }
 

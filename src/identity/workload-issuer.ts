@@ -75,8 +75,10 @@ async function issue(options: IssuerOptions, keys: KeyPair, signal: AbortSignal)
       source: "ca",
     };
   } catch (cause) {
-    metrics.failedOutgoingRequests.inc(["csr"]);
-    options.log.error(`resource:default failed to sign: ${errorMessage(cause)}`);
+    if (!signal.aborted) {
+      metrics.failedOutgoingRequests.inc(["csr"]);
+      options.log.error(`resource:default failed to sign: ${errorMessage(cause)}`);
+    }
     throw cause;
   } finally {
     limit.end();

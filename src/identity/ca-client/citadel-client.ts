@@ -42,7 +42,9 @@ export async function startCitadelClient(options: CaClientOptions): Promise<CaCl
         const fingerprint = endpoint.plaintext ? "" : (await material()).fingerprint;
         return await signOver(citadel, request, fingerprint, joined.signal);
       } catch (failure) {
-        log.error(`failed to sign CSR: ${errorMessage(failure)}`);
+        // Nobody waits for it any more: the agent is ending, or told of the time limit already.
+        const level = joined.signal.aborted ? "debug" : "error";
+        log[level](`failed to sign CSR: ${errorMessage(failure)}`);
         throw failure;
       } finally {
         joined.release();

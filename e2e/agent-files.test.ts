@@ -1,0 +1,213 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import {
+  type AgentProcess,
+  eventually,
+  fetchText,
+  freePorts,
+  startAgentProcess,
+} from "../test/support/agent-process.ts";
+import { staticBootstrap } from "../test/support/envoy-static-bootstrap.ts";
+import { type MeshControlPlane, startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
+import { needs } from "../test/support/needs.ts";
+
+let controlPlane: MeshControlPlane;
+beforeAll(async () => {
+  controlPlane = await startMeshControlPlane({ resources: () => [] });
+});
+afterAll(() => controlPlane[Symbol.asyncDispose]());
+beforeEach(needs("envoy"));
+
+/** A document without xDS never makes the agent ready; its admin tells that Envoy runs with it. */
+const untilLive = (agent: AgentProcess) =>
+  eventually(async () => ((await agent.get("admin", "/ready")).status === 200 ? undefined : "not live"));
+
+const proxyFile = (agent: AgentProcess, name: string) =>
+  readFileSync(join(agent.folder, "etc/istio/proxy", name), "utf8");
+
+describe("where the bootstrap comes from", () => {
+  test("customConfigFile goes to Envoy as it is and stays", async () => {
+    const [admin = 0, port = 0] = await freePorts(2);
+    const text = JSON.stringify(staticBootstrap({ adminPort: admin, port }));
+    await using agent = await startAgentProcess({
+      controlPlane,
+      files: { "own.json": text },
+      proxyConfig: { customConfigFile: "own.json", proxyAdminPort: admin },
+    });
+    await eventually(async () => ((await fetchText(port, "/")).status === 200 ? undefined : "no answer"));
+    expect(readdirSync(join(agent.folder, "etc/istio/proxy"))).not.toContain("envoy-rev.json");
+    agent.kill("SIGTERM");
+    expect(await agent.exited).toBe(0);
+    expect(readFileSync(join(agent.folder, "own.json"), "utf8")).toBe(text);
+  });
+
+  const template = `{
+    "node": { "id": "{{ .nodeID }}", "cluster": {{ .cluster | upper | toJson }} },
+    {{- if eq .config.ProxyAdminPort 0 }} broken {{ end }}
+    "admin": { "address": { "socket_address": { "address": "{{ .localhost }}", "port_value": {{ .config.ProxyAdminPort }} } } }
+  }`;
+
+  test("--templateFile is a Go template with Sprig; its output is gone at the end", async () => {
+    await using agent = await startAgentProcess({
+      controlPlane,
+      files: { "template.json": template },
+      args: ["--templateFile", "template.json"],
+    });
+    await untilLive(agent);
+    expect(JSON.parse(proxyFile(agent, "envoy-rev.json")).node).toEqual({
+      id: "sidecar~127.0.0.1~app.ns~ns.svc.cluster.local",
+      cluster: "ISTIO-PROXY.NS",
+    });
+    agent.kill("SIGTERM");
+    expect(await agent.exited).toBe(0);
+    expect(readdirSync(join(agent.folder, "etc/istio/proxy"))).toEqual(["grpc-bootstrap.json"]);
+  });
+
+  test("ISTIO_BOOTSTRAP goes before --templateFile, and a YAML template makes a YAML file", async () => {
+    const yaml =
+      "admin:\n  address:\n    socket_address: {address: 127.0.0.1, port_value: {{ .config.ProxyAdminPort }}}\n";
+    await using agent = await startAgentProcess({
+      controlPlane,
+      files: { "own.yaml.tmpl": yaml },
+      env: { ISTIO_BOOTSTRAP: "own.yaml.tmpl" },
+      args: ["--templateFile", "not-there.json"],
+    });
+    await untilLive(agent);
+    expect(proxyFile(agent, "envoy-rev.yaml")).toContain(`port_value: ${agent.ports.admin}`);
+  });
+
+  test.each([
+    { what: "is missing", text: undefined, says: "open template.json: no such file or directory" },
+    { what: "does not parse", text: "{{if}}", says: "template: bootstrap:1: missing value for if" },
+  ])("a template that $what ends the start", async ({ text, says }) => {
+    await using agent = await startAgentProcess({
+      controlPlane,
+      files: text === undefined ? {} : { "template.json": text },
+      args: ["--templateFile", "template.json"],
+    });
+    expect(await agent.exited).toBe(255);
+    expect(agent.stderr()).toContain(`failed to initialize envoy agent: failed to generate bootstrap config: ${says}`);
+  });
+
+  test("the override is merged in, with the node's address filled in", async () => {
+    const cluster = {
+      name: "extra",
+      type: "STATIC",
+      load_assignment: {
+        cluster_name: "extra",
+        endpoints: [
+          {
+            lb_endpoints: [{ endpoint: { address: { socket_address: { address: "$(HOST_IP)", port_value: 8126 } } } }],
+          },
+        ],
+      },
+    };
+    await using agent = await startAgentProcess({
+      controlPlane,
+      files: { "override.json": JSON.stringify({ static_resources: { clusters: [cluster] } }) },
+      env: { ISTIO_BOOTSTRAP_OVERRIDE: "override.json", HOST_IP: "10.1.2.3" },
+    });
+    await agent.untilReady();
+    expect((await agent.get("admin", "/clusters")).body).toContain("extra::10.1.2.3:8126::");
+  });
+});
+
+test("odd characters in names and labels reach Envoy as they are", async () => {
+  const labels = { app: 'x"}\n\\', 'we"ird': "\u0001\t", ünï: "日本" };
+  await using agent = await startAgentProcess({
+    controlPlane,
+    env: { POD_NAME: 'a"b\\c\n', ISTIO_METAJSON_LABELS: JSON.stringify(labels), ISTIO_META_X: '"},{' },
+    files: { "etc/istio/pod/annotations": 'note="q\\"uote\\n"\n' },
+  });
+  await agent.untilReady();
+  const { configs } = JSON.parse((await agent.get("admin", "/config_dump?mask=bootstrap.node")).body);
+  const { node } = configs[0].bootstrap;
+  expect(node.id).toBe('sidecar~127.0.0.1~a"b\\c\n.ns~ns.svc.cluster.local');
+  expect(node.metadata).toMatchObject({ LABELS: labels, X: '"},{', ANNOTATIONS: { note: 'q"uote\n' } });
+  expect(JSON.parse(proxyFile(agent, "grpc-bootstrap.json")).node.metadata.LABELS).toEqual(labels);
+});
+
+describe("modes and owners", () => {
+  beforeEach(needs("root", "setpriv"));
+  const asNobody = [
+    "sh",
+    "-c",
+    'chown -R 65534:65534 . && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"',
+    "-",
+  ];
+
+  test.each([
+    { who: "root", envoy: 0, owner: 0, directory: [0, 0], env: {}, wrapper: [] },
+    {
+      who: "root with Envoy as 1337",
+      envoy: 1337,
+      owner: 1337,
+      directory: [0, 1337],
+      env: { DNS_PROXY_ADDR: "127.0.0.1:53" },
+      wrapper: [],
+    },
+    {
+      who: "a plain user",
+      envoy: 65534,
+      owner: 65534,
+      directory: [65534, 65534],
+      env: { DNS_PROXY_ADDR: "127.0.0.1:53" },
+      wrapper: asNobody,
+    },
+  ])(
+    "as $who: Envoy reads what it needs, others only what is theirs",
+    async ({ envoy, owner, directory, env, wrapper }) => {
+      await using agent = await startAgentProcess({ controlPlane, env: { ...env, OUTPUT_CERTS: "out" }, wrapper });
+      await agent.untilReady();
+      const [pid] = await agent.envoyPids();
+      expect(readFileSync(`/proc/${pid}/status`, "utf8")).toMatch(new RegExp(`^Uid:\\t${envoy}\\t`, "m"));
+      const look = (path: string) => {
+        const { mode, uid, gid } = statSync(join(agent.folder, path));
+        return { mode: (mode & 0o777).toString(8), uid, gid };
+      };
+      const agentUser = directory[0];
+      expect(look("etc/istio/proxy")).toMatchObject({ mode: "755", uid: agentUser });
+      expect(look("etc/istio/proxy/XDS")).toMatchObject({ mode: "666" });
+      expect(look("etc/istio/proxy/envoy-rev.json")).toEqual({ mode: "600", uid: owner, gid: owner });
+      expect(look("etc/istio/proxy/grpc-bootstrap.json")).toMatchObject({ mode: "644" });
+      const uds = "var/run/secrets/workload-spiffe-uds";
+      expect(look(uds)).toEqual({ mode: "750", uid: directory[0], gid: directory[1] });
+      expect(look(`${uds}/socket`)).toMatchObject({ mode: "666" });
+      expect(look("out")).toEqual({ mode: "700", uid: agentUser, gid: agentUser });
+      for (const file of ["key.pem", "cert-chain.pem", "root-cert.pem"])
+        expect(look(`out/${file}`)).toEqual({ mode: "600", uid: agentUser, gid: agentUser });
+    },
+  );
+});
+
+describe("a full disk", () => {
+  beforeEach(needs("root", "tmpfs"));
+  const onSmall = (folder: string, size: string) => [
+    ...[
+      "unshare",
+      "--mount",
+      "sh",
+      "-c",
+      `mkdir -p ${folder} && mount -t tmpfs -o size=${size} tmpfs ${folder} && exec "$@"`,
+      "-",
+    ],
+  ];
+
+  test("ends the start where the bootstrap has no room, and names the file", async () => {
+    await using agent = await startAgentProcess({ controlPlane, wrapper: onSmall("etc/istio/proxy", "4k") });
+    expect(await agent.exited).toBe(255);
+    expect(agent.stderr()).toContain("cannot write etc/istio/proxy/envoy-rev.json: ENOSPC");
+  });
+
+  test("costs the files of OUTPUT_CERTS and nothing else", async () => {
+    await using agent = await startAgentProcess({
+      controlPlane,
+      env: { OUTPUT_CERTS: "out" },
+      wrapper: onSmall("out", "8k"),
+    });
+    await agent.untilReady();
+    await eventually(async () => (/failed to write to out: ENOSPC/.test(agent.stdout()) ? undefined : "not told"));
+    expect((await agent.get("status", "/debug/certs")).body).toContain("spiffe://cluster.local/ns/ns/sa/app");
+  });
+});
