@@ -8,6 +8,7 @@ import { createReadiness, envoyLivenessCheck, grpcBootstrapCheck } from "../stat
 import { readBootstrapInputs } from "./bootstrap-inputs.ts";
 import { connectDns } from "./connect-dns.ts";
 import { connectEnvoy } from "./connect-envoy.ts";
+import { connectHealth } from "./connect-health.ts";
 import { connectIdentity } from "./connect-identity.ts";
 import { connectStatus } from "./connect-status.ts";
 import { connectTokens } from "./connect-tokens.ts";
@@ -111,6 +112,10 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
     readiness.addCheck("grpc bootstrap", grpcBootstrapCheck(grpcBootstrapPath));
   }
   if (dns !== undefined) readiness.addCheck("dns", async () => dns.notReadyReason());
+  if (xds !== undefined) {
+    const health = await connectHealth(config, { xds, admin: envoy?.admin, uptimeMs: options.uptimeMs, log });
+    if (health !== undefined) opened.add(health);
+  }
   starting.release();
 
   const owned = opened.move();

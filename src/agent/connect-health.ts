@@ -1,0 +1,44 @@
+import type { Handle } from "../base/handle.ts";
+import type { Logger } from "../base/logger.ts";
+import type { AgentConfig } from "../config/index.ts";
+import { type AdminClient, envoyReadinessProbe } from "../envoy/index.ts";
+import { readHealthConfig, startHealthChecker } from "../workload-health/index.ts";
+import type { XdsProxy } from "../xds-proxy/index.ts";
+import { step } from "./agent-error.ts";
+
+export interface HealthParts {
+  readonly xds: XdsProxy;
+  /** Absent: an agent without Envoy. */
+  readonly admin: AdminClient | undefined;
+  readonly uptimeMs: () => number;
+  readonly log: Logger;
+}
+
+/** Undefined when the proxy configuration has no probe. */
+export async function connectHealth(config: AgentConfig, parts: HealthParts): Promise<Handle | undefined> {
+  const { readinessProbe } = config.proxyConfig;
+  if (readinessProbe === undefined) return undefined;
+  const { status, role } = config;
+  const [firstIp] = role.ipAddresses;
+  const defaultHost = firstIp === undefined || status.legacyLocalhostProbes ? "localhost" : firstIp;
+  const own = new Set(["localhost", "127.0.0.1", "::1", ...role.ipAddresses]);
+  const log = parts.log.scope("healthcheck");
+  return step("failed to start workload health check", async () => {
+    const probe =
+      parts.admin === undefined
+        ? undefined
+        : envoyReadinessProbe({ admin: parts.admin, log: quiet(log), uptimeMs: parts.uptimeMs });
+    return startHealthChecker({
+      config: readHealthConfig(readinessProbe, defaultHost),
+      ...(probe !== undefined && { envoy: () => probe.check() }),
+      source: { localAddress: status.probeSourceAddress, isOwnAddress: (host) => own.has(host) },
+      report: (event) => parts.xds.reportHealth(event),
+      log,
+    });
+  });
+}
+
+/** The start-up line belongs to the agent's own readiness. */
+function quiet(log: Logger): Logger {
+  return { ...log, info: () => undefined };
+}

@@ -1,0 +1,29 @@
+import { spawn } from "node:child_process";
+import type { ProbeResult } from "../core/health-state.ts";
+
+/** Runs the command without a shell, its output discarded. Exit code 0 is healthy; one that is too slow is killed. */
+export function probeExec(command: readonly [string, ...string[]], signal: AbortSignal): Promise<ProbeResult> {
+  return new Promise((resolve) => {
+    const [program, ...args] = command;
+    const child = spawn(program, args, { stdio: "ignore" });
+    let wasKilled = false;
+    const kill = () => {
+      wasKilled = true;
+      child.kill("SIGKILL");
+    };
+    if (signal.aborted) kill();
+    signal.addEventListener("abort", kill, { once: true });
+    const finish = (result: ProbeResult) => {
+      signal.removeEventListener("abort", kill);
+      resolve(result);
+    };
+    child.once("error", (thrown) =>
+      finish({ healthy: false, message: `exec ${JSON.stringify(program)}: ${thrown.message}` }),
+    );
+    child.once("exit", (code, name) => {
+      if (wasKilled) finish({ healthy: false, message: "command timeout exceeded: signal: killed" });
+      else if (code === 0) finish({ healthy: true });
+      else finish({ healthy: false, message: code === null ? `signal: ${name}` : `exit status ${code}` });
+    });
+  });
+}

@@ -1,0 +1,93 @@
+import { type IncomingMessage, request as requestHttp } from "node:http";
+import { request as requestHttps } from "node:https";
+import { errorCode, errorMessage } from "../../base/coded-error.ts";
+import type { ProbeMethod } from "../core/health-config.ts";
+import type { ProbeResult } from "../core/health-state.ts";
+
+export interface HttpSource {
+  /** Source address for targets on this machine, which the captured traffic rules let through. */
+  readonly localAddress: string | undefined;
+  isOwnAddress(host: string): boolean;
+}
+
+const MAX_REDIRECTS = 10;
+
+/** GET on a connection of its own; 200 to 399 is healthy. Redirects are followed to wherever they lead. */
+export async function probeHttp(
+  method: Extract<ProbeMethod, { kind: "http" }>,
+  source: HttpSource,
+  signal: AbortSignal,
+): Promise<ProbeResult> {
+  const host = method.host.includes(":") ? `[${method.host}]` : method.host;
+  const first = `${method.isTls ? "https" : "http"}://${host}:${method.port}${method.path}`;
+  if (!URL.canParse(first)) return { healthy: false, message: `parse ${JSON.stringify(first)}: invalid URL` };
+  let url = new URL(first);
+  const named = method.headers.find(({ name }) => name === "Host")?.value;
+  try {
+    for (let hops = 0; ; hops++) {
+      const answer = await ask(url, {
+        headers: rawHeaders(method, hops === 0 ? (named ?? url.host) : url.host),
+        source,
+        signal,
+      });
+      const status = answer.statusCode ?? 0;
+      const { location } = answer.headers;
+      const isRedirect = [301, 302, 303, 307, 308].includes(status) && location !== undefined;
+      answer.destroy();
+      if (isRedirect && URL.canParse(location, url.href)) {
+        if (hops === MAX_REDIRECTS) return { healthy: false, message: `stopped after ${MAX_REDIRECTS} redirects` };
+        url = new URL(location, url);
+      } else if (status >= 200 && status < 400) return { healthy: true };
+      else return { healthy: false, message: `status code was not from [200,400), bad code ${status}` };
+    }
+  } catch (thrown) {
+    return { healthy: false, message: `Get ${JSON.stringify(first)}: ${failure(thrown, url)}` };
+  }
+}
+
+function ask(
+  url: URL,
+  {
+    headers,
+    source,
+    signal,
+  }: { readonly headers: readonly string[]; readonly source: HttpSource; readonly signal: AbortSignal },
+): Promise<IncomingMessage> {
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  // With a loopback source address no connection leaves the machine.
+  const isLocal = source.localAddress !== undefined && source.isOwnAddress(host);
+  return new Promise((resolve, reject) => {
+    const send = url.protocol === "https:" ? requestHttps : requestHttp;
+    const outgoing = send({
+      host,
+      port: url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port),
+      method: "GET",
+      path: url.pathname + url.search,
+      headers: [...headers],
+      agent: false,
+      rejectUnauthorized: false,
+      signal,
+      ...(isLocal && { localAddress: source.localAddress }),
+    });
+    outgoing.on("error", reject);
+    outgoing.on("response", (answer) => {
+      answer.on("error", () => undefined);
+      resolve(answer);
+    });
+    outgoing.end();
+  });
+}
+
+function rawHeaders({ headers }: Extract<ProbeMethod, { kind: "http" }>, host: string): string[] {
+  const list = ["Host", host];
+  for (const { name, value } of headers) if (name !== "Host") list.push(name, value);
+  if (!headers.some(({ name }) => name === "User-Agent")) list.push("User-Agent", "istio-probe/1.0");
+  return [...list, "Accept-Encoding", "gzip", "Connection", "close"];
+}
+
+function failure(thrown: unknown, url: URL): string {
+  if (errorCode(thrown) === "ECONNREFUSED") return `dial tcp ${url.host}: connect: connection refused`;
+  if (errorCode(thrown) === "ABORT_ERR")
+    return "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
+  return errorMessage(thrown);
+}

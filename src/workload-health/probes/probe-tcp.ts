@@ -1,0 +1,24 @@
+import { connect } from "node:net";
+import { errorCode, errorMessage } from "../../base/coded-error.ts";
+import type { ProbeResult } from "../core/health-state.ts";
+
+/** Healthy when a connection can be made. */
+export function probeTcp(host: string, port: number, signal: AbortSignal): Promise<ProbeResult> {
+  return new Promise((resolve) => {
+    const address = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+    const socket = connect({ host, port });
+    const finish = (result: ProbeResult) => {
+      signal.removeEventListener("abort", expire);
+      socket.destroy();
+      resolve(result);
+    };
+    const fail = (why: string) => finish({ healthy: false, message: `dial tcp ${address}: ${why}` });
+    const expire = () => fail("i/o timeout");
+    socket.on("error", (thrown) =>
+      fail(errorCode(thrown) === "ECONNREFUSED" ? "connect: connection refused" : errorMessage(thrown)),
+    );
+    socket.once("connect", () => finish({ healthy: true }));
+    signal.addEventListener("abort", expire, { once: true });
+    if (signal.aborted) expire();
+  });
+}

@@ -1,0 +1,206 @@
+import { readFileSync } from "node:fs";
+import { createServer as createHttpsServer } from "node:https";
+import { createServer, type Server } from "node:net";
+import { expect, test } from "vitest";
+import { recordingLogger, until } from "../../test/support/envoy-life.ts";
+import { startHttpServer } from "../../test/support/http-server.ts";
+import { createTestTls } from "../../test/support/status-tls.ts";
+import { silentLogger } from "../base/logger.ts";
+import { addressText, GrpcError, type GrpcServer, HEALTH_CHECK, implement, startGrpcServer } from "../grpc/index.ts";
+import { readHealthConfig } from "./core/health-config.ts";
+import type { HealthEvent } from "./core/health-state.ts";
+import { type HealthCheckerOptions, startHealthChecker } from "./start-health-checker.ts";
+
+type Probe = Parameters<typeof readHealthConfig>[0];
+
+function start(probe: Probe, overrides: Partial<HealthCheckerOptions> = {}) {
+  const events: HealthEvent[] = [];
+  const log = recordingLogger();
+  const config = { ...readHealthConfig(probe, "127.0.0.1"), periodMs: 20, ...overrides.config };
+  const checker = startHealthChecker({
+    source: { localAddress: "127.0.0.6", isOwnAddress: () => true },
+    report: (event) => void events.push(event),
+    log,
+    ...overrides,
+    config,
+  });
+  return { events, log, checker, [Symbol.asyncDispose]: () => checker.stop() };
+}
+const first = async (probe: Probe, overrides?: Partial<HealthCheckerOptions>): Promise<HealthEvent | undefined> => {
+  await using t = start(probe, overrides);
+  await until("an event", () => t.events.length > 0);
+  return t.events[0];
+};
+
+async function listenTcp(port: number): Promise<Server> {
+  const server = createServer((socket) => socket.destroy());
+  await new Promise<void>((ready) => server.listen(port, "127.0.0.1", ready));
+  return server;
+}
+const close = (server: Server) => new Promise<void>((closed) => server.close(() => closed()));
+const grpcPort = (server: GrpcServer) => Number(/:(\d+)$/.exec(addressText(server.address))?.[1]);
+const portOf = (server: Server) => (server.address() as { port: number }).port;
+
+test("a TCP target that closes, opens and closes is told three times", async () => {
+  const reserved = await listenTcp(0);
+  const port = portOf(reserved);
+  await close(reserved);
+  await using t = start({ tcpSocket: { port } });
+  await until("unhealthy", () => t.events.length === 1);
+  const open = await listenTcp(port);
+  await until("healthy", () => t.events.length === 2);
+  await close(open);
+  await until("unhealthy again", () => t.events.length === 3);
+  const refused = { healthy: false, message: `dial tcp 127.0.0.1:${port}: connect: connection refused` };
+  expect(t.events).toEqual([refused, { healthy: true }, refused]);
+  expect(t.log.texts()[0]).toBe("info starting health check for health.AggregateProber in 0s");
+  expect(t.log.texts()).toContain("info success threshold hit, marking as healthy");
+});
+
+test.each([
+  { answer: 200, want: { healthy: true } },
+  { answer: 399, want: { healthy: true } },
+  { answer: 500, want: { healthy: false, message: "status code was not from [200,400), bad code 500" } },
+])("HTTP $answer", async ({ answer, want }) => {
+  const seen: string[][] = [];
+  await using server = await startHttpServer((request, response) => {
+    seen.push(request.rawHeaders);
+    expect(request.socket.remoteAddress).toBe("127.0.0.6");
+    response.writeHead(answer).end();
+  });
+  const httpHeaders = [
+    { name: "X-A", value: "1" },
+    { name: "X-A", value: "2" },
+    { name: "Host", value: "named" },
+  ];
+  expect(await first({ httpGet: { port: server.port, path: "/h?q=1", httpHeaders } })).toEqual(want);
+  expect(seen[0]?.join(" ")).toBe(
+    "Host named X-A 1 X-A 2 User-Agent istio-probe/1.0 Accept-Encoding gzip Connection close",
+  );
+});
+
+test("redirects are followed; a remote target is asked from an ordinary address", async () => {
+  await using server = await startHttpServer((request, response) => {
+    expect(request.socket.remoteAddress).toBe("127.0.0.1");
+    if (request.url === "/there") response.end();
+    else response.writeHead(302, { location: "/there" }).end();
+  });
+  const source = { localAddress: "127.0.0.6", isOwnAddress: () => false };
+  expect(await first({ httpGet: { port: server.port } }, { source })).toEqual({ healthy: true });
+});
+
+test("HTTPS with a certificate that nobody knows is fine", async () => {
+  const server = createHttpsServer(createTestTls(), (_request, response) => void response.end());
+  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+  try {
+    expect(await first({ httpGet: { port: portOf(server), scheme: "HTTPS" } })).toEqual({ healthy: true });
+  } finally {
+    server.closeAllConnections();
+    await close(server);
+  }
+});
+
+test("a port that accepts and stays silent is unhealthy after the time limit", async () => {
+  const server = createServer((socket) => socket.resume());
+  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+  const probe = { httpGet: { port: portOf(server) } };
+  const event = await first(probe, { config: { ...readHealthConfig(probe, "127.0.0.1"), timeoutMs: 50 } });
+  expect(event).toMatchObject({ healthy: false, message: expect.stringContaining("context deadline exceeded") });
+  await close(server);
+});
+
+test.each([
+  { command: ["true"], want: { healthy: true } },
+  { command: ["false"], want: { healthy: false, message: "exit status 1" } },
+  { command: ["sleep", "10"], want: { healthy: false, message: "command timeout exceeded: signal: killed" } },
+  { command: ["/no/such/program"], want: { healthy: false, message: expect.stringContaining("ENOENT") } },
+])("exec $command", async ({ command, want }) => {
+  const config = { ...readHealthConfig({ exec: { command } }, "x"), timeoutMs: 300 };
+  expect(await first({ exec: { command } }, { config })).toEqual(want);
+});
+
+test.each([
+  { service: "up", want: { healthy: true } },
+  { service: "down", want: { healthy: false, message: "grpc status NOT_SERVING" } },
+  { service: "odd", want: { healthy: false, message: "grpc status UNKNOWN" } },
+  {
+    service: "none",
+    want: {
+      healthy: false,
+      message: "health rpc probe failed with status NotFound: rpc error: code = NotFound desc = unknown service",
+    },
+  },
+])("gRPC service $service", async ({ service, want }) => {
+  const statuses: Record<string, number> = { up: 1, down: 2, odd: 0 };
+  const check = implement(HEALTH_CHECK, async (request) => {
+    const status = statuses[request.service ?? ""];
+    if (status === undefined) throw new GrpcError("NOT_FOUND", "unknown service");
+    return { status };
+  });
+  await using server = await startGrpcServer({
+    listen: { host: "127.0.0.1", port: 0 },
+    methods: [check],
+    log: silentLogger,
+  });
+  expect(await first({ grpc: { port: grpcPort(server), service } })).toEqual(want);
+});
+
+test("gRPC servers without the health service, and none at all, say so", async () => {
+  await using server = await startGrpcServer({
+    listen: { host: "127.0.0.1", port: 0 },
+    methods: [],
+    log: silentLogger,
+  });
+  const port = grpcPort(server);
+  expect(await first({ grpc: { port } })).toMatchObject({
+    message: expect.stringContaining(
+      `service on port ${port} doesn't implement the grpc health protocol grpc.health.v1.Health`,
+    ),
+  });
+  await server.stop();
+  expect(await first({ grpc: { port } })).toMatchObject({
+    message: `failed to connect health check grpc service on port ${port}: context deadline exceeded`,
+  });
+});
+
+test("Envoy is asked first: silence until it was ready once, and its failures count afterwards", async () => {
+  let why: string | undefined = "admin refused";
+  let looks = 0;
+  const envoy = async () => {
+    looks++;
+    return why;
+  };
+  await using t = start({ exec: { command: ["true"] } }, { envoy });
+  await until("some looks", () => looks > 2);
+  expect(t.events).toEqual([]);
+  why = undefined;
+  await until("healthy", () => t.events.length === 1);
+  why = "gone";
+  await until("unhealthy", () => t.events.length === 2);
+  expect(t.events).toEqual([{ healthy: true }, { healthy: false, message: "gone" }]);
+});
+
+test("stopping during the initial delay and during a look is prompt and leaves no child", async () => {
+  const waiting = start({ exec: { command: ["true"] }, initialDelaySeconds: 3600 });
+  await waiting.checker.stop();
+  const probe = { exec: { command: ["sleep", "30"] } };
+  const looking = start(probe, { config: { ...readHealthConfig(probe, "x"), timeoutMs: 60_000 } });
+  await until("the child", () => children().length > 0);
+  await looking.checker.stop();
+  await looking.checker.stop();
+  expect(looking.events).toEqual([]);
+  await until("no child", () => children().length === 0);
+});
+
+function children(): string[] {
+  return readFileSync(`/proc/self/task/${process.pid}/children`, "utf8")
+    .trim()
+    .split(" ")
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, "utf8").startsWith("sleep");
+      } catch {
+        return false;
+      }
+    });
+}

@@ -1,0 +1,80 @@
+import { abortAfter } from "../base/abort-after.ts";
+import { formatDurationMs } from "../base/duration.ts";
+import { type Handle, toHandle } from "../base/handle.ts";
+import type { Logger } from "../base/logger.ts";
+import { wait } from "../base/wait.ts";
+import type { HealthCheckConfig } from "./core/health-config.ts";
+import { type HealthEvent, INITIAL_HEALTH, nextHealth, type ProbeResult } from "./core/health-state.ts";
+import { probeExec } from "./probes/probe-exec.ts";
+import { probeGrpc } from "./probes/probe-grpc.ts";
+import { type HttpSource, probeHttp } from "./probes/probe-http.ts";
+import { probeTcp } from "./probes/probe-tcp.ts";
+
+export interface HealthCheckerOptions {
+  readonly config: HealthCheckConfig;
+  /** Envoy's own state comes first: why it is not ready, or undefined. Absent: there is no Envoy. */
+  readonly envoy?: () => Promise<string | undefined>;
+  readonly source: HttpSource;
+  /** Called on the first verdict and on changes. */
+  report(event: HealthEvent): void;
+  readonly log: Logger;
+}
+
+/** Looks at the workload every period until stopped. Looks never overlap; a slow one makes the next come late. */
+export function startHealthChecker(options: HealthCheckerOptions): Handle {
+  const stopping = new AbortController();
+  const running = run(options, stopping.signal);
+  return toHandle({
+    ended: running,
+    async stop() {
+      stopping.abort();
+      await running.catch(() => undefined);
+    },
+  });
+}
+
+async function run(options: HealthCheckerOptions, signal: AbortSignal): Promise<void> {
+  const { config, log } = options;
+  log.info(`starting health check for health.AggregateProber in ${formatDurationMs(config.initialDelayMs)}`);
+  await wait(config.initialDelayMs, signal);
+  const look = createLook(options);
+  let state = INITIAL_HEALTH;
+  let due = performance.now();
+  while (!signal.aborted) {
+    const result = await look(signal);
+    if (signal.aborted) return;
+    const next = nextHealth(state, result, config.thresholds);
+    state = next.state;
+    if (next.event !== undefined) {
+      if (next.event.healthy) log.info("success threshold hit, marking as healthy");
+      else log.info(`failure threshold hit, marking as unhealthy: ${next.event.message}`);
+      options.report(next.event);
+    }
+    // Ticks that were missed are not made up for.
+    const now = performance.now();
+    while (due <= now) due += config.periodMs;
+    await wait(due - now, signal);
+  }
+}
+
+/** The first thing that is wrong is the answer: Envoy, then the workload. */
+function createLook({ config, envoy, source }: HealthCheckerOptions): (signal: AbortSignal) => Promise<ProbeResult> {
+  let hasEnvoyBeenReady = false;
+  const { method, timeoutMs } = config;
+  return async (signal) => {
+    const why = await envoy?.();
+    if (why !== undefined) return { healthy: false, message: why, isStarting: !hasEnvoyBeenReady };
+    hasEnvoyBeenReady = true;
+    using limit = abortAfter(timeoutMs, signal);
+    switch (method.kind) {
+      case "http":
+        return await probeHttp(method, source, limit.signal);
+      case "tcp":
+        return await probeTcp(method.host, method.port, limit.signal);
+      case "exec":
+        return await probeExec(method.command, limit.signal);
+      case "grpc":
+        return await probeGrpc(method, timeoutMs, limit.signal);
+    }
+  };
+}

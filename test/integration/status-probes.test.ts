@@ -1,0 +1,332 @@
+import type { IncomingMessage, RequestListener } from "node:http";
+import { createSecureServer } from "node:http2";
+import { createServer as createHttpsServer } from "node:https";
+import { connect, createServer, type Server } from "node:net";
+import { expect, test } from "vitest";
+import { CloseStack } from "../../src/base/close-stack.ts";
+import { silentLogger } from "../../src/base/logger.ts";
+import { addressText, HEALTH_CHECK, implement, startGrpcServer } from "../../src/grpc/index.ts";
+import {
+  type AppProbeOptions,
+  createAppProbeHandler,
+  createReadiness,
+  readAppProbers,
+  startStatusServer,
+  statusRules,
+} from "../../src/status/index.ts";
+import { recordingLogger } from "../support/envoy-life.ts";
+import { startHttpServer } from "../support/http-server.ts";
+import { fetchBytes } from "../support/status-scrape.ts";
+import { createTestTls } from "../support/status-tls.ts";
+
+const READYZ = "/app-health/app/readyz";
+const STATUS_PORT_PLACEHOLDER = 0;
+
+async function startProbes(prober: object, overrides: Partial<AppProbeOptions> = {}) {
+  await using opened = new CloseStack();
+  const log = recordingLogger();
+  const server = opened.add(
+    await startStatusServer({
+      port: 0,
+      hosts: ["127.0.0.1"],
+      readiness: createReadiness(log),
+      actions: { drain: async () => undefined, quit: () => undefined },
+      version: {},
+      log,
+    }),
+  );
+  const handler = createAppProbeHandler({
+    probers: readAppProbers({ [READYZ]: prober }, statusRules("master").probers),
+    target: { host: "127.0.0.1", localAddress: "127.0.0.6" },
+    statusPort: overrides.statusPort ?? STATUS_PORT_PLACEHOLDER,
+    http2: true,
+    keepAlive: false,
+    relaysBody: true,
+    isLocal: false,
+    log,
+    ...overrides,
+  });
+  server.route("*", "/app-health/", handler);
+  const owned = opened.move();
+  return {
+    port: server.port,
+    log,
+    probe: (headers: Record<string, string> = {}, method = "GET", path = READYZ) =>
+      fetchBytes(server.port, path, headers, method),
+    [Symbol.asyncDispose]: () => owned.close(),
+  };
+}
+
+const http = (listener: RequestListener) => startHttpServer(listener);
+async function listen(server: Server, port = 0, host = "127.0.0.1"): Promise<number> {
+  await new Promise<void>((ready) => server.listen(port, host, ready));
+  return (server.address() as { port: number }).port;
+}
+const close = (server: Server) => new Promise<void>((closed) => server.close(() => closed()));
+
+test.each([
+  { path: "/hello/sunnyvale", asked: "/hello/sunnyvale" },
+  { path: "hello/texas", asked: "/hello/texas" },
+  { path: undefined, asked: "/" },
+  { path: "/q?a=b c", asked: undefined },
+])("path $path", async ({ path, asked }) => {
+  const seen: (string | undefined)[] = [];
+  await using app = await http((request, response) => {
+    seen.push(request.url);
+    response.end("fine");
+  });
+  await using t = await startProbes({ httpGet: { port: app.port, ...(path !== undefined && { path }) } });
+  const answer = await t.probe({}, "GET", `${READYZ}?ignored=1`);
+  expect(answer.status).toBe(asked === undefined ? 500 : 200);
+  expect(seen).toEqual(asked === undefined ? [] : [asked]);
+});
+
+test("the application sees the kubelet's headers from the probe address, on a connection that closes", async () => {
+  const seen: IncomingMessage[] = [];
+  await using app = await http((request, response) => {
+    seen.push(request);
+    expect(request.socket.remoteAddress).toBe("127.0.0.6");
+    response.setHeader("Content-Type", "application/x-thing");
+    response.writeHead(418).end("body");
+  });
+  const httpHeaders = [{ name: "X-Configured", value: "no" }];
+  await using t = await startProbes({ httpGet: { port: app.port, path: "/", host: "elsewhere", httpHeaders } });
+  const answer = await t.probe(
+    {
+      Host: "test.com:9999",
+      "User-Agent": "kube-probe/1.30",
+      "Some-Header": "some-value",
+      "Content-Length": "3",
+      Connection: "x",
+    },
+    "HEAD",
+  );
+  expect(answer.status).toBe(418);
+  expect((await t.probe()).text).toBe("body");
+  expect((await t.probe()).headers["content-type"]).toBe("application/x-thing");
+  expect(seen[0]?.method).toBe("GET");
+  expect(seen[0]?.headers).toEqual({
+    host: "test.com:9999",
+    "user-agent": "kube-probe/1.30",
+    "some-header": "some-value",
+    "accept-encoding": "gzip",
+    connection: "close",
+  });
+});
+
+test("repeated headers keep their number, and a Host with the status port gets the probe's port", async () => {
+  const seen: string[][] = [];
+  await using app = await http((request, response) => {
+    seen.push(request.rawHeaders);
+    response.end();
+  });
+  await using t = await startProbes({ httpGet: { port: app.port } }, { statusPort: 15020 });
+  await new Promise<void>((done) => {
+    const socket = connect(t.port, "127.0.0.1");
+    socket.write(`GET ${READYZ} HTTP/1.1\r\nHost: pod:15020\r\nX-A: 1\r\nx-a: 2\r\nConnection: close\r\n\r\n`);
+    socket.resume().on("close", () => done());
+  });
+  expect(seen[0]?.join("|")).toBe(`Host|pod:${app.port}|X-A|1|x-a|2|Accept-Encoding|gzip|Connection|close`);
+});
+
+test("header injection: what a parser would split is refused by one side or the other, never sent on", async () => {
+  const urls: (string | undefined)[] = [];
+  await using app = await http((request, response) => {
+    urls.push(request.url);
+    expect(request.headers.evil).toBeUndefined();
+    response.end();
+  });
+  await using t = await startProbes({ httpGet: { port: app.port } });
+  const answers: string[] = [];
+  for (const line of ["X-A: a\rEvil: 1", "X-A: a\0b", "X-A : b", "Host: a b\r\nHost: c", "X-A: a\n Evil: 1"]) {
+    await new Promise<void>((done) => {
+      const socket = connect(t.port, "127.0.0.1");
+      let text = "";
+      socket.on("data", (chunk) => {
+        text += String(chunk);
+      });
+      socket.on("close", () => {
+        answers.push(text.split("\r\n")[0] ?? "");
+        done();
+      });
+      socket.on("error", () => undefined);
+      socket.write(`GET ${READYZ} HTTP/1.1\r\nHost: h\r\n${line}\r\nConnection: close\r\n\r\n`);
+    });
+  }
+  for (const answer of answers) expect(answer).toMatch(/^HTTP\/1\.1 (400|500|200)/);
+});
+
+test.each([200, 201, 204, 400, 401, 404, 429, 500, 503, 511])("status %s is passed on", async (status) => {
+  await using app = await http((_request, response) => void response.writeHead(status, { Location: "/" }).end());
+  await using t = await startProbes({ httpGet: { port: app.port } });
+  expect((await t.probe()).status).toBe(status);
+});
+
+test("redirects: the same host is followed, another one counts as success, ten are too many", async () => {
+  const seen: (string | undefined)[] = [];
+  await using app = await http((request, response) => {
+    seen.push(`${request.url} ${request.headers.referer ?? "-"} ${request.headers.host}`);
+    if (request.url === "/start") response.writeHead(302, { location: "/done" }).end();
+    else if (request.url === "/away") response.writeHead(302, { location: "http://example.com/foo" }).end("x");
+    else if (request.url === "/loop") response.writeHead(302, { location: "/loop" }).end();
+    else response.end("done");
+  });
+  const probe = async (path: string) => {
+    await using t = await startProbes({ httpGet: { port: app.port, path } });
+    const answer = await t.probe({ Host: "h" });
+    return { status: answer.status, text: answer.text, log: t.log.texts().join() };
+  };
+  expect(await probe("/start")).toMatchObject({ status: 200, text: "done" });
+  expect(seen).toEqual(["/start - h", `/done http://127.0.0.1:${app.port}/start h`]);
+  expect(await probe("/away")).toMatchObject({ status: 200, text: "" });
+  seen.length = 0;
+  const looped = await probe("/loop");
+  expect(looped.status).toBe(500);
+  expect(looped.log).toContain(`stopped after 10 redirects, original URL path = ${READYZ}`);
+  expect(seen).toHaveLength(10);
+});
+
+test("at most ten kilobytes of a body are passed on, also of one that never ends", async () => {
+  await using app = await http((_request, response) => {
+    const feed = setInterval(() => response.write("x".repeat(4000)), 1);
+    response.on("close", () => clearInterval(feed));
+  });
+  await using t = await startProbes({ httpGet: { port: app.port }, timeoutSeconds: 5 });
+  const answer = await t.probe();
+  expect(answer.status).toBe(200);
+  expect(answer.body).toHaveLength(10_240);
+});
+
+test("a silent port is a failure after the probe's time limit, a kubelet that leaves ends one without limit", async () => {
+  const open = new Set<unknown>();
+  const silent = createServer((socket) => {
+    open.add(socket);
+    socket.resume().on("close", () => open.delete(socket));
+    socket.on("error", () => undefined);
+  });
+  const port = await listen(silent);
+  await using t = await startProbes({ httpGet: { port }, timeoutSeconds: 1 });
+  const startedAt = performance.now();
+  expect((await t.probe()).status).toBe(500);
+  expect(performance.now() - startedAt).toBeLessThan(3000);
+  expect(t.log.texts().join()).toContain("Request to probe app failed: context deadline exceeded");
+  await using endless = await startProbes({ httpGet: { port } });
+  const kubelet = connect(endless.port, "127.0.0.1");
+  kubelet.write(`GET ${READYZ} HTTP/1.1\r\nHost: h\r\n\r\n`);
+  await expect.poll(() => open.size).toBe(1);
+  kubelet.destroy();
+  await expect.poll(() => open.size).toBe(0);
+  await close(silent);
+});
+
+test("a refused connection, and a probe without port, are 500", async () => {
+  const server = createServer();
+  const port = await listen(server);
+  await close(server);
+  for (const prober of [
+    { httpGet: { port } },
+    { tcpSocket: { port } },
+    { httpGet: {} },
+    { tcpSocket: {} },
+    { grpc: { port } },
+  ]) {
+    await using t = await startProbes(prober);
+    expect((await t.probe()).status, JSON.stringify(prober)).toBe(500);
+  }
+});
+
+test.each([
+  { host: "127.0.0.1", bind: "127.0.0.1", status: 200 },
+  { host: "localhost", bind: "127.0.0.1", status: 200 },
+  { host: "", bind: "127.0.0.1", status: 200 },
+  { host: "::1", bind: "::1", status: 200 },
+  { host: "[::1]", bind: "::1", status: 500 },
+])("TCP and HTTP to pod IP '$host'", async ({ host, bind, status }) => {
+  const localAddress = bind === "::1" ? undefined : "127.0.0.6";
+  await using app = await startHttpServer((_request, response) => void response.end(), bind);
+  for (const prober of [{ tcpSocket: { port: app.port } }, { httpGet: { port: app.port } }]) {
+    await using t = await startProbes({ ...prober, timeoutSeconds: 5 }, { target: { host, localAddress } });
+    expect((await t.probe()).status).toBe(status);
+  }
+});
+
+test("an unknown path is 400", async () => {
+  await using t = await startProbes({ tcpSocket: { port: 1 } });
+  expect(await t.probe({}, "GET", "/app-health/other/readyz")).toMatchObject({
+    status: 400,
+    text: "app prober config does not exists for /app-health/other/readyz",
+  });
+});
+
+test.each([
+  { name: "no ALPN", alpn: undefined, http2: true, version: "1.1" },
+  { name: "http/1.1", alpn: ["http/1.1"], http2: true, version: "1.1" },
+  { name: "h2 and http/1.1", alpn: ["h2", "http/1.1"], http2: true, version: "2.0" },
+  { name: "h2", alpn: ["h2"], http2: true, version: "2.0" },
+  { name: "h2 not offered", alpn: ["h2", "http/1.1"], http2: false, version: "1.1" },
+])("HTTPS, application speaks $name", async ({ alpn, http2, version }) => {
+  const seen: string[] = [];
+  const listener: RequestListener = (request, response) => {
+    seen.push(
+      `${request.httpVersion} ${request.headers["x-a"]} ${request.headers.host ?? request.headers[":authority"]}`,
+    );
+    response.writeHead(request.url === "/" ? 200 : 404);
+    response.end("over tls");
+  };
+  const server = alpn?.includes("h2")
+    ? createSecureServer({ ...createTestTls(), allowHTTP1: alpn.length > 1 }, listener as never)
+    : createHttpsServer({ ...createTestTls(), ...(alpn && { ALPNProtocols: alpn }) }, listener);
+  const port = await listen(server as unknown as Server);
+  try {
+    await using t = await startProbes({ httpGet: { port, scheme: "HTTPS" }, timeoutSeconds: 5 }, { http2 });
+    expect(await t.probe({ "X-A": "1", Host: "h" })).toMatchObject({ status: 200, text: "over tls" });
+    expect(seen).toEqual([`${version} 1 h`]);
+  } finally {
+    await close(server as unknown as Server);
+  }
+});
+
+test("HTTPS with an application that speaks only another protocol is 500", async () => {
+  const server = createHttpsServer({ ...createTestTls(), ALPNProtocols: ["foo"] }, () => undefined);
+  const port = await listen(server);
+  await using t = await startProbes({ httpGet: { port, scheme: "HTTPS" }, timeoutSeconds: 5 });
+  expect((await t.probe()).status).toBe(500);
+  await close(server);
+});
+
+test.each([
+  { prober: { service: null }, status: 200 },
+  { prober: { service: "up" }, status: 200 },
+  { prober: { service: "down" }, status: 500 },
+  { prober: { service: "odd" }, status: 500 },
+])("gRPC $prober", async ({ prober, status }) => {
+  const statuses: Record<string, number> = { "": 1, up: 1, down: 2 };
+  let agent: unknown;
+  const check = implement(HEALTH_CHECK, async ({ service = "" }, call) => {
+    agent = call.metadata.get("user-agent");
+    return { status: statuses[service] ?? 0 };
+  });
+  await using server = await startGrpcServer({
+    listen: { host: "127.0.0.1", port: 0 },
+    methods: [check],
+    log: silentLogger,
+  });
+  const port = Number(/:(\d+)$/.exec(addressText(server.address))?.[1]);
+  await using t = await startProbes({ grpc: { port, ...prober } });
+  expect((await t.probe({ "User-Agent": "kube-probe/1" })).status).toBe(status);
+  expect(String(agent)).toContain("kube-probe/1");
+});
+
+test("gRPC without the health service is 500 and says so", async () => {
+  await using server = await startGrpcServer({
+    listen: { host: "127.0.0.1", port: 0 },
+    methods: [],
+    log: silentLogger,
+  });
+  const port = Number(/:(\d+)$/.exec(addressText(server.address))?.[1]);
+  await using t = await startProbes({ grpc: { port }, timeoutSeconds: 2 });
+  expect((await t.probe()).status).toBe(500);
+  expect(t.log.texts().join()).toContain(
+    "server does not implement the grpc health protocol (grpc.health.v1.Health): rpc error: code = Unimplemented",
+  );
+});
