@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { SPRIG_FUNCTIONS } from "./functions/sprig.ts";
 import { parseTemplate } from "./parse-template.ts";
-import { TemplateError } from "./template-error.ts";
+import { anyArguments, anyText, anyTokens } from "./testing/hostile-text.ts";
 
 const run = (text: string, data: unknown = {}, limits = {}) =>
   parseTemplate("t", text, { functions: SPRIG_FUNCTIONS, limits }).execute(data);
@@ -90,86 +90,10 @@ describe("every execution is bounded", () => {
   });
 });
 
-const action = fc.constantFrom(
-  ..."{{ }} {{- -}} ( ) | . .a .b.c $ $x := = , if else end range with define template block break continue nil true 1 -2.5 'c'"
-    .split(" ")
-    .concat([
-      '"s"',
-      "`r`",
-      '"%d%v"',
-      "printf",
-      "print",
-      "index",
-      "eq",
-      "len",
-      "and",
-      "or",
-      "not",
-      "slice",
-      "dict",
-      "list",
-      "join",
-      "toJson",
-      "/*",
-      "*/",
-      "\n",
-      " ",
-    ]),
-);
-const data = { a: "text", b: { c: [1, 2, { d: null }] }, n: 3, t: true, z: null };
-const limits = { maxSteps: 20_000, maxOutputBytes: 100_000 };
-
 describe("any text gives a value or a coded error", () => {
-  const outcome = (text: string) => {
-    try {
-      return typeof run(text, data, limits);
-    } catch (failure) {
-      if (failure instanceof TemplateError) return "coded";
-      throw failure;
-    }
-  };
-
-  test("random characters", () => {
-    fc.assert(
-      fc.property(fc.string({ unit: "binary", maxLength: 60 }), (text) => {
-        expect(["string", "coded"]).toContain(outcome(`{{${text}`));
-      }),
-    );
-  });
-
-  test("random sequences of the language's own tokens", () => {
-    fc.assert(
-      fc.property(fc.array(action, { maxLength: 25 }), fc.constantFrom("", " "), (tokens, glue) => {
-        expect(["string", "coded"]).toContain(outcome(tokens.join(glue)));
-        expect(["string", "coded"]).toContain(outcome(`{{${tokens.join(" ")}}}`));
-      }),
-      { numRuns: 1_000 },
-    );
-  });
-
-  test("every function survives any arguments", () => {
-    const value = fc.constantFrom(
-      "nil",
-      "1",
-      "-1",
-      "2.5",
-      '""',
-      '"x,y"',
-      "true",
-      ".a",
-      ".b",
-      ".b.c",
-      ".z",
-      ".missing",
-      "(list 1 2)",
-    );
-    fc.assert(
-      fc.property(fc.constantFrom(...Object.keys(SPRIG_FUNCTIONS)), fc.array(value, { maxLength: 4 }), (name, args) => {
-        expect(["string", "coded"]).toContain(outcome(`{{${[name, ...args].join(" ")}}}`));
-      }),
-      { numRuns: 1_500 },
-    );
-  });
+  test("random characters", () => anyText(100));
+  test("random sequences of the language's own tokens", () => anyTokens(300));
+  test("every function survives any arguments", () => anyArguments(500));
 });
 
 test("text without actions comes out as it went in", () => {
