@@ -24,7 +24,7 @@ export class Flights<Result> {
       limit.signal.addEventListener("abort", () => setImmediate(onLimit), { once: true });
     });
     late.catch(() => undefined);
-    return Promise.race([flight.result, late]);
+    return await Promise.race([flight.result, late]);
   }
 
   /** Ends all work and waits for it. */

@@ -26,11 +26,12 @@ export function parseChallenges(headers: readonly string[]): AuthChallenge | und
   return basic;
 }
 
-/** Every realm that any of the headers names, also of challenges that would not be answered. */
+/** Every realm that is an address, also of challenges that would not be answered. Basic ones are mere titles. */
 export function realmsOf(headers: readonly string[]): readonly string[] {
-  return headers.flatMap((header) =>
-    [...header.slice(0, MAX_HEADER).matchAll(/realm="([^"]*)"/gi)].map(([, realm = ""]) => realm),
-  );
+  return headers
+    .flatMap((header) => [...header.slice(0, MAX_HEADER).matchAll(/realm="([^"]*)"/gi)])
+    .map(([, realm = ""]) => realm)
+    .filter((realm) => /^[a-z][a-z0-9+.-]*:/i.test(realm));
 }
 
 /** Beyond it nothing is read, so that a hostile header cannot keep the parser busy. */

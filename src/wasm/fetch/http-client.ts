@@ -78,7 +78,8 @@ async function exchange(options: HttpClientOptions, request: ClientRequest): Pro
     return new WasmError(code, `${body === undefined ? "Get" : "Post"} "${shownUrl(url)}": ${text}`, { cause });
   };
   if (request.signal.aborted) throw fail(request.signal.reason);
-  return new Promise((resolve, reject) => {
+  // Awaited here, because the limit ends with this block.
+  return await new Promise<ClientAnswer>((resolve, reject) => {
     const send = url.protocol === "https:" ? requestHttps : requestHttp;
     const outgoing = send(url, {
       method: body === undefined ? "GET" : "POST",
@@ -99,7 +100,7 @@ async function exchange(options: HttpClientOptions, request: ClientRequest): Pro
         });
     });
     outgoing.end(body);
-  }).finally(() => limit.end()) as Promise<ClientAnswer>;
+  });
 }
 
 async function readBody(answer: IncomingMessage, maxBytes: number): Promise<Buffer> {
