@@ -1,12 +1,14 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { chmodSync, closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
+import { freePorts } from "./free-ports.ts";
 import type { MeshControlPlane } from "./mesh-control-plane.ts";
 import { envoyPath } from "./needs.ts";
+
+export { freePorts } from "./free-ports.ts";
 
 const launcher = resolve(import.meta.dirname, "../../bin/pilot-agent");
 
@@ -150,19 +152,6 @@ export async function eventually(ask: () => Promise<string | undefined>, limitMs
     if (Date.now() > deadline) throw new Error(`still so after ${limitMs} ms: ${objection}`);
     await new Promise((again) => setTimeout(again, 25));
   }
-}
-
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer().listen(0, "127.0.0.1");
-      await new Promise((ready) => server.once("listening", ready));
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((closed) => server.close(closed))));
-  return ports;
 }
 
 /** One request on a connection of its own. */

@@ -1,6 +1,5 @@
 import { execFileSync } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { LogFields, Logger, LogLevel } from "../../src/base/logger.ts";
@@ -47,21 +46,7 @@ export function recordingLogger(): Logger & { readonly lines: RecordedLine[]; te
   return logger;
 }
 
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from(
-      { length: count },
-      () =>
-        new Promise<ReturnType<typeof createServer>>((resolve) => {
-          const server = createServer();
-          server.listen(0, "127.0.0.1", () => resolve(server));
-        }),
-    ),
-  );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
-}
+export { freePorts } from "./free-ports.ts";
 
 /** A folder for configuration and Envoy's output, which goes to files there instead of the test's own stdout. */
 export function createWorkFolder() {

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, open, readFile, rm, writeFile } from "node:fs/promises";
 import { request } from "node:https";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { PeerCertificate, TLSSocket } from "node:tls";
+import { freePorts } from "./free-ports.ts";
 import { envoyPath } from "./needs.ts";
 import { until } from "./sds-manager.ts";
 
@@ -104,12 +104,8 @@ async function end(child: ChildProcess): Promise<void> {
 }
 
 async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
+  const [port = 0] = await freePorts(1);
+  return port;
 }
 
 const TYPES = "type.googleapis.com/envoy.extensions";
