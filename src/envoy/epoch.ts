@@ -7,7 +7,7 @@ import { findExecutable } from "./executable.ts";
 import type { FlagProbe } from "./flag-probe.ts";
 import type { HotRestartMemory } from "./hot-restart-memory.ts";
 import type { ParentDeathGuard } from "./parent-death.ts";
-import { validateConfig } from "./preflight.ts";
+import { explainEarlyDeath, validateConfig } from "./preflight.ts";
 import { type EnvoyProcess, spawnEnvoy } from "./spawn-envoy.ts";
 
 export interface EpochContext {
@@ -54,11 +54,12 @@ export async function startEpoch(
   const wanted = argumentsOf(context, config, number);
   const { kept: args, dropped } = dropUnknownFlags(wanted, await context.flagProbe.knownFlags(binary));
   warnOnce(context, dropped);
-  const complaint = number > 0 ? await validateConfig(binary.path, args, env) : undefined;
+  const { user, stdio } = options;
+  const command = { binaryPath: binary.path, args, env, user };
+  const complaint = number > 0 ? await validateConfig(command) : undefined;
   if (complaint !== undefined) return notStarted({ kind: "crashed", text: complaint }, removeConfig);
   if (isCancelled()) return notStarted({ kind: "clean", text: "<nil>" }, removeConfig);
   log.info(`Envoy command: [${args.join(" ")}]`);
-  const { user, stdio } = options;
   const child = spawnEnvoy({
     binaryPath: binary.path,
     args,
@@ -67,13 +68,13 @@ export async function startEpoch(
     ...(user === undefined ? {} : { user }),
     ...(stdio === undefined ? {} : { stdio }),
   });
-  return toRunning(child, removeConfig, () => validateConfig(binary.path, args, env));
+  return toRunning(child, removeConfig, () => explainEarlyDeath(command, number === 0));
 }
 
 function toRunning(
   child: EnvoyProcess,
   removeConfig: () => Promise<void>,
-  validate: () => Promise<string | undefined>,
+  explain: () => Promise<string | undefined>,
 ): RunningEpoch {
   const startedAt = Date.now();
   const gone = new AbortController();
@@ -88,7 +89,7 @@ function toRunning(
     exit,
     gone: gone.signal,
     signal: child.signal,
-    earlyReason: async (ended) => (livedMs < EARLY_MS && ended.text.startsWith("exit status") ? validate() : undefined),
+    earlyReason: async (ended) => (livedMs < EARLY_MS && ended.text.startsWith("exit status") ? explain() : undefined),
     removeConfig,
   };
 }

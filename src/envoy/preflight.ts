@@ -5,19 +5,44 @@ import { runProgram } from "./run-program.ts";
 
 const VALIDATION_TIMEOUT_MS = 10_000;
 
+/** How Envoy is run, so that what it is asked beforehand or afterwards meets the same files and rights. */
+export interface EnvoyCommand {
+  readonly binaryPath: string;
+  readonly args: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+  readonly user?: { readonly uid: number; readonly gid: number } | undefined;
+}
+
 /**
  * Lets Envoy check the configuration without serving it and returns its complaint, undefined when it has none. Used before a hot
- * restart, where a child that fails late takes the parent's admin port with it, and after an early death, whose reason Envoy has
- * written to the agent's own stderr, where the agent cannot read it.
+ * restart, where a child that fails late takes the parent's admin port with it.
  */
-export async function validateConfig(
-  binaryPath: string,
+export function validateConfig(command: EnvoyCommand): Promise<string | undefined> {
+  return complaintOf(command, withoutEpochs(command.args), "validate");
+}
+
+/**
+ * Why Envoy died at once, which it has written to the agent's own stderr, where the agent cannot read it. What a validation does not
+ * see (a port in use) shows when it initializes everything and stops before serving; that needs the ports to itself.
+ */
+export async function explainEarlyDeath(command: EnvoyCommand, isAlone: boolean): Promise<string | undefined> {
+  const complaint = await validateConfig(command);
+  if (complaint !== undefined || !isAlone) return complaint;
+  const args = withoutEpochs(command.args);
+  return complaintOf(command, [...args.filter((flag) => flag !== NO_EPOCHS), NO_EPOCHS], "init_only");
+}
+
+const NO_EPOCHS = "--disable-hot-restart";
+
+async function complaintOf(
+  { binaryPath, env, user }: EnvoyCommand,
   args: readonly string[],
-  env: NodeJS.ProcessEnv,
+  mode: "validate" | "init_only",
 ): Promise<string | undefined> {
-  const result = await runProgram(binaryPath, [...withoutEpochs(args), "--mode", "validate"], {
+  const result = await runProgram(binaryPath, [...args, "--mode", mode], {
     timeoutMs: VALIDATION_TIMEOUT_MS,
     env,
+    user,
     outputFolders: [tmpdir(), ...configFolder(args)],
   });
   if (result.code === 0 || result.signal === "SIGKILL") return undefined;

@@ -5,6 +5,8 @@ import { join } from "node:path";
 export interface ProgramOptions {
   readonly timeoutMs: number;
   readonly env?: NodeJS.ProcessEnv;
+  /** Runs it as somebody else. */
+  readonly user?: { readonly uid: number; readonly gid: number } | undefined;
   /**
    * Folders for a file that takes the output, the first writable one counts. Node's pipes are sockets, and a program that opens
    * /dev/stdout (Envoy with an access log there) fails on them. Without a folder, or without a writable one, it is such a pipe.
@@ -37,6 +39,7 @@ export async function runProgram(
       timeout: options.timeoutMs,
       killSignal: "SIGKILL",
       ...(options.env === undefined ? {} : { env: options.env }),
+      ...options.user,
     });
     const collected = collect(child);
     const ended = await whenEnded(child);

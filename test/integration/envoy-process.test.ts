@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { chmodSync, existsSync, openSync, readFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { createAdminClient, startEnvoy } from "../../src/envoy/index.ts";
@@ -136,6 +137,16 @@ test.each([
   });
   const line = t.log.lines.find((candidate) => candidate.message === "Envoy's own reason");
   expect(line?.fields.reason).toContain(reason);
+});
+
+test("an early death over a port in use names the port, which a validation does not see", async () => {
+  using t = await setUp();
+  const squatter = createServer().listen(t.port, "127.0.0.1");
+  await using envoy = await startEnvoy({ ...t.options, guard: "off" });
+  await expect(envoy.ended).rejects.toMatchObject({ code: "crashed" });
+  squatter.close();
+  const line = t.log.lines.find((candidate) => candidate.message === "Envoy's own reason");
+  expect(line?.fields.reason).toContain(`cannot bind '127.0.0.1:${t.port}': Address already in use`);
 });
 
 test("the admin client speaks to it: server info, readiness, stats, dump, drain, quit", async () => {

@@ -23,7 +23,7 @@ export interface ScriptedEnvoyOptions {
   readonly adminPort?: number;
   /** By path without its query. */
   readonly answers?: Readonly<Record<string, ScriptedAnswer | readonly ScriptedAnswer[]>>;
-  /** Of `--mode validate`. */
+  /** Of `--mode validate` and `--mode init_only`. */
   readonly validation?: { readonly exit: number; readonly output: string };
   /** Flags of `--help`; none makes it refuse to help. */
   readonly flags?: readonly string[];
@@ -87,7 +87,7 @@ if (args.includes("--help")) {
   note({ kind: "help" });
   if (script.flags === undefined) process.exit(1);
   for (const flag of script.flags) console.log("   " + (flag.startsWith("--") ? flag : flag + " <string>,  --x") + " <string>");
-} else if (args.includes("validate")) {
+} else if (args.includes("validate") || args.includes("init_only")) {
   note({ kind: "validate", args });
   const { exit, output } = script.validation ?? { exit: 0, output: "" };
   process.stderr.write(output);
