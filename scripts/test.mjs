@@ -10,6 +10,12 @@ const words = process.argv.slice(2);
 const split = words.indexOf("--");
 const suites = split === -1 ? words : words.slice(0, split);
 const extra = split === -1 ? [] : words.slice(split + 1);
+const SUITES = ["unit", "conformance", "integration", "e2e", "slow"];
+const unknown = suites.filter((name) => !SUITES.includes(name));
+if (unknown.length > 0) {
+  console.error(`no suite named ${unknown.join(", ")} (there are: ${SUITES.join(", ")}); vitest arguments follow --`);
+  process.exit(2);
+}
 const everything = suites.length === 0;
 const bin = (name) => join(root, "node_modules", ".bin", name);
 
@@ -38,7 +44,7 @@ if (!suites.includes("unit") || suites.length > 1) {
 
 const scratch = mkdtempSync(join(tmpdir(), "pilot-agent-test-"));
 const report = join(scratch, "report.json");
-const projects = (everything ? ["unit", "conformance", "integration", "e2e"] : suites).flatMap((name) => [
+const projects = (everything ? SUITES.filter((name) => name !== "slow") : suites).flatMap((name) => [
   "--project",
   name,
 ]);

