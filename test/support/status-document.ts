@@ -26,6 +26,7 @@ export function parseStrictly(text: string, format: "text" | "openmetrics"): Par
   const closed = new Set<string>();
   const series = new Map<string, string>();
   const metadata = new Set<string>();
+  const sampled = new Set<string>();
   let current = "";
   const enter = (family: string, line: string) => {
     if (family === current) return;
@@ -43,8 +44,7 @@ export function parseStrictly(text: string, format: "text" | "openmetrics"): Par
       if (metadata.has(`${keyword} ${name}`)) throw new Error(`second ${keyword} of ${name}`);
       metadata.add(`${keyword} ${name}`);
       enter(name, line);
-      if ([...series.keys()].some((key) => key === name || key.startsWith(`${name}{`)))
-        throw new Error(`metadata behind samples: ${line}`);
+      if (sampled.has(name)) throw new Error(`metadata behind samples: ${line}`);
       if (keyword === "TYPE") {
         if (!TYPES[format].includes(value)) throw new Error(`unknown type: ${line}`);
         families.set(name, value);
@@ -62,6 +62,7 @@ export function parseStrictly(text: string, format: "text" | "openmetrics"): Par
     enter(family, line);
     if (series.has(sampleName + labels)) throw new Error(`series twice: ${line}`);
     series.set(sampleName + labels, number);
+    sampled.add(sampleName);
   }
   return { families, series };
 }

@@ -1,34 +1,39 @@
 import type { Writable } from "node:stream";
 
 const BLOCK_BYTES = 64 * 1024;
-/** Below this a copy costs less than a write of its own. */
-const COPY_BELOW = 8 * 1024;
+/** Blocks on their way to the scraper before the sources have to wait. */
+const MAX_UNDER_WAY = 4;
 
-/** Gathers small pieces into blocks and passes large ones on without a copy; those must not change afterwards. */
+/**
+ * Gathers pieces into blocks, which are used again once the output is done with them: passing a document on allocates nothing, however
+ * large it is. Pieces are copied, so they may change right after the call.
+ */
 export class BlockWriter {
   readonly #output: Writable;
+  readonly #free: Buffer[] = [];
   #block: Buffer | undefined;
   #used = 0;
-  #isFull = false;
+  #underWay = 0;
+  #wake: (() => void) | undefined;
 
   constructor(output: Writable) {
     this.#output = output;
+    output.on("close", () => this.#wake?.());
   }
 
-  /** The output has more than it wants: wait for `drained` before writing much more. */
+  /** Wait for `drained` before writing much more. */
   get isFull(): boolean {
-    return this.#isFull && this.#output.writableNeedDrain;
+    return this.#underWay >= MAX_UNDER_WAY && !this.#output.destroyed;
   }
 
-  write(bytes: Buffer): void {
-    if (bytes.length >= COPY_BELOW) {
-      this.flush();
-      this.#send(bytes);
-      return;
+  write(bytes: Buffer, start = 0, end = bytes.length): void {
+    for (let at = start; at < end; ) {
+      this.#block ??= this.#free.pop() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES);
+      const copied = bytes.copy(this.#block, this.#used, at, end);
+      this.#used += copied;
+      at += copied;
+      if (this.#used === BLOCK_BYTES) this.flush();
     }
-    if (this.#used + bytes.length > BLOCK_BYTES) this.flush();
-    this.#block ??= Buffer.allocUnsafeSlow(BLOCK_BYTES);
-    this.#used += bytes.copy(this.#block, this.#used);
   }
 
   text(text: string): void {
@@ -36,29 +41,28 @@ export class BlockWriter {
   }
 
   flush(): void {
-    if (this.#block === undefined || this.#used === 0) return;
-    const block = this.#block.subarray(0, this.#used);
-    // The output may hold on to the block for a while: the next pieces get another.
+    const block = this.#block;
+    if (block === undefined || this.#used === 0) return;
+    const bytes = block.subarray(0, this.#used);
     this.#block = undefined;
     this.#used = 0;
-    this.#send(block);
+    if (this.#output.destroyed) return;
+    this.#underWay++;
+    this.#output.write(bytes, () => {
+      this.#underWay--;
+      this.#free.push(block);
+      if (!this.isFull) this.#wake?.();
+    });
   }
 
   /** Resolves when there is room again, or the output is gone. */
   drained(): Promise<void> {
     if (!this.isFull) return Promise.resolve();
     return new Promise((resolve) => {
-      const done = () => {
-        this.#output.off("drain", done);
-        this.#output.off("close", done);
+      this.#wake = () => {
+        this.#wake = undefined;
         resolve();
       };
-      this.#output.on("drain", done);
-      this.#output.on("close", done);
     });
-  }
-
-  #send(bytes: Buffer): void {
-    if (!this.#output.destroyed) this.#isFull = !this.#output.write(bytes);
   }
 }

@@ -1,8 +1,7 @@
-import { type IncomingMessage, request } from "node:http";
 import type { LookupFunction } from "node:net";
-import type { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { CodedError, errorCode, errorMessage } from "../../base/coded-error.ts";
+import { type BodyStream, type Http1Answer, requestHttp1 } from "./http1-answer.ts";
 
 export class ScrapeError extends CodedError<"unreachable" | "status" | "timeout" | "redirects" | "too-large"> {}
 
@@ -17,7 +16,7 @@ export interface SourceRequest {
 export interface SourceBody {
   readonly contentType: string | undefined;
   /** As the source sent it, unpacked. */
-  readonly stream: Readable;
+  readonly stream: BodyStream;
   /** Bytes announced; undefined when the source does not say, or packs them. */
   readonly length: number | undefined;
 }
@@ -29,11 +28,12 @@ export async function fetchSource(options: SourceRequest): Promise<SourceBody> {
   let url = options.url;
   for (let hops = 0; ; hops++) {
     const answer = await ask(url, options);
-    const location = answer.headers.location;
-    const isRedirect = [301, 302, 303, 307, 308].includes(answer.statusCode ?? 0) && location !== undefined;
+    const location = answer.headers.get("location");
+    const isRedirect = [301, 302, 303, 307, 308].includes(answer.status) && location !== undefined;
     if (!isRedirect) return toBody(answer, options);
-    answer.destroy();
-    if (hops === MAX_REDIRECTS || !URL.canParse(location, url))
+    answer.body.destroy();
+    // Only plain HTTP: metrics of the same machine have no reason to be anything else.
+    if (hops === MAX_REDIRECTS || !URL.canParse(location, url) || new URL(location, url).protocol !== "http:")
       throw new ScrapeError("redirects", `error scraping ${options.url}: stopped after ${hops} redirects`);
     url = new URL(location, url).href;
   }
@@ -49,39 +49,42 @@ export const loopbackLookup: LookupFunction = (_host, options, done) => {
   else done(null, "127.0.0.1", 4);
 };
 
-function ask(url: string, { headers, stallMs, signal }: SourceRequest): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    const target = new URL(url);
-    const isLocal = target.hostname === "localhost";
-    const outgoing = request(target, {
-      headers,
-      agent: false,
-      ...(isLocal && { lookup: loopbackLookup }),
-    });
-    const abort = () => outgoing.destroy(new ScrapeError("timeout", "context deadline exceeded"));
-    if (signal.aborted) abort();
-    signal.addEventListener("abort", abort, { once: true });
-    outgoing.on("close", () => signal.removeEventListener("abort", abort));
-    outgoing.setTimeout(stallMs, () => outgoing.destroy(new ScrapeError("timeout", `nothing came for ${stallMs} ms`)));
-    outgoing.on("error", (thrown) => reject(failure(url, thrown)));
-    outgoing.on("response", resolve);
-    outgoing.end();
-  });
+async function ask(url: string, { headers, stallMs, signal }: SourceRequest): Promise<Http1Answer> {
+  const target = new URL(url);
+  const isLocal = target.hostname === "localhost";
+  try {
+    return await requestHttp1({ url: target, headers, stallMs, signal, ...(isLocal && { lookup: loopbackLookup }) });
+  } catch (thrown) {
+    throw failure(url, thrown);
+  }
 }
 
-function toBody(answer: IncomingMessage, { url }: SourceRequest): SourceBody {
-  if (answer.statusCode !== 200) {
-    answer.destroy();
-    throw new ScrapeError("status", `error scraping ${url}, status code: ${answer.statusCode}`);
+function toBody({ status, headers, body }: Http1Answer, { url }: SourceRequest): SourceBody {
+  if (status !== 200) {
+    body.destroy();
+    throw new ScrapeError("status", `error scraping ${url}, status code: ${status}`);
   }
-  const contentType = answer.headers["content-type"];
-  const announced = Number(answer.headers["content-length"]);
-  if (answer.headers["content-encoding"]?.toLowerCase() !== "gzip")
-    return { contentType, stream: answer, length: Number.isFinite(announced) ? announced : undefined };
+  const contentType = headers.get("content-type");
+  const announced = Number(headers.get("content-length") ?? Number.NaN);
+  if (headers.get("content-encoding")?.toLowerCase() !== "gzip")
+    return { contentType, stream: body, length: Number.isFinite(announced) ? announced : undefined };
+  return { contentType, stream: unpack(body), length: undefined };
+}
+
+function unpack(body: BodyStream): BodyStream {
   const unpacked = createGunzip();
-  answer.on("error", (thrown) => unpacked.destroy(thrown));
-  unpacked.on("close", () => answer.destroy());
-  return { contentType, stream: answer.pipe(unpacked), length: undefined };
+  body.on("data", (chunk) => {
+    // A copy: the unpacking happens later, on another thread.
+    if (unpacked.write(Buffer.from(chunk))) return;
+    body.pause();
+    unpacked.once("drain", () => body.resume());
+  });
+  body.on("end", () => unpacked.end());
+  body.on("close", () => body.errored !== null && unpacked.destroy(body.errored));
+  unpacked.on("close", () => body.destroy());
+  unpacked.on("error", () => undefined);
+  body.resume();
+  return unpacked;
 }
 
 function failure(url: string, thrown: unknown): ScrapeError {
@@ -93,6 +96,6 @@ function failure(url: string, thrown: unknown): ScrapeError {
         thrown instanceof AggregateError
         ? thrown.errors.map(errorMessage).join("; ")
         : errorMessage(thrown);
-  const code = thrown instanceof ScrapeError ? thrown.code : "unreachable";
+  const code = errorCode(thrown) === "timeout" ? "timeout" : "unreachable";
   return new ScrapeError(code, `error scraping ${url}: Get ${JSON.stringify(url)}: ${words}`, { cause: thrown });
 }

@@ -34,7 +34,7 @@ export function createMergedDocument({ format, out, known }: MergedDocumentOptio
   };
   const writeFamily = (family: IndexedFamily): void => {
     out.text(headerText(family, format));
-    for (const { bytes, start, end } of family.blocks) out.write(bytes.subarray(start, end));
+    for (const { bytes, start, end } of family.blocks) out.write(bytes, start, end);
   };
 
   return {
@@ -71,7 +71,7 @@ export function createMergedDocument({ format, out, known }: MergedDocumentOptio
           writeFamily({ ...other, help: family.help ?? other.help });
         },
         samples(bytes, start, end) {
-          if (mode === "pass") return out.write(bytes.subarray(start, end));
+          if (mode === "pass") return out.write(bytes, start, end);
           if (mode === "check") copyOthers(bytes, { start, end, others, out }, drop);
         },
       };
@@ -95,7 +95,7 @@ function copyOthers(bytes: Buffer, copy: Copy, drop: Drop): void {
   for (let at = copy.start; at < copy.end; ) {
     const next = bytes.indexOf(0x0a, at) + 1;
     if (copy.others.has(seriesKey(bytes, at, next))) drop("series", 1);
-    else copy.out.write(bytes.subarray(at, next));
+    else copy.out.write(bytes, at, next);
     at = next;
   }
 }

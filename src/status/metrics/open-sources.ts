@@ -49,7 +49,8 @@ export async function openSource(source: ScrapeSource, context: OpenContext): Pr
   const body = await fetchSource({ url: source.url, headers, stallMs: limits.stallMs, signal });
   const answer = source.kind === "envoy" ? TEXT_ANSWER : formatOf(body.contentType);
   if (answer === undefined || (body.length ?? 0) > source.maxBytes) {
-    body.stream.on("error", () => undefined).destroy();
+    body.stream.on("error", () => undefined);
+    body.stream.destroy();
     throw answer === undefined
       ? new ScrapeError("status", `error scraping ${source.url}: ${body.contentType} is no text format`)
       : tooLarge(source);

@@ -5,11 +5,14 @@ export interface ScrapeLimits {
   readonly graceMs: number;
   /** Silence of one source. */
   readonly stallMs: number;
+  /** By then the scraper must have taken everything. */
+  readonly scraperMs: number;
   readonly warning: string | undefined;
 }
 
 const DEFAULT_TOTAL_MS = 60_000;
 const STALL_MS = 10_000;
+const SCRAPER_EXTRA_MS = 5_000;
 const MAX_GRACE_MS = 3_000;
 /** The scraper must get the end of the document before it gives up. */
 const MARGIN = 0.9;
@@ -27,6 +30,7 @@ export function scrapeLimits(header: string | undefined): ScrapeLimits {
     totalMs,
     graceMs: Math.min(MAX_GRACE_MS, totalMs / 2),
     stallMs: Math.min(STALL_MS, totalMs),
+    scraperMs: Math.min(totalMs / MARGIN + SCRAPER_EXTRA_MS, 2 ** 31 - 1),
     warning,
   };
 }

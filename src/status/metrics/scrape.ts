@@ -40,6 +40,9 @@ export async function scrape(
   const limits = scrapeLimits(header(request, "x-prometheus-scrape-timeout-seconds"));
   using limit = abortAfter(limits.totalMs, gone.signal);
   using grace = abortAfter(limits.graceMs, limit.signal);
+  // A scraper that does not read must not keep its place for ever.
+  const patience = setTimeout(() => response.destroy(), limits.scraperMs);
+  response.once("close", () => clearTimeout(patience));
   const attempts = options.sources.map((source) =>
     startAttempt(options, source, {
       request,
