@@ -70,3 +70,10 @@ test.each([
 test("callers are named for the scopes listed, names nobody knows are ignored", () => {
   expect([...settings("--log_caller=dns,nobody").callerScopes]).toEqual(["dns", "nobody"]);
 });
+
+test.each(["0", "-1"])("a rotation limit of %s megabytes is the usual one", (size) => {
+  const [, rotating] = logged(
+    ...["--log_target", join(folder, "a"), "--log_rotate", join(folder, "b"), `--log_rotate_max_size=${size}`],
+  );
+  expect(rotating).toContain("said");
+});

@@ -7,6 +7,8 @@ import type { FlagSpec, FlagValues } from "./flags.ts";
 const SCOPE_LIST = `[${AGENT_SCOPES.join(", ")}]`;
 const LEVEL_HELP = `can be one of [debug, info, warn, error, fatal, none] and scope can be one of ${SCOPE_LIST}`;
 const MEGABYTE = 1024 * 1024;
+/** The reference's default, 104857600 MB, never rotates; this is the limit its authors meant, in megabytes. */
+const DEFAULT_MAX_SIZE = 100;
 
 /** Flags every command takes, before or after its name. */
 export const LOG_FLAGS: readonly FlagSpec[] = [
@@ -44,8 +46,7 @@ export const LOG_FLAGS: readonly FlagSpec[] = [
   {
     name: "log_rotate_max_size",
     type: "int",
-    // The reference's default, 104857600 MB, never rotates; this is the limit its authors meant, in megabytes.
-    default: 100,
+    default: DEFAULT_MAX_SIZE,
     usage: "The maximum size in megabytes of a log file beyond which the file is rotated",
   },
   {
@@ -88,7 +89,8 @@ export function readLogSettings(flags: FlagValues, now: () => number): LogSettin
       targets.push(
         openRotatingFile({
           path: flags.string("log_rotate"),
-          maxBytes: flags.int("log_rotate_max_size") * MEGABYTE,
+          // Zero is the flag's way to say that the usual limit is good; below zero nothing could be written at all.
+          maxBytes: Math.max(flags.int("log_rotate_max_size"), 0) * MEGABYTE || DEFAULT_MAX_SIZE * MEGABYTE,
           maxAgeDays: flags.int("log_rotate_max_age"),
           maxBackups: flags.int("log_rotate_max_backups"),
           now,

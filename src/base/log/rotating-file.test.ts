@@ -75,3 +75,14 @@ test("a single line over the limit is refused and the file stays usable", () => 
 test("a folder that does not exist is a clear error", () => {
   expect(() => open({ path: join(folder, "no/agent.log") })).toThrow("no such file or directory");
 });
+
+test("a rotation that fails loses its line and nothing else", () => {
+  const target = open();
+  target.write("12345678\n");
+  rmSync(join(folder, "agent.log"));
+  expect(() => target.write("abc\n")).toThrow("no such file");
+  writeFileSync(join(folder, "agent.log"), "");
+  expect(() => target.write("def\n")).not.toThrow();
+  target.close();
+  expect(readFileSync(join(folder, "agent.log"), "utf8")).toBe("def\n");
+});

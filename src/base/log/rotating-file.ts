@@ -20,9 +20,11 @@ export function openRotatingFile(options: RotationOptions): LogTarget {
   let descriptor = open(options.path);
   let size = fstatSync(descriptor).size;
   const rotate = () => {
-    closeSync(descriptor);
     renameSync(options.path, backupName(options.path, options.now()));
-    descriptor = open(options.path);
+    const fresh = open(options.path);
+    // Closed only now: a rotation that fails must not leave a number that the next opened file or socket gets.
+    closeSync(descriptor);
+    descriptor = fresh;
     size = 0;
     prune(options);
   };
