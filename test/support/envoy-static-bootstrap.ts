@@ -2,6 +2,7 @@ export interface StaticBootstrapOptions {
   readonly adminPort: number;
   readonly port: number;
   readonly host?: string;
+  readonly adminHost?: string;
   /** What every request is answered with. */
   readonly body?: string;
   /** A file access log, for example /dev/stdout. */
@@ -10,10 +11,10 @@ export interface StaticBootstrapOptions {
 
 /** One inbound HTTP listener that answers by itself: enough for the life of the process without a control plane. */
 export function staticBootstrap(options: StaticBootstrapOptions): object {
-  const { host = "127.0.0.1", body = "ok", accessLog } = options;
+  const { host = "127.0.0.1", adminHost = "127.0.0.1", body = "ok", accessLog } = options;
   return {
     node: { id: "test", cluster: "test" },
-    admin: { address: { socket_address: { address: "127.0.0.1", port_value: options.adminPort } } },
+    admin: { address: { socket_address: { address: adminHost, port_value: options.adminPort } } },
     static_resources: {
       listeners: [
         {
