@@ -1,5 +1,6 @@
 import { errorMessage } from "../base/coded-error.ts";
-import { deltaDiscoveryResponse, discoveryRequest, discoveryResponse } from "../protocol/protobuf/discovery.ts";
+import { discoveryRequest } from "../protocol/protobuf/discovery.ts";
+import { memberBytes } from "../protocol/protobuf/edit-members.ts";
 import type { AgentRequest, ProtocolKind } from "./core/protocol-kind.ts";
 import type { ResponseConverter } from "./options.ts";
 
@@ -23,6 +24,8 @@ export interface Conversions {
 
 const MAX_WAITING = 2;
 const INTERNAL = 13;
+/** Of a response, in both protocols. */
+const NONCE = 5;
 
 export function createConversions(options: ConversionOptions): Conversions {
   const { kind, converters, signal } = options;
@@ -35,7 +38,7 @@ export function createConversions(options: ConversionOptions): Conversions {
       refusal: errorMessage(failure),
     }));
     if (signal.aborted) return;
-    const { nonce } = kind === "sotw" ? discoveryResponse.decode(message) : deltaDiscoveryResponse.decode(message);
+    const nonce = nonceOf(message);
     const { typeUrl } = converter;
     if ("message" in result) return options.forward(typeUrl, nonce, result.message);
     const error = { code: INTERNAL, message: result.refusal };
@@ -62,6 +65,15 @@ export function createConversions(options: ConversionOptions): Conversions {
       return queue.waiting > MAX_WAITING ? queue.tail : undefined;
     },
   };
+}
+
+/** Read without the resources: what the converter refuses may well be malformed inside. */
+function nonceOf(message: Buffer): string {
+  try {
+    return memberBytes(message, NONCE)?.toString("utf8") ?? "";
+  } catch {
+    return "";
+  }
 }
 
 /** Strict servers read a NACK without names as the end of the subscription. Delta has no such lists. */
