@@ -22,7 +22,8 @@ export interface Conversions {
   add(typeUrl: string, message: Buffer): Promise<void> | undefined;
 }
 
-const MAX_WAITING = 2;
+/** Other types must not wait for a slow conversion, so only a real pile of them holds the stream back. */
+const MAX_WAITING_BYTES = 1024 * 1024;
 const INTERNAL = 13;
 /** Of a response, in both protocols. */
 const NONCE = 5;
@@ -30,7 +31,7 @@ const NONCE = 5;
 export function createConversions(options: ConversionOptions): Conversions {
   const { kind, converters, signal } = options;
   const asked = new Map<string, Buffer>();
-  const queues = new Map<string, { tail: Promise<void>; waiting: number }>();
+  const queues = new Map<string, { tail: Promise<void>; waitingBytes: number }>();
   const converterOf = (typeUrl: string) => converters.find((each) => each.typeUrl === typeUrl);
 
   const convert = async (converter: ResponseConverter, message: Buffer): Promise<void> => {
@@ -53,16 +54,16 @@ export function createConversions(options: ConversionOptions): Conversions {
     add(typeUrl, message) {
       const converter = converterOf(typeUrl);
       if (converter === undefined) return undefined;
-      const queue = queues.get(typeUrl) ?? { tail: Promise.resolve(), waiting: 0 };
+      const queue = queues.get(typeUrl) ?? { tail: Promise.resolve(), waitingBytes: 0 };
       queues.set(typeUrl, queue);
-      queue.waiting += 1;
+      queue.waitingBytes += message.length;
       queue.tail = queue.tail
         .then(() => convert(converter, message))
         .finally(() => {
-          queue.waiting -= 1;
+          queue.waitingBytes -= message.length;
         });
       queue.tail.catch(() => undefined);
-      return queue.waiting > MAX_WAITING ? queue.tail : undefined;
+      return queue.waitingBytes > MAX_WAITING_BYTES ? queue.tail : undefined;
     },
   };
 }

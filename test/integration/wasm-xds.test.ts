@@ -97,14 +97,15 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await stream.received(1);
     stream.send(extensionResponse(kind, [remoteExtension({ name: "e", url: modules.url("/slow") })], "old"));
     await modules.slowAsked;
-    stream.send(extensionResponse(kind, [remoteExtension({ name: "e", url: modules.url("/fast") })], "new"));
+    for (const nonce of ["2", "3", "4", "new"])
+      stream.send(extensionResponse(kind, [remoteExtension({ name: "e", url: modules.url(`/fast${nonce}`) })], nonce));
     stream.send(clusters(kind));
     await client.received(1);
     expect(nonceOf(kind, client.responses[0])).toBe("cds");
     modules.release();
-    await client.received(3);
-    expect(client.responses.slice(1).map((bytes) => nonceOf(kind, bytes))).toEqual(["old", "new"]);
-    const [last] = decodeExtensions(kind, client.responses[2] ?? Buffer.alloc(0));
+    await client.received(6);
+    expect(client.responses.slice(1).map((bytes) => nonceOf(kind, bytes))).toEqual(["old", "2", "3", "4", "new"]);
+    const [last] = decodeExtensions(kind, client.responses[5] ?? Buffer.alloc(0));
     expect(last).toMatchObject({ config: { config: { vm_config: { code: { local: {} } } } } });
   });
 
