@@ -76,6 +76,9 @@ describe.each([
     expect(statSync(join(data, folder, file)).mode & 0o777).toBe(0o644);
     const dump = (await fetchText(agent.ports.admin, "/config_dump?resource=ecds_filters")).body;
     expect(dump).toContain(join(data, folder, file));
+    const { body } = await agent.get("status", "/stats/prometheus");
+    expect(body).toContain('istio_agent_wasm_config_conversion_count{result="success"} 1');
+    expect(body).toContain('istio_agent_wasm_remote_fetch_count{result="success"} 1');
   });
 });
 
@@ -98,4 +101,28 @@ test.each([
   });
   expect(agent.stdout() + agent.stderr()).toContain(`applying the ${failOpen ? "allow" : "deny"} RBAC filter`);
   expect(existsSync(join(agent.folder, "var/lib/istio/data"))).toBe(false);
+});
+
+test("with the conversion off Envoy gets the remote source as it is and the agent asks nobody", async () => {
+  await using registry = await startOciRegistry();
+  registry.push("filters/header", "v1", headerPlugin("x-wasm", "never"));
+  const [port = 0] = await freePorts(1);
+  await using controlPlane = await startMeshControlPlane({
+    resources: () => [
+      listenerWithExtension(port, "plugin"),
+      extensionResource({ name: "plugin", url: `oci://${registry.host}/filters/header:v1` }),
+    ],
+  });
+  await using agent = await startAgentProcess({
+    controlPlane,
+    env: { ISTIO_AGENT_ENABLE_WASM_REMOTE_LOAD_CONVERSION: "false" },
+  });
+  // Envoy itself demands a checksum of what it fetches, and this source has none.
+  await eventually(async () => {
+    const output = agent.stdout() + agent.stderr();
+    return /TypedExtensionConfig rejected[\s\S]*RemoteDataSource/.test(output)
+      ? undefined
+      : `no refusal: ${output.slice(-2000)}`;
+  });
+  expect(registry.requests).toEqual([]);
 });
