@@ -9,13 +9,20 @@ export interface Upstream {
 }
 
 const MAX_RESPONSE_BYTES = 2 ** 31 - 1;
+/** What the control plane may send ahead. With many clients each gets less: what waits for slow ones is memory (bench/xds-forward). */
 const WINDOW_BYTES = 1024 * 1024;
+const CROWDED_WINDOW_BYTES = 256 * 1024;
+const CROWDED_STREAMS = 4;
 
 /**
  * One connection per stream, never shared: a client that reconnects may land on another instance of the control plane, and what was
  * on its way to one must not reach the other. Rejects with the GrpcError of the first failed attempt; the client's own backoff retries.
  */
-export async function openUpstream(options: UpstreamOptions, path: string, signal: AbortSignal): Promise<Upstream> {
+export async function openUpstream(
+  options: UpstreamOptions,
+  path: string,
+  { signal, otherStreams = 0 }: { readonly signal: AbortSignal; readonly otherStreams?: number },
+): Promise<Upstream> {
   const channel = createGrpcChannel(options.address, {
     ...(options.tls && { tls: options.tls }),
     ...(options.authority !== undefined && { authority: options.authority }),
@@ -23,7 +30,7 @@ export async function openUpstream(options: UpstreamOptions, path: string, signa
     connectTimeoutMs: options.connectTimeoutMs,
     keepalive: options.keepalive,
     maxReceiveBytes: MAX_RESPONSE_BYTES,
-    windowBytes: WINDOW_BYTES,
+    windowBytes: otherStreams < CROWDED_STREAMS ? WINDOW_BYTES : CROWDED_WINDOW_BYTES,
     credentials: async () => {
       const token = await askToken(options);
       return token ? { authorization: `Bearer ${token}` } : {};

@@ -38,7 +38,7 @@ export async function serveWithoutUpstream(options: XdsProxyOptions, stream: Wit
         }
       },
       async probe(signal) {
-        const upstream = await openUpstream(options.upstream, STREAM_PATHS[kind], signal);
+        const upstream = await openUpstream(options.upstream, STREAM_PATHS[kind], { signal });
         await upstream.close();
         lastGood.noteReachable();
       },

@@ -23,6 +23,7 @@ export async function startXdsProxy(options: XdsProxyOptions): Promise<XdsProxy>
   let largest = 0;
   const hooks: XdsStreamHooks = {
     onIntroduced: () => registry.reconsider(),
+    otherStreams: () => registry.all.length - 1,
     storedRequests: (kind) => (health === undefined ? [] : [healthRequest(kind, health)]),
     onRequestBytes(bytes) {
       if (bytes <= largest) return;

@@ -21,6 +21,8 @@ export interface XdsStreamHooks {
   /** The stream has introduced its node, or has ended. */
   onIntroduced(): void;
   onRequestBytes(bytes: number): void;
+  /** How many there are besides this one. */
+  otherStreams(): number;
   /** What the primary stream sends besides the subscriptions, in the order it is to be sent. */
   storedRequests(kind: ProtocolKind): readonly Buffer[];
 }
@@ -117,7 +119,9 @@ export class XdsStream implements RegisteredStream {
   async #open(downstream: RawServerCall): Promise<Upstream | undefined> {
     const { metrics, upstream, lastGood } = this.#options;
     try {
-      const opened = await openUpstream(upstream, STREAM_PATHS[this.kind], downstream.signal);
+      const { signal } = downstream;
+      const otherStreams = this.#hooks.otherStreams();
+      const opened = await openUpstream(upstream, STREAM_PATHS[this.kind], { signal, otherStreams });
       lastGood?.noteReachable();
       return opened;
     } catch (failure) {

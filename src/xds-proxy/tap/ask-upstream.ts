@@ -25,7 +25,7 @@ const NODE_FIELD = 2;
 /** Asks one question on a stream of its own: what the control plane refuses ends this stream and no client's. */
 export async function askUpstream(options: UpstreamOptions, question: DebugQuestion): Promise<DebugAnswer> {
   using limit = abortAfter(question.timeoutMs, question.signal);
-  const upstream = await openUpstream(options, STREAM_PATHS.sotw, limit.signal).catch(() => undefined);
+  const upstream = await openUpstream(options, STREAM_PATHS.sotw, { signal: limit.signal }).catch(() => undefined);
   if (upstream === undefined) return { outcome: limit.expired ? "no-answer" : "no-upstream", reason: "timeout" };
   try {
     let answer: Buffer | undefined;
