@@ -56,7 +56,9 @@ const reasons = new Map();
 try {
   const { testResults } = JSON.parse(readFileSync(report, "utf8"));
   const tests = testResults.flatMap((file) => file.assertionResults);
-  const files = testResults.filter((file) => file.status === "failed" && file.assertionResults.length === 0).length;
+  // A file can fail without any of its tests failing: it does not load, or leaves something open.
+  const hasFailedTest = (file) => file.assertionResults.some((entry) => entry.status === "failed");
+  const files = testResults.filter((file) => file.status === "failed" && !hasFailedTest(file)).length;
   const count = (...states) => tests.filter((entry) => states.includes(entry.status)).length;
   counts = {
     passed: count("passed"),

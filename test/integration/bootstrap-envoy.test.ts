@@ -17,6 +17,7 @@ import { bootstrapInputs, loadBootstrapCases } from "../conformance/bootstrap.ts
 import type { InputOverrides } from "../support/bootstrap-inputs.ts";
 import { sidecarInputs } from "../support/bootstrap-inputs.ts";
 import { envoyPath, needs } from "../support/needs.ts";
+import { skipWith } from "../support/skip-with.ts";
 
 /** A self-signed root that Envoy can load; nothing is signed with it. */
 const TEST_ROOT = `-----BEGIN CERTIFICATE-----
@@ -60,6 +61,10 @@ const goldenDir = join(goldens, "bootstrap");
 const cases = existsSync(goldenDir) ? await loadBootstrapCases(goldenDir) : [];
 
 describe("stock Envoy accepts the document of every golden case", () => {
+  test("golden data is present", (context) => {
+    if (!existsSync(goldenDir)) skipWith(context, `notice: no golden cases at ${goldenDir} (set CONFORMANCE_DIR)`);
+    expect(cases.length).toBeGreaterThan(0);
+  });
   for (const entry of cases.filter((candidate) => candidate.inputs.proxyConfig.tracing?.lightstep === undefined)) {
     test(entry.case, async () => {
       expect(await validateInputs(bootstrapInputs(entry, dir))).toBe("ok");

@@ -8,6 +8,7 @@ import { buildRules } from "../../src/capture/index.ts";
 import { type CaptureCase, settingsOf } from "../conformance/capture-case.ts";
 import { comparableSave, createNetns, type Netns } from "./netns.ts";
 import { istioIptables, networkState, PROGRAM } from "./netns-capture.ts";
+import { skipWith } from "./skip-with.ts";
 
 const root = process.env.CONFORMANCE_DIR ?? join(import.meta.dirname, "../../../shared/conformance");
 
@@ -28,7 +29,7 @@ export function loadableCases(names?: readonly string[]): readonly CaptureCase[]
 
 /** Golden data lives outside the project; without it there is nothing to load, which is a notice and no failure. */
 export function needsGolden(context: TestContext): void {
-  if (loadableCases().length === 0) context.skip(`notice: no golden cases at ${root} (set CONFORMANCE_DIR)`);
+  if (loadableCases().length === 0) skipWith(context, `notice: no golden cases at ${root} (set CONFORMANCE_DIR)`);
 }
 
 /** The machine that a case asks for: addresses, resolvers, and the groups its rules may name. */
