@@ -111,13 +111,17 @@ export class FamilyReader {
         at = next < 0 || next >= end ? end : next + 1;
         continue;
       }
-      const newline = scanner.scan(bytes, at, from);
+      const known = sharedName(this.#current, bytes, at);
+      const newline = scanner.scan(bytes, at, from, known);
       if (newline < 0) {
         this.#flush(bytes, kept, at);
         at = kept = this.#skipBroken(bytes, at);
         continue;
       }
-      if (!belongs(this.#current, bytes, at, scanner.nameEnd)) {
+      if (
+        known === 0 ||
+        (scanner.nameEnd !== at + known && !hasSuffix(this.#current, bytes, at + known, scanner.nameEnd))
+      ) {
         this.#flush(bytes, kept, at);
         kept = at;
         this.#current = createCurrent(bytes.toString("latin1", at, scanner.nameEnd));
@@ -181,16 +185,21 @@ function createCurrent(name: string): Current {
   };
 }
 
-function belongs(current: Current | undefined, bytes: Buffer, start: number, end: number): boolean {
-  if (current === undefined) return false;
-  const { nameBytes, suffixes } = current;
+/** The length of the current family's name when the line begins with it, else 0. */
+function sharedName(current: Current | undefined, bytes: Buffer, start: number): number {
+  if (current === undefined) return 0;
+  const { nameBytes } = current;
   const length = nameBytes.length;
-  if (end - start < length) return false;
-  for (let index = 0; index < length; index++) if (bytes[start + index] !== nameBytes[index]) return false;
-  if (end - start === length) return true;
-  return suffixes.some(
-    (suffix) => end - start - length === suffix.length && suffix.compare(bytes, start + length, end) === 0,
-  );
+  for (let index = 0; index < length; index++) if (bytes[start + index] !== nameBytes[index]) return 0;
+  return length;
+}
+
+/** Of the name's rest behind the family's own. */
+function hasSuffix(current: Current | undefined, bytes: Buffer, start: number, end: number): boolean {
+  if (current === undefined) return false;
+  for (const suffix of current.suffixes)
+    if (end - start === suffix.length && suffix.compare(bytes, start, end) === 0) return true;
+  return false;
 }
 
 interface SampleConversion {

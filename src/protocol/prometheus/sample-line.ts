@@ -9,6 +9,8 @@ const LABEL_START = 4;
 const LABEL_PART = 8;
 const DIGIT = 16;
 const BLANK = 32;
+/** Ends the quick walk through a label value: quote, backslash, newline and everything beyond ASCII. */
+const SPECIAL = 64;
 
 const NEWLINE = 0x0a;
 const SPACE = 0x20;
@@ -35,12 +37,14 @@ export class SampleScanner {
   valueEnd = 0;
   #hasHighBytes = false;
 
-  /** The position of the line's newline, or -1 when the line is no sample. A newline must follow somewhere behind `start`. */
-  scan(bytes: Uint8Array, start: number, format: PrometheusFormat): number {
-    let at = start;
-    if (((CLASS[bytes[at] as number] as number) & NAME_START) === 0) return -1;
-    do at++;
-    while (((CLASS[bytes[at] as number] as number) & NAME_PART) !== 0);
+  /**
+   * The position of the line's newline, or -1 when the line is no sample. A newline must follow somewhere behind `start`. `known` bytes
+   * of the name were looked at already.
+   */
+  scan(bytes: Uint8Array, start: number, format: PrometheusFormat, known = 0): number {
+    let at = start + known;
+    if (known === 0 && ((CLASS[bytes[at++] as number] as number) & NAME_START) === 0) return -1;
+    while (((CLASS[bytes[at] as number] as number) & NAME_PART) !== 0) at++;
     this.nameEnd = at;
     this.#hasHighBytes = false;
     if (bytes[at] === OPEN_BRACE) {
@@ -64,27 +68,32 @@ export class SampleScanner {
       if (((CLASS[bytes[at] as number] as number) & LABEL_START) === 0) return -1;
       do at++;
       while (((CLASS[bytes[at] as number] as number) & LABEL_PART) !== 0);
-      at = skipBlanks(bytes, at);
+      if (bytes[at] !== EQUALS) at = skipBlanks(bytes, at);
       if (bytes[at] !== EQUALS) return -1;
-      at = skipBlanks(bytes, at + 1);
+      if (bytes[++at] !== QUOTE) at = skipBlanks(bytes, at);
       if (bytes[at] !== QUOTE) return -1;
-      at++;
-      let high = 0;
-      for (let byte = bytes[at] as number; byte !== QUOTE; byte = bytes[at] as number) {
-        if (byte === NEWLINE) return -1;
-        if (byte === BACKSLASH) {
-          const escaped = bytes[++at];
-          if (escaped !== BACKSLASH && escaped !== QUOTE && escaped !== 0x6e) return -1;
-        }
-        high |= byte;
-        at++;
-      }
-      if (high > 0x7f) this.#hasHighBytes = true;
-      at = skipBlanks(bytes, at + 1);
+      at = this.#labelValue(bytes, at + 1);
+      if (at < 0) return -1;
+      if (bytes[at] !== COMMA) at = skipBlanks(bytes, at);
       if (bytes[at] === COMMA) at = skipBlanks(bytes, at + 1);
       else if (bytes[at] !== CLOSE_BRACE) return -1;
     }
     return at + 1;
+  }
+
+  /** From behind the opening quote to behind the closing one. */
+  #labelValue(bytes: Uint8Array, start: number): number {
+    for (let at = start; ; at++) {
+      while (((CLASS[bytes[at] as number] as number) & SPECIAL) === 0) at++;
+      const byte = bytes[at] as number;
+      if (byte === QUOTE) return at + 1;
+      if (byte === NEWLINE) return -1;
+      if (byte !== BACKSLASH) this.#hasHighBytes = true;
+      else {
+        const escaped = bytes[++at];
+        if (escaped !== BACKSLASH && escaped !== QUOTE && escaped !== 0x6e) return -1;
+      }
+    }
   }
 
   /** `[ timestamp][ # {labels} value[ timestamp]]` and the newline. */
@@ -173,5 +182,7 @@ function buildClasses(): Uint8Array {
   add(":", NAME_START | NAME_PART);
   add("0123456789", NAME_PART | LABEL_PART | DIGIT);
   add(" \t", BLANK);
+  add('"\\\n', SPECIAL);
+  classes.fill(SPECIAL, 0x80);
   return classes;
 }

@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import { forwardedHeaders, probeHost } from "./probe-headers.ts";
+
+test("everything goes on but what belongs to the connection; the agent asks for a packed body only when nobody else decides", () => {
+  const raw = [
+    "Host",
+    "h",
+    "X-A",
+    "1",
+    "x-a",
+    "2",
+    "Connection",
+    "close",
+    "Content-Length",
+    "3",
+    "Transfer-Encoding",
+    "chunked",
+  ];
+  expect(forwardedHeaders(raw, [])).toEqual({ list: ["X-A", "1", "x-a", "2", "Accept-Encoding", "gzip"], packs: true });
+  expect(forwardedHeaders(["accept-encoding", "br"], [])).toEqual({ list: ["accept-encoding", "br"], packs: false });
+});
+
+test("configured headers of old generations replace the kubelet's", () => {
+  const configured = [
+    { name: "x-a", value: "9" },
+    { name: "Host", value: "h" },
+  ];
+  expect(forwardedHeaders(["X-A", "1", "B", "2"], configured).list).toEqual([
+    "B",
+    "2",
+    "x-a",
+    "9",
+    "Accept-Encoding",
+    "gzip",
+  ]);
+});
+
+test.each([
+  ["pod:15020", "pod:8080"],
+  ["[::1]:15020", "[::1]:8080"],
+  ["pod", "pod"],
+  ["pod:9", "pod:9"],
+  [":15020", ":15020"],
+  ["", undefined],
+])("Host %s becomes %s", (host, want) => {
+  expect(probeHost(["A", "host", "host", host], { statusPort: 15020, probePort: 8080 })).toBe(want);
+});
