@@ -3,6 +3,7 @@ import { sha256 } from "./cache/module-files.ts";
 import type { FoundModule } from "./cache/start-module-cache.ts";
 import { findCredential } from "./core/docker-config.ts";
 import { type ImageReference, parseOciUrl } from "./core/image-reference.ts";
+import { printableUrl } from "./core/printable-url.ts";
 import type { RemoteModule } from "./core/remote-module.ts";
 import { fetchHttpModule } from "./fetch/fetch-http-module.ts";
 import type { HttpClient } from "./fetch/http-client.ts";
@@ -13,6 +14,8 @@ import { WasmError } from "./wasm-error.ts";
 
 export interface FindModuleOptions {
   readonly client: HttpClient;
+  /** Layers may take as long as the whole fetch may. */
+  readonly registryClient: HttpClient;
   readonly attempts: number;
   readonly maxBytes: number;
   readonly isInsecure: (host: string) => boolean;
@@ -41,7 +44,10 @@ export function findModule(
 async function findHttp(module: RemoteModule, options: FindModuleOptions, signal: AbortSignal): Promise<FoundModule> {
   const { client, attempts, maxBytes, metrics } = options;
   if (!URL.canParse(module.url))
-    throw new WasmError("unsupported", `fail to parse Wasm module fetch url: ${JSON.stringify(module.url)}`);
+    throw new WasmError(
+      "unsupported",
+      `fail to parse Wasm module fetch url: ${JSON.stringify(printableUrl(module.url))}`,
+    );
   try {
     const bytes = await fetchHttpModule({ client, url: new URL(module.url), attempts, maxBytes, signal });
     const checksum = sha256(bytes);
@@ -56,9 +62,9 @@ async function findImage(module: RemoteModule, options: FindModuleOptions, signa
   try {
     const reference = parseOciUrl(module.url);
     if (reference === undefined)
-      throw new WasmError("unsupported", `could not parse image reference ${JSON.stringify(module.url)}`);
+      throw new WasmError("unsupported", `could not parse image reference ${JSON.stringify(printableUrl(module.url))}`);
     const credential = await credentialFor(reference, module, options);
-    const image = await prepareImage({ ...options, reference, credential, signal });
+    const image = await prepareImage({ ...options, client: options.registryClient, reference, credential, signal });
     const load = () =>
       image.load().catch((cause: unknown) => {
         throw wrapped("could not fetch Wasm binary", cause);

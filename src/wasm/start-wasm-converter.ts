@@ -63,15 +63,18 @@ const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", ia32: "3
 export async function startWasmConverter(options: WasmOptions): Promise<WasmConverter> {
   const { metrics, log } = options;
   const isInsecure = insecureHosts(options.insecureRegistries);
-  const client = createHttpClient({
+  const connections = {
     isForbidden: forbiddenAddresses(options.blockedCidrs),
     isInsecure,
-    timeoutMs: options.requestTimeoutMs || DEFAULT_REQUEST_TIMEOUT_MS,
     ...(options.ca !== undefined && { ca: options.ca }),
     ...(options.resolve !== undefined && { resolve: options.resolve }),
-  });
+  };
   const finding = {
-    client,
+    client: createHttpClient({
+      ...connections,
+      timeoutMs: options.requestTimeoutMs || DEFAULT_REQUEST_TIMEOUT_MS,
+    }),
+    registryClient: createHttpClient(connections),
     attempts: options.maxRetries,
     maxBytes: options.maxModuleBytes > 0 ? options.maxModuleBytes : DEFAULT_MAX_BYTES,
     isInsecure,

@@ -101,6 +101,39 @@ describe("attempts", () => {
   });
 });
 
+test("a connection that breaks in the middle is tried again", async () => {
+  let asked = 0;
+  await using server = await startHttpServer((_request, response) => {
+    asked += 1;
+    if (asked > 1) return void response.end(module);
+    response.writeHead(200, { "content-length": module.length });
+    response.write(module.subarray(0, 9), () => response.destroy());
+  });
+  await using wasm = await startTestConverter({ maxRetries: 2 });
+  expect(await wasm.load({ url: `http://127.0.0.1:${server.port}/m` })).toContain(checksum);
+  expect(asked).toBe(2);
+});
+
+test("credentials in an address are used and stay out of the log", async () => {
+  const seen: (string | undefined)[] = [];
+  await using server = await startHttpServer((request, response) => {
+    seen.push(request.headers.authorization);
+    response.end("no module");
+  });
+  await using wasm = await startTestConverter();
+  const reason = await wasm.reason({ url: `http://user:secret@127.0.0.1:${server.port}/m?sig=secret` });
+  expect(reason).toContain(`from http://127.0.0.1:${server.port}/m?[redacted] is invalid`);
+  expect(reason).not.toContain("secret");
+  expect(seen).toEqual([`Basic ${Buffer.from("user:secret").toString("base64")}`]);
+});
+
+test("stopping twice is stopping once, and nothing is left behind", async () => {
+  await using server = await serve(module);
+  await using wasm = await startTestConverter();
+  await wasm.load({ url: server.url });
+  await Promise.all([wasm.converter.stop(), wasm.converter.stop()]);
+});
+
 describe("limits and addresses", () => {
   const large = Buffer.concat([module, Buffer.alloc(4096)]);
 

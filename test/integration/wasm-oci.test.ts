@@ -1,4 +1,6 @@
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { grpcTestCerts } from "../support/grpc-certs.ts";
 import { startHttpServer } from "../support/http-server.ts";
@@ -176,6 +178,22 @@ describe("content that is not what it says", () => {
     expect(await wasm.reason({ url: `oci://${registry.host}/org/missing:v1` })).toContain("unexpected status code 404");
   });
 
+  test("a layer whose connection breaks is asked for again", async () => {
+    await using registry = await startOciRegistry();
+    registry.push("org/app", "v1", module);
+    let broken = 0;
+    registry.intercept((request, response) => {
+      if (!request.url?.includes("/blobs/") || broken > 0) return false;
+      broken += 1;
+      response.writeHead(200, { "content-length": 1000 });
+      response.write("begin", () => response.destroy());
+      return true;
+    });
+    await using wasm = await startTestConverter();
+    expect(await wasm.load({ url: `oci://${registry.host}/org/app:v1` })).toContain(".wasm");
+    expect(blobRequests(registry)).toBe(2);
+  });
+
   test("without time the registry is not asked", async () => {
     await using registry = await startOciRegistry();
     registry.push("org/app", "v1", module);
@@ -212,6 +230,19 @@ describe("credentials", () => {
     await using wasm = await startTestConverter();
     const env = entry === undefined ? {} : { env: dockerConfig(registry.host, entry) };
     expect(await wasm.load({ url: `oci://${registry.host}/org/app:v1`, ...env })).toContain(".wasm");
+  });
+
+  test("without a pull secret those of the machine's docker configuration are used", async () => {
+    await using registry = await startOciRegistry({ auth: { kind: "basic", ...credentials } });
+    registry.push("org/app", "v1", module);
+    const url = `oci://${registry.host}/org/app:v1`;
+    const folder = mkdtempSync(join(tmpdir(), "docker-config-"));
+    const dockerConfigPath = join(folder, "config.json");
+    await using wasm = await startTestConverter({ dockerConfigPath });
+    expect(await wasm.reason({ url })).toContain("status code 401");
+    writeFileSync(dockerConfigPath, JSON.stringify({ auths: { [registry.host]: { auth } } }));
+    expect(await wasm.load({ url })).toContain(".wasm");
+    rmSync(folder, { recursive: true });
   });
 
   test("wrong ones fail the module and stay out of the log", async () => {

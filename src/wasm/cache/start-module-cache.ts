@@ -3,6 +3,7 @@ import type { Logger } from "../../base/logger.ts";
 import type { ProxyOwner } from "../../base/proxy-file.ts";
 import { moduleName } from "../core/image-reference.ts";
 import { ModuleIndex, type ModuleKey, pinnedChecksum } from "../core/module-index.ts";
+import { printableUrl } from "../core/printable-url.ts";
 import type { RemoteModule } from "../core/remote-module.ts";
 import type { WasmMetrics } from "../metrics.ts";
 import { isWasmModule } from "../unpack/unwrap-module.ts";
@@ -82,10 +83,11 @@ export function startModuleCache(options: ModuleCacheOptions): ModuleCache {
 
   const fetch = async (module: RemoteModule, signal: AbortSignal): Promise<Stored> => {
     const wanted = pinnedChecksum(module);
+    const shown = printableUrl(module.url);
     const found = await options.find(module, signal);
     if (wanted !== "" && !found.checksums.includes(wanted)) {
       metrics.fetches.inc(["checksum_mismatched"]);
-      const text = `module downloaded from ${module.url} has checksum ${found.checksum}, which does not match: ${wanted}`;
+      const text = `module downloaded from ${shown} has checksum ${found.checksum}, which does not match: ${wanted}`;
       throw new WasmError("checksum-mismatch", text);
     }
     const key = { name: moduleName(module.url), checksum: found.checksum };
@@ -97,10 +99,12 @@ export function startModuleCache(options: ModuleCacheOptions): ModuleCache {
     });
     if (!isWasmModule(bytes)) {
       metrics.fetches.inc(["fetch_failure"]);
-      throw new WasmError("invalid-module", `fetched Wasm binary from ${module.url} is invalid`);
+      throw new WasmError("invalid-module", `fetched Wasm binary from ${shown} is invalid`);
     }
     metrics.fetches.inc(["success"]);
-    return remember(key, await files.write(key, bytes));
+    const stored = remember(key, await files.write(key, bytes));
+    log.info("fetched a Wasm module", { url: shown, bytes: stored.bytes, path: stored.path });
+    return stored;
   };
 
   const purge = async () => {

@@ -9,8 +9,8 @@ export interface HttpClientOptions {
   readonly isForbidden: AddressRule;
   /** Whether certificates of that host[:port] go unverified. */
   readonly isInsecure: (host: string) => boolean;
-  /** For one exchange without the redirects that follow it. */
-  readonly timeoutMs: number;
+  /** For one exchange without the redirects that follow it; only the request's own signal when absent. */
+  readonly timeoutMs?: number;
   /** PEM roots; node's own when absent. */
   readonly ca?: string;
   /** The system's when absent. */
@@ -41,6 +41,7 @@ export interface ClientAnswer {
 export type HttpClient = (request: ClientRequest) => Promise<ClientAnswer>;
 
 const MAX_REDIRECTS = 10;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
 /** Every connection, also of a redirect, goes through the address rules at the moment it is made. */
@@ -69,7 +70,7 @@ export function shownUrl(url: URL): string {
 async function exchange(options: HttpClientOptions, request: ClientRequest): Promise<ClientAnswer> {
   const { url, body } = request;
   refuseLiteral(url, options.isForbidden);
-  using limit = abortAfter(options.timeoutMs, request.signal);
+  using limit = abortAfter(options.timeoutMs ?? MAX_TIMER_MS, request.signal);
   const fail = (cause: unknown) => {
     if (cause instanceof WasmError) return cause;
     const what = request.signal.aborted ? "deadline exceeded" : `no answer within ${options.timeoutMs} ms`;

@@ -1,0 +1,13 @@
+import { expect, test } from "vitest";
+import { printableUrl } from "./printable-url.ts";
+
+test.each([
+  { url: "https://x/m.wasm", shown: "https://x/m.wasm" },
+  { url: "https://user:pass@x/m.wasm", shown: "https://x/m.wasm" },
+  { url: "https://user:p@ss@x/m.wasm", shown: "https://x/m.wasm" },
+  { url: "https://x/m.wasm?X-Signature=abc&b=1", shown: "https://x/m.wasm?[redacted]" },
+  { url: "oci://ghcr.io/org/app:v1@sha256:abc", shown: "oci://ghcr.io/org/app:v1@sha256:abc" },
+  { url: "no address", shown: "no address" },
+])("$url is shown as $shown", ({ url, shown }) => {
+  expect(printableUrl(url)).toBe(shown);
+});
