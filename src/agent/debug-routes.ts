@@ -33,8 +33,13 @@ export function addDebugRoutes(status: StatusServer, { dns, secrets, xds }: Debu
       loopbackOnly,
     );
   if (dns === undefined) return;
-  status.route("GET", "/debug/ndsz", (_request, response) => {
-    response.setHeader("Content-Type", "application/json");
-    sendText(response, 200, dns.describe() ?? "{}");
-  });
+  status.route(
+    "*",
+    "/debug/ndsz",
+    (_request, response) => {
+      response.setHeader("Content-Type", "application/json");
+      sendText(response, 200, dns.describe() ?? "{}");
+    },
+    loopbackOnly,
+  );
 }

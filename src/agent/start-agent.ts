@@ -4,7 +4,7 @@ import { MetricRegistry } from "../base/metric-registry.ts";
 import { writeGrpcBootstrap } from "../bootstrap/index.ts";
 import { startPlatformDetection } from "../config/index.ts";
 import type { EnvoyHandle } from "../envoy/index.ts";
-import { createReadiness, envoyLivenessCheck, grpcBootstrapCheck } from "../status/index.ts";
+import { createReadiness, envoyLivenessCheck, grpcBootstrapCheck, statusRules } from "../status/index.ts";
 import { readBootstrapInputs } from "./bootstrap-inputs.ts";
 import { connectDns } from "./connect-dns.ts";
 import { connectEnvoy } from "./connect-envoy.ts";
@@ -55,8 +55,11 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
       await envoy?.drain();
     },
     quit: () => {
-      envoy?.disableDrain();
-      quit();
+      if (statusRules(config.status.generation).quitsAtOnce) envoy?.disableDrain();
+      else cause ??= "received signal: terminated";
+      // Older generations sent themselves the signal that ends a pod, which drains first.
+      if (cause === undefined || envoy === undefined) quit();
+      else void envoy.terminate().finally(quit);
     },
   };
   const status = await connectStatus(options, { readiness, actions, registry, metrics, opened });

@@ -1,6 +1,6 @@
 import type { Logger } from "../base/logger.ts";
 import type { Readiness } from "./readiness.ts";
-import { type Router, sendText } from "./router.ts";
+import { type Router, sendError, sendText } from "./router.ts";
 
 /** What the shutdown endpoints set in motion; an agent without Envoy simply has nothing to drain. */
 export interface StatusActions {
@@ -38,6 +38,17 @@ export function registerEndpoints(router: Router, options: EndpointOptions): voi
     { loopbackOnly: true },
   );
   if (hasDrain) registerDrain(router, actions, log);
+  router.route(
+    "*",
+    "/debug/",
+    (_request, response, path) => {
+      if (path !== "/debug/") return sendError(response, 404, "404 page not found");
+      response.setHeader("Content-Type", "text/plain; charset=utf-8");
+      const pages = router.paths().filter((page) => page.startsWith("/debug/") && page !== path);
+      sendText(response, 200, pages.map((page) => `${page}\n`).join(""));
+    },
+    { loopbackOnly: true },
+  );
   router.route("GET", "/version", (_request, response) => {
     response.setHeader("Content-Type", "application/json");
     sendText(response, 200, `${JSON.stringify(version)}\n`);

@@ -16,6 +16,8 @@ export interface Router {
   /** A path that ends in `/` takes everything below it. `*` is any method; HEAD is answered wherever GET is. */
   route(method: "GET" | "POST" | "*", path: string, handler: RouteHandler, options?: RouteOptions): void;
   handle(request: IncomingMessage, response: ServerResponse): void;
+  /** Everything that was declared, sorted. */
+  paths(): string[];
 }
 
 interface Route {
@@ -41,6 +43,7 @@ export function createRouter(log: Logger): Router {
       if (routes.has(path)) throw new Error(`route ${path} is declared twice`);
       routes.set(path, { method, handler, loopbackOnly: options.loopbackOnly ?? false });
     },
+    paths: () => [...exact.keys(), ...prefixes.keys()].sort(),
     handle: (request, response) => {
       const path = (request.url ?? "/").split("?")[0] ?? "/";
       const clean = cleanPath(path);

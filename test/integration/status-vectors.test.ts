@@ -1,0 +1,31 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { readAppProbers, readScrapeTargets, statusRules } from "../../src/status/index.ts";
+import { skipWith } from "../support/skip-with.ts";
+
+const root = process.env.CONFORMANCE_DIR ?? join(import.meta.dirname, "../../../shared/conformance");
+const file = join(root, "inject/vectors.json");
+
+interface Vectors {
+  readonly prometheus_merge: readonly { readonly want_env?: string | null }[];
+  readonly app_probers: readonly { readonly want_env: Record<string, unknown> }[];
+}
+
+test("what injection writes for probes and scraping is understood here", (context) => {
+  if (!existsSync(file)) skipWith(context, `notice: no golden cases at ${root} (set CONFORMANCE_DIR)`);
+  const vectors = JSON.parse(readFileSync(file, "utf8")) as Vectors;
+  let scrapes = 0;
+  for (const { want_env: env } of vectors.prometheus_merge) {
+    if (typeof env !== "string") continue;
+    const value = JSON.parse(env) as { targets: { port: string; path: string }[] };
+    const want = value.targets.map(({ port, path }) => ({ port: Number(port), path }));
+    expect(readScrapeTargets(value, 15020)).toEqual(want);
+    scrapes++;
+  }
+  expect(scrapes).toBeGreaterThan(0);
+  for (const { want_env: env } of vectors.app_probers) {
+    const probers = readAppProbers(env, statusRules("master").probers);
+    expect([...probers.keys()]).toEqual(Object.keys(env));
+  }
+});
