@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
-import { memoryUsage, version } from "node:process";
 import type { EventLoopLag } from "./event-loop-lag.ts";
 
 /** Linux counts processor time in hundredths of a second for every reader. */
@@ -67,7 +66,8 @@ function processFigures(): Figure[] {
 }
 
 function nodeFigures(lag: EventLoopLag): Figure[] {
-  const { heapTotal, heapUsed, external } = memoryUsage();
+  // Not imported from node:process: that reads every property of it, and opens stdin for one of them.
+  const { heapTotal, heapUsed, external } = process.memoryUsage();
   const { lastSeconds, maxSeconds } = lag.take();
   return [
     gauge("nodejs_eventloop_lag_seconds", "How late a timer fired, at the last look.", lastSeconds),
@@ -80,7 +80,7 @@ function nodeFigures(lag: EventLoopLag): Figure[] {
     gauge("nodejs_heap_size_total_bytes", "Heap size in bytes.", heapTotal),
     gauge("nodejs_heap_size_used_bytes", "Used heap in bytes.", heapUsed),
     gauge("nodejs_external_memory_bytes", "Memory outside the heap that objects hold, in bytes.", external),
-    { ...gauge("nodejs_version_info", "Node version.", 1), labels: `{version="${version}"}` },
+    { ...gauge("nodejs_version_info", "Node version.", 1), labels: `{version="${process.version}"}` },
   ];
 }
 
