@@ -66,6 +66,8 @@ export interface MeshControlPlaneOptions {
   /** What a node gets, by its id; asked once per request of a type. */
   resources(nodeId: string): readonly MeshResource[];
   readonly maxTtlMs?: number;
+  /** Called for each health report of a workload; undefined means healthy. */
+  readonly onHealth?: (problem: string | undefined) => void;
 }
 
 /** xDS and CA on one TLS port, as a real control plane has them: our own CA, and resources that the test names. */
@@ -133,7 +135,7 @@ const full = <Message>(codec: {
   decode(bytes: Buffer): Message;
 }): Codec<Message> => codec;
 
-function sotw({ resources }: MeshControlPlaneOptions) {
+function sotw({ resources, onHealth }: MeshControlPlaneOptions) {
   const method = defineMethod({
     path: `${SERVICE}/StreamAggregatedResources`,
     kind: "bidi",
@@ -144,6 +146,7 @@ function sotw({ resources }: MeshControlPlaneOptions) {
     let nodeId = "";
     for await (const request of requests) {
       nodeId = request.node?.id ?? nodeId;
+      if (request.typeUrl.endsWith("HealthInformation")) onHealth?.(request.errorDetail?.message);
       if (request.responseNonce !== "" || request.typeUrl.endsWith("HealthInformation")) continue;
       const matching = select(resources(nodeId), request.typeUrl, request.resourceNames);
       await call.write({ versionInfo: "1", nonce: "1", typeUrl: request.typeUrl, resources: matching.map(encode) });
@@ -151,7 +154,7 @@ function sotw({ resources }: MeshControlPlaneOptions) {
   });
 }
 
-function delta({ resources }: MeshControlPlaneOptions) {
+function delta({ resources, onHealth }: MeshControlPlaneOptions) {
   const method = defineMethod({
     path: `${SERVICE}/DeltaAggregatedResources`,
     kind: "bidi",
@@ -162,6 +165,7 @@ function delta({ resources }: MeshControlPlaneOptions) {
     let nodeId = "";
     for await (const request of requests) {
       nodeId = request.node?.id ?? nodeId;
+      if (request.typeUrl.endsWith("HealthInformation")) onHealth?.(request.errorDetail?.message);
       if (request.responseNonce !== "" || request.typeUrl.endsWith("HealthInformation")) continue;
       const matching = select(resources(nodeId), request.typeUrl, request.resourceNamesSubscribe);
       await call.write({

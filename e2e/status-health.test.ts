@@ -1,0 +1,53 @@
+import { beforeEach, expect, test } from "vitest";
+import { eventually, startAgentProcess } from "../test/support/agent-process.ts";
+import { startHttpServer, type TestHttpServer } from "../test/support/http-server.ts";
+import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
+import { needs } from "../test/support/needs.ts";
+
+beforeEach(needs("envoy"));
+
+const told = (reports: readonly (string | undefined)[], count: number) =>
+  eventually(async () => (reports.length >= count ? undefined : `told so far: ${JSON.stringify(reports)}`), 20_000);
+
+test("a workload outside Kubernetes is healthy, fails and recovers; the control plane hears of each change once", async () => {
+  const reports: (string | undefined)[] = [];
+  let status = 200;
+  let looks = 0;
+  const answer: Parameters<typeof startHttpServer>[0] = (request, response) => {
+    expect(request.headers).toMatchObject({ "user-agent": "istio-probe/1.0", "x-check": "yes" });
+    looks++;
+    response.writeHead(status).end();
+  };
+  await using app: TestHttpServer = await startHttpServer(answer);
+  await using controlPlane = await startMeshControlPlane({
+    resources: () => [],
+    onHealth: (problem) => void reports.push(problem),
+  });
+  const readinessProbe = {
+    periodSeconds: 1,
+    httpGet: { port: app.port, path: "/health", host: "127.0.0.1", httpHeaders: [{ name: "X-Check", value: "yes" }] },
+  };
+  await using agent = await startAgentProcess({ controlPlane, proxyConfig: { readinessProbe } });
+  await told(reports, 1);
+  const seen = looks;
+  await eventually(async () => (looks > seen + 1 ? undefined : "no further looks"));
+  expect(reports).toEqual([undefined]);
+  status = 500;
+  await told(reports, 2);
+  status = 204;
+  await told(reports, 3);
+  expect(reports).toEqual([undefined, "status code was not from [200,400), bad code 500", undefined]);
+  expect(agent.stdout()).toContain("\thealthcheck\tsuccess threshold hit, marking as healthy\n");
+});
+
+test.each([
+  { readinessProbe: {}, says: "one of httpGet, tcpSocket, exec and grpc is needed" },
+  { readinessProbe: { exec: { command: [] } }, says: "exec.command is empty" },
+])("a probe that cannot be run ends the start cleanly: $says", async ({ readinessProbe, says }) => {
+  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+  await using agent = await startAgentProcess({ controlPlane, proxyConfig: { readinessProbe } });
+  expect(await agent.exited).toBe(255);
+  expect(agent.stdout() + agent.stderr()).toContain(says);
+  expect(agent.stdout() + agent.stderr()).not.toMatch(/^\s+at /m);
+  expect(await agent.envoyPids()).toEqual([]);
+});
