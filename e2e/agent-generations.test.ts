@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { beforeEach, expect, test } from "vitest";
-import { freePorts, startAgentProcess } from "../test/support/agent-process.ts";
+import { fetchText, freePorts, startAgentProcess } from "../test/support/agent-process.ts";
+import { startFakeGoogle } from "../test/support/ca-google.ts";
 import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
 import { httpListener } from "../test/support/mesh-resources.ts";
 import { needs } from "../test/support/needs.ts";
@@ -59,6 +60,29 @@ test.each(GENERATIONS)(
     );
   },
 );
+
+test("with CALL_CREDENTIALS Envoy of 1.8 gets its xDS tokens from the agent's STS server", async () => {
+  await using google = await startFakeGoogle();
+  const [port = 0, stsPort = 0] = await freePorts(2);
+  await using controlPlane = await startMeshControlPlane({
+    resources: () => [httpListener({ name: "in", port, answer: "by call credentials" })],
+  });
+  await using agent = await startAgentProcess({
+    controlPlane,
+    args: ["--stsPort", String(stsPort)],
+    env: {
+      PILOT_AGENT_GENERATION: "1.8",
+      CALL_CREDENTIALS: "true",
+      CLOUD_PLATFORM: "gcp",
+      GCP_METADATA: "project|1234|cluster|region",
+      STS_FEDERATED_TOKEN_ENDPOINT: `${google.url}/v1/token`,
+      STS_CREDENTIALS_URL: google.url,
+    },
+  });
+  await agent.untilReady();
+  expect((await fetchText(port, "/")).body).toBe("by call credentials");
+  expect(google.calls.map((call) => call.step)).toEqual(["federated", "access"]);
+});
 
 test("up to 1.7 the token says who the workload is", async () => {
   const [port = 0] = await freePorts(1);
