@@ -106,6 +106,7 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
     envoy = await connectEnvoy(config, { ...bootstrapSources, binary, metrics, log, signal, onPhase: tracked.onPhase });
     const running = envoy;
     opened.defer(() => running.stop());
+    xds?.prepare(); // while Envoy starts
     tracked.watch(running.admin);
     readiness.addCheck("envoy", envoyLivenessCheck(running.admin));
     if (running.isHotRestartable) {

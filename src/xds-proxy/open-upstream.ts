@@ -1,5 +1,5 @@
 import { errorMessage } from "../base/coded-error.ts";
-import { createGrpcChannel, GrpcError, type RawClientCall } from "../grpc/index.ts";
+import { createGrpcChannel, type GrpcChannel, GrpcError, type RawClientCall } from "../grpc/index.ts";
 import type { UpstreamOptions } from "./options.ts";
 
 export interface Upstream {
@@ -14,16 +14,31 @@ const WINDOW_BYTES = 1024 * 1024;
 const CROWDED_WINDOW_BYTES = 256 * 1024;
 const CROWDED_STREAMS = 4;
 
+export interface OpenOptions {
+  readonly signal: AbortSignal;
+  readonly otherStreams?: number;
+  /** Made before, by `createUpstreamChannel`; the stream owns it from now on. */
+  readonly channel?: GrpcChannel | undefined;
+}
+
 /**
  * One connection per stream, never shared: a client that reconnects may land on another instance of the control plane, and what was
  * on its way to one must not reach the other. Rejects with the GrpcError of the first failed attempt; the client's own backoff retries.
  */
-export async function openUpstream(
-  options: UpstreamOptions,
-  path: string,
-  { signal, otherStreams = 0 }: { readonly signal: AbortSignal; readonly otherStreams?: number },
-): Promise<Upstream> {
-  const channel = createGrpcChannel(options.address, {
+export async function openUpstream(options: UpstreamOptions, path: string, open: OpenOptions): Promise<Upstream> {
+  const channel = open.channel ?? createUpstreamChannel(options, open.otherStreams);
+  try {
+    const call = await channel.raw(path, { metadata: lowerCased(options.headers), signal: open.signal });
+    return { call, close: () => channel.stop() };
+  } catch (failure) {
+    await channel.stop();
+    throw failure;
+  }
+}
+
+/** Makes no connection yet. */
+export function createUpstreamChannel(options: UpstreamOptions, otherStreams = 0): GrpcChannel {
+  return createGrpcChannel(options.address, {
     ...(options.tls && { tls: options.tls }),
     ...(options.authority !== undefined && { authority: options.authority }),
     ...(options.connect && { connect: options.connect }),
@@ -36,13 +51,6 @@ export async function openUpstream(
       return token ? { authorization: `Bearer ${token}` } : {};
     },
   });
-  try {
-    const call = await channel.raw(path, { metadata: lowerCased(options.headers), signal });
-    return { call, close: () => channel.stop() };
-  } catch (failure) {
-    await channel.stop();
-    throw failure;
-  }
 }
 
 async function askToken(options: UpstreamOptions): Promise<string | undefined> {

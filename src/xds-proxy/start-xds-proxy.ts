@@ -8,6 +8,7 @@ import type { WorkloadHealth, XdsProxy, XdsProxyOptions } from "./options.ts";
 import { REFLECTED_SERVICES, reflectionMethods } from "./reflection/reflection-methods.ts";
 import { serveSocket } from "./serve-socket.ts";
 import { StreamRegistry } from "./stream-registry.ts";
+import { createWarmUpstream } from "./warm-upstream.ts";
 import { XdsStream, type XdsStreamHooks } from "./xds-stream.ts";
 
 const INTERNAL = 13;
@@ -18,12 +19,14 @@ export async function startXdsProxy(options: XdsProxyOptions): Promise<XdsProxy>
   log.info(`Initializing with upstream address "${options.upstream.address}" and cluster "${options.clusterId}"`);
 
   const registry = new StreamRegistry<XdsStream>();
+  const warm = createWarmUpstream(options.upstream);
   let health: WorkloadHealth | undefined;
   let nextId = 0;
   let largest = 0;
   const hooks: XdsStreamHooks = {
     onIntroduced: () => registry.reconsider(),
     otherStreams: () => registry.all.length - 1,
+    takeWarmUpstream: () => warm.take(),
     storedRequests: (kind) => (health === undefined ? [] : [healthRequest(kind, health)]),
     onRequestBytes(bytes) {
       if (bytes <= largest) return;
@@ -59,11 +62,13 @@ export async function startXdsProxy(options: XdsProxyOptions): Promise<XdsProxy>
       log,
     }),
   );
+  opened.add(warm);
   const describeStreams = () => registry.all.map((stream) => stream.describe(stream === registry.primary));
   const owned = opened.move();
   return toHandle({
     socketPath,
     ended: server.ended,
+    prepare: () => warm.prepare(),
     reportHealth(next: WorkloadHealth) {
       health = next;
       const { primary } = registry;

@@ -1,6 +1,6 @@
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
-import { assembleMessages, GrpcError, type RawServerCall, rpcErrorText } from "../grpc/index.ts";
+import { assembleMessages, type GrpcChannel, GrpcError, type RawServerCall, rpcErrorText } from "../grpc/index.ts";
 import { any } from "../protocol/protobuf/discovery.ts";
 import { type Conversions, createConversions } from "./conversions.ts";
 import { type AgentRequest, encodeAgentRequest, type ProtocolKind, STREAM_PATHS } from "./core/protocol-kind.ts";
@@ -23,6 +23,8 @@ export interface XdsStreamHooks {
   onRequestBytes(bytes: number): void;
   /** How many there are besides this one. */
   otherStreams(): number;
+  /** A connection that was made ahead. */
+  takeWarmUpstream(): GrpcChannel | undefined;
   /** What the primary stream sends besides the subscriptions, in the order it is to be sent. */
   storedRequests(kind: ProtocolKind): readonly Buffer[];
 }
@@ -121,7 +123,8 @@ export class XdsStream implements RegisteredStream {
     try {
       const { signal } = downstream;
       const otherStreams = this.#hooks.otherStreams();
-      const opened = await openUpstream(upstream, STREAM_PATHS[this.kind], { signal, otherStreams });
+      const channel = this.#hooks.takeWarmUpstream();
+      const opened = await openUpstream(upstream, STREAM_PATHS[this.kind], { signal, otherStreams, channel });
       lastGood?.noteReachable();
       return opened;
     } catch (failure) {

@@ -305,6 +305,38 @@ test("the token is asked for each stream; one that cannot be had is told as the 
   expect(seen).toEqual([["Bearer first"], [], ["Bearer second"]]);
 });
 
+describe("a connection made ahead", () => {
+  test("is used by the first stream alone", async () => {
+    using socket = socketFolder();
+    await using server = await startRawServer((stream) => stream.respond(answered));
+    await using running = await startTestProxy(server.target, socket.path);
+    running.proxy.prepare();
+    running.proxy.prepare();
+    await eventually(async () => (server.sessions.size === 1 ? undefined : `${server.sessions.size} connections`));
+    for (const index of [1, 2]) {
+      const client = openXdsClient(socket.path, "delta");
+      client.send(ask("delta", CDS, envoy));
+      await eventually(async () => (server.requests.length === index ? undefined : "no request"));
+      expect(server.sessions.size).toBe(1);
+      await client[Symbol.asyncDispose]();
+      await eventually(async () => (server.sessions.size === 0 ? undefined : "the connection stays"));
+    }
+  });
+
+  test("that fails, or that nobody takes, leaves nothing behind", async () => {
+    using socket = socketFolder();
+    await using server = await startRawServer((stream) => stream.respond(answered));
+    await using refused = await startTestProxy("127.0.0.1:1", socket.path);
+    refused.proxy.prepare();
+    await refused.proxy.stop();
+    const unused = await startTestProxy(server.target, socket.path);
+    unused.proxy.prepare();
+    await eventually(async () => (server.sessions.size === 1 ? undefined : "no connection"));
+    await unused.proxy.stop();
+    await eventually(async () => (server.sessions.size === 0 ? undefined : "the connection stays"));
+  });
+});
+
 test("services that are not there are told by name", async () => {
   using socket = socketFolder();
   await using server = await startFakeXdsServer();
