@@ -1,2 +1,3 @@
 export { declareWasmMetrics, type WasmMetrics } from "./metrics.ts";
-export { startWasmConverter, type WasmConverter, type WasmOptions } from "./start-wasm-converter.ts";
+export type { WasmConverter, WasmOptions } from "./options.ts";
+export { startWasmConverter } from "./start-wasm-converter.ts";

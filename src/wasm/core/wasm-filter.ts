@@ -4,10 +4,10 @@ import { bool, message, string, uint32 } from "../../protocol/protobuf/message.t
 import { decodeStruct } from "../../protocol/protobuf/struct.ts";
 import { WIRE_BYTES, WireError, WireReader } from "../../protocol/protobuf/wire-reader.ts";
 import { WasmError } from "../wasm-error.ts";
+import { EXTENSION_CONFIG_TYPE } from "./extension-type.ts";
 import { encodeWasmJson, FAILURE_POLICIES } from "./wasm-json.ts";
 
 const GOOGLEAPIS = "type.googleapis.com/";
-export const EXTENSION_CONFIG_TYPE = `${GOOGLEAPIS}envoy.config.core.v3.TypedExtensionConfig`;
 
 export type FilterKind = "http" | "network";
 export const FILTER_TYPES: Readonly<Record<FilterKind, string>> = {

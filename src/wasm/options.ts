@@ -1,0 +1,41 @@
+import type { Handle } from "../base/handle.ts";
+import type { Logger } from "../base/logger.ts";
+import type { ProxyOwner } from "../base/proxy-file.ts";
+import type { ConvertedResponse } from "./convert-response.ts";
+import type { Resolve } from "./fetch/guarded-lookup.ts";
+import type { WasmMetrics } from "./metrics.ts";
+
+export interface WasmOptions {
+  /** Where modules are kept; made when the first one comes. */
+  readonly directory: string;
+  /** host[:port] whose certificates go unverified and whose registry may speak plain http; "*" means all. */
+  readonly insecureRegistries: readonly string[];
+  readonly moduleExpiryMs: number;
+  readonly purgeIntervalMs: number;
+  readonly requestTimeoutMs: number;
+  /** Attempts of a download in all. */
+  readonly maxRetries: number;
+  readonly maxModuleBytes: number;
+  readonly blockedCidrs: readonly string[];
+  /** Docker's config.json for images without a pull secret. */
+  readonly dockerConfigPath?: string | undefined;
+  /** "legacy": generation 1.20 and before. */
+  readonly fallback: "current" | "legacy";
+  /** The user the proxy runs as, when it is not the agent's. */
+  readonly owner?: ProxyOwner | undefined;
+  /** PEM roots; node's own when absent. */
+  readonly ca?: string;
+  /** The system's name resolution when absent. */
+  readonly resolve?: Resolve;
+  readonly metrics: WasmMetrics;
+  readonly log: Logger;
+}
+
+/** Puts local files in the place of remote Wasm modules. Fits the xDS proxy's converters. */
+export interface WasmConverter extends Handle {
+  readonly typeUrl: string;
+  convert(
+    response: { readonly kind: "sotw" | "delta"; readonly message: Buffer },
+    signal: AbortSignal,
+  ): Promise<ConvertedResponse>;
+}
