@@ -19,6 +19,7 @@ export async function connectDns(
       asRoot: config.envoy.runsAsProxyUser,
       forwardMode: dns.forwardParallel ? "parallel" : "sequential",
       forwardTimeoutMs: dns.forwardTimeoutMs,
+      threads: dns.threads,
       generation: generation.name === "master" || generation.name === "1.20" ? generation.name : "1.8",
       log: log.scope("dns"),
       metrics,

@@ -345,6 +345,15 @@ export const ENVIRONMENT = [
   ),
   row("DNS_FORWARD_PARALLEL", "bool", false, SINCE_20, "dns", "Ask all upstream resolvers at once."),
   row("DNS_FORWARD_TIMEOUT", "duration", "5s", MASTER, "dns", "Limit of one upstream query.", { lazy: true }),
+  row(
+    "DNS_PROXY_THREADS",
+    "int",
+    1,
+    SINCE_8,
+    "dns",
+    "Threads that answer DNS over UDP, 1 to 64; more than one takes Linux and Node 22.12 or later.",
+    { own: true },
+  ),
   row("PROXY_CONFIG_XDS_AGENT", "bool", false, SINCE_20, "agent", "Subscribe to dynamic ProxyConfig."),
   row("ISTIO_DELTA_XDS", "bool", true, SINCE_20, "xds", "Envoy uses incremental xDS.", { defaults: { "1.20": false } }),
   row(

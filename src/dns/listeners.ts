@@ -10,23 +10,30 @@ import { startUdpListener, type UdpListener } from "./udp-listener.ts";
 
 export interface Listeners {
   readonly addresses: readonly HostPort[];
+  /** All of them; more than `addresses` when one is a wildcard. */
+  readonly udpAddresses: readonly HostPort[];
   stop(): Promise<void>;
 }
 
 /** Another program may hold the TCP side of a UDP port the kernel chose. */
 const FREE_PORT_ATTEMPTS = 10;
 
+export interface ListenersOptions {
+  readonly handler: QueryHandler;
+  readonly limits: DnsLimits;
+  /** Whether other threads will bind the UDP ports too. */
+  readonly sharesUdp: boolean;
+  readonly log: Logger;
+  readonly signal: AbortSignal | undefined;
+}
+
 /** Binds UDP and TCP on all addresses, or none. Port 0 becomes the same free port everywhere. */
-export async function startListeners(
-  requested: readonly HostPort[],
-  handler: QueryHandler,
-  limits: DnsLimits,
-  log: Logger,
-  signal: AbortSignal | undefined,
-): Promise<Listeners> {
+export async function startListeners(requested: readonly HostPort[], options: ListenersOptions): Promise<Listeners> {
+  const { handler, limits, log, signal } = options;
+  const use = options.sharesUdp ? "shared" : "alone";
   const anyPort = requested.some(({ port }) => port === 0);
   const start = (protocol: Transport, address: HostPort) =>
-    protocol === "udp" ? startUdpListener(address, handler, log) : startTcpListener(address, handler, limits, log);
+    protocol === "udp" ? startUdpListener(address, handler, log, use) : startTcpListener(address, handler, limits, log);
   for (let attempt = 1; ; attempt++) {
     const sockets: string[] = [];
     try {
@@ -76,5 +83,6 @@ async function bindAll(
     addresses.push(await bind("tcp", host, port));
   }
   const owned = opened.move();
-  return { addresses, bound, stop: () => owned.close() };
+  const udpAddresses = bound.filter(({ protocol }) => protocol === "udp").map(({ address }) => address);
+  return { addresses, udpAddresses, bound, stop: () => owned.close() };
 }

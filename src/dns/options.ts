@@ -28,6 +28,10 @@ export interface DnsServerOptions {
   readonly forwardsBeforeSync?: boolean;
   readonly ttlSeconds?: number;
   readonly limits?: Partial<DnsLimits>;
+  /** Threads that answer UDP, 1 to {@link MAX_THREADS}. More than one needs a platform where sockets can share a port. */
+  readonly threads?: number;
+  /** The bundled program of the other threads; the default finds it in the built package. */
+  readonly workerUrl?: URL;
   /** Port of the nameservers; tests have no port 53. */
   readonly upstreamPort?: number;
   /** Decides the order of answers; tests count. */
@@ -51,6 +55,8 @@ export interface DnsLimits {
   readonly tcpIdleMs: number;
   readonly resolvConfPollMs: number;
 }
+
+export const MAX_THREADS = 64;
 
 export const DEFAULT_LIMITS: DnsLimits = {
   maxForwards: 10_000,

@@ -1,27 +1,23 @@
-import { randomInt } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { CloseStack } from "../base/close-stack.ts";
 import { errorMessage } from "../base/coded-error.ts";
 import { toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
-import { canonicalName } from "../protocol/dns/name.ts";
 import type { NameTable } from "../protocol/dns/name-table-message.ts";
-import { proxyScope } from "./core/alternate-hosts.ts";
 import { describeTable } from "./core/describe-table.ts";
 import { type DnsRules, dnsRules } from "./core/generations.ts";
 import { DEFAULT_LISTEN, type HostPort, type ListenPlan, planListeners } from "./core/listen-plan.ts";
 import type { ResolvConf } from "./core/resolv-conf.ts";
-import { createRandom16 } from "./core/shuffle.ts";
 import { withoutOwnAddresses } from "./core/upstream-servers.ts";
 import { DnsError } from "./errors.ts";
-import { createForwarder } from "./forwarder.ts";
 import { startListeners } from "./listeners.ts";
 import { DEFAULT_LIMITS, type DnsServer, type DnsServerOptions } from "./options.ts";
-import { createQueryHandler } from "./query-handler.ts";
+import { createPortMap, MAIN_THREAD, portOwners } from "./port-owners.ts";
 import { fileMayExist, readResolvConf, watchResolvConf } from "./resolv-conf-file.ts";
+import { createResolver, type ResolverSettings, searchName, tableOptions } from "./resolver.ts";
 import { createTableUpdater } from "./table-updater.ts";
-import { createTcpUpstream } from "./tcp-upstream.ts";
-import { createUdpUpstream } from "./udp-upstream.ts";
+import type { Threads, ThreadsOptions } from "./threads.ts";
+import { usableThreads } from "./usable-threads.ts";
 
 const NOT_READY = "istio DNS capture is turned ON and DNS lookup table is not ready yet";
 const DEFAULT_TIMEOUT_MS = 5_000;
@@ -31,59 +27,62 @@ const ZERO_TIMEOUT_MS = 2_000;
 /** Serves one address, or both loopback ones, on UDP and TCP. When a port is taken the start fails and nothing stays open. */
 export async function startDnsServer(options: DnsServerOptions): Promise<DnsServer> {
   await using opened = new CloseStack();
-  const { log, metrics, signal, upstreamPort = 53 } = options;
+  const { log, metrics, signal } = options;
   const rules = dnsRules(options.generation ?? "master");
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
-  const random = options.random16 ?? createRandom16(randomInt(2 ** 31));
   const path = await resolvConfPath(options);
   const resolvConf = await loadResolvConf(path, log);
   const plan = planOrThrow(options, resolvConf, rules);
   if (plan.fellBack) log.error("DNS address :53 and not running as root, use default", { address: DEFAULT_LISTEN });
 
-  const udp = createUdpUpstream(upstreamPort, limits.queriesPerSocket);
-  const tcp = createTcpUpstream(upstreamPort);
-  const forwarder = createForwarder({
-    udp,
-    tcp,
-    timeoutMs: (options.forwardTimeoutMs ?? DEFAULT_TIMEOUT_MS) || ZERO_TIMEOUT_MS,
-    parallel: options.forwardMode === "parallel",
-    maxForwards: limits.maxForwards,
-    shuffleServers: rules.shufflesServers ? random : undefined,
+  const threads = await usableThreads(options.threads ?? 1, log);
+  const ports = threads > 1 ? createPortMap() : undefined;
+  const settings = resolverSettings(options, plan, Math.ceil(limits.maxForwards / threads));
+  const resolver = createResolver(settings, {
     log,
     metrics,
+    random: options.random16,
+    ports: ports && portOwners(ports, MAIN_THREAD),
   });
-  const handler = createQueryHandler({
-    rules,
-    forwardsOtherTypes: options.forwardsOtherTypes ?? false,
-    forwardsBeforeSync: plan.respondsBeforeSync || (options.forwardsBeforeSync ?? false),
-    random,
-    forwarder,
-    isLoop: (transport, port, message) => (transport === "udp" ? udp : tcp).isOwn(port, message),
-    log,
-    metrics,
-  });
+  const { handler } = resolver;
   signal?.throwIfAborted();
-  const listeners = opened.add(await startListeners(plan.addresses, handler, limits, log, signal));
+  const listening = { handler, limits, sharesUdp: ports !== undefined, log, signal };
+  const listeners = opened.add(await startListeners(plan.addresses, listening));
+  const workers =
+    ports &&
+    opened.add(
+      await startWorkers(options, {
+        count: threads - 1,
+        settings,
+        addresses: listeners.udpAddresses,
+        ports,
+        log,
+        metrics,
+      }),
+    );
+  signal?.throwIfAborted();
   const applyResolvConf = ({ nameservers, search }: ResolvConf) => {
-    handler.setSearch(search[0] === undefined ? undefined : canonicalName(search[0]));
-    forwarder.setServers(usableServers(nameservers, upstreamPort, listeners.addresses, log));
+    const servers = usableServers(nameservers, settings.upstreamPort, listeners.addresses, log);
+    const config = { search: searchName(search), servers };
+    resolver.configure(config);
+    workers?.configure(config);
     log.debug("initialized DNS", { search, servers: nameservers });
   };
   applyResolvConf(resolvConf);
   // Closed before the listeners, so that clients which still wait are told that nothing will come.
   opened.defer(async () => {
-    await forwarder.stop();
+    await resolver.stop();
     await nextTurn();
   });
   opened.add(watchResolvConf(path, resolvConf, limits.resolvConfPollMs, log, applyResolvConf));
 
-  const scope = proxyScope(options.proxyNamespace, options.proxyDomain);
-  const { altHosts, wildcards } = rules;
+  const building = tableOptions(settings);
   let received: NameTable | undefined;
   const updater = opened.add(
-    createTableUpdater({ scope, ttlSeconds: options.ttlSeconds ?? 30, altHosts, wildcards }, (table, source) => {
+    createTableUpdater(building, (table, source) => {
       handler.setTable(table);
       received = source;
+      workers?.setTable(source);
       log.debug(`updated lookup table with ${table.hosts.size} hosts`);
     }),
   );
@@ -95,10 +94,33 @@ export async function startDnsServer(options: DnsServerOptions): Promise<DnsServ
     notReadyReason: () => (rules.reportsTable && received === undefined ? NOT_READY : undefined),
     describe: () => {
       if (!rules.reportsTable || received === undefined) return undefined;
-      return describeTable(received, scope, altHosts);
+      return describeTable(received, building.scope, building.altHosts);
     },
     stop: () => owned.close(),
   });
+}
+
+function resolverSettings(options: DnsServerOptions, plan: ListenPlan, maxForwards: number): ResolverSettings {
+  return {
+    generation: options.generation ?? "master",
+    proxyNamespace: options.proxyNamespace,
+    proxyDomain: options.proxyDomain,
+    ttlSeconds: options.ttlSeconds ?? 30,
+    forwardsOtherTypes: options.forwardsOtherTypes ?? false,
+    forwardsBeforeSync: plan.respondsBeforeSync || (options.forwardsBeforeSync ?? false),
+    forwardTimeoutMs: (options.forwardTimeoutMs ?? DEFAULT_TIMEOUT_MS) || ZERO_TIMEOUT_MS,
+    forwardsInParallel: options.forwardMode === "parallel",
+    maxForwards,
+    queriesPerSocket: options.limits?.queriesPerSocket ?? DEFAULT_LIMITS.queriesPerSocket,
+    upstreamPort: options.upstreamPort ?? 53,
+  };
+}
+
+/** Loaded only when asked for: one thread is the rule. */
+async function startWorkers(options: DnsServerOptions, threads: Omit<ThreadsOptions, "url">): Promise<Threads> {
+  const { startThreads } = await import("./threads.ts");
+  const url = options.workerUrl ?? (await import("./worker-entry.ts")).WORKER_URL;
+  return startThreads({ ...threads, url });
 }
 
 /** A machine whose port 53 we take has its real servers put aside in a file of ours. */

@@ -1,4 +1,4 @@
-import { createSocket, type Socket } from "node:dgram";
+import { createSocket, type Socket, type SocketOptions } from "node:dgram";
 import { isIPv6 } from "node:net";
 import type { Logger } from "../base/logger.ts";
 import { MAX_MESSAGE_BYTES, MIN_UDP_BYTES } from "../protocol/dns/constants.ts";
@@ -15,9 +15,17 @@ export interface UdpListener {
 /** Room for a burst of queries while JavaScript runs; the kernel gives less where it is configured so. */
 const RECEIVE_BUFFER_BYTES = 1 << 20;
 
+/** Who else may bind the port: nobody, threads that join later, or it is one of those. */
+export type PortUse = "alone" | "shared" | "join";
+
 /** Binds and starts answering. `address.host` is an IP address. */
-export async function startUdpListener(address: HostPort, handler: QueryHandler, log: Logger): Promise<UdpListener> {
-  const socket = await bindUdp(address);
+export async function startUdpListener(
+  address: HostPort,
+  handler: QueryHandler,
+  log: Logger,
+  use: PortUse = "alone",
+): Promise<UdpListener> {
+  const socket = await (use === "shared" ? bindShared(address) : bindUdp(address, use === "join"));
   // Written again for every reply. `send` hands the bytes to the kernel before the next message is delivered, unless the kernel's buffer
   // is full: then they are queued in place, and the next reply needs other memory.
   let out = Buffer.alloc(MAX_MESSAGE_BYTES);
@@ -62,16 +70,26 @@ async function sendLater(socket: Socket, reply: Promise<Buffer>, peer: HostPortO
 
 type HostPortOfPeer = { readonly address: string; readonly port: number };
 
-function bindUdp(address: HostPort): Promise<Socket> {
+/** A shared port lets in a second agent without a word. Asking for it alone first tells whether somebody has it. */
+async function bindShared(address: HostPort): Promise<Socket> {
+  const alone = await bindUdp(address, false);
+  const { port } = alone.address();
+  await new Promise<void>((closed) => void alone.close(closed));
+  return bindUdp({ host: address.host, port }, true);
+}
+
+function bindUdp(address: HostPort, reusePort: boolean): Promise<Socket> {
   const isV6 = isIPv6(address.host.replace(/%.*$/, ""));
   const family = isV6 ? 6 : 4;
-  const socket = createSocket({
+  const options: SocketOptions & { readonly reusePort: boolean } = {
     type: isV6 ? "udp6" : "udp4",
     ipv6Only: isV6,
+    reusePort,
     recvBufferSize: RECEIVE_BUFFER_BYTES,
     // All addresses here are literal. The default asks the resolver for each reply, which costs a turn of the event loop.
     lookup: (host, _options, found) => found(null, host, family),
-  });
+  };
+  const socket = createSocket(options);
   return new Promise((resolve, reject) => {
     socket.once("error", (cause) => {
       socket.close();

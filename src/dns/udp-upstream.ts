@@ -1,6 +1,7 @@
 import { createSocket, type Socket } from "node:dgram";
 import { answersQuery } from "../protocol/dns/reply-check.ts";
 import { DnsError, systemWords } from "./errors.ts";
+import type { PortOwners } from "./port-owners.ts";
 import { createTransactionIds, type UpstreamDone, type UpstreamTransport } from "./upstream.ts";
 
 /** A source port is given up after this time, however few queries used it. */
@@ -29,7 +30,7 @@ interface Lane {
  * keeps it unknown to whoever would plant answers and costs far less than a socket per query. Replies that do not repeat the question are
  * passed over: the true one may still come.
  */
-export function createUdpUpstream(port: number, queriesPerSocket: number): UpstreamTransport {
+export function createUdpUpstream(port: number, queriesPerSocket: number, ports?: PortOwners): UpstreamTransport {
   const nextId = createTransactionIds();
   const current = new Map<string, Lane>();
   const open = new Set<Lane>();
@@ -37,7 +38,7 @@ export function createUdpUpstream(port: number, queriesPerSocket: number): Upstr
   const laneFor = (server: string): Lane => {
     const lane = current.get(server);
     if (lane !== undefined) return lane;
-    const fresh = openLane(server, port, retire, fail);
+    const fresh = openLane(server, port, { ports, retire, fail });
     current.set(server, fresh);
     open.add(fresh);
     return fresh;
@@ -50,6 +51,7 @@ export function createUdpUpstream(port: number, queriesPerSocket: number): Upstr
   const closeIfUnused = (lane: Lane) => {
     if (!lane.retired || lane.pending.size > 0 || !open.delete(lane)) return;
     clearTimeout(lane.expiry);
+    ports?.release(lane.localPort);
     lane.socket.close();
   };
   const fail = (lane: Lane, cause: Error) => {
@@ -85,7 +87,7 @@ export function createUdpUpstream(port: number, queriesPerSocket: number): Upstr
       for (const lane of open) {
         if (lane.localPort === localPort) return lane.pending.has(message.readUInt16BE(0));
       }
-      return false;
+      return ports?.isOfOtherThread(localPort) ?? false;
     },
     async stop() {
       for (const lane of open) {
@@ -96,12 +98,13 @@ export function createUdpUpstream(port: number, queriesPerSocket: number): Upstr
   };
 }
 
-function openLane(
-  server: string,
-  port: number,
-  retire: (lane: Lane) => void,
-  fail: (lane: Lane, cause: Error) => void,
-): Lane {
+interface LaneOwner {
+  readonly ports: PortOwners | undefined;
+  readonly retire: (lane: Lane) => void;
+  readonly fail: (lane: Lane, cause: Error) => void;
+}
+
+function openLane(server: string, port: number, { ports, retire, fail }: LaneOwner): Lane {
   const socket = createSocket(server.includes(":") ? "udp6" : "udp4");
   const lane: Lane = {
     server,
@@ -127,6 +130,7 @@ function openLane(
     const queue = lane.queue ?? [];
     lane.queue = undefined;
     lane.localPort = socket.address().port;
+    ports?.claim(lane.localPort);
     for (const sent of queue) socket.send(sent);
   });
   socket.connect(port, server);

@@ -7,6 +7,8 @@ export interface DnsConfig {
   readonly listenAddress: string;
   readonly forwardParallel: boolean;
   readonly forwardTimeoutMs: number;
+  /** Threads that answer over UDP. */
+  readonly threads: number;
   readonly proxyNamespace: string;
   readonly proxyDomain: string;
   /** Old DNS-over-TLS agent; undefined unless the generation has one and DNS_AGENT is set. */
@@ -23,6 +25,7 @@ export function readDnsConfig(env: EnvReader, role: ProxyRole): DnsConfig {
     listenAddress: env.string("DNS_PROXY_ADDR"),
     forwardParallel: env.bool("DNS_FORWARD_PARALLEL"),
     forwardTimeoutMs: env.durationMs("DNS_FORWARD_TIMEOUT"),
+    threads: env.int("DNS_PROXY_THREADS"),
     proxyNamespace: env.string("POD_NAMESPACE"),
     proxyDomain: role.dnsDomain,
     legacyAgent:

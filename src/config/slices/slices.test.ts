@@ -61,6 +61,7 @@ describe("dns", () => {
       listenAddress: "localhost:15053",
       forwardParallel: false,
       forwardTimeoutMs: 5000,
+      threads: 1,
       proxyNamespace: "ns",
       proxyDomain: "ns.svc.cluster.local",
       legacyAgent: undefined,

@@ -1,0 +1,127 @@
+import type { Logger } from "../base/logger.ts";
+import { encodeNameTable } from "../protocol/dns/encode-name-table.ts";
+import type { NameTable } from "../protocol/dns/name-table-message.ts";
+import type { HostPort } from "./core/listen-plan.ts";
+import type { DnsMetrics } from "./metrics.ts";
+import { MAIN_THREAD, type PortMap, releaseAll } from "./port-owners.ts";
+import type { ResolverConfig, ResolverSettings } from "./resolver.ts";
+import { startThread, type Thread } from "./thread.ts";
+import type { FromThread, ToThread } from "./thread-messages.ts";
+import { addReport } from "./thread-metrics.ts";
+
+export interface ThreadsOptions {
+  /** Workers beside the main thread. */
+  readonly count: number;
+  readonly url: URL;
+  readonly settings: ResolverSettings;
+  readonly addresses: readonly HostPort[];
+  readonly ports: PortMap;
+  readonly log: Logger;
+  readonly metrics: DnsMetrics;
+}
+
+export interface Threads {
+  configure(config: ResolverConfig): void;
+  setTable(table: NameTable): void;
+  stop(): Promise<void>;
+}
+
+/** Workers that answer UDP beside the main thread, each with a table of its own. Starts them without waiting: one thread serves already. */
+export function startThreads(options: ThreadsOptions): Threads {
+  let config: ResolverConfig = { search: undefined, servers: [] };
+  let table: NameTable | undefined;
+  const members = Array.from({ length: options.count }, (_, index) =>
+    startMember(options, MAIN_THREAD + 1 + index, () => ({ config, table })),
+  );
+  return {
+    configure(next) {
+      config = next;
+      for (const member of members) member.thread.send(configMessage(next));
+    },
+    setTable(next) {
+      table = next;
+      const bytes = tableBytes(next);
+      for (const member of members) member.offer(bytes);
+    },
+    async stop() {
+      await Promise.all(members.map(({ thread }) => thread.stop()));
+    },
+  };
+}
+
+interface Member {
+  readonly thread: Thread;
+  offer(table: Uint8Array): void;
+}
+
+type Current = () => { readonly config: ResolverConfig; readonly table: NameTable | undefined };
+
+function startMember(options: ThreadsOptions, number: number, current: Current): Member {
+  const { log, metrics } = options;
+  const debug = new Uint8Array(new SharedArrayBuffer(1));
+  const noteLogLevel = () => {
+    debug[0] = log.enabled("debug") ? 1 : 0;
+  };
+  // One table at a time is under way; of those that come meanwhile only the last is worth sending.
+  let isBuilding = false;
+  let waiting: Uint8Array | undefined;
+  const sendTable = (bytes: Uint8Array) => {
+    isBuilding = true;
+    thread.send({ type: "table", bytes });
+  };
+  const receive = (message: FromThread) => {
+    if (message.type === "log") log[message.level](message.message, { ...message.fields, thread: number });
+    else if (message.type === "serving") log.info("DNS thread serves", { thread: number });
+    else if (message.type === "metrics") {
+      noteLogLevel();
+      addReport(metrics, message.report);
+    } else {
+      isBuilding = false;
+      const next = waiting;
+      waiting = undefined;
+      if (next !== undefined) sendTable(next);
+    }
+  };
+  noteLogLevel();
+  const thread = startThread({
+    url: options.url,
+    data: {
+      dnsThread: number,
+      settings: options.settings,
+      addresses: options.addresses,
+      ports: options.ports,
+      debug,
+    },
+    current: () => {
+      const { config, table } = current();
+      waiting = undefined;
+      isBuilding = table !== undefined;
+      return { config: configMessage(config), table: table && tableBytes(table) };
+    },
+    onMessage: receive,
+    onDeath: (cause, restartMs) => {
+      releaseAll(options.ports, number);
+      log.warn("a DNS thread ended and is started again; the others serve meanwhile", {
+        thread: number,
+        cause,
+        after: `${Math.round(restartMs)}ms`,
+      });
+    },
+  });
+  return {
+    thread,
+    offer(bytes) {
+      if (isBuilding) waiting = bytes;
+      else sendTable(bytes);
+    },
+  };
+}
+
+function configMessage(config: ResolverConfig): ToThread {
+  return { type: "config", config };
+}
+
+/** Exactly the table: what is posted takes along all the memory its view lies in. */
+function tableBytes(table: NameTable): Uint8Array {
+  return new Uint8Array(encodeNameTable(table));
+}

@@ -1,0 +1,25 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { build } from "esbuild";
+
+export interface WorkerBundle extends AsyncDisposable {
+  readonly url: URL;
+}
+
+/** The DNS thread's program as workers can load it: they know nothing of the test runner's compiler. */
+export async function bundleDnsWorker(): Promise<WorkerBundle> {
+  const folder = await mkdtemp(join(tmpdir(), "dns-worker-"));
+  const outfile = join(folder, "worker.mjs");
+  await build({
+    entryPoints: [join(import.meta.dirname, "dns-crashable-worker.ts")],
+    outfile,
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    logLevel: "error",
+  });
+  return { url: pathToFileURL(outfile), [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
+}
