@@ -1,14 +1,21 @@
 import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { MetricRegistry } from "../../src/base/metric-registry.ts";
 import { whyNoSharedPorts } from "../../src/dns/port-sharing.ts";
 import { ask, queryBytes } from "../support/dns-client.ts";
 import { crashThreads } from "../support/dns-crash.ts";
 import { eventually } from "../support/dns-eventually.ts";
-import { type DnsFixture, type FixtureOptions, startDnsFixture } from "../support/dns-fixture.ts";
+import {
+  type DnsFixture,
+  type FixtureOptions,
+  MESH_TABLE,
+  recordingLogger,
+  startDnsFixture,
+} from "../support/dns-fixture.ts";
 import { freePort } from "../support/dns-free-port.ts";
 import { aRecord, decodeMessage } from "../support/dns-message.ts";
 import { replyTo, startDnsUpstream } from "../support/dns-upstream.ts";
-import { bundleDnsWorker, type WorkerBundle } from "../support/dns-worker-bundle.ts";
+import { bundleDnsServer, bundleDnsWorker, type WorkerBundle } from "../support/dns-worker-bundle.ts";
 import { skipWith } from "../support/skip-with.ts";
 
 let worker: WorkerBundle;
@@ -83,6 +90,17 @@ describe("several threads on one port", () => {
     expect(replies.length).toBeGreaterThan(0);
     expect(replies.length).toBeLessThan(CLIENTS);
     for (const reply of replies) expect(reply).toMatchObject({ rcode: 0, answers: [{ text: "9.9.9.9" }] });
+  });
+
+  test("find their program by themselves in a bundle that is split into chunks", async () => {
+    await using bundle = await bundleDnsServer();
+    const built: typeof import("../../src/dns/index.ts") = await import(bundle.url.href);
+    const { log, metrics } = { log: recordingLogger(), metrics: built.declareDnsMetrics(new MetricRegistry()) };
+    const { resolvConfPath } = bundle;
+    const options = { listen: "127.0.0.1:0", proxyNamespace: "ns1", proxyDomain: "ns1.svc.cluster.local" };
+    await using server = await built.startDnsServer({ ...options, resolvConfPath, log, metrics, threads: 2 });
+    server.updateNameTable(MESH_TABLE);
+    await eventually(() => expect(log.lines.at(-1)?.message).toBe("DNS thread serves"));
   });
 
   test("forward, each by itself", async () => {

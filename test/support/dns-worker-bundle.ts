@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -22,4 +22,25 @@ export async function bundleDnsWorker(): Promise<WorkerBundle> {
     logLevel: "error",
   });
   return { url: pathToFileURL(outfile), [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
+}
+
+/** The whole server, bundled into chunks as the package is, with a resolv.conf beside it. */
+export async function bundleDnsServer(): Promise<WorkerBundle & { readonly resolvConfPath: string }> {
+  const folder = await mkdtemp(join(tmpdir(), "dns-server-"));
+  await build({
+    entryPoints: [join(import.meta.dirname, "../../src/dns/index.ts")],
+    outdir: folder,
+    outExtension: { ".js": ".mjs" },
+    chunkNames: "chunks/[name]-[hash]",
+    splitting: true,
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    logLevel: "error",
+  });
+  const resolvConfPath = join(folder, "resolv.conf");
+  await writeFile(resolvConfPath, "nameserver 127.0.0.1\n");
+  const close = () => rm(folder, { recursive: true });
+  return { url: pathToFileURL(join(folder, "index.mjs")), resolvConfPath, [Symbol.asyncDispose]: close };
 }
