@@ -42,5 +42,5 @@ test("no header keeps the parser busy or makes it throw", () => {
   const since = performance.now();
   for (const header of hostile) parseChallenges([header]);
   expect(performance.now() - since).toBeLessThan(2000);
-  fc.assert(fc.property(fc.string({ unit: "binary" }), (header) => void parseChallenges([header])));
+  fc.assert(fc.property(fc.string({ unit: "binary-ascii" }), (header) => void parseChallenges([header])));
 });

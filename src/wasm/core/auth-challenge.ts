@@ -37,5 +37,5 @@ export function realmsOf(headers: readonly string[]): readonly string[] {
 /** Beyond it nothing is read, so that a hostile header cannot keep the parser busy. */
 const MAX_HEADER = 4096;
 /** A scheme and its parameters, which are separated by commas like the challenges themselves. */
-const CHALLENGE = /(?:^|,)\s*([A-Za-z]+)(?=\s+\w+=|\s*$|\s*,)((?:\s*,?\s*\w+\s*=\s*(?:"[^"]*"|[^\s,"]+))*)/g;
+const CHALLENGE = /(?:^|,)\s*([A-Za-z]+)(?=\s+\w+=|\s*$|\s*,)((?:[\s,]*\w+\s*=\s*(?:"[^"]*"|[^\s,"]+))*)/g;
 const PARAMETER = /(\w+)\s*=\s*(?:"([^"]*)"|([^\s,"]+))/g;
