@@ -8,25 +8,27 @@ import { httpListener } from "../test/support/mesh-resources.ts";
 import { needs } from "../test/support/needs.ts";
 import { startOciRegistry } from "../test/support/oci-registry.ts";
 import { headerPlugin } from "../test/support/wasm-plugin.ts";
-import { HTTP_WASM, remoteExtension, type WasmResource } from "../test/support/wasm-resources.ts";
+import { HTTP_WASM, NETWORK_WASM, remoteExtension, type WasmResource } from "../test/support/wasm-resources.ts";
 
 beforeEach(needs("envoy"));
 
-const HTTP_RBAC = "type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBAC";
+const RBAC = {
+  http_filters: "type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBAC",
+  filters: "type.googleapis.com/envoy.extensions.filters.network.rbac.v3.RBAC",
+};
+const WASM = { http_filters: HTTP_WASM, filters: NETWORK_WASM };
 
-/** A listener whose first filter comes by ECDS, as a control plane configures a Wasm plugin. */
-function listenerWithExtension(port: number, name: string): MeshResource {
+/** A listener whose first HTTP or network filter comes by ECDS, as a control plane configures a Wasm plugin. */
+function listenerWithExtension(port: number, name: string, list: keyof typeof WASM = "http_filters"): MeshResource {
   const listener = httpListener({ name: "hello", port, answer: "hi" });
   const filter = {
     name,
     config_discovery: {
       config_source: { ads: {}, resource_api_version: "V3", initial_fetch_timeout: { seconds: 0 } },
-      type_urls: [HTTP_WASM, HTTP_RBAC],
+      type_urls: [WASM[list], RBAC[list]],
     },
   };
-  const body = JSON.parse(JSON.stringify(listener.body), (key, value) =>
-    key === "http_filters" ? [filter, ...value] : value,
-  );
+  const body = JSON.parse(JSON.stringify(listener.body), (key, value) => (key === list ? [filter, ...value] : value));
   return { ...listener, body };
 }
 
@@ -125,4 +127,35 @@ test("with the conversion off Envoy gets the remote source as it is and the agen
       : `no refusal: ${output.slice(-2000)}`;
   });
   expect(registry.requests).toEqual([]);
+});
+
+test.each([
+  { what: "is there", path: "header:v1", failOpen: false, answer: 200 },
+  { what: "is missing and may fail open", path: "missing:v1", failOpen: true, answer: 200 },
+  { what: "is missing and may not", path: "missing:v1", failOpen: false, answer: "refused" },
+])("connections of a network filter whose module $what: $answer", async ({ path, failOpen, answer }) => {
+  await using registry = await startOciRegistry();
+  registry.push("filters/header", "v1", headerPlugin("x-wasm", "unused"), "artifact");
+  const [port = 0] = await freePorts(1);
+  await using controlPlane = await startMeshControlPlane({
+    resources: () => [
+      listenerWithExtension(port, "plugin", "filters"),
+      extensionResource({
+        name: "plugin",
+        url: `oci://${registry.host}/filters/${path}`,
+        filter: NETWORK_WASM,
+        failOpen,
+      }),
+    ],
+  });
+  await using agent = await startAgentProcess({ controlPlane });
+  await agent.untilReady();
+  await eventually(async () => {
+    const seen = await headersOf(port).then(
+      ({ status }) => status,
+      (failure: NodeJS.ErrnoException) => (failure.code === "ECONNRESET" ? "refused" : `${failure.code}`),
+    );
+    return seen === answer ? undefined : `the answer is ${seen}`;
+  });
+  expect(registry.requests.length).toBeGreaterThan(1);
 });

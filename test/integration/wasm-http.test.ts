@@ -127,6 +127,16 @@ test("credentials in an address are used and stay out of the log", async () => {
   expect(seen).toEqual([`Basic ${Buffer.from("user:secret").toString("base64")}`]);
 });
 
+test("twenty filters with one module cause one download", async () => {
+  await using server = await serve(module);
+  await using wasm = await startTestConverter();
+  const paths = await Promise.all(
+    Array.from({ length: 20 }, (_, index) => wasm.load({ name: `plugin-${index}`, url: server.url })),
+  );
+  expect(new Set(paths).size).toBe(1);
+  expect(server.requests()).toBe(1);
+});
+
 test("stopping twice is stopping once, and nothing is left behind", async () => {
   await using server = await serve(module);
   await using wasm = await startTestConverter();
