@@ -267,7 +267,6 @@ test("a slow client holds the control plane back instead of filling memory, and 
   await stream.received(1);
   client.pause();
   const message = response("sotw", CDS, [Buffer.alloc(5_000_000, 3)]);
-  const before = process.memoryUsage().arrayBuffers;
   for (let count = 0; count < 20; count += 1) stream.send(message);
   // Requests still pass while the other direction is blocked: this is what a deadlock would prevent.
   for (let count = 0; count < 50; count += 1) client.send(request("sotw", CDS));
@@ -275,7 +274,6 @@ test("a slow client holds the control plane back instead of filling memory, and 
   client.resume();
   await client.received(20);
   expect(client.responses.every((bytes) => bytes.equals(message))).toBe(true);
-  expect(before).toBeGreaterThan(0);
 });
 
 test("the socket is made with its directory, open to all, and gone after the stop", async () => {
