@@ -99,6 +99,14 @@ test.each([
   expect(agent.stdout() + agent.stderr()).toContain(says);
 });
 
+test("a status port that is taken ends the start with the port and no Envoy behind", async () => {
+  await using squatter = await startHttpServer((_request, response) => void response.end(), "0.0.0.0");
+  await using agent = await startAgentProcess({ proxyConfig: { statusPort: squatter.port } });
+  expect(await agent.exited).toBe(255);
+  expect(agent.stdout() + agent.stderr()).toContain(`:${squatter.port}: bind: address already in use`);
+  expect(await agent.envoyPids()).toEqual([]);
+});
+
 test("an Envoy that is frozen is not ready any more, and is again when it goes on", async () => {
   await using controlPlane = await startMeshControlPlane({ resources: () => [] });
   await using agent = await startAgentProcess({ controlPlane });
