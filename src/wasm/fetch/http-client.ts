@@ -104,17 +104,21 @@ async function exchange(options: HttpClientOptions, request: ClientRequest): Pro
   });
 }
 
+/** With a known length into one piece of memory: modules are large, and joining chunks would take them twice. */
 async function readBody(answer: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const tooLarge = () => new WasmError("too-large", `the answer is larger than the allowed ${maxBytes} bytes`);
-  if (Number(answer.headers["content-length"] ?? 0) > maxBytes) throw tooLarge();
+  const announced = Number(answer.headers["content-length"] ?? 0);
+  if (announced > maxBytes) throw tooLarge();
+  const whole = announced > 0 ? Buffer.allocUnsafeSlow(announced) : undefined;
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of answer as AsyncIterable<Buffer>) {
+    if (size + chunk.length > maxBytes) throw tooLarge();
+    if (whole === undefined) chunks.push(chunk);
+    else chunk.copy(whole, size);
     size += chunk.length;
-    if (size > maxBytes) throw tooLarge();
-    chunks.push(chunk);
   }
-  return Buffer.concat(chunks, size);
+  return whole?.subarray(0, size) ?? Buffer.concat(chunks, size);
 }
 
 function redirectTarget(location: string, from: URL): URL {
