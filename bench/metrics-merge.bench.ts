@@ -1,6 +1,7 @@
 import { connect } from "node:net";
 import type { Bench, BenchRow } from "./bench.ts";
 import { type BenchChild, startChild } from "./child.ts";
+import { startStatusAgent } from "./metrics-merge/status-agent.ts";
 
 const MEGABYTE = 1e6;
 const WARM_UPS = 3;
@@ -38,10 +39,40 @@ const bench: Bench = {
         { name: `${size.name}: extra memory of piping`, value: piped.extraMb, unit: "MB" },
       );
     }
+    for (const [name, program] of [
+      ["built agent", context.program],
+      ["peer", context.peer],
+    ] as const)
+      if (program !== undefined) rows.push(...(await measureAgent(name, program, port, context.note)));
     return rows;
   },
 };
 export default bench;
+
+/** The whole program without Envoy and without a control plane: 20 MB of an application through its status port. */
+async function measureAgent(
+  name: string,
+  program: string,
+  port: number,
+  note: (text: string) => void,
+): Promise<BenchRow[]> {
+  note(`${name}: 20 MB application`);
+  await using agent = await startStatusAgent(program, { port, bytes: 20 * MEGABYTE });
+  await using small = await startStatusAgent(program, { port, bytes: 100_000 });
+  for (let round = 0; round < 30; round++) await scrape(small.statusPort, "/stats/prometheus");
+  const times: number[] = [];
+  let bytes = 0;
+  for (let round = 0; round < WARM_UPS + ROUNDS; round++) {
+    const startedAt = performance.now();
+    bytes = await scrape(agent.statusPort, "/stats/prometheus");
+    if (round >= WARM_UPS) times.push((performance.now() - startedAt) / 1000);
+  }
+  const seconds = times.sort((a, b) => a - b)[Math.floor(ROUNDS / 2)] ?? Number.NaN;
+  return [
+    { name: `${name}, 20 MB application: merged`, value: bytes / MEGABYTE / seconds, unit: "MB/s" },
+    { name: `${name}, 20 MB application: peak above 0.1 MB`, value: agent.peakMb() - small.peakMb(), unit: "MB" },
+  ];
+}
 
 interface Measured {
   readonly bytes: number;
@@ -54,8 +85,7 @@ interface Measured {
 async function measureBoth(children: readonly [BenchChild, BenchChild], path: string): Promise<[Measured, Measured]> {
   const ports = await Promise.all(children.map((child) => child.next<{ port: number }>()));
   // The first scrapes load and compile code: that is no memory of the bodies.
-  for (const { port } of ports)
-    for (let round = 0; round < 20; round++) await scrape(port, path.replace(/=.*/, "=1000000"));
+  for (const { port } of ports) for (let round = 0; round < 20; round++) await scrape(port, "/warm?bytes=600000");
   const before = children.map((child) => child.memory().rss);
   const times: [number[], number[]] = [[], []];
   const sizes = [0, 0];

@@ -11,6 +11,8 @@ import {
 
 /** `merge` or `pipe`, the sources' port, bytes of Envoy and of the application. */
 const [mode, sources = "", envoyBytes = "", appBytes = ""] = process.argv.slice(2);
+/** Enough to have all code loaded and compiled, and little memory used. */
+const WARM_BYTES = "600000";
 const registry = new MetricRegistry();
 
 if (mode === "merge") {
@@ -22,24 +24,25 @@ if (mode === "merge") {
     version: {},
     log: silentLogger,
   });
-  server.route(
-    "*",
-    "/metrics",
+  const metrics = declareScrapeMetrics(registry);
+  const handlerOf = (bytes: string) =>
     createMetricsHandler({
       envoy: { host: "127.0.0.1", port: Number(sources) },
-      targets: [{ port: Number(sources), path: `/metrics?bytes=${appBytes}` }],
+      targets: [{ port: Number(sources), path: `/metrics?bytes=${bytes}` }],
       passesQuery: true,
       agentText: () => registry.render(),
-      metrics: declareScrapeMetrics(registry),
+      metrics,
       log: silentLogger,
-    }),
-  );
+    });
+  server.route("*", "/metrics", handlerOf(appBytes));
+  server.route("*", "/warm", handlerOf(WARM_BYTES));
   process.send?.({ port: server.port });
 } else {
   // The baseline: the same bytes through the same HTTP library, one body after the other, nobody looking at them.
-  const paths = [`/stats/prometheus?bytes=${envoyBytes}`, `/metrics?bytes=${appBytes}`];
-  const server = createServer(async (_request, response) => {
-    for (const path of paths) {
+  const server = createServer(async (incomingRequest, response) => {
+    const isWarm = incomingRequest.url?.startsWith("/warm");
+    const [envoy, app] = isWarm ? [WARM_BYTES, WARM_BYTES] : [envoyBytes, appBytes];
+    for (const path of [`/stats/prometheus?bytes=${envoy}`, `/metrics?bytes=${app}`]) {
       await new Promise<void>((done) => {
         request({ host: "127.0.0.1", port: Number(sources), path, agent: false }, (incoming) => {
           incoming.pipe(response, { end: false });
