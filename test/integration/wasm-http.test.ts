@@ -80,7 +80,7 @@ describe("attempts", () => {
     await using wasm = await startTestConverter({ maxRetries: 50 });
     const since = performance.now();
     expect(await wasm.reason({ url: server.url, timeout: "0.7s" })).toContain("status code 500");
-    expect(performance.now() - since).toBeLessThan(3000);
+    expect(performance.now() - since).toBeLessThan(10_000);
   });
 
   test("without time no request is made", async () => {

@@ -53,12 +53,16 @@ test("only oci addresses are images", () => {
 
 test("any text is a reference without anything that could change the request, or none", () => {
   fc.assert(
-    fc.property(fc.string({ unit: "binary-ascii" }), fc.constantFrom("ghcr.io/", "localhost:5000/", ""), (text, prefix) => {
-      const found = parseImageReference(prefix + text);
-      if (found === undefined) return;
-      expect(`${found.repository}${found.tag}`).toMatch(/^[\w./-]+$/);
-      expect(found.repository).not.toContain("..");
-    }),
+    fc.property(
+      fc.string({ unit: "binary-ascii" }),
+      fc.constantFrom("ghcr.io/", "localhost:5000/", ""),
+      (text, prefix) => {
+        const found = parseImageReference(prefix + text);
+        if (found === undefined) return;
+        expect(`${found.repository}${found.tag}`).toMatch(/^[\w./-]+$/);
+        expect(found.repository).not.toContain("..");
+      },
+    ),
     { numRuns: 300 },
   );
 });
