@@ -64,6 +64,21 @@ test.each([{ signal: "SIGTERM" as const }, { signal: "SIGINT" as const }])(
   },
 );
 
+test.each([
+  { limit: "100MiB", flag: "--max-old-space-size=100 " },
+  { limit: "1GiB", flag: "--max-old-space-size=1024 " },
+  { limit: "307200KiB", flag: "--max-old-space-size=300 " },
+  { limit: "209715200", flag: "--max-old-space-size=200 " },
+  { limit: "10MiB", flag: "--max-old-space-size=64 " },
+  { limit: "089MiB", flag: "" },
+  { limit: "off", flag: "" },
+  { limit: "", flag: "" },
+])("GOMEMLIMIT '$limit' starts Node with '$flag'", async ({ limit, flag }) => {
+  const env = { PATH: process.env.PATH, GOMEMLIMIT: limit, PILOT_AGENT_NODE: "echo" };
+  const { stdout } = await exec(launcher, ["version", "two words"], { env });
+  expect(stdout).toBe(`${flag}${join(root, "dist/main.js")} version two words\n`);
+});
+
 test("exit codes pass through", async () => {
   await expect(exec(launcher, ["nope"])).rejects.toMatchObject({ code: 255 });
 });

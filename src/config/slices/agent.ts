@@ -20,9 +20,6 @@ export interface AgentOptions {
   /** HTTP port of the token server, or what node metadata publishes; 0 is none. */
   readonly stsPort: number;
   readonly iptablesTraceLogging: boolean;
-  /** GOMEMLIMIT and AUTOMEMLIMIT as given. */
-  readonly memoryLimit: string;
-  readonly cgroupMemoryRatio: string;
 }
 
 export function readAgentOptions(env: EnvReader, flags: ProxyFlags, role: ProxyRole): AgentOptions {
@@ -41,7 +38,5 @@ export function readAgentOptions(env: EnvReader, flags: ProxyFlags, role: ProxyR
     enableSelfDiscovery: env.bool("ISTIO_META_ENABLE_SELF_DISCOVERY"),
     stsPort: flags.stsPort,
     iptablesTraceLogging: env.bool("IPTABLES_TRACE_LOGGING"),
-    memoryLimit: env.string("GOMEMLIMIT"),
-    cgroupMemoryRatio: env.string("AUTOMEMLIMIT"),
   });
 }
