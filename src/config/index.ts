@@ -13,6 +13,7 @@ export {
   type ProxyType,
 } from "./generations.ts";
 export { applyMeshConfig } from "./mesh-config/apply-mesh-config.ts";
+export { localityLbProblems } from "./mesh-config/locality-lb.ts";
 export { defaultMeshConfig, type ExtensionProvider, type MeshConfig } from "./mesh-config/mesh-config.ts";
 export { parseMeshConfig } from "./mesh-config/read-mesh-file.ts";
 export { parseYaml, YamlError } from "./message/parse-yaml.ts";
@@ -61,6 +62,7 @@ export {
 export { pilotSan, type XdsConfig } from "./slices/xds.ts";
 export { addressProblem, portProblem } from "./validation/address.ts";
 export { fqdnProblem, isDnsLabel, wildcardDomainProblem } from "./validation/dns-name.ts";
+export { durationProblem } from "./validation/duration-problem.ts";
 export { formatErrorList } from "./validation/error-list.ts";
 export { splitHostPort } from "./validation/split-host-port.ts";
 export { tlsSettingsProblems } from "./validation/tls-settings.ts";

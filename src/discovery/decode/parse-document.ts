@@ -1,0 +1,109 @@
+import {
+  type Alias,
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument as parseYaml,
+  visit,
+} from "yaml";
+import { errorMessage } from "../../base/coded-error.ts";
+import type { Path } from "../schema/decode-message.ts";
+
+export interface Position {
+  /** Both from 1. */
+  readonly line: number;
+  readonly column: number;
+}
+
+export type ParsedDocument =
+  | { readonly data: unknown; readonly locate: (path: Path) => Position }
+  | { readonly problem: string; readonly position: Position };
+
+/** Aliases beyond this are taken for an attack: they can multiply a small text into any size. */
+const MAX_ALIASES = 100;
+const START: Position = { line: 1, column: 1 };
+
+/** One YAML 1.2 document (JSON included) as data, with the place of each of its members. Two equal keys are an error. */
+export function parseDocument(text: string): ParsedDocument {
+  const lines = new LineCounter();
+  const positionAt = (offset: number): Position => {
+    const { line, col } = lines.linePos(offset);
+    return { line: Math.max(1, line), column: Math.max(1, col) };
+  };
+  try {
+    const document = parseYaml(text, {
+      version: "1.2",
+      merge: true,
+      lineCounter: lines,
+      logLevel: "silent",
+      prettyErrors: false,
+    });
+    const [failure] = document.errors;
+    if (failure !== undefined) {
+      return { problem: `YAML: ${wordOf(failure.message)}`, position: positionAt(failure.pos[0]) };
+    }
+    const dangling = danglingAlias(document);
+    if (dangling !== undefined) {
+      return {
+        problem: `YAML: alias *${dangling.source} has no anchor before it`,
+        position: positionAt(startOf(dangling) ?? 0),
+      };
+    }
+    const data: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
+    return { data, locate: (path) => positionAt(offsetOf(document, path)) };
+  } catch (thrown) {
+    return { problem: `YAML: ${reasonOf(thrown)}`, position: START };
+  }
+}
+
+/** The library reports its own exhausted stack as an error of the document. */
+function wordOf(message: string): string {
+  return message.startsWith("Maximum call stack") ? "nested too deeply" : message;
+}
+
+function danglingAlias(document: Document): Alias | undefined {
+  let found: Alias | undefined;
+  visit(document, {
+    Alias: (_key, alias) => {
+      if (alias.resolve(document) !== undefined) return undefined;
+      found = alias;
+      return visit.BREAK;
+    },
+  });
+  return found;
+}
+
+function reasonOf(thrown: unknown): string {
+  if (thrown instanceof RangeError) return "nested too deeply";
+  if (thrown instanceof ReferenceError && errorMessage(thrown).startsWith("Excessive")) {
+    return `more than ${MAX_ALIASES} uses of aliases`;
+  }
+  return errorMessage(thrown);
+}
+
+/** The deepest node on the path that is written in the text: members that come from merged keys are placed at their parent. */
+function offsetOf(document: Document, path: Path): number {
+  let node: unknown = document.contents;
+  let offset = startOf(node) ?? 0;
+  for (const part of path) {
+    if (isAlias(node)) node = node.resolve(document);
+    if (isMap(node)) {
+      const pair = node.items.find(({ key }) => String(isScalar(key) ? key.value : key) === String(part));
+      if (pair === undefined) break;
+      offset = startOf(pair.key) ?? offset;
+      node = pair.value;
+    } else if (isSeq(node) && typeof part === "number") {
+      node = node.items[part];
+      offset = startOf(node) ?? offset;
+    } else break;
+  }
+  return offset;
+}
+
+function startOf(node: unknown): number | undefined {
+  return (node as Node | null | undefined)?.range?.[0];
+}

@@ -1,0 +1,74 @@
+import type { ObjectRef } from "./config-object.ts";
+import type { Protocol } from "./protocol.ts";
+
+/** Where addresses of a service come from: a registry by kind. */
+export type Provider = "Kubernetes" | "Consul" | "External" | "Mock";
+
+/** How a proxy finds the endpoints of a service. */
+export type Resolution = "ClientSideLB" | "DNSLB" | "Passthrough" | "DNSRoundRobinLB" | "Alias" | "DynamicDNS";
+
+export interface ServicePort {
+  readonly name: string;
+  readonly port: number;
+  readonly protocol: Protocol;
+}
+
+/** A name with ports that clients may call. One service has all its addresses; none means that it has no virtual address. */
+export interface Service {
+  /** Unique over all registries; see `serviceKey`. */
+  readonly key: string;
+  /** Fully qualified, or a wildcard. */
+  readonly hostname: string;
+  /** Of the object it was made from. */
+  readonly name: string;
+  readonly namespace: string;
+  readonly provider: Provider;
+  /** Cluster of the registry it came from. */
+  readonly clusterId: string;
+  readonly ports: readonly ServicePort[];
+  /** Virtual addresses and CIDR ranges, as the user gave them. */
+  readonly addresses: readonly string[];
+  /** Given out to a service without address; only for proxies whose agent answers DNS. */
+  readonly autoAllocated?: AutoAllocated;
+  readonly resolution: Resolution;
+  readonly meshExternal: boolean;
+  /** Names its certificates may carry besides those of its endpoints. */
+  readonly subjectAltNames: readonly string[];
+  readonly creationTime: number;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Empty: the mesh's default. */
+  readonly exportTo: readonly string[];
+  /** Labels of the workloads that serve it; undefined when endpoints are listed. */
+  readonly selector?: Readonly<Record<string, string>>;
+  /** The rule object it was made from, where there is one. */
+  readonly source?: ObjectRef;
+  readonly publishNotReady?: boolean;
+  readonly externalName?: string;
+  readonly trafficDistribution?: string;
+}
+
+export interface AutoAllocated {
+  readonly ipv4: string;
+  readonly ipv6: string;
+}
+
+/** Several objects may describe one host in one namespace, so that the object's name is a part of it. */
+export function serviceKey(
+  service: Pick<Service, "provider" | "clusterId" | "namespace" | "name" | "hostname">,
+): string {
+  return [service.provider, service.clusterId, service.namespace, service.name, service.hostname].join("/");
+}
+
+/** The first address, or `0.0.0.0` for a service without one. */
+export function defaultAddress(service: Service): string {
+  return service.addresses[0] ?? "0.0.0.0";
+}
+
+/** A service without virtual address whose clients pick an endpoint themselves. */
+export function isHeadless(service: Service): boolean {
+  return service.resolution === "Passthrough" && service.addresses.length === 0;
+}
+
+export function findPort(service: Service, port: number): ServicePort | undefined {
+  return service.ports.find((candidate) => candidate.port === port);
+}

@@ -1,0 +1,25 @@
+/** To whom a thing is shown: `*` everybody, `.` its own namespace, `~` nobody, else the namespace of that name. */
+export type ExportTo = readonly string[];
+
+/** An absent list means the mesh's default, which is passed in already chosen for the kind. */
+export function isVisibleTo(
+  exportTo: ExportTo,
+  ownNamespace: string,
+  namespace: string,
+  meshDefault: ExportTo = ["*"],
+): boolean {
+  const entries = exportTo.length === 0 ? meshDefault : exportTo;
+  return entries.some((entry) => entry === "*" || (entry === "." ? ownNamespace : entry) === namespace);
+}
+
+/** Nobody outside the own namespace may see it. */
+export function isPrivate(exportTo: ExportTo, ownNamespace: string, meshDefault: ExportTo = ["*"]): boolean {
+  const entries = exportTo.length === 0 ? meshDefault : exportTo;
+  return entries.every((entry) => entry === "." || entry === "~" || entry === ownNamespace);
+}
+
+/** Equal for lists that show a thing to the same namespaces, whatever their order and spelling. */
+export function exportToKey(exportTo: ExportTo, ownNamespace: string, meshDefault: ExportTo = ["*"]): string {
+  const entries = exportTo.length === 0 ? meshDefault : exportTo;
+  return [...new Set(entries.map((entry) => (entry === "." ? ownNamespace : entry)))].sort().join(",");
+}

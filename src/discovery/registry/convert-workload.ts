@@ -1,0 +1,69 @@
+import type { ConfigObject } from "../model/config-object.ts";
+import { type Endpoint, isUnixAddress, TLS_MODE_LABEL } from "../model/endpoint.ts";
+import { parseLocality } from "../model/locality.ts";
+import { formatSpiffe } from "../model/workload-identity.ts";
+import type { ServiceEntryPort, WorkloadEntrySpec } from "../specs/service-entry.ts";
+
+/** Something with an address: a WorkloadEntry, or an endpoint written into a ServiceEntry. */
+export interface Workload {
+  readonly entry: WorkloadEntrySpec;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly namespace: string;
+  readonly name: string;
+  readonly isUnhealthy: boolean;
+}
+
+/** What the registry adds to what objects say. */
+export interface EndpointOrigin {
+  readonly trustDomain: string;
+  readonly clusterId: string;
+}
+
+/** Labels of the object override those of its spec. */
+export function toWorkload({ spec, labels, namespace, name, status }: ConfigObject<"WorkloadEntry">): Workload {
+  return { entry: spec, labels: { ...spec.labels, ...labels }, namespace, name, isUnhealthy: isUnhealthy(status) };
+}
+
+export function toEndpoint(
+  workload: Workload,
+  port: ServiceEntryPort,
+  { trustDomain, clusterId }: EndpointOrigin,
+): Endpoint {
+  const { entry, labels, namespace, name } = workload;
+  const { serviceAccount } = entry;
+  return {
+    addresses: entry.address === "" ? [] : [entry.address],
+    servicePortName: port.name,
+    port: endpointPort(entry, port),
+    labels,
+    serviceAccount: serviceAccount === "" ? "" : formatSpiffe({ trustDomain, namespace, serviceAccount }),
+    network: entry.network,
+    locality: parseLocality(entry.locality),
+    clusterId,
+    weight: entry.weight,
+    tlsMode: tlsMode(labels, serviceAccount),
+    namespace,
+    workloadName: name,
+    health: workload.isUnhealthy ? "UnHealthy" : "Unknown",
+  };
+}
+
+function endpointPort({ address, ports }: WorkloadEntrySpec, { name, number, targetPort }: ServiceEntryPort): number {
+  if (isUnixAddress(address)) return 0;
+  const own = Object.hasOwn(ports, name) ? ports[name] : undefined;
+  return own ?? (targetPort === 0 ? number : targetPort);
+}
+
+/** The label decides; without it, who has an identity can prove it. */
+function tlsMode(labels: Readonly<Record<string, string>>, serviceAccount: string): Endpoint["tlsMode"] {
+  const label = labels[TLS_MODE_LABEL];
+  if (label !== undefined && label !== "") return label === "istio" ? "istio" : "disabled";
+  return serviceAccount === "" ? "disabled" : "istio";
+}
+
+/** An agent's health checks end up in a condition of its WorkloadEntry. */
+function isUnhealthy(status: unknown): boolean {
+  const conditions = (status as { readonly conditions?: unknown } | null | undefined)?.conditions;
+  if (!Array.isArray(conditions)) return false;
+  return conditions.some((condition) => condition?.type === "Healthy" && condition?.status === "False");
+}

@@ -1,0 +1,38 @@
+import type { DocumentProblem } from "../decode/parse-config-text.ts";
+import { type AnyConfigObject, type ConfigObject, compareAge, objectKey } from "../model/config-object.ts";
+import type { Kind } from "../specs/kinds.ts";
+import type { ConfigSnapshot } from "./config-store.ts";
+
+export type ObjectMap = ReadonlyMap<string, AnyConfigObject>;
+
+/** The map must not change afterwards. Lists are sorted when they are first asked for. */
+export function createSnapshot(
+  version: number,
+  objects: ObjectMap,
+  problems: readonly DocumentProblem[],
+): ConfigSnapshot {
+  const lists = new Map<string, readonly AnyConfigObject[]>();
+  const listOf = (key: string, pick: () => readonly AnyConfigObject[]) => {
+    let list = lists.get(key);
+    if (list === undefined) {
+      list = Object.freeze(pick());
+      lists.set(key, list);
+    }
+    return list;
+  };
+  const kind = (name: Kind) =>
+    listOf(name, () => [...objects.values()].filter((object) => object.kind === name).sort(compareAge));
+  return Object.freeze({
+    version,
+    problems: Object.freeze([...problems]),
+    get: <Of extends Kind>(name: Of, namespace: string, object: string) =>
+      objects.get(objectKey({ kind: name, namespace, name: object })) as ConfigObject<Of> | undefined,
+    list: <Of extends Kind>(name: Of, namespace?: string) =>
+      (namespace === undefined
+        ? kind(name)
+        : listOf(`${name}/${namespace}`, () =>
+            kind(name).filter((object) => object.namespace === namespace),
+          )) as unknown as readonly ConfigObject<Of>[],
+    all: () => listOf("", () => [...objects.values()]),
+  });
+}

@@ -1,0 +1,72 @@
+import { readFile } from "node:fs/promises";
+import { errorCode, errorMessage } from "../../../base/coded-error.ts";
+import { type DocumentResult, readDocument } from "../../decode/parse-config-text.ts";
+import { type DocumentText, splitDocuments } from "../../decode/split-documents.ts";
+import type { FoundFile } from "./list-files.ts";
+
+export interface ReadDocument extends DocumentText {
+  readonly result: DocumentResult;
+}
+
+/** What a file gave when it was last read. */
+export interface ReadFile {
+  readonly path: string;
+  readonly mtimeMs: number;
+  readonly documents: readonly ReadDocument[];
+  /** Set when the file as a whole could not be read. */
+  readonly failure?: string;
+}
+
+export interface FileReader {
+  /** Undefined when the file is gone. */
+  read(file: FoundFile): Promise<ReadFile | undefined>;
+  /** Forgets files that the finished round did not see. */
+  endRound(): void;
+}
+
+export const MAX_FILE_BYTES = 32 * 1024 * 1024;
+/** A file as young as this may be written again without its time stamp moving. */
+const CLOCK_GRAIN_MS = 2000;
+
+interface Remembered {
+  readonly signature: string;
+  readonly readAt: number;
+  readonly file: ReadFile;
+}
+
+/** Reads files, and decodes only those documents whose text the file did not have before. */
+export function createFileReader(defaultNamespace: string): FileReader {
+  let files = new Map<string, Remembered>();
+  let seen = new Map<string, Remembered>();
+  const load = async (
+    { path, mtimeMs, size }: FoundFile,
+    known: ReadFile | undefined,
+  ): Promise<ReadFile | undefined> => {
+    try {
+      if (size > MAX_FILE_BYTES) throw new Error(`file of ${size} bytes is too large, at most ${MAX_FILE_BYTES}`);
+      const pieces = splitDocuments(await readFile(path, "utf8"));
+      const results = new Map(known?.documents.map(({ text, result }) => [text, result]));
+      const documents = pieces.map((piece) => {
+        return { ...piece, result: results.get(piece.text) ?? readDocument(piece.text, { defaultNamespace }) };
+      });
+      return { path, mtimeMs, documents };
+    } catch (thrown) {
+      if (errorCode(thrown) === "ENOENT") return undefined;
+      return { path, mtimeMs, documents: [], failure: errorMessage(thrown) };
+    }
+  };
+  return {
+    read: async (found) => {
+      const known = files.get(found.path);
+      const isSettled = known !== undefined && known.readAt - found.mtimeMs > CLOCK_GRAIN_MS;
+      const isSame = isSettled && known.signature === found.signature && known.file.failure === undefined;
+      const readAt = isSame ? known.readAt : Date.now();
+      const file = isSame ? known.file : await load(found, known?.file);
+      if (file !== undefined) seen.set(found.path, { signature: found.signature, readAt, file });
+      return file;
+    },
+    endRound: () => {
+      [files, seen] = [seen, new Map()];
+    },
+  };
+}

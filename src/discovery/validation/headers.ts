@@ -1,0 +1,42 @@
+import type { HeaderOperations, Headers, HttpRewrite } from "../specs/virtual-service.ts";
+import type { Report } from "./report.ts";
+
+const NAME = /^[-_A-Za-z0-9]+$/;
+const AUTHORITY = new Set(["host", ":authority"]);
+
+/** A name to match or to change. `allowsAuthority`: requests may have their authority rewritten this way. */
+export function headerNameReason(name: string, allowsAuthority = false): string | undefined {
+  if (name === "") return "header name cannot be empty";
+  if (NAME.test(name) || (allowsAuthority && name.toLowerCase() === ":authority")) return undefined;
+  return `header name ${name} is not a valid header name`;
+}
+
+export function validateHeaders(report: Report, headers: Headers | undefined): void {
+  validateOperations(report.at("request"), headers?.request, true);
+  validateOperations(report.at("response"), headers?.response, false);
+}
+
+function validateOperations(report: Report, operations: HeaderOperations | undefined, isRequest: boolean): void {
+  for (const action of ["set", "add"] as const) {
+    for (const name of Object.keys(operations?.[action] ?? {}))
+      report.error(headerNameReason(name, isRequest), action, name);
+  }
+  operations?.remove.forEach((name, index) => {
+    report.error(headerNameReason(name), "remove", index);
+  });
+}
+
+/** The authority may be rewritten in one place only: by `rewrite`, or by one header of that name. */
+export function validateAuthority(
+  report: Report,
+  rewrite: HttpRewrite | undefined,
+  headers: Headers | undefined,
+): void {
+  const places = rewrite?.authority === undefined || rewrite.authority === "" ? [] : ["rewrite.authority"];
+  for (const action of ["set", "add"] as const) {
+    for (const name of Object.keys(headers?.request?.[action] ?? {})) {
+      if (AUTHORITY.has(name.toLowerCase())) places.push(`headers.request.${action}.${name}`);
+    }
+  }
+  if (places.length > 1) report.error(`authority header cannot be set multiple times: have ${places.join(", ")}`);
+}

@@ -1,0 +1,76 @@
+import type { HttpRoute } from "../specs/virtual-service.ts";
+import { validateCors } from "./cors.ts";
+import { validateDestination, validateWeighted } from "./destination.ts";
+import { validateFault } from "./fault.ts";
+import { validateAuthority, validateHeaders } from "./headers.ts";
+import { validateDirectResponse, validateRedirect, validateRewrite } from "./http-action.ts";
+import { validateHttpMatch } from "./http-route-match.ts";
+import { each, type Report } from "./report.ts";
+import { validateRetries } from "./retries.ts";
+import { durationReason, percentReason } from "./values.ts";
+
+export interface RouteScope {
+  readonly appliesToGateway: boolean;
+  /** The rule has no hosts: others delegate to it. */
+  readonly isDelegate: boolean;
+}
+
+/** One HTTP rule: what it matches and the one thing that happens then. */
+export function validateHttpRoute(report: Report, http: HttpRoute, { appliesToGateway, isDelegate }: RouteScope): void {
+  each(report, "match", http.match, (at, match) => validateHttpMatch(at, match, appliesToGateway));
+  if (http.delegate === undefined) validateAction(report, http);
+  else validateDelegation(report, http, isDelegate);
+  validateHeaders(report.at("headers"), http.headers);
+  validateAuthority(report, http.rewrite, http.headers);
+  validateWeighted(report, http.route, (at, { headers }) => {
+    validateHeaders(at.at("headers"), headers);
+    validateAuthority(at, undefined, headers);
+  });
+  if (http.redirect !== undefined) validateRedirect(report.at("redirect"), http.redirect);
+  if (http.directResponse !== undefined) validateDirectResponse(report.at("directResponse"), http.directResponse);
+  if (http.rewrite !== undefined) validateRewrite(report.at("rewrite"), http.rewrite);
+  if (http.retries !== undefined) validateRetries(report.at("retries"), http.retries);
+  if (http.fault !== undefined) validateFault(report.at("fault"), http.fault);
+  if (http.corsPolicy !== undefined) validateCors(report.at("corsPolicy"), http.corsPolicy);
+  report.error(durationReason(http.timeout), "timeout");
+  validateMirrors(report, http);
+}
+
+function validateAction(report: Report, http: HttpRoute): void {
+  const action =
+    http.redirect !== undefined ? "redirect" : http.directResponse !== undefined ? "direct_response" : undefined;
+  if (action === undefined) {
+    if (http.route.length === 0) report.error("HTTP route, redirect or direct_response is required");
+    return;
+  }
+  if (http.route.length > 0) report.error(`HTTP route cannot contain both route and ${action}`);
+  if (http.fault !== undefined) report.error(`HTTP route cannot contain both fault and ${action}`);
+  if (http.rewrite !== undefined) report.error(`HTTP route rule cannot contain both rewrite and ${action}`);
+  if (http.redirect !== undefined && http.directResponse !== undefined) {
+    report.error("HTTP route rule cannot contain both direct_response and redirect");
+  }
+}
+
+/** The rule delegated to decides what happens; a second level would make loops possible. */
+function validateDelegation(report: Report, http: HttpRoute, isDelegate: boolean): void {
+  if (isDelegate) report.error("delegate virtual service cannot delegate again", "delegate");
+  const name = http.name === "" ? "" : ` ${http.name}`;
+  if (http.route.length > 0) report.error(`root HTTP route${name} must not specify route`, "route");
+  if (http.redirect !== undefined) report.error(`root HTTP route${name} must not specify redirect`, "redirect");
+  if (http.directResponse !== undefined) {
+    report.error(`root HTTP route${name} must not specify direct_response`, "directResponse");
+  }
+}
+
+function validateMirrors(report: Report, http: HttpRoute): void {
+  if (http.mirror !== undefined && http.mirrors.length > 0) {
+    report.error("HTTP route cannot contain both mirror and mirrors", "mirrors");
+  }
+  if (http.mirror !== undefined) validateDestination(report.at("mirror"), http.mirror);
+  each(report, "mirrors", http.mirrors, (at, mirror) => {
+    validateDestination(at.at("destination"), mirror.destination);
+    at.error(percentReason(mirror.percentage?.value), "percentage");
+  });
+  report.error(percentReason(http.mirrorPercent), "mirrorPercent");
+  report.error(percentReason(http.mirrorPercentage?.value), "mirrorPercentage");
+}

@@ -1,0 +1,19 @@
+import type { StringMatch } from "../specs/virtual-service.ts";
+import { re2Problem } from "./re2-problem.ts";
+import type { Report } from "./report.ts";
+
+const MAX_LENGTH = 1024;
+
+/** `where` is the member as the message names it. */
+export function regexReason(where: string, regex: string): string | undefined {
+  if (regex.length > MAX_LENGTH) return `"${where}": regex is too large, max length allowed is ${MAX_LENGTH}`;
+  const problem = re2Problem(regex);
+  if (problem === undefined) return undefined;
+  return `"${where}": ${problem}; Istio uses RE2 style regex-based match (https://github.com/google/re2/wiki/Syntax)`;
+}
+
+export function validateStringMatch(report: Report, where: string, match: StringMatch | undefined): void {
+  // A lone star is how users of old spelled "present"; it is no regular expression and never reaches Envoy as one.
+  if (match?.regex === undefined || match.regex === "*") return;
+  report.error(regexReason(where, match.regex), "regex");
+}

@@ -1,0 +1,40 @@
+import type { AnyConfigObject } from "../model/config-object.ts";
+import type { Problem } from "../schema/decode-message.ts";
+import { validateDestinationRule } from "./destination-rule.ts";
+import { validatePeerAuthentication } from "./peer-authentication.ts";
+import { createReport } from "./report.ts";
+import { validateServiceEntry } from "./service-entry.ts";
+import { validateSidecar } from "./sidecar.ts";
+import { validateVirtualService } from "./virtual-service.ts";
+import { validateWorkloadEntry } from "./workload-entry.ts";
+import { validateWorkloadGroup } from "./workload-group.ts";
+
+/** Every broken rule of an object's spec. Kinds without rules of their own have none to break. */
+export function validateObject(object: AnyConfigObject): readonly Problem[] {
+  const problems: Problem[] = [];
+  const report = createReport(problems, ["spec"]);
+  switch (object.kind) {
+    case "ServiceEntry":
+      validateServiceEntry(report, object);
+      break;
+    case "WorkloadEntry":
+      validateWorkloadEntry(report, object.spec);
+      break;
+    case "WorkloadGroup":
+      validateWorkloadGroup(report, object.spec);
+      break;
+    case "VirtualService":
+      validateVirtualService(report, object);
+      break;
+    case "DestinationRule":
+      validateDestinationRule(report, object);
+      break;
+    case "Sidecar":
+      validateSidecar(report, object.spec);
+      break;
+    case "PeerAuthentication":
+      validatePeerAuthentication(report, object.spec);
+      break;
+  }
+  return problems;
+}
