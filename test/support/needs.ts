@@ -34,7 +34,7 @@ export type Requirement = keyof typeof REQUIREMENTS;
  */
 export function needs(...requirements: readonly Requirement[]): (context: TestContext) => void {
   return (context) => {
-    const missing = requirements.filter((requirement) => !isPresent(requirement));
+    const missing = requirements.filter((requirement) => !has(requirement));
     if (missing.length === 0) return;
     const reason = missing.map((name) => `needs ${name} (${REQUIREMENTS[name].install})`).join("; ");
     if (process.env.REQUIRE_REAL === "1") throw new Error(`REQUIRE_REAL=1: ${reason}`);
@@ -51,7 +51,8 @@ export function envoyPath(): string | undefined {
 let envoy: { readonly path: string | undefined } | undefined;
 const seen = new Map<Requirement, boolean>();
 
-function isPresent(requirement: Requirement): boolean {
+/** For what is set up once for many tests, each of which says itself what it needs. */
+export function has(requirement: Requirement): boolean {
   const known = seen.get(requirement);
   if (known !== undefined) return known;
   const present = REQUIREMENTS[requirement].present();
