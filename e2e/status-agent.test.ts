@@ -1,4 +1,5 @@
 import { createServer as createTcpServer, type Server } from "node:net";
+import { gunzipSync } from "node:zlib";
 import { beforeEach, expect, test } from "vitest";
 import { eventually, startAgentProcess } from "../test/support/agent-process.ts";
 import { startHttpServer } from "../test/support/http-server.ts";
@@ -99,12 +100,24 @@ test.each([
   expect(agent.stdout() + agent.stderr()).toContain(says);
 });
 
-test("a status port that is taken ends the start with the port and no Envoy behind", async () => {
-  await using squatter = await startHttpServer((_request, response) => void response.end(), "0.0.0.0");
-  await using agent = await startAgentProcess({ proxyConfig: { statusPort: squatter.port } });
-  expect(await agent.exited).toBe(255);
-  expect(agent.stdout() + agent.stderr()).toContain(`:${squatter.port}: bind: address already in use`);
-  expect(await agent.envoyPids()).toEqual([]);
+test("with an application that speaks OpenMetrics the real Envoy's statistics do so too", async () => {
+  await using app = await startHttpServer((request, response) => {
+    expect(request.headers.accept).toContain("application/openmetrics-text");
+    response.setHeader("Content-Type", "application/openmetrics-text; version=1.0.0; charset=utf-8");
+    response.end('# TYPE jobs counter\njobs_total{a="b"} 1 # {trace_id="x"} 1\n# EOF\n');
+  });
+  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+  await using agent = await startAgentProcess({
+    controlPlane,
+    env: { ISTIO_PROMETHEUS_ANNOTATIONS: JSON.stringify({ port: String(app.port) }) },
+  });
+  await agent.untilReady();
+  const accept = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
+  const scraped = await fetchBytes(agent.ports.status, "/metrics", { accept, "accept-encoding": "gzip" });
+  const { families, series } = parseStrictly(gunzipSync(scraped.body).toString(), "openmetrics");
+  expect(series.get('jobs_total{a="b"}')).toBe("1");
+  expect(families.get("istio_agent_scrapes")).toBe("counter");
+  expect([...families.keys()].filter((name) => name.startsWith("envoy_")).length).toBeGreaterThan(20);
 });
 
 test("an Envoy that is frozen is not ready any more, and is again when it goes on", async () => {

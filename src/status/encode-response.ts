@@ -9,6 +9,8 @@ const MIN_ENCODED_BYTES = 1024;
 /** Known to Node from 22.15 and 23.8 on; the types here are those of Node 20. */
 const zstd = zlib as { createZstdCompress?: () => Transform; zstdCompressSync?: (bytes: Buffer) => Buffer };
 const SUPPORTED: readonly ContentEncoding[] = zstd.createZstdCompress === undefined ? ["gzip"] : ["zstd", "gzip"];
+/** Media that are packed already. */
+const PACKED = /^(?:video|audio)\/|^image\/jp|compress|zip|snappy|lzma|xz|zstd|brotli|stuffit/i;
 /** Statistics shrink to a tenth already at the fastest level. */
 const GZIP = { level: zlib.constants.Z_BEST_SPEED };
 
@@ -29,7 +31,7 @@ export function encodeBody(response: ServerResponse, body: Buffer): Buffer {
   if (body.length < MIN_ENCODED_BYTES || response.req.method === "HEAD" || response.hasHeader("Content-Encoding"))
     return body;
   const encoding = chooseEncoding(acceptedBy(response.req), SUPPORTED);
-  if (encoding === undefined) return body;
+  if (encoding === undefined || PACKED.test(String(response.getHeader("Content-Type") ?? ""))) return body;
   response.setHeader("Content-Encoding", encoding);
   return encoding === "zstd" && zstd.zstdCompressSync ? zstd.zstdCompressSync(body) : zlib.gzipSync(body, GZIP);
 }

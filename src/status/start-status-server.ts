@@ -15,6 +15,8 @@ export interface StatusServerOptions {
   readonly actions: StatusActions;
   /** False: generations that know no `/drain`. */
   readonly hasDrain?: boolean;
+  /** False: generations that send every body as it is. */
+  readonly packs?: boolean;
   readonly version: Readonly<Record<string, string>>;
   readonly log: Logger;
 }
@@ -39,7 +41,7 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
   let port = options.port;
   try {
     for (const host of hosts ?? [undefined]) {
-      const server = createHttpServer(router);
+      const server = createHttpServer(router, options.packs ?? true);
       servers.push(server);
       port = await listen(server, port, host);
     }
@@ -61,9 +63,10 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
   });
 }
 
-function createHttpServer(router: Router): Server {
+function createHttpServer(router: Router, packs: boolean): Server {
   const server = createServer({ keepAliveTimeout: 0, requestTimeout: 0 }, (request, response) => {
-    response.setHeader("Vary", "Accept-Encoding");
+    if (packs) response.setHeader("Vary", "Accept-Encoding");
+    else delete request.headers["accept-encoding"];
     router.handle(request, response);
   });
   // Envoy keeps idle connections to this server: closing them under it would show as sporadic 503 on the health port.
