@@ -7,6 +7,7 @@ export class SignError extends CodedError<"CA_NOT_READY" | "CSR_ERROR" | "TTL_ER
 export class CaMaterialError extends CodedError<
   | "incomplete-bundle"
   | "unreadable"
+  | "unwritable"
   | "bad-certificate"
   | "bad-key"
   | "key-mismatch"

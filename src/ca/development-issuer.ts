@@ -1,12 +1,11 @@
 import { createPublicKey, type KeyObject, sign } from "node:crypto";
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { Secret } from "../base/secret.ts";
 import { encodePrivateKey, generateKeyPair, parsePrivateKey } from "../protocol/x509/key-pair.ts";
 import type { JwtRule } from "./authenticators/jwt.ts";
 import { CaMaterialError } from "./ca-server-error.ts";
-import { createOnce, replaceFile } from "./material/create-once.ts";
+import { createOnce, keepPrivate, makePrivateDirectory, replaceFile } from "./material/create-once.ts";
 import { readText } from "./material/read-text.ts";
 
 /** Signs service account tokens with a key of the CA's directory, for use without any Kubernetes. */
@@ -30,7 +29,7 @@ export async function openDevelopmentIssuer(
   options: { readonly issuer?: string; readonly now?: () => number } = {},
 ): Promise<DevelopmentIssuer> {
   const { issuer = DEVELOPMENT_ISSUER, now = Date.now } = options;
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makePrivateDirectory(directory);
   const key = await loadOrCreateKey(join(directory, KEY_FILE));
   const jwk = createPublicKey(key).export({ format: "jwk" });
   const jwks = `${JSON.stringify({ keys: [{ ...jwk, kid: KEY_ID, alg: "ES256", use: "sig" }] }, null, 1)}\n`;
@@ -59,6 +58,7 @@ async function loadOrCreateKey(path: string): Promise<KeyObject> {
     const { privateKey } = await generateKeyPair({ type: "ecdsa", curve: "P256" });
     await createOnce(path, encodePrivateKey(privateKey, true).reveal(), 0o600);
   }
+  await keepPrivate(path);
   try {
     return parsePrivateKey((await readText(path)) ?? "");
   } catch (cause) {

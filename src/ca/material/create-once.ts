@@ -1,7 +1,24 @@
 import { randomUUID } from "node:crypto";
-import { link, open, rename, rm } from "node:fs/promises";
+import { chmod, link, mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { errorCode } from "../../base/coded-error.ts";
+import { errorCode, errorMessage } from "../../base/coded-error.ts";
+import { CaMaterialError } from "../ca-server-error.ts";
+
+/** The directory that keys live in: nobody else's. */
+export async function makePrivateDirectory(directory: string): Promise<void> {
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    const text = `the CA's directory ${directory} cannot be made: ${errorMessage(cause)}`;
+    throw new CaMaterialError("unwritable", text, { cause });
+  }
+}
+
+/** Takes back rights of others on a key of ours, however they came about (a copy, a restored backup). */
+export async function keepPrivate(path: string): Promise<void> {
+  const { mode } = await stat(path);
+  if ((mode & 0o077) !== 0) await chmod(path, 0o600);
+}
 
 /**
  * Creates the file with this content unless it exists. Of any number of processes that do so at once, on one machine or over a shared
@@ -45,9 +62,10 @@ async function writeDraft(path: string, content: string, mode: number): Promise<
       await file.close();
     }
     return draft;
-  } catch (failure) {
+  } catch (cause) {
     await rm(draft, { force: true });
-    throw failure;
+    // A full disk is reported by the kernel without a name.
+    throw new CaMaterialError("unwritable", `cannot write ${path}: ${errorMessage(cause)}`, { cause });
   }
 }
 

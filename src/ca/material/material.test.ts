@@ -23,8 +23,8 @@ describe("files that are written whole", () => {
 
   test("a directory that is not there is an error and leaves nothing", async () => {
     await using directory = await makeCaDirectory();
-    await expect(createOnce(directory.file("no/x"), "", 0o600)).rejects.toMatchObject({ code: "ENOENT" });
-    await expect(replaceFile(directory.file("no/x"), "", 0o600)).rejects.toMatchObject({ code: "ENOENT" });
+    await expect(createOnce(directory.file("no/x"), "", 0o600)).rejects.toMatchObject({ code: "unwritable" });
+    await expect(replaceFile(directory.file("no/x"), "", 0o600)).rejects.toMatchObject({ code: "unwritable" });
     expect(await readdir(directory.path)).toEqual([]);
   });
 

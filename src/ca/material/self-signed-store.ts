@@ -1,10 +1,9 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { encodePrivateKey, generateKeyPair, type KeyOptions, parsePrivateKey } from "../../protocol/x509/key-pair.ts";
 import { CaMaterialError } from "../ca-server-error.ts";
 import { selfSignedRoot } from "../core/self-signed.ts";
-import { createOnce, replaceFile } from "./create-once.ts";
+import { createOnce, keepPrivate, makePrivateDirectory, replaceFile } from "./create-once.ts";
 import { GENERATED_MARKER } from "./plugged-in.ts";
 import { readText } from "./read-text.ts";
 
@@ -33,7 +32,7 @@ const ROOT_FILE = "root-cert.pem";
  */
 export async function loadOrCreateRoot(options: SelfSignedOptions): Promise<StoredRoot> {
   const { directory } = options;
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makePrivateDirectory(directory);
   await createOnce(join(directory, GENERATED_MARKER), "", 0o600);
   const key = await loadOrCreateKey(options);
   await createOnceMissing(join(directory, CERTIFICATE_FILE), () => newRoot(key, options), 0o644);
@@ -71,7 +70,9 @@ async function loadOrCreateKey(options: SelfSignedOptions): Promise<KeyObject> {
     const { privateKey } = await generateKeyPair(options.key);
     await createOnce(path, encodePrivateKey(privateKey, false).reveal(), 0o600);
   }
-  return parseStoredKey((await readText(path)) ?? "", path);
+  const key = parseStoredKey((await readText(path)) ?? "", path);
+  await keepPrivate(path);
+  return key;
 }
 
 function parseStoredKey(pem: string, path: string): KeyObject {
