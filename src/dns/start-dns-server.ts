@@ -36,7 +36,7 @@ export async function startDnsServer(options: DnsServerOptions): Promise<DnsServ
   if (plan.fellBack) log.error("DNS address :53 and not running as root, use default", { address: DEFAULT_LISTEN });
 
   const threads = await usableThreads(options.threads ?? 1, log);
-  const ports = threads > 1 ? createPortMap() : undefined;
+  const ports = threads > 1 ? createPortMap(threads) : undefined;
   const settings = resolverSettings(options, plan, Math.ceil(limits.maxForwards / threads));
   const resolver = createResolver(settings, {
     log,

@@ -38,7 +38,7 @@ export function createUdpUpstream(port: number, queriesPerSocket: number, ports?
   const laneFor = (server: string): Lane => {
     const lane = current.get(server);
     if (lane !== undefined) return lane;
-    const fresh = openLane(server, port, { ports, retire, fail });
+    const fresh = openLane(server, port, { ports, retire, forget, fail });
     current.set(server, fresh);
     open.add(fresh);
     return fresh;
@@ -54,9 +54,15 @@ export function createUdpUpstream(port: number, queriesPerSocket: number, ports?
     ports?.release(lane.localPort);
     lane.socket.close();
   };
+  const forget = (lane: Lane, id: number) => {
+    if (lane.pending.delete(id)) ports?.settled(id);
+  };
+  const forgetAll = (lane: Lane) => {
+    for (const id of lane.pending.keys()) forget(lane, id);
+  };
   const fail = (lane: Lane, cause: Error) => {
     const lost = [...lane.pending.values()];
-    lane.pending.clear();
+    forgetAll(lane);
     retire(lane);
     const failure = new DnsError("upstream-failed", `udp ${lane.server}: ${systemWords(cause)}`, { cause });
     for (const query of lost) query.done(failure);
@@ -74,12 +80,13 @@ export function createUdpUpstream(port: number, queriesPerSocket: number, ports?
         done(outcome);
       };
       lane.pending.set(id, { sent, done: settle });
+      ports?.sent(id);
       lane.used++;
       if (lane.used >= queriesPerSocket) retire(lane);
       if (lane.queue === undefined) lane.socket.send(sent);
       else lane.queue.push(sent);
       return () => {
-        if (lane.pending.get(id)?.sent === sent) lane.pending.delete(id);
+        if (lane.pending.get(id)?.sent === sent) forget(lane, id);
         closeIfUnused(lane);
       };
     },
@@ -87,11 +94,11 @@ export function createUdpUpstream(port: number, queriesPerSocket: number, ports?
       for (const lane of open) {
         if (lane.localPort === localPort) return lane.pending.has(message.readUInt16BE(0));
       }
-      return ports?.isOfOtherThread(localPort) ?? false;
+      return ports?.isOfOtherThread(localPort, message.readUInt16BE(0)) ?? false;
     },
     async stop() {
       for (const lane of open) {
-        lane.pending.clear();
+        forgetAll(lane);
         retire(lane);
       }
     },
@@ -101,10 +108,11 @@ export function createUdpUpstream(port: number, queriesPerSocket: number, ports?
 interface LaneOwner {
   readonly ports: PortOwners | undefined;
   readonly retire: (lane: Lane) => void;
+  readonly forget: (lane: Lane, id: number) => void;
   readonly fail: (lane: Lane, cause: Error) => void;
 }
 
-function openLane(server: string, port: number, { ports, retire, fail }: LaneOwner): Lane {
+function openLane(server: string, port: number, { ports, retire, forget, fail }: LaneOwner): Lane {
   const socket = createSocket(server.includes(":") ? "udp6" : "udp4");
   const lane: Lane = {
     server,
@@ -121,7 +129,7 @@ function openLane(server: string, port: number, { ports, retire, fail }: LaneOwn
     const id = reply.readUInt16BE(0);
     const query = lane.pending.get(id);
     if (query === undefined || !answersQuery(query.sent, reply)) return;
-    lane.pending.delete(id);
+    forget(lane, id);
     query.done(reply);
   });
   // A connected socket learns of closed ports: the next server is asked at once instead of after the timeout.

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
 import { declareDnsMetrics, type NameTable } from "../../src/dns/index.ts";
-import { createPortMap } from "../../src/dns/port-owners.ts";
+import { createPortMap, type PortMap } from "../../src/dns/port-owners.ts";
 import type { ResolverSettings } from "../../src/dns/resolver.ts";
 import { startThreads } from "../../src/dns/threads.ts";
 import { ask } from "../support/dns-client.ts";
@@ -38,7 +38,7 @@ async function startOne(settings: Partial<ResolverSettings> = {}, url = worker.u
   const address = { host: "127.0.0.1", port: await freePort("127.0.0.1") };
   const log = recordingLogger();
   const registry = new MetricRegistry();
-  const ports = createPortMap();
+  const ports = createPortMap(2);
   const threads = startThreads({
     count: 1,
     url,
@@ -54,6 +54,7 @@ async function startOne(settings: Partial<ResolverSettings> = {}, url = worker.u
   return { address, log, messages, registry, ports, threads, served, [Symbol.asyncDispose]: () => threads.stop() };
 }
 
+const isFree = ({ owners, waiting }: PortMap) => [owners, waiting].every((bytes) => bytes.every((byte) => byte === 0));
 const withAddress = (ip: string): NameTable => ({ table: { "moving.example": { ips: [ip], registry: "External" } } });
 const texts = async (address: { host: string; port: number }, name: string) =>
   (await ask("udp", address, { name })).answers.map(({ text }) => text);
@@ -113,7 +114,7 @@ describe("a thread", () => {
     one.threads.setTable(MESH_TABLE);
     await one.served(1);
     for (let index = 0; index < 20; index++) await ask("udp", one.address, { name: `x${index}.example.` });
-    await eventually(() => expect(one.ports.every((owner) => owner === 0)).toBe(true));
+    await eventually(() => expect(isFree(one.ports)).toBe(true));
   });
 
   test("ends a storm of pushes with the last table, and never answers in between without one", async () => {
@@ -157,10 +158,10 @@ describe("a thread that dies", () => {
     one.threads.setTable(MESH_TABLE);
     await one.served(1);
     const unanswered = ask("udp", one.address, { name: "x.example.", timeoutMs: 500 }).catch(() => "no answer");
-    await eventually(() => expect(one.ports.some((owner) => owner === 2)).toBe(true));
+    await eventually(() => expect(one.ports.owners.includes(2)).toBe(true));
     crashThreads();
     await one.served(2);
-    expect(one.ports.every((owner) => owner === 0)).toBe(true);
+    expect(isFree(one.ports)).toBe(true);
     expect(await unanswered).toBe("no answer");
   });
 
@@ -177,7 +178,7 @@ describe("a thread that dies", () => {
       url: worker.url,
       settings: SETTINGS,
       addresses: [{ host: "192.0.2.1", port: 1_053 }],
-      ports: createPortMap(),
+      ports: createPortMap(2),
       log,
       metrics: declareDnsMetrics(new MetricRegistry()),
     });
