@@ -11,6 +11,7 @@ beforeEach(needs("promtool"));
 const ENVOY = '# TYPE envoy_up gauge\nenvoy_up{a="b"} 1\n';
 const FAILURES = 'istio_agent_scrape_failures_total{type="application"}';
 const MEGABYTE = 1e6;
+const PATIENT = { timeout: 10_000 };
 
 /** Writes until the reader leaves. */
 async function pour(
@@ -44,15 +45,19 @@ function family(index: number): string {
 }
 
 test("an application whose metrics never end is cut at the time limit; the document is whole", async () => {
-  let index = 0;
   await using t = await startScrape({
     envoy: ENVOY,
-    applications: [(_request, response) => void pour(response, () => family(index++))],
+    applications: [
+      (_request, response) => {
+        let index = 0;
+        const feed = setInterval(() => response.write(family(index++)), 5);
+        response.on("close", () => clearInterval(feed));
+      },
+    ],
   });
-  const before = process.memoryUsage().rss;
-  const { text } = await t.scrape({ "x-prometheus-scrape-timeout-seconds": "0.3" });
-  expect(process.memoryUsage().rss - before).toBeLessThan(400 * MEGABYTE);
+  const { text } = await t.scrape({ "x-prometheus-scrape-timeout-seconds": "2" });
   expect(text).toContain("envoy_up");
+  expect(text).toContain("pour_0_total");
   expect(text.endsWith("\n")).toBe(true);
   await expectPromtoolAccepts(text);
   expect(t.own(FAILURES)).toBe("1");
@@ -64,8 +69,8 @@ test("an application that sends nothing but its head is left out at the time lim
     applications: [(_request, response) => void response.writeHead(200).flushHeaders(), "second 1\n"],
   });
   const startedAt = performance.now();
-  const { text } = await t.scrape({ "x-prometheus-scrape-timeout-seconds": "1" });
-  expect(performance.now() - startedAt).toBeLessThan(1000);
+  const { text } = await t.scrape({ "x-prometheus-scrape-timeout-seconds": "2" });
+  expect(performance.now() - startedAt).toBeLessThan(5000);
   const { series } = parseStrictly(text, "text");
   expect([...series.keys()].slice(-2)).toEqual(['envoy_up{a="b"}', "second"]);
   expect(t.own(FAILURES)).toBe("1");
@@ -207,10 +212,10 @@ test("scrapers that wait in line and leave make room; the next one is served", a
     socket.write("GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n");
     return socket;
   });
-  await expect.poll(() => release.length).toBe(8);
+  await expect.poll(() => release.length, PATIENT).toBe(8);
   for (const socket of sockets) socket.destroy();
   const last = t.scrape();
-  await expect.poll(() => release.length).toBe(9);
+  await expect.poll(() => release.length, PATIENT).toBe(9);
   release.at(-1)?.();
   expect((await last).text).toContain("a 1\n");
   expect(t.own(FAILURES)).toBeUndefined();
