@@ -22,12 +22,11 @@ export function autoAllocate(services: Iterable<Addressless>): ReadonlyMap<strin
     placed.add(key);
   }
   const result = new Map<string, AutoAllocated>();
-  // Last octets of 0 are passed over; each time all later places move by one.
+  // Last octets of 0 are passed over; each time all later places move by one. The last possible place is 240.240.255.254.
   let moved = 0;
   for (const [slot, key] of [...slots].sort(([a], [b]) => a - b)) {
     if ((slot + 1 + moved) % 255 === 0) moved += 1;
     const place = slot + 1 + moved;
-    if (place >= SLOTS) break;
     result.set(key, addressesOf(Math.floor(place / 255), place % 255));
   }
   return result;

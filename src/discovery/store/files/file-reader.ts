@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { errorCode, errorMessage } from "../../../base/coded-error.ts";
 import { type DocumentResult, readDocument } from "../../decode/parse-config-text.ts";
 import { type DocumentText, splitDocuments } from "../../decode/split-documents.ts";
@@ -27,6 +27,8 @@ export interface FileReader {
 export const MAX_FILE_BYTES = 32 * 1024 * 1024;
 /** A file as young as this may be written again without its time stamp moving. */
 const CLOCK_GRAIN_MS = 2000;
+/** How long an emptied file may mean that its new content is on the way. */
+const EMPTY_GRACE_MS = 1000;
 
 interface Remembered {
   readonly signature: string;
@@ -38,13 +40,13 @@ interface Remembered {
 export function createFileReader(defaultNamespace: string): FileReader {
   let files = new Map<string, Remembered>();
   let seen = new Map<string, Remembered>();
-  const load = async (
-    { path, mtimeMs, size }: FoundFile,
-    known: ReadFile | undefined,
-  ): Promise<ReadFile | undefined> => {
+  const load = async (found: FoundFile, known: ReadFile | undefined): Promise<ReadFile | undefined> => {
+    const { path, mtimeMs, size } = found;
     try {
       if (size > MAX_FILE_BYTES) throw new Error(`file of ${size} bytes is too large, at most ${MAX_FILE_BYTES}`);
-      const pieces = splitDocuments(await readFile(path, "utf8"));
+      const text = await readFile(path, "utf8");
+      if (known !== undefined && (await isUnfinished(found, text))) return known;
+      const pieces = splitDocuments(text);
       const results = new Map(known?.documents.map(({ text, result }) => [text, result]));
       const documents = pieces.map((piece) => {
         return { ...piece, result: results.get(piece.text) ?? readDocument(piece.text, { defaultNamespace }) };
@@ -69,4 +71,14 @@ export function createFileReader(defaultNamespace: string): FileReader {
       [files, seen] = [seen, new Map()];
     },
   };
+}
+
+/**
+ * Somebody is writing: the file changed while it was read, or it was emptied a moment ago, as a write in place begins. Taking it now would
+ * delete its objects for the time of a write; the end of the write is an event of its own, and the regular look finds what stays empty.
+ */
+async function isUnfinished({ path, size, mtimeMs }: FoundFile, text: string): Promise<boolean> {
+  if (text.trim() === "" && Date.now() - mtimeMs < EMPTY_GRACE_MS) return true;
+  const after = await stat(path);
+  return after.size !== size || after.mtimeMs !== mtimeMs;
 }
