@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { buildStamp } from "../base/build-stamp.ts";
 import { type BootstrapInputs, pilotSubjectAltNames } from "../bootstrap/index.ts";
-import type { AgentConfig, Environment, PlatformInfo } from "../config/index.ts";
+import { type AgentConfig, diskFiles, type Environment, type PlatformInfo, systemRootCa } from "../config/index.ts";
 import { probeSocket, type SdsStart } from "../sds/index.ts";
 
 const LABELS_PATH = "./etc/istio/pod/labels";
@@ -40,7 +40,8 @@ export async function readBootstrapInputs(sources: BootstrapSources): Promise<Bo
     agent: {
       version: buildStamp.version,
       pilotSubjectAltNames: pilotSubjectAltNames(config.proxyConfig),
-      xdsRootCert: sources.xdsRootCert,
+      // Envoy knows files only, not the word for whatever the system trusts.
+      xdsRootCert: sources.xdsRootCert === "SYSTEM" ? (systemRootCa(diskFiles.exists) ?? "") : sources.xdsRootCert,
       stsPort: agent.stsPort,
       outlierLogPath: envoy.outlierLogPath,
       envoyPrometheusPort: envoy.prometheusPort,
