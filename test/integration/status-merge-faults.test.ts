@@ -77,6 +77,28 @@ test("an application that sends nothing but its head is left out at the time lim
 });
 
 test.each([
+  { name: "never answers", hang: () => undefined },
+  { name: "stops in the middle", hang: (response: ServerResponse) => void response.write(family(1).repeat(1)) },
+  {
+    name: "stops in the middle of much",
+    hang: (response: ServerResponse) => {
+      for (let index = 500; index < 600; index++) response.write(family(index));
+    },
+  },
+])("an Envoy that $name does not take the application's time", async ({ hang }) => {
+  const large = (_request: unknown, response: ServerResponse) => {
+    let index = 0;
+    void pour(response, () => family(index++), 100 * family(10).length);
+  };
+  await using t = await startScrape({ envoy: (_request, response) => hang(response), applications: [large] });
+  const { text } = await t.scrape({ "x-prometheus-scrape-timeout-seconds": "6" });
+  await expectPromtoolAccepts(text);
+  for (const index of [0, 50, 99]) expect(text).toContain(`pour_${index}_total{row="199"`);
+  expect(t.own(FAILURES)).toBeUndefined();
+  expect(t.own('istio_agent_scrape_failures_total{type="envoy"}')).toBe("1");
+});
+
+test.each([
   { name: "binary", body: Buffer.from(Array.from({ length: 5000 }, (_, index) => (index * 7919) % 256)) },
   { name: "a page", body: "<html>\n<body>\nhello 1\n</body></html>\n" },
   { name: "one long line", body: "x".repeat(3 * MEGABYTE) },

@@ -83,7 +83,7 @@ export function requestHttp1(request: Http1Request): Promise<Http1Answer> {
         },
       },
     });
-    body.attach(socket);
+    body.attach(socket, request.stallMs);
     const abort = () => socket.destroy(new Http1Error("timeout", "context deadline exceeded"));
     request.signal.addEventListener("abort", abort, { once: true });
     if (request.signal.aborted) abort();
@@ -110,13 +110,15 @@ class Http1Body extends EventEmitter implements BodyStream {
   destroyed = false;
   errored: Error | null = null;
   #socket: Socket | undefined;
+  #stallMs = 0;
   /** What the last read still had when the reader asked for a pause. */
   readonly #waiting: Buffer[] = [];
   #hasEnd = false;
   #isFinished = false;
 
-  attach(socket: Socket): void {
+  attach(socket: Socket, stallMs: number): void {
     this.#socket = socket;
+    this.#stallMs = stallMs;
   }
 
   deliver(part: Buffer): void {
@@ -131,6 +133,8 @@ class Http1Body extends EventEmitter implements BodyStream {
 
   pause(): void {
     this.isPaused = true;
+    // Silence is the source's fault only while somebody listens.
+    this.#socket?.setTimeout(0);
     this.#socket?.pause();
   }
 
@@ -142,7 +146,10 @@ class Http1Body extends EventEmitter implements BodyStream {
     }
     if (this.#hasEnd) this.#end();
     else if (this.destroyed) this.emit("close");
-    else this.#socket?.resume();
+    else {
+      this.#socket?.setTimeout(this.#stallMs);
+      this.#socket?.resume();
+    }
   }
 
   destroy(): void {

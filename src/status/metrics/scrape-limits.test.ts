@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { scrapeLimits } from "./scrape-limits.ts";
 
 test.each([
-  { header: "10", totalMs: 9000, graceMs: 3000, stallMs: 9000, isWarned: false },
-  { header: "0.5", totalMs: 450, graceMs: 225, stallMs: 450, isWarned: false },
+  { header: "10", totalMs: 9000, graceMs: 3000, stallMs: 3000, isWarned: false },
+  { header: "0.5", totalMs: 450, graceMs: 225, stallMs: 150, isWarned: false },
   { header: "1e3", totalMs: 900_000, graceMs: 3000, stallMs: 10_000, isWarned: false },
   { header: undefined, totalMs: 60_000, graceMs: 3000, stallMs: 10_000, isWarned: false },
   { header: "abc", totalMs: 60_000, graceMs: 3000, stallMs: 10_000, isWarned: true },

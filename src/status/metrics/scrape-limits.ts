@@ -29,7 +29,8 @@ export function scrapeLimits(header: string | undefined): ScrapeLimits {
   return {
     totalMs,
     graceMs: Math.min(MAX_GRACE_MS, totalMs / 2),
-    stallMs: Math.min(STALL_MS, totalMs),
+    // A third: one that falls silent leaves time for those behind it.
+    stallMs: Math.min(STALL_MS, totalMs / 3),
     scraperMs: Math.min(totalMs / MARGIN + SCRAPER_EXTRA_MS, 2 ** 31 - 1),
     warning,
   };

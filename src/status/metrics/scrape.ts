@@ -64,7 +64,9 @@ export async function scrape(
   const plan = planDocument(attempts, answer, options);
   const document = createMergedDocument({ format: answer.format, out, known: plan.known });
   document.writeKnown(plan.agentNames, () => undefined);
-  for (const attempt of attempts) {
+  // Those that have not answered yet come last: they must not use up the time of the others.
+  const isLate = new Map(attempts.map((attempt) => [attempt, attempt.state.open === undefined]));
+  for (const attempt of attempts.toSorted((a, b) => Number(isLate.get(a)) - Number(isLate.get(b)))) {
     await out.drained();
     const names = plan.names.get(attempt);
     if (names !== undefined) document.writeKnown(names, attempt.drop);
