@@ -30,7 +30,7 @@ export async function startSdsEnvoy(sdsPath: string, role: SdsEnvoyRole = { side
   const [port, adminPort] = [await freePort(), await freePort()];
   const [config, logFile] = [join(directory, "envoy.json"), join(directory, "envoy.log")];
   await writeFile(config, JSON.stringify(bootstrap(sdsPath, { port, adminPort, role })));
-  const args = ["-c", config, "--concurrency", "1", "--use-dynamic-base-id", "-l", "info"];
+  const args = ["-c", config, "--concurrency", "1", "--disable-hot-restart", "-l", "info"];
   const logHandle = await open(logFile, "w");
   const child = spawn(envoyPath() ?? "envoy", args, { stdio: ["ignore", logHandle.fd, logHandle.fd] });
   await logHandle.close();
