@@ -1,29 +1,24 @@
 import { describe, expect, test } from "vitest";
 import { serviceEntry, workloadEntry } from "../../../test/support/discovery-objects.ts";
-import type { Endpoint } from "../model/endpoint.ts";
+import { describeServiceRegistry, type Platform } from "../../../test/support/discovery-registry-contract.ts";
 import { createMemoryStore } from "../store/create-memory-store.ts";
 import { createAggregateRegistry } from "./create-aggregate-registry.ts";
 import { createServiceEntryRegistry } from "./create-service-entry-registry.ts";
 import type { RegistryChange, ServiceRegistry } from "./service-registry.ts";
 
-type View = Omit<ServiceRegistry, "provider" | "clusterId">;
-
-/** A registry and the way to give its platform a service on port 80 (http), served on port 8080 of each address. */
-interface Platform {
-  readonly registry: View;
-  set(name: string, addresses: readonly string[], extra?: object): void;
-  remove(name: string): void;
-}
-
 const entries = (): Platform => {
   const store = createMemoryStore({ now: () => 0 });
   return {
     registry: createServiceEntryRegistry({ store, trustDomain: "td", clusterId: "c1" }),
-    set: (name, addresses, extra = {}) =>
+    set: (name, addresses, { port = 80 } = {}) =>
       void store.put(
-        serviceEntry(name, { endpoints: addresses.map((address) => ({ address, serviceAccount: "sa" })), ...extra }),
+        serviceEntry(name, {
+          endpoints: addresses.map((address) => ({ address, serviceAccount: "sa" })),
+          ports: [{ number: port, name: "http", protocol: "HTTP", targetPort: 8080 }],
+        }),
       ),
     remove: (name) => void store.delete({ kind: "ServiceEntry", namespace: "prod", name }),
+    hostname: (name) => `${name}.example`,
   };
 };
 
@@ -33,84 +28,8 @@ const aggregated = (): Platform => {
   return { ...second, registry };
 };
 
-describe.each([
-  { name: "ServiceEntry", start: entries },
-  { name: "aggregate", start: aggregated },
-])("a service registry: $name", ({ start }) => {
-  const collect = (registry: View) => {
-    const seen: RegistryChange[] = [];
-    registry.subscribe((change) => seen.push(change));
-    return seen;
-  };
-  const addresses = (found: readonly Endpoint[]) =>
-    found.map((endpoint) => `${endpoint.addresses[0]}:${endpoint.port}`);
-
-  test("has a service with its endpoints after the platform got it, and says so", () => {
-    const { registry, set } = start();
-    const seen = collect(registry);
-    set("web", ["10.0.0.1", "10.0.0.2"]);
-    const [service] = registry.services();
-    expect(service).toMatchObject({
-      hostname: "web.example",
-      namespace: "prod",
-      ports: [{ name: "http", port: 80, protocol: "HTTP" }],
-    });
-    expect(seen).toEqual([{ updated: [service?.key], deleted: [], endpoints: [] }]);
-    expect(registry.service(service?.key ?? "")).toBe(service);
-    expect(addresses(registry.endpoints(service?.key ?? ""))).toEqual(["10.0.0.1:8080", "10.0.0.2:8080"]);
-    expect(registry.synced).toBe(true);
-  });
-
-  test("tells endpoint changes apart from service changes, and keeps what did not change", () => {
-    const { registry, set } = start();
-    set("web", ["10.0.0.1"]);
-    set("other", ["10.0.0.9"]);
-    const [other, web] = registry.services();
-    const others = registry.endpoints(other?.key ?? "");
-    const seen = collect(registry);
-    set("web", ["10.0.0.1", "10.0.0.3"]);
-    expect(seen).toEqual([{ updated: [], deleted: [], endpoints: [web?.key] }]);
-    expect(registry.services()[1]).toBe(web);
-    expect(registry.endpoints(other?.key ?? "")).toBe(others);
-    set("web", ["10.0.0.1", "10.0.0.3"], { location: "MESH_EXTERNAL" });
-    expect(seen[1]).toEqual({ updated: [web?.key], deleted: [], endpoints: [] });
-    set("web", ["10.0.0.1", "10.0.0.3"], { location: "MESH_EXTERNAL" });
-    expect(seen).toHaveLength(2);
-  });
-
-  test("forgets a service that is gone", () => {
-    const { registry, set, remove } = start();
-    set("web", ["10.0.0.1"]);
-    const key = registry.services()[0]?.key ?? "";
-    const seen = collect(registry);
-    remove("web");
-    expect(seen).toEqual([{ updated: [], deleted: [key], endpoints: [] }]);
-    expect([registry.services(), registry.service(key), registry.endpoints(key)]).toEqual([[], undefined, []]);
-  });
-
-  test("knows what runs at an address, in the proxy's namespace only", () => {
-    const { registry, set } = start();
-    set("web", ["10.0.0.1"]);
-    set("web2", ["10.0.0.1", "10.0.0.2"]);
-    const at = (address: string, namespace = "prod") =>
-      registry
-        .targets({ addresses: [address], namespace })
-        .map(({ service, port, targetPort }) => `${service.name} ${port.port} ${targetPort}`);
-    expect(at("10.0.0.1")).toEqual(["web 80 8080", "web2 80 8080"]);
-    expect(at("10.0.0.2")).toEqual(["web2 80 8080"]);
-    expect(at("10.0.0.1", "dev")).toEqual([]);
-    set("web", []);
-    expect(at("10.0.0.1")).toEqual(["web2 80 8080"]);
-  });
-
-  test("gives out values that nobody can change", () => {
-    const { registry, set } = start();
-    set("web", ["10.0.0.1"]);
-    expect(Object.isFrozen(registry.services())).toBe(true);
-    expect(Object.isFrozen(registry.services()[0]?.ports)).toBe(true);
-    expect(Object.isFrozen(registry.endpoints(registry.services()[0]?.key ?? "")[0])).toBe(true);
-  });
-});
+describeServiceRegistry("ServiceEntry", entries);
+describeServiceRegistry("aggregate", aggregated);
 
 describe("services of rule objects", () => {
   const setup = (...documents: Record<string, unknown>[]) => {

@@ -1,22 +1,15 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { workloadEntry } from "../../../test/support/discovery-objects.ts";
+import { describeConfigStore, type StoreSetup } from "../../../test/support/discovery-store-contract.ts";
 import { silentLogger } from "../../base/logger.ts";
 import { combineStores } from "./combine-stores.ts";
-import type { ConfigChange, ConfigStore } from "./config-store.ts";
 import { createMemoryStore } from "./create-memory-store.ts";
 import { startFileStore } from "./start-file-store.ts";
 
-/** A store and the way to give it objects, whatever they are stored in. */
-interface Setup extends AsyncDisposable {
-  readonly store: ConfigStore;
-  put(document: Record<string, unknown>): Promise<void>;
-  remove(name: string): Promise<void>;
-}
-
-const memory = async (): Promise<Setup> => {
+const memory = async (): Promise<StoreSetup> => {
   const store = createMemoryStore({ now: () => 1000 });
   return {
     store,
@@ -26,7 +19,7 @@ const memory = async (): Promise<Setup> => {
   };
 };
 
-const files = async (): Promise<Setup> => {
+const files = async (): Promise<StoreSetup> => {
   const dir = await mkdtemp(join(tmpdir(), "store-"));
   const store = await startFileStore({ dir, log: silentLogger, quietMs: 5 });
   const fileOf = (document: Record<string, unknown>) =>
@@ -42,98 +35,15 @@ const files = async (): Promise<Setup> => {
   };
 };
 
-const combined = async (): Promise<Setup> => {
+const combined = async (): Promise<StoreSetup> => {
   const inner = await memory();
   const store = combineStores([createMemoryStore(), inner.store]);
   return { ...inner, store, [Symbol.asyncDispose]: async () => store.close() };
 };
 
-const until = (check: () => void) => vi.waitFor(check, { timeout: 10_000, interval: 5 });
-
-describe.each([
-  { name: "memory", start: memory },
-  { name: "files", start: files },
-  { name: "combined", start: combined },
-])("a config store in $name", ({ start }) => {
-  test("has an object after it was put, typed by its kind, and tells that it was added", async () => {
-    await using setup = await start();
-    const seen: ConfigChange[] = [];
-    setup.store.subscribe((change) => seen.push(change));
-    const before = setup.store.snapshot;
-    await setup.put(workloadEntry("a"));
-    await until(() => expect(seen).toHaveLength(1));
-    expect(seen[0]?.changes).toEqual([{ kind: "WorkloadEntry", namespace: "prod", name: "a", change: "added" }]);
-    expect(seen[0]?.previous).toBe(before);
-    expect(seen[0]?.snapshot).toBe(setup.store.snapshot);
-    expect(setup.store.snapshot.version).toBe(before.version + 1);
-    expect(setup.store.snapshot.get("WorkloadEntry", "prod", "a")?.spec.address).toBe("10.0.0.1");
-    expect(before.get("WorkloadEntry", "prod", "a")).toBeUndefined();
-  });
-
-  test("tells of an update and a deletion, and keeps untouched objects the same values", async () => {
-    await using setup = await start();
-    await setup.put(workloadEntry("a"));
-    await setup.put(workloadEntry("b"));
-    await until(() => expect(setup.store.snapshot.all()).toHaveLength(2));
-    const untouched = setup.store.snapshot.get("WorkloadEntry", "prod", "b");
-    const seen: string[] = [];
-    setup.store.subscribe(({ changes }) => seen.push(...changes.map(({ name, change }) => `${name} ${change}`)));
-    await setup.put(workloadEntry("a", { address: "10.0.0.2" }));
-    await until(() => expect(seen).toEqual(["a updated"]));
-    await setup.remove("a");
-    await until(() => expect(seen).toEqual(["a updated", "a deleted"]));
-    expect(setup.store.snapshot.get("WorkloadEntry", "prod", "b")).toBe(untouched);
-    expect(setup.store.snapshot.list("WorkloadEntry")).toEqual([untouched]);
-  });
-
-  test("says nothing when an object is put again unchanged", async () => {
-    await using setup = await start();
-    await setup.put(workloadEntry("a"));
-    await until(() => expect(setup.store.snapshot.all()).toHaveLength(1));
-    const seen: string[] = [];
-    setup.store.subscribe(({ changes }) => seen.push(...changes.map(({ name }) => name)));
-    await setup.put(workloadEntry("a"));
-    await setup.put(workloadEntry("marker"));
-    await until(() => expect(seen).toContain("marker"));
-    expect(seen).toEqual(["marker"]);
-  });
-
-  test("lists by kind and namespace in the order in which objects win", async () => {
-    await using setup = await start();
-    const at = (document: Record<string, unknown>, creationTimestamp: string) => {
-      return { ...document, metadata: { ...(document.metadata as object), creationTimestamp } };
-    };
-    await setup.put(at(workloadEntry("young"), "2026-01-02T00:00:00Z"));
-    await setup.put(at(workloadEntry("old"), "2026-01-01T00:00:00Z"));
-    await setup.put(at(workloadEntry("other", {}, "dev"), "2025-01-01T00:00:00Z"));
-    await until(() => expect(setup.store.snapshot.all()).toHaveLength(3));
-    const names = (namespace?: string) => setup.store.snapshot.list("WorkloadEntry", namespace).map(({ name }) => name);
-    expect(names()).toEqual(["other", "old", "young"]);
-    expect(names("prod")).toEqual(["old", "young"]);
-    expect(setup.store.snapshot.list("Sidecar")).toEqual([]);
-    expect(setup.store.snapshot.list("WorkloadEntry")).toBe(setup.store.snapshot.list("WorkloadEntry"));
-  });
-
-  test("does not take a bad object, and keeps the good one that it would replace", async () => {
-    await using setup = await start();
-    await setup.put(workloadEntry("a"));
-    await until(() => expect(setup.store.snapshot.all()).toHaveLength(1));
-    await setup.put(workloadEntry("a", { address: "not_an_address" }));
-    await setup.put(workloadEntry("marker"));
-    await until(() => expect(setup.store.snapshot.get("WorkloadEntry", "prod", "marker")).toBeDefined());
-    expect(setup.store.snapshot.get("WorkloadEntry", "prod", "a")?.spec.address).toBe("10.0.0.1");
-  });
-
-  test("does not call a listener that has left", async () => {
-    await using setup = await start();
-    const [stayed, left] = [vi.fn(), vi.fn()];
-    setup.store.subscribe(stayed);
-    setup.store.subscribe(left)();
-    await setup.put(workloadEntry("a"));
-    await until(() => expect(stayed).toHaveBeenCalled());
-    expect(left).not.toHaveBeenCalled();
-  });
-});
+describeConfigStore("memory", memory);
+describeConfigStore("files", files);
+describeConfigStore("combined", combined);
 
 describe("the memory store", () => {
   test("answers a put with the object or with everything that is wrong", () => {
