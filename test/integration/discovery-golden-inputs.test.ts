@@ -6,6 +6,7 @@ import {
   createMemoryStore,
   createServiceEntryRegistry,
   describeDocumentProblem,
+  formatLocality,
   parseConfigText,
 } from "../../src/discovery/index.ts";
 
@@ -31,14 +32,17 @@ interface Cluster {
 }
 interface Assignment {
   readonly clusterName: string;
-  readonly endpoints?: readonly { readonly lbEndpoints: readonly LbEndpoint[] }[];
+  readonly endpoints?: readonly { readonly locality: GoldenLocality; readonly lbEndpoints: readonly LbEndpoint[] }[];
+}
+interface GoldenLocality {
+  readonly region?: string;
+  readonly zone?: string;
+  readonly subZone?: string;
 }
 interface LbEndpoint {
+  readonly loadBalancingWeight?: number;
   readonly endpoint: {
     readonly address: { readonly socketAddress?: { readonly address: string; readonly portValue: number } };
-  };
-  readonly metadata?: {
-    readonly filterMetadata?: { readonly "envoy.transport_socket_match"?: { readonly tlsMode: string } };
   };
 }
 
@@ -79,15 +83,18 @@ for (const name of casesWithout("sidecar-egress-limits", "grpc-proxyless-client"
 }
 
 for (const name of cases) {
-  test(`${name}: the endpoints are those that the reference sends`, () => {
+  test(`${name}: addresses, weights and localities of endpoints are those that the reference sends`, () => {
     const registry = registryOf(name);
     for (const { clusterName, endpoints = [] } of JSON.parse(read(name, "endpoints.json")) as Assignment[]) {
       const [, port, subset, hostname] = clusterName.split("|");
       if (subset !== "") continue;
-      const wanted = endpoints.flatMap(({ lbEndpoints }) =>
-        lbEndpoints.flatMap(({ endpoint }) => {
+      const wanted = endpoints.flatMap(({ locality, lbEndpoints }) =>
+        lbEndpoints.flatMap(({ endpoint, loadBalancingWeight = 1 }) => {
           const { socketAddress } = endpoint.address;
-          return socketAddress === undefined ? [] : [`${socketAddress.address}:${socketAddress.portValue}`];
+          const place = formatLocality({ region: "", zone: "", ...locality, subzone: locality.subZone ?? "" });
+          return socketAddress === undefined
+            ? []
+            : [`${socketAddress.address}:${socketAddress.portValue} ${loadBalancingWeight} ${place}`];
         }),
       );
       const services = registry.services().filter((service) => service.hostname === hostname);
@@ -98,7 +105,10 @@ for (const name of cases) {
         return registry
           .endpoints(service.key)
           .filter(({ servicePortName }) => names.includes(servicePortName))
-          .map((endpoint) => `${endpoint.addresses[0]}:${endpoint.port}`);
+          .map(
+            ({ addresses, port: target, weight, locality }) =>
+              `${addresses[0]}:${target} ${weight || 1} ${formatLocality(locality)}`,
+          );
       });
       // The reference repeats the endpoints of an entry for each of its addresses.
       expect([...new Set(ours)].sort(), clusterName).toEqual([...new Set(wanted)].sort());
