@@ -111,7 +111,7 @@ class Http1Body extends EventEmitter implements BodyStream {
   errored: Error | null = null;
   #socket: Socket | undefined;
   #stallMs = 0;
-  /** What the last read still had when the reader asked for a pause. */
+  /** What the last read still had when nobody listened any more. */
   readonly #waiting: Buffer[] = [];
   #hasEnd = false;
   #isFinished = false;
@@ -122,7 +122,9 @@ class Http1Body extends EventEmitter implements BodyStream {
   }
 
   deliver(part: Buffer): void {
-    if (this.isPaused) this.#waiting.push(Buffer.from(part));
+    // A reader that only wants a break gets the rest of this read at once: keeping it would need a copy each time.
+    const isUnread = this.#waiting.length > 0 || this.listenerCount("data") === 0;
+    if (this.isPaused && isUnread) this.#waiting.push(Buffer.from(part));
     else this.emit("data", part);
   }
 
