@@ -208,7 +208,8 @@ test("key generation and rotation never hold up the event loop for 20 ms", async
   await using agent = await startAgentProcess({
     controlPlane,
     env: {
-      NODE_OPTIONS: `--require=${probe}`,
+      // Quoted: the checkout's path may have spaces.
+      NODE_OPTIONS: `--require=${JSON.stringify(probe)}`,
       ECC_SIGNATURE_ALGORITHM: "",
       OUTPUT_CERTS: "out",
       SECRET_GRACE_PERIOD_RATIO: "1",

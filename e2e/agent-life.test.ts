@@ -183,3 +183,15 @@ test("two agents in hot restart mode share a machine, and neither leaves shared 
     return left.length === 0 ? undefined : left.join(" ");
   });
 });
+
+test("a signal while the start is held up ends it with code 0", async () => {
+  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+  // A file where the directory of the SDS socket belongs: binding is tried again and again.
+  await using agent = await startAgentProcess({
+    controlPlane,
+    files: { "var/run/secrets/workload-spiffe-uds": "no directory" },
+  });
+  await eventually(async () => (agent.stdout().includes("failed to set up UDS") ? undefined : "not held up yet"));
+  agent.kill("SIGTERM");
+  expect(await agent.exited).toBe(0);
+});

@@ -1,5 +1,6 @@
 import { type Agent, startAgent } from "../agent/index.ts";
 import { buildStamp, formatVersion } from "../base/build-stamp.ts";
+import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import {
   type AgentConfig,
@@ -52,13 +53,14 @@ async function runProxy(context: CommandContext): Promise<number> {
     signal: signals.first,
   });
   if (signals.first.aborted) return 0;
-  await using agent = await startAgent({
-    config,
-    env,
-    log: context.logRoot,
-    uptimeMs: context.uptimeMs,
-    signal: signals.first,
+  const options = { config, env, log: context.logRoot, uptimeMs: context.uptimeMs, signal: signals.first };
+  const started = await startAgent(options).catch((failure: unknown) => {
+    // A start that was told to end has not failed.
+    if (!signals.first.aborted) throw failure;
+    log.info(`Start ended by a signal: ${errorMessage(failure)}`);
   });
+  if (started === undefined) return 0;
+  await using agent = started;
   signals.attach(agent);
   const code = await untilEnded(agent, signals.first);
   await signals.settled();
