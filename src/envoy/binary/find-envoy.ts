@@ -31,7 +31,10 @@ export async function findEnvoy(options: FindEnvoyOptions): Promise<string> {
     if (isAbsolute(folder) && (await isExecutableFile(candidate))) return candidate;
   }
   const cached = cachedEnvoyPath(options, release);
-  if (await isExecutableFile(cached)) return cached;
+  // What root installed for the whole machine serves everybody.
+  for (const path of [cached, cachedEnvoyPath({ ...options, env: {}, isRoot: true }, release)]) {
+    if (await isExecutableFile(path)) return path;
+  }
   if (!options.install) throw notFound("no Envoy is on this machine");
   try {
     const { platform, progress } = options;
