@@ -31,8 +31,9 @@ export async function findEnvoy(options: FindEnvoyOptions): Promise<string> {
     if (isAbsolute(folder) && (await isExecutableFile(candidate))) return candidate;
   }
   const cached = cachedEnvoyPath(options, release);
-  // What root installed for the whole machine serves everybody.
-  for (const path of [cached, cachedEnvoyPath({ ...options, env: {}, isRoot: true }, release)]) {
+  // What root installed for the whole machine serves everybody who has not chosen a cache.
+  const machineWide = cachedEnvoyPath({ ...options, env: {}, isRoot: true }, release);
+  for (const path of env.XDG_CACHE_HOME ? [cached] : [cached, machineWide]) {
     if (await isExecutableFile(path)) return path;
   }
   if (!options.install) throw notFound("no Envoy is on this machine");
