@@ -3,7 +3,6 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { recordingLogger, temporaryDirectory, until } from "../../../test/support/sds-manager.ts";
-import { watchFiles } from "./watch-files.ts";
 
 /** The kernel's answer while the user's inotify limit is reached; no test can reach that limit without harming the machine. */
 const limit = vi.hoisted(() => ({ refusals: 0 }));
@@ -18,6 +17,10 @@ vi.mock("node:fs", async (importOriginal) => {
   };
   return { ...original, watch };
 });
+
+// Loaded anew: in a process shared with other test files it may be there already, with the real watch.
+vi.resetModules();
+const { watchFiles } = await import("./watch-files.ts");
 
 test("watches that cannot be added are counted, logged once, tried again, and miss nothing", async () => {
   await using directory = await temporaryDirectory();
