@@ -1,0 +1,54 @@
+import { execFileSync } from "node:child_process";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { eventually, startAgentProcess } from "../test/support/agent-process.ts";
+import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
+import type { Bench } from "./bench.ts";
+
+const RUNS = 9;
+
+/** Stands where Envoy would be and writes down when it was executed; asked for its flags it has none to tell. */
+const STAND_IN = `#!/bin/sh
+[ "$1" = --help ] && exit 0
+date +%s%N > executed.tmp && mv executed.tmp executed
+exec sleep 60
+`;
+
+/** From the start of `proxy` until the kernel executes Envoy: what the agent itself adds to a pod's start. */
+const exec: Bench = {
+  name: "exec",
+  async run({ note }) {
+    const folder = mkdtempSync(join(tmpdir(), "exec-bench-"));
+    try {
+      const binaryPath = join(folder, "envoy");
+      writeFileSync(binaryPath, STAND_IN);
+      chmodSync(binaryPath, 0o755);
+      await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+      const [times, bare]: [number[], number[]] = [[], []];
+      for (let run = 0; run <= RUNS; run += 1) {
+        const before = performance.now();
+        execFileSync(process.execPath, ["-e", ""]);
+        bare.push(performance.now() - before);
+        const started = Date.now();
+        await using agent = await startAgentProcess({ controlPlane, proxyConfig: { binaryPath } });
+        const mark = join(agent.folder, "executed");
+        await eventually(async () => (existsSync(mark) ? undefined : "not executed yet"));
+        if (run > 0) times.push(Number(readFileSync(mark, "utf8")) / 1e6 - started); // the first one warms the file caches
+      }
+      note(`${RUNS} runs, medians`);
+      const value = median(times);
+      return [
+        { name: "exec to Envoy's execve", value, unit: "ms", ratio: { to: "node -e ''", value: value / median(bare) } },
+      ];
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+};
+
+export default exec;
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
