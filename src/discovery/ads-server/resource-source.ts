@@ -1,0 +1,31 @@
+import type { ProxyView } from "../snapshot/push-snapshot.ts";
+
+/** The xDS types that are generated, by their short names. */
+export type XdsType = "CDS" | "EDS" | "LDS" | "RDS" | "NDS" | "PCDS" | "ECDS";
+
+/** One resource, encoded once and shared by all proxies that get it. */
+export interface EncodedResource {
+  readonly name: string;
+  /** Follows from the content: equal content has an equal version, in every process. */
+  readonly version: string;
+  /** An encoded google.protobuf.Any. */
+  readonly any: Buffer;
+}
+
+/** Resources of one type for one proxy. Proxies alike get the same value. */
+export interface ResourceSet {
+  readonly resources: readonly EncodedResource[];
+  /** Follows from names and versions of the resources. */
+  readonly version: string;
+  /** All resources as field 2 of a DiscoveryResponse; made at first use, then shared by every stream that sends them. */
+  readonly sotwBody: Buffer;
+  get(name: string): EncodedResource | undefined;
+}
+
+/** Makes resources; knows nothing of streams. */
+export interface ResourceSource {
+  /** All resources of a type that has wildcard subscriptions (CDS, LDS, NDS, PCDS). */
+  all(view: ProxyView, type: XdsType): ResourceSet;
+  /** The named ones, in that order. A name that nothing is known of yields an empty resource for EDS and RDS, and nothing for others. */
+  named(view: ProxyView, type: XdsType, names: readonly string[]): ResourceSet;
+}

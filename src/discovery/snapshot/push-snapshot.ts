@@ -1,0 +1,117 @@
+import type { ConfigObject } from "../model/config-object.ts";
+import type { Endpoint, ServiceTarget } from "../model/endpoint.ts";
+import type { Service } from "../model/service.ts";
+import type { ProxyNode } from "../proxy/proxy-node.ts";
+import type { DestinationRuleSpec } from "../specs/destination-rule.ts";
+import type { OutboundTrafficPolicy, SidecarIngress, SidecarPort } from "../specs/sidecar.ts";
+import type { VirtualServiceSpec } from "../specs/virtual-service.ts";
+import type { ConfigSnapshot } from "../store/config-store.ts";
+import type { MeshSettings } from "./mesh-settings.ts";
+
+/** What the mesh is at one moment. Never changes; parts that did not change are the same values in the next one. */
+export interface PushSnapshot {
+  /** `2026-08-22T20:00:00Z/12`. */
+  readonly version: string;
+  readonly mesh: MeshSettings;
+  readonly configs: ConfigSnapshot;
+  /** In the order in which services win. */
+  readonly services: readonly Service[];
+  endpoints(serviceKey: string): readonly Endpoint[];
+  view(node: ProxyNode): ProxyView;
+}
+
+/** Everything that generators may know about one proxy. */
+export interface ProxyView {
+  readonly node: ProxyNode;
+  readonly snapshot: PushSnapshot;
+  readonly outbound: OutboundScope;
+  readonly inbound: InboundScope;
+}
+
+/**
+ * What a proxy sees of others. Proxies that are alike (namespace, labels that rules ask for, Sidecar object, address families,
+ * interception, DNS, locality) share one value, so that what is generated from it can be shared as well. `client` is one of them:
+ * only members named in `ScopeTraits` may be read from it.
+ */
+export interface OutboundScope {
+  /** Equal for equal scopes of one snapshot and of later ones. */
+  readonly key: string;
+  readonly traits: ScopeTraits;
+  readonly snapshot: PushSnapshot;
+  readonly mesh: MeshSettings;
+  readonly sidecar?: ConfigObject<"Sidecar">;
+  /** The one without port, if there is one, is the last. Without a Sidecar object: one that shows everything exported to the proxy. */
+  readonly egress: readonly EgressListener[];
+  /** Those of all egress listeners, each host once, in the order in which services win. */
+  readonly services: readonly Service[];
+  readonly outboundTrafficPolicy: OutboundTrafficPolicy;
+  service(hostname: string): Service | undefined;
+  /** The rules that apply to calls of this proxy to the service, already merged; the same value while nothing changed. */
+  destinationRule(service: Service): AppliedDestinationRule | undefined;
+  /** What the PeerAuthentication of the service's namespace or mesh says about it, as far as a client can know. */
+  serviceMtls(service: Service): MtlsMode;
+  /** What an endpoint's own PeerAuthentication says. */
+  endpointMtls(endpoint: Endpoint): MtlsMode;
+}
+
+export type ScopeTraits = Pick<
+  ProxyNode,
+  | "type"
+  | "namespace"
+  | "labels"
+  | "dnsDomain"
+  | "ipv4"
+  | "ipv6"
+  | "interception"
+  | "generator"
+  | "dnsCapture"
+  | "dnsAutoAllocate"
+  | "httpProxyPort"
+  | "unprivileged"
+  | "locality"
+  | "network"
+  | "clusterId"
+  | "clientTls"
+>;
+
+export interface EgressListener {
+  readonly port?: SidecarPort;
+  /** Empty: chosen by the interception mode. */
+  readonly bind: string;
+  readonly captureMode: "DEFAULT" | "IPTABLES" | "NONE";
+  readonly services: readonly Service[];
+  /** Bound to the mesh and visible here; hosts and destinations are full names, delegates are merged in. Oldest first. */
+  readonly virtualServices: readonly VirtualServiceRule[];
+}
+
+/** A VirtualService with full host names and merged delegates. */
+export interface VirtualServiceRule {
+  readonly object: ConfigObject<"VirtualService">;
+  readonly hosts: readonly string[];
+  readonly spec: VirtualServiceSpec;
+}
+
+export interface AppliedDestinationRule {
+  /** The first of the merged ones. */
+  readonly object: ConfigObject<"DestinationRule">;
+  /** Of all merged ones. */
+  readonly objects: readonly ConfigObject<"DestinationRule">[];
+  readonly spec: DestinationRuleSpec;
+}
+
+export type MtlsMode = "STRICT" | "PERMISSIVE" | "DISABLE";
+
+/** What a proxy does for its own workload. */
+export interface InboundScope {
+  /** Equal for workloads that serve the same ports under the same rules. */
+  readonly key: string;
+  /** The oldest service first, where several share a target port. */
+  readonly targets: readonly ServiceTarget[];
+  /** Of the Sidecar object; when it has some, they replace what follows from the services. */
+  readonly ingress: readonly SidecarIngress[];
+  readonly sidecar?: ConfigObject<"Sidecar">;
+  /** For ports that no port level rule names. */
+  readonly mtls: MtlsMode;
+  /** Target ports that a workload's PeerAuthentication names. */
+  readonly portMtls: ReadonlyMap<number, MtlsMode>;
+}
