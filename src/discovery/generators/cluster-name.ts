@@ -1,0 +1,36 @@
+/** Clusters whose names do not follow from a service. */
+export const PASSTHROUGH_CLUSTER = "PassthroughCluster";
+export const INBOUND_PASSTHROUGH_CLUSTER = "InboundPassthroughCluster";
+export const BLACK_HOLE_CLUSTER = "BlackHoleCluster";
+
+export type ClusterDirection = "outbound" | "inbound";
+
+export interface ClusterName {
+  readonly direction: ClusterDirection;
+  /** Of the service for outbound clusters, of the workload for inbound ones. */
+  readonly port: number;
+  /** Empty: all endpoints of the service. */
+  readonly subset: string;
+  /** Empty for inbound clusters. */
+  readonly host: string;
+}
+
+/** `outbound|80|v1|web.default.svc.cluster.local`, `inbound|8080||`. */
+export function clusterName(direction: ClusterDirection, port: number, subset = "", host = ""): string {
+  return `${direction}|${port}|${subset}|${host}`;
+}
+
+/** Undefined for anything that `clusterName` does not make. */
+export function parseClusterName(name: string): ClusterName | undefined {
+  const [, direction, port = "", subset = "", host = ""] = NAME.exec(name) ?? [];
+  if (direction !== "outbound" && direction !== "inbound") return undefined;
+  return { direction, port: Number(port), subset, host };
+}
+
+/** The server name that a client of the mesh sends: readable by whoever routes TLS without ending it. */
+export function sniOf(direction: ClusterDirection, port: number, subset: string, host: string): string {
+  return `${direction}_.${port}_.${subset}_.${host}`;
+}
+
+/** Ports as numbers are written, so that one cluster has one name. */
+const NAME = /^(outbound|inbound)\|(0|[1-9]\d{0,4})\|([^|]*)\|([^|]*)$/;

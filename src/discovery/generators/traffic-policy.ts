@@ -1,0 +1,62 @@
+import type { AppliedDestinationRule } from "../snapshot/push-snapshot.ts";
+import type { PortTrafficPolicy, Subset, TrafficPolicy } from "../specs/destination-rule.ts";
+
+/** A policy in which the settings of one port are already worked in. */
+export type EffectivePolicy = Omit<TrafficPolicy, "portLevelSettings">;
+
+/**
+ * What holds for one port of one subset. A subset overrides the rule member by member, but settings of a port replace load balancer,
+ * pool, outlier detection and TLS together: what they leave out falls to the default, not to the level above.
+ */
+export function effectivePolicy(
+  rule: AppliedDestinationRule | undefined,
+  port: number,
+  subset: string,
+): EffectivePolicy {
+  if (rule === undefined) return NO_POLICY;
+  const base = atPort(rule.spec.trafficPolicy, port);
+  const own = subset === "" ? undefined : findSubset(rule, subset)?.trafficPolicy;
+  if (own === undefined) return base;
+  const merged = { ...base, ...given(own) };
+  const settings = portSettings(own, port);
+  return settings === undefined ? merged : replaced(merged, settings);
+}
+
+export function findSubset(rule: AppliedDestinationRule | undefined, name: string): Subset | undefined {
+  return rule?.spec.subsets.find((subset) => subset.name === name);
+}
+
+const NO_POLICY: EffectivePolicy = Object.freeze({});
+
+function atPort(policy: TrafficPolicy | undefined, port: number): EffectivePolicy {
+  if (policy === undefined) return NO_POLICY;
+  const settings = portSettings(policy, port);
+  return settings === undefined ? policy : replaced(policy, settings);
+}
+
+/** The first of several, as the validation's warning says. */
+function portSettings(policy: TrafficPolicy, port: number): PortTrafficPolicy | undefined {
+  return policy.portLevelSettings.find((settings) => settings.port?.number === port);
+}
+
+function replaced(policy: EffectivePolicy, settings: PortTrafficPolicy): EffectivePolicy {
+  const { tunnel, proxyProtocol, retryBudget } = policy;
+  const { loadBalancer, connectionPool, outlierDetection, tls } = settings;
+  return given({ tunnel, proxyProtocol, retryBudget, loadBalancer, connectionPool, outlierDetection, tls });
+}
+
+/** Only members that are there, so that spreading one policy over another erases nothing. */
+function given(policy: Members): EffectivePolicy {
+  const { loadBalancer, connectionPool, outlierDetection, tls, tunnel, proxyProtocol, retryBudget } = policy;
+  return {
+    ...(loadBalancer && { loadBalancer }),
+    ...(connectionPool && { connectionPool }),
+    ...(outlierDetection && { outlierDetection }),
+    ...(tls && { tls }),
+    ...(tunnel && { tunnel }),
+    ...(proxyProtocol && { proxyProtocol }),
+    ...(retryBudget && { retryBudget }),
+  };
+}
+
+type Members = { readonly [Name in keyof EffectivePolicy]: EffectivePolicy[Name] | undefined };
