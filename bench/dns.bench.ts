@@ -3,35 +3,33 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { whyNoSharedPorts } from "../src/dns/port-sharing.ts";
 import type { Bench, BenchRow } from "./bench.ts";
-import { type BenchChild, startChild } from "./child.ts";
-import { hasDnsperf, p99At, throughput } from "./dns/dnsperf.ts";
+import { startChild } from "./child.ts";
+import { hasDnsperf, p99At } from "./dns/dnsperf.ts";
+import { type DnsFigures, type DnsTarget, loadInTurns } from "./dns/rounds.ts";
+import { measureSideBySide } from "./dns/side-by-side.ts";
 
-/** Short and many: what disturbs a shared machine comes and goes in seconds. */
-const ROUNDS = 10;
-const SECONDS = 1;
 const LATENCY_SECONDS = 2;
 /** What the reply to a query of a known name is longer than the query: one address record. */
 const RECORD_BYTES = "16";
 const UPSTREAM_HOST = "127.0.0.9";
 const SERVICES = 10_000;
 
-interface Target {
-  readonly child: BenchChild;
-  readonly port: number;
-  readonly queries: string;
-}
-
-/** Queries of known names and forwarded ones, against a bare UDP echo of the same runtime, in turns so that all meet the same machine. */
+/** Queries of known names and forwarded ones, against a bare UDP echo of the same runtime; with a peer also agent against agent. */
 const dns: Bench = {
   name: "dns",
-  async run({ note }) {
+  async run({ program, peer, note }) {
     if (!(await hasDnsperf())) {
       note("dnsperf is missing: apt-get install dnsperf");
       return [];
     }
     const folder = await mkdtemp(join(tmpdir(), "dns-bench-"));
     try {
-      return await measure(folder, note);
+      const files = await writeQuestions(folder);
+      const rows = await measure(files, note);
+      if (peer === undefined) return rows;
+      note("agents side by side");
+      const sideBySide = { ...files, program, peer, services: SERVICES, upstreamHost: UPSTREAM_HOST };
+      return [...rows, ...(await measureSideBySide(sideBySide, note))];
     } finally {
       await rm(folder, { recursive: true });
     }
@@ -40,23 +38,36 @@ const dns: Bench = {
 
 export default dns;
 
-async function measure(folder: string, note: (text: string) => void): Promise<BenchRow[]> {
-  const [known, unknown, resolvConf] = ["known", "unknown", "resolv.conf"].map((name) => join(folder, name)) as [
-    string,
-    string,
-    string,
-  ];
+interface QuestionFiles {
+  readonly known: string;
+  readonly unknown: string;
+  readonly resolvConf: string;
+}
+
+async function writeQuestions(folder: string): Promise<QuestionFiles> {
   const lines = (count: number, name: (index: number) => string) =>
     Array.from({ length: count }, (_, index) => `${name(index)} A\n`).join("");
-  await writeFile(
-    known,
-    lines(1_000, (index) => `svc${index}.ns1.svc.cluster.local`),
-  );
-  await writeFile(
-    unknown,
-    lines(10_000, (index) => `host${index}.example.com`),
-  );
-  await writeFile(resolvConf, `nameserver ${UPSTREAM_HOST}\nsearch ns1.svc.cluster.local\n`);
+  const write = async (name: string, text: string) => {
+    await writeFile(join(folder, name), text);
+    return join(folder, name);
+  };
+  return {
+    known: await write(
+      "known",
+      lines(1_000, (index) => `svc${index}.ns1.svc.cluster.local`),
+    ),
+    unknown: await write(
+      "unknown",
+      lines(10_000, (index) => `host${index}.example.com`),
+    ),
+    resolvConf: await write("resolv.conf", `nameserver ${UPSTREAM_HOST}\nsearch ns1.svc.cluster.local\n`),
+  };
+}
+
+async function measure(
+  { known, unknown, resolvConf }: QuestionFiles,
+  note: (text: string) => void,
+): Promise<BenchRow[]> {
   await using upstream = await startChild("dns/echo.ts", [UPSTREAM_HOST]);
   const { port: upstreamPort } = await upstream.next<{ port: number }>();
   await using echo = await startChild("dns/echo.ts", ["127.0.0.1", RECORD_BYTES]);
@@ -71,30 +82,20 @@ async function measure(folder: string, note: (text: string) => void): Promise<Be
   // Before the load: afterwards it is the garbage of the last seconds that is compared.
   const [memory, pairMemory] = [server.memory().anonymous, pair.memory().anonymous];
   const targets = {
-    echo: { child: echo, port: echoPort, queries: known },
-    hits: { child: server, port, queries: known },
-    twoThreads: { child: pair, port: pairPort, queries: known },
-    forwards: { child: server, port, queries: unknown },
+    echo: { port: echoPort, queries: known, cpuSeconds: echo.cpuSeconds },
+    hits: { port, queries: known, cpuSeconds: server.cpuSeconds },
+    forwards: { port, queries: unknown, cpuSeconds: server.cpuSeconds },
   };
-  const names = (["echo", "hits", "twoThreads", "forwards"] as const).filter(
-    (name) => name !== "twoThreads" || obstacle === undefined,
+  const twoThreads = { port: pairPort, queries: known, cpuSeconds: pair.cpuSeconds };
+  const best: Record<keyof typeof targets, DnsFigures> & { twoThreads?: DnsFigures } = await loadInTurns(
+    obstacle === undefined ? { ...targets, twoThreads } : targets,
+    note,
   );
-  const best = { echo: NOTHING, hits: NOTHING, twoThreads: NOTHING, forwards: NOTHING };
-  for (let round = 1; round <= ROUNDS; round++) {
-    const notes: string[] = [];
-    for (const name of names) {
-      const figures = await load(targets[name]);
-      notes.push(`${name} ${Math.round(figures.perSecond)}/s ${figures.cpuMicros.toFixed(2)} us`);
-      best[name] = better(best[name], figures);
-    }
-    note(`round ${round}: ${notes.join(", ")} CPU each`);
-  }
-  const latency = async (name: keyof typeof targets, rate: number) =>
-    p99At(targets[name].port, targets[name].queries, rate, LATENCY_SECONDS);
+  const latency = (target: DnsTarget, rate: number) => p99At(target.port, target.queries, rate, LATENCY_SECONDS);
   const [echoP99, hitP99, forwardP99] = [
-    await latency("echo", 10_000),
-    await latency("hits", 10_000),
-    await latency("forwards", 2_000),
+    await latency(targets.echo, 10_000),
+    await latency(targets.hits, 10_000),
+    await latency(targets.forwards, 2_000),
   ];
   return [
     row("hits", best.hits.perSecond, "/s", best.hits.perSecond / best.echo.perSecond, ">= 0.85"),
@@ -106,7 +107,7 @@ async function measure(folder: string, note: (text: string) => void): Promise<Be
       ">= 0.85 of echo's queries per CPU second",
     ),
     row("hits: p99 at 10,000/s", hitP99, "ms", hitP99 / echoP99),
-    ...(obstacle === undefined ? twoThreadRows(best.twoThreads, best.hits, pairMemory - memory) : []),
+    ...(best.twoThreads === undefined ? [] : twoThreadRows(best.twoThreads, best.hits, pairMemory - memory)),
     row("forwards", best.forwards.perSecond, "/s", best.forwards.perSecond / best.echo.perSecond),
     row("forwards: CPU", best.forwards.cpuMicros, "us", best.echo.cpuMicros / best.forwards.cpuMicros),
     { name: "forwards: p99 at 2,000/s", value: forwardP99, unit: "ms" },
@@ -115,7 +116,7 @@ async function measure(folder: string, note: (text: string) => void): Promise<Be
   ];
 }
 
-function twoThreadRows(two: Figures, one: Figures, moreMemory: number): BenchRow[] {
+function twoThreadRows(two: DnsFigures, one: DnsFigures, moreMemory: number): BenchRow[] {
   const to = "one thread";
   return [
     {
@@ -127,24 +128,6 @@ function twoThreadRows(two: Figures, one: Figures, moreMemory: number): BenchRow
     { name: "two threads: CPU", value: two.cpuMicros, unit: "us", ratio: { to, value: one.cpuMicros / two.cpuMicros } },
     { name: "two threads: more private memory", value: moreMemory, unit: "MB" },
   ];
-}
-
-interface Figures {
-  readonly perSecond: number;
-  readonly cpuMicros: number;
-}
-
-const NOTHING: Figures = { perSecond: 0, cpuMicros: Number.POSITIVE_INFINITY };
-
-async function load({ child, port, queries }: Target): Promise<Figures> {
-  const before = child.cpuSeconds();
-  const { count, perSecond } = await throughput(port, queries, SECONDS);
-  return { perSecond, cpuMicros: ((child.cpuSeconds() - before) / count) * 1e6 };
-}
-
-/** The best of the rounds is the one that was disturbed least. */
-function better(left: Figures, right: Figures): Figures {
-  return { perSecond: Math.max(left.perSecond, right.perSecond), cpuMicros: Math.min(left.cpuMicros, right.cpuMicros) };
 }
 
 function row(name: string, value: number, unit: string, ratio: number, goal?: string): BenchRow {

@@ -2,9 +2,10 @@ import { createSocket } from "node:dgram";
 
 /**
  * The least a DNS server in this runtime can do: send every query back as a reply. Also the upstream of the forwarding figures. With a
- * second argument replies are that much longer, as those of the server are; socket options are the server's too.
+ * second argument replies are that much longer, as those of the server are; socket options are the server's too. A third one is the
+ * port, any free one when absent.
  */
-const [host = "127.0.0.1", longer = "0"] = process.argv.slice(2);
+const [host = "127.0.0.1", longer = "0", port = "0"] = process.argv.slice(2);
 const tail = Buffer.alloc(Number(longer));
 const out = Buffer.alloc(65_535);
 const socket = createSocket({
@@ -18,4 +19,4 @@ socket.on("message", (message, peer) => {
   message.copy(out);
   socket.send(out, 0, message.length + tail.length, peer.port, peer.address);
 });
-socket.bind(0, host, () => process.send?.({ port: socket.address().port }));
+socket.bind(Number(port), host, () => process.send?.({ port: socket.address().port }));
