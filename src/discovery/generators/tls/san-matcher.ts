@@ -1,0 +1,43 @@
+import { isIP } from "node:net";
+import type {
+  SubjectAltNameMatcher,
+  SubjectAltNameMatcher_SanType,
+} from "../../../protocol/gen/envoy/extensions/transport_sockets/tls/v3.ts";
+import { compareText } from "../../model/config-object.ts";
+
+/** One of these names exactly; sorted and each once, so that equal sets give equal bytes. */
+export function exactSans(names: Iterable<string>): readonly SubjectAltNameMatcher[] {
+  return [...new Set(names)]
+    .toSorted(compareText)
+    .map((name) => ({ sanType: sanType(name), matcher: { exact: name } }));
+}
+
+/** Any workload of one of the trust domains. */
+export function trustDomainSans(trustDomains: Iterable<string>): readonly SubjectAltNameMatcher[] {
+  return [...new Set(trustDomains)].map((domain) => ({
+    sanType: "URI",
+    matcher: { prefix: `spiffe://${domain}/` },
+  }));
+}
+
+/** An identity of the mesh's own trust domain is also accepted under each of its other names. */
+export function withTrustDomainAliases(
+  names: readonly string[],
+  trustDomain: string,
+  aliases: readonly string[],
+): readonly string[] {
+  if (aliases.length === 0) return names;
+  const domains = new Set([trustDomain, ...aliases]);
+  return names.flatMap((name) => {
+    const [, domain, path] = SPIFFE.exec(name) ?? [];
+    if (domain === undefined || !domains.has(domain)) return [name];
+    return [...domains].map((other) => `spiffe://${other}${path}`);
+  });
+}
+
+const SPIFFE = /^spiffe:\/\/([^/]+)(\/.*)$/;
+
+function sanType(name: string): SubjectAltNameMatcher_SanType {
+  if (name.includes("://")) return "URI";
+  return isIP(name) === 0 ? "DNS" : "IP_ADDRESS";
+}
