@@ -61,6 +61,10 @@ export class WireReader {
     return this.#bytes.readDoubleLE(this.#take(8));
   }
 
+  float(): number {
+    return this.#bytes.readFloatLE(this.#take(4));
+  }
+
   bytes(): Buffer {
     const length = this.uint32();
     const start = this.#take(length);
