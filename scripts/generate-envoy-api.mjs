@@ -1,12 +1,14 @@
 // Writes src/protocol/gen from Envoy's .proto files: TypeScript types of messages in proto3 JSON form, and the tables by which the codec
-// of src/protocol/envoy encodes them. `--out DIR` writes elsewhere, so that a test can see whether the committed files are stale.
+// of src/protocol/envoy encodes them. `--out DIR` writes elsewhere and leaves the descriptors beside, so that a test can see whether the
+// committed files are stale and whether the codec does as a general protobuf runtime does.
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
 
 const root = resolve(import.meta.dirname, "..");
-const out = process.argv[2] === "--out" ? resolve(process.argv[3]) : join(root, "src/protocol/gen");
+const elsewhere = process.argv[2] === "--out" ? resolve(process.argv[3]) : undefined;
+const out = elsewhere ?? join(root, "src/protocol/gen");
 const FILES = JSON.parse(readFileSync(join(root, "proto/envoy-api.json"), "utf8"));
 
 const SCALARS = {
@@ -57,13 +59,17 @@ function buildImage() {
     writeFileSync(rules, text);
     const args = ["build", copy, "--config", JSON.stringify({ version: "v2", modules }), "--exclude-source-info"];
     for (const file of FILES) args.push("--path", join(copy, "envoy-api", file));
-    const buf = join(root, "node_modules/.bin/buf");
-    const run = spawnSync(buf, [...args, "-o", "-#format=json"], { cwd: copy, maxBuffer: 256 << 20, encoding: "utf8" });
-    if (run.status !== 0) throw new Error(`buf build failed: ${run.stderr || run.error}`);
-    return JSON.parse(run.stdout);
+    if (elsewhere !== undefined) buf([...args, "--as-file-descriptor-set", "-o", `${elsewhere}.binpb`]);
+    return JSON.parse(buf([...args, "-o", "-#format=json"]));
   } finally {
     rmSync(copy, { recursive: true, force: true });
   }
+}
+
+function buf(args) {
+  const run = spawnSync(join(root, "node_modules/.bin/buf"), args, { maxBuffer: 256 << 20, encoding: "utf8" });
+  if (run.status !== 0) throw new Error(`buf ${args[0]} failed: ${run.stderr || run.error}`);
+  return run.stdout;
 }
 
 /** All messages and enums by full name; `local` is the name inside the package, with `_` between levels. */

@@ -56,7 +56,6 @@ interface Primitives {
 }
 
 function expect<Type extends keyof Primitives>(value: unknown, type: Type): Primitives[Type] {
-  // biome-ignore lint/suspicious/useValidTypeof: the name of the type is the argument
   if (typeof value !== type)
     throw new EnvoyCodecError("bad-value", `expected a ${type}, found ${JSON.stringify(value)}`);
   return value as Primitives[Type];
