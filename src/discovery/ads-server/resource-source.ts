@@ -17,8 +17,11 @@ export interface ResourceSet {
   readonly resources: readonly EncodedResource[];
   /** Follows from names and versions of the resources. */
   readonly version: string;
-  /** All resources as field 2 of a DiscoveryResponse; made at first use, then shared by every stream that sends them. */
-  readonly sotwBody: Buffer;
+  /**
+   * All resources as field 2 of a DiscoveryResponse, in pieces that follow each other on the wire: what many proxies share is one
+   * piece, what is a proxy's own another. Made at first use, then shared by every stream that sends them; nobody copies them.
+   */
+  readonly sotwBody: readonly Buffer[];
   get(name: string): EncodedResource | undefined;
 }
 
