@@ -1,0 +1,103 @@
+import { type CaseContext, NO_CONTEXT } from "./case-context.ts";
+import { type Difference, resourceDifferences } from "./difference.ts";
+import { asSet, type Json, list, normalized, object, objects, text, without } from "./json.ts";
+
+/** Names of the clusters that each side has: a route of the reference may name one that does not exist. */
+export interface ClusterNames {
+  readonly golden: ReadonlySet<string>;
+  readonly ours: ReadonlySet<string>;
+}
+
+/** Differences between two RDS answers that are not accepted. */
+export function compareRoutes(
+  golden: readonly Json[],
+  ours: readonly Json[],
+  context: CaseContext = NO_CONTEXT,
+  clusters?: ClusterNames,
+): readonly Difference[] {
+  const found = resourceDifferences({
+    kind: "routes",
+    golden: normalized(golden),
+    ours: normalized(ours),
+    name: ({ name }) => text(name),
+    project: (config) => projectRouteConfiguration(config, context),
+  });
+  return found.filter((difference) => !isAcceptedRoute(difference, clusters));
+}
+
+/** Also what inline routes of a listener are compared by. */
+export function projectRouteConfiguration(config: Json, context: CaseContext): Json {
+  const { virtualHosts, name: _name, ...rest } = without(config, "validateClusters", "maxDirectResponseBodySizeBytes");
+  const hosts = objects(virtualHosts);
+  const catchAll = hosts.findIndex(({ domains }) => list(domains).includes("*"));
+  return {
+    ...rest,
+    // The first virtual host with a matching domain wins only among equals; the reference keeps the catch-all last.
+    ...(catchAll >= 0 && catchAll < hosts.length - 1 && { catchAll: "not last" }),
+    virtualHosts: Object.fromEntries(hosts.map((host) => [text(host.name), projectVirtualHost(host, context)])),
+  };
+}
+
+function projectVirtualHost(host: Json, context: CaseContext): Json {
+  const { domains, routes, ...rest } = without(host, "name", "includeRequestAttemptCount");
+  return {
+    ...rest,
+    domains: asSet(projectDomains(text(host.name), list(domains).map(String), context)),
+    routes: objects(routes).map(projectRoute),
+  };
+}
+
+/**
+ * Of a host with several addresses the reference lists one at random: any of them is right, as are all. A network is no domain
+ * that a client could send.
+ */
+function projectDomains(virtualHost: string, domains: readonly string[], context: CaseContext): readonly string[] {
+  const host = virtualHost.replace(/:\d+$/, "");
+  const addresses = (context.addresses.get(host) ?? []).flatMap((address) => [address, `[${address}]`]);
+  const plain = domains.filter((domain) => !domain.endsWith("."));
+  if (addresses.length <= 2) return plain;
+  const listed = plain.filter((domain) => addresses.includes(domain));
+  const isSet = listed.length > 0 || context.addressFree.has(virtualHost);
+  return [...plain.filter((domain) => !addresses.includes(domain)), ...(isSet ? ["(an address of the host)"] : [])];
+}
+
+const OWN_NAMES = new Set(["default", "allow_any", "block_all"]);
+
+function projectRoute(route: Json): Json {
+  const { match, route: action, name, ...rest } = without(route, "decorator", "metadata");
+  const { headers, queryParameters, caseSensitive, ...place } = object(match);
+  return {
+    ...rest,
+    ...(name !== undefined && !OWN_NAMES.has(text(name)) && { name }),
+    match: {
+      ...place,
+      ...(caseSensitive === false && { caseSensitive }),
+      headers: asSet(list(headers)),
+      queryParameters: asSet(list(queryParameters)),
+    },
+    ...(action !== undefined && { route: projectAction(object(action)) }),
+  };
+}
+
+/** The limit for gRPC timeouts has an old and a new place. */
+function projectAction(action: Json): Json {
+  const { maxGrpcTimeout, maxStreamDuration, ...rest } = action;
+  const { grpcTimeoutHeaderMax, ...duration } = object(maxStreamDuration);
+  const grpcTimeout = maxGrpcTimeout ?? grpcTimeoutHeaderMax;
+  return {
+    ...rest,
+    ...(grpcTimeout !== undefined && { grpcTimeout }),
+    ...(Object.keys(duration).length > 0 && { maxStreamDuration: duration }),
+  };
+}
+
+export function isAcceptedRoute({ path, golden, ours }: Difference, clusters: ClusterNames | undefined): boolean {
+  // A route that the user gave no name may have any.
+  if (/\.routes\[\d+\]\.name$/.test(path)) return golden === undefined;
+  if (clusters === undefined || typeof golden !== "string" || typeof ours !== "string") return false;
+  // The only port of the destination, where the reference takes the listener's and names a cluster that nobody has.
+  const isReference = /\.(cluster|clusters\[\d+\]\.name)$/.test(path);
+  const [goldenOne, ourOne] = [golden.split("|"), ours.split("|")];
+  const isSameService = goldenOne[2] === ourOne[2] && goldenOne[3] === ourOne[3] && goldenOne.length === 4;
+  return isReference && isSameService && !clusters.golden.has(golden) && clusters.ours.has(ours);
+}
