@@ -1,0 +1,176 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { exampleFile } from "./example-file.ts";
+import { parseMeshFile } from "./parse-mesh-file.ts";
+
+function fileOf(text: string) {
+  const parsed = parseMeshFile(text);
+  if ("problems" in parsed) throw new Error(JSON.stringify(parsed.problems));
+  return parsed.file;
+}
+
+function problemsOf(text: string): string[] {
+  const parsed = parseMeshFile(text);
+  if ("file" in parsed) throw new Error("no problem found");
+  return parsed.problems.map(({ line, column, text: what }) => `${line}:${column}: ${what}`);
+}
+
+test("a service with a command is one workload with the service's name as its account", () => {
+  expect(fileOf("services:\n  web:\n    port: 80\n    command: [serve, 80]\n")).toEqual({
+    name: "mesh",
+    namespace: "default",
+    mtls: "strict",
+    config: [],
+    configDir: undefined,
+    services: [
+      {
+        name: "web",
+        port: 80,
+        protocol: "http",
+        entry: false,
+        address: undefined,
+        calls: undefined,
+        versions: [
+          {
+            version: undefined,
+            command: ["serve", "80"],
+            position: { line: 4, column: 5 },
+            directory: undefined,
+            env: {},
+            labels: {},
+            serviceAccount: "web",
+            replicas: 1,
+          },
+        ],
+      },
+    ],
+  });
+});
+
+test("what stands beside the versions is their default, and maps are merged", () => {
+  const { services } = fileOf(`services:
+  web:
+    port: 8080
+    command: run
+    env: {A: 1, B: true}
+    versions:
+      v1: {}
+      v2: {command: other, env: {B: two}, replicas: 3, serviceAccount: web-two}
+`);
+  expect(services[0]?.versions).toMatchObject([
+    { version: "v1", command: "run", env: { A: "1", B: "true" }, replicas: 1, serviceAccount: "web" },
+    { version: "v2", command: "other", env: { A: "1", B: "two" }, replicas: 3, serviceAccount: "web-two" },
+  ]);
+  expect(services[0]?.versions.map(({ position }) => position.line)).toEqual([4, 8]);
+});
+
+test("an address is split into host and port, brackets removed", () => {
+  const { services } = fileOf("services: {db: {port: 5432, protocol: tcp, address: '[fd00::1]:5433'}}");
+  expect(services[0]).toMatchObject({ address: { host: "fd00::1", port: 5433 }, versions: [] });
+});
+
+test("the place of an inline object in the file is kept", () => {
+  const { config } = fileOf(`services: {web: {command: x}}
+config:
+  - apiVersion: v1
+    kind: A
+    metadata: {name: a}
+  - {apiVersion: v1, kind: B, metadata: {name: b}}
+`);
+  expect(config.map(({ line }) => line)).toEqual([3, 6]);
+});
+
+test.each([
+  { title: "an empty file", text: "", says: ["1:1: the file is empty; services is missing"] },
+  { title: "no services", text: "name: a\n", says: ["1:1: services is missing"] },
+  { title: "services without members", text: "services: {}\n", says: ["1:1: services: is empty"] },
+  { title: "broken YAML", text: "services:\n  web: [\n", says: [expect.stringMatching(/^3:1: YAML: /)] },
+  {
+    title: "an unknown member",
+    text: "services:\n  web:\n    comand: x\n",
+    says: [
+      expect.stringMatching(/^3:5: services\.web\.comand: "comand" is not known here, allowed are port, protocol/),
+    ],
+  },
+  {
+    title: "a port out of range",
+    text: "services:\n  web:\n    port: 70000\n    command: x\n",
+    says: ["3:5: services.web.port: is 70000, allowed are 1 to 65535"],
+  },
+  {
+    title: "a port that is no whole number",
+    text: "services:\n  web:\n    port: 80.5\n    command: x\n",
+    says: ["3:5: services.web.port: is 80.5, expected an integer"],
+  },
+  {
+    title: "a protocol nobody knows",
+    text: "services:\n  web: {port: 80, protocol: gopher, command: x}\n",
+    says: ['2:19: services.web.protocol: is "gopher", allowed are http, http2, grpc, tcp'],
+  },
+  {
+    title: "a name that is no DNS label",
+    text: "services:\n  Web_1: {command: x}\n",
+    says: [expect.stringMatching(/^2:3: services\.Web_1: the name is "Web_1", which does not match/)],
+  },
+  {
+    title: "nothing to run",
+    text: "services:\n  web: {port: 80}\n",
+    says: ["2:3: services.web: command, versions or address is missing"],
+  },
+  {
+    title: "a version without command",
+    text: "services:\n  web:\n    versions:\n      v1: {}\n",
+    says: ["4:7: services.web.versions.v1: command is missing, here and beside versions"],
+  },
+  {
+    title: "command and address",
+    text: "services:\n  web:\n    address: a:1\n    command: x\n",
+    says: [
+      "2:3: services.web: port is missing: a service with an address needs one",
+      "4:5: services.web.command: does not go together with address: that runs already",
+    ],
+  },
+  {
+    title: "a call to a service that is not there",
+    text: "services:\n  web:\n    command: x\n    calls: [stok]\n  stock: {port: 80, command: y}\n",
+    says: ['4:13: services.web.calls[0]: "stok" is no service with a port, there are stock'],
+  },
+  {
+    title: "several mistakes",
+    text: "services:\n  a: {port: x, command: y}\n  b: {replicas: 0, command: y}\n",
+    says: ['2:7: services.a.port: is "x", expected an integer', "3:7: services.b.replicas: is 0, allowed are 1 to 50"],
+  },
+])("$title is told with line and column", ({ text, says }) => {
+  expect(problemsOf(text)).toEqual(says);
+});
+
+test("the example that mesh init writes is valid", () => {
+  expect(fileOf(exampleFile()).services.length).toBeGreaterThan(1);
+});
+
+test("any text gives a file or problems, never a throw", () => {
+  const piece = fc.constantFrom(
+    "services",
+    ":",
+    "\n",
+    "  ",
+    "- ",
+    "{",
+    "}",
+    "[",
+    "web",
+    "port",
+    "80",
+    "&a",
+    "*a",
+    "<<",
+    "'",
+    "|",
+  );
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 40 }), (pieces) => {
+      const parsed = parseMeshFile(pieces.join(""));
+      expect("file" in parsed || parsed.problems.length > 0).toBe(true);
+    }),
+  );
+});

@@ -1,0 +1,154 @@
+import { checkSchema, type Path, type SchemaProblem } from "./check-schema.ts";
+import { locateYaml } from "./locate-yaml.ts";
+import type { CommandLine, InlineObject, MeshFile, Position, ServiceSpec, VersionSpec } from "./mesh-file.ts";
+import { MESH_SCHEMA } from "./mesh-schema.ts";
+
+export interface FileProblem extends Position {
+  readonly text: string;
+}
+
+export type ParsedMeshFile = { readonly file: MeshFile } | { readonly problems: readonly FileProblem[] };
+
+/** The text of a mesh.yaml. All problems at once, each with its place. */
+export function parseMeshFile(text: string): ParsedMeshFile {
+  const yaml = locateYaml(text);
+  if ("problem" in yaml) return { problems: [{ ...yaml.position, text: `YAML: ${yaml.problem}` }] };
+  if (yaml.data === null || yaml.data === undefined) {
+    return { problems: [{ line: 1, column: 1, text: "the file is empty; services is missing" }] };
+  }
+  const located = ({ path, text: what }: SchemaProblem): FileProblem => ({
+    ...yaml.locate(path),
+    text: path.length === 0 ? what : `${pathText(path)}: ${what}`,
+  });
+  const broken = checkSchema(MESH_SCHEMA, yaml.data);
+  if (broken.length > 0) return { problems: broken.map(located) };
+  // The schema has been checked, so this is the decoding edge.
+  const raw = yaml.data as RawFile;
+  const problems = Object.entries(raw.services).flatMap(([name, service]) => serviceProblems(name, service, raw));
+  if (problems.length > 0) return { problems: problems.map(located) };
+  return { file: toMeshFile(raw, yaml.locate) };
+}
+
+interface RawWorkload {
+  readonly command?: string | readonly (string | number)[];
+  readonly directory?: string;
+  readonly env?: Readonly<Record<string, unknown>>;
+  readonly labels?: Readonly<Record<string, unknown>>;
+  readonly serviceAccount?: string;
+  readonly replicas?: number;
+}
+
+interface RawService extends RawWorkload {
+  readonly port?: number;
+  readonly protocol?: ServiceSpec["protocol"];
+  readonly entry?: boolean;
+  readonly address?: string;
+  readonly calls?: readonly string[];
+  readonly versions?: Readonly<Record<string, RawWorkload>>;
+}
+
+interface RawFile {
+  readonly name?: string;
+  readonly namespace?: string;
+  readonly mtls?: MeshFile["mtls"];
+  readonly services: Readonly<Record<string, RawService>>;
+  readonly config?: readonly unknown[];
+  readonly configDir?: string;
+}
+
+/** What a schema cannot say: members that exclude or need each other, and names that must exist. */
+function serviceProblems(name: string, service: RawService, file: RawFile): readonly SchemaProblem[] {
+  const problems: SchemaProblem[] = [];
+  const at: Path = ["services", name];
+  const add = (path: Path, text: string) => problems.push({ path: [...at, ...path], text });
+  if (service.address !== undefined) {
+    if (service.port === undefined) add([], "port is missing: a service with an address needs one");
+    for (const member of ["command", "versions", "calls", "replicas", "entry"] as const) {
+      if (service[member] !== undefined) add([member], "does not go together with address: that runs already");
+    }
+    if (Number(service.address.split(":").at(-1)) > 65_535) add(["address"], "the port must be at most 65535");
+  } else {
+    const kinds = Object.entries(service.versions ?? {});
+    if (kinds.length === 0 && service.command === undefined) add([], "command, versions or address is missing");
+    for (const [version, kind] of kinds) {
+      if (kind.command ?? service.command) continue;
+      add(["versions", version], "command is missing, here and beside versions");
+    }
+  }
+  service.calls?.forEach((called, index) => {
+    const target = file.services[called];
+    const known = Object.keys(file.services).filter((each) => file.services[each]?.port !== undefined);
+    if (target?.port === undefined) {
+      add(
+        ["calls", index],
+        `${JSON.stringify(called)} is no service with a port, there are ${known.join(", ") || "none"}`,
+      );
+    }
+  });
+  return problems;
+}
+
+function toMeshFile(raw: RawFile, locate: (path: Path) => Position): MeshFile {
+  return {
+    name: raw.name ?? "mesh",
+    namespace: raw.namespace ?? "default",
+    mtls: raw.mtls ?? "strict",
+    services: Object.entries(raw.services).map(([name, service]) => toService(name, service, locate)),
+    config: (raw.config ?? []).map((value, index): InlineObject => ({ value, line: locate(["config", index]).line })),
+    configDir: raw.configDir,
+  };
+}
+
+function toService(name: string, raw: RawService, locate: (path: Path) => Position): ServiceSpec {
+  const kinds: readonly (readonly [string | undefined, RawWorkload])[] =
+    raw.versions === undefined ? [[undefined, raw]] : Object.entries(raw.versions);
+  return {
+    name,
+    port: raw.port,
+    protocol: raw.protocol ?? "http",
+    entry: raw.entry ?? false,
+    address: raw.address === undefined ? undefined : splitAddress(raw.address),
+    calls: raw.calls,
+    versions:
+      raw.address === undefined ? kinds.map(([version, kind]) => toVersion(name, version, raw, kind, locate)) : [],
+  };
+}
+
+function toVersion(
+  service: string,
+  version: string | undefined,
+  defaults: RawWorkload,
+  own: RawWorkload,
+  locate: (path: Path) => Position,
+): VersionSpec {
+  const place: Path = ["services", service];
+  const isOwn = version !== undefined && own.command !== undefined;
+  return {
+    version,
+    command: toCommand(own.command ?? defaults.command ?? ""),
+    position: locate([...place, ...(isOwn ? ["versions", version] : []), "command"]),
+    directory: own.directory ?? defaults.directory,
+    env: texts({ ...defaults.env, ...own.env }),
+    labels: texts({ ...defaults.labels, ...own.labels }),
+    serviceAccount: own.serviceAccount ?? defaults.serviceAccount ?? service,
+    replicas: own.replicas ?? defaults.replicas ?? 1,
+  };
+}
+
+function toCommand(command: string | readonly (string | number)[]): CommandLine {
+  return typeof command === "string" ? command : command.map(String);
+}
+
+function texts(values: Readonly<Record<string, unknown>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, String(value)]));
+}
+
+function splitAddress(text: string): { readonly host: string; readonly port: number } {
+  const split = text.lastIndexOf(":");
+  return { host: text.slice(0, split).replace(/^\[|\]$/g, ""), port: Number(text.slice(split + 1)) };
+}
+
+/** `services.web.versions.v1`, `config[2]` */
+function pathText(path: Path): string {
+  return path.map((part, index) => (typeof part === "number" ? `[${part}]` : index === 0 ? part : `.${part}`)).join("");
+}
