@@ -1,3 +1,4 @@
+export { authenticate } from "./authenticators/authenticate.ts";
 export {
   AuthenticationError,
   type Authenticator,

@@ -86,3 +86,17 @@ test("frames in pieces: header first, flag kept", () => {
   takeAll();
   expect(Buffer.concat(taken).toString("hex")).toBe("0100000003616263");
 });
+
+test("a message in chunks is one frame and no chunk is copied", () => {
+  const { stream, taken } = slowStream();
+  const writer = new FrameWriter(stream, 100);
+  const shared = Buffer.from("shared");
+  stream.cork();
+  expect(writer.writeChunks([Buffer.from("a"), shared, Buffer.alloc(0), Buffer.from("z")])).toBeInstanceOf(Promise);
+  stream.uncork();
+  expect(Buffer.concat(taken).toString("hex")).toBe(`0000000008${Buffer.from("asharedz").toString("hex")}`);
+  expect(taken).toContain(shared);
+  expect(() => writer.writeChunks([Buffer.alloc(60), Buffer.alloc(41)])).toThrow(
+    expect.objectContaining({ code: "RESOURCE_EXHAUSTED" }),
+  );
+});

@@ -28,6 +28,18 @@ export class FrameWriter {
     return wait;
   }
 
+  /** One frame from several chunks, none of which is copied: what many calls send alike is held in memory once. */
+  writeChunks(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+    let length = 0;
+    for (const chunk of chunks) length += chunk.length;
+    this.#check(length);
+    this.#stream.cork();
+    let hasRoom = this.#stream.write(buildFrameHeader(length));
+    for (const chunk of chunks) if (chunk.length > 0) hasRoom = this.#stream.write(chunk);
+    this.#stream.uncork();
+    return hasRoom ? undefined : this.#whenDrained();
+  }
+
   /** Announces a frame whose payload follows through `writeBytes`. */
   writeStart(length: number, compressed: boolean): void {
     this.#check(length);

@@ -120,6 +120,12 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
     return this.#writer.write(payload);
   }
 
+  writeChunks(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+    this.sendHeaders();
+    this.#traffic.answers++;
+    return this.#writer.writeChunks(chunks);
+  }
+
   writeFrameStart(length: number, compressed = false): void {
     this.sendHeaders();
     this.#traffic.answers++;

@@ -24,6 +24,11 @@ export interface ServerCall {
 export interface ServerWriter<Response> extends ServerCall {
   /** Resolves when there is room for the next message; rejects with the call's GrpcError when it is over. */
   write(message: Response): Promise<void>;
+  /**
+   * One message from chunks that are encoded already. Chunks are not copied and must not change afterwards. A promise says that the
+   * client is behind and settles as `write` does; throws when the call is over.
+   */
+  writeChunks(chunks: readonly Uint8Array[]): Promise<void> | undefined;
 }
 
 export type RawServerCall = ServerCall & FrameStream;

@@ -1,0 +1,54 @@
+import { randomUUID } from "node:crypto";
+import { GrpcError, type ServerWriter } from "../../grpc/index.ts";
+import type { DeltaDiscoveryRequest, DiscoveryRequest } from "../../protocol/protobuf/discovery.ts";
+import { WireWriter } from "../../protocol/protobuf/wire-writer.ts";
+import { parseSpiffe } from "../model/workload-identity.ts";
+import type { AdsContext } from "./ads-context.ts";
+import type { OwnedConnection } from "./connection.ts";
+import { deltaChunks, sotwChunks } from "./core/response-chunks.ts";
+import { deltaBody, sotwBody } from "./core/set-difference.ts";
+
+const DEBUG = "istio.io/debug";
+
+export function isDebugType(typeUrl: string): boolean {
+  return typeUrl === DEBUG || typeUrl.startsWith(`${DEBUG}/`);
+}
+
+/**
+ * A debug page over xDS: `istio.io/debug` with the page as its one resource name, or the page in the type. Only for callers who proved
+ * to be of the system namespace; nothing is remembered of it.
+ */
+export function answerDebug(
+  connection: OwnedConnection,
+  request: DiscoveryRequest | DeltaDiscoveryRequest,
+  { call, context }: { readonly call: ServerWriter<Uint8Array>; readonly context: AdsContext },
+): void {
+  // The client's acknowledgement of an earlier page.
+  if (request.responseNonce !== "") return;
+  if (connection.identities.length === 0) throw new GrpcError("UNAUTHENTICATED", "authentication required");
+  const { systemNamespace, controlPlane } = context.settings;
+  if (!connection.identities.some((identity) => parseSpiffe(identity)?.namespace === systemNamespace)) {
+    throw new GrpcError("PERMISSION_DENIED", `only identities of namespace ${systemNamespace} may ask for this`);
+  }
+  const names = "resourceNames" in request ? request.resourceNames : request.resourceNamesSubscribe;
+  const path = request.typeUrl === DEBUG ? names[0] : request.typeUrl.slice(DEBUG.length + 1);
+  if (path === undefined || (request.typeUrl === DEBUG && names.length !== 1)) {
+    throw new GrpcError("INVALID_ARGUMENT", "exactly one debug request is required");
+  }
+  const page = context.debugPage(path);
+  const resources = [{ name: path, version: "", any: textAny(page?.body ?? `no debug page ${path}\n`) }];
+  const head = { version: "", typeUrl: request.typeUrl, nonce: randomUUID() };
+  const chunks =
+    connection.protocol === "sotw"
+      ? sotwChunks(head, [sotwBody(resources)], controlPlane)
+      : deltaChunks(head, [deltaBody(resources)], []);
+  // One small answer to one request: the client's own pace limits it.
+  void call.writeChunks(chunks)?.catch(() => undefined);
+}
+
+/** A page as its bytes: readers of debug types know what they asked for. */
+function textAny(text: string): Buffer {
+  const any = new WireWriter();
+  any.bytes(2, Buffer.from(text));
+  return any.finish();
+}

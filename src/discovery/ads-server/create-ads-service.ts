@@ -1,0 +1,71 @@
+import type { Logger } from "../../base/logger.ts";
+import { defineMethod, type Implementation, implement, rawCodec, type ServerCall } from "../../grpc/index.ts";
+import {
+  type DeltaDiscoveryRequest,
+  type DiscoveryRequest,
+  deltaDiscoveryRequest,
+  discoveryRequest,
+  type Node,
+} from "../../protocol/protobuf/discovery.ts";
+import type { ProxyNode } from "../proxy/proxy-node.ts";
+import type { PushSnapshot } from "../snapshot/push-snapshot.ts";
+import type { AdsSettings, DebugPage } from "./ads-context.ts";
+import { type Connections, createConnections } from "./connections.ts";
+import type { AdsMetrics } from "./metrics.ts";
+import { createNameLists } from "./name-lists.ts";
+import type { ResourceSource } from "./resource-source.ts";
+import { serveStream } from "./serve-stream.ts";
+
+export interface AdsServiceOptions {
+  readonly source: ResourceSource;
+  /** The newest one, at any time. */
+  readonly snapshot: () => PushSnapshot;
+  readonly parseNode: (node: Partial<Node>) => ProxyNode;
+  readonly admit: (call: ServerCall) => Promise<readonly string[]>;
+  readonly debugPage?: DebugPage;
+  readonly settings: AdsSettings;
+  readonly metrics: AdsMetrics;
+  readonly log: Logger;
+  readonly now?: () => number;
+}
+
+export interface AdsService {
+  /** To be mounted on gRPC servers. */
+  readonly methods: readonly Implementation[];
+  readonly connections: Connections;
+}
+
+const SERVICE = "/envoy.service.discovery.v3.AggregatedDiscoveryService";
+
+const streamResources = defineMethod<"bidi", DiscoveryRequest, Buffer>({
+  path: `${SERVICE}/StreamAggregatedResources`,
+  kind: "bidi",
+  request: discoveryRequest,
+  response: rawCodec,
+});
+
+const deltaResources = defineMethod<"bidi", DeltaDiscoveryRequest, Buffer>({
+  path: `${SERVICE}/DeltaAggregatedResources`,
+  kind: "bidi",
+  request: deltaDiscoveryRequest,
+  response: rawCodec,
+});
+
+/** `envoy.service.discovery.v3.AggregatedDiscoveryService`, state of the world and incremental. */
+export function createAdsService(options: AdsServiceOptions): AdsService {
+  const connections = createConnections(options.metrics);
+  const context = {
+    ...options,
+    connections,
+    toNameList: createNameLists(),
+    debugPage: options.debugPage ?? (() => undefined),
+    now: options.now ?? (() => performance.timeOrigin + performance.now()),
+  };
+  return {
+    connections,
+    methods: [
+      implement(streamResources, (requests, call) => serveStream("sotw", requests, call, context)),
+      implement(deltaResources, (requests, call) => serveStream("delta", requests, call, context)),
+    ],
+  };
+}

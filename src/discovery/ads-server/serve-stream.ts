@@ -1,0 +1,134 @@
+import { errorMessage } from "../../base/coded-error.ts";
+import { GrpcError, type ServerWriter } from "../../grpc/index.ts";
+import type { DeltaDiscoveryRequest, DiscoveryRequest } from "../../protocol/protobuf/discovery.ts";
+import type { ProxyNode } from "../proxy/proxy-node.ts";
+import type { AdsContext } from "./ads-context.ts";
+import { answerDebug, isDebugType } from "./answer-debug.ts";
+import { createConnection, type OwnedConnection, type XdsProtocol } from "./connection.ts";
+import { checkIdentity } from "./core/check-identity.ts";
+import { firstRequest } from "./core/first-request.ts";
+import { nextDeltaWatch } from "./core/next-delta-watch.ts";
+import { nextSotwWatch } from "./core/next-sotw-watch.ts";
+import { HEALTH_URL, traitsOf, typeOfUrl } from "./core/xds-types.ts";
+
+type Request = DiscoveryRequest | DeltaDiscoveryRequest;
+
+/** One ADS stream from its admission to its end. */
+export async function serveStream(
+  protocol: XdsProtocol,
+  requests: AsyncIterable<Request>,
+  call: ServerWriter<Uint8Array>,
+  context: AdsContext,
+): Promise<void> {
+  const { log, metrics } = context;
+  let connection: OwnedConnection | undefined;
+  let close: (reason: string) => void = () => undefined;
+  const closed = new Promise<never>((_resolve, reject) => {
+    close = (reason) => reject(new GrpcError("UNAVAILABLE", reason));
+  });
+  try {
+    const identities = await context.admit(call);
+    const read = async () => {
+      for await (const request of requests) {
+        connection ??= begin(protocol, request, { call, context, identities, close });
+        if (connection !== undefined) take(connection, request, { call, context });
+      }
+    };
+    await Promise.race([read(), closed]);
+  } catch (thrown) {
+    if (thrown instanceof GrpcError && connection === undefined && thrown.code !== "CANCELLED") {
+      metrics.streamsRefused.inc([thrown.code]);
+      log.warn("stream refused", { peer: call.peer.address, code: thrown.code, reason: errorMessage(thrown) });
+    }
+    throw thrown;
+  } finally {
+    if (connection !== undefined) context.connections.remove(connection);
+  }
+}
+
+interface StreamParts {
+  readonly call: ServerWriter<Uint8Array>;
+  readonly context: AdsContext;
+}
+
+/** Undefined while the client has not introduced itself. */
+function begin(
+  protocol: XdsProtocol,
+  request: Request,
+  parts: StreamParts & { readonly identities: readonly string[]; readonly close: (reason: string) => void },
+): OwnedConnection | undefined {
+  const { call, context, identities } = parts;
+  const first = firstRequest(request);
+  if (first.step === "refuse") throw new GrpcError("INVALID_ARGUMENT", first.reason);
+  if (first.step === "skip") {
+    context.log.warn("health report before the first request is ignored", { peer: call.peer.address });
+    return undefined;
+  }
+  let node: ProxyNode;
+  try {
+    node = context.parseNode(first.node);
+  } catch (thrown) {
+    throw new GrpcError("INVALID_ARGUMENT", errorMessage(thrown), { cause: thrown });
+  }
+  if (identities.length > 0 && context.settings.checksIdentity) {
+    const checked = checkIdentity(identities, node);
+    if ("refusal" in checked) throw new GrpcError("PERMISSION_DENIED", checked.refusal);
+  }
+  const connection = createConnection({
+    id: `${node.id}-${context.connections.nextNumber()}`,
+    node,
+    protocol,
+    peerAddress: call.peer.address,
+    identities,
+    source: context.source,
+    snapshot: context.snapshot,
+    write: (chunks) => call.writeChunks(chunks),
+    close: parts.close,
+    metrics: context.metrics,
+    log: context.log,
+    now: context.now,
+  });
+  context.connections.add(connection);
+  return connection;
+}
+
+function take(connection: OwnedConnection, request: Request, { call, context }: StreamParts): void {
+  if (request.typeUrl === HEALTH_URL) {
+    context.log.debug("health report", { proxy: connection.id, error: request.errorDetail?.message });
+    return;
+  }
+  if (isDebugType(request.typeUrl)) {
+    answerDebug(connection, request, { call, context });
+    return;
+  }
+  const type = typeOfUrl(request.typeUrl);
+  if (type === undefined) {
+    context.log.debug("no resources of this type", { proxy: connection.id, type: request.typeUrl });
+    return;
+  }
+  const { needsNames } = traitsOf(type);
+  const before = connection.watch(type);
+  const shared = { nonce: request.responseNonce, error: refusalText(request) };
+  const rules = { needsNames, toNameList: context.toNameList };
+  const decision =
+    "resourceNames" in request
+      ? nextSotwWatch(before, { ...shared, names: request.resourceNames }, rules)
+      : nextDeltaWatch(before, { ...shared, ...deltaNames(request) }, rules);
+  if (decision.event === "nacked" || (decision.event === "subscribed" && shared.error !== undefined)) {
+    context.log.warn("proxy refused its configuration", { type, proxy: connection.id, error: shared.error });
+  }
+  connection.apply(type, decision, "resourceNames" in request ? undefined : request.initialResourceVersions);
+}
+
+function deltaNames(request: DeltaDiscoveryRequest) {
+  return {
+    subscribe: request.resourceNamesSubscribe,
+    unsubscribe: request.resourceNamesUnsubscribe,
+    held: request.initialResourceVersions,
+  };
+}
+
+function refusalText(request: Request): string | undefined {
+  if (request.errorDetail === undefined) return undefined;
+  return request.errorDetail.message ?? "";
+}

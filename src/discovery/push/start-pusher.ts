@@ -1,0 +1,100 @@
+import { errorMessage } from "../../base/coded-error.ts";
+import type { Logger } from "../../base/logger.ts";
+import type { PushSnapshot } from "../snapshot/push-snapshot.ts";
+import { createDebounced } from "../store/files/debounce.ts";
+import type { PushMetrics } from "./metrics.ts";
+import { createPushQueue } from "./push-queue.ts";
+
+/** The words operators know from the reference's metrics. */
+export type PushReason = "config" | "service" | "endpoint" | "global" | "debug" | "networks";
+
+export interface PushClient {
+  push(): Promise<void>;
+}
+
+export interface PusherOptions {
+  readonly settings: PushSettings;
+  /** Makes the snapshot of this moment. Parts that did not change should be the same values as before. */
+  readonly build: (previous: PushSnapshot | undefined) => PushSnapshot;
+  readonly clients: () => readonly PushClient[];
+  readonly metrics: PushMetrics;
+  readonly log: Logger;
+}
+
+export interface PushSettings {
+  /** `PILOT_DEBOUNCE_AFTER`: quiet time before a push. */
+  readonly debounceAfterMs: number;
+  /** `PILOT_DEBOUNCE_MAX`: a push comes after this time however busy it is. */
+  readonly debounceMaxMs: number;
+  /** `PILOT_ENABLE_EDS_DEBOUNCE`: false pushes changes of endpoints alone at once. */
+  readonly debouncesEndpoints: boolean;
+  /** `PILOT_PUSH_THROTTLE`. */
+  readonly concurrency: number;
+}
+
+export interface Pusher {
+  readonly snapshot: PushSnapshot;
+  /** Snapshots made so far, the first one included. */
+  readonly pushes: number;
+  trigger(reason: PushReason, options?: { readonly endpointsOnly?: boolean }): void;
+  /** Resolves when nothing runs any more. */
+  stop(): Promise<void>;
+}
+
+/** Turns bursts of changes into single snapshots and brings them to all clients. Owns its timers until it is stopped. */
+export function startPusher({ settings, build, clients, metrics, log }: PusherOptions): Pusher {
+  let snapshot = build(undefined);
+  let pushes = 1;
+  let firstAt: number | undefined;
+  let reasons = new Set<PushReason>();
+  const queue = createPushQueue<PushClient>({
+    concurrency: settings.concurrency,
+    serve: async (client, since) => {
+      metrics.queueTime.observe((performance.now() - since) / 1000);
+      await client.push().catch((thrown: unknown) => log.error("push failed", { error: errorMessage(thrown) }));
+      metrics.convergenceTime.observe((performance.now() - since) / 1000);
+    },
+  });
+  const push = async (): Promise<void> => {
+    const since = firstAt ?? performance.now();
+    const why = [...reasons];
+    firstAt = undefined;
+    reasons = new Set();
+    const startedAt = performance.now();
+    metrics.debounceTime.observe((startedAt - since) / 1000);
+    try {
+      snapshot = build(snapshot);
+    } catch (thrown) {
+      // The mesh goes on with what it had; the next change tries again.
+      log.error("snapshot could not be made, the last one stays", { error: errorMessage(thrown) });
+      return;
+    }
+    pushes += 1;
+    metrics.snapshotTime.observe((performance.now() - startedAt) / 1000);
+    for (const reason of why) metrics.pushTriggers.inc([reason]);
+    const all = clients();
+    log.info("push", { version: snapshot.version, proxies: all.length, reasons: why.join(",") });
+    for (const client of all) queue.enqueue(client, since);
+  };
+  const timing = { quietMs: settings.debounceAfterMs, maxWaitMs: settings.debounceMaxMs };
+  const debounced = createDebounced(push, timing);
+  return {
+    get snapshot() {
+      return snapshot;
+    },
+    get pushes() {
+      return pushes;
+    },
+    trigger: (reason, { endpointsOnly = false } = {}) => {
+      reasons.add(reason);
+      firstAt ??= performance.now();
+      // Making a snapshot does not wait for anything, so two never overlap.
+      if (endpointsOnly && !settings.debouncesEndpoints) void push();
+      else debounced.trigger();
+    },
+    stop: async () => {
+      await debounced.stop();
+      await queue.stop();
+    },
+  };
+}
