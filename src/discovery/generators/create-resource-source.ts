@@ -1,0 +1,54 @@
+import type { ResourceSet, ResourceSource } from "../ads-server/resource-source.ts";
+import type { OutboundScope, ProxyView } from "../snapshot/push-snapshot.ts";
+import { createRouteEncoder } from "./encode-resource.ts";
+import { inboundResources } from "./inbound-resources.ts";
+import { createResourceGuard, type ResourceProblem } from "./resource-guard.ts";
+import { createResourceSet, joinSets } from "./resource-set.ts";
+import { createScopeMemories } from "./scope-memories.ts";
+import { createScopeResources, type ScopeResources } from "./scope-resources.ts";
+
+export interface ResourceSourceOptions {
+  /** Something that cannot be sent and was left out; the rest is sent. */
+  readonly onProblem: (problem: ResourceProblem) => void;
+}
+
+const EMPTY = createResourceSet([]);
+
+/**
+ * Makes resources once for all proxies that are alike, and again only where something they are made from changed: per service for
+ * clusters, per assignment for endpoints, per virtual host for routes.
+ */
+export function createResourceSource({ onProblem }: ResourceSourceOptions): ResourceSource {
+  const guard = createResourceGuard(onProblem);
+  const encodeRoute = createRouteEncoder();
+  const memories = createScopeMemories();
+  const scopes = new WeakMap<OutboundScope, ScopeResources>();
+  const own = { CDS: new WeakMap<ProxyView, ResourceSet>(), LDS: new WeakMap<ProxyView, ResourceSet>() };
+
+  const scopeOf = ({ outbound }: ProxyView): ScopeResources =>
+    recall(scopes, outbound, () => createScopeResources(outbound, memories.of(outbound), encodeRoute, guard));
+  const ownOf = (view: ProxyView, type: "CDS" | "LDS"): ResourceSet =>
+    recall(own[type], view, () => createResourceSet(inboundResources(view, type, guard)));
+
+  const source: ResourceSource = {
+    all(view, type) {
+      if (type === "CDS") return joinSets(scopeOf(view).clusters(), ownOf(view, type));
+      if (type === "LDS") return joinSets(scopeOf(view).listeners(), ownOf(view, type));
+      return type === "NDS" ? scopeOf(view).nameTable() : EMPTY;
+    },
+    named(view, type, names) {
+      if (type === "EDS" || type === "RDS") return scopeOf(view).named(type, names);
+      const all = source.all(view, type);
+      return createResourceSet(names.flatMap((name) => all.get(name) ?? []));
+    },
+  };
+  return source;
+}
+
+function recall<Key extends object, Value>(known: WeakMap<Key, Value>, key: Key, make: () => Value): Value {
+  const found = known.get(key);
+  if (found !== undefined) return found;
+  const made = make();
+  known.set(key, made);
+  return made;
+}

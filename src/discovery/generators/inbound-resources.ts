@@ -1,0 +1,23 @@
+import type { EncodedResource } from "../ads-server/resource-source.ts";
+import type { ProxyView } from "../snapshot/push-snapshot.ts";
+import { generateInboundClusters } from "./clusters.ts";
+import { encodeResource } from "./encode-resource.ts";
+import { generateInboundListeners } from "./listeners.ts";
+import type { ResourceGuard } from "./resource-guard.ts";
+
+/** What a proxy needs for its own workload. */
+export function inboundResources(
+  view: ProxyView,
+  type: "CDS" | "LDS",
+  guard: ResourceGuard,
+): readonly EncodedResource[] {
+  const nameOf = ({ name = "" }: { readonly name?: string | undefined }) => name;
+  if (type === "CDS") {
+    return guard.each(type, generateInboundClusters(view), nameOf, (cluster) =>
+      encodeResource("envoy.config.cluster.v3.Cluster", nameOf(cluster), cluster),
+    );
+  }
+  return guard.each(type, generateInboundListeners(view).listeners, nameOf, (listener) =>
+    encodeResource("envoy.config.listener.v3.Listener", nameOf(listener), listener),
+  );
+}

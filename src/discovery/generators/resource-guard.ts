@@ -1,0 +1,51 @@
+import type { EncodedResource, XdsType } from "../ads-server/resource-source.ts";
+
+export interface ResourceProblem {
+  readonly type: XdsType;
+  readonly resource: string;
+  readonly reason: string;
+}
+
+/** Runs what makes resources; one that cannot be made is told and left out, so that it never blocks the others. */
+export interface ResourceGuard {
+  each<Item>(
+    type: XdsType,
+    items: readonly Item[],
+    nameOf: (item: Item) => string,
+    encode: (item: Item) => EncodedResource,
+  ): readonly EncodedResource[];
+  report(problem: ResourceProblem): void;
+}
+
+export function createResourceGuard(onProblem: (problem: ResourceProblem) => void): ResourceGuard {
+  return {
+    report: onProblem,
+    each(type, items, nameOf, encode) {
+      return items.flatMap((item) => {
+        const resource = nameOf(item);
+        try {
+          return [encode(item)];
+        } catch (thrown) {
+          onProblem({ type, resource, reason: thrown instanceof Error ? thrown.message : String(thrown) });
+          return [];
+        }
+      });
+    },
+  };
+}
+
+/** Of several resources of one name the first is kept: a proxy refuses an answer that has a name twice. */
+export function onlyUnique(
+  resources: readonly EncodedResource[],
+  onDuplicate: (resource: EncodedResource) => void,
+): readonly EncodedResource[] {
+  const seen = new Set<string>();
+  return resources.filter((resource) => {
+    if (!seen.has(resource.name)) {
+      seen.add(resource.name);
+      return true;
+    }
+    onDuplicate(resource);
+    return false;
+  });
+}
