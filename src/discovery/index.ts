@@ -44,9 +44,25 @@ export {
 } from "./model/service.ts";
 export { type ExportTo, exportToKey, isPrivate, isVisibleTo } from "./model/visibility.ts";
 export { formatSpiffe, parseSpiffe, type WorkloadIdentity } from "./model/workload-identity.ts";
+export { NodeError, parseNode, type XdsNode } from "./proxy/parse-node.ts";
+export type { InterceptionMode, NodeTlsFiles, ProxyNode } from "./proxy/proxy-node.ts";
 export { type AggregateRegistry, createAggregateRegistry } from "./registry/create-aggregate-registry.ts";
 export { createServiceEntryRegistry, type ServiceEntryRegistry } from "./registry/create-service-entry-registry.ts";
 export type { ProxyPlace, RegistryChange, RegistryListener, ServiceRegistry } from "./registry/service-registry.ts";
+export { buildMeshSettings, defaultMeshSettings, parseMeshSettings } from "./snapshot/build-mesh-settings.ts";
+export { createPushSnapshot, type PushSnapshotInput } from "./snapshot/create-push-snapshot.ts";
+export type { AccessLogSettings, MeshSettings } from "./snapshot/mesh-settings.ts";
+export type {
+  AppliedDestinationRule,
+  EgressListener,
+  InboundScope,
+  MtlsMode,
+  OutboundScope,
+  ProxyView,
+  PushSnapshot,
+  ScopeTraits,
+  VirtualServiceRule,
+} from "./snapshot/push-snapshot.ts";
 export { isKind, KINDS, type Kind, type SpecOf } from "./specs/kinds.ts";
 export { type CombinedStore, combineStores } from "./store/combine-stores.ts";
 export type { ConfigChange, ConfigListener, ConfigSnapshot, ConfigStore, ObjectChange } from "./store/config-store.ts";

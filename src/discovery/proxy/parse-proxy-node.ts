@@ -19,7 +19,10 @@ const MODES: readonly InterceptionMode[] = ["REDIRECT", "TPROXY", "NONE"];
 const LOCALITY_LABELS = ["topology.istio.io/locality", "istio-locality"];
 
 /** What a proxy says of itself. `clusterAliases` gives cluster names their other names. Throws a ProxyNodeError. */
-export function parseProxyNode(node: NodeDescription, clusterAliases: ReadonlyMap<string, string> = new Map()): ProxyNode {
+export function parseProxyNode(
+  node: NodeDescription,
+  clusterAliases: ReadonlyMap<string, string> = new Map(),
+): ProxyNode {
   const { metadata } = node;
   const parts = node.id.split("~");
   const [typeWord, ip = "", id = "", dnsDomain = ""] = parts;
@@ -94,7 +97,10 @@ function labelsOf(value: unknown): Readonly<Record<string, string>> {
   return Object.freeze(Object.fromEntries(entries));
 }
 
-function tlsFiles(metadata: NodeDescription["metadata"], prefix: "TLS_CLIENT" | "TLS_SERVER"): NodeTlsFiles | undefined {
+function tlsFiles(
+  metadata: NodeDescription["metadata"],
+  prefix: "TLS_CLIENT" | "TLS_SERVER",
+): NodeTlsFiles | undefined {
   const certificateChain = textOf(metadata[`${prefix}_CERT_CHAIN`]);
   const privateKey = textOf(metadata[`${prefix}_KEY`]);
   const rootCertificate = textOf(metadata[`${prefix}_ROOT_CERT`]);

@@ -16,7 +16,12 @@ export interface PushSnapshot {
   readonly configs: ConfigSnapshot;
   /** In the order in which services win. */
   readonly services: readonly Service[];
+  /** Every VirtualService that has hosts, for whatever gateways; oldest first. */
+  readonly virtualServices: readonly VirtualServiceRule[];
   endpoints(serviceKey: string): readonly Endpoint[];
+  /** Identities of the endpoints, sorted, each once; the same value while they stay the same. */
+  serviceAccounts(serviceKey: string): readonly string[];
+  /** Cheap; the same value for the same node. */
   view(node: ProxyNode): ProxyView;
 }
 
@@ -36,16 +41,27 @@ export interface ProxyView {
 export interface OutboundScope {
   /** Equal for equal scopes of one snapshot and of later ones. */
   readonly key: string;
+  /**
+   * The same value in later snapshots for as long as everything that clusters, listeners, routes and names are made of is the same:
+   * all members of the scope, and of endpoints their identities (all of them where clusters or listeners list them). What is made
+   * from a scope may be kept under it.
+   */
+  readonly content: object;
+  /** `labels` holds only those that some rule asks for. */
   readonly traits: ScopeTraits;
   readonly snapshot: PushSnapshot;
   readonly mesh: MeshSettings;
   readonly sidecar?: ConfigObject<"Sidecar">;
   /** The one without port, if there is one, is the last. Without a Sidecar object: one that shows everything exported to the proxy. */
   readonly egress: readonly EgressListener[];
-  /** Those of all egress listeners, each host once, in the order in which services win. */
+  /**
+   * Those of all egress listeners and the destinations of their rules, in the order in which services win. A host is there once, unless
+   * several objects of one namespace share its ports among them: host and port together are there once.
+   */
   readonly services: readonly Service[];
   readonly outboundTrafficPolicy: OutboundTrafficPolicy;
-  service(hostname: string): Service | undefined;
+  /** With a port: the one that has it, undefined when none has. */
+  service(hostname: string, port?: number): Service | undefined;
   /** The rules that apply to calls of this proxy to the service, already merged; the same value while nothing changed. */
   destinationRule(service: Service): AppliedDestinationRule | undefined;
   /** What the PeerAuthentication of the service's namespace or mesh says about it, as far as a client can know. */
@@ -101,11 +117,15 @@ export interface AppliedDestinationRule {
 
 export type MtlsMode = "STRICT" | "PERMISSIVE" | "DISABLE";
 
-/** What a proxy does for its own workload. */
+/**
+ * What a proxy does for its own workload. Workloads that are alike (namespace, labels that rules ask for, served ports, address families,
+ * interception) share one value, and it stays the same value in later snapshots while neither it nor a policy of its namespace or the
+ * root namespace changes. Addresses and names of the workload are in the node only.
+ */
 export interface InboundScope {
   /** Equal for workloads that serve the same ports under the same rules. */
   readonly key: string;
-  /** The oldest service first, where several share a target port. */
+  /** The oldest service first, where several share a target port. `endpoint` is that of one of the workloads. */
   readonly targets: readonly ServiceTarget[];
   /** Of the Sidecar object; when it has some, they replace what follows from the services. */
   readonly ingress: readonly SidecarIngress[];
@@ -114,4 +134,6 @@ export interface InboundScope {
   readonly mtls: MtlsMode;
   /** Target ports that a workload's PeerAuthentication names. */
   readonly portMtls: ReadonlyMap<number, MtlsMode>;
+  /** What the owner of a served service says about it; rules for certain clients do not count. */
+  destinationRule(service: Service): AppliedDestinationRule | undefined;
 }

@@ -1,0 +1,14 @@
+/** Groups keep the order of their elements, and come in the order of their first ones. */
+export function groupBy<Element>(
+  elements: readonly Element[],
+  keyOf: (element: Element) => string,
+): Map<string, Element[]> {
+  const groups = new Map<string, Element[]>();
+  for (const element of elements) {
+    const key = keyOf(element);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [element]);
+    else group.push(element);
+  }
+  return groups;
+}

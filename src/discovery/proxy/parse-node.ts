@@ -1,0 +1,128 @@
+import { CodedError } from "../../base/coded-error.ts";
+import { ConfigError, generationRules, ipModeOf, parseServiceNode, ServiceNodeError } from "../../config/index.ts";
+import { type Locality, parseLocality } from "../model/locality.ts";
+import type { InterceptionMode, NodeTlsFiles, ProxyNode } from "./proxy-node.ts";
+
+/** Why a node is refused; every code is an INVALID_ARGUMENT to the client. */
+export class NodeError extends CodedError<"missing-node" | "missing-parts" | "invalid-type" | "no-address"> {}
+
+/** The node of a discovery request; `metadata` is the decoded google.protobuf.Struct. Nothing but the id must be there. */
+export interface XdsNode {
+  readonly id?: string;
+  readonly metadata?: unknown;
+  readonly locality?: unknown;
+}
+
+/** Throws a NodeError for a node that cannot be served. Metadata of wrong types count as absent. */
+export function parseNode(node: XdsNode | undefined): ProxyNode {
+  if (node === undefined || typeof node.id !== "string" || node.id === "") {
+    throw new NodeError("missing-node", "missing node information");
+  }
+  const metadata = isObject(node.metadata) ? node.metadata : {};
+  const text = (name: string) => textOf(metadata[name]);
+  const { type, ipAddresses, id, dnsDomain, configNamespace } = parseId(node.id, metadata);
+  const labels = readLabels(metadata.LABELS);
+  const mode = ipModeOf(ipAddresses);
+  const clientTls = readTls(metadata, "CLIENT");
+  const serverTls = readTls(metadata, "SERVER");
+  return Object.freeze({
+    nodeId: node.id,
+    type,
+    id,
+    addresses: Object.freeze([...ipAddresses]),
+    ipv4: mode !== "ipv6",
+    ipv6: mode !== "ipv4",
+    dnsDomain,
+    namespace: configNamespace,
+    serviceAccount: text("SERVICE_ACCOUNT"),
+    labels,
+    locality: readLocality(node.locality, labels),
+    clusterId: text("CLUSTER_ID"),
+    network: text("NETWORK"),
+    interception: readInterception(text("INTERCEPTION_MODE")),
+    generator: text("GENERATOR"),
+    dnsCapture: isTrue(metadata.DNS_CAPTURE),
+    dnsAutoAllocate: isTrue(metadata.DNS_AUTO_ALLOCATE),
+    httpProxyPort: readPort(text("HTTP_PROXY_PORT")),
+    unprivileged: isTrue(metadata.UNPRIVILEGED_POD),
+    ...(clientTls && { clientTls }),
+    ...(serverTls && { serverTls }),
+    istioVersion: text("ISTIO_VERSION"),
+    metadata,
+  });
+}
+
+type Metadata = Readonly<Record<string, unknown>>;
+
+function parseId(id: string, metadata: Metadata) {
+  const placed = { INSTANCE_IPS: textOf(metadata.INSTANCE_IPS), NAMESPACE: textOf(metadata.NAMESPACE) };
+  try {
+    const { type, ...rest } = parseServiceNode(id, placed, generationRules("master"));
+    if (type === "sidecar" || type === "router") return { type, ...rest };
+    throw new NodeError("invalid-type", `invalid proxy Type: ${type} is not served here, allowed are sidecar, router`);
+  } catch (thrown) {
+    if (thrown instanceof ServiceNodeError) throw new NodeError(thrown.code, thrown.message, { cause: thrown });
+    if (thrown instanceof ConfigError) throw new NodeError("invalid-type", thrown.message, { cause: thrown });
+    throw thrown;
+  }
+}
+
+function isObject(value: unknown): value is Metadata {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Agents send text for numbers and booleans as well, but not all of them. */
+function textOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  return typeof value === "number" || typeof value === "boolean" ? String(value) : "";
+}
+
+/** What Go's ParseBool takes for true. */
+function isTrue(value: unknown): boolean {
+  return /^(?:1|t|T|TRUE|true|True)$/.test(textOf(value));
+}
+
+function readLabels(value: unknown): Readonly<Record<string, string>> {
+  if (!isObject(value)) return Object.freeze({});
+  const entries = Object.entries(value).filter(([, label]) => isScalar(label));
+  return Object.freeze(Object.fromEntries(entries.map(([name, label]) => [name, textOf(label)])));
+}
+
+function isScalar(value: unknown): boolean {
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+}
+
+function readPort(text: string): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  return port <= 65_535 ? port : 0;
+}
+
+function readInterception(text: string): InterceptionMode {
+  return text === "TPROXY" || text === "NONE" ? text : "REDIRECT";
+}
+
+function readTls(metadata: Metadata, side: "CLIENT" | "SERVER"): NodeTlsFiles | undefined {
+  const files = {
+    certificateChain: textOf(metadata[`TLS_${side}_CERT_CHAIN`]),
+    privateKey: textOf(metadata[`TLS_${side}_KEY`]),
+    rootCertificate: textOf(metadata[`TLS_${side}_ROOT_CERT`]),
+  };
+  return Object.values(files).every((file) => file === "") ? undefined : Object.freeze(files);
+}
+
+/** The node's own, else its labels: `topology.istio.io/locality: region.zone.subzone`, or one label for each part. */
+function readLocality(locality: unknown, labels: Readonly<Record<string, string>>): Locality {
+  if (isObject(locality)) {
+    const { region, zone, subZone, sub_zone } = locality;
+    const own = { region: textOf(region), zone: textOf(zone), subzone: textOf(subZone) || textOf(sub_zone) };
+    if (own.region !== "" || own.zone !== "" || own.subzone !== "") return Object.freeze(own);
+  }
+  const label = labels["topology.istio.io/locality"] ?? labels["istio-locality"] ?? "";
+  // A label value cannot hold a slash; dots stand for them when there is none.
+  if (label !== "") return Object.freeze(parseLocality(label.includes("/") ? label : label.replaceAll(".", "/")));
+  return Object.freeze({
+    region: labels["topology.kubernetes.io/region"] ?? "",
+    zone: labels["topology.kubernetes.io/zone"] ?? "",
+    subzone: labels["topology.istio.io/subzone"] ?? "",
+  });
+}

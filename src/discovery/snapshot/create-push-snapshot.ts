@@ -1,0 +1,144 @@
+import type { Endpoint } from "../model/endpoint.ts";
+import type { Service } from "../model/service.ts";
+import type { ProxyNode } from "../proxy/proxy-node.ts";
+import type { ServiceRegistry } from "../registry/service-registry.ts";
+import type { ConfigSnapshot } from "../store/config-store.ts";
+import { buildDestinationRuleIndex } from "./destination-rule-index.ts";
+import { buildEndpointIndex } from "./endpoint-index.ts";
+import { type InboundEntry, inboundScope } from "./inbound-scope.ts";
+import { createKeptValues, type KeptValues } from "./kept-values.ts";
+import type { MeshSettings } from "./mesh-settings.ts";
+import { buildOutboundContent, type OutboundContent } from "./outbound-content.ts";
+import { buildPeerAuthenticationIndex } from "./peer-authentication-index.ts";
+import type { OutboundScope, ProxyView, PushSnapshot, ScopeTraits } from "./push-snapshot.ts";
+import { clientLabels, scopeKey, scopeTraits } from "./scope-traits.ts";
+import { selectSidecar } from "./select-sidecar.ts";
+import { buildServiceIndex } from "./service-index.ts";
+import type { SnapshotParts } from "./snapshot-parts.ts";
+import { buildVirtualServiceIndex } from "./virtual-service-index.ts";
+
+export interface PushSnapshotInput {
+  readonly mesh: MeshSettings;
+  readonly configs: ConfigSnapshot;
+  readonly registry: Pick<ServiceRegistry, "services" | "endpoints" | "targets">;
+  readonly version: string;
+  /** The one before; what did not change is taken over from it. */
+  readonly previous?: PushSnapshot;
+}
+
+/** The part of a snapshot that the next one may take over. */
+interface Memory {
+  readonly parts: SnapshotParts;
+  readonly contents: KeptValues<OutboundContent>;
+  readonly inbound: KeptValues<InboundEntry>;
+}
+
+/** Kept beside the snapshots, so that nobody but the next snapshot sees it. */
+const memories = new WeakMap<PushSnapshot, Memory>();
+
+/** Takes down the mesh of this moment. Scopes are built when a proxy first asks for one and shared by all proxies alike. */
+export function createPushSnapshot({ mesh, configs, registry, version, previous }: PushSnapshotInput): PushSnapshot {
+  const before = previous === undefined ? undefined : memories.get(previous);
+  const parts = buildParts({ mesh, configs, registry }, before?.parts);
+  const contents = createKeptValues(before?.contents);
+  const inbound = createKeptValues(before?.inbound);
+  const labelNames = new Map<string, ReadonlySet<string>>();
+  const scopes = new Map<string, OutboundScope>();
+  const views = new WeakMap<ProxyNode, ProxyView>();
+
+  const labelsAskedFor = (namespace: string) => {
+    let names = labelNames.get(namespace);
+    if (names === undefined) {
+      names = clientLabels(parts, namespace);
+      labelNames.set(namespace, names);
+    }
+    return names;
+  };
+  const outboundScope = (node: ProxyNode, sidecar: OutboundScope["sidecar"]) => {
+    const traits = scopeTraits(node, labelsAskedFor(node.namespace));
+    const key = scopeKey(traits, sidecar);
+    let scope = scopes.get(key);
+    if (scope === undefined) {
+      const content = contents.obtain(key, (known) => buildOutboundContent(traits, sidecar, parts, known));
+      scope = toScope(key, traits, content, parts, snapshot);
+      scopes.set(key, scope);
+    }
+    return scope;
+  };
+  const view = (node: ProxyNode): ProxyView => {
+    let found = views.get(node);
+    if (found === undefined) {
+      const sidecar = selectSidecar(configs, mesh.rootNamespace, node);
+      found = Object.freeze({
+        node,
+        snapshot,
+        outbound: outboundScope(node, sidecar),
+        inbound: inboundScope(node, registry.targets(node), sidecar, parts, inbound),
+      });
+      views.set(node, found);
+    }
+    return found;
+  };
+  const snapshot: PushSnapshot = Object.freeze({
+    version,
+    mesh,
+    configs,
+    services: parts.services.services,
+    virtualServices: parts.virtualServices.rules,
+    endpoints: parts.endpoints.endpoints,
+    serviceAccounts: (serviceKey: string) => parts.endpoints.shape(serviceKey).accounts,
+    view,
+  });
+  memories.set(snapshot, { parts, contents, inbound });
+  return snapshot;
+}
+
+function buildParts(
+  { mesh, configs, registry }: Pick<PushSnapshotInput, "mesh" | "configs" | "registry">,
+  previous?: SnapshotParts,
+): SnapshotParts {
+  const given = registry.services();
+  return {
+    mesh,
+    configs,
+    services: buildServiceIndex(given, mesh.defaultServiceExportTo, previous?.services),
+    endpoints: buildEndpointIndex(given, registry.endpoints, previous?.endpoints),
+    virtualServices: buildVirtualServiceIndex(configs.list("VirtualService"), mesh, previous?.virtualServices),
+    destinationRules: buildDestinationRuleIndex(configs.list("DestinationRule"), mesh, previous?.destinationRules),
+    peerAuthentications: buildPeerAuthenticationIndex(
+      configs.list("PeerAuthentication"),
+      mesh.rootNamespace,
+      previous?.peerAuthentications,
+    ),
+  };
+}
+
+function toScope(
+  key: string,
+  traits: ScopeTraits,
+  content: OutboundContent,
+  { mesh, destinationRules, peerAuthentications }: SnapshotParts,
+  snapshot: PushSnapshot,
+): OutboundScope {
+  const { sidecar, egress, services, outboundTrafficPolicy, rules, modes, byHost } = content;
+  return Object.freeze({
+    key,
+    content,
+    traits,
+    snapshot,
+    mesh,
+    ...(sidecar && { sidecar }),
+    egress,
+    services,
+    outboundTrafficPolicy,
+    service: (hostname: string, port?: number) => {
+      const found = byHost.get(hostname);
+      if (port === undefined) return found?.[0];
+      return found?.find(({ ports }) => ports.some((candidate) => candidate.port === port));
+    },
+    destinationRule: (service: Service) =>
+      rules.has(service.key) ? rules.get(service.key) : destinationRules.find(traits, service),
+    serviceMtls: (service: Service) => modes.get(service.key) ?? peerAuthentications.ofNamespace(service.namespace),
+    endpointMtls: ({ namespace, labels, port }: Endpoint) => peerAuthentications.ofPort(namespace, labels, port),
+  });
+}

@@ -1,0 +1,38 @@
+/** Values made at need in one snapshot, which know their predecessors of earlier ones. */
+export interface KeptValues<Value> {
+  /** Makes the value at first use; `make` gets the last one made under this key, if it was not long ago. */
+  obtain(key: string, make: (before: Value | undefined) => Value): Value;
+  /** For the snapshot that follows: the last value of each key and how many snapshots went by without its use. */
+  latest(): ReadonlyMap<string, Kept<Value>>;
+}
+
+interface Kept<Value> {
+  readonly value: Value;
+  readonly idle: number;
+}
+
+/** Snapshots may follow each other faster than proxies ask; beyond this, a key's proxies have left. */
+const MAX_IDLE_SNAPSHOTS = 8;
+
+export function createKeptValues<Value>(previous?: KeptValues<Value>): KeptValues<Value> {
+  // The map, not `previous` itself: otherwise every snapshot would hold all that were before it.
+  const earlier = previous?.latest() ?? new Map<string, Kept<Value>>();
+  const own = new Map<string, Value>();
+  return {
+    obtain: (key, make) => {
+      const known = own.get(key);
+      if (known !== undefined) return known;
+      const value = make(earlier.get(key)?.value);
+      own.set(key, value);
+      return value;
+    },
+    latest: () => {
+      const latest = new Map<string, Kept<Value>>();
+      for (const [key, { value, idle }] of earlier) {
+        if (idle < MAX_IDLE_SNAPSHOTS) latest.set(key, { value, idle: idle + 1 });
+      }
+      for (const [key, value] of own) latest.set(key, { value, idle: 0 });
+      return latest;
+    },
+  };
+}

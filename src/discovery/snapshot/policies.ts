@@ -1,0 +1,34 @@
+import type { ConfigObject } from "../model/config-object.ts";
+import type { ConfigSnapshot } from "../store/config-store.ts";
+
+/** Kinds whose objects of the root namespace and the own namespace reach a workload, most of them by labels. */
+const OUTBOUND_POLICIES = ["EnvoyFilter", "Telemetry", "ProxyConfig"] as const;
+const INBOUND_POLICIES = [
+  ...OUTBOUND_POLICIES,
+  "AuthorizationPolicy",
+  "RequestAuthentication",
+  "PeerAuthentication",
+] as const;
+
+type PolicyKind = (typeof INBOUND_POLICIES)[number];
+export type Policy = { [Of in PolicyKind]: ConfigObject<Of> }[PolicyKind];
+
+/** Policies that may reach workloads of a namespace, the root namespace's first. */
+export function policiesFor(
+  direction: "inbound" | "outbound",
+  configs: Pick<ConfigSnapshot, "list">,
+  rootNamespace: string,
+  namespace: string,
+): readonly Policy[] {
+  const kinds: readonly PolicyKind[] = direction === "inbound" ? INBOUND_POLICIES : OUTBOUND_POLICIES;
+  const namespaces = namespace === rootNamespace ? [namespace] : [rootNamespace, namespace];
+  return kinds.flatMap((kind) => namespaces.flatMap((place) => configs.list(kind, place) as readonly Policy[]));
+}
+
+/** Labels by which policies choose workloads. */
+export function selectorLabels(policies: readonly Policy[]): readonly string[] {
+  return policies.flatMap((policy) => {
+    if (policy.kind === "EnvoyFilter") return Object.keys(policy.spec.workloadSelector?.labels ?? {});
+    return Object.keys(policy.spec.selector?.matchLabels ?? {});
+  });
+}

@@ -1,0 +1,18 @@
+import type { ConfigSnapshot } from "../store/config-store.ts";
+import type { DestinationRuleIndex } from "./destination-rule-index.ts";
+import type { EndpointIndex } from "./endpoint-index.ts";
+import type { MeshSettings } from "./mesh-settings.ts";
+import type { PeerAuthenticationIndex } from "./peer-authentication-index.ts";
+import type { ServiceIndex } from "./service-index.ts";
+import type { VirtualServiceIndex } from "./virtual-service-index.ts";
+
+/** What scopes are made of. A part that did not change is the same value as in the snapshot before. */
+export interface SnapshotParts {
+  readonly mesh: MeshSettings;
+  readonly configs: ConfigSnapshot;
+  readonly services: ServiceIndex;
+  readonly endpoints: EndpointIndex;
+  readonly virtualServices: VirtualServiceIndex;
+  readonly destinationRules: DestinationRuleIndex;
+  readonly peerAuthentications: PeerAuthenticationIndex;
+}
