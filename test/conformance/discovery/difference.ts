@@ -9,7 +9,7 @@ export interface Difference {
 
 /** Every place where two projections differ, at the deepest level that tells what is wrong. */
 export function differences(golden: unknown, ours: unknown, path: string): readonly Difference[] {
-  if (canonical(golden) === canonical(ours)) return [];
+  if (golden === ours) return [];
   if (isObject(golden) && isObject(ours)) {
     const names = [...new Set([...Object.keys(golden), ...Object.keys(ours)])].sort();
     return names.flatMap((name) => differences(golden[name], ours[name], `${path}.${name}`));
@@ -17,7 +17,7 @@ export function differences(golden: unknown, ours: unknown, path: string): reado
   if (Array.isArray(golden) && Array.isArray(ours) && golden.length === ours.length) {
     return golden.flatMap((item, index) => differences(item, ours[index], `${path}[${index}]`));
   }
-  return [{ path, golden, ours }];
+  return canonical(golden) === canonical(ours) ? [] : [{ path, golden, ours }];
 }
 
 /** The same for resources that have names: a missing, an additional and a repeated one are told by name alone. */
