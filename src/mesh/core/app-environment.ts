@@ -1,0 +1,38 @@
+import type { CommandLine } from "./mesh-file.ts";
+import type { Call, MeshPlan, Workload } from "./mesh-plan.ts";
+
+/** What an application finds in its environment beside what it would have without a mesh. */
+export function appEnvironment(plan: MeshPlan, workload: Workload): Readonly<Record<string, string>> {
+  const given: Record<string, string> = {
+    MESH_NAME: plan.name,
+    MESH_WORKLOAD: workload.name,
+    MESH_SERVICE: workload.service,
+    ...(workload.version === undefined ? {} : { MESH_VERSION: workload.version }),
+    ...(workload.app === undefined ? {} : { HOST: workload.app.host, PORT: String(workload.app.port) }),
+  };
+  for (const call of workload.calls) Object.assign(given, callVariables(call));
+  const own = Object.entries(workload.env).map(([name, value]) => [name, expand(value, given)]);
+  return { ...given, ...Object.fromEntries(own) };
+}
+
+/** The words to execute: `$(NAME)` is replaced in a list, a line goes to the shell, which has the environment itself. */
+export function commandWords(
+  command: CommandLine,
+  env: Readonly<Record<string, string | undefined>>,
+): readonly string[] {
+  return typeof command === "string" ? ["/bin/sh", "-c", command] : command.map((word) => expand(word, env));
+}
+
+/** CATALOGUE_URL, CATALOGUE_HOST, CATALOGUE_PORT */
+function callVariables({ service, protocol, host, port }: Call): Readonly<Record<string, string>> {
+  const name = service.toUpperCase().replaceAll("-", "_");
+  const scheme = protocol === "tcp" ? "tcp" : "http";
+  return { [`${name}_URL`]: `${scheme}://${host}:${port}`, [`${name}_HOST`]: host, [`${name}_PORT`]: String(port) };
+}
+
+/** As Kubernetes does it: an unknown name stays as it is, `$$(NAME)` is `$(NAME)`. */
+function expand(text: string, env: Readonly<Record<string, string | undefined>>): string {
+  return text.replace(/(\$?)\$\(([A-Za-z_][A-Za-z0-9_]*)\)/g, (whole, escaped: string, name: string) =>
+    escaped === "$" ? whole.slice(1) : (env[name] ?? whole),
+  );
+}

@@ -1,0 +1,45 @@
+import type { NetworkPlan } from "./mesh-plan.ts";
+
+/** Numbers of a /24 behind the hub and the machine. */
+export const MAX_WORKLOADS = 200;
+/** How many meshes one machine can hold. */
+export const SLOTS = 60;
+
+const FIRST_WORKLOAD = 10;
+const HUB = 1;
+const MACHINE = 2;
+
+/**
+ * 127.S.C.N: without namespaces. C is 0 for the sidecars' own addresses and, for calls, the caller's number. The first 64 second bytes
+ * are left to others, such as resolvers on 127.0.0.53.
+ */
+export function loopbackAddress(slot: number, caller: number, index: number): string {
+  return `127.${64 + slot}.${caller}.${index + 1}`;
+}
+
+/** 198.18.0.0/15 is for tests of network devices and so never routed: one /24 for workloads, one for virtual addresses. */
+export function virtualAddress(slot: number, index: number): string {
+  return `198.19.${slot}.${FIRST_WORKLOAD + index}`;
+}
+
+export interface NamespaceNetwork {
+  readonly plan: NetworkPlan;
+  workloadAddress(index: number): string;
+  namespaceName(index: number): string;
+}
+
+/** Names say the slot: what exists already belongs to another mesh, and creating it again fails. */
+export function namespaceNetwork(slot: number): NamespaceNetwork {
+  const address = (last: number) => `198.18.${slot}.${last}`;
+  return {
+    plan: {
+      hub: `pamesh${slot}-hub`,
+      hostInterface: `pamesh${slot}`,
+      hubAddress: address(HUB),
+      hostAddress: address(MACHINE),
+      prefixLength: 24,
+    },
+    workloadAddress: (index) => address(FIRST_WORKLOAD + index),
+    namespaceName: (index) => `pamesh${slot}-${index}`,
+  };
+}

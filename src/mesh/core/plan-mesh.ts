@@ -1,0 +1,161 @@
+import type { MeshFile, ServiceSpec, VersionSpec } from "./mesh-file.ts";
+import type {
+  AgentPorts,
+  Call,
+  ControlPlanePorts,
+  Endpoint,
+  Isolation,
+  MeshPlan,
+  NetworkPlan,
+  PlannedService,
+  Workload,
+} from "./mesh-plan.ts";
+import { loopbackAddress, MAX_WORKLOADS, namespaceNetwork, virtualAddress } from "./plan-addresses.ts";
+
+export interface PlanInputs {
+  readonly isolation: Isolation;
+  /** Which network of the machine this mesh has taken; two meshes have different ones. */
+  readonly slot: number;
+  /** Free ports, `portsNeeded` of them; unused with namespaces, where every workload has all ports. */
+  readonly ports: readonly number[];
+}
+
+/** The ports of a pod; also those of every namespace. */
+export const POD_PORTS: AgentPorts = {
+  admin: 15_000,
+  tap: 15_004,
+  status: 15_020,
+  envoyStatus: 15_021,
+  dns: 15_053,
+  envoyPrometheus: 15_090,
+};
+const CONTROL_PLANE_PORTS: ControlPlanePorts = { plaintext: 15_010, secure: 15_012, monitoring: 15_014, http: 8080 };
+
+/** The application's own port and those of `AgentPorts`. */
+const PORTS_PER_WORKLOAD = 7;
+const PORTS_OF_CONTROL_PLANE = 4;
+
+/** Free ports that a mesh takes without namespaces. */
+export function portsNeeded(file: MeshFile): number {
+  return PORTS_OF_CONTROL_PLANE + PORTS_PER_WORKLOAD * workloadCount(file);
+}
+
+export function workloadCount(file: MeshFile): number {
+  return file.services.reduce(
+    (sum, { versions }) => sum + versions.reduce((all, { replicas }) => all + replicas, 0),
+    0,
+  );
+}
+
+/** Why a file cannot be planned, in a user's words; undefined when it can. */
+export function planObstacle(file: MeshFile): string | undefined {
+  const count = workloadCount(file);
+  if (count > MAX_WORKLOADS) return `${count} workloads are planned, at most ${MAX_WORKLOADS} fit on one machine`;
+  if (file.services.length > MAX_WORKLOADS)
+    return `${file.services.length} services are planned, at most ${MAX_WORKLOADS} fit`;
+  return undefined;
+}
+
+/** Names, addresses and ports of everything. The same inputs give the same plan. */
+export function planMesh(file: MeshFile, inputs: PlanInputs): MeshPlan {
+  const isNamespaced = inputs.isolation === "namespaces";
+  const network = isNamespaced ? namespaceNetwork(inputs.slot) : undefined;
+  const services = file.services.flatMap((spec, index) => planService(file, spec, index, inputs));
+  const [plaintext = 0, secure = 0, monitoring = 0, http = 0] = inputs.ports;
+  const workloads = file.services
+    .flatMap((spec) => spec.versions.flatMap((kind) => replicasOf(spec, kind)))
+    .map((named, index) => planWorkload({ ...named, index, file, services, inputs, network: network?.plan }));
+  return {
+    name: file.name,
+    namespace: file.namespace,
+    isolation: inputs.isolation,
+    workloads,
+    services,
+    controlPlane: {
+      host: network?.plan.hubAddress ?? "127.0.0.1",
+      ports: isNamespaced ? CONTROL_PLANE_PORTS : { plaintext, secure, monitoring, http },
+      netns: network?.plan.hub,
+    },
+    ...(network === undefined ? {} : { network: network.plan }),
+  };
+}
+
+function planService(file: MeshFile, spec: ServiceSpec, index: number, inputs: PlanInputs): readonly PlannedService[] {
+  if (spec.port === undefined) return [];
+  const { name, port, protocol, entry, address } = spec;
+  const isNamespaced = inputs.isolation === "namespaces";
+  return [
+    {
+      name,
+      hostname: `${name}.${file.namespace}.svc.cluster.local`,
+      port,
+      protocol,
+      entry,
+      virtualAddress: isNamespaced ? virtualAddress(inputs.slot, index) : undefined,
+      endpoint: address,
+    },
+  ];
+}
+
+interface NamedKind {
+  readonly name: string;
+  readonly spec: ServiceSpec;
+  readonly kind: VersionSpec;
+}
+
+/** `web`, `web-v2`, and with several replicas `web-v2-1`, `web-v2-2`. */
+function replicasOf(spec: ServiceSpec, kind: VersionSpec): readonly NamedKind[] {
+  const base = kind.version === undefined ? spec.name : `${spec.name}-${kind.version}`;
+  return Array.from({ length: kind.replicas }, (_, index) => ({
+    name: kind.replicas === 1 ? base : `${base}-${index + 1}`,
+    spec,
+    kind,
+  }));
+}
+
+interface WorkloadInputs extends NamedKind {
+  readonly index: number;
+  readonly file: MeshFile;
+  readonly services: readonly PlannedService[];
+  readonly inputs: PlanInputs;
+  readonly network: NetworkPlan | undefined;
+}
+
+function planWorkload(given: WorkloadInputs): Workload {
+  const { name, spec, kind, index, inputs } = given;
+  const isNamespaced = inputs.isolation === "namespaces";
+  const first = PORTS_OF_CONTROL_PLANE + index * PORTS_PER_WORKLOAD;
+  const [appPort = 0, admin = 0, tap = 0, status = 0, envoyStatus = 0, dns = 0, envoyPrometheus = 0] =
+    inputs.ports.slice(first);
+  const network = namespaceNetwork(inputs.slot);
+  return {
+    name,
+    service: spec.name,
+    version: kind.version,
+    address: isNamespaced ? network.workloadAddress(index) : loopbackAddress(inputs.slot, 0, index),
+    app: appOf(spec.port, isNamespaced, appPort),
+    ports: isNamespaced ? POD_PORTS : { admin, tap, status, envoyStatus, dns, envoyPrometheus },
+    serviceAccount: kind.serviceAccount,
+    labels: { app: spec.name, ...(kind.version === undefined ? {} : { version: kind.version }), ...kind.labels },
+    command: kind.command,
+    position: kind.position,
+    directory: kind.directory,
+    env: kind.env,
+    calls: callsOf(given, isNamespaced),
+    netns: isNamespaced ? network.namespaceName(index) : undefined,
+  };
+}
+
+function appOf(port: number | undefined, isNamespaced: boolean, freePort: number): Endpoint | undefined {
+  if (port === undefined) return undefined;
+  return isNamespaced ? { host: "0.0.0.0", port } : { host: "127.0.0.1", port: freePort };
+}
+
+/** With namespaces plain names do; else one loopback address per caller and service, so that the address alone says who is meant. */
+function callsOf({ spec, index, services, inputs }: WorkloadInputs, isNamespaced: boolean): readonly Call[] {
+  return services.flatMap((service, position) => {
+    if (service.name === spec.name || spec.calls?.includes(service.name) === false) return [];
+    const host = isNamespaced ? service.name : loopbackAddress(inputs.slot, index + 1, position);
+    return [{ service: service.name, protocol: service.protocol, host, port: service.port }];
+  });
+}

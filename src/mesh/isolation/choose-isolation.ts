@@ -1,0 +1,40 @@
+import type { Isolation } from "../core/mesh-plan.ts";
+import { MeshError } from "../mesh-error.ts";
+import { runTool } from "./run-tool.ts";
+
+export interface ChosenIsolation {
+  readonly isolation: Isolation;
+  /** In a user's words, for the start's output. */
+  readonly why: string;
+}
+
+/** What namespaces need of the machine, with a call that shows whether it works and changes nothing. */
+const NEEDS = [
+  { program: "ip", args: ["netns", "list"], package: "iproute2" },
+  { program: "setpriv", args: ["--version"], package: "util-linux" },
+  {
+    program: "unshare",
+    args: ["--net", "ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1"],
+    package: "util-linux",
+  },
+  { program: "iptables-save", args: ["--version"], package: "iptables" },
+] as const;
+
+/** Namespaces where the machine allows them, unless told otherwise. */
+export async function chooseIsolation(wanted: "auto" | Isolation, isRoot: boolean): Promise<ChosenIsolation> {
+  if (wanted === "none") return { isolation: "none", why: "asked for" };
+  const obstacle = isRoot ? await namespaceObstacle() : "network namespaces need root";
+  if (obstacle === undefined)
+    return { isolation: "namespaces", why: wanted === "auto" ? "running as root" : "asked for" };
+  if (wanted === "auto") return { isolation: "none", why: obstacle };
+  throw new MeshError("isolation", `--isolation namespaces is not possible here: ${obstacle}`);
+}
+
+async function namespaceObstacle(): Promise<string | undefined> {
+  for (const { program, args, package: name } of NEEDS) {
+    const result = await runTool(program, args);
+    if (result.code === undefined) return `${program} is missing (install ${name})`;
+    if (result.code !== 0) return `${program} does not work here: ${result.stderr.trim().split("\n")[0]}`;
+  }
+  return undefined;
+}

@@ -1,0 +1,119 @@
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { MeshPlan, NetworkPlan, Workload } from "../core/mesh-plan.ts";
+import type { MeshState, StateRecord } from "../state/mesh-state.ts";
+import { mustRun, runTool } from "./run-tool.ts";
+
+/** Agent and Envoy run as this user; what it sends is not captured again. */
+export const PROXY_UID = 1337;
+
+const RESOLVERS = "/etc/netns";
+const BRIDGE = "bridge0";
+
+/** Whether something of this slot is left on the machine, whoever made it. */
+export function isNetworkTaken({ hub, hostInterface }: NetworkPlan): boolean {
+  return existsSync(join("/run/netns", hub)) || existsSync(join("/sys/class/net", hostInterface));
+}
+
+/**
+ * A hub namespace with a bridge, one namespace per workload with a cable to it, and one cable to the machine. The machine itself gets
+ * that one interface and nothing else: no rule, no forwarding, no route but the interface's own.
+ */
+export async function createNamespaces(plan: MeshPlan, network: NetworkPlan, state: StateRecord): Promise<void> {
+  const spaces = [network.hub, ...plan.workloads.flatMap(({ netns }) => netns ?? [])];
+  // Written down first: a start that is killed at any point leaves a list of everything it may have made.
+  state.update({
+    namespaces: spaces,
+    interfaces: [network.hostInterface],
+    resolverFolders: spaces.map((name) => join(RESOLVERS, name)),
+  });
+  for (const name of spaces) writeResolver(name, plan, network);
+  await mustRun("ip", ["-batch", "-"], spaces.map((name) => `netns add ${name}\n`).join(""));
+  await mustRun(
+    "ip",
+    ["-batch", "-"],
+    [machineLinks(network), ...plan.workloads.map((each, index) => cable(each, network, index))].join(""),
+  );
+  await mustRun("ip", ["-n", network.hub, "-batch", "-"], hubLinks(plan, network));
+  await Promise.all(plan.workloads.map((workload) => bringUp(workload, network)));
+}
+
+/** Removes what the state names; says what could not be removed. Things that are gone already are no failure. */
+export async function removeNamespaces(
+  state: Pick<MeshState, "namespaces" | "interfaces" | "resolverFolders">,
+): Promise<readonly string[]> {
+  const problems: string[] = [];
+  const attempt = async (args: readonly string[]) => {
+    const result = await runTool("ip", args);
+    if (result.code !== 0) problems.push(`ip ${args.join(" ")}: ${result.stderr.trim()}`);
+  };
+  for (const name of state.interfaces) {
+    if (existsSync(join("/sys/class/net", name))) await attempt(["link", "del", name]);
+  }
+  for (const name of state.namespaces) if (existsSync(join("/run/netns", name))) await attempt(["netns", "del", name]);
+  for (const folder of state.resolverFolders) {
+    if (folder.startsWith(`${RESOLVERS}/`)) rmSync(folder, { recursive: true, force: true });
+  }
+  return problems;
+}
+
+/** Processes that live in the namespaces, for the case that they lost their mark. */
+export async function namespaceProcesses(namespaces: readonly string[]): Promise<readonly number[]> {
+  const lists = await Promise.all(
+    namespaces
+      .filter((name) => existsSync(join("/run/netns", name)))
+      .map(async (name) => (await runTool("ip", ["netns", "pids", name])).stdout.split(/\s+/)),
+  );
+  return lists
+    .flat()
+    .filter((word) => word !== "")
+    .map(Number);
+}
+
+/** Short names work as in a pod: the resolver completes them, and the agent answers. Nobody else does: the hub serves no DNS. */
+function writeResolver(name: string, plan: MeshPlan, network: NetworkPlan): void {
+  const folder = join(RESOLVERS, name);
+  mkdirSync(folder, { recursive: true });
+  const search = [`${plan.namespace}.svc.cluster.local`, "svc.cluster.local", "cluster.local"].join(" ");
+  const lines = [`nameserver ${network.hubAddress}`, `search ${search}`, "options ndots:5 timeout:2 attempts:2"];
+  writeFileSync(join(folder, "resolv.conf"), `${lines.join("\n")}\n`);
+  // The machine's own file may name services differently.
+  writeFileSync(join(folder, "hosts"), `127.0.0.1 localhost\n::1 localhost\n${network.hostAddress} host\n`);
+}
+
+function machineLinks({ hostInterface, hostAddress, prefixLength, hub }: NetworkPlan): string {
+  return [
+    `link add ${hostInterface} type veth peer name machine netns ${hub}`,
+    `addr add ${hostAddress}/${prefixLength} dev ${hostInterface}`,
+    `link set ${hostInterface} up`,
+    "",
+  ].join("\n");
+}
+
+function cable({ netns }: Workload, { hub }: NetworkPlan, index: number): string {
+  return `link add eth0 netns ${netns} type veth peer name port${index} netns ${hub}\n`;
+}
+
+function hubLinks({ workloads }: MeshPlan, { hubAddress, prefixLength }: NetworkPlan): string {
+  const ports = ["machine", ...workloads.map((_, index) => `port${index}`)];
+  return [
+    "link set lo up",
+    `link add ${BRIDGE} type bridge`,
+    `addr add ${hubAddress}/${prefixLength} dev ${BRIDGE}`,
+    `link set ${BRIDGE} up`,
+    ...ports.flatMap((port) => [`link set ${port} master ${BRIDGE}`, `link set ${port} up`]),
+    "",
+  ].join("\n");
+}
+
+/** The default route gives virtual addresses a way out; the capture turns them aside before they would take it. */
+async function bringUp({ netns = "", address }: Workload, { prefixLength, hubAddress }: NetworkPlan): Promise<void> {
+  const lines = [
+    "link set lo up",
+    `addr add ${address}/${prefixLength} dev eth0`,
+    "link set eth0 up",
+    `route add default via ${hubAddress}`,
+    "",
+  ];
+  await mustRun("ip", ["-n", netns, "-batch", "-"], lines.join("\n"));
+}

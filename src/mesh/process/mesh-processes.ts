@@ -1,0 +1,87 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { wait } from "../../base/wait.ts";
+import { RUN_VARIABLE } from "../state/mesh-state.ts";
+import { identifyProcess, isAlive, type ProcessIdentity } from "../state/process-identity.ts";
+
+const POLL_MS = 25;
+
+/** Every process that carries the mark of the run, whoever started it. Empty where the system has no /proc. */
+export function markedProcesses(runId: string): readonly ProcessIdentity[] {
+  const mark = `${RUN_VARIABLE}=${runId}`;
+  return processNumbers().flatMap((pid) => {
+    if (pid === process.pid || !environmentOf(pid).split("\0").includes(mark)) return [];
+    return identifyProcess(pid) ?? [];
+  });
+}
+
+/** SIGTERM, and SIGKILL for what is still there afterwards. `find` is asked again, as processes start others. */
+export async function endProcesses(find: () => readonly ProcessIdentity[], graceMs: number): Promise<number> {
+  const seen = new Set<number>();
+  const killAt = Date.now() + graceMs;
+  // Nobody survives SIGKILL; the limit is for processes that the kernel itself cannot end.
+  const giveUpAt = killAt + 10_000;
+  for (;;) {
+    const left = find().filter(isAlive);
+    if (left.length === 0) return seen.size;
+    const isLate = Date.now() >= killAt;
+    if (Date.now() >= giveUpAt) throw new Error(`processes ${left.map(({ pid }) => pid).join(", ")} do not end`);
+    for (const { pid } of left) {
+      if (isLate) signal(pid, "SIGKILL");
+      else if (!seen.has(pid)) signal(pid, "SIGTERM");
+      seen.add(pid);
+    }
+    await wait(POLL_MS);
+  }
+}
+
+/** The Envoys among the children of an agent. */
+export function envoysOf(agent: number): readonly number[] {
+  return processNumbers().filter((pid) => {
+    const stat = readText(`/proc/${pid}/stat`);
+    const end = stat.lastIndexOf(")");
+    return (
+      Number(stat.slice(end + 2).split(" ")[1]) === agent && stat.slice(stat.indexOf("(") + 1, end).startsWith("envoy")
+    );
+  });
+}
+
+/** Whether somebody in the network namespace of the process listens on the port. */
+export function isListening(pid: number, port: number): boolean {
+  const wanted = port.toString(16).toUpperCase().padStart(4, "0");
+  return ["tcp", "tcp6"].some((family) =>
+    readText(`/proc/${pid}/net/${family}`)
+      .split("\n")
+      .some((line) => new RegExp(`^\\s*\\d+: [0-9A-F]+:${wanted} \\S+ 0A `).test(line)),
+  );
+}
+
+function processNumbers(): readonly number[] {
+  try {
+    return readdirSync("/proc")
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number);
+  } catch {
+    return [];
+  }
+}
+
+function environmentOf(pid: number): string {
+  return readText(`/proc/${pid}/environ`);
+}
+
+/** Processes end while they are looked at, and those of others are not ours to see. */
+function readText(path: string): string {
+  try {
+    return readFileSync(path, "latin1");
+  } catch {
+    return "";
+  }
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has ended in between.
+  }
+}

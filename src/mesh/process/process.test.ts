@@ -1,0 +1,127 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { isAlive, type ProcessIdentity } from "../state/process-identity.ts";
+import { endProcesses, isListening, markedProcesses } from "./mesh-processes.ts";
+import { type Part, type PartEvent, startPart } from "./start-part.ts";
+
+let folder: string;
+let events: PartEvent[];
+let parts: Part[];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "mesh-part-"));
+  events = [];
+  parts = [];
+});
+afterEach(async () => {
+  await Promise.all(parts.map((part) => part.stop()));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function run(
+  script: string,
+  options: { readonly run?: string; readonly command?: readonly string[]; readonly graceMs?: number } = {},
+): Part {
+  const part = startPart(
+    {
+      name: "web/app",
+      command: options.command ?? ["/bin/sh", "-c", script],
+      env: { PATH: process.env.PATH ?? "", PILOT_AGENT_MESH_RUN: options.run ?? "test" },
+      directory: folder,
+      logFile: join(folder, "log"),
+      graceMs: options.graceMs ?? 2000,
+    },
+    (event) => events.push(event),
+  );
+  parts.push(part);
+  return part;
+}
+
+async function until(isSo: () => boolean, limitMs = 8000): Promise<void> {
+  const deadline = Date.now() + limitMs;
+  while (!isSo()) {
+    if (Date.now() > deadline) throw new Error(`not so after ${limitMs} ms: ${isSo}`);
+    await new Promise((again) => setTimeout(again, 10));
+  }
+}
+
+const started = () => events.filter(({ type }) => type === "started").length;
+const log = () => readFileSync(join(folder, "log"), "utf8");
+
+test("output goes to the log file, and an ended process comes back", async () => {
+  const part = run("echo out; echo err >&2; exit 3");
+  await until(() => started() >= 2);
+  expect(log()).toMatch(/^out\nerr\n/);
+  expect(events).toContainEqual(
+    expect.objectContaining({ type: "ended", reason: "exit code 3", delayMs: 100, isLoop: false }),
+  );
+  await part.stop();
+  expect(part.status()).toMatchObject({ phase: "stopped" });
+});
+
+test("a process that keeps ending is a crash loop, tried ever more seldom", async () => {
+  const part = run("exit 1");
+  await until(() => part.status().phase === "crash-loop");
+  expect(part.status()).toMatchObject({ reason: "exit code 1" });
+  expect(events.flatMap((event) => (event.type === "ended" ? [event.delayMs] : []))).toEqual([100, 200, 400, 800]);
+});
+
+test("a program that is not there is told by its name", async () => {
+  const part = run("", { command: ["/no/such/program"] });
+  await until(() => events.some(({ type }) => type === "ended"));
+  expect(part.status()).toMatchObject({ phase: "waiting", reason: "spawn /no/such/program ENOENT" });
+});
+
+test("a killed process is back at once", async () => {
+  const part = run("exec sleep 60");
+  await until(() => started() === 1);
+  expect(part.kill("SIGKILL")).toBe(true);
+  await until(() => started() === 2);
+  expect(part.status()).toMatchObject({ phase: "running", restarts: 1 });
+});
+
+test("stopping ends the whole group, also what ignores SIGTERM, and start begins anew", async () => {
+  const part = run("trap '' TERM; sleep 60 & echo $! ; wait; sleep 60", { graceMs: 200 });
+  await until(() => log().trim() !== "");
+  await part.stop();
+  expect(markedProcesses("test")).toEqual([]);
+  part.start();
+  await until(() => started() === 2);
+});
+
+test("a stop while it waits for its next start leaves nothing", async () => {
+  const part = run("exit 1");
+  await until(() => part.status().phase !== "running" && events.some(({ type }) => type === "ended"));
+  const before = started();
+  await part.stop();
+  await part.stop();
+  expect(part.status().phase).toBe("stopped");
+  // Another one that ends at once shows when the first would have been started again.
+  run("exit 1");
+  await until(() => started() >= before + 3);
+  expect(part.status()).toMatchObject({ phase: "stopped", restarts: 1 });
+});
+
+test("processes are found by the mark they carry, wherever they came from, and ended", async () => {
+  const runId = `run-${process.pid}-${Date.now()}`;
+  // Its own session and no parent left: no list of ours would name it.
+  const part = run("setsid sh -c 'trap \"\" TERM; while :; do sleep 1; done' & exec sleep 60", { run: runId });
+  await until(() => markedProcesses(runId).length >= 2);
+  const found: readonly ProcessIdentity[] = markedProcesses(runId);
+  await part.stop();
+  expect(found.some(isAlive)).toBe(true);
+  expect(await endProcesses(() => markedProcesses(runId), 200)).toBeGreaterThan(0);
+  expect(found.some(isAlive)).toBe(false);
+});
+
+test("a listening port is seen in the process's own network", async () => {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((ready) => server.once("listening", ready));
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  expect(isListening(process.pid, port)).toBe(true);
+  await new Promise((closed) => server.close(closed));
+  expect(isListening(process.pid, port)).toBe(false);
+});

@@ -1,0 +1,162 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+import { errorMessage } from "../../base/coded-error.ts";
+import { exitText, FRESH, isCrashLoop, nextRestart, type RestartState } from "../core/restart-policy.ts";
+import { identifyProcess, type ProcessIdentity } from "../state/process-identity.ts";
+
+/** One process of the mesh that has to keep running: an application, an agent, the control plane. */
+export interface PartSpec {
+  readonly name: string;
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly directory: string;
+  readonly logFile: string;
+  /** Who reads and writes the log file beside root; Envoy opens it by name for its access log. */
+  readonly onLogOpened?: (descriptor: number) => void;
+  /** Between SIGTERM and SIGKILL. */
+  readonly graceMs: number;
+}
+
+export type PartStatus =
+  | { readonly phase: "running"; readonly pid: number; readonly since: number; readonly restarts: number }
+  | { readonly phase: "waiting" | "crash-loop"; readonly reason: string; readonly restarts: number }
+  | { readonly phase: "stopped"; readonly restarts: number };
+
+export type PartEvent =
+  | { readonly type: "started"; readonly name: string; readonly identity: ProcessIdentity | undefined }
+  | {
+      readonly type: "ended";
+      readonly name: string;
+      readonly reason: string;
+      readonly delayMs: number;
+      readonly isLoop: boolean;
+    };
+
+export interface Part {
+  readonly name: string;
+  status(): PartStatus;
+  /** Starts it again if it was stopped. */
+  start(): void;
+  /** Resolves when the process and everything in its group are gone. */
+  stop(): Promise<void>;
+  kill(signal: NodeJS.Signals): boolean;
+}
+
+/** Starts the process and starts it again whenever it ends; never throws, what is wrong shows in its status. */
+export function startPart(spec: PartSpec, onEvent: (event: PartEvent) => void): Part {
+  let restart: RestartState = FRESH;
+  let current: Running | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let reason = "not started yet";
+  let isWanted = true;
+
+  const launch = () => {
+    timer = undefined;
+    const since = Date.now();
+    const running = spawnPart(spec);
+    current = running;
+    if (running.child.pid !== undefined) {
+      onEvent({ type: "started", name: spec.name, identity: identifyProcess(running.child.pid) });
+    }
+    void running.ended.then((text) => {
+      current = undefined;
+      reason = text;
+      if (!isWanted) return;
+      const decision = nextRestart(restart, Date.now() - since);
+      restart = decision.state;
+      timer = setTimeout(launch, decision.delayMs);
+      const isLoop = isCrashLoop(restart);
+      onEvent({ type: "ended", name: spec.name, reason: text, delayMs: decision.delayMs, isLoop });
+    });
+  };
+  launch();
+
+  return {
+    name: spec.name,
+    status() {
+      const { restarts } = restart;
+      if (!isWanted) return { phase: "stopped", restarts };
+      const pid = current?.child.pid;
+      if (current === undefined || pid === undefined) {
+        return { phase: isCrashLoop(restart) ? "crash-loop" : "waiting", reason, restarts };
+      }
+      return { phase: "running", pid, since: current.since, restarts };
+    },
+    start() {
+      if (isWanted) return;
+      isWanted = true;
+      restart = { ...FRESH, restarts: restart.restarts };
+      if (current === undefined) launch();
+      // One that is still ending is followed by a new one.
+      else void current.ended.then(() => isWanted && current === undefined && timer === undefined && launch());
+    },
+    async stop() {
+      isWanted = false;
+      clearTimeout(timer);
+      timer = undefined;
+      await current?.end(spec.graceMs);
+    },
+    kill: (signal) => current?.child.kill(signal) ?? false,
+  };
+}
+
+interface Running {
+  readonly child: ChildProcess;
+  readonly since: number;
+  /** Settles with how it ended. */
+  readonly ended: Promise<string>;
+  end(graceMs: number): Promise<void>;
+}
+
+function spawnPart(spec: PartSpec): Running {
+  const [program = "", ...args] = spec.command;
+  const output = openLog(spec);
+  let child: ChildProcess;
+  try {
+    child = spawn(program, args, {
+      cwd: spec.directory,
+      env: spec.env,
+      // Files and never pipes: Envoy opens /dev/stdout by name, and nobody has to read for the process to go on.
+      stdio: ["ignore", output, output],
+      // A group of its own: Ctrl-C reaches `mesh up` alone, which ends the parts in order, and a shell's children end with it.
+      detached: true,
+    });
+  } finally {
+    if (typeof output === "number") closeSync(output);
+  }
+  const ended = new Promise<string>((resolve) => {
+    child.once("error", (thrown) => resolve(errorMessage(thrown)));
+    child.once("exit", (code, signal) => resolve(exitText(code, signal)));
+  }).finally(() => signalGroup(child, "SIGKILL"));
+  return {
+    child,
+    since: Date.now(),
+    ended,
+    async end(graceMs) {
+      child.kill("SIGTERM");
+      const timer = setTimeout(() => signalGroup(child, "SIGKILL"), graceMs);
+      await ended;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** A log that cannot be opened must not keep the part from running. */
+function openLog({ logFile, onLogOpened }: PartSpec): number | "ignore" {
+  try {
+    const descriptor = openSync(logFile, "a", 0o644);
+    onLogOpened?.(descriptor);
+    return descriptor;
+  } catch {
+    return "ignore";
+  }
+}
+
+function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // Nobody is left in the group.
+  }
+}

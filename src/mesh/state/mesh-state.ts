@@ -1,0 +1,73 @@
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { errorCode, errorMessage } from "../../base/coded-error.ts";
+import type { MeshPlan } from "../core/mesh-plan.ts";
+import { MeshError } from "../mesh-error.ts";
+import type { ProcessIdentity } from "./process-identity.ts";
+
+/** Carried by every process of a run, so that also those are found which nobody had the time to write down. */
+export const RUN_VARIABLE = "PILOT_AGENT_MESH_RUN";
+
+/** What one run of a mesh has made, or is about to make: names are written down before the thing exists. */
+export interface MeshState {
+  readonly format: 1;
+  readonly runId: string;
+  readonly name: string;
+  readonly startedAt: string;
+  /** `mesh up` itself. */
+  readonly parent: ProcessIdentity;
+  readonly controlSocket: string;
+  /** The launcher and its first words. */
+  readonly program: readonly string[];
+  readonly plan?: MeshPlan;
+  readonly namespaces: readonly string[];
+  readonly interfaces: readonly string[];
+  /** Below /etc/netns. */
+  readonly resolverFolders: readonly string[];
+  readonly processes: Readonly<Record<string, ProcessIdentity>>;
+}
+
+export function readState(path: string): MeshState | undefined {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (thrown) {
+    if (errorCode(thrown) === "ENOENT" || errorCode(thrown) === "ENOTDIR") return undefined;
+    throw new MeshError("state", `cannot read ${path}: ${errorMessage(thrown)}`, { cause: thrown });
+  }
+  try {
+    const state = JSON.parse(text) as MeshState;
+    if (state.format === 1) return state;
+  } catch {
+    // Told below: the file is ours alone, and nobody writes it in parts.
+  }
+  throw new MeshError("state", `${path} is not the state of a mesh; remove it if nothing of that mesh runs any more`);
+}
+
+/** The state file of the run that owns it. */
+export interface StateRecord {
+  readonly current: MeshState;
+  /** On disk when it returns; throws where the disk cannot take it. */
+  update(change: Partial<MeshState>): void;
+}
+
+export function createStateRecord(path: string, initial: MeshState): StateRecord {
+  let current = initial;
+  const write = (state: MeshState) => {
+    const temporary = `${path}.${process.pid}.tmp`;
+    try {
+      writeFileSync(temporary, `${JSON.stringify(state, null, 1)}\n`, { mode: 0o600 });
+      renameSync(temporary, path);
+    } catch (thrown) {
+      rmSync(temporary, { force: true });
+      throw new MeshError("state", `cannot write ${path}: ${errorMessage(thrown)}`, { cause: thrown });
+    }
+    current = state;
+  };
+  write(initial);
+  return {
+    get current() {
+      return current;
+    },
+    update: (change) => write({ ...current, ...change }),
+  };
+}

@@ -1,0 +1,48 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { errorMessage } from "../base/coded-error.ts";
+import { namespaceProcesses, removeNamespaces } from "./isolation/namespaces.ts";
+import { endProcesses, markedProcesses } from "./process/mesh-processes.ts";
+import type { MeshState } from "./state/mesh-state.ts";
+import { identifyProcess, type ProcessIdentity } from "./state/process-identity.ts";
+import type { StateFolder } from "./state/state-folder.ts";
+
+export interface TornDown {
+  readonly processes: number;
+  readonly namespaces: number;
+  /** Empty when nothing of the run is left. */
+  readonly problems: readonly string[];
+}
+
+/** How long agents may drain when their parent is no longer there to end them one by one. */
+const GRACE_MS = 4000;
+
+/**
+ * Ends and removes everything that a run has made, by what it wrote down. Also the last step of an orderly stop: one way out for both.
+ * Needs no room on the disk. Logs and the CA's root stay; the state file goes last, and only when nothing is left.
+ */
+export async function tearDown(folder: StateFolder, state: MeshState): Promise<TornDown> {
+  const problems: string[] = [];
+  const inside = await namespaceProcesses(state.namespaces);
+  const extra = inside.flatMap((pid) => (pid === process.pid ? [] : (identifyProcess(pid) ?? [])));
+  const written = Object.values(state.processes);
+  const find = (): readonly ProcessIdentity[] => unique([...written, ...extra, ...markedProcesses(state.runId)]);
+  let processes = 0;
+  try {
+    processes = await endProcesses(find, GRACE_MS);
+  } catch (thrown) {
+    problems.push(errorMessage(thrown));
+  }
+  problems.push(...(await removeNamespaces(state)));
+  rmSync(state.controlSocket, { force: true });
+  for (const path of [join(folder.path, "workloads"), join(folder.path, "program"), folder.config]) {
+    rmSync(path, { recursive: true, force: true });
+  }
+  if (problems.length === 0) rmSync(folder.stateFile, { force: true });
+  return { processes, namespaces: state.namespaces.length, problems };
+}
+
+function unique(identities: readonly ProcessIdentity[]): readonly ProcessIdentity[] {
+  const byPid = new Map(identities.map((identity) => [`${identity.pid} ${identity.start}`, identity]));
+  return [...byPid.values()].filter(({ pid }) => pid !== process.pid);
+}
