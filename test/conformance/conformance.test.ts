@@ -16,7 +16,8 @@ for (const family of FAMILIES) {
       expect(cases.length).toBeGreaterThan(0);
     });
     for (const entry of cases) {
-      test(entry.name, async () => {
+      test(entry.name, async (context) => {
+        if (entry.unsupported !== undefined) skipWith(context, `notice: ${entry.unsupported}`);
         expect(await entry.run()).toBeUndefined();
       });
     }

@@ -1,6 +1,8 @@
 /** One golden case. `run` resolves to the first difference from what the case expects, or to undefined when it passes. */
 export interface ConformanceCase {
   readonly name: string;
+  /** Why the case cannot pass yet, in words; such a case is told and not run. */
+  readonly unsupported?: string;
   run(): Promise<string | undefined>;
 }
 

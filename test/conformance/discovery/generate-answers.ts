@@ -1,0 +1,84 @@
+import type { ResourceSet } from "../../../src/discovery/ads-server/resource-source.ts";
+import { createResourceSource } from "../../../src/discovery/generators/create-resource-source.ts";
+import type { XdsNode } from "../../../src/discovery/proxy/parse-node.ts";
+import { viewOfCase } from "../../../src/discovery/testing/view-of-case.ts";
+import { decodeNameTable } from "../../../src/protocol/dns/name-table-message.ts";
+import { decodeMessage, type MessageName } from "../../../src/protocol/envoy/index.ts";
+import { any } from "../../../src/protocol/protobuf/discovery.ts";
+import type { GoldenCase } from "./golden-cases.ts";
+import { type Json, object, objects, text } from "./json.ts";
+
+/** What the control plane would send to the node of a case, decoded from the bytes on the wire. */
+export interface Answers {
+  readonly clusters: readonly Json[];
+  readonly endpoints: readonly Json[];
+  readonly listeners: readonly Json[];
+  readonly routes: readonly Json[];
+  readonly nameTable: Json | undefined;
+  /** What was left out because it could not be sent. */
+  readonly problems: readonly string[];
+}
+
+export function generateAnswers({ configYaml, meshYaml, node, nameTable }: GoldenCase): Answers {
+  const problems: string[] = [];
+  const source = createResourceSource({ onProblem: (problem) => problems.push(JSON.stringify(problem)) });
+  const view = viewOfCase(configYaml, meshYaml, node as XdsNode);
+  const clusters = decode(source.all(view, "CDS"), "envoy.config.cluster.v3.Cluster");
+  const listeners = decode(source.all(view, "LDS"), "envoy.config.listener.v3.Listener");
+  const assignments = source.named(view, "EDS", edsNames(clusters));
+  const routes = source.named(view, "RDS", routeNames(listeners));
+  return {
+    clusters,
+    listeners,
+    endpoints: decode(assignments, "envoy.config.endpoint.v3.ClusterLoadAssignment"),
+    routes: decode(routes, "envoy.config.route.v3.RouteConfiguration"),
+    nameTable: nameTable === undefined ? undefined : decodedNameTable(source.all(view, "NDS")),
+    problems,
+  };
+}
+
+function decode(set: ResourceSet, type: MessageName): readonly Json[] {
+  return set.resources.map((resource) => {
+    const { typeUrl, value } = any.decode(resource.any);
+    if (typeUrl !== `type.googleapis.com/${type}`) throw new Error(`${resource.name} is sent as ${typeUrl}`);
+    const message: Json = decodeMessage(type, value) as Json;
+    const own = text(message.name) || text(message.clusterName);
+    if (own !== resource.name) throw new Error(`${own} is sent under the name ${resource.name}`);
+    return message;
+  });
+}
+
+function edsNames(clusters: readonly Json[]): readonly string[] {
+  return clusters
+    .filter(({ type }) => type === "EDS")
+    .map(({ name, edsClusterConfig }) => text(object(edsClusterConfig).serviceName) || text(name));
+}
+
+/** As Envoy finds them: in the HTTP managers of all chains. */
+export function routeNames(listeners: readonly Json[]): readonly string[] {
+  const chains = listeners.flatMap((listener) => [
+    ...objects(listener.filterChains),
+    object(listener.defaultFilterChain),
+  ]);
+  const managers = [
+    ...chains.flatMap(({ filters }) => objects(filters)).map(({ typedConfig }) => object(typedConfig)),
+    ...listeners.map(({ apiListener }) => object(object(apiListener).apiListener)),
+  ];
+  const names = managers.map(({ rds }) => text(object(rds).routeConfigName)).filter((name) => name !== "");
+  return [...new Set(names)];
+}
+
+/** Members without content are absent in the golden tables. */
+function decodedNameTable(set: ResourceSet): Json | undefined {
+  const [resource] = set.resources;
+  if (resource === undefined) return undefined;
+  const { table } = decodeNameTable(any.decode(resource.any).value);
+  return {
+    table: Object.fromEntries(
+      Object.entries(table).map(([name, entry]) => [
+        name,
+        Object.fromEntries(Object.entries(entry).filter(([, value]) => value.length > 0)),
+      ]),
+    ),
+  };
+}
