@@ -13,8 +13,11 @@ export interface XdsNode {
   readonly locality?: unknown;
 }
 
-/** Throws a NodeError for a node that cannot be served. Metadata of wrong types count as absent. */
-export function parseNode(node: XdsNode | undefined): ProxyNode {
+/**
+ * Throws a NodeError for a node that cannot be served. Metadata of wrong types count as absent. `clusterAliases` gives the names by which
+ * clusters are known here.
+ */
+export function parseNode(node: XdsNode | undefined, clusterAliases?: ReadonlyMap<string, string>): ProxyNode {
   if (node === undefined || typeof node.id !== "string" || node.id === "") {
     throw new NodeError("missing-node", "missing node information");
   }
@@ -22,6 +25,7 @@ export function parseNode(node: XdsNode | undefined): ProxyNode {
   const text = (name: string) => textOf(metadata[name]);
   const { type, ipAddresses, id, dnsDomain, configNamespace } = parseId(node.id, metadata);
   const labels = readLabels(metadata.LABELS);
+  const clusterId = text("CLUSTER_ID");
   const mode = ipModeOf(ipAddresses);
   const clientTls = readTls(metadata, "CLIENT");
   const serverTls = readTls(metadata, "SERVER");
@@ -37,7 +41,7 @@ export function parseNode(node: XdsNode | undefined): ProxyNode {
     serviceAccount: text("SERVICE_ACCOUNT"),
     labels,
     locality: readLocality(node.locality, labels),
-    clusterId: text("CLUSTER_ID"),
+    clusterId: clusterAliases?.get(clusterId) ?? clusterId,
     network: text("NETWORK"),
     interception: readInterception(text("INTERCEPTION_MODE")),
     generator: text("GENERATOR"),
