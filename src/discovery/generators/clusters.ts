@@ -1,0 +1,75 @@
+import type { Cluster } from "../../protocol/gen/envoy/config/cluster/v3.ts";
+import { objectKey } from "../model/config-object.ts";
+import type { Service } from "../model/service.ts";
+import type { OutboundScope, ProxyView } from "../snapshot/push-snapshot.ts";
+import { autoMtls } from "./clusters/auto-mtls.ts";
+import { endpointIdentities } from "./clusters/endpoint-identities.ts";
+import { fixedClusters } from "./clusters/fixed-clusters.ts";
+import { inboundBind, inboundClusters } from "./clusters/inbound-clusters.ts";
+import { clusterType, serviceClusters } from "./clusters/service-clusters.ts";
+import { assignmentInputs } from "./endpoints.ts";
+import { refusedTls } from "./tls/index.ts";
+import { effectivePolicy } from "./traffic-policy.ts";
+
+/** Clusters for all services that the scope shows; where two have one name, the first stays. */
+export function generateOutboundClusters(scope: OutboundScope): readonly Cluster[] {
+  const clusters = new Map<string | undefined, Cluster>();
+  for (const service of scope.services) {
+    for (const cluster of clustersOfService(scope, service)) {
+      if (!clusters.has(cluster.name)) clusters.set(cluster.name, cluster);
+    }
+  }
+  return [...clusters.values()];
+}
+
+export function clustersOfService(scope: OutboundScope, service: Service): readonly Cluster[] {
+  return serviceClusters(scope, service);
+}
+
+/**
+ * Everything that `clustersOfService` follows from, cheap to find: when all values are the same ones (===), so are the clusters.
+ * Endpoints count by their identities alone, except where a cluster carries its endpoints with it or calls the original address.
+ */
+export function clusterInputs(scope: OutboundScope, service: Service): readonly unknown[] {
+  const { mesh, traits, snapshot } = scope;
+  const rule = scope.destinationRule(service);
+  const { clientTls } = traits;
+  return [
+    service,
+    rule,
+    mesh,
+    scope.serviceMtls(service),
+    endpointIdentities(snapshot.endpoints(service.key)).key,
+    clientTls && [clientTls.certificateChain, clientTls.privateKey, clientTls.rootCertificate].join("\0"),
+    traits.ipv4,
+    ...service.ports.flatMap((port) => {
+      const policy = effectivePolicy(rule, port.port, "");
+      if (service.resolution === "DNSLB" || service.resolution === "DNSRoundRobinLB") {
+        const subsets = ["", ...(rule?.spec.subsets.map(({ name }) => name) ?? [])];
+        return subsets.flatMap((subset) => assignmentInputs(scope, { service, port, subset }));
+      }
+      const type = clusterType(service, policy);
+      return type === "ORIGINAL_DST" || rule !== undefined ? [autoMtls(scope, service, port, "ORIGINAL_DST")] : [];
+    }),
+  ];
+}
+
+/** Clusters that follow from the workload itself: its own ports, and what is done with traffic that no rule knows. */
+export function generateInboundClusters(view: ProxyView): readonly Cluster[] {
+  if (view.node.type !== "sidecar") return [];
+  return [...fixedClusters(view.snapshot.mesh, inboundBind(view.node)), ...inboundClusters(view)];
+}
+
+/** Rules of the service that its clusters cannot follow: the cluster answers every call itself, and an operator should know why. */
+export function clusterProblems(scope: OutboundScope, service: Service): readonly string[] {
+  const rule = scope.destinationRule(service);
+  if (rule === undefined) return [];
+  const subsets = ["", ...rule.spec.subsets.map(({ name }) => name)];
+  const reasons = service.ports.flatMap(({ port }) =>
+    subsets.flatMap((subset) => {
+      const { tls } = effectivePolicy(rule, port, subset);
+      return (tls && refusedTls(tls)) ?? [];
+    }),
+  );
+  return [...new Set(reasons)].map((reason) => `${objectKey(rule.object)}: ${service.hostname}: ${reason}`);
+}

@@ -1,0 +1,34 @@
+import { pack } from "../../../protocol/envoy/index.ts";
+import type { Cluster } from "../../../protocol/gen/envoy/config/cluster/v3.ts";
+import type { BindConfig } from "../../../protocol/gen/envoy/config/core/v3.ts";
+import type { MeshSettings } from "../../snapshot/mesh-settings.ts";
+import { BLACK_HOLE_CLUSTER, INBOUND_PASSTHROUGH_CLUSTER, PASSTHROUGH_CLUSTER } from "../cluster-name.ts";
+import { circuitBreakers } from "./circuit-breakers.ts";
+import { upstreamConnection } from "./upstream-connection.ts";
+
+/** Traffic that no rule knows: let through to where it was going, in both directions, or ended. */
+export function fixedClusters(mesh: MeshSettings, bind: BindConfig): readonly Cluster[] {
+  const { connectTimeout } = upstreamConnection(mesh, undefined);
+  const passthrough: Cluster = {
+    type: "ORIGINAL_DST",
+    connectTimeout,
+    lbPolicy: "CLUSTER_PROVIDED",
+    circuitBreakers: circuitBreakers(undefined),
+    typedExtensionProtocolOptions: FOLLOW_CLIENT,
+  };
+  return [
+    { name: BLACK_HOLE_CLUSTER, type: "STATIC", connectTimeout },
+    { ...passthrough, name: PASSTHROUGH_CLUSTER },
+    { ...passthrough, name: INBOUND_PASSTHROUGH_CLUSTER, upstreamBindConfig: bind },
+  ];
+}
+
+const HTTP_OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
+
+/** Whatever the client speaks; connections to places unknown are not kept for ever. */
+const FOLLOW_CLIENT: Cluster["typedExtensionProtocolOptions"] = {
+  [HTTP_OPTIONS]: pack(HTTP_OPTIONS, {
+    commonHttpProtocolOptions: { idleTimeout: "300s" },
+    useDownstreamProtocolConfig: { httpProtocolOptions: {}, http2ProtocolOptions: {} },
+  }),
+};

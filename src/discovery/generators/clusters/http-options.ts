@@ -1,0 +1,90 @@
+import { pack } from "../../../protocol/envoy/index.ts";
+import type { Cluster } from "../../../protocol/gen/envoy/config/cluster/v3.ts";
+import type {
+  HttpProtocolOptions as CommonOptions,
+  UpstreamHttpProtocolOptions,
+} from "../../../protocol/gen/envoy/config/core/v3.ts";
+import type { HttpProtocolOptions } from "../../../protocol/gen/envoy/extensions/upstreams/http/v3.ts";
+import { isHttp, isHttp2, isSniffed, type Protocol } from "../../model/protocol.ts";
+import type { ConnectionPool } from "../../specs/common.ts";
+
+/** What the proxy speaks to an endpoint. `downstream`: what its client speaks. */
+export type UpstreamProtocol = "http1" | "http2" | "downstream";
+
+export interface UpstreamProtocolOptions {
+  readonly pool?: ConnectionPool | undefined;
+  /** The mesh's default for HTTP ports. */
+  readonly upgradesToHttp2?: boolean;
+}
+
+/** `UPGRADE` in a rule counts for every port: who writes it knows what the port speaks. */
+export function upstreamProtocol(
+  protocol: Protocol,
+  { pool, upgradesToHttp2 = false }: UpstreamProtocolOptions = {},
+): UpstreamProtocol {
+  const { h2UpgradePolicy = "DEFAULT", useClientProtocol = false } = pool?.http ?? {};
+  if (h2UpgradePolicy === "UPGRADE") return "http2";
+  if (useClientProtocol) return "downstream";
+  if (isHttp2(protocol)) return "http2";
+  if (isSniffed(protocol)) return "downstream";
+  return h2UpgradePolicy === "DEFAULT" && upgradesToHttp2 && isHttp(protocol) ? "http2" : "http1";
+}
+
+type TypedOptions = Pick<Cluster, "typedExtensionProtocolOptions">;
+
+/** Nothing for a cluster that speaks HTTP/1 or TCP without further wishes: that is Envoy's default. */
+export function httpOptions(
+  upstream: UpstreamProtocol,
+  pool?: ConnectionPool,
+  upstreamHttpProtocolOptions?: UpstreamHttpProtocolOptions,
+): TypedOptions {
+  const commonHttpProtocolOptions = commonOptions(pool);
+  const streams = upstream === "http1" ? 0 : (pool?.http?.maxConcurrentStreams ?? 0);
+  if (upstreamHttpProtocolOptions === undefined && commonHttpProtocolOptions === undefined && streams <= 0) {
+    return PLAIN[upstream];
+  }
+  return typed({
+    ...(commonHttpProtocolOptions && { commonHttpProtocolOptions }),
+    ...(upstreamHttpProtocolOptions && { upstreamHttpProtocolOptions }),
+    ...protocolConfig(upstream, streams),
+  });
+}
+
+function commonOptions(pool: ConnectionPool | undefined): CommonOptions | undefined {
+  const { tcp, http } = pool ?? {};
+  const idleTimeout = http?.idleTimeout ?? tcp?.idleTimeout;
+  const maxConnectionDuration = tcp?.maxConnectionDuration;
+  const maxRequestsPerConnection = http?.maxRequestsPerConnection ?? 0;
+  if (idleTimeout === undefined && maxConnectionDuration === undefined && maxRequestsPerConnection <= 0) {
+    return undefined;
+  }
+  return {
+    ...(idleTimeout !== undefined && { idleTimeout }),
+    ...(maxConnectionDuration !== undefined && { maxConnectionDuration }),
+    ...(maxRequestsPerConnection > 0 && { maxRequestsPerConnection }),
+  };
+}
+
+/** A limit of streams is an option of HTTP/2 alone. */
+function protocolConfig(upstream: UpstreamProtocol, streams: number): HttpProtocolOptions {
+  const http2ProtocolOptions = streams > 0 ? { maxConcurrentStreams: streams } : {};
+  switch (upstream) {
+    case "http1":
+      return { explicitHttpConfig: { httpProtocolOptions: {} } };
+    case "http2":
+      return { explicitHttpConfig: { http2ProtocolOptions } };
+    case "downstream":
+      return { useDownstreamProtocolConfig: { httpProtocolOptions: {}, http2ProtocolOptions } };
+  }
+}
+
+function typed(options: HttpProtocolOptions): TypedOptions {
+  return { typedExtensionProtocolOptions: { [TYPE]: pack(TYPE, options) } };
+}
+
+const TYPE = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
+const PLAIN: Readonly<Record<UpstreamProtocol, TypedOptions>> = {
+  http1: {},
+  http2: typed(protocolConfig("http2", 0)),
+  downstream: typed(protocolConfig("downstream", 0)),
+};

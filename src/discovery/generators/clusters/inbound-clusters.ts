@@ -1,0 +1,111 @@
+import type { Cluster } from "../../../protocol/gen/envoy/config/cluster/v3.ts";
+import type { BindConfig } from "../../../protocol/gen/envoy/config/core/v3.ts";
+import { type Protocol, parseProtocol } from "../../model/protocol.ts";
+import type { ProxyNode } from "../../proxy/proxy-node.ts";
+import type { ProxyView } from "../../snapshot/push-snapshot.ts";
+import type { ConnectionPool } from "../../specs/common.ts";
+import type { SidecarIngress } from "../../specs/sidecar.ts";
+import { clusterName } from "../cluster-name.ts";
+import { toAddress } from "../endpoints/lb-endpoint.ts";
+import { effectivePolicy } from "../traffic-policy.ts";
+import { circuitBreakers } from "./circuit-breakers.ts";
+import { httpOptions, upstreamProtocol } from "./http-options.ts";
+import { localEndpoint } from "./local-endpoint.ts";
+import { upstreamConnection } from "./upstream-connection.ts";
+
+/** One cluster per port that the workload serves: those of its Sidecar object, else those of its services. */
+export function inboundClusters(view: ProxyView): readonly Cluster[] {
+  const { inbound, node } = view;
+  if (inbound.ingress.length > 0) return inbound.ingress.flatMap((ingress) => ingressCluster(view, ingress) ?? []);
+  // Without redirection there is no original address to call.
+  return node.interception === "NONE" ? [] : targetClusters(view);
+}
+
+/** Calls to the own application come from an address of their own, by which they are told from what it sends itself. */
+export function inboundBind({ ipv4, ipv6 }: Pick<ProxyNode, "ipv4" | "ipv6">): BindConfig {
+  if (!ipv4) return { sourceAddress: { address: "::6", portValue: 0 } };
+  const sourceAddress = { address: "127.0.0.6", portValue: 0 };
+  return ipv6
+    ? { sourceAddress, extraSourceAddresses: [{ address: { address: "::6", portValue: 0 } }] }
+    : { sourceAddress };
+}
+
+function targetClusters(view: ProxyView): readonly Cluster[] {
+  const { inbound, outbound, node, snapshot } = view;
+  const clusters = new Map<number, Cluster>();
+  for (const { service, port, targetPort } of inbound.targets) {
+    // The oldest service comes first and decides.
+    if (clusters.has(targetPort) || targetPort === 0) continue;
+    const rule = effectivePolicy(outbound.destinationRule(service), port.port, "");
+    const pool = inbound.sidecar?.spec.inboundConnectionPool ?? rule.connectionPool;
+    const settings = { name: clusterName("inbound", targetPort), protocol: port.protocol, pool };
+    const cluster = withPool(view, settings);
+    clusters.set(
+      targetPort,
+      snapshot.mesh.inboundTrafficPolicy === "LOCALHOST"
+        ? { ...cluster, ...staticTo(cluster.name, node.ipv4 ? "127.0.0.1" : "::1", targetPort) }
+        : {
+            ...cluster,
+            type: "ORIGINAL_DST",
+            lbPolicy: "CLUSTER_PROVIDED",
+            // The set of addresses is small and known: looking for unused ones is wasted work.
+            cleanupInterval: LONGEST,
+            upstreamBindConfig: inboundBind(node),
+          },
+    );
+  }
+  return [...clusters.values()];
+}
+
+const LONGEST = "9223372035s";
+
+/** Undefined for an ingress listener without a place that it could lead to. */
+function ingressCluster(view: ProxyView, ingress: SidecarIngress): Cluster | undefined {
+  const { inbound, node } = view;
+  const port = ingress.port?.number ?? 0;
+  const target = localEndpoint(ingress.defaultEndpoint, node);
+  if (port === 0 || target === undefined) return undefined;
+  const cluster = withPool(view, {
+    name: clusterName("inbound", port),
+    protocol: parseProtocol(ingress.port?.protocol ?? ""),
+    pool: ingress.connectionPool ?? inbound.sidecar?.spec.inboundConnectionPool,
+  });
+  return {
+    ...cluster,
+    ...staticTo(cluster.name, target.address, target.port),
+    ...(!target.isLoopback && { upstreamBindConfig: inboundBind(node) }),
+  };
+}
+
+interface InboundSettings {
+  readonly name: string;
+  readonly protocol: Protocol;
+  readonly pool: ConnectionPool | undefined;
+}
+
+/** Of a rule, only the pool means something to the server's own side. */
+function withPool({ snapshot }: ProxyView, { name, protocol, pool }: InboundSettings): Cluster {
+  return {
+    name,
+    ...upstreamConnection(snapshot.mesh, pool),
+    circuitBreakers: circuitBreakers(pool),
+    ...httpOptions(upstreamProtocol(protocol, { pool: withoutUpgrade(pool) }), pool),
+  };
+}
+
+/** How clients may call says nothing of what the application speaks. */
+function withoutUpgrade(pool: ConnectionPool | undefined): ConnectionPool | undefined {
+  return pool?.http === undefined
+    ? pool
+    : { ...pool, http: { ...pool.http, h2UpgradePolicy: "DEFAULT", useClientProtocol: false } };
+}
+
+function staticTo(name: string | undefined, address: string, port: number): Cluster {
+  return {
+    type: "STATIC",
+    loadAssignment: {
+      clusterName: name,
+      endpoints: [{ lbEndpoints: [{ endpoint: { address: toAddress(address, port) } }] }],
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import type {
+  Cluster,
+  Cluster_CommonLbConfig,
+  Cluster_SlowStartConfig,
+} from "../../../protocol/gen/envoy/config/cluster/v3.ts";
+import type { ConsistentHash, LoadBalancer } from "../../specs/destination-rule.ts";
+import type { EffectivePolicy } from "../traffic-policy.ts";
+
+type Balancing = Pick<
+  Cluster,
+  "lbPolicy" | "ringHashLbConfig" | "maglevLbConfig" | "leastRequestLbConfig" | "roundRobinLbConfig"
+>;
+
+const DEFAULT_RING_SIZE = 1024;
+/** Envoy refuses larger rings. */
+const MAX_RING_SIZE = 8388608;
+
+/** How one of several endpoints is chosen. PASSTHROUGH makes another type of cluster and is not decided here. */
+export function loadBalancing(settings: LoadBalancer | undefined): Balancing {
+  if (settings?.consistentHash !== undefined) return hashing(settings.consistentHash);
+  const slowStartConfig = settings && slowStart(settings);
+  switch (settings?.simple) {
+    case "RANDOM":
+      return { lbPolicy: "RANDOM" };
+    case "ROUND_ROBIN":
+      // Envoy's default, so that the policy need not be said.
+      return slowStartConfig === undefined ? {} : { roundRobinLbConfig: { slowStartConfig } };
+    default:
+      return slowStartConfig === undefined
+        ? { lbPolicy: "LEAST_REQUEST" }
+        : { lbPolicy: "LEAST_REQUEST", leastRequestLbConfig: { slowStartConfig } };
+  }
+}
+
+/**
+ * No panic unless a rule asks for it: unhealthy endpoints stay without traffic even when all are. Weights of localities count when
+ * the user gave them, or when an order of failover by the user makes localities share a priority.
+ */
+export function commonBalancing(
+  { outlierDetection }: EffectivePolicy,
+  isLocalityWeighted: boolean,
+): Cluster_CommonLbConfig {
+  const percent = outlierDetection?.minHealthPercent ?? 0;
+  const healthyPanicThreshold = percent > 0 ? { value: percent } : {};
+  return isLocalityWeighted ? { healthyPanicThreshold, localityWeightedLbConfig: {} } : { healthyPanicThreshold };
+}
+
+function hashing({ ringHash, maglev, minimumRingSize }: ConsistentHash): Balancing {
+  if (maglev !== undefined) {
+    return maglev.tableSize === 0
+      ? { lbPolicy: "MAGLEV" }
+      : { lbPolicy: "MAGLEV", maglevLbConfig: { tableSize: String(maglev.tableSize) } };
+  }
+  const size = ringHash?.minimumRingSize || minimumRingSize || DEFAULT_RING_SIZE;
+  return {
+    lbPolicy: "RING_HASH",
+    ringHashLbConfig: { minimumRingSize: String(Math.min(size, MAX_RING_SIZE)) },
+  };
+}
+
+/** Traffic to a new endpoint grows for a while. */
+function slowStart({ warmup, warmupDurationSecs }: LoadBalancer): Cluster_SlowStartConfig | undefined {
+  if (warmup?.duration !== undefined) {
+    return {
+      slowStartWindow: warmup.duration,
+      // Envoy asks for some key, under which an operator could override the value at run time.
+      aggression: { defaultValue: warmup.aggression ?? 1, runtimeKey: "(" },
+      minWeightPercent: { value: warmup.minimumPercent ?? 10 },
+    };
+  }
+  return warmupDurationSecs === undefined ? undefined : { slowStartWindow: warmupDurationSecs };
+}

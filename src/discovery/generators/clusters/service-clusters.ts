@@ -1,0 +1,118 @@
+import { formatProtoDuration } from "../../../config/index.ts";
+import type { Cluster, Cluster_DiscoveryType } from "../../../protocol/gen/envoy/config/cluster/v3.ts";
+import type { ConfigSource } from "../../../protocol/gen/envoy/config/core/v3.ts";
+import type { Service, ServicePort } from "../../model/service.ts";
+import type { OutboundScope } from "../../snapshot/push-snapshot.ts";
+import { clusterName, sniOf } from "../cluster-name.ts";
+import { loadAssignment } from "../endpoints/load-assignment.ts";
+import { isLocalityWeighted, localitySetting } from "../endpoints/locality-setting.ts";
+import { refusedTls } from "../tls/index.ts";
+import { type EffectivePolicy, effectivePolicy } from "../traffic-policy.ts";
+import { autoMtls, identitiesOf } from "./auto-mtls.ts";
+import { circuitBreakers } from "./circuit-breakers.ts";
+import { clientTransport } from "./client-transport.ts";
+import { httpOptions, upstreamProtocol } from "./http-options.ts";
+import { commonBalancing, loadBalancing } from "./load-balancer.ts";
+import { outlierDetection } from "./outlier-detection.ts";
+import { upstreamConnection } from "./upstream-connection.ts";
+
+/** One cluster per port of the service, and one more per port and subset of its rule. */
+export function serviceClusters(scope: OutboundScope, service: Service): readonly Cluster[] {
+  if (RESOLUTION_TYPES[service.resolution] === undefined) return [];
+  const subsets = scope.destinationRule(service)?.spec.subsets.map(({ name }) => name) ?? [];
+  const ports = service.ports.filter(({ protocol }) => protocol !== "UDP");
+  const names = ["", ...new Set(subsets)];
+  return ports.flatMap((port) => names.flatMap((subset) => serviceCluster(scope, service, port, subset) ?? []));
+}
+
+/** Aliases have no cluster of their own; names that are looked up one by one for each request are not supported. */
+const RESOLUTION_TYPES: Readonly<Record<Service["resolution"], Cluster_DiscoveryType | undefined>> = {
+  ClientSideLB: "EDS",
+  DNSLB: "STRICT_DNS",
+  DNSRoundRobinLB: "LOGICAL_DNS",
+  Passthrough: "ORIGINAL_DST",
+  Alias: undefined,
+  DynamicDNS: undefined,
+};
+
+/** Undefined for a name service without anything to look up. */
+function serviceCluster(
+  scope: OutboundScope,
+  service: Service,
+  port: ServicePort,
+  subset: string,
+): Cluster | undefined {
+  const { mesh, traits } = scope;
+  const name = clusterName("outbound", port.port, subset, service.hostname);
+  const policy = effectivePolicy(scope.destinationRule(service), port.port, subset);
+  const type = clusterType(service, policy);
+  if (type === "ORIGINAL_DST" && policy.tls !== undefined && refusedTls(policy.tls) !== undefined) {
+    return { ...upstreamConnection(mesh, undefined), name, type: "STATIC" };
+  }
+  const source = endpointSource(scope, { name, service, port, subset }, type);
+  if (source === undefined) return undefined;
+  const pool = policy.connectionPool;
+  const upstream = upstreamProtocol(port.protocol, {
+    pool,
+    upgradesToHttp2: mesh.source.h2UpgradePolicy === "UPGRADE",
+  });
+  const transport = clientTransport({
+    policy: policy.tls !== undefined && refusedTls(policy.tls) !== undefined ? {} : policy,
+    protocol: port.protocol,
+    upstream,
+    sni: sniOf("outbound", port.port, subset, service.hostname),
+    identities: identitiesOf(scope, service),
+    autoMtls: autoMtls(scope, service, port, type),
+    files: traits.clientTls,
+  });
+  return {
+    name,
+    type,
+    ...source,
+    ...upstreamConnection(mesh, pool),
+    ...(type === "ORIGINAL_DST" ? { lbPolicy: "CLUSTER_PROVIDED" } : loadBalancing(policy.loadBalancer)),
+    commonLbConfig: commonBalancing(
+      policy,
+      type !== "ORIGINAL_DST" && isLocalityWeighted(localitySetting(mesh, policy, service)),
+    ),
+    circuitBreakers: circuitBreakers(pool, policy.retryBudget),
+    ...(policy.outlierDetection && { outlierDetection: outlierDetection(policy.outlierDetection) }),
+    ...transport.sockets,
+    ...httpOptions(upstream, pool, transport.http),
+  };
+}
+
+/** PASSTHROUGH goes to the address that the client called, whatever the service says. */
+export function clusterType({ resolution }: Service, { loadBalancer }: EffectivePolicy): Cluster_DiscoveryType {
+  if (loadBalancer?.simple === "PASSTHROUGH") return "ORIGINAL_DST";
+  return RESOLUTION_TYPES[resolution] ?? "STATIC";
+}
+
+type EndpointSource = Pick<
+  Cluster,
+  "edsClusterConfig" | "loadAssignment" | "dnsLookupFamily" | "dnsRefreshRate" | "respectDnsTtl"
+>;
+
+function endpointSource(
+  scope: OutboundScope,
+  target: Parameters<typeof loadAssignment>[1],
+  type: Cluster_DiscoveryType,
+): EndpointSource | undefined {
+  if (type === "ORIGINAL_DST") return {};
+  if (type === "EDS") return { edsClusterConfig: { edsConfig: ADS, serviceName: target.name } };
+  const assignment = loadAssignment(scope, target);
+  const [first] = assignment.endpoints ?? [];
+  if (first === undefined) return undefined;
+  // One name is all that Envoy takes for a logical host.
+  const endpoints =
+    type === "LOGICAL_DNS" ? [{ ...first, lbEndpoints: first.lbEndpoints?.slice(0, 1) }] : assignment.endpoints;
+  return {
+    loadAssignment: { ...assignment, endpoints },
+    dnsLookupFamily: scope.traits.ipv4 ? "V4_ONLY" : "V6_ONLY",
+    dnsRefreshRate: formatProtoDuration(BigInt(Math.round(scope.mesh.dnsRefreshRateMs * 1e6))),
+    respectDnsTtl: true,
+  };
+}
+
+/** Zero: a cluster waits for its endpoints, as an answer always comes. */
+const ADS: ConfigSource = Object.freeze({ ads: {}, initialFetchTimeout: "0s", resourceApiVersion: "V3" });

@@ -1,0 +1,95 @@
+import type { Endpoint } from "../../model/endpoint.ts";
+import { formatLocality, type Locality } from "../../model/locality.ts";
+import type { ScopeTraits } from "../../snapshot/push-snapshot.ts";
+import { group, type LocalityGroup } from "./locality-group.ts";
+import { type LocalitySetting, TOPOLOGY } from "./locality-setting.ts";
+
+export type FailoverClient = Pick<ScopeTraits, "labels" | "locality" | "network" | "clusterId">;
+
+/** Endpoints in the order in which they are tried; priorities count from 0 without gaps, as Envoy demands. */
+export function failover(
+  groups: readonly LocalityGroup[],
+  client: FailoverClient,
+  setting: Pick<LocalitySetting, "failover" | "failoverPriority">,
+): readonly LocalityGroup[] {
+  const byLabels = setting.failoverPriority.length > 0;
+  const labelled = byLabels ? groups.flatMap((each) => splitByLabels(each, client, setting.failoverPriority)) : groups;
+  const isPlaced = formatLocality(client.locality) !== "" && (!byLabels || setting.failover.length > 0);
+  const placed = isPlaced ? labelled.map((each) => byPlace(each, client.locality, setting.failover)) : labelled;
+  return withoutGaps(placed);
+}
+
+/** The label values of a client that an order of failover compares, as `splitByLabels` sees them. */
+export function failoverValues(client: FailoverClient, order: readonly string[]): readonly string[] {
+  return order.map((entry) => wantedValue(entry, client));
+}
+
+/** The more leading labels agree, the earlier. */
+function splitByLabels(
+  each: LocalityGroup,
+  client: FailoverClient,
+  order: readonly string[],
+): readonly LocalityGroup[] {
+  const wanted = failoverValues(client, order);
+  const byPriority = new Map<number, Endpoint[]>();
+  for (const endpoint of each.endpoints) {
+    const agreeing = order.findIndex((entry, index) => labelOf(labelName(entry), endpoint) !== wanted[index]);
+    const priority = agreeing === -1 ? 0 : order.length - agreeing;
+    byPriority.set(priority, [...(byPriority.get(priority) ?? []), endpoint]);
+  }
+  return [...byPriority]
+    .toSorted(([a], [b]) => a - b)
+    .map(([priority, endpoints]) => group(each.locality, endpoints, priority));
+}
+
+/** `name` compares with the client's own label, `name=value` with the value. */
+function wantedValue(entry: string, client: FailoverClient): string {
+  const split = entry.indexOf("=");
+  return split === -1 ? labelOf(entry, client) : entry.slice(split + 1);
+}
+
+function labelName(entry: string): string {
+  return entry.split("=", 1)[0] ?? entry;
+}
+
+/** Labels of the topology need not be written on anything: they follow from the place. */
+function labelOf(name: string, { labels, locality, network, clusterId }: FailoverClient): string {
+  const written = Object.hasOwn(labels, name) ? labels[name] : undefined;
+  if (written !== undefined) return written;
+  switch (name) {
+    case TOPOLOGY.region:
+      return locality.region;
+    case TOPOLOGY.zone:
+      return locality.zone;
+    case TOPOLOGY.subzone:
+      return locality.subzone;
+    case TOPOLOGY.network:
+      return network;
+    case TOPOLOGY.cluster:
+      return clusterId;
+    default:
+      return "";
+  }
+}
+
+const PLACE_STEPS = 5;
+
+/** Below an order by labels, which stays the more important one. */
+function byPlace(each: LocalityGroup, client: Locality, targets: LocalitySetting["failover"]): LocalityGroup {
+  return { ...each, priority: each.priority * PLACE_STEPS + distance(client, each.locality, targets) };
+}
+
+/** 0 the same subzone, 1 the same zone, 2 the same region, 3 elsewhere, 4 elsewhere but not where the user said. */
+function distance(client: Locality, other: Locality, targets: LocalitySetting["failover"]): number {
+  if (client.region === other.region) {
+    if (client.zone !== other.zone) return 2;
+    return client.subzone === other.subzone ? 0 : 1;
+  }
+  const target = targets.find(({ from }) => from === client.region);
+  return target === undefined || target.to === other.region ? 3 : 4;
+}
+
+function withoutGaps(groups: readonly LocalityGroup[]): readonly LocalityGroup[] {
+  const used = [...new Set(groups.map(({ priority }) => priority))].toSorted((a, b) => a - b);
+  return groups.map((each) => ({ ...each, priority: used.indexOf(each.priority) }));
+}

@@ -1,0 +1,115 @@
+import type { ClusterLoadAssignment, LocalityLbEndpoints } from "../../../protocol/gen/envoy/config/endpoint/v3.ts";
+import type { Endpoint } from "../../model/endpoint.ts";
+import { selects } from "../../model/selector.ts";
+import type { Service, ServicePort } from "../../model/service.ts";
+import type { OutboundScope } from "../../snapshot/push-snapshot.ts";
+import { refusedTls } from "../tls/index.ts";
+import { type EffectivePolicy, effectivePolicy, findSubset } from "../traffic-policy.ts";
+import { distribute } from "./distribute.ts";
+import { failover } from "./failover.ts";
+import { lbEndpoint } from "./lb-endpoint.ts";
+import { groupByLocality, type LocalityGroup } from "./locality-group.ts";
+import { localitySetting } from "./locality-setting.ts";
+
+/** One cluster of a service, as its name says it. */
+export interface AssignmentTarget {
+  readonly name: string;
+  readonly service: Service;
+  readonly port: ServicePort;
+  readonly subset: string;
+}
+
+/** The endpoints of one cluster as a proxy of the scope should use them. Names are kept only for clusters that resolve them. */
+export function loadAssignment(scope: OutboundScope, target: AssignmentTarget): ClusterLoadAssignment {
+  const { name, service, port, subset } = target;
+  const rule = scope.destinationRule(service);
+  const policy = effectivePolicy(rule, port.port, subset);
+  const labels = subset === "" ? {} : findSubset(rule, subset)?.labels;
+  if (labels === undefined) return { clusterName: name };
+  const chosen = scope.snapshot
+    .endpoints(service.key)
+    .filter(
+      (endpoint) =>
+        endpoint.servicePortName === port.name &&
+        isOffered(endpoint, service, policy) &&
+        selects(labels, endpoint.labels),
+    );
+  const groups = arrange(scope, groupByLocality(withinBounds(chosen)), policy, service);
+  const endpoints = groups.flatMap((group) => toLocality(scope, group, service, policy));
+  return {
+    clusterName: name,
+    ...(endpoints.length > 0 && { endpoints }),
+    ...(policy.tls !== undefined && refusedTls(policy.tls) !== undefined && { policy: REFUSED }),
+  };
+}
+
+/** Envoy refuses an assignment whose weights together exceed 32 bits; weights that large say "all of it" anyway. */
+function withinBounds(endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  const most = Math.floor(MAX_TOTAL_WEIGHT / Math.max(1, endpoints.length));
+  return endpoints.map((endpoint) => (endpoint.weight > most ? { ...endpoint, weight: most } : endpoint));
+}
+
+const MAX_TOTAL_WEIGHT = 4294967295;
+
+/** Requests are answered by the proxy itself, before anything leaves it in plaintext. */
+const REFUSED: NonNullable<ClusterLoadAssignment["policy"]> = Object.freeze({
+  dropOverloads: [{ category: "tls_settings_refused", dropPercentage: { numerator: 100 } }],
+});
+
+/**
+ * Endpoints that go away are not offered, unless sessions stick to them. Unhealthy ones are worth showing only where a rule says
+ * what share of them is too much.
+ */
+function isOffered({ health }: Endpoint, { labels }: Service, { outlierDetection }: EffectivePolicy): boolean {
+  if (health === "Terminating") return false;
+  if (health === "Draining") return SESSION_LABELS.some((label) => Object.hasOwn(labels, label));
+  return health !== "UnHealthy" || outlierDetection !== undefined;
+}
+
+const SESSION_LABELS = ["istio.io/persistent-session", "istio.io/persistent-session-header"];
+
+function arrange(
+  { mesh, traits }: OutboundScope,
+  groups: readonly LocalityGroup[],
+  policy: EffectivePolicy,
+  service: Service,
+): readonly LocalityGroup[] {
+  const setting = localitySetting(mesh, policy, service);
+  if (setting === undefined) return groups;
+  if (setting.distribute.length > 0) return distribute(groups, traits.locality, setting.distribute);
+  return setting.hasPriorities ? failover(groups, traits, setting) : groups;
+}
+
+function toLocality(
+  scope: OutboundScope,
+  { locality, endpoints, weight, priority }: LocalityGroup,
+  service: Service,
+  policy: EffectivePolicy,
+): readonly LocalityLbEndpoints[] {
+  const options = {
+    families: scope.traits,
+    resolvesNames: service.resolution !== "ClientSideLB",
+    isMtls: (endpoint: Endpoint) => isMtls(scope, endpoint, policy),
+  };
+  const lbEndpoints = endpoints.flatMap((endpoint) => lbEndpoint(endpoint, options) ?? []);
+  if (lbEndpoints.length === 0) return [];
+  const { region, zone, subzone } = locality;
+  return [
+    {
+      locality: {
+        ...(region !== "" && { region }),
+        ...(zone !== "" && { zone }),
+        ...(subzone !== "" && { subZone: subzone }),
+      },
+      lbEndpoints,
+      loadBalancingWeight: weight,
+      ...(priority > 0 && { priority }),
+    },
+  ];
+}
+
+/** A rule decides for all endpoints; otherwise each one that can, where its own policy has not switched it off. */
+function isMtls(scope: OutboundScope, endpoint: Endpoint, { tls }: EffectivePolicy): boolean {
+  if (tls !== undefined) return tls.mode === "ISTIO_MUTUAL";
+  return endpoint.tlsMode === "istio" && scope.endpointMtls(endpoint) !== "DISABLE";
+}

@@ -1,0 +1,46 @@
+import type { CommonTlsContext } from "../../../protocol/gen/envoy/extensions/transport_sockets/tls/v3.ts";
+import type { ClientTls } from "../../specs/common.ts";
+import { TLS_VERSIONS } from "./common-tls.ts";
+import { exactSans } from "./san-matcher.ts";
+import { fileCertificateName, fileRootName, sdsSecret } from "./sds.ts";
+
+/** TLS to a server outside the mesh, by the files that a rule names (modes SIMPLE and MUTUAL). */
+export function originatedTls(
+  tls: ClientTls,
+  sans: readonly string[],
+  alpnProtocols: readonly string[],
+): CommonTlsContext {
+  return {
+    tlsParams: TLS_VERSIONS,
+    ...(alpnProtocols.length > 0 && { alpnProtocols }),
+    ...(tls.mode === "MUTUAL" && {
+      tlsCertificateSdsSecretConfigs: [sdsSecret(fileCertificateName(tls.clientCertificate, tls.privateKey))],
+    }),
+    ...validation(tls, sans),
+  };
+}
+
+/** Why a rule's TLS settings cannot be followed by a sidecar; undefined when they can. */
+export function refusedTls(tls: ClientTls): string | undefined {
+  if (tls.mode !== "SIMPLE" && tls.mode !== "MUTUAL") return undefined;
+  if (tls.credentialName !== "") {
+    return `tls.credentialName ${JSON.stringify(tls.credentialName)} cannot be used: a sidecar has no access to stored credentials; name files with caCertificates, clientCertificate and privateKey`;
+  }
+  if (tls.mode === "MUTUAL" && (tls.clientCertificate === "" || tls.privateKey === "")) {
+    return "tls.mode MUTUAL needs clientCertificate and privateKey";
+  }
+  return undefined;
+}
+
+function validation(tls: ClientTls, sans: readonly string[]): CommonTlsContext {
+  if (tls.insecureSkipVerify === true) return { validationContext: {} };
+  return {
+    combinedValidationContext: {
+      defaultValidationContext: {
+        ...(sans.length > 0 && { matchTypedSubjectAltNames: exactSans(sans) }),
+        ...(tls.caCrl !== "" && { crl: { filename: tls.caCrl } }),
+      },
+      validationContextSdsSecretConfig: sdsSecret(fileRootName(tls.caCertificates)),
+    },
+  };
+}

@@ -1,0 +1,39 @@
+import { pack } from "../../../protocol/envoy/index.ts";
+import type { ProxyProtocolConfig_Version, TransportSocket } from "../../../protocol/gen/envoy/config/core/v3.ts";
+import type {
+  DownstreamTlsContext,
+  UpstreamTlsContext,
+} from "../../../protocol/gen/envoy/extensions/transport_sockets/tls/v3.ts";
+
+export const RAW_BUFFER: TransportSocket = Object.freeze({
+  name: "envoy.transport_sockets.raw_buffer",
+  typedConfig: pack("envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer", {}),
+});
+
+export function upstreamTlsSocket(context: UpstreamTlsContext): TransportSocket {
+  return {
+    name: "envoy.transport_sockets.tls",
+    typedConfig: pack("envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext", context),
+  };
+}
+
+export function downstreamTlsSocket(context: DownstreamTlsContext): TransportSocket {
+  return {
+    name: "envoy.transport_sockets.tls",
+    typedConfig: pack("envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext", context),
+  };
+}
+
+/** Tells the server the client's address in front of everything else on the connection. */
+export function proxyProtocolSocket(
+  version: ProxyProtocolConfig_Version,
+  transportSocket: TransportSocket,
+): TransportSocket {
+  return {
+    name: "envoy.transport_sockets.upstream_proxy_protocol",
+    typedConfig: pack("envoy.extensions.transport_sockets.proxy_protocol.v3.ProxyProtocolUpstreamTransport", {
+      config: { version },
+      transportSocket,
+    }),
+  };
+}
