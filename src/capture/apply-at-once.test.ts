@@ -23,7 +23,7 @@ function given(change: Partial<ApplyOptions> = {}, code = 0, legacyTables = "") 
       procNet,
       lockFile: undefined,
       run: async ({ program, args, input = "" }) => {
-        calls.push({ command: [program, ...args].join(" "), input: typeof input === "string" ? input : input() });
+        calls.push({ command: [program, ...args].join(" "), input });
         return { code, stdout: "", stderr: "" };
       },
       [Symbol.asyncDispose]: async () => undefined,

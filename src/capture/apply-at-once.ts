@@ -23,11 +23,9 @@ export async function applyAtOnce(given: ApplyOptions): Promise<ApplyOutcome | u
     return undefined;
   if (options.forceBinary === "" && hasLegacyTables(context)) return undefined;
   const shape = GENERATION_SHAPES[settings.generation];
-  const { code } = await context.run({
-    program: `${PROGRAM}-restore`,
-    args: ["--noflush"],
-    input: () => restoreText(restoreTables(toIptables(buildRules(settings), "v4"), shape)),
-  });
+  // Before the program starts: it waits for its input, and is woken up once instead of twice.
+  const input = restoreText(restoreTables(toIptables(buildRules(settings), "v4"), shape));
+  const { code } = await context.run({ program: `${PROGRAM}-restore`, args: ["--noflush"], input });
   if (code !== 0) return undefined;
   log.info("Clean-state detected, new iptables are needed");
   log.info("Applied iptables chains and rules");

@@ -22,7 +22,7 @@ function nft(answers: Readonly<Record<string, ProgramResult>>) {
       lockFile: undefined,
       run: async ({ args, input = "" }) => {
         const call = args.join(" ");
-        if (call === "-f -") transactions.push(typeof input === "string" ? input : input());
+        if (call === "-f -") transactions.push(input);
         return answers[call] ?? OK;
       },
       [Symbol.asyncDispose]: async () => undefined,

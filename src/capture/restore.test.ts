@@ -28,17 +28,9 @@ function change(family: "v4" | "v6"): FamilyChange {
 /** Answers by program, first match first; keeps the restore inputs. */
 function options(answer: (program: string, count: number) => ProgramResult, wait: readonly string[] = []) {
   const restored: { readonly program: string; readonly input: string; readonly args: readonly string[] }[] = [];
-  const run = async ({
-    program,
-    args,
-    input = "",
-  }: {
-    program: string;
-    args: readonly string[];
-    input?: string | (() => string);
-  }) => {
+  const run = async ({ program, args, input = "" }: { program: string; args: readonly string[]; input?: string }) => {
     if (!program.endsWith("-restore")) return answer(program, 0);
-    restored.push({ program, args, input: typeof input === "string" ? input : input() });
+    restored.push({ program, args, input });
     return answer(program, restored.length);
   };
   const context = { procNet: "/nowhere", lockFile: undefined, run, [Symbol.asyncDispose]: async () => undefined };

@@ -10,13 +10,6 @@ test("output, exit code and input are passed; words are never read by a shell", 
   expect(result).toMatchObject({ code: 3, stdout: "given", stderr: "a b;$(c)" });
 });
 
-test("input may be made while the program starts", async () => {
-  expect(await runProgram({ program: "cat", args: [], input: () => "late" })).toMatchObject({
-    code: 0,
-    stdout: "late",
-  });
-});
-
 test("a missing program is an outcome, no exception", async () => {
   const call = { program: "no-such-program-here", args: ["x"] };
   const result = await runProgram(call);

@@ -4,8 +4,8 @@ import { errorCode, errorMessage } from "../base/coded-error.ts";
 export interface ProgramCall {
   readonly program: string;
   readonly args: readonly string[];
-  /** Written to its standard input, which is closed afterwards. A function is called while the program starts, to use that time. */
-  readonly input?: string | (() => string);
+  /** Written to its standard input, which is closed afterwards. */
+  readonly input?: string;
   /** The whole environment of the program; inherited when absent. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -51,7 +51,7 @@ export const runProgram: RunProgram = (call) =>
     });
     // A program that fails early closes its input before all of it was written; its exit code tells more than EPIPE.
     child.stdin?.on("error", () => undefined);
-    child.stdin?.end(typeof call.input === "function" ? call.input() : (call.input ?? ""));
+    child.stdin?.end(call.input ?? "");
   });
 
 /** `program args`, for logs and messages. */
