@@ -1,0 +1,101 @@
+import type { RouteConfiguration, VirtualHost } from "../../protocol/gen/envoy/config/route/v3.ts";
+import type { EgressListener, OutboundScope } from "../snapshot/push-snapshot.ts";
+import { assembleHosts, type Candidate } from "./routes/assemble-hosts.ts";
+import { buildCatchAllHost } from "./routes/catch-all-host.ts";
+import { addressDomain, type PortForm } from "./routes/domains.ts";
+import { parseRouteName } from "./routes/route-name.ts";
+import { httpPorts, listenerIndex } from "./routes/rule-index.ts";
+import { ruleHost, serviceHost } from "./routes/virtual-host.ts";
+
+/** The route configuration of that name for all sidecars of the scope; one that no listener would ask for has no virtual hosts. */
+export function generateRoute(scope: OutboundScope, routeName: string): RouteConfiguration {
+  const name = parseRouteName(routeName);
+  switch (name?.kind) {
+    case "port": {
+      const listeners = listenersOn(scope, name.port);
+      const candidates = listeners.flatMap((listener) => hostsOn(scope, listener, name.port, "plain"));
+      return configuration(routeName, listeners.length === 0 ? [] : closed(scope, candidates), true);
+    }
+    case "service":
+      return configuration(routeName, serviceOnly(scope, name.host, name.port), true);
+    case "http-proxy":
+      return configuration(routeName, allPorts(scope, scope.egress.find(isPortless)), false);
+    case "socket": {
+      const { bind } = name;
+      const listener = scope.egress.find((egress) => egress.port?.number === 0 && egress.bind === bind);
+      return configuration(routeName, allPorts(scope, listener), false);
+    }
+    case undefined:
+      return configuration(routeName, [], true);
+  }
+}
+
+/** `ignoresPort`: whether the port in a request's host counts. It does where virtual hosts of several ports stand side by side. */
+function configuration(name: string, virtualHosts: readonly VirtualHost[], ignoresPort: boolean): RouteConfiguration {
+  return {
+    name,
+    ...(virtualHosts.length > 0 && { virtualHosts }),
+    // A rule may name a subset that does not exist (yet): its requests get 503, and all others must not suffer.
+    validateClusters: false,
+    maxDirectResponseBodySizeBytes: 1048576,
+    ...(ignoresPort && { ignorePortInHostMatching: true }),
+  };
+}
+
+/** Listeners of the port share a route name, whatever address they are bound to; the portless one serves the ports of no other. */
+function listenersOn({ egress }: OutboundScope, port: number): readonly EgressListener[] {
+  const own = egress.filter((listener) => listener.port?.number === port);
+  return own.length > 0 ? own : egress.filter(isPortless);
+}
+
+function isPortless({ port }: EgressListener): boolean {
+  return port === undefined;
+}
+
+function hostsOn(scope: OutboundScope, listener: EgressListener, port: number, form: PortForm): readonly Candidate[] {
+  const index = listenerIndex(listener);
+  const services = index.servicesOn(port);
+  // Bound to an address of its own, a listener with one service needs no host in the request to know what is meant.
+  const isAlone = services.length === 1 && listener.bind !== "" && form === "plain";
+  const address = isAlone && isSpecific(listener.bind) ? { address: addressDomain(listener.bind) } : {};
+  return [
+    ...services.map((service) => ({
+      host: serviceHost(service, index.ruleFor(service.hostname), { scope, port, form, ...address }),
+      name: service.hostname,
+    })),
+    ...index.ruleHosts.flatMap(({ host: name, rule, ports }) => {
+      const host = ports.has(port) ? ruleHost(name, rule, { scope, port, form }) : undefined;
+      return host === undefined ? [] : { host, name };
+    }),
+  ];
+}
+
+function isSpecific(bind: string): boolean {
+  return bind !== "0.0.0.0" && bind !== "::" && !bind.startsWith("unix://");
+}
+
+/** What no other virtual host takes goes to the last one. */
+function closed(scope: OutboundScope, candidates: readonly Candidate[]): readonly VirtualHost[] {
+  return [...assembleHosts(candidates), buildCatchAllHost(scope)];
+}
+
+/** The listener's address already says which service is meant, so that any host will do. */
+function serviceOnly(scope: OutboundScope, host: string, port: number): readonly VirtualHost[] {
+  for (const listener of listenersOn(scope, port)) {
+    const index = listenerIndex(listener);
+    const service = index.servicesOn(port).find(({ hostname }) => hostname === host);
+    if (service === undefined) continue;
+    return [{ ...serviceHost(service, index.ruleFor(host), { scope, port, form: "plain" }), domains: ["*"] }];
+  }
+  return [];
+}
+
+/** Hosts of all ports at once: requests name the port in their host, except for that of plain HTTP. */
+function allPorts(scope: OutboundScope, listener: EgressListener | undefined): readonly VirtualHost[] {
+  if (listener === undefined) return [];
+  const ports = [80, ...listener.services.flatMap(httpPorts)];
+  const candidates = [...new Set(ports)].flatMap((port) =>
+    hostsOn(scope, listener, port, port === 80 ? "both" : "with-port"),
+  );
+  return closed(scope, candidates);
+}

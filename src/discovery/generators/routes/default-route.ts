@@ -1,0 +1,22 @@
+import type { Route } from "../../../protocol/gen/envoy/config/route/v3.ts";
+import type { Service } from "../../model/service.ts";
+import { clusterName } from "../cluster-name.ts";
+import { buildHashPolicy } from "./hash-policy.ts";
+import { DEFAULT_RETRY_POLICY } from "./retry-policy.ts";
+import type { RouteLookup } from "./route-lookup.ts";
+
+/** Everything to the service, where no rule says otherwise. */
+export function buildDefaultRoute(service: Service, port: number, lookup: RouteLookup): Route {
+  const hashPolicy = buildHashPolicy(lookup.destinationRule(service), port, "");
+  return {
+    name: "default",
+    match: { prefix: "/" },
+    route: {
+      cluster: clusterName("outbound", port, "", service.hostname),
+      timeout: "0s",
+      maxGrpcTimeout: "0s",
+      retryPolicy: DEFAULT_RETRY_POLICY,
+      ...(hashPolicy && { hashPolicy: [hashPolicy] }),
+    },
+  };
+}

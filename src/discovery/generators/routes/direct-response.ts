@@ -1,0 +1,7 @@
+import type { DirectResponseAction } from "../../../protocol/gen/envoy/config/route/v3.ts";
+import type { HttpDirectResponse } from "../../specs/virtual-service.ts";
+
+export function buildDirectResponse({ status, body }: HttpDirectResponse): DirectResponseAction {
+  if (body?.bytes) return { status, body: { inlineBytes: body.bytes } };
+  return body?.string ? { status, body: { inlineString: body.string } } : { status };
+}

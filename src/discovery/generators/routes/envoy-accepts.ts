@@ -1,0 +1,16 @@
+import { re2Problem } from "../../validation/re2-problem.ts";
+
+/**
+ * Last defence before the wire: validation told the user already, but one value that Envoy refuses costs the whole route
+ * configuration, so that a route with such a value is left out instead.
+ */
+export function isRegex(text: string | undefined): boolean {
+  return text === undefined || text === "" || text === "*" || re2Problem(text) === undefined;
+}
+
+/** Envoy takes no line ends and no zero bytes in anything that becomes a header. */
+export function isHeaderSafe(...texts: readonly (string | undefined)[]): boolean {
+  return texts.every((text) => text === undefined || !UNSAFE.test(text));
+}
+
+const UNSAFE = /[\0\r\n]/;

@@ -1,0 +1,66 @@
+import type { Route } from "../../../protocol/gen/envoy/config/route/v3.ts";
+import type { HttpMatch, HttpRoute } from "../../specs/virtual-service.ts";
+import { appliesToCaller, type Caller } from "./applies-to-caller.ts";
+import { buildCors, CORS_FILTER } from "./cors.ts";
+import { buildDirectResponse } from "./direct-response.ts";
+import { buildFault, FAULT_FILTER } from "./fault.ts";
+import { buildForward, type ForwardContext } from "./forward.ts";
+import { buildHeaderChanges } from "./header-operations.ts";
+import { buildRedirect } from "./redirect.ts";
+import { buildRouteMatch, isCatchAll } from "./route-match.ts";
+
+export interface RouteContext extends ForwardContext {
+  readonly caller: Caller;
+}
+
+/** The routes of one rule for one kind of caller, in the rule's order; nothing follows a route that takes every request. */
+export function buildHttpRoutes(http: readonly HttpRoute[], context: RouteContext): readonly Route[] {
+  const routes: Route[] = [];
+  for (const entry of http) {
+    for (const match of entry.match.length === 0 ? [undefined] : entry.match) {
+      const route = buildRoute(entry, match, context);
+      if (route === undefined) continue;
+      routes.push(route);
+      if (isCatchAll(route.match ?? {})) return routes;
+    }
+  }
+  return routes;
+}
+
+function buildRoute(http: HttpRoute, match: HttpMatch | undefined, context: RouteContext): Route | undefined {
+  if (!appliesToCaller(match, context.caller, context.port)) return undefined;
+  const routeMatch = buildRouteMatch(match);
+  const action = buildAction(http, context);
+  if (routeMatch === undefined || action === undefined) return undefined;
+  const name = [http.name, match?.name ?? ""].filter((part) => part !== "").join(".");
+  return {
+    ...(name !== "" && { name }),
+    match: routeMatch,
+    ...action,
+    ...buildFilters(http),
+    ...(match?.statPrefix && { statPrefix: match.statPrefix }),
+  };
+}
+
+function buildAction(http: HttpRoute, context: RouteContext): Route | undefined {
+  if (http.redirect !== undefined) {
+    const redirect = buildRedirect(http.redirect, context.port);
+    return redirect && { redirect, ...buildHeaderChanges(http.headers) };
+  }
+  if (http.directResponse !== undefined) {
+    return { directResponse: buildDirectResponse(http.directResponse), ...buildHeaderChanges(http.headers) };
+  }
+  return buildForward(http, context);
+}
+
+/** What filters do differently for this route. */
+function buildFilters({ fault, corsPolicy }: HttpRoute): Route {
+  const faultConfig = fault && buildFault(fault);
+  if (faultConfig === undefined && corsPolicy === undefined) return {};
+  return {
+    typedPerFilterConfig: {
+      ...(faultConfig && { [FAULT_FILTER]: faultConfig }),
+      ...(corsPolicy && { [CORS_FILTER]: buildCors(corsPolicy) }),
+    },
+  };
+}

@@ -1,0 +1,35 @@
+import type {
+  RedirectAction,
+  RedirectAction_RedirectResponseCode,
+} from "../../../protocol/gen/envoy/config/route/v3.ts";
+import type { HttpRedirect } from "../../specs/virtual-service.ts";
+import { isHeaderSafe } from "./envoy-accepts.ts";
+
+/** `port`: where the request came in. Undefined for a code that Envoy cannot send; such a route is left out. */
+export function buildRedirect(redirect: HttpRedirect, port: number): RedirectAction | undefined {
+  const responseCode = RESPONSE_CODES.get(redirect.redirectCode);
+  if (responseCode === undefined || !isHeaderSafe(redirect.uri, redirect.authority)) return undefined;
+  const portRedirect = redirectPort(redirect, port);
+  return {
+    ...(redirect.authority !== "" && { hostRedirect: redirect.authority }),
+    pathRedirect: redirect.uri,
+    ...(redirect.scheme !== "" && { schemeRedirect: redirect.scheme }),
+    ...(portRedirect !== 0 && { portRedirect }),
+    ...(responseCode !== "MOVED_PERMANENTLY" && { responseCode }),
+  };
+}
+
+/** 0: none is named, so that the scheme's own port counts. */
+function redirectPort({ port, derivePort, scheme }: HttpRedirect, listenerPort: number): number {
+  const wanted = port ?? (derivePort === "FROM_REQUEST_PORT" ? listenerPort : 0);
+  return wanted === (scheme === "https" ? 443 : 80) ? 0 : wanted;
+}
+
+const RESPONSE_CODES: ReadonlyMap<number, RedirectAction_RedirectResponseCode> = new Map([
+  [0, "MOVED_PERMANENTLY"],
+  [301, "MOVED_PERMANENTLY"],
+  [302, "FOUND"],
+  [303, "SEE_OTHER"],
+  [307, "TEMPORARY_REDIRECT"],
+  [308, "PERMANENT_REDIRECT"],
+]);

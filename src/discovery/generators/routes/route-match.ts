@@ -1,0 +1,77 @@
+import type { HeaderMatcher, QueryParameterMatcher, RouteMatch } from "../../../protocol/gen/envoy/config/route/v3.ts";
+import { compareText } from "../../model/config-object.ts";
+import type { HttpMatch, StringMatch } from "../../specs/virtual-service.ts";
+import { isHeaderSafe, isRegex } from "./envoy-accepts.ts";
+import { buildStringMatcher } from "./string-match.ts";
+
+/** What a request must look like. Undefined when no request can: the match asks for a token's claim, which only gateways know. */
+export function buildRouteMatch(match: HttpMatch | undefined): RouteMatch | undefined {
+  if (match === undefined) return { prefix: "/" };
+  if (Object.keys(match.headers).some(isClaim) || !isAcceptable(match)) return undefined;
+  const headers = buildHeaders(match);
+  const queryParameters = sortedEntries(match.queryParams).map(([name, value]) => buildQueryParameter(name, value));
+  return {
+    ...buildPath(match.uri),
+    caseSensitive: !match.ignoreUriCase,
+    ...(headers.length > 0 && { headers }),
+    ...(queryParameters.length > 0 && { queryParameters }),
+  };
+}
+
+/** Takes every request, so that later routes never see one. */
+export function isCatchAll({ prefix, safeRegex, headers, queryParameters }: RouteMatch): boolean {
+  return (prefix === "/" || safeRegex?.regex === ".*") && headers === undefined && queryParameters === undefined;
+}
+
+function buildPath(uri: StringMatch | undefined): RouteMatch {
+  if (uri?.exact !== undefined) return { path: uri.exact };
+  if (uri?.prefix) return { prefix: uri.prefix };
+  return uri?.regex && uri.regex !== "*" ? { safeRegex: { regex: uri.regex } } : { prefix: "/" };
+}
+
+/** Named headers by the alphabet, then those of the request line. */
+function buildHeaders({ headers, withoutHeaders, method, authority, scheme }: HttpMatch): readonly HeaderMatcher[] {
+  const named = [
+    ...Object.entries(headers).map(([name, value]) => buildHeader(name, value)),
+    ...Object.entries(withoutHeaders)
+      .filter(([name]) => !isClaim(name))
+      .map(([name, value]) => inverted(buildHeader(name, value))),
+  ].sort((a, b) => compareText(a.name ?? "", b.name ?? ""));
+  const line = [
+    [":method", method],
+    [":authority", authority],
+    [":scheme", scheme],
+  ] as const;
+  return [...named, ...line.flatMap(([name, value]) => (value === undefined ? [] : [buildHeader(name, value)]))];
+}
+
+function buildHeader(name: string, match: StringMatch): HeaderMatcher {
+  const stringMatch = buildStringMatcher(match);
+  return stringMatch === undefined ? { name, presentMatch: true } : { name, stringMatch };
+}
+
+/** A missing header differs from every value, and must count as such. */
+function inverted(matcher: HeaderMatcher): HeaderMatcher {
+  return { ...matcher, invertMatch: true, ...(matcher.stringMatch && { treatMissingHeaderAsEmpty: true }) };
+}
+
+function buildQueryParameter(name: string, match: StringMatch): QueryParameterMatcher {
+  const stringMatch = buildStringMatcher(match);
+  return stringMatch === undefined ? { name, presentMatch: true } : { name, stringMatch };
+}
+
+function isClaim(header: string): boolean {
+  return header.toLowerCase().startsWith("@request.auth.claims");
+}
+
+function isAcceptable({ uri, method, authority, scheme, headers, withoutHeaders, queryParams }: HttpMatch): boolean {
+  const named = [headers, withoutHeaders, queryParams];
+  const values = [uri, method, authority, scheme, ...named.flatMap((group) => Object.values(group))];
+  return (
+    values.every((value) => isRegex(value?.regex)) && isHeaderSafe(...named.flatMap((group) => Object.keys(group)))
+  );
+}
+
+function sortedEntries<Value>(entries: Readonly<Record<string, Value>>): [string, Value][] {
+  return Object.entries(entries).sort(([a], [b]) => compareText(a, b));
+}
