@@ -50,6 +50,16 @@ export { type AggregateRegistry, createAggregateRegistry } from "./registry/crea
 export { createServiceEntryRegistry, type ServiceEntryRegistry } from "./registry/create-service-entry-registry.ts";
 export type { ProxyPlace, RegistryChange, RegistryListener, ServiceRegistry } from "./registry/service-registry.ts";
 export { buildMeshSettings, defaultMeshSettings, parseMeshSettings } from "./snapshot/build-mesh-settings.ts";
+export { changedTypes, proxyDependsOn } from "./snapshot/changes/changed-types.ts";
+export { type ChangedKind, needsPush } from "./snapshot/changes/needs-push.ts";
+export {
+  changesOfConfig,
+  changesOfRegistry,
+  FORCED_CHANGES,
+  mergeChanges,
+  NO_CHANGES,
+  type PushChanges,
+} from "./snapshot/changes/push-changes.ts";
 export { createPushSnapshot, type PushSnapshotInput } from "./snapshot/create-push-snapshot.ts";
 export type { AccessLogSettings, MeshSettings } from "./snapshot/mesh-settings.ts";
 export type {

@@ -3,19 +3,19 @@ import type { Service } from "../model/service.ts";
 import type { ProxyNode } from "../proxy/proxy-node.ts";
 import type { ServiceRegistry } from "../registry/service-registry.ts";
 import type { ConfigSnapshot } from "../store/config-store.ts";
-import { buildDestinationRuleIndex } from "./destination-rule-index.ts";
-import { buildEndpointIndex } from "./endpoint-index.ts";
-import { type InboundEntry, inboundScope } from "./inbound-scope.ts";
-import { createKeptValues, type KeptValues } from "./kept-values.ts";
+import { buildDestinationRuleIndex } from "./indexes/destination-rule-index.ts";
+import { buildEndpointIndex } from "./indexes/endpoint-index.ts";
+import { buildPeerAuthenticationIndex } from "./indexes/peer-authentication-index.ts";
+import { buildServiceIndex } from "./indexes/service-index.ts";
+import { buildVirtualServiceIndex } from "./indexes/virtual-service-index.ts";
 import type { MeshSettings } from "./mesh-settings.ts";
-import { buildOutboundContent, type OutboundContent } from "./outbound-content.ts";
-import { buildPeerAuthenticationIndex } from "./peer-authentication-index.ts";
 import type { OutboundScope, ProxyView, PushSnapshot, ScopeTraits } from "./push-snapshot.ts";
-import { clientLabels, scopeKey, scopeTraits } from "./scope-traits.ts";
-import { selectSidecar } from "./select-sidecar.ts";
-import { buildServiceIndex } from "./service-index.ts";
+import { type InboundEntry, inboundScope } from "./scopes/inbound-scope.ts";
+import { createKeptValues, type KeptValues } from "./scopes/kept-values.ts";
+import { buildOutboundContent, type OutboundContent } from "./scopes/outbound-content.ts";
+import { clientLabels, scopeKey, scopeTraits } from "./scopes/scope-traits.ts";
+import { selectSidecar } from "./scopes/select-sidecar.ts";
 import type { SnapshotParts } from "./snapshot-parts.ts";
-import { buildVirtualServiceIndex } from "./virtual-service-index.ts";
 
 export interface PushSnapshotInput {
   readonly mesh: MeshSettings;
@@ -87,6 +87,7 @@ export function createPushSnapshot({ mesh, configs, registry, version, previous 
     virtualServices: parts.virtualServices.rules,
     endpoints: parts.endpoints.endpoints,
     serviceAccounts: (serviceKey: string) => parts.endpoints.shape(serviceKey).accounts,
+    endpointShape: parts.endpoints.shape,
     view,
   });
   memories.set(snapshot, { parts, contents, inbound });

@@ -6,7 +6,9 @@ import type { DestinationRuleSpec } from "../specs/destination-rule.ts";
 import type { OutboundTrafficPolicy, SidecarIngress, SidecarPort } from "../specs/sidecar.ts";
 import type { VirtualServiceSpec } from "../specs/virtual-service.ts";
 import type { ConfigSnapshot } from "../store/config-store.ts";
+import type { EndpointShape } from "./indexes/endpoint-index.ts";
 import type { MeshSettings } from "./mesh-settings.ts";
+import type { OutboundContent } from "./scopes/outbound-content.ts";
 
 /** What the mesh is at one moment. Never changes; parts that did not change are the same values in the next one. */
 export interface PushSnapshot {
@@ -21,6 +23,8 @@ export interface PushSnapshot {
   endpoints(serviceKey: string): readonly Endpoint[];
   /** Identities of the endpoints, sorted, each once; the same value while they stay the same. */
   serviceAccounts(serviceKey: string): readonly string[];
+  /** What of the endpoints shows in clusters and listeners; the same value while it stays the same. */
+  endpointShape(serviceKey: string): EndpointShape;
   /** Cheap; the same value for the same node. */
   view(node: ProxyNode): ProxyView;
 }
@@ -46,7 +50,7 @@ export interface OutboundScope {
    * all members of the scope, and of endpoints their identities (all of them where clusters or listeners list them). What is made
    * from a scope may be kept under it.
    */
-  readonly content: object;
+  readonly content: OutboundContent;
   /** `labels` holds only those that some rule asks for. */
   readonly traits: ScopeTraits;
   readonly snapshot: PushSnapshot;

@@ -1,10 +1,10 @@
 import type { ConfigSnapshot } from "../store/config-store.ts";
-import type { DestinationRuleIndex } from "./destination-rule-index.ts";
-import type { EndpointIndex } from "./endpoint-index.ts";
+import type { DestinationRuleIndex } from "./indexes/destination-rule-index.ts";
+import type { EndpointIndex } from "./indexes/endpoint-index.ts";
+import type { PeerAuthenticationIndex } from "./indexes/peer-authentication-index.ts";
+import type { ServiceIndex } from "./indexes/service-index.ts";
+import type { VirtualServiceIndex } from "./indexes/virtual-service-index.ts";
 import type { MeshSettings } from "./mesh-settings.ts";
-import type { PeerAuthenticationIndex } from "./peer-authentication-index.ts";
-import type { ServiceIndex } from "./service-index.ts";
-import type { VirtualServiceIndex } from "./virtual-service-index.ts";
 
 /** What scopes are made of. A part that did not change is the same value as in the snapshot before. */
 export interface SnapshotParts {

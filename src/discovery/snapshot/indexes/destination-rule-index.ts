@@ -1,13 +1,13 @@
-import type { ConfigObject } from "../model/config-object.ts";
-import { groupBy } from "../model/group-by.ts";
-import { compareSpecificity, hostCovers, isWildcard } from "../model/hostname.ts";
-import { sameElements } from "../model/same-elements.ts";
-import { selects } from "../model/selector.ts";
-import type { Service } from "../model/service.ts";
-import { isPrivate, isVisibleTo } from "../model/visibility.ts";
+import type { ConfigObject } from "../../model/config-object.ts";
+import { groupBy } from "../../model/group-by.ts";
+import { compareSpecificity, hostCovers, isWildcard } from "../../model/hostname.ts";
+import { sameElements } from "../../model/same-elements.ts";
+import { selects } from "../../model/selector.ts";
+import type { Service } from "../../model/service.ts";
+import { isPrivate, isVisibleTo } from "../../model/visibility.ts";
+import type { MeshSettings } from "../mesh-settings.ts";
+import type { AppliedDestinationRule } from "../push-snapshot.ts";
 import { type MergedDestinationRule, mergeDestinationRules, selectorOf } from "./merge-destination-rules.ts";
-import type { MeshSettings } from "./mesh-settings.ts";
-import type { AppliedDestinationRule } from "./push-snapshot.ts";
 
 type DestinationRule = ConfigObject<"DestinationRule">;
 type Labels = Readonly<Record<string, string>>;

@@ -1,9 +1,9 @@
-import { deepFreeze } from "../../config/index.ts";
-import { type ConfigObject, compareAge } from "../model/config-object.ts";
-import { resolveShortHost } from "../model/hostname.ts";
-import { exportToKey } from "../model/visibility.ts";
-import type { MeshSettings } from "./mesh-settings.ts";
-import type { AppliedDestinationRule } from "./push-snapshot.ts";
+import { deepFreeze } from "../../../config/index.ts";
+import { type ConfigObject, compareAge } from "../../model/config-object.ts";
+import { resolveShortHost } from "../../model/hostname.ts";
+import { exportToKey } from "../../model/visibility.ts";
+import type { MeshSettings } from "../mesh-settings.ts";
+import type { AppliedDestinationRule } from "../push-snapshot.ts";
 
 type DestinationRule = ConfigObject<"DestinationRule">;
 type Labels = Readonly<Record<string, string>>;

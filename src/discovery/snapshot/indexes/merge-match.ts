@@ -1,4 +1,4 @@
-import type { HttpMatch, StringMatch } from "../specs/virtual-service.ts";
+import type { HttpMatch, StringMatch } from "../../specs/virtual-service.ts";
 
 /** Requests that both the root's and the delegate's match accept; undefined when they contradict each other. */
 export function mergeMatch(root: HttpMatch, delegate: HttpMatch): HttpMatch | undefined {

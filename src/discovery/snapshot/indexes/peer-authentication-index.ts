@@ -1,9 +1,9 @@
-import type { ConfigObject } from "../model/config-object.ts";
-import { groupBy } from "../model/group-by.ts";
-import { sameElements } from "../model/same-elements.ts";
-import { selects } from "../model/selector.ts";
-import type { MutualTls } from "../specs/security.ts";
-import type { MtlsMode } from "./push-snapshot.ts";
+import type { ConfigObject } from "../../model/config-object.ts";
+import { groupBy } from "../../model/group-by.ts";
+import { sameElements } from "../../model/same-elements.ts";
+import { selects } from "../../model/selector.ts";
+import type { MutualTls } from "../../specs/security.ts";
+import type { MtlsMode } from "../push-snapshot.ts";
 
 type PeerAuthentication = ConfigObject<"PeerAuthentication">;
 type Labels = Readonly<Record<string, string>>;

@@ -1,13 +1,13 @@
-import { type ConfigObject, compareAge, objectKey } from "../model/config-object.ts";
-import type { ServiceTarget } from "../model/endpoint.ts";
-import { sameElements } from "../model/same-elements.ts";
-import type { Service } from "../model/service.ts";
-import type { ProxyNode } from "../proxy/proxy-node.ts";
+import { type ConfigObject, compareAge, objectKey } from "../../model/config-object.ts";
+import type { ServiceTarget } from "../../model/endpoint.ts";
+import { sameElements } from "../../model/same-elements.ts";
+import type { Service } from "../../model/service.ts";
+import type { ProxyNode } from "../../proxy/proxy-node.ts";
+import type { AppliedDestinationRule, InboundScope } from "../push-snapshot.ts";
+import type { SnapshotParts } from "../snapshot-parts.ts";
 import type { KeptValues } from "./kept-values.ts";
 import { type Policy, policiesFor, selectorLabels } from "./policies.ts";
-import type { AppliedDestinationRule, InboundScope } from "./push-snapshot.ts";
 import { pickLabels } from "./scope-traits.ts";
-import type { SnapshotParts } from "./snapshot-parts.ts";
 
 /** A scope and what it was made from, to find out whether it still holds. */
 export interface InboundEntry {

@@ -1,15 +1,15 @@
-import type { ConfigObject } from "../model/config-object.ts";
-import { groupBy } from "../model/group-by.ts";
-import { resolveShortHost } from "../model/hostname.ts";
-import { sameElements } from "../model/same-elements.ts";
-import type { Service } from "../model/service.ts";
-import type { OutboundTrafficPolicy } from "../specs/sidecar.ts";
+import type { ConfigObject } from "../../model/config-object.ts";
+import { groupBy } from "../../model/group-by.ts";
+import { resolveShortHost } from "../../model/hostname.ts";
+import { sameElements } from "../../model/same-elements.ts";
+import type { Service } from "../../model/service.ts";
+import type { OutboundTrafficPolicy } from "../../specs/sidecar.ts";
+import type { EndpointShape } from "../indexes/endpoint-index.ts";
+import type { AppliedDestinationRule, EgressListener, MtlsMode, ScopeTraits } from "../push-snapshot.ts";
+import type { SnapshotParts } from "../snapshot-parts.ts";
 import { buildEgressListener } from "./egress-listener.ts";
-import type { EndpointShape } from "./endpoint-index.ts";
 import { type Policy, policiesFor } from "./policies.ts";
-import type { AppliedDestinationRule, EgressListener, MtlsMode, ScopeTraits } from "./push-snapshot.ts";
 import { buildScopeServices } from "./scope-services.ts";
-import type { SnapshotParts } from "./snapshot-parts.ts";
 
 /** What a scope shows, all looked up, so that two of them can be compared. */
 export interface OutboundContent {

@@ -1,11 +1,11 @@
-import { deepFreeze } from "../../config/index.ts";
-import { type ConfigObject, objectKey } from "../model/config-object.ts";
-import { sameElements } from "../model/same-elements.ts";
-import { isVisibleTo } from "../model/visibility.ts";
-import type { HttpRoute } from "../specs/virtual-service.ts";
+import { deepFreeze } from "../../../config/index.ts";
+import { type ConfigObject, objectKey } from "../../model/config-object.ts";
+import { sameElements } from "../../model/same-elements.ts";
+import { isVisibleTo } from "../../model/visibility.ts";
+import type { HttpRoute } from "../../specs/virtual-service.ts";
+import type { MeshSettings } from "../mesh-settings.ts";
+import type { VirtualServiceRule } from "../push-snapshot.ts";
 import { mergeDelegate } from "./merge-delegate.ts";
-import type { MeshSettings } from "./mesh-settings.ts";
-import type { VirtualServiceRule } from "./push-snapshot.ts";
 import { MESH_GATEWAY, resolveVirtualService } from "./resolve-virtual-service.ts";
 
 type VirtualService = ConfigObject<"VirtualService">;

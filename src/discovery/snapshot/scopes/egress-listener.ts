@@ -1,8 +1,8 @@
-import { hostCovers, hostsOverlap } from "../model/hostname.ts";
-import type { Service } from "../model/service.ts";
-import type { SidecarEgress } from "../specs/sidecar.ts";
-import type { EgressListener, VirtualServiceRule } from "./push-snapshot.ts";
-import { chooseByHost, type ServiceIndex } from "./service-index.ts";
+import { hostCovers, hostsOverlap } from "../../model/hostname.ts";
+import type { Service } from "../../model/service.ts";
+import type { SidecarEgress } from "../../specs/sidecar.ts";
+import { chooseByHost, type ServiceIndex } from "../indexes/service-index.ts";
+import type { EgressListener, VirtualServiceRule } from "../push-snapshot.ts";
 
 /** What one egress listener of a Sidecar object lets through to a proxy of the namespace. */
 export function buildEgressListener(

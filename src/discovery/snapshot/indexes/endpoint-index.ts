@@ -1,6 +1,6 @@
-import type { Endpoint } from "../model/endpoint.ts";
-import { sameElements } from "../model/same-elements.ts";
-import type { Service } from "../model/service.ts";
+import type { Endpoint } from "../../model/endpoint.ts";
+import { sameElements } from "../../model/same-elements.ts";
+import type { Service } from "../../model/service.ts";
 
 /** What of a service's endpoints shows outside of endpoint resources. Equal ones are the same value. */
 export interface EndpointShape {

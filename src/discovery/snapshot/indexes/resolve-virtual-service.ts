@@ -1,6 +1,6 @@
-import { resolveShortHost } from "../model/hostname.ts";
-import type { Destination } from "../specs/common.ts";
-import type { HttpMatch, HttpRoute, VirtualServiceSpec } from "../specs/virtual-service.ts";
+import { resolveShortHost } from "../../model/hostname.ts";
+import type { Destination } from "../../specs/common.ts";
+import type { HttpMatch, HttpRoute, VirtualServiceSpec } from "../../specs/virtual-service.ts";
 
 /** The gateway name that stands for all sidecars. */
 export const MESH_GATEWAY = "mesh";

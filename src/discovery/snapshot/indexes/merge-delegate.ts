@@ -1,4 +1,4 @@
-import type { HttpMatch, HttpRoute } from "../specs/virtual-service.ts";
+import type { HttpMatch, HttpRoute } from "../../specs/virtual-service.ts";
 import { joinNames, mergeMatch } from "./merge-match.ts";
 
 /** Stands for "every request" when only one side has matches. */

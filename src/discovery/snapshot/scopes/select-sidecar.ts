@@ -1,7 +1,7 @@
-import type { ConfigObject } from "../model/config-object.ts";
-import { selects } from "../model/selector.ts";
-import type { ProxyNode } from "../proxy/proxy-node.ts";
-import type { ConfigSnapshot } from "../store/config-store.ts";
+import type { ConfigObject } from "../../model/config-object.ts";
+import { selects } from "../../model/selector.ts";
+import type { ProxyNode } from "../../proxy/proxy-node.ts";
+import type { ConfigSnapshot } from "../../store/config-store.ts";
 
 /**
  * The oldest of the proxy's namespace that selects it, else the oldest there that selects everybody, else the oldest such of the root

@@ -1,5 +1,5 @@
-import type { ConfigObject } from "../model/config-object.ts";
-import type { ConfigSnapshot } from "../store/config-store.ts";
+import type { ConfigObject } from "../../model/config-object.ts";
+import type { ConfigSnapshot } from "../../store/config-store.ts";
 
 /** Kinds whose objects of the root namespace and the own namespace reach a workload, most of them by labels. */
 const OUTBOUND_POLICIES = ["EnvoyFilter", "Telemetry", "ProxyConfig"] as const;

@@ -1,8 +1,8 @@
-import { compareAge } from "../model/config-object.ts";
-import { groupBy } from "../model/group-by.ts";
-import { sameElements } from "../model/same-elements.ts";
-import type { Service } from "../model/service.ts";
-import { isVisibleTo } from "../model/visibility.ts";
+import { compareAge } from "../../model/config-object.ts";
+import { groupBy } from "../../model/group-by.ts";
+import { sameElements } from "../../model/same-elements.ts";
+import type { Service } from "../../model/service.ts";
+import { isVisibleTo } from "../../model/visibility.ts";
 
 /** All services, and who sees which. */
 export interface ServiceIndex {

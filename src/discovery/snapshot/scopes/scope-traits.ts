@@ -1,9 +1,9 @@
-import { type ConfigObject, objectKey } from "../model/config-object.ts";
-import type { ProxyNode } from "../proxy/proxy-node.ts";
-import { labelName } from "./destination-rule-index.ts";
+import { type ConfigObject, objectKey } from "../../model/config-object.ts";
+import type { ProxyNode } from "../../proxy/proxy-node.ts";
+import { labelName } from "../indexes/destination-rule-index.ts";
+import type { ScopeTraits } from "../push-snapshot.ts";
+import type { SnapshotParts } from "../snapshot-parts.ts";
 import { policiesFor, selectorLabels } from "./policies.ts";
-import type { ScopeTraits } from "./push-snapshot.ts";
-import type { SnapshotParts } from "./snapshot-parts.ts";
 
 /** The part of a node that what it sees of others may follow from. */
 export function scopeTraits(node: ProxyNode, askedFor: ReadonlySet<string>): ScopeTraits {

@@ -1,7 +1,7 @@
-import type { Service } from "../model/service.ts";
-import type { Destination } from "../specs/common.ts";
-import type { EgressListener, VirtualServiceRule } from "./push-snapshot.ts";
-import type { ServiceIndex } from "./service-index.ts";
+import type { Service } from "../../model/service.ts";
+import type { Destination } from "../../specs/common.ts";
+import type { ServiceIndex } from "../indexes/service-index.ts";
+import type { EgressListener, VirtualServiceRule } from "../push-snapshot.ts";
 
 /** All services that the listeners show, with the ports they show, and those that their rules send requests to. */
 export function buildScopeServices(
