@@ -1,0 +1,33 @@
+import type { CloseStack } from "../base/close-stack.ts";
+import type { MeshFile } from "./mesh-file.ts";
+import type { StartDiscoveryOptions } from "./options.ts";
+import { type AggregateRegistry, createAggregateRegistry } from "./registry/create-aggregate-registry.ts";
+import { createServiceEntryRegistry } from "./registry/create-service-entry-registry.ts";
+import { combineStores } from "./store/combine-stores.ts";
+import type { ConfigStore } from "./store/config-store.ts";
+import { createMemoryStore, type MemoryStore } from "./store/create-memory-store.ts";
+import { startFileStore } from "./store/start-file-store.ts";
+
+export interface ConnectedConfig {
+  /** Files first: of two objects with one name theirs counts. */
+  readonly store: ConfigStore;
+  readonly files: ConfigStore | undefined;
+  readonly memory: MemoryStore;
+  readonly registry: AggregateRegistry;
+}
+
+/** Where rules and services come from. */
+export async function connectConfig(
+  options: StartDiscoveryOptions,
+  mesh: MeshFile,
+  opened: CloseStack,
+): Promise<ConnectedConfig> {
+  const log = options.log.scope("config");
+  const { configDir, clusterId = "Kubernetes" } = options;
+  const files = configDir === undefined ? undefined : opened.add(await startFileStore({ dir: configDir, log }));
+  const memory = createMemoryStore();
+  const store = opened.add(combineStores(files === undefined ? [memory] : [files, memory]));
+  const entries = opened.add(createServiceEntryRegistry({ store, clusterId, trustDomain: mesh.settings.trustDomain }));
+  mesh.subscribe(({ trustDomain }) => entries.setTrustDomain(trustDomain));
+  return { store, files, memory, registry: createAggregateRegistry([entries]) };
+}

@@ -1,0 +1,65 @@
+import { availableParallelism } from "node:os";
+import type { CloseStack } from "../base/close-stack.ts";
+import type { Connections } from "./ads-server/connections.ts";
+import type { ConnectedConfig } from "./connect-config.ts";
+import type { MeshFile } from "./mesh-file.ts";
+import type { DiscoveryMetrics } from "./metrics.ts";
+import type { StartDiscoveryOptions } from "./options.ts";
+import { type Pusher, type PushSettings, startPusher } from "./push/start-pusher.ts";
+import { createPushSnapshot } from "./snapshot/create-push-snapshot.ts";
+
+export interface PushParts {
+  readonly config: ConnectedConfig;
+  readonly mesh: MeshFile;
+  readonly metrics: DiscoveryMetrics;
+  readonly connections: () => ReturnType<Connections["all"]>;
+  readonly opened: CloseStack;
+}
+
+/** Changes of rules, services and the mesh lead to snapshots and pushes. */
+export function connectPush(options: StartDiscoveryOptions, parts: PushParts): Pusher {
+  const { config, mesh, metrics, opened } = parts;
+  let counter = 0;
+  const pusher = startPusher({
+    settings: pushSettings(options.push),
+    build: (previous) => {
+      counter += 1;
+      const version = `${new Date().toISOString().replace(/\.\d+Z$/, "Z")}/${counter}`;
+      const input = { mesh: mesh.settings, configs: config.store.snapshot, registry: config.registry, version };
+      return createPushSnapshot(previous === undefined ? input : { ...input, previous });
+    },
+    clients: parts.connections,
+    metrics: metrics.push,
+    log: options.log.scope("ads"),
+  });
+  opened.add(pusher);
+  const { inboundUpdates } = metrics.push;
+  opened.defer(
+    config.store.subscribe(({ changes }) => {
+      if (changes.length === 0) return;
+      inboundUpdates.inc(["config"], changes.length);
+      pusher.trigger("config");
+    }),
+  );
+  opened.defer(
+    config.registry.subscribe(({ updated, deleted, endpoints }) => {
+      if (updated.length > 0) inboundUpdates.inc(["svc"], updated.length);
+      if (deleted.length > 0) inboundUpdates.inc(["svcdelete"], deleted.length);
+      if (endpoints.length > 0) inboundUpdates.inc(["eds"], endpoints.length);
+      const endpointsOnly = updated.length === 0 && deleted.length === 0;
+      pusher.trigger(endpointsOnly ? "endpoint" : "service", { endpointsOnly });
+    }),
+  );
+  mesh.subscribe(() => pusher.trigger("global"));
+  return pusher;
+}
+
+function pushSettings(given: Partial<PushSettings> = {}): PushSettings {
+  const automatic = Math.min(15 + 5 * availableParallelism(), 100);
+  return {
+    debounceAfterMs: given.debounceAfterMs ?? 100,
+    debounceMaxMs: given.debounceMaxMs ?? 10_000,
+    debouncesEndpoints: given.debouncesEndpoints ?? true,
+    concurrency: (given.concurrency ?? 0) > 0 ? (given.concurrency ?? automatic) : automatic,
+  };
+}

@@ -1,0 +1,102 @@
+import { availableParallelism } from "node:os";
+import type { CloseStack } from "../base/close-stack.ts";
+import type { Logger } from "../base/logger.ts";
+import type { Implementation } from "../grpc/index.ts";
+import { createAdmission } from "./ads-server/admission.ts";
+import type { DebugPage } from "./ads-server/ads-context.ts";
+import { type AdsService, createAdsService } from "./ads-server/create-ads-service.ts";
+import { decodeNode } from "./ads-server/decode-node.ts";
+import type { ResourceSource } from "./ads-server/resource-source.ts";
+import type { ConnectedCa } from "./connect-ca.ts";
+import { createResourceSource } from "./generators/create-resource-source.ts";
+import { type GrpcPort, listenGrpc } from "./listen-grpc.ts";
+import type { DiscoveryMetrics } from "./metrics.ts";
+import type { StartDiscoveryOptions } from "./options.ts";
+import { parseProxyNode } from "./proxy/parse-proxy-node.ts";
+import type { PushSnapshot } from "./snapshot/push-snapshot.ts";
+
+export interface XdsParts {
+  readonly ca: ConnectedCa;
+  readonly snapshot: () => PushSnapshot;
+  readonly isReady: () => boolean;
+  readonly debugPage: DebugPage;
+  readonly metrics: DiscoveryMetrics;
+  readonly log: Logger;
+}
+
+/** The ADS service with everything it needs, not yet on any port. */
+export function connectXds(
+  options: StartDiscoveryOptions,
+  parts: XdsParts,
+): { readonly service: AdsService; readonly source: ResourceSource } {
+  const { metrics, log } = parts;
+  const { auth = {}, limits = {} } = options;
+  const perSecond = (limits.streamsPerSecond ?? 0) > 0 ? (limits.streamsPerSecond ?? 0) : automaticRate();
+  const source = createResourceSource({
+    onProblem: ({ type, resource, reason }) => {
+      metrics.rejectedConfigs.add(1, [type]);
+      log.error("resource left out", { type, resource, reason });
+    },
+  });
+  const service = createAdsService({
+    source,
+    snapshot: parts.snapshot,
+    parseNode: (node) => parseProxyNode(decodeNode(node), options.clusterAliases),
+    admit: createAdmission({
+      isReady: parts.isReady,
+      rate: { perSecond, burst: perSecond, maxWaitMs: 1000 },
+      authenticators: parts.ca.authenticators,
+      requiresIdentity: auth.requiresIdentity ?? true,
+      requiresPlaintextIdentity: auth.requiresPlaintextIdentity ?? false,
+      allowsRemotePlaintext: auth.allowsRemotePlaintext ?? false,
+      log,
+      now: () => performance.now(),
+    }),
+    debugPage: parts.debugPage,
+    settings: {
+      checksIdentity: auth.checksIdentity ?? true,
+      systemNamespace: options.systemNamespace ?? "istio-system",
+      controlPlane: JSON.stringify({ Component: "istiod", ID: options.podName ?? "" }),
+    },
+    metrics: metrics.ads,
+    log,
+  });
+  return { service, source };
+}
+
+/** The plaintext port carries xDS; the TLS port also the certificate authority. */
+export async function openXdsPorts(
+  options: StartDiscoveryOptions,
+  parts: {
+    readonly methods: readonly Implementation[];
+    readonly certificates: Implementation;
+    readonly ca: ConnectedCa;
+    readonly log: Logger;
+    readonly opened: CloseStack;
+  },
+): Promise<{ readonly grpc?: GrpcPort; readonly secureGrpc?: GrpcPort }> {
+  const { ports, limits = {}, keepalive } = options;
+  const shared = {
+    log: parts.log,
+    maxConcurrentStreams: limits.maxConcurrentStreams ?? 100_000,
+    maxReceiveBytes: limits.maxReceiveBytes ?? 4 * 1024 * 1024,
+    ...(keepalive === undefined
+      ? {}
+      : { keepalive, pingPolicy: { minIntervalMs: keepalive.intervalMs / 2, withoutCalls: true } }),
+  };
+  const { methods, certificates, ca, opened } = parts;
+  const secureGrpc =
+    ports.secureGrpc === undefined
+      ? undefined
+      : await listenGrpc(ports.secureGrpc, { ...shared, methods: [...methods, certificates], tls: ca.tls }, opened);
+  const grpc = ports.grpc === undefined ? undefined : await listenGrpc(ports.grpc, { ...shared, methods }, opened);
+  return { ...(grpc === undefined ? {} : { grpc }), ...(secureGrpc === undefined ? {} : { secureGrpc }) };
+}
+
+/**
+ * Streams a second. Starting one costs a few milliseconds, as resources are shared; a whole mesh that comes back at once is served
+ * within seconds, and who has to wait longer than one is sent away to try again.
+ */
+function automaticRate(): number {
+  return Math.min(100 + 100 * availableParallelism(), 1000);
+}

@@ -1,0 +1,171 @@
+import { parseConfigText } from "../decode/parse-config-text.ts";
+import { type AnyConfigObject, type ObjectRef, objectKey } from "../model/config-object.ts";
+import { isKind, KINDS } from "../specs/kinds.ts";
+import type { ConfigStore } from "../store/config-store.ts";
+import { createMemoryStore, type MemoryStore, type PutResult } from "../store/create-memory-store.ts";
+import { type AccessOptions, identifyCaller, isOfNamespace } from "./access.ts";
+import { type HttpAnswer, type HttpCall, type HttpHandler, HttpProblem, json } from "./http-types.ts";
+
+export interface ConfigApiOptions extends AccessOptions {
+  readonly systemNamespace: string;
+  /** Undefined while the server starts. */
+  readonly stores: () => ConfigStores | undefined;
+}
+
+export interface ConfigStores {
+  /** What is in force. */
+  readonly store: ConfigStore;
+  readonly files: ConfigStore | undefined;
+  readonly memory: MemoryStore;
+}
+
+/**
+ * Rule objects over HTTP: `GET /config` lists, `GET`, `PUT` and `DELETE /config/KIND/NAMESPACE/NAME` handle one, `PUT /config` takes
+ * any. `?dryRun=true` only checks. For callers on this machine and for tokens of the system namespace.
+ */
+export function createConfigApi(options: ConfigApiOptions): HttpHandler {
+  return async (call) => {
+    const caller = await identifyCaller(call, options);
+    if (caller === undefined) {
+      throw new HttpProblem(401, "Authentication failed: a caller of another machine needs a token");
+    }
+    if (!isOfNamespace(caller, options.systemNamespace)) {
+      throw new HttpProblem(403, `only identities of namespace ${options.systemNamespace} may use this`);
+    }
+    const stores = options.stores();
+    if (stores === undefined) throw new HttpProblem(503, "the server is starting");
+    const ref = parseRef(call.path);
+    switch (call.method) {
+      case "GET":
+      case "HEAD":
+        return ref === undefined ? list(stores, call.query) : get(stores, ref);
+      case "PUT":
+      case "POST":
+        return put(stores, ref, call);
+      case "DELETE":
+        return remove(stores, ref);
+      default:
+        return {
+          ...json({ error: "allowed methods are GET, PUT, POST and DELETE" }, 405),
+          headers: { Allow: ALLOWED },
+        };
+    }
+  };
+}
+
+const ALLOWED = "GET, HEAD, PUT, POST, DELETE";
+
+function list({ store, files }: ConfigStores, query: URLSearchParams): HttpAnswer {
+  const [kind, namespace] = [query.get("kind"), query.get("namespace")];
+  if (kind !== null && !isKind(kind)) throw unknownKind(kind);
+  const items = store.snapshot
+    .all()
+    .filter((object) => kind === null || object.kind === kind)
+    .filter((object) => namespace === null || object.namespace === namespace)
+    .map((object) => show(object, files))
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
+    .map(({ item }) => item);
+  return json({ items, problems: store.snapshot.problems });
+}
+
+function get({ store, files }: ConfigStores, ref: ObjectRef): HttpAnswer {
+  const object = store.snapshot.get(ref.kind, ref.namespace, ref.name) as AnyConfigObject | undefined;
+  if (object === undefined) throw new HttpProblem(404, `there is no ${objectKey(ref)}`);
+  return json(show(object, files).item);
+}
+
+async function put(stores: ConfigStores, ref: ObjectRef | undefined, call: HttpCall): Promise<HttpAnswer> {
+  const document = await parseBody(call);
+  const meant = ref === undefined ? document : named(document, ref);
+  const checked = createMemoryStore().put(meant);
+  if (!checked.stored) return refused(checked);
+  const fromFile = stores.files?.snapshot.get(checked.object.kind, checked.object.namespace, checked.object.name);
+  if (fromFile !== undefined) {
+    throw new HttpProblem(409, `${objectKey(checked.object)} comes from a file: change it there`);
+  }
+  const isDryRun = call.query.get("dryRun") === "true";
+  const result = isDryRun ? checked : stores.memory.put(meant);
+  if (!result.stored) return refused(result);
+  const body = { object: show(result.object, stores.files).item, problems: result.problems };
+  return json(body, result.created && !isDryRun ? 201 : 200);
+}
+
+function remove({ memory, files }: ConfigStores, ref: ObjectRef | undefined): HttpAnswer {
+  if (ref === undefined) throw new HttpProblem(400, "the path has to be /config/KIND/NAMESPACE/NAME");
+  if (files?.snapshot.get(ref.kind, ref.namespace, ref.name) !== undefined) {
+    throw new HttpProblem(409, `${objectKey(ref)} comes from a file: delete it there`);
+  }
+  if (!memory.delete(ref)) throw new HttpProblem(404, `there is no ${objectKey(ref)}`);
+  return { status: 204, body: "" };
+}
+
+/** Undefined for `/config` itself. */
+function parseRef(path: string): ObjectRef | undefined {
+  const parts = path
+    .split("/")
+    .slice(2)
+    .filter((part) => part !== "")
+    .map(decodePart);
+  if (parts.length === 0) return undefined;
+  const [kind = "", namespace = "", name = ""] = parts;
+  if (parts.length !== 3) throw new HttpProblem(400, "the path has to be /config/KIND/NAMESPACE/NAME");
+  if (!isKind(kind)) throw unknownKind(kind);
+  return { kind, namespace, name };
+}
+
+function decodePart(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw new HttpProblem(400, `the path has a bad escape: ${part}`);
+  }
+}
+
+/** JSON, or YAML, of which JSON is a part; one document. */
+async function parseBody(call: HttpCall): Promise<Readonly<Record<string, unknown>>> {
+  const body = await call.body();
+  const { objects, problems } = parseConfigText(body, { file: "body" });
+  const [object] = objects;
+  if (objects.length > 1) throw new HttpProblem(400, `the body holds ${objects.length} documents, one is allowed`);
+  if (object !== undefined) return object.source;
+  if (problems.length === 0) {
+    throw new HttpProblem(422, `the body holds no rule object; known kinds are ${Object.keys(KINDS).join(", ")}`);
+  }
+  throw new ProblemList(problems);
+}
+
+class ProblemList extends HttpProblem {
+  constructor(problems: readonly { readonly line: number; readonly field: string; readonly message: string }[]) {
+    const lines = problems.map(
+      ({ line, field, message }) => `line ${line}: ${field === "" ? "" : `${field}: `}${message}`,
+    );
+    super(422, lines.join("\n"));
+  }
+}
+
+/** The path says which object is meant; a document that names another is a mistake. */
+function named(document: Readonly<Record<string, unknown>>, ref: ObjectRef): Readonly<Record<string, unknown>> {
+  const metadata = (typeof document.metadata === "object" ? document.metadata : {}) as Record<string, unknown>;
+  const given = { kind: document.kind, namespace: metadata.namespace ?? ref.namespace, name: metadata.name };
+  for (const member of ["kind", "namespace", "name"] as const) {
+    if (given[member] === ref[member]) continue;
+    const values = `${JSON.stringify(given[member])}, the path says ${JSON.stringify(ref[member])}`;
+    throw new HttpProblem(400, `the document's ${member} is ${values}`);
+  }
+  return { ...document, metadata: { ...metadata, namespace: ref.namespace } };
+}
+
+function refused({ problems }: Extract<PutResult, { readonly stored: false }>): HttpAnswer {
+  return json({ problems }, 422);
+}
+
+function show(object: AnyConfigObject, files: ConfigStore | undefined) {
+  const { source, kind, namespace, name } = object;
+  const metadata = (typeof source.metadata === "object" ? source.metadata : {}) as object;
+  const origin = files?.snapshot.get(kind, namespace, name) === undefined ? "memory" : "file";
+  return { key: objectKey(object), item: { ...source, metadata: { ...metadata, namespace }, origin } };
+}
+
+function unknownKind(kind: string): HttpProblem {
+  return new HttpProblem(400, `kind ${JSON.stringify(kind)} is unknown, known are ${Object.keys(KINDS).join(", ")}`);
+}

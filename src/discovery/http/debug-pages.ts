@@ -1,0 +1,89 @@
+import type { DebugPage } from "../ads-server/ads-context.ts";
+import { type AccessOptions, identifyCaller, isOfNamespace } from "./access.ts";
+import type { DebugContext } from "./debug-context.ts";
+import { type HttpAnswer, type HttpCall, type HttpHandler, HttpProblem, json, text } from "./http-types.ts";
+import { configDump, edsz, ndsz } from "./pages/config-dump.ts";
+import {
+  configz,
+  endpointShardz,
+  endpointz,
+  instancesz,
+  meshConfig,
+  pushStatus,
+  registryz,
+  sidecarz,
+} from "./pages/mesh.ts";
+import { adsz, connections, forceDisconnect, sentResources, syncz } from "./pages/streams.ts";
+
+type Page = (context: DebugContext, call: Pick<HttpCall, "query">) => HttpAnswer;
+
+const PAGES: Readonly<Record<string, readonly [text: string, page: Page]>> = {
+  adsz: ["who is connected and what it watches; ?push=true pushes", adsz],
+  config_dump: ["what a proxy gets: ?proxyID=, types=, include_eds", configDump],
+  configz: ["rule objects, and documents that were refused", configz],
+  connections: ["who is connected", connections],
+  edsz: ["endpoints of a proxy: ?proxyID=", edsz],
+  endpointShardz: ["endpoints by host name and registry", endpointShardz],
+  endpointz: ["endpoints by service and port", endpointz],
+  force_disconnect: ["ends a stream: ?proxyID=; only with UNSAFE_ENABLE_ADMIN_ENDPOINTS", forceDisconnect],
+  instancesz: ["what connected proxies serve themselves", instancesz],
+  mesh: ["the mesh config in force", meshConfig],
+  ndsz: ["the name table of a proxy: ?proxyID=", ndsz],
+  push_status: ["the last push", pushStatus],
+  registryz: ["services of all registries", registryz],
+  resourcesz: ["names and versions a proxy was last sent: ?proxyID=", sentResources],
+  sidecarz: ["what a proxy may see: ?proxyID=", sidecarz],
+  syncz: ["what every proxy was sent, accepted and refused", syncz],
+};
+
+/** Also for workloads outside the system namespace when debug pages are limited. */
+const OPEN_TO_WORKLOADS = new Set(["config_dump", "ndsz", "edsz"]);
+
+export interface DebugPagesOptions extends AccessOptions {
+  readonly context: () => DebugContext | undefined;
+  readonly systemNamespace: string;
+  readonly limitsDebug: boolean;
+}
+
+/** `/debug/*` for callers on this machine, or with a token. */
+export function createDebugHandler(options: DebugPagesOptions): HttpHandler {
+  return async (call) => {
+    const caller = await identifyCaller(call, options);
+    if (caller === undefined)
+      throw new HttpProblem(401, "Authentication failed: a caller of another machine needs a token");
+    const name = call.path.replace(/^\/debug\/?/, "");
+    if (options.limitsDebug && !OPEN_TO_WORKLOADS.has(name) && !isOfNamespace(caller, options.systemNamespace)) {
+      throw new HttpProblem(403, `only identities of namespace ${options.systemNamespace} may see this page`);
+    }
+    if (name === "") return index();
+    if (name === "list") return json(Object.keys(PAGES).map((page) => `/debug/${page}`));
+    const context = options.context();
+    if (context === undefined) throw new HttpProblem(503, "the server is starting");
+    return renderPage(context, name, call) ?? text(404, "404 page not found");
+  };
+}
+
+/** For debug requests over xDS: a path with an optional query. */
+export function createDebugPage(context: () => DebugContext | undefined): DebugPage {
+  return (path) => {
+    const url = new URL(path.replace(/^\/?(debug\/)?/, "/"), "http://localhost");
+    const current = context();
+    if (current === undefined) return undefined;
+    try {
+      return renderPage(current, url.pathname.slice(1), { query: url.searchParams });
+    } catch (thrown) {
+      if (thrown instanceof HttpProblem) return { status: thrown.status, body: `${thrown.message}\n` };
+      throw thrown;
+    }
+  };
+}
+
+function renderPage(context: DebugContext, name: string, call: Pick<HttpCall, "query">): HttpAnswer | undefined {
+  return Object.hasOwn(PAGES, name) ? PAGES[name]?.[1](context, call) : undefined;
+}
+
+function index(): HttpAnswer {
+  const rows = Object.entries(PAGES).map(([name, [about]]) => `<li><a href="/debug/${name}">${name}</a> ${about}</li>`);
+  const body = `<!doctype html><title>Pilot debug</title><h1>Debug pages</h1><ul>\n${rows.join("\n")}\n</ul>\n`;
+  return { status: 200, contentType: "text/html; charset=utf-8", body };
+}

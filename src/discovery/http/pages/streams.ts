@@ -1,0 +1,121 @@
+import type { Connection } from "../../ads-server/connection.ts";
+import { syncState, type Watch } from "../../ads-server/core/watch.ts";
+import { XDS_TYPES } from "../../ads-server/core/xds-types.ts";
+import type { XdsType } from "../../ads-server/resource-source.ts";
+import { formatLocality } from "../../model/locality.ts";
+import type { DebugContext } from "../debug-context.ts";
+import { type HttpAnswer, type HttpCall, HttpProblem, json, text } from "../http-types.ts";
+
+const NOT_CONNECTED = "Proxy not connected to this Pilot instance. It may be connected to another instance.";
+
+/** Who is connected and what it watches; `?push=true` makes and pushes a new snapshot. */
+export function adsz(context: DebugContext, { query }: Pick<HttpCall, "query">): HttpAnswer {
+  if (query.get("push") === "true") {
+    context.push();
+    return text(200, `Pushed to ${context.connections.all().length} servers`);
+  }
+  const clients = context.connections.all().map((connection) => ({
+    connectionId: connection.id,
+    connectedAt: new Date(connection.connectedAt).toISOString(),
+    address: connection.peerAddress,
+    protocol: connection.protocol,
+    identities: connection.identities,
+    labels: connection.node.labels,
+    metadata: connection.node.metadata,
+    locality: formatLocality(connection.node.locality),
+    watches: Object.fromEntries(
+      [...connection.watches].map(([type, watch]) => [type, watch.isWildcard ? ["*"] : watch.names.list]),
+    ),
+    refused: refusals(connection),
+  }));
+  return json({ totalClients: clients.length, clients });
+}
+
+export function connections(context: DebugContext): HttpAnswer {
+  const clients = context.connections.all().map(({ id, connectedAt, peerAddress }) => ({
+    connectionId: id,
+    connectedAt: new Date(connectedAt).toISOString(),
+    address: peerAddress,
+  }));
+  return json({ totalClients: clients.length, clients });
+}
+
+const SYNC_NAMES: readonly (readonly [XdsType, string])[] = [
+  ["CDS", "cluster"],
+  ["LDS", "listener"],
+  ["RDS", "route"],
+  ["EDS", "endpoint"],
+  ["ECDS", "extensionconfig"],
+];
+
+/** How far every proxy is: what it was sent, what it accepted, and why it refused what it refused. */
+export function syncz(context: DebugContext, { query }: Pick<HttpCall, "query">): HttpAnswer {
+  const namespace = query.get("namespace");
+  const proxies = context.connections.all().filter(({ node }) => namespace === null || node.namespace === namespace);
+  return json(
+    proxies.map((connection) => {
+      const { node, watches } = connection;
+      const pairs = SYNC_NAMES.flatMap(([type, name]) => {
+        const watch = watches.get(type);
+        if (watch === undefined || watch.nonceSent === "") return [];
+        return [
+          [`${name}_sent`, watch.nonceSent],
+          [`${name}_acked`, watch.nonceAcked],
+        ];
+      });
+      return {
+        cluster_id: node.clusterId,
+        proxy: node.id,
+        proxy_type: node.type,
+        istio_version: node.istioVersion,
+        ...Object.fromEntries(pairs),
+        resources: Object.fromEntries([...watches].map(([type, watch]) => [type, resourceState(watch)])),
+      };
+    }),
+  );
+}
+
+/** What one proxy was last sent of a type with names, as names and versions. */
+export function sentResources(context: DebugContext, call: Pick<HttpCall, "query">): HttpAnswer {
+  const connection = requireProxy(context, call);
+  return json(
+    Object.fromEntries(
+      XDS_TYPES.flatMap(({ type }) => {
+        const sent = connection.sent(type);
+        if (sent === undefined) return [];
+        return [
+          [type, { version: sent.version, resources: sent.resources.map(({ name, version }) => ({ name, version })) }],
+        ];
+      }),
+    ),
+  );
+}
+
+export function forceDisconnect(context: DebugContext, call: Pick<HttpCall, "query">): HttpAnswer {
+  if (!context.allowsAdmin) throw new HttpProblem(403, "UNSAFE_ENABLE_ADMIN_ENDPOINTS is not set");
+  requireProxy(context, call).close("disconnected by an operator");
+  return text(200, "OK");
+}
+
+/** `?proxyID=`: the id of a stream, or of the proxy that has it. */
+export function requireProxy(context: DebugContext, { query }: Pick<HttpCall, "query">): Connection {
+  const id = query.get("proxyID") ?? "";
+  if (id === "") throw new HttpProblem(400, "You must provide a proxyID in the query string");
+  const connection = context.connections.find(id);
+  if (connection === undefined) throw new HttpProblem(404, NOT_CONNECTED);
+  return connection;
+}
+
+function resourceState(watch: Watch) {
+  return {
+    status: syncState(watch),
+    version: watch.versionSent,
+    acked: watch.versionAcked,
+    ...(watch.sentAt === 0 ? {} : { sentAt: new Date(watch.sentAt).toISOString() }),
+    ...(watch.error === undefined ? {} : { error: watch.error }),
+  };
+}
+
+function refusals({ watches }: Connection): Readonly<Record<string, string>> {
+  return Object.fromEntries([...watches].flatMap(([type, { error }]) => (error === undefined ? [] : [[type, error]])));
+}

@@ -1,0 +1,24 @@
+import type { MeshFigures } from "./metrics.ts";
+import type { AggregateRegistry } from "./registry/create-aggregate-registry.ts";
+import type { PushSnapshot } from "./snapshot/push-snapshot.ts";
+
+/** Counts what the mesh holds, at each scrape. */
+export function meshFigures(
+  { configs }: Pick<PushSnapshot, "configs">,
+  { registry }: { readonly registry: Pick<AggregateRegistry, "services" | "endpoints"> },
+): MeshFigures {
+  const services = registry.services();
+  const empty = services.filter(({ key }) => registry.endpoints(key).length === 0);
+  const isNotReady = (health: string) => health !== "Healthy" && health !== "Unknown";
+  return {
+    services: services.length,
+    virtualServices: configs.list("VirtualService").length,
+    destinationRuleSubsets: configs
+      .list("DestinationRule")
+      .reduce((total, { spec }) => total + (spec.subsets?.length ?? 0), 0),
+    servicesWithoutEndpoints: empty.length,
+    endpointsNotReady: services.flatMap(({ key }) => registry.endpoints(key)).filter(({ health }) => isNotReady(health))
+      .length,
+    dnsWithoutEndpoints: empty.filter(({ resolution }) => resolution.startsWith("DNS")).length,
+  };
+}

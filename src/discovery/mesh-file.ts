@@ -1,0 +1,94 @@
+import { type FSWatcher, watch } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { errorCode, errorMessage } from "../base/coded-error.ts";
+import { type Handle, toHandle } from "../base/handle.ts";
+import type { Logger } from "../base/logger.ts";
+import { DiscoveryError } from "./discovery-error.ts";
+import { defaultMeshSettings, parseMeshSettings } from "./snapshot/build-mesh-settings.ts";
+import type { MeshSettings } from "./snapshot/mesh-settings.ts";
+import { createDebounced } from "./store/files/debounce.ts";
+
+export interface MeshFileOptions {
+  /** Undefined: defaults for ever. */
+  readonly path: string | undefined;
+  readonly domainSuffix: string;
+  readonly log: Logger;
+  /** Also without a notice of the file system the file is looked at this often; 5 s. */
+  readonly rescanMs?: number;
+}
+
+export interface MeshFile extends Handle {
+  readonly settings: MeshSettings;
+  subscribe(listener: (settings: MeshSettings) => void): void;
+}
+
+/**
+ * The mesh settings of a file, watched. At start a file that cannot be used is an error, because "all defaults" could be an open mesh; later
+ * on it leaves the last settings in force. A missing file means defaults.
+ */
+export async function startMeshFile(options: MeshFileOptions): Promise<MeshFile> {
+  const { path, domainSuffix, log, rescanMs = 5000 } = options;
+  const listeners = new Set<(settings: MeshSettings) => void>();
+  let text = path === undefined ? undefined : await readMesh(path);
+  if (path !== undefined && text === undefined) log.warn("mesh config file is missing, defaults are used", { path });
+  let settings = await parse(text, path, domainSuffix);
+  const reload = async (): Promise<void> => {
+    if (path === undefined) return;
+    try {
+      const newer = await readMesh(path);
+      if (newer === text) return;
+      const parsed = await parse(newer, path, domainSuffix);
+      text = newer;
+      settings = parsed;
+      log.info("mesh config changed", { path });
+      for (const listener of listeners) listener(settings);
+    } catch (thrown) {
+      log.error("mesh config cannot be used, the last one stays", { path, error: errorMessage(thrown) });
+    }
+  };
+  const debounced = createDebounced(reload, { quietMs: 100, maxWaitMs: 1000 });
+  const watcher = path === undefined ? undefined : openWatch(dirname(path), () => debounced.trigger());
+  const rescan = path === undefined ? undefined : setInterval(() => debounced.trigger(), rescanMs);
+  return toHandle({
+    get settings() {
+      return settings;
+    },
+    subscribe: (listener: (settings: MeshSettings) => void) => void listeners.add(listener),
+    ended: new Promise<void>(() => undefined),
+    stop: async () => {
+      clearInterval(rescan);
+      watcher?.close();
+      await debounced.stop();
+    },
+  });
+}
+
+async function readMesh(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (thrown) {
+    if (errorCode(thrown) === "ENOENT" || errorCode(thrown) === "ENOTDIR") return undefined;
+    throw new DiscoveryError("invalid-mesh-config", `failed reading mesh config: ${errorMessage(thrown)}`, {
+      cause: thrown,
+    });
+  }
+}
+
+async function parse(text: string | undefined, path = "", domainSuffix: string): Promise<MeshSettings> {
+  if (text === undefined || text.trim() === "") return defaultMeshSettings(domainSuffix);
+  const { settings, problem } = await parseMeshSettings(text, { domainSuffix, source: `file ${path}` });
+  if (problem === undefined) return settings;
+  throw new DiscoveryError("invalid-mesh-config", `failed reading mesh config: file ${path}: ${problem}`);
+}
+
+/** A directory that is not there, or a kernel without watches left, leaves the regular look. */
+function openWatch(directory: string, onChange: () => void): FSWatcher | undefined {
+  try {
+    const watcher = watch(directory, onChange);
+    watcher.on("error", () => watcher.close());
+    return watcher;
+  } catch {
+    return undefined;
+  }
+}

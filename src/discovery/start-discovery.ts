@@ -1,0 +1,145 @@
+import { buildStamp } from "../base/build-stamp.ts";
+import { CloseStack } from "../base/close-stack.ts";
+import { toHandle } from "../base/handle.ts";
+import { MetricRegistry } from "../base/metric-registry.ts";
+import { type Authenticator, certificateService } from "../ca/index.ts";
+import { renderProcessMetrics, startEventLoopLag } from "../status/index.ts";
+import type { AdsService } from "./ads-server/create-ads-service.ts";
+import { connectCa } from "./connect-ca.ts";
+import { type ConnectedConfig, connectConfig } from "./connect-config.ts";
+import { connectPush } from "./connect-push.ts";
+import { connectXds, openXdsPorts } from "./connect-xds.ts";
+import type { DebugContext } from "./http/debug-context.ts";
+import { createDebugPage } from "./http/debug-pages.ts";
+import { createRoutes } from "./http/routes.ts";
+import { startHttpServer } from "./http/start-http-server.ts";
+import type { GrpcPort } from "./listen-grpc.ts";
+import { meshFigures } from "./mesh-figures.ts";
+import { startMeshFile } from "./mesh-file.ts";
+import { declareDiscoveryMetrics } from "./metrics.ts";
+import type { Discovery, StartDiscoveryOptions } from "./options.ts";
+
+/**
+ * Starts the control plane. The order is deliberate: HTTP first, so that `/ready` has an answer with a reason from the beginning; the xDS
+ * ports last, so that an open port means that everything is known. The close stack makes the stop its mirror.
+ */
+export async function startDiscovery(options: StartDiscoveryOptions): Promise<Discovery> {
+  const { ports, systemNamespace = "istio-system", domainSuffix = "cluster.local", auth = {} } = options;
+  const log = options.log.scope("ads");
+  const startedAt = performance.now();
+  const registry = new MetricRegistry();
+  const metrics = declareDiscoveryMetrics(registry, () => (performance.now() - startedAt) / 1000);
+  let notReady = "starting";
+  let authenticators: readonly Authenticator[] = [];
+  let config: ConnectedConfig | undefined;
+  let debug: DebugContext | undefined;
+
+  await using opened = new CloseStack();
+  const lag = opened.add(startEventLoopLag());
+  const routes = createRoutes({
+    notReady: () => notReady,
+    registry,
+    processMetrics: () => renderProcessMetrics(lag),
+    version: { ...buildStamp },
+    debugOverHttp: options.debugOverHttp ?? true,
+    context: () => debug,
+    stores: () => config,
+    authenticators: () => authenticators,
+    systemNamespace,
+    limitsDebug: auth.limitsDebug ?? false,
+    log,
+  });
+  const openHttp = async (port: { readonly host: string; readonly port: number } | undefined) =>
+    port === undefined ? undefined : opened.add(await startHttpServer({ ...port, routes, log }));
+  const http = await openHttp(ports.http);
+  const monitoring = await openHttp(ports.monitoring);
+
+  const mesh = opened.add(
+    await startMeshFile({ path: options.meshConfigFile, domainSuffix, log: options.log.scope("config") }),
+  );
+  const ca = await connectCa(options, () => mesh.settings, opened);
+  authenticators = ca.authenticators;
+  metrics.ca.setExpirySource(() => ({
+    root: ca.authority.material.roots[0]?.notAfter,
+    chain: ca.authority.material.chainHead?.notAfter,
+  }));
+  const connected = await connectConfig(options, mesh, opened);
+  config = connected;
+
+  const xds: { service?: AdsService } = {};
+  const pusher = connectPush(options, {
+    config: connected,
+    mesh,
+    metrics,
+    connections: () => xds.service?.connections.all() ?? [],
+    opened,
+  });
+  const { service, source } = connectXds(options, {
+    ca,
+    snapshot: () => pusher.snapshot,
+    isReady: () => notReady === "",
+    debugPage: createDebugPage(() => debug),
+    metrics,
+    log,
+  });
+  xds.service = service;
+  metrics.setMeshSource(() => meshFigures(pusher.snapshot, connected));
+  debug = {
+    connections: service.connections,
+    snapshot: () => pusher.snapshot,
+    source,
+    registry: connected.registry,
+    store: connected.store,
+    push: () => pusher.trigger("debug"),
+    pushes: () => pusher.pushes,
+    allowsAdmin: auth.allowsAdmin ?? false,
+  };
+  const certificates = certificateService({
+    authority: ca.authority,
+    authenticators: ca.authenticators,
+    metrics: metrics.ca,
+    log: options.log.scope("serverca"),
+  });
+  // Ready before the ports are open: nobody who gets in is sent away.
+  notReady = "";
+  const open = await openXdsPorts(options, { methods: service.methods, certificates, ca, log, opened });
+  const servers = [open.grpc, open.secureGrpc].flatMap((port) => port?.servers ?? []);
+  const owned = opened.move();
+  return toHandle({
+    addresses: {
+      ...(http === undefined ? {} : { http: http.address }),
+      ...(monitoring === undefined ? {} : { monitoring: monitoring.address }),
+      ...addressOf("grpc", open.grpc),
+      ...addressOf("secureGrpc", open.secureGrpc),
+    },
+    store: connected.memory,
+    connections: service.connections,
+    get snapshot() {
+      return pusher.snapshot;
+    },
+    get pushes() {
+      return pusher.pushes;
+    },
+    get rootPem() {
+      return ca.authority.material.rootPem;
+    },
+    issueToken: async (account: { readonly namespace: string; readonly name: string }, seconds: number) =>
+      (await ca.issuer.issue(account, seconds)).reveal(),
+    ended: Promise.race(
+      [...servers, http, monitoring].flatMap((server) => (server === undefined ? [] : [server.ended])),
+    ),
+    stop: async () => {
+      notReady = "stopping";
+      const deadlineMs = options.shutdownMs ?? 10_000;
+      // xDS streams never end by themselves: they are told to, and clients go to another server or wait for this one.
+      for (const connection of service.connections.all()) connection.close("the server is stopping");
+      await Promise.all(servers.map((server) => server.drain(deadlineMs)));
+      await owned.close();
+    },
+  });
+}
+
+function addressOf<Name extends "grpc" | "secureGrpc">(name: Name, port: GrpcPort | undefined) {
+  const [first] = port?.servers ?? [];
+  return first === undefined ? {} : { [name]: first.address };
+}
