@@ -1,0 +1,80 @@
+import { isIPv6 } from "node:net";
+import type { AccessLog } from "../../../../protocol/gen/envoy/config/accesslog/v3.ts";
+import type { Filter } from "../../../../protocol/gen/envoy/config/listener/v3.ts";
+import type { TcpProxy } from "../../../../protocol/gen/envoy/extensions/filters/network/tcp_proxy/v3.ts";
+import { findPort } from "../../../model/service.ts";
+import type { OutboundScope } from "../../../snapshot/push-snapshot.ts";
+import type { Destination } from "../../../specs/common.ts";
+import type { RouteDestination } from "../../../specs/virtual-service.ts";
+import { BLACK_HOLE_CLUSTER, clusterName } from "../../cluster-name.ts";
+import { type EffectivePolicy, effectivePolicy } from "../../traffic-policy.ts";
+import { tcpProxyFilter, tcpProxyTo } from "../tcp-proxy.ts";
+
+export interface DestinationContext {
+  readonly scope: OutboundScope;
+  readonly listenPort: number;
+  readonly accessLog: readonly AccessLog[];
+}
+
+/** One cluster of one service, with what its DestinationRule says about TCP connections. */
+export interface ClusterTarget {
+  readonly host: string;
+  readonly port: number;
+  readonly subset: string;
+}
+
+export function filterTo(context: DestinationContext, target: ClusterTarget): Filter {
+  const cluster = nameOf(target);
+  return tcpProxyFilter({ statPrefix: cluster, cluster, ...connectionRules(context.scope, target) }, context.accessLog);
+}
+
+/** Destinations of a rule. A single one gets everything, whatever its weight. */
+export function filterToRoute(context: DestinationContext, route: readonly RouteDestination[], rule: string): Filter {
+  const weighted = route.length > 1 ? route.filter(({ weight }) => weight > 0) : route;
+  const targets = weighted.map(({ destination, weight }) => ({ ...targetOf(context, destination), weight }));
+  const [first, ...others] = targets;
+  // All weights are zero: Envoy refuses such a list, and the rule wants nobody to get the connection.
+  if (first === undefined) return tcpProxyTo(BLACK_HOLE_CLUSTER, context.accessLog);
+  if (others.length === 0) return filterTo(context, first);
+  const clusters = targets.map((target) => ({ name: nameOf(target), weight: target.weight }));
+  // There is one set of connection rules for all of them: those of the first.
+  const rules = connectionRules(context.scope, first);
+  return tcpProxyFilter({ statPrefix: rule, weightedClusters: { clusters }, ...rules }, context.accessLog);
+}
+
+/** Without a port: the one that was called, if the destination has it, else its only one. */
+export function targetOf(
+  { scope, listenPort }: Pick<DestinationContext, "scope" | "listenPort">,
+  destination: Destination | undefined,
+): ClusterTarget {
+  const { host = "", subset = "", port } = destination ?? {};
+  if (port !== undefined && port.number !== 0) return { host, subset, port: port.number };
+  const service = scope.service(host, listenPort) ?? scope.service(host);
+  const only = service?.ports.length === 1 ? service.ports[0] : undefined;
+  const called = service === undefined ? undefined : findPort(service, listenPort);
+  return { host, subset, port: (called ?? only)?.port ?? listenPort };
+}
+
+export function nameOf({ host, port, subset }: ClusterTarget): string {
+  return clusterName("outbound", port, subset, host);
+}
+
+function connectionRules(scope: OutboundScope, { host, port, subset }: ClusterTarget): Omit<TcpProxy, "statPrefix"> {
+  const service = scope.service(host, port);
+  const rule = service === undefined ? undefined : scope.destinationRule(service);
+  if (rule === undefined) return {};
+  const { connectionPool, loadBalancer, tunnel } = effectivePolicy(rule, port, subset);
+  const { idleTimeout, maxConnectionDuration } = connectionPool?.tcp ?? {};
+  return {
+    ...(idleTimeout !== undefined && { idleTimeout }),
+    ...(maxConnectionDuration !== undefined && { maxDownstreamConnectionDuration: maxConnectionDuration }),
+    ...(loadBalancer?.consistentHash?.useSourceIp === true && { hashPolicy: [{ sourceIp: {} }] }),
+    ...(tunnel !== undefined && { tunnelingConfig: tunnelingConfig(tunnel) }),
+  };
+}
+
+/** The connection is carried through an HTTP proxy: the destination is the proxy, and it is asked for the target. */
+function tunnelingConfig({ targetHost, targetPort, protocol }: NonNullable<EffectivePolicy["tunnel"]>) {
+  const host = isIPv6(targetHost) ? `[${targetHost}]` : targetHost;
+  return { hostname: `${host}:${targetPort}`, ...(protocol.toUpperCase() === "POST" && { usePost: true }) };
+}

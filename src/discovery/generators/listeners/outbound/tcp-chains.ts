@@ -1,0 +1,115 @@
+import type { CidrRange } from "../../../../protocol/gen/envoy/config/core/v3.ts";
+import type { Filter, FilterChainMatch } from "../../../../protocol/gen/envoy/config/listener/v3.ts";
+import { isTls, type Protocol } from "../../../model/protocol.ts";
+import type { Service } from "../../../model/service.ts";
+import type { VirtualServiceRule } from "../../../snapshot/push-snapshot.ts";
+import { parseCidr } from "../cidr.ts";
+import { type DestinationContext, filterTo, filterToRoute } from "./destination-filter.ts";
+import { appliesTo } from "./l4-match.ts";
+
+export interface TcpChain {
+  readonly match: FilterChainMatch;
+  readonly filters: readonly Filter[];
+  /** Host of the service it is for, and the rule it comes from. */
+  readonly owners: readonly string[];
+  /** A chain without match that could as well be chosen by this server name. */
+  readonly serverName?: string;
+}
+
+export interface TcpChainInput extends DestinationContext {
+  readonly service: Service;
+  readonly protocol: Protocol;
+  /** Of the service, that connections go to without any rule. */
+  readonly servicePort: number;
+  /** Virtual addresses that are ranges: the listener has every address, so that chains say which they are for. */
+  readonly ranges: readonly string[];
+  /** Connections to other services come to the same listener and port. */
+  readonly isShared: boolean;
+  /** Oldest first. */
+  readonly rules: readonly VirtualServiceRule[];
+}
+
+/** The chains of one service port without HTTP layer: those of rules, then the one without. */
+export function buildTcpChains(input: TcpChainInput): readonly TcpChain[] {
+  return isTls(input.protocol) ? tlsChains(input) : tcpChains(input);
+}
+
+/** Of several matches that a proxy cannot tell apart the first is meant. */
+function tlsChains(input: TcpChainInput): readonly TcpChain[] {
+  const ranges = toRanges(input.ranges);
+  const byRule = input.rules.flatMap((rule) =>
+    rule.spec.tls.flatMap(({ match, route }) =>
+      match
+        .filter((candidate) => appliesTo(candidate, input.scope.traits, input.listenPort))
+        .map(({ sniHosts, destinationSubnets }) => {
+          const wanted = input.listenPort > 0 ? toRanges(destinationSubnets) : [];
+          const match = buildMatch(wanted.length > 0 ? wanted : ranges, serverNames(sniHosts));
+          return ruleChain(input, rule, match, filterToRoute(input, route, ruleName(rule)));
+        }),
+    ),
+  );
+  if (byRule.length > 0) return byRule;
+  const names = input.isShared ? serverNames([input.service.hostname]) : [];
+  const own = ownChain(input, buildMatch(ranges, names));
+  return [names.length > 0 ? own : { ...own, serverName: input.service.hostname }];
+}
+
+/** Rules are tried in their order; one that holds for every address is the last. */
+function tcpChains(input: TcpChainInput): readonly TcpChain[] {
+  const ranges = toRanges(input.ranges);
+  const chains: TcpChain[] = [];
+  for (const rule of input.rules) {
+    for (const { match, route } of rule.spec.tcp) {
+      const applying = match.filter((candidate) => appliesTo(candidate, input.scope.traits, input.listenPort));
+      if (match.length > 0 && applying.length === 0) continue;
+      const filter = filterToRoute(input, route, ruleName(rule));
+      const subnets = applying.map(({ destinationSubnets }) =>
+        input.listenPort > 0 ? toRanges(destinationSubnets) : [],
+      );
+      const isLast = subnets.length === 0 || subnets.some((wanted) => wanted.length === 0);
+      if (isLast) return [...chains, ruleChain(input, rule, buildMatch(ranges), filter)];
+      chains.push(ruleChain(input, rule, buildMatch(unique(subnets.flat())), filter));
+    }
+  }
+  return [...chains, ownChain(input, buildMatch(ranges))];
+}
+
+function ruleChain(
+  { service }: TcpChainInput,
+  rule: VirtualServiceRule,
+  match: FilterChainMatch,
+  filter: Filter,
+): TcpChain {
+  return { match, filters: [filter], owners: [service.hostname, ruleName(rule)] };
+}
+
+function ownChain(input: TcpChainInput, match: FilterChainMatch): TcpChain {
+  const { hostname } = input.service;
+  const filter = filterTo(input, { host: hostname, port: input.servicePort, subset: "" });
+  return { match, filters: [filter], owners: [hostname] };
+}
+
+function buildMatch(ranges: readonly CidrRange[], names: readonly string[] = []): FilterChainMatch {
+  return {
+    ...(ranges.length > 0 && { prefixRanges: ranges }),
+    ...(names.length > 0 && { serverNames: names }),
+  };
+}
+
+function ruleName({ object }: VirtualServiceRule): string {
+  return `${object.name}.${object.namespace}`;
+}
+
+/** `*` is any name at all, which a match says by saying nothing; Envoy compares in lower case. */
+function serverNames(hosts: readonly string[]): readonly string[] {
+  return hosts.includes("*") ? [] : [...new Set(hosts.map((host) => host.toLowerCase()))];
+}
+
+/** Each once, however it was spelled. */
+function toRanges(texts: readonly string[]): readonly CidrRange[] {
+  return unique(texts.flatMap((text) => parseCidr(text) ?? []));
+}
+
+function unique(ranges: readonly CidrRange[]): readonly CidrRange[] {
+  return [...new Map(ranges.map((range) => [`${range.addressPrefix}/${range.prefixLen}`, range])).values()];
+}
