@@ -5,9 +5,11 @@ import type { NodeTlsFiles } from "../../proxy/proxy-node.ts";
 import type { ClientTls } from "../../specs/common.ts";
 import {
   exactSans,
+  NO_TLS,
   originatedTls,
   proxyProtocolSocket,
   RAW_BUFFER,
+  refusedTls,
   upstreamTlsSocket,
   workloadTls,
 } from "../tls/index.ts";
@@ -46,7 +48,7 @@ export function clientTransport(target: TransportTarget): ClientTransport {
   const socket = tlsSocket(target);
   if (socket === undefined)
     return proxyProtocol === undefined ? PLAINTEXT : { sockets: { transportSocket: wrap(RAW_BUFFER) } };
-  const http = tls && isOriginated(tls) ? hostFromRequest(tls) : undefined;
+  const http = tls && isOriginated(tls) && refusedTls(tls) === undefined ? hostFromRequest(tls) : undefined;
   return { sockets: { transportSocket: wrap(socket) }, ...(http && { http }) };
 }
 
@@ -64,6 +66,7 @@ function tlsSocket(target: TransportTarget): TransportSocket | undefined {
   if (tls === undefined) return target.autoMtls === "always" ? meshSocket(target) : undefined;
   if (tls.mode === "DISABLE") return undefined;
   if (!isOriginated(tls)) return meshSocket(target, tls);
+  if (refusedTls(tls) !== undefined) return upstreamTlsSocket({ commonTlsContext: NO_TLS });
   const sans = tls.subjectAltNames.length > 0 ? tls.subjectAltNames : target.identities;
   return upstreamTlsSocket({
     commonTlsContext: originatedTls(tls, sans, target.upstream === "http2" ? ["h2"] : []),

@@ -6,7 +6,6 @@ import type { OutboundScope } from "../../snapshot/push-snapshot.ts";
 import { clusterName, sniOf } from "../cluster-name.ts";
 import { loadAssignment } from "../endpoints/load-assignment.ts";
 import { isLocalityWeighted, localitySetting } from "../endpoints/locality-setting.ts";
-import { refusedTls } from "../tls/index.ts";
 import { type EffectivePolicy, effectivePolicy } from "../traffic-policy.ts";
 import { autoMtls, identitiesOf } from "./auto-mtls.ts";
 import { circuitBreakers } from "./circuit-breakers.ts";
@@ -46,9 +45,6 @@ function serviceCluster(
   const name = clusterName("outbound", port.port, subset, service.hostname);
   const policy = effectivePolicy(scope.destinationRule(service), port.port, subset);
   const type = clusterType(service, policy);
-  if (type === "ORIGINAL_DST" && policy.tls !== undefined && refusedTls(policy.tls) !== undefined) {
-    return { ...upstreamConnection(mesh, undefined), name, type: "STATIC" };
-  }
   const source = endpointSource(scope, { name, service, port, subset }, type);
   if (source === undefined) return undefined;
   const pool = policy.connectionPool;
@@ -57,7 +53,7 @@ function serviceCluster(
     upgradesToHttp2: mesh.source.h2UpgradePolicy === "UPGRADE",
   });
   const transport = clientTransport({
-    policy: policy.tls !== undefined && refusedTls(policy.tls) !== undefined ? {} : policy,
+    policy,
     protocol: port.protocol,
     upstream,
     sni: sniOf("outbound", port.port, subset, service.hostname),

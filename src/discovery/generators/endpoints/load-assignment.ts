@@ -3,7 +3,6 @@ import type { Endpoint } from "../../model/endpoint.ts";
 import { selects } from "../../model/selector.ts";
 import type { Service, ServicePort } from "../../model/service.ts";
 import type { OutboundScope } from "../../snapshot/push-snapshot.ts";
-import { refusedTls } from "../tls/index.ts";
 import { type EffectivePolicy, effectivePolicy, findSubset } from "../traffic-policy.ts";
 import { distribute } from "./distribute.ts";
 import { failover } from "./failover.ts";
@@ -39,7 +38,6 @@ export function loadAssignment(scope: OutboundScope, target: AssignmentTarget): 
   return {
     clusterName: name,
     ...(endpoints.length > 0 && { endpoints }),
-    ...(policy.tls !== undefined && refusedTls(policy.tls) !== undefined && { policy: REFUSED }),
   };
 }
 
@@ -50,11 +48,6 @@ function withinBounds(endpoints: readonly Endpoint[]): readonly Endpoint[] {
 }
 
 const MAX_TOTAL_WEIGHT = 4294967295;
-
-/** Requests are answered by the proxy itself, before anything leaves it in plaintext. */
-const REFUSED: NonNullable<ClusterLoadAssignment["policy"]> = Object.freeze({
-  dropOverloads: [{ category: "tls_settings_refused", dropPercentage: { numerator: 100 } }],
-});
 
 /**
  * Endpoints that go away are not offered, unless sessions stick to them. Unhealthy ones are worth showing only where a rule says

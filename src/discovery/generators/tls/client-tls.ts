@@ -32,6 +32,12 @@ export function refusedTls(tls: ClientTls): string | undefined {
   return undefined;
 }
 
+/** For settings that cannot be followed: no certificate has this hash, so that nothing is sent, and least of all in plaintext. */
+export const NO_TLS: CommonTlsContext = Object.freeze({
+  tlsParams: TLS_VERSIONS,
+  validationContext: { verifyCertificateHash: ["0".repeat(64)] },
+});
+
 function validation(tls: ClientTls, sans: readonly string[]): CommonTlsContext {
   if (tls.insecureSkipVerify === true) return { validationContext: {} };
   return {

@@ -1,4 +1,4 @@
-export { originatedTls, refusedTls } from "./client-tls.ts";
+export { NO_TLS, originatedTls, refusedTls } from "./client-tls.ts";
 export { TLS_VERSIONS, type WorkloadTlsOptions, workloadTls } from "./common-tls.ts";
 export { exactSans, trustDomainSans, withTrustDomainAliases } from "./san-matcher.ts";
 export { fileCertificateName, fileRootName, ROOT_SECRET, sdsSecret, WORKLOAD_SECRET } from "./sds.ts";

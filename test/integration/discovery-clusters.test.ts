@@ -1,0 +1,198 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import { httpRequest } from "../../src/base/http-request.ts";
+import { generateInboundClusters, generateOutboundClusters } from "../../src/discovery/generators/clusters.ts";
+import { generateEndpoints } from "../../src/discovery/generators/endpoints.ts";
+import type { ProxyView } from "../../src/discovery/snapshot/push-snapshot.ts";
+import { viewOfCase } from "../../src/discovery/testing/view-of-case.ts";
+import { decodeMessage, encodeMessage } from "../../src/protocol/envoy/index.ts";
+import type { Cluster } from "../../src/protocol/gen/envoy/config/cluster/v3.ts";
+import { readGoldenCases } from "../conformance/discovery/golden-cases.ts";
+import { compareClusters, compareEndpoints, describeDifference } from "../conformance/discovery/index.ts";
+import type { Json } from "../conformance/discovery/json.ts";
+import { EVERY_FIELD_NODE, EVERY_FIELD_YAML } from "../support/discovery-every-field.ts";
+import { createWorkFolder, until } from "../support/envoy-life.ts";
+import { freePorts } from "../support/free-ports.ts";
+import { grpcTestCerts } from "../support/grpc-certs.ts";
+import { spawnEnvoy } from "../support/grpc-envoy.ts";
+import { envoyPath, needs } from "../support/needs.ts";
+
+const root = join(process.env.CONFORMANCE_DIR ?? join(import.meta.dirname, "../../../shared/conformance"), "discovery");
+/** Those of sidecars; the others are compared where their generators are. */
+const OTHER_NODES = ["gateway-http-and-https", "grpc-proxyless-client", "envoy-filter-patches"];
+const cases = existsSync(root) ? readGoldenCases(root).filter(({ name }) => !OTHER_NODES.includes(name)) : [];
+
+const viewOf = ({ configYaml, meshYaml, node }: (typeof cases)[number]) => viewOfCase(configYaml, meshYaml, node);
+const clustersOf = (view: ProxyView) => [...generateOutboundClusters(view.outbound), ...generateInboundClusters(view)];
+const asJson = (values: readonly object[]): readonly Json[] => JSON.parse(JSON.stringify(values));
+/** Over the wire and back: what a proxy would see. */
+const received = (cluster: Cluster) =>
+  decodeMessage("envoy.config.cluster.v3.Cluster", encodeMessage("envoy.config.cluster.v3.Cluster", cluster));
+
+test("there are golden cases to compare with", (context) => {
+  if (cases.length === 0) context.skip(`notice: no golden cases at ${root} (set CONFORMANCE_DIR)`);
+  expect(cases.length).toBeGreaterThan(30);
+});
+
+describe("clusters and endpoints mean the same as the golden ones", () => {
+  for (const golden of cases) {
+    test(golden.name, () => {
+      const view = viewOf(golden);
+      const clusters = clustersOf(view).map(received);
+      const asked = clusters.flatMap(({ type, name = "" }) => (type === "EDS" ? [name] : []));
+      const endpoints = asked.map((name) => generateEndpoints(view.outbound, name));
+      const differences = [
+        ...compareClusters(golden.clusters, asJson(clusters), golden.context),
+        ...compareEndpoints(golden.endpoints, asJson(endpoints)),
+      ];
+      expect(differences.map(describeDifference)).toEqual([]);
+    });
+  }
+});
+
+describe("a stock Envoy", () => {
+  beforeEach(needs("envoy", "openssl"));
+
+  test("accepts the clusters of every golden case", async () => {
+    const byName = new Map(cases.flatMap((golden) => clustersOf(viewOf(golden))).map((each) => [each.name, each]));
+    expect(byName.size).toBeGreaterThan(50);
+    expect(await verdict([...byName.values()])).toBe("ok");
+  });
+
+  test("accepts every member of a DestinationRule and every kind of service", async () => {
+    const view = viewOfCase(EVERY_FIELD_YAML, undefined, EVERY_FIELD_NODE);
+    const clusters = clustersOf(view);
+    expect(clusters.length).toBeGreaterThan(130);
+    const assigned = clusters.map((cluster) =>
+      cluster.type === "EDS" ? inlined(cluster, generateEndpoints(view.outbound, cluster.name ?? "")) : cluster,
+    );
+    expect(await verdict(clusters)).toBe("ok");
+    // As static clusters, so that the assignments are looked at as well.
+    expect(await verdict(assigned)).toBe("ok");
+  });
+
+  test("refuses what is wrong, so that its consent means something", async () => {
+    expect(await verdict([{ name: "a", type: "STATIC", lbPolicy: "CLUSTER_PROVIDED" }])).toContain(
+      "cluster provided LB",
+    );
+  });
+
+  test("originates TLS as a rule says, and sends nothing where the rule names a credential", async () => {
+    const { server: pair } = grpcTestCerts();
+    const seen: (string | undefined)[] = [];
+    const server = createServer(pair, ({ url }, response) => {
+      seen.push(url);
+      response.end("secured");
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    try {
+      const view = viewOfCase(tlsServices(port), undefined, EVERY_FIELD_NODE);
+      const clusters = ["skip", "credential"].map((name) => {
+        const fullName = `outbound|80||${name}.example`;
+        const cluster = generateOutboundClusters(view.outbound).find((each) => each.name === fullName);
+        return { ...inlined(cluster ?? {}, generateEndpoints(view.outbound, fullName)), name };
+      });
+      const [admin = 0, listener = 0] = await freePorts(2);
+      using work = createWorkFolder();
+      await using envoy = spawnEnvoy(work.folder, httpBootstrap(admin, listener, clusters));
+      const get = (path: string) => httpRequest({ url: `http://127.0.0.1:${listener}${path}`, timeoutMs: 5_000 });
+      await until(`listening: ${envoy.output}`, () =>
+        get("/skip").then(
+          () => true,
+          () => false,
+        ),
+      );
+      expect(await get("/skip")).toMatchObject({ status: 200, body: "secured" });
+      expect((await get("/credential")).status).toBe(503);
+      expect(new Set(seen)).toEqual(new Set(["/skip"]));
+    } finally {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    }
+  });
+});
+
+function inlined({ edsClusterConfig: _, ...cluster }: Cluster, loadAssignment: Cluster["loadAssignment"]): Cluster {
+  return { ...cluster, type: "STATIC", loadAssignment };
+}
+
+/** "ok", or the reason that Envoy prints. */
+async function verdict(clusters: readonly Cluster[]): Promise<string> {
+  using work = createWorkFolder();
+  const file = work.write("bootstrap.json", bootstrap({ clusters }));
+  const flags = ["--mode", "validate", "-c", file, "-l", "error", "--disable-hot-restart"];
+  const { stdout, stderr } = work.stdio;
+  const envoy = spawn(envoyPath() ?? "envoy", flags, { cwd: work.folder, stdio: ["ignore", stdout, stderr] });
+  const [code] = await once(envoy, "exit");
+  return code === 0 ? "ok" : work.stderr();
+}
+
+interface Static {
+  readonly clusters: readonly Cluster[];
+  readonly listeners?: readonly object[];
+  readonly adminPort?: number;
+}
+
+/** With the clusters of the agent's bootstrap that the generated ones refer to. */
+function bootstrap({ clusters, listeners = [], adminPort }: Static): object {
+  const grpc = { envoyGrpc: { clusterName: "sds-grpc" } };
+  return {
+    node: { id: "test", cluster: "test" },
+    ...(adminPort !== undefined && { admin: { address: socket(adminPort) } }),
+    dynamicResources: { adsConfig: { apiType: "GRPC", transportApiVersion: "V3", grpcServices: [grpc] } },
+    staticResources: { listeners, clusters: [{ name: "sds-grpc", type: "STATIC", connectTimeout: "1s" }, ...clusters] },
+  };
+}
+
+function httpBootstrap(adminPort: number, port: number, clusters: readonly Cluster[]): object {
+  const type = (name: string) => ({ "@type": `type.googleapis.com/envoy.extensions.filters.${name}` });
+  const routes = clusters.map(({ name }) => ({ match: { prefix: `/${name}` }, route: { cluster: name } }));
+  const manager = {
+    ...type("network.http_connection_manager.v3.HttpConnectionManager"),
+    statPrefix: "test",
+    httpFilters: [{ name: "envoy.filters.http.router", typedConfig: type("http.router.v3.Router") }],
+    routeConfig: { virtualHosts: [{ name: "all", domains: ["*"], routes }] },
+  };
+  const filters = [{ name: "envoy.filters.network.http_connection_manager", typedConfig: manager }];
+  return bootstrap({
+    adminPort,
+    clusters,
+    listeners: [{ name: "in", address: socket(port), filterChains: [{ filters }] }],
+  });
+}
+
+function socket(portValue: number) {
+  return { socketAddress: { address: "127.0.0.1", portValue } };
+}
+
+function tlsServices(port: number): string {
+  const documents = Object.entries({
+    skip: "{mode: SIMPLE, insecureSkipVerify: true}",
+    credential: "{mode: SIMPLE, credentialName: some-secret}",
+  }).map(
+    ([name, tls]) => `
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: ${name}, namespace: default}
+spec:
+  hosts: [${name}.example]
+  resolution: STATIC
+  ports: [{number: 80, name: http, protocol: HTTP, targetPort: ${port}}]
+  endpoints: [{address: 127.0.0.1}]
+---
+apiVersion: networking.istio.io/v1
+kind: DestinationRule
+metadata: {name: ${name}, namespace: default}
+spec: {host: ${name}.example, trafficPolicy: {tls: ${tls}}}
+`,
+  );
+  return documents.join("---");
+}
