@@ -13,3 +13,10 @@ export {
   type ProxyFlags,
   readAgentConfig,
 } from "./config/index.ts";
+export {
+  type Discovery,
+  DiscoveryError,
+  type DiscoveryPorts,
+  type StartDiscoveryOptions,
+  startDiscovery,
+} from "./discovery/index.ts";

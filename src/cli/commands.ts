@@ -25,6 +25,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./completion.ts")).command,
   },
   {
+    name: "discovery",
+    short: "Start Istio proxy discovery service",
+    load: async () => (await import("./discovery.ts")).command,
+  },
+  {
     name: "envoy",
     short: "Finds or fetches the Envoy binary",
     load: async () => (await import("./envoy.ts")).command,

@@ -5,6 +5,7 @@ export {
   type ParsedConfig,
   parseConfigText,
 } from "./decode/parse-config-text.ts";
+export { DiscoveryError } from "./discovery-error.ts";
 export {
   type AnyConfigObject,
   type ConfigObject,
@@ -44,7 +45,17 @@ export {
 } from "./model/service.ts";
 export { type ExportTo, exportToKey, isPrivate, isVisibleTo } from "./model/visibility.ts";
 export { formatSpiffe, parseSpiffe, type WorkloadIdentity } from "./model/workload-identity.ts";
+export type {
+  AuthSettings,
+  Discovery,
+  DiscoveryPorts,
+  LimitSettings,
+  PortOption,
+  ServingFiles,
+  StartDiscoveryOptions,
+} from "./options.ts";
 export { NodeError, parseNode, type XdsNode } from "./proxy/parse-node.ts";
+export { ProxyNodeError, parseProxyNode } from "./proxy/parse-proxy-node.ts";
 export type { InterceptionMode, NodeTlsFiles, ProxyNode } from "./proxy/proxy-node.ts";
 export { type AggregateRegistry, createAggregateRegistry } from "./registry/create-aggregate-registry.ts";
 export { createServiceEntryRegistry, type ServiceEntryRegistry } from "./registry/create-service-entry-registry.ts";
@@ -74,6 +85,7 @@ export type {
   VirtualServiceRule,
 } from "./snapshot/push-snapshot.ts";
 export { isKind, KINDS, type Kind, type SpecOf } from "./specs/kinds.ts";
+export { startDiscovery } from "./start-discovery.ts";
 export { type CombinedStore, combineStores } from "./store/combine-stores.ts";
 export type { ConfigChange, ConfigListener, ConfigSnapshot, ConfigStore, ObjectChange } from "./store/config-store.ts";
 export { createMemoryStore, type MemoryStore, type PutProblem, type PutResult } from "./store/create-memory-store.ts";
