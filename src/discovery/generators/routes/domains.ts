@@ -1,4 +1,4 @@
-import { isIPv6 } from "node:net";
+import { isIP, isIPv6 } from "node:net";
 import type { Service } from "../../model/service.ts";
 import type { ScopeTraits } from "../../snapshot/push-snapshot.ts";
 import { serviceAddresses } from "./service-addresses.ts";
@@ -13,7 +13,7 @@ export type PortForm = "plain" | "with-port" | "both";
 /** Names of a host that is no service: the full one, the same as an absolute name, and shorter ones. Envoy compares in lower case. */
 export function hostDomains(host: string, callerDomain: string): readonly string[] {
   const name = host.toLowerCase();
-  if (isIPv6(name)) return [`[${name}]`];
+  if (isIP(name) !== 0) return [addressDomain(name)];
   return [name, `${name}.`, ...shortNames(name, callerDomain.toLowerCase())];
 }
 

@@ -15,7 +15,8 @@ export function buildEgressListener(
   const imports = ({ hostname, namespace: owner }: Service) =>
     wanted.some(({ isFrom, host }) => isFrom(owner) && hostCovers(host, hostname));
   const imported = index.visibleTo(namespace).all.filter(imports);
-  const ofPort = (service: Service) => (port === undefined ? service : index.withPorts(service, [port.number]));
+  // A unix socket has no port (0): it shows services with all of theirs.
+  const ofPort = (service: Service) => (port?.number ? index.withPorts(service, [port.number]) : service);
   const withPort = imported.flatMap((service) => ofPort(service) ?? []);
   const virtualServices = visibleRules.filter(({ object, hosts: ruled }) =>
     wanted.some(({ isFrom, host }) => isFrom(object.namespace) && ruled.some((name) => hostsOverlap(host, name))),
