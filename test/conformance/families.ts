@@ -1,7 +1,8 @@
 import { bootstrap } from "./bootstrap.ts";
+import { discovery } from "./discovery/discovery.ts";
 import type { ConformanceFamily } from "./family.ts";
 import { iptables } from "./iptables.ts";
 import { nftables } from "./nftables.ts";
 
 /** Every family of golden cases; the test suite and `npm run conformance` know no others. */
-export const FAMILIES: readonly ConformanceFamily[] = [bootstrap, iptables, nftables];
+export const FAMILIES: readonly ConformanceFamily[] = [bootstrap, discovery, iptables, nftables];

@@ -41,7 +41,7 @@ function decode(set: ResourceSet, type: MessageName): readonly Json[] {
   return set.resources.map((resource) => {
     const { typeUrl, value } = any.decode(resource.any);
     if (typeUrl !== `type.googleapis.com/${type}`) throw new Error(`${resource.name} is sent as ${typeUrl}`);
-    const message: Json = decodeMessage(type, value) as Json;
+    const message: Json = decodeMessage(type, Buffer.from(value)) as Json;
     const own = text(message.name) || text(message.clusterName);
     if (own !== resource.name) throw new Error(`${own} is sent under the name ${resource.name}`);
     return message;

@@ -96,7 +96,9 @@ function projectChain(chain: Json, context: CaseContext): Json {
 }
 
 function projectListenerFilter({ name, typedConfig, filterDisabled }: Json, context: CaseContext): Json {
-  const ports = disabledPorts(object(filterDisabled)).filter((port) => !context.udpPorts.has(Number(port)));
+  // A port with TLS of its own needs the inspector that the reference turns off there.
+  const free = [context.udpPorts, context.ingressTlsPorts];
+  const ports = disabledPorts(object(filterDisabled)).filter((port) => !free.some((set) => set.has(Number(port))));
   return {
     name,
     config: without(object(typedConfig), "initialReadBufferSize"),
