@@ -1,0 +1,38 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { readGoldenCases } from "../../../test/conformance/discovery/golden-cases.ts";
+import { compareListeners, describeDifference } from "../../../test/conformance/discovery/index.ts";
+import type { Json } from "../../../test/conformance/discovery/json.ts";
+import { decodeMessage, encodeMessage } from "../../protocol/envoy/index.ts";
+import { viewOfCase } from "../testing/view-of-case.ts";
+import { generateInboundListeners, generateOutboundListeners } from "./listeners.ts";
+
+const root = join(
+  process.env.CONFORMANCE_DIR ?? join(import.meta.dirname, "../../../../shared/conformance"),
+  "discovery",
+);
+const LISTENER = "envoy.config.listener.v3.Listener";
+
+/** Filters of security rules, patches and telemetry rules are put in by others; gateways and proxyless clients have other listeners. */
+const OTHERS = new Set([
+  "authz-allow-principals-namespaces",
+  "authz-deny-path-and-ip",
+  "authz-tcp",
+  "envoy-filter-patches",
+  "gateway-http-and-https",
+  "grpc-proxyless-client",
+  "request-auth-and-jwt-claims",
+  "telemetry-access-log",
+]);
+const cases = existsSync(root) ? readGoldenCases(root).filter(({ name }) => !OTHERS.has(name)) : [];
+
+describe.skipIf(cases.length === 0)("listeners of the captured meshes", () => {
+  test.each(cases)("$name: as the reference sends them", ({ configYaml, meshYaml, node, listeners, context }) => {
+    const view = viewOfCase(configYaml, meshYaml, JSON.stringify(node));
+    const ours = [...generateOutboundListeners(view.outbound).listeners, ...generateInboundListeners(view).listeners];
+    // On the wire and back: what Envoy will see.
+    const sent = ours.map((listener) => decodeMessage(LISTENER, encodeMessage(LISTENER, listener)));
+    expect(compareListeners(listeners, sent as readonly Json[], { context }).map(describeDifference)).toEqual([]);
+  });
+});
