@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { parseConfigText } from "../decode/parse-config-text.ts";
-import type { AppliedDestinationRule } from "../snapshot/push-snapshot.ts";
+import { ruleOf } from "../../../test/support/discovery-policy.ts";
 import { effectivePolicy, findSubset } from "./traffic-policy.ts";
 
 const rule = ruleOf(`
@@ -67,10 +66,3 @@ test("subsets are found by name", () => {
   expect(findSubset(rule, "v9")).toBeUndefined();
   expect(findSubset(undefined, "v1")).toBeUndefined();
 });
-
-function ruleOf(spec: string): AppliedDestinationRule {
-  const text = `apiVersion: networking.istio.io/v1\nkind: DestinationRule\nmetadata: {name: r}\nspec: \n  ${spec.trim()}`;
-  const [object] = parseConfigText(text).objects;
-  if (object?.kind !== "DestinationRule") throw new Error(`not a rule: ${text}`);
-  return { object, objects: [object], spec: object.spec };
-}

@@ -1,0 +1,81 @@
+import { expect, test } from "vitest";
+import { policyOf } from "../../../../test/support/discovery-policy.ts";
+import { PROTOCOLS } from "../../model/protocol.ts";
+import { httpOptions, upstreamProtocol } from "./http-options.ts";
+
+const pool = (http: string) => policyOf(`{connectionPool: {http: ${http}}}`).connectionPool;
+
+test("each protocol has its own way to an endpoint", () => {
+  const speaking = (wanted: string) => PROTOCOLS.filter((protocol) => upstreamProtocol(protocol) === wanted);
+  expect(speaking("http2")).toEqual(["HTTP2", "GRPC", "GRPC-Web"]);
+  expect(speaking("downstream")).toEqual(["Unsupported"]);
+  expect(speaking("http1")).toHaveLength(PROTOCOLS.length - 4);
+});
+
+test.each([
+  { protocol: "HTTP", http: "{h2UpgradePolicy: UPGRADE}", mesh: false, speaks: "http2" },
+  { protocol: "Unsupported", http: "{h2UpgradePolicy: UPGRADE}", mesh: false, speaks: "http2" },
+  { protocol: "HTTP", http: "{h2UpgradePolicy: DO_NOT_UPGRADE}", mesh: true, speaks: "http1" },
+  { protocol: "HTTP", http: "{maxRetries: 1}", mesh: true, speaks: "http2" },
+  { protocol: "TCP", http: "{maxRetries: 1}", mesh: true, speaks: "http1" },
+  { protocol: "HTTP", http: "{useClientProtocol: true}", mesh: true, speaks: "downstream" },
+  { protocol: "HTTP2", http: "{useClientProtocol: true}", mesh: false, speaks: "downstream" },
+  { protocol: "GRPC", http: "{h2UpgradePolicy: DO_NOT_UPGRADE}", mesh: false, speaks: "http2" },
+] as const)("$protocol with $http, mesh upgrading $mesh, speaks $speaks", ({ protocol, http, mesh, speaks }) => {
+  expect(upstreamProtocol(protocol, { pool: pool(http), upgradesToHttp2: mesh })).toBe(speaks);
+});
+
+const TYPE = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
+const packed = (options: object) => ({
+  typedExtensionProtocolOptions: { [TYPE]: { "@type": `type.googleapis.com/${TYPE}`, ...options } },
+});
+const HTTP1 = { explicitHttpConfig: { httpProtocolOptions: {} } };
+const HTTP2 = { explicitHttpConfig: { http2ProtocolOptions: {} } };
+
+test.each([
+  { upstream: "http1", http: "{maxRetries: 1}", gives: {} },
+  { upstream: "http1", http: "{maxConcurrentStreams: 5}", gives: {} },
+  { upstream: "http2", http: "{maxRetries: 1}", gives: packed(HTTP2) },
+  {
+    upstream: "http2",
+    http: "{maxConcurrentStreams: 5}",
+    gives: packed({ explicitHttpConfig: { http2ProtocolOptions: { maxConcurrentStreams: 5 } } }),
+  },
+  {
+    upstream: "downstream",
+    http: "{maxRetries: 1}",
+    gives: packed({ useDownstreamProtocolConfig: { httpProtocolOptions: {}, http2ProtocolOptions: {} } }),
+  },
+  {
+    upstream: "http1",
+    http: "{idleTimeout: 30s}",
+    gives: packed({ ...HTTP1, commonHttpProtocolOptions: { idleTimeout: "30s" } }),
+  },
+  {
+    upstream: "http1",
+    http: "{maxRequestsPerConnection: 1}",
+    gives: packed({ ...HTTP1, commonHttpProtocolOptions: { maxRequestsPerConnection: 1 } }),
+  },
+  { upstream: "http1", http: "{maxRequestsPerConnection: 0}", gives: {} },
+] as const)("$upstream with $http becomes $gives", ({ upstream, http, gives }) => {
+  expect(httpOptions(upstream, pool(http))).toEqual(gives);
+});
+
+test("settings of TCP count for HTTP, unless HTTP has its own", () => {
+  const tcp = "tcp: {idleTimeout: 60s, maxConnectionDuration: 1h}";
+  const both = policyOf(`{connectionPool: {${tcp}, http: {idleTimeout: 30s}}}`).connectionPool;
+  const alone = policyOf(`{connectionPool: {${tcp}}}`).connectionPool;
+  const common = { maxConnectionDuration: "3600s" };
+  expect(httpOptions("http1", both)).toEqual(
+    packed({ ...HTTP1, commonHttpProtocolOptions: { ...common, idleTimeout: "30s" } }),
+  );
+  expect(httpOptions("http1", alone)).toEqual(
+    packed({ ...HTTP1, commonHttpProtocolOptions: { ...common, idleTimeout: "60s" } }),
+  );
+});
+
+test("what TLS asks for needs the protocol to be said", () => {
+  expect(httpOptions("http1", undefined, { autoSni: true })).toEqual(
+    packed({ ...HTTP1, upstreamHttpProtocolOptions: { autoSni: true } }),
+  );
+});

@@ -1,0 +1,82 @@
+import { expect, test } from "vitest";
+import { policyOf } from "../../../../test/support/discovery-policy.ts";
+import { commonBalancing, loadBalancing } from "./load-balancer.ts";
+
+const WARM = {
+  slowStartWindow: "30s",
+  aggression: { defaultValue: 1, runtimeKey: "(" },
+  minWeightPercent: { value: 10 },
+};
+
+test.each([
+  { settings: "{}", gives: { lbPolicy: "LEAST_REQUEST" } },
+  { settings: "{simple: UNSPECIFIED}", gives: { lbPolicy: "LEAST_REQUEST" } },
+  { settings: "{simple: LEAST_CONN}", gives: { lbPolicy: "LEAST_REQUEST" } },
+  { settings: "{simple: LEAST_REQUEST}", gives: { lbPolicy: "LEAST_REQUEST" } },
+  { settings: "{simple: RANDOM}", gives: { lbPolicy: "RANDOM" } },
+  { settings: "{simple: ROUND_ROBIN}", gives: {} },
+  {
+    settings: "{warmup: {duration: 30s}}",
+    gives: { lbPolicy: "LEAST_REQUEST", leastRequestLbConfig: { slowStartConfig: WARM } },
+  },
+  {
+    settings: "{simple: ROUND_ROBIN, warmup: {duration: 30s, minimumPercent: 20, aggression: 1.5}}",
+    gives: {
+      roundRobinLbConfig: {
+        slowStartConfig: {
+          ...WARM,
+          aggression: { defaultValue: 1.5, runtimeKey: "(" },
+          minWeightPercent: { value: 20 },
+        },
+      },
+    },
+  },
+  {
+    settings: "{simple: LEAST_REQUEST, warmupDurationSecs: 45s}",
+    gives: { lbPolicy: "LEAST_REQUEST", leastRequestLbConfig: { slowStartConfig: { slowStartWindow: "45s" } } },
+  },
+  {
+    settings: "{consistentHash: {httpHeaderName: x}}",
+    gives: { lbPolicy: "RING_HASH", ringHashLbConfig: { minimumRingSize: "1024" } },
+  },
+  {
+    settings: "{consistentHash: {useSourceIp: true, minimumRingSize: 4096}}",
+    gives: { lbPolicy: "RING_HASH", ringHashLbConfig: { minimumRingSize: "4096" } },
+  },
+  {
+    settings: "{consistentHash: {useSourceIp: true, ringHash: {minimumRingSize: 2048}}}",
+    gives: { lbPolicy: "RING_HASH", ringHashLbConfig: { minimumRingSize: "2048" } },
+  },
+  {
+    settings: "{consistentHash: {useSourceIp: true, ringHash: {minimumRingSize: 99999999}}}",
+    gives: { lbPolicy: "RING_HASH", ringHashLbConfig: { minimumRingSize: "8388608" } },
+  },
+  {
+    settings: "{consistentHash: {useSourceIp: true, maglev: {tableSize: 5003}}}",
+    gives: { lbPolicy: "MAGLEV", maglevLbConfig: { tableSize: "5003" } },
+  },
+  { settings: "{consistentHash: {useSourceIp: true, maglev: {}}}", gives: { lbPolicy: "MAGLEV" } },
+])("$settings becomes $gives", ({ settings, gives }) => {
+  expect(loadBalancing(policyOf(`{loadBalancer: ${settings}}`).loadBalancer)).toEqual(gives);
+});
+
+test("without settings the endpoint with the least requests is taken", () => {
+  expect(loadBalancing(undefined)).toEqual({ lbPolicy: "LEAST_REQUEST" });
+});
+
+test.each([
+  { policy: "{loadBalancer: {}}", weighted: false, gives: { healthyPanicThreshold: {} } },
+  { policy: "{outlierDetection: {}}", weighted: false, gives: { healthyPanicThreshold: {} } },
+  {
+    policy: "{outlierDetection: {minHealthPercent: 40}}",
+    weighted: false,
+    gives: { healthyPanicThreshold: { value: 40 } },
+  },
+  {
+    policy: "{loadBalancer: {}}",
+    weighted: true,
+    gives: { healthyPanicThreshold: {}, localityWeightedLbConfig: {} },
+  },
+])("$policy, weighted by locality: $weighted, becomes $gives", ({ policy, weighted, gives }) => {
+  expect(commonBalancing(policyOf(policy), weighted)).toEqual(gives);
+});
