@@ -50,6 +50,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./istio-iptables.ts")).command,
   },
   {
+    name: "mesh",
+    short: "Runs a whole service mesh on this machine",
+    load: async () => (await import("./mesh.ts")).command,
+  },
+  {
     name: "proxy",
     short: "XDS proxy agent",
     load: async () => (await import("./proxy.ts")).command,

@@ -24,8 +24,10 @@ export interface PlannedService {
   readonly entry: boolean;
   /** What names resolve to inside namespaces. */
   readonly virtualAddress: string | undefined;
-  /** Of a service that already runs. */
+  /** Where sidecars reach a service that already runs. */
   readonly endpoint: Endpoint | undefined;
+  /** Where it really is, when sidecars reach it through a relay of `mesh up`: namespaces have no way out of the machine. */
+  readonly relayTo: Endpoint | undefined;
 }
 
 export interface Endpoint {

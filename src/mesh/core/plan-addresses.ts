@@ -1,4 +1,4 @@
-import type { NetworkPlan } from "./mesh-plan.ts";
+import type { Endpoint, NetworkPlan } from "./mesh-plan.ts";
 
 /** Numbers of a /24 behind the hub and the machine. */
 export const MAX_WORKLOADS = 200;
@@ -8,6 +8,7 @@ export const SLOTS = 60;
 const FIRST_WORKLOAD = 10;
 const HUB = 1;
 const MACHINE = 2;
+const FIRST_RELAY_PORT = 15_100;
 
 /**
  * 127.S.C.N: without namespaces. C is 0 for the sidecars' own addresses and, for calls, the caller's number. The first 64 second bytes
@@ -20,6 +21,11 @@ export function loopbackAddress(slot: number, caller: number, index: number): st
 /** 198.18.0.0/15 is for tests of network devices and so never routed: one /24 for workloads, one for virtual addresses. */
 export function virtualAddress(slot: number, index: number): string {
   return `198.19.${slot}.${FIRST_WORKLOAD + index}`;
+}
+
+/** Where `mesh up` passes calls on to a service that is not in the mesh. */
+export function relayEndpoint(slot: number, index: number): Endpoint {
+  return { host: `198.18.${slot}.${MACHINE}`, port: FIRST_RELAY_PORT + index };
 }
 
 export interface NamespaceNetwork {

@@ -123,6 +123,10 @@ test("a service that already runs is outside the mesh, at its own address and po
     addresses: ["198.19.3.12"],
     location: "MESH_EXTERNAL",
     resolution: "STATIC",
+    endpoints: [{ address: "198.18.3.2", ports: { tcp: 15_102 } }],
+  });
+  expect(apart.services.find(({ name }) => name === "db")?.relayTo).toEqual({ host: "192.0.2.7", port: 5433 });
+  expect(buildIstioObjects(loose, "strict").find(({ metadata }) => metadata.name === "db")?.spec).toMatchObject({
     endpoints: [{ address: "192.0.2.7", ports: { tcp: 5433 } }],
   });
 });

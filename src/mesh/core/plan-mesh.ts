@@ -10,7 +10,7 @@ import type {
   PlannedService,
   Workload,
 } from "./mesh-plan.ts";
-import { loopbackAddress, MAX_WORKLOADS, namespaceNetwork, virtualAddress } from "./plan-addresses.ts";
+import { loopbackAddress, MAX_WORKLOADS, namespaceNetwork, relayEndpoint, virtualAddress } from "./plan-addresses.ts";
 
 export interface PlanInputs {
   readonly isolation: Isolation;
@@ -92,7 +92,8 @@ function planService(file: MeshFile, spec: ServiceSpec, index: number, inputs: P
       protocol,
       entry,
       virtualAddress: isNamespaced ? virtualAddress(inputs.slot, index) : undefined,
-      endpoint: address,
+      endpoint: address === undefined || !isNamespaced ? address : relayEndpoint(inputs.slot, index),
+      relayTo: isNamespaced ? address : undefined,
     },
   ];
 }

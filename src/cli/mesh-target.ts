@@ -1,0 +1,106 @@
+import { existsSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { errorMessage } from "../base/coded-error.ts";
+import {
+  isAlive,
+  knownMeshes,
+  MeshError,
+  type MeshFile,
+  parseMeshFile,
+  readState,
+  type StateFolder,
+  stateFolder,
+  stateHome,
+} from "../mesh/index.ts";
+import type { CommandContext } from "./command.ts";
+import type { FlagSpec } from "./flags.ts";
+
+export const FILE_FLAG: FlagSpec = {
+  name: "file",
+  short: "f",
+  type: "string",
+  default: "mesh.yaml",
+  usage: "The mesh file",
+};
+
+/** Flags that say which mesh of this machine is meant. */
+export const TARGET_FLAGS: readonly FlagSpec[] = [
+  {
+    name: "name",
+    type: "string",
+    default: "",
+    usage: "Name of the mesh; by default the one of ./mesh.yaml, or the only one that runs",
+  },
+  {
+    name: "state-dir",
+    type: "string",
+    default: "",
+    env: ["PILOT_AGENT_MESH_DIR"],
+    usage:
+      "Folder that holds the state of meshes; /var/lib/pilot-agent/mesh for root, ~/.local/state/pilot-agent/mesh for others",
+  },
+];
+
+export interface LoadedMeshFile {
+  readonly file: MeshFile;
+  readonly path: string;
+  readonly directory: string;
+}
+
+/** Throws with every problem, one per line, each with its place. */
+export function loadMeshFile(path: string): LoadedMeshFile {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (thrown) {
+    throw new MeshError(
+      "invalid-file",
+      `${errorMessage(thrown)}; pilot-agent mesh init writes an example, mesh up --demo needs none`,
+    );
+  }
+  return { file: parseOrThrow(text, path), path: resolve(path), directory: dirname(resolve(path)) };
+}
+
+export function parseOrThrow(text: string, name: string): MeshFile {
+  const parsed = parseMeshFile(text);
+  if ("file" in parsed) return parsed.file;
+  const lines = parsed.problems.map((problem) => `${name}:${problem.line}:${problem.column}: ${problem.text}`);
+  throw new MeshError("invalid-file", lines.join("\n"));
+}
+
+export function stateFolderOf({ flags, env }: Pick<CommandContext, "flags" | "env">, name: string): StateFolder {
+  return stateFolder(join(homeOf({ flags, env }), name));
+}
+
+/** The mesh that a command other than `up` is about. */
+export function targetFolder(context: Pick<CommandContext, "flags" | "env">): StateFolder {
+  const named = context.flags.string("name");
+  if (named !== "") return stateFolderOf(context, named);
+  const home = homeOf(context);
+  const left = knownMeshes(home).filter((name) => readState(stateFolder(join(home, name)).stateFile) !== undefined);
+  const local = existsSync("mesh.yaml") ? parseMeshFile(readFileSync("mesh.yaml", "utf8")) : undefined;
+  if (local !== undefined && "file" in local && left.includes(local.file.name))
+    return stateFolder(join(home, local.file.name));
+  const running = left.filter((name) => {
+    const state = readState(stateFolder(join(home, name)).stateFile);
+    return state !== undefined && isAlive(state.parent);
+  });
+  const [only, ...others] = running.length > 0 ? running : left;
+  if (only === undefined)
+    throw new MeshError("not-running", `no mesh runs (looked in ${home}); pilot-agent mesh up starts one`);
+  if (others.length > 0)
+    throw new MeshError("not-running", `several meshes run: ${[only, ...others].join(", ")}; choose one with --name`);
+  return stateFolder(join(home, only));
+}
+
+function homeOf({ flags, env }: Pick<CommandContext, "flags" | "env">): string {
+  const given = flags.string("state-dir");
+  if (given !== "") return resolve(given);
+  return stateHome({
+    isRoot: process.getuid?.() === 0,
+    home: env.HOME,
+    xdgStateHome: env.XDG_STATE_HOME,
+    temporary: tmpdir(),
+  });
+}

@@ -1,0 +1,98 @@
+import { fchownSync } from "node:fs";
+import { resolve } from "node:path";
+import { agentEnvironment } from "./core/agent-environment.ts";
+import { appEnvironment, commandWords } from "./core/app-environment.ts";
+import type { MeshPlan, Workload } from "./core/mesh-plan.ts";
+import { controlPlaneCommand, type RunAs, wrapCommand } from "./core/part-commands.ts";
+import { PROXY_UID } from "./isolation/namespaces.ts";
+import type { AgentProgram } from "./process/shared-program.ts";
+import type { PartSpec } from "./process/start-part.ts";
+import { RUN_VARIABLE } from "./state/mesh-state.ts";
+import type { StateFolder } from "./state/state-folder.ts";
+
+export const CONTROL_PLANE = "control-plane";
+
+export interface PartInputs {
+  readonly plan: MeshPlan;
+  readonly folder: StateFolder;
+  readonly runId: string;
+  /** What agents execute, and what this process executes. */
+  readonly shared: AgentProgram;
+  readonly own: AgentProgram;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly directory: string;
+  readonly appUser: RunAs | undefined;
+  readonly hasSetpriv: boolean;
+}
+
+/** Time for an agent: its drain of one second, then Envoy's end. */
+const AGENT_GRACE_MS = 6000;
+const APP_GRACE_MS = 3000;
+const CONTROL_PLANE_GRACE_MS = 3000;
+const PROXY_USER: RunAs = { uid: PROXY_UID, gid: PROXY_UID, hasGroups: false };
+
+export function controlPlanePart(inputs: PartInputs): PartSpec {
+  const { plan, folder, own, hasSetpriv } = inputs;
+  const meshConfig = resolve(folder.path, "mesh-config.yaml");
+  const { words, env } = controlPlaneCommand(plan, { config: folder.config, meshConfig, ca: folder.ca });
+  return {
+    name: CONTROL_PLANE,
+    command: wrapCommand([...own.words, ...words], { netns: plan.controlPlane.netns, hasSetpriv }),
+    env: { ...systemEnvironment(inputs), ...env },
+    directory: folder.path,
+    logFile: folder.log(CONTROL_PLANE),
+    graceMs: CONTROL_PLANE_GRACE_MS,
+  };
+}
+
+export function agentPart(inputs: PartInputs, workload: Workload): PartSpec {
+  const { plan, folder, shared, hasSetpriv } = inputs;
+  const isNamespaced = plan.isolation === "namespaces";
+  const wrapping = { netns: workload.netns, user: isNamespaced ? PROXY_USER : undefined, hasSetpriv };
+  return {
+    name: `${workload.name}/agent`,
+    command: wrapCommand([...shared.words, "proxy", "sidecar", "--proxyLogLevel=warning"], wrapping),
+    env: { ...systemEnvironment(inputs), ...agentEnvironment(plan, workload, shared.envoy) },
+    directory: folder.workload(workload.name),
+    logFile: folder.log(`${workload.name}/agent`),
+    ...(isNamespaced ? { onLogOpened: (descriptor) => fchownSync(descriptor, PROXY_UID, PROXY_UID) } : {}),
+    graceMs: AGENT_GRACE_MS,
+  };
+}
+
+export function appPart(inputs: PartInputs, workload: Workload): PartSpec {
+  const { folder, directory, appUser, hasSetpriv } = inputs;
+  const env = appProcessEnvironment(inputs, workload);
+  return {
+    name: `${workload.name}/app`,
+    command: wrapCommand(commandWords(workload.command, env), { netns: workload.netns, user: appUser, hasSetpriv }),
+    env,
+    directory: resolve(directory, workload.directory ?? "."),
+    logFile: folder.log(`${workload.name}/app`),
+    graceMs: APP_GRACE_MS,
+  };
+}
+
+/** The user's own environment and what the mesh adds. PILOT_AGENT is this program, for commands that use it. */
+export function appProcessEnvironment(
+  inputs: Pick<PartInputs, "plan" | "env" | "own" | "runId">,
+  workload: Workload,
+): Record<string, string> {
+  return {
+    ...defined(inputs.env),
+    ...systemEnvironment(inputs),
+    PILOT_AGENT: inputs.own.words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" "),
+    ...appEnvironment(inputs.plan, workload),
+  };
+}
+
+/** Programs like ip lie where users' paths do not lead. */
+function systemEnvironment({ env, runId }: Pick<PartInputs, "env" | "runId">): Record<string, string> {
+  return { PATH: `${env.PATH ?? "/usr/bin:/bin"}:/usr/sbin:/sbin`, [RUN_VARIABLE]: runId };
+}
+
+function defined(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
+}

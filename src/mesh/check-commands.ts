@@ -1,0 +1,35 @@
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
+import { MeshError } from "./mesh-error.ts";
+import { commandObstacle } from "./process/find-command.ts";
+import type { StartMeshOptions } from "./start-options.ts";
+
+/** Programs and folders that are not there are told before anything is started, with their place in the file. */
+export function checkCommands({
+  file,
+  fileName,
+  directory,
+  env,
+}: Pick<StartMeshOptions, "file" | "fileName" | "directory" | "env">): void {
+  const problems = file.services.flatMap(({ name, versions }) =>
+    versions.flatMap(({ command, position, directory: own, env: set }) => {
+      const folder = resolve(directory, own ?? ".");
+      const says = (text: string) => [`${fileName}:${position.line}:${position.column}: services.${name}: ${text}`];
+      if (!isFolder(folder)) return says(`the directory ${folder} is not there`);
+      const [program = ""] = command;
+      // The shell alone knows what is in its line; words that are variables are known only later.
+      if (typeof command === "string" || program.includes("$(")) return [];
+      const obstacle = commandObstacle(program, folder, set.PATH ?? env.PATH ?? "");
+      return obstacle === undefined ? [] : says(`the command cannot be run: ${obstacle}`);
+    }),
+  );
+  if (problems.length > 0) throw new MeshError("command-not-found", problems.join("\n"));
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,72 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createConfigFiles } from "./config-files.ts";
+
+let folder: string;
+let target: string;
+let rules: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "mesh-config-"));
+  [target, rules] = [join(folder, "target"), join(folder, "rules")];
+  mkdirSync(rules);
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const validate = (text: string) => (text.includes("bad") ? [{ line: 2, column: 3, text: "is bad" }] : []);
+const copy = (name: string) => readFileSync(join(target, "30-rules", name), "utf8");
+const put = (name: string, text: string) => writeFileSync(join(rules, name), text);
+
+test("a folder is copied, deeper files included, and follows changes and removals", () => {
+  const files = createConfigFiles({ target, validate });
+  mkdirSync(join(rules, "deep"));
+  put("a.yaml", "one");
+  put("deep/b.yml", "two");
+  put("notes.txt", "not copied");
+  put(".hidden.yaml", "not copied");
+  expect(files.mirror(rules)).toEqual([]);
+  expect(readdirSync(join(target, "30-rules")).sort()).toEqual(["a.yaml", "deep"]);
+  put("a.yaml", "one, changed");
+  rmSync(join(rules, "deep"), { recursive: true });
+  expect(files.mirror(rules)).toEqual([]);
+  expect(copy("a.yaml")).toBe("one, changed");
+  expect(existsSync(join(target, "30-rules/deep/b.yml"))).toBe(false);
+});
+
+test("a file that becomes broken keeps its last good copy and is told until it is mended", () => {
+  const files = createConfigFiles({ target, validate });
+  put("a.yaml", "good");
+  files.mirror(rules);
+  put("a.yaml", "bad now");
+  const told = [`${join(rules, "a.yaml")}:2:3: is bad`];
+  expect(files.mirror(rules)).toEqual(told);
+  expect(files.mirror(rules)).toEqual(told);
+  expect(copy("a.yaml")).toBe("good");
+  put("a.yaml", "good again");
+  expect(files.mirror(rules)).toEqual([]);
+  expect(copy("a.yaml")).toBe("good again");
+});
+
+test("a folder that is not there is a problem, and what was copied stays", () => {
+  const files = createConfigFiles({ target, validate });
+  put("a.yaml", "good");
+  files.mirror(rules);
+  rmSync(rules, { recursive: true });
+  expect(files.mirror(rules)).toEqual([expect.stringContaining("configDir cannot be read: ENOENT")]);
+  expect(copy("a.yaml")).toBe("good");
+});
+
+test("objects of the mesh file are refused together, with the line they stand at", () => {
+  const files = createConfigFiles({ target, validate });
+  expect(files.writeInline([{ value: { kind: "A" }, line: 7 }], "mesh.yaml")).toEqual([]);
+  const problems = files.writeInline(
+    [
+      { value: { kind: "B" }, line: 7 },
+      { value: { kind: "bad" }, line: 9 },
+    ],
+    "mesh.yaml",
+  );
+  expect(problems).toEqual(["mesh.yaml:9: is bad"]);
+  expect(readFileSync(join(target, "20-inline.yaml"), "utf8")).toContain('"A"');
+});

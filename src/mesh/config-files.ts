@@ -1,0 +1,116 @@
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { errorMessage } from "../base/coded-error.ts";
+import type { IstioObject } from "./core/istio-objects.ts";
+import type { MeshFile } from "./core/mesh-file.ts";
+
+/** Says what is wrong with a text of Istio objects; the control plane's own rules. */
+export type ConfigValidator = (text: string) => readonly ConfigProblem[];
+
+export interface ConfigProblem {
+  readonly line: number;
+  readonly column: number;
+  readonly text: string;
+}
+
+export interface ConfigFilesOptions {
+  /** What the control plane reads. */
+  readonly target: string;
+  readonly validate: ConfigValidator;
+}
+
+/**
+ * Keeps the control plane's folder: the objects of the plan, those of the mesh file and a copy of the user's folder. A file that is
+ * broken is not copied, so its last good state stays in force.
+ */
+export interface ConfigFiles {
+  writeGenerated(objects: readonly IstioObject[]): void;
+  /** Problems as lines for the user; what is broken stays as it was. */
+  writeInline(config: MeshFile["config"], meshFile: string): readonly string[];
+  mirror(folder: string): readonly string[];
+}
+
+interface Mirrored {
+  readonly stamp: string;
+  readonly problems: readonly string[];
+}
+
+export function createConfigFiles({ target, validate }: ConfigFilesOptions): ConfigFiles {
+  const mirrored = new Map<string, Mirrored>();
+  const rules = join(target, "30-rules");
+  mkdirSync(target, { recursive: true, mode: 0o755 });
+  return {
+    writeGenerated: (objects) => replaceFile(join(target, "90-generated.yaml"), documents(objects)),
+    writeInline(config, meshFile) {
+      const problems = config.flatMap(({ value, line }) =>
+        validate(JSON.stringify(value)).map(({ text }) => `${meshFile}:${line}: ${text}`),
+      );
+      if (problems.length === 0)
+        replaceFile(join(target, "20-inline.yaml"), documents(config.map(({ value }) => value)));
+      return problems;
+    },
+    mirror(folder) {
+      const found = yamlFiles(folder);
+      if ("problem" in found) return [found.problem];
+      for (const path of mirrored.keys()) {
+        if (found.files.includes(path)) continue;
+        mirrored.delete(path);
+        rmSync(join(rules, relative(folder, path)), { force: true });
+      }
+      for (const path of found.files) {
+        const stamp = stampOf(path);
+        if (mirrored.get(path)?.stamp === stamp) continue;
+        const problems = copyChecked(path, join(rules, relative(folder, path)), validate);
+        mirrored.set(path, { stamp, problems });
+      }
+      return [...mirrored.values()].flatMap(({ problems }) => problems);
+    },
+  };
+}
+
+function copyChecked(path: string, copy: string, validate: ConfigValidator): readonly string[] {
+  try {
+    const text = readFileSync(path, "utf8");
+    const problems = validate(text).map((problem) => `${path}:${problem.line}:${problem.column}: ${problem.text}`);
+    if (problems.length === 0) replaceFile(copy, text);
+    return problems;
+  } catch (thrown) {
+    return [`${path}: ${errorMessage(thrown)}`];
+  }
+}
+
+function documents(objects: readonly unknown[]): string {
+  return objects.map((object) => `---\n${JSON.stringify(object, null, 1)}\n`).join("");
+}
+
+/** Hidden until it is whole: the control plane passes hidden files over. */
+export function replaceFile(path: string, text: string): void {
+  const temporary = join(dirname(path), `.${process.pid}.tmp`);
+  mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
+  try {
+    writeFileSync(temporary, text, { mode: 0o644 });
+    renameSync(temporary, path);
+  } catch (thrown) {
+    rmSync(temporary, { force: true });
+    throw thrown;
+  }
+}
+
+function yamlFiles(folder: string): { readonly files: readonly string[] } | { readonly problem: string } {
+  try {
+    const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).sort();
+    const wanted = names.filter((name) => /\.ya?ml$/.test(name) && !/(^|\/)\./.test(name));
+    return { files: wanted.map((name) => join(folder, name)) };
+  } catch (thrown) {
+    return { problem: `configDir cannot be read: ${errorMessage(thrown)}` };
+  }
+}
+
+function stampOf(path: string): string {
+  try {
+    const { mtimeMs, size, ino } = statSync(path);
+    return `${mtimeMs}/${size}/${ino}`;
+  } catch {
+    return "unreadable";
+  }
+}

@@ -1,0 +1,34 @@
+import type { MeshPlan } from "../core/mesh-plan.ts";
+import { MeshError } from "../mesh-error.ts";
+import { listenObstacle } from "../process/free-ports.ts";
+
+/** Without namespaces the service ports are bound on this machine: says which cannot be, before anything is started. */
+export async function checkAddresses(plan: MeshPlan): Promise<void> {
+  const wanted = plan.workloads.flatMap(({ name, service, address, app, calls }) => [
+    ...plan.services
+      .filter((each) => each.name === service && app !== undefined)
+      .map(({ port }) => ({ host: address, port, who: `workload ${name}` })),
+    ...calls.map(({ host, port, service: called }) => ({ host, port, who: `calls of ${name} to ${called}` })),
+  ]);
+  const problems = await Promise.all(
+    wanted.map(async ({ host, port, who }) => {
+      const obstacle = await listenObstacle(port, host);
+      return obstacle === undefined ? [] : [{ port, text: `${host}:${port} for ${who}: ${reason(obstacle)}` }];
+    }),
+  );
+  const [first, ...others] = problems.flat();
+  if (first === undefined) return;
+  const more = others.length === 0 ? "" : ` (and ${others.length} more addresses)`;
+  throw new MeshError("address-taken", `port ${first.port} cannot be used: ${first.text}${more}`);
+}
+
+function reason(code: string): string {
+  switch (code) {
+    case "EADDRINUSE":
+      return "another process listens there or on all addresses; end it, or give the service another port";
+    case "EACCES":
+      return "ports below 1024 need root; give the service another port";
+    default:
+      return code;
+  }
+}

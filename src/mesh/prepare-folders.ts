@@ -1,0 +1,62 @@
+import { chmodSync, chownSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { DevelopmentIssuer } from "../ca/index.ts";
+import type { MeshPlan, Workload } from "./core/mesh-plan.ts";
+import { PROXY_UID } from "./isolation/namespaces.ts";
+import type { StateFolder } from "./state/state-folder.ts";
+
+/** Agents read the token again for every signing request, so it is only renewed here. */
+export const TOKEN_SECONDS = 24 * 3600;
+
+/** Every folder that the parts need, with the logs of an earlier run removed. */
+export function prepareFolders(folder: StateFolder, plan: MeshPlan): void {
+  rmSync(folder.logs, { recursive: true, force: true });
+  rmSync(folder.config, { recursive: true, force: true });
+  for (const path of [folder.path, folder.logs, folder.config, folder.applied, join(folder.path, "workloads")]) {
+    mkdirSync(path, { recursive: true });
+    // The user that agents run as passes through them.
+    chmodSync(path, 0o755);
+  }
+  for (const { name } of plan.workloads) {
+    rmSync(folder.workload(name), { recursive: true, force: true });
+    mkdirSync(folder.workload(name), { recursive: true, mode: 0o755 });
+    give(folder.workload(name), plan);
+  }
+}
+
+/** What makes an agent a member: a token of its account and the root it has to find behind the control plane. */
+export async function writeIdentity(
+  folder: StateFolder,
+  plan: MeshPlan,
+  workload: Workload,
+  source: { readonly issuer: DevelopmentIssuer; readonly rootPem: string },
+): Promise<void> {
+  const account = { namespace: plan.namespace, name: workload.serviceAccount };
+  const token = await source.issuer.issue(account, TOKEN_SECONDS);
+  write(folder, plan, workload, "var/run/secrets/tokens/istio-token", token.reveal(), 0o600);
+  write(folder, plan, workload, "var/run/secrets/istio/root-cert.pem", source.rootPem, 0o644);
+}
+
+function write(
+  folder: StateFolder,
+  plan: MeshPlan,
+  workload: Workload,
+  name: string,
+  text: string,
+  mode: number,
+): void {
+  const steps = name.split("/");
+  let path = folder.workload(workload.name);
+  for (const step of steps.slice(0, -1)) {
+    path = join(path, step);
+    mkdirSync(path, { recursive: true, mode: 0o755 });
+    give(path, plan);
+  }
+  path = join(path, steps.at(-1) ?? "");
+  writeFileSync(path, text, { mode });
+  give(path, plan);
+}
+
+function give(path: string, plan: MeshPlan): void {
+  if (plan.isolation === "namespaces") chownSync(path, PROXY_UID, PROXY_UID);
+}

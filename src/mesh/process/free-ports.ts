@@ -1,0 +1,40 @@
+import { randomInt } from "node:crypto";
+import { createServer, type Server } from "node:net";
+import { errorCode } from "../../base/coded-error.ts";
+import { MeshError } from "../mesh-error.ts";
+
+/** Below the ports that the kernel hands out for outgoing connections: one of those could take a port between our look and its use. */
+const LOWEST = 16_000;
+const HIGHEST = 32_000;
+const MAX_TRIES = 5000;
+
+/** Ports on which nobody listens, on any address. */
+export async function findFreePorts(count: number): Promise<readonly number[]> {
+  const found = new Set<number>();
+  for (let tries = 0; found.size < count; tries += 1) {
+    if (tries > MAX_TRIES)
+      throw new MeshError("address-taken", `cannot find ${count} free ports of ${LOWEST} to ${HIGHEST}`);
+    const port = randomInt(LOWEST, HIGHEST);
+    if (!found.has(port) && (await listenObstacle(port)) === undefined) found.add(port);
+  }
+  return [...found];
+}
+
+/** Why nobody could listen there now, as a code of the system; undefined when it works. */
+export async function listenObstacle(port: number, host?: string): Promise<string | undefined> {
+  try {
+    const server = await listen(port, host);
+    await new Promise((closed) => server.close(closed));
+    return undefined;
+  } catch (thrown) {
+    return errorCode(thrown) ?? "EIO";
+  }
+}
+
+export function listen(port: number, host?: string): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen({ port, ...(host === undefined ? {} : { host }) }, () => resolve(server));
+  });
+}

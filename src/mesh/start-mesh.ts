@@ -1,0 +1,165 @@
+import { randomBytes } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { CloseStack } from "../base/close-stack.ts";
+import { type Handle, toHandle } from "../base/handle.ts";
+import { openDevelopmentIssuer } from "../ca/index.ts";
+import { agentPart, appPart, CONTROL_PLANE, controlPlanePart, type PartInputs } from "./build-parts.ts";
+import { checkCommands } from "./check-commands.ts";
+import { createConfigFiles } from "./config-files.ts";
+import { buildIstioObjects } from "./core/istio-objects.ts";
+import type { MeshPlan } from "./core/mesh-plan.ts";
+import { meshConfigText } from "./core/part-commands.ts";
+import { planMesh, planObstacle, portsNeeded } from "./core/plan-mesh.ts";
+import { captureTraffic } from "./isolation/capture-traffic.ts";
+import { checkAddresses } from "./isolation/check-addresses.ts";
+import { chooseIsolation } from "./isolation/choose-isolation.ts";
+import { claimSlot } from "./isolation/claim-slot.ts";
+import { createNamespaces } from "./isolation/namespaces.ts";
+import { runTool } from "./isolation/run-tool.ts";
+import { startRelays } from "./isolation/start-relays.ts";
+import { MeshError } from "./mesh-error.ts";
+import { createMeshParts, type MeshParts } from "./mesh-parts.ts";
+import { type MeshStatus, readMeshStatus } from "./mesh-status.ts";
+import { prepareFolders, writeIdentity } from "./prepare-folders.ts";
+import { findFreePorts } from "./process/free-ports.ts";
+import { sharedProgram } from "./process/shared-program.ts";
+import { startControlServer } from "./start-control-server.ts";
+import type { StartMeshOptions } from "./start-options.ts";
+import { startUpkeep } from "./start-upkeep.ts";
+import { lockFolder } from "./state/lock.ts";
+import { createStateRecord, readState, type StateRecord } from "./state/mesh-state.ts";
+import { identifyProcess } from "./state/process-identity.ts";
+import { stateFolder } from "./state/state-folder.ts";
+import { tearDown } from "./tear-down.ts";
+import { untilReady } from "./until-ready.ts";
+
+export interface Mesh extends Handle {
+  readonly plan: MeshPlan;
+  readonly parts: MeshParts;
+  status(): Promise<MeshStatus>;
+  /** Resolves with what is not ready when the time is over; empty when all is. */
+  untilReady(limitMs: number): Promise<readonly string[]>;
+}
+
+/** Builds and supervises a whole mesh on this machine. A failed start leaves nothing behind; `stop` neither. */
+export async function startMesh(options: StartMeshOptions): Promise<Mesh> {
+  const { file, say, signal } = options;
+  const folder = stateFolder(options.stateFolder);
+  const obstacle = planObstacle(file);
+  if (obstacle !== undefined) throw new MeshError("invalid-file", obstacle);
+  checkCommands(options);
+
+  await using opened = new CloseStack();
+  const lock = lockFolder(folder.lockFile);
+  opened.defer(() => lock.release());
+  const left = readState(folder.stateFile);
+  if (left !== undefined) {
+    say("warn", "the last run of this mesh was cut off; removing what it left");
+    await tearDown(folder, left);
+  }
+  const { isolation, why } = await chooseIsolation(options.isolation, options.isRoot);
+  say("info", `isolation: ${describe[isolation]} (${why})`);
+  const claim = opened.add(toClosable(await claimSlot(file.name, isolation)));
+  const ports = isolation === "none" ? await findFreePorts(portsNeeded(file)) : [];
+  const plan = planMesh(file, { isolation, slot: claim.slot, ports });
+  if (isolation === "none") await checkAddresses(plan);
+
+  const state = createState(options, folder.stateFile, plan);
+  opened.defer(async () => {
+    const { problems } = await tearDown(folder, state.current);
+    for (const problem of problems) say("error", problem);
+  });
+  prepareFolders(folder, plan);
+  writeFileSync(join(folder.path, "mesh-config.yaml"), meshConfigText());
+  const config = createConfigFiles({ target: folder.config, validate: options.validate });
+  config.writeGenerated(buildIstioObjects(plan, file.mtls));
+  const wrong = config.writeInline(file.config, options.fileName);
+  if (wrong.length > 0) throw new MeshError("invalid-file", wrong.join("\n"));
+  const rules = file.configDir === undefined ? undefined : resolve(options.directory, file.configDir);
+  for (const problem of rules === undefined ? [] : config.mirror(rules)) say("error", problem);
+
+  if (plan.network !== undefined) {
+    await createNamespaces(plan, plan.network, state);
+    opened.add(await startRelays(plan));
+  }
+  const inputs: PartInputs = {
+    plan,
+    folder,
+    runId: state.current.runId,
+    own: options.program,
+    shared: isolation === "none" ? options.program : sharedProgram(options.program, join(folder.path, "program")),
+    env: options.env,
+    directory: options.directory,
+    appUser: isolation === "none" ? undefined : options.appUser,
+    hasSetpriv: (await runTool("setpriv", ["--pdeathsig", "TERM", "true"])).code === 0,
+  };
+  const issuer = await openDevelopmentIssuer(folder.ca);
+  const parts = opened.add(createMeshParts(state, say));
+  parts.add(controlPlanePart(inputs));
+  // The capture takes as long as the control plane's start: both at once.
+  await Promise.all([
+    untilReady([() => parts.controlPlaneObstacle(plan)], { limitMs: 30_000, signal }).then(([reason]) => {
+      if (reason !== undefined)
+        throw new MeshError("start", `the control plane does not start: ${reason} (see ${folder.log(CONTROL_PLANE)})`);
+    }),
+    ...plan.workloads.filter(({ netns }) => netns !== undefined).map((each) => captureTraffic(each, inputs.own.words)),
+  ]);
+  const rootPem = readFileSync(join(folder.ca, "root-cert.pem"), "utf8");
+  const source = { issuer, rootPem };
+  await Promise.all(plan.workloads.map((each) => writeIdentity(folder, plan, each, source)));
+  if (signal.aborted) throw new MeshError("start", "interrupted");
+  for (const workload of plan.workloads) {
+    parts.add(agentPart(inputs, workload));
+    parts.add(appPart(inputs, workload));
+  }
+  const upkeep = opened.add(startUpkeep({ ...options, folder, plan, config, rules, source }));
+  const status = () => readMeshStatus({ plan, parts, folder, state, problems: upkeep.problems() });
+  opened.add(await startControlServer({ path: state.current.controlSocket, parts, status }));
+
+  const owned = opened.move();
+  return toHandle({
+    plan,
+    parts,
+    status,
+    untilReady: (limitMs: number) =>
+      untilReady(
+        plan.workloads.map((workload) => () => parts.workloadObstacle(workload)),
+        { limitMs, signal },
+      ),
+    // Parts are started again whatever happens to them: a mesh does not end by itself.
+    ended: new Promise<void>(() => undefined),
+    stop: () => owned.close(),
+  });
+}
+
+const describe = {
+  namespaces: "a network namespace per workload, traffic and DNS captured",
+  none: "no capture, a loopback address per caller and service",
+} as const;
+
+function createState({ file, program }: StartMeshOptions, path: string, plan: MeshPlan): StateRecord {
+  const parent = identifyProcess(process.pid);
+  if (parent === undefined) throw new MeshError("state", "this process cannot be identified");
+  const runId = randomBytes(8).toString("hex");
+  return createStateRecord(path, {
+    format: 1,
+    runId,
+    name: file.name,
+    startedAt: new Date().toISOString(),
+    parent,
+    // Not in the state folder, whose path may be longer than the 107 bytes that a socket's may have.
+    controlSocket: join(tmpdir(), `pilot-agent-mesh-${runId}.sock`),
+    program: program.words,
+    plan,
+    namespaces: [],
+    interfaces: [],
+    resolverFolders: [],
+    processes: {},
+  });
+}
+
+function toClosable<Claim extends { release(): Promise<void> }>(claim: Claim): Claim & { close(): Promise<void> } {
+  return { ...claim, close: () => claim.release() };
+}

@@ -1,0 +1,125 @@
+import { readFileSync, statSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
+import { errorMessage } from "../base/coded-error.ts";
+import { wait } from "../base/wait.ts";
+import type { DevelopmentIssuer } from "../ca/index.ts";
+import type { ConfigFiles } from "./config-files.ts";
+import type { MeshFile } from "./core/mesh-file.ts";
+import type { MeshPlan } from "./core/mesh-plan.ts";
+import { parseMeshFile } from "./core/parse-mesh-file.ts";
+import { limitLogs } from "./limit-logs.ts";
+import { TOKEN_SECONDS, writeIdentity } from "./prepare-folders.ts";
+import type { Say } from "./start-options.ts";
+import type { StateFolder } from "./state/state-folder.ts";
+
+export interface UpkeepOptions {
+  readonly file: MeshFile;
+  readonly fileName: string;
+  readonly watchedFile: string | undefined;
+  readonly folder: StateFolder;
+  readonly plan: MeshPlan;
+  readonly config: ConfigFiles;
+  /** The user's folder of Istio objects. */
+  readonly rules: string | undefined;
+  readonly source: { readonly issuer: DevelopmentIssuer; readonly rootPem: string };
+  readonly say: Say;
+}
+
+const POLL_MS = 300;
+const LOGS_EVERY_MS = 5000;
+const TOKENS_EVERY_MS = (TOKEN_SECONDS * 1000) / 3;
+
+/** What has to be looked after while a mesh runs: changed files, tokens, the size of logs. */
+export function startUpkeep(options: UpkeepOptions): { problems(): readonly string[]; stop(): Promise<void> } {
+  const { config, rules, folder, plan, source, say } = options;
+  const ending = new AbortController();
+  const watched = createFileWatch(options);
+  let shown: readonly string[] = [];
+  const guard = async (work: () => void | Promise<void>) => {
+    try {
+      await work();
+    } catch (thrown) {
+      say("error", errorMessage(thrown));
+    }
+  };
+  const look = () => {
+    const problems = [...watched(), ...(rules === undefined ? [] : config.mirror(rules))];
+    for (const problem of problems)
+      if (!shown.includes(problem)) say("error", `${problem} (the last good configuration stays)`);
+    if (problems.length === 0 && shown.length > 0) say("info", "the configuration is good again");
+    shown = problems;
+  };
+  const run = async () => {
+    let [logsAt, tokensAt] = [Date.now() + LOGS_EVERY_MS, Date.now() + TOKENS_EVERY_MS];
+    while (!ending.signal.aborted) {
+      await wait(POLL_MS, ending.signal);
+      if (ending.signal.aborted) return;
+      await guard(look);
+      if (Date.now() >= logsAt) {
+        logsAt = Date.now() + LOGS_EVERY_MS;
+        await guard(() => limitLogs(folder.logs, say));
+      }
+      if (Date.now() >= tokensAt) {
+        tokensAt = Date.now() + TOKENS_EVERY_MS;
+        await guard(
+          async () => void (await Promise.all(plan.workloads.map((each) => writeIdentity(folder, plan, each, source)))),
+        );
+      }
+    }
+  };
+  const running = run();
+  return {
+    problems: () => shown,
+    async stop() {
+      ending.abort();
+      await running;
+    },
+  };
+}
+
+/** Objects of the mesh file change at once; its services need a new start, which is said. */
+function createFileWatch({ file, fileName, watchedFile, config }: UpkeepOptions): () => readonly string[] {
+  let stamp = watchedFile === undefined ? "" : stampOf(watchedFile);
+  let problems: readonly string[] = [];
+  return () => {
+    if (watchedFile === undefined || stampOf(watchedFile) === stamp) return problems;
+    stamp = stampOf(watchedFile);
+    problems = takeOver(file, fileName, watchedFile, config);
+    return problems;
+  };
+}
+
+function takeOver(file: MeshFile, fileName: string, path: string, config: ConfigFiles): readonly string[] {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (thrown) {
+    return [`${fileName}: ${errorMessage(thrown)}`];
+  }
+  const parsed = parseMeshFile(text);
+  if ("problems" in parsed)
+    return parsed.problems.map((each) => `${fileName}:${each.line}:${each.column}: ${each.text}`);
+  const wrong = config.writeInline(parsed.file.config, fileName);
+  if (wrong.length > 0) return wrong;
+  return isDeepStrictEqual(withoutPlaces(file), withoutPlaces(parsed.file))
+    ? []
+    : [`${fileName}: services have changed; pilot-agent mesh down and up takes them over`];
+}
+
+/** Where something stands in the file makes no difference. */
+function withoutPlaces({ services, name, namespace, mtls, configDir }: MeshFile): unknown {
+  const plain = services.map((service) => ({
+    ...service,
+    versions: service.versions.map((kind) => ({ ...kind, position: null })),
+  }));
+  return { services: plain, name, namespace, mtls, configDir };
+}
+
+function stampOf(path: string): string {
+  try {
+    const { mtimeMs, size, ino } = statSync(path);
+    return `${mtimeMs}/${size}/${ino}`;
+  } catch {
+    return "";
+  }
+}
