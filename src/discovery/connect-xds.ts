@@ -12,7 +12,7 @@ import { createResourceSource } from "./generators/create-resource-source.ts";
 import { type GrpcPort, listenGrpc } from "./listen-grpc.ts";
 import type { DiscoveryMetrics } from "./metrics.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
-import { parseProxyNode } from "./proxy/parse-proxy-node.ts";
+import { parseNode } from "./proxy/parse-node.ts";
 import type { PushSnapshot } from "./snapshot/push-snapshot.ts";
 
 export interface XdsParts {
@@ -41,7 +41,7 @@ export function connectXds(
   const service = createAdsService({
     source,
     snapshot: parts.snapshot,
-    parseNode: (node) => parseProxyNode(decodeNode(node), options.clusterAliases),
+    parseNode: (node) => parseNode(decodeNode(node), options.clusterAliases),
     admit: createAdmission({
       isReady: parts.isReady,
       rate: { perSecond, burst: perSecond, maxWaitMs: 1000 },

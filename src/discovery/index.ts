@@ -55,7 +55,6 @@ export type {
   StartDiscoveryOptions,
 } from "./options.ts";
 export { NodeError, parseNode, type XdsNode } from "./proxy/parse-node.ts";
-export { ProxyNodeError, parseProxyNode } from "./proxy/parse-proxy-node.ts";
 export type { InterceptionMode, NodeTlsFiles, ProxyNode } from "./proxy/proxy-node.ts";
 export { type AggregateRegistry, createAggregateRegistry } from "./registry/create-aggregate-registry.ts";
 export { createServiceEntryRegistry, type ServiceEntryRegistry } from "./registry/create-service-entry-registry.ts";
