@@ -1,7 +1,6 @@
 import type { ObjectRef } from "../../model/config-object.ts";
-import { sameElements } from "../../model/same-elements.ts";
 import type { ProxyView } from "../push-snapshot.ts";
-import type { OutboundContent } from "../scopes/outbound-content.ts";
+import { contentDifference } from "./content-difference.ts";
 import type { ChangedKind } from "./needs-push.ts";
 import type { PushChanges } from "./push-changes.ts";
 
@@ -29,6 +28,8 @@ export function changedKinds(
   }
   // What a workload serves may change with its own endpoint alone.
   if (!sameTargets(view, previous)) kinds.add("ServiceEntry");
+  // A Sidecar object may let a host mean a service of another namespace, without any service that changed.
+  if (contentDifference(view.outbound.content, previous.outbound.content).hasOtherOwners) kinds.add("ServiceEntry");
   for (const object of objects) if (dependsOn(view, previous, object)) kinds.add(object.kind);
   return kinds;
 }
@@ -54,14 +55,15 @@ function dependsOn(view: ProxyView, previous: ProxyView, { kind, namespace }: Ob
   const { node, snapshot, outbound, inbound } = view;
   const content = outbound.content;
   const before = previous.outbound.content;
+  const difference = contentDifference(content, before);
   const isNear = namespace === node.namespace || namespace === snapshot.mesh.rootNamespace;
   switch (kind) {
     case "Sidecar":
       return content.sidecar !== before.sidecar;
     case "VirtualService":
-      return node.type === "router" || !sameRules(content, before);
+      return node.type === "router" || difference.hasOtherVirtualServices;
     case "DestinationRule":
-      return !sameValues(content.rules, before.rules) || inbound !== previous.inbound;
+      return difference.hasOtherDestinationRules || inbound !== previous.inbound;
     case "PeerAuthentication":
       return (
         isNear || [...outbound.services, ...previous.outbound.services].some((seen) => seen.namespace === namespace)
@@ -80,17 +82,4 @@ function dependsOn(view: ProxyView, previous: ProxyView, { kind, namespace }: Ob
     case "WorkloadGroup":
       return false;
   }
-}
-
-function sameRules(a: OutboundContent, b: OutboundContent): boolean {
-  if (a.egress === b.egress) return true;
-  const rules = ({ egress }: OutboundContent) => egress.flatMap(({ virtualServices }) => [...virtualServices]);
-  return a.egress.length === b.egress.length && sameElements(rules(a), rules(b));
-}
-
-function sameValues(a: ReadonlyMap<string, unknown>, b: ReadonlyMap<string, unknown>): boolean {
-  if (a === b) return true;
-  // A service that only one side has is told as a service.
-  for (const [key, value] of a) if (b.has(key) && b.get(key) !== value) return false;
-  return true;
 }

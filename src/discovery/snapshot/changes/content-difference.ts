@@ -1,0 +1,56 @@
+import { sameElements } from "../../model/same-elements.ts";
+import type { OutboundContent } from "../scopes/outbound-content.ts";
+
+/** How what one scope shows differs from what it showed before. Services that come or go are not told here. */
+export interface ContentDifference {
+  /** Some service that both have is under another rule. */
+  readonly hasOtherDestinationRules: boolean;
+  readonly hasOtherVirtualServices: boolean;
+  /** Some host means another service than before. */
+  readonly hasOtherOwners: boolean;
+}
+
+/** Proxies alike share their contents, so that the difference of two is found once for all of them. */
+const found = new WeakMap<
+  OutboundContent,
+  { readonly before: OutboundContent; readonly difference: ContentDifference }
+>();
+
+const NO_DIFFERENCE: ContentDifference = {
+  hasOtherDestinationRules: false,
+  hasOtherVirtualServices: false,
+  hasOtherOwners: false,
+};
+
+export function contentDifference(content: OutboundContent, before: OutboundContent): ContentDifference {
+  if (content === before) return NO_DIFFERENCE;
+  const known = found.get(content);
+  if (known?.before === before) return known.difference;
+  const difference = {
+    hasOtherDestinationRules: someDiffers(content.rules, before.rules),
+    hasOtherVirtualServices: !sameVirtualServices(content, before),
+    hasOtherOwners: hasOtherOwners(content, before),
+  };
+  found.set(content, { before, difference });
+  return difference;
+}
+
+function someDiffers(now: ReadonlyMap<string, unknown>, before: ReadonlyMap<string, unknown>): boolean {
+  for (const [key, value] of now) if (before.has(key) && before.get(key) !== value) return true;
+  return false;
+}
+
+function sameVirtualServices({ egress }: OutboundContent, { egress: before }: OutboundContent): boolean {
+  if (egress === before) return true;
+  if (egress.length !== before.length) return false;
+  return egress.every(({ virtualServices }, at) => sameElements(virtualServices, before[at]?.virtualServices ?? []));
+}
+
+function hasOtherOwners({ byHost, services }: OutboundContent, before: OutboundContent): boolean {
+  if (services === before.services) return false;
+  for (const [host, owners] of byHost) {
+    const known = before.byHost.get(host);
+    if (known !== undefined && owners.some(({ key }, at) => known[at]?.key !== key)) return true;
+  }
+  return false;
+}

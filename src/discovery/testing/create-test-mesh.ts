@@ -1,0 +1,91 @@
+import { describeDocumentProblem, parseConfigText } from "../decode/parse-config-text.ts";
+import type { ObjectRef } from "../model/config-object.ts";
+import type { ProxyNode } from "../proxy/proxy-node.ts";
+import { createServiceEntryRegistry } from "../registry/create-service-entry-registry.ts";
+import {
+  changesOfConfig,
+  changesOfRegistry,
+  FORCED_CHANGES,
+  mergeChanges,
+  NO_CHANGES,
+  type PushChanges,
+} from "../snapshot/changes/push-changes.ts";
+import { createPushSnapshot } from "../snapshot/create-push-snapshot.ts";
+import type { PushSnapshot } from "../snapshot/push-snapshot.ts";
+import { createMemoryStore } from "../store/create-memory-store.ts";
+import { meshOfCase, nodeOfCase } from "./view-of-case.ts";
+
+/** A mesh whose objects change, with a snapshot after each step that knows the one before. */
+export interface TestMesh {
+  /** Throws when a document has an error. */
+  put(configYaml: string): void;
+  delete(ref: ObjectRef): void;
+  setMesh(meshYaml: string): void;
+  /** Of the present state, following the last one that was taken; `changes` is what happened since. */
+  take(): { readonly snapshot: PushSnapshot; readonly changes: PushChanges };
+}
+
+/** Objects without creation time are all equally old. */
+export function createTestMesh(configYaml = "", meshYaml?: string): TestMesh {
+  let mesh = meshOfCase(meshYaml);
+  let previous: PushSnapshot | undefined;
+  let changes = NO_CHANGES;
+  let count = 0;
+  const store = createMemoryStore({ now: () => 0 });
+  const put = (yaml: string) => {
+    const { objects, problems } = parseConfigText(yaml);
+    const [error] = problems.filter(({ severity }) => severity === "error");
+    if (error !== undefined) throw new Error(describeDocumentProblem(error));
+    for (const { source } of objects) store.put(source);
+  };
+  put(configYaml);
+  const registry = createServiceEntryRegistry({ store, trustDomain: mesh.trustDomain, clusterId: "Kubernetes" });
+  store.subscribe((change) => {
+    changes = mergeChanges(changes, changesOfConfig(change));
+  });
+  registry.subscribe((change) => {
+    changes = mergeChanges(changes, changesOfRegistry(change));
+  });
+  return {
+    put,
+    delete: (ref) => void store.delete(ref),
+    setMesh: (yaml) => {
+      mesh = meshOfCase(yaml);
+      registry.setTrustDomain(mesh.trustDomain);
+      changes = mergeChanges(changes, FORCED_CHANGES);
+    },
+    take: () => {
+      count += 1;
+      const version = `2026-01-01T00:00:00Z/${count}`;
+      const known = previous === undefined ? {} : { previous };
+      const snapshot = createPushSnapshot({ mesh, configs: store.snapshot, registry, version, ...known });
+      const taken = { snapshot, changes };
+      previous = snapshot;
+      changes = NO_CHANGES;
+      return taken;
+    },
+  };
+}
+
+export interface TestNode {
+  readonly name?: string;
+  readonly namespace?: string;
+  readonly type?: "sidecar" | "router";
+  readonly address?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+export function testNode({
+  name = "web-1",
+  namespace = "default",
+  type = "sidecar",
+  address = "10.10.0.11",
+  labels = {},
+  metadata = {},
+}: TestNode = {}): ProxyNode {
+  return nodeOfCase({
+    id: `${type}~${address}~${name}.${namespace}~${namespace}.svc.cluster.local`,
+    metadata: { NAMESPACE: namespace, INSTANCE_IPS: address, LABELS: labels, CLUSTER_ID: "Kubernetes", ...metadata },
+  });
+}
