@@ -2,11 +2,10 @@ import type { Cluster } from "../../protocol/gen/envoy/config/cluster/v3.ts";
 import { objectKey } from "../model/config-object.ts";
 import type { Service } from "../model/service.ts";
 import type { OutboundScope, ProxyView } from "../snapshot/push-snapshot.ts";
-import { autoMtls } from "./clusters/auto-mtls.ts";
-import { endpointIdentities } from "./clusters/endpoint-identities.ts";
+import { isAble } from "./clusters/auto-mtls.ts";
 import { fixedClusters } from "./clusters/fixed-clusters.ts";
 import { inboundBind, inboundClusters } from "./clusters/inbound-clusters.ts";
-import { clusterType, serviceClusters } from "./clusters/service-clusters.ts";
+import { serviceClusters } from "./clusters/service-clusters.ts";
 import { assignmentInputs } from "./endpoints.ts";
 import { refusedTls } from "./tls/index.ts";
 import { effectivePolicy } from "./traffic-policy.ts";
@@ -38,20 +37,24 @@ export function clusterInputs(scope: OutboundScope, service: Service): readonly 
     service,
     rule,
     mesh,
+    snapshot.endpointShape(service.key),
     scope.serviceMtls(service),
-    endpointIdentities(snapshot.endpoints(service.key)).key,
+    isAble(scope, service),
     clientTls && [clientTls.certificateChain, clientTls.privateKey, clientTls.rootCertificate].join("\0"),
     traits.ipv4,
-    ...service.ports.flatMap((port) => {
-      const policy = effectivePolicy(rule, port.port, "");
-      if (service.resolution === "DNSLB" || service.resolution === "DNSRoundRobinLB") {
-        const subsets = ["", ...(rule?.spec.subsets.map(({ name }) => name) ?? [])];
-        return subsets.flatMap((subset) => assignmentInputs(scope, { service, port, subset }));
-      }
-      const type = clusterType(service, policy);
-      return type === "ORIGINAL_DST" || rule !== undefined ? [autoMtls(scope, service, port, "ORIGINAL_DST")] : [];
-    }),
+    ...(isResolvedByName(service) ? inlinedInputs(scope, service) : []),
   ];
+}
+
+function isResolvedByName({ resolution }: Service): boolean {
+  return resolution === "DNSLB" || resolution === "DNSRoundRobinLB";
+}
+
+function inlinedInputs(scope: OutboundScope, service: Service): readonly unknown[] {
+  const names = scope.destinationRule(service)?.spec.subsets.map(({ name }) => name) ?? [];
+  return service.ports.flatMap((port) =>
+    ["", ...names].flatMap((subset) => assignmentInputs(scope, { service, port, subset })),
+  );
 }
 
 /** Clusters that follow from the workload itself: its own ports, and what is done with traffic that no rule knows. */

@@ -1,9 +1,8 @@
 import type { Cluster_DiscoveryType } from "../../../protocol/gen/envoy/config/cluster/v3.ts";
-import type { Service, ServicePort } from "../../model/service.ts";
+import type { Service } from "../../model/service.ts";
 import type { OutboundScope } from "../../snapshot/push-snapshot.ts";
 import { withTrustDomainAliases } from "../tls/index.ts";
 import type { TransportTarget } from "./client-transport.ts";
-import { endpointIdentities } from "./endpoint-identities.ts";
 
 /**
  * Mutual TLS where no rule speaks of TLS. Envoy finds an endpoint's ability in its metadata; a cluster that calls the original
@@ -12,23 +11,22 @@ import { endpointIdentities } from "./endpoint-identities.ts";
 export function autoMtls(
   scope: OutboundScope,
   service: Service,
-  port: ServicePort,
   type: Cluster_DiscoveryType,
 ): TransportTarget["autoMtls"] {
   const isPossible = scope.mesh.enableAutoMtls && !service.meshExternal && scope.serviceMtls(service) !== "DISABLE";
   if (!isPossible) return "never";
   if (type !== "ORIGINAL_DST") return "where-possible";
-  const endpoints = scope.snapshot
-    .endpoints(service.key)
-    .filter(({ servicePortName }) => servicePortName === port.name);
-  const isAble = endpoints.every(
-    (endpoint) => endpoint.tlsMode === "istio" && scope.endpointMtls(endpoint) !== "DISABLE",
-  );
-  return endpoints.length > 0 && isAble ? "always" : "never";
+  return isAble(scope, service) ? "always" : "never";
+}
+
+/** All endpoints prove who they are, and none is told not to by a policy of its own. */
+export function isAble(scope: OutboundScope, service: Service): boolean {
+  const { allMtls, inlined } = scope.snapshot.endpointShape(service.key);
+  return allMtls && inlined.every((endpoint) => scope.endpointMtls(endpoint) !== "DISABLE");
 }
 
 /** Every name that a certificate of the service may carry. */
 export function identitiesOf({ snapshot, mesh }: OutboundScope, service: Service): readonly string[] {
-  const { accounts } = endpointIdentities(snapshot.endpoints(service.key));
-  return withTrustDomainAliases([...accounts, ...service.subjectAltNames], mesh.trustDomain, mesh.trustDomainAliases);
+  const names = [...snapshot.serviceAccounts(service.key), ...service.subjectAltNames];
+  return withTrustDomainAliases(names, mesh.trustDomain, mesh.trustDomainAliases);
 }

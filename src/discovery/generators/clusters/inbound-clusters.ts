@@ -31,12 +31,12 @@ export function inboundBind({ ipv4, ipv6 }: Pick<ProxyNode, "ipv4" | "ipv6">): B
 }
 
 function targetClusters(view: ProxyView): readonly Cluster[] {
-  const { inbound, outbound, node, snapshot } = view;
+  const { inbound, node, snapshot } = view;
   const clusters = new Map<number, Cluster>();
   for (const { service, port, targetPort } of inbound.targets) {
     // The oldest service comes first and decides.
     if (clusters.has(targetPort) || targetPort === 0) continue;
-    const rule = effectivePolicy(outbound.destinationRule(service), port.port, "");
+    const rule = effectivePolicy(inbound.destinationRule(service), port.port, "");
     const pool = inbound.sidecar?.spec.inboundConnectionPool ?? rule.connectionPool;
     const settings = { name: clusterName("inbound", targetPort), protocol: port.protocol, pool };
     const cluster = withPool(view, settings);

@@ -58,7 +58,7 @@ function serviceCluster(
     upstream,
     sni: sniOf("outbound", port.port, subset, service.hostname),
     identities: identitiesOf(scope, service),
-    autoMtls: autoMtls(scope, service, port, type),
+    autoMtls: autoMtls(scope, service, type),
     files: traits.clientTls,
   });
   return {
@@ -79,7 +79,7 @@ function serviceCluster(
 }
 
 /** PASSTHROUGH goes to the address that the client called, whatever the service says. */
-export function clusterType({ resolution }: Service, { loadBalancer }: EffectivePolicy): Cluster_DiscoveryType {
+function clusterType({ resolution }: Service, { loadBalancer }: EffectivePolicy): Cluster_DiscoveryType {
   if (loadBalancer?.simple === "PASSTHROUGH") return "ORIGINAL_DST";
   return RESOLUTION_TYPES[resolution] ?? "STATIC";
 }

@@ -35,7 +35,9 @@ function splitByLabels(
   for (const endpoint of each.endpoints) {
     const agreeing = order.findIndex((entry, index) => labelOf(labelName(entry), endpoint) !== wanted[index]);
     const priority = agreeing === -1 ? 0 : order.length - agreeing;
-    byPriority.set(priority, [...(byPriority.get(priority) ?? []), endpoint]);
+    const there = byPriority.get(priority);
+    if (there === undefined) byPriority.set(priority, [endpoint]);
+    else there.push(endpoint);
   }
   return [...byPriority]
     .toSorted(([a], [b]) => a - b)
