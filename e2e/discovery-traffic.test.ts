@@ -294,7 +294,7 @@ describe("resilience", () => {
     await server.behave({ port: 8080, status: 503, times: 2 });
     const [answer] = await call({ port: 80 });
     expect(answer?.status).toBe(200);
-    expect(echoOf(answer).headers["x-envoy-attempt-count"]).toBe("1");
+    expect(echoOf(answer).headers["x-envoy-attempt-count"]).toBe("3");
     await server.behave({ port: 8080 });
   });
 

@@ -1,13 +1,15 @@
 import { readFileSync } from "node:fs";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { type AgentProcess, eventually, startAgentProcess } from "./agent-process.ts";
-import { createFabric, FABRIC_ADDRESS, type Fabric } from "./discovery-fabric.ts";
+import { createFabric, type Fabric } from "./discovery-fabric.ts";
 import { type DiscoveryProcess, startDiscoveryProcess } from "./discovery-process.ts";
 import { bundleWorkload, type HttpResult, startWorkload, type WorkloadProcess } from "./discovery-workload.ts";
+import type { Netns } from "./netns.ts";
 import { istioIptables } from "./netns-capture.ts";
 
 export const ISTIOD = "istiod.istio-system.svc";
-const PORTS = { host: FABRIC_ADDRESS, http: 8080, grpc: 15010, secureGrpc: 15012, monitoring: 15014 };
+/** Without a host: on every address of the namespace, and plaintext xDS on its loopback. */
+const PORTS = { host: "", http: 8080, grpc: 15010, secureGrpc: 15012, monitoring: 15014 };
 const PROXY_USER = "1337";
 
 export interface WorkloadOptions {
@@ -51,7 +53,7 @@ export async function startDiscoveryMesh(options: MeshOptions): Promise<Discover
   const fabric = opened.add(await createFabric(ISTIOD));
   const probe = opened.add(startWorkload(fabric.netns, program));
   const get = async (port: number, path: string) => {
-    const [answer] = await probe.http({ address: FABRIC_ADDRESS, port, host: FABRIC_ADDRESS, path, fresh: true });
+    const [answer] = await probe.http({ address: "127.0.0.1", port, host: "localhost", path, fresh: true });
     return answer ?? NO_ANSWER;
   };
   const controlPlane = opened.add(
@@ -95,17 +97,10 @@ async function startMeshWorkload(
   await using opened = new CloseStack();
   const netns = await fabric.attach(options.address);
   const process = opened.add(startWorkload(netns, program));
-  const agent =
-    options.hasSidecar === false
-      ? undefined
-      : opened.add(await startSidecar(netns.name, process, controlPlane, options));
-  if (agent !== undefined) {
-    const captured = await istioIptables(netns, [
-      ...["-p", "15001", "-z", "15006", "-u", PROXY_USER, "-m", "REDIRECT", "-i", "*", "-b", "*"],
-      ...["-d", "15000,15020,15021,15090"],
-    ]);
-    if (captured.code !== 0) throw new Error(`capture failed: ${captured.stderr}${captured.stdout}`);
-  }
+  const hasSidecar = options.hasSidecar !== false;
+  // First, as in a pod: connections that are older than the rules would be torn by them.
+  if (hasSidecar) await capture(netns);
+  const agent = hasSidecar ? opened.add(await startSidecar(netns.name, process, controlPlane, options)) : undefined;
   const owned = opened.move();
   const admin = async (path: string) => {
     const call = { address: "127.0.0.1", port: 15000, host: "localhost", path, fresh: true };
@@ -123,6 +118,14 @@ async function startMeshWorkload(
       (await admin("/stats?filter=update_rejected")).split("\n").filter((line) => /: [1-9]/.test(line)),
     [Symbol.asyncDispose]: () => owned.close(),
   };
+}
+
+async function capture(netns: Netns): Promise<void> {
+  const { code, stderr, stdout } = await istioIptables(netns, [
+    ...["-p", "15001", "-z", "15006", "-u", PROXY_USER, "-m", "REDIRECT", "-i", "*", "-b", "*"],
+    ...["-d", "15000,15020,15021,15090"],
+  ]);
+  if (code !== 0) throw new Error(`capture failed: ${stderr}${stdout}`);
 }
 
 async function startSidecar(

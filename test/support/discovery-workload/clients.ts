@@ -127,7 +127,8 @@ function exchange(
   { body, ...headers }: Readonly<Record<string, string>> & { readonly body: string },
 ): Promise<Exchanged> {
   return new Promise((resolve, reject) => {
-    const stream = session.request(headers);
+    // Otherwise a GET is over before its body.
+    const stream = session.request(headers, { endStream: false });
     const chunks: Buffer[] = [];
     let answered: Record<string, string> = {};
     const collect = (more: object) => {
