@@ -54,16 +54,20 @@ interface CalledPort {
 
 /** A port of a Sidecar object stands for the service's port of that number, or for its only one. */
 function calledPorts(service: Service, { port }: EgressListener): readonly CalledPort[] {
-  const wanted =
-    port === undefined
-      ? service.ports.map((servicePort) => ({ number: servicePort.port, protocol: servicePort.protocol, servicePort }))
-      : [findPort(service, port.number) ?? (service.ports.length === 1 ? service.ports[0] : undefined)].flatMap(
-          (servicePort) =>
-            servicePort === undefined
-              ? []
-              : [{ number: port.number, protocol: parseProtocol(port.protocol), servicePort }],
-        );
-  return wanted.filter(({ protocol }) => protocol !== "UDP");
+  if (port === undefined) {
+    return service.ports
+      .filter(({ protocol }) => protocol !== "UDP")
+      .map((servicePort) => ({ number: servicePort.port, protocol: servicePort.protocol, servicePort }));
+  }
+  const protocol = parseProtocol(port.protocol);
+  const servicePort = findPort(service, port.number) ?? onlyPort(service, protocol, port.number);
+  return servicePort === undefined || protocol === "UDP" ? [] : [{ number: port.number, protocol, servicePort }];
+}
+
+/** Requests through a unix socket name host and port themselves, so that any port will do. */
+function onlyPort({ ports }: Service, protocol: Protocol, listenPort: number): ServicePort | undefined {
+  const isNamedByRequest = listenPort === 0 && isHttp(protocol);
+  return ports.length === 1 || isNamedByRequest ? ports[0] : undefined;
 }
 
 interface Place {
