@@ -109,11 +109,7 @@ export async function startMesh(options: StartMeshOptions): Promise<Mesh> {
   const rootPem = readFileSync(join(folder.ca, "root-cert.pem"), "utf8");
   const source = { issuer, rootPem };
   await Promise.all(plan.workloads.map((each) => writeIdentity(folder, plan, each, source)));
-  if (signal.aborted) throw new MeshError("start", "interrupted");
-  for (const workload of plan.workloads) {
-    parts.add(agentPart(inputs, workload));
-    parts.add(appPart(inputs, workload));
-  }
+  await startWorkloads(inputs, parts, signal);
   const upkeep = opened.add(startUpkeep({ ...options, folder, plan, config, rules, source }));
   const status = () => readMeshStatus({ plan, parts, folder, state, problems: upkeep.problems() });
   opened.add(await startControlServer({ path: state.current.controlSocket, parts, status }));
@@ -133,6 +129,20 @@ export async function startMesh(options: StartMeshOptions): Promise<Mesh> {
     stop: () => owned.close(),
   });
 }
+
+/** An application starts when its sidecar can take its first call, or after a while without; as a pod's may be told to. */
+async function startWorkloads(inputs: PartInputs, parts: MeshParts, signal: AbortSignal): Promise<void> {
+  for (const workload of inputs.plan.workloads) parts.add(agentPart(inputs, workload));
+  await Promise.all(
+    inputs.plan.workloads.map(async (workload) => {
+      await untilReady([() => parts.agentObstacle(workload)], { limitMs: SIDECAR_MS, signal });
+      if (!signal.aborted) parts.add(appPart(inputs, workload));
+    }),
+  );
+  if (signal.aborted) throw new MeshError("start", "interrupted");
+}
+
+const SIDECAR_MS = 20_000;
 
 const describe = {
   namespaces: "a network namespace per workload, traffic and DNS captured",
