@@ -1,5 +1,6 @@
 import type { StringMatch } from "../specs/virtual-service.ts";
 import { re2Problem } from "./re2-problem.ts";
+import { re2SizeProblem } from "./re2-size.ts";
 import type { Report } from "./report.ts";
 
 const MAX_LENGTH = 1024;
@@ -7,7 +8,7 @@ const MAX_LENGTH = 1024;
 /** `where` is the member as the message names it. */
 export function regexReason(where: string, regex: string): string | undefined {
   if (regex.length > MAX_LENGTH) return `"${where}": regex is too large, max length allowed is ${MAX_LENGTH}`;
-  const problem = re2Problem(regex);
+  const problem = re2Problem(regex) ?? re2SizeProblem(regex);
   if (problem === undefined) return undefined;
   return `"${where}": ${problem}; Istio uses RE2 style regex-based match (https://github.com/google/re2/wiki/Syntax)`;
 }

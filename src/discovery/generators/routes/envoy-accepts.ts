@@ -1,11 +1,13 @@
 import { re2Problem } from "../../validation/re2-problem.ts";
+import { re2SizeProblem } from "../../validation/re2-size.ts";
 
 /**
  * Last defence before the wire: validation told the user already, but one value that Envoy refuses costs the whole route
  * configuration, so that a route with such a value is left out instead.
  */
 export function isRegex(text: string | undefined): boolean {
-  return text === undefined || text === "" || text === "*" || re2Problem(text) === undefined;
+  if (text === undefined || text === "" || text === "*") return true;
+  return re2Problem(text) === undefined && re2SizeProblem(text) === undefined;
 }
 
 /** Envoy takes no line ends and no zero bytes in anything that becomes a header. */

@@ -13,15 +13,16 @@ export function formatHeaderValue(value: string): string {
 const COMMAND = /%%|%([A-Z][A-Z0-9_]*)(?:\(([^()%]*)\))?(?::\d+)?%|%/g;
 
 function isKnown(name: string, argument: string | undefined): boolean {
-  if (PLAIN.has(name)) return argument === undefined;
+  if (PLAIN_COMMANDS.has(name)) return argument === undefined;
   if (HEADER.has(name)) return argument !== undefined && /^[^?\s]+(\?[^?\s]+)?$/.test(argument);
-  return name === "START_TIME" && (argument === undefined || argument === "%s");
+  return name === "START_TIME" && argument === undefined;
 }
 
 /** Takes the name of a header, and one to fall back to. */
 const HEADER = new Set(["REQ", "RESP", "TRAILER"]);
 
-const PLAIN = new Set([
+/** Commands without argument. */
+export const PLAIN_COMMANDS: ReadonlySet<string> = new Set([
   "BYTES_RECEIVED",
   "CONNECTION_ID",
   "CONNECTION_TERMINATION_DETAILS",
