@@ -30,6 +30,7 @@ export function createServiceEntryRegistry({ store, ...origin }: ServiceEntryReg
   const state = createRegistryState();
   let place: EndpointOrigin = origin;
   let converted = new Map<string, Converted>();
+  let addressed: Addressed = new Map();
   let workloads = new Map<ConfigObject<"WorkloadEntry">, Workload>();
 
   const workloadOf = (object: ConfigObject<"WorkloadEntry">) => workloads.get(object) ?? toWorkload(object);
@@ -44,7 +45,11 @@ export function createServiceEntryRegistry({ store, ...origin }: ServiceEntryReg
       next.set(key, isSame ? known : { entry, selected, services: convertServiceEntry(entry, selected, place) });
     }
     converted = next;
-    state.replace(withAddresses([...next.values()].flatMap(({ services }) => services)));
+    addressed = withAddresses(
+      [...next.values()].flatMap(({ services }) => services),
+      addressed,
+    );
+    state.replace([...addressed.values()]);
   };
   convert(store.snapshot);
   const close = store.subscribe(({ snapshot, changes }) => {
@@ -85,16 +90,23 @@ function selectedBy(
     .filter(({ labels }) => selects(selector, labels));
 }
 
-function withAddresses(entries: readonly ServiceWithEndpoints[]): readonly ServiceWithEndpoints[] {
+/** What was converted, and the same with its given out addresses. */
+type Addressed = ReadonlyMap<ServiceWithEndpoints, ServiceWithEndpoints>;
+
+/** An entry whose address stays is the same value as before, so that nobody has to compare it member by member. */
+function withAddresses(entries: readonly ServiceWithEndpoints[], before: Addressed): Addressed {
   const allocated = autoAllocate(entries.map(({ service }) => service));
-  return entries.map(({ service, endpoints }) => {
-    const needsOne = service.addresses.length === 0 && service.resolution !== "Passthrough";
-    const autoAllocated = needsOne ? allocated.get(`${service.namespace}/${service.hostname}`) : undefined;
-    return deepFreeze({
-      service: autoAllocated === undefined ? service : { ...service, autoAllocated },
-      endpoints,
-    });
-  });
+  return new Map(
+    entries.map((entry) => {
+      const { service, endpoints } = entry;
+      const needsOne = service.addresses.length === 0 && service.resolution !== "Passthrough";
+      const autoAllocated = needsOne ? allocated.get(`${service.namespace}/${service.hostname}`) : undefined;
+      const known = before.get(entry);
+      if (known !== undefined && known.service.autoAllocated?.ipv4 === autoAllocated?.ipv4) return [entry, known];
+      const placed = autoAllocated === undefined ? service : { ...service, autoAllocated };
+      return [entry, deepFreeze({ service: placed, endpoints })];
+    }),
+  );
 }
 
 function isEqualList(a: readonly unknown[], b: readonly unknown[]): boolean {

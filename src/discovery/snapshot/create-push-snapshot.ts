@@ -12,7 +12,7 @@ import type { MeshSettings } from "./mesh-settings.ts";
 import type { OutboundScope, ProxyView, PushSnapshot, ScopeTraits } from "./push-snapshot.ts";
 import { type InboundEntry, inboundScope } from "./scopes/inbound-scope.ts";
 import { createKeptValues, type KeptValues } from "./scopes/kept-values.ts";
-import { buildOutboundContent, type OutboundContent } from "./scopes/outbound-content.ts";
+import { buildOutboundContent, type KeptContent, type OutboundContent } from "./scopes/outbound-content.ts";
 import { clientLabels, scopeKey, scopeTraits } from "./scopes/scope-traits.ts";
 import { selectSidecar } from "./scopes/select-sidecar.ts";
 import type { SnapshotParts } from "./snapshot-parts.ts";
@@ -29,7 +29,7 @@ export interface PushSnapshotInput {
 /** The part of a snapshot that the next one may take over. */
 interface Memory {
   readonly parts: SnapshotParts;
-  readonly contents: KeptValues<OutboundContent>;
+  readonly contents: KeptValues<KeptContent>;
   readonly inbound: KeptValues<InboundEntry>;
 }
 
@@ -59,7 +59,7 @@ export function createPushSnapshot({ mesh, configs, registry, version, previous 
     const key = scopeKey(traits, sidecar);
     let scope = scopes.get(key);
     if (scope === undefined) {
-      const content = contents.obtain(key, (known) => buildOutboundContent(traits, sidecar, parts, known));
+      const { content } = contents.obtain(key, (known) => buildOutboundContent(traits, sidecar, parts, known));
       scope = toScope(key, traits, content, parts, snapshot);
       scopes.set(key, scope);
     }

@@ -25,32 +25,79 @@ export interface OutboundContent {
   readonly outboundTrafficPolicy: OutboundTrafficPolicy;
 }
 
-/** The previous content is returned when nothing in it would differ. */
+/** A content and the parts it holds for, which may be newer than those it was made from. */
+export interface KeptContent {
+  readonly content: OutboundContent;
+  readonly parts: SnapshotParts;
+}
+
+/** The previous content is kept when nothing in it would differ. `previous` is one of the same traits. */
 export function buildOutboundContent(
   traits: ScopeTraits,
   sidecar: ConfigObject<"Sidecar"> | undefined,
   parts: SnapshotParts,
-  previous?: OutboundContent,
-): OutboundContent {
-  const { mesh, configs, services: index, endpoints, destinationRules, peerAuthentications } = parts;
+  previous?: KeptContent,
+): KeptContent {
+  const { mesh, configs, services: index, endpoints } = parts;
   const { namespace } = traits;
+  const before = previous?.content;
+  const policies = policiesFor("outbound", configs, mesh.rootNamespace, namespace);
+  // Most changes are of endpoints alone, which leave no list to compare.
+  const isAlike = previous !== undefined && hasSameRules(previous, sidecar, policies, parts);
+  if (isAlike && previous.parts.endpoints === endpoints) return { content: previous.content, parts };
   const isLimited = sidecar !== undefined && sidecar.spec.egress.length > 0;
-  const egress = keepEqual(isLimited ? limited(sidecar, namespace, parts) : [unlimited(namespace, parts)], previous);
+  const listeners = isAlike ? [] : isLimited ? limited(sidecar, namespace, parts) : [unlimited(namespace, parts)];
+  const egress = isAlike ? previous.content.egress : keepEqual(listeners, before);
   const found = isLimited ? buildScopeServices(egress, namespace, index) : index.visibleTo(namespace).services;
-  const services = previous !== undefined && sameElements(previous.services, found) ? previous.services : found;
+  const services = before !== undefined && sameElements(before.services, found) ? before.services : found;
   const content: OutboundContent = {
     mesh,
     sidecar,
     egress,
     services,
-    byHost: groupBy(services, ({ hostname }) => hostname),
-    rules: new Map(services.map((service) => [service.key, destinationRules.find(traits, service)])),
-    modes: new Map(services.map((service) => [service.key, peerAuthentications.ofNamespace(service.namespace)])),
+    byHost: services === before?.services ? before.byHost : groupBy(services, ({ hostname }) => hostname),
+    rules: isAlike ? previous.content.rules : lookUpRules(services, traits, parts, previous),
+    modes: isAlike ? previous.content.modes : lookUpModes(services, parts),
     shapes: services.map(({ key }) => endpoints.shape(key)),
-    policies: policiesFor("outbound", configs, mesh.rootNamespace, namespace),
+    policies,
     outboundTrafficPolicy: trafficPolicy(sidecar, namespace, mesh),
   };
-  return previous !== undefined && isSame(previous, content) ? previous : Object.freeze(content);
+  return { content: before !== undefined && isSame(before, content) ? before : Object.freeze(content), parts };
+}
+
+/** Nothing but endpoints can differ. */
+function hasSameRules(
+  { content, parts: before }: KeptContent,
+  sidecar: ConfigObject<"Sidecar"> | undefined,
+  policies: readonly Policy[],
+  parts: SnapshotParts,
+): boolean {
+  return (
+    before.mesh === parts.mesh &&
+    before.services === parts.services &&
+    before.virtualServices === parts.virtualServices &&
+    before.destinationRules === parts.destinationRules &&
+    before.peerAuthentications === parts.peerAuthentications &&
+    content.sidecar === sidecar &&
+    sameElements(content.policies, policies)
+  );
+}
+
+/** Rules of services that were there before are looked up again only when some rule changed. */
+function lookUpRules(
+  services: readonly Service[],
+  traits: ScopeTraits,
+  { destinationRules }: SnapshotParts,
+  previous: KeptContent | undefined,
+): OutboundContent["rules"] {
+  const known = previous?.parts.destinationRules === destinationRules ? previous.content.rules : undefined;
+  const lookUp = (service: Service) =>
+    known?.has(service.key) ? known.get(service.key) : destinationRules.find(traits, service);
+  return new Map(services.map((service) => [service.key, lookUp(service)]));
+}
+
+function lookUpModes(services: readonly Service[], { peerAuthentications }: SnapshotParts): OutboundContent["modes"] {
+  return new Map(services.map(({ key, namespace }) => [key, peerAuthentications.ofNamespace(namespace)]));
 }
 
 /** Without limits: everything that is shown to the namespace. */
