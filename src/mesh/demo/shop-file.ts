@@ -5,21 +5,21 @@ export function shopFile(): string {
 namespace: shop
 services:
   front:
-    port: 8080
+    port: 8480
     entry: true
     ${app("front")}
     calls: [catalogue, stock, prices]
   catalogue:
-    port: 8080
+    port: 8480
     ${app("catalogue")}
     calls: []
     versions: {v1: {}, v2: {}, v3: {}}
   stock:
-    port: 8080
+    port: 8480
     ${app("stock")}
     calls: []
   prices:
-    port: 9090
+    port: 9490
     protocol: grpc
     ${app("prices")}
     calls: []
