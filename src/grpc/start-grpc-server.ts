@@ -85,7 +85,13 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
 async function drainSessions(sessions: ReadonlySet<ServerHttp2Session>, deadlineMs: number): Promise<void> {
   const finished = new AbortController();
   const closing = [...sessions].map(
-    (session) => new Promise<void>((resolve) => (session.destroyed ? resolve() : session.close(resolve))),
+    (session) =>
+      new Promise<void>((resolve) => {
+        if (session.destroyed) return resolve();
+        // Not as the argument of close: a session that its client is closing already would never call it.
+        session.once("close", resolve);
+        session.close();
+      }),
   );
   void Promise.all(closing).then(() => finished.abort());
   await wait(deadlineMs, finished.signal);

@@ -190,6 +190,20 @@ describe("drain", () => {
     await expect(call.responses.next()).rejects.toBeInstanceOf(GrpcError);
   });
 
+  test("a connection that its client is closing already does not hold it up", async () => {
+    await using server = await start();
+    const session = connectRaw(portOf(server));
+    const call = session.request(grpcHeaders("/life.Test/Bidi"));
+    call.on("error", () => undefined);
+    call.write(Buffer.from([0, 0, 0, 0, 1, 120]));
+    await new Promise((resolve) => call.once("data", resolve));
+    session.close(); // tells the server, and waits for the call
+    await new Promise((resolve) => session.ping(resolve));
+    const drained = server.drain(60_000);
+    call.end();
+    await drained;
+  });
+
   test("without connections it is over at once", async () => {
     await using server = await start();
     await server.drain(10_000);
