@@ -298,6 +298,29 @@ describe("egress listeners of a Sidecar", () => {
     expect(hostNamed(config, "b.default.svc.cluster.local:8080").domains).toContain("127.0.0.22");
   });
 
+  test("the one without port has its own services there when it is bound elsewhere", () => {
+    const port = { number: 8080, protocol: "HTTP", name: "http" };
+    const objects = (...binds: string[]) => [
+      httpService("web"),
+      b,
+      egress(
+        { port, bind: binds[0], captureMode: "NONE", hosts: [`./${WEB}`] },
+        { bind: binds[1], captureMode: "NONE", hosts: ["./*"] },
+      ),
+    ];
+    const metadata = { INTERCEPTION_MODE: "NONE" };
+    const names = (...binds: string[]) => hostNames(generateRoute(scopeOf(objects(...binds), { metadata }), "8080"));
+    expect(names("127.0.0.21", "127.0.0.1")).toContain("b.default.svc.cluster.local:8080");
+    expect(names("127.0.0.21", "127.0.0.21")).not.toContain("b.default.svc.cluster.local:8080");
+  });
+
+  test("a port that is said to carry HTTP does, whatever the service says", () => {
+    const tcp = httpService("web", { ports: [{ number: 8080, name: "tcp", protocol: "TCP" }] });
+    const listener = { port: { number: 8080, protocol: "HTTP", name: "http" }, hosts: ["./*"] };
+    expect(hostNames(generateRoute(scopeOf([tcp, egress(listener)]), "8080"))).toContain(`${WEB}:8080`);
+    expect(hostNames(generateRoute(scopeOf([tcp]), "8080"))).not.toContain(`${WEB}:8080`);
+  });
+
   test("with several services on the port, requests must name theirs", () => {
     const objects = [httpService("web"), b, egress({ bind: "127.0.0.21", captureMode: "NONE", hosts: ["./*"] })];
     const { virtualHosts = [] } = generateRoute(scopeOf(objects, { metadata: { INTERCEPTION_MODE: "NONE" } }), "8080");

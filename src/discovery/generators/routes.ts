@@ -42,10 +42,14 @@ function configuration(name: string, virtualHosts: readonly VirtualHost[], ignor
   };
 }
 
-/** Listeners of the port share a route name, whatever address they are bound to; the portless one serves the ports of no other. */
+/**
+ * Listeners of the port share a route name, whatever address they are bound to. The portless one leaves ports to those that name them,
+ * unless it is bound elsewhere and so listens beside them.
+ */
 function listenersOn({ egress }: OutboundScope, port: number): readonly EgressListener[] {
   const own = egress.filter((listener) => listener.port?.number === port);
-  return own.length > 0 ? own : egress.filter(isPortless);
+  const binds = new Set(own.map(({ bind }) => bind));
+  return [...own, ...egress.filter((listener) => isPortless(listener) && !binds.has(listener.bind))];
 }
 
 function isPortless({ port }: EgressListener): boolean {

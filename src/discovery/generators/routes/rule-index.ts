@@ -1,5 +1,5 @@
 import { compareSpecificity, hostCovers, isWildcard } from "../../model/hostname.ts";
-import { isHttp, isSniffed } from "../../model/protocol.ts";
+import { isHttp, isSniffed, parseProtocol } from "../../model/protocol.ts";
 import type { Service } from "../../model/service.ts";
 import type { EgressListener, VirtualServiceRule } from "../../snapshot/push-snapshot.ts";
 
@@ -32,8 +32,10 @@ export function listenerIndex(listener: EgressListener): ListenerIndex {
 const INDEXES = new WeakMap<EgressListener, ListenerIndex>();
 const NONE: readonly Service[] = [];
 
-function buildIndex({ services, virtualServices }: EgressListener): ListenerIndex {
-  const byPort = groupByPort(services);
+function buildIndex({ port: own, services, virtualServices }: EgressListener): ListenerIndex {
+  // A Sidecar object that says what a port carries knows better than the service.
+  const isHttpPort = own !== undefined && isHttp(parseProtocol(own.protocol));
+  const byPort = groupByPort(services, isHttpPort ? ({ ports }) => ports.map(({ port }) => port) : httpPorts);
   const byHost = new Map<string, VirtualServiceRule>();
   // A rule without HTTP part must not hide one that has it.
   for (const rule of virtualServices.filter(({ spec }) => spec.http.length > 0)) {
@@ -48,10 +50,13 @@ function buildIndex({ services, virtualServices }: EgressListener): ListenerInde
   };
 }
 
-function groupByPort(services: readonly Service[]): ReadonlyMap<number, readonly Service[]> {
+function groupByPort(
+  services: readonly Service[],
+  portsOf: (service: Service) => readonly number[],
+): ReadonlyMap<number, readonly Service[]> {
   const byPort = new Map<number, Service[]>();
   for (const service of services) {
-    for (const port of httpPorts(service)) {
+    for (const port of portsOf(service)) {
       const group = byPort.get(port);
       if (group === undefined) byPort.set(port, [service]);
       else group.push(service);
