@@ -1,5 +1,9 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createTestMesh, testNode } from "../testing/create-test-mesh.ts";
+import { ANY_OBJECTS, ANY_STEPS, apply, visible } from "../testing/random-mesh.ts";
 import { destinationRule, documents, peerAuthentication, service, virtualService } from "../testing/test-objects.ts";
 
 const SERVICES = documents(
@@ -264,4 +268,47 @@ describe("a snapshot that follows another", () => {
     expect(snapshot.endpoints(api?.key ?? "")).toHaveLength(1);
     expect(mesh.take().snapshot.services).toHaveLength(1);
   });
+});
+
+test("a snapshot that follows others shows what one made from nothing shows", () => {
+  const nodes = [
+    testNode({ labels: { app: "a" } }),
+    testNode({ namespace: "prod", address: "10.10.0.12" }),
+    testNode({ namespace: "istio-system", labels: { app: "api" } }),
+  ];
+  fc.assert(
+    fc.property(ANY_OBJECTS, ANY_STEPS, (start, steps) => {
+      const mesh = createTestMesh(documents(...start));
+      for (const actions of [[], ...steps]) {
+        apply(mesh, actions);
+        const { snapshot } = mesh.take();
+        const alone = mesh.takeAlone();
+        for (const node of nodes) expect(visible(snapshot.view(node))).toEqual(visible(alone.view(node)));
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test("a snapshot holds none of those before it", async () => {
+  setFlagsFromString("--expose_gc");
+  const collect = runInNewContext("gc") as () => void;
+  const mesh = createTestMesh(SERVICES);
+  const node = testNode();
+  const first = () => {
+    const { outbound, snapshot } = mesh.take().snapshot.view(node);
+    return [new WeakRef(snapshot), new WeakRef(outbound.content)];
+  };
+  const weak = first();
+  // Scopes are remembered for a while, so that a few steps are needed.
+  for (let step = 0; step < 12; step += 1) {
+    mesh.put(
+      documents(virtualService(`v${step}`, ["web"]), service({ name: `new-${step}` }), destinationRule("d", "web")),
+    );
+    const { snapshot } = mesh.take();
+    expect(snapshot.view(node).outbound.egress[0]?.virtualServices).toHaveLength(step + 1);
+  }
+  await new Promise((resolve) => setImmediate(resolve));
+  collect();
+  expect(weak.map((one) => one.deref())).toEqual([undefined, undefined]);
 });

@@ -23,6 +23,8 @@ export interface TestMesh {
   setMesh(meshYaml: string): void;
   /** Of the present state, following the last one that was taken; `changes` is what happened since. */
   take(): { readonly snapshot: PushSnapshot; readonly changes: PushChanges };
+  /** Of the present state, following none. */
+  takeAlone(): PushSnapshot;
 }
 
 /** Objects without creation time are all equally old. */
@@ -54,6 +56,7 @@ export function createTestMesh(configYaml = "", meshYaml?: string): TestMesh {
       registry.setTrustDomain(mesh.trustDomain);
       changes = mergeChanges(changes, FORCED_CHANGES);
     },
+    takeAlone: () => createPushSnapshot({ mesh, configs: store.snapshot, registry, version: "alone" }),
     take: () => {
       count += 1;
       const version = `2026-01-01T00:00:00Z/${count}`;

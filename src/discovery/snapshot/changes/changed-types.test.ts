@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createTestMesh, type TestMesh, type TestNode, testNode } from "../../testing/create-test-mesh.ts";
+import { ANY_OBJECTS, ANY_STEPS, apply, visible } from "../../testing/random-mesh.ts";
 import {
   destinationRule,
   documents,
@@ -202,23 +203,6 @@ describe("types that a proxy may have changed resources of", () => {
   });
 });
 
-/** What generators can read of a view, by the types they make from it. */
-function visible({ outbound, inbound, snapshot }: ProxyView) {
-  const { services, egress, sidecar } = outbound;
-  const rules = services.map((one) => [outbound.destinationRule(one)?.spec, outbound.serviceMtls(one)]);
-  const accounts = services.map((one) => snapshot.serviceAccounts(one.key));
-  const virtualServices = egress.map((listener) => listener.virtualServices.map(({ spec }) => spec));
-  const shown = egress.map((listener) => listener.services);
-  const { destinationRule: _lookup, key: _key, ...served } = inbound;
-  const targets = inbound.targets.map((target) => [target.service, target.port, target.targetPort]);
-  return {
-    CDS: { services, rules, accounts, virtualServices, targets },
-    LDS: { shown, virtualServices, sidecar, served: { ...served, targets } },
-    RDS: { shown, virtualServices, rules: rules.map(([spec]) => spec) },
-    NDS: { shown },
-  };
-}
-
 /** Endpoints by the cluster that a client asks about. */
 function assignments({ outbound, snapshot }: ProxyView) {
   const entries = outbound.services.flatMap((one) =>
@@ -232,72 +216,13 @@ function assignments({ outbound, snapshot }: ProxyView) {
 }
 
 test("whatever happens to a mesh, no type that shows it is passed over", () => {
-  const namespaces = fc.constantFrom("default", "prod", "istio-system");
-  const exportTo = fc.constantFrom(undefined, ["."], ["*"], ["default"]);
-  const name = fc.constantFrom("a", "b", "c");
-  const host = fc.constantFrom("a", "b", "a.default.svc.cluster.local", "b.prod.svc.cluster.local");
-  const object = fc.oneof(
-    fc
-      .record({
-        name,
-        namespace: namespaces,
-        exportTo,
-        port: fc.constantFrom(80, 90),
-        address: fc.constantFrom("10.10.0.11", "10.10.0.12"),
-        account: name,
-      })
-      .map(({ name: of, namespace, exportTo: to, port, address, account }) =>
-        service({
-          name: of,
-          namespace,
-          ports: [port],
-          endpoints: [endpoint(address, account)],
-          ...(to && { exportTo: to }),
-        }),
-      ),
-    fc
-      .record({ name, namespace: namespaces, exportTo, host })
-      .map(({ name: of, namespace, exportTo: to, host: target }) =>
-        virtualService(of, [target], { namespace, ...(to && { exportTo: to }) }),
-      ),
-    fc
-      .record({ name, namespace: namespaces, host, subset: name, app: fc.option(name, { nil: undefined }) })
-      .map(({ name: of, namespace, host: target, subset, app }) =>
-        destinationRule(of, target, {
-          namespace,
-          subsets: [{ name: subset, labels: {} }],
-          ...(app && { workloadSelector: { matchLabels: { app } } }),
-        }),
-      ),
-    fc.record({ name, namespace: namespaces, hosts: fc.constantFrom("./*", "prod/*", "*/*") }).map(
-      ({ name: of, namespace, hosts }): TestObject => ({
-        kind: "Sidecar",
-        name: of,
-        namespace,
-        spec: { egress: [{ hosts: [hosts] }] },
-      }),
-    ),
-    fc
-      .record({ name, namespace: namespaces, mode: fc.constantFrom("STRICT", "DISABLE", "UNSET"), all: fc.boolean() })
-      .map(({ name: of, namespace, mode, all }) =>
-        peerAuthentication(of, namespace, {
-          mtls: { mode },
-          ...(!all && { selector: { matchLabels: { app: "api" } } }),
-        }),
-      ),
-  );
-  const step = fc.array(fc.record({ object, isDelete: fc.boolean() }), { minLength: 1, maxLength: 3 });
   const node = testNode({ labels: { app: "a" } });
   fc.assert(
-    fc.property(fc.array(object, { maxLength: 8 }), fc.array(step, { minLength: 1, maxLength: 4 }), (start, steps) => {
+    fc.property(ANY_OBJECTS, ANY_STEPS, (start, steps) => {
       const mesh = createTestMesh(documents(...start));
       let before = mesh.take().snapshot.view(node);
       for (const actions of steps) {
-        for (const { object: target, isDelete } of actions) {
-          const { kind, name: of, namespace = "default" } = target;
-          if (isDelete) mesh.delete({ kind: kind as "Sidecar", namespace, name: of });
-          else mesh.put(documents(target));
-        }
+        apply(mesh, actions);
         const { snapshot, changes } = mesh.take();
         const view = snapshot.view(node);
         const types = changedTypes(view, before, changes);

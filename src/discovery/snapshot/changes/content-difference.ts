@@ -10,11 +10,8 @@ export interface ContentDifference {
   readonly hasOtherOwners: boolean;
 }
 
-/** Proxies alike share their contents, so that the difference of two is found once for all of them. */
-const found = new WeakMap<
-  OutboundContent,
-  { readonly before: OutboundContent; readonly difference: ContentDifference }
->();
+/** Proxies alike share their contents, so that the difference of two is found once for all of them. Neither is held by it. */
+const found = new WeakMap<OutboundContent, WeakMap<OutboundContent, ContentDifference>>();
 
 const NO_DIFFERENCE: ContentDifference = {
   hasOtherDestinationRules: false,
@@ -24,14 +21,15 @@ const NO_DIFFERENCE: ContentDifference = {
 
 export function contentDifference(content: OutboundContent, before: OutboundContent): ContentDifference {
   if (content === before) return NO_DIFFERENCE;
-  const known = found.get(content);
-  if (known?.before === before) return known.difference;
+  const known = found.get(content)?.get(before);
+  if (known !== undefined) return known;
   const difference = {
     hasOtherDestinationRules: someDiffers(content.rules, before.rules),
     hasOtherVirtualServices: !sameVirtualServices(content, before),
     hasOtherOwners: hasOtherOwners(content, before),
   };
-  found.set(content, { before, difference });
+  const differences = found.get(content) ?? new WeakMap<OutboundContent, ContentDifference>();
+  found.set(content, differences.set(before, difference));
   return difference;
 }
 

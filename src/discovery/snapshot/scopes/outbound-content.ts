@@ -60,7 +60,7 @@ export function buildOutboundContent(
     modes: isAlike ? previous.content.modes : lookUpModes(services, parts),
     shapes: services.map(({ key }) => endpoints.shape(key)),
     policies,
-    outboundTrafficPolicy: trafficPolicy(sidecar, namespace, mesh),
+    outboundTrafficPolicy: trafficPolicy(sidecar, mesh),
   };
   return { content: before !== undefined && isSame(before, content) ? before : Object.freeze(content), parts };
 }
@@ -139,13 +139,12 @@ function isSameListener(a: EgressListener, b: EgressListener): boolean {
 
 function trafficPolicy(
   sidecar: ConfigObject<"Sidecar"> | undefined,
-  namespace: string,
   mesh: SnapshotParts["mesh"],
 ): OutboundTrafficPolicy {
   const own = sidecar?.spec.outboundTrafficPolicy;
-  if (own === undefined) return { mode: mesh.outboundTrafficPolicy };
+  if (sidecar === undefined || own === undefined) return { mode: mesh.outboundTrafficPolicy };
   if (own.egressProxy === undefined) return own;
-  const host = resolveShortHost(own.egressProxy.host, namespace, mesh.domainSuffix);
+  const host = resolveShortHost(own.egressProxy.host, sidecar.namespace, mesh.domainSuffix);
   return { ...own, egressProxy: { ...own.egressProxy, host } };
 }
 

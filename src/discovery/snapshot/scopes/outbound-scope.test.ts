@@ -212,10 +212,12 @@ describe("traffic to unknown places", () => {
     expect(scope.outboundTrafficPolicy.mode).toBe(mode);
   });
 
-  test("an egress proxy is named in full", () => {
+  test("an egress proxy is named in full, beside the object that names it", () => {
     const outboundTrafficPolicy = { mode: "ALLOW_ANY", egressProxy: { host: "out", port: { number: 80 } } };
-    const scope = scopeOf([sidecar("s", { ...egress("./*"), outboundTrafficPolicy })]);
-    expect(scope.outboundTrafficPolicy.egressProxy?.host).toBe("out.default.svc.cluster.local");
+    const own = scopeOf([sidecar("s", { ...egress("./*"), outboundTrafficPolicy })]);
+    expect(own.outboundTrafficPolicy.egressProxy?.host).toBe("out.default.svc.cluster.local");
+    const everybody = scopeOf([sidecar("s", { ...egress("./*"), outboundTrafficPolicy }, "istio-system")]);
+    expect(everybody.outboundTrafficPolicy.egressProxy?.host).toBe("out.istio-system.svc.cluster.local");
   });
 });
 
