@@ -46,7 +46,6 @@ test.each([
 
 test("endpoints are asked for by the cluster's own name, over the stream that is there already", () => {
   expect(clusterOf(WEB, "outbound|80||web.example")?.edsClusterConfig).toEqual({
-    serviceName: "outbound|80||web.example",
     edsConfig: { ads: {}, initialFetchTimeout: "0s", resourceApiVersion: "V3" },
   });
 });
@@ -189,9 +188,9 @@ test("a rule that cannot be followed is told, and takes nothing else with it", (
   ]);
 });
 
-test("a plain HTTP cluster of the mesh fits into 700 bytes", () => {
+test("a plain HTTP cluster of the mesh fits into 600 bytes", () => {
   const [cluster = {}] = generateOutboundClusters(createWorld(WEB).scope());
-  expect(encodeMessage("envoy.config.cluster.v3.Cluster", cluster).length).toBeLessThan(700);
+  expect(encodeMessage("envoy.config.cluster.v3.Cluster", cluster).length).toBeLessThan(600);
 });
 
 /** Whether the inputs of the service are the same ones before and after the change; equal inputs must mean equal clusters. */

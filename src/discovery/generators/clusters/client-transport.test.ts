@@ -48,11 +48,7 @@ test("where no rule speaks, endpoints that can have mutual TLS get it and others
     { tlsMode: "istio" },
     MESH,
   ]);
-  expect([second?.name, second?.match, second?.transportSocket?.name]).toEqual([
-    "tlsMode-disabled",
-    {},
-    "envoy.transport_sockets.raw_buffer",
-  ]);
+  expect([second?.name, second?.match, second?.transportSocket?.name]).toEqual(["tlsMode-disabled", {}, "raw_buffer"]);
   expect([sockets.transportSocket, http]).toEqual([undefined, undefined]);
 });
 
@@ -148,12 +144,12 @@ const WRAPPED = "envoy.transport_sockets.upstream_proxy_protocol";
 
 test.each([
   { policy: "{proxyProtocol: {version: V2}, tls: {mode: DISABLE}}", inner: "raw_buffer" },
-  { policy: "{proxyProtocol: {version: V2}, tls: {mode: SIMPLE}}", inner: "tls" },
+  { policy: "{proxyProtocol: {version: V2}, tls: {mode: SIMPLE}}", inner: "envoy.transport_sockets.tls" },
 ])("$policy tells the client's address around $inner", ({ policy, inner }) => {
   const { sockets } = withPolicy(policy);
   expect(sockets.transportSocket).toMatchObject({
     name: WRAPPED,
-    typedConfig: { config: { version: "V2" }, transportSocket: { name: `envoy.transport_sockets.${inner}` } },
+    typedConfig: { config: { version: "V2" }, transportSocket: { name: inner } },
   });
 });
 

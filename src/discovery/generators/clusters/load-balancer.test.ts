@@ -65,7 +65,7 @@ test("without settings the endpoint with the least requests is taken", () => {
 });
 
 test.each([
-  { policy: "{loadBalancer: {}}", weighted: false, gives: { healthyPanicThreshold: {} } },
+  { policy: "{loadBalancer: {}}", weighted: false, gives: undefined },
   { policy: "{outlierDetection: {}}", weighted: false, gives: { healthyPanicThreshold: {} } },
   {
     policy: "{outlierDetection: {minHealthPercent: 40}}",
@@ -78,5 +78,5 @@ test.each([
     gives: { healthyPanicThreshold: {}, localityWeightedLbConfig: {} },
   },
 ])("$policy, weighted by locality: $weighted, becomes $gives", ({ policy, weighted, gives }) => {
-  expect(commonBalancing(policyOf(policy), weighted)).toEqual(gives);
+  expect(commonBalancing(policyOf(policy), weighted).commonLbConfig).toEqual(gives);
 });

@@ -1,8 +1,4 @@
-import type {
-  Cluster,
-  Cluster_CommonLbConfig,
-  Cluster_SlowStartConfig,
-} from "../../../protocol/gen/envoy/config/cluster/v3.ts";
+import type { Cluster, Cluster_SlowStartConfig } from "../../../protocol/gen/envoy/config/cluster/v3.ts";
 import type { ConsistentHash, LoadBalancer } from "../../specs/destination-rule.ts";
 import type { EffectivePolicy } from "../traffic-policy.ts";
 
@@ -33,16 +29,22 @@ export function loadBalancing(settings: LoadBalancer | undefined): Balancing {
 }
 
 /**
- * No panic unless a rule asks for it: unhealthy endpoints stay without traffic even when all are. Weights of localities count when
- * the user gave them, or when an order of failover by the user makes localities share a priority.
+ * No panic unless a rule asks for it: unhealthy endpoints stay without traffic even when all are. Without outlier detection there are
+ * none, and nothing is said. Weights of localities count when the user gave them, or when an order of failover by the user makes
+ * localities share a priority.
  */
 export function commonBalancing(
   { outlierDetection }: EffectivePolicy,
   isLocalityWeighted: boolean,
-): Cluster_CommonLbConfig {
+): Pick<Cluster, "commonLbConfig"> {
+  if (outlierDetection === undefined && !isLocalityWeighted) return {};
   const percent = outlierDetection?.minHealthPercent ?? 0;
   const healthyPanicThreshold = percent > 0 ? { value: percent } : {};
-  return isLocalityWeighted ? { healthyPanicThreshold, localityWeightedLbConfig: {} } : { healthyPanicThreshold };
+  return {
+    commonLbConfig: isLocalityWeighted
+      ? { healthyPanicThreshold, localityWeightedLbConfig: {} }
+      : { healthyPanicThreshold },
+  };
 }
 
 function hashing({ ringHash, maglev, minimumRingSize }: ConsistentHash): Balancing {

@@ -1,6 +1,9 @@
 import { formatProtoDuration } from "../../../config/index.ts";
-import type { Cluster, Cluster_DiscoveryType } from "../../../protocol/gen/envoy/config/cluster/v3.ts";
-import type { ConfigSource } from "../../../protocol/gen/envoy/config/core/v3.ts";
+import type {
+  Cluster,
+  Cluster_DiscoveryType,
+  Cluster_EdsClusterConfig,
+} from "../../../protocol/gen/envoy/config/cluster/v3.ts";
 import type { Service, ServicePort } from "../../model/service.ts";
 import type { OutboundScope } from "../../snapshot/push-snapshot.ts";
 import { clusterName, sniOf } from "../cluster-name.ts";
@@ -67,10 +70,7 @@ function serviceCluster(
     ...source,
     ...upstreamConnection(mesh, pool),
     ...(type === "ORIGINAL_DST" ? { lbPolicy: "CLUSTER_PROVIDED" } : loadBalancing(policy.loadBalancer)),
-    commonLbConfig: commonBalancing(
-      policy,
-      type !== "ORIGINAL_DST" && isLocalityWeighted(localitySetting(mesh, policy, service)),
-    ),
+    ...commonBalancing(policy, type !== "ORIGINAL_DST" && isLocalityWeighted(localitySetting(mesh, policy, service))),
     circuitBreakers: circuitBreakers(pool, policy.retryBudget),
     ...(policy.outlierDetection && { outlierDetection: outlierDetection(policy.outlierDetection) }),
     ...transport.sockets,
@@ -95,7 +95,7 @@ function endpointSource(
   type: Cluster_DiscoveryType,
 ): EndpointSource | undefined {
   if (type === "ORIGINAL_DST") return {};
-  if (type === "EDS") return { edsClusterConfig: { edsConfig: ADS, serviceName: target.name } };
+  if (type === "EDS") return { edsClusterConfig: EDS };
   const assignment = loadAssignment(scope, target);
   const [first] = assignment.endpoints ?? [];
   if (first === undefined) return undefined;
@@ -110,5 +110,7 @@ function endpointSource(
   };
 }
 
-/** Zero: a cluster waits for its endpoints, as an answer always comes. */
-const ADS: ConfigSource = Object.freeze({ ads: {}, initialFetchTimeout: "0s", resourceApiVersion: "V3" });
+/** Asked for by the name of the cluster. Zero: a cluster waits for its endpoints, as an answer always comes. */
+const EDS = Object.freeze<Cluster_EdsClusterConfig>({
+  edsConfig: { ads: {}, initialFetchTimeout: "0s", resourceApiVersion: "V3" },
+});

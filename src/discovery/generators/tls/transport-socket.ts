@@ -1,12 +1,10 @@
 import { pack } from "../../../protocol/envoy/index.ts";
 import type { ProxyProtocolConfig_Version, TransportSocket } from "../../../protocol/gen/envoy/config/core/v3.ts";
-import type {
-  DownstreamTlsContext,
-  UpstreamTlsContext,
-} from "../../../protocol/gen/envoy/extensions/transport_sockets/tls/v3.ts";
+import type { UpstreamTlsContext } from "../../../protocol/gen/envoy/extensions/transport_sockets/tls/v3.ts";
 
+/** Envoy finds sockets by the type of their settings; this name is on every cluster of a mesh, so that it is a short one. */
 export const RAW_BUFFER: TransportSocket = Object.freeze({
-  name: "envoy.transport_sockets.raw_buffer",
+  name: "raw_buffer",
   typedConfig: pack("envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer", {}),
 });
 
@@ -14,13 +12,6 @@ export function upstreamTlsSocket(context: UpstreamTlsContext): TransportSocket 
   return {
     name: "envoy.transport_sockets.tls",
     typedConfig: pack("envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext", context),
-  };
-}
-
-export function downstreamTlsSocket(context: DownstreamTlsContext): TransportSocket {
-  return {
-    name: "envoy.transport_sockets.tls",
-    typedConfig: pack("envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext", context),
   };
 }
 
