@@ -1,0 +1,217 @@
+import { describe, expect, test } from "vitest";
+import { createNameList, NO_NAMES } from "./name-list.ts";
+import { nextSotwWatch, type SotwRequest } from "./next-sotw-watch.ts";
+import { createWatch, syncState, type Watch, withSent } from "./watch.ts";
+
+const toNameList = createNameList;
+const sent = (names: readonly string[], nonce = "n1"): Watch =>
+  withSent(createWatch(false, createNameList(names)), { nonce, version: "v1", now: 5 });
+const wild = (nonce = "n1"): Watch => withSent(createWatch(true, NO_NAMES), { nonce, version: "v1", now: 5 });
+
+interface Row {
+  readonly when: string;
+  readonly watch: Watch | undefined;
+  readonly request: Partial<SotwRequest>;
+  readonly event: string;
+  readonly answer: unknown;
+  readonly names?: readonly string[] | undefined;
+  readonly acked?: string;
+  readonly error?: string;
+}
+
+function decide(row: Row, needsNames: boolean) {
+  const request = { names: [], nonce: "", error: undefined, ...row.request };
+  return nextSotwWatch(row.watch, request, { needsNames, toNameList });
+}
+
+describe("a type whose clients give names (EDS, RDS)", () => {
+  const rows: readonly Row[] = [
+    {
+      when: "the first request",
+      watch: undefined,
+      request: { names: ["b", "a", "a"] },
+      event: "subscribed",
+      answer: "everything",
+      names: ["a", "b"],
+    },
+    {
+      when: "a reconnect with version and nonce of another server",
+      watch: undefined,
+      request: { names: ["a"], nonce: "other" },
+      event: "subscribed",
+      answer: "everything",
+      names: ["a"],
+    },
+    {
+      when: "no nonce on a type that was answered before",
+      watch: sent(["a"]),
+      request: { names: ["a", "b"] },
+      event: "subscribed",
+      answer: "everything",
+      names: ["a", "b"],
+    },
+    {
+      when: "no names",
+      watch: sent(["a"]),
+      request: { nonce: "n1" },
+      event: "unsubscribed",
+      answer: "nothing",
+      names: undefined,
+    },
+    {
+      when: "no names on the first request",
+      watch: undefined,
+      request: {},
+      event: "unsubscribed",
+      answer: "nothing",
+      names: undefined,
+    },
+    {
+      when: "an older nonce",
+      watch: sent(["a"]),
+      request: { names: ["a", "b"], nonce: "n0" },
+      event: "stale",
+      answer: "nothing",
+      names: ["a"],
+      acked: "",
+    },
+    {
+      when: "an acknowledgement",
+      watch: sent(["a", "b"]),
+      request: { names: ["b", "a"], nonce: "n1" },
+      event: "acked",
+      answer: "nothing",
+      names: ["a", "b"],
+      acked: "n1",
+    },
+    {
+      when: "names added",
+      watch: sent(["a"]),
+      request: { names: ["a", "c", "b"], nonce: "n1" },
+      event: "changed",
+      answer: ["c", "b"],
+      names: ["a", "b", "c"],
+      acked: "n1",
+    },
+    {
+      when: "names removed only",
+      watch: sent(["a", "b"]),
+      request: { names: ["b"], nonce: "n1" },
+      event: "changed",
+      answer: "nothing",
+      names: ["b"],
+      acked: "n1",
+    },
+    {
+      when: "a refusal",
+      watch: sent(["a"]),
+      request: { names: ["a"], nonce: "n1", error: "bad" },
+      event: "nacked",
+      answer: "nothing",
+      names: ["a"],
+      acked: "",
+      error: "bad",
+    },
+    {
+      when: "a refusal that also adds a name",
+      watch: sent(["a"]),
+      request: { names: ["a", "b"], nonce: "n1", error: "bad" },
+      event: "nacked",
+      answer: ["b"],
+      names: ["a", "b"],
+      acked: "",
+      error: "bad",
+    },
+    {
+      when: "a refusal of an older answer",
+      watch: sent(["a"]),
+      request: { names: ["a"], nonce: "n0", error: "bad" },
+      event: "nacked",
+      answer: "nothing",
+      names: ["a"],
+      error: "bad",
+    },
+  ];
+
+  test.each(rows)("$when: $event, answers $answer", (row) => {
+    const decision = decide(row, true);
+    expect(decision).toMatchObject({ event: row.event, answer: row.answer });
+    expect(decision.watch?.names.list).toEqual(row.names);
+    if (row.acked !== undefined) expect(decision.watch?.nonceAcked).toBe(row.acked);
+    expect(decision.watch?.error).toBe(row.error);
+  });
+
+  test("an acknowledgement after a refusal clears the error", () => {
+    const refused = decide(
+      { when: "", watch: sent(["a"]), request: { names: ["a"], nonce: "n1", error: "bad" }, event: "", answer: "" },
+      true,
+    );
+    expect(syncState(refused.watch)).toBe("ERROR");
+    const again = refused.watch && withSent(refused.watch, { nonce: "n2", version: "v2", now: 6 });
+    const accepted = nextSotwWatch(
+      again,
+      { names: ["a"], nonce: "n2", error: undefined },
+      { needsNames: true, toNameList },
+    );
+    expect(accepted.watch).toMatchObject({ error: undefined, nonceAcked: "n2", versionAcked: "v2" });
+    expect(syncState(accepted.watch)).toBe("SYNCED");
+  });
+});
+
+describe("a type with wildcard subscriptions (CDS, LDS)", () => {
+  const rows: readonly Row[] = [
+    { when: "no names at first", watch: undefined, request: {}, event: "subscribed", answer: "everything", names: [] },
+    {
+      when: "the star",
+      watch: undefined,
+      request: { names: ["*"] },
+      event: "subscribed",
+      answer: "everything",
+      names: [],
+    },
+    {
+      when: "an acknowledgement",
+      watch: wild(),
+      request: { nonce: "n1" },
+      event: "acked",
+      answer: "nothing",
+      names: [],
+    },
+    {
+      when: "an acknowledgement again",
+      watch: wild(),
+      request: { nonce: "n1" },
+      event: "acked",
+      answer: "nothing",
+      names: [],
+    },
+    {
+      when: "names of a proxyless client",
+      watch: undefined,
+      request: { names: ["x:80"] },
+      event: "subscribed",
+      answer: "everything",
+      names: ["x:80"],
+    },
+    {
+      when: "the star after names",
+      watch: sent(["x:80"]),
+      request: { names: ["*", "x:80"], nonce: "n1" },
+      event: "changed",
+      answer: "everything",
+      names: ["x:80"],
+    },
+  ];
+
+  test.each(rows)("$when: $event, answers $answer", (row) => {
+    const decision = decide(row, false);
+    expect(decision).toMatchObject({ event: row.event, answer: row.answer });
+    expect(decision.watch?.names.list).toEqual(row.names);
+  });
+});
+
+test("a type that was never answered, or whose answer is on its way, is not in sync", () => {
+  expect(syncState(undefined)).toBe("NOT_SENT");
+  expect(syncState(createWatch(true, NO_NAMES))).toBe("NOT_SENT");
+  expect(syncState(wild())).toBe("STALE");
+});

@@ -1,0 +1,181 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { recordLog } from "../../../test/support/ca-log.ts";
+import { MetricRegistry } from "../../base/metric-registry.ts";
+import type { PushSnapshot } from "../snapshot/push-snapshot.ts";
+import { createPushOrder } from "./core/push-order.ts";
+import { declarePushMetrics } from "./metrics.ts";
+import { createPushQueue } from "./push-queue.ts";
+import { type PusherOptions, startPusher } from "./start-pusher.ts";
+
+describe("the order of pushes", () => {
+  test("is that of arrival; who waits already waits once, since its first time", () => {
+    const order = createPushOrder<string>();
+    order.enqueue("a", 1);
+    order.enqueue("b", 2);
+    order.enqueue("a", 3);
+    expect(order.take()).toEqual({ client: "a", since: 1 });
+    expect(order.take()).toEqual({ client: "b", since: 2 });
+    expect(order.take()).toBeUndefined();
+  });
+
+  test("who is being served is parked and comes again at the end", () => {
+    const order = createPushOrder<string>();
+    order.enqueue("a", 1);
+    order.take();
+    order.enqueue("a", 5);
+    order.enqueue("b", 6);
+    order.enqueue("a", 7);
+    expect(order).toMatchObject({ waiting: 1, serving: 1 });
+    order.done("a");
+    expect(order.take()?.client).toBe("b");
+    expect(order.take()).toEqual({ client: "a", since: 5 });
+  });
+
+  test("ends with a shutdown: nobody waits, nobody is taken in", () => {
+    const order = createPushOrder<string>();
+    order.enqueue("a", 1);
+    order.shutDown();
+    order.enqueue("b", 2);
+    expect(order.take()).toBeUndefined();
+  });
+});
+
+describe("the queue", () => {
+  test("serves so many at a time and everybody in the end", async () => {
+    let running = 0;
+    let most = 0;
+    const served: number[] = [];
+    const releases: (() => void)[] = [];
+    const queue = createPushQueue<number>({
+      concurrency: 3,
+      serve: async (client) => {
+        most = Math.max(most, ++running);
+        await new Promise<void>((resolve) => void releases.push(resolve));
+        running -= 1;
+        served.push(client);
+      },
+    });
+    for (let client = 0; client < 20; client += 1) queue.enqueue(client, 0);
+    await vi.waitFor(() => expect(running).toBe(3));
+    await vi.waitFor(
+      () => {
+        releases.shift()?.();
+        expect(served).toHaveLength(20);
+      },
+      { interval: 1, timeout: 5000 },
+    );
+    expect(most).toBe(3);
+    await queue.stop();
+  });
+
+  test("stopping waits for who is served and drops who waits", async () => {
+    let release: () => void = () => undefined;
+    const served: string[] = [];
+    const queue = createPushQueue<string>({
+      concurrency: 1,
+      serve: async (client) => {
+        served.push(client);
+        await new Promise<void>((resolve) => {
+          release = resolve;
+        });
+      },
+    });
+    queue.enqueue("a", 0);
+    queue.enqueue("b", 0);
+    await vi.waitFor(() => expect(served).toEqual(["a"]));
+    const stopped = queue.stop();
+    release();
+    await stopped;
+    expect(served).toEqual(["a"]);
+  });
+});
+
+describe("bursts of changes", () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  const settings = { debounceAfterMs: 100, debounceMaxMs: 10_000, debouncesEndpoints: true, concurrency: 10 };
+  const start = (more: Partial<PusherOptions> = {}) => {
+    let built = 0;
+    const log = recordLog();
+    const registry = new MetricRegistry();
+    const pusher = startPusher({
+      settings,
+      build: () => ({ version: String(++built) }) as PushSnapshot,
+      clients: () => [],
+      metrics: declarePushMetrics(registry),
+      log,
+      ...more,
+    });
+    return { pusher, log, registry };
+  };
+
+  test("100 events in 50 ms are one push", async () => {
+    const { pusher, registry } = start();
+    for (let event = 0; event < 100; event += 1) {
+      pusher.trigger("config");
+      await vi.advanceTimersByTimeAsync(0.5);
+    }
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(pusher.pushes).toBe(2);
+    expect(pusher.snapshot.version).toBe("2");
+    expect(registry.render()).toContain('pilot_push_triggers{type="config"} 1');
+  });
+
+  test("events every 50 ms for 12 s are pushed after 10 s", async () => {
+    const { pusher } = start();
+    for (let at = 0; at < 12_000; at += 50) {
+      pusher.trigger("endpoint", { endpointsOnly: true });
+      await vi.advanceTimersByTimeAsync(50);
+      if (at < 9900) expect(pusher.pushes).toBe(1);
+    }
+    expect(pusher.pushes).toBe(2);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(pusher.pushes).toBe(3);
+  });
+
+  test("without debounce of endpoints they are pushed at once, other changes are not", async () => {
+    const { pusher } = start({ settings: { ...settings, debouncesEndpoints: false } });
+    pusher.trigger("endpoint", { endpointsOnly: true });
+    expect(pusher.pushes).toBe(2);
+    pusher.trigger("config");
+    expect(pusher.pushes).toBe(2);
+    await vi.advanceTimersByTimeAsync(150);
+    expect(pusher.pushes).toBe(3);
+  });
+
+  test("a snapshot that cannot be made leaves the last one, and the next change tries again", async () => {
+    let broken = false;
+    const { pusher, log } = start({
+      build: () => {
+        if (broken) throw new Error("no");
+        return { version: "good" } as PushSnapshot;
+      },
+    });
+    broken = true;
+    pusher.trigger("config");
+    await vi.advanceTimersByTimeAsync(150);
+    expect(pusher).toMatchObject({ pushes: 1, snapshot: { version: "good" } });
+    expect(log.text()).toContain("snapshot could not be made");
+    broken = false;
+    pusher.trigger("config");
+    await vi.advanceTimersByTimeAsync(150);
+    expect(pusher.pushes).toBe(2);
+  });
+
+  test("every client is pushed to, one that fails does not stop the others", async () => {
+    const pushed: string[] = [];
+    const client = (name: string, failure?: Error) => ({
+      push: async () => {
+        pushed.push(name);
+        if (failure !== undefined) throw failure;
+      },
+    });
+    const { pusher, log } = start({ clients: () => [client("a", new Error("gone")), client("b")] });
+    pusher.trigger("service");
+    await vi.advanceTimersByTimeAsync(200);
+    await vi.waitFor(() => expect(pushed).toEqual(["a", "b"]));
+    expect(log.text()).toContain("push failed");
+    await pusher.stop();
+  });
+});

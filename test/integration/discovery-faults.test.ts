@@ -1,0 +1,192 @@
+import { writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { CloseStack } from "../../src/base/close-stack.ts";
+import { openDelta, openSotw, type SotwStream, testNode, URLS } from "../support/ads-client.ts";
+import { eventually } from "../support/ca-wait.ts";
+import {
+  type DiscoveryServer,
+  type DiscoveryServerOptions,
+  startDiscoveryServer,
+} from "../support/discovery-server.ts";
+
+const opened = new CloseStack();
+afterEach(() => opened.close());
+
+async function start(options: DiscoveryServerOptions = {}): Promise<DiscoveryServer> {
+  return opened.add(await startDiscoveryServer(options));
+}
+
+function services(count: number, endpoint = "10.0.0.1", first = 0): string {
+  return Array.from({ length: count }, (_, index) => {
+    const name = `s${first + index}`;
+    return JSON.stringify({
+      apiVersion: "networking.istio.io/v1",
+      kind: "ServiceEntry",
+      metadata: { name, namespace: "default", creationTimestamp: "2026-01-01T00:00:00Z" },
+      spec: {
+        hosts: [`${name}.example`],
+        addresses: [`10.96.${index >> 8}.${index & 255}`],
+        location: "MESH_INTERNAL",
+        resolution: "STATIC",
+        ports: [{ number: 80, name: "http", protocol: "HTTP" }],
+        endpoints: [{ address: endpoint }],
+      },
+    });
+  }).join("\n---\n");
+}
+
+const metric = async (server: DiscoveryServer, name: string): Promise<number> => {
+  const text = await (await server.get("/metrics")).text();
+  return Number(new RegExp(`^${name.replace(/[{}]/g, "\\$&")} (\\S+)$`, "m").exec(text)?.[1] ?? 0);
+};
+
+test("a proxy that refuses everything is answered once per change and never in a loop", async () => {
+  const server = await start({ files: { "a.yaml": services(1) } });
+  const stream = opened.add(openSotw({ port: server.ports.grpc }));
+  const refuse = ({ typeUrl, nonce }: SotwStream["responses"][number]) =>
+    stream.send({ typeUrl, responseNonce: nonce, errorDetail: { code: 3, message: `refused ${typeUrl}` } });
+  stream.send({ node: testNode(), typeUrl: URLS.CDS });
+  refuse(await stream.next());
+  stream.send({ typeUrl: URLS.LDS });
+  refuse(await stream.next());
+  server.write("b.yaml", services(1, "10.0.0.2", 10));
+  refuse(await stream.next());
+  await eventually(() => metric(server, 'pilot_total_xds_rejects{type="cds"}')).toBe(2);
+  expect(await metric(server, 'pilot_total_xds_rejects{type="lds"}')).toBe(1);
+  expect(stream.responses).toHaveLength(3);
+  const [proxy] = (await (await server.get("/debug/syncz")).json()) as {
+    resources: Record<string, { error?: string }>;
+  }[];
+  expect(proxy?.resources.CDS?.error).toBe(`refused ${URLS.CDS}`);
+});
+
+test("a client that never reads holds the newest state only, and others go on", async () => {
+  const server = await start({ files: { "a.yaml": services(400) } });
+  // It speaks HTTP/2 by hand and never looks at its socket after the first answer's beginning.
+  const deaf = await deafClient(server.ports.grpc);
+  opened.defer(() => void deaf.destroy());
+  await eventually(() => server.discovery.connections.all().length).toBe(1);
+  await eventually(() => server.discovery.connections.all()[0]?.watches.get("CDS")?.nonceSent ?? "").not.toBe("");
+  const reader = opened.add(openSotw({ port: server.ports.grpc }));
+  reader.send({
+    node: testNode({ id: "sidecar~10.10.0.12~reader.default~default.svc.cluster.local" }),
+    typeUrl: URLS.CDS,
+  });
+  await reader.next();
+  const sentBefore = await metric(server, 'pilot_xds_pushes{type="cds"}');
+  const rounds = 8;
+  for (let round = 0; round < rounds; round += 1) {
+    server.write("b.yaml", services(2, "10.0.0.9", 1000 + round * 2));
+    const { nonce, versionInfo } = await reader.next();
+    reader.send({ typeUrl: URLS.CDS, responseNonce: nonce, versionInfo });
+  }
+  // The deaf one may have been handed one more message while its socket had room, never one per round.
+  const sentToDeaf = (await metric(server, 'pilot_xds_pushes{type="cds"}')) - sentBefore - rounds;
+  expect(sentToDeaf).toBeLessThanOrEqual(1);
+}, 30_000);
+
+test("a configuration file rewritten a hundred times in a second leads to at most five pushes", async () => {
+  const server = await start({
+    files: { "a.yaml": services(1) },
+    push: { debounceAfterMs: 100, debounceMaxMs: 10_000 },
+  });
+  const stream = opened.add(openDelta({ port: server.ports.grpc }));
+  stream.send({ node: testNode(), typeUrl: URLS.CDS });
+  await stream.next();
+  const before = server.discovery.pushes;
+  const path = join(server.folder, "config", "a.yaml");
+  const startedAt = performance.now();
+  for (let write = 0; write < 100; write += 1) {
+    writeFileSync(path, services(1, `10.0.1.${write}`, write));
+    const dueAt = startedAt + (write + 1) * 10;
+    while (performance.now() < dueAt) await new Promise((resolve) => setImmediate(resolve));
+  }
+  await eventually(() => server.discovery.snapshot.services.map(({ hostname }) => hostname)).toEqual(["s99.example"]);
+  await eventually(() => stream.responses.at(-1)?.resources.map(({ name }) => name)).toContain(
+    "outbound|80||s99.example",
+  );
+  expect(server.discovery.pushes - before).toBeLessThanOrEqual(5);
+});
+
+test("a rule that is put and taken over HTTP a hundred times leads to at most five pushes", async () => {
+  const server = await start({ push: { debounceAfterMs: 100, debounceMaxMs: 10_000 } });
+  const before = server.discovery.pushes;
+  for (let write = 0; write < 100; write += 1) {
+    const body = services(1, `10.0.1.${write}`, 0);
+    const { status } = await server.get("/config/ServiceEntry/default/s0", { method: "PUT", body });
+    expect(status).toBe(write === 0 ? 201 : 200);
+  }
+  await eventually(() => server.discovery.snapshot.services.length).toBe(1);
+  expect(server.discovery.pushes - before).toBeLessThanOrEqual(5);
+});
+
+test("health reports neither crash the server nor are answered, before and after the first request", async () => {
+  const server = await start();
+  const stream = opened.add(openSotw({ port: server.ports.grpc }));
+  const health = "type.googleapis.com/istio.v1.HealthInformation";
+  stream.send({ typeUrl: health });
+  stream.send({ node: testNode(), typeUrl: URLS.CDS });
+  await stream.next();
+  stream.send({ typeUrl: health, errorDetail: { code: 500, message: "not well" } });
+  stream.send({ typeUrl: URLS.LDS });
+  expect((await stream.next()).typeUrl).toBe(URLS.LDS);
+});
+
+test("bytes that are no request end the stream, not the server", async () => {
+  const server = await start();
+  const stream = opened.add(openSotw({ port: server.ports.grpc }));
+  stream.send({ node: { id: "sidecar~10.0.0.1~a~b", metadata: Buffer.from([0xff, 0xff]) }, typeUrl: URLS.CDS });
+  expect((await stream.ended).code).toBe("INVALID_ARGUMENT");
+  expect((await server.get("/ready")).status).toBe(200);
+});
+
+test("streams beyond the rate wait a second at most, then they are refused", async () => {
+  const server = await start({ limits: { streamsPerSecond: 2 } });
+  const ends = Array.from({ length: 8 }, () => {
+    const stream = opened.add(openSotw({ port: server.ports.grpc }));
+    stream.send({ node: testNode(), typeUrl: URLS.CDS });
+    return Promise.race([
+      stream.ended.then(({ code, message }) => `${code} ${message}`),
+      stream.next().then(() => "served"),
+    ]);
+  });
+  const outcomes = await Promise.all(ends);
+  expect(outcomes.filter((outcome) => outcome === "served").length).toBeGreaterThanOrEqual(4);
+  expect(outcomes).toContain("RESOURCE_EXHAUSTED request rate limit exceeded");
+  expect(await metric(server, 'pilot_xds_streams_refused_total{code="RESOURCE_EXHAUSTED"}')).toBeGreaterThan(0);
+});
+
+test("a server that stops tells its clients and is gone within its time", async () => {
+  const server = await start({ shutdownMs: 5000 });
+  const stream = opened.add(openSotw({ port: server.ports.grpc, library: "grpc-js" }));
+  stream.send({ node: testNode(), typeUrl: URLS.CDS });
+  await stream.next();
+  const startedAt = performance.now();
+  await server.discovery.stop();
+  expect(performance.now() - startedAt).toBeLessThan(4000);
+  expect((await stream.ended).code).toBe("UNAVAILABLE");
+});
+
+/** A client whose socket is never read after the request is out. */
+async function deafClient(port: number) {
+  const { connect: connectHttp2 } = await import("node:http2");
+  const socket = connect(port, "127.0.0.1");
+  const session = connectHttp2(`http://127.0.0.1:${port}`, { createConnection: () => socket });
+  session.on("error", () => undefined);
+  const request = session.request({
+    ":method": "POST",
+    ":path": "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources",
+    "content-type": "application/grpc",
+    te: "trailers",
+  });
+  request.on("error", () => undefined);
+  const { discoveryRequest } = await import("../../src/protocol/protobuf/discovery.ts");
+  const body = discoveryRequest.encode({ node: testNode(), typeUrl: URLS.CDS });
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(body.length, 1);
+  request.write(Buffer.concat([head, body]));
+  request.pause(); // HTTP/2 flow control: the window of 64 KiB is never opened again
+  return session;
+}
