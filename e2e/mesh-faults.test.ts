@@ -1,0 +1,232 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, expect, test } from "vitest";
+import { fetchAnswer } from "../test/support/fetch-answer.ts";
+import { freePorts } from "../test/support/free-ports.ts";
+import { helloRule, pairFile } from "../test/support/mesh-pair.ts";
+import { eventually, leftovers, type MeshRun, startMeshRun } from "../test/support/mesh-run.ts";
+import { has, needs } from "../test/support/needs.ts";
+
+beforeEach(needs("envoy"));
+
+/** Both ways where the machine allows both; a test that asks for namespaces says so itself. */
+const ISOLATIONS = has("netns") && has("iptables") ? (["none", "namespaces"] as const) : (["none"] as const);
+
+async function freePort(): Promise<number> {
+  return (await freePorts(1))[0] ?? 0;
+}
+
+async function ask(mesh: MeshRun): Promise<string> {
+  const { entries } = await mesh.status();
+  return (await fetchAnswer(`${entries.web}/`)).body;
+}
+
+test("a taken port is told with who needs it, and nothing is started", async () => {
+  const port = await freePort();
+  const squatter = createServer().listen(port);
+  await new Promise((ready) => squatter.once("listening", ready));
+  await using mesh = startMeshRun({ file: pairFile({ port }), args: ["--isolation", "none"] });
+  expect(await mesh.exited).toBe(1);
+  expect(mesh.output()).toMatch(
+    new RegExp(
+      `Error: port ${port} cannot be used: 127\\.\\d+\\.0\\.1:${port} for workload web: another process listens there`,
+    ),
+  );
+  expect(existsSync(join(mesh.stateFolder, "state.json"))).toBe(false);
+  await new Promise((closed) => squatter.close(closed));
+});
+
+test("a command that is not there is told with its place in the file, before anything is started", async () => {
+  const file = "services:\n  web:\n    command: [no-such-program, --port]\n";
+  await using mesh = startMeshRun({ file, args: ["--isolation", "none"] });
+  expect(await mesh.exited).toBe(1);
+  expect(mesh.output()).toBe(
+    "Error: mesh.yaml:3:5: services.web: the command cannot be run: no-such-program is not on PATH\n",
+  );
+});
+
+test("an application that keeps crashing, and one the shell does not find, leave the others alone", async () => {
+  const more = "  broken: {command: exit 3, calls: []}\n  absent: {command: no-such-program, calls: []}\n";
+  await using mesh = startMeshRun({ file: pairFile({ port: await freePort(), more }), args: ["--isolation", "none"] });
+  await eventually(async () => {
+    const found = existsSync(join(mesh.stateFolder, "state.json")) ? await mesh.cli("status", "-o", "json") : undefined;
+    if (!found?.stdout) return `no status: ${mesh.output()}`;
+    const { workloads } = JSON.parse(found.stdout) as Awaited<ReturnType<MeshRun["status"]>>;
+    const loops = workloads.filter(({ app }) => app.phase === "crash-loop").map(({ name }) => name);
+    return loops.length === 2 ? undefined : `in a loop: ${loops}`;
+  }, 30_000);
+  const { code, stdout } = await mesh.cli("status");
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/^broken +no +\S+ +crash-loop +\d+ +\d+ +\d+ +app: exit code 3$/m);
+  expect(stdout).toMatch(/^absent +no .* app: exit code 127 \(command not found\)$/m);
+  expect(mesh.output()).toMatch(/broken\/app: exit code 3; starting it again in [\d.]+ s \(it keeps ending\)/);
+  expect(await ask(mesh)).toMatch(/^hello /);
+});
+
+test.each(ISOLATIONS)("two meshes run at once and do not see each other (%s)", async (isolation) => {
+  const args = ["--isolation", isolation];
+  const [one, two] = [await freePort(), await freePort()];
+  await using first = startMeshRun({ file: pairFile({ port: one }), args });
+  await using second = startMeshRun({ file: pairFile({ port: two }), args });
+  await Promise.all([first.untilUp(), second.untilUp()]);
+  const [names, answers] = [[first.state().name, second.state().name], await Promise.all([ask(first), ask(second)])];
+  expect(answers).toEqual(names.map((name) => `hello ${name}`));
+  const state = first.state();
+  await first.cli("down");
+  expect(await leftovers(state)).toEqual([]);
+  expect(await ask(second)).toBe(`hello ${names[1]}`);
+});
+
+test("broken YAML while running is shown with its place, and the last good configuration stays", async () => {
+  const port = await freePort();
+  const file = pairFile({ port, top: "configDir: rules" });
+  const folder = mkdtempSync(join(tmpdir(), "mesh-rules-"));
+  mkdirSync(join(folder, "rules"));
+  writeFileSync(join(folder, "rules/hello.yaml"), helloRule("first"));
+  await using mesh = startMeshRun({ file, folder, args: ["--isolation", "none"] });
+  await mesh.untilUp();
+  await eventually(async () => ((await ask(mesh)) === "first" ? undefined : "the folder's rule is not in force"));
+
+  mesh.write("rules/hello.yaml", `${helloRule("second")}  broken: [\n`);
+  await eventually(async () => ((await mesh.status()).problems.length > 0 ? undefined : "no problem shown"));
+  const [problem] = (await mesh.status()).problems;
+  expect(problem).toMatch(/rules\/hello\.yaml:\d+:\d+: YAML: /);
+  expect(mesh.output()).toContain(`error: ${problem} (the last good configuration stays)`);
+  expect(await ask(mesh)).toBe("first");
+
+  mesh.write("rules/hello.yaml", helloRule("second"));
+  await eventually(async () => ((await ask(mesh)) === "second" ? undefined : "the mended rule is not in force"));
+  expect((await mesh.status()).problems).toEqual([]);
+
+  mesh.write("mesh.yaml", file.replace("namespace: pair", "namespce: pair"));
+  await eventually(async () => ((await mesh.status()).problems.length > 0 ? undefined : "no problem shown"));
+  expect((await mesh.status()).problems[0]).toMatch(/^mesh\.yaml:1:1: namespce: "namespce" is not known here/);
+  expect(await ask(mesh)).toBe("second");
+  mesh.write("mesh.yaml", file);
+  await eventually(async () => ((await mesh.status()).problems.length === 0 ? undefined : "still a problem"));
+  await mesh[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test.each(ISOLATIONS)("after SIGKILL mesh down removes everything by the state (%s)", async (isolation) => {
+  await using mesh = startMeshRun({ file: pairFile({ port: await freePort() }), args: ["--isolation", isolation] });
+  await mesh.untilUp();
+  const state = mesh.state();
+  mesh.child.kill("SIGKILL");
+  await mesh.exited;
+  expect((await leftovers(state)).length).toBeGreaterThan(0);
+  expect((await mesh.cli("status")).stderr).toContain("has ended without cleaning up; pilot-agent mesh down does it");
+  const { code, stdout } = await mesh.cli("down");
+  expect(stdout).toMatch(/^cleaned up by state: \d+ processes/);
+  expect(code).toBe(0);
+  expect(await leftovers(state)).toEqual([]);
+  expect(existsSync(join(mesh.stateFolder, "state.json"))).toBe(false);
+});
+
+test.each(ISOLATIONS)(
+  "a start that is killed in the middle leaves nothing that mesh down does not find (%s)",
+  async (isolation) => {
+    const file = pairFile({ port: await freePort() });
+    // The moments after which things exist that were only planned before.
+    for (const isReached of [
+      (mesh: MeshRun) => existsSync(join(mesh.stateFolder, "state.json")),
+      (mesh: MeshRun) => existsSync(join(mesh.stateFolder, "logs/control-plane.log")),
+      (mesh: MeshRun) => existsSync(join(mesh.stateFolder, "logs/hello.agent.log")),
+    ]) {
+      await using mesh = startMeshRun({ file, args: ["--isolation", isolation] });
+      await eventually(() => (isReached(mesh) ? undefined : `not reached: ${mesh.output()}`), 30_000);
+      mesh.child.kill("SIGKILL");
+      await mesh.exited;
+      const state = mesh.state();
+      expect(await mesh.cli("down")).toMatchObject({ code: 0 });
+      expect(await leftovers(state)).toEqual([]);
+    }
+  },
+);
+
+test("a mesh that was killed is cleaned up by its next start", async () => {
+  const options = {
+    file: pairFile({ port: await freePort() }),
+    args: ["--isolation", "none"],
+    name: `again-${process.pid}`,
+  };
+  const folder = mkdtempSync(join(tmpdir(), "mesh-again-"));
+  await using killed = startMeshRun({ ...options, folder });
+  await killed.untilUp();
+  const state = killed.state();
+  killed.child.kill("SIGKILL");
+  await killed.exited;
+  await using next = startMeshRun({ ...options, folder });
+  await next.untilUp();
+  expect(next.output()).toContain("the last run of this mesh was cut off; removing what it left");
+  expect(await leftovers(state)).toEqual([]);
+  expect(await ask(next)).toMatch(/^hello /);
+  await next[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("a killed control plane is back within five seconds, and nobody notices", async () => {
+  await using mesh = startMeshRun({ file: pairFile({ port: await freePort() }), args: ["--isolation", "none"] });
+  await mesh.untilUp();
+  expect((await mesh.cli("kill", "control-plane")).code).toBe(0);
+  const killedAt = Date.now();
+  expect(await ask(mesh)).toMatch(/^hello /);
+  await eventually(async () => {
+    expect(await ask(mesh)).toMatch(/^hello /);
+    const { controlPlane } = await mesh.status();
+    return controlPlane.ready && controlPlane.restarts === 1 ? undefined : `not back: ${controlPlane.reason}`;
+  });
+  expect(Date.now() - killedAt).toBeLessThan(5000);
+});
+
+/** A disk of its own for the state, so small that it can be filled. */
+function smallDisk(): { readonly path: string } & Disposable {
+  const path = mkdtempSync(join(tmpdir(), "mesh-disk-"));
+  execFileSync("mount", ["-t", "tmpfs", "-o", "size=24m", "mesh-test", path]);
+  return {
+    path,
+    [Symbol.dispose]() {
+      execFileSync("umount", ["-l", path]);
+      rmSync(path, { recursive: true, force: true });
+    },
+  };
+}
+
+function fill(disk: string): void {
+  // Ends with an error when the disk is full, which is the aim.
+  execFileSync("sh", ["-c", `dd if=/dev/zero of=${disk}/fill bs=4k 2>/dev/null || true`]);
+}
+
+test("a full disk at the start is told and leaves nothing", async (context) => {
+  needs("tmpfs")(context);
+  using disk = smallDisk();
+  fill(disk.path);
+  await using mesh = startMeshRun({
+    file: pairFile({ port: await freePort() }),
+    args: ["--isolation", "none", "--state-dir", join(disk.path, "state")],
+  });
+  expect(await mesh.exited).toBe(1);
+  expect(mesh.output()).toMatch(/Error: .*ENOSPC/);
+});
+
+test("a disk that fills while the mesh runs costs log lines, no request, and mesh down still cleans up", async (context) => {
+  needs("tmpfs")(context);
+  using disk = smallDisk();
+  await using mesh = startMeshRun({
+    file: pairFile({ port: await freePort() }),
+    args: ["--isolation", "none"],
+    folder: disk.path,
+  });
+  await mesh.untilUp();
+  const state = mesh.state();
+  fill(disk.path);
+  await eventually(() => (mesh.output().includes("logs were cut off to go on") ? undefined : "not noticed"), 20_000);
+  for (let times = 0; times < 20; times += 1) expect(await ask(mesh)).toMatch(/^hello /);
+  await mesh.cli("kill", "hello/app");
+  await eventually(async () => ((await ask(mesh)).startsWith("hello ") ? undefined : "the application is not back"));
+  expect(await mesh.cli("down")).toMatchObject({ code: 0 });
+  expect(await leftovers(state)).toEqual([]);
+});
