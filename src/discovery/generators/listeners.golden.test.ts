@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { readGoldenCases } from "../../../test/conformance/discovery/golden-cases.ts";
 import { compareListeners, describeDifference } from "../../../test/conformance/discovery/index.ts";
 import type { Json } from "../../../test/conformance/discovery/json.ts";
+import { skipWith } from "../../../test/support/skip-with.ts";
 import { decodeMessage, encodeMessage } from "../../protocol/envoy/index.ts";
 import { viewOfCase } from "../testing/view-of-case.ts";
 import { generateInboundListeners, generateOutboundListeners } from "./listeners.ts";
@@ -27,12 +28,18 @@ const OTHERS = new Set([
 ]);
 const cases = existsSync(root) ? readGoldenCases(root).filter(({ name }) => !OTHERS.has(name)) : [];
 
-describe.skipIf(cases.length === 0)("listeners of the captured meshes", () => {
+describe("listeners of the captured meshes", () => {
+  test("there are cases", (context) => {
+    if (cases.length === 0) skipWith(context, `no cases in ${root}`);
+    expect(cases.length).toBeGreaterThan(30);
+  });
+
   test.each(cases)("$name: as the reference sends them", ({ configYaml, meshYaml, node, listeners, context }) => {
     const view = viewOfCase(configYaml, meshYaml, JSON.stringify(node));
     const ours = [...generateOutboundListeners(view.outbound).listeners, ...generateInboundListeners(view).listeners];
     // On the wire and back: what Envoy will see.
     const sent = ours.map((listener) => decodeMessage(LISTENER, encodeMessage(LISTENER, listener)));
-    expect(compareListeners(listeners, sent as readonly Json[], { context }).map(describeDifference)).toEqual([]);
+    const received: readonly Json[] = JSON.parse(JSON.stringify(sent));
+    expect(compareListeners(listeners, received, { context }).map(describeDifference)).toEqual([]);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type Connection, chooseFilterChain, describeChain } from "../../../../../test/support/choose-filter-chain.ts";
 import type { MtlsMode } from "../../../snapshot/push-snapshot.ts";
 import { createTestMesh, testNode } from "../../../testing/create-test-mesh.ts";
-import { documents, peerAuthentication } from "../../../testing/test-objects.ts";
+import { documents, peerAuthentication, type TestObject } from "../../../testing/test-objects.ts";
 import { generateInboundListeners } from "./generate-inbound.ts";
 
 const PORTS = { tcp: 9000, http: 8080, sniffed: 9100, none: 5555 } as const;
@@ -35,7 +35,7 @@ const CALLS = {
 } as const satisfies Record<string, Omit<Connection, "port">>;
 type Call = keyof typeof CALLS;
 
-const listenerUnder = (mtls: object, ...more: readonly Parameters<typeof documents>[0][]) => {
+const listenerUnder = (mtls: object, ...more: readonly TestObject[]) => {
   const text = documents(WORKLOAD, peerAuthentication("mesh", "istio-system", { mtls }), ...more);
   const view = createTestMesh(text)
     .take()
