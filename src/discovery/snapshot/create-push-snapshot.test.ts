@@ -297,7 +297,8 @@ test("a snapshot holds none of those before it", async () => {
   const node = testNode();
   const first = () => {
     const { outbound, snapshot } = mesh.take().snapshot.view(node);
-    return [new WeakRef(snapshot), new WeakRef(outbound.content)];
+    const lists = outbound.egress.flatMap(({ services, virtualServices }) => [services, virtualServices]);
+    return [snapshot, outbound.content, outbound.egress, ...lists].map((value: object) => new WeakRef(value));
   };
   const weak = first();
   // Scopes are remembered for a while, so that a few steps are needed.
@@ -310,5 +311,5 @@ test("a snapshot holds none of those before it", async () => {
   }
   await new Promise((resolve) => setImmediate(resolve));
   collect();
-  expect(weak.map((one) => one.deref())).toEqual([undefined, undefined]);
+  expect(weak.map((one) => one.deref())).toEqual([undefined, undefined, undefined, undefined, undefined]);
 });

@@ -43,11 +43,19 @@ export function buildVirtualServiceIndex(
   const roots = given.filter(({ spec }) => spec.hosts.length > 0);
   const delegates = new Map(given.filter(({ spec }) => spec.hosts.length === 0).map((one) => [placeOf(one), one]));
   const made = new Map(roots.map((root) => [objectKey(root), make(root, delegates, settings, known)]));
+  return toIndex(given, settings, made, known?.visible);
+}
+
+/** A function of its own: here nothing can hold the index before, which would hold all that were before it. */
+function toIndex(
+  given: readonly VirtualService[],
+  settings: Settings,
+  made: ReadonlyMap<string, Made>,
+  visibleBefore: VirtualServiceIndex["visible"] | undefined,
+): VirtualServiceIndex {
   const rules = Object.freeze([...made.values()].map(({ rule }) => rule));
   const meshRules = rules.filter(({ spec }) => spec.gateways.includes(MESH_GATEWAY));
   const visible = new Map<string, readonly VirtualServiceRule[]>();
-  // Only the lists: an index that held the one before it would hold them all.
-  const before = known?.visible;
   return {
     given,
     settings,
@@ -59,7 +67,7 @@ export function buildVirtualServiceIndex(
       let found = visible.get(namespace);
       if (found === undefined) {
         const selected = Object.freeze(meshRules.filter(({ object }) => isShown(object, namespace, settings)));
-        const earlier = before?.get(namespace);
+        const earlier = visibleBefore?.get(namespace);
         found = earlier !== undefined && sameElements(earlier, selected) ? earlier : selected;
         visible.set(namespace, found);
       }
