@@ -293,23 +293,24 @@ test("a snapshot that follows others shows what one made from nothing shows", ()
 test("a snapshot holds none of those before it", async () => {
   setFlagsFromString("--expose_gc");
   const collect = runInNewContext("gc") as () => void;
-  const mesh = createTestMesh(SERVICES);
+  const rule = (subset: number) => destinationRule("d", "web", { subsets: [{ name: `v${subset}`, labels: {} }] });
+  const mesh = createTestMesh(`${SERVICES}\n---\n${documents(rule(0))}`);
   const node = testNode();
   const first = () => {
     const { outbound, snapshot } = mesh.take().snapshot.view(node);
     const lists = outbound.egress.flatMap(({ services, virtualServices }) => [services, virtualServices]);
-    return [snapshot, outbound.content, outbound.egress, ...lists].map((value: object) => new WeakRef(value));
+    const rules = outbound.services.flatMap((one) => outbound.destinationRule(one) ?? []);
+    const values: readonly object[] = [snapshot, outbound.content, outbound.egress, ...lists, ...rules];
+    return values.map((value) => new WeakRef(value));
   };
   const weak = first();
   // Scopes are remembered for a while, so that a few steps are needed.
   for (let step = 0; step < 12; step += 1) {
-    mesh.put(
-      documents(virtualService(`v${step}`, ["web"]), service({ name: `new-${step}` }), destinationRule("d", "web")),
-    );
+    mesh.put(documents(virtualService(`v${step}`, ["web"]), service({ name: `new-${step}` }), rule(step + 1)));
     const { snapshot } = mesh.take();
     expect(snapshot.view(node).outbound.egress[0]?.virtualServices).toHaveLength(step + 1);
   }
   await new Promise((resolve) => setImmediate(resolve));
   collect();
-  expect(weak.map((one) => one.deref())).toEqual([undefined, undefined, undefined, undefined, undefined]);
+  expect(weak.map((one) => one.deref())).toEqual(Array(6).fill(undefined));
 });
