@@ -22,6 +22,7 @@ export const EVERY_FIELD_YAML = [
     client: "connectionPool: {http: {useClientProtocol: true, maxConcurrentStreams: 50}}",
     outlier:
       "outlierDetection: {consecutive5xxErrors: 7, consecutiveGatewayErrors: 0, interval: 1s, baseEjectionTime: 3m, maxEjectionPercent: 100, minHealthPercent: 40, splitExternalLocalOriginErrors: true, consecutiveLocalOriginFailures: 9}",
+    longejection: "outlierDetection: {baseEjectionTime: 10m}",
     budget: "retryBudget: {percent: 25, minRetryConcurrency: 7}",
     budgetdefault: "retryBudget: {}",
     proxyv1: "proxyProtocol: {version: V1}",
@@ -90,6 +91,16 @@ spec:
   hosts: [logical.example]
   resolution: DNS_ROUND_ROBIN
   ports: [{number: 80, name: http, protocol: HTTP}]
+---
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: long, namespace: default}
+spec:
+  hosts: ["${Array.from({ length: 4 }, () => "a".repeat(61)).join(".")}.x"]
+  location: MESH_INTERNAL
+  resolution: STATIC
+  ports: [{number: 443, name: tls, protocol: TLS}]
+  endpoints: [{address: 10.10.3.1, serviceAccount: long}]
 ---
 apiVersion: networking.istio.io/v1
 kind: ServiceEntry

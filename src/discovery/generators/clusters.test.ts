@@ -67,6 +67,18 @@ test("a name service without anything to look up has no cluster, its other subse
   expect([...byName(createWorld(yaml).scope()).keys()]).toEqual(["outbound|80||a.example", "outbound|80|v1|a.example"]);
 });
 
+test("of several names a logical host has the one that is tried first", () => {
+  const names = "workloadSelector: {labels: {app: a}}";
+  const yaml =
+    entry("a", `{hosts: [a.example], resolution: DNS_ROUND_ROBIN, ${HTTP}, ${names}}`) +
+    workload("far", "{address: far.example, labels: {app: a}, locality: r0}") +
+    workload("near", "{address: near.example, labels: {app: a}, locality: r1/z1/s1}") +
+    rule("a.example", "trafficPolicy: {outlierDetection: {}}");
+  const assignment = clusterOf(yaml, "outbound|80||a.example")?.loadAssignment;
+  expect(assignment?.endpoints).toHaveLength(1);
+  expect(JSON.stringify(assignment)).toContain("near.example");
+});
+
 test("every port and subset has its cluster, UDP has none", () => {
   const ports =
     "ports: [{number: 80, name: http, protocol: HTTP}, {number: 53, name: dns, protocol: UDP}, {number: 90, name: tcp, protocol: TCP}]";

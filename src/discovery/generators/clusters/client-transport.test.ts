@@ -131,6 +131,11 @@ test("a credential that a sidecar cannot have is no reason for plaintext: no cer
   expect(http).toBeUndefined();
 });
 
+test("a server name that is too long for TLS is left out", () => {
+  const { sockets } = clientTransport({ ...target, autoMtls: "always", sni: "x".repeat(256) });
+  expect(described(sockets.transportSocket).sni).toBeUndefined();
+});
+
 test("files of the proxy take the place of the agent's secrets", () => {
   const files = { certificateChain: "/c.pem", privateKey: "/k.pem", rootCertificate: "/r.pem" };
   const { sockets } = withPolicy("{tls: {mode: ISTIO_MUTUAL}}", { files });

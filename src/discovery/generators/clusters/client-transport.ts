@@ -81,11 +81,15 @@ function isOriginated({ mode }: ClientTls): boolean {
 /** Mutual TLS between workloads of the mesh. */
 function meshSocket({ identities, files, protocol, upstream, sni }: TransportTarget, tls?: ClientTls): TransportSocket {
   const names = tls !== undefined && tls.subjectAltNames.length > 0 ? tls.subjectAltNames : identities;
+  const asked = tls !== undefined && tls.sni !== "" ? tls.sni : sni;
   return upstreamTlsSocket({
     commonTlsContext: workloadTls({ files, alpnProtocols: meshAlpn(protocol, upstream), sans: exactSans(names) }),
-    sni: tls !== undefined && tls.sni !== "" ? tls.sni : sni,
+    // Longer ones Envoy refuses, and workloads do not choose by it.
+    ...(asked.length <= MAX_SNI && { sni: asked }),
   });
 }
+
+const MAX_SNI = 255;
 
 /**
  * A server that looks at traffic to find out what it is knows it from the application protocol: names with `istio` are offered by

@@ -4,6 +4,7 @@ import type {
   Cluster_DiscoveryType,
   Cluster_EdsClusterConfig,
 } from "../../../protocol/gen/envoy/config/cluster/v3.ts";
+import type { LocalityLbEndpoints } from "../../../protocol/gen/envoy/config/endpoint/v3.ts";
 import type { Service, ServicePort } from "../../model/service.ts";
 import type { OutboundScope } from "../../snapshot/push-snapshot.ts";
 import { clusterName, sniOf } from "../cluster-name.ts";
@@ -97,17 +98,20 @@ function endpointSource(
   if (type === "ORIGINAL_DST") return {};
   if (type === "EDS") return { edsClusterConfig: EDS };
   const assignment = loadAssignment(scope, target);
-  const [first] = assignment.endpoints ?? [];
-  if (first === undefined) return undefined;
-  // One name is all that Envoy takes for a logical host.
-  const endpoints =
-    type === "LOGICAL_DNS" ? [{ ...first, lbEndpoints: first.lbEndpoints?.slice(0, 1) }] : assignment.endpoints;
+  const { endpoints = [] } = assignment;
+  if (endpoints.length === 0) return undefined;
   return {
-    loadAssignment: { ...assignment, endpoints },
+    loadAssignment: type === "LOGICAL_DNS" ? { ...assignment, endpoints: onlyName(endpoints) } : assignment,
     dnsLookupFamily: scope.traits.ipv4 ? "V4_ONLY" : "V6_ONLY",
     dnsRefreshRate: formatProtoDuration(BigInt(Math.round(scope.mesh.dnsRefreshRateMs * 1e6))),
     respectDnsTtl: true,
   };
+}
+
+/** One name is all that Envoy takes for a logical host: the first of those that are tried first. */
+function onlyName(endpoints: readonly LocalityLbEndpoints[]): readonly LocalityLbEndpoints[] {
+  const first = endpoints.find(({ priority = 0 }) => priority === 0);
+  return first === undefined ? [] : [{ ...first, lbEndpoints: first.lbEndpoints?.slice(0, 1) }];
 }
 
 /** Asked for by the name of the cluster. Zero: a cluster waits for its endpoints, as an answer always comes. */

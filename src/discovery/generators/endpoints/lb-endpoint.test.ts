@@ -36,6 +36,7 @@ test.each([
   { addresses: ["web.example"], resolvesNames: false, gives: undefined },
   { addresses: ["web.example"], resolvesNames: true, gives: [socket("web.example")] },
   { addresses: ["unix:///run/app.sock"], resolvesNames: false, gives: [{ pipe: { path: "/run/app.sock" } }] },
+  { addresses: ["unix:///run/app.sock"], resolvesNames: true, gives: undefined },
   { addresses: [], resolvesNames: true, gives: undefined },
   { addresses: ["2001:db8::1"], resolvesNames: false, gives: [socket("2001:db8::1")] },
 ])("addresses $addresses, names resolved: $resolvesNames, give $gives", ({ addresses, resolvesNames, gives }) => {

@@ -12,6 +12,14 @@ export interface LbEndpointOptions {
   readonly isMtls: (endpoint: Endpoint) => boolean;
 }
 
+/** Whether the proxy could call it at all. */
+export function isCallable(
+  endpoint: Endpoint,
+  options: Pick<LbEndpointOptions, "families" | "resolvesNames">,
+): boolean {
+  return usableAddresses(endpoint, options).length > 0;
+}
+
 /** Undefined for an endpoint that the proxy could not call. */
 export function lbEndpoint(endpoint: Endpoint, options: LbEndpointOptions): LbEndpoint | undefined {
   const [address, ...more] = usableAddresses(endpoint, options);
@@ -48,9 +56,14 @@ const HEALTH: Readonly<Record<EndpointHealth, HealthStatus | undefined>> = {
   Terminating: undefined,
 };
 
-/** Of several addresses those that the proxy has a network for; a single one is taken as it is. */
-function usableAddresses({ addresses }: Endpoint, { families, resolvesNames }: LbEndpointOptions): readonly string[] {
-  const usable = addresses.filter((address) => resolvesNames || isUnixAddress(address) || isIP(address) !== 0);
+/** Of several addresses those that the proxy has a network for; a single one is taken as it is. Paths are nothing to look up. */
+function usableAddresses(
+  { addresses }: Endpoint,
+  { families, resolvesNames }: Pick<LbEndpointOptions, "families" | "resolvesNames">,
+): readonly string[] {
+  const usable = addresses.filter((address) =>
+    isUnixAddress(address) ? !resolvesNames : resolvesNames || isIP(address) !== 0,
+  );
   if (usable.length <= 1) return usable;
   const reachable = usable.filter((address) => (isIPv6(address) ? families.ipv6 : families.ipv4));
   return reachable.length === 0 ? usable.slice(0, 1) : reachable;

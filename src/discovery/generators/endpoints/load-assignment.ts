@@ -6,7 +6,7 @@ import type { OutboundScope } from "../../snapshot/push-snapshot.ts";
 import { type EffectivePolicy, effectivePolicy, findSubset } from "../traffic-policy.ts";
 import { distribute } from "./distribute.ts";
 import { failover } from "./failover.ts";
-import { lbEndpoint } from "./lb-endpoint.ts";
+import { isCallable, type LbEndpointOptions, lbEndpoint } from "./lb-endpoint.ts";
 import { groupByLocality, type LocalityGroup } from "./locality-group.ts";
 import { localitySetting } from "./locality-setting.ts";
 
@@ -25,20 +25,25 @@ export function loadAssignment(scope: OutboundScope, target: AssignmentTarget): 
   const policy = effectivePolicy(rule, port.port, subset);
   const labels = subset === "" ? {} : findSubset(rule, subset)?.labels;
   if (labels === undefined) return { clusterName: name };
+  const options: LbEndpointOptions = {
+    families: scope.traits,
+    resolvesNames: service.resolution !== "ClientSideLB",
+    isMtls: (endpoint) => isMtls(scope, endpoint, policy),
+  };
+  // What cannot be called must not leave a gap among the priorities either.
   const chosen = scope.snapshot
     .endpoints(service.key)
     .filter(
       (endpoint) =>
         endpoint.servicePortName === port.name &&
         isOffered(endpoint, service, policy) &&
-        selects(labels, endpoint.labels),
+        selects(labels, endpoint.labels) &&
+        isCallable(endpoint, options),
     );
   const groups = arrange(scope, groupByLocality(withinBounds(chosen)), policy, service);
-  const endpoints = groups.flatMap((group) => toLocality(scope, group, service, policy));
-  return {
-    clusterName: name,
-    ...(endpoints.length > 0 && { endpoints }),
-  };
+  return groups.length === 0
+    ? { clusterName: name }
+    : { clusterName: name, endpoints: groups.map((group) => toLocality(group, options)) };
 }
 
 /** Envoy refuses an assignment whose weights together exceed 32 bits; weights that large say "all of it" anyway. */
@@ -74,31 +79,19 @@ function arrange(
 }
 
 function toLocality(
-  scope: OutboundScope,
-  { locality, endpoints, weight, priority }: LocalityGroup,
-  service: Service,
-  policy: EffectivePolicy,
-): readonly LocalityLbEndpoints[] {
-  const options = {
-    families: scope.traits,
-    resolvesNames: service.resolution !== "ClientSideLB",
-    isMtls: (endpoint: Endpoint) => isMtls(scope, endpoint, policy),
-  };
-  const lbEndpoints = endpoints.flatMap((endpoint) => lbEndpoint(endpoint, options) ?? []);
-  if (lbEndpoints.length === 0) return [];
-  const { region, zone, subzone } = locality;
-  return [
-    {
-      locality: {
-        ...(region !== "" && { region }),
-        ...(zone !== "" && { zone }),
-        ...(subzone !== "" && { subZone: subzone }),
-      },
-      lbEndpoints,
-      loadBalancingWeight: weight,
-      ...(priority > 0 && { priority }),
+  { locality: { region, zone, subzone }, endpoints, weight, priority }: LocalityGroup,
+  options: LbEndpointOptions,
+): LocalityLbEndpoints {
+  return {
+    locality: {
+      ...(region !== "" && { region }),
+      ...(zone !== "" && { zone }),
+      ...(subzone !== "" && { subZone: subzone }),
     },
-  ];
+    lbEndpoints: endpoints.flatMap((endpoint) => lbEndpoint(endpoint, options) ?? []),
+    loadBalancingWeight: weight,
+    ...(priority > 0 && { priority }),
+  };
 }
 
 /** A rule decides for all endpoints; otherwise each one that can, where its own policy has not switched it off. */
