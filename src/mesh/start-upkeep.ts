@@ -106,13 +106,13 @@ function takeOver(file: MeshFile, fileName: string, path: string, config: Config
     : [`${fileName}: services have changed; pilot-agent mesh down and up takes them over`];
 }
 
-/** Where something stands in the file makes no difference. */
-function withoutPlaces({ services, name, namespace, mtls, configDir }: MeshFile): unknown {
+/** Where something stands in the file makes no difference, and the name may have been given on the command line. */
+function withoutPlaces({ services, namespace, mtls, configDir }: MeshFile): unknown {
   const plain = services.map((service) => ({
     ...service,
     versions: service.versions.map((kind) => ({ ...kind, position: null })),
   }));
-  return { services: plain, name, namespace, mtls, configDir };
+  return { services: plain, namespace, mtls, configDir };
 }
 
 function stampOf(path: string): string {

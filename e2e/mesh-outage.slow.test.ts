@@ -1,0 +1,93 @@
+import { beforeEach, expect, test } from "vitest";
+import { fetchAnswer } from "../test/support/fetch-answer.ts";
+import { freePorts } from "../test/support/free-ports.ts";
+import { pairFile } from "../test/support/mesh-pair.ts";
+import { eventually, type MeshRun, startMeshRun } from "../test/support/mesh-run.ts";
+import { has, needs } from "../test/support/needs.ts";
+
+beforeEach(needs("envoy"));
+
+const OUTAGE_MS = 60_000;
+
+/** One request after the other until told to stop. */
+function startLoad(url: string) {
+  let [asked, isRunning] = [0, true];
+  const failures: string[] = [];
+  const done = (async () => {
+    while (isRunning) {
+      asked += 1;
+      const { status, body } = await fetchAnswer(url).catch((thrown: unknown) => ({ status: 0, body: String(thrown) }));
+      if (status !== 200 || !body.startsWith("hello ")) failures.push(`request ${asked}: ${status} ${body}`);
+    }
+  })();
+  return {
+    failures,
+    async stop() {
+      isRunning = false;
+      await done;
+      return asked;
+    },
+  };
+}
+
+/** Either it is gone, or it is there and says nothing: the way it fails is not ours to choose. */
+const OUTAGES = [
+  {
+    how: "stopped",
+    begin: (mesh: MeshRun) => mesh.cli("stop", "control-plane"),
+    end: (mesh: MeshRun) => mesh.cli("start", "control-plane"),
+  },
+  {
+    how: "frozen",
+    begin: (mesh: MeshRun) => signalControlPlane(mesh, "SIGSTOP"),
+    end: (mesh: MeshRun) => signalControlPlane(mesh, "SIGCONT"),
+  },
+] as const;
+
+async function signalControlPlane(mesh: MeshRun, signal: NodeJS.Signals): Promise<void> {
+  process.kill(mesh.state().processes["control-plane"]?.pid ?? 0, signal);
+}
+
+const ISOLATIONS = has("netns") && has("iptables") ? (["none", "namespaces"] as const) : (["none"] as const);
+const CASES = OUTAGES.flatMap((outage) => ISOLATIONS.map((isolation) => ({ ...outage, isolation })));
+
+test.each(CASES)(
+  "a control plane $how for a minute costs no request, and Envoys killed meanwhile get their configuration from the agent ($isolation)",
+  async ({ begin, end, isolation }) => {
+    const [port = 0] = await freePorts(1);
+    await using mesh = startMeshRun({ file: pairFile({ port }), args: ["--isolation", isolation] });
+    await mesh.untilUp();
+    const url = `${(await mesh.status()).entries.web}/`;
+    await begin(mesh);
+    const endsAt = Date.now() + OUTAGE_MS;
+
+    const before = startLoad(url);
+    await eventually(() => (Date.now() > endsAt - OUTAGE_MS / 2 ? undefined : "first half"), OUTAGE_MS);
+    await before.stop();
+    expect(before.failures).toEqual([]);
+
+    for (const workload of ["web", "hello"]) {
+      const old = (await mesh.status()).workloads.find(({ name }) => name === workload)?.envoyPid;
+      expect((await mesh.cli("kill", `${workload}/envoy`)).code).toBe(0);
+      const killedAt = Date.now();
+      await eventually(async () => {
+        const now = (await mesh.status()).workloads.find(({ name }) => name === workload);
+        if (now?.ready !== true || now.envoyPid === undefined || now.envoyPid === old)
+          return `not back: ${now?.reason}`;
+        const answer = await fetchAnswer(url).catch(() => undefined);
+        return answer?.status === 200 ? undefined : `answers ${answer?.status}`;
+      });
+      expect(Date.now() - killedAt).toBeLessThan(5000);
+    }
+
+    const after = startLoad(url);
+    await eventually(() => (Date.now() > endsAt ? undefined : "second half"), OUTAGE_MS);
+    await end(mesh);
+    await eventually(
+      async () => ((await mesh.status()).controlPlane.ready ? undefined : "the control plane is not back"),
+      20_000,
+    );
+    expect(await after.stop()).toBeGreaterThan(100);
+    expect(after.failures).toEqual([]);
+  },
+);
