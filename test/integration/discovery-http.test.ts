@@ -1,0 +1,284 @@
+import { writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { CloseStack } from "../../src/base/close-stack.ts";
+import { openSotw, testNode, URLS } from "../support/ads-client.ts";
+import { eventually } from "../support/ca-wait.ts";
+import {
+  type DiscoveryServer,
+  type DiscoveryServerOptions,
+  startDiscoveryServer,
+} from "../support/discovery-server.ts";
+
+const opened = new CloseStack();
+afterEach(() => opened.close());
+
+const start = async (options: DiscoveryServerOptions = {}): Promise<DiscoveryServer> =>
+  opened.add(await startDiscoveryServer(options));
+
+const entry = (name: string, spec: object = {}) => ({
+  apiVersion: "networking.istio.io/v1",
+  kind: "ServiceEntry",
+  metadata: { name, namespace: "default" },
+  spec: {
+    hosts: [`${name}.example`],
+    addresses: ["10.96.0.1"],
+    location: "MESH_INTERNAL",
+    resolution: "STATIC",
+    ports: [{ number: 80, name: "http", protocol: "HTTP" }],
+    endpoints: [{ address: "10.10.0.11" }],
+    ...spec,
+  },
+});
+
+async function connected(server: DiscoveryServer) {
+  const stream = opened.add(openSotw({ port: server.ports.grpc }));
+  const metadata = { NAMESPACE: "default", INSTANCE_IPS: "10.10.0.11", DNS_CAPTURE: "true" };
+  stream.send({ node: testNode({ metadata }), typeUrl: URLS.CDS });
+  await stream.next();
+  stream.send({ typeUrl: URLS.EDS, resourceNames: ["outbound|80||a.example"] });
+  await stream.next();
+  stream.send({ typeUrl: URLS.RDS, resourceNames: ["80"] });
+  await stream.next();
+  return stream;
+}
+
+describe("readiness and figures", () => {
+  test("the server is ready without Kubernetes, and says its version", async () => {
+    const server = await start();
+    const ready = await server.get("/ready");
+    expect([ready.status, await ready.text()]).toEqual([200, "ready\n"]);
+    expect(await (await server.get("/version")).json()).toHaveProperty("version");
+    expect((await server.get("/nothing")).status).toBe(404);
+  });
+
+  test("metrics tell of services, proxies, pushes and the CA", async () => {
+    const server = await start({ files: { "a.yaml": JSON.stringify(entry("a")) } });
+    await connected(server);
+    const text = await (await server.get("/metrics")).text();
+    for (const line of [
+      "pilot_services 1",
+      'pilot_xds{version="unknown"} 1',
+      'pilot_xds_pushes{type="cds"} 1',
+      'pilot_xds_pushes{type="eds"} 1',
+      'pilot_xds_push_time_count{type="cds"} 1',
+      "pilot_virt_services 0",
+    ]) {
+      expect(text).toContain(`${line}\n`);
+    }
+    expect(text).toMatch(/^citadel_server_root_cert_expiry_seconds \d/m);
+    expect(text).toMatch(/^process_resident_memory_bytes \d/m);
+  });
+});
+
+describe("debug pages", () => {
+  test.each([
+    ["adsz", '"totalClients": 1'],
+    ["connections", "web-1.default-1"],
+    ["syncz", '"cluster_sent"'],
+    ["registryz", '"hostname": "a.example"'],
+    ["endpointz", '"address": "10.10.0.11"'],
+    ["endpointShardz", "External/Kubernetes"],
+    ["configz", '"kind": "ServiceEntry"'],
+    ["mesh", '"proxyListenPort": 15001'],
+    ["push_status", '"services": 1'],
+    ["instancesz", '"service": "a.example"'],
+    ["list", "/debug/syncz"],
+    ["config_dump?proxyID=web-1.default", "outbound|80||a.example"],
+    ["config_dump?proxyID=web-1.default&types=endpoints", "10.10.0.11"],
+    ["edsz?proxyID=web-1.default", '"clusterName": "outbound|80||a.example"'],
+    ["ndsz?proxyID=web-1.default", '"a.example"'],
+    ["sidecarz?proxyID=web-1.default", '"a.example"'],
+    ["resourcesz?proxyID=web-1.default-1", '"name": "outbound|80||a.example"'],
+  ])("%s shows %s", async (page, part) => {
+    const server = await start({ files: { "a.yaml": JSON.stringify(entry("a")) } });
+    await connected(server);
+    const answer = await server.get(`/debug/${page}`);
+    expect(answer.status).toBe(200);
+    expect(await answer.text()).toContain(part);
+  });
+
+  test.each([
+    ["config_dump", 400, "You must provide a proxyID"],
+    ["config_dump?proxyID=nobody", 404, "Proxy not connected to this Pilot instance."],
+    ["config_dump?proxyID=web-1.default&types=bootstrap", 400, 'types has "bootstrap"'],
+    ["force_disconnect?proxyID=web-1.default", 403, "UNSAFE_ENABLE_ADMIN_ENDPOINTS"],
+    ["nothing", 404, "404 page not found"],
+    ["constructor", 404, "404 page not found"],
+  ])("%s is answered with %i", async (page, status, part) => {
+    const server = await start();
+    await connected(server);
+    const answer = await server.get(`/debug/${page}`);
+    expect(answer.status).toBe(status);
+    expect(await answer.text()).toContain(part);
+  });
+
+  test("a push can be forced, a stream can be ended", async () => {
+    const server = await start({ auth: { allowsAdmin: true } });
+    const stream = await connected(server);
+    const before = server.discovery.pushes;
+    expect((await server.get("/debug/adsz?push=true")).status).toBe(200);
+    await eventually(() => server.discovery.pushes).toBe(before + 1);
+    await server.get("/debug/force_disconnect?proxyID=web-1.default");
+    expect((await stream.ended).code).toBe("UNAVAILABLE");
+  });
+
+  test("a page under another name of this machine needs a token, as a browser could be led here", async () => {
+    const server = await start();
+    const get = (headers: Record<string, string>) =>
+      new Promise<number>((resolve, reject) => {
+        const call = request(
+          { port: server.ports.http, path: "/debug/syncz", headers: { host: "evil.example", ...headers } },
+          (answer) => {
+            answer.resume();
+            resolve(answer.statusCode ?? 0);
+          },
+        );
+        call.on("error", reject).end();
+      });
+    expect(await get({})).toBe(401);
+    expect(await get({ authorization: "Bearer x" })).toBe(401);
+    const token = await server.discovery.issueToken({ namespace: "default", name: "web" }, 60);
+    expect(await get({ authorization: `Bearer ${token}` })).toBe(200);
+  });
+});
+
+describe("rules over HTTP", () => {
+  const put = (server: DiscoveryServer, path: string, body: unknown) =>
+    server.get(path, { method: "PUT", body: typeof body === "string" ? body : JSON.stringify(body) });
+
+  test("are put, listed, shown, replaced and deleted, and proxies hear of it", async () => {
+    const server = await start();
+    const stream = opened.add(openSotw({ port: server.ports.grpc }));
+    stream.send({ node: testNode(), typeUrl: URLS.CDS });
+    const { nonce } = await stream.next();
+    stream.send({ typeUrl: URLS.CDS, responseNonce: nonce });
+    expect((await put(server, "/config", entry("a"))).status).toBe(201);
+    expect(
+      Buffer.concat((await stream.next()).resources.map(({ value }) => Buffer.from(value ?? []))).toString(),
+    ).toContain("a.example");
+    expect((await put(server, "/config/ServiceEntry/default/a", entry("a", { addresses: ["10.96.0.2"] }))).status).toBe(
+      200,
+    );
+    const shown = await (await server.get("/config/ServiceEntry/default/a")).json();
+    expect(shown).toMatchObject({ kind: "ServiceEntry", spec: { addresses: ["10.96.0.2"] }, origin: "memory" });
+    const { items } = (await (await server.get("/config?kind=ServiceEntry&namespace=default")).json()) as {
+      items: unknown[];
+    };
+    expect(items).toHaveLength(1);
+    expect((await server.get("/config/ServiceEntry/default/a", { method: "DELETE" })).status).toBe(204);
+    expect((await server.get("/config/ServiceEntry/default/a")).status).toBe(404);
+    await eventually(() => server.discovery.snapshot.services).toEqual([]);
+  });
+
+  test("may be YAML, and a dry run changes nothing", async () => {
+    const server = await start();
+    const yaml =
+      "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: v}\nspec:\n  hosts: [a.example]\n  http: [{route: [{destination: {host: a.example}}]}]\n";
+    expect((await put(server, "/config?dryRun=true", yaml)).status).toBe(200);
+    expect((await server.get("/config/VirtualService/default/v")).status).toBe(404);
+    expect((await put(server, "/config/VirtualService/prod/v", yaml)).status).toBe(201);
+    expect((await server.get("/config/VirtualService/prod/v")).status).toBe(200);
+  });
+
+  test.each([
+    { path: "/config", body: entry("a", { hosts: [] }), status: 422, says: "hosts" },
+    { path: "/config", body: "{", status: 422, says: "line 1" },
+    { path: "/config", body: { kind: "Pod", apiVersion: "v1" }, status: 422, says: "no rule object" },
+    {
+      path: "/config",
+      body: `${JSON.stringify(entry("a"))}\n---\n${JSON.stringify(entry("b"))}`,
+      status: 400,
+      says: "2 documents",
+    },
+    { path: "/config/ServiceEntry/default/b", body: entry("a"), status: 400, says: 'the path says "b"' },
+    { path: "/config/Pod/default/b", body: entry("a"), status: 400, says: "is unknown" },
+    { path: "/config/ServiceEntry/default", body: entry("a"), status: 400, says: "KIND/NAMESPACE/NAME" },
+    { path: "/config/ServiceEntry/default/%ff", body: entry("a"), status: 400, says: "bad escape" },
+    { path: "/config", body: "x".repeat(5 * 1024 * 1024), status: 413, says: "larger than" },
+  ])("$path with a body that is wrong is answered with $status: $says", async ({ path, body, status, says }) => {
+    const server = await start();
+    const answer = await put(server, path, body);
+    expect(answer.status).toBe(status);
+    expect(await answer.text()).toContain(says);
+    expect(server.discovery.snapshot.services).toEqual([]);
+  });
+
+  test("objects of files cannot be changed here, and other methods are refused", async () => {
+    const server = await start({ files: { "a.yaml": JSON.stringify(entry("a")) } });
+    expect((await put(server, "/config", entry("a"))).status).toBe(409);
+    expect((await server.get("/config/ServiceEntry/default/a", { method: "DELETE" })).status).toBe(409);
+    expect((await server.get("/config", { method: "DELETE" })).status).toBe(400);
+    expect((await server.get("/config", { method: "PATCH" })).status).toBe(405);
+    expect((await server.get("/config/ServiceEntry/default/none", { method: "DELETE" })).status).toBe(404);
+  });
+
+  test("from elsewhere they need a token of the system namespace", async () => {
+    const server = await start();
+    const ask = async (account: { namespace: string; name: string } | undefined) => {
+      const authorization =
+        account === undefined ? {} : { authorization: `Bearer ${await server.discovery.issueToken(account, 60)}` };
+      return new Promise<number>((resolve, reject) => {
+        const headers = { host: "mesh.example", ...authorization };
+        const call = request({ port: server.ports.http, path: "/config", headers }, (answer) => {
+          answer.resume();
+          resolve(answer.statusCode ?? 0);
+        });
+        call.on("error", reject).end();
+      });
+    };
+    expect(await ask(undefined)).toBe(401);
+    expect(await ask({ namespace: "default", name: "web" })).toBe(403);
+    expect(await ask({ namespace: "istio-system", name: "operator" })).toBe(200);
+  });
+});
+
+describe("the mesh file", () => {
+  test("is watched: a change reaches proxies, a broken one changes nothing", async () => {
+    const server = await start();
+    const stream = opened.add(openSotw({ port: server.ports.grpc }));
+    stream.send({ node: testNode(), typeUrl: URLS.LDS });
+    const { nonce } = await stream.next();
+    stream.send({ typeUrl: URLS.LDS, responseNonce: nonce });
+    const path = join(server.folder, "mesh.yaml");
+    writeFileSync(path, "outboundTrafficPolicy: {mode: REGISTRY_ONLY}\n");
+    expect((await stream.next()).typeUrl).toBe(URLS.LDS);
+    writeFileSync(path, "outboundTrafficPolicy: [");
+    await eventually(() => server.log.text()).toContain("mesh config cannot be used, the last one stays");
+    expect(await (await server.get("/debug/mesh")).json()).toMatchObject({
+      outboundTrafficPolicy: { mode: "REGISTRY_ONLY" },
+    });
+  });
+
+  test("that is broken at the start ends it, and nothing stays open", async () => {
+    await expect(startDiscoveryServer({ mesh: "accessLogEncoding: 7\nx: [" })).rejects.toMatchObject({
+      code: "invalid-mesh-config",
+    });
+  });
+});
+
+describe("starting and stopping", () => {
+  test("a taken port fails the start and leaves nothing open; stopping twice is stopping once", async () => {
+    const first = await start();
+    const { host, port } = { host: "127.0.0.1", port: first.ports.grpc };
+    const free = { host, port: 0 };
+    await expect(startDiscoveryServer({ ports: { http: free, grpc: { host, port } } })).rejects.toMatchObject({
+      code: "address-in-use",
+    });
+    await expect(startDiscoveryServer({ ports: { http: { host, port: first.ports.http } } })).rejects.toMatchObject({
+      code: "address-in-use",
+    });
+    await Promise.all([first.discovery.stop(), first.discovery.stop()]);
+    await expect(first.get("/ready")).rejects.toThrow();
+  });
+
+  test("without a host plaintext is served on both loopback addresses", async () => {
+    const server = await start({ ports: { grpc: { host: "", port: 0 } } });
+    for (const host of ["127.0.0.1", "[::1]"]) {
+      const stream = opened.add(openSotw({ port: server.ports.grpc, host }));
+      stream.send({ node: testNode(), typeUrl: URLS.CDS });
+      await stream.next();
+    }
+  });
+});
