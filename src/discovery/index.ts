@@ -83,6 +83,7 @@ export type {
   ScopeTraits,
   VirtualServiceRule,
 } from "./snapshot/push-snapshot.ts";
+export type { RuleProblem } from "./snapshot/rule-problems.ts";
 export { isKind, KINDS, type Kind, type SpecOf } from "./specs/kinds.ts";
 export { startDiscovery } from "./start-discovery.ts";
 export { type CombinedStore, combineStores } from "./store/combine-stores.ts";

@@ -10,6 +10,7 @@ import { buildServiceIndex } from "./indexes/service-index.ts";
 import { buildVirtualServiceIndex } from "./indexes/virtual-service-index.ts";
 import type { MeshSettings } from "./mesh-settings.ts";
 import type { OutboundScope, ProxyView, PushSnapshot, ScopeTraits } from "./push-snapshot.ts";
+import { findRuleProblems, type RuleProblem } from "./rule-problems.ts";
 import { type InboundEntry, inboundScope } from "./scopes/inbound-scope.ts";
 import { createKeptValues, type KeptValues } from "./scopes/kept-values.ts";
 import { buildOutboundContent, type KeptContent, type OutboundContent } from "./scopes/outbound-content.ts";
@@ -44,6 +45,7 @@ export function createPushSnapshot({ mesh, configs, registry, version, previous 
   const inbound = createKeptValues(before?.inbound);
   const labelNames = new Map<string, ReadonlySet<string>>();
   const scopes = new Map<string, OutboundScope>();
+  let problems: readonly RuleProblem[] | undefined;
   const views = new WeakMap<ProxyNode, ProxyView>();
 
   const labelsAskedFor = (namespace: string) => {
@@ -88,6 +90,10 @@ export function createPushSnapshot({ mesh, configs, registry, version, previous 
     endpoints: parts.endpoints.endpoints,
     serviceAccounts: (serviceKey: string) => parts.endpoints.shape(serviceKey).accounts,
     endpointShape: parts.endpoints.shape,
+    problems: () => {
+      problems ??= findRuleProblems(parts);
+      return problems;
+    },
     view,
   });
   memories.set(snapshot, { parts, contents, inbound });

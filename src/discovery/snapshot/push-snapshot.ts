@@ -8,6 +8,7 @@ import type { VirtualServiceSpec } from "../specs/virtual-service.ts";
 import type { ConfigSnapshot } from "../store/config-store.ts";
 import type { EndpointShape } from "./indexes/endpoint-index.ts";
 import type { MeshSettings } from "./mesh-settings.ts";
+import type { RuleProblem } from "./rule-problems.ts";
 import type { OutboundContent } from "./scopes/outbound-content.ts";
 
 /** What the mesh is at one moment. Never changes; parts that did not change are the same values in the next one. */
@@ -25,6 +26,8 @@ export interface PushSnapshot {
   serviceAccounts(serviceKey: string): readonly string[];
   /** What of the endpoints shows in clusters and listeners; the same value while it stays the same. */
   endpointShape(serviceKey: string): EndpointShape;
+  /** Objects that are good by themselves and lose to others; found at first use. */
+  problems(): readonly RuleProblem[];
   /** Cheap; the same value for the same node. */
   view(node: ProxyNode): ProxyView;
 }
