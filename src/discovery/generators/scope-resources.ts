@@ -3,7 +3,7 @@ import type { RouteConfiguration } from "../../protocol/gen/envoy/config/route/v
 import { any } from "../../protocol/protobuf/discovery.ts";
 import type { EncodedResource, ResourceSet } from "../ads-server/resource-source.ts";
 import type { OutboundScope } from "../snapshot/push-snapshot.ts";
-import { clusterInputs, clustersOfService } from "./clusters.ts";
+import { clusterInputs, clusterProblems, clustersOfService } from "./clusters.ts";
 import { encodedResource, encodeResource } from "./encode-resource.ts";
 import { endpointInputs, generateEndpoints } from "./endpoints.ts";
 import { generateOutboundListeners } from "./listeners.ts";
@@ -59,11 +59,14 @@ export function createScopeResources(
 
 function outboundClusters(scope: OutboundScope, memory: ScopeMemory, guard: ResourceGuard): readonly EncodedResource[] {
   const clusters = scope.services.flatMap((service) =>
-    memory.clusters.recall(service.key, clusterInputs(scope, service), () =>
-      guard.each("CDS", clustersOfService(scope, service), nameOf, (cluster) =>
+    memory.clusters.recall(service.key, clusterInputs(scope, service), () => {
+      for (const reason of clusterProblems(scope, service)) {
+        guard.report({ type: "CDS", resource: service.hostname, reason });
+      }
+      return guard.each("CDS", clustersOfService(scope, service), nameOf, (cluster) =>
         encodeResource("envoy.config.cluster.v3.Cluster", nameOf(cluster), cluster),
-      ),
-    ),
+      );
+    }),
   );
   memory.clusters.retain(new Set(scope.services.map((service) => service.key)));
   memory.endpoints.retain(new Set(clusters.map((cluster) => cluster.name)));
