@@ -44,6 +44,13 @@ const RULES = [
       { match: [{ sniHosts: ["vip.example"] }], route: [to("vip.example", { subset: "v1" })] },
     ],
   }),
+  rule("outside", {
+    hosts: ["outside.test", "*.outside.test"],
+    tls: [
+      { match: [{ sniHosts: ["outside.test", "*.outside.test"] }], route: [to("dns.example")] },
+      { match: [{ sniHosts: ["x.outside.test"], port: 85 }], route: [to("dns.example")] },
+    ],
+  }),
   destinationRule("vip", "vip.example", {
     trafficPolicy: {
       connectionPool: { tcp: { idleTimeout: "60s", maxConnectionDuration: "1h" } },

@@ -1,14 +1,15 @@
-import { isIP } from "node:net";
 import { isUnixAddress } from "../../../model/endpoint.ts";
 import { isHttp, isSniffed, type Protocol, parseProtocol } from "../../../model/protocol.ts";
-import { findPort, isHeadless, type Service, type ServicePort } from "../../../model/service.ts";
+import { findPort, type Service, type ServicePort } from "../../../model/service.ts";
 import type { EgressListener, OutboundScope } from "../../../snapshot/push-snapshot.ts";
 import type { AccessLogs } from "../../access-log/build-access-logs.ts";
-import { hasFamily, isWildcardBind, loopbackBinds, virtualAddresses, wildcardBinds } from "../addresses.ts";
+import { isWildcardBind } from "../addresses.ts";
 import type { ListenerConflict } from "../listener-conflict.ts";
 import { createHostRules, type HostRules } from "./host-rules.ts";
-import { createOutboundEntries, type HttpPart, type OutboundEntry } from "./outbound-entry.ts";
+import { createOutboundEntries, type HttpPart, type OutboundEntry, type Wish } from "./outbound-entry.ts";
+import { listenOn, type Place, placesOf } from "./places.ts";
 import { buildTcpChains } from "./tcp-chains.ts";
+import { unregisteredHosts } from "./unregistered-hosts.ts";
 
 type Report = (conflict: ListenerConflict) => void;
 
@@ -19,30 +20,18 @@ export function collectEntries(scope: OutboundScope, accessLogs: AccessLogs, rep
     // Ports that a Sidecar object names are as it says; the listener without port adds all others.
     if (egress.port === undefined) entries.lock();
     const listen = listenOn(scope, egress);
+    const rules = createHostRules(egress.virtualServices);
     for (const service of egress.services) {
       if (service.resolution === "Alias") continue;
       for (const port of calledPorts(service, egress)) {
         for (const place of placesOf(scope, listen, service, port)) {
-          entries.add(buildWish({ scope, accessLogs, rules: listen.rules, service, port, place }));
+          entries.add(buildWish({ scope, accessLogs, rules, service, port, place }));
         }
       }
     }
+    for (const wish of unregisteredHosts({ scope, accessLogs, egress, listen })) entries.add(wish);
   }
   return entries.all;
-}
-
-/** How the listeners of an egress listener are bound. */
-interface ListenOn {
-  readonly isBound: boolean;
-  /** Undefined: chosen by the service. */
-  readonly binds: readonly string[] | undefined;
-  readonly rules: HostRules;
-}
-
-function listenOn(scope: OutboundScope, { bind, captureMode, virtualServices }: EgressListener): ListenOn {
-  const isBound = scope.traits.interception === "NONE" || captureMode === "NONE" || isUnixAddress(bind);
-  const binds = bind !== "" ? [bind] : isBound ? loopbackBinds(scope.traits) : undefined;
-  return { isBound, binds, rules: createHostRules(virtualServices) };
 }
 
 /** A port of a listener, and the port of the service behind it. */
@@ -70,44 +59,6 @@ function onlyPort({ ports }: Service, protocol: Protocol, listenPort: number): S
   return ports.length === 1 || isNamedByRequest ? ports[0] : undefined;
 }
 
-interface Place {
-  readonly binds: readonly string[];
-  readonly isBound: boolean;
-  /** Of the service, where the listener has every address. */
-  readonly ranges: readonly string[];
-  readonly isShared: boolean;
-}
-
-/** HTTP services share a listener and are told apart by host name. Others need an address of their own. */
-function placesOf(scope: OutboundScope, listen: ListenOn, service: Service, port: CalledPort): readonly Place[] {
-  const { isBound } = listen;
-  if (listen.binds !== undefined) return [{ binds: listen.binds, isBound, ranges: [], isShared: false }];
-  const everywhere: Place = { binds: wildcardBinds(scope.traits), isBound, ranges: [], isShared: true };
-  if (isHttp(port.protocol)) return [everywhere];
-  if (isHeadless(service)) {
-    const endpoints = endpointAddresses(scope, service, port.servicePort);
-    // A service that selects workloads and has none yet gets nothing: a listener for every address would catch what is not meant for it.
-    if (endpoints.length > 0 || service.selector !== undefined || service.provider === "Kubernetes") {
-      return endpoints.map((address) => ({ binds: [address], isBound, ranges: [], isShared: false }));
-    }
-  }
-  const { plain, ranges } = virtualAddresses(service, scope.traits);
-  if (plain.length + ranges.length === 0) return [everywhere];
-  return [
-    ...plain.map((address) => ({ binds: [address], isBound, ranges: [], isShared: false })),
-    ...(ranges.length > 0 ? [{ ...everywhere, ranges }] : []),
-  ];
-}
-
-function endpointAddresses(scope: OutboundScope, { key }: Service, { name }: ServicePort): readonly string[] {
-  const addresses = scope.snapshot
-    .endpoints(key)
-    .filter(({ servicePortName }) => servicePortName === name)
-    .flatMap((endpoint) => endpoint.addresses)
-    .filter((address) => isIP(address) !== 0 && hasFamily(address, scope.traits));
-  return [...new Set(addresses)];
-}
-
 interface WishInput {
   readonly scope: OutboundScope;
   readonly accessLogs: AccessLogs;
@@ -117,7 +68,7 @@ interface WishInput {
   readonly place: Place;
 }
 
-function buildWish({ scope, accessLogs, rules, service, port, place }: WishInput) {
+function buildWish({ scope, accessLogs, rules, service, port, place }: WishInput): Wish {
   const { number, protocol, servicePort } = port;
   const { binds, isBound } = place;
   const listenPort = isUnixAddress(binds[0] ?? "") ? 0 : number;

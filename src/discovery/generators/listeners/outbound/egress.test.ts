@@ -82,3 +82,10 @@ describe("egress listeners of a Sidecar object", () => {
     expect(conflicts).toMatchObject([{ kind: "address", listener: "127.0.0.1_80" }]);
   });
 });
+
+test("bound to every address, TLS services without address are told apart by server name", () => {
+  const site = entry("site", "443/TLS");
+  const { call } = outbound([site, sidecar([{ bind: "0.0.0.0", hosts: ["./*"] }])]);
+  expect(call("0.0.0.0_443", { speaks: "tls", sni: "site.example" })).toBe("tcp outbound|443||site.example");
+  expect(call("0.0.0.0_443", { speaks: "tls", sni: "other.example" })).toBe("tcp PassthroughCluster");
+});

@@ -210,3 +210,41 @@ describe("what a DestinationRule says about connections", () => {
     expect(routed).toMatchObject({ tunnelingConfig: { hostname: "t.example:443" } });
   });
 });
+
+describe("tls routes for hosts that are no services", () => {
+  const GATEWAY = entry("gateway", "8443/TLS", VIP);
+  const blocked = { meshYaml: "outboundTrafficPolicy: {mode: REGISTRY_ONLY}" };
+  const outside = (match: object, hosts: readonly string[] = ["outside.test"]) =>
+    rule("r", hosts, tls([[match], { destination: { host: "gateway.example", port: { number: 8443 } } }]));
+
+  test.each([
+    { what: "on 443", match: { sniHosts: ["outside.test"] }, port: 443 },
+    { what: "on the port of the match", match: { sniHosts: ["outside.test"], port: 8443 }, port: 8443 },
+  ])("are followed $what, also where only services may be called", ({ match, port }) => {
+    const { call, conflicts } = outbound([GATEWAY, outside(match)], blocked);
+    const at = (sni: string) => call(`0.0.0.0_${port}`, { speaks: "tls", sni });
+    expect(at("outside.test")).toBe("tcp outbound|8443||gateway.example");
+    expect(at("other.test")).toBe("tcp BlackHoleCluster");
+    expect(conflicts).toEqual([]);
+  });
+
+  test("stand beside services on the port", () => {
+    const { call } = outbound([GATEWAY, SITE, outside({ sniHosts: ["x.outside.test"] }, ["*.outside.test"])], blocked);
+    const at = (sni: string) => call("0.0.0.0_443", { speaks: "tls", sni });
+    expect(at("x.outside.test")).toBe("tcp outbound|8443||gateway.example");
+    expect(at("site.example")).toBe("tcp outbound|443||site.example");
+  });
+
+  test.each([
+    { what: "for other workloads", match: { sniHosts: ["outside.test"], sourceLabels: { app: "other" } } },
+    { what: "of gateways", match: { sniHosts: ["outside.test"], gateways: ["default/edge"] } },
+  ])("$what leave no trace", ({ match }) => {
+    expect(outbound([GATEWAY, outside(match)]).names).toEqual(["10.96.0.1_8443", "virtualOutbound"]);
+  });
+
+  test("hosts of wildcard services are theirs", () => {
+    const wild = entry("*.outside.test", "443/TLS", { resolution: "NONE" });
+    const routes = outside({ sniHosts: ["x.outside.test"], port: 8443 }, ["x.outside.test"]);
+    expect(outbound([GATEWAY, wild, routes]).names).not.toContain("0.0.0.0_8443");
+  });
+});

@@ -3,6 +3,7 @@ import type { Filter, FilterChainMatch } from "../../../../protocol/gen/envoy/co
 import { isTls, type Protocol } from "../../../model/protocol.ts";
 import type { Service } from "../../../model/service.ts";
 import type { VirtualServiceRule } from "../../../snapshot/push-snapshot.ts";
+import type { RouteDestination, TlsMatch } from "../../../specs/virtual-service.ts";
 import { parseCidr } from "../cidr.ts";
 import { type DestinationContext, filterTo, filterToRoute } from "./destination-filter.ts";
 import { appliesTo } from "./l4-match.ts";
@@ -34,53 +35,63 @@ export function buildTcpChains(input: TcpChainInput): readonly TcpChain[] {
   return isTls(input.protocol) ? tlsChains(input) : tcpChains(input);
 }
 
+/** One match of a `tls` rule. */
+export interface TlsRuleMatch {
+  readonly rule: VirtualServiceRule;
+  readonly match: TlsMatch;
+  readonly route: readonly RouteDestination[];
+  /** Who is called. */
+  readonly host: string;
+  /** For a match that names no subnets. */
+  readonly ranges?: readonly CidrRange[];
+}
+
+/** Undefined where the match cannot hold for such proxies. */
+export function buildRuleChain(context: DestinationContext, given: TlsRuleMatch): TcpChain | undefined {
+  const { rule, match, route, host, ranges = [] } = given;
+  const { scope, listenPort } = context;
+  if (!appliesTo(match, scope.traits, listenPort)) return undefined;
+  const wanted = listenPort > 0 ? toRanges(match.destinationSubnets) : [];
+  const conditions = buildMatch(wanted.length > 0 ? wanted : ranges, serverNames(match.sniHosts));
+  const filter = filterToRoute(context, route, ruleName(rule));
+  return { match: conditions, filters: [filter], owners: [host, ruleName(rule)] };
+}
+
 /** Of several matches that a proxy cannot tell apart the first is meant. */
 function tlsChains(input: TcpChainInput): readonly TcpChain[] {
+  const { hostname } = input.service;
   const ranges = toRanges(input.ranges);
   const byRule = input.rules.flatMap((rule) =>
     rule.spec.tls.flatMap(({ match, route }) =>
-      match
-        .filter((candidate) => appliesTo(candidate, input.scope.traits, input.listenPort))
-        .map(({ sniHosts, destinationSubnets }) => {
-          const wanted = input.listenPort > 0 ? toRanges(destinationSubnets) : [];
-          const match = buildMatch(wanted.length > 0 ? wanted : ranges, serverNames(sniHosts));
-          return ruleChain(input, rule, match, filterToRoute(input, route, ruleName(rule)));
-        }),
+      match.flatMap((each) => buildRuleChain(input, { rule, match: each, route, host: hostname, ranges }) ?? []),
     ),
   );
   if (byRule.length > 0) return byRule;
-  const names = input.isShared ? serverNames([input.service.hostname]) : [];
+  const names = input.isShared ? serverNames([hostname]) : [];
   const own = ownChain(input, buildMatch(ranges, names));
-  return [names.length > 0 ? own : { ...own, serverName: input.service.hostname }];
+  return [names.length > 0 ? own : { ...own, serverName: hostname }];
 }
 
 /** Rules are tried in their order; one that holds for every address is the last. */
 function tcpChains(input: TcpChainInput): readonly TcpChain[] {
+  const { hostname } = input.service;
   const ranges = toRanges(input.ranges);
   const chains: TcpChain[] = [];
   for (const rule of input.rules) {
-    for (const { match, route } of rule.spec.tcp) {
-      const applying = match.filter((candidate) => appliesTo(candidate, input.scope.traits, input.listenPort));
-      if (match.length > 0 && applying.length === 0) continue;
+    for (const { match: given, route } of rule.spec.tcp) {
+      const applying = given.filter((candidate) => appliesTo(candidate, input.scope.traits, input.listenPort));
+      if (given.length > 0 && applying.length === 0) continue;
       const filter = filterToRoute(input, route, ruleName(rule));
       const subnets = applying.map(({ destinationSubnets }) =>
         input.listenPort > 0 ? toRanges(destinationSubnets) : [],
       );
       const isLast = subnets.length === 0 || subnets.some((wanted) => wanted.length === 0);
-      if (isLast) return [...chains, ruleChain(input, rule, buildMatch(ranges), filter)];
-      chains.push(ruleChain(input, rule, buildMatch(unique(subnets.flat())), filter));
+      const match = buildMatch(isLast ? ranges : unique(subnets.flat()));
+      chains.push({ match, filters: [filter], owners: [hostname, ruleName(rule)] });
+      if (isLast) return chains;
     }
   }
   return [...chains, ownChain(input, buildMatch(ranges))];
-}
-
-function ruleChain(
-  { service }: TcpChainInput,
-  rule: VirtualServiceRule,
-  match: FilterChainMatch,
-  filter: Filter,
-): TcpChain {
-  return { match, filters: [filter], owners: [service.hostname, ruleName(rule)] };
 }
 
 function ownChain(input: TcpChainInput, match: FilterChainMatch): TcpChain {
