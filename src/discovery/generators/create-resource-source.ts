@@ -1,6 +1,7 @@
-import type { ResourceSet, ResourceSource } from "../ads-server/resource-source.ts";
+import type { ResourceSet, ResourceSource, XdsType } from "../ads-server/resource-source.ts";
 import type { OutboundScope, ProxyView } from "../snapshot/push-snapshot.ts";
 import { createRouteEncoder } from "./encode-resource.ts";
+import { GRPC_GENERATOR, grpcResources } from "./grpc/index.ts";
 import { inboundResources } from "./inbound-resources.ts";
 import { createResourceGuard, type ResourceProblem } from "./resource-guard.ts";
 import { createResourceSet, joinSets } from "./resource-set.ts";
@@ -30,13 +31,25 @@ export function createResourceSource({ onProblem }: ResourceSourceOptions): Reso
   const ownOf = (view: ProxyView, type: "CDS" | "LDS"): ResourceSet =>
     recall(own[type], view, () => createResourceSet(inboundResources(view, type, guard)));
 
+  const asked = new WeakMap<ProxyView, Map<string, ResourceSet>>();
+  /** Programs that speak xDS themselves get what they ask for by name, in forms of their own; endpoints are the same for all. */
+  const grpcOf = (view: ProxyView, type: Exclude<XdsType, "EDS">, names: readonly string[]): ResourceSet => {
+    const sets = recall(asked, view, () => new Map<string, ResourceSet>());
+    const key = [type, ...names].join("\n");
+    const known = sets.get(key) ?? createResourceSet(grpcResources(view, type, names, { guard, encodeRoute }));
+    sets.set(key, known);
+    return known;
+  };
+
   const source: ResourceSource = {
     all(view, type) {
+      if (view.node.generator === GRPC_GENERATOR && type !== "EDS") return grpcOf(view, type, []);
       if (type === "CDS") return joinSets(scopeOf(view).clusters(), ownOf(view, type));
       if (type === "LDS") return joinSets(scopeOf(view).listeners(), ownOf(view, type));
       return type === "NDS" ? scopeOf(view).nameTable() : EMPTY;
     },
     named(view, type, names) {
+      if (view.node.generator === GRPC_GENERATOR && type !== "EDS") return grpcOf(view, type, names);
       if (type === "EDS" || type === "RDS") return scopeOf(view).named(type, names);
       const all = source.all(view, type);
       return createResourceSet(names.flatMap((name) => all.get(name) ?? []));

@@ -37,7 +37,7 @@ function buildRoute(http: HttpRoute, match: HttpMatch | undefined, context: Rout
     ...(name !== "" && { name }),
     match: routeMatch,
     ...action,
-    ...buildFilters(http),
+    ...buildFilters(http, context),
     ...(match?.statPrefix && { statPrefix: match.statPrefix }),
   };
 }
@@ -53,14 +53,14 @@ function buildAction(http: HttpRoute, context: RouteContext): Route | undefined 
   return buildForward(http, context);
 }
 
-/** What filters do differently for this route. */
-function buildFilters({ fault, corsPolicy }: HttpRoute): Route {
-  const faultConfig = fault && buildFault(fault);
-  if (faultConfig === undefined && corsPolicy === undefined) return {};
-  return {
-    typedPerFilterConfig: {
-      ...(faultConfig && { [FAULT_FILTER]: faultConfig }),
-      ...(corsPolicy && { [CORS_FILTER]: buildCors(corsPolicy) }),
-    },
+/** What filters do differently for this route. gRPC refuses settings of filters that it does not have, as it does not have CORS. */
+function buildFilters({ fault, corsPolicy }: HttpRoute, { isProxyless }: RouteContext): Route {
+  const configs = {
+    [FAULT_FILTER]: fault && buildFault(fault),
+    [CORS_FILTER]: isProxyless ? undefined : corsPolicy && buildCors(corsPolicy),
   };
+  const given = Object.entries(configs).flatMap(([name, config]) =>
+    config === undefined ? [] : [[name, config] as const],
+  );
+  return given.length === 0 ? {} : { typedPerFilterConfig: Object.fromEntries(given) };
 }

@@ -1,0 +1,1 @@
+export { GRPC_GENERATOR, grpcResources } from "./grpc-resources.ts";
