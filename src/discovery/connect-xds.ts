@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { buildStamp } from "../base/build-stamp.ts";
 import type { CloseStack } from "../base/close-stack.ts";
 import type { Logger } from "../base/logger.ts";
 import type { Implementation } from "../grpc/index.ts";
@@ -56,7 +57,8 @@ export function connectXds(
     settings: {
       checksIdentity: auth.checksIdentity ?? true,
       systemNamespace: options.systemNamespace ?? "istio-system",
-      controlPlane: JSON.stringify({ Component: "istiod", ID: options.podName ?? "" }),
+      controlPlane: JSON.stringify({ Component: "istiod", ID: options.podName ?? "", Info: buildStamp }),
+      ...(options.maxConnectionAgeMs === undefined ? {} : { maxAgeMs: options.maxConnectionAgeMs }),
     },
     metrics: metrics.ads,
     log,

@@ -85,7 +85,6 @@ export interface StartDiscoveryOptions {
   readonly maxConnectionAgeMs?: number;
   /** Time for running streams when the server is stopped; 10 s. */
   readonly shutdownMs?: number;
-  readonly profiling?: boolean;
   readonly debugOverHttp?: boolean;
 }
 

@@ -3,6 +3,9 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
+import { wait } from "../../src/base/wait.ts";
+import { createGrpcChannel, GrpcError, rawMethod } from "../../src/grpc/index.ts";
+import { discoveryRequest } from "../../src/protocol/protobuf/discovery.ts";
 import { openDelta, openSotw, type SotwStream, testNode, URLS } from "../support/ads-client.ts";
 import { eventually } from "../support/ca-wait.ts";
 import {
@@ -169,6 +172,47 @@ test("a server that stops tells its clients and is gone within its time", async 
   expect((await stream.ended).code).toBe("UNAVAILABLE");
 });
 
+test("a stream that reached its age is ended, and the client may come back at once", async () => {
+  const server = await start({ maxConnectionAgeMs: 100 });
+  const stream = opened.add(openSotw({ port: server.ports.grpc }));
+  stream.send({ node: testNode(), typeUrl: URLS.CDS });
+  expect(await stream.ended).toMatchObject({ code: "UNAVAILABLE", message: expect.stringContaining("age") });
+  await eventually(() => server.discovery.connections.all()).toEqual([]);
+});
+
+test("five hundred clients that come back at once are all served", async () => {
+  const server = await start({ files: { "a.yaml": services(20) } });
+  const channels = Array.from({ length: 10 }, () => opened.add(openStreams(server.ports.grpc)));
+  const all = () => Promise.all(channels.map((channel) => channel.connect(50)));
+  await all();
+  expect(server.discovery.connections.all()).toHaveLength(500);
+  await server.restart();
+  await all();
+  expect(server.discovery.connections.all()).toHaveLength(500);
+}, 30_000);
+
+/** Many streams over one connection; each tries again, as agents do, when the server sends it away. */
+function openStreams(port: number) {
+  const channel = createGrpcChannel(`127.0.0.1:${port}`, {});
+  const method = rawMethod("/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources", "bidi");
+  const request = discoveryRequest.encode({ node: testNode(), typeUrl: URLS.CDS });
+  const one = async (attempt = 1): Promise<void> => {
+    const call = await channel.bidi(method);
+    await call.write(request);
+    try {
+      expect((await call.responses.next()).done).toBe(false);
+    } catch (thrown) {
+      if (!(thrown instanceof GrpcError) || attempt === 10) throw thrown;
+      await wait(100 * attempt * Math.random());
+      await one(attempt + 1);
+    }
+  };
+  return {
+    connect: (count: number) => Promise.all(Array.from({ length: count }, () => one())),
+    stop: () => channel.stop(),
+  };
+}
+
 /** A client whose socket is never read after the request is out. */
 async function deafClient(port: number) {
   const { connect: connectHttp2 } = await import("node:http2");
@@ -182,7 +226,6 @@ async function deafClient(port: number) {
     te: "trailers",
   });
   request.on("error", () => undefined);
-  const { discoveryRequest } = await import("../../src/protocol/protobuf/discovery.ts");
   const body = discoveryRequest.encode({ node: testNode(), typeUrl: URLS.CDS });
   const head = Buffer.alloc(5);
   head.writeUInt32BE(body.length, 1);

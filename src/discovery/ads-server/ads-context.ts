@@ -35,4 +35,6 @@ export interface AdsSettings {
   readonly systemNamespace: string;
   /** What the server calls itself in debug answers, as JSON. */
   readonly controlPlane: string;
+  /** Streams are ended after about this time; undefined: never. */
+  readonly maxAgeMs?: number;
 }

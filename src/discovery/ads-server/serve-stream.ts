@@ -26,6 +26,8 @@ export async function serveStream(
   const closed = new Promise<never>((_resolve, reject) => {
     close = (reason) => reject(new GrpcError("UNAVAILABLE", reason));
   });
+  closed.catch(() => undefined); // a stream that is refused is never waited for below
+  const age = startAge(context.settings.maxAgeMs, () => close("the stream has reached its age: connect again"));
   try {
     const identities = await context.admit(call);
     const read = async () => {
@@ -42,8 +44,14 @@ export async function serveStream(
     }
     throw thrown;
   } finally {
+    clearTimeout(age);
     if (connection !== undefined) context.connections.remove(connection);
   }
+}
+
+/** A tenth more or less, so that clients that came together do not come back together. */
+function startAge(maxAgeMs: number | undefined, onOld: () => void): NodeJS.Timeout | undefined {
+  return maxAgeMs === undefined ? undefined : setTimeout(onOld, maxAgeMs * (0.9 + 0.2 * Math.random()));
 }
 
 interface StreamParts {
