@@ -1,3 +1,4 @@
+import { templateRenderer } from "../src/bootstrap/core/template-renderer.ts";
 import { buildNodeDescriptor, generateBootstrap } from "../src/bootstrap/index.ts";
 import { sidecarInputs } from "../test/support/bootstrap-inputs.ts";
 import type { Bench, BenchRow } from "./bench.ts";
@@ -27,7 +28,7 @@ const bench: Bench = {
       row("documents", perSecond(generate), plain, "at most 30 times the cost of writing it"),
       row(
         "user template",
-        perSecond(() => generateBootstrap(inputs, buildNodeDescriptor(inputs), template).text),
+        perSecond(() => generateBootstrap(inputs, buildNodeDescriptor(inputs), templateRenderer(template)).text),
         plain,
       ),
       { name: "JSON.stringify of the document", value: plain, unit: "1/s" },

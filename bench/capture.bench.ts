@@ -98,7 +98,11 @@ async function commandMs(netns: Netns, programs: readonly string[]): Promise<rea
     for (const [index, program] of programs.entries()) {
       for (const action of ["-F", "-X"]) await netns.must(`iptables-nft -t nat ${action}`);
       const start = performance.now();
-      execFileSync("ip", ["netns", "exec", netns.name, program, ...ARGS], { stdio: "ignore" });
+      execFileSync("ip", ["netns", "exec", netns.name, program, ...ARGS], {
+        stdio: "ignore",
+        // Roots that the environment adds would be read at the start of every Node.
+        env: { PATH: process.env.PATH },
+      });
       times[index]?.push(performance.now() - start);
     }
   }

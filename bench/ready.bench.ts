@@ -21,7 +21,7 @@ const ready: Bench = {
     for (let run = 0; run <= RUNS; run += 1) {
       // How busy the machine is: the runtime alone, in the same minute.
       const before = performance.now();
-      execFileSync(process.execPath, ["-e", ""]);
+      execFileSync(process.execPath, ["-e", ""], { env: { PATH: process.env.PATH } });
       bare.push(performance.now() - before);
       for (const { name, path } of programs) {
         const { agentMs, readyMs } = await startOnce(path, controlPlane);

@@ -1,5 +1,15 @@
 import { execFile, spawn } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -10,6 +20,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 const root = resolve(import.meta.dirname, "..");
 const launcher = join(root, "bin/pilot-agent");
 const exec = promisify(execFile);
+const cacheFiles = (copy: string) => readdirSync(join(copy, "dist")).filter((name) => name.endsWith(".cache"));
 
 let folder: string;
 beforeAll(() => {
@@ -77,7 +88,34 @@ test.each([
 ])("GOMEMLIMIT '$limit' starts Node with '$flag'", async ({ limit, flag }) => {
   const env = { PATH: process.env.PATH, GOMEMLIMIT: limit, PILOT_AGENT_NODE: "/bin/echo" };
   const { stdout } = await exec(launcher, ["version", "two words"], { env });
-  expect(stdout).toBe(`${flag}${join(root, "dist/main.js")} version two words\n`);
+  expect(stdout).toBe(`${flag}--use-openssl-ca ${join(root, "dist/main.js")} version two words\n`);
+});
+
+test.each([{ name: "NODE_EXTRA_CA_CERTS" }, { name: "SSL_CERT_FILE" }, { name: "SSL_CERT_DIR" }])(
+  "roots that $name adds are taken the usual way",
+  async ({ name }) => {
+    const env = { PATH: process.env.PATH, PILOT_AGENT_NODE: "/bin/echo", [name]: "/roots" };
+    expect((await exec(launcher, ["version"], { env })).stdout).toBe(`${join(root, "dist/main.js")} version\n`);
+  },
+);
+
+test.each([
+  { what: "this Node has built it", isKept: true, words: [], file: "proxy.cjs" },
+  { what: "another Node has built it", isKept: false, words: [], file: "main.js" },
+  { what: "log lines name source files", isKept: true, words: ["--log_caller=default"], file: "main.js" },
+])("proxy runs from $file when $what", async ({ isKept, words, file }) => {
+  const copy = mkdtempSync(join(folder, "proxy "));
+  for (const name of ["bin", "dist"]) cpSync(join(root, name), join(copy, name), { recursive: true });
+  if (!isKept) for (const name of cacheFiles(copy)) rmSync(join(copy, "dist", name));
+  expect(cacheFiles(copy)).toHaveLength(isKept ? 1 : 0);
+  // Whichever file does not run may as well be broken.
+  for (const name of ["proxy.cjs", "main.js"].filter((each) => each !== file)) {
+    writeFileSync(join(copy, "dist", name), "(() => { throw new Error('the wrong file') })");
+  }
+  const { stdout } = await exec(join(copy, "bin/pilot-agent"), ["proxy", "--help", ...words], {
+    env: { PATH: process.env.PATH },
+  });
+  expect(stdout).toContain("XDS proxy agent");
 });
 
 test("exit codes pass through", async () => {

@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { build } from "esbuild";
+import { buildProxyScript } from "./build-proxy-script.mjs";
 
 const root = resolve(import.meta.dirname, "..");
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
@@ -28,9 +29,9 @@ const stamp = {
 // Built aside and swapped in, so that a program started meanwhile finds a whole dist/.
 const fresh = join(root, `.dist-${process.pid}`);
 process.on("exit", () => rmSync(fresh, { recursive: true, force: true }));
-await build({
+const options = {
   absWorkingDir: root,
-  entryPoints: ["src/main.ts", "src/index.ts"],
+  entryPoints: { main: "src/main.ts", index: "src/index.ts", "dns-worker": "src/dns/worker-entry.ts" },
   outdir: fresh,
   bundle: true,
   splitting: true,
@@ -50,7 +51,9 @@ await build({
     js: 'import{createRequire as __createRequire}from"node:module";const require=__createRequire(import.meta.url);',
   },
   logLevel: "warning",
-});
+};
+await build(options);
+await buildProxyScript(fresh, options);
 const tsc = join(root, "node_modules/typescript/bin/tsc");
 const types = ["-p", "tsconfig.types.json", "--outDir", join(fresh, "types")];
 // The compiler has told what is wrong; the stack of this script would only bury it.

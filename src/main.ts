@@ -5,55 +5,60 @@ import type { LogTarget } from "./base/log/log-targets.ts";
 const FATAL_EXIT = 1;
 const STDERR = 2;
 
-// Log lines that name source files need maps, which cost memory, and Node reads only those of code that is loaded afterwards.
-if (process.argv.some((word) => /^--log_(caller|stacktrace_level)\b/.test(word))) process.setSourceMapsEnabled(true);
-const { COMMANDS, createLog, errorCode, openLogTarget, runCli } = await import("./cli/entry.ts");
+void main();
 
-const now = () => performance.timeOrigin + performance.now();
-const log = createLog(now, () => process.exit(FATAL_EXIT));
+/** No await at the top of the file: then it can also be built as one script, whose compiled code V8 keeps. */
+async function main(): Promise<void> {
+  // Log lines that name source files need maps, which cost memory, and Node reads only those of code that is loaded afterwards.
+  if (process.argv.some((word) => /^--log_(caller|stacktrace_level)\b/.test(word))) process.setSourceMapsEnabled(true);
+  const { COMMANDS, createLog, errorCode, openLogTarget, runCli } = await import("./cli/entry.ts");
 
-/**
- * Signals keep their default action until a command asks for them; from then on one listener lives as long as the process, because a
- * PID 1 without one would not hear them at all.
- */
-let interrupted: AbortController | undefined;
-function hearInterrupts(): AbortSignal {
-  if (interrupted === undefined) {
-    const controller = new AbortController();
-    for (const name of ["SIGTERM", "SIGINT"] as const) process.on(name, () => controller.abort(name));
-    interrupted = controller;
+  const now = () => performance.timeOrigin + performance.now();
+  const log = createLog(now, () => process.exit(FATAL_EXIT));
+
+  /**
+   * Signals keep their default action until a command asks for them; from then on one listener lives as long as the process, because a
+   * PID 1 without one would not hear them at all.
+   */
+  let interrupted: AbortController | undefined;
+  function hearInterrupts(): AbortSignal {
+    if (interrupted === undefined) {
+      const controller = new AbortController();
+      for (const name of ["SIGTERM", "SIGINT"] as const) process.on(name, () => controller.abort(name));
+      interrupted = controller;
+    }
+    return interrupted.signal;
   }
-  return interrupted.signal;
+
+  /** A reader that has seen enough (`| head`) ends the program quietly, as a broken pipe does elsewhere. */
+  const BROKEN_PIPE_EXIT = 141;
+  const writeTo = (target: LogTarget) => (text: string) => {
+    try {
+      target.write(text);
+    } catch (thrown) {
+      if (errorCode(thrown) !== "EPIPE") throw thrown;
+      process.exit(BROKEN_PIPE_EXIT);
+    }
+  };
+
+  const code = await runCli({
+    words: process.argv.slice(2),
+    commands: COMMANDS,
+    env: process.env,
+    log,
+    get signal() {
+      return hearInterrupts();
+    },
+    onSignal: (listener) => {
+      for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => listener(name));
+    },
+    uptimeMs: () => performance.now(),
+    // Not process.stderr: making that stream would set a pipe that Envoy shares to non-blocking.
+    isTerminal: isatty(STDERR),
+    now,
+    print: writeTo(openLogTarget("stdout")),
+    printError: writeTo(openLogTarget("stderr")),
+  });
+  log.close();
+  process.exit(code);
 }
-
-/** A reader that has seen enough (`| head`) ends the program quietly, as a broken pipe does elsewhere. */
-const BROKEN_PIPE_EXIT = 141;
-const writeTo = (target: LogTarget) => (text: string) => {
-  try {
-    target.write(text);
-  } catch (thrown) {
-    if (errorCode(thrown) !== "EPIPE") throw thrown;
-    process.exit(BROKEN_PIPE_EXIT);
-  }
-};
-
-const code = await runCli({
-  words: process.argv.slice(2),
-  commands: COMMANDS,
-  env: process.env,
-  log,
-  get signal() {
-    return hearInterrupts();
-  },
-  onSignal: (listener) => {
-    for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => listener(name));
-  },
-  uptimeMs: () => performance.now(),
-  // Not process.stderr: making that stream would set a pipe that Envoy shares to non-blocking.
-  isTerminal: isatty(STDERR),
-  now,
-  print: writeTo(openLogTarget("stdout")),
-  printError: writeTo(openLogTarget("stderr")),
-});
-log.close();
-process.exit(code);

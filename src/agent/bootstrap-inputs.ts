@@ -22,6 +22,11 @@ export async function readBootstrapInputs(sources: BootstrapSources): Promise<Bo
   const { config, platform, sds } = sources;
   const { envoy, agent, security, xds, generation, role } = config;
   const { region, zone, subzone } = platform.locality;
+  const [podLabels, podAnnotations, credentialSocket] = await Promise.all([
+    readIfThere(LABELS_PATH),
+    readIfThere(ANNOTATIONS_PATH),
+    probeSocket(CREDENTIAL_SOCKET),
+  ]);
   return {
     // 1.2 has the document of 1.6.
     generation: generation.name === "1.2" ? "1.6" : generation.name,
@@ -29,8 +34,8 @@ export async function readBootstrapInputs(sources: BootstrapSources): Promise<Bo
     nodeIps: role.ipAddresses,
     proxyConfig: config.proxyConfig,
     env: definedValues(sources.env),
-    podLabels: await readIfThere(LABELS_PATH),
-    podAnnotations: await readIfThere(ANNOTATIONS_PATH),
+    podLabels,
+    podAnnotations,
     platform: {
       metadata: platform.metadata,
       locality: { ...(region && { region }), ...(zone && { zone }), ...(subzone && { sub_zone: subzone }) },
@@ -52,7 +57,7 @@ export async function readBootstrapInputs(sources: BootstrapSources): Promise<Bo
       exitOnZeroActiveConnections: envoy.exitOnZeroActiveConnections,
       metadataDiscovery: agent.metadataDiscovery ?? undefined,
       envoySkipDeprecatedLogs: envoy.skipDeprecatedLogs,
-      credentialSocketExists: (await probeSocket(CREDENTIAL_SOCKET)) === "alive",
+      credentialSocketExists: credentialSocket === "alive",
       customCredentialsFileExists: sds.mode === "files-only",
       compliancePolicy: security.compliancePolicy,
       logAsJson: envoy.logAsJson,

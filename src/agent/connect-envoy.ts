@@ -1,5 +1,5 @@
 import type { Logger } from "../base/logger.ts";
-import { type BootstrapFile, readBootstrapOverride, writeBootstrap } from "../bootstrap/index.ts";
+import { type BootstrapFile, type BootstrapInputs, readBootstrapOverride, writeBootstrap } from "../bootstrap/index.ts";
 import type { AgentConfig, Environment, PlatformInfo } from "../config/index.ts";
 import {
   type EnvoyHandle,
@@ -11,7 +11,7 @@ import {
 } from "../envoy/index.ts";
 import type { SdsStart } from "../sds/index.ts";
 import { step } from "./agent-error.ts";
-import { readBootstrapInputs } from "./bootstrap-inputs.ts";
+import { type BootstrapSources, readBootstrapInputs } from "./bootstrap-inputs.ts";
 import { discoverBootstrap } from "./discover-bootstrap.ts";
 import type { EnvoyBinary } from "./find-binary.ts";
 import type { AgentMetrics } from "./metrics.ts";
@@ -26,11 +26,24 @@ export interface EnvoyParts {
   readonly binary: Promise<EnvoyBinary>;
   readonly sds: SdsStart;
   readonly xdsRootCert: string;
+  readonly prepared: Promise<PreparedBootstrap>;
   readonly metrics: AgentMetrics;
   readonly log: Logger;
   /** Ends waiting for the control plane. */
   readonly signal: AbortSignal;
   onPhase(phase: EnvoyPhase): void;
+}
+
+export interface PreparedBootstrap {
+  readonly inputs: BootstrapInputs;
+  readonly file: BootstrapFile;
+}
+
+/** The bootstrap of the first start, written while the sockets are opened that Envoy will look for. */
+export async function prepareBootstrap(sources: BootstrapSources, log: Logger): Promise<PreparedBootstrap> {
+  const inputs = await readBootstrapInputs(sources);
+  log.info(`Pilot SAN: [${inputs.agent.pilotSubjectAltNames.join(" ")}]`);
+  return { inputs, file: await writeBootstrap(inputs, { log, owner: proxyUser(sources.config) }) };
 }
 
 /** The bootstrap and Envoy itself. The bootstrap is made anew for each start, so that a restart sees the pod as it is then. */
@@ -40,19 +53,19 @@ export async function connectEnvoy(config: AgentConfig, parts: EnvoyParts): Prom
   return step("failed to initialize envoy agent", async () => {
     const inputs = () => readBootstrapInputs({ config, ...parts });
     const owner = proxyUser(config);
-    const first = await inputs();
-    log.info(`Pilot SAN: [${first.agent.pilotSubjectAltNames.join(" ")}]`);
     // Written before anything is spawned: a mistake in the configuration is told at once and ends the start.
-    let prepared: BootstrapFile | undefined = await writeBootstrap(first, { log, owner });
+    const { inputs: first, file } = await parts.prepared;
+    let prepared: BootstrapFile | undefined = file;
     const discover = (file: BootstrapFile) =>
       discoverBootstrap(file, { socketPath: xds.socketPath, log, owner, signal: parts.signal });
     const binary = await parts.binary;
     return startEnvoy({
       binaryPath: binary.path,
       flagProbe: binary.flagProbe,
+      hasSignal: binary.hasSignal,
       args: {
         ...envoyArgs(config),
-        serviceCluster: prepared.node.cluster,
+        serviceCluster: file.node.cluster,
       },
       prepareConfig: async (epoch) => {
         const written = prepared ?? (await writeBootstrap(await inputs(), { log, owner, epoch }));

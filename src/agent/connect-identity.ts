@@ -24,22 +24,19 @@ export interface IdentityParts {
   readonly tokens: TokenFetcher | undefined;
   readonly metrics: AgentMetrics;
   readonly log: Logger;
+  readonly sds: SdsStart;
+  /** The CA is asked for the first certificate from then on, or when somebody wants it. */
+  readonly issueAfter: Promise<void>;
   /** Ends a bind that is being retried. */
   readonly signal: AbortSignal;
 }
 
-export interface Identity {
-  readonly secrets: SecretManager;
-  readonly sds: SdsStart;
-}
-
 /** The workload's certificate, from the CA or from files, and the socket where Envoy asks for it. */
-export async function connectIdentity(config: AgentConfig, parts: IdentityParts): Promise<Identity> {
-  const { opened, metrics, log } = parts;
-  const sds = await decideSds(config, log);
+export async function connectIdentity(config: AgentConfig, parts: IdentityParts): Promise<SecretManager> {
+  const { opened, metrics, log, sds } = parts;
   log.info("Starting default Istio SDS Server");
   return step("failed to start default Istio SDS server", async () => {
-    const secrets = opened.add(await startSecrets(config, sds, parts));
+    const secrets = opened.add(await startSecrets(config, parts));
     // Without Envoy nobody asks over SDS; the files in OUTPUT_CERTS are what applications read.
     if (!config.envoy.disabled && sds.mode !== "external") {
       const kind = sds.mode === "workload" ? "workload certificates" : "file certificates only";
@@ -58,11 +55,12 @@ export async function connectIdentity(config: AgentConfig, parts: IdentityParts)
         }),
       );
     }
-    return { secrets, sds };
+    return secrets;
   });
 }
 
-async function decideSds(config: AgentConfig, log: Logger): Promise<SdsStart> {
+/** Who serves the workload's certificate, and where. */
+export async function decideSds(config: AgentConfig, log: Logger): Promise<SdsStart> {
   if (isLegacy(config)) return { mode: "workload", listenPath: LEGACY_SOCKET };
   const { security, generation } = config;
   return decideSdsStart({
@@ -75,9 +73,9 @@ async function decideSds(config: AgentConfig, log: Logger): Promise<SdsStart> {
   });
 }
 
-async function startSecrets(config: AgentConfig, sds: SdsStart, parts: IdentityParts): Promise<SecretManager> {
+async function startSecrets(config: AgentConfig, parts: IdentityParts): Promise<SecretManager> {
   const { security } = config;
-  const { log, metrics } = parts;
+  const { log, metrics, sds } = parts;
   const key = workloadKeyOptions(security);
   const identity = config.generation.hasRegistryFlags ? await withTokenSubject(security, parts.tokens) : security;
   const mounted = mountedFiles(config, log);
@@ -95,6 +93,7 @@ async function startSecrets(config: AgentConfig, sds: SdsStart, parts: IdentityP
     ttlSeconds: security.secretTtlMs / 1000,
     renewal: { ratio: security.gracePeriodRatio, jitter: security.gracePeriodJitter },
     ...(prepared === undefined ? { prepareKey: false } : { prepareKey: prepared }),
+    issueAfter: parts.issueAfter,
     existing: existingFiles(config, mounted),
     output: outputDirectory(config),
     fileDebounceMs: security.fileDebounceMs,

@@ -1,15 +1,16 @@
 import { CloseStack } from "../base/close-stack.ts";
 import { toHandle } from "../base/handle.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
+import { wait } from "../base/wait.ts";
 import { writeGrpcBootstrap } from "../bootstrap/index.ts";
 import { startPlatformDetection } from "../config/index.ts";
 import type { EnvoyHandle } from "../envoy/index.ts";
 import { createReadiness, envoyLivenessCheck, grpcBootstrapCheck, statusRules } from "../status/index.ts";
 import { readBootstrapInputs } from "./bootstrap-inputs.ts";
 import { connectDns } from "./connect-dns.ts";
-import { connectEnvoy } from "./connect-envoy.ts";
+import { connectEnvoy, prepareBootstrap } from "./connect-envoy.ts";
 import { connectHealth } from "./connect-health.ts";
-import { connectIdentity } from "./connect-identity.ts";
+import { connectIdentity, decideSds } from "./connect-identity.ts";
 import { connectStatus } from "./connect-status.ts";
 import { connectTokens } from "./connect-tokens.ts";
 import { connectXds } from "./connect-xds.ts";
@@ -21,6 +22,9 @@ import type { Agent, StartAgentOptions } from "./options.ts";
 import { proxyUser } from "./proxy-user.ts";
 import { waitForPlatform } from "./wait-for-platform.ts";
 import { watchForReload } from "./watch-for-reload.ts";
+
+/** Looking for the platform may hold up Envoy for seconds; the certificate does not wait for that. */
+const ISSUE_WITHIN_MS = 100;
 
 /**
  * Builds and connects the parts. The order is deliberate, see docs/architecture.md; the close stack makes the stop its mirror. Parts that
@@ -76,7 +80,17 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
     const { connectSts } = await import("./connect-sts.ts");
     opened.add(await connectSts(config, platformKnown, log));
   }
-  const { secrets, sds } = await connectIdentity(config, { opened, tokens, metrics, log, signal });
+  const sds = await decideSds(config, log);
+  const sources = platformKnown.then((platform) => ({ config, env, sds, platform, xdsRootCert: config.xds.rootCa }));
+  const prepared = config.envoy.disabled ? undefined : sources.then((known) => prepareBootstrap(known, log));
+  prepared?.catch(() => undefined); // told where it is awaited
+  // A handshake and a signing request keep the thread busy just when Envoy could be started; it needs the answer much later.
+  let envoySpawned: () => void = () => undefined;
+  const spawned = new Promise<void>((resolve) => {
+    envoySpawned = resolve;
+  });
+  const issueAfter = config.envoy.disabled ? Promise.resolve() : Promise.race([spawned, wait(ISSUE_WITHIN_MS, signal)]);
+  const secrets = await connectIdentity(config, { opened, tokens, sds, issueAfter, metrics, log, signal });
   if (config.generation.hasRegistryFlags) {
     const { connectGatewaySds } = await import("./connect-gateway-sds.ts");
     await connectGatewaySds(config, { opened, env, metrics, log, signal });
@@ -86,7 +100,7 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
   if (xds !== undefined) readiness.addNote(() => xds.notice());
   if (status !== undefined) addDebugRoutes(status, { dns, secrets, xds });
 
-  const bootstrapSources = { config, env, sds, platform: await platformKnown, xdsRootCert: config.xds.rootCa };
+  const bootstrapSources = await sources;
   const { grpcBootstrapPath } = config.agent;
   if (grpcBootstrapPath !== "") {
     const inputs = await readBootstrapInputs(bootstrapSources);
@@ -94,7 +108,7 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
     await writeGrpcBootstrap(inputs, target, { log, owner: proxyUser(config) });
   }
 
-  if (!config.envoy.disabled) {
+  if (prepared !== undefined) {
     const tracked = createEnvoyReadiness({
       readiness,
       secrets,
@@ -103,7 +117,9 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
       terminationCause: () => cause,
       onFirstReady: (uptimeMs) => metrics.envoy.startupSeconds.set(uptimeMs / 1000),
     });
-    envoy = await connectEnvoy(config, { ...bootstrapSources, binary, metrics, log, signal, onPhase: tracked.onPhase });
+    const parts = { ...bootstrapSources, prepared, binary, metrics, log, signal };
+    envoy = await connectEnvoy(config, { ...parts, onPhase: tracked.onPhase });
+    envoySpawned();
     const running = envoy;
     opened.defer(() => running.stop());
     xds?.prepare(); // while Envoy starts

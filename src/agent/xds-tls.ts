@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { posix } from "node:path";
-import { createSecureContext, type SecureContextOptions } from "node:tls";
+import { createSecureContext, rootCertificates, type SecureContextOptions } from "node:tls";
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { type AgentConfig, diskFiles, splitHostPort, xdsRootCa } from "../config/index.ts";
@@ -43,7 +43,7 @@ export async function connectXdsTls(config: AgentConfig, log: Logger): Promise<X
         });
       }
       const client = identity === undefined ? {} : await readClientIdentity(identity, log);
-      const options = { ...limits, ...(roots !== undefined && { ca: roots }), ...client };
+      const options = { ...limits, ca: roots ?? [...rootCertificates], ...client };
       // Curves can only be given with a context.
       return {
         serverName,

@@ -1,6 +1,7 @@
 import { type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { CodedError } from "./coded-error.ts";
+import { publicRoots } from "./public-roots.ts";
 
 /** The exchange itself failed. An answer with an error status is an answer. Messages name the address, never headers or bodies. */
 export class HttpError extends CodedError<"invalid-url" | "unreachable" | "timeout" | "too-large" | "cancelled"> {}
@@ -13,7 +14,7 @@ export interface HttpRequest {
   /** From the first packet to the last byte of the answer. */
   readonly timeoutMs: number;
   readonly maxBytes?: number;
-  /** PEM roots for https; node's own when absent. */
+  /** PEM roots for https; the public ones when absent. */
   readonly ca?: string;
   readonly signal?: AbortSignal;
 }
@@ -48,7 +49,8 @@ export function httpRequest(options: HttpRequest): Promise<HttpAnswer> {
       method: options.method ?? "GET",
       headers: { ...options.headers, ...bodyLength(options.body) },
       agent: false,
-      ...(options.ca === undefined ? {} : { ca: options.ca }),
+      ...(target.protocol === "https:" &&
+        (options.ca === undefined ? { secureContext: publicRoots() } : { ca: options.ca })),
     });
     const timer = setTimeout(() => fail("timeout", `no answer within ${options.timeoutMs} ms`), options.timeoutMs);
     outgoing.on("error", (cause) => fail("unreachable", cause.message, cause));

@@ -1,7 +1,6 @@
 export type { BootstrapErrorCode } from "./bootstrap-error.ts";
 export { BootstrapError } from "./bootstrap-error.ts";
-export { convertBootstrapOverride } from "./core/bootstrap-override.ts";
-export type { GeneratedBootstrap } from "./core/generate-bootstrap.ts";
+export type { BootstrapRenderer, GeneratedBootstrap } from "./core/generate-bootstrap.ts";
 export { generateBootstrap } from "./core/generate-bootstrap.ts";
 export type { Generation, GenerationName } from "./core/generations.ts";
 export { GENERATIONS } from "./core/generations.ts";

@@ -5,8 +5,7 @@ import type { Logger } from "../base/logger.ts";
 import type { ProxyOwner } from "../base/proxy-file.ts";
 import { makeProxyDirectory, writeProxyFile } from "../base/proxy-file.ts";
 import { BootstrapError } from "./bootstrap-error.ts";
-import { convertBootstrapOverride } from "./core/bootstrap-override.ts";
-import { generateBootstrap } from "./core/generate-bootstrap.ts";
+import { type BootstrapRenderer, generateBootstrap } from "./core/generate-bootstrap.ts";
 import { GENERATIONS } from "./core/generations.ts";
 import { buildGrpcBootstrap } from "./core/grpc-bootstrap.ts";
 import type { NodeDescriptor } from "./core/node-descriptor.ts";
@@ -52,8 +51,8 @@ export async function writeGeneratedBootstrap(inputs: BootstrapInputs, options: 
   const name = GENERATIONS[inputs.generation].bootstrapFileName(options.epoch ?? 0, extension);
   const path = posix.join(inputs.proxyConfig.configPath ?? "", name);
   await prefixed("failed to generate bootstrap config", async () => {
-    const template = templatePath === "" ? undefined : await readTemplate(templatePath);
-    const { text, secretFiles, warnings } = generateBootstrap(inputs, node, template);
+    const render = templatePath === "" ? undefined : await readTemplate(templatePath);
+    const { text, secretFiles, warnings } = generateBootstrap(inputs, node, render);
     for (const warning of warnings) log.warn(warning);
     // Applications reach the sockets in this directory; what is private in it has a private mode of its own.
     await makeProxyDirectory(posix.dirname(path), { access: "shared", owner });
@@ -96,6 +95,8 @@ export async function readBootstrapOverride(
   }
   if (GENERATIONS[inputs.generation].rawOverride) return text;
   try {
+    // Few pods have one, and the YAML parser behind it is a sixth of the agent's code.
+    const { convertBootstrapOverride } = await import("./core/bootstrap-override.ts");
     return convertBootstrapOverride(text, inputs.env.HOST_IP ?? "");
   } catch (failure) {
     log.warn(`Failed to read bootstrap override: failed to convert to JSON: ${path}, yaml: ${errorMessage(failure)}`);
@@ -122,9 +123,11 @@ function describeNode(inputs: BootstrapInputs, log: Logger): NodeDescriptor {
   }
 }
 
-async function readTemplate(path: string): Promise<string> {
+async function readTemplate(path: string): Promise<BootstrapRenderer> {
   try {
-    return await readFile(path, "utf8");
+    const text = await readFile(path, "utf8");
+    const { templateRenderer } = await import("./core/template-renderer.ts");
+    return templateRenderer(text);
   } catch (failure) {
     throw new BootstrapError("unreadable-template", openProblem(path, failure), { cause: failure });
   }

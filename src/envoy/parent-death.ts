@@ -21,7 +21,7 @@ export interface ParentDeathGuard {
  */
 export async function startParentDeathGuard(log: Logger, options: GuardOptions = {}): Promise<ParentDeathGuard> {
   const { setpriv = "setpriv", leftovers = [] } = options;
-  const hasSignal = isMainThread && (await hasParentDeathSignal(setpriv));
+  const hasSignal = isMainThread && (await (options.hasSignal ?? hasParentDeathSignal(setpriv)));
   if (!hasSignal) log.debug("setpriv has no --pdeathsig here; a shell process ends Envoy if the agent is killed");
   const watchdog = hasSignal && leftovers.length === 0 ? undefined : startWatchdog(leftovers);
   return {
@@ -36,11 +36,14 @@ export async function startParentDeathGuard(log: Logger, options: GuardOptions =
 
 export interface GuardOptions {
   readonly setpriv?: string | undefined;
+  /** The answer of `hasParentDeathSignal`, when somebody has asked already. */
+  readonly hasSignal?: Promise<boolean> | undefined;
   /** To be removed when the agent is killed: the shared memory of hot restart mode. */
   readonly leftovers?: readonly string[];
 }
 
-async function hasParentDeathSignal(setpriv: string): Promise<boolean> {
+/** Takes the start of a process: ask while other parts start. */
+export async function hasParentDeathSignal(setpriv = "setpriv"): Promise<boolean> {
   if (process.platform !== "linux") return false;
   const result = await runProgram(setpriv, ["--pdeathsig", "KILL", setpriv, "--version"], { timeoutMs: 2_000 });
   return result.code === 0;

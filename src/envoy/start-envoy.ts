@@ -29,7 +29,9 @@ export async function startEnvoy(options: EnvoyOptions): Promise<EnvoyHandle> {
     : undefined;
   opened.defer(() => memory?.remove());
   const leftovers = memory === undefined ? [] : [memory.path];
-  const guard = opened.add(await startParentDeathGuard(log, { setpriv: options.setpriv, leftovers }));
+  const guard = opened.add(
+    await startParentDeathGuard(log, { setpriv: options.setpriv, hasSignal: options.hasSignal, leftovers }),
+  );
   const admin = createAdminClient(options.admin);
   const supervisor = createSupervisor({
     options,

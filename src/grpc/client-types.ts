@@ -6,7 +6,7 @@ import type { Metadata, MetadataInit } from "./metadata.ts";
 import type { Method } from "./method.ts";
 import type { Target } from "./target.ts";
 
-/** What one handshake uses. Without `ca`, node's built-in roots. */
+/** What one handshake uses. Without `ca`, the public roots. */
 export type ClientCredentials = Pick<
   ConnectionOptions,
   | "ca"

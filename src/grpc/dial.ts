@@ -1,6 +1,7 @@
 import { connect as connectSocket, isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { connect as connectTls, type TLSSocket } from "node:tls";
+import { connect as connectTls, rootCertificates, type TLSSocket } from "node:tls";
+import { publicRoots } from "../base/public-roots.ts";
 import type { ClientCredentials, Connect } from "./client-types.ts";
 import { connectionFailureText } from "./connection-failure.ts";
 import { GrpcError } from "./status.ts";
@@ -22,7 +23,8 @@ export async function secure(
   credentials: ClientCredentials,
   signal: AbortSignal,
 ): Promise<TLSSocket> {
-  const { serverName, ...options } = credentials;
+  const { serverName, ...given } = credentials;
+  const options = given.ca === undefined ? { ...given, ...withPublicRoots(given) } : given;
   const name = serverName ?? (target.kind === "tcp" ? target.host : "localhost");
   // An IP address must not be sent as a server name (RFC 6066), but it is what the certificate is checked against.
   const identity = isIP(name) === 0 ? { servername: name, host: name } : { host: name };
@@ -31,6 +33,12 @@ export async function secure(
   if (secured.alpnProtocol === "h2") return secured;
   secured.destroy();
   throw new Error("the server did not agree to HTTP/2 (ALPN h2)");
+}
+
+/** A shared context where nothing else is asked for: reading the roots takes longer than the handshake. */
+function withPublicRoots({ secureContext, cert, key, rejectUnauthorized }: ClientCredentials): ClientCredentials {
+  if (secureContext !== undefined || rejectUnauthorized === false) return {};
+  return cert === undefined && key === undefined ? { secureContext: publicRoots() } : { ca: [...rootCertificates] };
 }
 
 /** Failures before the first call name the address and keep the cause. */

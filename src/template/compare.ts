@@ -1,7 +1,8 @@
+import { compareText } from "../protocol/go-text.ts";
 import { formatValue } from "./format-value.ts";
 import { TemplateFunctionError } from "./template-error.ts";
 import type { GoKind } from "./values.ts";
-import { compareText, kindOf, toNumber, typeName } from "./values.ts";
+import { kindOf, toNumber, typeName } from "./values.ts";
 
 const ABSENT: ReadonlySet<GoKind> = new Set(["invalid", "nil"]);
 const BASIC: ReadonlySet<GoKind> = new Set(["bool", "int", "float", "string"]);

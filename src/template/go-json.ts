@@ -1,3 +1,4 @@
+import { wellFormed } from "../protocol/go-text.ts";
 import { GoEnum, GoStruct, isMap, mapEntries } from "./values.ts";
 
 /** Keeps a cyclic or absurdly deep value from overflowing the stack. */
@@ -21,9 +22,4 @@ function toJsonValue(value: unknown, depth: number): unknown {
   return Object.fromEntries(
     mapEntries(value).map(([key, item]) => [wellFormed(String(key)), toJsonValue(item, depth + 1)]),
   );
-}
-
-/** Half a surrogate pair is no character; encoders of UTF-8 put the replacement character there. */
-export function wellFormed(text: string): string {
-  return text.replaceAll(/\p{Surrogate}/gu, "\ufffd");
 }

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { compareText, wellFormed } from "../protocol/go-text.ts";
 import { equals, isLess } from "./compare.ts";
 import { formatFloat } from "./format-float.ts";
 import { formatValue, printValue, sprint } from "./format-value.ts";
-import { marshalGoJson, wellFormed } from "./go-json.ts";
-import { compareText, GoEnum, GoStruct, isTrue, kindOf, mapEntries, typeName } from "./values.ts";
+import { marshalGoJson } from "./go-json.ts";
+import { GoEnum, GoStruct, isTrue, kindOf, mapEntries, typeName } from "./values.ts";
 
 const struct = new GoStruct("*x.T", new Map([["A", 1]]), { a: 1 }, "a:1");
 const mode = new GoEnum("x.Mode", "ON", 1);

@@ -1,3 +1,4 @@
+import { compareText } from "../protocol/go-text.ts";
 /**
  * What a template can see of JavaScript data, in Go's terms: undefined = no value, null = nil, integral numbers and bigint = int, other
  * numbers = float64, arrays = slices, plain objects and Maps = maps, and the two classes below. Anything else is opaque: it can be
@@ -163,20 +164,6 @@ export function toNumber(value: unknown): number {
   if (typeof value === "number") return value;
   if (typeof value === "bigint") return Number(value);
   return value instanceof GoEnum ? value.number : Number.NaN;
-}
-
-/** UTF-8 byte order, which differs from JavaScript's for characters outside the basic plane. */
-export function compareText(left: string, right: string): number {
-  if (left === right) return 0;
-  for (let index = 0; index < Math.min(left.length, right.length); index += 1) {
-    const [a, b] = [left.charCodeAt(index), right.charCodeAt(index)];
-    if (a !== b) return surrogatesLast(a) - surrogatesLast(b);
-  }
-  return left.length - right.length;
-}
-
-function surrogatesLast(unit: number): number {
-  return unit >= 0xd800 && unit < 0xe000 ? unit + 0x10000 : unit;
 }
 
 function compareKeys(left: unknown, right: unknown): number {

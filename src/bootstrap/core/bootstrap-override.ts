@@ -1,5 +1,5 @@
 import { parse } from "yaml";
-import { compareText } from "../../template/index.ts";
+import { compareText } from "../../protocol/go-text.ts";
 import { ipFamily } from "./ip-family.ts";
 import { sortKeys, toStrictJson } from "./json.ts";
 

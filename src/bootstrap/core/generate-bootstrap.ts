@@ -1,12 +1,8 @@
-import { parseTemplate, SPRIG_FUNCTIONS, TemplateError } from "../../template/index.ts";
-import { BootstrapError } from "../bootstrap-error.ts";
 import type { BootstrapInputs } from "../inputs.ts";
-import { bootstrapValues } from "./bootstrap-values.ts";
+import { type BootstrapValues, bootstrapValues } from "./bootstrap-values.ts";
 import { buildDocument } from "./document.ts";
-import { GENERATIONS } from "./generations.ts";
 import { toStrictJson } from "./json.ts";
 import type { NodeDescriptor } from "./node-descriptor.ts";
-import { templateParameters } from "./template-parameters.ts";
 import { lightstepTokenPath } from "./tracing.ts";
 
 export interface GeneratedBootstrap {
@@ -17,38 +13,21 @@ export interface GeneratedBootstrap {
   readonly warnings: readonly string[];
 }
 
-/** The built-in document, or the template's output when a template text is given. Throws `BootstrapError`. */
+/** Makes the text from the user's template; see `templateRenderer`. */
+export type BootstrapRenderer = (values: BootstrapValues) => string;
+
+/** The built-in document, or what the renderer makes when one is given. Throws `BootstrapError`. */
 export function generateBootstrap(
   inputs: BootstrapInputs,
   node: NodeDescriptor,
-  template?: string,
+  render?: BootstrapRenderer,
 ): GeneratedBootstrap {
   const values = bootstrapValues(inputs, node);
-  const text =
-    template === undefined
-      ? toStrictJson(buildDocument(values))
-      : renderTemplate(template, templateParameters(values), GENERATIONS[inputs.generation].sprig);
+  const text = render === undefined ? toStrictJson(buildDocument(values)) : render(values);
   const { tracer } = values;
   const secretFiles =
     tracer?.kind === "lightstep"
       ? [{ path: lightstepTokenPath(inputs.proxyConfig.configPath ?? ""), content: tracer.accessToken }]
       : [];
   return { text, secretFiles, warnings: values.warnings };
-}
-
-/** Generations without Sprig have Istio's own two JSON functions. */
-const JSON_FUNCTIONS = Object.fromEntries(
-  Object.entries(SPRIG_FUNCTIONS).filter(([name]) => name === "toJSON" || name === "toJson"),
-);
-
-function renderTemplate(template: string, parameters: Readonly<Record<string, unknown>>, sprig: boolean): string {
-  try {
-    return parseTemplate("bootstrap", template, { functions: sprig ? SPRIG_FUNCTIONS : JSON_FUNCTIONS }).execute(
-      parameters,
-    );
-  } catch (failure) {
-    if (failure instanceof TemplateError)
-      throw new BootstrapError("invalid-template", failure.message, { cause: failure });
-    throw failure;
-  }
 }

@@ -1,4 +1,4 @@
-import { wellFormed } from "../../template/index.ts";
+import { wellFormed } from "../../protocol/go-text.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,5 @@
+import { compareText } from "../../protocol/go-text.ts";
 import { parsePodInfoLenient } from "../../protocol/pod-info.ts";
-import { compareText } from "../../template/index.ts";
 import type { AgentFacts, BootstrapInputs, Locality } from "../inputs.ts";
 import type { NodeRules } from "./generations.ts";
 import { GENERATIONS } from "./generations.ts";

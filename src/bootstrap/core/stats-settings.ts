@@ -1,6 +1,6 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import { parseDuration } from "../../base/duration.ts";
-import { compareText } from "../../template/index.ts";
+import { compareText } from "../../protocol/go-text.ts";
 import type { BootstrapInputs } from "../inputs.ts";
 import type { DocumentRules } from "./generations.ts";
 import { isJsonObject } from "./json.ts";

@@ -3,10 +3,11 @@ import type { InputOverrides } from "../../../test/support/bootstrap-inputs.ts";
 import { sidecarInputs } from "../../../test/support/bootstrap-inputs.ts";
 import { generateBootstrap } from "./generate-bootstrap.ts";
 import { buildNodeDescriptor } from "./node-descriptor.ts";
+import { templateRenderer } from "./template-renderer.ts";
 
 const render = (template: string, overrides: InputOverrides = {}) => {
   const inputs = sidecarInputs(overrides);
-  return generateBootstrap(inputs, buildNodeDescriptor(inputs), template).text;
+  return generateBootstrap(inputs, buildNodeDescriptor(inputs), templateRenderer(template)).text;
 };
 
 test.each([

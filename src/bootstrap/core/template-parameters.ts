@@ -1,4 +1,5 @@
-import { compareText, marshalGoJson } from "../../template/index.ts";
+import { compareText } from "../../protocol/go-text.ts";
+import { marshalGoJson } from "../../template/index.ts";
 import type { BootstrapValues, RemoteServiceValues } from "./bootstrap-values.ts";
 import { goMetadata } from "./go-metadata.ts";
 import { goProxyConfig } from "./go-proxy-config.ts";

@@ -2,6 +2,7 @@ import { type IncomingHttpHeaders, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { abortAfter } from "../../base/abort-after.ts";
 import { CodedError } from "../../base/coded-error.ts";
+import { publicRoots } from "../../base/public-roots.ts";
 
 export class MetadataError extends CodedError<"unexpected-status" | "too-large"> {}
 
@@ -33,9 +34,11 @@ function send(
   signal: AbortSignal,
 ): Promise<MetadataAnswer> {
   return new Promise((resolve, reject) => {
-    const start = url.startsWith("https:") ? requestHttps : requestHttp;
+    const isSecure = url.startsWith("https:");
+    const start = isSecure ? requestHttps : requestHttp;
+    const roots = isSecure ? { secureContext: publicRoots() } : {};
     // No shared agent: nothing of the detection may keep a connection open afterwards.
-    const request = start(url, { method, headers, signal, agent: false }, (response) => {
+    const request = start(url, { method, headers, signal, agent: false, ...roots }, (response) => {
       const chunks: Buffer[] = [];
       let size = 0;
       response.on("data", (chunk: Buffer) => {

@@ -1,6 +1,7 @@
 import { type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { abortAfter } from "../../base/abort-after.ts";
+import { publicRoots } from "../../base/public-roots.ts";
 import { WasmError } from "../wasm-error.ts";
 import type { AddressRule } from "./address-rules.ts";
 import { guardedLookup, type Resolve, refuseLiteral } from "./guarded-lookup.ts";
@@ -88,7 +89,8 @@ async function exchange(options: HttpClientOptions, request: ClientRequest): Pro
       agent: false,
       lookup: guardedLookup(options.isForbidden, options.resolve),
       signal: limit.signal,
-      ...(options.ca !== undefined && { ca: options.ca }),
+      ...(url.protocol === "https:" &&
+        (options.ca === undefined ? { secureContext: publicRoots() } : { ca: options.ca })),
       ...(options.isInsecure(url.host) && { rejectUnauthorized: false }),
     });
     outgoing.on("error", (cause) => reject(fail(cause)));

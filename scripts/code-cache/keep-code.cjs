@@ -1,0 +1,23 @@
+// keep-code.cjs DIST proxy ...: runs dist/proxy.cjs until the agent's stand-in for Envoy is there, and keeps what V8 has compiled by then.
+"use strict";
+const { existsSync, readFileSync, renameSync, writeFileSync } = require("node:fs");
+const { join } = require("node:path");
+const { Script } = require("node:vm");
+
+/** Time for what follows the start: the first look at Envoy, the answers of a control plane that is not there. */
+const SETTLE_MS = 700;
+const [dist] = process.argv.splice(2, 1);
+const filename = join(dist, "proxy.cjs");
+const script = new Script(readFileSync(filename, "latin1"), { filename });
+script.runInThisContext()({}, require, { exports: {} }, filename, dist);
+const timer = setInterval(() => {
+  if (!existsSync("executed")) return;
+  clearInterval(timer);
+  setTimeout(() => {
+    const file = join(dist, `proxy-${process.versions.v8}-${process.arch}.cache`);
+    writeFileSync(`${file}.tmp`, script.createCachedData());
+    renameSync(`${file}.tmp`, file);
+    // The stand-in ends with the agent, however that ends.
+    process.exit(0);
+  }, SETTLE_MS);
+}, 20);
