@@ -2,6 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { formatLocality } from "../model/locality.ts";
 import { createTestMesh, testNode } from "../testing/create-test-mesh.ts";
 import { ANY_OBJECTS, ANY_STEPS, apply, visible } from "../testing/random-mesh.ts";
 import { destinationRule, documents, peerAuthentication, service, virtualService } from "../testing/test-objects.ts";
@@ -49,6 +50,16 @@ describe("proxies alike share what they see", () => {
 
   test("labels that nobody asks for are not to be seen in a scope", () => {
     expect(scope({ labels: { ...base.labels, secret: "x" } }).traits.labels).toEqual({ tier: "a" });
+  });
+
+  test.each([
+    { is: "what the node says", labels: { "istio-locality": "r.z" }, served: "10.10.0.11", locality: "r/z" },
+    { is: "what the registry says of the workload", labels: {}, served: "10.10.0.11", locality: "r2/z2" },
+    { is: "nothing", labels: {}, served: "10.10.0.99", locality: "" },
+  ])("the locality of a client is $is", ({ labels, served, locality }) => {
+    const placed = service({ name: "web", endpoints: [{ address: served, locality: "r2/z2" }] });
+    const { traits } = createTestMesh(documents(placed)).take().snapshot.view(testNode({ labels })).outbound;
+    expect(formatLocality(traits.locality)).toBe(locality);
   });
 
   test("a node has one view", () => {

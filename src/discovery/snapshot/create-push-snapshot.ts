@@ -1,4 +1,4 @@
-import type { Endpoint } from "../model/endpoint.ts";
+import type { Endpoint, ServiceTarget } from "../model/endpoint.ts";
 import type { Service } from "../model/service.ts";
 import type { ProxyNode } from "../proxy/proxy-node.ts";
 import type { ServiceRegistry } from "../registry/service-registry.ts";
@@ -14,7 +14,7 @@ import { findRuleProblems, type RuleProblem } from "./rule-problems.ts";
 import { type InboundEntry, inboundScope } from "./scopes/inbound-scope.ts";
 import { createKeptValues, type KeptValues } from "./scopes/kept-values.ts";
 import { buildOutboundContent, type KeptContent, type OutboundContent } from "./scopes/outbound-content.ts";
-import { clientLabels, scopeKey, scopeTraits } from "./scopes/scope-traits.ts";
+import { clientLabels, localityOf, scopeKey, scopeTraits } from "./scopes/scope-traits.ts";
 import { selectSidecar } from "./scopes/select-sidecar.ts";
 import type { SnapshotParts } from "./snapshot-parts.ts";
 
@@ -56,8 +56,8 @@ export function createPushSnapshot({ mesh, configs, registry, version, previous 
     }
     return names;
   };
-  const outboundScope = (node: ProxyNode, sidecar: OutboundScope["sidecar"]) => {
-    const traits = scopeTraits(node, labelsAskedFor(node.namespace));
+  const outboundScope = (node: ProxyNode, targets: readonly ServiceTarget[], sidecar: OutboundScope["sidecar"]) => {
+    const traits = scopeTraits(node, localityOf(node, targets), labelsAskedFor(node.namespace));
     const key = scopeKey(traits, sidecar);
     let scope = scopes.get(key);
     if (scope === undefined) {
@@ -71,11 +71,12 @@ export function createPushSnapshot({ mesh, configs, registry, version, previous 
     let found = views.get(node);
     if (found === undefined) {
       const sidecar = selectSidecar(configs, mesh.rootNamespace, node);
+      const targets = registry.targets(node);
       found = Object.freeze({
         node,
         snapshot,
-        outbound: outboundScope(node, sidecar),
-        inbound: inboundScope(node, registry.targets(node), sidecar, parts, inbound),
+        outbound: outboundScope(node, targets, sidecar),
+        inbound: inboundScope(node, targets, sidecar, parts, inbound),
       });
       views.set(node, found);
     }

@@ -1,4 +1,6 @@
 import { type ConfigObject, objectKey } from "../../model/config-object.ts";
+import type { ServiceTarget } from "../../model/endpoint.ts";
+import { formatLocality, type Locality } from "../../model/locality.ts";
 import type { ProxyNode } from "../../proxy/proxy-node.ts";
 import { labelName } from "../indexes/destination-rule-index.ts";
 import type { ScopeTraits } from "../push-snapshot.ts";
@@ -6,7 +8,7 @@ import type { SnapshotParts } from "../snapshot-parts.ts";
 import { policiesFor, selectorLabels } from "./policies.ts";
 
 /** The part of a node that what it sees of others may follow from. */
-export function scopeTraits(node: ProxyNode, askedFor: ReadonlySet<string>): ScopeTraits {
+export function scopeTraits(node: ProxyNode, locality: Locality, askedFor: ReadonlySet<string>): ScopeTraits {
   return Object.freeze({
     type: node.type,
     namespace: node.namespace,
@@ -20,11 +22,18 @@ export function scopeTraits(node: ProxyNode, askedFor: ReadonlySet<string>): Sco
     dnsAutoAllocate: node.dnsAutoAllocate,
     httpProxyPort: node.httpProxyPort,
     unprivileged: node.unprivileged,
-    locality: node.locality,
+    locality,
     network: node.network,
     clusterId: node.clusterId,
     ...(node.clientTls && { clientTls: node.clientTls }),
   });
+}
+
+/** What the node says, else where its registry says that the workload runs. */
+export function localityOf({ locality }: ProxyNode, targets: readonly ServiceTarget[]): Locality {
+  if (formatLocality(locality) !== "") return locality;
+  const placed = targets.find(({ endpoint }) => formatLocality(endpoint.locality) !== "");
+  return placed?.endpoint.locality ?? locality;
 }
 
 export function scopeKey(traits: ScopeTraits, sidecar: ConfigObject<"Sidecar"> | undefined): string {
