@@ -1,0 +1,133 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { ResourceSource, XdsType } from "../ads-server/resource-source.ts";
+import type { ProxyView } from "../snapshot/push-snapshot.ts";
+import { createTestMesh, testNode } from "../testing/create-test-mesh.ts";
+import { ANY_OBJECTS, ANY_STEPS, apply } from "../testing/random-mesh.ts";
+import { destinationRule, documents, service, virtualService } from "../testing/test-objects.ts";
+import { createResourceSource } from "./create-resource-source.ts";
+import type { ResourceProblem } from "./resource-guard.ts";
+
+const names = Array.from({ length: 20 }, (_, index) => `svc-${index}`);
+const mesh20 = () => createTestMesh(documents(...names.map((name) => service({ name }))));
+const cluster = (name: string, subset = "") => `outbound|80|${subset}|${name}.default.svc.cluster.local`;
+
+describe("the resource source", () => {
+  test("proxies alike share every byte that is not their own", () => {
+    const { source } = recording();
+    const { snapshot } = mesh20().take();
+    const first = snapshot.view(testNode({ name: "a-1", address: "10.10.0.1", labels: { irrelevant: "x" } }));
+    const second = snapshot.view(testNode({ name: "a-2", address: "10.10.0.2" }));
+    expect(source.all(first, "CDS").sotwBody[0]).toBe(source.all(second, "CDS").sotwBody[0]);
+    expect(source.all(first, "LDS").sotwBody[0]).toBe(source.all(second, "LDS").sotwBody[0]);
+    const clusters = names.map((name) => cluster(name));
+    expect(source.named(first, "EDS", clusters)).toBe(source.named(second, "EDS", clusters));
+    expect(source.named(first, "RDS", ["80"])).toBe(source.named(second, "RDS", ["80"]));
+  });
+
+  test("a change of one service makes its own resources again and no others", () => {
+    const { source } = recording();
+    const mesh = mesh20();
+    const view = () => mesh.take().snapshot.view(testNode());
+    const before = source.all(view(), "CDS");
+    mesh.put(documents(destinationRule("pool", "svc-3", { subsets: [{ name: "v1", labels: { version: "v1" } }] })));
+    const after = source.all(view(), "CDS");
+    expect(after.get(cluster("svc-3", "v1"))).toBeDefined();
+    for (const name of names.filter((one) => one !== "svc-3")) {
+      expect(after.get(cluster(name))).toBe(before.get(cluster(name)));
+    }
+  });
+
+  test("a change of endpoints makes one assignment again; clusters keep their version", () => {
+    const { source } = recording();
+    const mesh = mesh20();
+    const clusters = names.map((name) => cluster(name));
+    const view = () => mesh.take().snapshot.view(testNode());
+    const [first, cds] = sets(source, view(), clusters);
+    mesh.put(documents(service({ name: "svc-7", endpoints: [{ address: "10.10.1.2", serviceAccount: "svc-7" }] })));
+    const [second, after] = sets(source, view(), clusters);
+    const changed = clusters.filter((name) => first.get(name) !== second.get(name));
+    expect(changed).toEqual([cluster("svc-7")]);
+    expect(second.get(cluster("svc-7"))?.version).not.toBe(first.get(cluster("svc-7"))?.version);
+    expect(after.version).toBe(cds.version);
+  });
+
+  test("a name that nothing is known of is an empty assignment or route, and no cluster", () => {
+    const { source } = recording();
+    const view = createTestMesh().take().snapshot.view(testNode());
+    expect(source.named(view, "EDS", [cluster("gone")]).resources).toHaveLength(1);
+    expect(source.named(view, "RDS", ["8080"]).resources).toHaveLength(1);
+    expect(source.named(view, "CDS", [cluster("gone")]).resources).toEqual([]);
+    expect(source.all(view, "ECDS").resources).toEqual([]);
+  });
+
+  test("a rule that no cluster can follow is told", () => {
+    const { source, problems } = recording();
+    const tls = { mode: "MUTUAL", credentialName: "secret" };
+    const mesh = createTestMesh(
+      documents(service({ name: "bank" }), destinationRule("bank", "bank", { trafficPolicy: { tls } })),
+    );
+    source.all(mesh.take().snapshot.view(testNode()), "CDS");
+    expect(problems.map(({ resource, reason }) => `${resource}: ${reason}`).join("\n")).toMatch(
+      /bank\.default.*credentialName/,
+    );
+  });
+
+  test("the name table is one resource without name", () => {
+    const { source } = recording();
+    const view = mesh20()
+      .take()
+      .snapshot.view(testNode({ metadata: { DNS_CAPTURE: "true", DNS_AUTO_ALLOCATE: "true" } }));
+    expect(source.all(view, "NDS").resources.map(({ name }) => name)).toEqual([""]);
+  });
+
+  test("whatever happens to a mesh, what is remembered is what would be made afresh", () => {
+    const node = testNode({ labels: { app: "api" } });
+    fc.assert(
+      fc.property(ANY_OBJECTS, ANY_STEPS, (objects, steps) => {
+        const mesh = createTestMesh(documents(...objects));
+        const { source } = recording();
+        everything(source, mesh.take().snapshot.view(node));
+        for (const step of steps) {
+          apply(mesh, step);
+          const remembered = everything(source, mesh.take().snapshot.view(node));
+          expect(remembered).toEqual(everything(recording().source, mesh.takeAlone().view(node)));
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("rules for a host do not leak into the scope of another namespace", () => {
+    const { source } = recording();
+    const mesh = mesh20();
+    const route = virtualService("web", ["svc-1"], { exportTo: ["."] });
+    const before = mesh.take().snapshot.view(testNode({ namespace: "prod" }));
+    const first = source.named(before, "RDS", ["80"]).version;
+    mesh.put(documents(route));
+    const after = mesh.take().snapshot;
+    expect(source.named(after.view(testNode({ namespace: "prod" })), "RDS", ["80"]).version).toBe(first);
+  });
+});
+
+function recording(): { readonly source: ResourceSource; readonly problems: ResourceProblem[] } {
+  const problems: ResourceProblem[] = [];
+  return { problems, source: createResourceSource({ onProblem: (problem) => problems.push(problem) }) };
+}
+
+function sets(source: ResourceSource, view: ProxyView, clusters: readonly string[]) {
+  return [source.named(view, "EDS", clusters), source.all(view, "CDS")] as const;
+}
+
+/** Names and versions of all that a sidecar would ask for. */
+function everything(source: ResourceSource, view: ProxyView): Record<string, string> {
+  const clusters = source.all(view, "CDS").resources.map(({ name }) => name);
+  const found: Record<string, string> = {};
+  const add = (type: XdsType, resources: ReturnType<ResourceSource["all"]>["resources"]) => {
+    for (const { name, version } of resources) found[`${type} ${name}`] = version;
+  };
+  for (const type of ["CDS", "LDS", "NDS"] as const) add(type, source.all(view, type).resources);
+  add("EDS", source.named(view, "EDS", clusters).resources);
+  add("RDS", source.named(view, "RDS", ["80", "90", "shared.example:80"]).resources);
+  return found;
+}
