@@ -525,8 +525,22 @@ export const ENVIRONMENT = [
   ),
   row("GRPC_KEEPALIVE_INTERVAL", "duration", "30s", SINCE_20, "xds", "gRPC keepalive, both directions."),
   row("GRPC_KEEPALIVE_TIMEOUT", "duration", "10s", SINCE_20, "xds", "gRPC keepalive answer limit, both directions."),
-  row("ISTIO_GPRC_MAXSTREAMS", "int", 100000, SINCE_20, "xds", "Streams per connection of the local XDS server."),
-  row("ISTIO_GPRC_MAXRECVMSGSIZE", "int", 4194304, SINCE_20, "xds", "Largest message the local XDS server accepts."),
+  row(
+    "ISTIO_GPRC_MAXSTREAMS",
+    "int",
+    100000,
+    SINCE_20,
+    "xds",
+    "Streams per connection of the local XDS server and of the control plane.",
+  ),
+  row(
+    "ISTIO_GPRC_MAXRECVMSGSIZE",
+    "int",
+    4194304,
+    SINCE_20,
+    "xds",
+    "Largest message the local XDS server and the control plane accept.",
+  ),
   row(
     "GOMEMLIMIT",
     "string",
@@ -679,8 +693,6 @@ export const ENVIRONMENT = [
     "discovery",
     "Tokens to accept, as JSON with issuer, audiences and jwks_uri or jwks.",
   ),
-  row("ISTIO_GPRC_MAXSTREAMS", "int", 100_000, ALL, "discovery", "Calls that one connection may have open."),
-  row("ISTIO_GPRC_MAXRECVMSGSIZE", "int", 4_194_304, ALL, "discovery", "Largest message that is accepted, in bytes."),
   row("ENABLE_DEBUG_ON_HTTP", "bool", true, SINCE_8, "discovery", "Serve `/debug` pages over HTTP."),
   row(
     "ENABLE_DEBUG_ENDPOINT_AUTH",
