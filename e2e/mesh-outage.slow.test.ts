@@ -34,11 +34,14 @@ function startLoad(url: string) {
 const OUTAGES = [
   {
     how: "stopped",
+    backMs: 5000,
     begin: (mesh: MeshRun) => mesh.cli("stop", "control-plane"),
     end: (mesh: MeshRun) => mesh.cli("start", "control-plane"),
   },
   {
     how: "frozen",
+    // The agent gives a connection that was accepted its time to answer before it takes its own copy.
+    backMs: 15_000,
     begin: (mesh: MeshRun) => signalControlPlane(mesh, "SIGSTOP"),
     end: (mesh: MeshRun) => signalControlPlane(mesh, "SIGCONT"),
   },
@@ -53,7 +56,7 @@ const CASES = OUTAGES.flatMap((outage) => ISOLATIONS.map((isolation) => ({ ...ou
 
 test.each(CASES)(
   "a control plane $how for a minute costs no request, and Envoys killed meanwhile get their configuration from the agent ($isolation)",
-  async ({ begin, end, isolation }) => {
+  async ({ begin, end, isolation, backMs }) => {
     const [port = 0] = await freePorts(1);
     await using mesh = startMeshRun({ file: pairFile({ port }), args: ["--isolation", isolation] });
     await mesh.untilUp();
@@ -76,8 +79,8 @@ test.each(CASES)(
           return `not back: ${now?.reason}`;
         const answer = await fetchAnswer(url).catch(() => undefined);
         return answer?.status === 200 ? undefined : `answers ${answer?.status}`;
-      });
-      expect(Date.now() - killedAt).toBeLessThan(5000);
+      }, backMs);
+      expect(Date.now() - killedAt).toBeLessThan(backMs);
     }
 
     const after = startLoad(url);

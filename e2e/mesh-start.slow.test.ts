@@ -1,0 +1,137 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { chmodSync, closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { beforeEach, describe, expect, test } from "vitest";
+import type { MeshState } from "../src/mesh/state/mesh-state.ts";
+import { fetchAnswer } from "../test/support/fetch-answer.ts";
+import { eventually, leftovers } from "../test/support/mesh-run.ts";
+import { needs } from "../test/support/needs.ts";
+import { skipWith } from "../test/support/skip-with.ts";
+
+const root = resolve(import.meta.dirname, "..");
+const exec = promisify(execFile);
+
+interface Person extends AsyncDisposable {
+  readonly home: string;
+  /** Words in front of a command that make it theirs. */
+  readonly wrapper: readonly string[];
+}
+
+/** An ordinary user, made for the test and removed after it. */
+async function createUser(): Promise<Person> {
+  const name = `pamesh-${process.pid}`;
+  await exec("useradd", ["--create-home", "--shell", "/bin/sh", name]);
+  const home = `/home/${name}`;
+  return {
+    home,
+    wrapper: ["setpriv", `--reuid=${name}`, `--regid=${name}`, "--init-groups", "env", `HOME=${home}`],
+    async [Symbol.asyncDispose]() {
+      await exec("userdel", ["--remove", name]);
+    },
+  };
+}
+
+function administrator(): Person {
+  return { home: mkdtempSync(join(tmpdir(), "mesh-start-")), wrapper: [], async [Symbol.asyncDispose]() {} };
+}
+
+interface Started extends AsyncDisposable {
+  readonly child: ChildProcess;
+  output(): string;
+}
+
+/** `npm start` with a group of its own, as a terminal would give it. */
+function npmStart({ wrapper, home }: Person, clone: string): Started {
+  const log = join(home, "output");
+  const descriptor = openSync(log, "w", 0o666);
+  const [program = "", ...words] = [...wrapper, "npm", "start"];
+  const child = spawn(program, words, { cwd: clone, detached: true, stdio: ["ignore", descriptor, descriptor] });
+  closeSync(descriptor);
+  return {
+    child,
+    output: () => readFileSync(log, "utf8"),
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid ?? 0), "SIGINT");
+    },
+  };
+}
+
+async function split(url: string, requests: number): Promise<number> {
+  let second = 0;
+  for (let asked = 0; asked < requests; asked += 1) {
+    const { status, body } = await fetchAnswer(`${url}/`);
+    expect(status).toBe(200);
+    if ((JSON.parse(body) as { catalogue: { version: string } }).catalogue.version === "v2") second += 1;
+  }
+  return second / requests;
+}
+
+const PEOPLE = [
+  {
+    who: "root",
+    make: async () => administrator(),
+    isolation: "a network namespace per workload",
+    lacks: needs("envoy", "netns", "iptables", "setpriv"),
+  },
+  { who: "an ordinary user", make: createUser, isolation: "no capture", lacks: needs("envoy", "useradd", "setpriv") },
+];
+
+describe.each(PEOPLE)("as $who", ({ make, isolation, lacks }) => {
+  beforeEach((context) => {
+    lacks(context);
+    if (!existsSync(join(root, ".git"))) skipWith(context, "notice: not a git checkout (git clone it)");
+  });
+
+  test("npm ci and npm start from a clean clone give a mesh, and three things to try that work", async () => {
+    await using person = await make();
+    chmodSync(person.home, 0o755);
+    const clone = join(person.home, "pilot-agent");
+    const registry = (await exec("npm", ["config", "get", "registry"])).stdout.trim();
+    const run = (...words: readonly string[]) => {
+      const [program = "", ...rest] = [...person.wrapper, ...words];
+      return exec(program, rest, {
+        cwd: existsSync(clone) ? clone : person.home,
+        maxBuffer: 64 * 1024 * 1024,
+        env: { ...process.env, npm_config_registry: registry },
+      });
+    };
+    await run("git", "-c", "safe.directory=*", "clone", "--quiet", root, clone);
+    await run("npm", "ci", "--no-audit", "--no-fund");
+
+    const startedAt = Date.now();
+    await using started = npmStart(person, clone);
+    await eventually(
+      () => (started.output().includes("Ctrl-C ends everything") ? undefined : started.output()),
+      60_000,
+    );
+    expect(Date.now() - startedAt).toBeLessThan(20_000);
+    expect(started.output()).toContain(isolation);
+    const url = /front: (http:\S+)\//.exec(started.output())?.[1] ?? "";
+    const status = JSON.parse((await run("./bin/pilot-agent", "mesh", "status", "-o", "json")).stdout) as {
+      stateFolder: string;
+    };
+    const state = JSON.parse(readFileSync(join(status.stateFolder, "state.json"), "utf8")) as MeshState;
+    expect(await split(url, 50)).toBe(0);
+
+    const commands =
+      started
+        .output()
+        .match(/^ {7}\S.*$/gm)
+        ?.map((line) => line.trim()) ?? [];
+    expect(commands).toHaveLength(4);
+    for (const command of commands) await run("sh", "-c", command);
+    await eventually(async () => ((await split(url, 20)) > 0 ? undefined : "not shifted"));
+    expect(Math.abs((await split(url, 300)) - 0.2)).toBeLessThan(0.12);
+    await eventually(async () => {
+      const { body } = await fetchAnswer(`${url}/`);
+      return body.includes("fault filter abort") ? undefined : "no fault";
+    });
+
+    process.kill(-(started.child.pid ?? 0), "SIGINT");
+    await eventually(async () => (await leftovers(state)).join(", ") || undefined, 20_000);
+    await eventually(() => (started.output().includes("mesh shop is down") ? undefined : started.output()));
+    rmSync(clone, { recursive: true, force: true });
+  });
+});
