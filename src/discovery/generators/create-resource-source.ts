@@ -1,12 +1,12 @@
 import type { ResourceSet, ResourceSource, XdsType } from "../ads-server/resource-source.ts";
-import type { OutboundScope, ProxyView } from "../snapshot/push-snapshot.ts";
+import type { InboundScope, OutboundScope, ProxyView } from "../snapshot/push-snapshot.ts";
 import { createRouteEncoder } from "./encode-resource.ts";
 import { GRPC_GENERATOR, grpcResources } from "./grpc/index.ts";
-import { inboundResources } from "./inbound-resources.ts";
+import { inboundResources, inboundTraits } from "./inbound-resources.ts";
 import { createResourceGuard, type ResourceProblem } from "./resource-guard.ts";
 import { createResourceSet, joinSets } from "./resource-set.ts";
 import { createScopeMemories } from "./scope-memories.ts";
-import { createScopeResources, type ScopeResources } from "./scope-resources.ts";
+import { createScopeResources, type MadeSets, type ScopeResources } from "./scope-resources.ts";
 
 export interface ResourceSourceOptions {
   /** Something that cannot be sent and was left out; the rest is sent. */
@@ -24,12 +24,20 @@ export function createResourceSource({ onProblem }: ResourceSourceOptions): Reso
   const encodeRoute = createRouteEncoder();
   const memories = createScopeMemories();
   const scopes = new WeakMap<OutboundScope, ScopeResources>();
-  const own = { CDS: new WeakMap<ProxyView, ResourceSet>(), LDS: new WeakMap<ProxyView, ResourceSet>() };
+  const lasting = new WeakMap<OutboundScope["content"], MadeSets>();
+  const own = new WeakMap<InboundScope, MadeSets>();
 
   const scopeOf = ({ outbound }: ProxyView): ScopeResources =>
-    recall(scopes, outbound, () => createScopeResources(outbound, memories.of(outbound), encodeRoute, guard));
-  const ownOf = (view: ProxyView, type: "CDS" | "LDS"): ResourceSet =>
-    recall(own[type], view, () => createResourceSet(inboundResources(view, type, guard)));
+    recall(scopes, outbound, () => {
+      const made = recall(lasting, outbound.content, () => new Map());
+      return createScopeResources(outbound, made, memories.of(outbound), encodeRoute, guard);
+    });
+  const ownOf = (view: ProxyView, type: "CDS" | "LDS"): ResourceSet => {
+    const made = recall(own, view.inbound, () => new Map());
+    return recall(made, `${type} ${inboundTraits(view.node)}`, () =>
+      createResourceSet(inboundResources(view, type, guard)),
+    );
+  };
 
   const asked = new WeakMap<ProxyView, Map<string, ResourceSet>>();
   /** Programs that speak xDS themselves get what they ask for by name, in forms of their own; endpoints are the same for all. */
@@ -58,7 +66,12 @@ export function createResourceSource({ onProblem }: ResourceSourceOptions): Reso
   return source;
 }
 
-function recall<Key extends object, Value>(known: WeakMap<Key, Value>, key: Key, make: () => Value): Value {
+interface Known<Key, Value> {
+  get(key: Key): Value | undefined;
+  set(key: Key, value: Value): unknown;
+}
+
+function recall<Key, Value>(known: Known<Key, Value>, key: Key, make: () => Value): Value {
   const found = known.get(key);
   if (found !== undefined) return found;
   const made = make();

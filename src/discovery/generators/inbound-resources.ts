@@ -1,4 +1,5 @@
 import type { EncodedResource } from "../ads-server/resource-source.ts";
+import type { ProxyNode } from "../proxy/proxy-node.ts";
 import type { ProxyView } from "../snapshot/push-snapshot.ts";
 import { generateInboundClusters } from "./clusters.ts";
 import { encodeResource } from "./encode-resource.ts";
@@ -20,4 +21,10 @@ export function inboundResources(
   return guard.each(type, generateInboundListeners(view).listeners, nameOf, (listener) =>
     encodeResource("envoy.config.listener.v3.Listener", nameOf(listener), listener),
   );
+}
+
+/** What inbound generators read of a node besides its inbound scope. */
+export function inboundTraits(node: ProxyNode): string {
+  const { addresses, ipv4, ipv6, interception, unprivileged, serverTls } = node;
+  return JSON.stringify([addresses, ipv4, ipv6, interception, unprivileged, serverTls]);
 }

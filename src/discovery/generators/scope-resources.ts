@@ -13,7 +13,7 @@ import { createResourceSet } from "./resource-set.ts";
 import { generateRoute } from "./routes.ts";
 import type { ScopeMemory } from "./scope-memories.ts";
 
-/** What proxies of one scope share in one snapshot. */
+/** What proxies of one scope share. */
 export interface ScopeResources {
   clusters(): ResourceSet;
   listeners(): ResourceSet;
@@ -21,40 +21,42 @@ export interface ScopeResources {
   named(type: "EDS" | "RDS", names: readonly string[]): ResourceSet;
 }
 
+/** Sets by what they are, made once. */
+export type MadeSets = Map<string, ResourceSet>;
+
 const NAME_TABLE = "type.googleapis.com/istio.networking.nds.v1.NameTable";
 
+/** `lasting` is kept for as long as the scope's content is the same value: all but endpoints follow from it. */
 export function createScopeResources(
   scope: OutboundScope,
+  lasting: MadeSets,
   memory: ScopeMemory,
   encodeRoute: (route: RouteConfiguration) => EncodedResource,
   guard: ResourceGuard,
 ): ScopeResources {
-  const made = new Map<string, ResourceSet>();
-  const once = (key: string, make: () => readonly EncodedResource[]): ResourceSet => {
-    const known = made.get(key);
-    if (known !== undefined) return known;
-    const set = createResourceSet(make());
-    made.set(key, set);
-    return set;
-  };
-  const routes = new Map<string, readonly EncodedResource[]>();
-  const route = (name: string): readonly EncodedResource[] => {
-    const known = routes.get(name);
-    if (known !== undefined) return known;
-    const resources = guard.each("RDS", [name], String, () => encodeRoute(generateRoute(scope, name)));
-    routes.set(name, resources);
-    return resources;
-  };
+  const passing: MadeSets = new Map();
+  const route = (name: string): ResourceSet =>
+    once(lasting, `route ${name}`, () =>
+      guard.each("RDS", [name], String, () => encodeRoute(generateRoute(scope, name))),
+    );
   return {
-    clusters: () => once("CDS", () => outboundClusters(scope, memory, guard)),
-    listeners: () => once("LDS", () => outboundListeners(scope, guard)),
-    nameTable: () => once("NDS", () => [nameTable(scope)]),
+    clusters: () => once(lasting, "CDS", () => outboundClusters(scope, memory, guard)),
+    listeners: () => once(lasting, "LDS", () => outboundListeners(scope, guard)),
+    nameTable: () => once(lasting, "NDS", () => [nameTable(scope)]),
     // Proxies alike ask for the same names, so that the joined list is a key that many share.
     named: (type, names) =>
-      once(`${type}\n${names.join("\n")}`, () =>
-        names.flatMap((name) => (type === "EDS" ? endpoints(scope, name, memory, guard) : route(name))),
-      ),
+      type === "EDS"
+        ? once(passing, names.join("\n"), () => names.flatMap((name) => endpoints(scope, name, memory, guard)))
+        : once(lasting, `routes ${names.join("\n")}`, () => names.flatMap((name) => route(name).resources)),
   };
+}
+
+function once(sets: MadeSets, key: string, make: () => readonly EncodedResource[]): ResourceSet {
+  const known = sets.get(key);
+  if (known !== undefined) return known;
+  const set = createResourceSet(make());
+  sets.set(key, set);
+  return set;
 }
 
 function outboundClusters(scope: OutboundScope, memory: ScopeMemory, guard: ResourceGuard): readonly EncodedResource[] {
