@@ -28,6 +28,8 @@ export function readDiscoveryOptions(flags: FlagValues, environment: Environment
     ca: {
       ttl: { defaultMs: env.durationMs("DEFAULT_WORKLOAD_CERT_TTL"), maxMs: env.durationMs("MAX_WORKLOAD_CERT_TTL") },
       allowsSeveralRoots: env.bool("ISTIO_MULTIROOT_MESH"),
+      // As `pilot-agent ca` makes it: a new RSA key would take half a second of the first start.
+      selfSigned: { key: { type: "ecdsa", curve: "P256" } },
     },
     hosts: listOf(env.string("ISTIOD_CUSTOM_HOST")),
     ...(servingFiles === undefined ? {} : { servingFiles }),
