@@ -13,6 +13,9 @@ import { skipWith } from "../test/support/skip-with.ts";
 const root = resolve(import.meta.dirname, "..");
 const exec = promisify(execFile);
 
+/** Without what the npm that runs these tests has set for itself, its cache folder among them. */
+const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name)));
+
 interface Person extends AsyncDisposable {
   readonly home: string;
   /** Undefined: whoever runs the test. */
@@ -50,7 +53,12 @@ function npmStart({ wrapper, home }: Person, clone: string): Started {
   const log = join(home, "output");
   const descriptor = openSync(log, "w", 0o666);
   const [program = "", ...words] = [...wrapper, "npm", "start"];
-  const child = spawn(program, words, { cwd: clone, detached: true, stdio: ["ignore", descriptor, descriptor] });
+  const child = spawn(program, words, {
+    cwd: clone,
+    detached: true,
+    stdio: ["ignore", descriptor, descriptor],
+    env: environment,
+  });
   closeSync(descriptor);
   return {
     child,
@@ -97,7 +105,7 @@ describe.each(PEOPLE)("as $who", ({ make, isolation, lacks }) => {
       return exec(program, rest, {
         cwd: clone,
         maxBuffer: 64 * 1024 * 1024,
-        env: { ...process.env, npm_config_registry: registry },
+        env: { ...environment, npm_config_registry: registry },
       });
     };
     await exec("git", ["clone", "--quiet", root, clone]);
