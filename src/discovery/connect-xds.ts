@@ -34,9 +34,9 @@ export function connectXds(
   const { auth = {}, limits = {} } = options;
   const perSecond = (limits.streamsPerSecond ?? 0) > 0 ? (limits.streamsPerSecond ?? 0) : automaticRate();
   const source = createResourceSource({
-    onProblem: ({ type, resource, reason }) => {
+    onProblem: ({ effect, type, resource, reason }) => {
       metrics.rejectedConfigs.add(1, [type]);
-      log.error("resource left out", { type, resource, reason });
+      log.error(effect === "left-out" ? "resource left out" : "rule cannot be followed", { type, resource, reason });
     },
   });
   const service = createAdsService({

@@ -1,6 +1,8 @@
 import type { EncodedResource, XdsType } from "../ads-server/resource-source.ts";
 
 export interface ResourceProblem {
+  /** `left-out`: the resource is not sent. `refused-rule`: it is, without what a rule asks for and nobody can do. */
+  readonly effect: "left-out" | "refused-rule";
   readonly type: XdsType;
   readonly resource: string;
   readonly reason: string;
@@ -26,7 +28,12 @@ export function createResourceGuard(onProblem: (problem: ResourceProblem) => voi
         try {
           return [encode(item)];
         } catch (thrown) {
-          onProblem({ type, resource, reason: thrown instanceof Error ? thrown.message : String(thrown) });
+          onProblem({
+            effect: "left-out",
+            type,
+            resource,
+            reason: thrown instanceof Error ? thrown.message : String(thrown),
+          });
           return [];
         }
       });

@@ -97,7 +97,7 @@ describe("the resource guard", () => {
       return cluster(name);
     });
     expect(made.map(({ name }) => name)).toEqual(["a", "c"]);
-    expect(problems).toEqual([{ type: "CDS", resource: "bad", reason: "too much" }]);
+    expect(problems).toEqual([{ effect: "left-out", type: "CDS", resource: "bad", reason: "too much" }]);
   });
 
   test("of several resources of one name the first is kept", () => {

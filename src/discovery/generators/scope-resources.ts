@@ -63,7 +63,7 @@ function outboundClusters(scope: OutboundScope, memory: ScopeMemory, guard: Reso
   const clusters = scope.services.flatMap((service) =>
     memory.clusters.recall(service.key, clusterInputs(scope, service), () => {
       for (const reason of clusterProblems(scope, service)) {
-        guard.report({ type: "CDS", resource: service.hostname, reason });
+        guard.report({ effect: "refused-rule", type: "CDS", resource: service.hostname, reason });
       }
       return guard.each("CDS", clustersOfService(scope, service), nameOf, (cluster) =>
         encodeResource("envoy.config.cluster.v3.Cluster", nameOf(cluster), cluster),
@@ -73,7 +73,7 @@ function outboundClusters(scope: OutboundScope, memory: ScopeMemory, guard: Reso
   memory.clusters.retain(new Set(scope.services.map((service) => service.key)));
   memory.endpoints.retain(new Set(clusters.map((cluster) => cluster.name)));
   return onlyUnique(clusters, ({ name }) =>
-    guard.report({ type: "CDS", resource: name, reason: "the name is used twice" }),
+    guard.report({ effect: "left-out", type: "CDS", resource: name, reason: "the name is used twice" }),
   );
 }
 
