@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
@@ -7,6 +8,7 @@ import { eventually } from "../support/ca-wait.ts";
 import { destinationRule, httpService, virtualService } from "../support/discovery-routes.ts";
 import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery-server.ts";
 import { freePorts } from "../support/free-ports.ts";
+import { createTestCa } from "../support/sds-certificates.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());
@@ -36,12 +38,16 @@ const broken = {
   route: [to("v1")],
 };
 
+function documents(rules: readonly object[]): string {
+  return rules.map((rule) => JSON.stringify(rule)).join("\n---\n");
+}
+
 interface Program {
   ask(message: object): Promise<Record<string, never>>;
 }
 
 /** gRPC's own xDS, in a process of its own: it reads its bootstrap from the environment, once. */
-async function startProgram(server: DiscoveryServer): Promise<Program> {
+async function startProgram(server: DiscoveryServer, certificateProviders: object = {}): Promise<Program> {
   const bootstrap = {
     xds_servers: [
       {
@@ -55,6 +61,7 @@ async function startProgram(server: DiscoveryServer): Promise<Program> {
       id: "sidecar~127.0.0.1~quotes.default~default.svc.cluster.local",
       metadata: { NAMESPACE: "default", GENERATOR: "grpc", INSTANCE_IPS: "127.0.0.1", CLUSTER_ID: "Kubernetes" },
     },
+    certificate_providers: certificateProviders,
     server_listener_resource_name_template: "xds.istio.io/grpc/lds/inbound/%s",
   };
   const child = fork(join(import.meta.dirname, "../support/grpc-xds-program.cjs"), {
@@ -82,10 +89,7 @@ async function ended(child: ChildProcess): Promise<void> {
 describe("programs that speak xDS themselves", () => {
   test("serve, are called by a short name, split by weight, fail by rule and follow a change", async () => {
     const ports = await freePorts(2);
-    const files = (http: readonly object[]) =>
-      objects(ports, http)
-        .map((object) => JSON.stringify(object))
-        .join("\n---\n");
+    const files = (http: readonly object[]) => documents(objects(ports, http));
     const server = opened.add(await startDiscoveryServer({ files: { "mesh.yaml": files([broken, split]) } }));
     const program = await startProgram(server);
 
@@ -102,5 +106,52 @@ describe("programs that speak xDS themselves", () => {
     const ten = () => program.ask({ call: "xds:///quotes:7070", method: "/quotes.Quotes/Get", times: 10 });
     await eventually(ten).toEqual({ [String(ports[1])]: 10 });
     expect(await (await server.get("/metrics")).text()).not.toMatch(/^pilot_total_xds_rejects\S* [1-9]/m);
+  });
+
+  test("prove who they are to each other where the mesh demands it, and nobody else gets in", async () => {
+    const ports = await freePorts(1);
+    const [port = 0] = ports;
+    const rules = [
+      httpService("quotes", {
+        ports: [{ number: 7070, name: "grpc", protocol: "GRPC" }],
+        endpoints: [{ address: "127.0.0.1", ports: { grpc: port }, serviceAccount: "quotes" }],
+      }),
+      destinationRule("quotes", { trafficPolicy: { tls: { mode: "ISTIO_MUTUAL" } } }),
+      {
+        apiVersion: "security.istio.io/v1",
+        kind: "PeerAuthentication",
+        metadata: { name: "default", namespace: "default" },
+        spec: { mtls: { mode: "STRICT" } },
+      },
+    ];
+    const server = opened.add(await startDiscoveryServer({ files: { "mesh.yaml": documents(rules) } }));
+    const ca = await createTestCa();
+    const asAccount = async (account: string) => {
+      const { cert, key } = await ca.pair([`spiffe://cluster.local/ns/default/sa/${account}`]);
+      const write = (name: string, text: string) => {
+        const path = join(server.folder, `${account}-${name}`);
+        writeFileSync(path, text);
+        return path;
+      };
+      const config = {
+        certificate_file: write("cert.pem", cert),
+        private_key_file: write("key.pem", key),
+        ca_certificate_file: write("root.pem", ca.rootPem),
+        refresh_interval: "600s",
+      };
+      return startProgram(server, { default: { plugin_name: "file_watcher", config } });
+    };
+    const quotes = await asAccount("quotes");
+    await quotes.ask({ serve: ports, isXdsCredentials: true });
+    const call = { call: "xds:///quotes:7070", method: "/quotes.Quotes/Get", times: 3 };
+    expect(await quotes.ask({ ...call, isXdsCredentials: true })).toEqual({ [String(port)]: 3 });
+    // The same port without a certificate.
+    expect(await quotes.ask({ ...call, call: `127.0.0.1:${port}`, times: 1 })).toEqual({ UNAVAILABLE: 1 });
+    const client = await asAccount("client");
+    const once = () => client.ask({ ...call, times: 1, isXdsCredentials: true });
+    expect(await once()).toEqual({ [String(port)]: 1 });
+    // Now the server's name is another one than the registry says.
+    server.write("mesh.yaml", documents(rules).replace('"serviceAccount":"quotes"', '"serviceAccount":"other"'));
+    await eventually(once).toEqual({ UNAVAILABLE: 1 });
   });
 });

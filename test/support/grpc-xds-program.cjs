@@ -17,28 +17,29 @@ const clients = new Map();
 
 process.on("message", async (message) => {
   if (message.serve) {
-    for (const port of message.serve) await serve(port);
+    for (const port of message.serve) await serve(port, message.isXdsCredentials);
     process.send({ serving: message.serve });
   } else process.send(await call(message));
 });
 
 /** Each server answers with its port. It is serving when the control plane has told it how. */
-async function serve(port) {
+async function serve(port, isXdsCredentials) {
   const server = new xds.XdsServer();
+  const plain = grpc.ServerCredentials.createInsecure();
+  const credentials = isXdsCredentials ? new xds.XdsServerCredentials(plain) : plain;
   const handlers = { Get: (_call, done) => done(null, String(port)) };
   server.addService({ Get: method("/quotes.Quotes/Get") }, handlers);
   await new Promise((resolve, reject) => {
-    server.bindAsync(`127.0.0.1:${port}`, grpc.ServerCredentials.createInsecure(), (error) =>
-      error ? reject(error) : resolve(),
-    );
+    server.bindAsync(`127.0.0.1:${port}`, credentials, (error) => (error ? reject(error) : resolve()));
   });
 }
 
 /** How often each answer, or status, came. */
-async function call({ call: target, method: path, times }) {
+async function call({ call: target, method: path, times, isXdsCredentials }) {
   let client = clients.get(target);
   if (client === undefined) {
-    client = new grpc.Client(target, grpc.credentials.createInsecure());
+    const plain = grpc.credentials.createInsecure();
+    client = new grpc.Client(target, isXdsCredentials ? new xds.XdsChannelCredentials(plain) : plain);
     clients.set(target, client);
   }
   const counts = {};
