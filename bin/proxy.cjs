@@ -9,7 +9,8 @@ const { Script } = require("node:vm");
 const dist = join(__dirname, "../dist");
 const run = preparedScript();
 if (run === undefined) import(pathToFileURL(join(dist, "main.js")).href);
-else run({}, require, { exports: {} }, join(dist, "proxy.cjs"), dist);
+// In a turn of its own: no turn of the event loop is to be long, not even the first.
+else setImmediate(run, {}, require, { exports: {} }, join(dist, "proxy.cjs"), dist);
 
 function preparedScript() {
   // Log lines that name source files need the maps of the modules.

@@ -1,4 +1,4 @@
-import { type Agent, startAgent } from "../agent/index.ts";
+import type { Agent } from "../agent/index.ts";
 import { buildStamp, formatVersion } from "../base/build-stamp.ts";
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
@@ -53,6 +53,8 @@ async function runProxy(context: CommandContext): Promise<number> {
     signal: signals.first,
   });
   if (signals.first.aborted) return 0;
+  // Loaded in a turn of its own: all the code at once would keep the event loop busy for longer than anything later does.
+  const { startAgent } = await import("../agent/index.ts");
   const options = { config, env, log: context.logRoot, uptimeMs: context.uptimeMs, signal: signals.first };
   const started = await startAgent(options).catch((failure: unknown) => {
     // A start that was told to end has not failed.

@@ -15,10 +15,10 @@ if (isMainThread && process.argv.includes("proxy")) {
       longestMs = Math.max(longestMs, now - last);
       turns += 1;
     }
+    isMeasuring ||= existsSync("measure");
     last = now;
   }, 1).unref();
   setInterval(() => {
-    isMeasuring ||= existsSync("measure");
     if (isMeasuring) writeFileSync("loop.json", JSON.stringify({ longestMs, turns }));
   }, 500).unref();
 }
