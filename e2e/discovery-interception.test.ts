@@ -1,0 +1,98 @@
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync } from "node:fs";
+import { beforeEach, expect, test } from "vitest";
+import { CloseStack } from "../src/base/close-stack.ts";
+import { createTestMesh, testNode } from "../src/discovery/testing/create-test-mesh.ts";
+import { documents, peerAuthentication } from "../src/discovery/testing/test-objects.ts";
+import { createFabric } from "../test/support/discovery-fabric.ts";
+import { entry } from "../test/support/discovery-listeners.ts";
+import { staticSidecar } from "../test/support/discovery-static-sidecar.ts";
+import { createWorkFolder, until } from "../test/support/envoy-life.ts";
+import { envoyPath, needs } from "../test/support/needs.ts";
+import type { Netns } from "../test/support/netns.ts";
+import { istioIptables } from "../test/support/netns-capture.ts";
+
+const POD = "10.10.5.1";
+const PEER = "10.10.5.2";
+const VIP = "10.96.5.9";
+/** Each connection is told who answers, and where it seems to come from. */
+const server = (name: string) =>
+  `require("net").createServer((s) => s.end("${name} called from " + s.remoteAddress)).listen(9000, "0.0.0.0")`;
+const client = (address: string) =>
+  `const s = require("net").connect(9000, "${address}"); s.setTimeout(5000, () => s.destroy());` +
+  "s.on('data', (d) => process.stdout.write(d)).on('error', (e) => process.stdout.write(e.code))";
+
+const OBJECTS = [
+  entry("app", "9000/TCP", { addresses: ["10.96.5.8"], endpoints: [{ address: POD }] }),
+  entry("peer", "9000/TCP", { addresses: [VIP], endpoints: [{ address: PEER }] }),
+  peerAuthentication("off", "default", { mtls: { mode: "DISABLE" } }),
+];
+
+beforeEach(needs("envoy", "root", "netns", "iptables", "setpriv"));
+
+test.each([
+  { mode: "REDIRECT", user: 1337, seen: "127.0.0.6" },
+  // By the rules for its own user the proxy would take what it sends to the workload for a call of the workload's.
+  { mode: "TPROXY", user: 0, seen: PEER },
+])("$mode: the workload is called from $seen, and calls others through the sidecar", async ({ mode, user, seen }) => {
+  await using opened = new CloseStack();
+  const fabric = opened.add(await createFabric("none"));
+  const [pod, peer] = [await fabric.attach(POD), await fabric.attach(PEER)];
+  opened.add(ended(pod.spawn(process.execPath, ["-e", server("pod")])));
+  opened.add(ended(peer.spawn(process.execPath, ["-e", server("peer")])));
+  const captured = await istioIptables(pod, [
+    ...["-p", "15001", "-z", "15006", "-u", "1337", "-m", mode, "-i", "*", "-b", "*", "-d", "15000"],
+  ]);
+  expect(captured).toMatchObject({ code: 0 });
+  const work = createWorkFolder();
+  opened.defer(() => work[Symbol.dispose]());
+  chmodSync(work.folder, 0o755);
+  const node = testNode({ address: POD, metadata: { INTERCEPTION_MODE: mode } });
+  const view = createTestMesh(documents(...OBJECTS))
+    .take()
+    .snapshot.view(node);
+  const config = work.write("envoy.json", staticSidecar(view, work.folder, 15000));
+  const envoy = opened.add(ended(startEnvoy(pod, user, config)));
+
+  await until(
+    "the workload is called",
+    async () => {
+      if (envoy.child.exitCode !== null) throw new Error(envoy.output());
+      return (await call(peer, POD)).startsWith("pod");
+    },
+    15_000,
+  );
+  expect(await call(peer, POD)).toBe(`pod called from ${seen}`);
+  // The address is nobody's: only the sidecar knows who is meant.
+  expect(await call(pod, VIP)).toBe(`peer called from ${POD}`);
+});
+
+async function call(netns: Netns, address: string): Promise<string> {
+  return (await netns.exec(process.execPath, ["-e", client(address)])).stdout;
+}
+
+/** As in a pod: user or group is one whose traffic is not captured. */
+function startEnvoy(netns: Netns, user: number, config: string): ChildProcess {
+  const identity = [`--reuid=${user}`, "--regid=1337", "--clear-groups"];
+  const flags = ["-c", config, "--disable-hot-restart", "--concurrency", "1", "-l", "warning"];
+  return netns.spawn("setpriv", [...identity, envoyPath() ?? "envoy", ...flags]);
+}
+
+function ended(child: ChildProcess) {
+  let said = "";
+  const note = (chunk: Buffer) => {
+    said += chunk.toString();
+  };
+  child.stdout?.on("data", note);
+  child.stderr?.on("data", note);
+  const gone = once(child, "close");
+  return {
+    child,
+    output: () => said,
+    async stop() {
+      child.kill("SIGKILL");
+      await gone;
+    },
+  };
+}
