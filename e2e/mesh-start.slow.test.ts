@@ -64,7 +64,10 @@ function npmStart({ wrapper, home }: Person, clone: string): Started {
     child,
     output: () => readFileSync(log, "utf8"),
     async [Symbol.asyncDispose]() {
-      if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid ?? 0), "SIGINT");
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const exited = new Promise((done) => child.once("exit", done));
+      process.kill(-(child.pid ?? 0), "SIGINT");
+      await exited;
     },
   };
 }
@@ -134,7 +137,15 @@ describe.each(PEOPLE)("as $who", ({ make, isolation, lacks }) => {
         .match(/^ {7}\S.*$/gm)
         ?.map((line) => line.trim()) ?? [];
     expect(commands).toHaveLength(4);
-    for (const command of commands) await run("sh", "-c", command);
+    // Right after the kill the last one says, by its exit code too, that the front is not ready.
+    for (const command of commands)
+      await run("sh", "-c", command).catch((failed: { stdout: string }) =>
+        expect(failed.stdout).toContain("front          no"),
+      );
+    await eventually(async () => {
+      const { stdout } = await run("./bin/pilot-agent", "mesh", "status").catch((failed: { stdout: string }) => failed);
+      return stdout.includes("front          yes") ? undefined : stdout;
+    }, 5000);
     await eventually(async () => ((await split(url, 20)) > 0 ? undefined : "not shifted"));
     expect(Math.abs((await split(url, 300)) - 0.2)).toBeLessThan(0.12);
     await eventually(async () => {
