@@ -19,7 +19,7 @@ export interface Answers {
   readonly problems: readonly string[];
 }
 
-export function generateAnswers({ configYaml, meshYaml, node, nameTable }: GoldenCase): Answers {
+export function generateAnswers({ configYaml, meshYaml, node, nameTable, asked }: GoldenCase): Answers {
   const problems: string[] = [];
   const source = createResourceSource({
     onProblem: (problem) => {
@@ -27,15 +27,17 @@ export function generateAnswers({ configYaml, meshYaml, node, nameTable }: Golde
     },
   });
   const view = viewOfCase(configYaml, meshYaml, node as XdsNode);
-  const clusters = decode(source.all(view, "CDS"), "envoy.config.cluster.v3.Cluster");
-  const listeners = decode(source.all(view, "LDS"), "envoy.config.listener.v3.Listener");
+  const listenerSet = asked === undefined ? source.all(view, "LDS") : source.named(view, "LDS", asked);
+  const listeners = decode(listenerSet, "envoy.config.listener.v3.Listener");
+  const routes = decode(source.named(view, "RDS", routeNames(listeners)), "envoy.config.route.v3.RouteConfiguration");
+  const clusterSet = asked === undefined ? source.all(view, "CDS") : source.named(view, "CDS", clusterNames(routes));
+  const clusters = decode(clusterSet, "envoy.config.cluster.v3.Cluster");
   const assignments = source.named(view, "EDS", edsNames(clusters));
-  const routes = source.named(view, "RDS", routeNames(listeners));
   return {
     clusters,
     listeners,
     endpoints: decode(assignments, "envoy.config.endpoint.v3.ClusterLoadAssignment"),
-    routes: decode(routes, "envoy.config.route.v3.RouteConfiguration"),
+    routes,
     nameTable: nameTable === undefined ? undefined : decodedNameTable(source.all(view, "NDS")),
     problems,
   };
@@ -56,6 +58,19 @@ function edsNames(clusters: readonly Json[]): readonly string[] {
   return clusters
     .filter(({ type }) => type === "EDS")
     .map(({ name, edsClusterConfig }) => text(object(edsClusterConfig).serviceName) || text(name));
+}
+
+/** As gRPC finds them: where routes lead. */
+function clusterNames(routes: readonly Json[]): readonly string[] {
+  const actions = routes
+    .flatMap(({ virtualHosts }) => objects(virtualHosts))
+    .flatMap((host) => objects(host.routes))
+    .map(({ route }) => object(route));
+  const names = actions.flatMap(({ cluster, weightedClusters }) => [
+    text(cluster),
+    ...objects(object(weightedClusters).clusters).map(({ name }) => text(name)),
+  ]);
+  return [...new Set(names.filter((name) => name !== ""))];
 }
 
 /** As Envoy finds them: in the HTTP managers of all chains. */

@@ -9,6 +9,8 @@ export interface GoldenCase {
   readonly configYaml: string;
   readonly meshYaml: string | undefined;
   readonly node: Json;
+  /** Listener names that a proxyless client asked for; other nodes ask for everything. */
+  readonly asked: readonly string[] | undefined;
   readonly clusters: readonly Json[];
   readonly endpoints: readonly Json[];
   readonly listeners: readonly Json[];
@@ -36,6 +38,7 @@ function readGoldenCase(dir: string, name: string): GoldenCase {
     configYaml,
     meshYaml: read("mesh.yaml"),
     node: json<Json>("node.json", {}),
+    asked: json<{ listeners?: readonly string[] }>("subscribe.json", {}).listeners,
     clusters: json<readonly Json[]>("clusters.json", []),
     endpoints: json<readonly Json[]>("endpoints.json", []),
     listeners: json<readonly Json[]>("listeners.json", []),

@@ -9,7 +9,8 @@ test.each([
   { configYaml: of("ServiceEntry", "VirtualService", "Sidecar", "PeerAuthentication"), node: sidecar, parts: [] },
   { configYaml: of("ServiceEntry", "Telemetry", "EnvoyFilter"), node: sidecar, parts: ["EnvoyFilter", "Telemetry"] },
   { configYaml: "", node: { ...sidecar, id: "router~10.0.0.1~a~b" }, parts: ["router node"] },
-  { configYaml: "", node: { ...sidecar, metadata: { GENERATOR: "grpc" } }, parts: ["generator grpc"] },
+  { configYaml: "", node: { ...sidecar, metadata: { GENERATOR: "grpc" } }, parts: [] },
+  { configYaml: "", node: { ...sidecar, metadata: { GENERATOR: "event" } }, parts: ["generator event"] },
 ])("what is not built is seen from the files of the case: $parts", ({ configYaml, node, parts }) => {
   expect(unsupportedParts({ configYaml, node })).toEqual(parts);
 });

@@ -21,6 +21,6 @@ export function unsupportedParts({ configYaml, node }: Pick<GoldenCase, "configY
   return [
     ...KINDS.filter((kind) => kinds.has(kind)),
     ...(type === "sidecar" ? [] : [`${type} node`]),
-    ...(generator === "" ? [] : [`generator ${generator}`]),
+    ...(generator === "" || generator === "grpc" ? [] : [`generator ${generator}`]),
   ];
 }
