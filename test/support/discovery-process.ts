@@ -15,6 +15,8 @@ export interface DiscoveryProcess extends AsyncDisposable {
   readonly ports: DiscoveryPorts;
   /** Writes a file below the configuration directory; undefined removes it. */
   write(file: string, text: string | undefined): void;
+  /** The mesh configuration. */
+  writeMesh(text: string): void;
   token(namespace: string, account: string): Promise<string>;
   /** Ends the process at once and starts it again with the same directories. */
   restart(signal?: NodeJS.Signals): Promise<void>;
@@ -82,6 +84,7 @@ export async function startDiscoveryProcess(options: DiscoveryProcessOptions): P
     rootFile: join(ca, "root-cert.pem"),
     ports: options.ports,
     write,
+    writeMesh: (text) => writeFileSync(join(folder, "mesh.yaml"), text),
     output,
     token: async (namespace, account) => {
       const issuer = await openDevelopmentIssuer(ca);
