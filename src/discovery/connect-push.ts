@@ -6,6 +6,7 @@ import type { MeshFile } from "./mesh-file.ts";
 import type { DiscoveryMetrics } from "./metrics.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
 import { type Pusher, type PushSettings, startPusher } from "./push/start-pusher.ts";
+import { changesOfConfig, changesOfRegistry, FORCED_CHANGES } from "./snapshot/changes/push-changes.ts";
 import { createPushSnapshot } from "./snapshot/create-push-snapshot.ts";
 
 export interface PushParts {
@@ -35,22 +36,22 @@ export function connectPush(options: StartDiscoveryOptions, parts: PushParts): P
   opened.add(pusher);
   const { inboundUpdates } = metrics.push;
   opened.defer(
-    config.store.subscribe(({ changes }) => {
-      if (changes.length === 0) return;
-      inboundUpdates.inc(["config"], changes.length);
-      pusher.trigger("config");
+    config.store.subscribe((change) => {
+      if (change.changes.length === 0) return;
+      inboundUpdates.inc(["config"], change.changes.length);
+      pusher.trigger("config", changesOfConfig(change));
     }),
   );
   opened.defer(
-    config.registry.subscribe(({ updated, deleted, endpoints }) => {
+    config.registry.subscribe((change) => {
+      const { updated, deleted, endpoints } = change;
       if (updated.length > 0) inboundUpdates.inc(["svc"], updated.length);
       if (deleted.length > 0) inboundUpdates.inc(["svcdelete"], deleted.length);
       if (endpoints.length > 0) inboundUpdates.inc(["eds"], endpoints.length);
-      const endpointsOnly = updated.length === 0 && deleted.length === 0;
-      pusher.trigger(endpointsOnly ? "endpoint" : "service", { endpointsOnly });
+      pusher.trigger(updated.length + deleted.length === 0 ? "endpoint" : "service", changesOfRegistry(change));
     }),
   );
-  mesh.subscribe(() => pusher.trigger("global"));
+  mesh.subscribe(() => pusher.trigger("global", FORCED_CHANGES));
   return pusher;
 }
 

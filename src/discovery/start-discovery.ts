@@ -18,6 +18,7 @@ import { meshFigures } from "./mesh-figures.ts";
 import { startMeshFile } from "./mesh-file.ts";
 import { declareDiscoveryMetrics } from "./metrics.ts";
 import type { Discovery, StartDiscoveryOptions } from "./options.ts";
+import { FORCED_CHANGES } from "./snapshot/changes/push-changes.ts";
 
 /**
  * Starts the control plane. The order is deliberate: HTTP first, so that `/ready` has an answer with a reason from the beginning; the xDS
@@ -90,7 +91,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     source,
     registry: connected.registry,
     store: connected.store,
-    push: () => pusher.trigger("debug"),
+    push: () => pusher.trigger("debug", FORCED_CHANGES),
     pushes: () => pusher.pushes,
     allowsAdmin: auth.allowsAdmin ?? false,
   };

@@ -2,6 +2,8 @@ import { randomUUID } from "node:crypto";
 import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
 import type { ProxyNode } from "../proxy/proxy-node.ts";
+import { changedTypes } from "../snapshot/changes/changed-types.ts";
+import { mergeChanges, NO_CHANGES, type PushChanges } from "../snapshot/changes/push-changes.ts";
 import type { ProxyView, PushSnapshot } from "../snapshot/push-snapshot.ts";
 import { DUE_CHANGES, type Due, mergeDue, type Plan, planDelta, planSotw } from "./core/plan-answer.ts";
 import { deltaChunks, sotwChunks } from "./core/response-chunks.ts";
@@ -26,6 +28,8 @@ export interface Connection {
   /** What the client was last sent of a type. */
   sent(type: XdsType): ResourceSet | undefined;
   view(): ProxyView;
+  /** What happened since the last push; to be called in the turn in which the new snapshot appears. */
+  note(changes: PushChanges): void;
   /**
    * Looks what the newest snapshot has for the client and sends it. Resolves when the network took everything, or at once when the
    * client is behind: then it gets, as soon as it reads again, what is newest by then.
@@ -71,6 +75,9 @@ export function createConnection(options: ConnectionOptions): OwnedConnection {
   const sent = new Map<XdsType, ResourceSet>();
   const due = new Map<XdsType, Due>();
   let view: ProxyView | undefined;
+  /** Of the last push; undefined when every type has to be looked at with the next one. */
+  let pushedView: ProxyView | undefined;
+  let noted: PushChanges = NO_CHANGES;
   let sending: Promise<void> | undefined;
   let isBehind = false;
   let isOver = false;
@@ -147,6 +154,7 @@ export function createConnection(options: ConnectionOptions): OwnedConnection {
     } catch (thrown) {
       if (isOver) return undefined;
       metrics.internalErrors.inc();
+      pushedView = undefined;
       options.log.error("resources could not be made", { type, proxy: options.id, error: errorMessage(thrown) });
       return undefined;
     }
@@ -185,12 +193,22 @@ export function createConnection(options: ConnectionOptions): OwnedConnection {
       mark(type, { everything, names: new Set(everything ? [] : answer), held });
       void send();
     },
+    note: (changes) => {
+      noted = mergeChanges(noted, changes);
+    },
     push: async () => {
-      for (const type of watches.keys()) mark(type, DUE_CHANGES);
+      const changes = noted;
+      noted = NO_CHANGES;
       if (isBehind) {
-        view = undefined; // nobody keeps an old state for a client that does not read
+        // Nobody keeps an old state for a client that does not read: it is looked at as a whole when it does.
+        for (const type of watches.keys()) mark(type, DUE_CHANGES);
+        view = undefined;
+        pushedView = undefined;
         return;
       }
+      const types = changedTypes(currentView(), pushedView, changes);
+      for (const type of watches.keys()) if (types.has(type)) mark(type, DUE_CHANGES);
+      pushedView = currentView();
       const finished = send();
       await (isBehind ? settledWithin(finished, HOLD_MS) : finished);
     },

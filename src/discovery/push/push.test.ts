@@ -1,11 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { recordLog } from "../../../test/support/ca-log.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
+import { NO_CHANGES, type PushChanges } from "../snapshot/changes/push-changes.ts";
 import type { PushSnapshot } from "../snapshot/push-snapshot.ts";
 import { createPushOrder } from "./core/push-order.ts";
 import { declarePushMetrics } from "./metrics.ts";
 import { createPushQueue } from "./push-queue.ts";
 import { type PusherOptions, startPusher } from "./start-pusher.ts";
+
+const RULES = { ...NO_CHANGES, objects: [{ kind: "Sidecar", namespace: "n", name: "s" }] } as const;
+const SERVICES = { ...NO_CHANGES, services: new Set(["s"]) };
+const ENDPOINTS = { ...NO_CHANGES, endpoints: new Set(["s"]) };
 
 describe("the order of pushes", () => {
   test("is that of arrival; who waits already waits once, since its first time", () => {
@@ -113,7 +118,7 @@ describe("bursts of changes", () => {
   test("100 events in 50 ms are one push", async () => {
     const { pusher, registry } = start();
     for (let event = 0; event < 100; event += 1) {
-      pusher.trigger("config");
+      pusher.trigger("config", RULES);
       await vi.advanceTimersByTimeAsync(0.5);
     }
     await vi.advanceTimersByTimeAsync(5000);
@@ -125,7 +130,7 @@ describe("bursts of changes", () => {
   test("events every 50 ms for 12 s are pushed after 10 s", async () => {
     const { pusher } = start();
     for (let at = 0; at < 12_000; at += 50) {
-      pusher.trigger("endpoint", { endpointsOnly: true });
+      pusher.trigger("endpoint", ENDPOINTS);
       await vi.advanceTimersByTimeAsync(50);
       if (at < 9900) expect(pusher.pushes).toBe(1);
     }
@@ -136,9 +141,9 @@ describe("bursts of changes", () => {
 
   test("without debounce of endpoints they are pushed at once, other changes are not", async () => {
     const { pusher } = start({ settings: { ...settings, debouncesEndpoints: false } });
-    pusher.trigger("endpoint", { endpointsOnly: true });
+    pusher.trigger("endpoint", ENDPOINTS);
     expect(pusher.pushes).toBe(2);
-    pusher.trigger("config");
+    pusher.trigger("config", RULES);
     expect(pusher.pushes).toBe(2);
     await vi.advanceTimersByTimeAsync(150);
     expect(pusher.pushes).toBe(3);
@@ -146,35 +151,51 @@ describe("bursts of changes", () => {
 
   test("a snapshot that cannot be made leaves the last one, and the next change tries again", async () => {
     let broken = false;
+    const noted: PushChanges[] = [];
     const { pusher, log } = start({
+      clients: () => [{ note: (changes) => void noted.push(changes), push: async () => undefined }],
       build: () => {
         if (broken) throw new Error("no");
         return { version: "good" } as PushSnapshot;
       },
     });
     broken = true;
-    pusher.trigger("config");
+    pusher.trigger("config", RULES);
     await vi.advanceTimersByTimeAsync(150);
     expect(pusher).toMatchObject({ pushes: 1, snapshot: { version: "good" } });
     expect(log.text()).toContain("snapshot could not be made");
     broken = false;
-    pusher.trigger("config");
+    pusher.trigger("service", SERVICES);
     await vi.advanceTimersByTimeAsync(150);
     expect(pusher.pushes).toBe(2);
+    // What happened before the failure counts with the next snapshot.
+    expect(noted).toEqual([{ ...RULES, services: SERVICES.services }]);
+  });
+
+  test("a change that changes nothing for anybody makes a snapshot and disturbs nobody", async () => {
+    const push = vi.fn(async () => undefined);
+    const { pusher } = start({ clients: () => [{ note: () => undefined, push }] });
+    pusher.trigger("config", NO_CHANGES);
+    await vi.advanceTimersByTimeAsync(500);
+    expect(pusher.pushes).toBe(2);
+    expect(push).not.toHaveBeenCalled();
   });
 
   test("every client is pushed to, one that fails does not stop the others", async () => {
     const pushed: string[] = [];
+    const noted: PushChanges[] = [];
     const client = (name: string, failure?: Error) => ({
+      note: (changes: PushChanges) => void noted.push(changes),
       push: async () => {
         pushed.push(name);
         if (failure !== undefined) throw failure;
       },
     });
     const { pusher, log } = start({ clients: () => [client("a", new Error("gone")), client("b")] });
-    pusher.trigger("service");
+    pusher.trigger("service", SERVICES);
     await vi.advanceTimersByTimeAsync(200);
     await vi.waitFor(() => expect(pushed).toEqual(["a", "b"]));
+    expect(noted).toEqual([SERVICES, SERVICES]);
     expect(log.text()).toContain("push failed");
     await pusher.stop();
   });

@@ -1,5 +1,6 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
+import { mergeChanges, NO_CHANGES, type PushChanges } from "../snapshot/changes/push-changes.ts";
 import type { PushSnapshot } from "../snapshot/push-snapshot.ts";
 import { createDebounced } from "../store/files/debounce.ts";
 import type { PushMetrics } from "./metrics.ts";
@@ -9,6 +10,9 @@ import { createPushQueue } from "./push-queue.ts";
 export type PushReason = "config" | "service" | "endpoint" | "global" | "debug" | "networks";
 
 export interface PushClient {
+  /** Told at once, in the turn in which the snapshot appears. */
+  note(changes: PushChanges): void;
+  /** When it is the client's turn: sends what follows from everything noted. */
   push(): Promise<void>;
 }
 
@@ -36,7 +40,7 @@ export interface Pusher {
   readonly snapshot: PushSnapshot;
   /** Snapshots made so far, the first one included. */
   readonly pushes: number;
-  trigger(reason: PushReason, options?: { readonly endpointsOnly?: boolean }): void;
+  trigger(reason: PushReason, changes: PushChanges): void;
   /** Resolves when nothing runs any more. */
   stop(): Promise<void>;
 }
@@ -47,6 +51,7 @@ export function startPusher({ settings, build, clients, metrics, log }: PusherOp
   let pushes = 1;
   let firstAt: number | undefined;
   let reasons = new Set<PushReason>();
+  let changes: PushChanges = NO_CHANGES;
   const queue = createPushQueue<PushClient>({
     concurrency: settings.concurrency,
     serve: async (client, since) => {
@@ -69,11 +74,15 @@ export function startPusher({ settings, build, clients, metrics, log }: PusherOp
       log.error("snapshot could not be made, the last one stays", { error: errorMessage(thrown) });
       return;
     }
+    const happened = changes;
+    changes = NO_CHANGES;
     pushes += 1;
     metrics.snapshotTime.observe((performance.now() - startedAt) / 1000);
     for (const reason of why) metrics.pushTriggers.inc([reason]);
     const all = clients();
     log.info("push", { version: snapshot.version, proxies: all.length, reasons: why.join(",") });
+    if (isNothing(happened)) return;
+    for (const client of all) client.note(happened);
     for (const client of all) queue.enqueue(client, since);
   };
   const timing = { quietMs: settings.debounceAfterMs, maxWaitMs: settings.debounceMaxMs };
@@ -85,9 +94,11 @@ export function startPusher({ settings, build, clients, metrics, log }: PusherOp
     get pushes() {
       return pushes;
     },
-    trigger: (reason, { endpointsOnly = false } = {}) => {
+    trigger: (reason, more) => {
       reasons.add(reason);
+      changes = mergeChanges(changes, more);
       firstAt ??= performance.now();
+      const endpointsOnly = more.endpoints.size > 0 && isNothing({ ...more, endpoints: NO_CHANGES.endpoints });
       // Making a snapshot does not wait for anything, so two never overlap.
       if (endpointsOnly && !settings.debouncesEndpoints) void push();
       else debounced.trigger();
@@ -97,4 +108,8 @@ export function startPusher({ settings, build, clients, metrics, log }: PusherOp
       await queue.stop();
     },
   };
+}
+
+function isNothing({ forced, objects, services, endpoints }: PushChanges): boolean {
+  return !forced && objects.length === 0 && services.size === 0 && endpoints.size === 0;
 }
