@@ -25,6 +25,12 @@ export interface XdsParts {
   readonly log: Logger;
 }
 
+const PROBLEMS = {
+  "left-out": "resource left out",
+  "refused-rule": "rule cannot be followed",
+  conflict: "listeners exclude each other",
+} as const;
+
 /** The ADS service with everything it needs, not yet on any port. */
 export function connectXds(
   options: StartDiscoveryOptions,
@@ -34,9 +40,12 @@ export function connectXds(
   const { auth = {}, limits = {} } = options;
   const perSecond = (limits.streamsPerSecond ?? 0) > 0 ? (limits.streamsPerSecond ?? 0) : automaticRate();
   const source = createResourceSource({
-    onProblem: ({ effect, type, resource, reason }) => {
-      metrics.rejectedConfigs.add(1, [type]);
-      log.error(effect === "left-out" ? "resource left out" : "rule cannot be followed", { type, resource, reason });
+    // With one root for good, agents know it from their own certificates.
+    ...(options.ca?.allowsSeveralRoots && { trustBundle: () => [parts.ca.authority.material.rootPem] }),
+    onProblem: ({ effect, conflict, type, resource, reason }) => {
+      if (conflict === undefined) metrics.rejectedConfigs.add(1, [type]);
+      else metrics.conflicts[conflict]?.add(1);
+      log.warn(PROBLEMS[effect], { type, resource, reason });
     },
   });
   const service = createAdsService({

@@ -1,9 +1,11 @@
+import { any } from "../../protocol/protobuf/discovery.ts";
 import type { ResourceSet, ResourceSource, XdsType } from "../ads-server/resource-source.ts";
 import type { InboundScope, OutboundScope, ProxyView } from "../snapshot/push-snapshot.ts";
-import { createRouteEncoder } from "./encode-resource.ts";
+import { createRouteEncoder, encodedResource } from "./encode-resource.ts";
 import { GRPC_GENERATOR, grpcResources } from "./grpc/index.ts";
 import { inboundResources, inboundTraits } from "./inbound-resources.ts";
-import { createResourceGuard, type ResourceProblem } from "./resource-guard.ts";
+import { encodeProxyConfig, generateProxyConfig, PROXY_CONFIG_TYPE_URL } from "./proxy-config.ts";
+import { createResourceGuard, type ResourceGuard, type ResourceProblem } from "./resource-guard.ts";
 import { createResourceSet, joinSets } from "./resource-set.ts";
 import { createScopeMemories } from "./scope-memories.ts";
 import { createScopeResources, type MadeSets, type ScopeResources } from "./scope-resources.ts";
@@ -11,6 +13,8 @@ import { createScopeResources, type MadeSets, type ScopeResources } from "./scop
 export interface ResourceSourceOptions {
   /** Something that cannot be sent and was left out; the rest is sent. */
   readonly onProblem: (problem: ResourceProblem) => void;
+  /** Trust anchors that running agents are told, PEM text each; without it they keep those they got with their certificate. */
+  readonly trustBundle?: () => readonly string[];
 }
 
 const EMPTY = createResourceSet([]);
@@ -19,7 +23,7 @@ const EMPTY = createResourceSet([]);
  * Makes resources once for all proxies that are alike, and again only where something they are made from changed: per service for
  * clusters, per assignment for endpoints, per virtual host for routes.
  */
-export function createResourceSource({ onProblem }: ResourceSourceOptions): ResourceSource {
+export function createResourceSource({ onProblem, trustBundle }: ResourceSourceOptions): ResourceSource {
   const guard = createResourceGuard(onProblem);
   const encodeRoute = createRouteEncoder();
   const memories = createScopeMemories();
@@ -49,11 +53,19 @@ export function createResourceSource({ onProblem }: ResourceSourceOptions): Reso
     return known;
   };
 
+  let anchors = { pem: "", set: EMPTY };
+  const proxyConfigOf = (bundle: readonly string[]): ResourceSet => {
+    const pem = bundle.join("\n");
+    if (pem !== anchors.pem) anchors = { pem, set: createResourceSet([proxyConfigResource(bundle)]) };
+    return anchors.set;
+  };
+
   const source: ResourceSource = {
     all(view, type) {
       if (view.node.generator === GRPC_GENERATOR && type !== "EDS") return grpcOf(view, type, []);
       if (type === "CDS") return joinSets(scopeOf(view).clusters(), ownOf(view, type));
-      if (type === "LDS") return joinSets(scopeOf(view).listeners(), ownOf(view, type));
+      if (type === "LDS") return withoutTaken(scopeOf(view).listeners(), ownOf(view, type), guard);
+      if (type === "PCDS" && trustBundle !== undefined) return proxyConfigOf(trustBundle());
       return type === "NDS" ? scopeOf(view).nameTable() : EMPTY;
     },
     named(view, type, names) {
@@ -66,9 +78,23 @@ export function createResourceSource({ onProblem }: ResourceSourceOptions): Reso
   return source;
 }
 
+/** A listener of the workload may ask for the address of an outbound one, where both are really bound. */
+function withoutTaken(shared: ResourceSet, own: ResourceSet, guard: ResourceGuard): ResourceSet {
+  const taken = own.resources.filter(({ name }) => shared.get(name) !== undefined);
+  if (taken.length === 0) return joinSets(shared, own);
+  const reason = "an outbound listener has this address; give the ingress listener another `bind`";
+  for (const { name } of taken) guard.report({ effect: "left-out", type: "LDS", resource: name, reason });
+  return joinSets(shared, createResourceSet(own.resources.filter((resource) => !taken.includes(resource))));
+}
+
 interface Known<Key, Value> {
   get(key: Key): Value | undefined;
   set(key: Key, value: Value): unknown;
+}
+
+function proxyConfigResource(bundle: readonly string[]) {
+  const value = encodeProxyConfig(generateProxyConfig(bundle));
+  return encodedResource("", any.encode({ typeUrl: PROXY_CONFIG_TYPE_URL, value }));
 }
 
 function recall<Key, Value>(known: Known<Key, Value>, key: Key, make: () => Value): Value {
