@@ -2,6 +2,7 @@ import { buildStamp } from "../base/build-stamp.ts";
 import type { Gauge, MetricRegistry } from "../base/metric-registry.ts";
 import { type CaServerMetrics, declareCaServerMetrics } from "../ca/index.ts";
 import { type AdsMetrics, declareAdsMetrics } from "./ads-server/metrics.ts";
+import type { ConflictKind } from "./generators/listeners.ts";
 import { declarePushMetrics, type PushMetrics } from "./push/metrics.ts";
 
 /** Everything the control plane counts. */
@@ -10,6 +11,7 @@ export interface DiscoveryMetrics {
   readonly push: PushMetrics;
   readonly ca: CaServerMetrics;
   readonly rejectedConfigs: Gauge;
+  readonly conflicts: Readonly<Partial<Record<ConflictKind, Gauge>>>;
   /** Where figures about the mesh of this moment are read at each scrape. */
   setMeshSource(read: () => MeshFigures): void;
 }
@@ -53,6 +55,16 @@ export function declareDiscoveryMetrics(registry: MetricRegistry, uptimeSeconds:
       help: "Documents that are refused at the moment, and resources that were left out since the start.",
       labels: ["type"],
     }),
+    conflicts: {
+      "outbound-tcp": registry.gauge({
+        name: "pilot_conflict_outbound_listener_tcp_over_current_tcp",
+        help: "Services left out since the start because another one has their listener.",
+      }),
+      "inbound-port": registry.gauge({
+        name: "pilot_conflict_inbound_listener",
+        help: "Services left out since the start because another one has their target port.",
+      }),
+    },
     setMeshSource: (source) => {
       read = source;
     },

@@ -73,6 +73,17 @@ describe("the resource source", () => {
     );
   });
 
+  test("an ingress listener whose address an outbound one has is left out and told", () => {
+    const { source, problems } = recording();
+    const ingress = [{ port: { number: 80, protocol: "HTTP", name: "http" }, defaultEndpoint: "127.0.0.1:8080" }];
+    const sidecar = { kind: "Sidecar", name: "own", spec: { ingress, egress: [{ hosts: ["./*"] }] } };
+    const mesh = createTestMesh(documents(service({ name: "web" }), sidecar));
+    const node = testNode({ address: "127.0.0.1", metadata: { INTERCEPTION_MODE: "NONE" } });
+    const listeners = source.all(mesh.take().snapshot.view(node), "LDS").resources.map(({ name }) => name);
+    expect(new Set(listeners).size).toBe(listeners.length);
+    expect(problems.map(({ type, resource }) => `${type} ${resource}`)).toEqual(["LDS 127.0.0.1_80"]);
+  });
+
   test("the name table is one resource without name", () => {
     const { source } = recording();
     const view = mesh20()

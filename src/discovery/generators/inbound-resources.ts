@@ -18,7 +18,9 @@ export function inboundResources(
       encodeResource("envoy.config.cluster.v3.Cluster", nameOf(cluster), cluster),
     );
   }
-  return guard.each(type, generateInboundListeners(view).listeners, nameOf, (listener) =>
+  const { listeners, conflicts } = generateInboundListeners(view);
+  guard.conflicts(conflicts);
+  return guard.each(type, listeners, nameOf, (listener) =>
     encodeResource("envoy.config.listener.v3.Listener", nameOf(listener), listener),
   );
 }

@@ -3,10 +3,9 @@
 export { generateInboundListeners } from "./listeners/inbound/generate-inbound.ts";
 export type { InboundPolicies } from "./listeners/inbound/inbound-policies.ts";
 export { NO_POLICIES } from "./listeners/inbound/inbound-policies.ts";
-export {
-  CONFLICT_METRICS,
-  type ConflictKind,
-  type GeneratedListeners,
-  type ListenerConflict,
+export type {
+  ConflictKind,
+  GeneratedListeners,
+  ListenerConflict,
 } from "./listeners/listener-conflict.ts";
 export { generateOutboundListeners } from "./listeners/outbound/generate-outbound.ts";

@@ -1,8 +1,14 @@
 import type { EncodedResource, XdsType } from "../ads-server/resource-source.ts";
+import type { ConflictKind, ListenerConflict } from "./listeners.ts";
 
 export interface ResourceProblem {
-  /** `left-out`: the resource is not sent. `refused-rule`: it is, without what a rule asks for and nobody can do. */
-  readonly effect: "left-out" | "refused-rule";
+  /**
+   * `left-out`: the resource is not sent. `refused-rule`: it is, without what a rule asks for and nobody can do. `conflict`: of
+   * two things that exclude each other one is sent.
+   */
+  readonly effect: "left-out" | "refused-rule" | "conflict";
+  /** Where two cannot be there together: what kind of place they share. */
+  readonly conflict?: ConflictKind;
   readonly type: XdsType;
   readonly resource: string;
   readonly reason: string;
@@ -17,11 +23,18 @@ export interface ResourceGuard {
     encode: (item: Item) => EncodedResource,
   ): readonly EncodedResource[];
   report(problem: ResourceProblem): void;
+  conflicts(conflicts: readonly ListenerConflict[]): void;
 }
 
 export function createResourceGuard(onProblem: (problem: ResourceProblem) => void): ResourceGuard {
   return {
     report: onProblem,
+    conflicts(conflicts) {
+      for (const { kind, listener, kept, dropped } of conflicts) {
+        const reason = kept === "" ? `${dropped} has no place: ${kind}` : `${dropped} loses to ${kept}: ${kind}`;
+        onProblem({ effect: "conflict", conflict: kind, type: "LDS", resource: listener, reason });
+      }
+    },
     each(type, items, nameOf, encode) {
       return items.flatMap((item) => {
         const resource = nameOf(item);

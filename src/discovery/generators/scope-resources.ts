@@ -78,7 +78,8 @@ function outboundClusters(scope: OutboundScope, memory: ScopeMemory, guard: Reso
 }
 
 function outboundListeners(scope: OutboundScope, guard: ResourceGuard): readonly EncodedResource[] {
-  const { listeners } = generateOutboundListeners(scope);
+  const { listeners, conflicts } = generateOutboundListeners(scope);
+  guard.conflicts(conflicts);
   return guard.each("LDS", listeners, nameOf, (listener) =>
     encodeResource("envoy.config.listener.v3.Listener", nameOf(listener), listener),
   );

@@ -23,12 +23,6 @@ export type ConflictKind =
   /** Two services of one workload behind one target port. */
   | "inbound-port";
 
-/** The gauges that count them. */
-export const CONFLICT_METRICS: Readonly<Partial<Record<ConflictKind, string>>> = {
-  "outbound-tcp": "pilot_conflict_outbound_listener_tcp_over_current_tcp",
-  "inbound-port": "pilot_conflict_inbound_listener",
-};
-
 export interface GeneratedListeners {
   readonly listeners: readonly Listener[];
   readonly conflicts: readonly ListenerConflict[];

@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { entry, NONE, outbound } from "../../../../../test/support/discovery-listeners.ts";
 import type { Listener } from "../../../../protocol/gen/envoy/config/listener/v3.ts";
-import { CONFLICT_METRICS } from "../listener-conflict.ts";
 
 /** Two services without address on port 5000: `tcp` and `http` are where such calls go. */
 describe("services on one address and port", () => {
@@ -36,7 +35,7 @@ describe("services on one address and port", () => {
     expect(found.conflicts).toHaveLength(conflicts);
   });
 
-  test("the older one is served, and the conflict has the reference's metric", () => {
+  test("the older one is served, and the conflict is told", () => {
     const { call, conflicts } = outbound([
       entry("a", "5000/TCP", { created: 200 }),
       entry("b", "5000/TCP", { created: 100 }),
@@ -45,7 +44,6 @@ describe("services on one address and port", () => {
     expect(conflicts).toEqual([
       { kind: "outbound-tcp", listener: "0.0.0.0_5000", kept: "b.example", dropped: "a.example" },
     ]);
-    expect(CONFLICT_METRICS["outbound-tcp"]).toBe("pilot_conflict_outbound_listener_tcp_over_current_tcp");
   });
 
   test.each([
