@@ -1,0 +1,153 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { CloseStack } from "../../src/base/close-stack.ts";
+import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery-server.ts";
+import { freePorts } from "../support/free-ports.ts";
+import { envoyPath, needs } from "../support/needs.ts";
+
+const opened = new CloseStack();
+afterEach(() => opened.close());
+
+const service = (name: string, addresses: readonly string[]) =>
+  JSON.stringify({
+    apiVersion: "networking.istio.io/v1",
+    kind: "ServiceEntry",
+    metadata: { name, namespace: "default", creationTimestamp: "2026-01-01T00:00:00Z" },
+    spec: {
+      hosts: [`${name}.example`],
+      addresses: ["10.96.0.1"],
+      location: "MESH_INTERNAL",
+      resolution: "STATIC",
+      ports: [{ number: 80, name: "http", protocol: "HTTP" }],
+      endpoints: addresses.map((address) => ({ address })),
+    },
+  });
+
+const cluster = (name: string, socket: object) => ({
+  name,
+  type: "STATIC",
+  typed_extension_protocol_options: {
+    "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+      "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+      explicit_http_config: { http2_protocol_options: {} },
+    },
+  },
+  load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [{ endpoint: { address: socket } }] }] },
+});
+
+const socketAddress = (port: number) => ({ socket_address: { address: "127.0.0.1", port_value: port } });
+
+function bootstrap(api: "GRPC" | "DELTA_GRPC", ports: { admin: number; grpc: number }) {
+  return {
+    node: {
+      id: "sidecar~10.10.0.11~web-1.default~default.svc.cluster.local",
+      cluster: "web",
+      metadata: {
+        NAMESPACE: "default",
+        INSTANCE_IPS: "10.10.0.11",
+        INTERCEPTION_MODE: "REDIRECT",
+        CLUSTER_ID: "Kubernetes",
+      },
+    },
+    admin: { address: socketAddress(ports.admin) },
+    dynamic_resources: {
+      ads_config: {
+        api_type: api,
+        transport_api_version: "V3",
+        grpc_services: [{ envoy_grpc: { cluster_name: "xds" } }],
+      },
+      cds_config: { ads: {}, resource_api_version: "V3" },
+      lds_config: { ads: {}, resource_api_version: "V3" },
+    },
+    static_resources: {
+      // Certificates come from the agent, which is not here: its cluster only has to be known.
+      clusters: [
+        cluster("xds", socketAddress(ports.grpc)),
+        cluster("sds-grpc", { pipe: { path: "/nonexistent/sds" } }),
+      ],
+    },
+  };
+}
+
+interface RunningEnvoy {
+  get(path: string): Promise<string>;
+  readonly child: ChildProcess;
+}
+
+async function startEnvoy(api: "GRPC" | "DELTA_GRPC", server: DiscoveryServer): Promise<RunningEnvoy> {
+  const [admin = 0] = await freePorts(1);
+  const folder = mkdtempSync(join(tmpdir(), "discovery-envoy-"));
+  const config = join(folder, "envoy.json");
+  writeFileSync(config, JSON.stringify(bootstrap(api, { admin, grpc: server.ports.grpc })));
+  const args = ["-c", config, "--use-dynamic-base-id", "--log-level", "error", "--concurrency", "1"];
+  const child = spawn(envoyPath() ?? "envoy", args, { stdio: "ignore" });
+  opened.defer(async () => {
+    child.kill("SIGKILL");
+    if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return { child, get: async (path) => (await fetch(`http://127.0.0.1:${admin}${path}`)).text() };
+}
+
+const slowly = { timeout: 20_000, interval: 50 };
+
+/** Every type the proxy watches, with how far it is. */
+async function states(server: DiscoveryServer): Promise<Record<string, string>> {
+  const [proxy] = (await (await server.get("/debug/syncz")).json()) as {
+    resources: Record<string, { status: string; error?: string }>;
+  }[];
+  const entries = Object.entries(proxy?.resources ?? {});
+  return Object.fromEntries(entries.map(([type, { status, error }]) => [type, error ?? status]));
+}
+
+describe.each(["GRPC", "DELTA_GRPC"] as const)("stock Envoy over %s", (api) => {
+  beforeEach(needs("envoy"));
+
+  test("accepts everything, follows changes and outlives a restart of the server", async () => {
+    const files = { "a.yaml": service("a", ["10.10.0.11", "10.0.0.1"]) };
+    const server = opened.add(await startDiscoveryServer({ files, mesh: "enableAutoMtls: false\n" }));
+    const envoy = await startEnvoy(api, server);
+    const synced = { CDS: "SYNCED", EDS: "SYNCED", LDS: "SYNCED", RDS: "SYNCED" };
+    await expect.poll(() => states(server), slowly).toEqual(synced);
+    const clusters = () => envoy.get("/clusters").catch(() => "");
+    await expect.poll(clusters, slowly).toContain("outbound|80||a.example::10.0.0.1:80::");
+
+    server.write("a.yaml", service("a", ["10.10.0.11", "10.0.0.2"]));
+    await expect.poll(clusters, slowly).toContain("outbound|80||a.example::10.0.0.2:80::");
+    server.write("b.yaml", service("b", ["10.0.0.3"]));
+    await expect.poll(clusters, slowly).toContain("outbound|80||b.example::10.0.0.3:80::");
+    server.write("b.yaml", undefined);
+    await expect.poll(clusters, slowly).not.toContain("b.example");
+
+    await server.restart();
+    await expect
+      .poll(() => states(server), slowly)
+      .toMatchObject({ CDS: "SYNCED", EDS: "SYNCED", LDS: "SYNCED", RDS: "SYNCED" });
+    server.write("a.yaml", service("a", ["10.10.0.11", "10.0.0.4"]));
+    await expect.poll(clusters, slowly).toContain("outbound|80||a.example::10.0.0.4:80::");
+    const stats = await envoy.get("/stats?filter=update_rejected|warming_state&usedonly");
+    expect(stats).not.toMatch(/update_rejected: [1-9]/);
+    expect(await envoy.get("/stats?filter=cluster_manager.warming_clusters")).toContain("warming_clusters: 0");
+  }, 60_000);
+
+  test("a rule that changes a cluster leaves no cluster waiting for its endpoints", async () => {
+    const files = { "a.yaml": service("a", ["10.0.0.1"]) };
+    const server = opened.add(await startDiscoveryServer({ files, mesh: "enableAutoMtls: false\n" }));
+    const envoy = await startEnvoy(api, server);
+    const clusters = () => envoy.get("/clusters").catch(() => "");
+    await expect.poll(clusters, slowly).toContain("outbound|80||a.example::10.0.0.1:80::");
+    const rule = {
+      apiVersion: "networking.istio.io/v1",
+      kind: "DestinationRule",
+      metadata: { name: "a", namespace: "default" },
+      spec: { host: "a.example", trafficPolicy: { connectionPool: { tcp: { maxConnections: 7 } } } },
+    };
+    server.write("rule.yaml", JSON.stringify(rule));
+    await expect.poll(clusters, slowly).toContain("outbound|80||a.example::default_priority::max_connections::7");
+    expect(await clusters()).toContain("outbound|80||a.example::10.0.0.1:80::");
+  }, 60_000);
+});
