@@ -8,6 +8,7 @@ import type { StartDiscoveryOptions } from "./options.ts";
 import { type Pusher, type PushSettings, startPusher } from "./push/start-pusher.ts";
 import { changesOfConfig, changesOfRegistry, FORCED_CHANGES } from "./snapshot/changes/push-changes.ts";
 import { createPushSnapshot } from "./snapshot/create-push-snapshot.ts";
+import type { ConfigSnapshot } from "./store/config-store.ts";
 
 export interface PushParts {
   readonly config: ConnectedConfig;
@@ -35,8 +36,10 @@ export function connectPush(options: StartDiscoveryOptions, parts: PushParts): P
   });
   opened.add(pusher);
   const { inboundUpdates } = metrics.push;
+  countRefused(metrics, config.store.snapshot);
   opened.defer(
     config.store.subscribe((change) => {
+      countRefused(metrics, change.snapshot);
       if (change.changes.length === 0) return;
       inboundUpdates.inc(["config"], change.changes.length);
       pusher.trigger("config", changesOfConfig(change));
@@ -53,6 +56,10 @@ export function connectPush(options: StartDiscoveryOptions, parts: PushParts): P
   );
   mesh.subscribe(() => pusher.trigger("global", FORCED_CHANGES));
   return pusher;
+}
+
+function countRefused({ rejectedConfigs }: DiscoveryMetrics, { problems }: ConfigSnapshot): void {
+  rejectedConfigs.set(problems.filter(({ severity }) => severity === "error").length, ["document"]);
 }
 
 function pushSettings(given: Partial<PushSettings> = {}): PushSettings {

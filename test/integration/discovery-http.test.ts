@@ -72,6 +72,20 @@ describe("readiness and figures", () => {
   });
 });
 
+test("a refused document and a rule that collides are counted and told, and block nothing", async () => {
+  const server = await start({
+    files: { "a.yaml": JSON.stringify(entry("a")), "bad.yaml": JSON.stringify(entry("bad", { hosts: [] })) },
+  });
+  const metrics = await (await server.get("/metrics")).text();
+  expect(metrics).toContain('pilot_total_rejected_configs{type="document"} 1\n');
+  expect(metrics).toContain("pilot_services 1\n");
+  server.write("b.yaml", JSON.stringify({ ...entry("b"), spec: { ...entry("a").spec } }));
+  await eventually(async () => (await server.get("/debug/configz")).text()).toContain(
+    "port 80 of a.example is taken by",
+  );
+  expect(await (await server.get("/debug/configz")).text()).toContain("bad.yaml:1:");
+});
+
 describe("debug pages", () => {
   test.each([
     ["adsz", '"totalClients": 1'],

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { createGrpcChannel, defineMethod } from "../../src/grpc/index.ts";
+import { decodeMessage } from "../../src/protocol/envoy/index.ts";
 import {
   CREATE_CERTIFICATE_PATH,
   istioCertificateRequest,
@@ -157,6 +158,11 @@ test("debug over xDS is for identities of the system namespace", async () => {
   expect(await ask(operator, { typeUrl: "istio.io/debug/connections" })).toMatchObject({
     typeUrl: "istio.io/debug/connections",
   });
+  const sync = await ask(operator, { typeUrl: "istio.io/debug/syncz" });
+  const statuses = typeof sync === "string" ? [] : sync.resources;
+  expect(statuses.map(({ typeUrl }) => typeUrl)).toContain("type.googleapis.com/envoy.service.status.v3.ClientConfig");
+  const decoded = decodeMessage("envoy.service.status.v3.ClientConfig", Buffer.from(statuses[0]?.value ?? []));
+  expect(decoded.node?.id).toBe("web-1.default");
   expect(await ask(operator, { typeUrl: "istio.io/debug", resourceNames: ["syncz", "adsz"] })).toBe(
     "INVALID_ARGUMENT exactly one debug request is required",
   );

@@ -4,11 +4,15 @@ import type { DeltaDiscoveryRequest, DiscoveryRequest } from "../../protocol/pro
 import { WireWriter } from "../../protocol/protobuf/wire-writer.ts";
 import { parseSpiffe } from "../model/workload-identity.ts";
 import type { AdsContext } from "./ads-context.ts";
+import { clientStatus } from "./client-status.ts";
 import type { OwnedConnection } from "./connection.ts";
 import { deltaChunks, sotwChunks } from "./core/response-chunks.ts";
 import { deltaBody, sotwBody } from "./core/set-difference.ts";
+import type { EncodedResource } from "./resource-source.ts";
 
 const DEBUG = "istio.io/debug";
+/** The one page that has a message type of its own. */
+const SYNC = `${DEBUG}/syncz`;
 
 export function isDebugType(typeUrl: string): boolean {
   return typeUrl === DEBUG || typeUrl.startsWith(`${DEBUG}/`);
@@ -35,8 +39,7 @@ export function answerDebug(
   if (path === undefined || (request.typeUrl === DEBUG && names.length !== 1)) {
     throw new GrpcError("INVALID_ARGUMENT", "exactly one debug request is required");
   }
-  const page = context.debugPage(path);
-  const resources = [{ name: path, version: "", any: textAny(page?.body ?? `no debug page ${path}\n`) }];
+  const resources = request.typeUrl === SYNC ? context.connections.all().map(clientStatus) : [pageOf(path, context)];
   const head = { version: "", typeUrl: request.typeUrl, nonce: randomUUID() };
   const chunks =
     connection.protocol === "sotw"
@@ -47,8 +50,10 @@ export function answerDebug(
 }
 
 /** A page as its bytes: readers of debug types know what they asked for. */
-function textAny(text: string): Buffer {
+function pageOf(path: string, context: AdsContext): EncodedResource {
+  const page = context.debugPage(path);
   const any = new WireWriter();
-  any.bytes(2, Buffer.from(text));
-  return any.finish();
+  any.string(1, DEBUG);
+  any.bytes(2, Buffer.from(page?.body ?? `no debug page ${path}\n`));
+  return { name: path, version: "", any: any.finish() };
 }

@@ -51,14 +51,14 @@ export function endpointShardz({ registry }: DebugContext): HttpAnswer {
 }
 
 /** Every rule object, and the documents that were refused. */
-export function configz({ store }: DebugContext): HttpAnswer {
-  const { snapshot } = store;
+export function configz(context: DebugContext): HttpAnswer {
+  const { snapshot } = context.store;
   return json({
     objects: snapshot.all().map(({ source, namespace, creationTime }) => {
       const metadata = typeof source.metadata === "object" ? source.metadata : {};
       return { ...source, metadata: { ...metadata, namespace, creationTimestamp: timeOf(creationTime) } };
     }),
-    problems: snapshot.problems.map(describeDocumentProblem),
+    problems: [...snapshot.problems.map(describeDocumentProblem), ...ruleProblems(context)],
   });
 }
 
@@ -73,7 +73,7 @@ export function pushStatus(context: DebugContext): HttpAnswer {
     pushes: context.pushes(),
     proxies: context.connections.all().length,
     services: services.length,
-    problems: context.store.snapshot.problems.map(describeDocumentProblem),
+    problems: [...context.store.snapshot.problems.map(describeDocumentProblem), ...ruleProblems(context)],
   });
 }
 
@@ -104,6 +104,13 @@ export function sidecarz(context: DebugContext, call: Pick<HttpCall, "query">): 
       virtualServices: virtualServices.map(({ object }) => `${object.namespace}/${object.name}`),
     })),
   });
+}
+
+/** Objects that are good by themselves and collide with others. */
+function ruleProblems({ snapshot }: DebugContext): readonly string[] {
+  return snapshot()
+    .problems()
+    .map(({ object, message }) => `warning: ${message} (${object.kind} ${object.namespace}/${object.name})`);
 }
 
 function showEndpoint(service: Service, { addresses, port, labels, locality, serviceAccount, health }: Endpoint) {

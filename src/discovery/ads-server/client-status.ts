@@ -1,0 +1,28 @@
+import { encodeAny } from "../../protocol/envoy/index.ts";
+import type { Connection } from "./connection.ts";
+import { syncState } from "./core/watch.ts";
+import { XDS_TYPES } from "./core/xds-types.ts";
+import type { EncodedResource } from "./resource-source.ts";
+
+/** How far one proxy is, in the form that tools for many control planes read. */
+export function clientStatus(connection: Connection): EncodedResource {
+  const { id, node, watches } = connection;
+  const genericXdsConfigs = XDS_TYPES.flatMap(({ type, url }) => {
+    const watch = watches.get(type);
+    if (watch === undefined) return [];
+    const { error, versionSent, sentAt } = watch;
+    return [
+      {
+        typeUrl: url,
+        ...(versionSent === "" ? {} : { versionInfo: versionSent }),
+        ...(sentAt === 0 ? {} : { lastUpdated: new Date(sentAt).toISOString() }),
+        configStatus: syncState(watch),
+        ...(error === undefined ? {} : { errorState: { details: error } }),
+      },
+    ];
+  });
+  const { clusterId, istioVersion } = node;
+  const metadata = { CLUSTER_ID: clusterId, ISTIO_VERSION: istioVersion, NAMESPACE: node.namespace };
+  const value = { node: { id: node.id, metadata }, genericXdsConfigs };
+  return { name: id, version: "", any: encodeAny("envoy.service.status.v3.ClientConfig", value) };
+}
