@@ -13,6 +13,7 @@ import {
   freePorts,
   startAgentProcess,
 } from "../test/support/agent-process.ts";
+import { startConnectProxy } from "../test/support/connect-proxy.ts";
 import { type FakeCa, startFakeCa } from "../test/support/fake-ca.ts";
 import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
 import { httpListener } from "../test/support/mesh-resources.ts";
@@ -200,6 +201,22 @@ test("a CRL and a private key provider reach Envoy's protos as they should", asy
   const workload = (await askSds(agent, "default"))?.tls_certificate as unknown as Record<string, unknown>;
   expect(workload.private_key ?? null).toBeNull();
   expect(workload.private_key_provider).toMatchObject({ provider_name: "cryptomb", fallback: true });
+});
+
+test("the control plane and the CA are reached through the proxy of HTTPS_PROXY", async () => {
+  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+  await using proxy = await startConnectProxy(`127.0.0.1:${controlPlane.port}`);
+  const address = "istiod.istio-system.svc:15012";
+  await using agent = await startAgentProcess({
+    controlPlane,
+    env: { HTTPS_PROXY: `http://127.0.0.1:${proxy.port}`, COMPLIANCE_POLICY: "fips-140-2" },
+    proxyConfig: { discoveryAddress: address },
+  });
+  await agent.untilReady();
+  await eventually(async () => (controlPlane.issued > 0 ? undefined : "no certificate yet"));
+  expect(proxy.asked.length).toBeGreaterThanOrEqual(2);
+  expect(new Set(proxy.asked.map(({ target }) => target))).toEqual(new Set([address]));
+  expect(agent.stdout()).toContain("the CA is reached through the proxy of HTTPS_PROXY");
 });
 
 test.each([{ algorithm: "" }, { algorithm: "ECDSA" }])(

@@ -2,7 +2,9 @@ import type { CloseStack } from "../base/close-stack.ts";
 import type { Logger } from "../base/logger.ts";
 import { type AgentConfig, caRootCa, diskFiles, systemRootCa } from "../config/index.ts";
 import { type CaClient, type IdentityMetrics, startCaClient, type TokenFetcher } from "../identity/index.ts";
+import { connectThroughProxy } from "../xds-proxy/index.ts";
 import { AgentStartError } from "./agent-error.ts";
+import { tlsLimits } from "./xds-tls.ts";
 
 /** The client for the configured CA; what it opens is closed by `opened`. */
 export async function connectCa(
@@ -27,6 +29,8 @@ export async function connectCa(
   }
   log.info(`CA Endpoint ${security.caEndpoint}, provider ${security.caProvider}`);
   log.info(`Using CA ${security.caEndpoint} cert with ${root.path === "" ? "system certs" : `certs: ${root.path}`}`);
+  const connect = connectThroughProxy(security.caEndpoint, config.xds);
+  if (connect !== undefined) log.info("the CA is reached through the proxy of HTTPS_PROXY");
   const client = await startCaClient(security.caProvider, {
     endpoint: security.caEndpoint,
     serverName: security.caServerName === "" ? undefined : security.caServerName,
@@ -34,6 +38,8 @@ export async function connectCa(
     systemRootFile: systemRootCa(diskFiles.exists),
     clientCertificateDirectory: security.provCert === "" ? undefined : security.provCert,
     tokens,
+    connect,
+    tlsLimits: tlsLimits(security.compliancePolicy),
     clusterId: security.clusterId,
     certSigner: security.certSigner,
     headers: security.caHeaders,

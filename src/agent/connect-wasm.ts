@@ -1,7 +1,9 @@
 import { join } from "node:path";
 import type { Logger } from "../base/logger.ts";
 import type { AgentConfig, Environment } from "../config/index.ts";
+import { parseTarget } from "../grpc/index.ts";
 import { startWasmConverter, type WasmConverter, type WasmMetrics } from "../wasm/index.ts";
+import { connectThroughProxy } from "../xds-proxy/index.ts";
 import { proxyUser } from "./proxy-user.ts";
 
 /** Below the working directory, which is the root directory in the image. */
@@ -24,6 +26,10 @@ export async function connectWasm(config: AgentConfig, parts: WasmParts): Promis
     dockerConfigPath: dockerConfigPath(parts.env),
     fallback: generation.name === "master" ? "current" : "legacy",
     owner: proxyUser(config),
+    tunnel: (target) => {
+      const connect = connectThroughProxy(target, config.xds);
+      return connect && ((signal) => connect(parseTarget(target), signal));
+    },
     metrics: parts.metrics,
     log: parts.log.scope("wasm"),
   });

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { chmod, chown, mkdir, open, rename, unlink } from "node:fs/promises";
-import { basename, dirname, join, relative, sep } from "node:path";
+import { chmod, chown, open, rename, unlink } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { makeDirectory } from "./make-directory.ts";
 
 /**
  * The one rule for files and directories the agent makes for the proxy. `private`: readable by the user the proxy runs as and by root
@@ -52,9 +53,9 @@ export async function writeProxyFile(
 
 /** Makes the directory and its missing parents by the same rule. One that exists already stays as it is: it is its maker's. */
 export async function makeProxyDirectory(path: string, options: Omit<ProxyFileOptions, "mode">): Promise<void> {
-  const first = await mkdir(path, { recursive: true });
+  const first = await makeDirectory(path);
   if (first === undefined) return;
-  const target = join(path);
+  const target = resolve(path);
   for (const made of chain(first, target)) {
     await chmod(made, DIRECTORY_MODES[options.access]);
     if (options.owner !== undefined) await chown(made, options.owner.uid, options.owner.gid);

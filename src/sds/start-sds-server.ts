@@ -1,8 +1,9 @@
-import { chown, mkdir } from "node:fs/promises";
+import { chown } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { errorMessage } from "../base/coded-error.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
+import { makeDirectory } from "../base/make-directory.ts";
 import { wait } from "../base/wait.ts";
 import { type GrpcServer, type Implementation, startGrpcServer } from "../grpc/index.ts";
 import type { PrivateKeyProvider } from "./core/encode-secret.ts";
@@ -79,7 +80,7 @@ async function bindWithRetries(options: SdsServerOptions, methods: readonly Impl
 
 async function bind(options: SdsServerOptions, methods: readonly Implementation[]): Promise<GrpcServer> {
   const { path, log } = options;
-  await makeDirectory(dirname(resolve(path)), options.envoyGroup).catch((failure: unknown) => {
+  await makeSocketDirectory(dirname(resolve(path)), options.envoyGroup).catch((failure: unknown) => {
     log.warn("the directory of the SDS socket could not be created", { path, error: errorMessage(failure) });
   });
   const listen = { path, mode: SOCKET_MODE, replace: "always" } as const;
@@ -87,8 +88,8 @@ async function bind(options: SdsServerOptions, methods: readonly Implementation[
 }
 
 /** Directories that were there before keep their group: a volume is the platform's business. */
-async function makeDirectory(directory: string, group: number | undefined): Promise<void> {
-  const first = await mkdir(directory, { recursive: true, mode: DIRECTORY_MODE });
+async function makeSocketDirectory(directory: string, group: number | undefined): Promise<void> {
+  const first = await makeDirectory(directory, DIRECTORY_MODE);
   if (first === undefined || group === undefined) return;
   for (let made = directory; made.length >= first.length; made = dirname(made)) await chown(made, KEEP_OWNER, group);
 }

@@ -28,6 +28,7 @@ export function openConverter(options: WasmOptions): Pick<WasmConverter, "conver
     isForbidden: forbiddenAddresses(options.blockedCidrs),
     isInsecure,
     ...(options.ca !== undefined && { ca: options.ca }),
+    ...(options.tunnel !== undefined && { tunnel: options.tunnel }),
     ...(options.resolve !== undefined && { resolve: options.resolve }),
   };
   const finding = {

@@ -3,6 +3,7 @@ import type { Logger } from "../base/logger.ts";
 import type { ProxyOwner } from "../base/proxy-file.ts";
 import type { ConvertedResponse } from "./convert-response.ts";
 import type { Resolve } from "./fetch/guarded-lookup.ts";
+import type { Tunnel } from "./fetch/tunnelled.ts";
 import type { WasmMetrics } from "./metrics.ts";
 
 export interface WasmOptions {
@@ -25,6 +26,8 @@ export interface WasmOptions {
   readonly owner?: ProxyOwner | undefined;
   /** PEM roots; node's own when absent. */
   readonly ca?: string;
+  /** The way to "host:port" when it is not the direct one, such as through an HTTP proxy; asked for https only. */
+  readonly tunnel?: Tunnel;
   /** The system's name resolution when absent. */
   readonly resolve?: Resolve;
   readonly metrics: WasmMetrics;

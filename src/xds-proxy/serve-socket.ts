@@ -1,8 +1,9 @@
-import { lstat, mkdir, unlink } from "node:fs/promises";
+import { lstat, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import { CloseStack } from "../base/close-stack.ts";
 import { errorCode, errorMessage } from "../base/coded-error.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
+import { makeDirectory } from "../base/make-directory.ts";
 import { type GrpcServer, type GrpcServerOptions, startGrpcServer } from "../grpc/index.ts";
 import { XdsProxyError } from "./xds-proxy-error.ts";
 
@@ -65,7 +66,7 @@ async function bind({ path, checkMs: _, ...server }: SocketOptions): Promise<Grp
     if (errorCode(cause) === "ENOENT") return;
     throw new XdsProxyError("socket-in-the-way", `failed to remove unix://${path}: ${errorMessage(cause)}`, { cause });
   });
-  await mkdir(dirname(path), { recursive: true, mode: DIRECTORY_MODE }).catch((cause: unknown) => {
+  await makeDirectory(dirname(path), DIRECTORY_MODE).catch((cause: unknown) => {
     server.log.warn(`failed to create the directory of unix://${path}: ${errorMessage(cause)}`);
   });
   return startGrpcServer({ ...server, listen: { path, mode: SOCKET_MODE, replace: "always" } });

@@ -1,5 +1,6 @@
+import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
-import { createServer, type Socket } from "node:net";
+import { connect as connectTcp, createServer, type Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { silentLogger } from "../../src/base/logger.ts";
@@ -25,6 +26,23 @@ const token = (text: string): TokenFetcher => ({
   identityProvider: "",
   fetch: async () => new Secret(text),
   stop: async () => undefined,
+});
+
+describe("the way to the CA", () => {
+  test("is another one when there is one to take", async () => {
+    const ca = await startCa();
+    let taken = 0;
+    const client = await connect(ca, {
+      connect: async (_target, signal) => {
+        taken += 1;
+        const socket = connectTcp({ host: "127.0.0.1", port: ca.port, signal });
+        await once(socket, "connect");
+        return socket;
+      },
+    });
+    expect((await client.sign()).chain).toHaveLength(2);
+    expect(taken).toBe(1);
+  });
 });
 
 describe("a request that the CA grants", () => {

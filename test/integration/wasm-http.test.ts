@@ -3,6 +3,9 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { beforeEach, describe, expect, test } from "vitest";
+import { parseTarget } from "../../src/grpc/index.ts";
+import { connectThroughProxy } from "../../src/xds-proxy/index.ts";
+import { startConnectProxy } from "../support/connect-proxy.ts";
 import { grpcTestCerts } from "../support/grpc-certs.ts";
 import { startHttpServer } from "../support/http-server.ts";
 import { needs } from "../support/needs.ts";
@@ -254,6 +257,20 @@ describe("TLS", () => {
       expect(await all.load({ url })).toContain(checksum);
       await using known = await startTestConverter({ ca: certs.ca });
       expect(await known.load({ url })).toContain(checksum);
+      // TLS is with the server, whatever is in between: its name is checked, and the proxy's answer is told.
+      await using proxy = await startConnectProxy(`127.0.0.1:${port}`);
+      const through = (proxyPort: number) => (target: string) => (signal: AbortSignal) => {
+        const open = connectThroughProxy("modules.example:443", { httpsProxy: `127.0.0.1:${proxyPort}`, noProxy: "" });
+        if (open === undefined) throw new Error("no way through the proxy");
+        return open(parseTarget(target), signal);
+      };
+      await using behind = await startTestConverter({ ca: certs.ca, tunnel: through(proxy.port) });
+      expect(await behind.load({ url: url.replace("127.0.0.1", "localhost") })).toContain(checksum);
+      expect(await behind.reason({ url: "https://modules.example/m.wasm" })).toMatch(/altnames|alt name/);
+      expect(proxy.asked).toHaveLength(2);
+      await using refusing = await startConnectProxy("", 403);
+      await using refused = await startTestConverter({ ca: certs.ca, tunnel: through(refusing.port) });
+      expect(await refused.reason({ url })).toContain("refused: 403 Forbidden");
     } finally {
       server.closeAllConnections();
       await new Promise((closed) => server.close(closed));

@@ -1,7 +1,5 @@
-import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer as createHttpServer } from "node:http";
-import { type AddressInfo, connect as connectTcp } from "node:net";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
@@ -13,6 +11,7 @@ import type { AgentConfig } from "../../src/config/index.ts";
 import { createGrpcChannel } from "../../src/grpc/index.ts";
 import { connectThroughProxy } from "../../src/xds-proxy/index.ts";
 import { makeCertificate, type TestCertificate } from "../support/ca-certificates.ts";
+import { startConnectProxy } from "../support/connect-proxy.ts";
 import { type FakeXdsServer, openXdsClient, socketFolder, startFakeXdsServer } from "../support/fake-xds-server.ts";
 import { ask, CDS, push, startTestProxy } from "../support/xds-harness.ts";
 
@@ -173,28 +172,6 @@ test("a policy this runtime cannot keep is told at once, or is kept", () => {
 });
 
 describe("through the proxy of HTTPS_PROXY", () => {
-  /** A CONNECT proxy that goes to one place whatever it is asked for. */
-  async function startConnectProxy(to: string, status = 200) {
-    const asked: { target: string; login: string }[] = [];
-    const server = createHttpServer();
-    server.on("connect", (request, socket) => {
-      asked.push({ target: request.url ?? "", login: request.headers["proxy-authorization"] ?? "" });
-      if (status !== 200) return void socket.end(`HTTP/1.1 ${status} Forbidden\r\n\r\n`);
-      const [host = "", port] = to.split(":");
-      const upstream = connectTcp(Number(port), host, () => {
-        socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
-        socket.pipe(upstream).pipe(socket);
-      });
-      upstream.on("error", () => socket.destroy()).on("close", () => socket.destroy());
-      socket.on("error", () => upstream.destroy()).on("close", () => upstream.destroy());
-      return undefined;
-    });
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const { port } = server.address() as AddressInfo;
-    return { asked, port, [Symbol.asyncDispose]: async () => void server.close() };
-  }
-
   test("the stream goes to the name as configured, with TLS inside and the proxy's login", async () => {
     using files = await setUp();
     using socket = socketFolder();

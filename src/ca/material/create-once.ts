@@ -1,13 +1,14 @@
 import { randomUUID } from "node:crypto";
-import { chmod, link, mkdir, open, rename, rm, stat } from "node:fs/promises";
+import { chmod, link, open, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
+import { makeDirectory } from "../../base/make-directory.ts";
 import { CaMaterialError } from "../ca-server-error.ts";
 
 /** The directory that keys live in: nobody else's. */
 export async function makePrivateDirectory(directory: string): Promise<void> {
   try {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await makeDirectory(directory, 0o700);
   } catch (cause) {
     const text = `the CA's directory ${directory} cannot be made: ${errorMessage(cause)}`;
     throw new CaMaterialError("unwritable", text, { cause });

@@ -1,6 +1,7 @@
+import type { SecureContextOptions } from "node:tls";
 import type { Logger } from "../../base/logger.ts";
 import type { Counter } from "../../base/metric-registry.ts";
-import type { KeepaliveOptions } from "../../grpc/index.ts";
+import type { Connect, KeepaliveOptions } from "../../grpc/index.ts";
 import type { TokenFetcher } from "../tokens/token-fetcher.ts";
 
 /** All that a CA provider may need; the environment variable that fills a member is named where there is one. */
@@ -23,6 +24,10 @@ export interface CaClientOptions {
   readonly certSigner: string;
   /** `CA_HEADER_<NAME>`: extra metadata. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** The way to the CA when it is not the direct one, such as through an HTTP proxy. */
+  readonly connect?: Connect | undefined;
+  /** What a compliance policy leaves of TLS. */
+  readonly tlsLimits?: TlsLimits | undefined;
   /** How long one attempt may take, connecting included. */
   readonly attemptTimeoutMs?: number;
   readonly keepalive?: KeepaliveOptions;
@@ -32,3 +37,5 @@ export interface CaClientOptions {
   readonly now?: () => Date;
   readonly random?: () => number;
 }
+
+export type TlsLimits = Pick<SecureContextOptions, "minVersion" | "maxVersion" | "ciphers" | "ecdhCurve">;

@@ -20,11 +20,14 @@ export async function startCitadelClient(options: CaClientOptions): Promise<CaCl
   if (endpoint.plaintext) log.warn("Debug mode or IP-secure network");
   else await material();
   const connections = openConnections(endpoint.target, {
-    ...(endpoint.plaintext ? {} : { tls: async () => tlsCredentials(await material(), endpoint.serverName) }),
+    ...(endpoint.plaintext
+      ? {}
+      : { tls: async () => tlsCredentials(await material(), endpoint.serverName, options.tlsLimits) }),
     authority: endpoint.authority,
     connectTimeoutMs: attemptTimeoutMs,
     windowBytes: WINDOW_BYTES,
     maxReceiveBytes: 2 ** 31 - 1,
+    ...(options.connect === undefined ? {} : { connect: options.connect }),
     ...(options.keepalive === undefined ? {} : { keepalive: options.keepalive }),
   });
   const target = { endpoint: options.endpoint, serverName: endpoint.serverName, rootName };

@@ -1,12 +1,14 @@
 import { createHash, createPrivateKey } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createSecureContext, rootCertificates, type SecureContextOptions } from "node:tls";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
 import { Secret } from "../../base/secret.ts";
 import type { ClientCredentials } from "../../grpc/index.ts";
 import { parseCertificate } from "../../protocol/x509/certificate.ts";
 import { parsePemCertificates } from "../../protocol/x509/pem.ts";
+import type { TlsLimits } from "./ca-client-options.ts";
 import { CaError } from "./ca-error.ts";
 
 export interface MaterialFiles {
@@ -36,13 +38,22 @@ export async function readConnectionMaterial(
   return { roots, client, fingerprint: hash.digest("base64") };
 }
 
-export function tlsCredentials(material: ConnectionMaterial, serverName: string): ClientCredentials {
-  return {
-    serverName,
+export function tlsCredentials(
+  material: ConnectionMaterial,
+  serverName: string,
+  limits: TlsLimits = {},
+): ClientCredentials {
+  const { ecdhCurve, ...others } = limits;
+  const options: SecureContextOptions & ClientCredentials = {
     minVersion: "TLSv1.2",
+    ...others,
     ...(material.roots === undefined ? {} : { ca: material.roots }),
     ...(material.client === undefined ? {} : { cert: material.client.chain, key: material.client.key.reveal() }),
   };
+  if (ecdhCurve === undefined) return { serverName, ...options };
+  // Curves can only be given with a context.
+  const ca = material.roots ?? [...rootCertificates];
+  return { serverName, secureContext: createSecureContext({ ...options, ca, ecdhCurve }) };
 }
 
 async function readRoots(files: MaterialFiles): Promise<string | undefined> {

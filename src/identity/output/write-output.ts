@@ -1,4 +1,4 @@
-import { mkdir } from "node:fs/promises";
+import { makeDirectory } from "../../base/make-directory.ts";
 import {
   linkNames,
   OUTPUT_NAMES,
@@ -23,7 +23,7 @@ export function outputModes(readableByAll: boolean): OutputModes {
  * content was already there.
  */
 export async function writeOutput(directory: string, files: OutputFiles, modes: OutputModes): Promise<boolean> {
-  await mkdir(directory, { recursive: true, mode: modes.directory });
+  await makeDirectory(directory, modes.directory);
   await adoptPlainFiles(directory, modes);
   if (isSame(files, await readShown(directory))) return false;
   const previous = await shownVersion(directory);

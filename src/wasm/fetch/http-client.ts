@@ -5,6 +5,7 @@ import { publicRoots } from "../../base/public-roots.ts";
 import { WasmError } from "../wasm-error.ts";
 import type { AddressRule } from "./address-rules.ts";
 import { guardedLookup, type Resolve, refuseLiteral } from "./guarded-lookup.ts";
+import { type Tunnel, tunnelled } from "./tunnelled.ts";
 
 export interface HttpClientOptions {
   readonly isForbidden: AddressRule;
@@ -14,6 +15,7 @@ export interface HttpClientOptions {
   readonly timeoutMs?: number;
   /** PEM roots; node's own when absent. */
   readonly ca?: string;
+  readonly tunnel?: Tunnel;
   /** The system's when absent. */
   readonly resolve?: Resolve;
 }
@@ -86,8 +88,7 @@ async function exchange(options: HttpClientOptions, request: ClientRequest): Pro
     const outgoing = send(url, {
       method: body === undefined ? "GET" : "POST",
       headers: { "user-agent": "pilot-agent", ...request.headers },
-      agent: false,
-      lookup: guardedLookup(options.isForbidden, options.resolve),
+      ...connection(options, url, limit.signal),
       signal: limit.signal,
       ...(url.protocol === "https:" &&
         (options.ca === undefined ? { secureContext: publicRoots() } : { ca: options.ca })),
@@ -104,6 +105,17 @@ async function exchange(options: HttpClientOptions, request: ClientRequest): Pro
     });
     outgoing.end(body);
   });
+}
+
+/** Behind a proxy the name is the proxy's to resolve, and its address rules apply instead of ours. */
+function connection(options: HttpClientOptions, url: URL, signal: AbortSignal) {
+  const open = url.protocol === "https:" ? options.tunnel?.(hostAndPort(url)) : undefined;
+  if (open !== undefined) return tunnelled(open, signal);
+  return { agent: false, lookup: guardedLookup(options.isForbidden, options.resolve) } as const;
+}
+
+function hostAndPort({ hostname, port }: URL): string {
+  return `${hostname}:${port === "" ? "443" : port}`;
 }
 
 /** With a known length into one piece of memory: modules are large, and joining chunks would take them twice. */
