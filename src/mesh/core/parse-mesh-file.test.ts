@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { exampleFile } from "./example-file.ts";
+import { exampleFile } from "../example-file.ts";
 import { parseMeshFile } from "./parse-mesh-file.ts";
 
 function fileOf(text: string) {

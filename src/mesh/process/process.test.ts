@@ -7,6 +7,9 @@ import { isAlive, type ProcessIdentity } from "../state/process-identity.ts";
 import { endProcesses, isListening, markedProcesses } from "./mesh-processes.ts";
 import { type Part, type PartEvent, startPart } from "./start-part.ts";
 
+/** Tests of another checkout may run at the same time. */
+const RUN = `test-${process.pid}`;
+
 let folder: string;
 let events: PartEvent[];
 let parts: Part[];
@@ -28,7 +31,7 @@ function run(
     {
       name: "web/app",
       command: options.command ?? ["/bin/sh", "-c", script],
-      env: { PATH: process.env.PATH ?? "", PILOT_AGENT_MESH_RUN: options.run ?? "test" },
+      env: { PATH: process.env.PATH ?? "", PILOT_AGENT_MESH_RUN: options.run ?? RUN },
       directory: folder,
       logFile: join(folder, "log"),
       graceMs: options.graceMs ?? 2000,
@@ -86,7 +89,7 @@ test("stopping ends the whole group, also what ignores SIGTERM, and start begins
   const part = run("trap '' TERM; sleep 60 & echo $! ; wait; sleep 60", { graceMs: 200 });
   await until(() => log().trim() !== "");
   await part.stop();
-  expect(markedProcesses("test")).toEqual([]);
+  expect(markedProcesses(RUN)).toEqual([]);
   part.start();
   await until(() => started() === 2);
 });

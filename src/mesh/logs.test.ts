@@ -1,0 +1,96 @@
+import {
+  appendFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { lastLines, prefixLines } from "./core/log-lines.ts";
+import { findLogs, followLogs } from "./follow-logs.ts";
+import { limitLogs } from "./limit-logs.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "mesh-logs-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const put = (name: string, text: string) => writeFileSync(join(folder, name), text);
+const names = (wanted?: string) => findLogs(folder, wanted).map(({ name }) => name);
+
+async function until(isSo: () => boolean): Promise<void> {
+  const deadline = Date.now() + 5000;
+  while (!isSo()) {
+    if (Date.now() > deadline) throw new Error(`not so: ${isSo}`);
+    await new Promise((again) => setTimeout(again, 10));
+  }
+}
+
+test.each([
+  { text: "a\nb\nc\n", count: 2, last: "b\nc\n" },
+  { text: "a\nb\nc", count: 2, last: "b\nc" },
+  { text: "a\n", count: 5, last: "a\n" },
+  { text: "", count: 5, last: "" },
+  { text: "a\nb\n", count: 0, last: "" },
+])("the last $count lines of $text", ({ text, count, last }) => {
+  expect(lastLines(text, count)).toBe(last);
+});
+
+test("every line has its source in front, coloured on a terminal only", () => {
+  expect(prefixLines("web/app", "a\n\nb\n", { width: 9, hasColours: false })).toBe(
+    "web/app   | a\nweb/app   | \nweb/app   | b\n",
+  );
+  expect(prefixLines("web/app", "a\n", { width: 7, hasColours: true })).toMatch(
+    /^\u001b\[\d+mweb\/app \|\u001b\[0m a\n$/,
+  );
+});
+
+test("logs are found by workload or by part; a workload's name is no prefix of another's", () => {
+  for (const name of ["web.app.log", "web.agent.log", "web-v2.app.log", "control-plane.log", "web.app.log.1"])
+    put(name, "");
+  expect(names()).toEqual(["control-plane", "web-v2/app", "web/agent", "web/app"]);
+  expect(names("web")).toEqual(["web/agent", "web/app"]);
+  expect(names("web/app")).toEqual(["web/app"]);
+  expect(names("nobody")).toEqual([]);
+});
+
+test("following shows the tail, then whole lines as they come, also after the file was cut off", async () => {
+  put("web.app.log", "one\ntwo\nthree\n");
+  const ending = new AbortController();
+  let shown = "";
+  const following = followLogs(findLogs(folder, undefined), {
+    tail: 2,
+    follow: true,
+    signal: ending.signal,
+    show: (_, text) => {
+      shown += text;
+    },
+  });
+  await until(() => shown === "two\nthree\n");
+  appendFileSync(join(folder, "web.app.log"), "four\nfi");
+  await until(() => shown.endsWith("four\n"));
+  appendFileSync(join(folder, "web.app.log"), "ve\n");
+  await until(() => shown.endsWith("four\nfive\n"));
+  truncateSync(join(folder, "web.app.log"));
+  appendFileSync(join(folder, "web.app.log"), "anew\n");
+  await until(() => shown.endsWith("five\nanew\n"));
+  ending.abort();
+  await following;
+});
+
+test("a log that grows too large is cut off, with one earlier file kept", () => {
+  put("web.app.log", "x".repeat(2000));
+  put("small.log", "y");
+  limitLogs(folder, () => undefined, 1000);
+  expect(statSync(join(folder, "web.app.log")).size).toBe(0);
+  expect(readFileSync(join(folder, "web.app.log.1"), "utf8")).toHaveLength(2000);
+  limitLogs(folder, () => undefined, 1000);
+  expect(readdirSync(folder).sort()).toEqual(["small.log", "web.app.log", "web.app.log.1"]);
+  expect(readFileSync(join(folder, "small.log"), "utf8")).toBe("y");
+});
