@@ -72,7 +72,20 @@ describe("virtual hosts live on", () => {
   test("callers of another namespace have names of their own", () => {
     const scope = scopeOf(many);
     const traits = { ...scope.traits, namespace: "prod", dnsDomain: "prod.svc.cluster.local" };
-    expect(newHosts(scope, later(scope, { traits }))).toHaveLength(many.length);
+    const prod = later(scope, { traits });
+    expect(newHosts(scope, prod)).toHaveLength(many.length);
+    // All namespaces but the service's own know it by the same names.
+    const lab = { ...traits, namespace: "lab", dnsDomain: "lab.svc.cluster.local" };
+    expect(newHosts(prod, later(scope, { traits: lab }))).toEqual([]);
+  });
+
+  test("callers of other namespaces share all but what rules tell apart by namespace", () => {
+    const rule = virtualService("s0", {
+      http: [{ match: [{ sourceNamespace: "lab" }], route: [{ destination: { host: "s1" } }] }],
+    });
+    const scope = scopeOf([...many, rule], { namespace: "prod" });
+    const traits = { ...scope.traits, namespace: "lab", dnsDomain: "lab.svc.cluster.local" };
+    expect(newHosts(scope, later(scope, { traits }))).toEqual(["s0.default.svc.cluster.local:8080"]);
   });
 });
 

@@ -1,5 +1,5 @@
 import type { VirtualHost } from "../../../protocol/gen/envoy/config/route/v3.ts";
-import type { OutboundScope, ScopeTraits, VirtualServiceRule } from "../../snapshot/push-snapshot.ts";
+import type { OutboundScope, VirtualServiceRule } from "../../snapshot/push-snapshot.ts";
 import type { PortForm } from "./domains.ts";
 import { type Consulted, isStillTrue } from "./route-lookup.ts";
 
@@ -30,21 +30,23 @@ const HOSTS = new WeakMap<object, Map<string, Entry[]>>();
 /** Scopes may see different destinations or rules behind the same name; more variants than these are built again. */
 const MAX_VARIANTS = 8;
 
-/** `owner` is what the host belongs to, `name` the one of its names that is meant. */
-export function remember({ owner, name, rule }: HostSubject, place: HostPlace, build: () => BuiltHost): VirtualHost {
-  const entries = entriesOf(owner, `${name} ${placeKey(place, rule)}`);
+export interface HostSubject {
+  /** What the virtual host belongs to. */
+  readonly owner: object;
+  readonly rule: VirtualServiceRule | undefined;
+  /** Cheap to find, and equal for most callers: those of the service's namespace, and all others. */
+  readonly domains: readonly string[];
+}
+
+export function remember(subject: HostSubject, place: HostPlace, build: () => BuiltHost): VirtualHost {
+  const { owner, rule } = subject;
+  const entries = entriesOf(owner, hostKey(subject, place));
   const known = entries.find((entry) => entry.rule === rule && isStillTrue(place.scope, entry.consulted));
   if (known !== undefined) return known.host;
   const built = build();
   entries.unshift({ ...built, rule });
   if (entries.length > MAX_VARIANTS) entries.pop();
   return built.host;
-}
-
-export interface HostSubject {
-  readonly owner: object;
-  readonly name: string;
-  readonly rule: VirtualServiceRule | undefined;
 }
 
 function entriesOf(owner: object, key: string): Entry[] {
@@ -55,31 +57,22 @@ function entriesOf(owner: object, key: string): Entry[] {
   return entries;
 }
 
-/** Everything of the caller that domains and routes depend on. Labels count only for rules that look at them. */
-function placeKey({ scope, port, form, address = "" }: HostPlace, rule: VirtualServiceRule | undefined): string {
-  const labels = rule !== undefined && looksAtLabels(rule) ? JSON.stringify(scope.traits.labels) : "";
-  return `${port} ${form} ${address} ${traitsKey(scope.traits)} ${labels}`;
+/** Everything of the caller that routes depend on. Its labels and namespace count only for rules that look at them. */
+function hostKey({ rule, domains }: HostSubject, { scope, port }: HostPlace): string {
+  const { labels, namespace, generator } = scope.traits;
+  const caller = rule !== undefined && looksAtCaller(rule) ? JSON.stringify([labels, namespace]) : "";
+  return `${port} ${generator} ${caller} ${domains.join(" ")}`;
 }
 
-function traitsKey(traits: ScopeTraits): string {
-  let key = TRAITS_KEYS.get(traits);
-  if (key === undefined) {
-    const { namespace, dnsDomain, ipv4, ipv6, dnsCapture, dnsAutoAllocate, generator } = traits;
-    key = JSON.stringify([namespace, dnsDomain, ipv4, ipv6, dnsCapture && dnsAutoAllocate, generator]);
-    TRAITS_KEYS.set(traits, key);
-  }
-  return key;
-}
-
-const TRAITS_KEYS = new WeakMap<ScopeTraits, string>();
-
-function looksAtLabels(rule: VirtualServiceRule): boolean {
-  let looks = LABEL_RULES.get(rule);
+function looksAtCaller(rule: VirtualServiceRule): boolean {
+  let looks = CALLER_RULES.get(rule);
   if (looks === undefined) {
-    looks = rule.spec.http.some(({ match }) => match.some(({ sourceLabels }) => Object.keys(sourceLabels).length > 0));
-    LABEL_RULES.set(rule, looks);
+    looks = rule.spec.http.some(({ match }) =>
+      match.some(({ sourceLabels, sourceNamespace }) => sourceNamespace !== "" || Object.keys(sourceLabels).length > 0),
+    );
+    CALLER_RULES.set(rule, looks);
   }
   return looks;
 }
 
-const LABEL_RULES = new WeakMap<VirtualServiceRule, boolean>();
+const CALLER_RULES = new WeakMap<VirtualServiceRule, boolean>();

@@ -9,26 +9,23 @@ import { type HostPlace, remember } from "./virtual-host-cache.ts";
 
 /** The virtual host of a service on one of its ports. The same value as before while service, rule and destinations are. */
 export function serviceHost(service: Service, rule: VirtualServiceRule | undefined, place: HostPlace): VirtualHost {
-  return remember({ owner: service, name: "", rule }, place, () => {
+  const domains = domainsOf(service, place);
+  return remember({ owner: service, rule, domains }, place, () => {
     const lookup = recordLookups(place.scope);
-    const host = buildHost(service.hostname, domainsOf(service, place), place.port, () => {
-      const ruled = rule === undefined ? [] : ruleRoutes(rule, place, lookup);
-      // A rule that says nothing about this caller or port leaves the service as it is.
-      return ruled.length > 0 ? ruled : [buildDefaultRoute(service, place.port, lookup)];
-    });
-    return { host, consulted: lookup.consulted() };
+    const ruled = rule === undefined ? [] : ruleRoutes(rule, place, lookup);
+    // A rule that says nothing about this caller or port leaves the service as it is.
+    const routes = ruled.length > 0 ? ruled : [buildDefaultRoute(service, place.port, lookup)];
+    return { host: buildHost(service.hostname, place.port, domains, routes), consulted: lookup.consulted() };
   });
 }
 
 /** The virtual host of a name that only rules know; undefined when its rule says nothing about this caller or port. */
 export function ruleHost(host: string, rule: VirtualServiceRule, place: HostPlace): VirtualHost | undefined {
-  const built = remember({ owner: rule, name: host, rule }, place, () => {
+  const domains = withPort(hostDomains(host, place.scope.traits.dnsDomain), place.port, place.form);
+  const built = remember({ owner: rule, rule, domains }, place, () => {
     const lookup = recordLookups(place.scope);
-    const domains = withPort(hostDomains(host, place.scope.traits.dnsDomain), place.port, place.form);
-    return {
-      host: buildHost(host, domains, place.port, () => ruleRoutes(rule, place, lookup)),
-      consulted: lookup.consulted(),
-    };
+    const routes = ruleRoutes(rule, place, lookup);
+    return { host: buildHost(host, place.port, domains, routes), consulted: lookup.consulted() };
   });
   return built.routes?.length === 0 ? undefined : built;
 }
@@ -50,11 +47,6 @@ export function isProxyless({ generator }: ScopeTraits): boolean {
   return generator === "grpc";
 }
 
-function buildHost(
-  host: string,
-  domains: readonly string[],
-  port: number,
-  routes: () => readonly Route[],
-): VirtualHost {
-  return { name: `${host}:${port}`, domains, includeRequestAttemptCount: true, routes: routes() };
+function buildHost(host: string, port: number, domains: readonly string[], routes: readonly Route[]): VirtualHost {
+  return { name: `${host}:${port}`, domains, includeRequestAttemptCount: true, routes };
 }
