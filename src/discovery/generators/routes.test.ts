@@ -1,6 +1,4 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { arbitraryHttpRoutes } from "../../../test/support/arbitrary-virtual-service.ts";
 import {
   destinationRule,
   hostNamed,
@@ -11,7 +9,6 @@ import {
   sidecar,
   virtualService,
 } from "../../../test/support/discovery-routes.ts";
-import { decodeObject } from "../decode/decode-object.ts";
 import { generateRoute } from "./routes.ts";
 
 const WEB = "web.default.svc.cluster.local";
@@ -262,80 +259,6 @@ describe("names of route configurations", () => {
   );
 });
 
-describe("egress listeners of a Sidecar", () => {
-  const b = httpService("b");
-  const egress = (...listeners: object[]) => sidecar("s", { egress: listeners });
-
-  test("one with a port has its services and rules only", () => {
-    const objects = [
-      httpService("web"),
-      b,
-      virtualService("web", { http: [{ match: [{ uri: { prefix: "/a" } }], ...leadsTo("web") }] }),
-      egress(
-        { port: { number: 8080, protocol: "HTTP", name: "http" }, hosts: [`./b.default.svc.cluster.local`] },
-        { hosts: ["./*"] },
-      ),
-    ];
-    expect(hostNames(generateRoute(scopeOf(objects), "8080"))).toEqual([
-      "b.default.svc.cluster.local:8080",
-      "allow_any",
-    ]);
-  });
-
-  test("bound to an address of its own, the address alone means its only service", () => {
-    const port = { number: 8080, protocol: "HTTP", name: "http" };
-    const objects = [
-      httpService("web"),
-      b,
-      egress(
-        { port, bind: "127.0.0.21", captureMode: "NONE", hosts: [`./${WEB}`] },
-        { port, bind: "127.0.0.22", captureMode: "NONE", hosts: ["./b.default.svc.cluster.local"] },
-      ),
-    ];
-    const config = generateRoute(scopeOf(objects, { metadata: { INTERCEPTION_MODE: "NONE" } }), "8080");
-    expect(hostNamed(config, `${WEB}:8080`).domains).toContain("127.0.0.21");
-    expect(hostNamed(config, `${WEB}:8080`).domains).not.toContain("127.0.0.22");
-    expect(hostNamed(config, "b.default.svc.cluster.local:8080").domains).toContain("127.0.0.22");
-  });
-
-  test("the one without port has its own services there when it is bound elsewhere", () => {
-    const port = { number: 8080, protocol: "HTTP", name: "http" };
-    const objects = (...binds: string[]) => [
-      httpService("web"),
-      b,
-      egress(
-        { port, bind: binds[0], captureMode: "NONE", hosts: [`./${WEB}`] },
-        { bind: binds[1], captureMode: "NONE", hosts: ["./*"] },
-      ),
-    ];
-    const metadata = { INTERCEPTION_MODE: "NONE" };
-    const names = (...binds: string[]) => hostNames(generateRoute(scopeOf(objects(...binds), { metadata }), "8080"));
-    expect(names("127.0.0.21", "127.0.0.1")).toContain("b.default.svc.cluster.local:8080");
-    expect(names("127.0.0.21", "127.0.0.21")).not.toContain("b.default.svc.cluster.local:8080");
-  });
-
-  test("a port that is said to carry HTTP does, whatever the service says", () => {
-    const tcp = httpService("web", { ports: [{ number: 8080, name: "tcp", protocol: "TCP" }] });
-    const listener = { port: { number: 8080, protocol: "HTTP", name: "http" }, hosts: ["./*"] };
-    expect(hostNames(generateRoute(scopeOf([tcp, egress(listener)]), "8080"))).toContain(`${WEB}:8080`);
-    expect(hostNames(generateRoute(scopeOf([tcp]), "8080"))).not.toContain(`${WEB}:8080`);
-  });
-
-  test("with several services on the port, requests must name theirs", () => {
-    const objects = [httpService("web"), b, egress({ bind: "127.0.0.21", captureMode: "NONE", hosts: ["./*"] })];
-    const { virtualHosts = [] } = generateRoute(scopeOf(objects, { metadata: { INTERCEPTION_MODE: "NONE" } }), "8080");
-    expect(virtualHosts.flatMap(({ domains = [] }) => domains)).not.toContain("127.0.0.21");
-  });
-
-  test("on a unix socket, all ports of its services", () => {
-    const bind = "unix:///tmp/egress.sock";
-    const listener = { port: { number: 0, protocol: "HTTP", name: "uds" }, bind, captureMode: "NONE", hosts: ["./*"] };
-    const config = generateRoute(scopeOf([httpService("web"), egress(listener, { hosts: ["~/*"] })]), bind);
-    expect(config.name).toBe(bind);
-    expect(hostNamed(config, `${WEB}:8080`).domains).toContain("web:8080");
-  });
-});
-
 describe("hash policies", () => {
   const hashed = (consistentHash: object, trafficPolicy: object = {}) =>
     destinationRule("web", { trafficPolicy: { loadBalancer: { consistentHash }, ...trafficPolicy } });
@@ -353,69 +276,5 @@ describe("hash policies", () => {
     const objects = [httpService("web"), hashed({ httpHeaderName: "x-user" }, { portLevelSettings })];
     const [route] = routesOf(generateRoute(scopeOf(objects), "8080"), `${WEB}:8080`);
     expect(route?.route?.hashPolicy).toBeUndefined();
-  });
-});
-
-describe("whatever users write", () => {
-  const hosts = fc.constantFrom(
-    "web",
-    "web.default",
-    "web.example",
-    "WEB.example",
-    "*.example",
-    "a.example",
-    "10.96.0.1",
-  );
-  const services = fc.uniqueArray(
-    fc.record({
-      host: hosts.filter((host) => host.includes(".") && !/^[\d.]+$/.test(host)),
-      addresses: fc.subarray(["10.96.0.1", "10.96.0.2", "2001:db8::1", "10.97.0.0/16"]),
-      protocol: fc.constantFrom("HTTP", "", "GRPC"),
-      name: fc.stringMatching(/^[a-z]{1,6}$/),
-    }),
-    { selector: ({ name }) => name, maxLength: 5 },
-  );
-  const rules = fc.uniqueArray(
-    fc.record({
-      name: fc.stringMatching(/^[a-z]{1,6}$/),
-      hosts: fc.uniqueArray(hosts, { minLength: 1, maxLength: 2 }),
-      http: arbitraryHttpRoutes(),
-    }),
-    { selector: ({ name }) => name, maxLength: 3 },
-  );
-  const isValid = (object: object) => decodeObject(object, { defaultNamespace: "default" }).object !== undefined;
-
-  test("no domain stands twice, every route leads somewhere, the rest comes last", () => {
-    fc.assert(
-      fc.property(
-        services,
-        rules,
-        fc.constantFrom("8080", "http_proxy", "web.example:8080"),
-        (entries, ruled, name) => {
-          const objects = [
-            ...entries.map((entry) =>
-              httpService(entry.name, {
-                hosts: [entry.host],
-                addresses: entry.addresses,
-                ports: [{ number: 8080, name: "p", protocol: entry.protocol }],
-              }),
-            ),
-            ...ruled.map((rule) => virtualService(rule.name, { hosts: rule.hosts, http: rule.http })),
-          ].filter(isValid);
-          const { virtualHosts = [] } = generateRoute(scopeOf(objects), name);
-          const domains = virtualHosts.flatMap((host) => host.domains?.map((domain) => domain.toLowerCase()) ?? []);
-          expect(new Set(domains).size).toBe(domains.length);
-          expect(virtualHosts.every((host) => host.domains?.length && host.routes?.length)).toBe(true);
-          expect(domains.indexOf("*")).toBe(domains.length - 1);
-          for (const { route, redirect, directResponse } of virtualHosts.flatMap(({ routes = [] }) => routes)) {
-            expect([route, redirect, directResponse].filter((action) => action !== undefined)).toHaveLength(1);
-            const { clusters = [] } = route?.weightedClusters ?? {};
-            const sum = clusters.reduce((total, { weight = 0 }) => total + weight, 0);
-            expect(route === undefined || route.cluster !== undefined || (sum > 0 && sum < 2 ** 32)).toBe(true);
-          }
-        },
-      ),
-      { numRuns: 150 },
-    );
   });
 });
