@@ -1,0 +1,152 @@
+import { expect, test } from "vitest";
+import { recordLog } from "../../../test/support/ca-log.ts";
+import { MetricRegistry } from "../../base/metric-registry.ts";
+import { discoveryResponse } from "../../protocol/protobuf/discovery.ts";
+import type { ProxyNode } from "../proxy/proxy-node.ts";
+import { FORCED_CHANGES } from "../snapshot/changes/push-changes.ts";
+import type { ProxyView, PushSnapshot } from "../snapshot/push-snapshot.ts";
+import { createConnection } from "./connection.ts";
+import { createNameList, NO_NAMES } from "./core/name-list.ts";
+import { sotwBody } from "./core/set-difference.ts";
+import { createWatch } from "./core/watch.ts";
+import { declareAdsMetrics } from "./metrics.ts";
+import type { ResourceSet, ResourceSource, XdsType } from "./resource-source.ts";
+
+function setOf(names: readonly string[], version: string): ResourceSet {
+  const resources = names.map((name) => ({ name, version, any: Buffer.from(`\n\x01${name}`) }));
+  return {
+    resources,
+    version,
+    sotwBody: [sotwBody(resources)],
+    get: (name) => resources.find((resource) => resource.name === name),
+  };
+}
+
+/** A client whose mesh is one number: every resource has it as its version. */
+function connect({ fails = () => false }: { readonly fails?: (type: XdsType) => boolean } = {}) {
+  let version = 1;
+  let room: Promise<void> | undefined;
+  let snapshot = { version: "1" } as PushSnapshot;
+  const node = { id: "n", generator: "", type: "sidecar" } as ProxyNode;
+  const views = (of: PushSnapshot) => ({ node, snapshot: of }) as ProxyView;
+  const make = (type: XdsType, names: readonly string[]) => {
+    if (fails(type)) throw new Error(`no ${type}`);
+    return setOf(names, String(version));
+  };
+  const source: ResourceSource = {
+    all: (_view, type) => make(type, ["a", "b"]),
+    named: (_view, type, names) => make(type, names),
+  };
+  const written: { typeUrl: string; versionInfo: string }[] = [];
+  const log = recordLog();
+  const registry = new MetricRegistry();
+  const connection = createConnection({
+    id: "n-1",
+    node,
+    protocol: "sotw",
+    peerAddress: "127.0.0.1:1",
+    identities: [],
+    source,
+    snapshot: () => snapshot,
+    write: (chunks) => {
+      written.push(discoveryResponse.decode(Buffer.concat(chunks)));
+      return room;
+    },
+    close: () => undefined,
+    metrics: declareAdsMetrics(registry),
+    log,
+    now: () => performance.now(),
+  });
+  const subscribe = (type: XdsType, names: readonly string[] = []) =>
+    connection.apply(type, {
+      watch: createWatch(names.length === 0, names.length === 0 ? NO_NAMES : createNameList(names)),
+      event: "subscribed",
+      answer: "everything",
+    });
+  const push = () => {
+    version += 1;
+    const current = version;
+    snapshot = { version: String(current), view: () => views(snapshot) } as unknown as PushSnapshot;
+    connection.note(FORCED_CHANGES);
+    return connection.push();
+  };
+  snapshot = { version: "1", view: () => views(snapshot) } as unknown as PushSnapshot;
+  return {
+    connection,
+    written,
+    log,
+    registry,
+    subscribe,
+    push,
+    sent: () => written.map(({ typeUrl, versionInfo }) => `${typeUrl.split(".").at(-1)} ${versionInfo}`),
+    block: () => {
+      let release: () => void = () => undefined;
+      room = new Promise((resolve) => {
+        release = () => {
+          room = undefined;
+          resolve();
+        };
+      });
+      return () => release();
+    },
+  };
+}
+
+test("a push goes through the types in their order, whatever the order of subscriptions", async () => {
+  const client = connect();
+  for (const type of ["NDS", "RDS", "LDS", "EDS", "CDS"] as const) {
+    client.subscribe(type, type === "RDS" || type === "EDS" ? ["a"] : []);
+  }
+  client.written.length = 0;
+  await client.push();
+  expect(client.sent()).toEqual([
+    "Cluster 2",
+    "ClusterLoadAssignment 2",
+    "Listener 2",
+    "RouteConfiguration 2",
+    "NameTable 2",
+  ]);
+});
+
+test("a client that does not read gets, when it reads again, the newest state and nothing in between", async () => {
+  const client = connect();
+  const release = client.block();
+  client.subscribe("CDS");
+  expect(client.sent()).toEqual(["Cluster 1"]);
+  for (let round = 0; round < 50; round += 1) await client.push();
+  expect(client.sent()).toEqual(["Cluster 1"]);
+  release();
+  await expect.poll(client.sent).toEqual(["Cluster 1", "Cluster 51"]);
+});
+
+test("a type that cannot be made is left out, told, counted, and tried again", async () => {
+  let broken = true;
+  const client = connect({ fails: (type) => broken && type === "EDS" });
+  client.subscribe("CDS");
+  client.subscribe("EDS", ["a"]);
+  await expect.poll(() => client.log.text()).toContain("no EDS");
+  expect(client.registry.render()).toContain("pilot_total_xds_internal_errors 1");
+  expect(client.sent()).toEqual(["Cluster 1"]);
+  broken = false;
+  await client.push();
+  expect(client.sent()).toEqual(["Cluster 1", "Cluster 2", "ClusterLoadAssignment 2"]);
+});
+
+test("a refusal shows in a series of its own and leaves with the stream", () => {
+  const client = connect();
+  client.subscribe("CDS");
+  const watch = client.connection.watch("CDS");
+  if (watch === undefined) throw new Error("CDS is not watched");
+  client.connection.apply("CDS", { watch: { ...watch, error: "bad" }, event: "nacked", answer: "nothing" });
+  expect(client.registry.render()).toContain('pilot_xds_cds_reject{node="n-1",err="bad"} 1');
+  client.connection.ended();
+  expect(client.registry.render()).not.toContain("pilot_xds_cds_reject{");
+});
+
+test("an unsubscribed type is not sent any more", async () => {
+  const client = connect();
+  client.subscribe("EDS", ["a"]);
+  client.connection.apply("EDS", { watch: undefined, event: "unsubscribed", answer: "nothing" });
+  await client.push();
+  expect(client.sent()).toEqual(["ClusterLoadAssignment 1"]);
+});
