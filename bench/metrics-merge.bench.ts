@@ -35,6 +35,12 @@ const bench: Bench = {
           goal: "20 MB in 45 ms: 440 MB/s",
         },
         { name: `${size.name}: piped`, value: piped.bytes / MEGABYTE / piped.seconds, unit: "MB/s" },
+        {
+          name: `${size.name}: merged, of processor time`,
+          value: merged.bytes / MEGABYTE / merged.cpuSeconds,
+          unit: "MB/s",
+          ratio: { to: "piping", value: piped.cpuSeconds / merged.cpuSeconds },
+        },
         { name: `${size.name}: extra memory at peak`, value: merged.extraMb, unit: "MB", goal: "under 16 MB" },
         { name: `${size.name}: extra memory of piping`, value: piped.extraMb, unit: "MB" },
       );
@@ -78,6 +84,8 @@ interface Measured {
   readonly bytes: number;
   /** Median of the rounds. */
   readonly seconds: number;
+  /** Of its own process, per round: what neighbours on a busy machine cannot change much. */
+  readonly cpuSeconds: number;
   readonly extraMb: number;
 }
 
@@ -89,7 +97,9 @@ async function measureBoth(children: readonly [BenchChild, BenchChild], path: st
   const before = children.map((child) => child.memory().rss);
   const times: [number[], number[]] = [[], []];
   const sizes = [0, 0];
+  let cpu = [0, 0];
   for (let round = 0; round < WARM_UPS + ROUNDS; round++) {
+    if (round === WARM_UPS) cpu = children.map((child) => child.cpuSeconds());
     for (const index of [0, 1] as const) {
       const startedAt = performance.now();
       sizes[index] = await scrape(ports[index]?.port ?? 0, path);
@@ -99,6 +109,7 @@ async function measureBoth(children: readonly [BenchChild, BenchChild], path: st
   const result = (index: 0 | 1): Measured => ({
     bytes: sizes[index] ?? 0,
     seconds: times[index].sort((a, b) => a - b)[Math.floor(ROUNDS / 2)] ?? Number.NaN,
+    cpuSeconds: (children[index].cpuSeconds() - (cpu[index] ?? 0)) / ROUNDS,
     extraMb: children[index].memory().peakRss - (before[index] ?? 0),
   });
   return [result(0), result(1)];

@@ -114,3 +114,21 @@ test("where a body is cut into pieces makes no difference", () => {
     }),
   );
 });
+
+test("lines alike are read as if each came alone", () => {
+  const value = fc.oneof(fc.constantFrom("", "GET", "\\\\", "grün", "\\x"), fc.stringMatching(/^[a-z0-9]{0,12}$/));
+  const number = fc.constantFrom("1", "17", "0.25", "1 1500", "", "x");
+  const sample = fc
+    .tuple(fc.constantFrom("a", "ab", "h_bucket", "h_sum"), value, value, number)
+    .map(([name, left, right, shown]) => `${name}{le="${left}",path="${right}"} ${shown}\n`);
+  const line = fc.oneof(
+    { weight: 8, arbitrary: sample },
+    fc.constantFrom("# TYPE h histogram\n", "# TYPE a gauge\n", "a 1\n"),
+  );
+  fc.assert(
+    fc.property(fc.array(line), fc.constantFrom("text", "openmetrics"), (lines, to) => {
+      expect(read([lines.join("")], { to })).toEqual(read(lines, { to }));
+    }),
+    { numRuns: 500 },
+  );
+});

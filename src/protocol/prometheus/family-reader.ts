@@ -1,5 +1,6 @@
 import { CodedError } from "../../base/coded-error.ts";
 import { convertHeader, defaultType, type FamilyHeader, isFamilyType, sampleSuffixes } from "./family-type.ts";
+import { LineShape } from "./line-shape.ts";
 import { parseMetadataLine } from "./metadata-line.ts";
 import { type PrometheusFormat, SampleScanner } from "./sample-line.ts";
 
@@ -53,6 +54,7 @@ export class FamilyReader {
   readonly #sink: FamilySink;
   readonly #options: FamilyReaderOptions;
   readonly #scanner = new SampleScanner();
+  readonly #shape = new LineShape();
   #current: Current | undefined;
   #carry: Buffer = NOTHING;
 
@@ -96,6 +98,8 @@ export class FamilyReader {
   #lines(bytes: Buffer, start: number, end: number): void {
     const { from, to, isTrusted } = this.#options;
     const scanner = this.#scanner;
+    const shape = this.#shape;
+    shape.forget();
     let kept = start;
     let at = start;
     while (at < end) {
@@ -103,12 +107,18 @@ export class FamilyReader {
         this.#flush(bytes, kept, at);
         const newline = bytes.indexOf(NEWLINE, at);
         this.#metadata(bytes, at, newline);
+        shape.forget();
         at = kept = newline + 1;
         continue;
       }
       if (isTrusted) {
         const next = bytes.indexOf(NEXT_METADATA, at);
         at = next < 0 || next >= end ? end : next + 1;
+        continue;
+      }
+      const followed = shape.follow(bytes, at, end);
+      if (followed > at) {
+        at = followed;
         continue;
       }
       const known = sharedName(this.#current, bytes, at);
@@ -118,14 +128,12 @@ export class FamilyReader {
         at = kept = this.#skipBroken(bytes, at);
         continue;
       }
-      if (
-        known === 0 ||
-        (scanner.nameEnd !== at + known && !hasSuffix(this.#current, bytes, at + known, scanner.nameEnd))
-      ) {
+      if (!isOfCurrent(this.#current, bytes, { start: at, known, end: scanner.nameEnd })) {
         this.#flush(bytes, kept, at);
         kept = at;
         this.#current = createCurrent(bytes.toString("latin1", at, scanner.nameEnd));
       }
+      shape.remember(bytes, at, scanner);
       if (from !== to && scanner.valueEnd !== newline) {
         this.#flush(bytes, kept, at);
         const converted = convertSample(bytes, { start: at, end: newline, scanner, to });
@@ -194,11 +202,17 @@ function sharedName(current: Current | undefined, bytes: Buffer, start: number):
   return length;
 }
 
-/** Of the name's rest behind the family's own. */
-function hasSuffix(current: Current | undefined, bytes: Buffer, start: number, end: number): boolean {
-  if (current === undefined) return false;
+/** Whether a sample's name is the family's own, of which `known` bytes are, or that with one of its endings. */
+function isOfCurrent(
+  current: Current | undefined,
+  bytes: Buffer,
+  name: { readonly start: number; readonly known: number; readonly end: number },
+): boolean {
+  if (current === undefined || name.known === 0) return false;
+  const rest = name.start + name.known;
+  if (rest === name.end) return true;
   for (const suffix of current.suffixes)
-    if (end - start === suffix.length && suffix.compare(bytes, start, end) === 0) return true;
+    if (name.end - rest === suffix.length && suffix.compare(bytes, rest, name.end) === 0) return true;
   return false;
 }
 

@@ -23,6 +23,8 @@ const BACKSLASH = 0x5c;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
+/** Of the first 64 labels. */
+const MAX_BOUNDS = 128;
 const CLASS = buildClasses();
 const SPECIAL_VALUES = /^(?:[+-]?inf(?:inity)?|nan)$/i;
 
@@ -35,6 +37,11 @@ export class SampleScanner {
   /** End of the name with its labels, which together identify the series. */
   seriesEnd = 0;
   valueEnd = 0;
+  /** Where the series' label values begin and end, by turns; the first `boundCount` entries count. */
+  readonly labelBounds = new Int32Array(MAX_BOUNDS);
+  boundCount = 0;
+  /** Its label values are ASCII without escapes. */
+  isPlain = true;
   #hasHighBytes = false;
 
   /**
@@ -47,18 +54,18 @@ export class SampleScanner {
     while (((CLASS[bytes[at] as number] as number) & NAME_PART) !== 0) at++;
     this.nameEnd = at;
     this.#hasHighBytes = false;
+    this.isPlain = true;
+    this.boundCount = 0;
     if (bytes[at] === OPEN_BRACE) {
       at = this.#labels(bytes, at + 1);
       if (at < 0) return -1;
     } else if (((CLASS[bytes[at] as number] as number) & BLANK) === 0) return -1;
+    if (this.#hasHighBytes && !isUtf8(bytes.subarray(start, at))) return -1;
     this.seriesEnd = at;
-    at = skipBlanks(bytes, at);
-    this.valueEnd = numberEnd(bytes, at);
-    if (this.valueEnd < 0) return -1;
-    at = this.valueEnd;
-    if (bytes[at] !== NEWLINE) at = format === "text" ? textRest(bytes, at) : this.#openMetricsRest(bytes, at);
-    if (at < 0 || (this.#hasHighBytes && !isUtf8(bytes.subarray(start, at)))) return -1;
-    return at;
+    at = numberEnd(bytes, skipBlanks(bytes, at));
+    this.valueEnd = at;
+    if (at < 0 || bytes[at] === NEWLINE) return at;
+    return format === "text" ? textRest(bytes, at) : this.#openMetricsRest(bytes, at);
   }
 
   /** From behind the opening brace to behind the closing one. */
@@ -72,8 +79,13 @@ export class SampleScanner {
       if (bytes[at] !== EQUALS) return -1;
       if (bytes[++at] !== QUOTE) at = skipBlanks(bytes, at);
       if (bytes[at] !== QUOTE) return -1;
-      at = this.#labelValue(bytes, at + 1);
+      const value = at + 1;
+      at = this.#labelValue(bytes, value);
       if (at < 0) return -1;
+      if (this.boundCount < MAX_BOUNDS) {
+        this.labelBounds[this.boundCount++] = value;
+        this.labelBounds[this.boundCount++] = at - 1;
+      } else this.isPlain = false;
       if (bytes[at] !== COMMA) at = skipBlanks(bytes, at);
       if (bytes[at] === COMMA) at = skipBlanks(bytes, at + 1);
       else if (bytes[at] !== CLOSE_BRACE) return -1;
@@ -88,6 +100,7 @@ export class SampleScanner {
       const byte = bytes[at] as number;
       if (byte === QUOTE) return at + 1;
       if (byte === NEWLINE) return -1;
+      this.isPlain = false;
       if (byte !== BACKSLASH) this.#hasHighBytes = true;
       else {
         const escaped = bytes[++at];
@@ -102,13 +115,23 @@ export class SampleScanner {
     if (at < 0 || bytes[at] === NEWLINE) return at;
     if (bytes[at] !== SPACE || bytes[at + 1] !== HASH || bytes[at + 2] !== SPACE || bytes[at + 3] !== OPEN_BRACE)
       return -1;
+    const { boundCount, isPlain } = this;
+    this.#hasHighBytes = false;
     at = this.#labels(bytes, at + 4);
-    if (at < 0 || bytes[at] !== SPACE) return -1;
+    // An exemplar's labels are none of the series'.
+    this.boundCount = boundCount;
+    this.isPlain = isPlain;
+    if (at < 0 || bytes[at] !== SPACE || (this.#hasHighBytes && !isUtf8(bytes.subarray(start, at)))) return -1;
     at = numberEnd(bytes, at + 1);
     if (at < 0) return -1;
     at = optionalNumber(bytes, at);
     return at >= 0 && bytes[at] === NEWLINE ? at : -1;
   }
+}
+
+/** A byte of a label value that stands for itself. */
+export function isPlainByte(byte: number): boolean {
+  return ((CLASS[byte] as number) & SPECIAL) === 0;
 }
 
 /** An optional time stamp in whole milliseconds, then blanks. */
@@ -132,7 +155,7 @@ function optionalNumber(bytes: Uint8Array, start: number): number {
 }
 
 /** Behind a number as Go's ParseFloat reads it, -1 when there is none. It must be followed by a blank or a newline. */
-function numberEnd(bytes: Uint8Array, start: number): number {
+export function numberEnd(bytes: Uint8Array, start: number): number {
   let at = start;
   if (bytes[at] === 0x2d || bytes[at] === 0x2b) at++;
   const digits = at;

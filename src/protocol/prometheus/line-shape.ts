@@ -1,0 +1,104 @@
+import { isPlainByte, numberEnd, type SampleScanner } from "./sample-line.ts";
+
+const NEWLINE = 0x0a;
+const SPACE = 0x20;
+const QUOTE = 0x22;
+const ZERO = 0x30;
+const NINE = 0x39;
+const NO_BYTES = Buffer.alloc(0);
+
+/**
+ * Lines of a family differ in a few label values. What equals the line before, which was checked, is compared four bytes at a time, and
+ * only the values that differ are looked at: about three times as fast as reading each line anew (bench/metrics-merge).
+ */
+export class LineShape {
+  #bytes = NO_BYTES;
+  #view = new DataView(new ArrayBuffer(0));
+  #start = 0;
+  /** Behind the closing brace, and where each label value begins and ends: counted from the line's start. */
+  #length = 0;
+  readonly #bounds = new Int32Array(128);
+  #count = 0;
+
+  /** A line that the scanner took. Those without labels, or with escapes or letters beyond ASCII in them, are no model for others. */
+  remember(bytes: Buffer, start: number, scanner: SampleScanner): void {
+    const { labelBounds, boundCount, isPlain, seriesEnd } = scanner;
+    this.#count = isPlain ? boundCount : 0;
+    if (this.#count === 0) return;
+    if (this.#bytes !== bytes) {
+      this.#bytes = bytes;
+      this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    }
+    for (let index = 0; index < boundCount; index++) this.#bounds[index] = (labelBounds[index] as number) - start;
+    this.#start = start;
+    this.#length = seriesEnd - start;
+  }
+
+  /** The next line is another family's, or in other bytes. */
+  forget(): void {
+    this.#count = 0;
+  }
+
+  /**
+   * Behind the last of the lines from `start` on that have the name and the labels of the line before, and a whole number without time
+   * stamp as their value; `start` itself when there is none. Lines are whole up to `end`.
+   */
+  follow(bytes: Buffer, start: number, end: number): number {
+    const count = this.#count;
+    const bounds = this.#bounds;
+    const view = this.#view;
+    let before = this.#start;
+    let length = this.#length;
+    let at = start;
+    // A line that breaks the row leaves bounds of two lines behind.
+    this.#count = 0;
+    if (count === 0) return start;
+    while (at < end) {
+      /** Where the line before would begin, were its values as long as those of this line up to here. */
+      let base = before;
+      let same = 0;
+      let next = 0;
+      for (;;) {
+        const last = Math.min(length, bytes.length - at) - 4;
+        let difference = 0;
+        while (same <= last) {
+          difference = view.getInt32(base + same, true) ^ view.getInt32(at + same, true);
+          if (difference !== 0) break;
+          same += 4;
+        }
+        if (difference !== 0) same += (31 - Math.clz32(difference & -difference)) >> 3;
+        else while (same < length && bytes[base + same] === bytes[at + same]) same++;
+        if (same >= length) break;
+        while (next < count && (bounds[next + 1] as number) < same) next += 2;
+        // A name, a brace or a comma differs.
+        if (next === count || same < (bounds[next] as number)) return at;
+        let quote = at + same;
+        while (isPlainByte(bytes[quote] as number)) quote++;
+        if (bytes[quote] !== QUOTE) return at;
+        same = quote - at;
+        const longer = same - (bounds[next + 1] as number);
+        if (longer !== 0) {
+          base -= longer;
+          length += longer;
+          for (let index = next + 1; index < count; index++) bounds[index] = (bounds[index] as number) + longer;
+        }
+        next += 2;
+      }
+      const newline = valueEnd(bytes, at + length);
+      if (newline < 0) return at;
+      before = at;
+      at = newline + 1;
+    }
+    return at;
+  }
+}
+
+/** The newline behind one blank and a number, -1 for anything else. */
+function valueEnd(bytes: Buffer, start: number): number {
+  if (bytes[start] !== SPACE) return -1;
+  let at = start + 1;
+  while ((bytes[at] as number) >= ZERO && (bytes[at] as number) <= NINE) at++;
+  // Nearly all values are counts.
+  if (bytes[at] !== NEWLINE || at === start + 1) at = numberEnd(bytes, start + 1);
+  return at >= 0 && bytes[at] === NEWLINE ? at : -1;
+}
