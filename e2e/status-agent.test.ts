@@ -1,7 +1,12 @@
+import { readFileSync, renameSync } from "node:fs";
+import { request as requestTls } from "node:https";
 import { createServer as createTcpServer, type Server } from "node:net";
+import { join } from "node:path";
+import { text as readText } from "node:stream/consumers";
+import type { TLSSocket } from "node:tls";
 import { gunzipSync } from "node:zlib";
 import { beforeEach, expect, test } from "vitest";
-import { eventually, startAgentProcess } from "../test/support/agent-process.ts";
+import { eventually, freePorts, startAgentProcess } from "../test/support/agent-process.ts";
 import { startHttpServer } from "../test/support/http-server.ts";
 import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
 import { needs } from "../test/support/needs.ts";
@@ -135,4 +140,84 @@ test("an Envoy that is frozen is not ready any more, and is again when it goes o
     process.kill(envoy, "SIGCONT");
   }
   await agent.untilReady();
+});
+
+test("the merged metrics have a port with mutual TLS, which nobody without a certificate of the mesh gets through", async () => {
+  await using app = await startHttpServer((_request, response) => void response.end(APP));
+  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+  const [port = 0] = await freePorts(1);
+  await using agent = await startAgentProcess({
+    controlPlane,
+    env: {
+      ENVOY_SECURE_MERGED_METRICS_PORT: String(port),
+      ISTIO_PROMETHEUS_ANNOTATIONS: JSON.stringify({ port: String(app.port) }),
+      OUTPUT_CERTS: "certs",
+    },
+  });
+  await agent.untilReady();
+  const file = (name: string) => readFileSync(join(agent.folder, "certs", name), "utf8");
+  const identity = { cert: file("cert-chain.pem"), key: file("key.pem") };
+  const scrape = (client: Partial<typeof identity>) =>
+    new Promise<{ readonly text: string; readonly subject: string }>((done, fail) => {
+      const options = { host: "127.0.0.1", port, path: "/metrics", agent: false, ca: file("root-cert.pem"), ...client };
+      // The server's name is its SPIFFE id, which is checked below.
+      const sent = requestTls({ ...options, checkServerIdentity: () => undefined }, async (response) => {
+        const { subjectaltname = "" } = (response.socket as TLSSocket).getPeerCertificate();
+        done({ text: await readText(response), subject: subjectaltname });
+      });
+      sent.on("error", fail).end();
+    });
+  await eventually(async () => {
+    const { text, subject } = await scrape(identity);
+    expect(subject).toBe("URI:spiffe://cluster.local/ns/ns/sa/app");
+    const { families } = parseStrictly(text, "text");
+    await expectPromtoolAccepts(text);
+    for (const name of ["envoy_server_live", "http_requests_total", "istio_agent_scrapes_total"])
+      expect([...families.keys()]).toContain(name);
+    return undefined;
+  });
+  await expect(scrape({})).rejects.toThrow();
+});
+
+test("an Envoy that is killed during a scrape leaves a valid document with the others' metrics", async () => {
+  let answer: (() => void) | undefined;
+  await using app = await startHttpServer((_request, response) => {
+    answer = () => void response.end(APP);
+  });
+  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+  await using agent = await startAgentProcess({
+    controlPlane,
+    env: { ISTIO_PROMETHEUS_ANNOTATIONS: JSON.stringify({ port: String(app.port) }), ENVOY_RESTART_ON_CRASH: "true" },
+  });
+  await agent.untilReady();
+  const [envoy = 0] = await agent.envoyPids();
+  // Stopped, it accepts the scrape and says nothing until it is gone.
+  process.kill(envoy, "SIGSTOP");
+  const scraped = fetchBytes(agent.ports.status, "/stats/prometheus");
+  await eventually(async () => (answer === undefined ? "the application was not asked" : undefined));
+  process.kill(envoy, "SIGKILL");
+  answer?.();
+  const { status, text } = await scraped;
+  expect(status).toBe(200);
+  const { families } = parseStrictly(text, "text");
+  await expectPromtoolAccepts(text);
+  expect([...families.keys()]).toContain("http_requests_total");
+  expect([...families.keys()]).not.toContain("envoy_server_live");
+});
+
+test("with a gRPC bootstrap the certificate files it names must be there too", async () => {
+  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+  await using agent = await startAgentProcess({
+    controlPlane,
+    env: { OUTPUT_CERTS: "certs", GRPC_XDS_BOOTSTRAP: "grpc/bootstrap.json" },
+  });
+  await agent.untilReady();
+  const bootstrap = join(agent.folder, "grpc/bootstrap.json");
+  expect(JSON.parse(readFileSync(bootstrap, "utf8"))).toHaveProperty("certificate_providers");
+  const folder = join(agent.folder, "certs");
+  renameSync(folder, `${folder}-away`);
+  await eventually(async () => {
+    const { status, body } = await agent.get("status", "/healthz/ready");
+    return status === 503 && /grpc bootstrap: .*does not exist/.test(body) ? undefined : `${status} ${body}`;
+  });
 });

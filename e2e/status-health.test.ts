@@ -51,3 +51,11 @@ test.each([
   expect(agent.stdout() + agent.stderr()).not.toMatch(/^\s+at /m);
   expect(await agent.envoyPids()).toEqual([]);
 });
+
+test("a probe that makes no sense ends the agent before Envoy is started", async () => {
+  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+  await using agent = await startAgentProcess({ controlPlane, proxyConfig: { readinessProbe: { httpGet: {} } } });
+  expect(await agent.exited).toBe(255);
+  expect(agent.stderr()).toMatch(/failed to start workload health check: .*readinessProbe of the proxy configuration/);
+  expect(agent.stdout()).not.toContain("Envoy command");
+});

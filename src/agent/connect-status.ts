@@ -63,8 +63,10 @@ function addMetrics(server: StatusServer, { config, log }: StartAgentOptions, pa
   const hasEnvoy = !settings.noEnvoy && settings.mergeEnvoyStats;
   const handler = createMetricsHandler({
     ...(hasEnvoy && { envoy: { host: settings.localhost, port: settings.envoyPrometheusPort } }),
-    targets: readScrapeTargets(settings.prometheus, settings.statusPort),
+    targets: readScrapeTargets(settings.prometheus, settings.statusPort, rules.targets),
     passesQuery: rules.passesQuery,
+    filtersAccept: rules.filtersAccept,
+    agentFirst: rules.agentFirst,
     agentText: () => parts.registry.render() + renderProcessMetrics(lag),
     metrics: parts.metrics.scrape,
     log: log.logger,

@@ -9,7 +9,7 @@ import { createReadiness, envoyLivenessCheck, grpcBootstrapCheck, statusRules } 
 import { readBootstrapInputs } from "./bootstrap-inputs.ts";
 import { connectDns } from "./connect-dns.ts";
 import { connectEnvoy, prepareBootstrap } from "./connect-envoy.ts";
-import { connectHealth } from "./connect-health.ts";
+import { connectHealth, readWorkloadProbe } from "./connect-health.ts";
 import { connectIdentity, decideSds } from "./connect-identity.ts";
 import { connectStatus } from "./connect-status.ts";
 import { connectTokens } from "./connect-tokens.ts";
@@ -43,6 +43,8 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
   const quitRequested = new Promise<void>((resolve) => {
     quit = resolve;
   });
+
+  const probe = await readWorkloadProbe(config);
 
   await using opened = new CloseStack();
   // Slow work that others wait for later: it runs while the sockets below are opened.
@@ -128,12 +130,11 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
     if (running.isHotRestartable) {
       for (const watch of watchForReload(config, (reason) => running.reload(reason), log)) opened.add(watch);
     }
-  } else if (grpcBootstrapPath !== "") {
-    readiness.addCheck("grpc bootstrap", grpcBootstrapCheck(grpcBootstrapPath));
   }
+  if (grpcBootstrapPath !== "") readiness.addCheck("grpc bootstrap", grpcBootstrapCheck(grpcBootstrapPath));
   if (dns !== undefined) readiness.addCheck("dns", async () => dns.notReadyReason());
   if (xds !== undefined) {
-    const health = await connectHealth(config, { xds, admin: envoy?.admin, uptimeMs: options.uptimeMs, log });
+    const health = await connectHealth(config, { probe, xds, admin: envoy?.admin, uptimeMs: options.uptimeMs, log });
     if (health !== undefined) opened.add(health);
   }
   starting.release();

@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { beforeEach, expect, test } from "vitest";
 import { needs } from "../support/needs.ts";
@@ -42,6 +43,35 @@ test("agent, Envoy and application come in this order as one text document", asy
   ]);
   expect(series.get("istio_agent_scrapes_total")).toBe("1");
   expect(text).toContain('# HELP app_jobs Jobs "waiting".\n');
+});
+
+test("in early generations the agent's own metrics come last", async () => {
+  await using t = await startScrape({ envoy: ENVOY, applications: [APP], options: { agentFirst: false } });
+  const { text } = await t.scrape();
+  const { families } = parseStrictly(text, "text");
+  await expectPromtoolAccepts(text);
+  expect([...families.keys()]).toEqual([
+    "envoy_requests_total",
+    "envoy_live",
+    "app_jobs",
+    "app_free",
+    "istio_agent_scrapes_total",
+  ]);
+});
+
+test.each([
+  { filtersAccept: true, asked: ["text/plain; q=0.1; version=0.0.4", "text/plain; q=0.1; version=0.0.4"] },
+  { filtersAccept: false, asked: ["application/json;q=0.3, */*", "application/json;q=0.3, */*"] },
+])("sources see the scraper's Accept header, filtered: $filtersAccept", async ({ filtersAccept, asked }) => {
+  const seen: (string | undefined)[] = [];
+  const hear = (request: IncomingMessage, response: ServerResponse) => {
+    seen.push(request.headers.accept);
+    response.setHeader("Content-Type", "text/plain; version=0.0.4");
+    response.end(seen.length === 1 ? ENVOY : APP);
+  };
+  await using t = await startScrape({ envoy: hear, applications: [hear], options: { filtersAccept } });
+  await t.scrape({ Accept: "application/json;q=0.3, */*" });
+  expect(seen).toEqual(asked);
 });
 
 test("families of several sources stand under one header; the application's value of a series wins", async () => {

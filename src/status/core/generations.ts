@@ -1,4 +1,5 @@
 import type { ProberRules } from "./app-probers.ts";
+import type { TargetRules } from "./scrape-targets.ts";
 
 export type StatusGeneration = "master" | "1.20" | "1.8" | "1.7";
 
@@ -16,6 +17,11 @@ export interface StatusRules {
   readonly localProbes: boolean;
   /** The scraper's query goes on to Envoy. */
   readonly passesQuery: boolean;
+  /** Sources are asked for text formats only; before, for whatever the scraper wants. */
+  readonly filtersAccept: boolean;
+  readonly targets: TargetRules;
+  /** The agent's own metrics are the beginning of the document; before, its end. */
+  readonly agentFirst: boolean;
   /** POST /quitquitquit ends the agent at once; before, it drained first. */
   readonly quitsAtOnce: boolean;
 }
@@ -35,6 +41,9 @@ const MASTER: StatusRules = {
   relaysProbeBody: true,
   localProbes: false,
   passesQuery: true,
+  filtersAccept: true,
+  targets: { lists: true, canBeOff: true },
+  agentFirst: true,
   quitsAtOnce: true,
 };
 
@@ -50,6 +59,8 @@ const V1_20: StatusRules = {
   hasLifecycle: false,
   relaysProbeBody: false,
   passesQuery: false,
+  filtersAccept: false,
+  targets: { lists: false, canBeOff: true },
   quitsAtOnce: false,
 };
 
@@ -58,6 +69,8 @@ const V1_8: StatusRules = {
   probers: { ...V1_20.probers, kinds: ["httpGet"] },
   hasShortMetricsPath: false,
   localProbes: true,
+  targets: { lists: false, canBeOff: false },
+  agentFirst: false,
 };
 
 const V1_7: StatusRules = {

@@ -80,3 +80,12 @@ test.each(["15000", "15001", "15004", "15006", "15008", "15020", "15021", "15053
 test.each(["80", "8080", "9090", "15002", "15007", "15091", "15099", "", "015020"])("%j is free", (port) => {
   expect(reservedPortReason(port)).toBeUndefined();
 });
+
+test.each([
+  { rules: { lists: false, canBeOff: true }, value: { targets: [{ port: "9100" }] }, gives: [80] },
+  { rules: { lists: false, canBeOff: true }, value: { port: "8080", targets: 7 }, gives: [8080] },
+  { rules: { lists: false, canBeOff: true }, value: { scrape: "false" }, gives: [] },
+  { rules: { lists: false, canBeOff: false }, value: { scrape: "false", port: "8080" }, gives: [8080] },
+])("earlier generations read $value as the ports $gives", ({ rules, value, gives }) => {
+  expect(readScrapeTargets(value, STATUS_PORT, rules).map(({ port }) => port)).toEqual(gives);
+});

@@ -29,14 +29,23 @@ export function reservedPortReason(port: string): string | undefined {
   return RESERVED_PORTS.get(port);
 }
 
+export interface TargetRules {
+  /** `targets` beside the one port and path. */
+  readonly lists: boolean;
+  /** `scrape: "false"` means no; before, to be configured at all meant yes. */
+  readonly canBeOff: boolean;
+}
+
+const CURRENT: TargetRules = { lists: true, canBeOff: true };
+
 /** The decoded ISTIO_PROMETHEUS_ANNOTATIONS; an empty list when scraping is off. Throws a ScrapeConfigError. */
-export function readScrapeTargets(value: unknown, statusPort: number): readonly ScrapeTarget[] {
+export function readScrapeTargets(value: unknown, statusPort: number, rules = CURRENT): readonly ScrapeTarget[] {
   if (value === undefined || value === null || !isObject(value)) return [];
   const type = "PrometheusScrapeConfiguration";
   const text = (name: string) => stringMember(value, name, type);
-  if (text("scrape") === "false") return [];
+  if (rules.canBeOff && text("scrape") === "false") return [];
   const [path, port] = [text("path"), text("port")];
-  const listed = listMember(value);
+  const listed = rules.lists ? listMember(value) : [];
   if (listed.length > 0) {
     return listed.map((target) => {
       const targetPath = stringMember(target, "path", "ScrapeTarget");

@@ -12,6 +12,8 @@ export interface MetricsHandlerOptions {
   readonly targets: readonly ScrapeTarget[];
   readonly passesQuery: boolean;
   readonly agentText: () => string;
+  readonly agentFirst?: boolean;
+  readonly filtersAccept?: boolean;
   readonly metrics: ScrapeMetrics;
   readonly log: Logger;
 }

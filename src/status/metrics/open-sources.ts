@@ -31,12 +31,17 @@ export interface OpenContext {
   readonly request: IncomingMessage;
   readonly limits: ScrapeLimits;
   readonly signal: AbortSignal;
+  /** False: the scraper's Accept header goes on as it is. */
+  readonly filtersAccept: boolean;
   warn(text: string): void;
 }
 
 export async function openSource(source: ScrapeSource, context: OpenContext): Promise<OpenSource> {
   const { request, limits, signal } = context;
-  const { accept, warning } = acceptFormats(joined(request.headers.accept), source.kind);
+  const asked = joined(request.headers.accept);
+  const asIs = context.filtersAccept ? undefined : asked;
+  const { accept, warning } =
+    asIs === undefined ? acceptFormats(asked, source.kind) : { accept: asIs, warning: undefined };
   if (warning !== undefined) context.warn(warning);
   if (limits.warning !== undefined) context.warn(limits.warning);
   const headers: Record<string, string> = { accept };

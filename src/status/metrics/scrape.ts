@@ -21,6 +21,9 @@ export interface ScrapeOptions {
   readonly sources: readonly ScrapeSource[];
   /** The agent's own metrics as text. */
   readonly agentText: () => string;
+  /** Where they stand: before the sources' when absent. */
+  readonly agentFirst?: boolean;
+  readonly filtersAccept?: boolean;
   readonly metrics: ScrapeMetrics;
   readonly log: Logger;
 }
@@ -48,6 +51,7 @@ export async function scrape(
       request,
       limits,
       signal: limit.signal,
+      filtersAccept: options.filtersAccept ?? true,
       warn: (text) => options.log.warn(text),
       isGone: () => gone.signal.aborted,
     }),
@@ -63,7 +67,9 @@ export async function scrape(
   const out = new BlockWriter(output);
   const plan = planDocument(attempts, answer, options);
   const document = createMergedDocument({ format: answer.format, out, known: plan.known });
-  document.writeKnown(plan.agentNames, () => undefined);
+  const writeAgent = () => document.writeKnown(plan.agentNames, () => undefined);
+  const { agentFirst = true } = options;
+  if (agentFirst) writeAgent();
   // Those that have not answered yet come last: they must not use up the time of the others.
   const isLate = new Map(attempts.map((attempt) => [attempt, attempt.state.open === undefined]));
   for (const attempt of attempts.toSorted((a, b) => Number(isLate.get(a)) - Number(isLate.get(b)))) {
@@ -72,6 +78,7 @@ export async function scrape(
     if (names !== undefined) document.writeKnown(names, attempt.drop);
     else await streamSource(attempt, { document, out, answer });
   }
+  if (!agentFirst) writeAgent();
   for (const [name, family] of plan.processFamilies) if (!plan.known.has(name)) plan.known.set(name, family);
   document.writeKnown(plan.processFamilies.keys(), () => undefined);
   document.finish();
