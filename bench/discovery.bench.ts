@@ -1,0 +1,171 @@
+import type { Bench, BenchContext, BenchRow } from "./bench.ts";
+import { startChild } from "./child.ts";
+import { writeChanging, writeNew } from "./discovery/mesh-files.ts";
+import type { ProxiesAnswer, ProxiesRequest } from "./discovery/messages.ts";
+import { type MeasuredServer, startServer, useServer } from "./discovery/server.ts";
+
+const PROXIES = 100;
+const SERVICES = 1000;
+/** Of each change; the middle one is shown. */
+const CHANGES = 5;
+
+interface Figures {
+  readonly firstMs: number;
+  readonly firstMegabytes: number;
+  readonly firstCpuMs: number;
+  readonly endpointMs: number;
+  readonly endpointMegabytes: number;
+  readonly endpointCpuMs: number;
+  readonly serviceMs: number;
+  readonly serviceMegabytes: number;
+  readonly serviceCpuMs: number;
+  readonly rss: number;
+  readonly peakRss: number;
+}
+
+/** State-of-the-world proxies over plaintext ADS: from nothing to everything, and from a written file to the last proxy's answer. */
+const discovery: Bench = {
+  name: "discovery",
+  async run({ note, program, peer }: BenchContext) {
+    const ours = (services: number) => startServer(program, services);
+    note(`${PROXIES} proxies x ${SERVICES} services`);
+    const main = await measure(() => ours(SERVICES), PROXIES);
+    note(`${PROXIES} proxies x ${SERVICES / 10} services`);
+    const fewServices = await measure(() => ours(SERVICES / 10), PROXIES);
+    note(`10 proxies x ${SERVICES} services`);
+    const fewProxies = await measure(() => ours(SERVICES), 10);
+    note(`200 proxies x ${SERVICES} services`);
+    const manyProxies = await measure(() => ours(SERVICES), 200);
+    const other = peer === undefined ? undefined : await measure(() => startPeer(peer), PROXIES);
+    return [
+      ...figureRows(main, other),
+      ...exponentRows("services 100 to 1,000", fewServices, main, 10),
+      ...exponentRows("proxies 10 to 200", fewProxies, manyProxies, 20),
+      ...growthRows(fewProxies, manyProxies, 190),
+    ];
+  },
+};
+
+export default discovery;
+
+/** `PEER` is a program with istiod's flags, or HOST:PORT of a running server whose directory is PEER_CONFIG_DIR. */
+function startPeer(peer: string): Promise<MeasuredServer> {
+  if (!/^[^/]+:\d+$/.test(peer)) return startServer(peer, SERVICES);
+  const { PEER_CONFIG_DIR, PEER_PID } = process.env;
+  if (PEER_CONFIG_DIR === undefined) throw new Error("PEER_CONFIG_DIR must name the directory that the peer watches");
+  const pid = PEER_PID === undefined ? undefined : Number(PEER_PID);
+  return Promise.resolve(useServer(peer, PEER_CONFIG_DIR, pid, SERVICES));
+}
+
+async function measure(start: () => Promise<MeasuredServer>, proxies: number): Promise<Figures> {
+  await using server = await start();
+  await using child = await startChild("discovery/proxies.ts");
+  const send = (request: ProxiesRequest) => child.process.send(request);
+  const now = () => performance.timeOrigin + performance.now();
+
+  const cpu = () => server.usage()?.cpuMs ?? Number.NaN;
+  const [begin, cpuBefore] = [now(), cpu()];
+  send({ op: "connect", target: server.target, count: proxies });
+  const first = await child.next<ProxiesAnswer>();
+  const firstCpuMs = cpu() - cpuBefore;
+  const change = async (types: readonly string[], text: string, write: () => void) => {
+    send({ op: "expect", types, text });
+    await child.next<"ready">();
+    const [written, used] = [now(), cpu()];
+    write();
+    const answer = await child.next<ProxiesAnswer>();
+    return { ms: answer.at - written, megabytes: answer.bytes / 1e6, cpuMs: cpu() - used };
+  };
+  const endpoints: Change[] = [];
+  const services: Change[] = [];
+  for (let index = 1; index <= CHANGES; index += 1) {
+    const address = `10.99.9.${index}`;
+    endpoints.push(await change(["EDS"], address, () => writeChanging(server.configDir, address)));
+    const name = `new-${index}`;
+    const host = `outbound|80||${name}.default`;
+    services.push(await change(["CDS", "EDS", "RDS"], host, () => writeNew(server.configDir, name, index)));
+  }
+  const usage = server.usage();
+  return {
+    firstMs: first.at - begin,
+    firstMegabytes: first.bytes / 1e6,
+    firstCpuMs,
+    endpointMs: median(endpoints, ({ ms }) => ms),
+    endpointMegabytes: median(endpoints, ({ megabytes }) => megabytes),
+    endpointCpuMs: median(endpoints, ({ cpuMs }) => cpuMs),
+    serviceMs: median(services, ({ ms }) => ms),
+    serviceMegabytes: median(services, ({ megabytes }) => megabytes),
+    serviceCpuMs: median(services, ({ cpuMs }) => cpuMs),
+    rss: usage?.rss ?? Number.NaN,
+    peakRss: usage?.peakRss ?? Number.NaN,
+  };
+}
+
+interface Change {
+  readonly ms: number;
+  readonly megabytes: number;
+  readonly cpuMs: number;
+}
+
+function median(changes: readonly Change[], value: (change: Change) => number): number {
+  const sorted = changes.map(value).sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
+
+function figureRows(figures: Figures, peer: Figures | undefined): readonly BenchRow[] {
+  const row = (key: keyof Figures, name: string, unit: string, goal?: string): BenchRow => ({
+    name: `${PROXIES} x ${SERVICES}: ${name}`,
+    value: figures[key],
+    unit,
+    ...(goal !== undefined && { goal }),
+    ...(peer !== undefined && { ratio: { to: "PEER", value: figures[key] / peer[key] } }),
+  });
+  return [
+    row("firstMs", "first configuration of all", "ms", "<= 2500 (half of istiod's 5.0 s)"),
+    row("firstMegabytes", "sent for it", "MB", "<= 87 (half of 173)"),
+    row("firstCpuMs", "CPU of the server for it", "ms"),
+    row("endpointMs", "endpoint change to the last answer", "ms", "<= 332 (half of 664)"),
+    row("endpointMegabytes", "sent for it", "MB"),
+    row("endpointCpuMs", "CPU of the server for it", "ms"),
+    row("serviceMs", "new service to the last answer", "ms", "<= 700 (half of 1.4 s)"),
+    row("serviceMegabytes", "sent for it", "MB", "<= 67 (half of 133)"),
+    row("serviceCpuMs", "CPU of the server for it", "ms"),
+    row("rss", "RSS", "MB", "<= 255 (half of 511)"),
+    row("peakRss", "peak RSS", "MB", "<= 277 (half of 554)"),
+  ];
+}
+
+/** 1 is linear, 0 is no growth. */
+function exponentRows(what: string, small: Figures, large: Figures, factor: number): readonly BenchRow[] {
+  const exponent = (key: keyof Figures) => Math.log(large[key] / small[key]) / Math.log(factor);
+  const row = (key: keyof Figures, name: string): BenchRow => ({
+    name: `${what}: ${name}`,
+    value: exponent(key),
+    unit: "exponent",
+    goal: "<= 1",
+  });
+  return [
+    row("firstMs", "first configuration"),
+    row("firstCpuMs", "CPU for it"),
+    row("endpointMs", "endpoint change"),
+    row("endpointCpuMs", "CPU for it"),
+    row("serviceMs", "new service"),
+    row("serviceCpuMs", "CPU for it"),
+    row("peakRss", "peak RSS"),
+  ];
+}
+
+/** What one more proxy costs, for working out meshes that no test machine can hold. */
+function growthRows(small: Figures, large: Figures, more: number): readonly BenchRow[] {
+  const row = (key: keyof Figures, name: string, unit: string): BenchRow => ({
+    name: `one more proxy at ${SERVICES} services: ${name}`,
+    value: (large[key] - small[key]) / more,
+    unit,
+  });
+  return [
+    row("peakRss", "peak RSS", "MB"),
+    row("firstCpuMs", "CPU of its first configuration", "ms"),
+    row("endpointCpuMs", "CPU of an endpoint change", "ms"),
+    row("serviceCpuMs", "CPU of a new service", "ms"),
+  ];
+}
