@@ -2,6 +2,7 @@ import type { HeaderOperations, Headers, HttpRewrite } from "../specs/virtual-se
 import type { Report } from "./report.ts";
 
 const NAME = /^[-_A-Za-z0-9]+$/;
+const UNSAFE = /[\0\r\n]/;
 const AUTHORITY = new Set(["host", ":authority"]);
 
 /** A name to match or to change. `allowsAuthority`: requests may have their authority rewritten this way. */
@@ -11,6 +12,12 @@ export function headerNameReason(name: string, allowsAuthority = false): string 
   return `header name ${name} is not a valid header name`;
 }
 
+/** Of anything that becomes a header: Envoy would refuse the whole route configuration. */
+export function headerTextReason(text: string | undefined): string | undefined {
+  if (text === undefined || !UNSAFE.test(text)) return undefined;
+  return `${JSON.stringify(text)} holds a line end or a zero byte, which no header can carry`;
+}
+
 export function validateHeaders(report: Report, headers: Headers | undefined): void {
   validateOperations(report.at("request"), headers?.request, true);
   validateOperations(report.at("response"), headers?.response, false);
@@ -18,8 +25,10 @@ export function validateHeaders(report: Report, headers: Headers | undefined): v
 
 function validateOperations(report: Report, operations: HeaderOperations | undefined, isRequest: boolean): void {
   for (const action of ["set", "add"] as const) {
-    for (const name of Object.keys(operations?.[action] ?? {}))
+    for (const [name, value] of Object.entries(operations?.[action] ?? {})) {
       report.error(headerNameReason(name, isRequest), action, name);
+      report.error(headerTextReason(value), action, name);
+    }
   }
   operations?.remove.forEach((name, index) => {
     report.error(headerNameReason(name), "remove", index);

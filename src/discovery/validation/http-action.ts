@@ -1,5 +1,6 @@
 import { portProblem } from "../../config/index.ts";
 import type { HttpDirectResponse, HttpRedirect, HttpRewrite } from "../specs/virtual-service.ts";
+import { headerTextReason } from "./headers.ts";
 import { regexReason } from "./regex.ts";
 import type { Report } from "./report.ts";
 
@@ -21,6 +22,8 @@ export function validateRedirect(report: Report, redirect: HttpRedirect): void {
     report.error(`invalid redirect scheme ${JSON.stringify(scheme)}, must be "http" or "https"`, "scheme");
   }
   if (port !== undefined) report.error(portProblem(port), "port");
+  report.error(headerTextReason(uri), "uri");
+  report.error(headerTextReason(authority), "authority");
 }
 
 export function validateDirectResponse(report: Report, { status, body }: HttpDirectResponse): void {
@@ -43,7 +46,10 @@ export function validateRewrite(report: Report, { uri, authority, uriRegexRewrit
       "rewrite must specify at least one of URI, UriRegexRewrite, or authority. Only one of URI or UriRegexRewrite may be specified",
     );
   }
+  report.error(headerTextReason(uri), "uri");
+  report.error(headerTextReason(authority), "authority");
   if (uriRegexRewrite === undefined) return;
+  report.error(headerTextReason(uriRegexRewrite.rewrite), "uriRegexRewrite", "rewrite");
   if (uriRegexRewrite.match === "" || uriRegexRewrite.rewrite === "") {
     report.error("UriRegexRewrite requires both Rewrite and Match fields to be specified", "uriRegexRewrite");
   }

@@ -17,6 +17,7 @@ test.each([
   "[a-z0-9_.-]",
   "[[:alpha:]\\d\\-]",
   "\\pL\\p{Greek}\\P{^Lu}",
+  "\\p{Old_Italic}\\p{Thai}\\p{Any}",
   "\\x41\\x{1F600}\\012\\Q(((\\E",
   "\\.\\*\\/\\-",
   "(a|b|)*",
@@ -51,6 +52,10 @@ test.each([
   { pattern: "\\xZZ", says: "invalid escape sequence: `\\x`" },
   { pattern: "(?P<n>a)(?P<n>b)", says: "duplicate capture group name: `n`" },
   { pattern: "(?P<n", says: "invalid named capture: `(?P<n`" },
+  { pattern: "\\p{Foo}", says: "invalid character class range: `\\p{Foo}`" },
+  { pattern: "\\p{Latn}", says: "invalid character class range: `\\p{Latn}`" },
+  { pattern: "\\p{Lowercase_Letter}", says: "invalid character class range: `\\p{Lowercase_Letter}`" },
+  { pattern: "\\pQ", says: "invalid character class range: `\\pQ`" },
   { pattern: "(".repeat(1001), says: "expression nests too deeply" },
 ])("RE2 refuses $pattern: $says", ({ pattern, says }) => {
   expect(re2Problem(pattern)).toBe(`error parsing regexp: ${says}`);

@@ -1,3 +1,5 @@
+import { isUnicodeProperty } from "./unicode-property.ts";
+
 /**
  * Whether RE2 (which Envoy uses) would refuse a regular expression, in the words of Go's parser; undefined when it takes it. JavaScript's
  * own engine knows more (look-around, back references), so that it cannot be asked.
@@ -116,8 +118,11 @@ function escapeLength(pattern: string, at: number, inClass = false): number {
   const rest = pattern.slice(at, at + 64);
   if (PERL_CLASSES.includes(char)) return 2;
   if (char === "p" || char === "P") {
-    const property = /^\\[pP](\{\^?[A-Za-z_]+\}|[A-Z])/.exec(rest);
-    if (property === null) throw new Refusal("invalid character class range", rest.slice(0, 3));
+    const property = /^\\[pP](?:\{\^?(?<long>[A-Za-z_]+)\}|(?<short>[A-Z]))/.exec(rest);
+    const { long, short } = property?.groups ?? {};
+    if (property === null || !isUnicodeProperty(long ?? short ?? "")) {
+      throw new Refusal("invalid character class range", property?.[0] ?? rest.slice(0, 3));
+    }
     return property[0].length;
   }
   if (char === "x") {

@@ -78,6 +78,18 @@ describe("VirtualService: http", () => {
       http({ directResponse: { status: 200, body: { string: "x".repeat(1048577) } } }),
       "http[0].directResponse.body: body of 1048577 bytes is too large, at most 1048576",
     ],
+    [
+      http({ redirect: { uri: "/a\nb" } }),
+      'http[0].redirect.uri: "/a\\nb" holds a line end or a zero byte, which no header can carry',
+    ],
+    [
+      vs({ rewrite: { authority: "a\r" } }),
+      'http[0].rewrite.authority: "a\\r" holds a line end or a zero byte, which no header can carry',
+    ],
+    [
+      vs({ headers: { response: { set: { x: "a\0" } } } }),
+      'http[0].headers.response.set.x: "a\\u0000" holds a line end or a zero byte, which no header can carry',
+    ],
     [http({ redirect: {} }), "http[0].redirect: redirect must specify URI, authority, scheme, or port"],
     [
       http({ redirect: { uri: "/", redirectCode: 200 } }),

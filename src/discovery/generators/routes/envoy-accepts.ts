@@ -1,3 +1,4 @@
+import { headerTextReason } from "../../validation/headers.ts";
 import { re2Problem } from "../../validation/re2-problem.ts";
 import { re2SizeProblem } from "../../validation/re2-size.ts";
 
@@ -12,7 +13,5 @@ export function isRegex(text: string | undefined): boolean {
 
 /** Envoy takes no line ends and no zero bytes in anything that becomes a header. */
 export function isHeaderSafe(...texts: readonly (string | undefined)[]): boolean {
-  return texts.every((text) => text === undefined || !UNSAFE.test(text));
+  return texts.every((text) => headerTextReason(text) === undefined);
 }
-
-const UNSAFE = /[\0\r\n]/;
