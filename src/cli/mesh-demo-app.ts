@@ -7,10 +7,7 @@ export const command: Command = {
   short: "Runs one application of the demo shop",
   flags: [],
   async run({ args, env, signal, print }) {
-    const app = DEMO_APPS.find((name) => name === args[0]);
-    if (app === undefined)
-      throw new Error(`there is no demo application ${args[0]}; there are ${DEMO_APPS.join(", ")}`);
-    await runDemoApp(app, { env, signal, print: (line) => print(`${line}\n`) });
+    await runDemoApp(args[0] ?? "", { env, signal, print: (line) => print(`${line}\n`) });
     return 0;
   },
 };

@@ -1,10 +1,12 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { findEnvoy } from "../envoy/index.ts";
+import { errorMessage } from "../base/coded-error.ts";
+import { EnvoyBinaryError, findEnvoy } from "../envoy/index.ts";
 import {
   type Isolation,
   type Mesh,
+  proxylessShopFile,
   type Say,
   SHOP_TRIES,
   type StartMeshOptions,
@@ -67,7 +69,11 @@ async function run(context: CommandContext): Promise<number> {
     else printError(isTerminal ? `\u001b[${level === "warn" ? 33 : 31}m${line.trimEnd()}\u001b[0m\n` : line);
   };
   const isDemo = flags.bool("demo");
-  const loaded = isDemo ? demo(flags.changed("file")) : loadMeshFile(flags.string("file"));
+  if (isDemo && flags.changed("file"))
+    throw new Error("--demo and --file exclude each other: the demo has its own mesh file");
+  const own = isDemo ? undefined : loadMeshFile(flags.string("file"));
+  const envoy = await envoyBinary(context).catch((thrown: unknown) => withoutEnvoy(thrown, isDemo, say));
+  const loaded = own ?? demo(envoy === undefined);
   const { file } = loaded;
   const folder = stateFolderOf(context, flags.string("name") || file.name);
   const options: StartMeshOptions = {
@@ -78,7 +84,8 @@ async function run(context: CommandContext): Promise<number> {
     stateFolder: folder.path,
     isolation: isolationOf(flags.string("isolation")),
     isRoot: process.getuid?.() === 0,
-    program: { words: programWords(), envoy: await envoyBinary(context) },
+    proxyless: envoy === undefined,
+    program: { words: programWords(), envoy: envoy ?? "" },
     env,
     appUser: sudoUser(env),
     validate: validateConfig,
@@ -117,9 +124,16 @@ function tell({ mesh, waiting, tries, say, print, folder, calledAs, uptimeMs }: 
   print("Ctrl-C ends everything.\n");
 }
 
-function demo(hasFile: boolean): LoadedMeshFile {
-  if (hasFile) throw new Error("--demo and --file exclude each other: the demo has its own mesh file");
-  return { file: parseOrThrow(shopFile(), "demo"), path: "", directory: process.cwd() };
+function demo(isProxyless: boolean): LoadedMeshFile {
+  const text = isProxyless ? proxylessShopFile() : shopFile();
+  return { file: parseOrThrow(text, "demo"), path: "", directory: process.cwd() };
+}
+
+/** The demo can do without; a mesh of somebody's own applications cannot. */
+function withoutEnvoy(thrown: unknown, isDemo: boolean, say: Say): undefined {
+  if (!isDemo || !(thrown instanceof EnvoyBinaryError)) throw thrown;
+  say("warn", `there is no Envoy to be had: ${errorMessage(thrown)}`);
+  say("warn", "the demo runs without it: gRPC programs that take routes, endpoints and certificates from their agents");
 }
 
 function writeTries(folder: string): string {

@@ -61,13 +61,14 @@ export function agentPart(inputs: PartInputs, workload: Workload): PartSpec {
 }
 
 export function appPart(inputs: PartInputs, workload: Workload): PartSpec {
-  const { folder, directory, appUser, hasSetpriv } = inputs;
+  const { plan, folder, directory, appUser, hasSetpriv } = inputs;
   const env = appProcessEnvironment(inputs, workload);
   return {
     name: `${workload.name}/app`,
     command: wrapCommand(commandWords(workload.command, env), { netns: workload.netns, user: appUser, hasSetpriv }),
     env,
-    directory: resolve(directory, workload.directory ?? "."),
+    // Without a sidecar it meets its agent in the agent's folder.
+    directory: plan.proxyless ? folder.workload(workload.name) : resolve(directory, workload.directory ?? "."),
     logFile: folder.log(`${workload.name}/app`),
     graceMs: APP_GRACE_MS,
   };

@@ -59,11 +59,13 @@ export async function startMesh(options: StartMeshOptions): Promise<Mesh> {
     say("warn", "the last run of this mesh was cut off; removing what it left");
     await tearDown(folder, left);
   }
-  const { isolation, why } = await chooseIsolation(options.isolation, options.isRoot);
+  const { isolation, why } = options.proxyless
+    ? { isolation: "none" as const, why: "there is no Envoy to capture traffic for" }
+    : await chooseIsolation(options.isolation, options.isRoot);
   say("info", `isolation: ${describe[isolation]} (${why})`);
   const claim = opened.add(toClosable(await claimSlot(file.name, isolation)));
   const ports = isolation === "none" ? await findFreePorts(portsNeeded(file)) : [];
-  const plan = planMesh(file, { isolation, slot: claim.slot, ports });
+  const plan = planMesh(file, { isolation, slot: claim.slot, ports, proxyless: options.proxyless ?? false });
   if (isolation === "none") await checkAddresses(plan);
 
   const state = createState(options, folder.stateFile, plan);

@@ -17,6 +17,8 @@ export interface StartMeshOptions {
   /** Of this mesh alone. */
   readonly stateFolder: string;
   readonly isolation: "auto" | Isolation;
+  /** Without Envoy, for applications that speak xDS themselves. */
+  readonly proxyless?: boolean;
   readonly isRoot: boolean;
   readonly program: AgentProgram;
   /** Of the user, for the applications. */

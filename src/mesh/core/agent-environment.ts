@@ -29,6 +29,7 @@ export function agentEnvironment(plan: MeshPlan, workload: Workload, envoyBinary
     ENVOY_PROMETHEUS_PORT: String(ports.envoyPrometheus),
     PROXY_XDS_DEBUG_VIA_AGENT_PORT: String(ports.tap),
     XDS_LAST_GOOD: "last-good",
+    ...(plan.proxyless ? { DISABLE_ENVOY: "true", OUTPUT_CERTS: "certs" } : {}),
     PROXY_CONFIG: JSON.stringify({
       discoveryAddress: `${plan.controlPlane.host}:${plan.controlPlane.ports.secure}`,
       proxyAdminPort: ports.admin,

@@ -10,7 +10,7 @@ export function appEnvironment(plan: MeshPlan, workload: Workload): Readonly<Rec
     ...(workload.version === undefined ? {} : { MESH_VERSION: workload.version }),
     ...(workload.app === undefined ? {} : { HOST: workload.app.host, PORT: String(workload.app.port) }),
   };
-  for (const call of workload.calls) Object.assign(given, callVariables(call));
+  for (const call of workload.calls) Object.assign(given, callVariables(call), targetVariable(plan, call));
   const own = Object.entries(workload.env).map(([name, value]) => [name, expand(value, given)]);
   return { ...given, ...Object.fromEntries(own) };
 }
@@ -25,9 +25,19 @@ export function commandWords(
 
 /** CATALOGUE_URL, CATALOGUE_HOST, CATALOGUE_PORT */
 function callVariables({ service, protocol, host, port }: Call): Readonly<Record<string, string>> {
-  const name = service.toUpperCase().replaceAll("-", "_");
+  const name = variableName(service);
   const scheme = protocol === "tcp" ? "tcp" : "http";
   return { [`${name}_URL`]: `${scheme}://${host}:${port}`, [`${name}_HOST`]: host, [`${name}_PORT`]: String(port) };
+}
+
+/** What gRPC with xDS calls the service. */
+function targetVariable({ proxyless, services }: MeshPlan, { service, port }: Call): Readonly<Record<string, string>> {
+  const hostname = services.find(({ name }) => name === service)?.hostname;
+  return proxyless ? { [`${variableName(service)}_TARGET`]: `${hostname}:${port}` } : {};
+}
+
+function variableName(service: string): string {
+  return service.toUpperCase().replaceAll("-", "_");
 }
 
 /** As Kubernetes does it: an unknown name stays as it is, `$$(NAME)` is `$(NAME)`. */

@@ -24,7 +24,7 @@ export function buildIstioObjects(plan: MeshPlan, mtls: MeshFile["mtls"]): reado
   const entries = plan.services.filter(({ entry }) => entry);
   return [
     ...plan.services.map((service) => object("ServiceEntry", service.name, serviceEntry(plan, service))),
-    ...(plan.isolation === "none"
+    ...(plan.isolation === "none" && !plan.proxyless
       ? plan.workloads.map((workload) => object("Sidecar", workload.name, sidecar(plan, workload)))
       : []),
     object("PeerAuthentication", "default", { mtls: { mode } }, "security"),

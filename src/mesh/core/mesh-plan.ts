@@ -8,6 +8,8 @@ export interface MeshPlan {
   readonly name: string;
   readonly namespace: string;
   readonly isolation: Isolation;
+  /** No Envoy: applications speak xDS and mutual TLS themselves, with an agent beside them. */
+  readonly proxyless: boolean;
   readonly workloads: readonly Workload[];
   readonly services: readonly PlannedService[];
   readonly controlPlane: ControlPlanePlan;

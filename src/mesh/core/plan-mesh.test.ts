@@ -214,3 +214,16 @@ test("more workloads than addresses are refused", () => {
   expect(planObstacle(many)).toBe("250 workloads are planned, at most 200 fit on one machine");
   expect(planObstacle(file)).toBeUndefined();
 });
+
+test("without Envoy applications are the endpoints themselves and know services by their xDS names", () => {
+  const plan = planMesh(file, { isolation: "none", slot: 3, ports, proxyless: true });
+  const [front] = plan.workloads;
+  if (front === undefined) throw new Error("no workload");
+  expect(front.app).toEqual({ host: front.address, port: 8080 });
+  expect(appEnvironment(plan, front)).toMatchObject({
+    CATALOGUE_URL: "http://127.67.0.2:8080",
+    CATALOGUE_TARGET: "catalogue.shop.svc.cluster.local:8080",
+  });
+  expect(agentEnvironment(plan, front, "")).toMatchObject({ DISABLE_ENVOY: "true", OUTPUT_CERTS: "certs" });
+  expect(buildIstioObjects(plan, "strict").some(({ kind }) => kind === "Sidecar")).toBe(false);
+});

@@ -18,6 +18,7 @@ export interface PlanInputs {
   readonly slot: number;
   /** Free ports, `portsNeeded` of them; unused with namespaces, where every workload has all ports. */
   readonly ports: readonly number[];
+  readonly proxyless?: boolean;
 }
 
 /** The ports of a pod; also those of every namespace. */
@@ -62,13 +63,16 @@ export function planMesh(file: MeshFile, inputs: PlanInputs): MeshPlan {
   const network = isNamespaced ? namespaceNetwork(inputs.slot) : undefined;
   const services = file.services.flatMap((spec, index) => planService(file, spec, index, inputs));
   const [plaintext = 0, secure = 0, monitoring = 0, http = 0] = inputs.ports;
-  const workloads = file.services
-    .flatMap((spec) => spec.versions.flatMap((kind) => replicasOf(spec, kind)))
-    .map((named, index) => planWorkload({ ...named, index, file, services, inputs, network: network?.plan }));
+  const kinds = file.services.flatMap((spec) => spec.versions.flatMap((kind) => replicasOf(spec, kind)));
+  const firsts = new Map(kinds.map(({ spec }, index) => [spec.name, index] as const).toReversed());
+  const workloads = kinds.map((named, index) =>
+    planWorkload({ ...named, index, file, services, firsts, inputs, network: network?.plan }),
+  );
   return {
     name: file.name,
     namespace: file.namespace,
     isolation: inputs.isolation,
+    proxyless: inputs.proxyless === true,
     workloads,
     services,
     controlPlane: {
@@ -118,6 +122,8 @@ interface WorkloadInputs extends NamedKind {
   readonly index: number;
   readonly file: MeshFile;
   readonly services: readonly PlannedService[];
+  /** Number of the first workload of each service. */
+  readonly firsts: ReadonlyMap<string, number>;
   readonly inputs: PlanInputs;
   readonly network: NetworkPlan | undefined;
 }
@@ -134,7 +140,7 @@ function planWorkload(given: WorkloadInputs): Workload {
     service: spec.name,
     version: kind.version,
     address: isNamespaced ? network.workloadAddress(index) : loopbackAddress(inputs.slot, 0, index),
-    app: appOf(spec.port, isNamespaced, appPort),
+    app: appOf(given, appPort),
     ports: isNamespaced ? POD_PORTS : { admin, tap, status, envoyStatus, dns, envoyPrometheus },
     serviceAccount: kind.serviceAccount,
     labels: { app: spec.name, ...(kind.version === undefined ? {} : { version: kind.version }), ...kind.labels },
@@ -142,21 +148,32 @@ function planWorkload(given: WorkloadInputs): Workload {
     position: kind.position,
     directory: kind.directory,
     env: kind.env,
-    calls: callsOf(given, isNamespaced),
+    calls: callsOf(given),
     netns: isNamespaced ? network.namespaceName(index) : undefined,
   };
 }
 
-function appOf(port: number | undefined, isNamespaced: boolean, freePort: number): Endpoint | undefined {
-  if (port === undefined) return undefined;
-  return isNamespaced ? { host: "0.0.0.0", port } : { host: "127.0.0.1", port: freePort };
+function appOf({ spec, index, inputs }: WorkloadInputs, freePort: number): Endpoint | undefined {
+  if (spec.port === undefined) return undefined;
+  if (inputs.isolation === "namespaces") return { host: "0.0.0.0", port: spec.port };
+  // Nobody stands in front of it: it is the endpoint itself.
+  if (inputs.proxyless) return { host: loopbackAddress(inputs.slot, 0, index), port: spec.port };
+  return { host: "127.0.0.1", port: freePort };
 }
 
 /** With namespaces plain names do; else one loopback address per caller and service, so that the address alone says who is meant. */
-function callsOf({ spec, index, services, inputs }: WorkloadInputs, isNamespaced: boolean): readonly Call[] {
+function callsOf(given: WorkloadInputs): readonly Call[] {
+  const { spec, services, inputs } = given;
   return services.flatMap((service, position) => {
     if (service.name === spec.name || spec.calls?.includes(service.name) === false) return [];
-    const host = isNamespaced ? service.name : loopbackAddress(inputs.slot, index + 1, position);
+    const host = inputs.isolation === "namespaces" ? service.name : loopbackOf(given, service, position);
     return [{ service: service.name, protocol: service.protocol, host, port: service.port }];
   });
+}
+
+function loopbackOf({ index, firsts, inputs }: WorkloadInputs, service: PlannedService, position: number): string {
+  const isDirect = inputs.proxyless && service.endpoint === undefined;
+  return isDirect
+    ? loopbackAddress(inputs.slot, 0, firsts.get(service.name) ?? 0)
+    : loopbackAddress(inputs.slot, index + 1, position);
 }

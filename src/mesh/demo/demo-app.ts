@@ -1,46 +1,35 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { errorMessage } from "../../base/coded-error.ts";
 import { type HttpAnswer, httpRequest } from "../../base/http-request.ts";
 import { silentLogger } from "../../base/logger.ts";
 import { wait } from "../../base/wait.ts";
 import { createGrpcChannel, implement, startGrpcServer } from "../../grpc/index.ts";
+import { catalogueOf } from "./catalogue.ts";
+import { CALL_MS, type DemoAppOptions } from "./demo-options.ts";
 import { quoteMethod } from "./prices-service.ts";
-
-export interface DemoAppOptions {
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly signal: AbortSignal;
-  print(line: string): void;
-}
-
-export const DEMO_APPS = ["front", "catalogue", "stock", "prices", "load"] as const;
-export type DemoAppName = (typeof DEMO_APPS)[number];
+import { servePage, untilAborted } from "./serve-page.ts";
 
 /** One application of the demo shop; runs until the signal. It knows nothing of a mesh but its environment. */
-export async function runDemoApp(name: DemoAppName, options: DemoAppOptions): Promise<void> {
-  switch (name) {
-    case "front":
-      return runFront(options);
-    case "catalogue":
-      return serve(options, async () => catalogue(options.env.MESH_VERSION ?? "v1"));
-    case "stock":
-      return serve(options, async () => ({
-        servedBy: options.env.MESH_WORKLOAD,
-        pieces: { tea: 12, coffee: 7, cocoa: 3 },
-      }));
-    case "prices":
-      return runPrices(options);
-    case "load":
-      return runLoad(options);
-  }
-}
+type DemoApp = (options: DemoAppOptions) => Promise<void>;
 
-/** What changes from version to version: the names of the products. */
-function catalogue(version: string): object {
-  const products = { v1: ["tea", "coffee"], v2: ["tea", "coffee", "cocoa"], v3: ["green tea", "coffee", "cocoa"] };
-  return { version, products: products[version as keyof typeof products] ?? products.v1 };
-}
+const APPS: Readonly<Record<string, DemoApp>> = {
+  front: runFront,
+  catalogue: (options) => servePage(options, async () => catalogueOf(options.env.MESH_VERSION ?? "v1")),
+  stock: (options) =>
+    servePage(options, async () => ({ servedBy: options.env.MESH_WORKLOAD, pieces: { tea: 12, coffee: 7, cocoa: 3 } })),
+  prices: runPrices,
+  load: runLoad,
+  "proxyless-front": async (options) => (await import("./proxyless-apps.ts")).runProxylessFront(options),
+  "proxyless-catalogue": async (options) => (await import("./proxyless-apps.ts")).runProxylessCatalogue(options),
+  "proxyless-prices": async (options) => (await import("./proxyless-apps.ts")).runProxylessPrices(options),
+};
 
-const CALL_MS = 3000;
+export const DEMO_APPS: readonly string[] = Object.keys(APPS);
+
+export function runDemoApp(name: string, options: DemoAppOptions): Promise<void> {
+  const app = APPS[name];
+  if (app === undefined) throw new Error(`there is no demo application ${name}; there are ${DEMO_APPS.join(", ")}`);
+  return app(options);
+}
 
 /** Asks the others for every page and says what each of them answered, the identity that the mesh vouches for included. */
 async function runFront(options: DemoAppOptions): Promise<void> {
@@ -54,7 +43,7 @@ async function runFront(options: DemoAppOptions): Promise<void> {
     const { cents, servedBy } = await prices.unary(quoteMethod, { product: "tea" }, { timeoutMs: CALL_MS });
     return { cents: Number(cents), servedBy };
   };
-  await serve(options, async () => {
+  await servePage(options, async () => {
     const answers = await Promise.allSettled([get("CATALOGUE"), get("STOCK"), quote()]);
     const [shown, stock, price] = answers.map((answer) =>
       answer.status === "fulfilled" ? answer.value : { error: errorMessage(answer.reason) },
@@ -74,36 +63,7 @@ async function runPrices({ env, signal }: DemoAppOptions): Promise<void> {
     log: silentLogger,
     methods: [implement(quoteMethod, async ({ product }) => ({ cents: BigInt(100 + product.length), servedBy }))],
   });
-  await ended(signal);
-}
-
-async function serve(options: DemoAppOptions, page: () => Promise<object>): Promise<void> {
-  const { env, signal, print } = options;
-  const server = createServer((request, response) => {
-    answer(request, response, page).catch((thrown: unknown) => {
-      print(errorMessage(thrown));
-      response.writeHead(500).end();
-    });
-  });
-  // Envoy keeps its connections for an hour; a server that closes them first would race with a request.
-  server.keepAliveTimeout = 2 * 3600 * 1000;
-  await new Promise<void>((ready, refused) => {
-    server.once("error", refused);
-    server.listen(Number(env.PORT), env.HOST, ready);
-  });
-  print(`listening on ${env.HOST}:${env.PORT}`);
-  await ended(signal);
-  await new Promise<void>((closed) => {
-    server.close(() => closed());
-    server.closeAllConnections();
-  });
-}
-
-async function answer(request: IncomingMessage, response: ServerResponse, page: () => Promise<object>): Promise<void> {
-  // Who calls, as the sidecar read it from the caller's certificate.
-  const caller = /URI=([^;,]+)/.exec(String(request.headers["x-forwarded-client-cert"] ?? ""))?.[1];
-  const body = { ...(await page()), ...(caller === undefined ? {} : { caller }) };
-  response.writeHead(200, { "content-type": "application/json" }).end(`${JSON.stringify(body)}\n`);
+  await untilAborted(signal);
 }
 
 const LOAD_EVERY_MS = 100;
@@ -131,11 +91,4 @@ async function runLoad({ env, signal, print }: DemoAppOptions): Promise<void> {
     }
     await wait(LOAD_EVERY_MS, signal);
   }
-}
-
-function ended(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

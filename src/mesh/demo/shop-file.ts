@@ -40,7 +40,41 @@ config:
 `;
 }
 
+/** The same shop without Envoy: gRPC programs that take routes, endpoints and certificates from their agent. */
+export function proxylessShopFile(): string {
+  const app = (name: string) => `command: eval exec "$PILOT_AGENT" mesh demo-app ${name}`;
+  const mutual = (host: string, subsets: readonly string[]) =>
+    JSON.stringify({
+      apiVersion: "networking.istio.io/v1",
+      kind: "DestinationRule",
+      metadata: { name: host.split(".")[0], namespace: "shop" },
+      spec: {
+        host,
+        trafficPolicy: { tls: { mode: "ISTIO_MUTUAL" } },
+        subsets: subsets.map((name) => ({ name, labels: { version: name } })),
+      },
+    });
+  return `name: shop
+namespace: shop
+services:
+  front: {port: 8480, entry: true, calls: [catalogue, prices], ${app("proxyless-front")}}
+  catalogue:
+    port: 8480
+    protocol: grpc
+    ${app("proxyless-catalogue")}
+    calls: []
+    versions: {v1: {}, v2: {}, v3: {}}
+  prices: {port: 9490, protocol: grpc, calls: [], ${app("proxyless-prices")}}
+  load: {calls: [front], ${app("load")}}
+config:
+  - ${mutual(CATALOGUE, ["v1", "v2", "v3"])}
+  - ${mutual(PRICES, [])}
+  - ${JSON.stringify(catalogueRoute({ v1: 100 }))}
+`;
+}
+
 const CATALOGUE = "catalogue.shop.svc.cluster.local";
+const PRICES = "prices.shop.svc.cluster.local";
 const STOCK = "stock.shop.svc.cluster.local";
 
 /** Files for `mesh apply`, each one thing to try. */

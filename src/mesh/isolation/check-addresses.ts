@@ -8,7 +8,12 @@ export async function checkAddresses(plan: MeshPlan): Promise<void> {
     ...plan.services
       .filter((each) => each.name === service && app !== undefined)
       .map(({ port }) => ({ host: address, port, who: `workload ${name}` })),
-    ...calls.map(({ host, port, service: called }) => ({ host, port, who: `calls of ${name} to ${called}` })),
+    // Without sidecars calls go to the other workload's own address.
+    ...(plan.proxyless ? [] : calls).map(({ host, port, service: called }) => ({
+      host,
+      port,
+      who: `calls of ${name} to ${called}`,
+    })),
   ]);
   const problems = await Promise.all(
     wanted.map(async ({ host, port, who }) => {

@@ -1,0 +1,24 @@
+import { defineMethod } from "../../grpc/index.ts";
+import { type MessageType, message, repeatedString, string } from "../../protocol/protobuf/message.ts";
+
+const PRODUCTS: Readonly<Record<string, readonly string[]>> = {
+  v1: ["tea", "coffee"],
+  v2: ["tea", "coffee", "cocoa"],
+  v3: ["green tea", "coffee", "cocoa"],
+};
+
+/** What changes from version to version: the names of the products. */
+export function catalogueOf(version: string): { readonly version: string; readonly products: readonly string[] } {
+  return { version, products: PRODUCTS[version] ?? [] };
+}
+
+const listRequest = message({ language: string(1) });
+const listResponse = message({ version: string(1), products: repeatedString(2), caller: string(3) });
+
+/** The catalogue as a gRPC service, for the shop without sidecars. */
+export const listMethod = defineMethod<"unary", MessageType<typeof listRequest>, MessageType<typeof listResponse>>({
+  path: "/shop.Catalogue/List",
+  kind: "unary",
+  request: listRequest,
+  response: listResponse,
+});
