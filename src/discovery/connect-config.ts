@@ -22,7 +22,7 @@ export async function connectConfig(
   mesh: MeshFile,
   opened: CloseStack,
 ): Promise<ConnectedConfig> {
-  const log = options.log.scope("config");
+  const log = options.log.scope("validation");
   const { configDir, clusterId = "Kubernetes" } = options;
   const files = configDir === undefined ? undefined : opened.add(await startFileStore({ dir: configDir, log }));
   const memory = createMemoryStore();

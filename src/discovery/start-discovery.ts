@@ -56,7 +56,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
   const monitoring = await openHttp(ports.monitoring);
 
   const mesh = opened.add(
-    await startMeshFile({ path: options.meshConfigFile, domainSuffix, log: options.log.scope("config") }),
+    await startMeshFile({ path: options.meshConfigFile, domainSuffix, log: options.log.scope("validation") }),
   );
   const ca = await connectCa(options, () => mesh.settings, opened);
   authenticators = ca.authenticators;
