@@ -74,6 +74,12 @@ export const DISCOVERY_FLAGS: readonly FlagSpec[] = [
   { name: "tlsCertFile", type: "string", default: "", usage: "Serving certificate, instead of one of the own CA" },
   { name: "tlsKeyFile", type: "string", default: "", usage: "Key of the serving certificate" },
   { name: "tls-min-version", type: "string", default: "1.2", usage: "Least TLS version: 1.2 or 1.3" },
+  {
+    name: "tls-cipher-suites",
+    type: "stringArray",
+    default: [],
+    usage: "Comma separated list of cipher suites for TLS 1.2, by their Go names; none for those of the TLS library",
+  },
   { name: "keepaliveInterval", type: "duration", default: 30n * SECOND, usage: "Silence before a client is pinged" },
   { name: "keepaliveTimeout", type: "duration", default: 10n * SECOND, usage: "Time a client has to answer a ping" },
   {
@@ -93,7 +99,6 @@ export const DISCOVERY_FLAGS: readonly FlagSpec[] = [
   withoutEffect("kubernetesApiQPS", "int", "Kubernetes is not read"),
   withoutEffect("kubernetesApiBurst", "int", "Kubernetes is not read"),
   withoutEffect("clusterRegistriesNamespace", "string", "Kubernetes is not read"),
-  withoutEffect("tls-cipher-suites", "string", "the suites are those of the TLS library"),
   withoutEffect("profile", "bool", "use node's inspector"),
   withoutEffect("ctrlz_port", "int", "there is no introspection page"),
   withoutEffect("ctrlz_address", "string", "there is no introspection page"),

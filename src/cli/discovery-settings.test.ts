@@ -38,6 +38,7 @@ test("without flags it serves the usual ports, with plaintext for this machine a
     shutdownMs: 10_000,
   });
   expect(read()).not.toHaveProperty("configDir");
+  expect(read()).not.toHaveProperty("tlsCiphers");
   expect(read()).not.toHaveProperty("maxConnectionAgeMs");
 });
 
@@ -50,6 +51,7 @@ test("flags and environment reach their settings", () => {
       "--secureGRPCAddr",
       "[::1]:1",
       "--tls-min-version=1.3",
+      "--tls-cipher-suites=TLS_RSA_WITH_AES_128_CBC_SHA, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
       "--clusterAliases",
       "a=b,c=d",
     ],
@@ -67,6 +69,7 @@ test("flags and environment reach their settings", () => {
     configDir: "mesh",
     ports: { secureGrpc: { host: "::1", port: 1 } },
     tlsMinVersion: "TLSv1.3",
+    tlsCiphers: expect.stringMatching(/:AES128-SHA:ECDHE-RSA-AES128-GCM-SHA256$/),
     push: { debounceAfterMs: 1000 },
     limits: { streamsPerSecond: 25 },
     auth: { requiresPlaintextIdentity: true },
@@ -87,6 +90,7 @@ describe("what cannot be used is said with what is allowed", () => {
     { words: ["--grpcAddr", "15010"], says: '--grpcAddr is "15010", expected HOST:PORT' },
     { words: ["--httpAddr", ":99999"], says: '--httpAddr is ":99999"' },
     { words: ["--tls-min-version", "1.1"], says: '--tls-min-version is "1.1", allowed are 1.2 and 1.3' },
+    { words: ["--tls-cipher-suites", "RC4"], says: '--tls-cipher-suites has "RC4", allowed are TLS_AES_128' },
     { words: ["--registries", "Consul"], says: "service registry Consul is not supported" },
     { words: ["--clusterAliases", "a"], says: '--clusterAliases has "a", expected alias=id' },
     { words: ["--clusterAliases", "a=x,b=x"], says: "More than one cluster alias for cluster id: x" },

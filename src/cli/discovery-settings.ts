@@ -3,6 +3,7 @@ import type { Logger } from "../base/logger.ts";
 import { createEnvReader, type Environment } from "../config/index.ts";
 import type { DiscoveryPorts, PortOption, ServingFiles, StartDiscoveryOptions } from "../discovery/index.ts";
 import { parseJwtRule } from "./ca-arguments.ts";
+import { readCipherSuites } from "./cipher-suites.ts";
 import type { FlagValues } from "./flags.ts";
 
 /** The options of the control plane from flags and environment. Throws with what is wrong and what is allowed. */
@@ -13,6 +14,7 @@ export function readDiscoveryOptions(flags: FlagValues, environment: Environment
   const jwtRule = env.string("JWT_RULE");
   const servingFiles = readServingFiles(flags);
   const maxAgeMs = readMaxAge(flags);
+  const tlsCiphers = readCipherSuites(flags.stringArray("tls-cipher-suites").flatMap(listOf));
   return {
     log,
     ports: readPorts(flags),
@@ -34,6 +36,7 @@ export function readDiscoveryOptions(flags: FlagValues, environment: Environment
     hosts: listOf(env.string("ISTIOD_CUSTOM_HOST")),
     ...(servingFiles === undefined ? {} : { servingFiles }),
     tlsMinVersion: readTlsVersion(flags.string("tls-min-version")),
+    ...(tlsCiphers === undefined ? {} : { tlsCiphers }),
     jwtRules: jwtRule === "" ? [] : [parseJwtRule(jwtRule)],
     push: {
       debounceAfterMs: env.durationMs("PILOT_DEBOUNCE_AFTER"),

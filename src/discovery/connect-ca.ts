@@ -37,14 +37,13 @@ export async function connectCa(
   const rules = [issuer.rule, ...(options.jwtRules ?? [])];
   const tokens = rules.map((rule) => createJwtAuthenticator({ rule, trustDomain: () => mesh().trustDomain }));
   const authenticators = [clientCertificateAuthenticator(), ...(await Promise.all(tokens))];
-  const minVersion = options.tlsMinVersion ?? "TLSv1.2";
   const tls =
     options.servingFiles === undefined
       ? createServerTls({ authority, hosts: servingHosts(options, mesh()), trustDomain })
       : createFileTls(options.servingFiles, authority);
   // Making the key takes a while, and files may be wrong: both before the port is open.
   await tls();
-  return { authority, issuer, authenticators, tls: withMinVersion(tls, minVersion) };
+  return { authority, issuer, authenticators, tls: withLimits(tls, options) };
 }
 
 /** Under which names clients know the server: those of the reference, and this machine's own. */
@@ -66,11 +65,15 @@ function discoveryHost({ source }: MeshSettings): readonly string[] {
 }
 
 /** One object for each of the given ones: connections share what was parsed from it. */
-function withMinVersion(tls: ServerTls, minVersion: "TLSv1.2" | "TLSv1.3"): ServerTls {
+function withLimits(
+  tls: ServerTls,
+  { tlsMinVersion: minVersion = "TLSv1.2", tlsCiphers: ciphers }: StartDiscoveryOptions,
+): ServerTls {
+  const limits = { minVersion, ...(ciphers === undefined ? {} : { ciphers }) };
   const changed = new WeakMap<ServerCredentials, ServerCredentials>();
   return async () => {
     const given = await tls();
-    const known = changed.get(given) ?? { ...given, minVersion };
+    const known = changed.get(given) ?? { ...given, ...limits };
     changed.set(given, known);
     return known;
   };

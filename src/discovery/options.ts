@@ -75,6 +75,8 @@ export interface StartDiscoveryOptions {
   readonly hosts?: readonly string[];
   readonly servingFiles?: ServingFiles;
   readonly tlsMinVersion?: "TLSv1.2" | "TLSv1.3";
+  /** OpenSSL's list; without it the suites are those of the TLS library. */
+  readonly tlsCiphers?: string;
   /** Issuers of tokens, besides the development issuer in the CA's directory. */
   readonly jwtRules?: readonly JwtRule[];
   readonly push?: Partial<PushSettings>;
