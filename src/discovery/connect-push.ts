@@ -6,6 +6,7 @@ import type { MeshFile } from "./mesh-file.ts";
 import type { DiscoveryMetrics } from "./metrics.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
 import { type Pusher, type PushSettings, startPusher } from "./push/start-pusher.ts";
+import { watchProblems } from "./push/watch-problems.ts";
 import { changesOfConfig, changesOfRegistry, FORCED_CHANGES } from "./snapshot/changes/push-changes.ts";
 import { createPushSnapshot } from "./snapshot/create-push-snapshot.ts";
 import type { ConfigSnapshot } from "./store/config-store.ts";
@@ -31,9 +32,16 @@ export function connectPush(options: StartDiscoveryOptions, parts: PushParts): P
       return createPushSnapshot(previous === undefined ? input : { ...input, previous });
     },
     clients: parts.connections,
+    onPush: (changes) => problems.note(changes),
     metrics: metrics.push,
     log: options.log.scope("ads"),
   });
+  const problems = watchProblems({
+    snapshot: () => pusher.snapshot,
+    repeatedHosts: metrics.push.repeatedHosts,
+    log: options.log.scope("config"),
+  });
+  opened.defer(() => problems.stop());
   opened.add(pusher);
   const { inboundUpdates } = metrics.push;
   countRefused(metrics, config.store.snapshot);

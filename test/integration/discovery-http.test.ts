@@ -84,6 +84,14 @@ test("a refused document and a rule that collides are counted and told, and bloc
     "port 80 of a.example is taken by",
   );
   expect(await (await server.get("/debug/configz")).text()).toContain("bad.yaml:1:");
+  expect(await (await server.get("/debug/push_status")).text()).toContain("port 80 of a.example is taken by");
+  await eventually(() => server.log.text()).toContain("rule is not followed as written");
+  server.write("c.yaml", JSON.stringify({ ...entry("c"), spec: { ...entry("a").spec } }));
+  const told = () => server.log.lines.filter(({ message }) => message === "rule is not followed as written");
+  await eventually(() => told().map(({ fields }) => fields.object)).toEqual([
+    "ServiceEntry default/b",
+    "ServiceEntry default/c",
+  ]);
 });
 
 describe("debug pages", () => {

@@ -1,4 +1,4 @@
-import type { Counter, Histogram, MetricRegistry } from "../../base/metric-registry.ts";
+import type { Counter, Gauge, Histogram, MetricRegistry } from "../../base/metric-registry.ts";
 
 export interface PushMetrics {
   readonly inboundUpdates: Counter;
@@ -7,6 +7,7 @@ export interface PushMetrics {
   readonly snapshotTime: Histogram;
   readonly queueTime: Histogram;
   readonly convergenceTime: Histogram;
+  readonly repeatedHosts: Gauge;
 }
 
 const SECONDS = [0.01, 0.1, 0.5, 1, 3, 5, 10, 20, 30];
@@ -33,5 +34,9 @@ export function declarePushMetrics(registry: MetricRegistry): PushMetrics {
       "Seconds from a change until a proxy was sent what follows from it.",
       [0.1, 0.5, 1, 3, 5, 10, 20, 30],
     ),
+    repeatedHosts: registry.gauge({
+      name: "pilot_vservice_dup_domain",
+      help: "Hosts of VirtualServices that another, older one has already.",
+    }),
   };
 }

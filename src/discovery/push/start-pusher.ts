@@ -21,6 +21,8 @@ export interface PusherOptions {
   /** Makes the snapshot of this moment. Parts that did not change should be the same values as before. */
   readonly build: (previous: PushSnapshot | undefined) => PushSnapshot;
   readonly clients: () => readonly PushClient[];
+  /** Called after a snapshot is in force, and clients know of it. */
+  readonly onPush?: (changes: PushChanges) => void;
   readonly metrics: PushMetrics;
   readonly log: Logger;
 }
@@ -46,7 +48,7 @@ export interface Pusher {
 }
 
 /** Turns bursts of changes into single snapshots and brings them to all clients. Owns its timers until it is stopped. */
-export function startPusher({ settings, build, clients, metrics, log }: PusherOptions): Pusher {
+export function startPusher({ settings, build, clients, onPush, metrics, log }: PusherOptions): Pusher {
   let snapshot = build(undefined);
   let pushes = 1;
   let firstAt: number | undefined;
@@ -84,6 +86,7 @@ export function startPusher({ settings, build, clients, metrics, log }: PusherOp
     if (isNothing(happened)) return;
     for (const client of all) client.note(happened);
     for (const client of all) queue.enqueue(client, since);
+    onPush?.(happened);
   };
   const timing = { quietMs: settings.debounceAfterMs, maxWaitMs: settings.debounceMaxMs };
   const debounced = createDebounced(push, timing);

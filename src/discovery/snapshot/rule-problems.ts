@@ -12,6 +12,8 @@ import type { SnapshotParts } from "./snapshot-parts.ts";
 export interface RuleProblem {
   readonly object: ObjectRef;
   readonly message: string;
+  /** Where the object is a VirtualService and an older one has this host of it. */
+  readonly repeatedHost?: string;
 }
 
 /** Looks at everything; for those who ask, not for every push. */
@@ -89,8 +91,10 @@ function* repeatedHosts({ virtualServices, mesh }: SnapshotParts): Generator<Rul
       const key = `${host} ${visibility(rule)}`;
       const older = first.get(`${host} *`) ?? first.get(key);
       if (older === undefined) first.set(key, rule);
-      else if (older !== rule)
-        yield problem(rule.object, `host ${host} is ruled by ${ref(older.object)}, which comes first`);
+      else if (older !== rule) {
+        const message = `host ${host} is ruled by ${ref(older.object)}, which comes first`;
+        yield { ...problem(rule.object, message), repeatedHost: host };
+      }
     }
   }
 }

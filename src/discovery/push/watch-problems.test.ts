@@ -1,0 +1,103 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { recordLog } from "../../../test/support/ca-log.ts";
+import { MetricRegistry } from "../../base/metric-registry.ts";
+import { FORCED_CHANGES, NO_CHANGES } from "../snapshot/changes/push-changes.ts";
+import type { RuleProblem } from "../snapshot/rule-problems.ts";
+import { watchProblems } from "./watch-problems.ts";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const problem = (name: string, message = "loses"): RuleProblem => {
+  return { object: { kind: "VirtualService", namespace: "default", name }, message };
+};
+const RULES = { ...NO_CHANGES, objects: [problem("v").object] };
+
+function start(problems: readonly RuleProblem[]) {
+  const state = { problems, looks: 0 };
+  const log = recordLog();
+  const registry = new MetricRegistry();
+  const watch = watchProblems({
+    snapshot: () => ({
+      problems: () => {
+        state.looks += 1;
+        return state.problems;
+      },
+    }),
+    repeatedHosts: registry.gauge({ name: "repeated", help: "Repeated." }),
+    log,
+    quietMs: 100,
+  });
+  const told = () => log.lines.map(({ fields }) => fields.object ?? `${fields.more} more`);
+  return { state, log, registry, watch, told };
+}
+
+test("what is there at the start is told, with the object and the reason", async () => {
+  const { log, watch } = start([problem("a", "host x is ruled by another")]);
+  await vi.advanceTimersByTimeAsync(100);
+  expect(log.lines).toMatchObject([
+    {
+      level: "warn",
+      fields: { object: "VirtualService default/a", reason: "host x is ruled by another" },
+    },
+  ]);
+  await watch.stop();
+});
+
+test("a problem is told when it appears, not again with each push, and again when it comes back", async () => {
+  const { state, watch, told } = start([problem("a")]);
+  const push = async (problems: readonly RuleProblem[]) => {
+    state.problems = problems;
+    watch.note(RULES);
+    await vi.advanceTimersByTimeAsync(100);
+  };
+  await push([problem("a"), problem("b")]);
+  await push([problem("a"), problem("b")]);
+  expect(told()).toEqual(["VirtualService default/a", "VirtualService default/b"]);
+  await push([problem("b")]);
+  await push([problem("a"), problem("b")]);
+  expect(told().slice(2)).toEqual(["VirtualService default/a"]);
+  await watch.stop();
+});
+
+test("a burst of pushes is looked at once, one of endpoints alone not at all", async () => {
+  const { state, watch } = start([]);
+  await vi.advanceTimersByTimeAsync(100);
+  for (let push = 0; push < 9; push++) {
+    watch.note(push % 2 === 0 ? FORCED_CHANGES : { ...NO_CHANGES, services: new Set(["s"]) });
+    await vi.advanceTimersByTimeAsync(50);
+  }
+  await vi.advanceTimersByTimeAsync(100);
+  expect(state.looks).toBe(2);
+  watch.note({ ...NO_CHANGES, endpoints: new Set(["s"]) });
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(state.looks).toBe(2);
+  await watch.stop();
+});
+
+test("repeated hosts are counted, and the count falls again", async () => {
+  const { state, registry, watch } = start([{ ...problem("a"), repeatedHost: "x" }, problem("b")]);
+  await vi.advanceTimersByTimeAsync(100);
+  expect(registry.render()).toContain("repeated 1\n");
+  state.problems = [];
+  watch.note(RULES);
+  await vi.advanceTimersByTimeAsync(100);
+  expect(registry.render()).toContain("repeated 0\n");
+  await watch.stop();
+});
+
+test("of very many the first are told and the rest is a number", async () => {
+  const { watch, told } = start(Array.from({ length: 53 }, (_, at) => problem(`v${at}`)));
+  await vi.advanceTimersByTimeAsync(100);
+  expect(told()).toHaveLength(51);
+  expect(told().at(-1)).toBe("3 more");
+  await watch.stop();
+});
+
+test("after its end nothing is looked at", async () => {
+  const { state, watch } = start([problem("a")]);
+  await watch.stop();
+  watch.note(FORCED_CHANGES);
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(state.looks).toBe(0);
+});
