@@ -38,7 +38,7 @@ test("a service that already runs outside is reached by its name, and names of o
   expect(stdout).toBe("from outside");
   const startedAt = Date.now();
   expect((await mesh.cli("exec", "web", "--", "curl", "-s", "-m", "20", "http://example.test/")).code).toBe(6);
-  expect(Date.now() - startedAt).toBeLessThan(8000);
+  expect(Date.now() - startedAt).toBeLessThan(3000);
   await new Promise((closed) => outside.close(closed));
 });
 

@@ -18,6 +18,7 @@ import { chooseIsolation } from "./isolation/choose-isolation.ts";
 import { claimSlot } from "./isolation/claim-slot.ts";
 import { createNamespaces } from "./isolation/namespaces.ts";
 import { runTool } from "./isolation/run-tool.ts";
+import { startNameServer } from "./isolation/start-name-server.ts";
 import { startRelays } from "./isolation/start-relays.ts";
 import { MeshError } from "./mesh-error.ts";
 import { createMeshParts, type MeshParts } from "./mesh-parts.ts";
@@ -84,6 +85,7 @@ export async function startMesh(options: StartMeshOptions): Promise<Mesh> {
 
   if (plan.network !== undefined) {
     await createNamespaces(plan, plan.network, state);
+    opened.add(await startNameServer(plan.network));
     opened.add(await startRelays(plan));
   }
   const inputs: PartInputs = {

@@ -70,12 +70,12 @@ export async function namespaceProcesses(namespaces: readonly string[]): Promise
     .map(Number);
 }
 
-/** Short names work as in a pod: the resolver completes them, and the agent answers. Nobody else does: the hub serves no DNS. */
+/** Short names work as in a pod: the resolver completes them, and the agent answers; for all others `mesh up` says that they do not exist. */
 function writeResolver(name: string, plan: MeshPlan, network: NetworkPlan): void {
   const folder = join(RESOLVERS, name);
   mkdirSync(folder, { recursive: true });
   const search = [`${plan.namespace}.svc.cluster.local`, "svc.cluster.local", "cluster.local"].join(" ");
-  const lines = [`nameserver ${network.hubAddress}`, `search ${search}`, "options ndots:5 timeout:2 attempts:2"];
+  const lines = [`nameserver ${network.hostAddress}`, `search ${search}`, "options ndots:5 timeout:2 attempts:2"];
   writeFileSync(join(folder, "resolv.conf"), `${lines.join("\n")}\n`);
   // The machine's own file may name services differently.
   writeFileSync(join(folder, "hosts"), `127.0.0.1 localhost\n::1 localhost\n${network.hostAddress} host\n`);

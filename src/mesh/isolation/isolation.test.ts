@@ -1,0 +1,105 @@
+import { connect, createServer } from "node:net";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { parseMeshFile } from "../core/parse-mesh-file.ts";
+import { planMesh } from "../core/plan-mesh.ts";
+import { findFreePorts, listenObstacle } from "../process/free-ports.ts";
+import { checkAddresses } from "./check-addresses.ts";
+import { chooseIsolation } from "./choose-isolation.ts";
+import { claimSlot } from "./claim-slot.ts";
+import { nameError } from "./start-name-server.ts";
+import { startRelays } from "./start-relays.ts";
+
+function query(name: string, flags = 0x0100): Buffer {
+  const labels = name.split(".").map((label) => Buffer.concat([Buffer.from([label.length]), Buffer.from(label)]));
+  const header = Buffer.from([0x12, 0x34, flags >> 8, flags & 0xff, 0, 1, 0, 0, 0, 0, 0, 1]);
+  const edns = Buffer.from([0, 0, 41, 4, 208, 0, 0, 0, 0, 0, 0]);
+  return Buffer.concat([header, ...labels, Buffer.from([0, 0, 1, 0, 1]), edns]);
+}
+
+test("a name outside the mesh does not exist: same id and question, nothing behind it", () => {
+  const asked = query("example.test");
+  const answer = nameError(asked);
+  expect(answer?.subarray(0, 12).toString("hex")).toBe("123481830001000000000000");
+  expect(answer?.subarray(12)).toEqual(asked.subarray(12, asked.length - 11));
+});
+
+test("what is no query gets no answer", () => {
+  expect(nameError(query("a", 0x8180))).toBeUndefined();
+  expect(nameError(Buffer.alloc(12))).toBeUndefined();
+  expect(nameError(query("example.test").subarray(0, 20))).toBeUndefined();
+});
+
+test("any bytes give an answer or none", () => {
+  fc.assert(fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => void nameError(Buffer.from(bytes))));
+});
+
+test("without root there are no namespaces, and who insists is told why", async () => {
+  expect(await chooseIsolation("auto", false)).toEqual({ isolation: "none", why: "network namespaces need root" });
+  expect(await chooseIsolation("none", true)).toMatchObject({ isolation: "none" });
+  await expect(chooseIsolation("namespaces", false)).rejects.toThrow(
+    "is not possible here: network namespaces need root",
+  );
+});
+
+test("two meshes of one name get two slots, and a released one is given again", async () => {
+  const first = await claimSlot(`twins-${process.pid}`, "none");
+  const second = await claimSlot(`twins-${process.pid}`, "none");
+  expect(second.slot).not.toBe(first.slot);
+  await first.release();
+  const third = await claimSlot(`twins-${process.pid}`, "none");
+  expect(third.slot).toBe(first.slot);
+  await Promise.all([second.release(), third.release()]);
+});
+
+test("free ports are free, and no two are equal", async () => {
+  const ports = await findFreePorts(40);
+  expect(new Set(ports).size).toBe(40);
+  const server = createServer().listen(ports[0], "127.0.0.1");
+  await new Promise((ready) => server.once("listening", ready));
+  expect(await listenObstacle(ports[0] ?? 0)).toBe("EADDRINUSE");
+  await new Promise((closed) => server.close(closed));
+});
+
+function planOf(port: number) {
+  const parsed = parseMeshFile(`services: {web: {port: ${port}, command: x}, shop: {command: y}}`);
+  if ("problems" in parsed) throw new Error("invalid");
+  return planMesh(parsed.file, {
+    isolation: "none",
+    slot: 59,
+    ports: Array.from({ length: 18 }, (_, index) => 20_000 + index),
+  });
+}
+
+test("a taken service port is told with its address and its workload", async () => {
+  const [port = 0] = await findFreePorts(1);
+  await expect(checkAddresses(planOf(port))).resolves.toBeUndefined();
+  const server = createServer().listen(port);
+  await new Promise((ready) => server.once("listening", ready));
+  await expect(checkAddresses(planOf(port))).rejects.toThrow(
+    `port ${port} cannot be used: 127.123.0.1:${port} for workload web: another process listens there or on all addresses; end it, or give the service another port (and 1 more addresses)`,
+  );
+  await new Promise((closed) => server.close(closed));
+});
+
+test("a relay passes bytes on both ways and ends with its owner", async () => {
+  const echo = createServer((socket) => socket.pipe(socket)).listen(0, "127.0.0.1");
+  await new Promise((ready) => echo.once("listening", ready));
+  const address = echo.address();
+  const target = typeof address === "object" && address !== null ? address.port : 0;
+  const [port = 0] = await findFreePorts(1);
+  const plan = planOf(8080);
+  const [web] = plan.services;
+  if (web === undefined) throw new Error("no service");
+  const relays = await startRelays({
+    ...plan,
+    services: [{ ...web, endpoint: { host: "127.0.0.1", port }, relayTo: { host: "127.0.0.1", port: target } }],
+  });
+  const client = connect(port, "127.0.0.1");
+  client.write("hello");
+  expect(String(await new Promise((got) => client.once("data", got)))).toBe("hello");
+  const closed = new Promise((done) => client.once("close", done));
+  await relays.stop();
+  await closed;
+  await new Promise((done) => echo.close(done));
+});
