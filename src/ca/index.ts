@@ -22,5 +22,5 @@ export {
 } from "./development-issuer.ts";
 export type { ServerCertificate, SignRequest } from "./issue.ts";
 export { type CaExpiry, type CaServerMetrics, declareCaServerMetrics } from "./metrics.ts";
-export { createServerTls, type ServerCredentialsOptions } from "./server-credentials.ts";
+export { clientProblem, createServerTls, type ServerCredentialsOptions } from "./server-credentials.ts";
 export { type CaServer, type CaServerOptions, startCaServer } from "./start-ca-server.ts";

@@ -8,7 +8,8 @@ export interface ServerCredentialsOptions {
   readonly authority: Pick<Authority, "material" | "issueServer" | "onChange">;
   /** DNS names and addresses of the server. */
   readonly hosts: readonly string[];
-  readonly trustDomain: string;
+  /** A function gives all those whose identities the CA's roots vouch for, and is asked for every client: a mesh may rename itself. */
+  readonly trustDomain: string | (() => readonly string[]);
   /** Roots of further trust domains whose workloads may show their certificates. */
   readonly furtherPools?: RootPools;
   readonly now?: () => Date;
@@ -54,7 +55,9 @@ export function createServerTls(options: ServerCredentialsOptions): ServerTls {
 async function issue(options: ServerCredentialsOptions, now: () => Date): Promise<Issued> {
   const { material } = options.authority;
   const certificate = await options.authority.issueServer(options.hosts);
-  const pools: RootPools = new Map([...(options.furtherPools ?? []), [options.trustDomain, material.roots]]);
+  const { trustDomain: given } = options;
+  const trustDomains = typeof given === "string" ? () => [given] : given;
+  const ownPools = () => trustDomains().map((trustDomain) => [trustDomain, material.roots] as const);
   const ca = [
     material.rootPem,
     ...[...(options.furtherPools?.values() ?? [])].flat().map((root) => encodePem("CERTIFICATE", root.der)),
@@ -68,12 +71,13 @@ async function issue(options: ServerCredentialsOptions, now: () => Date): Promis
       minVersion: "TLSv1.2",
       requestCert: true,
       rejectUnauthorized: false,
-      refuse: (socket) => refusal(socket, pools, now()),
+      refuse: (socket) => clientProblem(socket, new Map([...(options.furtherPools ?? []), ...ownPools()]), now()),
     },
   };
 }
 
-function refusal(socket: TLSSocket, pools: RootPools, now: Date): string | undefined {
+/** Why a client may not pass with the certificate it shows; one that shows none may. */
+export function clientProblem(socket: TLSSocket, pools: RootPools, now: Date): string | undefined {
   const leaf = socket.getPeerX509Certificate();
   if (leaf === undefined) return undefined;
   if (!socket.authorized) return `client certificate does not verify: ${socket.authorizationError}`;

@@ -37,10 +37,11 @@ export async function connectCa(
   const rules = [issuer.rule, ...(options.jwtRules ?? [])];
   const tokens = rules.map((rule) => createJwtAuthenticator({ rule, trustDomain: () => mesh().trustDomain }));
   const authenticators = [clientCertificateAuthenticator(), ...(await Promise.all(tokens))];
+  const trustDomains = () => [mesh().trustDomain, ...mesh().trustDomainAliases];
   const tls =
     options.servingFiles === undefined
-      ? createServerTls({ authority, hosts: servingHosts(options, mesh()), trustDomain })
-      : createFileTls(options.servingFiles, authority);
+      ? createServerTls({ authority, hosts: servingHosts(options, mesh()), trustDomain: trustDomains })
+      : createFileTls(options.servingFiles, authority, trustDomains);
   // Making the key takes a while, and files may be wrong: both before the port is open.
   await tls();
   return { authority, issuer, authenticators, tls: withLimits(tls, options) };

@@ -1,7 +1,9 @@
 import { readFile, stat } from "node:fs/promises";
 import { errorMessage } from "../base/coded-error.ts";
-import type { Authority } from "../ca/index.ts";
+import { type Authority, clientProblem } from "../ca/index.ts";
 import type { ServerCredentials, ServerTls } from "../grpc/index.ts";
+import { parseCertificate } from "../protocol/x509/certificate.ts";
+import { parsePemCertificates } from "../protocol/x509/pem.ts";
 import { DiscoveryError } from "./discovery-error.ts";
 import type { ServingFiles } from "./options.ts";
 
@@ -12,15 +14,20 @@ interface Loaded {
 
 /**
  * A serving certificate of somebody else's making, looked at for each connection and read again when its files changed. Clients may show
- * certificates of the given roots or of the own CA. Files that become unusable leave the last good ones in force.
+ * certificates of the given roots or of the own CA, for identities of the mesh's trust domains. Files that become unusable leave the
+ * last good ones in force.
  */
-export function createFileTls(files: ServingFiles, authority: Pick<Authority, "material">): ServerTls {
+export function createFileTls(
+  files: ServingFiles,
+  authority: Pick<Authority, "material">,
+  trustDomains: () => readonly string[],
+): ServerTls {
   let loaded: Loaded | undefined;
   return async () => {
     try {
       const { rootPem } = authority.material;
       const stamp = `${await stampOf(files)} ${rootPem}`;
-      if (loaded?.stamp !== stamp) loaded = { stamp, credentials: await load(files, rootPem) };
+      if (loaded?.stamp !== stamp) loaded = { stamp, credentials: await load(files, rootPem, trustDomains) };
       return loaded.credentials;
     } catch (thrown) {
       if (loaded !== undefined) return loaded.credentials;
@@ -32,13 +39,21 @@ export function createFileTls(files: ServingFiles, authority: Pick<Authority, "m
   };
 }
 
-async function load(files: ServingFiles, rootPem: string): Promise<ServerCredentials> {
-  const [cert, key, ca] = await Promise.all([
+async function load(
+  files: ServingFiles,
+  rootPem: string,
+  trustDomains: () => readonly string[],
+): Promise<ServerCredentials> {
+  const [cert, key, given] = await Promise.all([
     readFile(files.certificate, "utf8"),
     readFile(files.key, "utf8"),
     readFile(files.ca, "utf8"),
   ]);
-  return { key, cert, ca: [rootPem, ca], requestCert: true, rejectUnauthorized: false };
+  const ca = [rootPem, given];
+  const roots = ca.flatMap(parsePemCertificates).map(parseCertificate);
+  const pools = () => new Map(trustDomains().map((trustDomain) => [trustDomain, roots]));
+  const refuse: ServerCredentials["refuse"] = (socket) => clientProblem(socket, pools(), new Date());
+  return { key, cert, ca, requestCert: true, rejectUnauthorized: false, refuse };
 }
 
 async function stampOf({ certificate, key, ca }: ServingFiles): Promise<string> {

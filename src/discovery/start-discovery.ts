@@ -75,6 +75,9 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     connections: () => xds.service?.connections.all() ?? [],
     opened,
   });
+  // Running agents learn of new trust anchors by push alone.
+  if (options.ca?.allowsSeveralRoots)
+    opened.defer(ca.authority.onChange(() => pusher.trigger("global", FORCED_CHANGES)));
   const { service, source } = connectXds(options, {
     ca,
     snapshot: () => pusher.snapshot,

@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { createGrpcChannel, defineMethod } from "../../src/grpc/index.ts";
@@ -11,6 +13,7 @@ import type { MessageType } from "../../src/protocol/protobuf/message.ts";
 import { buildCsr } from "../../src/protocol/x509/csr.ts";
 import { encodePrivateKey, generateKeyPair } from "../../src/protocol/x509/key-pair.ts";
 import { type AdsClientOptions, openDelta, openSotw, testNode, URLS } from "../support/ads-client.ts";
+import { eventually } from "../support/ca-wait.ts";
 import {
   type DiscoveryServer,
   type DiscoveryServerOptions,
@@ -172,6 +175,37 @@ test("debug over xDS is for identities of the system namespace", async () => {
   );
 });
 
+describe("the trust domain of the mesh file", () => {
+  beforeEach(needs("openssl"));
+
+  const setMesh = async (server: DiscoveryServer, text: string) => {
+    const before = server.discovery.snapshot.mesh;
+    writeFileSync(join(server.folder, "mesh.yaml"), text);
+    await eventually(() => server.discovery.snapshot.mesh).not.toBe(before);
+  };
+
+  test("counts for client certificates as soon as it changes, and its aliases do", async () => {
+    const server = await start();
+    const tls = { ca: server.discovery.rootPem, ...(await certificate(server)) };
+    expect(await attempt(server, { tls })).toBe("served");
+    await setMesh(server, "trustDomain: other.example");
+    expect(await attempt(server, { tls })).toMatch(/^UNAVAILABLE /);
+    await eventually(() => server.log.text()).toContain("no cert pool found for trust domain cluster.local");
+    expect(await attempt(server, { tls: { ...tls, ...(await certificate(server)) } })).toBe("served");
+    await setMesh(server, "trustDomain: other.example\ntrustDomainAliases: [cluster.local]");
+    expect(await attempt(server, { tls })).toBe("served");
+  });
+
+  test("counts in the same way with a serving certificate from files", async () => {
+    const files = await makeServingFiles((await start()).folder);
+    const server = await start({ servingFiles: files });
+    const tls = { ca: files.caPem, ...(await certificate(server, files.caPem)) };
+    expect(await attempt(server, { tls })).toBe("served");
+    await setMesh(server, "trustDomain: other.example");
+    expect(await attempt(server, { tls })).toMatch(/^UNAVAILABLE /);
+  });
+});
+
 describe("a serving certificate from files", () => {
   beforeEach(needs("openssl"));
 
@@ -190,7 +224,6 @@ describe("a serving certificate from files", () => {
 });
 
 async function makeServingFiles(folder: string) {
-  const { readFileSync, writeFileSync } = await import("node:fs");
   const path = (name: string) => `${folder}/${name}`;
   openssl([
     "req",
