@@ -36,9 +36,12 @@ const discovery: Bench = {
     const fewProxies = await measure(() => ours(SERVICES), 10);
     note(`200 proxies x ${SERVICES} services`);
     const manyProxies = await measure(() => ours(SERVICES), 200);
+    note(`${PROXIES} proxies x ${SERVICES} services, delta`);
+    const delta = await measure(() => ours(SERVICES), PROXIES, "delta");
     const other = peer === undefined ? undefined : await measure(() => startPeer(peer), PROXIES);
     return [
       ...figureRows(main, other),
+      ...deltaRows(delta, main),
       ...exponentRows("services 100 to 1,000", fewServices, main, 10),
       ...exponentRows("proxies 10 to 200", fewProxies, manyProxies, 20),
       ...growthRows(fewProxies, manyProxies, 190),
@@ -57,7 +60,11 @@ function startPeer(peer: string): Promise<MeasuredServer> {
   return Promise.resolve(useServer(peer, PEER_CONFIG_DIR, pid, SERVICES));
 }
 
-async function measure(start: () => Promise<MeasuredServer>, proxies: number): Promise<Figures> {
+async function measure(
+  start: () => Promise<MeasuredServer>,
+  proxies: number,
+  protocol: "sotw" | "delta" = "sotw",
+): Promise<Figures> {
   await using server = await start();
   await using child = await startChild("discovery/proxies.ts");
   const send = (request: ProxiesRequest) => child.process.send(request);
@@ -65,7 +72,7 @@ async function measure(start: () => Promise<MeasuredServer>, proxies: number): P
 
   const cpu = () => server.usage()?.cpuMs ?? Number.NaN;
   const [begin, cpuBefore] = [now(), cpu()];
-  send({ op: "connect", target: server.target, count: proxies });
+  send({ op: "connect", target: server.target, count: proxies, protocol });
   const first = await child.next<ProxiesAnswer>();
   const firstCpuMs = cpu() - cpuBefore;
   const change = async (types: readonly string[], text: string, write: () => void) => {
@@ -135,6 +142,24 @@ function figureRows(figures: Figures, peer: Figures | undefined): readonly Bench
   ];
 }
 
+/** What the incremental protocol, the agents' default, makes of the same work. */
+function deltaRows(delta: Figures, sotw: Figures): readonly BenchRow[] {
+  const row = (key: keyof Figures, name: string, unit: string): BenchRow => ({
+    name: `delta: ${name}`,
+    value: delta[key],
+    unit,
+    ratio: { to: "SotW", value: delta[key] / sotw[key] },
+  });
+  return [
+    row("firstMs", "first configuration of all", "ms"),
+    row("firstMegabytes", "sent for it", "MB"),
+    row("serviceMs", "new service to the last answer", "ms"),
+    row("serviceMegabytes", "sent for it", "MB"),
+    row("serviceCpuMs", "CPU of the server for it", "ms"),
+    row("peakRss", "peak RSS", "MB"),
+  ];
+}
+
 /** 1 is linear, 0 is no growth. */
 function exponentRows(what: string, small: Figures, large: Figures, factor: number): readonly BenchRow[] {
   const exponent = (key: keyof Figures) => Math.log(large[key] / small[key]) / Math.log(factor);
@@ -163,6 +188,7 @@ function growthRows(small: Figures, large: Figures, more: number): readonly Benc
     unit,
   });
   return [
+    row("rss", "RSS", "MB"),
     row("peakRss", "peak RSS", "MB"),
     row("firstCpuMs", "CPU of its first configuration", "ms"),
     row("endpointCpuMs", "CPU of an endpoint change", "ms"),

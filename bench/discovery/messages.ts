@@ -1,6 +1,11 @@
 /** What the benchmark tells the process of simulated proxies. */
 export type ProxiesRequest =
-  | { readonly op: "connect"; readonly target: string; readonly count: number }
+  | {
+      readonly op: "connect";
+      readonly target: string;
+      readonly count: number;
+      readonly protocol: "sotw" | "delta";
+    }
   /** Waits until every proxy got an answer of each of these types that contains the text. */
   | { readonly op: "expect"; readonly types: readonly string[]; readonly text: string };
 

@@ -1,6 +1,12 @@
+import { createGrpcChannel } from "../../src/grpc/index.ts";
 import type { AdsType } from "../../test/support/discovery-ads-client.ts";
+import { followDelta } from "./delta-proxy.ts";
 import type { ProxiesAnswer, ProxiesRequest } from "./messages.ts";
-import { startSotwProxy } from "./sotw-proxy.ts";
+import { followSotw } from "./sotw-proxy.ts";
+
+const RETRY_MS = 100;
+/** Envoy's own windows are larger still. */
+const WINDOW_BYTES = 64 * 1024 * 1024;
 
 /** Many simulated proxies in one process; a text in the answers tells when a change has reached all of them. */
 interface Waiting {
@@ -18,14 +24,7 @@ process.on("message", (request: ProxiesRequest) => {
   if (request.op === "connect") {
     expect(["CDS", "EDS", "LDS", "RDS"], "", request.count);
     for (let index = 0; index < request.count; index += 1) {
-      startSotwProxy({
-        target: request.target,
-        index,
-        onAnswer: (type, message) => onAnswer(index, type, message),
-        onRetry: () => {
-          retries += 1;
-        },
-      });
+      void runProxy(request, index);
     }
     count = request.count;
     return;
@@ -55,4 +54,19 @@ function onAnswer(index: number, type: AdsType, message: Buffer): void {
     process.send?.({ ...answer, bytes });
     [bytes, retries] = [0, 0];
   }, 300);
+}
+
+/** A sidecar without data plane. Only names are read from the answers, so that what is measured is the server. */
+async function runProxy(
+  { target, protocol }: Extract<ProxiesRequest, { op: "connect" }>,
+  index: number,
+): Promise<void> {
+  const channel = createGrpcChannel(target, { maxReceiveBytes: 2 ** 30, windowBytes: WINDOW_BYTES });
+  const follow = protocol === "sotw" ? followSotw : followDelta;
+  for (;;) {
+    await follow(channel, index, (type, message) => onAnswer(index, type, message)).catch(() => undefined);
+    retries += 1;
+    // The server may admit only so many new streams per second.
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
 }

@@ -47,8 +47,10 @@ export async function startServer(program: string, services: number): Promise<Me
     configDir,
     usage: () => usageOf(child.pid ?? 0),
     async [Symbol.asyncDispose]() {
-      child.kill("SIGKILL");
+      child.kill("SIGTERM");
+      const patience = setTimeout(() => child.kill("SIGKILL"), 5000);
       if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+      clearTimeout(patience);
       rmSync(folder, { recursive: true, force: true });
     },
   };
