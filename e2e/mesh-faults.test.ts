@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -180,53 +179,4 @@ test("a killed control plane is back within five seconds, and nobody notices", a
     return controlPlane.ready && controlPlane.restarts === 1 ? undefined : `not back: ${controlPlane.reason}`;
   });
   expect(Date.now() - killedAt).toBeLessThan(5000);
-});
-
-/** A disk of its own for the state, so small that it can be filled. */
-function smallDisk(): { readonly path: string } & Disposable {
-  const path = mkdtempSync(join(tmpdir(), "mesh-disk-"));
-  execFileSync("mount", ["-t", "tmpfs", "-o", "size=24m", "mesh-test", path]);
-  return {
-    path,
-    [Symbol.dispose]() {
-      execFileSync("umount", ["-l", path]);
-      rmSync(path, { recursive: true, force: true });
-    },
-  };
-}
-
-function fill(disk: string): void {
-  // Ends with an error when the disk is full, which is the aim.
-  execFileSync("sh", ["-c", `dd if=/dev/zero of=${disk}/fill bs=4k 2>/dev/null || true`]);
-}
-
-test("a full disk at the start is told and leaves nothing", async (context) => {
-  needs("tmpfs")(context);
-  using disk = smallDisk();
-  fill(disk.path);
-  await using mesh = startMeshRun({
-    file: pairFile({ port: await freePort() }),
-    args: ["--isolation", "none", "--state-dir", join(disk.path, "state")],
-  });
-  expect(await mesh.exited).toBe(1);
-  expect(mesh.output()).toMatch(/Error: .*ENOSPC/);
-});
-
-test("a disk that fills while the mesh runs costs log lines, no request, and mesh down still cleans up", async (context) => {
-  needs("tmpfs")(context);
-  using disk = smallDisk();
-  await using mesh = startMeshRun({
-    file: pairFile({ port: await freePort() }),
-    args: ["--isolation", "none"],
-    folder: disk.path,
-  });
-  await mesh.untilUp();
-  const state = mesh.state();
-  fill(disk.path);
-  await eventually(() => (mesh.output().includes("logs were cut off to go on") ? undefined : "not noticed"), 20_000);
-  for (let times = 0; times < 20; times += 1) expect(await ask(mesh)).toMatch(/^hello /);
-  await mesh.cli("kill", "hello/app");
-  await eventually(async () => ((await ask(mesh)).startsWith("hello ") ? undefined : "the application is not back"));
-  expect(await mesh.cli("down")).toMatchObject({ code: 0 });
-  expect(await leftovers(state)).toEqual([]);
 });

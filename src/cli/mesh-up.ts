@@ -62,7 +62,11 @@ them running: whatever ends is started again. Ctrl-C (or pilot-agent mesh down) 
 };
 
 async function run(context: CommandContext): Promise<number> {
-  const { flags, env, print, printError, uptimeMs, isTerminal, signal } = context;
+  const { flags, env, print, printError, uptimeMs, isTerminal } = context;
+  // A closed terminal ends a mesh as Ctrl-C does: nobody would see it any more, and it would leave its namespaces behind.
+  const ending = new AbortController();
+  const { signal } = ending;
+  context.onSignal(() => ending.abort());
   const say: Say = (level, text) => {
     const line = `${level === "info" ? "" : `${level}: `}${text}\n`;
     if (level === "info") print(line);

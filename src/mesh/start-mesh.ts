@@ -65,7 +65,7 @@ export async function startMesh(options: StartMeshOptions): Promise<Mesh> {
     : await chooseIsolation(options.isolation, options.isRoot);
   say("info", `isolation: ${describe[isolation]} (${why})`);
   const claim = opened.add(toClosable(await claimSlot(file.name, isolation)));
-  const ports = isolation === "none" ? await findFreePorts(portsNeeded(file)) : [];
+  const ports = isolation === "none" ? await findFreePorts(portsNeeded(file), claim.slot) : [];
   const plan = planMesh(file, { isolation, slot: claim.slot, ports, proxyless: options.proxyless ?? false });
   if (isolation === "none") await checkAddresses(plan);
 

@@ -171,11 +171,11 @@ export async function leftovers(state: MeshState): Promise<readonly string[]> {
   ];
 }
 
-/** The machine's own packet filter, without its counters. */
+/** The machine's own packet filter and routes, without counters and without the interfaces of meshes, which `leftovers` looks at. */
 export async function machineRules(): Promise<string> {
   const { stdout } = await execute(
     ["sh", "-c", "iptables-save 2>/dev/null; nft list ruleset 2>/dev/null; ip route; ip rule"],
     "/",
   );
-  return stdout.replace(/^#.*\n/gm, "").replace(/\[\d+:\d+\]|packets \d+ bytes \d+/g, "");
+  return stdout.replace(/^(#|.* dev pamesh).*\n/gm, "").replace(/\[\d+:\d+\]|packets \d+ bytes \d+/g, "");
 }

@@ -33,6 +33,8 @@ function reason(code: string): string {
       return "another process listens there or on all addresses; end it, or give the service another port";
     case "EACCES":
       return "ports below 1024 need root; give the service another port";
+    case "EADDRNOTAVAIL":
+      return "this system has no such address; without namespaces a mesh needs all of 127.0.0.0/8, as Linux has it";
     default:
       return code;
   }

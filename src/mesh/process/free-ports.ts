@@ -1,6 +1,7 @@
 import { randomInt } from "node:crypto";
 import { createServer, type Server } from "node:net";
 import { errorCode } from "../../base/coded-error.ts";
+import { SLOTS } from "../core/plan-addresses.ts";
 import { MeshError } from "../mesh-error.ts";
 
 /** Below the ports that the kernel hands out for outgoing connections: one of those could take a port between our look and its use. */
@@ -8,9 +9,16 @@ const LOWEST = 16_000;
 const HIGHEST = 32_000;
 const MAX_TRIES = 5000;
 
-/** Ports on which nobody listens, on any address. */
-export async function findFreePorts(count: number): Promise<readonly number[]> {
+/**
+ * Ports on which nobody listens, on any address. Meshes that start at the same moment look in different ranges first: a port is only
+ * taken for good when its agent listens on it.
+ */
+export async function findFreePorts(count: number, slot: number): Promise<readonly number[]> {
   const found = new Set<number>();
+  const range = Math.floor((HIGHEST - LOWEST) / SLOTS);
+  for (let port = LOWEST + slot * range; found.size < count && port < LOWEST + (slot + 1) * range; port += 1) {
+    if ((await listenObstacle(port)) === undefined) found.add(port);
+  }
   for (let tries = 0; found.size < count; tries += 1) {
     if (tries > MAX_TRIES)
       throw new MeshError("address-taken", `cannot find ${count} free ports of ${LOWEST} to ${HIGHEST}`);

@@ -1,0 +1,77 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { execute, MESH_PROGRAM } from "../test/support/mesh-run.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "mesh-file-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const mesh = (...words: readonly string[]) => execute([MESH_PROGRAM, "mesh", ...words], folder);
+
+test("init writes an example that validates, and never over a file", async () => {
+  expect(await mesh("init")).toMatchObject({
+    code: 0,
+    stdout: "mesh.yaml is written; pilot-agent mesh up starts it\n",
+  });
+  const written = readFileSync(join(folder, "mesh.yaml"), "utf8");
+  expect(await mesh("validate")).toMatchObject({
+    code: 0,
+    stdout: "mesh.yaml is valid: 2 services, 2 Istio objects\n",
+  });
+  expect(await mesh("init")).toMatchObject({
+    code: 1,
+    stderr: "Error: mesh.yaml is there already and stays as it is\n",
+  });
+  expect(readFileSync(join(folder, "mesh.yaml"), "utf8")).toBe(written);
+});
+
+test("validate tells every mistake of the file, its objects and its folder, each with its place", async () => {
+  writeFileSync(join(folder, "a.yaml"), "services:\n  web: {port: 0, command: x}\n  db: {}\n");
+  expect(await mesh("validate", "-f", "a.yaml")).toMatchObject({
+    code: 1,
+    stderr: "Error: a.yaml:2:9: services.web.port: is 0, allowed are 1 to 65535\n",
+  });
+  mkdirSync(join(folder, "rules"));
+  const rule = "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: x}\nspec: {hosts: [a]}\n";
+  writeFileSync(join(folder, "rules/x.yaml"), rule);
+  const inline = "config:\n  - {apiVersion: networking.istio.io/v1, kind: Sidecar, metadata: {name: s}, spec: {}}\n";
+  writeFileSync(join(folder, "b.yaml"), `services: {web: {command: x}}\nconfigDir: rules\n${inline}`);
+  const { code, stderr } = await mesh("validate", "-f", "b.yaml");
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^b\.yaml:4: .*sidecar: empty configuration provided/m);
+  expect(stderr).toMatch(/rules\/x\.yaml:\d+:\d+: .*http, tcp or tls must be provided in virtual service/);
+});
+
+test("schema prints what is published", async () => {
+  const { stdout } = await mesh("schema");
+  expect(stdout).toBe(readFileSync(join(import.meta.dirname, "../docs/mesh.schema.json"), "utf8"));
+});
+
+test.each([
+  { words: ["up"], says: /no such file or directory, open 'mesh\.yaml'; pilot-agent mesh init writes an example/ },
+  {
+    words: ["up", "--demo", "--isolation", "walls"],
+    says: /--isolation is "walls", allowed are auto, namespaces, none/,
+  },
+  { words: ["up", "--demo", "-f", "x"], says: /--demo and --file exclude each other/ },
+  { words: ["status"], says: /no mesh runs \(looked in .*\); pilot-agent mesh up starts one/ },
+  { words: ["status", "-o", "xml"], says: /--output is "xml", allowed are table, json/ },
+  { words: ["down", "--name", "nobody"], says: /no mesh runs in .*nobody/ },
+  { words: ["apply"], says: /-f is missing/ },
+  { words: ["exec", "web"], says: /needs a workload and, after --, a command/ },
+])("mesh $words is refused in plain words, without a stack", async ({ words, says }) => {
+  const { code, stderr, stdout } = await mesh(...words, "--state-dir", join(folder, "state"));
+  expect(code).not.toBe(0);
+  expect(stderr).toMatch(says);
+  expect(`${stdout}${stderr}`).not.toMatch(/^\s+at /m);
+});
+
+test("an ordinary user's state is below the home directory", async () => {
+  const shown = execFileSync(MESH_PROGRAM, ["mesh", "status", "--help"], { encoding: "utf8" });
+  expect(shown).toContain("~/.local/state/pilot-agent/mesh for others");
+});
