@@ -27,7 +27,7 @@ export const DISCOVERY_FLAGS: readonly FlagSpec[] = [
     name: "grpcAddr",
     type: "string",
     default: ":15010",
-    usage: "Plaintext xDS address; without host only for clients on this machine, empty for none",
+    usage: "Plaintext xDS address; without host only for clients on this machine, empty for the HTTP port",
   },
   { name: "secureGRPCAddr", type: "string", default: ":15012", usage: "TLS xDS and CA address; empty for none" },
   {

@@ -39,6 +39,7 @@ test("without flags it serves the usual ports, with plaintext for this machine a
   });
   expect(read()).not.toHaveProperty("configDir");
   expect(read()).not.toHaveProperty("tlsCiphers");
+  expect(read()).not.toHaveProperty("sharesHttpPort");
   expect(read()).not.toHaveProperty("maxConnectionAgeMs");
 });
 
@@ -68,6 +69,7 @@ test("flags and environment reach their settings", () => {
   expect(options).toMatchObject({
     configDir: "mesh",
     ports: { secureGrpc: { host: "::1", port: 1 } },
+    sharesHttpPort: true,
     tlsMinVersion: "TLSv1.3",
     tlsCiphers: expect.stringMatching(/:AES128-SHA:ECDHE-RSA-AES128-GCM-SHA256$/),
     push: { debounceAfterMs: 1000 },

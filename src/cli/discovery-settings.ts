@@ -18,6 +18,7 @@ export function readDiscoveryOptions(flags: FlagValues, environment: Environment
   return {
     log,
     ports: readPorts(flags),
+    ...(flags.string("grpcAddr") === "" ? { sharesHttpPort: true } : {}),
     ...(configDir === "" ? {} : { configDir }),
     meshConfigFile: flags.string("meshConfig"),
     domainSuffix: flags.string("domain"),

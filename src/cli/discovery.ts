@@ -43,6 +43,7 @@ async function runDiscovery(context: CommandContext): Promise<number> {
   if (context.flags.changed("httpsAddr")) log.info("No webhooks are served: they only run with Kubernetes");
   await using discovery = await startDiscovery(options);
   for (const line of portLines(discovery)) log.info(line);
+  if (options.sharesHttpPort && options.ports.http !== undefined) log.info("xDS in plaintext is on the HTTP port");
   if (options.configDir === undefined) {
     log.warn("No --configDir is given: rules come from the /config API alone and end with the process");
   }

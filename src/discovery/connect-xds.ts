@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { buildStamp } from "../base/build-stamp.ts";
 import type { CloseStack } from "../base/close-stack.ts";
 import type { Logger } from "../base/logger.ts";
-import type { Implementation } from "../grpc/index.ts";
+import { createGrpcAcceptor, type GrpcAcceptor, type GrpcAcceptorOptions, type Implementation } from "../grpc/index.ts";
 import { createAdmission } from "./ads-server/admission.ts";
 import type { DebugPage } from "./ads-server/ads-context.ts";
 import { type AdsService, createAdsService } from "./ads-server/create-ads-service.ts";
@@ -75,19 +75,27 @@ export function connectXds(
   return { service, source };
 }
 
-/** The plaintext port carries xDS; the TLS port also the certificate authority. */
+export interface XdsPorts {
+  readonly grpc?: GrpcPort;
+  readonly secureGrpc?: GrpcPort;
+  /** For connections to the HTTP port, where xDS shares it. */
+  readonly shared?: GrpcAcceptor;
+}
+
+/** Plaintext ports carry xDS; the TLS port also the certificate authority. */
 export async function openXdsPorts(
   options: StartDiscoveryOptions,
   parts: {
     readonly methods: readonly Implementation[];
     readonly certificates: Implementation;
     readonly ca: ConnectedCa;
+    readonly onOtherRequest: NonNullable<GrpcAcceptorOptions["onOtherRequest"]>;
     readonly log: Logger;
     readonly opened: CloseStack;
   },
-): Promise<{ readonly grpc?: GrpcPort; readonly secureGrpc?: GrpcPort }> {
+): Promise<XdsPorts> {
   const { ports, limits = {}, keepalive } = options;
-  const shared = {
+  const common = {
     log: parts.log,
     maxConcurrentStreams: limits.maxConcurrentStreams ?? 100_000,
     maxReceiveBytes: limits.maxReceiveBytes ?? 4 * 1024 * 1024,
@@ -95,13 +103,19 @@ export async function openXdsPorts(
       ? {}
       : { keepalive, pingPolicy: { minIntervalMs: keepalive.intervalMs / 2, withoutCalls: true } }),
   };
-  const { methods, certificates, ca, opened } = parts;
+  const { methods, certificates, ca, onOtherRequest, opened } = parts;
   const secureGrpc =
     ports.secureGrpc === undefined
       ? undefined
-      : await listenGrpc(ports.secureGrpc, { ...shared, methods: [...methods, certificates], tls: ca.tls }, opened);
-  const grpc = ports.grpc === undefined ? undefined : await listenGrpc(ports.grpc, { ...shared, methods }, opened);
-  return { ...(grpc === undefined ? {} : { grpc }), ...(secureGrpc === undefined ? {} : { secureGrpc }) };
+      : await listenGrpc(ports.secureGrpc, { ...common, methods: [...methods, certificates], tls: ca.tls }, opened);
+  const grpc = ports.grpc === undefined ? undefined : await listenGrpc(ports.grpc, { ...common, methods }, opened);
+  const shared = options.sharesHttpPort ? createGrpcAcceptor({ ...common, methods, onOtherRequest }) : undefined;
+  if (shared !== undefined) opened.defer(() => shared.stop());
+  return {
+    ...(grpc === undefined ? {} : { grpc }),
+    ...(secureGrpc === undefined ? {} : { secureGrpc }),
+    ...(shared === undefined ? {} : { shared }),
+  };
 }
 
 /**

@@ -57,6 +57,8 @@ export interface ServingFiles {
 export interface StartDiscoveryOptions {
   readonly log: Logger;
   readonly ports: DiscoveryPorts;
+  /** xDS without TLS also on the HTTP port (HTTP/2 with prior knowledge), for the same clients as on a port of its own. */
+  readonly sharesHttpPort?: boolean;
   /** Rule objects; none without. */
   readonly configDir?: string;
   /** A missing file means defaults; a file that appears or changes later counts. */

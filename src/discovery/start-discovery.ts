@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import { buildStamp } from "../base/build-stamp.ts";
 import { CloseStack } from "../base/close-stack.ts";
 import { toHandle } from "../base/handle.ts";
@@ -9,15 +10,16 @@ import { connectCa } from "./connect-ca.ts";
 import { type ConnectedConfig, connectConfig } from "./connect-config.ts";
 import { connectPush } from "./connect-push.ts";
 import { connectXds, openXdsPorts } from "./connect-xds.ts";
+import { createHttp2Answer } from "./http/answer-http2.ts";
 import type { DebugContext } from "./http/debug-context.ts";
 import { createDebugPage } from "./http/debug-pages.ts";
 import { createRoutes } from "./http/routes.ts";
-import { startHttpServer } from "./http/start-http-server.ts";
+import { type HttpServerOptions, startHttpServer } from "./http/start-http-server.ts";
 import type { GrpcPort } from "./listen-grpc.ts";
 import { meshFigures } from "./mesh-figures.ts";
 import { startMeshFile } from "./mesh-file.ts";
 import { declareDiscoveryMetrics } from "./metrics.ts";
-import type { Discovery, StartDiscoveryOptions } from "./options.ts";
+import type { Discovery, PortOption, StartDiscoveryOptions } from "./options.ts";
 import { FORCED_CHANGES } from "./snapshot/changes/push-changes.ts";
 
 /**
@@ -50,9 +52,11 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     limitsDebug: auth.limitsDebug ?? false,
     log,
   });
-  const openHttp = async (port: { readonly host: string; readonly port: number } | undefined) =>
-    port === undefined ? undefined : opened.add(await startHttpServer({ ...port, routes, log }));
-  const http = await openHttp(ports.http);
+  const openHttp = async (port: PortOption | undefined, more: Pick<HttpServerOptions, "onHttp2"> = {}) =>
+    port === undefined ? undefined : opened.add(await startHttpServer({ ...port, ...more, routes, log }));
+  // Until xDS can be served, who asks for it there is sent away and comes again.
+  let onHttp2 = (socket: Socket): void => void socket.destroy();
+  const http = await openHttp(ports.http, options.sharesHttpPort ? { onHttp2: (socket) => onHttp2(socket) } : {});
   const monitoring = await openHttp(ports.monitoring);
 
   const mesh = opened.add(
@@ -106,7 +110,10 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
   });
   // Ready before the ports are open: nobody who gets in is sent away.
   notReady = "";
-  const open = await openXdsPorts(options, { methods: service.methods, certificates, ca, log, opened });
+  const onOtherRequest = createHttp2Answer(routes, log);
+  const { methods } = service;
+  const open = await openXdsPorts(options, { methods, certificates, ca, onOtherRequest, log, opened });
+  onHttp2 = open.shared?.accept ?? onHttp2;
   const servers = [open.grpc, open.secureGrpc].flatMap((port) => port?.servers ?? []);
   const owned = opened.move();
   return toHandle({
@@ -137,7 +144,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
       const deadlineMs = options.shutdownMs ?? 10_000;
       // xDS streams never end by themselves: they are told to, and clients go to another server or wait for this one.
       for (const connection of service.connections.all()) connection.close("the server is stopping");
-      await Promise.all(servers.map((server) => server.drain(deadlineMs)));
+      await Promise.all([...servers, open.shared].map((server) => server?.drain(deadlineMs)));
       await owned.close();
     },
   });

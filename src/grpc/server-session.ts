@@ -24,6 +24,7 @@ export interface ServerSessionOptions {
   readonly limits: SessionLimits;
   readonly keepalive: KeepaliveOptions | undefined;
   readonly pingPolicy: PingPolicy | undefined;
+  readonly onOtherRequest?: ((stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void) | undefined;
 }
 
 const ENHANCE_YOUR_CALM = 11;
@@ -47,6 +48,9 @@ export function startServerSession(socket: Socket, options: ServerSessionOptions
   const onStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, rawHeaders: string[]) => {
     traffic.openCalls++;
     stream.once("close", () => void traffic.openCalls--);
+    if (options.onOtherRequest !== undefined && !headers["content-type"]?.startsWith("application/grpc")) {
+      return options.onOtherRequest(stream, headers);
+    }
     dispatchStream(dispatcher, stream, { headers, rawHeaders, peer, traffic });
   };
   session.on("stream", onStream);

@@ -1,17 +1,19 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import { type Handle, toHandle } from "../../base/handle.ts";
 import type { Logger } from "../../base/logger.ts";
 import { DiscoveryError } from "../discovery-error.ts";
-import { type HttpAnswer, type HttpCall, type HttpHandler, HttpProblem, text } from "./http-types.ts";
+import { answerCall, answerHeaders, type Routes, toCall } from "./answer-call.ts";
+import { splitProtocols } from "./split-protocols.ts";
 
 export interface HttpServerOptions {
   /** Empty: every address. */
   readonly host: string;
   readonly port: number;
-  /** By path; one that ends in `/` takes everything below it, the longest wins. */
-  readonly routes: ReadonlyMap<string, HttpHandler>;
+  readonly routes: Routes;
+  /** Takes connections that speak HTTP/2 from their first byte on, and owns them from then; without it there is HTTP/1 alone. */
+  readonly onHttp2?: (socket: Socket) => void;
   readonly log: Logger;
 }
 
@@ -21,13 +23,14 @@ export interface HttpServer extends Handle {
 
 const IDLE_MS = 90_000;
 const READ_MS = 30_000;
-const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
 /** Rejects with a DiscoveryError when the address cannot be taken. */
-export async function startHttpServer({ host, port, routes, log }: HttpServerOptions): Promise<HttpServer> {
+export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+  const { host, port, routes, onHttp2, log } = options;
   const server = createServer({ keepAliveTimeout: IDLE_MS, requestTimeout: READ_MS }, (request, response) => {
     void answer(request, response, routes, log);
   });
+  const dropWaiting = onHttp2 === undefined ? () => undefined : splitProtocols(server, onHttp2, READ_MS);
   await listen(server, host, port);
   const bound = server.address() as AddressInfo;
   return toHandle({
@@ -37,76 +40,19 @@ export async function startHttpServer({ host, port, routes, log }: HttpServerOpt
       new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
+        dropWaiting();
       }),
   });
 }
 
-async function answer(
-  request: IncomingMessage,
-  response: ServerResponse,
-  routes: ReadonlyMap<string, HttpHandler>,
-  log: Logger,
-): Promise<void> {
-  const call = toCall(request);
-  let given: HttpAnswer;
-  try {
-    const handler = call === undefined ? undefined : find(routes, call.path);
-    given = call === undefined || handler === undefined ? text(404, "404 page not found") : await handler(call);
-  } catch (thrown) {
-    if (!(thrown instanceof HttpProblem)) {
-      log.error("request failed", { path: call?.path, error: errorMessage(thrown) });
-    }
-    given = thrown instanceof HttpProblem ? text(thrown.status, thrown.message) : text(500, "Internal Server Error");
-  }
+async function answer(request: IncomingMessage, response: ServerResponse, routes: Routes, log: Logger): Promise<void> {
+  const { method, url: target, headers, socket } = request;
+  const call = toCall({ method, target, headers, peerAddress: socket.remoteAddress, body: request });
+  const given = await answerCall(call, routes, log);
   if (response.destroyed) return;
   const body = Buffer.from(given.body);
-  response.writeHead(given.status, {
-    ...(given.contentType === undefined ? {} : { "Content-Type": given.contentType }),
-    "X-Content-Type-Options": "nosniff",
-    "Content-Length": body.length,
-    ...given.headers,
-  });
-  response.end(request.method === "HEAD" ? undefined : body);
-}
-
-function toCall(request: IncomingMessage): HttpCall | undefined {
-  const target = request.url ?? "/";
-  if (!URL.canParse(target, "http://localhost")) return undefined;
-  const url = new URL(target, "http://localhost");
-  return {
-    method: request.method ?? "GET",
-    path: url.pathname,
-    query: url.searchParams,
-    headers: flatten(request.headers),
-    peerAddress: request.socket.remoteAddress ?? "",
-    body: () => readBody(request),
-  };
-}
-
-function find(routes: ReadonlyMap<string, HttpHandler>, path: string): HttpHandler | undefined {
-  const exact = routes.get(path);
-  if (exact !== undefined) return exact;
-  const [longest] = [...routes.keys()]
-    .filter((route) => route.endsWith("/") && path.startsWith(route))
-    .sort((a, b) => b.length - a.length);
-  return longest === undefined ? undefined : routes.get(longest);
-}
-
-async function readBody(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request) {
-    size += (chunk as Buffer).length;
-    if (size > MAX_BODY_BYTES) throw new HttpProblem(413, `the body is larger than ${MAX_BODY_BYTES} bytes`);
-    chunks.push(chunk as Buffer);
-  }
-  return Buffer.concat(chunks).toString("utf8");
-}
-
-function flatten(headers: IncomingMessage["headers"]): Readonly<Record<string, string | undefined>> {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : value]),
-  );
+  response.writeHead(given.status, answerHeaders(given, body.length));
+  response.end(method === "HEAD" ? undefined : body);
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {

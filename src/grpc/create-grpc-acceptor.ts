@@ -1,0 +1,100 @@
+import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
+import type { Logger } from "../base/logger.ts";
+import { wait } from "../base/wait.ts";
+import type { KeepaliveOptions } from "./keepalive.ts";
+import type { PingPolicy } from "./ping-policy.ts";
+import { startServerSession } from "./server-session.ts";
+import type { Implementation } from "./server-types.ts";
+
+export interface GrpcAcceptorOptions {
+  readonly methods: readonly Implementation[];
+  readonly log: Logger;
+  readonly maxConcurrentStreams?: number;
+  /** Per message, after decompression. */
+  readonly maxReceiveBytes?: number;
+  readonly maxSendBytes?: number;
+  readonly maxHeaderBytes?: number;
+  readonly windowBytes?: number;
+  /** Absent: no pings to clients. */
+  readonly keepalive?: KeepaliveOptions;
+  /** Absent: clients may ping as they like. */
+  readonly pingPolicy?: PingPolicy;
+  /** Takes requests that are not gRPC, on ports that serve other things too; absent: they are refused. */
+  readonly onOtherRequest?: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
+}
+
+/** Owns the connections it was given until they are closed. */
+export interface GrpcAcceptor {
+  /** A connection that speaks HTTP/2 from its first byte on, TLS or not. */
+  accept(socket: Socket): void;
+  /** Refuses new connections and calls, lets running ones finish and resets those that have not after `deadlineMs`. */
+  drain(deadlineMs: number): Promise<void>;
+  /** Resets every call and connection. */
+  stop(): void;
+}
+
+const MAX_MESSAGE_BYTES = 2 ** 31 - 1;
+
+/** gRPC on connections that somebody else accepted. */
+export function createGrpcAcceptor(options: GrpcAcceptorOptions): GrpcAcceptor {
+  const sessions = new Set<ServerHttp2Session>();
+  const perSession = sessionOptions(options);
+  let isOver = false;
+  return {
+    accept(socket) {
+      if (isOver) return void socket.destroy();
+      const session = startServerSession(socket, perSession);
+      sessions.add(session);
+      session.once("close", () => sessions.delete(session));
+    },
+    async drain(deadlineMs) {
+      isOver = true;
+      await drainSessions(sessions, deadlineMs);
+    },
+    stop() {
+      isOver = true;
+      for (const session of sessions) session.destroy();
+    },
+  };
+}
+
+async function drainSessions(sessions: ReadonlySet<ServerHttp2Session>, deadlineMs: number): Promise<void> {
+  const finished = new AbortController();
+  const closing = [...sessions].map(
+    (session) =>
+      new Promise<void>((resolve) => {
+        if (session.destroyed) return resolve();
+        // Not as the argument of close: a session that its client is closing already would never call it.
+        session.once("close", resolve);
+        session.close();
+      }),
+  );
+  void Promise.all(closing).then(() => finished.abort());
+  await wait(deadlineMs, finished.signal);
+  for (const session of sessions) session.destroy();
+}
+
+function sessionOptions(options: GrpcAcceptorOptions) {
+  const methods = new Map(options.methods.map((each) => [each.path, each]));
+  const services = new Set(options.methods.map((each) => each.path.slice(1, each.path.lastIndexOf("/"))));
+  return {
+    dispatcher: {
+      methods,
+      services,
+      log: options.log,
+      limits: {
+        maxReceiveBytes: options.maxReceiveBytes ?? 4 * 1024 * 1024,
+        maxSendBytes: options.maxSendBytes ?? MAX_MESSAGE_BYTES,
+      },
+    },
+    limits: {
+      maxConcurrentStreams: options.maxConcurrentStreams ?? 100_000,
+      maxHeaderBytes: options.maxHeaderBytes ?? 64 * 1024,
+      windowBytes: options.windowBytes ?? 256 * 1024,
+    },
+    keepalive: options.keepalive,
+    pingPolicy: options.pingPolicy,
+    onOtherRequest: options.onOtherRequest,
+  };
+}
