@@ -199,6 +199,7 @@ describe("from sidecar to sidecar", () => {
   });
 
   test("neither Envoy refused anything", async () => {
+    expect(await started().rejections()).toEqual([]);
     for (const name of ["server", "client"]) expect(await started().workload(name).rejections(), name).toEqual([]);
   });
 });

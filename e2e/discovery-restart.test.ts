@@ -76,5 +76,6 @@ test("the control plane is killed and started again under traffic: no request is
   expect(load.asked).toBeGreaterThan(500);
   expect(readFileSync(mesh.controlPlane.rootFile, "utf8")).toBe(root);
   expect(certificate()).toBe(before);
+  expect(await mesh.rejections()).toEqual([]);
   for (const workload of [client, server]) expect(await workload.rejections()).toEqual([]);
 });

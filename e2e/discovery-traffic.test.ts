@@ -361,7 +361,18 @@ describe("resilience", () => {
   });
 });
 
+test("with REGISTRY_ONLY a host that nobody registered is answered with 502 by the sidecar", async () => {
+  const stranger = { port: 80, host: "unknown.example", path: "/out" };
+  started().controlPlane.writeMesh("accessLogFile: /dev/stdout\noutboundTrafficPolicy: {mode: REGISTRY_ONLY}\n");
+  await eventually(async () => {
+    const [answer] = await call(stranger);
+    return answer?.status === 502 ? undefined : `${answer?.status} ${answer?.error}`;
+  });
+  expect((await call({ port: 80 }))[0]?.status).toBe(200);
+});
+
 test("none of all this was refused by an Envoy", async () => {
+  expect(await started().rejections()).toEqual([]);
   for (const name of ["client", "v1", "v2", "shadow"]) {
     expect(await started().workload(name).rejections(), name).toEqual([]);
   }

@@ -38,6 +38,8 @@ export interface DiscoveryMesh extends AsyncDisposable {
   add(options: WorkloadOptions): Promise<MeshWorkload>;
   /** A page of the control plane's debug port. */
   debug(path: string): Promise<string>;
+  /** What proxies refused of all types, as the control plane counted it since its start. */
+  rejections(): Promise<readonly string[]>;
 }
 
 export interface MeshOptions {
@@ -82,6 +84,10 @@ export async function startDiscoveryMesh(options: MeshOptions): Promise<Discover
       return found;
     },
     debug: async (path) => (await get(PORTS.monitoring, path)).body,
+    rejections: async () =>
+      (await get(PORTS.monitoring, "/metrics")).body
+        .split("\n")
+        .filter((line) => /^pilot_(total_xds_rejects|xds_\w+_reject)\b.* [1-9]/.test(line)),
     [Symbol.asyncDispose]: () => owned.close(),
   };
 }
