@@ -33,7 +33,7 @@ test("without flags it serves the usual ports, with plaintext for this machine a
       limitsDebug: false,
       allowsAdmin: false,
     },
-    limits: { streamsPerSecond: 0, maxConcurrentStreams: 100_000, maxReceiveBytes: 4_194_304 },
+    limits: { streamsPerSecond: 0, maxConcurrentStreams: 100_000, maxReceiveBytes: 4_194_304, sendTimeoutMs: 0 },
     keepalive: { intervalMs: 30_000, timeoutMs: 10_000 },
     shutdownMs: 10_000,
   });
@@ -59,6 +59,7 @@ test("flags and environment reach their settings", () => {
     {
       PILOT_DEBOUNCE_AFTER: "1s",
       PILOT_MAX_REQUESTS_PER_SECOND: "25",
+      PILOT_XDS_SEND_TIMEOUT: "5s",
       XDS_AUTH_PLAINTEXT: "true",
       CLUSTER_ID: "east",
       POD_NAMESPACE: "mesh",
@@ -73,7 +74,7 @@ test("flags and environment reach their settings", () => {
     tlsMinVersion: "TLSv1.3",
     tlsCiphers: expect.stringMatching(/:AES128-SHA:ECDHE-RSA-AES128-GCM-SHA256$/),
     push: { debounceAfterMs: 1000 },
-    limits: { streamsPerSecond: 25 },
+    limits: { streamsPerSecond: 25, sendTimeoutMs: 5000 },
     auth: { requiresPlaintextIdentity: true },
     clusterId: "east",
     systemNamespace: "mesh",

@@ -57,6 +57,8 @@ export function readDiscoveryOptions(flags: FlagValues, environment: Environment
       streamsPerSecond: env.float("PILOT_MAX_REQUESTS_PER_SECOND"),
       maxConcurrentStreams: env.int("ISTIO_GPRC_MAXSTREAMS"),
       maxReceiveBytes: env.int("ISTIO_GPRC_MAXRECVMSGSIZE"),
+      // Only 1.20 has it; whoever sets it means it.
+      sendTimeoutMs: createEnvReader(environment, "1.20", () => undefined).durationMs("PILOT_XDS_SEND_TIMEOUT"),
     },
     keepalive: {
       intervalMs: milliseconds(flags.duration("keepaliveInterval")),

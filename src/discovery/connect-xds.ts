@@ -67,6 +67,7 @@ export function connectXds(
       checksIdentity: auth.checksIdentity ?? true,
       systemNamespace: options.systemNamespace ?? "istio-system",
       controlPlane: JSON.stringify({ Component: "istiod", ID: options.podName ?? "", Info: buildStamp }),
+      ...(limits.sendTimeoutMs ? { sendTimeoutMs: limits.sendTimeoutMs } : {}),
       ...(options.maxConnectionAgeMs === undefined ? {} : { maxAgeMs: options.maxConnectionAgeMs }),
     },
     metrics: metrics.ads,

@@ -45,6 +45,8 @@ export interface LimitSettings {
   readonly streamsPerSecond: number;
   readonly maxConcurrentStreams: number;
   readonly maxReceiveBytes: number;
+  /** A client that does not read what it is sent for so long is sent away; 0: never. */
+  readonly sendTimeoutMs: number;
 }
 
 export interface ServingFiles {

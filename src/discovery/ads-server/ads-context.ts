@@ -37,4 +37,6 @@ export interface AdsSettings {
   readonly controlPlane: string;
   /** Streams are ended after about this time; undefined: never. */
   readonly maxAgeMs?: number;
+  /** A client that does not read what it is sent for so long is sent away; undefined: never. */
+  readonly sendTimeoutMs?: number;
 }

@@ -1,6 +1,7 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { recordLog } from "../../../test/support/ca-log.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
+import { GrpcError } from "../../grpc/index.ts";
 import { discoveryResponse } from "../../protocol/protobuf/discovery.ts";
 import type { ProxyNode } from "../proxy/proxy-node.ts";
 import { FORCED_CHANGES } from "../snapshot/changes/push-changes.ts";
@@ -22,8 +23,16 @@ function setOf(names: readonly string[], version: string): ResourceSet {
   };
 }
 
+interface Given {
+  readonly fails?: (type: XdsType) => boolean;
+  /** Instead of a network that takes everything. */
+  readonly writes?: () => Promise<void> | undefined;
+  readonly sendTimeoutMs?: number;
+}
+
 /** A client whose mesh is one number: every resource has it as its version. */
-function connect({ fails = () => false }: { readonly fails?: (type: XdsType) => boolean } = {}) {
+function connect({ fails = () => false, writes, ...more }: Given = {}) {
+  const closed: string[] = [];
   let version = 1;
   let room: Promise<void> | undefined;
   let snapshot = { version: "1" } as PushSnapshot;
@@ -49,10 +58,12 @@ function connect({ fails = () => false }: { readonly fails?: (type: XdsType) => 
     source,
     snapshot: () => snapshot,
     write: (chunks) => {
+      if (writes !== undefined) return writes();
       written.push(discoveryResponse.decode(Buffer.concat(chunks)));
       return room;
     },
-    close: () => undefined,
+    close: (reason) => closed.push(reason),
+    ...more,
     metrics: declareAdsMetrics(registry),
     log,
     now: () => performance.now(),
@@ -73,6 +84,7 @@ function connect({ fails = () => false }: { readonly fails?: (type: XdsType) => 
   snapshot = { version: "1", view: () => views(snapshot) } as unknown as PushSnapshot;
   return {
     connection,
+    closed,
     written,
     log,
     registry,
@@ -130,6 +142,44 @@ test("a type that cannot be made is left out, told, counted, and tried again", a
   broken = false;
   await client.push();
   expect(client.sent()).toEqual(["Cluster 1", "Cluster 2", "ClusterLoadAssignment 2"]);
+});
+
+describe("a send that fails", () => {
+  test.each([
+    { code: "RESOURCE_EXHAUSTED", how: "at once", counted: true },
+    { code: "INTERNAL", how: "later", counted: true },
+    { code: "CANCELLED", how: "later", counted: false },
+    { code: "UNAVAILABLE", how: "later", counted: false },
+    { code: "CANCELLED", how: "at once", counted: false },
+  ] as const)("with $code, $how, counts as one: $counted", async ({ code, how, counted }) => {
+    const failure = new GrpcError(code, "it failed");
+    const client = connect({
+      writes: () => {
+        if (how === "at once") throw failure;
+        return Promise.reject(failure);
+      },
+    });
+    client.subscribe("CDS");
+    await client.push();
+    expect(client.registry.render().includes('pilot_xds_pushes{type="cds_senderr"}')).toBe(counted);
+  });
+
+  test("because the client does not read ends its stream after the given time, and is counted", async () => {
+    const client = connect({ sendTimeoutMs: 20, writes: () => new Promise(() => undefined) });
+    client.subscribe("CDS");
+    await expect.poll(() => client.closed).toEqual(["the client has not read an answer for 20 ms"]);
+    expect(client.registry.render()).toContain("pilot_xds_write_timeout 1\n");
+  });
+
+  test("is none when the client reads in time", async () => {
+    const client = connect({ sendTimeoutMs: 5000 });
+    const release = client.block();
+    client.subscribe("CDS");
+    release();
+    await client.push();
+    expect(client.closed).toEqual([]);
+    expect(client.registry.render()).not.toMatch(/pilot_xds_write_timeout [1-9]/);
+  });
 });
 
 test("a refusal shows in a series of its own and leaves with the stream", () => {

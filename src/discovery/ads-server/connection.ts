@@ -11,6 +11,7 @@ import { type Decision, type Watch, withSent } from "./core/watch.ts";
 import { traitsOf, XDS_TYPES } from "./core/xds-types.ts";
 import type { AdsMetrics } from "./metrics.ts";
 import type { ResourceSet, ResourceSource, XdsType } from "./resource-source.ts";
+import { countSendFailure, isDoneWithin } from "./send-failures.ts";
 
 export type XdsProtocol = "sotw" | "delta";
 
@@ -49,6 +50,8 @@ export interface ConnectionOptions {
   readonly snapshot: () => PushSnapshot;
   readonly write: (chunks: readonly Uint8Array[]) => Promise<void> | undefined;
   readonly close: (reason: string) => void;
+  /** A client that has not taken a message by then is sent away; undefined: it may take its time. */
+  readonly sendTimeoutMs?: number | undefined;
   readonly metrics: AdsMetrics;
   readonly log: Logger;
   readonly now: () => number;
@@ -122,7 +125,7 @@ export function createConnection(options: ConnectionOptions): OwnedConnection {
     const head = { version: next.version, typeUrl: url, nonce };
     const chunks =
       options.protocol === "sotw" ? sotwChunks(head, plan.body) : deltaChunks(head, plan.body, plan.removed);
-    const room = options.write(chunks);
+    const room = writeChunks(metric, chunks);
     if (watch !== undefined) watches.set(type, withSent(watch, { nonce, version: next.version, now: now() }));
     metrics.pushes.inc([metric]);
     metrics.configSize.observe(
@@ -130,6 +133,15 @@ export function createConnection(options: ConnectionOptions): OwnedConnection {
       [metric],
     );
     return room;
+  };
+
+  const writeChunks = (metric: string, chunks: readonly Uint8Array[]): Promise<void> | undefined => {
+    try {
+      return options.write(chunks);
+    } catch (thrown) {
+      countSendFailure(metrics, metric, thrown);
+      throw thrown;
+    }
   };
 
   const sendAll = async (): Promise<void> => {
@@ -140,12 +152,20 @@ export function createConnection(options: ConnectionOptions): OwnedConnection {
       due.delete(type);
       const room = attempt(type, why);
       if (room === undefined) continue;
-      const startedAt = now();
       isBehind = true;
-      await room;
+      await untilTaken(type, room);
       isBehind = false;
-      metrics.sendTime.observe((now() - startedAt) / 1000);
     }
+  };
+  const untilTaken = async (type: XdsType, room: Promise<void>): Promise<void> => {
+    const startedAt = now();
+    room.catch((thrown: unknown) => countSendFailure(metrics, traitsOf(type).metric, thrown));
+    const isTaken = await isDoneWithin(room, options.sendTimeoutMs);
+    metrics.sendTime.observe((now() - startedAt) / 1000);
+    if (isTaken) return;
+    metrics.writeTimeouts.inc();
+    isOver = true;
+    options.close(`the client has not read an answer for ${options.sendTimeoutMs} ms`);
   };
   /** What cannot be made is left out: the client keeps what it has, and its other types go on. */
   const attempt = (type: XdsType, why: Due): Promise<void> | undefined => {
@@ -210,7 +230,7 @@ export function createConnection(options: ConnectionOptions): OwnedConnection {
       for (const type of watches.keys()) if (types.has(type)) mark(type, DUE_CHANGES);
       pushedView = currentView();
       const finished = send();
-      await (isBehind ? settledWithin(finished, HOLD_MS) : finished);
+      await (isBehind ? isDoneWithin(finished, HOLD_MS) : finished);
     },
     close: options.close,
     ended: () => {
@@ -236,15 +256,4 @@ function countEvent(
   if (before?.error === after?.error) return;
   if (before?.error !== undefined) metrics.rejectedBy[metric]?.remove([id, before.error]);
   if (after?.error !== undefined) metrics.rejectedBy[metric]?.set(1, [id, after.error]);
-}
-
-async function settledWithin(work: Promise<void>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  await Promise.race([
-    work,
-    new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, ms);
-    }),
-  ]);
-  clearTimeout(timer);
 }

@@ -10,6 +10,7 @@ export interface AdsMetrics {
   readonly rejects: Counter;
   readonly rejectedBy: { readonly [metric: string]: Gauge };
   readonly internalErrors: Counter;
+  readonly writeTimeouts: Counter;
   readonly streamsRefused: Counter;
 }
 
@@ -34,7 +35,11 @@ export function declareAdsMetrics(registry: MetricRegistry): AdsMetrics {
       help: "Proxies connected, by their version.",
       labels: ["version"],
     }),
-    pushes: registry.counter({ name: "pilot_xds_pushes", help: "xDS answers sent, by type.", labels: ["type"] }),
+    pushes: registry.counter({
+      name: "pilot_xds_pushes",
+      help: "xDS answers sent, by type; those that could not be sent as TYPE_senderr.",
+      labels: ["type"],
+    }),
     pushTime: registry.histogram({
       name: "pilot_xds_push_time",
       help: "Seconds to make one answer, by type.",
@@ -65,6 +70,10 @@ export function declareAdsMetrics(registry: MetricRegistry): AdsMetrics {
     internalErrors: registry.counter({
       name: "pilot_total_xds_internal_errors",
       help: "Answers that could not be made.",
+    }),
+    writeTimeouts: registry.counter({
+      name: "pilot_xds_write_timeout",
+      help: "Streams that were ended because their client did not read.",
     }),
     streamsRefused: registry.counter({
       name: "pilot_xds_streams_refused_total",

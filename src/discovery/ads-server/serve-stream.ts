@@ -92,6 +92,7 @@ function begin(
     snapshot: context.snapshot,
     write: (chunks) => call.writeChunks(chunks),
     close: parts.close,
+    sendTimeoutMs: context.settings.sendTimeoutMs,
     metrics: context.metrics,
     log: context.log,
     now: context.now,
