@@ -97,13 +97,26 @@ export class ClientStream implements RawClientCall {
     const done = new Promise<void>((resolve, reject) => {
       this.whenEnded(({ failure }) => (failure === undefined ? resolve() : reject(failure)));
       const scanner = new FrameScanner(sink, this.#options.maxReceiveBytes);
-      pumpFrames(this.stream, scanner, (failure) => {
+      pumpFrames(this.stream, scanner, (failure, isCut) => {
         if (failure === undefined) this.finishReading();
+        else if (isCut === true) this.#endInMessage(toGrpcError(failure));
         else this.fail(toGrpcError(failure));
       });
     });
     done.catch(() => undefined); // a caller that does not await it must not bring the process down
     return done;
+  }
+
+  /** Half a message is an error, but the status, the reset or the loss of the connection that it came with says more. */
+  #endInMessage(failure: GrpcError): void {
+    if (this.#status?.failure !== undefined) {
+      this.finishReading();
+      return;
+    }
+    // What follows the end of the data is heard of in this turn or the next; "close" then tells why.
+    setImmediate(() => {
+      if (!this.stream.closed && !this.stream.destroyed) this.fail(failure);
+    });
   }
 
   /** The peer's side was read to its end: its status is final. */

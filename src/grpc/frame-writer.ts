@@ -5,6 +5,12 @@ import { GrpcError } from "./status.ts";
 /** Below this, one copy is cheaper than a second trip through the stream. */
 const COPY_BYTES = 16 * 1024;
 
+/**
+ * What may wait in the stream before writers are held back. Its own mark is as small as one piece that comes in, so that a reader which
+ * passes pieces on would stop and start for each of them (bench/xds-forward).
+ */
+const AHEAD_BYTES = 64 * 1024;
+
 /** Outgoing frames of one call. A returned promise says that the peer is behind: it settles when there is room again. */
 export class FrameWriter {
   readonly #stream: Writable;
@@ -48,7 +54,8 @@ export class FrameWriter {
 
   writeBytes(bytes: Uint8Array): Promise<void> | undefined {
     if (this.#closed !== undefined) throw this.#reason();
-    return this.#stream.write(bytes) ? undefined : this.#whenDrained();
+    if (this.#stream.write(bytes) || this.#stream.writableLength < AHEAD_BYTES) return undefined;
+    return this.#whenDrained();
   }
 
   /** The call is over: whoever waits for room is woken and later writes throw, with the failure if there was one. */
