@@ -37,11 +37,10 @@ const NOTHING = Buffer.alloc(0);
 
 interface Current {
   readonly name: string;
-  readonly nameBytes: Buffer;
   type: string | undefined;
   help: string | undefined;
   unit: string | undefined;
-  suffixes: readonly Buffer[];
+  suffixes: readonly string[];
   hasBegun: boolean;
 }
 
@@ -163,7 +162,7 @@ export class FamilyReader {
     if (line.kind !== "type") current[line.kind] ??= line.value;
     else if (current.type === undefined && isFamilyType(line.value, this.#options.from)) {
       current.type = line.value;
-      current.suffixes = sampleSuffixes(line.value, this.#options.from).map((suffix) => Buffer.from(suffix));
+      current.suffixes = sampleSuffixes(line.value, this.#options.from);
     }
   }
 
@@ -174,8 +173,8 @@ export class FamilyReader {
     if (!current.hasBegun) {
       current.hasBegun = true;
       const { from, to } = this.#options;
-      const header = { name: current.name, type: current.type ?? defaultType(from) };
-      this.#sink.begin({ ...convertHeader(header, from, to), help: current.help, unit: current.unit });
+      const { name, type } = convertHeader({ name: current.name, type: current.type ?? defaultType(from) }, from, to);
+      this.#sink.begin({ name, type, help: current.help, unit: current.unit });
     }
     this.#sink.samples(bytes, start, end);
   }
@@ -184,7 +183,6 @@ export class FamilyReader {
 function createCurrent(name: string): Current {
   return {
     name,
-    nameBytes: Buffer.from(name, "latin1"),
     type: undefined,
     help: undefined,
     unit: undefined,
@@ -196,10 +194,7 @@ function createCurrent(name: string): Current {
 /** The length of the current family's name when the line begins with it, else 0. */
 function sharedName(current: Current | undefined, bytes: Buffer, start: number): number {
   if (current === undefined) return 0;
-  const { nameBytes } = current;
-  const length = nameBytes.length;
-  for (let index = 0; index < length; index++) if (bytes[start + index] !== nameBytes[index]) return 0;
-  return length;
+  return isAt(bytes, start, current.name) ? current.name.length : 0;
 }
 
 /** Whether a sample's name is the family's own, of which `known` bytes are, or that with one of its endings. */
@@ -212,8 +207,13 @@ function isOfCurrent(
   const rest = name.start + name.known;
   if (rest === name.end) return true;
   for (const suffix of current.suffixes)
-    if (name.end - rest === suffix.length && suffix.compare(bytes, rest, name.end) === 0) return true;
+    if (name.end - rest === suffix.length && isAt(bytes, rest, suffix)) return true;
   return false;
+}
+
+function isAt(bytes: Buffer, start: number, text: string): boolean {
+  for (let index = 0; index < text.length; index++) if (bytes[start + index] !== text.charCodeAt(index)) return false;
+  return true;
 }
 
 interface SampleConversion {

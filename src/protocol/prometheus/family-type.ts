@@ -41,12 +41,9 @@ export function defaultType(format: PrometheusFormat): string {
  * The header that leaves every sample's name as it is. OpenMetrics wants counters to end in `_total`; one that does not keeps its name
  * and becomes `unknown`, because a metric must not change its name with what another process of the pod happens to speak.
  */
-export function convertHeader(
-  { name, type }: FamilyHeader,
-  from: PrometheusFormat,
-  to: PrometheusFormat,
-): FamilyHeader {
-  if (from === to) return { name, type };
+export function convertHeader(header: FamilyHeader, from: PrometheusFormat, to: PrometheusFormat): FamilyHeader {
+  if (from === to) return header;
+  const { name, type } = header;
   if (to === "openmetrics") {
     if (type === "counter")
       return name.endsWith("_total") ? { name: name.slice(0, -"_total".length), type } : { name, type: "unknown" };

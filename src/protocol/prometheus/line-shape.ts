@@ -12,8 +12,8 @@ const NO_BYTES = Buffer.alloc(0);
  * only the values that differ are looked at: about three times as fast as reading each line anew (bench/metrics-merge).
  */
 export class LineShape {
-  #bytes = NO_BYTES;
-  #view = new DataView(new ArrayBuffer(0));
+  #bytes: Buffer = NO_BYTES;
+  #view: DataView = new DataView(new ArrayBuffer(0));
   #start = 0;
   /** Behind the closing brace, and where each label value begins and ends: counted from the line's start. */
   #length = 0;

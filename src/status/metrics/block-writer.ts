@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
+import type { BlockPool } from "./block-pool.ts";
 
-const BLOCK_BYTES = 64 * 1024;
 /** Blocks on their way to the scraper before the sources have to wait. */
 const MAX_UNDER_WAY = 4;
 
@@ -10,14 +10,15 @@ const MAX_UNDER_WAY = 4;
  */
 export class BlockWriter {
   readonly #output: Writable;
-  readonly #free: Buffer[] = [];
+  readonly #pool: BlockPool;
   #block: Buffer | undefined;
   #used = 0;
   #underWay = 0;
   #wake: (() => void) | undefined;
 
-  constructor(output: Writable) {
+  constructor(output: Writable, pool: BlockPool) {
     this.#output = output;
+    this.#pool = pool;
     output.on("close", () => this.#wake?.());
   }
 
@@ -28,16 +29,20 @@ export class BlockWriter {
 
   write(bytes: Buffer, start = 0, end = bytes.length): void {
     for (let at = start; at < end; ) {
-      this.#block ??= this.#free.pop() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES);
+      this.#block ??= this.#pool.take();
       const copied = bytes.copy(this.#block, this.#used, at, end);
       this.#used += copied;
       at += copied;
-      if (this.#used === BLOCK_BYTES) this.flush();
+      if (this.#used === this.#block.length) this.flush();
     }
   }
 
   text(text: string): void {
-    this.write(Buffer.from(text));
+    const block = this.#block;
+    // No character takes more than three bytes.
+    if (block !== undefined && this.#used + text.length * 3 <= block.length)
+      this.#used += block.write(text, this.#used);
+    else this.write(Buffer.from(text));
   }
 
   flush(): void {
@@ -50,7 +55,7 @@ export class BlockWriter {
     this.#underWay++;
     this.#output.write(bytes, () => {
       this.#underWay--;
-      this.#free.push(block);
+      this.#pool.give(block);
       if (!this.isFull) this.#wake?.();
     });
   }

@@ -1,6 +1,7 @@
 import type { LookupFunction } from "node:net";
 import { createGunzip } from "node:zlib";
 import { CodedError, errorCode, errorMessage } from "../../base/coded-error.ts";
+import type { BlockPool } from "./block-pool.ts";
 import { type BodyStream, type Http1Answer, requestHttp1 } from "./http1-answer.ts";
 
 export class ScrapeError extends CodedError<"unreachable" | "status" | "timeout" | "redirects" | "too-large"> {}
@@ -11,6 +12,7 @@ export interface SourceRequest {
   /** Silence on the connection for this long ends the scrape. */
   readonly stallMs: number;
   readonly signal: AbortSignal;
+  readonly pool: BlockPool;
 }
 
 export interface SourceBody {
@@ -49,11 +51,18 @@ export const loopbackLookup: LookupFunction = (_host, options, done) => {
   else done(null, "127.0.0.1", 4);
 };
 
-async function ask(url: string, { headers, stallMs, signal }: SourceRequest): Promise<Http1Answer> {
+async function ask(url: string, { headers, stallMs, signal, pool }: SourceRequest): Promise<Http1Answer> {
   const target = new URL(url);
   const isLocal = target.hostname === "localhost";
   try {
-    return await requestHttp1({ url: target, headers, stallMs, signal, ...(isLocal && { lookup: loopbackLookup }) });
+    return await requestHttp1({
+      url: target,
+      headers,
+      stallMs,
+      signal,
+      pool,
+      ...(isLocal && { lookup: loopbackLookup }),
+    });
   } catch (thrown) {
     throw failure(url, thrown);
   }

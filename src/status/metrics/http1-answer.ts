@@ -2,6 +2,7 @@ import { EventEmitter } from "node:events";
 import { connect, type LookupFunction, type Socket } from "node:net";
 import { CodedError } from "../../base/coded-error.ts";
 import { type BodyFraming, createFraming, parseHead } from "../core/http1-framing.ts";
+import type { BlockPool } from "./block-pool.ts";
 
 /** What reading a body needs. Chunks are valid during the call of their listener only: the buffer below is used again. */
 export interface BodyStream {
@@ -31,11 +32,12 @@ export interface Http1Request {
   /** Silence for this long ends the exchange. */
   readonly stallMs: number;
   readonly signal: AbortSignal;
+  /** Has the buffer that is read into. */
+  readonly pool: BlockPool;
 }
 
 export class Http1Error extends CodedError<"timeout" | "bad-answer" | "cut-off"> {}
 
-const READ_BYTES = 64 * 1024;
 const MAX_HEAD_BYTES = 64 * 1024;
 
 /**
@@ -67,12 +69,13 @@ export function requestHttp1(request: Http1Request): Promise<Http1Answer> {
       framing.push(rest);
       resolve({ status: parsed.status, headers: parsed.headers, body });
     };
+    const readBuffer = request.pool.take();
     const socket = connect({
       host: request.url.hostname.replace(/^\[|\]$/g, ""),
       port: request.url.port === "" ? 80 : Number(request.url.port),
       ...(request.lookup && { lookup: request.lookup }),
       onread: {
-        buffer: Buffer.allocUnsafeSlow(READ_BYTES),
+        buffer: readBuffer,
         callback(size, buffer) {
           try {
             take((buffer as Buffer).subarray(0, size));
@@ -96,6 +99,7 @@ export function requestHttp1(request: Http1Request): Promise<Http1Answer> {
       reject(thrown);
     });
     socket.on("close", () => {
+      request.pool.give(readBuffer);
       request.signal.removeEventListener("abort", abort);
       const cut = new Http1Error("cut-off", "unexpected EOF");
       reject(cut);

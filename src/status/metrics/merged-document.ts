@@ -28,9 +28,12 @@ export function createMergedDocument({ format, out, known }: MergedDocumentOptio
 
   /** A family's samples must not meet another family's name, and the reverse. */
   const claim = (family: Family): boolean => {
-    const names = [family.name, ...sampleSuffixes(family.type, format).map((suffix) => family.name + suffix)];
-    if (names.some((name) => seen.has(name))) return false;
-    return names.every((name) => seen.add(name));
+    const { name } = family;
+    const suffixes = sampleSuffixes(family.type, format);
+    if (seen.has(name)) return false;
+    for (const suffix of suffixes) if (seen.has(name + suffix)) return false;
+    for (const suffix of suffixes) if (!seen.add(name + suffix)) return false;
+    return seen.add(name);
   };
   const writeFamily = (family: IndexedFamily): void => {
     out.text(headerText(family, format));
@@ -101,11 +104,9 @@ function copyOthers(bytes: Buffer, copy: Copy, drop: Drop): void {
 }
 
 function headerText({ name, type, help, unit }: Family, format: PrometheusFormat): string {
-  const lines = [
-    ...(help === undefined ? [] : [`# HELP ${name} ${format === "text" ? help.replaceAll('\\"', '"') : help}`]),
-    `# TYPE ${name} ${type}`,
-    // A unit has to be the name's ending.
-    ...(unit && format === "openmetrics" && name.endsWith(`_${unit}`) ? [`# UNIT ${name} ${unit}`] : []),
-  ];
-  return `${lines.join("\n")}\n`;
+  const helpLine =
+    help === undefined ? "" : `# HELP ${name} ${format === "text" ? help.replaceAll('\\"', '"') : help}\n`;
+  // A unit has to be the name's ending.
+  const hasUnit = unit && format === "openmetrics" && name.endsWith(`_${unit}`);
+  return `${helpLine}# TYPE ${name} ${type}\n${hasUnit ? `# UNIT ${name} ${unit}\n` : ""}`;
 }

@@ -2,6 +2,7 @@ import type { Logger } from "../../base/logger.ts";
 import type { ScrapeTarget } from "../core/scrape-targets.ts";
 import type { ScrapeMetrics } from "../metrics.ts";
 import type { RouteHandler } from "../router.ts";
+import { createBlockPool } from "./block-pool.ts";
 import { createGate } from "./gate.ts";
 import type { ScrapeSource } from "./open-sources.ts";
 import { scrape } from "./scrape.ts";
@@ -20,6 +21,8 @@ export interface MetricsHandlerOptions {
 
 /** Each scrape under way may hold a megabyte of bodies; a storm of scrapers waits in line instead. */
 const SCRAPES_AT_ONCE = 8;
+/** Two megabytes: what one scrape of large bodies uses, and eight of small ones. */
+const MAX_FREE_BLOCKS = 32;
 const MEBIBYTE = 1024 * 1024;
 const MAX_ONLY_TARGET_BYTES = 256 * MEBIBYTE;
 const MAX_TARGET_BYTES = 10 * MEBIBYTE;
@@ -27,6 +30,7 @@ const MAX_TARGET_BYTES = 10 * MEBIBYTE;
 /** Answers `/stats/prometheus`: Envoy's, the applications' and the agent's own metrics as one valid document. */
 export function createMetricsHandler(options: MetricsHandlerOptions): RouteHandler {
   const gate = createGate(SCRAPES_AT_ONCE);
+  const pool = createBlockPool(MAX_FREE_BLOCKS);
   const applications = options.targets.map(({ port, path }) => ({
     kind: "application" as const,
     url: `http://localhost:${port}${path}`,
@@ -42,7 +46,7 @@ export function createMetricsHandler(options: MetricsHandlerOptions): RouteHandl
     try {
       const query = (request.url ?? "").split("?").slice(1).join("?");
       const sources = [...envoySource(options, query), ...applications];
-      await scrape({ ...options, sources }, request, response);
+      await scrape({ ...options, sources, pool }, request, response);
     } finally {
       gate.leave();
     }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { acceptFormats, type SourceKind } from "../core/accept-formats.ts";
 import { type AnswerFormat, formatOf, TEXT_ANSWER } from "../core/answer-format.ts";
+import type { BlockPool } from "./block-pool.ts";
 import { fetchSource, ScrapeError, type SourceBody } from "./fetch-source.ts";
 import { type BodyHead, readHead } from "./read-body.ts";
 import type { ScrapeLimits } from "./scrape-limits.ts";
@@ -33,11 +34,12 @@ export interface OpenContext {
   readonly signal: AbortSignal;
   /** False: the scraper's Accept header goes on as it is. */
   readonly filtersAccept: boolean;
+  readonly pool: BlockPool;
   warn(text: string): void;
 }
 
 export async function openSource(source: ScrapeSource, context: OpenContext): Promise<OpenSource> {
-  const { request, limits, signal } = context;
+  const { request, limits, signal, pool } = context;
   const asked = joined(request.headers.accept);
   const asIs = context.filtersAccept ? undefined : asked;
   const { accept, warning } =
@@ -51,7 +53,7 @@ export async function openSource(source: ScrapeSource, context: OpenContext): Pr
     const value = joined(request.headers[name]);
     if (value !== undefined) headers[name] = value;
   }
-  const body = await fetchSource({ url: source.url, headers, stallMs: limits.stallMs, signal });
+  const body = await fetchSource({ url: source.url, headers, stallMs: limits.stallMs, signal, pool });
   const answer = source.kind === "envoy" ? TEXT_ANSWER : formatOf(body.contentType);
   if (answer === undefined || (body.length ?? 0) > source.maxBytes) {
     body.stream.on("error", () => undefined);
@@ -60,7 +62,7 @@ export async function openSource(source: ScrapeSource, context: OpenContext): Pr
       ? new ScrapeError("status", `error scraping ${source.url}: ${body.contentType} is no text format`)
       : tooLarge(source);
   }
-  const head = await readHead(body.stream, Math.min(HEAD_BYTES, source.maxBytes));
+  const head = await readHead(body.stream, Math.min(HEAD_BYTES, source.maxBytes), pool);
   return { source, body, head, answer };
 }
 

@@ -1,3 +1,4 @@
+import type { BlockPool } from "./block-pool.ts";
 import type { BlockWriter } from "./block-writer.ts";
 import { ScrapeError } from "./fetch-source.ts";
 import type { BodyStream } from "./http1-answer.ts";
@@ -6,15 +7,28 @@ import type { BodyStream } from "./http1-answer.ts";
 export interface BodyHead {
   readonly chunks: readonly Buffer[];
   readonly isWhole: boolean;
+  /** Gives the chunks' memory back: nobody looks at them any more. */
+  release(): void;
 }
 
 /** Reads until the body ends or has more than `limitBytes`. Rejects when it breaks off. */
-export function readHead(stream: BodyStream, limitBytes: number): Promise<BodyHead> {
+export function readHead(stream: BodyStream, limitBytes: number, pool: BlockPool): Promise<BodyHead> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
+    const blocks: Buffer[] = [];
     let size = 0;
+    let last: Buffer | undefined;
+    let used = 0;
     const onData = (chunk: Buffer) => {
-      chunks.push(Buffer.from(chunk));
+      for (let at = 0; at < chunk.length; ) {
+        if (last === undefined || used === last.length) {
+          last = pool.take();
+          used = 0;
+          blocks.push(last);
+        }
+        const copied = chunk.copy(last, used, at);
+        used += copied;
+        at += copied;
+      }
       size += chunk.length;
       if (size > limitBytes) finish(false);
     };
@@ -25,7 +39,8 @@ export function readHead(stream: BodyStream, limitBytes: number): Promise<BodyHe
       stream.off("end", onEnd);
       stream.off("close", onClose);
       stream.pause();
-      resolve({ chunks, isWhole });
+      const chunks = blocks.map((block) => (block === last ? block.subarray(0, used) : block));
+      resolve({ chunks, isWhole, release: () => blocks.splice(0).forEach(pool.give) });
     };
     // Stays for the stream's whole life: it may fail while nobody reads. `close` tells those who do.
     stream.on("error", () => undefined);

@@ -8,6 +8,7 @@ import { FamilyReader } from "../../protocol/prometheus/family-reader.ts";
 import { type AnswerFormat, commonFormat } from "../core/answer-format.ts";
 import { openBody } from "../encode-response.ts";
 import type { ScrapeMetrics } from "../metrics.ts";
+import type { BlockPool } from "./block-pool.ts";
 import { BlockWriter } from "./block-writer.ts";
 import type { Drop } from "./drop.ts";
 import { addToIndex, type FamilyIndex, indexBody } from "./family-index.ts";
@@ -24,6 +25,7 @@ export interface ScrapeOptions {
   /** Where they stand: before the sources' when absent. */
   readonly agentFirst?: boolean;
   readonly filtersAccept?: boolean;
+  readonly pool: BlockPool;
   readonly metrics: ScrapeMetrics;
   readonly log: Logger;
 }
@@ -52,6 +54,7 @@ export async function scrape(
       limits,
       signal: limit.signal,
       filtersAccept: options.filtersAccept ?? true,
+      pool: options.pool,
       warn: (text) => options.log.warn(text),
       isGone: () => gone.signal.aborted,
     }),
@@ -64,7 +67,7 @@ export async function scrape(
   );
   response.setHeader("Content-Type", answer.contentType);
   const output = openBody(request, response);
-  const out = new BlockWriter(output);
+  const out = new BlockWriter(output, options.pool);
   const plan = planDocument(attempts, answer, options);
   const document = createMergedDocument({ format: answer.format, out, known: plan.known });
   const writeAgent = () => document.writeKnown(plan.agentNames, () => undefined);
@@ -82,6 +85,7 @@ export async function scrape(
   for (const [name, family] of plan.processFamilies) if (!plan.known.has(name)) plan.known.set(name, family);
   document.writeKnown(plan.processFamilies.keys(), () => undefined);
   document.finish();
+  for (const { state } of attempts) state.open?.head.release();
   output.end();
   await finished(response).catch(() => undefined);
 }
