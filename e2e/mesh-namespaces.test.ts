@@ -25,6 +25,17 @@ test("agents run although the project lies where only root can enter", async () 
   rmSync(folder, { recursive: true, force: true });
 });
 
+test("a state folder that agents could not enter is refused before anything is made", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "mesh-shut-"));
+  chmodSync(folder, 0o700);
+  await using mesh = startMeshRun({ file: pairFile({ port: 8488 }), args: ["--state-dir", join(folder, "state")] });
+  expect(await mesh.exited).toBe(1);
+  expect(mesh.output()).toMatch(
+    /Error: .* cannot be entered by user 1337, which agents run as; choose another --state-dir/,
+  );
+  rmSync(folder, { recursive: true, force: true });
+});
+
 test("a service that already runs outside is reached by its name, and names of others fail at once", async () => {
   const outside = createServer((_, response) => response.end("from outside")).listen(0, "127.0.0.1");
   await new Promise((ready) => outside.once("listening", ready));

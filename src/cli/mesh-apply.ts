@@ -1,7 +1,14 @@
 import { readFileSync } from "node:fs";
 import { errorMessage } from "../base/coded-error.ts";
 import { parseConfigText } from "../discovery/index.ts";
-import { applyObjects, MeshError, type NamedObject, runningState, takeBackObjects } from "../mesh/index.ts";
+import {
+  applyObjects,
+  MeshError,
+  type NamedObject,
+  parseMeshFile,
+  runningState,
+  takeBackObjects,
+} from "../mesh/index.ts";
 import type { Command } from "./command.ts";
 import { TARGET_FLAGS, targetFolder } from "./mesh-target.ts";
 
@@ -45,6 +52,12 @@ function readObjects(file: string, defaultNamespace: string): readonly NamedObje
     text = readFileSync(file === "-" ? 0 : file, "utf8");
   } catch (thrown) {
     throw new MeshError("invalid-file", errorMessage(thrown));
+  }
+  if ("file" in parseMeshFile(text)) {
+    throw new MeshError(
+      "invalid-file",
+      `${file} is a mesh file; its services are taken over by mesh down and mesh up, its objects as it is saved`,
+    );
   }
   const { objects, problems } = parseConfigText(text, { file, defaultNamespace });
   const errors = problems.filter(({ severity }) => severity === "error");

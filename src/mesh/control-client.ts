@@ -40,7 +40,7 @@ export async function actOnPart(
 function ask({ controlSocket, name }: MeshState, method: string, path: string): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const fail = (why: string) => reject(new MeshError("not-running", `mesh ${name} does not answer: ${why}`));
-    const asked = request({ socketPath: controlSocket, method, path, timeout: ANSWER_MS }, (response) => {
+    const asked = request({ socketPath: controlSocket, method, path, timeout: ANSWER_MS, agent: false }, (response) => {
       let text = "";
       response.on("data", (chunk: Buffer) => {
         text += chunk.toString();

@@ -1,9 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { CloseStack } from "../base/close-stack.ts";
+import { errorMessage } from "../base/coded-error.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
+import { makeProxyDirectory } from "../base/proxy-file.ts";
 import { openDevelopmentIssuer } from "../ca/index.ts";
 import { agentPart, appPart, CONTROL_PLANE, controlPlanePart, type PartInputs } from "./build-parts.ts";
 import { checkCommands } from "./check-commands.ts";
@@ -16,7 +18,7 @@ import { captureTraffic } from "./isolation/capture-traffic.ts";
 import { checkAddresses } from "./isolation/check-addresses.ts";
 import { chooseIsolation } from "./isolation/choose-isolation.ts";
 import { claimSlot } from "./isolation/claim-slot.ts";
-import { createNamespaces } from "./isolation/namespaces.ts";
+import { createNamespaces, PROXY_UID } from "./isolation/namespaces.ts";
 import { runTool } from "./isolation/run-tool.ts";
 import { startNameServer } from "./isolation/start-name-server.ts";
 import { startRelays } from "./isolation/start-relays.ts";
@@ -25,7 +27,7 @@ import { createMeshParts, type MeshParts } from "./mesh-parts.ts";
 import { type MeshStatus, readMeshStatus } from "./mesh-status.ts";
 import { prepareFolders, writeIdentity } from "./prepare-folders.ts";
 import { findFreePorts } from "./process/free-ports.ts";
-import { sharedProgram } from "./process/shared-program.ts";
+import { isPublic, sharedProgram } from "./process/shared-program.ts";
 import { startControlServer } from "./start-control-server.ts";
 import type { StartMeshOptions } from "./start-options.ts";
 import { startUpkeep } from "./start-upkeep.ts";
@@ -53,6 +55,7 @@ export async function startMesh(options: StartMeshOptions): Promise<Mesh> {
   checkCommands(options);
 
   await using opened = new CloseStack();
+  await makeStateFolder(folder.path);
   const lock = lockFolder(folder.lockFile);
   opened.defer(() => lock.release());
   const left = readState(folder.stateFile);
@@ -64,6 +67,10 @@ export async function startMesh(options: StartMeshOptions): Promise<Mesh> {
     ? { isolation: "none" as const, why: "there is no Envoy to capture traffic for" }
     : await chooseIsolation(options.isolation, options.isRoot);
   say("info", `isolation: ${describe[isolation]} (${why})`);
+  if (isolation === "namespaces" && !isPublic(folder.path)) {
+    const text = `${folder.path} cannot be entered by user ${PROXY_UID}, which agents run as; choose another --state-dir`;
+    throw new MeshError("state", text);
+  }
   const claim = opened.add(toClosable(await claimSlot(file.name, isolation)));
   const ports = isolation === "none" ? await findFreePorts(portsNeeded(file), claim.slot) : [];
   const plan = planMesh(file, { isolation, slot: claim.slot, ports, proxyless: options.proxyless ?? false });
@@ -147,6 +154,15 @@ async function startWorkloads(inputs: PartInputs, parts: MeshParts, signal: Abor
 }
 
 const SIDECAR_MS = 20_000;
+
+async function makeStateFolder(path: string): Promise<void> {
+  try {
+    await makeProxyDirectory(path, { access: "shared" });
+    chmodSync(path, 0o755);
+  } catch (thrown) {
+    throw new MeshError("state", `cannot make the state folder: ${errorMessage(thrown)}`, { cause: thrown });
+  }
+}
 
 const describe = {
   namespaces: "a network namespace per workload, traffic and DNS captured",

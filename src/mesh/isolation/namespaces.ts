@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { MeshPlan, NetworkPlan, Workload } from "../core/mesh-plan.ts";
 import type { MeshState, StateRecord } from "../state/mesh-state.ts";
@@ -54,7 +54,16 @@ export async function removeNamespaces(
   for (const folder of state.resolverFolders) {
     if (folder.startsWith(`${RESOLVERS}/`)) rmSync(folder, { recursive: true, force: true });
   }
+  if (state.resolverFolders.length > 0) removeIfEmpty(RESOLVERS);
   return problems;
+}
+
+function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // Others have something in it, or it is gone already.
+  }
 }
 
 /** Processes that live in the namespaces, for the case that they lost their mark. */

@@ -1,0 +1,147 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { applyObjects, takeBackObjects } from "./apply-objects.ts";
+import { actOnPart, askStatus, runningState } from "./control-client.ts";
+import { createMeshParts, type MeshParts } from "./mesh-parts.ts";
+import type { MeshStatus } from "./mesh-status.ts";
+import { markedProcesses } from "./process/mesh-processes.ts";
+import { startControlServer } from "./start-control-server.ts";
+import { createStateRecord, type MeshState, readState, type StateRecord } from "./state/mesh-state.ts";
+import { identifyProcess } from "./state/process-identity.ts";
+import { type StateFolder, stateFolder } from "./state/state-folder.ts";
+import { stopMesh } from "./stop-mesh.ts";
+import { tearDown } from "./tear-down.ts";
+
+let folder: StateFolder;
+let state: StateRecord;
+let parts: MeshParts;
+let said: string[];
+const RUN = `control-${process.pid}`;
+
+beforeEach(() => {
+  folder = stateFolder(mkdtempSync(join(tmpdir(), "mesh-control-")));
+  mkdirSync(folder.logs);
+  said = [];
+  state = createStateRecord(folder.stateFile, {
+    format: 1,
+    runId: RUN,
+    name: "shop",
+    startedAt: "2026-01-01T00:00:00Z",
+    parent: identifyProcess(process.pid) ?? { pid: 0, start: "" },
+    controlSocket: join(folder.path, "socket"),
+    program: [],
+    namespaces: [],
+    interfaces: [],
+    resolverFolders: [],
+    processes: {},
+  });
+  parts = createMeshParts(state, (_, text) => said.push(text));
+});
+afterEach(async () => {
+  await parts.stop();
+  rmSync(folder.path, { recursive: true, force: true });
+});
+
+function addPart(name: string, script = "exec sleep 60"): void {
+  parts.add({
+    name,
+    command: ["/bin/sh", "-c", script],
+    env: { PATH: process.env.PATH ?? "", PILOT_AGENT_MESH_RUN: RUN },
+    directory: folder.path,
+    logFile: folder.log(name),
+    graceMs: 500,
+  });
+}
+
+const serve = (status: () => Promise<MeshStatus>) =>
+  startControlServer({ path: state.current.controlSocket, parts, status });
+const pidOf = (name: string) => {
+  const status = parts.find(name).status();
+  return status.phase === "running" ? status.pid : undefined;
+};
+
+async function until(isSo: () => boolean): Promise<void> {
+  const deadline = Date.now() + 5000;
+  while (!isSo()) {
+    if (Date.now() > deadline) throw new Error(`not so: ${isSo}`);
+    await new Promise((again) => setTimeout(again, 10));
+  }
+}
+
+test("parts are killed, stopped and started over the socket, and a wrong name is told with the right ones", async () => {
+  addPart("web/app");
+  const server = await serve(async () => ({ name: "shop" }) as MeshStatus);
+  const running = runningState(folder);
+  expect(await askStatus(running)).toEqual({ name: "shop" });
+  const pid = pidOf("web/app");
+  expect(await actOnPart(running, "web/app", "kill")).toBe(pid);
+  await until(() => pidOf("web/app") !== undefined && pidOf("web/app") !== pid);
+  expect(said).toEqual(["web/app: ended by SIGKILL; starting it again in 0.1 s"]);
+  await actOnPart(running, "web/app", "stop");
+  expect(parts.find("web/app").status().phase).toBe("stopped");
+  await expect(actOnPart(running, "web/app", "kill")).rejects.toThrow("web/app does not run now");
+  await actOnPart(running, "web/app", "start");
+  await until(() => pidOf("web/app") !== undefined);
+  await expect(actOnPart(running, "shop/app", "kill")).rejects.toThrow("there is no shop/app; there are web/app");
+  await server.stop();
+});
+
+test("a status that fails, and a mesh that does not answer, are errors with a reason", async () => {
+  const server = await serve(() => Promise.reject(new Error("lost")));
+  await expect(askStatus(state.current)).rejects.toThrow("lost");
+  await server.stop();
+  await expect(askStatus(state.current)).rejects.toThrow(/mesh shop does not answer: connect (ENOENT|ECONNREFUSED)/);
+});
+
+test("a mesh whose process is gone does not run", () => {
+  state.update({ parent: { pid: process.pid, start: "another time" } });
+  expect(() => runningState(folder)).toThrow("has ended without cleaning up; pilot-agent mesh down does it");
+});
+
+test("every started process is in the state at once", () => {
+  addPart("web/app");
+  expect(readState(folder.stateFile)?.processes["web/app"]?.pid).toBe(pidOf("web/app"));
+});
+
+test("a state that cannot be written is a warning, and the part runs", () => {
+  rmSync(folder.path, { recursive: true });
+  mkdirSync(folder.path);
+  // A folder in the place of the file.
+  mkdirSync(join(folder.stateFile, "x"), { recursive: true });
+  addPart("web/app");
+  expect(said.join()).toContain("cannot write");
+  expect(pidOf("web/app")).toBeDefined();
+});
+
+test("tearing down ends processes that nobody supervises any more and removes what was made", async () => {
+  addPart("web/app", "trap '' TERM; while :; do sleep 1; done");
+  for (const name of ["workloads/web", "config", "program", "ca"])
+    mkdirSync(join(folder.path, name), { recursive: true });
+  writeFileSync(state.current.controlSocket, "");
+  const before: MeshState = state.current;
+  const ended = parts.stop();
+  const { problems } = await tearDown(folder, before);
+  await ended;
+  expect(problems).toEqual([]);
+  expect(markedProcesses(RUN)).toEqual([]);
+  expect(
+    ["workloads", "config", "program", "socket", "state.json"].filter((name) => existsSync(join(folder.path, name))),
+  ).toEqual([]);
+  expect(["ca", "logs"].every((name) => existsSync(join(folder.path, name)))).toBe(true);
+});
+
+test("mesh down cleans up after a parent that is gone, once", async () => {
+  state.update({ parent: { pid: process.pid, start: "another time" } });
+  expect(await stopMesh(folder)).toMatchObject({ how: "by-state", problems: [] });
+  await expect(stopMesh(folder)).rejects.toThrow("no mesh runs in");
+});
+
+test("applied objects are files of their own, replaced by their name and taken back", () => {
+  const object = { kind: "VirtualService", namespace: "shop", name: "a/b", text: "one" };
+  applyObjects(folder, [object]);
+  applyObjects(folder, [{ ...object, text: "two" }]);
+  expect(takeBackObjects(folder, [object, { ...object, name: "other" }])).toEqual([object]);
+  expect(takeBackObjects(folder, [object])).toEqual([]);
+});
