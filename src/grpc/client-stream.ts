@@ -25,6 +25,7 @@ export interface CallEnd {
   readonly isLocal: boolean;
 }
 
+const REFUSED_STREAM = 7;
 const CANCEL = 8;
 const NO_ERROR = 0;
 
@@ -36,6 +37,7 @@ export class ClientStream implements RawClientCall {
   readonly #writer: FrameWriter;
   readonly #onEnd: ((end: CallEnd) => void)[] = [];
   #encoding: Encoding | undefined = "identity";
+  #answered = false;
   #halfClosed = false;
   #status: { readonly failure: GrpcError | undefined } | undefined;
   #end: CallEnd | undefined;
@@ -60,6 +62,11 @@ export class ClientStream implements RawClientCall {
       this.#conclude({ failure: this.#failureOfClose(), isLocal: false });
     });
     options.limit.onReached((failure) => this.fail(failure));
+  }
+
+  /** The server has not even looked at it: the same call may be made again. */
+  get wasRefused(): boolean {
+    return this.#end?.isLocal === false && !this.#answered && this.stream.rstCode === REFUSED_STREAM;
   }
 
   get encoding(): Encoding | undefined {
@@ -130,6 +137,7 @@ export class ClientStream implements RawClientCall {
   }
 
   #receiveHeaders(headers: IncomingHttpHeaders, raw: readonly string[]): void {
+    this.#answered = true;
     if (headers["grpc-status"] !== undefined) {
       this.#receiveStatus(headers, raw);
       return;

@@ -70,10 +70,27 @@ export function createGrpcChannel(targetText: string, options: GrpcChannelOption
     };
   }
 
+  /** Made again once when the server refused it unseen, as every gRPC client does: its owner never hears of that. */
+  async function unary<Request, Response>(
+    method: Method<"unary", Request, Response>,
+    request: Request,
+    callOptions: CallOptions = {},
+  ): Promise<Response> {
+    const since = performance.now();
+    const first = await open(method, callOptions, ACCEPTED_ENCODINGS);
+    try {
+      return await runUnary(first, request);
+    } catch (failure) {
+      if (!first.call.wasRefused) throw failure;
+      const { timeoutMs } = callOptions;
+      const left = timeoutMs === undefined ? {} : { timeoutMs: Math.max(0, timeoutMs - (performance.now() - since)) };
+      return runUnary(await open(method, { ...callOptions, ...left }, ACCEPTED_ENCODINGS), request);
+    }
+  }
+
   return {
     target: target.text,
-    unary: async (method, request, callOptions = {}) =>
-      runUnary(await open(method, callOptions, ACCEPTED_ENCODINGS), request),
+    unary,
     clientStream: async (method, callOptions = {}) =>
       toClientStreamCall(await open(method, callOptions, ACCEPTED_ENCODINGS)),
     serverStream: async (method, request, callOptions = {}) =>

@@ -60,6 +60,45 @@ describe("answers that are not gRPC", () => {
   });
 });
 
+describe("a call that the server refuses unseen", () => {
+  const REFUSED = 7;
+  /** Refuses the first calls and answers the others. */
+  const refusing = (count: number, before: (stream: ServerHttp2Stream) => void = () => undefined) => {
+    let left = count;
+    return (stream: ServerHttp2Stream) => {
+      left -= 1;
+      if (left < 0) return answerWith(stream, frame("at last"), OK);
+      before(stream);
+      stream.close(REFUSED);
+    };
+  };
+  const ask = async (target: string) => {
+    await using channel = createGrpcChannel(target);
+    return await channel.unary(UNARY, Buffer.from("x"), { metadata: { "x-own": "kept" }, timeoutMs: 5000 });
+  };
+
+  test("is made again, once, with the same metadata and what is left of its time", async () => {
+    await using server = await startRawServer(refusing(1));
+    expect((await ask(server.target)).toString()).toBe("at last");
+    expect(server.requests.map((headers) => headers["x-own"])).toEqual(["kept", "kept"]);
+  });
+
+  test("fails when it is refused again", async () => {
+    await using server = await startRawServer(refusing(2));
+    await expect(ask(server.target)).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      message: "stream terminated by RST_STREAM with error code: REFUSED_STREAM",
+    });
+    expect(server.requests).toHaveLength(2);
+  });
+
+  test("is not made again when the server had begun to answer", async () => {
+    await using server = await startRawServer(refusing(1, (stream) => stream.respond(GRPC_ANSWER)));
+    await expect(ask(server.target)).rejects.toMatchObject({ code: expect.stringMatching(/UNAVAILABLE|INTERNAL/) });
+    expect(server.requests).toHaveLength(1);
+  });
+});
+
 describe("endings", () => {
   test.each([
     {
