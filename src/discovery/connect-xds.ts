@@ -7,9 +7,8 @@ import { createAdmission } from "./ads-server/admission.ts";
 import type { DebugPage } from "./ads-server/ads-context.ts";
 import { type AdsService, createAdsService } from "./ads-server/create-ads-service.ts";
 import { decodeNode } from "./ads-server/decode-node.ts";
-import type { ResourceSource } from "./ads-server/resource-source.ts";
 import type { ConnectedCa } from "./connect-ca.ts";
-import { createResourceSource } from "./generators/create-resource-source.ts";
+import { type CachingSource, createResourceSource } from "./generators/create-resource-source.ts";
 import { type GrpcPort, listenGrpc } from "./listen-grpc.ts";
 import type { DiscoveryMetrics } from "./metrics.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
@@ -35,14 +34,15 @@ const PROBLEMS = {
 export function connectXds(
   options: StartDiscoveryOptions,
   parts: XdsParts,
-): { readonly service: AdsService; readonly source: ResourceSource } {
+): { readonly service: AdsService; readonly source: CachingSource } {
   const { metrics, log } = parts;
   const { auth = {}, limits = {} } = options;
   const perSecond = (limits.streamsPerSecond ?? 0) > 0 ? (limits.streamsPerSecond ?? 0) : automaticRate();
   const source = createResourceSource({
     // With one root for good, agents know it from their own certificates.
     ...(options.ca?.allowsSeveralRoots && { trustBundle: () => [parts.ca.authority.material.rootPem] }),
-    onProblem: ({ effect, conflict, type, resource, reason }) => {
+    onProblem: ({ effect, conflict, isRepeated, type, resource, reason }) => {
+      if (isRepeated) metrics.repeatedClusters.add(1);
       if (conflict === undefined) metrics.rejectedConfigs.add(1, [type]);
       else metrics.conflicts[conflict]?.add(1);
       log.warn(PROBLEMS[effect], { type, resource, reason });

@@ -1,11 +1,13 @@
+import type { Connection } from "./ads-server/connection.ts";
 import type { MeshFigures } from "./metrics.ts";
 import type { AggregateRegistry } from "./registry/create-aggregate-registry.ts";
 import type { PushSnapshot } from "./snapshot/push-snapshot.ts";
 
 /** Counts what the mesh holds, at each scrape. */
 export function meshFigures(
-  { configs }: Pick<PushSnapshot, "configs">,
+  { configs, view }: Pick<PushSnapshot, "configs" | "view">,
   { registry }: { readonly registry: Pick<AggregateRegistry, "services" | "endpoints"> },
+  proxies: readonly Pick<Connection, "node">[],
 ): MeshFigures {
   const services = registry.services();
   const empty = services.filter(({ key }) => registry.endpoints(key).length === 0);
@@ -19,6 +21,9 @@ export function meshFigures(
     servicesWithoutEndpoints: empty.length,
     endpointsNotReady: services.flatMap(({ key }) => registry.endpoints(key)).filter(({ health }) => isNotReady(health))
       .length,
+    sidecarsWithoutService: proxies.filter(
+      ({ node }) => node.type === "sidecar" && view(node).inbound.targets.length === 0,
+    ).length,
     dnsWithoutEndpoints: empty.filter(({ resolution }) => resolution.startsWith("DNS")).length,
   };
 }

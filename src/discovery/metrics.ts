@@ -3,6 +3,7 @@ import type { Gauge, MetricRegistry } from "../base/metric-registry.ts";
 import { type CaServerMetrics, declareCaServerMetrics } from "../ca/index.ts";
 import { type AdsMetrics, declareAdsMetrics } from "./ads-server/metrics.ts";
 import type { ConflictKind } from "./generators/listeners.ts";
+import type { CacheCounts } from "./generators/memory.ts";
 import { declarePushMetrics, type PushMetrics } from "./push/metrics.ts";
 
 /** Everything the control plane counts. */
@@ -12,8 +13,11 @@ export interface DiscoveryMetrics {
   readonly ca: CaServerMetrics;
   readonly rejectedConfigs: Gauge;
   readonly conflicts: Readonly<Partial<Record<ConflictKind, Gauge>>>;
+  readonly repeatedClusters: Gauge;
   /** Where figures about the mesh of this moment are read at each scrape. */
   setMeshSource(read: () => MeshFigures): void;
+  /** Where figures about remembered resources are read at each scrape. */
+  setCacheSource(counts: Readonly<CacheCounts>): void;
 }
 
 export interface MeshFigures {
@@ -23,14 +27,21 @@ export interface MeshFigures {
   readonly servicesWithoutEndpoints: number;
   readonly endpointsNotReady: number;
   readonly dnsWithoutEndpoints: number;
+  readonly sidecarsWithoutService: number;
 }
 
 export function declareDiscoveryMetrics(registry: MetricRegistry, uptimeSeconds: () => number): DiscoveryMetrics {
   let read: () => MeshFigures | undefined = () => undefined;
+  let current: MeshFigures | undefined;
+  const forget = () => {
+    current = undefined;
+  };
   const figure = (name: string, help: string, of: (figures: MeshFigures) => number) =>
     registry.gaugeOf({ name, help }, () => {
-      const figures = read();
-      return figures === undefined ? undefined : of(figures);
+      // The series of one scrape are read in one turn: the mesh is counted once for all of them.
+      if (current === undefined) queueMicrotask(forget);
+      current ??= read();
+      return current === undefined ? undefined : of(current);
     });
   registry.gaugeOf({ name: "pilot_info", help: "The version of the server.", labels: ["version"] }, () => 1, [
     buildStamp.version,
@@ -46,6 +57,17 @@ export function declareDiscoveryMetrics(registry: MetricRegistry, uptimeSeconds:
     "Services that are resolved by DNS and have no endpoints.",
     (figures) => figures.dnsWithoutEndpoints,
   );
+  figure(
+    "pilot_no_ip",
+    "Connected sidecars whose addresses no service has.",
+    (figures) => figures.sidecarsWithoutService,
+  );
+  figure("endpoint_no_pod", "Endpoints without a pod; none without Kubernetes.", () => 0);
+  const gauge = (name: string, help: string) => {
+    const made = registry.gauge({ name, help });
+    made.set(0);
+    return made;
+  };
   return {
     ads: declareAdsMetrics(registry),
     push: declarePushMetrics(registry),
@@ -56,17 +78,51 @@ export function declareDiscoveryMetrics(registry: MetricRegistry, uptimeSeconds:
       labels: ["type"],
     }),
     conflicts: {
-      "outbound-tcp": registry.gauge({
-        name: "pilot_conflict_outbound_listener_tcp_over_current_tcp",
-        help: "Services left out since the start because another one has their listener.",
-      }),
-      "inbound-port": registry.gauge({
-        name: "pilot_conflict_inbound_listener",
-        help: "Services left out since the start because another one has their target port.",
-      }),
+      "outbound-tcp": gauge(
+        "pilot_conflict_outbound_listener_tcp_over_current_tcp",
+        "Services left out since the start because another one has their listener.",
+      ),
+      "inbound-port": gauge(
+        "pilot_conflict_inbound_listener",
+        "Services left out since the start because another one has their target port.",
+      ),
     },
+    repeatedClusters: gauge(
+      "pilot_duplicate_envoy_clusters",
+      "Clusters left out since the start because another one has their name.",
+    ),
+    setCacheSource: declareCacheMetrics(registry),
     setMeshSource: (source) => {
       read = source;
     },
+  };
+}
+
+/** What the generators count themselves, as counting by label for every lookup would cost more than the lookup. */
+function declareCacheMetrics(registry: MetricRegistry): DiscoveryMetrics["setCacheSource"] {
+  let counts: Readonly<CacheCounts> | undefined;
+  let told = { hits: 0, misses: 0, evictions: 0 };
+  // Declared, and so read, before the two counters: it brings them up to date.
+  registry.gaugeOf({ name: "xds_cache_size", help: "Remembered results that later answers are made of." }, () => {
+    if (counts === undefined) return undefined;
+    const { hits, misses, evictions, size } = counts;
+    reads.inc(["hit"], hits - told.hits);
+    reads.inc(["miss"], misses - told.misses);
+    evicted.inc(["clear"], evictions - told.evictions);
+    told = { hits, misses, evictions };
+    return size;
+  });
+  const reads = registry.counter({
+    name: "xds_cache_reads",
+    help: "Lookups of remembered results, by outcome.",
+    labels: ["type"],
+  });
+  const evicted = registry.counter({
+    name: "xds_cache_evictions",
+    help: "Remembered results that were forgotten.",
+    labels: ["type"],
+  });
+  return (source) => {
+    counts = source;
   };
 }

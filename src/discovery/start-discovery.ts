@@ -91,7 +91,8 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     log,
   });
   xds.service = service;
-  metrics.setMeshSource(() => meshFigures(pusher.snapshot, connected));
+  metrics.setMeshSource(() => meshFigures(pusher.snapshot, connected, service.connections.all()));
+  metrics.setCacheSource(source.cache.counts);
   debug = {
     connections: service.connections,
     snapshot: () => pusher.snapshot,

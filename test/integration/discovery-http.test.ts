@@ -64,12 +64,45 @@ describe("readiness and figures", () => {
       'pilot_xds_pushes{type="eds"} 1',
       'pilot_xds_push_time_count{type="cds"} 1',
       "pilot_virt_services 0",
+      "pilot_no_ip 0",
+      "endpoint_no_pod 0",
+      "pilot_duplicate_envoy_clusters 0",
     ]) {
       expect(text).toContain(`${line}\n`);
     }
     expect(text).toMatch(/^citadel_server_root_cert_expiry_seconds \d/m);
     expect(text).toMatch(/^process_resident_memory_bytes \d/m);
+    expect(text).toMatch(/^xds_cache_size [1-9]/m);
+    expect(text).toMatch(/^xds_cache_reads\{type="miss"\} [1-9]/m);
   });
+});
+
+test("collisions that show when resources are made are counted", async () => {
+  const tcp = (name: string) => {
+    const ports = [{ number: 9000, name: "tcp", protocol: "TCP" }];
+    return JSON.stringify(entry(name, { addresses: [], resolution: "NONE", endpoints: [], ports }));
+  };
+  const virtualService = (name: string) => ({
+    apiVersion: "networking.istio.io/v1",
+    kind: "VirtualService",
+    metadata: { name, namespace: "default" },
+    spec: { hosts: ["a.example"], http: [{ route: [{ destination: { host: "a.example" } }] }] },
+  });
+  const server = await start({
+    files: {
+      "a.yaml": tcp("a"),
+      "b.yaml": tcp("b"),
+      "v.yaml": JSON.stringify(virtualService("v")),
+      "w.yaml": JSON.stringify(virtualService("w")),
+    },
+  });
+  const stream = opened.add(openSotw({ port: server.ports.grpc }));
+  stream.send({ node: testNode({ metadata: { NAMESPACE: "default", INSTANCE_IPS: "10.9.9.9" } }), typeUrl: URLS.LDS });
+  await stream.next();
+  const metrics = async () => (await server.get("/metrics")).text();
+  expect(await metrics()).toContain("pilot_conflict_outbound_listener_tcp_over_current_tcp 1\n");
+  expect(await metrics()).toContain("pilot_no_ip 1\n");
+  await eventually(metrics).toContain("pilot_vservice_dup_domain 1\n");
 });
 
 test("a refused document and a rule that collides are counted and told, and block nothing", async () => {

@@ -5,7 +5,7 @@ import type { ProxyView } from "../snapshot/push-snapshot.ts";
 import { createTestMesh, testNode } from "../testing/create-test-mesh.ts";
 import { ANY_OBJECTS, ANY_STEPS, apply } from "../testing/random-mesh.ts";
 import { destinationRule, documents, service, virtualService } from "../testing/test-objects.ts";
-import { createResourceSource } from "./create-resource-source.ts";
+import { type CachingSource, createResourceSource } from "./create-resource-source.ts";
 import type { ResourceProblem } from "./resource-guard.ts";
 
 const names = Array.from({ length: 20 }, (_, index) => `svc-${index}`);
@@ -50,6 +50,23 @@ describe("the resource source", () => {
     expect(changed).toEqual([cluster("svc-7")]);
     expect(second.get(cluster("svc-7"))?.version).not.toBe(first.get(cluster("svc-7"))?.version);
     expect(after.version).toBe(cds.version);
+  });
+
+  test("lookups are counted, and what is forgotten comes out equal when it is made anew", () => {
+    const { source } = recording();
+    const view = mesh20().take().snapshot.view(testNode());
+    const clusters = names.map((name) => cluster(name));
+    const before = sets(source, view, clusters);
+    const { misses, size } = source.cache.counts;
+    expect(size).toBe(40);
+    sets(source, view, clusters);
+    expect(source.cache.counts).toMatchObject({ hits: 2, misses, evictions: 0, size: 40 });
+    source.cache.clear();
+    expect(source.cache.counts).toMatchObject({ evictions: 40, size: 0 });
+    const after = sets(source, view, clusters);
+    expect(after.map(({ version }) => version)).toEqual(before.map(({ version }) => version));
+    expect(after[0]).not.toBe(before[0]);
+    expect(source.cache.counts).toMatchObject({ misses: 2 * misses, size: 40 });
   });
 
   test("a name that nothing is known of is an empty assignment or route, and no cluster", () => {
@@ -121,7 +138,7 @@ describe("the resource source", () => {
   });
 });
 
-function recording(): { readonly source: ResourceSource; readonly problems: ResourceProblem[] } {
+function recording(): { readonly source: CachingSource; readonly problems: ResourceProblem[] } {
   const problems: ResourceProblem[] = [];
   return { problems, source: createResourceSource({ onProblem: (problem) => problems.push(problem) }) };
 }

@@ -4,6 +4,7 @@ import type { InboundScope, OutboundScope, ProxyView } from "../snapshot/push-sn
 import { createRouteEncoder, encodedResource } from "./encode-resource.ts";
 import { GRPC_GENERATOR, grpcResources } from "./grpc/index.ts";
 import { inboundResources, inboundTraits } from "./inbound-resources.ts";
+import { type CacheCounts, createCacheCounts } from "./memory.ts";
 import { encodeProxyConfig, generateProxyConfig, PROXY_CONFIG_TYPE_URL } from "./proxy-config.ts";
 import { createResourceGuard, type ResourceGuard, type ResourceProblem } from "./resource-guard.ts";
 import { createResourceSet, joinSets } from "./resource-set.ts";
@@ -17,19 +18,29 @@ export interface ResourceSourceOptions {
   readonly trustBundle?: () => readonly string[];
 }
 
+/** A source that remembers what it made. */
+export interface CachingSource extends ResourceSource {
+  readonly cache: {
+    readonly counts: Readonly<CacheCounts>;
+    /** Everything is made anew when it is next asked for; what comes out equal has the version it had. */
+    clear(): void;
+  };
+}
+
 const EMPTY = createResourceSet([]);
 
 /**
  * Makes resources once for all proxies that are alike, and again only where something they are made from changed: per service for
  * clusters, per assignment for endpoints, per virtual host for routes.
  */
-export function createResourceSource({ onProblem, trustBundle }: ResourceSourceOptions): ResourceSource {
+export function createResourceSource({ onProblem, trustBundle }: ResourceSourceOptions): CachingSource {
   const guard = createResourceGuard(onProblem);
   const encodeRoute = createRouteEncoder();
-  const memories = createScopeMemories();
-  const scopes = new WeakMap<OutboundScope, ScopeResources>();
-  const lasting = new WeakMap<OutboundScope["content"], MadeSets>();
-  const own = new WeakMap<InboundScope, MadeSets>();
+  const counts = createCacheCounts();
+  const memories = createScopeMemories(counts);
+  let scopes = new WeakMap<OutboundScope, ScopeResources>();
+  let lasting = new WeakMap<OutboundScope["content"], MadeSets>();
+  let own = new WeakMap<InboundScope, MadeSets>();
 
   const scopeOf = ({ outbound }: ProxyView): ScopeResources =>
     recall(scopes, outbound, () => {
@@ -43,7 +54,7 @@ export function createResourceSource({ onProblem, trustBundle }: ResourceSourceO
     );
   };
 
-  const asked = new WeakMap<ProxyView, Map<string, ResourceSet>>();
+  let asked = new WeakMap<ProxyView, Map<string, ResourceSet>>();
   /** Programs that speak xDS themselves get what they ask for by name, in forms of their own; endpoints are the same for all. */
   const grpcOf = (view: ProxyView, type: Exclude<XdsType, "EDS">, names: readonly string[]): ResourceSet => {
     const sets = recall(asked, view, () => new Map<string, ResourceSet>());
@@ -60,7 +71,13 @@ export function createResourceSource({ onProblem, trustBundle }: ResourceSourceO
     return anchors.set;
   };
 
-  const source: ResourceSource = {
+  const clear = () => {
+    memories.clear();
+    [scopes, lasting, own, asked] = [new WeakMap(), new WeakMap(), new WeakMap(), new WeakMap()];
+    anchors = { pem: "", set: EMPTY };
+  };
+  const source: CachingSource = {
+    cache: { counts, clear },
     all(view, type) {
       if (view.node.generator === GRPC_GENERATOR && type !== "EDS") return grpcOf(view, type, []);
       if (type === "CDS") return joinSets(scopeOf(view).clusters(), ownOf(view, type));

@@ -5,18 +5,41 @@ export interface Memory<Result> {
   retain(keep: ReadonlySet<string>): void;
 }
 
-export function createMemory<Result>(): Memory<Result> {
+/** What memories did and hold, for figures. */
+export interface CacheCounts {
+  hits: number;
+  misses: number;
+  /** Results that were forgotten. */
+  evictions: number;
+  size: number;
+}
+
+export function createCacheCounts(): CacheCounts {
+  return { hits: 0, misses: 0, evictions: 0, size: 0 };
+}
+
+export function createMemory<Result>(counts: CacheCounts = createCacheCounts()): Memory<Result> {
   const entries = new Map<string, { readonly inputs: readonly unknown[]; readonly result: Result }>();
   return {
     recall(name, inputs, make) {
       const known = entries.get(name);
-      if (known !== undefined && sameValues(known.inputs, inputs)) return known.result;
+      if (known !== undefined && sameValues(known.inputs, inputs)) {
+        counts.hits += 1;
+        return known.result;
+      }
+      counts.misses += 1;
       const result = make();
+      if (known === undefined) counts.size += 1;
       entries.set(name, { inputs, result });
       return result;
     },
     retain(keep) {
-      for (const name of entries.keys()) if (!keep.has(name)) entries.delete(name);
+      for (const name of entries.keys()) {
+        if (keep.has(name)) continue;
+        entries.delete(name);
+        counts.size -= 1;
+        counts.evictions += 1;
+      }
     },
   };
 }

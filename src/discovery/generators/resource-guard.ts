@@ -9,6 +9,8 @@ export interface ResourceProblem {
   readonly effect: "left-out" | "refused-rule" | "conflict";
   /** Where two cannot be there together: what kind of place they share. */
   readonly conflict?: ConflictKind;
+  /** Left out because another resource has the name. */
+  readonly isRepeated?: boolean;
   readonly type: XdsType;
   readonly resource: string;
   readonly reason: string;

@@ -35,6 +35,14 @@ export function createScopeResources(
   guard: ResourceGuard,
 ): ScopeResources {
   const passing: MadeSets = new Map();
+  const once = (sets: MadeSets, key: string, make: () => readonly EncodedResource[]): ResourceSet => {
+    const known = sets.get(key);
+    if (known === undefined) memory.counts.misses += 1;
+    else memory.counts.hits += 1;
+    const set = known ?? createResourceSet(make());
+    sets.set(key, set);
+    return set;
+  };
   const route = (name: string): ResourceSet =>
     once(lasting, `route ${name}`, () =>
       guard.each("RDS", [name], String, () => encodeRoute(generateRoute(scope, name))),
@@ -51,14 +59,6 @@ export function createScopeResources(
   };
 }
 
-function once(sets: MadeSets, key: string, make: () => readonly EncodedResource[]): ResourceSet {
-  const known = sets.get(key);
-  if (known !== undefined) return known;
-  const set = createResourceSet(make());
-  sets.set(key, set);
-  return set;
-}
-
 function outboundClusters(scope: OutboundScope, memory: ScopeMemory, guard: ResourceGuard): readonly EncodedResource[] {
   const clusters = scope.services.flatMap((service) =>
     memory.clusters.recall(service.key, clusterInputs(scope, service), () => {
@@ -73,7 +73,13 @@ function outboundClusters(scope: OutboundScope, memory: ScopeMemory, guard: Reso
   memory.clusters.retain(new Set(scope.services.map((service) => service.key)));
   memory.endpoints.retain(new Set(clusters.map((cluster) => cluster.name)));
   return onlyUnique(clusters, ({ name }) =>
-    guard.report({ effect: "left-out", type: "CDS", resource: name, reason: "the name is used twice" }),
+    guard.report({
+      effect: "left-out",
+      type: "CDS",
+      resource: name,
+      reason: "the name is used twice",
+      isRepeated: true,
+    }),
   );
 }
 
