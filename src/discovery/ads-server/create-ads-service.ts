@@ -4,7 +4,6 @@ import {
   type DeltaDiscoveryRequest,
   type DiscoveryRequest,
   deltaDiscoveryRequest,
-  discoveryRequest,
   type Node,
 } from "../../protocol/protobuf/discovery.ts";
 import type { ProxyNode } from "../proxy/proxy-node.ts";
@@ -15,6 +14,7 @@ import type { AdsMetrics } from "./metrics.ts";
 import { createNameLists } from "./name-lists.ts";
 import type { ResourceSource } from "./resource-source.ts";
 import { serveStream } from "./serve-stream.ts";
+import { createSotwRequestCodec } from "./sotw-request-codec.ts";
 
 export interface AdsServiceOptions {
   readonly source: ResourceSource;
@@ -40,7 +40,7 @@ const SERVICE = "/envoy.service.discovery.v3.AggregatedDiscoveryService";
 const streamResources = defineMethod<"bidi", DiscoveryRequest, Buffer>({
   path: `${SERVICE}/StreamAggregatedResources`,
   kind: "bidi",
-  request: discoveryRequest,
+  request: createSotwRequestCodec(),
   response: rawCodec,
 });
 

@@ -12,9 +12,15 @@ export function createNameList(names: Iterable<string>): NameList {
 
 export const NO_NAMES: NameList = createNameList([]);
 
+/** Frozen lists of names that were found to be exactly a list: equal requests are one value, so that most are only looked up. */
+const proved = new WeakMap<readonly string[], NameList>();
+
 /** Duplicates in `names` do not count. Needs no sorting: every acknowledgement of a large client repeats its whole list. */
 export function hasExactly(known: NameList, names: readonly string[]): boolean {
   if (names.length < known.list.length) return false;
+  if (proved.get(names) === known) return true;
   if (names.some((name) => !known.has(name))) return false;
-  return names.length === known.list.length || new Set(names).size === known.list.length;
+  const isSame = names.length === known.list.length || new Set(names).size === known.list.length;
+  if (isSame && Object.isFrozen(names)) proved.set(names, known);
+  return isSame;
 }

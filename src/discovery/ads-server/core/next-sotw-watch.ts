@@ -16,7 +16,8 @@ export interface SotwContext {
 
 /** What to do with a state-of-the-world request. */
 export function nextSotwWatch(watch: Watch | undefined, request: SotwRequest, context: SotwContext): Decision {
-  const asked = request.names.filter((name) => name !== "*");
+  // Lists without the star stay the values they are: see `hasExactly`.
+  const asked = request.names.includes("*") ? request.names.filter((name) => name !== "*") : request.names;
   const isWildcard = !context.needsNames && (asked.length === 0 || asked.length < request.names.length);
   if (context.needsNames && asked.length === 0) return { watch: undefined, event: "unsubscribed", answer: "nothing" };
   // A nonce of another server's stream means as little as none.
