@@ -4,6 +4,7 @@ import type { MetricRegistry } from "../base/metric-registry.ts";
 import {
   createAppProbeHandler,
   createMetricsHandler,
+  createProbeConnections,
   logLevelPage,
   type Readiness,
   readAppProbers,
@@ -48,7 +49,7 @@ export async function connectStatus(options: StartAgentOptions, parts: StatusPar
   );
   parts.opened.add(server);
   addMetrics(server, options, parts);
-  addAppProbes(server, options);
+  addAppProbes(server, options, parts.opened);
   const loopbackOnly = { loopbackOnly: true };
   server.route("*", "/debug/logging", logLevelPage(options.log), loopbackOnly);
   if (settings.profiling) registerProfiling(server);
@@ -76,16 +77,18 @@ function addMetrics(server: StatusServer, { config, log }: StartAgentOptions, pa
   if (rules.hasShortMetricsPath) server.route("*", "/metrics", handler, access);
 }
 
-function addAppProbes(server: StatusServer, { config, log }: StartAgentOptions): void {
+function addAppProbes(server: StatusServer, { config, log }: StartAgentOptions, opened: CloseStack): void {
   const { status: settings } = config;
   const rules = statusRules(settings.generation);
   const isLocal = settings.legacyLocalhostProbes || rules.localProbes;
+  const connections = settings.keepaliveProbes ? createProbeConnections() : undefined;
+  opened.defer(async () => connections?.close());
   const handler = createAppProbeHandler({
     probers: readAppProbers(settings.appProbers, rules.probers),
     target: { host: isLocal ? "localhost" : settings.podIp, localAddress: settings.probeSourceAddress },
     statusPort: settings.statusPort,
     http2: settings.http2Probing,
-    keepAlive: settings.keepaliveProbes,
+    ...(connections !== undefined && { connections }),
     relaysBody: rules.relaysProbeBody,
     isLocal: rules.localProbes,
     log: log.logger.scope("probes"),

@@ -9,6 +9,7 @@ export { type LogLevels, logLevelPage } from "./log-level-page.ts";
 export { createMetricsHandler, type MetricsHandlerOptions } from "./metrics/metrics-handler.ts";
 export { declareScrapeMetrics, type ScrapeMetrics } from "./metrics.ts";
 export { type AppProbeOptions, createAppProbeHandler } from "./probes/app-probe-handler.ts";
+export { createProbeConnections, type ProbeConnections } from "./probes/probe-connections.ts";
 export { renderProcessMetrics } from "./process-metrics.ts";
 export { registerProfiling } from "./profiling.ts";
 export { createReadiness, type Readiness, type ReadinessCheck, type ReadinessReason } from "./readiness.ts";

@@ -1,7 +1,7 @@
-import type { IncomingMessage, RequestListener } from "node:http";
+import { createServer as createHttpServer, type IncomingMessage, type RequestListener } from "node:http";
 import { createSecureServer } from "node:http2";
 import { createServer as createHttpsServer } from "node:https";
-import { connect, createServer, type Server } from "node:net";
+import { connect, createServer, type Server, type Socket } from "node:net";
 import { expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { silentLogger } from "../../src/base/logger.ts";
@@ -9,6 +9,7 @@ import { addressText, HEALTH_CHECK, implement, startGrpcServer } from "../../src
 import {
   type AppProbeOptions,
   createAppProbeHandler,
+  createProbeConnections,
   createReadiness,
   readAppProbers,
   startStatusServer,
@@ -41,7 +42,6 @@ async function startProbes(prober: object, overrides: Partial<AppProbeOptions> =
     target: { host: "127.0.0.1", localAddress: "127.0.0.6" },
     statusPort: overrides.statusPort ?? STATUS_PORT_PLACEHOLDER,
     http2: true,
-    keepAlive: false,
     relaysBody: true,
     isLocal: false,
     log,
@@ -284,6 +284,43 @@ test.each([
     expect(seen).toEqual([`${version} 1 h`]);
   } finally {
     await close(server as unknown as Server);
+  }
+});
+
+test.each([
+  { name: "plain HTTP", start: (listener: RequestListener) => createHttpServer(listener), scheme: "HTTP" },
+  {
+    name: "HTTPS",
+    start: (listener: RequestListener) => createHttpsServer(createTestTls(), listener),
+    scheme: "HTTPS",
+  },
+  {
+    name: "HTTP/2",
+    start: (listener: RequestListener) => createSecureServer(createTestTls(), listener as never),
+    scheme: "HTTPS",
+  },
+])("keep-alive over $name: one connection for all probes, a new one when the application closed it", async (way) => {
+  const connections = createProbeConnections();
+  const sockets = new Set<Socket>();
+  const said = new Set<string | undefined>();
+  const server = way.start((request, response) => {
+    said.add(request.httpVersion === "2.0" ? "keep-alive" : request.headers.connection);
+    response.end("fine");
+  }) as unknown as Server;
+  server.on("connection", (socket) => sockets.add(socket));
+  const port = await listen(server);
+  try {
+    await using t = await startProbes({ httpGet: { port, scheme: way.scheme }, timeoutSeconds: 5 }, { connections });
+    for (let round = 0; round < 3; round++) expect(await t.probe()).toMatchObject({ status: 200, text: "fine" });
+    expect(sockets.size).toBe(1);
+    expect([...said]).toEqual(["keep-alive"]);
+    for (const socket of sockets) socket.destroy();
+    expect(await t.probe()).toMatchObject({ status: 200, text: "fine" });
+    expect(sockets.size).toBe(2);
+  } finally {
+    connections.close();
+    // Waits for every connection: none may be left.
+    await close(server);
   }
 });
 

@@ -6,6 +6,7 @@ import { checkHealth, GrpcError, HealthConnectError, rpcErrorText } from "../../
 import type { AppProber } from "../core/app-probers.ts";
 import { type RouteHandler, sendBytes, sendText } from "../router.ts";
 import { probeHttp } from "./http-probe.ts";
+import type { ProbeConnections } from "./probe-connections.ts";
 import { connectTcp, hostPort, type ProbeTarget } from "./probe-target.ts";
 
 export interface AppProbeOptions {
@@ -13,7 +14,8 @@ export interface AppProbeOptions {
   readonly target: ProbeTarget;
   readonly statusPort: number;
   readonly http2: boolean;
-  readonly keepAlive: boolean;
+  /** Given: connections to the application stay open between probes. The giver closes them. */
+  readonly connections?: ProbeConnections;
   /** See `StatusRules`. */
   readonly relaysBody: boolean;
   readonly isLocal: boolean;

@@ -1,9 +1,10 @@
 import { type IncomingMessage, request as requestHttp } from "node:http";
-import { connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
-import { isIP } from "node:net";
+import { type ClientHttp2Session, connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
+import { isIP, type Socket } from "node:net";
 import type { Readable } from "node:stream";
 import { connect as connectTls, type TLSSocket } from "node:tls";
-import { type ProbeTarget, socketOptions } from "./probe-target.ts";
+import type { ProbeConnections } from "./probe-connections.ts";
+import { hostPort, type ProbeTarget, socketOptions } from "./probe-target.ts";
 
 /** One request of a probe, without its redirects. */
 export interface ProbeRequest {
@@ -16,7 +17,8 @@ export interface ProbeRequest {
   readonly rawHeaders: readonly string[];
   /** Offer HTTP/2 in the TLS handshake. */
   readonly http2: boolean;
-  readonly keepAlive: boolean;
+  /** Where connections come from and go back to; undefined: each probe has one of its own. */
+  readonly connections: ProbeConnections | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -29,22 +31,46 @@ export interface ProbeAnswer {
 /** Resolves with the answer's head; the caller reads or destroys the body. Rejects when the signal aborts. */
 export async function exchange(probe: ProbeRequest): Promise<ProbeAnswer> {
   if (!probe.isTls) return exchangeHttp1(probe, undefined);
+  const { connections } = probe;
+  const target = hostPort(probe.target.host, probe.port);
+  const session = connections?.session(target);
+  if (session !== undefined) return exchangeHttp2(probe, session);
+  const idle = connections?.take(target);
+  if (idle !== undefined) return exchangeHttp1(probe, idle, true);
   const socket = await openTls(probe);
-  return socket.alpnProtocol === "h2" ? exchangeHttp2(probe, socket) : exchangeHttp1(probe, socket);
+  if (socket.alpnProtocol !== "h2") return exchangeHttp1(probe, socket);
+  const opened = connectHttp2(`https://${probe.target.host || "localhost"}:${probe.port}`, {
+    createConnection: () => socket,
+  });
+  // Those who wait are told by their streams; nobody may be waiting.
+  opened.on("error", () => undefined);
+  connections?.keepSession(target, opened);
+  return exchangeHttp2(probe, opened);
 }
 
-function exchangeHttp1(probe: ProbeRequest, socket: TLSSocket | undefined): Promise<ProbeAnswer> {
+/** Without a socket the agent has one, or a new connection is made. */
+function exchangeHttp1(probe: ProbeRequest, socket: Socket | undefined, wasIdle = false): Promise<ProbeAnswer> {
+  const { connections } = probe;
   return new Promise((resolve, reject) => {
-    const connection = probe.keepAlive ? "keep-alive" : "close";
     const outgoing = requestHttp({
       ...socketOptions(probe.target, probe.port),
       method: "GET",
       path: probe.path,
-      headers: [...probe.rawHeaders, "Connection", connection],
+      headers: [...probe.rawHeaders, "Connection", connections === undefined ? "close" : "keep-alive"],
       signal: probe.signal,
-      ...(socket === undefined ? { agent: false } : { createConnection: () => socket }),
+      ...(socket === undefined ? { agent: connections?.agent ?? false } : { createConnection: () => socket }),
     });
-    outgoing.on("error", reject);
+    if (socket !== undefined && connections !== undefined) {
+      // Without an agent Node would close it; so it says when the answer was read to its end.
+      outgoing.shouldKeepAlive = true;
+      socket.once("free", () => connections.keep(hostPort(probe.target.host, probe.port), socket));
+    }
+    outgoing.on("error", (thrown) => {
+      // The application may close an idle connection just when the next probe begins: that says nothing about it.
+      const isStale = (wasIdle || outgoing.reusedSocket) && !probe.signal.aborted;
+      if (isStale) exchange(probe).then(resolve, reject);
+      else reject(thrown);
+    });
     outgoing.on("response", (answer) => {
       answer.on("error", () => undefined);
       resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: answer });
@@ -64,7 +90,7 @@ const HOP_HEADERS = new Set([
   "te",
 ]);
 
-function exchangeHttp2(probe: ProbeRequest, socket: TLSSocket): Promise<ProbeAnswer> {
+function exchangeHttp2(probe: ProbeRequest, session: ClientHttp2Session): Promise<ProbeAnswer> {
   return new Promise((resolve, reject) => {
     const headers: Record<string, string | string[]> = { ":method": "GET", ":path": probe.path };
     for (let index = 0; index + 1 < probe.rawHeaders.length; index += 2) {
@@ -74,13 +100,13 @@ function exchangeHttp2(probe: ProbeRequest, socket: TLSSocket): Promise<ProbeAns
       if (HOP_HEADERS.has(name)) continue;
       headers[name] = name in headers ? [headers[name] ?? "", value].flat() : value;
     }
-    const session = connectHttp2(`https://${probe.target.host || "localhost"}:${probe.port}`, {
-      createConnection: () => socket,
-    });
-    session.on("error", reject);
+    session.once("error", reject);
     const stream = session.request(headers, { signal: probe.signal });
     stream.on("error", reject);
-    stream.on("close", () => session.destroy());
+    stream.on("close", () => {
+      if (probe.connections === undefined) session.destroy();
+      else session.off("error", reject);
+    });
     stream.on("response", (answer) => resolve({ status: answer[":status"] ?? 0, headers: answer, body: stream }));
     stream.end();
   });

@@ -3,6 +3,7 @@ import { CodedError } from "../../base/coded-error.ts";
 import type { AppProber } from "../core/app-probers.ts";
 import { forwardedHeaders, probeHost } from "../core/probe-headers.ts";
 import { exchange, type ProbeAnswer } from "./http-exchange.ts";
+import type { ProbeConnections } from "./probe-connections.ts";
 import { hostPort, type ProbeTarget } from "./probe-target.ts";
 
 export interface HttpProbe {
@@ -14,7 +15,7 @@ export interface HttpProbe {
   /** Old generations add the probe's own headers and follow redirects to anywhere. */
   readonly isLocal: boolean;
   readonly http2: boolean;
-  readonly keepAlive: boolean;
+  readonly connections?: ProbeConnections;
   readonly signal: AbortSignal;
 }
 
@@ -50,7 +51,7 @@ export async function probeHttp(probe: HttpProbe): Promise<HttpProbeResult> {
       path: requestPath,
       rawHeaders: ["Host", host, ...headers.list, ...(referer === undefined ? [] : ["Referer", referer])],
       http2: probe.http2,
-      keepAlive: probe.keepAlive,
+      connections: probe.connections,
       signal: probe.signal,
     });
     const base = `${url.origin}${requestPath}`;
