@@ -101,6 +101,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     store: connected.store,
     push: () => pusher.trigger("debug", FORCED_CHANGES),
     pushes: () => pusher.pushes,
+    clusterId: options.clusterId ?? "Kubernetes",
     allowsAdmin: auth.allowsAdmin ?? false,
   };
   const certificates = certificateService({

@@ -140,6 +140,15 @@ describe("debug pages", () => {
     ["push_status", '"services": 1'],
     ["instancesz", '"service": "a.example"'],
     ["list", "/debug/syncz"],
+    ["cachez", '"misses": '],
+    ["cachez?sizes", '"size": '],
+    ["cachez?clear=true", "Cache cleared"],
+    ["pushcontext", '"ServiceEntry": 1'],
+    ["clusterz", '"id": "Kubernetes"'],
+    ["networkz", '"endpoints": 1'],
+    ["authorizationz", '"namespace_to_policies": {}'],
+    ["telemetryz", '"root_namespace": "istio-system"'],
+    ["ecdsz?proxyID=web-1.default", "[]"],
     ["config_dump?proxyID=web-1.default", "outbound|80||a.example"],
     ["config_dump?proxyID=web-1.default&types=endpoints", "10.10.0.11"],
     ["edsz?proxyID=web-1.default", '"clusterName": "outbound|80||a.example"'],
@@ -167,6 +176,36 @@ describe("debug pages", () => {
     const answer = await server.get(`/debug/${page}`);
     expect(answer.status).toBe(status);
     expect(await answer.text()).toContain(part);
+  });
+
+  test("policies are listed by namespace as they are written", async () => {
+    const spec = { action: "DENY", rules: [{ to: [{ operation: { methods: ["DELETE"] } }] }] };
+    const object = { apiVersion: "security.istio.io/v1", kind: "AuthorizationPolicy" };
+    const file = JSON.stringify({ ...object, metadata: { name: "no-delete", namespace: "prod" }, spec });
+    const server = await start({ files: { "p.yaml": file } });
+    expect(await (await server.get("/debug/authorizationz")).json()).toEqual({
+      authorization_policies: {
+        namespace_to_policies: { prod: [{ name: "no-delete", namespace: "prod", spec }] },
+        root_namespace: "istio-system",
+      },
+    });
+  });
+
+  test("a cleared cache is filled again, and proxies are not sent what they have", async () => {
+    const server = await start({ files: { "a.yaml": JSON.stringify(entry("a")) } });
+    const stream = await connected(server);
+    const size = async () => ((await (await server.get("/debug/cachez?sizes")).json()) as { size: number }).size;
+    const before = await size();
+    expect(before).toBeGreaterThan(0);
+    await server.get("/debug/cachez?clear=true");
+    expect(await size()).toBe(0);
+    const { pushes } = server.discovery;
+    await server.get("/debug/adsz?push=true");
+    await eventually(() => server.discovery.pushes).toBe(pushes + 1);
+    await eventually(size).toBe(before);
+    // What comes next is the answer to the next question.
+    stream.send({ typeUrl: URLS.LDS });
+    expect((await stream.next()).typeUrl).toBe(URLS.LDS);
   });
 
   test("a push can be forced, a stream can be ended", async () => {

@@ -1,5 +1,5 @@
 import type { Connections } from "../ads-server/connections.ts";
-import type { ResourceSource } from "../ads-server/resource-source.ts";
+import type { CachingSource } from "../generators/create-resource-source.ts";
 import type { AggregateRegistry } from "../registry/create-aggregate-registry.ts";
 import type { PushSnapshot } from "../snapshot/push-snapshot.ts";
 import type { ConfigStore } from "../store/config-store.ts";
@@ -8,11 +8,13 @@ import type { ConfigStore } from "../store/config-store.ts";
 export interface DebugContext {
   readonly connections: Pick<Connections, "all" | "find">;
   readonly snapshot: () => PushSnapshot;
-  readonly source: ResourceSource;
+  readonly source: CachingSource;
   readonly registry: Pick<AggregateRegistry, "services" | "endpoints" | "targets">;
   readonly store: ConfigStore;
   /** Makes a new snapshot and pushes it. */
   readonly push: () => void;
   readonly pushes: () => number;
+  /** Of the server itself. */
+  readonly clusterId: string;
   readonly allowsAdmin: boolean;
 }

@@ -2,7 +2,8 @@ import type { DebugPage } from "../ads-server/ads-context.ts";
 import { type AccessOptions, identifyCaller, isOfNamespace } from "./access.ts";
 import type { DebugContext } from "./debug-context.ts";
 import { type HttpAnswer, type HttpCall, type HttpHandler, HttpProblem, json, text } from "./http-types.ts";
-import { configDump, edsz, ndsz } from "./pages/config-dump.ts";
+import { configDump, ecdsz, edsz, ndsz } from "./pages/config-dump.ts";
+import { authorizationz, cachez, clusterz, networkz, pushContext, telemetryz } from "./pages/inventory.ts";
 import {
   configz,
   endpointShardz,
@@ -19,9 +20,13 @@ type Page = (context: DebugContext, call: Pick<HttpCall, "query">) => HttpAnswer
 
 const PAGES: Readonly<Record<string, readonly [text: string, page: Page]>> = {
   adsz: ["who is connected and what it watches; ?push=true pushes", adsz],
+  authorizationz: ["AuthorizationPolicies by namespace", authorizationz],
+  cachez: ["what generators remember: ?sizes, ?clear=true makes it anew", cachez],
+  clusterz: ["clusters whose services are known", clusterz],
   config_dump: ["what a proxy gets: ?proxyID=, types=, include_eds", configDump],
   configz: ["rule objects, and documents that were refused", configz],
   connections: ["who is connected", connections],
+  ecdsz: ["extension configurations of a proxy: ?proxyID=", ecdsz],
   edsz: ["endpoints of a proxy: ?proxyID=", edsz],
   endpointShardz: ["endpoints by host name and registry", endpointShardz],
   endpointz: ["endpoints by service and port", endpointz],
@@ -29,11 +34,14 @@ const PAGES: Readonly<Record<string, readonly [text: string, page: Page]>> = {
   instancesz: ["what connected proxies serve themselves", instancesz],
   mesh: ["the mesh config in force", meshConfig],
   ndsz: ["the name table of a proxy: ?proxyID=", ndsz],
+  networkz: ["networks that endpoints are in", networkz],
   push_status: ["the last push", pushStatus],
+  pushcontext: ["the snapshot that answers are made from", pushContext],
   registryz: ["services of all registries", registryz],
   resourcesz: ["names and versions a proxy was last sent: ?proxyID=", sentResources],
   sidecarz: ["what a proxy may see: ?proxyID=", sidecarz],
   syncz: ["what every proxy was sent, accepted and refused", syncz],
+  telemetryz: ["Telemetry objects by namespace", telemetryz],
 };
 
 /** Also for workloads outside the system namespace when debug pages are limited. */

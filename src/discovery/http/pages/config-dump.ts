@@ -2,6 +2,7 @@ import { decodeNameTable } from "../../../protocol/dns/name-table-message.ts";
 import { decodeMessage } from "../../../protocol/envoy/index.ts";
 import { any } from "../../../protocol/protobuf/discovery.ts";
 import type { Connection } from "../../ads-server/connection.ts";
+import { traitsOf } from "../../ads-server/core/xds-types.ts";
 import type { EncodedResource, XdsType } from "../../ads-server/resource-source.ts";
 import type { DebugContext } from "../debug-context.ts";
 import { type HttpAnswer, type HttpCall, HttpProblem, json } from "../http-types.ts";
@@ -65,6 +66,11 @@ export function ndsz(context: DebugContext, call: Pick<HttpCall, "query">): Http
   return json(table === undefined ? { table: {} } : decodeNameTable(any.decode(table.any).value));
 }
 
+export function ecdsz(context: DebugContext, call: Pick<HttpCall, "query">): HttpAnswer {
+  const connection = requireProxy(context, call);
+  return json(resourcesOf(context, connection, "ECDS").map(({ name, version }) => ({ name, version })));
+}
+
 function wantedTypes(query: URLSearchParams): ReadonlySet<string> {
   const names = SECTIONS.map(({ name }) => name);
   const asked = (query.get("types") ?? "").split(",").filter((name) => name !== "");
@@ -78,7 +84,7 @@ function wantedTypes(query: URLSearchParams): ReadonlySet<string> {
 
 /** Of types with names, those the proxy watches. */
 function resourcesOf({ source }: DebugContext, connection: Connection, type: XdsType): readonly EncodedResource[] {
-  if (type !== "RDS" && type !== "EDS") return source.all(connection.view(), type).resources;
+  if (!traitsOf(type).needsNames) return source.all(connection.view(), type).resources;
   const names = connection.watches.get(type)?.names.list ?? [];
   return names.length === 0 ? [] : source.named(connection.view(), type, names).resources;
 }
