@@ -68,7 +68,10 @@ test("a process that keeps ending is a crash loop, tried ever more seldom", asyn
   const part = run("exit 1");
   await until(() => part.status().phase === "crash-loop");
   expect(part.status()).toMatchObject({ reason: "exit code 1" });
-  expect(events.flatMap((event) => (event.type === "ended" ? [event.delayMs] : []))).toEqual([100, 200, 400, 800]);
+  await until(() => started() === 5);
+  expect(part.status().phase).toBe("crash-loop");
+  const pauses = events.flatMap((event) => (event.type === "ended" ? [event.delayMs] : []));
+  expect(pauses.slice(0, 4)).toEqual([100, 200, 400, 800]);
 });
 
 test("a program that is not there is told by its name", async () => {

@@ -42,6 +42,8 @@ export interface Part {
   kill(signal: NodeJS.Signals): boolean;
 }
 
+const TRIAL_MS = 3000;
+
 /** Starts the process and starts it again whenever it ends; never throws, what is wrong shows in its status. */
 export function startPart(spec: PartSpec, onEvent: (event: PartEvent) => void): Part {
   let restart: RestartState = FRESH;
@@ -77,7 +79,9 @@ export function startPart(spec: PartSpec, onEvent: (event: PartEvent) => void): 
       const { restarts } = restart;
       if (!isWanted) return { phase: "stopped", restarts };
       const pid = current?.child.pid;
-      if (current === undefined || pid === undefined) {
+      // One that has just been started for the fifth time is no better than a moment ago.
+      const isTrying = isCrashLoop(restart) && Date.now() - (current?.since ?? 0) < TRIAL_MS;
+      if (current === undefined || pid === undefined || isTrying) {
         return { phase: isCrashLoop(restart) ? "crash-loop" : "waiting", reason, restarts };
       }
       return { phase: "running", pid, since: current.since, restarts };
