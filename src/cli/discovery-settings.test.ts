@@ -95,6 +95,10 @@ describe("what cannot be used is said with what is allowed", () => {
     { words: ["--tls-min-version", "1.1"], says: '--tls-min-version is "1.1", allowed are 1.2 and 1.3' },
     { words: ["--tls-cipher-suites", "RC4"], says: '--tls-cipher-suites has "RC4", allowed are TLS_AES_128' },
     { words: ["--registries", "Consul"], says: "service registry Consul is not supported" },
+    {
+      words: ["--registries=Kubernetes"],
+      says: 'Kubernetes is not supported: --registries allows none ("--registries=")',
+    },
     { words: ["--clusterAliases", "a"], says: '--clusterAliases has "a", expected alias=id' },
     { words: ["--clusterAliases", "a=x,b=x"], says: "More than one cluster alias for cluster id: x" },
     { words: ["--tlsCertFile", "c"], says: "give all three or none" },

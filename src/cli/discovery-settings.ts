@@ -110,7 +110,7 @@ function checkRegistries(flags: FlagValues, log: Logger): void {
   const duplicate = names.find((name, at) => names.indexOf(name) !== at);
   if (duplicate !== undefined) log.warn("registry is given twice", { registry: duplicate });
   throw new Error(
-    `service registry ${unsupported} is not supported: services come from rule objects (--registries= for no others)`,
+    `service registry ${unsupported} is not supported: --registries allows none ("--registries="), services come from rule objects`,
   );
 }
 

@@ -4,6 +4,7 @@ import { addressText, type ListenAddress } from "../grpc/index.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { DISCOVERY_FLAGS } from "./discovery-flags.ts";
 import { readDiscoveryOptions } from "./discovery-settings.ts";
+import { discoveryWarnings } from "./discovery-warnings.ts";
 
 export const command: Command = {
   name: "discovery",
@@ -40,13 +41,10 @@ async function runDiscovery(context: CommandContext): Promise<number> {
   const { log, signal } = context;
   log.info(`Version ${formatVersion(buildStamp)}`);
   const options = readDiscoveryOptions(context.flags, context.env, log);
-  if (context.flags.changed("httpsAddr")) log.info("No webhooks are served: they only run with Kubernetes");
+  for (const line of await discoveryWarnings(context.flags)) log.warn(line);
   await using discovery = await startDiscovery(options);
   for (const line of portLines(discovery)) log.info(line);
   if (options.sharesHttpPort && options.ports.http !== undefined) log.info("xDS in plaintext is on the HTTP port");
-  if (options.configDir === undefined) {
-    log.warn("No --configDir is given: rules come from the /config API alone and end with the process");
-  }
   await Promise.race([aborted(signal), discovery.ended]);
   log.info("Stopping", { reason: String(signal.reason ?? "ended") });
   await discovery.stop();
