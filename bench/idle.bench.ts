@@ -4,7 +4,7 @@ import { type AgentProcess, freePorts, startAgentProcess } from "../test/support
 import { type MeshResource, startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
 import type { Bench } from "./bench.ts";
 
-/** Long enough for the garbage collector to have given back what the start needed. */
+/** Twice this is long enough for the garbage collector to have given back what the start needed. */
 const SETTLE_MS = 15_000;
 
 const SERVICES = 1_000;
@@ -28,9 +28,9 @@ const idle: Bench = {
     const clusters = (JSON.parse(body) as { cluster_statuses: { name: string }[] }).cluster_statuses;
     note(`ready, ${clusters.filter(({ name }) => name.startsWith("outbound|")).length} services in Envoy; waiting`);
     await new Promise((done) => setTimeout(done, SETTLE_MS));
-    const { rss, anonymous } = memory(agent);
     const cpu = cpuSeconds(agent);
     await new Promise((done) => setTimeout(done, SETTLE_MS));
+    const { rss, anonymous } = memory(agent);
     return [
       {
         name: `${SERVICES} services: private (anonymous) memory`,
