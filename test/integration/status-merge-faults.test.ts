@@ -205,7 +205,7 @@ test("an Envoy that dies during the scrape leaves whole lines and a failure", as
   expect(t.own('istio_agent_scrape_failures_total{type="envoy"}')).toBe("1");
 });
 
-test("1,000 scrapes at once are all answered", async () => {
+test("1,000 scrapes at once are all answered", { timeout: 60_000 }, async () => {
   let atOnce = 0;
   let most = 0;
   // Counted until the answer leaves: a connection's end may be heard of only after the next one's beginning.

@@ -130,6 +130,26 @@ test("repeated headers keep their number, and a Host with the status port gets t
   expect(seen[0]?.join("|")).toBe(`Host|pod:${app.port}|X-A|1|x-a|2|Accept-Encoding|gzip|Connection|close`);
 });
 
+test("the first generations add the probe's own headers, its host too, and follow redirects to anywhere", async () => {
+  const seen: string[] = [];
+  await using elsewhere = await http((_request, response) => void response.writeHead(418).end());
+  await using app = await http((request, response) => {
+    seen.push(`${request.headers.host} ${request.headers["x-a"]}`);
+    response.writeHead(302, { location: `http://127.0.0.2:${elsewhere.port}/` }).end();
+  });
+  const httpHeaders = [
+    { name: "X-A", value: "2" },
+    { name: "Host", value: "named" },
+  ];
+  const prober = { httpGet: { port: app.port, httpHeaders } };
+  for (const isLocal of [true, false]) {
+    await using t = await startProbes(prober, { isLocal, target: { host: "127.0.0.1", localAddress: undefined } });
+    // Nobody listens there: following is what fails.
+    expect((await t.probe({ "X-A": "1", Host: "pod" })).status).toBe(isLocal ? 500 : 200);
+  }
+  expect(seen).toEqual(["named 1, 2", "pod 1"]);
+});
+
 test("header injection: what a parser would split is refused by one side or the other, never sent on", async () => {
   const urls: (string | undefined)[] = [];
   await using app = await http((request, response) => {

@@ -249,6 +249,19 @@ describe("status", () => {
     );
   });
 
+  test.each([
+    { release: "1.7", probers: "", want: undefined },
+    { release: "1.7", probers: "{}", want: { targets: 7 } },
+    { release: "1.20", probers: "", want: { targets: 7 } },
+  ] as const)(
+    "$release with probes $probers looks at scrape settings as it did: $want",
+    ({ release, probers, want }) => {
+      const set = { ISTIO_KUBE_APP_PROBERS: probers, ISTIO_PROMETHEUS_ANNOTATIONS: '{"targets":7}' };
+      const { env, flags, proxyConfig } = given(set, release);
+      expect(readStatusConfig(env, flags, { ...role, type: "sidecar" }, proxyConfig, release).prometheus).toEqual(want);
+    },
+  );
+
   test("scrape settings are for sidecars, and nothing is decoded without a status server", () => {
     expect(read({ ISTIO_PROMETHEUS_ANNOTATIONS: "" }, { type: "router" }).prometheus).toBeUndefined();
     expect(

@@ -1,6 +1,12 @@
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import type { ProxyConfig } from "../../protocol/proxy-config.ts";
-import { readAppProbers, readScrapeTargets, type StatusGeneration, statusRules } from "../../status/index.ts";
+import {
+  readAppProbers,
+  readScrapeTargets,
+  type StatusGeneration,
+  type StatusRules,
+  statusRules,
+} from "../../status/index.ts";
 import { ConfigError } from "../config-error.ts";
 import { deepFreeze } from "../deep-freeze.ts";
 import type { EnvReader } from "../env-reader.ts";
@@ -54,9 +60,11 @@ export function readStatusConfig(
   const proberError = probers === "" ? undefined : proberProblem(probers, generation);
   if (proberError !== undefined) problems.push({ name: "ISTIO_KUBE_APP_PROBERS", text: probers, message: proberError });
   // Set but empty must decode as well: the injector never writes that, so it is a mistake worth stopping for.
-  const wantsScrape = statusPort > 0 && role.type === "sidecar" && env.isSet("ISTIO_PROMETHEUS_ANNOTATIONS");
+  const rules = statusRules(generation);
+  const canScrape = role.type === "sidecar" && (probers !== "" || !rules.scrapesWithProbesOnly);
+  const wantsScrape = statusPort > 0 && canScrape && env.isSet("ISTIO_PROMETHEUS_ANNOTATIONS");
   const scrape = wantsScrape ? env.string("ISTIO_PROMETHEUS_ANNOTATIONS") : undefined;
-  const scrapeError = scrape === undefined ? undefined : scrapeProblem(scrape, statusPort);
+  const scrapeError = scrape === undefined ? undefined : scrapeProblem(scrape, statusPort, rules);
   if (scrape !== undefined && scrapeError !== undefined)
     problems.push({ name: "ISTIO_PROMETHEUS_ANNOTATIONS", text: scrape, message: scrapeError });
   if (problems.length > 0) {
@@ -111,11 +119,11 @@ function proberProblem(text: string, generation: StatusGeneration): string | und
   }
 }
 
-function scrapeProblem(text: string, statusPort: number): string | undefined {
+function scrapeProblem(text: string, statusPort: number, rules: StatusRules): string | undefined {
   const syntax = objectProblem(text, "status.PrometheusScrapeConfiguration");
   if (syntax !== undefined) return `failed to unmarshal ISTIO_PROMETHEUS_ANNOTATIONS: ${syntax}`;
   try {
-    readScrapeTargets(JSON.parse(text), statusPort);
+    readScrapeTargets(JSON.parse(text), statusPort, rules.targets);
     return undefined;
   } catch (thrown) {
     return errorMessage(thrown);

@@ -84,7 +84,12 @@ test.each([
 test.each<{ generation: StatusGeneration; path: string; says: string | undefined }>([
   { generation: "1.20", path: "/app-lifecycle/a/prestopz", says: "invalid path" },
   { generation: "1.8", path: "/app-health/a/startupz", says: undefined },
-  { generation: "1.7", path: "/app-health/a/startupz", says: "invalid path" },
+  {
+    generation: "1.7",
+    path: "/app-health/a/startupz",
+    says: "invalid key, must be in form of regex pattern ^/app-health/[^\\/]+/(livez|readyz)$",
+  },
+  { generation: "1.8", path: "/app-foo/a/livez", says: "invalid key" },
 ])("$generation and $path", ({ generation, path, says }) => {
   const attempt = () => read({ [path]: { httpGet: { port: 1 } } }, generation);
   if (says === undefined) expect(attempt).not.toThrow();

@@ -26,7 +26,8 @@ export class AppProberError extends CodedError<"wrong-type" | "invalid-path" | "
 
 export interface ProberRules {
   readonly pathPattern: RegExp;
-  /** As error messages spell the pattern. */
+  /** What error messages call a path, and how they spell the pattern. */
+  readonly pathWord: "path" | "key";
   readonly patternText: string;
   readonly kinds: readonly ("httpGet" | "tcpSocket" | "grpc")[];
 }
@@ -40,7 +41,7 @@ export function readAppProbers(value: Json, rules: ProberRules): ReadonlyMap<str
 
 function readProber(path: string, value: unknown, rules: ProberRules): AppProber {
   if (!rules.pathPattern.test(path)) {
-    const what = `invalid path, must be in form of regex pattern ${rules.patternText}`;
+    const what = `invalid ${rules.pathWord}, must be in form of regex pattern ${rules.patternText}`;
     throw new AppProberError("invalid-path", `${what}: ${JSON.stringify(path)}`);
   }
   if (!isObject(value)) throw wrongType(value, path, "status.Prober");

@@ -1,5 +1,5 @@
 import type { ProberRules } from "./app-probers.ts";
-import type { TargetRules } from "./scrape-targets.ts";
+import { CURRENT_TARGETS, type TargetRules } from "./scrape-targets.ts";
 
 export type StatusGeneration = "master" | "1.20" | "1.8" | "1.7";
 
@@ -20,6 +20,8 @@ export interface StatusRules {
   /** Sources are asked for text formats only; before, for whatever the scraper wants. */
   readonly filtersAccept: boolean;
   readonly targets: TargetRules;
+  /** Without application probes nobody looks at the scrape configuration. */
+  readonly scrapesWithProbesOnly: boolean;
   /** The agent's own metrics are the beginning of the document; before, its end. */
   readonly agentFirst: boolean;
   /** POST /quitquitquit ends the agent at once; before, it drained first. */
@@ -31,6 +33,7 @@ const EVERY_KIND = ["httpGet", "tcpSocket", "grpc"] as const;
 const MASTER: StatusRules = {
   probers: {
     pathPattern: /^\/(app-health|app-lifecycle)\/[^/]+\/(livez|readyz|startupz|prestopz|poststartz)$/,
+    pathWord: "path",
     patternText: "^/(app-health|app-lifecycle)/[^/]+/(livez|readyz|startupz|prestopz|poststartz)$",
     kinds: EVERY_KIND,
   },
@@ -42,7 +45,8 @@ const MASTER: StatusRules = {
   localProbes: false,
   passesQuery: true,
   filtersAccept: true,
-  targets: { lists: true, canBeOff: true },
+  targets: CURRENT_TARGETS,
+  scrapesWithProbesOnly: false,
   agentFirst: true,
   quitsAtOnce: true,
 };
@@ -51,6 +55,7 @@ const V1_20: StatusRules = {
   ...MASTER,
   probers: {
     pathPattern: /^\/app-health\/[^/]+\/(livez|readyz|startupz)$/,
+    pathWord: "path",
     patternText: "^/app-health/[^/]+/(livez|readyz|startupz)$",
     kinds: EVERY_KIND,
   },
@@ -60,16 +65,19 @@ const V1_20: StatusRules = {
   relaysProbeBody: false,
   passesQuery: false,
   filtersAccept: false,
-  targets: { lists: false, canBeOff: true },
+  targets: { lists: false, canBeOff: true, reservesPorts: false },
   quitsAtOnce: false,
 };
 
+const OLD_PATTERN_TEXT = "^/app-health/[^\\/]+/(livez|readyz)$";
+
 const V1_8: StatusRules = {
   ...V1_20,
-  probers: { ...V1_20.probers, kinds: ["httpGet"] },
+  // The message knows nothing of startupz, the rule does.
+  probers: { ...V1_20.probers, pathWord: "key", patternText: OLD_PATTERN_TEXT, kinds: ["httpGet"] },
   hasShortMetricsPath: false,
   localProbes: true,
-  targets: { lists: false, canBeOff: false },
+  targets: { lists: false, canBeOff: false, reservesPorts: false },
   agentFirst: false,
 };
 
@@ -77,9 +85,11 @@ const V1_7: StatusRules = {
   ...V1_8,
   probers: {
     pathPattern: /^\/app-health\/[^/]+\/(livez|readyz)$/,
-    patternText: "^/app-health/[^/]+/(livez|readyz)$",
+    pathWord: "key",
+    patternText: OLD_PATTERN_TEXT,
     kinds: ["httpGet"],
   },
+  scrapesWithProbesOnly: true,
 };
 
 const RULES: Readonly<Record<StatusGeneration, StatusRules>> = {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { forwardedHeaders, probeHost } from "./probe-headers.ts";
+import { configuredHost, forwardedHeaders, probeHost } from "./probe-headers.ts";
 
 test("everything goes on but what belongs to the connection; the agent asks for a packed body only when nobody else decides", () => {
   const raw = [
@@ -20,19 +20,16 @@ test("everything goes on but what belongs to the connection; the agent asks for 
   expect(forwardedHeaders(["accept-encoding", "br"], [])).toEqual({ list: ["accept-encoding", "br"], packs: false });
 });
 
-test("configured headers of old generations replace the kubelet's", () => {
+test("configured headers of old generations come behind the kubelet's; a host among them is the host", () => {
   const configured = [
     { name: "x-a", value: "9" },
     { name: "Host", value: "h" },
   ];
-  expect(forwardedHeaders(["X-A", "1", "B", "2"], configured).list).toEqual([
-    "B",
-    "2",
-    "x-a",
-    "9",
-    "Accept-Encoding",
-    "gzip",
-  ]);
+  const { list } = forwardedHeaders(["X-A", "1", "B", "2"], configured);
+  expect(list).toEqual(["X-A", "1", "B", "2", "x-a", "9", "Accept-Encoding", "gzip"]);
+  expect(configuredHost(configured)).toBe("h");
+  expect(configuredHost([...configured, { name: ":authority", value: "a" }])).toBe("a");
+  expect(configuredHost([])).toBeUndefined();
 });
 
 test.each([

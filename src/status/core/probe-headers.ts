@@ -13,6 +13,9 @@ const NOT_FORWARDED = new Set([
   "trailer",
 ]);
 
+/** Set the host instead of being headers. */
+const HOST_NAME = /^(?:host|:authority)$/i;
+
 export interface ForwardedHeaders {
   /** Names and values by turns, in their order and letter case. */
   readonly list: readonly string[];
@@ -20,22 +23,26 @@ export interface ForwardedHeaders {
   readonly packs: boolean;
 }
 
-/** The kubelet's headers, which it took from the probe; `configured` ones replace those of the same name. */
+/** The kubelet's headers, which it took from the probe, and behind them those that are `configured`. */
 export function forwardedHeaders(raw: readonly string[], configured: readonly HttpHeader[]): ForwardedHeaders {
-  const replaced = new Set(configured.map(({ name }) => name.toLowerCase()));
   const list: string[] = [];
   let packs = true;
   for (let index = 0; index + 1 < raw.length; index += 2) {
     const name = raw[index] ?? "";
     const lower = name.toLowerCase();
     if (lower === "accept-encoding") packs = false;
-    if (!NOT_FORWARDED.has(lower) && !replaced.has(lower)) list.push(name, raw[index + 1] ?? "");
+    if (!NOT_FORWARDED.has(lower)) list.push(name, raw[index + 1] ?? "");
   }
   for (const { name, value } of configured) {
-    if (!/^(?:host|:authority)$/i.test(name)) list.push(name, value);
+    if (!HOST_NAME.test(name)) list.push(name, value);
   }
   if (packs) list.push("Accept-Encoding", "gzip");
   return { list, packs };
+}
+
+/** The host that a probe's own headers ask for. */
+export function configuredHost(configured: readonly HttpHeader[]): string | undefined {
+  return configured.findLast(({ name }) => HOST_NAME.test(name))?.value;
 }
 
 /** The kubelet names the status port where its probe meant the application's; any other Host was asked for and stays. */

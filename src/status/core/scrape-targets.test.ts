@@ -81,11 +81,14 @@ test.each(["80", "8080", "9090", "15002", "15007", "15091", "15099", "", "015020
   expect(reservedPortReason(port)).toBeUndefined();
 });
 
+const OLD = { lists: false, canBeOff: true, reservesPorts: false };
+
 test.each([
-  { rules: { lists: false, canBeOff: true }, value: { targets: [{ port: "9100" }] }, gives: [80] },
-  { rules: { lists: false, canBeOff: true }, value: { port: "8080", targets: 7 }, gives: [8080] },
-  { rules: { lists: false, canBeOff: true }, value: { scrape: "false" }, gives: [] },
-  { rules: { lists: false, canBeOff: false }, value: { scrape: "false", port: "8080" }, gives: [8080] },
+  { rules: OLD, value: { port: "15090" }, gives: [15090] },
+  { rules: OLD, value: { targets: [{ port: "9100" }] }, gives: [80] },
+  { rules: OLD, value: { port: "8080", targets: 7 }, gives: [8080] },
+  { rules: OLD, value: { scrape: "false" }, gives: [] },
+  { rules: { ...OLD, canBeOff: false }, value: { scrape: "false", port: "8080" }, gives: [8080] },
 ])("earlier generations read $value as the ports $gives", ({ rules, value, gives }) => {
   expect(readScrapeTargets(value, STATUS_PORT, rules).map(({ port }) => port)).toEqual(gives);
 });

@@ -34,12 +34,18 @@ export interface TargetRules {
   readonly lists: boolean;
   /** `scrape: "false"` means no; before, to be configured at all meant yes. */
   readonly canBeOff: boolean;
+  /** Ports of the mesh are refused; before, only the agent's own was. */
+  readonly reservesPorts: boolean;
 }
 
-const CURRENT: TargetRules = { lists: true, canBeOff: true };
+export const CURRENT_TARGETS: TargetRules = { lists: true, canBeOff: true, reservesPorts: true };
 
 /** The decoded ISTIO_PROMETHEUS_ANNOTATIONS; an empty list when scraping is off. Throws a ScrapeConfigError. */
-export function readScrapeTargets(value: unknown, statusPort: number, rules = CURRENT): readonly ScrapeTarget[] {
+export function readScrapeTargets(
+  value: unknown,
+  statusPort: number,
+  rules = CURRENT_TARGETS,
+): readonly ScrapeTarget[] {
   if (value === undefined || value === null || !isObject(value)) return [];
   const type = "PrometheusScrapeConfiguration";
   const text = (name: string) => stringMember(value, name, type);
@@ -49,7 +55,7 @@ export function readScrapeTargets(value: unknown, statusPort: number, rules = CU
   if (listed.length > 0) {
     return listed.map((target) => {
       const targetPath = stringMember(target, "path", "ScrapeTarget");
-      return checkTarget(stringMember(target, "port", "ScrapeTarget"), targetPath, statusPort);
+      return checkTarget(stringMember(target, "port", "ScrapeTarget"), targetPath, { statusPort, rules });
     });
   }
   const onlyPort = port === "" ? "80" : port;
@@ -59,15 +65,19 @@ export function readScrapeTargets(value: unknown, statusPort: number, rules = CU
       `${PREFIX}application port is the same as agent port, which may lead to a recursive loop. Ensure pod does not have prometheus.io/port=${statusPort} label, or that injection is not happening multiple times`,
     );
   }
-  return [checkTarget(onlyPort, path, statusPort)];
+  return [checkTarget(onlyPort, path, { statusPort, rules })];
 }
 
-function checkTarget(port: string, path: string, statusPort: number): ScrapeTarget {
+function checkTarget(
+  port: string,
+  path: string,
+  { statusPort, rules }: { readonly statusPort: number; readonly rules: TargetRules },
+): ScrapeTarget {
   const number = /^\+?\d+$/.test(port) ? Number(port) : 0;
   if (number < 1 || number > 65535) throw invalid(`invalid target port ${JSON.stringify(port)}`);
   if (number === statusPort)
     throw invalid(`target port ${port} is the same as agent port, which may lead to a recursive loop`);
-  const reason = reservedPortReason(String(number));
+  const reason = rules.reservesPorts ? reservedPortReason(String(number)) : undefined;
   if (reason !== undefined)
     throw invalid(`target port ${port} is reserved for Istio (${reason}) and cannot be scraped`);
   const shown = path === "" ? DEFAULT_PATH : path;

@@ -1,7 +1,7 @@
 import { createGunzip } from "node:zlib";
 import { CodedError } from "../../base/coded-error.ts";
 import type { AppProber } from "../core/app-probers.ts";
-import { forwardedHeaders, probeHost } from "../core/probe-headers.ts";
+import { configuredHost, forwardedHeaders, probeHost } from "../core/probe-headers.ts";
 import { exchange, type ProbeAnswer } from "./http-exchange.ts";
 import type { ProbeConnections } from "./probe-connections.ts";
 import { hostPort, type ProbeTarget } from "./probe-target.ts";
@@ -40,9 +40,11 @@ export async function probeHttp(probe: HttpProbe): Promise<HttpProbeResult> {
   const first = `${scheme}://${hostPort(target.host, prober.port)}`;
   let url = new URL(first);
   let requestPath = path;
-  let host = probeHost(probe.rawHeaders, { statusPort: probe.statusPort, probePort: prober.port }) ?? url.host;
+  const configured = probe.isLocal ? prober.headers : [];
+  const incoming = probeHost(probe.rawHeaders, { statusPort: probe.statusPort, probePort: prober.port });
+  let host = configuredHost(configured) ?? incoming ?? url.host;
   let referer: string | undefined;
-  const headers = forwardedHeaders(probe.rawHeaders, probe.isLocal ? prober.headers : []);
+  const headers = forwardedHeaders(probe.rawHeaders, configured);
   for (let hops = 0; ; hops++) {
     const answer = await exchange({
       target: { ...target, host: url.hostname.replace(/^\[|\]$/g, "") },
