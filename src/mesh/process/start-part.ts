@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { errorMessage } from "../../base/coded-error.ts";
+import { wait } from "../../base/wait.ts";
 import { exitText, FRESH, isCrashLoop, nextRestart, type RestartState } from "../core/restart-policy.ts";
 import { identifyProcess, type ProcessIdentity } from "../state/process-identity.ts";
 
@@ -141,6 +142,7 @@ function spawnPart(spec: PartSpec): Running {
       const timer = setTimeout(() => signalGroup(child, "SIGKILL"), graceMs);
       await ended;
       clearTimeout(timer);
+      await untilGroupIsGone(child);
     },
   };
 }
@@ -153,6 +155,21 @@ function openLog({ logFile, onLogOpened }: PartSpec): number | "ignore" {
     return descriptor;
   } catch {
     return "ignore";
+  }
+}
+
+const GONE_MS = 1000;
+
+/** A killed process is there for a moment longer; where nobody collects the dead, their entries stay, so there is a limit. */
+async function untilGroupIsGone({ pid }: ChildProcess): Promise<void> {
+  const deadline = Date.now() + GONE_MS;
+  while (pid !== undefined && Date.now() < deadline) {
+    try {
+      process.kill(-pid, 0);
+    } catch {
+      return;
+    }
+    await wait(5);
   }
 }
 
