@@ -138,17 +138,15 @@ describe("plaintext from another machine", () => {
 
   test.each([
     { address: ":15010", env: {}, says: "connect ECONNREFUSED" },
+    { address: "", http: ":15010", env: {}, says: "7 plaintext xDS is for clients on this machine" },
+    { address: "", http: ":15010", env: { PILOT_ALLOW_REMOTE_PLAINTEXT: "true" }, says: "served" },
     { address: "0.0.0.0:15010", env: {}, says: "7 plaintext xDS is for clients on this machine" },
     { address: "0.0.0.0:15010", env: { PILOT_ALLOW_REMOTE_PLAINTEXT: "true" }, says: "served" },
-  ])("with --grpcAddr $address and $env: $says", async ({ address, env, says }) => {
+  ])("with --grpcAddr $address and $env: $says", async ({ address, http = "127.0.0.1:8080", env, says }) => {
     const folder = makeFolder();
     const { pod, remote } = opened.add(await createNetnsPair());
     const args = ["-C", folder, program, "discovery", "--configDir", "config", "--grpcAddr", address];
-    const child = pod.spawn(
-      "env",
-      [...args, "--httpAddr", "127.0.0.1:8080", "--monitoringAddr=", "--secureGRPCAddr="],
-      env,
-    );
+    const child = pod.spawn("env", [...args, "--httpAddr", http, "--monitoringAddr=", "--secureGRPCAddr="], env);
     let output = "";
     for (const stream of [child.stdout, child.stderr]) stream?.on("data", (text) => (output += text));
     opened.defer(async () => {
