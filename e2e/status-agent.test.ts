@@ -180,9 +180,9 @@ test("the merged metrics have a port with mutual TLS, which nobody without a cer
 });
 
 test("an Envoy that is killed during a scrape leaves a valid document with the others' metrics", async () => {
-  let answer: (() => void) | undefined;
+  const answers: (() => void)[] = [];
   await using app = await startHttpServer((_request, response) => {
-    answer = () => void response.end(APP);
+    answers.push(() => void response.end(APP));
   });
   await using controlPlane = await startMeshControlPlane({ resources: () => [] });
   await using agent = await startAgentProcess({
@@ -194,15 +194,19 @@ test("an Envoy that is killed during a scrape leaves a valid document with the o
   // Stopped, it accepts the scrape and says nothing until it is gone.
   process.kill(envoy, "SIGSTOP");
   const scraped = fetchBytes(agent.ports.status, "/stats/prometheus");
-  await eventually(async () => (answer === undefined ? "the application was not asked" : undefined));
+  await eventually(async () => (answers.length < 1 ? "the application was not asked" : undefined));
   process.kill(envoy, "SIGKILL");
-  answer?.();
+  answers[0]?.();
   const { status, text } = await scraped;
   expect(status).toBe(200);
   const { families } = parseStrictly(text, "text");
   await expectPromtoolAccepts(text);
   expect([...families.keys()]).toContain("http_requests_total");
   expect([...families.keys()]).not.toContain("envoy_server_live");
+  const next = fetchBytes(agent.ports.status, "/stats/prometheus");
+  await eventually(async () => (answers.length < 2 ? "the application was not asked again" : undefined));
+  answers[1]?.();
+  expect((await next).text).toMatch(/^istio_agent_scrape_failures_total\{type="envoy"\} [1-9]/m);
 });
 
 test("with a gRPC bootstrap the certificate files it names must be there too", async () => {

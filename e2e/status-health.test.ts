@@ -56,6 +56,8 @@ test("a probe that makes no sense ends the agent before Envoy is started", async
   await using controlPlane = await startMeshControlPlane({ resources: () => [] });
   await using agent = await startAgentProcess({ controlPlane, proxyConfig: { readinessProbe: { httpGet: {} } } });
   expect(await agent.exited).toBe(255);
-  expect(agent.stderr()).toMatch(/failed to start workload health check: .*readinessProbe of the proxy configuration/);
+  expect(agent.stderr()).toMatch(
+    /failed to start workload health check: .*readinessProbe of the proxy configuration: httpGet\.port is missing/,
+  );
   expect(agent.stdout()).not.toContain("Envoy command");
 });
