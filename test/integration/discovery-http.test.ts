@@ -88,19 +88,28 @@ test("collisions that show when resources are made are counted", async () => {
     metadata: { name, namespace: "default" },
     spec: { hosts: ["a.example"], http: [{ route: [{ destination: { host: "a.example" } }] }] },
   });
+  const served = (name: string, protocol: string) => {
+    const ports = [{ number: 7000, name: "p", protocol, targetPort: 7001 }];
+    return JSON.stringify(entry(name, { addresses: ["10.96.9.9"], endpoints: [{ address: "10.9.9.1" }], ports }));
+  };
   const server = await start({
     files: {
       "a.yaml": tcp("a"),
       "b.yaml": tcp("b"),
+      "c.yaml": served("c", "HTTP"),
+      "d.yaml": served("d", "TCP"),
       "v.yaml": JSON.stringify(virtualService("v")),
       "w.yaml": JSON.stringify(virtualService("w")),
     },
   });
-  const stream = opened.add(openSotw({ port: server.ports.grpc }));
-  stream.send({ node: testNode({ metadata: { NAMESPACE: "default", INSTANCE_IPS: "10.9.9.9" } }), typeUrl: URLS.LDS });
-  await stream.next();
+  for (const address of ["10.9.9.1", "10.9.9.9"]) {
+    const stream = opened.add(openSotw({ port: server.ports.grpc }));
+    stream.send({ node: testNode({ metadata: { NAMESPACE: "default", INSTANCE_IPS: address } }), typeUrl: URLS.LDS });
+    await stream.next();
+  }
   const metrics = async () => (await server.get("/metrics")).text();
   expect(await metrics()).toContain("pilot_conflict_outbound_listener_tcp_over_current_tcp 1\n");
+  expect(await metrics()).toContain("pilot_conflict_inbound_listener 1\n");
   expect(await metrics()).toContain("pilot_no_ip 1\n");
   await eventually(metrics).toContain("pilot_vservice_dup_domain 1\n");
 });
