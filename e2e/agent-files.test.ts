@@ -200,13 +200,16 @@ describe("a full disk", () => {
     expect(agent.stderr()).toContain("cannot write etc/istio/proxy/envoy-rev.json: ENOSPC");
   });
 
-  test("costs the files of OUTPUT_CERTS and nothing else", async () => {
+  test("costs the files of OUTPUT_CERTS, without which the gRPC bootstrap is not ready, and nothing else", async () => {
     await using agent = await startAgentProcess({
       controlPlane,
       env: { OUTPUT_CERTS: "out" },
       wrapper: onSmall("out", "8k"),
     });
-    await agent.untilReady();
+    await eventually(async () => {
+      const { status, body } = await agent.get("status", "/healthz/ready");
+      return status === 503 && body.startsWith("grpc bootstrap: out/") ? undefined : `${status} ${body}`;
+    }, 30_000);
     await eventually(async () => (/failed to write to out: ENOSPC/.test(agent.stdout()) ? undefined : "not told"));
     expect((await agent.get("status", "/debug/certs")).body).toContain("spiffe://cluster.local/ns/ns/sa/app");
   });

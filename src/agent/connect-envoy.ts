@@ -1,4 +1,6 @@
+import { dirname } from "node:path";
 import type { Logger } from "../base/logger.ts";
+import { makeProxyDirectory } from "../base/proxy-file.ts";
 import { type BootstrapFile, type BootstrapInputs, readBootstrapOverride, writeBootstrap } from "../bootstrap/index.ts";
 import type { AgentConfig, Environment, PlatformInfo } from "../config/index.ts";
 import {
@@ -42,8 +44,11 @@ export interface PreparedBootstrap {
 /** The bootstrap of the first start, written while the sockets are opened that Envoy will look for. */
 export async function prepareBootstrap(sources: BootstrapSources, log: Logger): Promise<PreparedBootstrap> {
   const inputs = await readBootstrapInputs(sources);
+  const { config } = sources;
+  // Sockets of the agent's own come into the same directory: whoever is first to make it, it is the agent's.
+  if (config.xds.viaAgent) await makeProxyDirectory(dirname(config.xds.socketPath), { access: "shared" });
   log.info(`Pilot SAN: [${inputs.agent.pilotSubjectAltNames.join(" ")}]`);
-  return { inputs, file: await writeBootstrap(inputs, { log, owner: proxyUser(sources.config) }) };
+  return { inputs, file: await writeBootstrap(inputs, { log, owner: proxyUser(config) }) };
 }
 
 /** The bootstrap and Envoy itself. The bootstrap is made anew for each start, so that a restart sees the pod as it is then. */
