@@ -90,6 +90,14 @@ test("a client that never reads holds the newest state only, and others go on", 
   expect(sentToDeaf).toBeLessThanOrEqual(1);
 }, 30_000);
 
+test("a client that never reads is sent away after the send timeout, where there is one", async () => {
+  const server = await start({ files: { "a.yaml": services(400) }, limits: { sendTimeoutMs: 100 } });
+  const deaf = await deafClient(server.ports.grpc);
+  opened.defer(() => void deaf.destroy());
+  await eventually(() => metric(server, "pilot_xds_write_timeout")).toBe(1);
+  await eventually(() => server.discovery.connections.all()).toEqual([]);
+});
+
 test("a configuration file rewritten a hundred times in a second leads to at most five pushes", async () => {
   const server = await start({
     files: { "a.yaml": services(1) },
