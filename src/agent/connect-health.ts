@@ -2,7 +2,7 @@ import type { Handle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
 import type { AgentConfig } from "../config/index.ts";
 import { type AdminClient, envoyReadinessProbe } from "../envoy/index.ts";
-import { type HealthCheckConfig, readHealthConfig, startHealthChecker } from "../workload-health/index.ts";
+import { type HealthCheckConfig, healthRules, readHealthConfig, startHealthChecker } from "../workload-health/index.ts";
 import type { XdsProxy } from "../xds-proxy/index.ts";
 import { step } from "./agent-error.ts";
 
@@ -27,7 +27,7 @@ export async function readWorkloadProbe({
   if (readinessProbe === undefined) return undefined;
   const [firstIp] = role.ipAddresses;
   const defaultHost = firstIp === undefined || status.legacyLocalhostProbes ? "localhost" : firstIp;
-  return step(WHAT, async () => readHealthConfig(readinessProbe, defaultHost));
+  return step(WHAT, async () => readHealthConfig(readinessProbe, defaultHost, healthRules(status.generation)));
 }
 
 /** Undefined when there is no probe. */
@@ -44,6 +44,7 @@ export async function connectHealth(config: AgentConfig, parts: HealthParts): Pr
         : envoyReadinessProbe({ admin: parts.admin, log: quiet(log), uptimeMs: parts.uptimeMs });
     return startHealthChecker({
       config: asked,
+      rules: healthRules(status.generation),
       ...(probe !== undefined && { envoy: () => probe.check() }),
       source: { localAddress: status.probeSourceAddress, isOwnAddress: (host) => own.has(host) },
       report: (event) => parts.xds.reportHealth(event),

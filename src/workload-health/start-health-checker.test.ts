@@ -7,6 +7,7 @@ import { startHttpServer } from "../../test/support/http-server.ts";
 import { createTestTls } from "../../test/support/status-tls.ts";
 import { silentLogger } from "../base/logger.ts";
 import { addressText, GrpcError, type GrpcServer, HEALTH_CHECK, implement, startGrpcServer } from "../grpc/index.ts";
+import { healthRules } from "./core/generations.ts";
 import { readHealthConfig } from "./core/health-config.ts";
 import type { HealthEvent } from "./core/health-state.ts";
 import { type HealthCheckerOptions, startHealthChecker } from "./start-health-checker.ts";
@@ -178,6 +179,28 @@ test("Envoy is asked first: silence until it was ready once, and its failures co
   why = "gone";
   await until("unhealthy", () => t.events.length === 2);
   expect(t.events).toEqual([{ healthy: true }, { healthy: false, message: "gone" }]);
+});
+
+test("1.8 does not ask Envoy, and tells nothing until the workload was healthy once", async () => {
+  const answers = [500, 500, 200, 500];
+  let asked = 0;
+  await using server = await startHttpServer((_request, response) => {
+    response.writeHead(answers[Math.min(asked++, answers.length - 1)] ?? 500).end();
+  });
+  const envoy = async () => "Envoy is not there";
+  await using t = start({ httpGet: { port: server.port } }, { envoy, rules: healthRules("1.8") });
+  await until("two events", () => t.events.length === 2);
+  expect(t.events.map(({ healthy }) => healthy)).toEqual([true, false]);
+  expect(asked).toBeGreaterThanOrEqual(4);
+});
+
+test("1.8 looks for the first time one period after the initial delay", async () => {
+  const probe = { exec: { command: ["true"] } };
+  const config = { ...readHealthConfig(probe, "x"), periodMs: 150 };
+  const startedAt = performance.now();
+  expect(await first(probe, { config, rules: healthRules("1.8") })).toEqual({ healthy: true });
+  // Timers of Node may fire a millisecond early.
+  expect(performance.now() - startedAt).toBeGreaterThanOrEqual(148);
 });
 
 test("stopping during the initial delay and during a look is prompt and leaves no child", async () => {

@@ -3,6 +3,7 @@ import { formatDurationMs } from "../base/duration.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
 import { wait } from "../base/wait.ts";
+import { type HealthRules, healthRules } from "./core/generations.ts";
 import type { HealthCheckConfig } from "./core/health-config.ts";
 import { type HealthEvent, INITIAL_HEALTH, nextHealth, type ProbeResult } from "./core/health-state.ts";
 import { probeExec } from "./probes/probe-exec.ts";
@@ -15,6 +16,8 @@ export interface HealthCheckerOptions {
   /** Envoy's own state comes first: why it is not ready, or undefined. Absent: there is no Envoy. */
   readonly envoy?: () => Promise<string | undefined>;
   readonly source: HttpSource;
+  /** Those of the current generation when absent. */
+  readonly rules?: HealthRules;
   /** Called on the first verdict and on changes. */
   report(event: HealthEvent): void;
   readonly log: Logger;
@@ -34,16 +37,17 @@ export function startHealthChecker(options: HealthCheckerOptions): Handle {
 }
 
 async function run(options: HealthCheckerOptions, signal: AbortSignal): Promise<void> {
-  const { config, log } = options;
+  const { config, log, rules = healthRules("master") } = options;
   log.info(`starting health check for health.AggregateProber in ${formatDurationMs(config.initialDelayMs)}`);
-  await wait(config.initialDelayMs, signal);
+  await wait(config.initialDelayMs + (rules.looksAtOnce ? 0 : config.periodMs), signal);
   const look = createLook(options);
   let state = INITIAL_HEALTH;
   let due = performance.now();
   while (!signal.aborted) {
     const result = await look(signal);
     if (signal.aborted) return;
-    const next = nextHealth(state, result, config.thresholds);
+    const judged = result.healthy || !rules.beginsHealthy ? result : { ...result, isStarting: true };
+    const next = nextHealth(state, judged, config.thresholds);
     state = next.state;
     if (next.event !== undefined) {
       if (next.event.healthy) log.info("success threshold hit, marking as healthy");
@@ -58,11 +62,16 @@ async function run(options: HealthCheckerOptions, signal: AbortSignal): Promise<
 }
 
 /** The first thing that is wrong is the answer: Envoy, then the workload. */
-function createLook({ config, envoy, source }: HealthCheckerOptions): (signal: AbortSignal) => Promise<ProbeResult> {
+function createLook({
+  config,
+  envoy,
+  source,
+  rules,
+}: HealthCheckerOptions): (signal: AbortSignal) => Promise<ProbeResult> {
   let hasEnvoyBeenReady = false;
   const { method, timeoutMs } = config;
   return async (signal) => {
-    const why = await envoy?.();
+    const why = rules?.asksEnvoy === false ? undefined : await envoy?.();
     if (why !== undefined) return { healthy: false, message: why, isStarting: !hasEnvoyBeenReady };
     hasEnvoyBeenReady = true;
     using limit = abortAfter(timeoutMs, signal);

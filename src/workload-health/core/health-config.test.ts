@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { healthRules } from "./generations.ts";
 import { readHealthConfig } from "./health-config.ts";
 
 test("defaults of a bare HTTP probe", () => {
@@ -52,4 +53,14 @@ test.each([
   },
 ])("$probe is refused with its reason", ({ probe, says }) => {
   expect(() => readHealthConfig(probe, "d")).toThrow(says);
+});
+
+test("up to 1.20 only HTTP has the workload's address as its default, and gRPC is unknown", () => {
+  const rules = healthRules("1.20");
+  expect(readHealthConfig({ httpGet: { port: 7 } }, "d", rules).method).toMatchObject({ host: "d" });
+  expect(readHealthConfig({ tcpSocket: { port: 7 } }, "d", rules).method).toMatchObject({ host: "localhost" });
+  expect(readHealthConfig({ tcpSocket: { port: 7, host: "h" } }, "d", rules).method).toMatchObject({ host: "h" });
+  expect(() => readHealthConfig({ grpc: { port: 7 } }, "d", rules)).toThrow(
+    "one of httpGet, tcpSocket and exec is needed",
+  );
 });

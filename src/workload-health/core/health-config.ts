@@ -1,5 +1,6 @@
 import { CodedError } from "../../base/coded-error.ts";
 import type { ReadinessProbe } from "../../protocol/proxy-config.ts";
+import { type HealthRules, healthRules } from "./generations.ts";
 
 export class HealthConfigError extends CodedError<"no-method" | "invalid-value"> {}
 
@@ -29,7 +30,11 @@ const FIELD = "readinessProbe of the proxy configuration";
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /** Fills the defaults and throws a HealthConfigError that names what is wrong. */
-export function readHealthConfig(probe: ReadinessProbe, defaultHost: string): HealthCheckConfig {
+export function readHealthConfig(
+  probe: ReadinessProbe,
+  defaultHost: string,
+  rules = healthRules("master"),
+): HealthCheckConfig {
   const seconds = (name: keyof ReadinessProbe & string, fallback: number) => {
     const value = probe[name];
     if (typeof value === "number" && value < 0) throw invalid(`${name} is ${value}, it must be non-negative`);
@@ -40,12 +45,14 @@ export function readHealthConfig(probe: ReadinessProbe, defaultHost: string): He
     timeoutMs: seconds("timeoutSeconds", 1) * 1000,
     periodMs: seconds("periodSeconds", 10) * 1000,
     thresholds: { success: seconds("successThreshold", 1), failure: seconds("failureThreshold", 1) },
-    method: readMethod(probe, defaultHost),
+    method: readMethod(probe, defaultHost, rules),
   };
 }
 
-function readMethod(probe: ReadinessProbe, defaultHost: string): ProbeMethod {
-  const hostOf = (host: string | undefined) => (host === undefined || host === "" ? defaultHost : host);
+function readMethod(probe: ReadinessProbe, defaultHost: string, rules: HealthRules): ProbeMethod {
+  const hostOf = (host: string | undefined, fallback = defaultHost) =>
+    host === undefined || host === "" ? fallback : host;
+  const otherHost = rules.onlyHttpHasDefaultHost ? "localhost" : defaultHost;
   if (probe.httpGet !== undefined) {
     const { host, port, path, scheme, httpHeaders = [] } = probe.httpGet;
     const protocol = (scheme === undefined || scheme === "" ? "HTTP" : scheme).toUpperCase();
@@ -69,8 +76,12 @@ function readMethod(probe: ReadinessProbe, defaultHost: string): ProbeMethod {
     };
   }
   if (probe.tcpSocket !== undefined)
-    return { kind: "tcp", host: hostOf(probe.tcpSocket.host), port: portOf(probe.tcpSocket.port, "tcpSocket") };
-  if (probe.grpc !== undefined) {
+    return {
+      kind: "tcp",
+      host: hostOf(probe.tcpSocket.host, otherHost),
+      port: portOf(probe.tcpSocket.port, "tcpSocket"),
+    };
+  if (probe.grpc !== undefined && rules.hasGrpc) {
     const { port, service = "" } = probe.grpc;
     return { kind: "grpc", host: hostOf(undefined), port: portOf(port, "grpc"), service };
   }
@@ -81,7 +92,7 @@ function readMethod(probe: ReadinessProbe, defaultHost: string): ProbeMethod {
   }
   throw new HealthConfigError(
     "no-method",
-    `${FIELD} has no method: one of httpGet, tcpSocket, exec and grpc is needed`,
+    `${FIELD} has no method: one of httpGet, tcpSocket${rules.hasGrpc ? ", exec and grpc" : " and exec"} is needed`,
   );
 }
 
