@@ -35,7 +35,9 @@ async function startCa(directory: string) {
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
 test("a directory that cannot be made ends it with a clear error, at once", async () => {
-  await expect(run(LAUNCHER, ["ca", "--dir", "/proc/no/such"], { timeout: 15_000, killSignal: "SIGKILL" })).rejects.toMatchObject({
+  await expect(
+    run(LAUNCHER, ["ca", "--dir", "/proc/no/such"], { timeout: 15_000, killSignal: "SIGKILL" }),
+  ).rejects.toMatchObject({
     killed: false,
     stderr: expect.stringContaining("the CA's directory /proc/no/such cannot be made"),
   });
