@@ -57,8 +57,10 @@ export function createScopeResources(
       if (type === "RDS") {
         return once(lasting, `routes ${names.join("\n")}`, () => names.flatMap((name) => route(name).resources));
       }
-      const made = () => names.flatMap((name) => endpoints(scope, name, memory, guard));
-      const set = ofList.get(names) ?? once(passing, names.join("\n"), made);
+      const known = ofList.get(names);
+      if (known !== undefined) memory.counts.hits += 1;
+      const make = () => names.flatMap((name) => endpoints(scope, name, memory, guard));
+      const set = known ?? once(passing, names.join("\n"), make);
       ofList.set(names, set);
       return set;
     },
