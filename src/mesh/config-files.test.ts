@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -19,7 +28,7 @@ const copy = (name: string) => readFileSync(join(target, "30-rules", name), "utf
 const put = (name: string, text: string) => writeFileSync(join(rules, name), text);
 
 test("a folder is copied, deeper files included, and follows changes and removals", () => {
-  const files = createConfigFiles({ target, validate });
+  const files = createConfigFiles({ target, validate, settledMs: 0 });
   mkdirSync(join(rules, "deep"));
   put("a.yaml", "one");
   put("deep/b.yml", "two");
@@ -35,7 +44,7 @@ test("a folder is copied, deeper files included, and follows changes and removal
 });
 
 test("a file that becomes broken keeps its last good copy and is told until it is mended", () => {
-  const files = createConfigFiles({ target, validate });
+  const files = createConfigFiles({ target, validate, settledMs: 0 });
   put("a.yaml", "good");
   files.mirror(rules);
   put("a.yaml", "bad now");
@@ -49,7 +58,7 @@ test("a file that becomes broken keeps its last good copy and is told until it i
 });
 
 test("a folder that is not there is a problem, and what was copied stays", () => {
-  const files = createConfigFiles({ target, validate });
+  const files = createConfigFiles({ target, validate, settledMs: 0 });
   put("a.yaml", "good");
   files.mirror(rules);
   rmSync(rules, { recursive: true });
@@ -58,7 +67,7 @@ test("a folder that is not there is a problem, and what was copied stays", () =>
 });
 
 test("objects of the mesh file are refused together, with the line they stand at", () => {
-  const files = createConfigFiles({ target, validate });
+  const files = createConfigFiles({ target, validate, settledMs: 0 });
   expect(files.writeInline([{ value: { kind: "A" }, line: 7 }], "mesh.yaml")).toEqual([]);
   const problems = files.writeInline(
     [
@@ -69,4 +78,19 @@ test("objects of the mesh file are refused together, with the line they stand at
   );
   expect(problems).toEqual(["mesh.yaml:9: is bad"]);
   expect(readFileSync(join(target, "20-inline.yaml"), "utf8")).toContain('"A"');
+});
+
+test("a file that was changed a moment ago is left alone until it has settled", () => {
+  const files = createConfigFiles({ target, validate });
+  put("a.yaml", "first, as it is found at the start");
+  files.mirror(rules);
+  expect(copy("a.yaml")).toContain("first");
+  put("a.yaml", "");
+  files.mirror(rules);
+  expect(copy("a.yaml")).toContain("first");
+  const then = new Date(Date.now() - 1000);
+  put("a.yaml", "second");
+  utimesSync(join(rules, "a.yaml"), then, then);
+  files.mirror(rules);
+  expect(copy("a.yaml")).toBe("second");
 });

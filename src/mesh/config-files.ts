@@ -1,8 +1,9 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { errorMessage } from "../base/coded-error.ts";
 import type { IstioObject } from "./core/istio-objects.ts";
 import type { MeshFile } from "./core/mesh-file.ts";
+import { SETTLED_MS, stampOf } from "./file-stamp.ts";
 
 /** Says what is wrong with a text of Istio objects; the control plane's own rules. */
 export type ConfigValidator = (text: string) => readonly ConfigProblem[];
@@ -17,6 +18,8 @@ export interface ConfigFilesOptions {
   /** What the control plane reads. */
   readonly target: string;
   readonly validate: ConfigValidator;
+  /** How long a changed file is left alone. */
+  readonly settledMs?: number;
 }
 
 /**
@@ -35,7 +38,8 @@ interface Mirrored {
   readonly problems: readonly string[];
 }
 
-export function createConfigFiles({ target, validate }: ConfigFilesOptions): ConfigFiles {
+export function createConfigFiles({ target, validate, settledMs = SETTLED_MS }: ConfigFilesOptions): ConfigFiles {
+  let hasMirrored = false;
   const mirrored = new Map<string, Mirrored>();
   const rules = join(target, "30-rules");
   mkdirSync(target, { recursive: true, mode: 0o755 });
@@ -58,11 +62,12 @@ export function createConfigFiles({ target, validate }: ConfigFilesOptions): Con
         rmSync(join(rules, relative(folder, path)), { force: true });
       }
       for (const path of found.files) {
-        const stamp = stampOf(path);
-        if (mirrored.get(path)?.stamp === stamp) continue;
+        const { text: stamp, ageMs } = stampOf(path);
+        if (mirrored.get(path)?.stamp === stamp || (hasMirrored && ageMs < settledMs)) continue;
         const problems = copyChecked(path, join(rules, relative(folder, path)), validate);
         mirrored.set(path, { stamp, problems });
       }
+      hasMirrored = true;
       return [...mirrored.values()].flatMap(({ problems }) => problems);
     },
   };
@@ -103,14 +108,5 @@ function yamlFiles(folder: string): { readonly files: readonly string[] } | { re
     return { files: wanted.map((name) => join(folder, name)) };
   } catch (thrown) {
     return { problem: `configDir cannot be read: ${errorMessage(thrown)}` };
-  }
-}
-
-function stampOf(path: string): string {
-  try {
-    const { mtimeMs, size, ino } = statSync(path);
-    return `${mtimeMs}/${size}/${ino}`;
-  } catch {
-    return "unreadable";
   }
 }

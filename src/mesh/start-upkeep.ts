@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { errorMessage } from "../base/coded-error.ts";
 import { wait } from "../base/wait.ts";
@@ -7,6 +7,7 @@ import type { ConfigFiles } from "./config-files.ts";
 import type { MeshFile } from "./core/mesh-file.ts";
 import type { MeshPlan } from "./core/mesh-plan.ts";
 import { parseMeshFile } from "./core/parse-mesh-file.ts";
+import { SETTLED_MS, stampOf } from "./file-stamp.ts";
 import { limitLogs } from "./limit-logs.ts";
 import { TOKEN_SECONDS, writeIdentity } from "./prepare-folders.ts";
 import type { Say } from "./start-options.ts";
@@ -79,11 +80,13 @@ export function startUpkeep(options: UpkeepOptions): { problems(): readonly stri
 
 /** Objects of the mesh file change at once; its services need a new start, which is said. */
 function createFileWatch({ file, fileName, watchedFile, config }: UpkeepOptions): () => readonly string[] {
-  let stamp = watchedFile === undefined ? "" : stampOf(watchedFile);
+  let stamp = watchedFile === undefined ? "" : stampOf(watchedFile).text;
   let problems: readonly string[] = [];
   return () => {
-    if (watchedFile === undefined || stampOf(watchedFile) === stamp) return problems;
-    stamp = stampOf(watchedFile);
+    if (watchedFile === undefined) return problems;
+    const found = stampOf(watchedFile);
+    if (found.text === stamp || found.ageMs < SETTLED_MS) return problems;
+    stamp = found.text;
     problems = takeOver(file, fileName, watchedFile, config);
     return problems;
   };
@@ -113,13 +116,4 @@ function withoutPlaces({ services, namespace, mtls, configDir }: MeshFile): unkn
     versions: service.versions.map((kind) => ({ ...kind, position: null })),
   }));
   return { services: plain, namespace, mtls, configDir };
-}
-
-function stampOf(path: string): string {
-  try {
-    const { mtimeMs, size, ino } = statSync(path);
-    return `${mtimeMs}/${size}/${ino}`;
-  } catch {
-    return "";
-  }
 }
