@@ -23,6 +23,20 @@ async function startPrometheus(port: number, target: number) {
   const words = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
   const child: ChildProcess = spawn("prometheus", words, { cwd: folder, stdio: "ignore" });
   const exited = new Promise((done) => child.once("exit", done));
+  const stop = async () => {
+    child.kill("SIGKILL");
+    await exited;
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    await eventually(async () => {
+      const { status } = await fetchBytes(port, "/-/ready").catch(() => ({ status: 0 }));
+      return status === 200 ? undefined : `Prometheus is not ready: ${status}`;
+    });
+  } catch (thrown) {
+    await stop();
+    throw thrown;
+  }
   return {
     /** The value of the first series that the expression finds. */
     async value(expression: string): Promise<string | undefined> {
@@ -35,11 +49,7 @@ async function startPrometheus(port: number, target: number) {
       const { data } = JSON.parse(text) as { data: { activeTargets: { lastError: string }[] } };
       return data.activeTargets[0]?.lastError;
     },
-    async [Symbol.asyncDispose]() {
-      child.kill("SIGKILL");
-      await exited;
-      await rm(folder, { recursive: true, force: true });
-    },
+    [Symbol.asyncDispose]: stop,
   };
 }
 
