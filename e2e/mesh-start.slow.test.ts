@@ -40,7 +40,14 @@ async function createUser(): Promise<Person> {
 }
 
 function administrator(): Person {
-  return { home: mkdtempSync(join(tmpdir(), "mesh-start-")), wrapper: [], async [Symbol.asyncDispose]() {} };
+  const home = mkdtempSync(join(tmpdir(), "mesh-start-"));
+  return {
+    home,
+    wrapper: [],
+    async [Symbol.asyncDispose]() {
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
 }
 
 interface Started extends AsyncDisposable {
@@ -157,6 +164,7 @@ describe.each(PEOPLE)("as $who", ({ make, isolation, lacks }) => {
     process.kill(-(started.child.pid ?? 0), "SIGINT");
     await eventually(async () => (await leftovers(state)).join(", ") || undefined, 20_000);
     await eventually(() => (started.output().includes("mesh shop is down") ? undefined : started.output()));
-    rmSync(clone, { recursive: true, force: true });
+    // What stays on purpose: logs and the root certificate.
+    rmSync(status.stateFolder, { recursive: true, force: true });
   });
 });
