@@ -2,10 +2,13 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { collectDefaultMetrics, Histogram, Registry } from "prom-client";
 import { beforeEach, expect, test } from "vitest";
 import { eventually, freePorts, startAgentProcess } from "../test/support/agent-process.ts";
+import { startHttpServer } from "../test/support/http-server.ts";
 import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
 import { needs } from "../test/support/needs.ts";
+import { expectPromtoolAccepts } from "../test/support/status-document.ts";
 import { fetchBytes } from "../test/support/status-scrape.ts";
 
 beforeEach(needs("envoy", "promtool"));
@@ -77,4 +80,29 @@ test("Prometheus takes the merged document of a pod, in which another program's 
   expect(await prometheus.targetError()).toBe("");
   const { text } = await fetchBytes(agent.ports.status, "/stats/prometheus");
   expect(text).not.toMatch(/^istio_agent_scrape_dropped_total/m);
+});
+
+test("a Node application with prom-client is merged with Envoy's statistics into a document that promtool accepts", async () => {
+  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const orders = new Histogram({ name: "shop_orders_seconds", help: "Time per order.", registers: [registry] });
+  orders.observe(0.3);
+  await using application = await startHttpServer((_request, response) => {
+    response.setHeader("content-type", registry.contentType);
+    registry.metrics().then(
+      (text) => response.end(text),
+      (thrown: Error) => response.destroy(thrown),
+    );
+  });
+  await using agent = await startAgentProcess({
+    controlPlane,
+    env: { ISTIO_PROMETHEUS_ANNOTATIONS: JSON.stringify({ port: String(application.port) }) },
+  });
+  await agent.untilReady();
+  const { text } = await fetchBytes(agent.ports.status, "/stats/prometheus");
+  expect(text).toMatch(/^shop_orders_seconds_count 1$/m);
+  expect(text).toMatch(/^nodejs_eventloop_lag_seconds /m);
+  expect(text).toMatch(/^envoy_server_live/m);
+  await expectPromtoolAccepts(text);
 });
