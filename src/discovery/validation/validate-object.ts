@@ -35,6 +35,13 @@ export function validateObject(object: AnyConfigObject): readonly Problem[] {
     case "PeerAuthentication":
       validatePeerAuthentication(report, object.spec);
       break;
+    case "Gateway":
+    case "EnvoyFilter":
+    case "Telemetry":
+    case "ProxyConfig":
+      // Whoever wrote it must not believe that it is in force.
+      report.warn(`${object.kind} is read and has no effect: no proxy gets anything of it`);
+      break;
   }
   return problems;
 }
