@@ -1,4 +1,4 @@
-/** The library's door: the agent inside another Node process. */
+/** The library's door: agent, control plane and mesh inside another Node process. */
 export { type Agent, AgentStartError, type StartAgentOptions, startAgent } from "./agent/index.ts";
 export { type BuildStamp, buildStamp } from "./base/build-stamp.ts";
 export type { Handle } from "./base/handle.ts";
@@ -20,3 +20,4 @@ export {
   type StartDiscoveryOptions,
   startDiscovery,
 } from "./discovery/index.ts";
+export { type Mesh, MeshError, type StartMeshOptions, startMesh, stopMesh } from "./mesh/index.ts";
