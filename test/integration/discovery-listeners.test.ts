@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
+import { buildAccessPolicies } from "../../src/discovery/generators/authz/index.ts";
 import { generateInboundListeners, generateOutboundListeners } from "../../src/discovery/generators/listeners.ts";
 import type { ProxyView } from "../../src/discovery/snapshot/push-snapshot.ts";
 import { createTestMesh, testNode } from "../../src/discovery/testing/create-test-mesh.ts";
@@ -19,7 +20,7 @@ const OTHER_NODES = ["gateway-http-and-https", "grpc-proxyless-client"];
 const cases = existsSync(root) ? readGoldenCases(root).filter(({ name }) => !OTHER_NODES.includes(name)) : [];
 const listenersOf = (view: ProxyView) => [
   ...generateOutboundListeners(view.outbound).listeners,
-  ...generateInboundListeners(view).listeners,
+  ...generateInboundListeners(view, buildAccessPolicies(view)).listeners,
 ];
 
 describe("a stock Envoy", () => {

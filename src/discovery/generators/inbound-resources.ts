@@ -1,6 +1,7 @@
 import type { EncodedResource } from "../ads-server/resource-source.ts";
 import type { ProxyNode } from "../proxy/proxy-node.ts";
 import type { ProxyView } from "../snapshot/push-snapshot.ts";
+import { buildAccessPolicies } from "./authz/index.ts";
 import { generateInboundClusters } from "./clusters.ts";
 import { encodeResource } from "./encode-resource.ts";
 import { generateInboundListeners } from "./listeners.ts";
@@ -18,8 +19,12 @@ export function inboundResources(
       encodeResource("envoy.config.cluster.v3.Cluster", nameOf(cluster), cluster),
     );
   }
-  const { listeners, conflicts } = generateInboundListeners(view);
+  const policies = buildAccessPolicies(view);
+  const { listeners, conflicts } = generateInboundListeners(view, policies);
   guard.conflicts(conflicts);
+  for (const reason of policies.problems) {
+    guard.report({ effect: "refused-rule", type, resource: "virtualInbound", reason });
+  }
   return guard.each(type, listeners, nameOf, (listener) =>
     encodeResource("envoy.config.listener.v3.Listener", nameOf(listener), listener),
   );

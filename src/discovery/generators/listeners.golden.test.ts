@@ -7,6 +7,7 @@ import type { Json } from "../../../test/conformance/discovery/json.ts";
 import { skipWith } from "../../../test/support/skip-with.ts";
 import { decodeMessage, encodeMessage } from "../../protocol/envoy/index.ts";
 import { viewOfCase } from "../testing/view-of-case.ts";
+import { buildAccessPolicies } from "./authz/index.ts";
 import { generateInboundListeners, generateOutboundListeners } from "./listeners.ts";
 
 const root = join(
@@ -15,15 +16,11 @@ const root = join(
 );
 const LISTENER = "envoy.config.listener.v3.Listener";
 
-/** Filters of security rules, patches and telemetry rules are put in by others; gateways and proxyless clients have other listeners. */
+/** Filters of patches and telemetry rules are put in by others; gateways and proxyless clients have other listeners. */
 const OTHERS = new Set([
-  "authz-allow-principals-namespaces",
-  "authz-deny-path-and-ip",
-  "authz-tcp",
   "envoy-filter-patches",
   "gateway-http-and-https",
   "grpc-proxyless-client",
-  "request-auth-and-jwt-claims",
   "telemetry-access-log",
 ]);
 const cases = existsSync(root) ? readGoldenCases(root).filter(({ name }) => !OTHERS.has(name)) : [];
@@ -36,7 +33,8 @@ describe("listeners of the captured meshes", () => {
 
   test.each(cases)("$name: as the reference sends them", ({ configYaml, meshYaml, node, listeners, context }) => {
     const view = viewOfCase(configYaml, meshYaml, JSON.stringify(node));
-    const ours = [...generateOutboundListeners(view.outbound).listeners, ...generateInboundListeners(view).listeners];
+    const inbound = generateInboundListeners(view, buildAccessPolicies(view));
+    const ours = [...generateOutboundListeners(view.outbound).listeners, ...inbound.listeners];
     // On the wire and back: what Envoy will see.
     const sent = ours.map((listener) => decodeMessage(LISTENER, encodeMessage(LISTENER, listener)));
     const received: readonly Json[] = JSON.parse(JSON.stringify(sent));

@@ -1,8 +1,10 @@
 import type { AnyConfigObject } from "../model/config-object.ts";
 import type { Problem } from "../schema/decode-message.ts";
+import { validateAuthorizationPolicy } from "./authorization-policy.ts";
 import { validateDestinationRule } from "./destination-rule.ts";
 import { validatePeerAuthentication } from "./peer-authentication.ts";
 import { createReport } from "./report.ts";
+import { validateRequestAuthentication } from "./request-authentication.ts";
 import { validateServiceEntry } from "./service-entry.ts";
 import { validateSidecar } from "./sidecar.ts";
 import { validateVirtualService } from "./virtual-service.ts";
@@ -34,6 +36,12 @@ export function validateObject(object: AnyConfigObject): readonly Problem[] {
       break;
     case "PeerAuthentication":
       validatePeerAuthentication(report, object.spec);
+      break;
+    case "AuthorizationPolicy":
+      validateAuthorizationPolicy(report, object.spec);
+      break;
+    case "RequestAuthentication":
+      validateRequestAuthentication(report, object.spec);
       break;
     case "Gateway":
     case "EnvoyFilter":

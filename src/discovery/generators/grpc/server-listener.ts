@@ -3,6 +3,7 @@ import { pack } from "../../../protocol/envoy/index.ts";
 import type { Listener } from "../../../protocol/gen/envoy/config/listener/v3.ts";
 import { TLS_MODE_LABEL } from "../../model/endpoint.ts";
 import type { InboundScope, ProxyView } from "../../snapshot/push-snapshot.ts";
+import { buildGrpcAccessFilters } from "../authz/index.ts";
 import { providedTls } from "./certificates.ts";
 import { filter, ROUTER } from "./client-listeners.ts";
 
@@ -28,7 +29,7 @@ export function serverListener(view: ProxyView, name: string): Listener | undefi
     filterChains: [
       {
         name: `inbound-${kind}`,
-        filters: [filter(`inbound-hcm${kind}`, MANAGER)],
+        filters: [filter(`inbound-hcm${kind}`, buildManager(view))],
         ...(kind === "mtls" && { transportSocket: MUTUAL_TLS }),
       },
     ],
@@ -45,13 +46,17 @@ const MUTUAL_TLS = {
   }),
 };
 
-const MANAGER = pack("envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager", {
-  routeConfig: {
-    name: "inbound",
-    virtualHosts: [{ name: "inbound", domains: ["*"], routes: [{ match: { prefix: "/" }, nonForwardingAction: {} }] }],
-  },
-  httpFilters: [filter("envoy.filters.http.router", ROUTER)],
-});
+function buildManager(view: ProxyView) {
+  return pack("envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager", {
+    routeConfig: {
+      name: "inbound",
+      virtualHosts: [
+        { name: "inbound", domains: ["*"], routes: [{ match: { prefix: "/" }, nonForwardingAction: {} }] },
+      ],
+    },
+    httpFilters: [...buildGrpcAccessFilters(view), filter("envoy.filters.http.router", ROUTER)],
+  });
+}
 
 function serves({ targets, ingress }: InboundScope, port: number): boolean {
   return targets.some(({ targetPort }) => targetPort === port) || ingress.some((own) => own.port?.number === port);

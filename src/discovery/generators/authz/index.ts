@@ -1,0 +1,4 @@
+/** Who may call a workload: rules as filters of its listeners. Pure. */
+
+export { type AccessPolicies, buildAccessPolicies } from "./build-access-policies.ts";
+export { buildGrpcAccessFilters } from "./grpc-filters.ts";

@@ -1,0 +1,17 @@
+import type { ConfigObject } from "../../model/config-object.ts";
+import { selects } from "../../model/selector.ts";
+import type { ProxyView } from "../../snapshot/push-snapshot.ts";
+
+type Kind = "AuthorizationPolicy" | "RequestAuthentication";
+
+/** Policies for the view's workload, the root namespace's first. Those that name a target are for gateways. */
+export function selectPolicies<Of extends Kind>({ node, snapshot }: ProxyView, kind: Of): readonly ConfigObject<Of>[] {
+  const { rootNamespace } = snapshot.mesh;
+  const namespaces = [...new Set([rootNamespace, node.namespace])];
+  return namespaces
+    .flatMap((namespace) => snapshot.configs.list(kind, namespace))
+    .filter(({ spec }) => {
+      const { selector, targetRef, targetRefs } = spec;
+      return targetRef === undefined && targetRefs.length === 0 && selects(selector?.matchLabels ?? {}, node.labels);
+    });
+}

@@ -1,0 +1,75 @@
+import { pack } from "../../../protocol/envoy/index.ts";
+import type { JwtProvider, JwtRequirement } from "../../../protocol/gen/envoy/extensions/filters/http/jwt_authn/v3.ts";
+import type { HttpFilter } from "../../../protocol/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
+import { type ConfigObject, compareText } from "../../model/config-object.ts";
+import type { JwtRule } from "../../specs/security.ts";
+
+export interface JwtFilters {
+  /** One, or none when there are no rules. */
+  readonly filters: readonly HttpFilter[];
+  readonly problems: readonly string[];
+}
+
+/** Tokens that are there must be good; whether one must be there is for authorization to say. */
+export function buildJwtFilters(policies: readonly ConfigObject<"RequestAuthentication">[]): JwtFilters {
+  const rules = policies.flatMap(({ spec }) => spec.jwtRules).toSorted((a, b) => compareText(a.issuer, b.issuer));
+  if (rules.length === 0) return { filters: [], problems: [] };
+  const names = rules.map((_, index) => `origins-${index}`);
+  const typedConfig = pack("envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication", {
+    providers: Object.fromEntries(rules.map((rule, index) => [`origins-${index}`, buildProvider(rule)])),
+    rules: [{ match: { prefix: "/" }, requires: buildRequirement(names) }],
+    // Browsers send no credentials with the question whether they may.
+    bypassCorsPreflight: true,
+  });
+  return {
+    filters: [{ name: "envoy.filters.http.jwt_authn", typedConfig }],
+    problems: policies.flatMap(({ namespace, name, spec }) =>
+      spec.jwtRules
+        .filter(({ jwks }) => jwks === "")
+        .map(
+          ({ issuer, jwksUri }) =>
+            `RequestAuthentication ${namespace}/${name} has no keys of its own for issuer ${JSON.stringify(issuer)} ` +
+            `(jwksUri ${JSON.stringify(jwksUri)} is not fetched): its tokens are rejected`,
+        ),
+    ),
+  };
+}
+
+/** A token of any issuer, or none at all: a bad one is not the same as none. */
+function buildRequirement(names: readonly string[]): JwtRequirement {
+  const [only = "", ...more] = names;
+  if (more.length === 0) return orMissing(only);
+  const none: JwtRequirement = { requiresAll: { requirements: names.map(orMissing) } };
+  return { requiresAny: { requirements: [...names.map((providerName) => ({ providerName })), none] } };
+}
+
+function orMissing(providerName: string): JwtRequirement {
+  return { requiresAny: { requirements: [{ providerName }, { allowMissing: {} }] } };
+}
+
+/** No key is in it, so that no signature can be right. */
+const NO_KEYS = '{"keys":[]}';
+/** Claims that are lists written as one text. */
+const SPACE_DELIMITED = ["permission", "scope"];
+
+function buildProvider(rule: JwtRule): JwtProvider {
+  const { issuer, audiences, jwks, fromHeaders, fromParams, fromCookies } = rule;
+  const claims = new Set([...SPACE_DELIMITED, ...rule.spaceDelimitedClaims]);
+  return {
+    ...(issuer !== "" && { issuer }),
+    ...(audiences.length > 0 && { audiences }),
+    localJwks: { inlineString: jwks === "" ? NO_KEYS : jwks },
+    ...(fromHeaders.length > 0 && {
+      fromHeaders: fromHeaders.map(({ name, prefix }) => ({ name, ...(prefix !== "" && { valuePrefix: prefix }) })),
+    }),
+    ...(fromParams.length > 0 && { fromParams }),
+    ...(fromCookies.length > 0 && { fromCookies }),
+    ...(rule.forwardOriginalToken && { forward: true }),
+    ...(rule.outputPayloadToHeader !== "" && { forwardPayloadHeader: rule.outputPayloadToHeader }),
+    ...(rule.outputClaimToHeaders.length > 0 && {
+      claimToHeaders: rule.outputClaimToHeaders.map(({ header, claim }) => ({ headerName: header, claimName: claim })),
+    }),
+    payloadInMetadata: "payload",
+    normalizePayloadInMetadata: { spaceDelimitedClaims: [...claims].sort(compareText) },
+  };
+}
