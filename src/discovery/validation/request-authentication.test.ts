@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { expect, test } from "vitest";
 import { decodeObject } from "../decode/decode-object.ts";
 import { formatPath } from "../decode/parse-config-text.ts";
@@ -10,6 +11,12 @@ function problemsOf(spec: unknown): readonly string[] {
   );
 }
 
+const RSA = generateKeyPairSync("rsa", { modulusLength: 2048 }).publicKey.export({ format: "jwk" });
+const EC = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" });
+const ED25519 = generateKeyPairSync("ed25519").publicKey.export({ format: "jwk" });
+const setOf = (...keys: readonly object[]) => JSON.stringify({ keys });
+const UNUSABLE = ".jwks: jwks parse error: no key that can be used (RSA, EC P-256, P-384, P-521, OKP Ed25519, oct)";
+
 test.each<{ rule: object; says: string[] }>([
   { rule: { issuer: "a" }, says: [] },
   { rule: { jwksUri: "https://login.example/keys" }, says: [] },
@@ -17,11 +24,20 @@ test.each<{ rule: object; says: string[] }>([
   { rule: { issuer: "a", audiences: ["b", ""] }, says: [".audiences[1]: audience must be non-empty string"] },
   { rule: { issuer: "a", jwksUri: "login" }, says: [".jwksUri: login is not an http or https URL"] },
   { rule: { issuer: "a", jwksUri: "file:///keys" }, says: [".jwksUri: file:///keys is not an http or https URL"] },
-  { rule: { issuer: "a", jwks: '{"keys":[{"kty":"RSA"}]}' }, says: [] },
+  { rule: { issuer: "a", jwks: setOf({ kty: "RSA" }, RSA) }, says: [] },
+  { rule: { issuer: "a", jwks: setOf({ ...RSA, alg: "RS256" }) }, says: [] },
+  { rule: { issuer: "a", jwks: setOf(EC) }, says: [] },
+  { rule: { issuer: "a", jwks: setOf(ED25519) }, says: [] },
+  { rule: { issuer: "a", jwks: setOf({ kty: "oct", alg: "HS256", k: "c2VjcmV0" }) }, says: [] },
+  { rule: { issuer: "a", jwks: setOf() }, says: [UNUSABLE] },
+  { rule: { issuer: "a", jwks: setOf({ kty: "RSA" }) }, says: [UNUSABLE] },
+  { rule: { issuer: "a", jwks: setOf({ ...RSA, alg: "ES256" }) }, says: [UNUSABLE] },
+  { rule: { issuer: "a", jwks: setOf({ ...EC, crv: "secp256k1" }) }, says: [UNUSABLE] },
+  { rule: { issuer: "a", jwks: setOf({ kty: "oct" }) }, says: [UNUSABLE] },
+  { rule: { issuer: "a", jwks: '{"keys":[null,1]}' }, says: [UNUSABLE] },
   { rule: { issuer: "a", jwks: "{" }, says: [".jwks: jwks parse error: not JSON"] },
   { rule: { issuer: "a", jwks: "{}" }, says: [".jwks: jwks parse error: no list of keys"] },
   { rule: { issuer: "a", jwks: "null" }, says: [".jwks: jwks parse error: no list of keys"] },
-  { rule: { issuer: "a", jwks: '{"keys":[{}]}' }, says: [".jwks: jwks parse error: a key without kty"] },
   {
     rule: { issuer: "a", fromHeaders: [{ prefix: "Tok " }] },
     says: [".fromHeaders[0].name: location header name must be non-empty string"],

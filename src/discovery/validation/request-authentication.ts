@@ -2,6 +2,7 @@ import type { JwtRule, RequestAuthenticationSpec } from "../specs/security.ts";
 import { headerNameReason, headerTextReason } from "./headers.ts";
 import { validateSelector } from "./labels.ts";
 import { each, type Report } from "./report.ts";
+import { keySetReason } from "./request-authentication-keys.ts";
 
 /** Whose tokens a workload takes. */
 export function validateRequestAuthentication(report: Report, { selector, jwtRules }: RequestAuthenticationSpec): void {
@@ -14,7 +15,8 @@ function validateJwtRule(report: Report, rule: JwtRule): void {
   if (issuer === "" && jwksUri === "") report.error("issuer or jwksUri must be non-empty string");
   each(report, "audiences", rule.audiences, nonEmpty("audience must be non-empty string"));
   if (jwksUri !== "") report.error(uriReason(jwksUri), "jwksUri");
-  if (jwks !== "") report.error(keysReason(jwks), "jwks");
+  const reason = jwks === "" ? undefined : keySetReason(jwks);
+  if (reason !== undefined) report.error(`jwks parse error: ${reason}`, "jwks");
   each(report, "fromHeaders", rule.fromHeaders, (at, { name, prefix }) => {
     at.error(name === "" ? "location header name must be non-empty string" : headerNameReason(name), "name");
     at.error(headerTextReason(prefix), "prefix");
@@ -37,17 +39,4 @@ function nonEmpty(message: string) {
 function uriReason(uri: string): string | undefined {
   const isUrl = URL.canParse(uri) && ["http:", "https:"].includes(new URL(uri).protocol);
   return isUrl ? undefined : `${uri} is not an http or https URL`;
-}
-
-/** The text itself may be long, and is not repeated. */
-function keysReason(text: string): string | undefined {
-  try {
-    const parsed: unknown = JSON.parse(text);
-    const keys = typeof parsed === "object" && parsed !== null && "keys" in parsed ? parsed.keys : undefined;
-    if (!Array.isArray(keys)) return "jwks parse error: no list of keys";
-    const isKey = (key: unknown) => typeof key === "object" && key !== null && "kty" in key;
-    return keys.every(isKey) ? undefined : "jwks parse error: a key without kty";
-  } catch {
-    return "jwks parse error: not JSON";
-  }
 }

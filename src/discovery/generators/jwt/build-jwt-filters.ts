@@ -3,6 +3,8 @@ import type { JwtProvider, JwtRequirement } from "../../../protocol/gen/envoy/ex
 import type { HttpFilter } from "../../../protocol/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
 import { type ConfigObject, compareText } from "../../model/config-object.ts";
 import type { JwtRule } from "../../specs/security.ts";
+import { keySetReason } from "../../validation/request-authentication-keys.ts";
+import { UNKNOWN_KEY } from "./unknown-key.ts";
 
 export interface JwtFilters {
   /** One, or none when there are no rules. */
@@ -25,7 +27,7 @@ export function buildJwtFilters(policies: readonly ConfigObject<"RequestAuthenti
     filters: [{ name: "envoy.filters.http.jwt_authn", typedConfig }],
     problems: policies.flatMap(({ namespace, name, spec }) =>
       spec.jwtRules
-        .filter(({ jwks }) => jwks === "")
+        .filter((rule) => !isUsable(rule))
         .map(
           ({ issuer, jwksUri }) =>
             `RequestAuthentication ${namespace}/${name} has no keys of its own for issuer ${JSON.stringify(issuer)} ` +
@@ -47,10 +49,13 @@ function orMissing(providerName: string): JwtRequirement {
   return { requiresAny: { requirements: [{ providerName }, { allowMissing: {} }] } };
 }
 
-/** No key is in it, so that no signature can be right. */
-const NO_KEYS = '{"keys":[]}';
 /** Claims that are lists written as one text. */
 const SPACE_DELIMITED = ["permission", "scope"];
+
+/** Envoy would refuse the whole listener for a key set without keys. */
+function isUsable({ jwks }: JwtRule): boolean {
+  return jwks !== "" && keySetReason(jwks) === undefined;
+}
 
 function buildProvider(rule: JwtRule): JwtProvider {
   const { issuer, audiences, jwks, fromHeaders, fromParams, fromCookies } = rule;
@@ -58,7 +63,7 @@ function buildProvider(rule: JwtRule): JwtProvider {
   return {
     ...(issuer !== "" && { issuer }),
     ...(audiences.length > 0 && { audiences }),
-    localJwks: { inlineString: jwks === "" ? NO_KEYS : jwks },
+    localJwks: { inlineString: isUsable(rule) ? jwks : UNKNOWN_KEY },
     ...(fromHeaders.length > 0 && {
       fromHeaders: fromHeaders.map(({ name, prefix }) => ({ name, ...(prefix !== "" && { valuePrefix: prefix }) })),
     }),
