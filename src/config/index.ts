@@ -14,7 +14,12 @@ export {
 } from "./generations.ts";
 export { applyMeshConfig } from "./mesh-config/apply-mesh-config.ts";
 export { localityLbProblems } from "./mesh-config/locality-lb.ts";
-export { defaultMeshConfig, type ExtensionProvider, type LocalityLbSetting, type MeshConfig } from "./mesh-config/mesh-config.ts";
+export {
+  defaultMeshConfig,
+  type ExtensionProvider,
+  type LocalityLbSetting,
+  type MeshConfig,
+} from "./mesh-config/mesh-config.ts";
 export { parseMeshConfig } from "./mesh-config/read-mesh-file.ts";
 export { parseYaml, YamlError } from "./message/parse-yaml.ts";
 export { printMessage } from "./message/print-message.ts";

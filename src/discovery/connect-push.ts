@@ -39,7 +39,7 @@ export function connectPush(options: StartDiscoveryOptions, parts: PushParts): P
   const problems = watchProblems({
     snapshot: () => pusher.snapshot,
     repeatedHosts: metrics.push.repeatedHosts,
-    log: options.log.scope("config"),
+    log: options.log.scope("validation"),
   });
   opened.defer(() => problems.stop());
   opened.add(pusher);

@@ -50,6 +50,17 @@ test("a file that is no archive is refused", async () => {
   await expect(unpack(Buffer.from("not a zip"))).rejects.toMatchObject({ code: "not-an-archive" });
 });
 
+test("an empty member is refused", async () => {
+  await expect(unpack(buildZip([{ name: "a/b", data: Buffer.alloc(0), stored: true }]))).rejects.toMatchObject({
+    code: "corrupt",
+  });
+  const archive = buildZip([{ name: "a/b", data: Buffer.from("hello hello hello") }]);
+  // The packed size in the directory, which comes after the local header and the data.
+  const directory = archive.indexOf(Buffer.from([0x50, 0x4b, 0x01, 0x02]));
+  archive.writeUInt32LE(0, directory + 20);
+  await expect(unpack(archive)).rejects.toMatchObject({ code: "corrupt", message: /a\/b is empty/ });
+});
+
 test("an archive damaged anywhere gives the member, or an error, and never hangs", async () => {
   const archive = buildZip([{ name: "a/b", data: Buffer.from("hello hello hello") }]);
   await fc.assert(

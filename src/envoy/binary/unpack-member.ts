@@ -82,6 +82,7 @@ async function findMember(file: FileHandle, name: string): Promise<Member> {
       if (method !== STORED && method !== DEFLATED)
         throw new ArchiveError("unsupported", `${name}: compression method ${method}`);
       const packedBytes = directory.readUInt32LE(at + 20);
+      if (packedBytes === 0) throw new ArchiveError("corrupt", `${name} is empty`);
       return { method, packedBytes, bytes: directory.readUInt32LE(at + 24), headerAt: directory.readUInt32LE(at + 42) };
     }
     at = next;

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -113,8 +113,10 @@ test("a stop while it waits for its next start leaves nothing", async () => {
 test("processes are found by the mark they carry, wherever they came from, and ended", async () => {
   const runId = `run-${process.pid}-${Date.now()}`;
   // Its own session and no parent left: no list of ours would name it.
-  const part = run("setsid sh -c 'trap \"\" TERM; while :; do sleep 1; done' & exec sleep 60", { run: runId });
-  await until(() => markedProcesses(runId).length >= 2);
+  const detached = join(folder, "detached");
+  const script = `trap "" TERM; : > ${detached}; while :; do sleep 1; done`;
+  const part = run(`setsid sh -c '${script}' & exec sleep 60`, { run: runId });
+  await until(() => existsSync(detached) && markedProcesses(runId).length >= 2);
   const found: readonly ProcessIdentity[] = markedProcesses(runId);
   await part.stop();
   expect(found.some(isAlive)).toBe(true);
