@@ -84,3 +84,16 @@ test("a policy that changes makes another listener, and what nobody can do is to
   expect(inbound()?.version).not.toBe(allowed);
   expect(problems).toMatchObject([{ effect: "refused-rule", type: "LDS", resource: "virtualInbound" }]);
 });
+
+test.each([
+  { from: [{ source: { requestPrincipals: ["*"] } }] },
+  { to: [{ operation: { paths: ["/a/{*}"] } }] },
+  { when: [{ key: "connection.sni", values: ["a"] }] },
+])("what gRPC cannot ask lets nobody in: %j", (rule) => {
+  const view = viewOf(policy("allow", { rules: [rule] }), policy("deny", { action: "DENY", rules: [rule] }));
+  const everybody = { permissions: [{ any: true }], principals: [{ any: true }] };
+  expect(buildGrpcAccessFilters(view).map(({ typedConfig }) => typedConfig)).toMatchObject([
+    { rules: { action: "DENY", policies: { "default-deny-0": everybody } } },
+    { rules: { policies: {} } },
+  ]);
+});

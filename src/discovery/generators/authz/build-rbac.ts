@@ -2,6 +2,7 @@ import type { Policy, RBAC } from "../../../protocol/gen/envoy/config/rbac/v3.ts
 import type { ConfigObject } from "../../model/config-object.ts";
 import type { MeshSettings } from "../../snapshot/mesh-settings.ts";
 import { buildRule, NEVER } from "./build-rule.ts";
+import type { Layer } from "./clause.ts";
 
 type AuthorizationPolicy = ConfigObject<"AuthorizationPolicy">;
 export type Action = AuthorizationPolicy["spec"]["action"];
@@ -15,7 +16,7 @@ export interface RbacSettings {
 
 export interface RbacOptions {
   readonly mesh: Pick<MeshSettings, "trustDomain" | "trustDomainAliases">;
-  readonly layer: "http" | "tcp";
+  readonly layer: Layer;
   keyOf(policy: AuthorizationPolicy, rule: number): string;
 }
 

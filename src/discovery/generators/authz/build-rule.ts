@@ -1,11 +1,11 @@
 import type { Permission, Policy, Principal } from "../../../protocol/gen/envoy/config/rbac/v3.ts";
 import type { AuthorizationRule } from "../../specs/security.ts";
-import { type Clause, clauseMatchers } from "./clause.ts";
+import { type Clause, clauseMatchers, type Layer } from "./clause.ts";
 import { allPermissions, notPermission, operationClauses, permissionAttribute } from "./permissions.ts";
 import { allPrincipals, notPrincipal, type PrincipalScope, principalAttribute, sourceClauses } from "./principals.ts";
 
 export interface RuleOptions extends PrincipalScope {
-  readonly layer: "http" | "tcp";
+  readonly layer: Layer;
   /** Rules that allow get narrower by what cannot be asked; all others get wider. */
   readonly isAllow: boolean;
 }

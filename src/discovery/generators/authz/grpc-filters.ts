@@ -4,10 +4,10 @@ import type { ProxyView } from "../../snapshot/push-snapshot.ts";
 import { buildRbac, type RbacOptions } from "./build-rbac.ts";
 import { selectPolicies } from "./select-policies.ts";
 
-/** For servers without a proxy. gRPC knows neither trials nor tokens: a rule about a token matches nobody. */
+/** For servers without a proxy. gRPC knows neither trials nor tokens. */
 export function buildGrpcAccessFilters(view: ProxyView): readonly HttpFilter[] {
   const policies = selectPolicies(view, "AuthorizationPolicy");
-  const options: RbacOptions = { mesh: view.snapshot.mesh, layer: "http", keyOf };
+  const options: RbacOptions = { mesh: view.snapshot.mesh, layer: "grpc", keyOf };
   return (["CUSTOM", "DENY", "ALLOW"] as const).flatMap((action) => {
     const rules = buildRbac(policies, action, options)?.rules;
     if (rules === undefined) return [];
