@@ -1,16 +1,6 @@
-import {
-  type Alias,
-  type Document,
-  isAlias,
-  isMap,
-  isScalar,
-  isSeq,
-  LineCounter,
-  type Node,
-  parseDocument as parseYaml,
-  visit,
-} from "yaml";
+import { type Alias, type Document, LineCounter, parseDocument as parseYaml, visit } from "yaml";
 import { errorMessage } from "../../base/coded-error.ts";
+import { yamlOffset } from "../../protocol/yaml-offset.ts";
 import type { Path } from "../schema/decode-message.ts";
 
 export interface Position {
@@ -50,11 +40,11 @@ export function parseDocument(text: string): ParsedDocument {
     if (dangling !== undefined) {
       return {
         problem: `YAML: alias *${dangling.source} has no anchor before it`,
-        position: positionAt(startOf(dangling) ?? 0),
+        position: positionAt(dangling.range?.[0] ?? 0),
       };
     }
     const data: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
-    return { data, locate: (path) => positionAt(offsetOf(document, path)) };
+    return { data, locate: (path) => positionAt(yamlOffset(document, path)) };
   } catch (thrown) {
     return { problem: `YAML: ${reasonOf(thrown)}`, position: START };
   }
@@ -83,27 +73,4 @@ function reasonOf(thrown: unknown): string {
     return `more than ${MAX_ALIASES} uses of aliases`;
   }
   return errorMessage(thrown);
-}
-
-/** The deepest node on the path that is written in the text: members that come from merged keys are placed at their parent. */
-function offsetOf(document: Document, path: Path): number {
-  let node: unknown = document.contents;
-  let offset = startOf(node) ?? 0;
-  for (const part of path) {
-    if (isAlias(node)) node = node.resolve(document);
-    if (isMap(node)) {
-      const pair = node.items.find(({ key }) => String(isScalar(key) ? key.value : key) === String(part));
-      if (pair === undefined) break;
-      offset = startOf(pair.key) ?? offset;
-      node = pair.value;
-    } else if (isSeq(node) && typeof part === "number") {
-      node = node.items[part];
-      offset = startOf(node) ?? offset;
-    } else break;
-  }
-  return offset;
-}
-
-function startOf(node: unknown): number | undefined {
-  return (node as Node | null | undefined)?.range?.[0];
 }

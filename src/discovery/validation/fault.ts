@@ -1,27 +1,10 @@
+import { GRPC_STATUS_NAMES } from "../../grpc/index.ts";
 import type { HttpFault } from "../specs/virtual-service.ts";
 import { statusReason } from "./http-action.ts";
 import type { Report } from "./report.ts";
 import { durationReason, percentReason } from "./values.ts";
 
-const GRPC_STATUSES = new Set([
-  "OK",
-  "CANCELLED",
-  "UNKNOWN",
-  "INVALID_ARGUMENT",
-  "DEADLINE_EXCEEDED",
-  "NOT_FOUND",
-  "ALREADY_EXISTS",
-  "PERMISSION_DENIED",
-  "RESOURCE_EXHAUSTED",
-  "FAILED_PRECONDITION",
-  "ABORTED",
-  "OUT_OF_RANGE",
-  "UNIMPLEMENTED",
-  "INTERNAL",
-  "UNAVAILABLE",
-  "DATA_LOSS",
-  "UNAUTHENTICATED",
-]);
+const GRPC_STATUSES: ReadonlySet<string> = new Set(GRPC_STATUS_NAMES);
 
 export function validateFault(report: Report, { abort, delay }: HttpFault): void {
   if (abort === undefined && delay === undefined) {

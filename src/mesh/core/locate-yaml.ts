@@ -1,5 +1,6 @@
-import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
+import { LineCounter, parseDocument } from "yaml";
 import { errorMessage } from "../../base/coded-error.ts";
+import { yamlOffset } from "../../protocol/yaml-offset.ts";
 import type { Path } from "./check-schema.ts";
 import type { Position } from "./mesh-file.ts";
 
@@ -22,31 +23,8 @@ export function locateYaml(text: string): LocatedYaml {
     const [failure] = document.errors;
     if (failure !== undefined) return { problem: failure.message, position: positionAt(failure.pos[0]) };
     const data: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
-    return { data, locate: (path) => positionAt(offsetOf(document, path)) };
+    return { data, locate: (path) => positionAt(yamlOffset(document, path)) };
   } catch (thrown) {
     return { problem: errorMessage(thrown), position: { line: 1, column: 1 } };
   }
-}
-
-/** Of the key of a member, or of an item; of the nearest parent that stands in the text where there is none. */
-function offsetOf(document: Document, path: Path): number {
-  let node: unknown = document.contents;
-  let offset = startOf(node) ?? 0;
-  for (const part of path) {
-    if (isAlias(node)) node = node.resolve(document);
-    if (isMap(node)) {
-      const pair = node.items.find(({ key }) => String(isScalar(key) ? key.value : key) === String(part));
-      if (pair === undefined) break;
-      offset = startOf(pair.key) ?? offset;
-      node = pair.value;
-    } else if (isSeq(node) && typeof part === "number") {
-      node = node.items[part];
-      offset = startOf(node) ?? offset;
-    } else break;
-  }
-  return offset;
-}
-
-function startOf(node: unknown): number | undefined {
-  return (node as Node | null | undefined)?.range?.[0];
 }

@@ -1,3 +1,4 @@
+import { GRPC_STATUS_NAMES } from "../../../grpc/index.ts";
 import { type AnyMessage, pack } from "../../../protocol/envoy/index.ts";
 import type { FaultDelay } from "../../../protocol/gen/envoy/extensions/filters/common/fault/v3.ts";
 import type { FaultAbort } from "../../../protocol/gen/envoy/extensions/filters/http/fault/v3.ts";
@@ -22,27 +23,6 @@ function buildDelay({ fixedDelay, percent, percentage }: NonNullable<HttpFault["
 function buildAbort({ httpStatus, grpcStatus, percentage }: NonNullable<HttpFault["abort"]>): { abort?: FaultAbort } {
   const share = percentage && { percentage: buildFraction(percentage.value) };
   if (httpStatus !== undefined) return { abort: { httpStatus, ...share } };
-  const code = grpcStatus === undefined ? -1 : GRPC_STATUSES.indexOf(grpcStatus);
+  const code = grpcStatus === undefined ? -1 : GRPC_STATUS_NAMES.findIndex((name) => name === grpcStatus);
   return code < 0 ? {} : { abort: { grpcStatus: code, ...share } };
 }
-
-/** In the order of their numbers. */
-const GRPC_STATUSES: readonly string[] = [
-  "OK",
-  "CANCELLED",
-  "UNKNOWN",
-  "INVALID_ARGUMENT",
-  "DEADLINE_EXCEEDED",
-  "NOT_FOUND",
-  "ALREADY_EXISTS",
-  "PERMISSION_DENIED",
-  "RESOURCE_EXHAUSTED",
-  "FAILED_PRECONDITION",
-  "ABORTED",
-  "OUT_OF_RANGE",
-  "UNIMPLEMENTED",
-  "INTERNAL",
-  "UNAVAILABLE",
-  "DATA_LOSS",
-  "UNAUTHENTICATED",
-];
