@@ -88,6 +88,11 @@ function validateResolution(report: Report, spec: ServiceEntrySpec): void {
       if (endpoints.length > 0) {
         report.error("no endpoints should be provided for resolution type dynamic_dns", "endpoints");
       }
+      // Whoever wrote it must not wonder why calls go past the mesh's rules.
+      report.warn(
+        "DYNAMIC_DNS has no effect: proxies get no cluster of the service; use DNS, or NONE for wildcards",
+        "resolution",
+      );
       return;
     default:
       if (endpoints.length === 0 && spec.workloadSelector === undefined) {

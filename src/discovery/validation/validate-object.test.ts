@@ -479,7 +479,10 @@ describe("ServiceEntry", () => {
       se({ resolution: "DNS_ROUND_ROBIN", endpoints: [{ address: "a.b" }, { address: "c.d" }] }),
       "endpoints: there must only be 0 or 1 endpoint for resolution mode DNS_ROUND_ROBIN",
     ],
-    [se({ resolution: "DYNAMIC_DNS", hosts: ["*.b"] })],
+    [
+      se({ resolution: "DYNAMIC_DNS", hosts: ["*.b"] }),
+      "? resolution: DYNAMIC_DNS has no effect: proxies get no cluster of the service; use DNS, or NONE for wildcards",
+    ],
     [
       se({ hosts: ["a.b", "c.d"], addresses: ["10.0.0.1"], ports: [{ ...port, protocol: "TCP" }] }),
       "hosts: multiple hosts provided with non-HTTP, non-TLS ports",
