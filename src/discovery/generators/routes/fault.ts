@@ -5,6 +5,8 @@ import type { FaultAbort } from "../../../protocol/gen/envoy/extensions/filters/
 import type { HttpFault } from "../../specs/virtual-service.ts";
 import { buildFraction, buildPercent } from "./fraction.ts";
 
+const STATUS_NAMES: readonly string[] = GRPC_STATUS_NAMES;
+
 export const FAULT_FILTER = "envoy.filters.http.fault";
 
 /** Faults for the requests of one route. Kinds that Envoy does not know are left out; undefined when nothing is left. */
@@ -23,6 +25,6 @@ function buildDelay({ fixedDelay, percent, percentage }: NonNullable<HttpFault["
 function buildAbort({ httpStatus, grpcStatus, percentage }: NonNullable<HttpFault["abort"]>): { abort?: FaultAbort } {
   const share = percentage && { percentage: buildFraction(percentage.value) };
   if (httpStatus !== undefined) return { abort: { httpStatus, ...share } };
-  const code = grpcStatus === undefined ? -1 : GRPC_STATUS_NAMES.findIndex((name) => name === grpcStatus);
+  const code = grpcStatus === undefined ? -1 : STATUS_NAMES.indexOf(grpcStatus);
   return code < 0 ? {} : { abort: { grpcStatus: code, ...share } };
 }
