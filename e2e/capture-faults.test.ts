@@ -183,7 +183,10 @@ describe("interrupted and repeated runs", () => {
     const closed = once(child, "close");
     await until(async () => (await netns.must("iptables-nft-save")).includes("ISTIO_OUTPUT"));
     // The namespace wrapper became the program, so this is the pid of the command itself.
+    // Its end is awaited first: a process that is listed and gone a moment later cannot be ended again.
+    const ended = once(child, "exit");
     process.kill(child.pid ?? 0, "SIGKILL");
+    await ended;
     await endHanging(netns);
     await closed;
     expect(await netns.must("ip6tables-nft-save")).not.toContain("ISTIO");
