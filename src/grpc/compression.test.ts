@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { decompress, parseEncoding } from "./compression.ts";
+import { acceptsGzip, decompress, parseEncoding } from "./compression.ts";
 
 test.each([
   { header: undefined, encoding: "identity" },
@@ -13,6 +13,19 @@ test.each([
   expect(parseEncoding(header)).toBe(encoding);
 });
 
+test.each([
+  { header: undefined, accepts: false },
+  { header: "", accepts: false },
+  { header: "identity", accepts: false },
+  { header: "identity,deflate", accepts: false },
+  { header: "gzipped", accepts: false },
+  { header: "gzip", accepts: true },
+  { header: "identity,deflate,gzip", accepts: true },
+  { header: "identity, gzip ,deflate", accepts: true },
+])("a peer with grpc-accept-encoding $header takes gzip: $accepts", ({ header, accepts }) => {
+  expect(acceptsGzip(header)).toBe(accepts);
+});
+
 test("gzip is unpacked up to the limit and not beyond", async () => {
   const packed = gzipSync(Buffer.alloc(1000, 1));
   expect(await decompress(packed, "gzip", 1000)).toHaveLength(1000);
@@ -23,6 +36,19 @@ test("a bomb of 100 MB in 100 KB stops at the limit", async () => {
   const bomb = gzipSync(Buffer.alloc(100 * 1024 * 1024));
   expect(bomb.length).toBeLessThan(200_000);
   await expect(decompress(bomb, "gzip", 4 * 1024 * 1024)).rejects.toMatchObject({ code: "RESOURCE_EXHAUSTED" });
+});
+
+test.each([
+  { says: "less than it has", size: 10 },
+  { says: "nothing", size: 0 },
+  { says: "four gigabytes", size: 0xffff_ffff },
+])("an end that names $says takes no memory for it and is found out", async ({ size }) => {
+  const packed = gzipSync(Buffer.alloc(100_000, 1));
+  packed.writeUInt32LE(size, packed.length - 4);
+  const before = process.memoryUsage().arrayBuffers;
+  const done = decompress(packed, "gzip", 2 ** 31 - 1);
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThanOrEqual(4 * 1024 * 1024);
+  await expect(done).rejects.toMatchObject({ code: "INTERNAL" });
 });
 
 test.each([

@@ -5,8 +5,14 @@ import { GrpcError } from "./status.ts";
 
 export type Encoding = "identity" | "gzip";
 
-/** What we announce and understand. We never compress what we send: our peers are near, and CPU time is dearer there than bytes. */
+/** What we announce and understand. We compress only what many clients are sent alike, see compression-pieces.ts. */
 export const ACCEPTED_ENCODINGS = "identity,gzip";
+
+const TRAILER_BYTES = 8;
+const MIN_CHUNK_BYTES = 16 * 1024;
+const MAX_CHUNK_BYTES = 4 * 1024 * 1024;
+/** More than this deflate cannot make of one byte. */
+const MAX_RATIO = 1032;
 
 const gunzipAsync = promisify(gunzip);
 
@@ -16,13 +22,21 @@ export function parseEncoding(header: string | undefined): Encoding | undefined 
   return header === "gzip" ? "gzip" : undefined;
 }
 
+/** Whether a peer that sent this `grpc-accept-encoding` takes gzip. */
+export function acceptsGzip(header: string | undefined): boolean {
+  return (header ?? "").split(",").some((name) => name.trim() === "gzip");
+}
+
 /** The limit holds for the result, so that a small frame cannot unfold into all memory. */
 export async function decompress(bytes: Buffer, encoding: Encoding | undefined, maxBytes: number): Promise<Buffer> {
   if (encoding !== "gzip") {
     throw new GrpcError("INTERNAL", "grpc: compressed flag set with identity or empty encoding");
   }
   try {
-    return await gunzipAsync(bytes, { maxOutputLength: Math.max(1, maxBytes) });
+    return await gunzipAsync(bytes, {
+      maxOutputLength: Math.max(1, maxBytes),
+      chunkSize: likelyLength(bytes, maxBytes),
+    });
   } catch (cause) {
     if (errorCode(cause) === "ERR_BUFFER_TOO_LARGE") {
       const text = `grpc: received message after decompression larger than max ${maxBytes}`;
@@ -32,4 +46,10 @@ export async function decompress(bytes: Buffer, encoding: Encoding | undefined, 
       cause,
     });
   }
+}
+
+/** Each chunk of output is one trip to another thread: the size that gzip names at its end is right for one, if it can be true. */
+function likelyLength(bytes: Buffer, maxBytes: number): number {
+  const named = bytes.length < TRAILER_BYTES ? 0 : bytes.readUInt32LE(bytes.length - 4);
+  return Math.max(MIN_CHUNK_BYTES, Math.min(named, maxBytes, bytes.length * MAX_RATIO, MAX_CHUNK_BYTES));
 }

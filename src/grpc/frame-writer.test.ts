@@ -101,3 +101,11 @@ test("a message in chunks is one frame and no chunk is copied", () => {
     expect.objectContaining({ code: "RESOURCE_EXHAUSTED" }),
   );
 });
+
+test("a message in chunks that are compressed says so", () => {
+  const { stream, taken } = slowStream();
+  stream.cork();
+  void new FrameWriter(stream, 100).writeChunks([Buffer.from("ab"), Buffer.from("c")], true);
+  stream.uncork();
+  expect(Buffer.concat(taken).toString("hex")).toBe("0100000003616263");
+});

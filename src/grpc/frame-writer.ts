@@ -35,12 +35,12 @@ export class FrameWriter {
   }
 
   /** One frame from several chunks, none of which is copied: what many calls send alike is held in memory once. */
-  writeChunks(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+  writeChunks(chunks: readonly Uint8Array[], compressed = false): Promise<void> | undefined {
     let length = 0;
     for (const chunk of chunks) length += chunk.length;
     this.#check(length);
     this.#stream.cork();
-    let hasRoom = this.#stream.write(buildFrameHeader(length));
+    let hasRoom = this.#stream.write(buildFrameHeader(length, compressed));
     for (const chunk of chunks) if (chunk.length > 0) hasRoom = this.#stream.write(chunk);
     this.#stream.uncork();
     return hasRoom ? undefined : this.#whenDrained();

@@ -14,6 +14,7 @@ export type {
   ResponseReader,
   ServerStreamCall,
 } from "./client-types.ts";
+export { gzipPieces } from "./compression-pieces.ts";
 export { createGrpcAcceptor, type GrpcAcceptor, type GrpcAcceptorOptions } from "./create-grpc-acceptor.ts";
 export { createGrpcChannel } from "./create-grpc-channel.ts";
 export { createRequestHandler, type RequestHandlerOptions } from "./create-request-handler.ts";

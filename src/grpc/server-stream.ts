@@ -2,7 +2,7 @@ import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
-import { ACCEPTED_ENCODINGS } from "./compression.ts";
+import { ACCEPTED_ENCODINGS, acceptsGzip } from "./compression.ts";
 import { FrameScanner, type FrameSink } from "./frame-scanner.ts";
 import { FrameWriter } from "./frame-writer.ts";
 import { Metadata, type MetadataInit } from "./metadata.ts";
@@ -53,6 +53,7 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
   /** Without failure: our status OK is on its way. */
   #ended: { readonly failure: GrpcError | undefined } | undefined;
   #headersSent = false;
+  #offersGzip = false;
   readonly #onEnd: ((failure: GrpcError | undefined) => void)[] = [];
 
   constructor(
@@ -102,6 +103,7 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
   sendHeaders(metadata?: MetadataInit): void {
     if (this.#headersSent || this.#ended !== undefined) return;
     const headers = answerHeaders();
+    if (this.#offersGzip) headers["grpc-encoding"] = "gzip";
     Metadata.from(metadata).copyTo(headers);
     this.stream.respond(headers, { waitForTrailers: true });
     this.#headersSent = true;
@@ -120,10 +122,16 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
     return this.#writer.write(payload);
   }
 
-  writeChunks(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+  offerGzip(): boolean {
+    this.#offersGzip ||= !this.#headersSent && acceptsGzip(this.#headers["grpc-accept-encoding"]?.toString());
+    return this.#offersGzip;
+  }
+
+  writeChunks(chunks: readonly Uint8Array[], compressed = false): Promise<void> | undefined {
+    if (compressed && !this.#offersGzip) throw new GrpcError("INTERNAL", "grpc: a compressed message needs an offer");
     this.sendHeaders();
     this.#traffic.answers++;
-    return this.#writer.writeChunks(chunks);
+    return this.#writer.writeChunks(chunks, compressed);
   }
 
   writeFrameStart(length: number, compressed = false): void {

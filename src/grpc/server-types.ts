@@ -24,11 +24,13 @@ export interface ServerCall {
 export interface ServerWriter<Response> extends ServerCall {
   /** Resolves when there is room for the next message; rejects with the call's GrpcError when it is over. */
   write(message: Response): Promise<void>;
+  /** Whether messages may be compressed with gzip, which the headers then say: to be asked before anything is sent. */
+  offerGzip(): boolean;
   /**
    * One message from chunks that are encoded already. Chunks are not copied and must not change afterwards. A promise says that the
-   * client is behind and settles as `write` does; throws when the call is over.
+   * client is behind and settles as `write` does; throws when the call is over. `compressed`: the chunks are gzip (`gzipPieces`).
    */
-  writeChunks(chunks: readonly Uint8Array[]): Promise<void> | undefined;
+  writeChunks(chunks: readonly Uint8Array[], compressed?: boolean): Promise<void> | undefined;
 }
 
 export type RawServerCall = ServerCall & FrameStream;

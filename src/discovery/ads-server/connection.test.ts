@@ -17,6 +17,7 @@ function setOf(names: readonly string[], version: string): ResourceSet {
   const resources = names.map((name) => ({ name, version, any: Buffer.from(`\n\x01${name}`) }));
   return {
     resources,
+    parts: [resources],
     version,
     sotwBody: [sotwBody(resources)],
     get: (name) => resources.find((resource) => resource.name === name),

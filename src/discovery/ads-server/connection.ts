@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
+import { gzipPieces } from "../../grpc/index.ts";
 import type { ProxyNode } from "../proxy/proxy-node.ts";
 import { changedTypes } from "../snapshot/changes/changed-types.ts";
 import { mergeChanges, NO_CHANGES, type PushChanges } from "../snapshot/changes/push-changes.ts";
@@ -48,7 +49,9 @@ export interface ConnectionOptions {
   readonly identities: readonly string[];
   readonly source: ResourceSource;
   readonly snapshot: () => PushSnapshot;
-  readonly write: (chunks: readonly Uint8Array[]) => Promise<void> | undefined;
+  readonly write: (chunks: readonly Uint8Array[], compressed: boolean) => Promise<void> | undefined;
+  /** The client takes compressed messages. */
+  readonly compresses?: boolean;
   readonly close: (reason: string) => void;
   /** A client that has not taken a message by then is sent away; undefined: it may take its time. */
   readonly sendTimeoutMs?: number | undefined;
@@ -128,16 +131,16 @@ export function createConnection(options: ConnectionOptions): OwnedConnection {
     const room = writeChunks(metric, chunks);
     if (watch !== undefined) watches.set(type, withSent(watch, { nonce, version: next.version, now: now() }));
     metrics.pushes.inc([metric]);
-    metrics.configSize.observe(
-      chunks.reduce((total, { length }) => total + length, 0),
-      [metric],
-    );
+    metrics.configSize.observe(byteLength(chunks), [metric]);
     return room;
   };
 
   const writeChunks = (metric: string, chunks: readonly Uint8Array[]): Promise<void> | undefined => {
     try {
-      return options.write(chunks);
+      const packed = options.compresses === true ? gzipPieces(chunks) : undefined;
+      const room = options.write(packed ?? chunks, packed !== undefined);
+      metrics.sentBytes.inc([packed === undefined ? "identity" : "gzip"], byteLength(packed ?? chunks));
+      return room;
     } catch (thrown) {
       countSendFailure(metrics, metric, thrown);
       throw thrown;
@@ -243,6 +246,10 @@ export function createConnection(options: ConnectionOptions): OwnedConnection {
       }
     },
   };
+}
+
+function byteLength(chunks: readonly Uint8Array[]): number {
+  return chunks.reduce((total, { length }) => total + length, 0);
 }
 
 function countEvent(

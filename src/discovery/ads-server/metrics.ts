@@ -6,6 +6,7 @@ export interface AdsMetrics {
   readonly pushTime: Histogram;
   readonly sendTime: Histogram;
   readonly configSize: Histogram;
+  readonly sentBytes: Counter;
   readonly expiredNonces: Counter;
   readonly rejects: Counter;
   readonly rejectedBy: { readonly [metric: string]: Gauge };
@@ -53,9 +54,14 @@ export function declareAdsMetrics(registry: MetricRegistry): AdsMetrics {
     }),
     configSize: registry.histogram({
       name: "pilot_xds_config_size_bytes",
-      help: "Bytes of one answer, by type.",
+      help: "Bytes of one answer before compression, by type.",
       labels: ["type"],
       buckets: BYTES,
+    }),
+    sentBytes: registry.counter({
+      name: "pilot_xds_sent_bytes_total",
+      help: "Bytes of answers as they were sent, by their encoding.",
+      labels: ["encoding"],
     }),
     expiredNonces: registry.counter({
       name: "pilot_xds_expired_nonce",

@@ -22,6 +22,8 @@ export interface ResourceSet {
    * piece, what is a proxy's own another. Made at first use, then shared by every stream that sends them; nobody copies them.
    */
   readonly sotwBody: readonly Buffer[];
+  /** The resources in the lists that are shared with other sets. */
+  readonly parts: readonly (readonly EncodedResource[])[];
   get(name: string): EncodedResource | undefined;
 }
 

@@ -13,6 +13,7 @@ export function createResourceSet(resources: readonly EncodedResource[]): Resour
   const body = lazy(() => (resources.length === 0 ? [] : [encodeBody(resources)]));
   return {
     resources,
+    parts: [resources],
     get version() {
       return version();
     },
@@ -31,6 +32,9 @@ export function joinSets(first: ResourceSet, second: ResourceSet): ResourceSet {
   return {
     get resources() {
       return resources();
+    },
+    get parts() {
+      return [...first.parts, ...second.parts];
     },
     get version() {
       return `${first.version}.${second.version}`;

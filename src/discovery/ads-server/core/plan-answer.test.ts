@@ -15,6 +15,7 @@ function setOf(...words: readonly string[]): ResourceSet {
   const byName = new Map(resources.map((resource) => [resource.name, resource]));
   return {
     resources,
+    parts: [resources],
     version: words.toSorted().join(),
     get sotwBody() {
       return [sotwBody(resources)];

@@ -70,7 +70,8 @@ export function planDelta(
   const unknown = [...due.names].filter((name) => next.get(name) === undefined);
   const removed = keepsRemoved ? [] : unknown.length === 0 ? difference.removed : union(difference.removed, unknown);
   if (!due.everything && changed.length === 0 && removed.length === 0) return undefined;
-  return { body: [deltaBody(changed)], count: changed.length, removed, changed };
+  const parts = changed === next.resources ? next.parts : [changed];
+  return { body: parts.map(deltaBody), count: changed.length, removed, changed };
 }
 
 function whole(next: ResourceSet, changed: readonly EncodedResource[]): Plan {

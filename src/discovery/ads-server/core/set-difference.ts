@@ -28,6 +28,8 @@ export function setDifference(from: ResourceSet | undefined, to: ResourceSet): S
 
 /** What has to be told to a client that says itself what it holds. */
 export function heldDifference(held: ReadonlyMap<string, string>, to: ResourceSet): SetDifference {
+  // The list itself, whose encoding is shared by all who come with nothing.
+  if (held.size === 0) return { changed: to.resources, removed: [] };
   return {
     changed: to.resources.filter(({ name, version }) => held.get(name) !== version),
     removed: [...held.keys()].filter((name) => to.get(name) === undefined).sort(),
