@@ -26,7 +26,7 @@ export async function applyNftables(given: ApplyOptions): Promise<ApplyOutcome> 
   const before = await textOf([...tables.keys()], context);
   const lines = [...staleTables(tables, rules), ...nftTransaction(toNft(rules)), ...staleChains(tables, rules)];
   if (lines.length > 0) await run(lines.join("\n"), context);
-  log.debug(`nftables rules programmed:\n${lines.join("\n")}`);
+  log.info(`nftables rules programmed:\n${lines.join("\n")}`);
   const undo = async () => run(`${nftRemoval(NFT_TABLES).join("\n")}\n${before}`, context);
   return { changed: true, undo };
 }

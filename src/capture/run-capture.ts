@@ -113,10 +113,12 @@ function showBanner({ settings, options, env, log, print }: CaptureRun): void {
 /** Nothing is run or read; the record also goes to the file that was asked for, whose old content is gone. */
 async function showDryRun(capture: CaptureRun): Promise<void> {
   const { settings, options, log } = capture;
-  log.info("running iptables in dry-run mode, no rule changes will be made");
+  const backend = settings.nativeNftables ? "nftables" : "iptables";
+  log.info(`running ${backend} in dry-run mode, no rule changes will be made`);
   showBanner(capture);
   const result = dryRun(settings, options);
   if (settings.generation === "1.7" || settings.generation === "1.6") await showRulesFiles(capture, result);
+  else if (settings.nativeNftables) log.info(`nftables rules programmed:\n${result.record.join("\n")}`);
   else if (options.cleanupOnly || settings.generation === "1.20") for (const line of result.record) log.info(line);
   else {
     log.info("Clean-state detected, new iptables are needed");

@@ -54,6 +54,31 @@ test("a dry run logs the text, replaces the file and skips routes", async () => 
   expect(lines).not.toContain("old");
 });
 
+test.each([
+  { name: "rules", args: ["-b", "*"], first: "add table inet istio-proxy-nat\n" },
+  {
+    name: "a removal",
+    args: ["--cleanup-only"],
+    first: "add table inet istio-proxy-nat\ndelete table inet istio-proxy-nat\n",
+  },
+])("a dry run for nftables shows $name as one transaction", async ({ args, first }) => {
+  const { code, said } = await run(iptables, [...args, "--native-nftables", "--dry-run"], {});
+  expect(code).toBe(0);
+  expect(said).toContain("info running nftables in dry-run mode, no rule changes will be made");
+  expect(said).toContain(`info nftables rules programmed:\n${first}`);
+  expect(said).not.toContain("iptables restore");
+});
+
+test("spaces around the elements of a list mean nothing", async () => {
+  const file = temporaryFile();
+  const lists = ["-b", "80, 443", "-i", "10.0.0.0/8 , 11.0.0.0/8", "-u", "1337, 1338"];
+  expect(await run(iptables, [...lists, "--dry-run"], { DRY_RUN_FILE_PATH: file })).toMatchObject({ code: 0 });
+  const lines = readFileSync(file, "utf8").split("\n");
+  expect(lines).toContain("-A ISTIO_INBOUND -p tcp --dport 443 -j ISTIO_IN_REDIRECT");
+  expect(lines).toContain("-A ISTIO_OUTPUT -d 11.0.0.0/8 -j ISTIO_REDIRECT");
+  expect(lines).toContain("-A ISTIO_OUTPUT -m owner --uid-owner 1338 -j RETURN");
+});
+
 test("an unwritable record file is a warning", async () => {
   const { code, said } = await run(iptables, ["-n"], { DRY_RUN_FILE_PATH: "/nowhere/at/all" });
   expect(code).toBe(0);

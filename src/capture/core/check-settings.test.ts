@@ -43,7 +43,7 @@ test.each<{ settings: Partial<CaptureSettings>; says: string }>([
   { settings: { inboundCapturePort: "65536" }, says: "expected a number from 1 to 65535" },
   { settings: { inboundTunnelPort: "0" }, says: "--inbound-tunnel-port" },
   { settings: { inboundPortsInclude: "*,80" }, says: 'invalid port "*" in --istio-inbound-ports' },
-  { settings: { inboundPortsExclude: " 80" }, says: 'invalid port " 80"' },
+  { settings: { inboundPortsExclude: "8 0" }, says: 'invalid port "8 0"' },
   { settings: { outboundPortsExclude: "90:80" }, says: 'invalid port "90:80"' },
   { settings: { proxyUid: "13 37" }, says: 'invalid id "13 37" in --proxy-uid' },
   { settings: { proxyGid: "4294967295" }, says: "from 0 to 4294967294" },

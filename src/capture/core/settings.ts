@@ -106,9 +106,12 @@ export const DEFAULT_OPTIONS: CaptureOptions = Object.freeze({
   forceBinary: "",
 });
 
-/** Comma separated, empty elements dropped, nothing trimmed. */
+/** Comma separated, empty elements dropped. Spaces around an element mean nothing: iptables reads over them, and people write them. */
 export function splitList(text: string): readonly string[] {
-  return text.split(",").filter((element) => element !== "");
+  return text
+    .split(",")
+    .map((element) => element.trim())
+    .filter((element) => element !== "");
 }
 
 export function isTproxy(settings: CaptureSettings): boolean {
