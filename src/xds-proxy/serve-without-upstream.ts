@@ -1,7 +1,7 @@
 import type { Logger } from "../base/logger.ts";
 import type { GrpcError, RawServerCall } from "../grpc/index.ts";
 import { type ProtocolKind, STREAM_PATHS } from "./core/protocol-kind.ts";
-import { anyValue, serveLastGood } from "./last-good/serve-last-good.ts";
+import { anyValue, type ServeOptions, serveLastGood } from "./last-good/serve-last-good.ts";
 import type { LastGood } from "./last-good/start-last-good.ts";
 import { openUpstream } from "./open-upstream.ts";
 import type { XdsProxyOptions } from "./options.ts";
@@ -9,6 +9,7 @@ import type { XdsProxyOptions } from "./options.ts";
 export interface WithoutUpstream {
   readonly kind: ProtocolKind;
   readonly downstream: RawServerCall;
+  receive: ServeOptions["receive"];
   readonly lastGood: LastGood;
   readonly failure: GrpcError;
   readonly log: Logger;
@@ -18,12 +19,13 @@ export interface WithoutUpstream {
 /** Serves a starting client from the last known good configuration, and the agent's own parts from the same. */
 export async function serveWithoutUpstream(options: XdsProxyOptions, stream: WithoutUpstream): Promise<void> {
   const { metrics, handlers } = options;
-  const { kind, downstream, lastGood, failure, log } = stream;
+  const { kind, downstream, lastGood, failure, log, receive } = stream;
   let isServing = false;
   try {
     await serveLastGood({
       kind,
       downstream,
+      receive,
       lastGood,
       failure,
       onServing(savedAt) {

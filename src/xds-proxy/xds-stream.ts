@@ -1,19 +1,22 @@
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
-import { assembleMessages, type GrpcChannel, GrpcError, type RawServerCall, rpcErrorText } from "../grpc/index.ts";
+import { type GrpcChannel, GrpcError, type RawServerCall, rpcErrorText } from "../grpc/index.ts";
 import { any } from "../protocol/protobuf/discovery.ts";
+import { type ClientInbox, openInbox } from "./client-inbox.ts";
 import { type Conversions, createConversions } from "./conversions.ts";
 import { type AgentRequest, encodeAgentRequest, type ProtocolKind, STREAM_PATHS } from "./core/protocol-kind.ts";
 import { type RequestFacts, scanRequest } from "./core/request-facts.ts";
 import { isForwardedType, LISTENER_TYPE, shortTypeName } from "./core/type-urls.ts";
 import { createInternalTypes, type InternalTypes } from "./internal-types.ts";
 import type { Recorder } from "./last-good/recorder.ts";
+import type { ServeOptions } from "./last-good/serve-last-good.ts";
+import { SilentUpstream, unlessSilent } from "./last-good/until-silent.ts";
 import { openUpstream, type Upstream } from "./open-upstream.ts";
 import type { StreamDescription, XdsProxyOptions } from "./options.ts";
 import { createRequestSender, type RequestSender } from "./request-sender.ts";
 import { createResponseRelay, type ResponseAction } from "./response-relay.ts";
 import { serveWithoutUpstream } from "./serve-without-upstream.ts";
-import { endOf, endOfSending, reportEnd, toStatus } from "./stream-end.ts";
+import { endOf, endOfSending, reportEnd, type StreamEnd, toStatus } from "./stream-end.ts";
 import type { RegisteredStream } from "./stream-registry.ts";
 import { watchProgress } from "./watch-progress.ts";
 
@@ -73,16 +76,22 @@ export class XdsStream implements RegisteredStream {
     const { address } = this.#options.upstream;
     const delta = this.kind === "delta" ? "delta " : "";
     this.#log.debug("accepted XDS connection from Envoy, forwarding to upstream XDS server");
-    const upstream = await this.#open(downstream);
+    const inbox = openInbox(downstream);
+    const upstream = await this.#open(downstream, inbox);
     if (upstream === undefined) return;
     this.#log.info(`connected to ${delta}upstream XDS server: ${address}`);
+    let silent: SilentUpstream | undefined;
     try {
-      await this.#relay(downstream, upstream);
+      await this.#relay(downstream, upstream, inbox);
+    } catch (failure) {
+      if (!(failure instanceof SilentUpstream)) throw failure;
+      silent = failure;
     } finally {
       upstream.call.end();
       await upstream.close();
       this.#log.debug(`disconnected from ${delta}XDS server: ${address}`);
     }
+    if (silent !== undefined) await this.#serve(downstream, (take) => inbox.repeat(take), silent);
   }
 
   /** The client's node as it was sent; undefined before its first request. */
@@ -118,13 +127,17 @@ export class XdsStream implements RegisteredStream {
   }
 
   /** Undefined when the client was served without a control plane, to its end. */
-  async #open(downstream: RawServerCall): Promise<Upstream | undefined> {
+  async #open(downstream: RawServerCall, inbox: ClientInbox): Promise<Upstream | undefined> {
     const { metrics, upstream, lastGood } = this.#options;
+    const { kind } = this;
+    const givenUp = new AbortController();
+    const opening = openUpstream(upstream, STREAM_PATHS[kind], {
+      signal: AbortSignal.any([downstream.signal, givenUp.signal]),
+      otherStreams: this.#hooks.otherStreams(),
+      channel: this.#hooks.takeWarmUpstream(),
+    });
     try {
-      const { signal } = downstream;
-      const otherStreams = this.#hooks.otherStreams();
-      const channel = this.#hooks.takeWarmUpstream();
-      const opened = await openUpstream(upstream, STREAM_PATHS[this.kind], { signal, otherStreams, channel });
+      const opened = await unlessSilent(opening, lastGood, { kind, first: inbox.first, isAnswered: () => false });
       lastGood?.noteReachable();
       return opened;
     } catch (failure) {
@@ -133,18 +146,35 @@ export class XdsStream implements RegisteredStream {
       this.#log.debug(`failed to connect to upstream ${upstream.address}: ${rpcErrorText(failure)}`);
       if (lastGood === undefined || !(failure instanceof GrpcError) || failure.code !== "UNAVAILABLE") throw failure;
       lastGood.noteUnreachable();
-      if (!lastGood.isDue()) throw failure;
-      const onServing = () => {
-        this.#source = "last-known-good";
-      };
-      const { kind } = this;
-      await serveWithoutUpstream(this.#options, { kind, downstream, lastGood, failure, log: this.#log, onServing });
+      if (!(failure instanceof SilentUpstream) && !lastGood.isDue()) throw failure;
+      // A late answer says as much as one to a probe.
+      const late = opening.then(
+        (opened) => opened.close().then(() => lastGood.noteReachable()),
+        () => undefined,
+      );
+      try {
+        await this.#serve(downstream, (take) => inbox.deliver(take), failure);
+      } finally {
+        givenUp.abort();
+        await late;
+      }
       return undefined;
     }
   }
 
-  async #relay(downstream: RawServerCall, upstream: Upstream): Promise<void> {
-    const { metrics, converters = [], progressLimitMs = PROGRESS_LIMIT_MS } = this.#options;
+  async #serve(downstream: RawServerCall, receive: ServeOptions["receive"], failure: GrpcError): Promise<void> {
+    const { lastGood } = this.#options;
+    if (lastGood === undefined) throw failure;
+    const onServing = () => {
+      this.#source = "last-known-good";
+    };
+    const { kind } = this;
+    const log = this.#log;
+    await serveWithoutUpstream(this.#options, { kind, downstream, receive, lastGood, failure, log, onServing });
+  }
+
+  async #relay(downstream: RawServerCall, upstream: Upstream, inbox: ClientInbox): Promise<void> {
+    const { metrics, converters = [], lastGood, progressLimitMs = PROGRESS_LIMIT_MS } = this.#options;
     const sender = createRequestSender(upstream.call, () => metrics.requests.inc());
     this.#sender = sender;
     const conversions = createConversions({
@@ -164,7 +194,11 @@ export class XdsStream implements RegisteredStream {
       decide: (typeUrl) => (conversions.takes(typeUrl) ? "hold" : this.#decide(typeUrl)),
       onHeld: (typeUrl, message) =>
         conversions.takes(typeUrl) ? conversions.add(typeUrl, message) : this.#internal.answer(typeUrl, message),
-      onResponse: (facts, bytes, action) => this.#onResponse(facts, bytes, action),
+      onResponse: (facts, bytes, action) => {
+        inbox.forget();
+        lastGood?.noteReachable();
+        this.#onResponse(facts, bytes, action);
+      },
       wantsCopy: (typeUrl) => this.#recorder?.wants(typeUrl) ?? false,
       onCopied: ({ typeUrl = "", nonce }, pieces) => this.#recorder?.onResponse(typeUrl, nonce, pieces),
       onSlowClient: (waitedMs) => this.#warnSlow(waitedMs),
@@ -173,14 +207,16 @@ export class XdsStream implements RegisteredStream {
       { what: "the control plane has begun a response and does not go on", read: () => relay.progress() },
       { what: "the control plane does not take requests", read: () => sender.progress() },
     ]);
-    const fromClient = endOf("downstream", downstream.readFrames(assembleMessages((bytes) => this.#onRequest(bytes))));
+    const fromClient = endOf(
+      "downstream",
+      inbox.deliver((bytes) => this.#onRequest(bytes)),
+    );
     const fromServer = endOf("upstream", upstream.call.readFrames(relay.sink));
-    const first = await Promise.race([
-      fromClient,
-      fromServer,
-      endOfSending(sender.failed, fromServer),
-      endOf("upstream", progress.stuck),
-    ]);
+    const ends = [fromClient, fromServer, endOfSending(sender.failed, fromServer), endOf("upstream", progress.stuck)];
+    const isAnswered = () => relay.progress().count > 0 || !inbox.canRepeat;
+    const waiting = unlessSilent(Promise.race(ends), lastGood, { kind: this.kind, first: inbox.first, isAnswered });
+    const first = await waiting.catch((failure: unknown): StreamEnd => ({ side: "upstream", failure }));
+    this.#sender = undefined;
     reportEnd(first, metrics, this.#log);
     if (first.failure !== undefined) throw toStatus(first.failure);
   }

@@ -5,6 +5,10 @@ export interface FreezableProxy extends AsyncDisposable {
   readonly bytesToClient: number;
   /** From now on no byte passes in either direction, and nothing is closed: a cable that was cut. */
   freeze(): void;
+  /** From now on bytes wait, and connections are accepted: a process that was stopped. */
+  hang(): void;
+  /** It goes on with what waited. */
+  wake(): void;
   /** Closes every connection abruptly. */
   cut(): void;
 }
@@ -14,6 +18,7 @@ export async function startFreezableProxy(upstreamPort: number): Promise<Freezab
   const sockets = new Set<Socket>();
   let bytesToClient = 0;
   let isFrozen = false;
+  let isHanging = false;
   const track = (socket: Socket) => {
     sockets.add(socket);
     socket.on("error", () => undefined).on("close", () => sockets.delete(socket));
@@ -30,6 +35,7 @@ export async function startFreezableProxy(upstreamPort: number): Promise<Freezab
     const upstream = connect(upstreamPort, "127.0.0.1");
     track(client);
     track(upstream);
+    if (isHanging) for (const socket of [client, upstream]) socket.pause();
     pass(client, upstream, () => undefined);
     pass(upstream, client, (bytes) => {
       bytesToClient += bytes;
@@ -46,6 +52,14 @@ export async function startFreezableProxy(upstreamPort: number): Promise<Freezab
     },
     freeze() {
       isFrozen = true;
+    },
+    hang() {
+      isHanging = true;
+      for (const socket of sockets) socket.pause();
+    },
+    wake() {
+      isHanging = false;
+      for (const socket of sockets) socket.resume();
     },
     cut,
     async [Symbol.asyncDispose]() {

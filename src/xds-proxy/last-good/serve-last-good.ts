@@ -1,5 +1,5 @@
 import { wait } from "../../base/wait.ts";
-import { assembleMessages, type GrpcError, type RawServerCall } from "../../grpc/index.ts";
+import type { GrpcError, RawServerCall } from "../../grpc/index.ts";
 import { deltaDiscoveryResponse, discoveryResponse } from "../../protocol/protobuf/discovery.ts";
 import { WireReader } from "../../protocol/protobuf/wire-reader.ts";
 import { WireWriter } from "../../protocol/protobuf/wire-writer.ts";
@@ -13,6 +13,8 @@ import type { LastGood } from "./start-last-good.ts";
 export interface ServeOptions {
   readonly kind: ProtocolKind;
   readonly downstream: RawServerCall;
+  /** Hands the client's requests over, from the first one on; settles when there are no more. */
+  receive(take: (message: Buffer) => void | Promise<void>): Promise<void>;
   readonly lastGood: LastGood;
   /** The status of a client that cannot be served from here. */
   readonly failure: GrpcError;
@@ -35,13 +37,11 @@ export async function serveLastGood(options: ServeOptions): Promise<void> {
   let serving = false;
   let count = 0;
   const onMessage = (message: Buffer) => {
-    const facts = scanRequest(kind, message);
-    const { typeUrl } = facts;
+    const { typeUrl } = scanRequest(kind, message);
     const asked = subscriptionOf(kind, typeUrl, message);
     const current = lastGood.current();
     if (!serving) {
-      if (current === undefined || facts.nodeId !== lastGood.nodeId || !facts.isEnvoy || asked.hasVersions)
-        throw failure;
+      if (current === undefined || !canServe(lastGood, kind, message)) throw failure;
       serving = true;
       options.onServing(current.savedAt);
       void probing();
@@ -67,10 +67,21 @@ export async function serveLastGood(options: ServeOptions): Promise<void> {
     }
   };
   try {
-    const reading = downstream.readFrames(assembleMessages(onMessage));
-    await Promise.race([reading, lastGood.reachable(done.signal)]);
+    await Promise.race([options.receive(onMessage), lastGood.reachable(done.signal)]);
   } finally {
     done.abort();
+  }
+}
+
+/** Whether this is the first request of the node's own Envoy, which starts without any configuration, and there is some for it. */
+export function canServe(lastGood: LastGood, kind: ProtocolKind, first: Buffer): boolean {
+  if (lastGood.current() === undefined) return false;
+  try {
+    const { typeUrl, nodeId, isEnvoy } = scanRequest(kind, first);
+    return isEnvoy && nodeId === lastGood.nodeId && !subscriptionOf(kind, typeUrl, first).hasVersions;
+  } catch {
+    // Who reads it says what is wrong with it.
+    return false;
   }
 }
 

@@ -27,11 +27,15 @@ export interface LastGood extends Handle {
   noteUnreachable(): void;
   /** Nobody was reached for the whole grace period. */
   isDue(): boolean;
+  /** How long from now a control plane that says nothing is waited for: what is left of the grace period since it said something. */
+  patienceMs(): number;
   /** Resolves when a control plane was reached by anybody, or when nobody waits for it any more. */
   reachable(signal: AbortSignal): Promise<void>;
 }
 
 const DEFAULT_GRACE_MS = 5000;
+/** A new connection gets this long to answer, however long nothing was heard: a quiet control plane is a healthy one. */
+const LEAST_PATIENCE_MS = 1500;
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
 const DEFAULT_WRITE_EVERY_MS = 1000;
 
@@ -43,6 +47,7 @@ export async function startLastGood(options: LastGoodOptions): Promise<LastGood>
   const snapshot: Snapshot = loaded?.snapshot ?? new Map();
   let savedAt = loaded?.savedAt;
   let unreachableSince: number | undefined;
+  let heardAt = performance.now();
   const waiters = new Set<() => void>();
 
   let timer: NodeJS.Timeout | undefined;
@@ -91,12 +96,14 @@ export async function startLastGood(options: LastGoodOptions): Promise<LastGood>
       }),
     noteReachable() {
       unreachableSince = undefined;
-      for (const wake of [...waiters]) wake();
+      heardAt = performance.now();
+      for (const wake of waiters) wake();
     },
     noteUnreachable() {
       unreachableSince ??= performance.now();
     },
     isDue: () => unreachableSince !== undefined && performance.now() - unreachableSince >= graceMs,
+    patienceMs: () => Math.max(Math.min(LEAST_PATIENCE_MS, graceMs), graceMs - (performance.now() - heardAt)),
     reachable: (signal: AbortSignal) =>
       new Promise<void>((resolve) => {
         const wake = () => {
