@@ -10,14 +10,26 @@ export function createNameLists(): (names: readonly string[]) => NameList {
   const forgotten = new FinalizationRegistry<string>((key) => {
     if (lists.get(key)?.deref() === undefined) lists.delete(key);
   });
+  const find = (key: string) => lists.get(key)?.deref();
+  const keep = (key: string, list: NameList) => {
+    lists.set(key, new WeakRef(list));
+    forgotten.register(list, key);
+  };
   return (names) => {
     if (names.length === 0) return NO_NAMES;
-    const made = createNameList(names);
-    const key = createHash("sha256").update(made.list.join("\0")).digest("base64");
-    const known = lists.get(key)?.deref();
+    // Sidecars alike mostly ask in the same order too: then nothing has to be sorted.
+    const asked = keyOf(names);
+    const known = find(asked);
     if (known !== undefined) return known;
-    lists.set(key, new WeakRef(made));
-    forgotten.register(made, key);
-    return made;
+    const made = createNameList(names);
+    const sorted = keyOf(made.list);
+    const list = find(sorted) ?? made;
+    if (list === made) keep(sorted, list);
+    if (asked !== sorted) keep(asked, list);
+    return list;
   };
+}
+
+function keyOf(names: readonly string[]): string {
+  return createHash("sha256").update(names.join("\0")).digest("base64");
 }

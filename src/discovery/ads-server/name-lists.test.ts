@@ -1,0 +1,35 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { NO_NAMES } from "./core/name-list.ts";
+import { createNameLists } from "./name-lists.ts";
+
+test.each([
+  { order: "the same", asked: ["a", "b", "c"] },
+  { order: "another", asked: ["c", "a", "b"] },
+  { order: "another, with one twice", asked: ["b", "c", "a", "b"] },
+])("names asked for in $order order are one value", ({ asked }) => {
+  const toNameList = createNameLists();
+  const first = toNameList(["a", "b", "c"]);
+  expect(toNameList(asked)).toBe(first);
+  expect(toNameList(asked)).toBe(first);
+  expect(first.list).toEqual(["a", "b", "c"]);
+});
+
+test("whoever comes first, two lists are one value exactly when they have the same names", () => {
+  const names = fc.array(fc.constantFrom("a", "b", "ab", "c"), { maxLength: 5 });
+  fc.assert(
+    fc.property(fc.array(names, { minLength: 2, maxLength: 6 }), (requests) => {
+      const toNameList = createNameLists();
+      const lists = requests.map(toNameList);
+      const texts = requests.map((asked) => JSON.stringify([...new Set(asked)].sort()));
+      for (const [place, list] of lists.entries()) {
+        expect(JSON.stringify(list.list)).toBe(texts[place]);
+        expect(list).toBe(lists[texts.indexOf(texts[place] ?? "")]);
+      }
+    }),
+  );
+});
+
+test("no names are always the same nothing", () => {
+  expect(createNameLists()([])).toBe(NO_NAMES);
+});
