@@ -48,8 +48,12 @@ export async function decompress(bytes: Buffer, encoding: Encoding | undefined, 
   }
 }
 
-/** Each chunk of output is one trip to another thread: the size that gzip names at its end is right for one, if it can be true. */
+/**
+ * Each chunk of output is one trip to another thread: one is enough when it is as large as gzip says at its end, if that can be true, and
+ * a byte larger, because a full one is followed by another.
+ */
 function likelyLength(bytes: Buffer, maxBytes: number): number {
   const named = bytes.length < TRAILER_BYTES ? 0 : bytes.readUInt32LE(bytes.length - 4);
-  return Math.max(MIN_CHUNK_BYTES, Math.min(named, maxBytes, bytes.length * MAX_RATIO, MAX_CHUNK_BYTES));
+  const possible = Math.min(named, maxBytes, bytes.length * MAX_RATIO, MAX_CHUNK_BYTES);
+  return Math.max(MIN_CHUNK_BYTES, possible + 1);
 }
