@@ -48,7 +48,7 @@ rmSync(out, { recursive: true, force: true });
 writeTypes();
 writeTables();
 
-/** The files ship with a validation schema that is older than its uses: one option is added to it in a copy. */
+/** The files are older than Envoy, and their validation schema is older than its uses: what is missing is added in a copy. */
 function buildImage() {
   const copy = mkdtempSync(join(tmpdir(), "envoy-api-"));
   try {
@@ -57,6 +57,14 @@ function buildImage() {
     const rules = join(copy, "protoc-gen-validate/validate/validate.proto");
     const text = readFileSync(rules, "utf8").replace(/message StringRules \{/, "$& optional bool ignore_empty = 26;");
     writeFileSync(rules, text);
+    const limits = join(copy, "envoy-api/envoy/config/cluster/v3/circuit_breaker.proto");
+    const interval = "google.protobuf.Duration budget_interval = 3;";
+    writeFileSync(
+      limits,
+      readFileSync(limits, "utf8")
+        .replace('import "google/protobuf/wrappers.proto";', 'import "google/protobuf/duration.proto";\n$&')
+        .replace("min_retry_concurrency = 2;", `$& ${interval}`),
+    );
     const args = ["build", copy, "--config", JSON.stringify({ version: "v2", modules }), "--exclude-source-info"];
     for (const file of FILES) args.push("--path", join(copy, "envoy-api", file));
     if (elsewhere !== undefined) buf([...args, "--as-file-descriptor-set", "-o", `${elsewhere}.binpb`]);

@@ -187,7 +187,7 @@ const ABLE = "{address: 10.0.0.1, serviceAccount: web, labels: {app: web}}, {add
 
 test.each([
   { what: "no rule", yaml: "", gives: [true, false] },
-  { what: "ISTIO_MUTUAL", yaml: rule("trafficPolicy: {tls: {mode: ISTIO_MUTUAL}}"), gives: [true, true] },
+  { what: "ISTIO_MUTUAL", yaml: rule("trafficPolicy: {tls: {mode: ISTIO_MUTUAL}}"), gives: [true, false] },
   { what: "SIMPLE", yaml: rule("trafficPolicy: {tls: {mode: SIMPLE}}"), gives: [false, false] },
   { what: "DISABLE", yaml: rule("trafficPolicy: {tls: {mode: DISABLE}}"), gives: [false, false] },
   {

@@ -22,11 +22,17 @@ const rule = ruleOf(`
       connectionPool: {http: {maxRetries: 5}}
       portLevelSettings:
       - {port: {number: 8080}, tls: {mode: DISABLE}}
+  - name: v3
+    labels: {version: v3}
+    trafficPolicy:
+      proxyProtocol: {version: V2}
+      portLevelSettings:
+      - {port: {number: 7070}, tls: {mode: DISABLE}}
 `);
 
 test.each([
   { port: 8080, subset: "", has: { loadBalancer: "ROUND_ROBIN", pool: "tcp", retryBudget: 10 } },
-  { port: 9090, subset: "", has: { loadBalancer: "RANDOM", retryBudget: 10 } },
+  { port: 9090, subset: "", has: { loadBalancer: "RANDOM" } },
   { port: 8080, subset: "bare", has: { loadBalancer: "ROUND_ROBIN", pool: "tcp", retryBudget: 10 } },
   { port: 8080, subset: "unknown", has: { loadBalancer: "ROUND_ROBIN", pool: "tcp", retryBudget: 10 } },
   {
@@ -34,9 +40,10 @@ test.each([
     subset: "v1",
     has: { loadBalancer: "ROUND_ROBIN", pool: "tcp", outliers: 7, proxyProtocol: "V2", retryBudget: 10 },
   },
-  { port: 9090, subset: "v1", has: { loadBalancer: "RANDOM", outliers: 7, proxyProtocol: "V2", retryBudget: 10 } },
+  { port: 9090, subset: "v1", has: { loadBalancer: "RANDOM", outliers: 7, proxyProtocol: "V2" } },
   { port: 8080, subset: "v2", has: { tls: "DISABLE", retryBudget: 10 } },
-  { port: 9090, subset: "v2", has: { loadBalancer: "RANDOM", pool: "http", retryBudget: 10 } },
+  { port: 9090, subset: "v2", has: { loadBalancer: "RANDOM", pool: "http" } },
+  { port: 7070, subset: "v3", has: { tls: "DISABLE", retryBudget: 10 } },
 ])("port $port of subset '$subset' has $has", ({ port, subset, has }) => {
   const { loadBalancer, connectionPool, outlierDetection, tls, proxyProtocol, retryBudget } = effectivePolicy(
     rule,
@@ -51,7 +58,8 @@ test.each([
     proxyProtocol: proxyProtocol?.version,
     retryBudget: retryBudget?.percent,
   }).toEqual({
-    ...{ loadBalancer: undefined, pool: undefined, outliers: undefined, tls: undefined, proxyProtocol: undefined },
+    ...{ loadBalancer: undefined, pool: undefined, outliers: undefined, tls: undefined },
+    ...{ proxyProtocol: undefined, retryBudget: undefined },
     ...has,
   });
 });

@@ -5,8 +5,9 @@ import type { PortTrafficPolicy, Subset, TrafficPolicy } from "../specs/destinat
 export type EffectivePolicy = Omit<TrafficPolicy, "portLevelSettings">;
 
 /**
- * What holds for one port of one subset. A subset overrides the rule member by member, but settings of a port replace load balancer,
- * pool, outlier detection and TLS together: what they leave out falls to the default, not to the level above.
+ * What holds for one port of one subset. A subset overrides the rule member by member. Settings of a port replace all that their own
+ * level says: what they leave out falls to the default. Those of a subset also replace the rule's load balancer, pool, outlier
+ * detection and TLS; tunnel, proxy protocol and retry budget, which have no port level, stay the rule's.
  */
 export function effectivePolicy(
   rule: AppliedDestinationRule | undefined,
@@ -17,9 +18,10 @@ export function effectivePolicy(
   const base = atPort(rule.spec.trafficPolicy, port);
   const own = subset === "" ? undefined : findSubset(rule, subset)?.trafficPolicy;
   if (own === undefined) return base;
-  const merged = { ...base, ...given(own) };
   const settings = portSettings(own, port);
-  return settings === undefined ? merged : replaced(merged, settings);
+  if (settings === undefined) return { ...base, ...given(own) };
+  const { tunnel, proxyProtocol, retryBudget } = base;
+  return given({ tunnel, proxyProtocol, retryBudget, ...fourOf(settings) });
 }
 
 export function findSubset(rule: AppliedDestinationRule | undefined, name: string): Subset | undefined {
@@ -31,7 +33,7 @@ const NO_POLICY: EffectivePolicy = Object.freeze({});
 function atPort(policy: TrafficPolicy | undefined, port: number): EffectivePolicy {
   if (policy === undefined) return NO_POLICY;
   const settings = portSettings(policy, port);
-  return settings === undefined ? policy : replaced(policy, settings);
+  return settings === undefined ? policy : given(fourOf(settings));
 }
 
 /** The first of several, as the validation's warning says. */
@@ -39,10 +41,8 @@ function portSettings(policy: TrafficPolicy, port: number): PortTrafficPolicy | 
   return policy.portLevelSettings.find((settings) => settings.port?.number === port);
 }
 
-function replaced(policy: EffectivePolicy, settings: PortTrafficPolicy): EffectivePolicy {
-  const { tunnel, proxyProtocol, retryBudget } = policy;
-  const { loadBalancer, connectionPool, outlierDetection, tls } = settings;
-  return given({ tunnel, proxyProtocol, retryBudget, loadBalancer, connectionPool, outlierDetection, tls });
+function fourOf({ loadBalancer, connectionPool, outlierDetection, tls }: PortTrafficPolicy) {
+  return { loadBalancer, connectionPool, outlierDetection, tls };
 }
 
 /** Only members that are there, so that spreading one policy over another erases nothing. */
@@ -59,4 +59,4 @@ function given(policy: Members): EffectivePolicy {
   };
 }
 
-type Members = { readonly [Name in keyof EffectivePolicy]: EffectivePolicy[Name] | undefined };
+type Members = { readonly [Name in keyof EffectivePolicy]?: EffectivePolicy[Name] | undefined };

@@ -44,6 +44,7 @@ export const CONNECTION_POOL = message("connection pool", {
     h2UpgradePolicy: oneOf("DEFAULT", "DO_NOT_UPGRADE", "UPGRADE"),
     useClientProtocol: bool,
     maxConcurrentStreams: optional(int32),
+    http2KeepAlive: message("http2 keepalive", { interval: duration, timeout: duration }),
   }),
 });
 export interface ConnectionPool extends Infer<typeof CONNECTION_POOL> {}

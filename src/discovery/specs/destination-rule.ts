@@ -46,12 +46,21 @@ const LOCALITY_LB = message("locality load balancing", {
 });
 export interface LocalityLb extends Infer<typeof LOCALITY_LB> {}
 
+const ZONE_AWARE_LB = message("zone aware load balancing", {
+  enabled: optional(bool),
+  failover: list(message("failover", { from: string, to: string })),
+  failoverPriority: list(string),
+  minClusterSize: optional(uint32),
+});
+export interface ZoneAwareLb extends Infer<typeof ZONE_AWARE_LB> {}
+
 const LOAD_BALANCER = message(
   "load balancer",
   {
     simple: optional(oneOf("UNSPECIFIED", "LEAST_CONN", "RANDOM", "PASSTHROUGH", "ROUND_ROBIN", "LEAST_REQUEST")),
     consistentHash: CONSISTENT_HASH,
     localityLbSetting: LOCALITY_LB,
+    zoneAwareLbSetting: ZONE_AWARE_LB,
     warmupDurationSecs: duration,
     warmup: message("warmup", { duration, minimumPercent: optional(double), aggression: optional(double) }),
   },
@@ -69,6 +78,7 @@ const OUTLIER_DETECTION = message("outlier detection", {
   baseEjectionTime: duration,
   maxEjectionPercent: int32,
   minHealthPercent: int32,
+  outlierDetectionHttpErrorCodes: list(uint32),
 });
 export interface OutlierDetection extends Infer<typeof OUTLIER_DETECTION> {}
 
@@ -87,7 +97,11 @@ const TRAFFIC_POLICY = message("traffic policy", {
   portLevelSettings: list(PORT_POLICY),
   tunnel: message("tunnel", { protocol: string, targetHost: string, targetPort: uint32 }),
   proxyProtocol: message("proxy protocol", { version: oneOf("V1", "V2") }),
-  retryBudget: message("retry budget", { percent: optional(double), minRetryConcurrency: uint32 }),
+  retryBudget: message("retry budget", {
+    percent: optional(double),
+    minRetryConcurrency: uint32,
+    budgetInterval: duration,
+  }),
 });
 export interface TrafficPolicy extends Infer<typeof TRAFFIC_POLICY> {}
 

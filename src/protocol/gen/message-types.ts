@@ -2,6 +2,7 @@
 import type * as envoy_admin_v3 from "./envoy/admin/v3.ts";
 import type * as envoy_config_accesslog_v3 from "./envoy/config/accesslog/v3.ts";
 import type * as envoy_config_cluster_v3 from "./envoy/config/cluster/v3.ts";
+import type * as envoy_config_common_key_value_v3 from "./envoy/config/common/key_value/v3.ts";
 import type * as envoy_config_common_mutation_rules_v3 from "./envoy/config/common/mutation_rules/v3.ts";
 import type * as envoy_config_core_v3 from "./envoy/config/core/v3.ts";
 import type * as envoy_config_endpoint_v3 from "./envoy/config/endpoint/v3.ts";
@@ -11,8 +12,11 @@ import type * as envoy_config_route_v3 from "./envoy/config/route/v3.ts";
 import type * as envoy_config_trace_v3 from "./envoy/config/trace/v3.ts";
 import type * as envoy_extensions_access_loggers_file_v3 from "./envoy/extensions/access_loggers/file/v3.ts";
 import type * as envoy_extensions_access_loggers_filters_cel_v3 from "./envoy/extensions/access_loggers/filters/cel/v3.ts";
+import type * as envoy_extensions_clusters_dynamic_forward_proxy_v3 from "./envoy/extensions/clusters/dynamic_forward_proxy/v3.ts";
+import type * as envoy_extensions_common_dynamic_forward_proxy_v3 from "./envoy/extensions/common/dynamic_forward_proxy/v3.ts";
 import type * as envoy_extensions_filters_common_fault_v3 from "./envoy/extensions/filters/common/fault/v3.ts";
 import type * as envoy_extensions_filters_http_cors_v3 from "./envoy/extensions/filters/http/cors/v3.ts";
+import type * as envoy_extensions_filters_http_dynamic_forward_proxy_v3 from "./envoy/extensions/filters/http/dynamic_forward_proxy/v3.ts";
 import type * as envoy_extensions_filters_http_ext_authz_v3 from "./envoy/extensions/filters/http/ext_authz/v3.ts";
 import type * as envoy_extensions_filters_http_fault_v3 from "./envoy/extensions/filters/http/fault/v3.ts";
 import type * as envoy_extensions_filters_http_grpc_stats_v3 from "./envoy/extensions/filters/http/grpc_stats/v3.ts";
@@ -30,6 +34,7 @@ import type * as envoy_extensions_filters_network_ext_authz_v3 from "./envoy/ext
 import type * as envoy_extensions_filters_network_http_connection_manager_v3 from "./envoy/extensions/filters/network/http_connection_manager/v3.ts";
 import type * as envoy_extensions_filters_network_mongo_proxy_v3 from "./envoy/extensions/filters/network/mongo_proxy/v3.ts";
 import type * as envoy_extensions_filters_network_rbac_v3 from "./envoy/extensions/filters/network/rbac/v3.ts";
+import type * as envoy_extensions_filters_network_sni_dynamic_forward_proxy_v3 from "./envoy/extensions/filters/network/sni_dynamic_forward_proxy/v3.ts";
 import type * as envoy_extensions_filters_network_tcp_proxy_v3 from "./envoy/extensions/filters/network/tcp_proxy/v3.ts";
 import type * as envoy_extensions_network_dns_resolver_cares_v3 from "./envoy/extensions/network/dns_resolver/cares/v3.ts";
 import type * as envoy_extensions_path_match_uri_template_v3 from "./envoy/extensions/path/match/uri_template/v3.ts";
@@ -118,6 +123,7 @@ export interface MessageTypes {
   "envoy.config.cluster.v3.TrackClusterStats": envoy_config_cluster_v3.TrackClusterStats;
   "envoy.config.cluster.v3.UpstreamConnectionOptions": envoy_config_cluster_v3.UpstreamConnectionOptions;
   "envoy.config.cluster.v3.UpstreamConnectionOptions.HappyEyeballsConfig": envoy_config_cluster_v3.UpstreamConnectionOptions_HappyEyeballsConfig;
+  "envoy.config.common.key_value.v3.KeyValueStoreConfig": envoy_config_common_key_value_v3.KeyValueStoreConfig;
   "envoy.config.common.mutation_rules.v3.HeaderMutationRules": envoy_config_common_mutation_rules_v3.HeaderMutationRules;
   "envoy.config.core.v3.Address": envoy_config_core_v3.Address;
   "envoy.config.core.v3.AggregatedConfigSource": envoy_config_core_v3.AggregatedConfigSource;
@@ -302,6 +308,10 @@ export interface MessageTypes {
   "envoy.config.trace.v3.Tracing.Http": envoy_config_trace_v3.Tracing_Http;
   "envoy.extensions.access_loggers.file.v3.FileAccessLog": envoy_extensions_access_loggers_file_v3.FileAccessLog;
   "envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter": envoy_extensions_access_loggers_filters_cel_v3.ExpressionFilter;
+  "envoy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig": envoy_extensions_clusters_dynamic_forward_proxy_v3.ClusterConfig;
+  "envoy.extensions.clusters.dynamic_forward_proxy.v3.SubClustersConfig": envoy_extensions_clusters_dynamic_forward_proxy_v3.SubClustersConfig;
+  "envoy.extensions.common.dynamic_forward_proxy.v3.DnsCacheCircuitBreakers": envoy_extensions_common_dynamic_forward_proxy_v3.DnsCacheCircuitBreakers;
+  "envoy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig": envoy_extensions_common_dynamic_forward_proxy_v3.DnsCacheConfig;
   "envoy.extensions.filters.common.fault.v3.FaultDelay": envoy_extensions_filters_common_fault_v3.FaultDelay;
   "envoy.extensions.filters.common.fault.v3.FaultDelay.HeaderDelay": envoy_extensions_filters_common_fault_v3.FaultDelay_HeaderDelay;
   "envoy.extensions.filters.common.fault.v3.FaultRateLimit": envoy_extensions_filters_common_fault_v3.FaultRateLimit;
@@ -309,6 +319,9 @@ export interface MessageTypes {
   "envoy.extensions.filters.common.fault.v3.FaultRateLimit.HeaderLimit": envoy_extensions_filters_common_fault_v3.FaultRateLimit_HeaderLimit;
   "envoy.extensions.filters.http.cors.v3.Cors": envoy_extensions_filters_http_cors_v3.Cors;
   "envoy.extensions.filters.http.cors.v3.CorsPolicy": envoy_extensions_filters_http_cors_v3.CorsPolicy;
+  "envoy.extensions.filters.http.dynamic_forward_proxy.v3.FilterConfig": envoy_extensions_filters_http_dynamic_forward_proxy_v3.FilterConfig;
+  "envoy.extensions.filters.http.dynamic_forward_proxy.v3.PerRouteConfig": envoy_extensions_filters_http_dynamic_forward_proxy_v3.PerRouteConfig;
+  "envoy.extensions.filters.http.dynamic_forward_proxy.v3.SubClusterConfig": envoy_extensions_filters_http_dynamic_forward_proxy_v3.SubClusterConfig;
   "envoy.extensions.filters.http.ext_authz.v3.AuthorizationRequest": envoy_extensions_filters_http_ext_authz_v3.AuthorizationRequest;
   "envoy.extensions.filters.http.ext_authz.v3.AuthorizationResponse": envoy_extensions_filters_http_ext_authz_v3.AuthorizationResponse;
   "envoy.extensions.filters.http.ext_authz.v3.BufferSettings": envoy_extensions_filters_http_ext_authz_v3.BufferSettings;
@@ -373,6 +386,7 @@ export interface MessageTypes {
   "envoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes.ScopeKeyBuilder.FragmentBuilder.HeaderValueExtractor.KvElement": envoy_extensions_filters_network_http_connection_manager_v3.ScopedRoutes_ScopeKeyBuilder_FragmentBuilder_HeaderValueExtractor_KvElement;
   "envoy.extensions.filters.network.mongo_proxy.v3.MongoProxy": envoy_extensions_filters_network_mongo_proxy_v3.MongoProxy;
   "envoy.extensions.filters.network.rbac.v3.RBAC": envoy_extensions_filters_network_rbac_v3.RBAC;
+  "envoy.extensions.filters.network.sni_dynamic_forward_proxy.v3.FilterConfig": envoy_extensions_filters_network_sni_dynamic_forward_proxy_v3.FilterConfig;
   "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy": envoy_extensions_filters_network_tcp_proxy_v3.TcpProxy;
   "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.OnDemand": envoy_extensions_filters_network_tcp_proxy_v3.TcpProxy_OnDemand;
   "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.TcpAccessLogOptions": envoy_extensions_filters_network_tcp_proxy_v3.TcpProxy_TcpAccessLogOptions;

@@ -75,7 +75,7 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.cluster.v3.CircuitBreakers.Thresholds":
     "priority 1 eenvoy.config.core.v3.RoutingPriority,maxConnections 2 wu,maxPendingRequests 3 wu,maxRequests 4 wu,maxRetries 5 wu,retryBudget 8 menvoy.config.cluster.v3.CircuitBreakers.Thresholds.RetryBudget,trackRemaining 6 b,maxConnectionPools 7 wu",
   "envoy.config.cluster.v3.CircuitBreakers.Thresholds.RetryBudget":
-    "budgetPercent 1 menvoy.type.v3.Percent,minRetryConcurrency 2 wu",
+    "budgetPercent 1 menvoy.type.v3.Percent,minRetryConcurrency 2 wu,budgetInterval 3 D",
   "envoy.config.cluster.v3.Cluster":
     "transportSocketMatches 43 *menvoy.config.cluster.v3.Cluster.TransportSocketMatch,name 1 s,altStatName 28 s,type 2 ?eenvoy.config.cluster.v3.Cluster.DiscoveryType,clusterType 38 ?menvoy.config.cluster.v3.Cluster.CustomClusterType,edsClusterConfig 3 menvoy.config.cluster.v3.Cluster.EdsClusterConfig,connectTimeout 4 D,perConnectionBufferLimitBytes 5 wu,lbPolicy 6 eenvoy.config.cluster.v3.Cluster.LbPolicy,loadAssignment 33 menvoy.config.endpoint.v3.ClusterLoadAssignment,healthChecks 8 *menvoy.config.core.v3.HealthCheck,maxRequestsPerConnection 9 wu,circuitBreakers 10 menvoy.config.cluster.v3.CircuitBreakers,upstreamHttpProtocolOptions 46 menvoy.config.core.v3.UpstreamHttpProtocolOptions,commonHttpProtocolOptions 29 menvoy.config.core.v3.HttpProtocolOptions,httpProtocolOptions 13 menvoy.config.core.v3.Http1ProtocolOptions,http2ProtocolOptions 14 menvoy.config.core.v3.Http2ProtocolOptions,typedExtensionProtocolOptions 36 %sA,dnsRefreshRate 16 D,dnsFailureRefreshRate 44 menvoy.config.cluster.v3.Cluster.RefreshRate,respectDnsTtl 39 b,dnsLookupFamily 17 eenvoy.config.cluster.v3.Cluster.DnsLookupFamily,dnsResolvers 18 *menvoy.config.core.v3.Address,useTcpForDnsLookups 45 b,dnsResolutionConfig 53 menvoy.config.core.v3.DnsResolutionConfig,typedDnsResolverConfig 55 menvoy.config.core.v3.TypedExtensionConfig,waitForWarmOnInit 54 wb,outlierDetection 19 menvoy.config.cluster.v3.OutlierDetection,cleanupInterval 20 D,upstreamBindConfig 21 menvoy.config.core.v3.BindConfig,lbSubsetConfig 22 menvoy.config.cluster.v3.Cluster.LbSubsetConfig,ringHashLbConfig 23 ?menvoy.config.cluster.v3.Cluster.RingHashLbConfig,maglevLbConfig 52 ?menvoy.config.cluster.v3.Cluster.MaglevLbConfig,originalDstLbConfig 34 ?menvoy.config.cluster.v3.Cluster.OriginalDstLbConfig,leastRequestLbConfig 37 ?menvoy.config.cluster.v3.Cluster.LeastRequestLbConfig,roundRobinLbConfig 56 ?menvoy.config.cluster.v3.Cluster.RoundRobinLbConfig,commonLbConfig 27 menvoy.config.cluster.v3.Cluster.CommonLbConfig,transportSocket 24 menvoy.config.core.v3.TransportSocket,metadata 25 menvoy.config.core.v3.Metadata,protocolSelection 26 eenvoy.config.cluster.v3.Cluster.ClusterProtocolSelection,upstreamConnectionOptions 30 menvoy.config.cluster.v3.UpstreamConnectionOptions,closeConnectionsOnHostHealthFailure 31 b,ignoreHealthOnHostRemoval 32 b,filters 40 *menvoy.config.cluster.v3.Filter,loadBalancingPolicy 41 menvoy.config.cluster.v3.LoadBalancingPolicy,lrsServer 42 menvoy.config.core.v3.ConfigSource,lrsReportEndpointMetrics 57 *s,trackTimeoutBudgets 47 b,upstreamConfig 48 menvoy.config.core.v3.TypedExtensionConfig,trackClusterStats 49 menvoy.config.cluster.v3.TrackClusterStats,preconnectPolicy 50 menvoy.config.cluster.v3.Cluster.PreconnectPolicy,connectionPoolPerDownstreamConnection 51 b",
   "envoy.config.cluster.v3.Cluster.CommonLbConfig":
@@ -128,6 +128,8 @@ export const MESSAGES: Readonly<Record<string, string>> = {
     "tcpKeepalive 1 menvoy.config.core.v3.TcpKeepalive,setLocalInterfaceNameOnUpstreamConnections 2 b,happyEyeballsConfig 3 menvoy.config.cluster.v3.UpstreamConnectionOptions.HappyEyeballsConfig",
   "envoy.config.cluster.v3.UpstreamConnectionOptions.HappyEyeballsConfig":
     "firstAddressFamilyVersion 1 eenvoy.config.cluster.v3.UpstreamConnectionOptions.FirstAddressFamilyVersion,firstAddressFamilyCount 2 wu",
+  "envoy.config.common.key_value.v3.KeyValueStoreConfig":
+    "config 1 menvoy.config.core.v3.TypedExtensionConfig",
   "envoy.config.common.mutation_rules.v3.HeaderMutationRules":
     "allowAllRouting 1 wb,allowEnvoy 2 wb,disallowSystem 3 wb,disallowAll 4 wb,allowExpression 5 menvoy.type.matcher.v3.RegexMatcher,disallowExpression 6 menvoy.type.matcher.v3.RegexMatcher,disallowIsError 7 wb",
   "envoy.config.core.v3.Address":
@@ -496,6 +498,14 @@ export const MESSAGES: Readonly<Record<string, string>> = {
     "path 1 s,format 2 ?s,jsonFormat 3 ?S,typedJsonFormat 4 ?S,logFormat 5 ?menvoy.config.core.v3.SubstitutionFormatString",
   "envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter":
     "expression 1 s",
+  "envoy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig":
+    "dnsCacheConfig 1 ?menvoy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig,subClustersConfig 4 ?menvoy.extensions.clusters.dynamic_forward_proxy.v3.SubClustersConfig,allowInsecureClusterOptions 2 b,allowCoalescedConnections 3 b",
+  "envoy.extensions.clusters.dynamic_forward_proxy.v3.SubClustersConfig":
+    "lbPolicy 1 eenvoy.config.cluster.v3.Cluster.LbPolicy,maxSubClusters 2 wu,subClusterTtl 3 D,preresolveClusters 4 *menvoy.config.core.v3.SocketAddress",
+  "envoy.extensions.common.dynamic_forward_proxy.v3.DnsCacheCircuitBreakers":
+    "maxPendingRequests 1 wu",
+  "envoy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig":
+    "name 1 s,dnsLookupFamily 2 eenvoy.config.cluster.v3.Cluster.DnsLookupFamily,dnsRefreshRate 3 D,dnsMinRefreshRate 14 D,hostTtl 4 D,maxHosts 5 wu,dnsFailureRefreshRate 6 menvoy.config.cluster.v3.Cluster.RefreshRate,dnsCacheCircuitBreaker 7 menvoy.extensions.common.dynamic_forward_proxy.v3.DnsCacheCircuitBreakers,useTcpForDnsLookups 8 b,dnsResolutionConfig 9 menvoy.config.core.v3.DnsResolutionConfig,typedDnsResolverConfig 12 menvoy.config.core.v3.TypedExtensionConfig,preresolveHostnames 10 *menvoy.config.core.v3.SocketAddress,dnsQueryTimeout 11 D,keyValueConfig 13 menvoy.config.common.key_value.v3.KeyValueStoreConfig",
   "envoy.extensions.filters.common.fault.v3.FaultDelay":
     "fixedDelay 3 ?D,headerDelay 5 ?menvoy.extensions.filters.common.fault.v3.FaultDelay.HeaderDelay,percentage 4 menvoy.type.v3.FractionalPercent",
   "envoy.extensions.filters.common.fault.v3.FaultDelay.HeaderDelay":
@@ -510,6 +520,12 @@ export const MESSAGES: Readonly<Record<string, string>> = {
     "",
   "envoy.extensions.filters.http.cors.v3.CorsPolicy":
     "allowOriginStringMatch 1 *menvoy.type.matcher.v3.StringMatcher,allowMethods 2 s,allowHeaders 3 s,exposeHeaders 4 s,maxAge 5 s,allowCredentials 6 wb,filterEnabled 7 menvoy.config.core.v3.RuntimeFractionalPercent,shadowEnabled 8 menvoy.config.core.v3.RuntimeFractionalPercent,allowPrivateNetworkAccess 9 wb,forwardNotMatchingPreflights 10 wb",
+  "envoy.extensions.filters.http.dynamic_forward_proxy.v3.FilterConfig":
+    "dnsCacheConfig 1 ?menvoy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig,subClusterConfig 3 ?menvoy.extensions.filters.http.dynamic_forward_proxy.v3.SubClusterConfig,saveUpstreamAddress 2 b",
+  "envoy.extensions.filters.http.dynamic_forward_proxy.v3.PerRouteConfig":
+    "hostRewriteLiteral 1 ?s,hostRewriteHeader 2 ?s",
+  "envoy.extensions.filters.http.dynamic_forward_proxy.v3.SubClusterConfig":
+    "clusterInitTimeout 3 D",
   "envoy.extensions.filters.http.ext_authz.v3.AuthorizationRequest":
     "allowedHeaders 1 menvoy.type.matcher.v3.ListStringMatcher,headersToAdd 2 *menvoy.config.core.v3.HeaderValue",
   "envoy.extensions.filters.http.ext_authz.v3.AuthorizationResponse":
@@ -638,6 +654,8 @@ export const MESSAGES: Readonly<Record<string, string>> = {
     "statPrefix 1 s,accessLog 2 s,delay 3 menvoy.extensions.filters.common.fault.v3.FaultDelay,emitDynamicMetadata 4 b,commands 5 *s",
   "envoy.extensions.filters.network.rbac.v3.RBAC":
     "rules 1 menvoy.config.rbac.v3.RBAC,matcher 6 mxds.type.matcher.v3.Matcher,shadowRules 2 menvoy.config.rbac.v3.RBAC,shadowMatcher 7 mxds.type.matcher.v3.Matcher,shadowRulesStatPrefix 5 s,statPrefix 3 s,enforcementType 4 eenvoy.extensions.filters.network.rbac.v3.RBAC.EnforcementType",
+  "envoy.extensions.filters.network.sni_dynamic_forward_proxy.v3.FilterConfig":
+    "dnsCacheConfig 1 menvoy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig,portValue 2 ?u",
   "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy":
     "statPrefix 1 s,cluster 2 ?s,weightedClusters 10 ?menvoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster,onDemand 14 menvoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.OnDemand,metadataMatch 9 menvoy.config.core.v3.Metadata,idleTimeout 8 D,downstreamIdleTimeout 3 D,upstreamIdleTimeout 4 D,accessLog 5 *menvoy.config.accesslog.v3.AccessLog,maxConnectAttempts 7 wu,hashPolicy 11 *menvoy.type.v3.HashPolicy,tunnelingConfig 12 menvoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.TunnelingConfig,maxDownstreamConnectionDuration 13 D,accessLogFlushInterval 15 D,flushAccessLogOnConnected 16 b,accessLogOptions 17 menvoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.TcpAccessLogOptions",
   "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.OnDemand":

@@ -20,6 +20,10 @@ test.each([
     policy: "{retryBudget: {percent: 25, minRetryConcurrency: 7}}",
     gives: { retryBudget: { budgetPercent: { value: 25 }, minRetryConcurrency: 7 } },
   },
+  {
+    policy: "{retryBudget: {budgetInterval: 10s}}",
+    gives: { retryBudget: { budgetPercent: { value: 20 }, budgetInterval: "10s", minRetryConcurrency: 3 } },
+  },
   { policy: "{retryBudget: {}}", gives: { retryBudget: { budgetPercent: { value: 20 }, minRetryConcurrency: 3 } } },
   {
     policy: "{retryBudget: {percent: 0}}",

@@ -28,9 +28,10 @@ function limit(given: number | undefined): number {
   return given === undefined || given <= 0 ? UNLIMITED : given;
 }
 
-function toRetryBudget({ percent, minRetryConcurrency }: NonNullable<EffectivePolicy["retryBudget"]>) {
+function toRetryBudget({ percent, minRetryConcurrency, budgetInterval }: NonNullable<EffectivePolicy["retryBudget"]>) {
   return {
     budgetPercent: { value: percent ?? DEFAULT_RETRY_BUDGET.percent },
+    ...(budgetInterval !== undefined && { budgetInterval }),
     minRetryConcurrency: minRetryConcurrency === 0 ? DEFAULT_RETRY_BUDGET.minRetryConcurrency : minRetryConcurrency,
   };
 }

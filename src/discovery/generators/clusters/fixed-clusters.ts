@@ -8,16 +8,16 @@ import { upstreamConnection } from "./upstream-connection.ts";
 
 /** Traffic that no rule knows: let through to where it was going, in both directions, or ended. */
 export function fixedClusters(mesh: MeshSettings, bind: BindConfig): readonly Cluster[] {
-  const { connectTimeout } = upstreamConnection(mesh, undefined);
+  const connection = upstreamConnection(mesh, undefined);
   const passthrough: Cluster = {
     type: "ORIGINAL_DST",
-    connectTimeout,
+    ...connection,
     lbPolicy: "CLUSTER_PROVIDED",
     circuitBreakers: circuitBreakers(undefined),
     typedExtensionProtocolOptions: FOLLOW_CLIENT,
   };
   return [
-    { name: BLACK_HOLE_CLUSTER, type: "STATIC", connectTimeout },
+    { name: BLACK_HOLE_CLUSTER, type: "STATIC", connectTimeout: connection.connectTimeout },
     { ...passthrough, name: PASSTHROUGH_CLUSTER },
     { ...passthrough, name: INBOUND_PASSTHROUGH_CLUSTER, upstreamBindConfig: bind },
   ];

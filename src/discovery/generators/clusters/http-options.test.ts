@@ -14,7 +14,8 @@ test("each protocol has its own way to an endpoint", () => {
 
 test.each([
   { protocol: "HTTP", http: "{h2UpgradePolicy: UPGRADE}", mesh: false, speaks: "http2" },
-  { protocol: "Unsupported", http: "{h2UpgradePolicy: UPGRADE}", mesh: false, speaks: "http2" },
+  { protocol: "TCP", http: "{h2UpgradePolicy: UPGRADE}", mesh: false, speaks: "http2" },
+  { protocol: "Unsupported", http: "{h2UpgradePolicy: UPGRADE}", mesh: true, speaks: "downstream" },
   { protocol: "HTTP", http: "{h2UpgradePolicy: DO_NOT_UPGRADE}", mesh: true, speaks: "http1" },
   { protocol: "HTTP", http: "{maxRetries: 1}", mesh: true, speaks: "http2" },
   { protocol: "TCP", http: "{maxRetries: 1}", mesh: true, speaks: "http1" },
@@ -34,12 +35,31 @@ const HTTP2 = { explicitHttpConfig: { http2ProtocolOptions: {} } };
 
 test.each([
   { upstream: "http1", http: "{maxRetries: 1}", gives: {} },
-  { upstream: "http1", http: "{maxConcurrentStreams: 5}", gives: {} },
+  { upstream: "http1", http: "{maxConcurrentStreams: 5}", gives: packed({ ...HTTP1, commonHttpProtocolOptions: {} }) },
   { upstream: "http2", http: "{maxRetries: 1}", gives: packed(HTTP2) },
   {
     upstream: "http2",
     http: "{maxConcurrentStreams: 5}",
-    gives: packed({ explicitHttpConfig: { http2ProtocolOptions: { maxConcurrentStreams: 5 } } }),
+    gives: packed({
+      commonHttpProtocolOptions: {},
+      explicitHttpConfig: { http2ProtocolOptions: { maxConcurrentStreams: 5 } },
+    }),
+  },
+  {
+    upstream: "http2",
+    http: "{http2KeepAlive: {interval: 30s, timeout: 5s}}",
+    gives: packed({
+      commonHttpProtocolOptions: {},
+      explicitHttpConfig: { http2ProtocolOptions: { connectionKeepalive: { interval: "30s", timeout: "5s" } } },
+    }),
+  },
+  {
+    upstream: "downstream",
+    http: "{maxConcurrentStreams: 5, http2KeepAlive: {interval: 30s, timeout: 5s}}",
+    gives: packed({
+      commonHttpProtocolOptions: {},
+      useDownstreamProtocolConfig: { httpProtocolOptions: {}, http2ProtocolOptions: {} },
+    }),
   },
   {
     upstream: "downstream",

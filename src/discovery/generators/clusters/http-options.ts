@@ -2,6 +2,7 @@ import { pack } from "../../../protocol/envoy/index.ts";
 import type { Cluster } from "../../../protocol/gen/envoy/config/cluster/v3.ts";
 import type {
   HttpProtocolOptions as CommonOptions,
+  Http2ProtocolOptions,
   UpstreamHttpProtocolOptions,
 } from "../../../protocol/gen/envoy/config/core/v3.ts";
 import type { HttpProtocolOptions } from "../../../protocol/gen/envoy/extensions/upstreams/http/v3.ts";
@@ -17,16 +18,16 @@ export interface UpstreamProtocolOptions {
   readonly upgradesToHttp2?: boolean;
 }
 
-/** `UPGRADE` in a rule counts for every port: who writes it knows what the port speaks. */
+/** `UPGRADE` in a rule counts for every port that says what it carries; a sniffed one speaks as its client does. */
 export function upstreamProtocol(
   protocol: Protocol,
   { pool, upgradesToHttp2 = false }: UpstreamProtocolOptions = {},
 ): UpstreamProtocol {
   const { h2UpgradePolicy = "DEFAULT", useClientProtocol = false } = pool?.http ?? {};
-  if (h2UpgradePolicy === "UPGRADE") return "http2";
   if (useClientProtocol) return "downstream";
   if (isHttp2(protocol)) return "http2";
   if (isSniffed(protocol)) return "downstream";
+  if (h2UpgradePolicy === "UPGRADE") return "http2";
   return h2UpgradePolicy === "DEFAULT" && upgradesToHttp2 && isHttp(protocol) ? "http2" : "http1";
 }
 
@@ -39,14 +40,14 @@ export function httpOptions(
   upstreamHttpProtocolOptions?: UpstreamHttpProtocolOptions,
 ): TypedOptions {
   const commonHttpProtocolOptions = commonOptions(pool);
-  const streams = upstream === "http1" ? 0 : (pool?.http?.maxConcurrentStreams ?? 0);
-  if (upstreamHttpProtocolOptions === undefined && commonHttpProtocolOptions === undefined && streams <= 0) {
+  const http2 = upstream === "http2" ? http2Options(pool) : undefined;
+  if (upstreamHttpProtocolOptions === undefined && commonHttpProtocolOptions === undefined && http2 === undefined) {
     return PLAIN[upstream];
   }
   return typed({
     ...(commonHttpProtocolOptions && { commonHttpProtocolOptions }),
     ...(upstreamHttpProtocolOptions && { upstreamHttpProtocolOptions }),
-    ...protocolConfig(upstream, streams),
+    ...protocolConfig(upstream, http2),
   });
 }
 
@@ -54,10 +55,9 @@ function commonOptions(pool: ConnectionPool | undefined): CommonOptions | undefi
   const { tcp, http } = pool ?? {};
   const idleTimeout = http?.idleTimeout ?? tcp?.idleTimeout;
   const maxConnectionDuration = tcp?.maxConnectionDuration;
-  const maxRequestsPerConnection = http?.maxRequestsPerConnection ?? 0;
-  if (idleTimeout === undefined && maxConnectionDuration === undefined && maxRequestsPerConnection <= 0) {
-    return undefined;
-  }
+  const { maxRequestsPerConnection = 0, maxConcurrentStreams = 0, http2KeepAlive } = http ?? {};
+  const isSet = idleTimeout ?? maxConnectionDuration ?? http2KeepAlive;
+  if (isSet === undefined && maxRequestsPerConnection <= 0 && maxConcurrentStreams <= 0) return undefined;
   return {
     ...(idleTimeout !== undefined && { idleTimeout }),
     ...(maxConnectionDuration !== undefined && { maxConnectionDuration }),
@@ -65,9 +65,20 @@ function commonOptions(pool: ConnectionPool | undefined): CommonOptions | undefi
   };
 }
 
-/** A limit of streams is an option of HTTP/2 alone. */
-function protocolConfig(upstream: UpstreamProtocol, streams: number): HttpProtocolOptions {
-  const http2ProtocolOptions = streams > 0 ? { maxConcurrentStreams: streams } : {};
+/** For clusters that always speak HTTP/2; what follows the client is left as the client's own connection is. */
+function http2Options(pool: ConnectionPool | undefined): Http2ProtocolOptions | undefined {
+  const { maxConcurrentStreams = 0, http2KeepAlive } = pool?.http ?? {};
+  if (maxConcurrentStreams <= 0 && http2KeepAlive === undefined) return undefined;
+  return {
+    ...(maxConcurrentStreams > 0 && { maxConcurrentStreams }),
+    ...(http2KeepAlive && { connectionKeepalive: http2KeepAlive }),
+  };
+}
+
+function protocolConfig(
+  upstream: UpstreamProtocol,
+  http2ProtocolOptions: Http2ProtocolOptions = {},
+): HttpProtocolOptions {
   switch (upstream) {
     case "http1":
       return { explicitHttpConfig: { httpProtocolOptions: {} } };
@@ -85,6 +96,6 @@ function typed(options: HttpProtocolOptions): TypedOptions {
 const TYPE = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
 const PLAIN: Readonly<Record<UpstreamProtocol, TypedOptions>> = {
   http1: {},
-  http2: typed(protocolConfig("http2", 0)),
-  downstream: typed(protocolConfig("downstream", 0)),
+  http2: typed(protocolConfig("http2")),
+  downstream: typed(protocolConfig("downstream")),
 };

@@ -65,6 +65,24 @@ test("unknown traffic is let through or ended, whatever the mesh holds", () => {
   expect(clusters.get("InboundPassthroughCluster")).toHaveProperty("upstreamBindConfig");
 });
 
+test("the mesh's keepalive counts for unknown traffic too", () => {
+  const clusters = inbound("", { mesh: "tcpKeepalive: {time: 60s}" });
+  const kept = [...clusters].filter(([, { upstreamConnectionOptions }]) => upstreamConnectionOptions !== undefined);
+  expect(kept.map(([name]) => name)).toEqual(["PassthroughCluster", "InboundPassthroughCluster"]);
+});
+
+test("an application is called with its client's protocol where a rule says so, and never upgraded", () => {
+  const rule = (http: string) => `${SERVICE}---
+apiVersion: networking.istio.io/v1
+kind: DestinationRule
+metadata: {name: web, namespace: default}
+spec: {host: web, trafficPolicy: {connectionPool: {http: ${http}}}}
+`;
+  const spoken = (http: string) => JSON.stringify(inbound(rule(http)).get("inbound|8080||"));
+  expect(spoken("{useClientProtocol: true}")).toContain('"useDownstreamProtocolConfig"');
+  expect(spoken("{h2UpgradePolicy: UPGRADE}")).not.toContain("http2ProtocolOptions");
+});
+
 test.each([
   { addresses: "10.0.0.1", bind: { sourceAddress: { address: "127.0.0.6", portValue: 0 } } },
   { addresses: "2001:db8::1", bind: { sourceAddress: { address: "::6", portValue: 0 } } },

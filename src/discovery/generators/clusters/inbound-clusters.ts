@@ -95,9 +95,7 @@ function withPool({ snapshot }: ProxyView, { name, protocol, pool }: InboundSett
 
 /** How clients may call says nothing of what the application speaks. */
 function withoutUpgrade(pool: ConnectionPool | undefined): ConnectionPool | undefined {
-  return pool?.http === undefined
-    ? pool
-    : { ...pool, http: { ...pool.http, h2UpgradePolicy: "DEFAULT", useClientProtocol: false } };
+  return pool?.http === undefined ? pool : { ...pool, http: { ...pool.http, h2UpgradePolicy: "DEFAULT" } };
 }
 
 function staticTo(name: string | undefined, address: string, port: number): Cluster {

@@ -51,11 +51,11 @@ test.each([
     settings: "{consistentHash: {useSourceIp: true, ringHash: {minimumRingSize: 99999999}}}",
     gives: { lbPolicy: "RING_HASH", ringHashLbConfig: { minimumRingSize: "8388608" } },
   },
+  { settings: "{consistentHash: {useSourceIp: true, ringHash: {}}}", gives: { lbPolicy: "RING_HASH" } },
   {
     settings: "{consistentHash: {useSourceIp: true, maglev: {tableSize: 5003}}}",
     gives: { lbPolicy: "MAGLEV", maglevLbConfig: { tableSize: "5003" } },
   },
-  { settings: "{consistentHash: {useSourceIp: true, maglev: {}}}", gives: { lbPolicy: "MAGLEV" } },
 ])("$settings becomes $gives", ({ settings, gives }) => {
   expect(loadBalancing(policyOf(`{loadBalancer: ${settings}}`).loadBalancer)).toEqual(gives);
 });

@@ -53,11 +53,10 @@ function hashing({ ringHash, maglev, minimumRingSize }: ConsistentHash): Balanci
       ? { lbPolicy: "MAGLEV" }
       : { lbPolicy: "MAGLEV", maglevLbConfig: { tableSize: String(maglev.tableSize) } };
   }
-  const size = ringHash?.minimumRingSize || minimumRingSize || DEFAULT_RING_SIZE;
-  return {
-    lbPolicy: "RING_HASH",
-    ringHashLbConfig: { minimumRingSize: String(Math.min(size, MAX_RING_SIZE)) },
-  };
+  const size = ringHash === undefined ? minimumRingSize || DEFAULT_RING_SIZE : ringHash.minimumRingSize;
+  return size === 0
+    ? { lbPolicy: "RING_HASH" }
+    : { lbPolicy: "RING_HASH", ringHashLbConfig: { minimumRingSize: String(Math.min(size, MAX_RING_SIZE)) } };
 }
 
 /** Traffic to a new endpoint grows for a while. */

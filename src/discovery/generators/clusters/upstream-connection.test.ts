@@ -32,7 +32,7 @@ test.each([
   {
     mesh: "tcpKeepalive: {time: 60s}",
     settings: "{tcpKeepalive: {interval: 5s}}",
-    gives: { connectTimeout: "10s", ...keepalive({ keepaliveInterval: 5 }) },
+    gives: { connectTimeout: "10s", ...keepalive({ keepaliveTime: 60, keepaliveInterval: 5 }) },
   },
 ])("mesh '$mesh' and $settings become $gives", ({ mesh, settings, gives }) => {
   expect(upstreamConnection(meshOfCase(mesh), tcp(settings))).toEqual(gives);

@@ -5,15 +5,18 @@ import type { TcpKeepalive } from "../../../protocol/gen/envoy/config/core/v3.ts
 import type { MeshSettings } from "../../snapshot/mesh-settings.ts";
 import type { ConnectionPool } from "../../specs/common.ts";
 
-/** How connections are made and kept: the rule's settings, else the mesh's. */
+/** How connections are made and kept: the rule's settings, member by member, else the mesh's. */
 export function upstreamConnection(
   mesh: MeshSettings,
   pool: ConnectionPool | undefined,
 ): Pick<Cluster, "connectTimeout" | "upstreamConnectionOptions"> {
-  const keepalive = pool?.tcp?.tcpKeepalive ?? meshKeepalive(mesh);
+  const general = meshKeepalive(mesh);
+  const own = pool?.tcp?.tcpKeepalive;
   return {
     connectTimeout: pool?.tcp?.connectTimeout ?? formatProtoDuration(BigInt(Math.round(mesh.connectTimeoutMs * 1e6))),
-    ...(keepalive && { upstreamConnectionOptions: { tcpKeepalive: tcpKeepalive(keepalive) } }),
+    ...((own ?? general) && {
+      upstreamConnectionOptions: { tcpKeepalive: { ...tcpKeepalive(general), ...tcpKeepalive(own) } },
+    }),
   };
 }
 
@@ -29,7 +32,7 @@ function meshKeepalive({ source }: MeshSettings): Keepalive | undefined {
 }
 
 /** Members that are not given are left to the operating system. */
-function tcpKeepalive({ probes = 0, time, interval }: Keepalive): TcpKeepalive {
+function tcpKeepalive({ probes = 0, time, interval }: Keepalive = {}): TcpKeepalive {
   return {
     ...(probes > 0 && { keepaliveProbes: probes }),
     ...(time !== undefined && { keepaliveTime: wholeSeconds(time) }),

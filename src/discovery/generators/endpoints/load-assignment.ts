@@ -94,8 +94,8 @@ function toLocality(
   };
 }
 
-/** A rule decides for all endpoints; otherwise each one that can, where its own policy has not switched it off. */
+/** Endpoints that can, where a rule asks for it; without a rule, where their own policy has not switched it off. */
 function isMtls(scope: OutboundScope, endpoint: Endpoint, { tls }: EffectivePolicy): boolean {
-  if (tls !== undefined) return tls.mode === "ISTIO_MUTUAL";
-  return endpoint.tlsMode === "istio" && scope.endpointMtls(endpoint) !== "DISABLE";
+  if (endpoint.tlsMode !== "istio") return false;
+  return tls === undefined ? scope.endpointMtls(endpoint) !== "DISABLE" : tls.mode === "ISTIO_MUTUAL";
 }

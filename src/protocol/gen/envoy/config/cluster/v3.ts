@@ -25,6 +25,7 @@ export interface CircuitBreakers_Thresholds {
 export interface CircuitBreakers_Thresholds_RetryBudget {
   readonly budgetPercent?: envoy_type_v3.Percent | undefined;
   readonly minRetryConcurrency?: number | undefined;
+  readonly budgetInterval?: string | undefined;
 }
 
 export interface Cluster {
