@@ -2,7 +2,8 @@ import { quoteGo } from "../../protocol/go-quote.ts";
 
 /** RFC 1123: letters, digits and inner hyphens. */
 const LABEL = /^[a-zA-Z0-9](?:[-a-zA-Z0-9]*[a-zA-Z0-9])?$/;
-const WILDCARD_LABEL = /^(?:\*|\*?(?:-|[a-zA-Z0-9])(?:[-a-zA-Z0-9]*[a-zA-Z0-9])?)$/;
+/** A star, or a label that may have a star, and a hyphen after it, before it. */
+const WILDCARD_LABEL = /^(?:\*|(?:\*-?)?[a-zA-Z0-9](?:[-a-zA-Z0-9]*[a-zA-Z0-9])?)$/;
 
 export function isDnsLabel(text: string): boolean {
   return text.length <= 63 && LABEL.test(text);

@@ -56,7 +56,6 @@ describe("which rule a service gets", () => {
     { what: "other callers by label", match: { sourceLabels: { app: "other" } } },
     { what: "other callers by namespace", match: { sourceNamespace: "prod" } },
     { what: "gateways", match: { gateways: ["edge"], sourceLabels: { app: "client" } } },
-    { what: "a token's claims", match: { headers: { "@request.auth.claims.group": { exact: "x" } } } },
   ])("a rule that speaks only of $what leaves the default route", ({ match }) => {
     const rule = virtualService("web", { gateways: ["mesh", "edge"], http: [{ match: [match], ...leadsTo("a") }] });
     const [route] = routesOf(generateRoute(scopeOf([httpService("web"), rule]), "8080"), `${WEB}:8080`);

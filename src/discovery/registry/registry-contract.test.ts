@@ -62,7 +62,7 @@ describe("services of rule objects", () => {
     { resolution: "STATIC", endpoints: [], is: "ClientSideLB" },
     { resolution: "DNS", endpoints: [], is: "DNSLB" },
     { resolution: "DNS_ROUND_ROBIN", endpoints: [], is: "DNSRoundRobinLB" },
-    { resolution: "DYNAMIC_DNS", endpoints: [], is: "DynamicDNS" },
+    { resolution: "DYNAMIC_DNS", endpoints: [], hosts: ["*.b"], addresses: [], is: "DynamicDNS" },
   ])("resolution $resolution is $is", ({ is, ...spec }) => {
     expect(setup(serviceEntry("web", spec)).registry.services()[0]?.resolution).toBe(is);
   });

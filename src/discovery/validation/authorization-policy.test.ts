@@ -23,7 +23,21 @@ describe("AuthorizationPolicy", () => {
     { spec: { rules: [{}] }, says: [] },
     { spec: {}, says: ["warning rules: ALLOW action without `rules` matches nothing: every request is denied"] },
     { spec: { action: "DENY" }, says: [`error rules: DENY ${never}`] },
-    { spec: { action: "AUDIT" }, says: [`error rules: AUDIT ${never}`] },
+    { spec: { action: "AUDIT" }, says: ["warning rules: AUDIT action without `rules` matches nothing"] },
+    {
+      spec: { selector: {}, targetRef: { kind: "Service", namespace: "n" }, rules: [{}] },
+      says: [
+        "error : only one of targetRefs or workloadSelector can be set",
+        "error targetRef.name: targetRef name must be set",
+        "error targetRef.namespace: targetRef namespace must not be set; cross namespace referencing is not supported",
+      ],
+    },
+    {
+      spec: { targetRefs: [{ kind: "Gateway", name: "g" }], rules: [{}] },
+      says: [
+        "error targetRefs[0]: targetRef must be to one of core/Service, networking.istio.io/ServiceEntry, gateway.networking.k8s.io/Gateway, gateway.networking.k8s.io/GatewayClass but was /Gateway",
+      ],
+    },
     { spec: { action: "CUSTOM", rules: [{}] }, says: ["error provider: `provider.name` must not be empty"] },
     { spec: { action: "CUSTOM", provider: { name: "opa" }, rules: [{}] }, says: [] },
     {

@@ -3,12 +3,14 @@ import type { AuthorizationPolicySpec, AuthorizationRule } from "../specs/securi
 import { isPathTemplate, parsePathTemplate } from "./authorization-policy-path.ts";
 import { validateSelector } from "./labels.ts";
 import type { Report } from "./report.ts";
+import { validateTargetRefs } from "./target-ref.ts";
 import { subnetReason } from "./values.ts";
 
 /** Who may call a workload. What would be read as something wider than meant is an error. */
 export function validateAuthorizationPolicy(report: Report, spec: AuthorizationPolicySpec): void {
   const { selector, rules, action, provider } = spec;
   validateSelector(report.at("selector", "matchLabels"), selector?.matchLabels ?? {});
+  validateTargetRefs(report, spec);
   if (action === "CUSTOM") {
     report.error((provider?.name ?? "") === "" ? "`provider.name` must not be empty" : undefined, "provider");
   } else if (provider !== undefined) {
@@ -23,6 +25,10 @@ export function validateAuthorizationPolicy(report: Report, spec: AuthorizationP
 function tellEmpty(report: Report, action: AuthorizationPolicySpec["action"]): void {
   if (action === "ALLOW") {
     report.warn("ALLOW action without `rules` matches nothing: every request is denied", "rules");
+    return;
+  }
+  if (action === "AUDIT") {
+    report.warn("AUDIT action without `rules` matches nothing", "rules");
     return;
   }
   report.error(

@@ -33,7 +33,13 @@ function validateTcp(report: Report, tcp: NonNullable<ConnectionPool["tcp"]>): v
   report.error(nonNegativeReason(tcp.maxConnections, "max connections"), "maxConnections");
   report.error(durationReason(tcp.connectTimeout), "connectTimeout");
   report.error(durationReason(tcp.maxConnectionDuration), "maxConnectionDuration");
-  report.error(durationReason(tcp.idleTimeout), "idleTimeout");
+  // Zero lets a connection be idle for ever.
+  if (!isUnderMillisecond(tcp.idleTimeout)) report.error(durationReason(tcp.idleTimeout), "idleTimeout");
   report.error(durationReason(tcp.tcpKeepalive?.time), "tcpKeepalive", "time");
   report.error(durationReason(tcp.tcpKeepalive?.interval), "tcpKeepalive", "interval");
+}
+
+/** `0s` to `0.000999s`, as durations are spelled once they are decoded. */
+function isUnderMillisecond(duration: string | undefined): boolean {
+  return duration !== undefined && /^0(\.000\d*)?s$/.test(duration);
 }

@@ -22,8 +22,7 @@ export function validateCors(report: Report, policy: CorsPolicy): void {
       if (name !== "*") report.error(headerNameReason(name), list, index);
     });
   }
-  // Zero tells the browser not to keep the answer.
-  if (policy.maxAge === undefined || policy.maxAge === "0s") return;
+  if (policy.maxAge === undefined) return;
   report.error(durationReason(policy.maxAge), "maxAge");
   if (policy.maxAge.includes(".")) report.error("max_age duration is accurate only to seconds precision", "maxAge");
 }

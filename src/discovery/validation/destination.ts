@@ -1,4 +1,3 @@
-import { isIP } from "node:net";
 import { isDnsLabel, portProblem, wildcardDomainProblem } from "../../config/index.ts";
 import type { Destination } from "../specs/common.ts";
 import { each, type Report } from "./report.ts";
@@ -11,7 +10,7 @@ export function validateDestination(report: Report, destination: Destination | u
   }
   const { host, subset, port } = destination;
   if (host === "*") report.error(`invalid destination host ${host}`, "host");
-  else if (isIP(host) === 0) report.error(wildcardDomainProblem(host), "host");
+  else report.error(wildcardDomainProblem(host), "host");
   if (subset !== "") report.error(subsetNameReason(subset), "subset");
   if (port !== undefined) report.error(portProblem(port.number), "port");
 }

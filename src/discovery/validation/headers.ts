@@ -1,7 +1,8 @@
 import type { HeaderOperations, Headers, HttpRewrite } from "../specs/virtual-service.ts";
 import type { Report } from "./report.ts";
 
-const NAME = /^[-_A-Za-z0-9]+$/;
+/** A token of RFC 9110. */
+const NAME = /^[-!#$%&'*+.^_`|~A-Za-z0-9]+$/;
 const UNSAFE = /[\0\r\n]/;
 const AUTHORITY = new Set(["host", ":authority"]);
 
@@ -26,13 +27,20 @@ export function validateHeaders(report: Report, headers: Headers | undefined): v
 function validateOperations(report: Report, operations: HeaderOperations | undefined, isRequest: boolean): void {
   for (const action of ["set", "add"] as const) {
     for (const [name, value] of Object.entries(operations?.[action] ?? {})) {
-      report.error(headerNameReason(name, isRequest), action, name);
+      report.error(isRequest ? headerNameReason(name, true) : changedNameReason(name), action, name);
       report.error(headerTextReason(value), action, name);
     }
   }
   operations?.remove.forEach((name, index) => {
-    report.error(headerNameReason(name), "remove", index);
+    report.error(changedNameReason(name), "remove", index);
   });
+}
+
+/** The host of a request can be rewritten, and in no other way be changed. */
+function changedNameReason(name: string): string | undefined {
+  return name.toLowerCase() === "host"
+    ? `invalid header ${JSON.stringify(name)}: cannot set Host header`
+    : headerNameReason(name);
 }
 
 /** The authority may be rewritten in one place only: by `rewrite`, or by one header of that name. */

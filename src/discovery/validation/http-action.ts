@@ -1,8 +1,8 @@
-import { portProblem } from "../../config/index.ts";
 import type { HttpDirectResponse, HttpRedirect, HttpRewrite } from "../specs/virtual-service.ts";
 import { headerTextReason } from "./headers.ts";
 import { regexReason } from "./regex.ts";
 import type { Report } from "./report.ts";
+import { optionalPortReason } from "./values.ts";
 
 /** Envoy knows no others; another one would leave the route without action and lose the whole route configuration. */
 const REDIRECT_CODES = [0, 301, 302, 303, 307, 308];
@@ -21,7 +21,7 @@ export function validateRedirect(report: Report, redirect: HttpRedirect): void {
   if (scheme !== "" && scheme !== "http" && scheme !== "https") {
     report.error(`invalid redirect scheme ${JSON.stringify(scheme)}, must be "http" or "https"`, "scheme");
   }
-  if (port !== undefined) report.error(portProblem(port), "port");
+  if (port !== undefined) report.error(optionalPortReason(port), "port");
   report.error(headerTextReason(uri), "uri");
   report.error(headerTextReason(authority), "authority");
 }

@@ -4,13 +4,15 @@ import { headerNameReason } from "./headers.ts";
 import { validateLabels } from "./labels.ts";
 import { validateStringMatch } from "./regex.ts";
 import type { Report } from "./report.ts";
-import { optionalPortReason } from "./values.ts";
+import { optionalPortReason, sourceNamespaceReason } from "./values.ts";
 
 const JWT_CLAIM = /^@request\.auth\.claims([.[]|$)/i;
 
 /** `appliesToGateway`: only there a token's claims are known. */
 export function validateHttpMatch(report: Report, match: HttpMatch, appliesToGateway: boolean): void {
-  for (const name of ["uri", "scheme", "method", "authority"] as const) {
+  // Every path begins with the empty text; of other values Envoy takes no empty prefix.
+  if (match.uri?.prefix !== "") validateStringMatch(report.at("uri"), "uri", match.uri);
+  for (const name of ["scheme", "method", "authority"] as const) {
     validateStringMatch(report.at(name), name, match[name]);
   }
   validateNamed(report.at("headers"), "headers", match.headers, appliesToGateway);
@@ -20,6 +22,7 @@ export function validateHttpMatch(report: Report, match: HttpMatch, appliesToGat
   }
   report.error(optionalPortReason(match.port), "port");
   validateLabels(report.at("sourceLabels"), match.sourceLabels);
+  report.error(sourceNamespaceReason(match.sourceNamespace), "sourceNamespace");
   match.gateways.forEach((name, index) => {
     report.error(gatewayNameReason(name), "gateways", index);
   });
@@ -36,6 +39,7 @@ function validateNamed(
     else if (!appliesToGateway) {
       report.error(`JWT claim based routing (key: ${name}) is only supported for gateway, found no gateways`, name);
     }
-    validateStringMatch(report.at(name), where, match);
+    // A lone star is how users of old spelled "present"; it is no regular expression and never reaches Envoy as one.
+    if (match.regex !== "*") validateStringMatch(report.at(name), where, match);
   }
 }

@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { wildcardDomainProblem } from "../../config/index.ts";
 import { hostCovers } from "../model/hostname.ts";
 import type { TcpMatch, TcpRoute, TlsMatch, TlsRoute } from "../specs/virtual-service.ts";
@@ -25,7 +26,8 @@ export function validateTlsRoute(report: Report, { match, route }: TlsRoute, hos
 export function validateTcpRoute(report: Report, { match, route }: TcpRoute): void {
   each(report, "match", match, (at, condition) => {
     validateL4Match(at, condition);
-    if (condition.sourceSubnet !== "") at.error(subnetReason(condition.sourceSubnet), "sourceSubnet");
+    // No proxy looks at it, here or in the reference, so that what it says cannot do harm.
+    if (condition.sourceSubnet !== "") at.warn("sourceSubnet has no effect", "sourceSubnet");
   });
   if (route.length === 0) report.error("TCP route is required", "route");
   validateWeighted(report, route);
@@ -43,6 +45,8 @@ function validateL4Match(report: Report, match: TlsMatch | TcpMatch): void {
 }
 
 function sniReason(host: string, hosts: readonly string[]): string | undefined {
+  // Names of servers are never addresses: such a match waits for nobody.
+  if (isIP(host) !== 0) return undefined;
   const reason = wildcardDomainProblem(host);
   if (reason !== undefined || hosts.some((outer) => hostCovers(outer, host))) return reason;
   return `SNI host ${JSON.stringify(host)} is not a compatible subset of any of the virtual service hosts: [${hosts.join(", ")}]`;

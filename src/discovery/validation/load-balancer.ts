@@ -1,9 +1,9 @@
 import { localityLbProblems } from "../../config/index.ts";
 import type { ConsistentHash, LoadBalancer } from "../specs/destination-rule.ts";
-import type { Report } from "./report.ts";
-import { durationReason } from "./values.ts";
+import { each, type Report } from "./report.ts";
+import { durationReason, nonNegativeDurationReason } from "./values.ts";
 
-/** Envoy's limit for maglev tables. */
+/** Envoy takes maglev tables up to this size, the reference below it. */
 const MAX_TABLE_SIZE = 5000011;
 
 /** How one of several endpoints is chosen. */
@@ -14,7 +14,7 @@ export function validateLoadBalancer(report: Report, settings: LoadBalancer | un
   if (localityLbSetting !== undefined) {
     for (const { message } of localityLbProblems(localityLbSetting)) report.error(message, "localityLbSetting");
   }
-  report.error(durationReason(settings.warmupDurationSecs), "warmupDurationSecs");
+  report.error(nonNegativeDurationReason(settings.warmupDurationSecs), "warmupDurationSecs");
   if (warmup === undefined) return;
   const at = report.at("warmup");
   at.error(warmup.duration === undefined ? "duration is required" : durationReason(warmup.duration), "duration");
@@ -22,28 +22,35 @@ export function validateLoadBalancer(report: Report, settings: LoadBalancer | un
   if (minimumPercent < 0 || minimumPercent > 100) {
     at.error(`minimumPercent value should be in range 0..100, found ${minimumPercent}`, "minimumPercent");
   }
-  if (aggression < 1) at.error(`aggression should be greater than or equal to 1, found ${aggression}`, "aggression");
+  if (aggression <= 0) at.error(`aggression should be greater than 0, found ${aggression}`, "aggression");
 }
 
 function validateHash(report: Report, hash: ConsistentHash): void {
   if (hash.httpCookie !== undefined) {
     report.error(hash.httpCookie.name === "" ? "name required for HttpCookie" : undefined, "httpCookie");
-    const ttl = hash.httpCookie.ttl;
     // Zero makes a cookie of the session.
-    if (ttl !== undefined && ttl !== "0s") report.error(durationReason(ttl), "httpCookie", "ttl");
+    report.error(nonNegativeDurationReason(hash.httpCookie.ttl), "httpCookie", "ttl");
+    const names = hash.httpCookie.attributes.map(({ name }) => name);
+    each(report.at("httpCookie"), "attributes", names, (at, name, index) => {
+      if (name === "") at.error("cookie attribute name cannot be empty", "name");
+      else if (names.indexOf(name) < index) at.error(`duplicate cookie attribute name: ${name}`, "name");
+    });
   }
-  if (hash.maglev === undefined || hash.maglev.tableSize === 0) return;
-  const { tableSize } = hash.maglev;
-  if (!isPrime(tableSize)) report.error("tableSize must be a prime number for maglev", "maglev", "tableSize");
-  if (tableSize > MAX_TABLE_SIZE) {
-    report.error(`tableSize must be less than or equal to ${MAX_TABLE_SIZE} for maglev`, "maglev", "tableSize");
+  if (hash.minimumRingSize !== 0 && (hash.ringHash !== undefined || hash.maglev !== undefined)) {
+    report.error("only one of MinimumRingSize or Maglev/Ringhash can be specified", "minimumRingSize");
   }
+  if (hash.maglev !== undefined) report.error(tableSizeReason(hash.maglev.tableSize), "maglev", "tableSize");
 }
 
-/** Numbers above the limit are refused anyway, so that the loop stays short. */
+function tableSizeReason(size: number): string | undefined {
+  if (size === 0) return "tableSize must be set for maglev";
+  if (size >= MAX_TABLE_SIZE) return `tableSize must be less than ${MAX_TABLE_SIZE} for maglev`;
+  return isPrime(size) ? undefined : "tableSize must be a prime number for maglev";
+}
+
 function isPrime(number: number): boolean {
   if (number < 2) return false;
-  for (let factor = 2; factor * factor <= Math.min(number, MAX_TABLE_SIZE); factor += 1) {
+  for (let factor = 2; factor * factor <= number; factor += 1) {
     if (number % factor === 0) return false;
   }
   return true;

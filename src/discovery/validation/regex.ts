@@ -14,7 +14,11 @@ export function regexReason(where: string, regex: string): string | undefined {
 }
 
 export function validateStringMatch(report: Report, where: string, match: StringMatch | undefined): void {
-  // A lone star is how users of old spelled "present"; it is no regular expression and never reaches Envoy as one.
-  if (match?.regex === undefined || match.regex === "*") return;
-  report.error(regexReason(where, match.regex), "regex");
+  if (match?.prefix === "") report.error(`"${where}": prefix string match should not be empty`, "prefix");
+  if (match?.regex === undefined) return;
+  const isEmpty = match.regex === "";
+  report.error(
+    isEmpty ? `"${where}": regex string match should not be empty` : regexReason(where, match.regex),
+    "regex",
+  );
 }

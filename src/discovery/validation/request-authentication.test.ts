@@ -20,6 +20,11 @@ const UNUSABLE = ".jwks: jwks parse error: no key that can be used (RSA, EC P-25
 test.each<{ rule: object; says: string[] }>([
   { rule: { issuer: "a" }, says: [] },
   { rule: { jwksUri: "https://login.example/keys" }, says: [] },
+  { rule: { issuer: "a", timeout: "0s" }, says: [".timeout: duration must be greater than 1ms"] },
+  {
+    rule: { issuer: "a", outputClaimToHeaders: [{ header: "a.b", claim: "c" }] },
+    says: [".outputClaimToHeaders[0].header: header name a.b is not a valid header name"],
+  },
   { rule: {}, says: [": issuer or jwksUri must be non-empty string"] },
   { rule: { issuer: "a", audiences: ["b", ""] }, says: [".audiences[1]: audience must be non-empty string"] },
   { rule: { issuer: "a", jwksUri: "login" }, says: [".jwksUri: login is not an http or https URL"] },

@@ -3,15 +3,19 @@ import { headerNameReason, headerTextReason } from "./headers.ts";
 import { validateSelector } from "./labels.ts";
 import { each, type Report } from "./report.ts";
 import { keySetReason } from "./request-authentication-keys.ts";
+import { validateTargetRefs } from "./target-ref.ts";
+import { durationReason } from "./values.ts";
 
 /** Whose tokens a workload takes. */
-export function validateRequestAuthentication(report: Report, { selector, jwtRules }: RequestAuthenticationSpec): void {
-  validateSelector(report.at("selector", "matchLabels"), selector?.matchLabels ?? {});
-  each(report, "jwtRules", jwtRules, validateJwtRule);
+export function validateRequestAuthentication(report: Report, spec: RequestAuthenticationSpec): void {
+  validateSelector(report.at("selector", "matchLabels"), spec.selector?.matchLabels ?? {});
+  validateTargetRefs(report, spec);
+  each(report, "jwtRules", spec.jwtRules, validateJwtRule);
 }
 
 function validateJwtRule(report: Report, rule: JwtRule): void {
-  const { issuer, jwksUri, jwks } = rule;
+  const { issuer, jwksUri, jwks, timeout } = rule;
+  report.error(durationReason(timeout), "timeout");
   if (issuer === "" && jwksUri === "") report.error("issuer or jwksUri must be non-empty string");
   each(report, "audiences", rule.audiences, nonEmpty("audience must be non-empty string"));
   if (jwksUri !== "") report.error(uriReason(jwksUri), "jwksUri");
@@ -28,7 +32,8 @@ function validateJwtRule(report: Report, rule: JwtRule): void {
   }
   each(report, "outputClaimToHeaders", rule.outputClaimToHeaders, (at, { header, claim }) => {
     if (header === "" || claim === "") at.error("outputClaimToHeader header and claim value must be non-empty string");
-    else at.error(headerNameReason(header), "header");
+    // Envoy makes a header of it by itself, and takes fewer characters than HTTP.
+    else if (!/^[-_A-Za-z0-9]+$/.test(header)) at.error(`header name ${header} is not a valid header name`, "header");
   });
 }
 

@@ -30,9 +30,7 @@ export function validateRetries(report: Report, retries: HttpRetries): void {
   if (attempts === 0 && isConfigured) {
     report.error("http retry policy configured when attempts are set to 0 (disabled)", "attempts");
   }
-  // Zero takes the route's own time limit.
-  if (perTryTimeout !== undefined && perTryTimeout !== "0s")
-    report.error(durationReason(perTryTimeout), "perTryTimeout");
+  report.error(durationReason(perTryTimeout), "perTryTimeout");
   report.error(durationReason(backoff), "backoff");
   for (const condition of retryOn === "" ? [] : retryOn.split(",").map((word) => word.trim())) {
     const isStatus = /^\d+$/.test(condition) && statusReason(Number(condition)) === undefined;

@@ -3,7 +3,7 @@ import { fqdnProblem, portProblem, wildcardDomainProblem } from "../../config/in
 import type { ConfigObject } from "../model/config-object.ts";
 import { isUnixAddress } from "../model/endpoint.ts";
 import { isWildcard } from "../model/hostname.ts";
-import { isHttp, isTls, parseProtocol } from "../model/protocol.ts";
+import { isHttp, isTls, type Protocol, parseProtocol } from "../model/protocol.ts";
 import type { ServiceEntrySpec, WorkloadEntrySpec } from "../specs/service-entry.ts";
 import { validateExportTo } from "./export-to.ts";
 import { validateLabels, validateSelector } from "./labels.ts";
@@ -85,9 +85,7 @@ function validateResolution(report: Report, spec: ServiceEntrySpec): void {
       each(report, "endpoints", endpoints, (at, endpoint) => validateEndpoint(at, endpoint, spec));
       return;
     case "DYNAMIC_DNS":
-      if (endpoints.length > 0) {
-        report.error("no endpoints should be provided for resolution type dynamic_dns", "endpoints");
-      }
+      validateDynamic(report, spec);
       // Whoever wrote it must not wonder why calls go past the mesh's rules.
       report.warn(
         "DYNAMIC_DNS has no effect: proxies get no cluster of the service; use DNS, or NONE for wildcards",
@@ -112,10 +110,30 @@ function validateResolution(report: Report, spec: ServiceEntrySpec): void {
   }
 }
 
+/** Names are resolved as they are asked for, so that they have to be open, and carried by the protocol. */
+function validateDynamic(report: Report, { hosts, addresses, endpoints, ports, resolution }: ServiceEntrySpec): void {
+  hosts.forEach((host, index) => {
+    if (!isWildcard(host)) report.error(`host must be wildcarded for resolution mode ${resolution}`, "hosts", index);
+  });
+  if (addresses.length > 0) report.error(`addresses cannot be set for resolution type ${resolution}`, "addresses");
+  if (endpoints.length > 0) report.error(`endpoints cannot be set for resolution type ${resolution}`, "endpoints");
+  each(report, "ports", ports, (at, { protocol }) => {
+    if (!DYNAMIC_PROTOCOLS.has(parseProtocol(protocol))) {
+      const reason = `only HTTP, TLS, GRPC, and HTTP2 protocols are supported for resolution type ${resolution}`;
+      at.error(reason, "protocol");
+    }
+  });
+}
+
+const DYNAMIC_PROTOCOLS: ReadonlySet<Protocol> = new Set(["HTTP", "HTTP2", "GRPC", "TLS"]);
+
 function validateEndpoint(report: Report, endpoint: WorkloadEntrySpec, { ports, resolution }: ServiceEntrySpec): void {
   const { address } = endpoint;
-  if (isUnixAddress(address)) validateUnixEndpoint(report, endpoint);
-  else if (resolution === "STATIC") {
+  if (resolution === "STATIC" && isUnixAddress(address)) {
+    validateUnixEndpoint(report, endpoint);
+    // The socket has no ports by which several could be told apart.
+    if (ports.length !== 1) report.error("exactly 1 service port required for unix endpoints", "address");
+  } else if (resolution === "STATIC") {
     if (isIP(address) === 0 && !(address === "" && endpoint.network !== "")) {
       report.error(`endpoint address ${JSON.stringify(address)} is not a valid IP address`, "address");
     }

@@ -1,12 +1,13 @@
 import { isIP } from "node:net";
-import { isDnsLabel, portProblem, splitHostPort, wildcardDomainProblem } from "../../config/index.ts";
+import { fqdnProblem, isDnsLabel, portProblem, splitHostPort, wildcardDomainProblem } from "../../config/index.ts";
 import { isUnixAddress } from "../model/endpoint.ts";
 import { isTls, parseProtocol } from "../model/protocol.ts";
-import type { SidecarEgress, SidecarIngress, SidecarSpec } from "../specs/sidecar.ts";
+import type { SidecarEgress, SidecarIngress, SidecarPort, SidecarSpec } from "../specs/sidecar.ts";
 import { validateConnectionPool } from "./connection-pool.ts";
 import { validateDestination } from "./destination.ts";
 import { validateSelector } from "./labels.ts";
 import { each, type Report } from "./report.ts";
+import { validateIngressTls } from "./sidecar-tls.ts";
 import { portNameReason, protocolReason, unixAddressReason } from "./values.ts";
 
 const ENDPOINT_FORMS =
@@ -30,7 +31,11 @@ export function validateSidecar(report: Report, spec: SidecarSpec): void {
       "outboundTrafficPolicy",
     );
   }
-  validateDestination(report.at("outboundTrafficPolicy", "egressProxy"), policy.egressProxy);
+  const at = report.at("outboundTrafficPolicy", "egressProxy");
+  if (policy.egressProxy.port === undefined) at.error("sidecar: egress_proxy port must be non-nil", "port");
+  const reason = fqdnProblem(policy.egressProxy.host);
+  if (reason === undefined) validateDestination(at, policy.egressProxy);
+  else at.error(reason, "host");
 }
 
 /** True for the first listener of an address and port. */
@@ -52,6 +57,7 @@ function validateIngress(
   if (port.name !== "") report.error(portNameReason(port.name), "port", "name");
   report.error(protocolReason(port.protocol), "port", "protocol");
   report.error(portProblem(port.number), "port", "number");
+  report.error(targetPortReason(port), "port", "targetPort");
   if (bind !== "" && isIP(bind) === 0) report.error(`sidecar: bind ${bind} is not a valid IP address`, "bind");
   if (!isNew(bind, port.number)) report.error("sidecar: ports on IP bound listeners must be unique", "port");
   report.error(defaultEndpoint === "" ? undefined : endpointReason(defaultEndpoint), "defaultEndpoint");
@@ -59,10 +65,11 @@ function validateIngress(
   if (tls === undefined) return;
   if (!isTls(parseProtocol(port.protocol)))
     report.error("server cannot have TLS settings for non HTTPS/TLS ports", "tls");
-  if (tls.httpsRedirect) report.error("sidecar: httpsRedirect is not supported", "tls", "httpsRedirect");
-  if (tls.mode === "ISTIO_MUTUAL" || tls.mode === "AUTO_PASSTHROUGH") {
-    report.error(`configuration is invalid: cannot set mode to ${tls.mode} in sidecar ingress tls`, "tls", "mode");
-  }
+  validateIngressTls(report.at("tls"), tls);
+}
+
+function targetPortReason({ targetPort }: SidecarPort): string | undefined {
+  return targetPort === 0 ? undefined : "targetPort has no impact on Sidecars";
 }
 
 function endpointReason(endpoint: string): string | undefined {
@@ -99,6 +106,7 @@ function validateEgressPort(
   if (port === undefined) return;
   if (port.name !== "") report.error(portNameReason(port.name), "port", "name");
   report.error(protocolReason(port.protocol), "port", "protocol");
+  report.error(targetPortReason(port), "port", "targetPort");
   if (port.number === 0) {
     if (!isUnixAddress(bind))
       report.error("sidecar: bind must be a unix domain socket (unix://path) when port is 0", "bind");

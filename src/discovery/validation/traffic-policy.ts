@@ -15,6 +15,9 @@ export function validateTrafficPolicy(report: Report, policy: TrafficPolicy | un
     report.error("traffic policy must have at least one field");
   validateCommon(report, policy, hasSelector);
   if (tunnel !== undefined) validateTunnel(report.at("tunnel"), tunnel);
+  if (tunnel !== undefined && proxyProtocol !== undefined) {
+    report.error("tunnel and proxyProtocol must not be set together", "tunnel");
+  }
   if (retryBudget !== undefined) report.error(percentReason(retryBudget.percent), "retryBudget", "percent");
   const ports = new Set<number>();
   each(report, "portLevelSettings", portLevelSettings, (at, settings) => {

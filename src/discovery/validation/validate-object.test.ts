@@ -103,6 +103,7 @@ describe("VirtualService: http", () => {
       http({ redirect: { scheme: "ftp" } }),
       'http[0].redirect.scheme: invalid redirect scheme "ftp", must be "http" or "https"',
     ],
+    [http({ redirect: { uri: "/", port: 0 } })],
     [http({ redirect: { port: 70000 } }), "http[0].redirect.port: port number 70000 must be in the range 1..65535"],
     [
       http({ redirect: { port: 80, derivePort: "FROM_REQUEST_PORT" } }),
@@ -146,6 +147,15 @@ describe("VirtualService: http", () => {
       "http[0].route: total destination weight 6442450941 is larger than 4294967295",
     ],
     [vs({ timeout: "0s" }), "http[0].timeout: duration must be greater than 1ms"],
+    [vs({ corsPolicy: { maxAge: "0s" } }), "http[0].corsPolicy.maxAge: duration must be greater than 1ms"],
+    [
+      vs({ retries: { attempts: 1, perTryTimeout: "0s" } }),
+      "http[0].retries.perTryTimeout: duration must be greater than 1ms",
+    ],
+    [
+      http({ route: [{ destination: { host: "10.0.0.1" } }] }),
+      'http[0].route[0].destination.host: domain name "0.0.1" invalid (top level domain "1" cannot be all-numeric)',
+    ],
     [vs({ timeout: "1.0005s" }), "http[0].timeout: only durations to ms precision are supported"],
     [vs({ fault: {} }), "http[0].fault: HTTP fault injection must have an abort and/or a delay"],
     [
@@ -171,6 +181,15 @@ describe("VirtualService: http", () => {
       "http[0].headers.response.remove[0]: header name a b is not a valid header name",
     ],
     [vs({ headers: { request: { add: { ":authority": "x" } } } })],
+    [vs({ headers: { request: { set: { Host: "x", "a.b~c": "y" } } } })],
+    [
+      vs({ headers: { request: { remove: ["Host"] } } }),
+      'http[0].headers.request.remove[0]: invalid header "Host": cannot set Host header',
+    ],
+    [
+      vs({ headers: { response: { set: { host: "x" } } } }),
+      'http[0].headers.response.set.host: invalid header "host": cannot set Host header',
+    ],
     [
       vs({ headers: { response: { add: { ":authority": "x" } } } }),
       'http[0].headers.response.add[":authority"]: header name :authority is not a valid header name',
@@ -195,7 +214,23 @@ describe("VirtualService: http", () => {
       vs({ match: [{ uri: { regex: "(?=a)" } }] }),
       `http[0].match[0].uri.regex: "uri": error parsing regexp: invalid or unsupported Perl syntax: \`(?=\`; ${regexHint}`,
     ],
-    [vs({ match: [{ headers: { x: { regex: "*" } } }] })],
+    [vs({ match: [{ headers: { x: { regex: "*" } }, withoutHeaders: { y: { regex: "*" } }, uri: { prefix: "" } }] })],
+    ...(["scheme", "method", "authority", "uri"] as const).map(
+      (name) =>
+        [
+          vs({ match: [{ [name]: { regex: "*" } }] }),
+          `http[0].match[0].${name}.regex: "${name}": error parsing regexp: missing argument to repetition operator: \`*\`; ${regexHint}`,
+        ] as const,
+    ),
+    [
+      vs({ match: [{ headers: { x: { prefix: "" } }, method: { regex: "" } }] }),
+      'http[0].match[0].method.regex: "method": regex string match should not be empty',
+      'http[0].match[0].headers.x.prefix: "headers": prefix string match should not be empty',
+    ],
+    [
+      vs({ match: [{ sourceNamespace: "a b" }] }),
+      "http[0].match[0].sourceNamespace: sourceNamespace match a b is invalid",
+    ],
     [
       vs({ match: [{ queryParams: { q: { regex: "[" } } }] }),
       `http[0].match[0].queryParams.q.regex: "queryParams": error parsing regexp: missing closing ]: \`[\`; ${regexHint}`,
@@ -211,6 +246,14 @@ describe("VirtualService: http", () => {
       'http[0].match[0].headers["@request.auth.claims.sub"]: JWT claim based routing (key: @request.auth.claims.sub) is only supported for gateway, found no gateways',
     ],
     [http({ route: to, match: [{ headers: { "@request.auth.claims[sub]": { exact: "x" } } }] }, { gateways: ["gw"] })],
+    [
+      http({ route: to, match: [{ headers: { "@request.auth.claims[sub]": {} } }] }, { gateways: ["gw", "mesh"] }),
+      'http[0].match[0].headers["@request.auth.claims[sub]"]: JWT claim based routing (key: @request.auth.claims[sub]) is only supported for gateway, found no gateways',
+    ],
+    [
+      vs({ match: [{ gateways: ["./gw"] }] }),
+      'http[0].match[0].gateways[0]: invalid gateway name "./gw"; allowed: mesh, name, namespace/name',
+    ],
     [vs({ rewrite: {} }), `http[0].rewrite: ${rewriteRule}`],
     [vs({ rewrite: { uri: "/", uriRegexRewrite: { match: "a", rewrite: "b" } } }), `http[0].rewrite: ${rewriteRule}`],
     [
@@ -274,6 +317,7 @@ describe("VirtualService: tls and tcp", () => {
   table("VirtualService", [
     [tls({ sniHosts: ["x.a.b"] })],
     [tls({}), "tls[0].match[0].sniHosts: TLS match must have at least one SNI host"],
+    [tls({ sniHosts: ["10.0.0.1"] })],
     [
       tls({ sniHosts: ["x.c"] }),
       'tls[0].match[0].sniHosts[0]: SNI host "x.c" is not a compatible subset of any of the virtual service hosts: [*.a.b]',
@@ -286,7 +330,7 @@ describe("VirtualService: tls and tcp", () => {
     [{ hosts: ["a"], tcp: [{}] }, "tcp[0].route: TCP route is required"],
     [
       { hosts: ["a"], tcp: [{ match: [{ sourceSubnet: "x" }], route: to }] },
-      "tcp[0].match[0].sourceSubnet: x is not a valid CIDR block",
+      "? tcp[0].match[0].sourceSubnet: sourceSubnet has no effect",
     ],
     [{ tcp: [{ route: to }] }, "tcp: delegate virtual service cannot have tcp routes"],
   ]);
@@ -319,11 +363,16 @@ describe("DestinationRule", () => {
     [{ host: "web", subsets: [null] }, "subsets[0]: subset may not be null"],
     [{ host: "web", subsets: [{ name: "a" }, { name: "a" }] }, "subsets[1].name: duplicate subset names: a"],
     [{ host: "web", subsets: [{}] }, "subsets[0].name: subset name cannot be empty"],
+    [{ host: "-web" }, 'host: domain name "-web" invalid (label "-web" invalid)'],
+    [{ host: "*-web.example" }],
+    [{ host: "web", subsets: [{ name: "a", labels: { v: "x".repeat(64) } }] }],
     [{ host: "web", subsets: [{ name: "a", labels: { v: "!" } }] }, 'subsets[0].labels.v: invalid tag value: "!"'],
     [policy({}), "trafficPolicy: traffic policy must have at least one field"],
     [policy({ proxyProtocol: {} })],
     [pool({}), `${at}: connection pool must have at least one field`],
     [pool({ tcp: { maxConnections: -1 } }), `${at}.tcp.maxConnections: max connections must be non-negative`],
+    [pool({ tcp: { idleTimeout: "0s" } })],
+    [pool({ tcp: { idleTimeout: "-1s" } }), `${at}.tcp.idleTimeout: duration must be greater than 1ms`],
     [pool({ tcp: { connectTimeout: "0s" } }), `${at}.tcp.connectTimeout: duration must be greater than 1ms`],
     [
       pool({ http: { http1MaxPendingRequests: -1 } }),
@@ -352,9 +401,26 @@ describe("DestinationRule", () => {
       "trafficPolicy.loadBalancer.consistentHash.maglev.tableSize: tableSize must be a prime number for maglev",
     ],
     [
-      lb({ consistentHash: { useSourceIp: true, maglev: { tableSize: 5000021 } } }),
-      "trafficPolicy.loadBalancer.consistentHash.maglev.tableSize: tableSize must be a prime number for maglev",
-      "trafficPolicy.loadBalancer.consistentHash.maglev.tableSize: tableSize must be less than or equal to 5000011 for maglev",
+      lb({ consistentHash: { useSourceIp: true, maglev: { tableSize: 5000011 } } }),
+      "trafficPolicy.loadBalancer.consistentHash.maglev.tableSize: tableSize must be less than 5000011 for maglev",
+    ],
+    [
+      lb({ consistentHash: { useSourceIp: true, maglev: {} } }),
+      "trafficPolicy.loadBalancer.consistentHash.maglev.tableSize: tableSize must be set for maglev",
+    ],
+    [
+      lb({ consistentHash: { useSourceIp: true, minimumRingSize: 8, ringHash: {} } }),
+      "trafficPolicy.loadBalancer.consistentHash.minimumRingSize: only one of MinimumRingSize or Maglev/Ringhash can be specified",
+    ],
+    [lb({ consistentHash: { httpCookie: { name: "c", ttl: "0s" } } })],
+    [
+      lb({ consistentHash: { httpCookie: { name: "c", ttl: "-1s" } } }),
+      "trafficPolicy.loadBalancer.consistentHash.httpCookie.ttl: duration must not be negative",
+    ],
+    [
+      lb({ consistentHash: { httpCookie: { name: "c", attributes: [{ name: "a" }, { name: "a" }, {}] } } }),
+      "trafficPolicy.loadBalancer.consistentHash.httpCookie.attributes[1].name: duplicate cookie attribute name: a",
+      "trafficPolicy.loadBalancer.consistentHash.httpCookie.attributes[2].name: cookie attribute name cannot be empty",
     ],
     [
       lb({ simple: "RANDOM", consistentHash: { useSourceIp: true } }),
@@ -366,9 +432,11 @@ describe("DestinationRule", () => {
     ],
     [lb({ simple: "ROUND_ROBIN", warmup: {} }), "trafficPolicy.loadBalancer.warmup.duration: duration is required"],
     [
-      lb({ warmup: { duration: "1s", aggression: 0.5 } }),
-      "trafficPolicy.loadBalancer.warmup.aggression: aggression should be greater than or equal to 1, found 0.5",
+      lb({ warmup: { duration: "1s", aggression: 0 } }),
+      "trafficPolicy.loadBalancer.warmup.aggression: aggression should be greater than 0, found 0",
     ],
+    [lb({ warmup: { duration: "1s", aggression: 0.5 }, warmupDurationSecs: "0s" })],
+    [lb({ warmupDurationSecs: "-1s" }), "trafficPolicy.loadBalancer.warmupDurationSecs: duration must not be negative"],
     [
       policy({ portLevelSettings: [{ tls: {} }] }),
       "trafficPolicy.portLevelSettings[0].port: portTrafficPolicy must have valid port",
@@ -406,6 +474,10 @@ describe("DestinationRule", () => {
       policy({ tunnel: { targetHost: "a_b", targetPort: 0 } }),
       "trafficPolicy.tunnel.targetHost: tunnel target host must be valid FQDN or IP address: a_b",
       "trafficPolicy.tunnel.targetPort: tunnel target port is invalid: port number 0 must be in the range 1..65535",
+    ],
+    [
+      policy({ tunnel: { targetHost: "a.b", targetPort: 1 }, proxyProtocol: {} }),
+      "trafficPolicy.tunnel: tunnel and proxyProtocol must not be set together",
     ],
     [
       policy({ retryBudget: { percent: 120 } }),
@@ -480,6 +552,27 @@ describe("ServiceEntry", () => {
       "endpoints: there must only be 0 or 1 endpoint for resolution mode DNS_ROUND_ROBIN",
     ],
     [
+      dns({ endpoints: [{ address: "unix:///s" }] }),
+      'endpoints[0].address: endpoint address "unix:///s" is not a valid FQDN or an IP address',
+    ],
+    [
+      se({ endpoints: [{ address: "unix:///s" }], ports: [port, { ...port, name: "b", number: 81 }] }),
+      "endpoints[0].address: exactly 1 service port required for unix endpoints",
+    ],
+    [
+      se({
+        resolution: "DYNAMIC_DNS",
+        addresses: ["10.0.0.1"],
+        endpoints: [{ address: "10.0.0.2" }],
+        ports: [{ ...port, protocol: "TCP" }],
+      }),
+      "hosts[0]: host must be wildcarded for resolution mode DYNAMIC_DNS",
+      "addresses: addresses cannot be set for resolution type DYNAMIC_DNS",
+      "endpoints: endpoints cannot be set for resolution type DYNAMIC_DNS",
+      "ports[0].protocol: only HTTP, TLS, GRPC, and HTTP2 protocols are supported for resolution type DYNAMIC_DNS",
+      "? resolution: DYNAMIC_DNS has no effect: proxies get no cluster of the service; use DNS, or NONE for wildcards",
+    ],
+    [
       se({ resolution: "DYNAMIC_DNS", hosts: ["*.b"] }),
       "? resolution: DYNAMIC_DNS has no effect: proxies get no cluster of the service; use DNS, or NONE for wildcards",
     ],
@@ -511,15 +604,20 @@ describe("WorkloadGroup", () => {
   table("WorkloadGroup", [
     [{ template: {} }],
     [{}, ": template is required"],
-    [{ template: { ports: { http: 0 } } }, "template.ports.http: port number 0 must be in the range 1..65535"],
+    [{ template: { ports: { http: 0 } } }, "? template.ports.http: port number 0 must be in the range 1..65535"],
+    [{ template: { labels: { a: "!" } } }, '? template.labels.a: invalid tag value: "!"'],
     [probe({ tcpSocket, periodSeconds: -1 }), "probe.periodSeconds: periodSeconds must be non-negative"],
     [probe({ tcpSocket, failureThreshold: -1 }), "probe.failureThreshold: failureThreshold must be non-negative"],
     [probe({}), "probe: unknown health check method; allowed: httpGet, tcpSocket, exec, grpc"],
     [
       probe({ httpGet: { port: 1, scheme: "ftp" } }),
-      'probe.httpGet.scheme: httpGet.scheme must be one of "http", "https", found "ftp"',
+      'probe.httpGet.scheme: httpGet.scheme must be one of "HTTP", "HTTPS", found "ftp"',
     ],
     [probe({ httpGet: { port: 1, httpHeaders: [{}] } }), "probe.httpGet.httpHeaders[0]: invalid nil header"],
+    [
+      probe({ httpGet: { port: 1, httpHeaders: [{ name: "a_b" }] } }),
+      "probe.httpGet.httpHeaders[0]: header name a_b is not a valid header name",
+    ],
     [probe({ exec: {} }), "probe.exec: exec.command is required"],
     [probe({ grpc: {} }), "probe.grpc.port: port number 0 must be in the range 1..65535"],
   ]);
@@ -530,7 +628,10 @@ describe("Sidecar", () => {
   const ingress = (extra: object) => ({
     ingress: [{ port: { number: 80, name: "http", protocol: "HTTP" }, ...extra }],
   });
+  const files = { serverCertificate: "/cert", privateKey: "/key" };
+  const own = (tls: object) => ({ ingress: [{ port: { number: 443, name: "tls", protocol: "TLS" }, tls }] });
   const egress = (...listeners: object[]) => ({ egress: listeners });
+  const proxy = (egressProxy: object) => ({ outboundTrafficPolicy: { mode: "ALLOW_ANY", egressProxy } });
   table("Sidecar", [
     [egress({ hosts })],
     [{}, ": sidecar: empty configuration provided"],
@@ -549,7 +650,41 @@ describe("Sidecar", () => {
       ingress({ defaultEndpoint: "127.0.0.1:0" }),
       "ingress[0].defaultEndpoint: port number 0 must be in the range 1..65535",
     ],
-    [ingress({ tls: { mode: "SIMPLE" } }), "ingress[0].tls: server cannot have TLS settings for non HTTPS/TLS ports"],
+    [
+      ingress({ tls: { mode: "PASSTHROUGH" } }),
+      "ingress[0].tls: server cannot have TLS settings for non HTTPS/TLS ports",
+    ],
+    [
+      own({ mode: "SIMPLE", caCrl: "/crl" }),
+      "ingress[0].tls.caCrl: CRL is not supported with SIMPLE TLS",
+      "ingress[0].tls.serverCertificate: SIMPLE TLS requires a server certificate",
+      "ingress[0].tls.privateKey: SIMPLE TLS requires a private key",
+    ],
+    [own({ mode: "MUTUAL", ...files }), "ingress[0].tls.caCertificates: MUTUAL TLS requires a client CA bundle"],
+    [own({ mode: "OPTIONAL_MUTUAL", ...files, caCertificates: "/ca" })],
+    [
+      own({ mode: "ISTIO_MUTUAL" }),
+      "ingress[0].tls.mode: configuration is invalid: cannot set mode to ISTIO_MUTUAL in sidecar ingress tls",
+    ],
+    [
+      own({ mode: "SIMPLE", ...files, subjectAltNames: ["a"], httpsRedirect: true }),
+      "ingress[0].tls.subjectAltNames: sidecar: subjectAltNames is not supported in ingress tls",
+      "ingress[0].tls.httpsRedirect: sidecar: httpsRedirect is not supported",
+    ],
+    [
+      own({ mode: "SIMPLE", credentialName: "c", credentialNames: ["d"], tlsCertificates: [{}] }),
+      "ingress[0].tls.credentialName: sidecar: credentialName is not currently supported",
+      "ingress[0].tls.credentialNames: sidecar: credentialNames is not currently supported",
+      "ingress[0].tls.tlsCertificates: sidecar: tls_certificates is not currently supported",
+    ],
+    [
+      { ingress: [{ port: { number: 80, name: "http", protocol: "HTTP", targetPort: 81 } }] },
+      "ingress[0].port.targetPort: targetPort has no impact on Sidecars",
+    ],
+    [
+      egress({ hosts, port: { number: 80, targetPort: 81 } }),
+      "egress[0].port.targetPort: targetPort has no impact on Sidecars",
+    ],
     [ingress({ connectionPool: {} }), "ingress[0].connectionPool: connection pool must have at least one field"],
     [egress({}), "egress[0].hosts: sidecar: egress listener must contain at least one host"],
     [
@@ -577,8 +712,14 @@ describe("Sidecar", () => {
     [egress({ hosts: ["a_b/*"] }), 'egress[0].hosts[0]: invalid namespace value "a_b" in sidecar'],
     [egress({ hosts: ["./web"] }), 'egress[0].hosts[0]: short names (non FQDN) are not allowed, found "web"'],
     [
-      { outboundTrafficPolicy: { egressProxy: { host: "p" } } },
+      { outboundTrafficPolicy: { egressProxy: { host: "p", port: { number: 80 } } } },
       "outboundTrafficPolicy: sidecar: egress_proxy must be set only with ALLOW_ANY outbound_traffic_policy mode",
+    ],
+    [proxy({ host: "p", port: { number: 80 } })],
+    [proxy({ host: "p" }), "outboundTrafficPolicy.egressProxy.port: sidecar: egress_proxy port must be non-nil"],
+    [
+      proxy({ host: "*.p", port: { number: 80 } }),
+      'outboundTrafficPolicy.egressProxy.host: domain name "*.p" invalid (label "*" invalid)',
     ],
   ]);
 });

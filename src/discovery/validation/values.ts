@@ -8,6 +8,11 @@ export function durationReason(text: string | undefined): string | undefined {
   return text === undefined ? undefined : durationProblem(parseProtoDuration(text));
 }
 
+/** Where zero, and less than a millisecond, has a meaning of its own; Envoy takes no negative one. */
+export function nonNegativeDurationReason(text: string | undefined): string | undefined {
+  return text?.startsWith("-") ? "duration must not be negative" : undefined;
+}
+
 export function nonNegativeReason(value: number | undefined, what: string): string | undefined {
   return value !== undefined && value < 0 ? `${what} must be non-negative` : undefined;
 }
@@ -49,4 +54,8 @@ export function isIpOrFqdn(address: string): boolean {
 
 export function optionalPortReason(port: number): string | undefined {
   return port === 0 ? undefined : portProblem(port);
+}
+
+export function sourceNamespaceReason(namespace: string): string | undefined {
+  return namespace === "" || isDnsLabel(namespace) ? undefined : `sourceNamespace match ${namespace} is invalid`;
 }

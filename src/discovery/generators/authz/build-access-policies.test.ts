@@ -56,7 +56,11 @@ test.each([
   { is: "of another namespace", object: policy("a", {}, "prod"), reaches: false },
   { is: "for its labels", object: policy("a", { selector: { matchLabels: { app: "web" } } }), reaches: true },
   { is: "for other labels", object: policy("a", { selector: { matchLabels: { app: "db" } } }), reaches: false },
-  { is: "for a gateway", object: policy("a", { targetRefs: [{ kind: "Gateway", name: "g" }] }), reaches: false },
+  {
+    is: "for a gateway",
+    object: policy("a", { targetRefs: [{ group: "gateway.networking.k8s.io", kind: "Gateway", name: "g" }] }),
+    reaches: false,
+  },
 ])("a policy $is reaches a workload: $reaches", ({ object, reaches }) => {
   expect(buildAccessPolicies(viewOf(object)).http).toHaveLength(reaches ? 1 : 0);
 });

@@ -177,7 +177,7 @@ describe("clusters of clients", () => {
     [{ simple: "RANDOM" }, undefined],
     [{ simple: "LEAST_REQUEST" }, "LEAST_REQUEST"],
     [{ consistentHash: { httpHeaderName: "x" } }, "RING_HASH"],
-    [{ consistentHash: { httpHeaderName: "x", maglev: {} } }, "RING_HASH"],
+    [{ consistentHash: { httpHeaderName: "x", maglev: { tableSize: 101 } } }, "RING_HASH"],
   ])("%j is %j", (loadBalancer, expected) => {
     expect(balanced(loadBalancer)?.lbPolicy).toBe(expected);
   });

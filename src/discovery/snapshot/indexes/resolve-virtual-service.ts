@@ -36,11 +36,10 @@ export function resolveVirtualService(spec: VirtualServiceSpec, namespace: strin
   };
 }
 
-/** `name`, `./name` and the old `name.namespace.svc...` are spelled `namespace/name`. */
+/** `name` and the old `name.namespace.svc...` are spelled `namespace/name`. */
 function gatewayName(name: string, namespace: string): string {
   if (name === MESH_GATEWAY) return name;
-  const [where, what] = name.split("/");
-  if (what !== undefined) return where === "." ? `${namespace}/${what}` : name;
+  if (name.includes("/")) return name;
   const [first = name, second] = name.split(".");
   return `${second ?? namespace}/${first}`;
 }

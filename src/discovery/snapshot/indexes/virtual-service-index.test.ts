@@ -40,7 +40,7 @@ describe("names in a rule", () => {
   test.each([
     { gateway: "mesh", is: "mesh" },
     { gateway: "edge", is: "prod/edge" },
-    { gateway: "./edge", is: "prod/edge" },
+    { gateway: "edge.infra.svc", is: "infra/edge" },
     { gateway: "infra/edge", is: "infra/edge" },
   ])("the gateway $gateway in a rule of prod is $is", ({ gateway, is }) => {
     const http = [{ match: [{ gateways: [gateway] }], ...to("web") }];

@@ -236,7 +236,6 @@ describe("TLS of an ingress listener's own", () => {
       ...files,
       caCertificates: "/ca.pem",
       caCrl: "/crl.pem",
-      subjectAltNames: ["client.example"],
       minProtocolVersion: "TLSV1_3",
       cipherSuites: ["ECDHE-RSA-AES128-GCM-SHA256"],
     };
@@ -246,7 +245,6 @@ describe("TLS of an ingress listener's own", () => {
         tlsParams: { tlsMinimumProtocolVersion: "TLSv1_3", cipherSuites: ["ECDHE-RSA-AES128-GCM-SHA256"] },
         combinedValidationContext: {
           defaultValidationContext: {
-            matchTypedSubjectAltNames: [{ sanType: "DNS", matcher: { exact: "client.example" } }],
             crl: { filename: "/crl.pem" },
           },
           validationContextSdsSecretConfig: { name: "file-root:/ca.pem" },
@@ -258,7 +256,6 @@ describe("TLS of an ingress listener's own", () => {
   test.each([
     { what: "the mesh's mode is not DISABLE", objects: [own({ mode: "SIMPLE", ...files })] },
     { what: "the application ends TLS", objects: [own({ mode: "PASSTHROUGH" }), DISABLE] },
-    { what: "no certificate is named", objects: [own({ mode: "SIMPLE", credentialName: "x" }), DISABLE] },
   ])("is left alone when $what", ({ objects }) => {
     expect(describeChain(call(objects, "tls"))).toBe("tcp inbound|8443||");
   });

@@ -6,23 +6,23 @@ import type {
 } from "../../../../protocol/gen/envoy/extensions/transport_sockets/tls/v3.ts";
 import type { Protocol } from "../../../model/protocol.ts";
 import type { ServerTls } from "../../../specs/common.ts";
-import { exactSans, fileCertificateName, fileRootName, sdsSecret, TLS_VERSIONS } from "../../tls/index.ts";
+import { fileCertificateName, fileRootName, sdsSecret, TLS_VERSIONS } from "../../tls/index.ts";
 import { SERVER_ALPN } from "../alpn.ts";
 import { SERVER_CIPHERS, tlsSocket } from "./downstream-tls.ts";
 
 /** TLS with the certificates that a Sidecar's ingress listener names; undefined where it leaves TLS to the application. */
 export function ownTlsSocket(tls: ServerTls): TransportSocket | undefined {
-  const certificates = certificateNames(tls);
-  if (tls.mode === "PASSTHROUGH" || tls.mode === "AUTO_PASSTHROUGH" || certificates.length === 0) return undefined;
+  const { serverCertificate, privateKey } = tls;
+  if (tls.mode === "PASSTHROUGH" || tls.mode === "AUTO_PASSTHROUGH") return undefined;
   const checksClient = tls.mode === "MUTUAL" || tls.mode === "OPTIONAL_MUTUAL";
   const commonTlsContext: CommonTlsContext = {
     tlsParams: tlsParams(tls),
     alpnProtocols: SERVER_ALPN,
-    tlsCertificateSdsSecretConfigs: certificates.map(sdsSecret),
+    tlsCertificateSdsSecretConfigs: [sdsSecret(fileCertificateName(serverCertificate, privateKey))],
     ...(checksClient && {
       combinedValidationContext: {
         defaultValidationContext: clientRules(tls),
-        validationContextSdsSecretConfig: sdsSecret(fileRootName(rootFile(tls))),
+        validationContextSdsSecretConfig: sdsSecret(fileRootName(tls.caCertificates)),
       },
     }),
   };
@@ -35,20 +35,9 @@ export function afterTls(protocol: Protocol): Protocol {
   return protocol === "TLS" ? "TCP" : protocol;
 }
 
-function certificateNames({ serverCertificate, privateKey, tlsCertificates }: ServerTls): readonly string[] {
-  return [{ serverCertificate, privateKey }, ...tlsCertificates]
-    .filter((pair) => pair.serverCertificate !== "" && pair.privateKey !== "")
-    .map((pair) => fileCertificateName(pair.serverCertificate, pair.privateKey));
-}
-
-function rootFile({ caCertificates, tlsCertificates }: ServerTls): string {
-  return caCertificates || (tlsCertificates.find((pair) => pair.caCertificates !== "")?.caCertificates ?? "");
-}
-
 function clientRules(tls: ServerTls): CertificateValidationContext {
-  const { subjectAltNames, verifyCertificateSpki, verifyCertificateHash, caCrl } = tls;
+  const { verifyCertificateSpki, verifyCertificateHash, caCrl } = tls;
   return {
-    ...(subjectAltNames.length > 0 && { matchTypedSubjectAltNames: exactSans(subjectAltNames) }),
     ...(verifyCertificateSpki.length > 0 && { verifyCertificateSpki }),
     ...(verifyCertificateHash.length > 0 && { verifyCertificateHash }),
     ...(caCrl !== "" && { crl: { filename: caCrl } }),
