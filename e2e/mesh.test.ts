@@ -134,6 +134,8 @@ describe.each(MODES)("the demo shop with isolation $isolation", ({ isolation, re
       const expected = isolation === "namespaces" ? 1337 : process.getuid?.();
       expect([uid(agent.pid), uid(envoyPid ?? 0)]).toEqual([expected, expected]);
       expect(uid(app.pid)).toBe(process.getuid?.());
+      // As in a pod: from the script whose code was compiled when it was built.
+      expect(readFileSync(`/proc/${agent.pid}/cmdline`, "utf8")).toMatch(/\/bin\/proxy\.cjs\0proxy\0sidecar\0/);
     }
   });
 

@@ -23,8 +23,7 @@ export const command: Command = {
       throw new Error(`there is no workload ${name}; there are ${plan?.workloads.map((each) => each.name).join(", ")}`);
     }
     const inside = workload.netns === undefined ? [] : ["ip", "netns", "exec", workload.netns];
-    const own = { words: program, envoy: "" };
-    const env = appProcessEnvironment({ plan, runId, own, env: context.env }, workload);
+    const env = appProcessEnvironment({ plan, runId, own: program, env: context.env }, workload);
     return execute([...inside, ...command], env, context.printError);
   },
 };

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { errorMessage } from "../base/coded-error.ts";
 import { EnvoyBinaryError, findEnvoy } from "../envoy/index.ts";
@@ -89,7 +89,7 @@ async function run(context: CommandContext): Promise<number> {
     isolation: isolationOf(flags.string("isolation")),
     isRoot: process.getuid?.() === 0,
     proxyless: envoy === undefined,
-    program: { words: programWords(), envoy: envoy ?? "" },
+    program: { launcher: launcherPath(), node: process.execPath, envoy: envoy ?? "" },
     env,
     appUser: sudoUser(env),
     validate: validateConfig,
@@ -154,12 +154,13 @@ function isolationOf(text: string): "auto" | Isolation {
   return found;
 }
 
-/** This program: Node and the bundle's main file, which lies beside the chunk that this code is in, or one folder up. */
-function programWords(): readonly string[] {
+/** The bundle lies in `dist`, this code in it or in a folder of it, and the launcher beside it in `bin`. */
+function launcherPath(): string {
   const here = dirname(fileURLToPath(import.meta.url));
-  const main = [here, dirname(here)].map((folder) => join(folder, "main.js")).find((path) => existsSync(path));
-  if (main === undefined) throw new Error(`the built program is not beside ${here}; run npm run build`);
-  return [process.execPath, resolve(main)];
+  const places = [dirname(here), dirname(dirname(here))].map((folder) => join(folder, "bin/pilot-agent"));
+  const found = places.find((path) => existsSync(path));
+  if (found === undefined) throw new Error(`the launcher is none of ${places.join(", ")}; run npm run build`);
+  return found;
 }
 
 async function envoyBinary({ env, isTerminal, printError }: CommandContext): Promise<string> {

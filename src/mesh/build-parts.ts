@@ -25,10 +25,13 @@ export interface PartInputs {
   readonly hasSetpriv: boolean;
 }
 
+type LaunchedProgram = Pick<AgentProgram, "launcher" | "node">;
+
 /** Time for an agent: its drain of one second, then Envoy's end. */
 const AGENT_GRACE_MS = 6000;
 const APP_GRACE_MS = 3000;
 const CONTROL_PLANE_GRACE_MS = 3000;
+const SYSTEM_PATH = "/usr/bin:/bin:/usr/sbin:/sbin";
 const PROXY_USER: RunAs = { uid: PROXY_UID, gid: PROXY_UID, hasGroups: false };
 
 export function controlPlanePart(inputs: PartInputs): PartSpec {
@@ -37,8 +40,8 @@ export function controlPlanePart(inputs: PartInputs): PartSpec {
   const { words, env } = controlPlaneCommand(plan, { config: folder.config, meshConfig, ca: folder.ca });
   return {
     name: CONTROL_PLANE,
-    command: wrapCommand([...own.words, ...words], { netns: plan.controlPlane.netns, hasSetpriv }),
-    env: { ...systemEnvironment(inputs), ...env },
+    command: wrapCommand([own.launcher, ...words], { netns: plan.controlPlane.netns, hasSetpriv }),
+    env: { ...systemEnvironment(inputs), ...launcherEnvironment(own), ...env },
     directory: folder.path,
     logFile: folder.log(CONTROL_PLANE),
     graceMs: CONTROL_PLANE_GRACE_MS,
@@ -49,15 +52,14 @@ export function agentPart(inputs: PartInputs, workload: Workload): PartSpec {
   const { plan, folder, shared, hasSetpriv } = inputs;
   const isNamespaced = plan.isolation === "namespaces";
   const wrapping = { netns: workload.netns, user: isNamespaced ? PROXY_USER : undefined, hasSetpriv };
-  const [node = "", ...program] = shared.words;
   return {
     name: `${workload.name}/agent`,
-    // As the launcher starts it: Node would read 140 public roots, 5 MB of each agent, for connections that name their own.
-    command: wrapCommand(
-      [node, "--use-openssl-ca", ...program, "proxy", "sidecar", "--proxyLogLevel=warning"],
-      wrapping,
-    ),
-    env: { ...systemEnvironment(inputs), ...agentEnvironment(plan, workload, shared.envoy) },
+    command: wrapCommand([shared.launcher, "proxy", "sidecar", "--proxyLogLevel=warning"], wrapping),
+    env: {
+      ...systemEnvironment(inputs),
+      ...launcherEnvironment(shared),
+      ...agentEnvironment(plan, workload, shared.envoy),
+    },
     directory: folder.workload(workload.name),
     logFile: folder.log(`${workload.name}/agent`),
     ...(isNamespaced ? { onLogOpened: (descriptor) => fchownSync(descriptor, PROXY_UID, PROXY_UID) } : {}),
@@ -81,20 +83,26 @@ export function appPart(inputs: PartInputs, workload: Workload): PartSpec {
 
 /** The user's own environment and what the mesh adds. PILOT_AGENT is this program, for commands that use it. */
 export function appProcessEnvironment(
-  inputs: Pick<PartInputs, "plan" | "env" | "own" | "runId">,
+  inputs: Pick<PartInputs, "plan" | "env" | "runId"> & { readonly own: LaunchedProgram },
   workload: Workload,
 ): Record<string, string> {
   return {
     ...defined(inputs.env),
     ...systemEnvironment(inputs),
-    PILOT_AGENT: inputs.own.words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" "),
+    ...launcherEnvironment(inputs.own),
+    PILOT_AGENT: `'${inputs.own.launcher.replaceAll("'", "'\\''")}'`,
     ...appEnvironment(inputs.plan, workload),
   };
 }
 
-/** Programs like ip lie where users' paths do not lead. */
+/** The Node that runs `mesh up`, which is on no user's path when it was found another way. */
+function launcherEnvironment({ node }: LaunchedProgram): Record<string, string> {
+  return { PILOT_AGENT_NODE: node };
+}
+
+/** Programs like ip, and those of the launcher, may lie where a user's path does not lead. */
 function systemEnvironment({ env, runId }: Pick<PartInputs, "env" | "runId">): Record<string, string> {
-  return { PATH: `${env.PATH ?? "/usr/bin:/bin"}:/usr/sbin:/sbin`, [RUN_VARIABLE]: runId };
+  return { PATH: [env.PATH, SYSTEM_PATH].filter(Boolean).join(":"), [RUN_VARIABLE]: runId };
 }
 
 function defined(env: Readonly<Record<string, string | undefined>>): Record<string, string> {

@@ -31,7 +31,7 @@ beforeEach(() => {
     startedAt: "2026-01-01T00:00:00Z",
     parent: identifyProcess(process.pid) ?? { pid: 0, start: "" },
     controlSocket: join(folder.path, "socket"),
-    program: [],
+    program: { launcher: "", node: "" },
     namespaces: [],
     interfaces: [],
     resolverFolders: [],

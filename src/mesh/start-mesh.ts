@@ -115,7 +115,7 @@ export async function startMesh(options: StartMeshOptions): Promise<Mesh> {
       if (reason !== undefined)
         throw new MeshError("start", `the control plane does not start: ${reason} (see ${folder.log(CONTROL_PLANE)})`);
     }),
-    ...plan.workloads.filter(({ netns }) => netns !== undefined).map((each) => captureTraffic(each, inputs.own.words)),
+    ...plan.workloads.filter(({ netns }) => netns !== undefined).map((each) => captureTraffic(each, inputs.own)),
   ]);
   const rootPem = readFileSync(join(folder.ca, "root-cert.pem"), "utf8");
   const source = { issuer, rootPem };
@@ -181,7 +181,7 @@ function createState({ file, program }: StartMeshOptions, path: string, plan: Me
     parent,
     // Not in the state folder, whose path may be longer than the 107 bytes that a socket's may have.
     controlSocket: join(tmpdir(), `pilot-agent-mesh-${runId}.sock`),
-    program: program.words,
+    program: { launcher: program.launcher, node: program.node },
     plan,
     namespaces: [],
     interfaces: [],

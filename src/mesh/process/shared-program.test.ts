@@ -21,21 +21,29 @@ function put(path: string, text: string, mode = 0o644): string {
 }
 
 test("what everybody can read is used where it is", () => {
-  const program = { words: [put("bin/node", "", 0o755), put("dist/main.js", "")], envoy: put("bin/envoy", "", 0o755) };
+  const program = {
+    launcher: put("bin/pilot-agent", "", 0o755),
+    node: put("bin/node", "", 0o755),
+    envoy: put("bin/envoy", "", 0o755),
+  };
+  put("dist/main.js", "");
   put("dist/chunks/a.js", "");
   expect(sharedProgram(program, join(folder, "copy"))).toEqual(program);
 });
 
 test("what lies in a closed folder is copied, without source maps, and runs from there", () => {
-  const main = put("closed/dist/main.js", 'import { word } from "./chunks/a.js"; console.log(word);', 0o600);
+  const launcher = put("closed/bin/pilot-agent", '#!/bin/sh\nexec "$NODE" "$(dirname "$0")/../dist/main.js"\n', 0o700);
+  put("closed/bin/proxy.cjs", "");
+  put("closed/dist/main.js", 'import { word } from "./chunks/a.js"; console.log(word);', 0o600);
   put("closed/dist/chunks/a.js", 'export const word = "runs";', 0o600);
   put("closed/dist/main.js.map", "{}");
   const envoy = put("closed/envoy", "#!/bin/sh\n", 0o700);
   chmodSync(join(folder, "closed"), 0o700);
-  const shared = sharedProgram({ words: [process.execPath, main], envoy }, join(folder, "copy"));
+  const shared = sharedProgram({ launcher, node: process.execPath, envoy }, join(folder, "copy"));
   expect(shared.envoy).toBe(join(folder, "copy/envoy"));
-  expect([shared.envoy, shared.words[1] ?? ""].every(isPublic)).toBe(true);
-  expect(execFileSync(process.execPath, [shared.words[1] ?? ""], { encoding: "utf8" })).toBe("runs\n");
+  expect([shared.envoy, shared.launcher, join(folder, "copy/bin/proxy.cjs")].every(isPublic)).toBe(true);
+  const env = { PATH: process.env.PATH ?? "", NODE: process.execPath };
+  expect(execFileSync(shared.launcher, { encoding: "utf8", env })).toBe("runs\n");
   expect(commandObstacle(join(folder, "copy/dist/main.js.map"), "/", "")).toContain("is not there");
 });
 

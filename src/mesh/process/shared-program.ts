@@ -1,10 +1,11 @@
 import { chmodSync, cpSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, sep } from "node:path";
 
-/** What agents execute. */
+/** What the parts of a mesh execute. */
 export interface AgentProgram {
-  /** Node and the built program. */
-  readonly words: readonly string[];
+  /** The launcher, which becomes Node with the built program: all that a pod's agent gets from it, an agent here gets too. */
+  readonly launcher: string;
+  readonly node: string;
   readonly envoy: string;
 }
 
@@ -13,9 +14,9 @@ export interface AgentProgram {
  * as a user of their own. What can be read anyway is used where it is.
  */
 export function sharedProgram(program: AgentProgram, folder: string): AgentProgram {
-  const [node = "", main = "", ...rest] = program.words;
   return {
-    words: [sharedFile(node, folder), sharedBundle(main, folder), ...rest],
+    launcher: sharedBundle(program.launcher, folder),
+    node: sharedFile(program.node, folder),
     envoy: sharedFile(program.envoy, folder),
   };
 }
@@ -29,17 +30,24 @@ function sharedFile(path: string, folder: string): string {
   return copy;
 }
 
-/** The bundle's chunks lie beside its main file. */
-function sharedBundle(main: string, folder: string): string {
-  if (isPublic(main) && isPublic(join(dirname(main), "chunks"))) return main;
-  const copy = join(folder, "dist");
-  mkdirSync(copy, { recursive: true, mode: 0o755 });
-  cpSync(dirname(main), copy, { recursive: true, filter: (path) => !/\.map$|\/types(\/|$)/.test(path) });
-  // The project may have been built under a umask that shuts others out.
-  for (const name of ["", ...readdirSync(copy, { recursive: true, encoding: "utf8" })])
-    chmodSync(join(copy, name), 0o755);
+/** The launcher finds the bundle in the folder beside its own. */
+function sharedBundle(launcher: string, folder: string): string {
+  const [bin, dist] = [dirname(launcher), join(dirname(dirname(launcher)), "dist")];
+  if ([launcher, join(dist, "main.js"), join(dist, "chunks")].every(isPublic)) return launcher;
+  const without = (path: string) => !/\.map$|\/types(\/|$)/.test(path);
+  for (const [from, name] of [
+    [bin, "bin"],
+    [dist, "dist"],
+  ] as const) {
+    const copy = join(folder, name);
+    mkdirSync(copy, { recursive: true, mode: 0o755 });
+    cpSync(from, copy, { recursive: true, filter: without });
+    // The project may have been built under a umask that shuts others out.
+    for (const entry of ["", ...readdirSync(copy, { recursive: true, encoding: "utf8" })])
+      chmodSync(join(copy, entry), 0o755);
+  }
   writeFileSync(join(folder, "package.json"), '{"type":"module"}\n', { mode: 0o644 });
-  return join(copy, basename(main));
+  return join(folder, "bin", basename(launcher));
 }
 
 /** Whether everybody may read it and pass through every folder on the way. */

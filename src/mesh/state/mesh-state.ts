@@ -16,8 +16,8 @@ export interface MeshState {
   /** `mesh up` itself. */
   readonly parent: ProcessIdentity;
   readonly controlSocket: string;
-  /** The launcher and its first words. */
-  readonly program: readonly string[];
+  /** For commands that run beside the mesh. */
+  readonly program: { readonly launcher: string; readonly node: string };
   readonly plan?: MeshPlan;
   readonly namespaces: readonly string[];
   readonly interfaces: readonly string[];

@@ -31,7 +31,7 @@ const state = (): MeshState => ({
   startedAt: "2026-01-01T00:00:00Z",
   parent: { pid: 1, start: "1" },
   controlSocket: "/tmp/x",
-  program: ["pilot-agent"],
+  program: { launcher: "pilot-agent", node: "node" },
   namespaces: [],
   interfaces: [],
   resolverFolders: [],
