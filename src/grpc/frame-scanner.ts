@@ -36,7 +36,9 @@ export class FrameScanner {
         if (this.#headerBytes < FRAME_HEADER_BYTES) break;
         this.#note(this.#startFrame());
       } else {
-        const piece = chunk.subarray(offset, offset + this.#missing);
+        // Most chunks of a large message are all payload; even a view costs an object.
+        const isWhole = offset === 0 && chunk.length <= this.#missing;
+        const piece = isWhole ? chunk : chunk.subarray(offset, offset + this.#missing);
         offset += piece.length;
         this.#missing -= piece.length;
         this.#note(this.#sink.bytes(piece));

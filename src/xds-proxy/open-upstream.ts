@@ -11,7 +11,7 @@ export interface Upstream {
 const MAX_RESPONSE_BYTES = 2 ** 31 - 1;
 /** What the control plane may send ahead. With many clients each gets less: what waits for slow ones is memory (bench/xds-forward). */
 const WINDOW_BYTES = 1024 * 1024;
-const CROWDED_WINDOW_BYTES = 192 * 1024;
+const CROWDED_WINDOW_BYTES = 64 * 1024;
 const CROWDED_STREAMS = 2;
 
 export interface OpenOptions {

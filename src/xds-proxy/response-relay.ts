@@ -18,6 +18,8 @@ export interface ResponseRelayOptions {
   wantsCopy?(typeUrl: string): boolean;
   /** A forwarded response, whole, in the pieces it came in. */
   onCopied?(facts: ResponseScanner, pieces: readonly Buffer[]): void;
+  /** Bytes came in, whatever becomes of them. */
+  onBytes?(bytes: number): void;
   /** The client took its time with one response: milliseconds spent waiting for room. */
   onSlowClient?(waitedMs: number): void;
 }
@@ -109,6 +111,7 @@ export function createResponseRelay(options: ResponseRelayOptions): ResponseRela
     },
     bytes(piece) {
       received += piece.length;
+      options.onBytes?.(piece.length);
       scanner.feed(piece);
       if (action === "forward") {
         copy?.push(piece);

@@ -1,6 +1,7 @@
 import { CloseStack } from "../base/close-stack.ts";
 import { toHandle } from "../base/handle.ts";
 import { implementRaw, type RawServerCall } from "../grpc/index.ts";
+import { createBufferCollector } from "./buffer-collector.ts";
 import { ADS_FILES } from "./core/ads-descriptors.ts";
 import { encodeAgentRequest, type ProtocolKind, STREAM_PATHS } from "./core/protocol-kind.ts";
 import { HEALTH_TYPE } from "./core/type-urls.ts";
@@ -20,6 +21,7 @@ export async function startXdsProxy(options: XdsProxyOptions): Promise<XdsProxy>
 
   const registry = new StreamRegistry<XdsStream>();
   const warm = createWarmUpstream(options.upstream);
+  const buffers = createBufferCollector();
   let health: WorkloadHealth | undefined;
   let nextId = 0;
   let largest = 0;
@@ -28,6 +30,7 @@ export async function startXdsProxy(options: XdsProxyOptions): Promise<XdsProxy>
     otherStreams: () => registry.all.length - 1,
     takeWarmUpstream: () => warm.take(),
     storedRequests: (kind) => (health === undefined ? [] : [healthRequest(kind, health)]),
+    onResponseBytes: (bytes) => buffers.received(bytes),
     onRequestBytes(bytes) {
       if (bytes <= largest) return;
       largest = bytes;

@@ -24,6 +24,8 @@ export interface XdsStreamHooks {
   /** The stream has introduced its node, or has ended. */
   onIntroduced(): void;
   onRequestBytes(bytes: number): void;
+  /** Bytes of a response came in, not necessarily all of it. */
+  onResponseBytes(bytes: number): void;
   /** How many there are besides this one. */
   otherStreams(): number;
   /** A connection that was made ahead. */
@@ -201,6 +203,7 @@ export class XdsStream implements RegisteredStream {
       },
       wantsCopy: (typeUrl) => this.#recorder?.wants(typeUrl) ?? false,
       onCopied: ({ typeUrl = "", nonce }, pieces) => this.#recorder?.onResponse(typeUrl, nonce, pieces),
+      onBytes: this.#hooks.onResponseBytes,
       onSlowClient: (waitedMs) => this.#warnSlow(waitedMs),
     });
     using progress = watchProgress(progressLimitMs, [
