@@ -42,7 +42,7 @@ test.each([
   { source: { namespaces: ["*-a"] }, is: named(regex(".*/ns/.*-a/.*")) },
   { source: { serviceAccounts: ["b"] }, is: named(regex("spiffe://.+/ns/default/(.+/|)sa/b(/.+)?")) },
   { source: { serviceAccounts: ["x/b.c"] }, is: named(regex("spiffe://.+/ns/x/(.+/|)sa/b\\.c(/.+)?")) },
-  { source: { trustDomains: ["a.example"] }, is: named(regex("spiffe://a\\.example/.*")) },
+  { source: { trustDomains: ["a.example"] }, is: named({ prefix: "spiffe://a.example/" }) },
   { source: { trustDomains: ["*.example"] }, is: named(regex("spiffe://[^/]*\\.example/.*")) },
   { source: { ipBlocks: ["10.1.2.3/8"] }, is: { directRemoteIp: { addressPrefix: "10.0.0.0", prefixLen: 8 } } },
   { source: { remoteIpBlocks: ["::1"] }, is: { remoteIp: { addressPrefix: "::1", prefixLen: 128 } } },
@@ -153,4 +153,24 @@ test.each([
   expect(compile({ from: [{ source: { principals: [principal] } }] }, { mesh })?.principals).toEqual(
     ids.length === 1 ? [only] : [{ orIds: { ids } }],
   );
+});
+
+test("several findings of another filter are one question", () => {
+  const finding = "experimental.envoy.filters.a.b[c]";
+  expect(compile({ when: [{ key: finding, values: ["x*", "[y]"] }] })?.permissions).toEqual([
+    {
+      metadata: {
+        filter: "envoy.filters.a.b",
+        path: [{ key: "c" }],
+        value: {
+          orMatch: {
+            valueMatchers: [
+              { stringMatch: { prefix: "x" } },
+              { listMatch: { oneOf: { stringMatch: { exact: "y" } } } },
+            ],
+          },
+        },
+      },
+    },
+  ]);
 });

@@ -1,5 +1,6 @@
 import { pack } from "../../../protocol/envoy/index.ts";
 import type { Permission } from "../../../protocol/gen/envoy/config/rbac/v3.ts";
+import type { ValueMatcher } from "../../../protocol/gen/envoy/type/matcher/v3.ts";
 import type { AuthorizationOperation } from "../../specs/security.ts";
 import { isPathTemplate, parsePathTemplate } from "../../validation/authorization-policy-path.ts";
 import { parseCidr } from "../listeners/cidr.ts";
@@ -71,9 +72,19 @@ const SERVER_NAME = attribute<Permission>("any", anyPermission, (value) => ({
 
 /** What another filter found out; `[value]` is looked for in a list. */
 function filterMetadata(filter: string, key: string): Attribute<Permission> {
-  return attribute<Permission>("any", anyPermission, (value) => {
-    const isList = value.startsWith("[") && value.endsWith("]");
-    const text = { stringMatch: matchText(isList ? value.slice(1, -1) : value) };
-    return { metadata: { filter, path: [{ key }], value: isList ? { listMatch: { oneOf: text } } : text } };
-  });
+  return {
+    isHttpOnly: false,
+    anyOf(values) {
+      const matchers = values.map(matchFinding);
+      const [only, ...more] = matchers;
+      const value = only !== undefined && more.length === 0 ? only : { orMatch: { valueMatchers: matchers } };
+      return { metadata: { filter, path: [{ key }], value } };
+    },
+  };
+}
+
+function matchFinding(value: string): ValueMatcher {
+  const isList = value.startsWith("[") && value.endsWith("]");
+  const text = { stringMatch: matchText(isList ? value.slice(1, -1) : value) };
+  return isList ? { listMatch: { oneOf: text } } : text;
 }

@@ -94,7 +94,11 @@ const NAMESPACE = attribute<Principal>("any", anyPrincipal, (value) =>
   authenticated(matchRegex(`.*/ns/${quoteAroundStars(value)}/.*`)),
 );
 const TRUST_DOMAIN = attribute<Principal>("any", anyPrincipal, (value) =>
-  authenticated(matchRegex(`spiffe://${quoteAroundStars(value, "[^/]*")}/.*`)),
+  authenticated(
+    value.includes("*")
+      ? matchRegex(`spiffe://${quoteAroundStars(value, "[^/]*")}/.*`)
+      : { prefix: `spiffe://${value}/` },
+  ),
 );
 const SOURCE_IP = attribute<Principal>("any", anyPrincipal, (value) => {
   const directRemoteIp = parseCidr(value);
