@@ -2,6 +2,7 @@ import type { Bench, BenchContext, BenchRow } from "./bench.ts";
 import { startChild } from "./child.ts";
 import { writeChanging, writeNew } from "./discovery/mesh-files.ts";
 import type { ProxiesAnswer, ProxiesRequest } from "./discovery/messages.ts";
+import type { Accepts } from "./discovery/open-stream.ts";
 import { type MeasuredServer, startServer, useServer } from "./discovery/server.ts";
 
 const PROXIES = 100;
@@ -23,13 +24,18 @@ interface Figures {
   readonly peakRss: number;
 }
 
-/** State-of-the-world proxies over plaintext ADS: from nothing to everything, and from a written file to the last proxy's answer. */
+/**
+ * State-of-the-world proxies over plaintext ADS: from nothing to everything, and from a written file to the last proxy's answer. They
+ * take compressed answers as our agents do, unless a row says otherwise; megabytes are those of their sockets.
+ */
 const discovery: Bench = {
   name: "discovery",
   async run({ note, program, peer }: BenchContext) {
     const ours = (services: number) => startServer(program, services);
     note(`${PROXIES} proxies x ${SERVICES} services`);
     const main = await measure(() => ours(SERVICES), PROXIES);
+    note(`${PROXIES} proxies x ${SERVICES} services, without compression`);
+    const plain = await measure(() => ours(SERVICES), PROXIES, { accepts: "identity" });
     note(`${PROXIES} proxies x ${SERVICES / 10} services`);
     const fewServices = await measure(() => ours(SERVICES / 10), PROXIES);
     note(`10 proxies x ${SERVICES} services`);
@@ -37,10 +43,11 @@ const discovery: Bench = {
     note(`200 proxies x ${SERVICES} services`);
     const manyProxies = await measure(() => ours(SERVICES), 200);
     note(`${PROXIES} proxies x ${SERVICES} services, delta`);
-    const delta = await measure(() => ours(SERVICES), PROXIES, "delta");
+    const delta = await measure(() => ours(SERVICES), PROXIES, { protocol: "delta" });
     const other = peer === undefined ? undefined : await measure(() => startPeer(peer), PROXIES);
     return [
       ...figureRows(main, other),
+      ...plainRows(plain, main),
       ...deltaRows(delta, main),
       ...exponentRows("services 100 to 1,000", fewServices, main, 10),
       ...exponentRows("proxies 10 to 200", fewProxies, manyProxies, 20),
@@ -63,7 +70,7 @@ function startPeer(peer: string): Promise<MeasuredServer> {
 async function measure(
   start: () => Promise<MeasuredServer>,
   proxies: number,
-  protocol: "sotw" | "delta" = "sotw",
+  { protocol = "sotw", accepts = "gzip" }: { protocol?: "sotw" | "delta"; accepts?: Accepts } = {},
 ): Promise<Figures> {
   await using server = await start();
   await using child = await startChild("discovery/proxies.ts");
@@ -72,7 +79,7 @@ async function measure(
 
   const cpu = () => server.usage()?.cpuMs ?? Number.NaN;
   const [begin, cpuBefore] = [now(), cpu()];
-  send({ op: "connect", target: server.target, count: proxies, protocol });
+  send({ op: "connect", target: server.target, count: proxies, protocol, accepts });
   const first = await child.next<ProxiesAnswer>();
   const firstCpuMs = cpu() - cpuBefore;
   const change = async (types: readonly string[], text: string, write: () => void) => {
@@ -139,6 +146,26 @@ function figureRows(figures: Figures, peer: Figures | undefined): readonly Bench
     row("serviceCpuMs", "CPU of the server for it", "ms"),
     row("rss", "RSS", "MB", "<= 255 (half of 511)"),
     row("peakRss", "peak RSS", "MB", "<= 277 (half of 554)"),
+  ];
+}
+
+/** The same work for clients that take no compression, such as Envoy connected without an agent. */
+function plainRows(plain: Figures, main: Figures): readonly BenchRow[] {
+  const row = (key: keyof Figures, name: string, unit: string): BenchRow => ({
+    name: `without compression: ${name}`,
+    value: plain[key],
+    unit,
+    ratio: { to: "compressed", value: plain[key] / main[key] },
+  });
+  return [
+    row("firstMs", "first configuration of all", "ms"),
+    row("firstMegabytes", "sent for it", "MB"),
+    row("firstCpuMs", "CPU of the server for it", "ms"),
+    row("endpointMs", "endpoint change to the last answer", "ms"),
+    row("serviceMs", "new service to the last answer", "ms"),
+    row("serviceMegabytes", "sent for it", "MB"),
+    row("serviceCpuMs", "CPU of the server for it", "ms"),
+    row("peakRss", "peak RSS", "MB"),
   ];
 }
 

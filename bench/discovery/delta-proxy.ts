@@ -1,29 +1,21 @@
-import type { GrpcChannel } from "../../src/grpc/index.ts";
-import { defineMethod, rawCodec } from "../../src/grpc/index.ts";
 import { deltaDiscoveryRequest } from "../../src/protocol/protobuf/discovery.ts";
-import { ADS_TYPES, type AdsType, nameIn } from "../../test/support/discovery-ads-client.ts";
-import { nodeOf, readResponse, routeNames } from "./wire.ts";
+import { ADS_TYPES, type AdsType } from "../../test/support/discovery-ads-client.ts";
+import type { ProxyStream } from "./open-stream.ts";
+import { nodeOf, readResponse } from "./wire.ts";
 
-const STREAM = defineMethod<"bidi", Buffer, Buffer>({
-  path: "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources",
-  kind: "bidi",
-  request: rawCodec,
-  response: rawCodec,
-});
+export const DELTA_PATH = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
 
 /** The same as the other protocol, with only what is new asked for and sent. */
 export async function followDelta(
-  channel: GrpcChannel,
+  stream: ProxyStream,
   index: number,
   onAnswer: (type: AdsType, message: Buffer) => void,
 ): Promise<void> {
-  const call = await channel.bidi(STREAM);
   const subscribed = new Set<string>();
   const seen = new Set<AdsType>();
   const ask = (type: AdsType, names: readonly string[], nonce: string, node?: ReturnType<typeof nodeOf>) => {
     const request = { typeUrl: ADS_TYPES[type], resourceNamesSubscribe: [...names], responseNonce: nonce };
-    const bytes = deltaDiscoveryRequest.encode({ ...request, ...(node !== undefined && { node }) });
-    void call.write(bytes).catch(() => undefined);
+    stream.write(deltaDiscoveryRequest.encode({ ...request, ...(node !== undefined && { node }) }));
   };
   const follow = (type: AdsType, names: readonly string[]) => {
     const added = names.filter((name) => !subscribed.has(name));
@@ -31,18 +23,15 @@ export async function followDelta(
     if (added.length > 0) ask(type, added, "");
   };
   ask("CDS", [], "", nodeOf(index));
-  for await (const message of call.responses) {
-    const { type, nonce, resources } = readResponse(message, "delta");
+  await stream.read((message) => {
+    const { type, nonce, names } = readResponse(message, "delta");
     ask(type, [], nonce);
     onAnswer(type, message);
     if (type === "CDS") {
-      follow(
-        "EDS",
-        resources.map(nameIn).filter((name) => name.startsWith("outbound|")),
-      );
+      follow("EDS", names);
       if (!seen.has(type)) ask("LDS", [], "");
     }
     seen.add(type);
-    if (type === "LDS") follow("RDS", routeNames(resources));
-  }
+    if (type === "LDS") follow("RDS", names);
+  });
 }

@@ -1,3 +1,5 @@
+import type { Accepts } from "./open-stream.ts";
+
 /** What the benchmark tells the process of simulated proxies. */
 export type ProxiesRequest =
   | {
@@ -5,6 +7,8 @@ export type ProxiesRequest =
       readonly target: string;
       readonly count: number;
       readonly protocol: "sotw" | "delta";
+      /** What the proxies let the server compress with. */
+      readonly accepts: Accepts;
     }
   /** Waits until every proxy got an answer of each of these types that contains the text. */
   | { readonly op: "expect"; readonly types: readonly string[]; readonly text: string };
@@ -12,7 +16,7 @@ export type ProxiesRequest =
 export interface ProxiesAnswer {
   /** Milliseconds since the epoch at which the last proxy had it. */
   readonly at: number;
-  /** Bytes of gRPC messages since the last answer. */
+  /** Bytes that came over the proxies' connections since the last answer. */
   readonly bytes: number;
   /** Streams that had to be opened again. */
   readonly retries: number;

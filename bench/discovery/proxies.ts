@@ -1,12 +1,11 @@
-import { createGrpcChannel } from "../../src/grpc/index.ts";
+import type { Socket } from "node:net";
 import type { AdsType } from "../../test/support/discovery-ads-client.ts";
-import { followDelta } from "./delta-proxy.ts";
+import { DELTA_PATH, followDelta } from "./delta-proxy.ts";
 import type { ProxiesAnswer, ProxiesRequest } from "./messages.ts";
-import { followSotw } from "./sotw-proxy.ts";
+import { openChannel, openStream } from "./open-stream.ts";
+import { followSotw, SOTW_PATH } from "./sotw-proxy.ts";
 
 const RETRY_MS = 100;
-/** Envoy's own windows are larger still. */
-const WINDOW_BYTES = 64 * 1024 * 1024;
 
 /** Many simulated proxies in one process; a text in the answers tells when a change has reached all of them. */
 interface Waiting {
@@ -17,7 +16,9 @@ interface Waiting {
 }
 
 let waiting: Waiting | undefined;
-let [bytes, retries] = [0, 0];
+let [counted, retries] = [0, 0];
+const sockets: Socket[] = [];
+const received = () => sockets.reduce((total, { bytesRead }) => total + bytesRead, 0);
 const now = () => performance.timeOrigin + performance.now();
 
 process.on("message", (request: ProxiesRequest) => {
@@ -40,31 +41,33 @@ function expect(types: readonly string[], text: string, proxies: number): void {
 }
 
 function onAnswer(index: number, type: AdsType, message: Buffer): void {
-  bytes += message.length;
   const missing = waiting?.missing[index];
   if (waiting === undefined || missing === undefined || !missing.has(type) || !message.includes(waiting.text)) return;
   missing.delete(type);
   if (missing.size > 0) return;
   waiting.open -= 1;
   if (waiting.open > 0) return;
-  const answer: ProxiesAnswer = { at: now(), bytes, retries };
+  const at = now();
   waiting = undefined;
   // Once nothing of this push is on its way any more, its bytes are complete.
   setTimeout(() => {
-    process.send?.({ ...answer, bytes });
-    [bytes, retries] = [0, 0];
+    const answer: ProxiesAnswer = { at, bytes: received() - counted, retries };
+    process.send?.(answer);
+    [counted, retries] = [received(), 0];
   }, 300);
 }
 
 /** A sidecar without data plane. Only names are read from the answers, so that what is measured is the server. */
 async function runProxy(
-  { target, protocol }: Extract<ProxiesRequest, { op: "connect" }>,
+  { target, protocol, accepts }: Extract<ProxiesRequest, { op: "connect" }>,
   index: number,
 ): Promise<void> {
-  const channel = createGrpcChannel(target, { maxReceiveBytes: 2 ** 30, windowBytes: WINDOW_BYTES });
-  const follow = protocol === "sotw" ? followSotw : followDelta;
+  const channel = openChannel(target, (socket) => sockets.push(socket));
+  const [follow, path] = protocol === "sotw" ? [followSotw, SOTW_PATH] : [followDelta, DELTA_PATH];
+  const run = async () =>
+    follow(await openStream(channel, path, accepts), index, (type, message) => onAnswer(index, type, message));
   for (;;) {
-    await follow(channel, index, (type, message) => onAnswer(index, type, message)).catch(() => undefined);
+    await run().catch(() => undefined);
     retries += 1;
     // The server may admit only so many new streams per second.
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));

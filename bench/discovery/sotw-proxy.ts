@@ -1,15 +1,9 @@
-import type { GrpcChannel } from "../../src/grpc/index.ts";
-import { defineMethod, rawCodec } from "../../src/grpc/index.ts";
-import { discoveryRequest } from "../../src/protocol/protobuf/discovery.ts";
-import { ADS_TYPES, type AdsType, nameIn } from "../../test/support/discovery-ads-client.ts";
-import { nodeOf, readResponse, routeNames } from "./wire.ts";
+import { isDeepStrictEqual } from "node:util";
+import { ADS_TYPES, type AdsType } from "../../test/support/discovery-ads-client.ts";
+import type { ProxyStream } from "./open-stream.ts";
+import { encodeRequest, nodeOf, readResponse } from "./wire.ts";
 
-const STREAM = defineMethod<"bidi", Buffer, Buffer>({
-  path: "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources",
-  kind: "bidi",
-  request: rawCodec,
-  response: rawCodec,
-});
+export const SOTW_PATH = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
 
 interface Acknowledged {
   readonly nonce: string;
@@ -18,46 +12,34 @@ interface Acknowledged {
 
 /** Asks for clusters and listeners, follows the names in them and acknowledges, until the stream ends. */
 export async function followSotw(
-  channel: GrpcChannel,
+  stream: ProxyStream,
   index: number,
   onAnswer: (type: AdsType, message: Buffer) => void,
 ): Promise<void> {
-  const call = await channel.bidi(STREAM);
   const names: Record<AdsType, readonly string[]> = { CDS: [], EDS: [], LDS: [], RDS: [] };
   const acknowledged: Partial<Record<AdsType, Acknowledged>> = {};
   const ask = (type: AdsType, node?: ReturnType<typeof nodeOf>) => {
     const { nonce = "", version = "" } = acknowledged[type] ?? {};
-    const request = {
-      typeUrl: ADS_TYPES[type],
-      resourceNames: [...names[type]],
-      responseNonce: nonce,
-      versionInfo: version,
-    };
-    void call
-      .write(discoveryRequest.encode({ ...request, ...(node !== undefined && { node }) }))
-      .catch(() => undefined);
+    const request = { versionInfo: version, node, typeUrl: ADS_TYPES[type], responseNonce: nonce };
+    stream.write(encodeRequest(names[type], request));
   };
   const follow = (type: AdsType, wanted: readonly string[]) => {
-    const isSame = wanted.length === names[type].length && wanted.every((name, place) => names[type][place] === name);
-    if (isSame) return;
+    if (wanted === names[type] || isDeepStrictEqual(wanted, names[type])) return;
     names[type] = wanted;
     ask(type);
   };
   ask("CDS", nodeOf(index));
-  for await (const message of call.responses) {
-    const { type, nonce, version, resources } = readResponse(message, "sotw");
+  await stream.read((message) => {
+    const { type, nonce, version, names: next } = readResponse(message, "sotw");
     const isFirst = acknowledged[type] === undefined;
     acknowledged[type] = { nonce, version };
     ask(type);
     onAnswer(type, message);
     if (type === "CDS") {
-      follow(
-        "EDS",
-        resources.map(nameIn).filter((name) => name.startsWith("outbound|")),
-      );
+      follow("EDS", next);
       // As Envoy: listeners once the clusters are known.
       if (isFirst) ask("LDS");
     }
-    if (type === "LDS") follow("RDS", routeNames(resources));
-  }
+    if (type === "LDS") follow("RDS", next);
+  });
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { discoveryRequest } from "../../src/protocol/protobuf/discovery.ts";
 import { encodeStruct } from "../../src/protocol/protobuf/struct.ts";
 import { WIRE_BYTES, WireReader } from "../../src/protocol/protobuf/wire-reader.ts";
 import { ADS_TYPES, type AdsType, nameIn, rdsNames } from "../../test/support/discovery-ads-client.ts";
@@ -22,25 +22,57 @@ export interface ReadResponse {
   readonly type: AdsType;
   readonly nonce: string;
   readonly version: string;
-  /** The messages inside the resources. */
-  readonly resources: readonly Buffer[];
+  /** What is to be asked for next: the assignments of clusters, the routes of listeners. */
+  readonly names: readonly string[];
 }
+
+const RESOURCES = 2;
 
 /** Both protocols have resources, type and nonce in the same fields; only names are read from the resources. */
 export function readResponse(message: Buffer, protocol: "sotw" | "delta"): ReadResponse {
   const reader = new WireReader(message);
   const texts = new Map<number, string>();
-  const resources: Buffer[] = [];
+  let [start, end] = [0, 0];
   while (!reader.atEnd) {
+    const at = reader.position;
     const { field, wire } = reader.tag();
-    if (wire !== WIRE_BYTES) reader.skip(wire);
-    else if (field === 2)
-      resources.push(protocol === "sotw" ? fieldTwo(reader.bytes()) : fieldTwo(fieldTwo(reader.bytes())));
+    if (wire !== WIRE_BYTES || field === RESOURCES) reader.skip(wire);
     else texts.set(field, reader.bytes().toString());
+    if (field !== RESOURCES) continue;
+    start ||= at;
+    end = reader.position;
   }
   const type = TYPES.find((candidate) => ADS_TYPES[candidate] === texts.get(4));
   if (type === undefined) throw new Error(`unexpected type ${texts.get(4)}`);
-  return { type, nonce: texts.get(5) ?? "", version: texts.get(1) ?? "", resources };
+  const names = type === "CDS" || type === "LDS" ? namesOf(message.subarray(start, end), type, protocol) : [];
+  return { type, nonce: texts.get(5) ?? "", version: texts.get(1) ?? "", names };
+}
+
+interface KnownBody {
+  readonly bytes: Buffer;
+  readonly names: readonly string[];
+}
+
+const MAX_BODIES = 16;
+const known: KnownBody[] = [];
+
+/** Proxies alike get equal resources, which are read once: many proxies in one process must not be what is measured. */
+function namesOf(body: Buffer, type: AdsType, protocol: "sotw" | "delta"): readonly string[] {
+  const found = known.find(({ bytes }) => bytes.equals(body));
+  if (found !== undefined) return found.names;
+  const reader = new WireReader(body);
+  const resources: Buffer[] = [];
+  while (!reader.atEnd) {
+    reader.tag();
+    resources.push(protocol === "sotw" ? fieldTwo(reader.bytes()) : fieldTwo(fieldTwo(reader.bytes())));
+  }
+  const names =
+    type === "CDS"
+      ? resources.map(nameIn).filter((name) => name.startsWith("outbound|"))
+      : rdsNames(new Map(resources.map((listener) => [nameIn(listener), listener])));
+  known.unshift({ bytes: Buffer.from(body), names });
+  if (known.length > MAX_BODIES) known.pop();
+  return names;
 }
 
 /** The value of an Any, and the Any of a delta resource. */
@@ -54,14 +86,22 @@ function fieldTwo(any: Buffer): Buffer {
   return Buffer.alloc(0);
 }
 
-const known = new Map<string, readonly string[]>();
+const encoded = new WeakMap<readonly string[], Buffer>();
 
-/** Proxies alike have equal listeners: decoded once. */
-export function routeNames(listeners: readonly Buffer[]): readonly string[] {
-  const hash = createHash("sha1");
-  for (const listener of listeners) hash.update(listener);
-  const key = hash.digest("hex");
-  const names = known.get(key) ?? rdsNames(new Map(listeners.map((listener) => [nameIn(listener), listener])));
-  known.set(key, names);
-  return names;
+/** A request in the order of its fields, as every library writes it; names that many ask for are encoded once. */
+export function encodeRequest(
+  names: readonly string[],
+  { versionInfo, node, typeUrl, responseNonce }: RequestParts,
+): Buffer {
+  const list = encoded.get(names) ?? discoveryRequest.encode({ resourceNames: [...names] });
+  encoded.set(names, list);
+  const head = discoveryRequest.encode({ versionInfo, ...(node !== undefined && { node }) });
+  return Buffer.concat([head, list, discoveryRequest.encode({ typeUrl, responseNonce })]);
+}
+
+interface RequestParts {
+  readonly versionInfo: string;
+  readonly node: ReturnType<typeof nodeOf> | undefined;
+  readonly typeUrl: string;
+  readonly responseNonce: string;
 }
