@@ -1,21 +1,16 @@
 import { type ChildProcess, fork } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { build } from "esbuild";
+import { type ProcessFigures, processFigures } from "./process-figures.ts";
 
 /** A TypeScript file running as a process of its own, measured from outside. */
-export interface BenchChild extends AsyncDisposable {
+export interface BenchChild extends AsyncDisposable, ProcessFigures {
   readonly process: ChildProcess;
   /** Resolves with the next message the child sends. */
   next<Message>(): Promise<Message>;
-  cpuSeconds(): number;
-  /** Megabytes: resident now, its highest value so far, and private (anonymous) now. */
-  memory(): { readonly rss: number; readonly peakRss: number; readonly anonymous: number };
 }
-
-const CLOCK_TICKS = 100;
 
 /** Bundles and starts `entry`, a path below bench/. */
 export async function startChild(
@@ -49,9 +44,6 @@ export async function startChild(
     if (waiter === undefined) queue.push(message);
     else waiter(message);
   });
-  const file = (name: string) => readFileSync(`/proc/${child.pid}/${name}`, "utf8");
-  const kilobytes = (name: string, key: string) =>
-    Number(new RegExp(`${key}:\\s+(\\d+)`).exec(file(name))?.[1] ?? Number.NaN) / 1024;
   return {
     process: child,
     next: <Message>() =>
@@ -59,17 +51,7 @@ export async function startChild(
         if (queue.length > 0) done(queue.shift() as Message);
         else waiting.push((message) => done(message as Message));
       }),
-    cpuSeconds() {
-      const fields = file("stat")
-        .slice(file("stat").lastIndexOf(")") + 2)
-        .split(" ");
-      return (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS;
-    },
-    memory: () => ({
-      rss: kilobytes("status", "VmRSS"),
-      peakRss: kilobytes("status", "VmHWM"),
-      anonymous: kilobytes("smaps_rollup", "Anonymous"),
-    }),
+    ...processFigures(child.pid ?? 0),
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
       await rm(folder, { recursive: true, force: true });
