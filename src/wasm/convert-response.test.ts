@@ -27,19 +27,20 @@ const NETWORK_RBAC = "type.googleapis.com/envoy.extensions.filters.network.rbac.
 async function run(kind: "sotw" | "delta", extensions: readonly Buffer[], rules: FallbackRules = CURRENT_RULES) {
   const registry = new MetricRegistry();
   const asked: RemoteModule[] = [];
+  const errors: string[] = [];
   const result = await convertResponse({
     kind,
     message: extensionResponse(kind, extensions),
     rules,
     metrics: declareWasmMetrics(registry),
-    log: silentLogger,
+    log: { ...silentLogger, error: (text) => void errors.push(text) },
     load: async (module) => {
       asked.push(module);
       if (module.url.includes("bad")) throw new WasmError("unreachable", `no ${module.url}`);
       return `/data/${module.resourceName}.wasm`;
     },
   });
-  return { result, asked, metrics: registry.render() };
+  return { result, asked, errors, metrics: registry.render() };
 }
 
 const messageOf = (result: ConvertedResponse) => ("message" in result ? result.message : Buffer.alloc(0));
@@ -233,7 +234,20 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       [remoteExtension({ ...open, failOpen: false }), remoteExtension(good)],
       LEGACY_RULES,
     );
-    expect(closed.result).toEqual({ refusal: "no https://x/bad" });
+    const refusal = "cannot fetch Wasm module https://x/bad: no https://x/bad";
+    expect(closed.result).toEqual({ refusal });
+    expect(closed.errors).toEqual([`error in applying failopen rbac config: ${refusal}`]);
+  });
+
+  test.each([
+    [true, "allow"],
+    [false, "deny"],
+  ])("a module that cannot be had is told once, with what stands in (fail open: %s)", async (failOpen, effect) => {
+    const { errors } = await run(kind, [remoteExtension({ name: "e", url: "https://u:pw@x/bad", failOpen })]);
+    expect(errors).toHaveLength(1);
+    expect(errors[0]).toMatch(/^error in converting the wasm config to local: cannot fetch Wasm module https:\/\//);
+    expect(errors[0]).toMatch(new RegExp(`applying ${effect} RBAC filter$`));
+    expect(errors[0]?.split(": no ")[0]).not.toContain("pw");
   });
 
   test("names, versions, removals and fields of later versions survive", async () => {

@@ -5,6 +5,7 @@ import { WireError } from "../protocol/protobuf/wire-reader.ts";
 import { fallbackFilter } from "./core/fallback-filter.ts";
 import type { FallbackRules } from "./core/generations.ts";
 import { joinErrors } from "./core/join-errors.ts";
+import { printableUrl } from "./core/printable-url.ts";
 import { type RemoteModule, readRemoteModule, withLocalCode } from "./core/remote-module.ts";
 import { FILTER_TYPES, type RemoteFilter, readRemoteFilter, withTypedConfig } from "./core/wasm-filter.ts";
 import type { ConversionResult, WasmMetrics } from "./metrics.ts";
@@ -42,7 +43,11 @@ export async function convertResponse(options: ConvertResponseOptions): Promise<
     }),
   );
   const errors = outcomes.flatMap((outcome) => ("error" in outcome ? [outcome.error] : []));
-  if (errors.length > 0) return { refusal: joinErrors(errors) };
+  if (errors.length > 0) {
+    const refusal = joinErrors(errors);
+    options.log.error(`error in applying failopen rbac config: ${refusal}`);
+    return { refusal };
+  }
   const converted = outcomes.flatMap((outcome) => ("resource" in outcome ? [outcome.resource] : []));
   return { message: withMembers(message, RESOURCES, converted) };
 }
@@ -63,7 +68,14 @@ async function convertResource(resource: Buffer, options: ConvertResponseOptions
     return { resource };
   }
   try {
-    const path = await options.load(readRemoteModule(filter));
+    const module = readRemoteModule(filter);
+    const path = await options.load(module).catch((cause: unknown) => {
+      throw new WasmError(
+        cause instanceof WasmError ? cause.code : "unreachable",
+        `cannot fetch Wasm module ${printableUrl(module.url)}: ${errorMessage(cause)}`,
+        { cause },
+      );
+    });
     const converted = withTypedConfig(resource, FILTER_TYPES[filter.filter], withLocalCode(filter, path));
     count("success");
     return { resource: converted };
@@ -81,7 +93,9 @@ function standIn(resource: Buffer, filter: RemoteFilter, why: string, options: C
   const { rules, log } = options;
   if (!filter.failOpen && rules.failClosed === "refuse") return { error: why };
   const effect = filter.failOpen ? "allow" : "deny";
-  log.error(`no Wasm module, applying the ${effect} RBAC filter instead`, { resource: filter.name, error: why });
+  log.error(`error in converting the wasm config to local: ${why}. applying ${effect} RBAC filter`, {
+    resource: filter.name,
+  });
   const { typeUrl, value } = fallbackFilter(filter.filter, filter.failOpen, rules.named);
   return { resource: withTypedConfig(resource, typeUrl, value) };
 }

@@ -1,4 +1,5 @@
 import { errorMessage } from "../base/coded-error.ts";
+import type { Logger } from "../base/logger.ts";
 import { sha256 } from "./cache/module-files.ts";
 import type { FoundModule } from "./cache/start-module-cache.ts";
 import { findCredential } from "./core/docker-config.ts";
@@ -24,6 +25,7 @@ export interface FindModuleOptions {
   /** Credentials for images without a pull secret of their own. */
   readonly dockerConfigPath: string | undefined;
   readonly metrics: WasmMetrics;
+  readonly log: Logger;
 }
 
 /** Asks whoever the address names what it holds. */
@@ -42,14 +44,14 @@ export function findModule(
 
 /** The content itself tells what it is, so it is all here at once. */
 async function findHttp(module: RemoteModule, options: FindModuleOptions, signal: AbortSignal): Promise<FoundModule> {
-  const { client, attempts, maxBytes, metrics } = options;
+  const { client, attempts, maxBytes, metrics, log } = options;
   if (!URL.canParse(module.url))
     throw new WasmError(
       "unsupported",
       `fail to parse Wasm module fetch url: ${JSON.stringify(printableUrl(module.url))}`,
     );
   try {
-    const bytes = await fetchHttpModule({ client, url: new URL(module.url), attempts, maxBytes, signal });
+    const bytes = await fetchHttpModule({ client, url: new URL(module.url), attempts, maxBytes, signal, log });
     const checksum = sha256(bytes);
     return { checksum, checksums: [checksum], load: async () => bytes };
   } catch (failure) {
@@ -63,6 +65,8 @@ async function findImage(module: RemoteModule, options: FindModuleOptions, signa
     const reference = parseOciUrl(module.url);
     if (reference === undefined)
       throw new WasmError("unsupported", `could not parse image reference ${JSON.stringify(printableUrl(module.url))}`);
+    const { repository, registry, digest = reference.tag } = reference;
+    options.log.info(`fetching image ${repository} from registry ${registry} with tag ${digest}`);
     const credential = await credentialFor(reference, module, options);
     const image = await prepareImage({ ...options, client: options.registryClient, reference, credential, signal });
     const load = () =>

@@ -43,6 +43,7 @@ export function openConverter(options: WasmOptions): Pick<WasmConverter, "conver
     architecture: ARCHITECTURES[arch()] ?? arch(),
     dockerConfigPath: options.dockerConfigPath,
     metrics,
+    log,
   };
   const inUse = trackModulesInUse();
   const cache = startModuleCache({

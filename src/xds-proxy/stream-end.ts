@@ -11,6 +11,8 @@ export interface StreamEnd {
   readonly failure: unknown;
 }
 
+/** What the other side of the pair is said to have come to. */
+const ENDED_WITH_IT = "rpc error: code = Canceled desc = context canceled";
 /** A write fails before the reader has come to the status that explains it. */
 const STATUS_WAIT_MS = 1000;
 
@@ -35,6 +37,7 @@ export function reportEnd({ side, failure }: StreamEnd, metrics: XdsProxyMetrics
   const text = failure === undefined ? "<nil>" : rpcErrorText(failure);
   if (termination === "unexpected") log.warn(`${side} terminated with unexpected error ${text}`);
   else log.debug(`${side} terminated with status ${text}`);
+  log.debug(`${side === "upstream" ? "downstream" : "upstream"} terminated with status ${ENDED_WITH_IT}`);
   const label = terminationLabel(termination);
   metrics.upstreamTerminations.inc([side === "upstream" ? label : "cancelled"]);
   metrics.downstreamTerminations.inc([side === "downstream" ? label : "cancelled"]);

@@ -6,11 +6,12 @@ import { type ClientInbox, openInbox } from "./client-inbox.ts";
 import { type Conversions, createConversions } from "./conversions.ts";
 import { type AgentRequest, encodeAgentRequest, type ProtocolKind, STREAM_PATHS } from "./core/protocol-kind.ts";
 import { type RequestFacts, scanRequest } from "./core/request-facts.ts";
-import { isForwardedType, LISTENER_TYPE, shortTypeName } from "./core/type-urls.ts";
+import { isForwardedType, LISTENER_TYPE } from "./core/type-urls.ts";
 import { createInternalTypes, type InternalTypes } from "./internal-types.ts";
 import type { Recorder } from "./last-good/recorder.ts";
 import type { ServeOptions } from "./last-good/serve-last-good.ts";
 import { SilentUpstream, unlessSilent } from "./last-good/until-silent.ts";
+import { createMessageLog, type MessageLog, type ResponseFacts } from "./message-log.ts";
 import { openUpstream, type Upstream } from "./open-upstream.ts";
 import type { StreamDescription, XdsProxyOptions } from "./options.ts";
 import { createRequestSender, type RequestSender } from "./request-sender.ts";
@@ -46,6 +47,7 @@ export class XdsStream implements RegisteredStream {
   readonly #options: XdsProxyOptions;
   readonly #hooks: XdsStreamHooks;
   readonly #log: Logger;
+  readonly #messages: MessageLog;
   readonly #internal: InternalTypes;
   #conversions: Conversions | undefined;
   #sender: RequestSender | undefined;
@@ -64,6 +66,7 @@ export class XdsStream implements RegisteredStream {
     this.#options = options;
     this.#hooks = hooks;
     this.#log = options.log.with({ id });
+    this.#messages = createMessageLog(kind, this.#log);
     this.#internal = createInternalTypes({
       kind,
       handlers: options.handlers,
@@ -77,7 +80,7 @@ export class XdsStream implements RegisteredStream {
   async run(downstream: RawServerCall): Promise<void> {
     const { address } = this.#options.upstream;
     const delta = this.kind === "delta" ? "delta " : "";
-    this.#log.debug("accepted XDS connection from Envoy, forwarding to upstream XDS server");
+    this.#messages.accepted();
     const inbox = openInbox(downstream);
     const upstream = await this.#open(downstream, inbox);
     if (upstream === undefined) return;
@@ -103,7 +106,7 @@ export class XdsStream implements RegisteredStream {
 
   /** Agent-made requests, once the control plane knows the node; without effect before. */
   send(message: Buffer): void {
-    if (this.isIntroduced) this.#sender?.enqueue(message);
+    if (this.isIntroduced) this.#enqueue(message);
   }
 
   becomePrimary(): void {
@@ -145,7 +148,9 @@ export class XdsStream implements RegisteredStream {
     } catch (failure) {
       metrics.connectionFailures.inc();
       metrics.upstreamTerminations.inc(["error"]);
-      this.#log.debug(`failed to connect to upstream ${upstream.address}: ${rpcErrorText(failure)}`);
+      this.#log.debug(
+        `failed to create ${this.kind === "delta" ? "delta " : ""}upstream grpc client: ${rpcErrorText(failure)}`,
+      );
       if (lastGood === undefined || !(failure instanceof GrpcError) || failure.code !== "UNAVAILABLE") throw failure;
       lastGood.noteUnreachable();
       if (!(failure instanceof SilentUpstream) && !lastGood.isDue()) throw failure;
@@ -186,6 +191,7 @@ export class XdsStream implements RegisteredStream {
       refuse: (request) => this.#ask(request),
       forward: (typeUrl, nonce, message) => {
         if (this.#recorder?.wants(typeUrl)) this.#recorder.onResponse(typeUrl, nonce, [message]);
+        this.#messages.converted(message);
         relay.send(message);
       },
     });
@@ -196,10 +202,10 @@ export class XdsStream implements RegisteredStream {
       decide: (typeUrl) => (conversions.takes(typeUrl) ? "hold" : this.#decide(typeUrl)),
       onHeld: (typeUrl, message) =>
         conversions.takes(typeUrl) ? conversions.add(typeUrl, message) : this.#internal.answer(typeUrl, message),
-      onResponse: (facts, bytes, action) => {
+      onResponse: (facts) => {
         inbox.forget();
         lastGood?.noteReachable();
-        this.#onResponse(facts, bytes, action);
+        this.#onResponse(facts);
       },
       wantsCopy: (typeUrl) => this.#recorder?.wants(typeUrl) ?? false,
       onCopied: ({ typeUrl = "", nonce }, pieces) => this.#recorder?.onResponse(typeUrl, nonce, pieces),
@@ -233,12 +239,8 @@ export class XdsStream implements RegisteredStream {
       this.#node = Buffer.from(facts.node);
     }
     if (facts.isEnvoy) this.isEnvoy = true;
-    if (this.#log.enabled("debug")) {
-      const { responseNonce: nonce, isNack: nack } = facts;
-      this.#log.debug(`request for type url ${shortTypeName(facts.typeUrl)}`, { nonce, nack });
-    }
     this.#follow(facts, bytes);
-    this.#sender?.enqueue(bytes);
+    this.#enqueue(bytes);
     if (facts.typeUrl !== LISTENER_TYPE || this.isIntroduced) return;
     this.isIntroduced = true;
     this.#hooks.onIntroduced();
@@ -269,17 +271,11 @@ export class XdsStream implements RegisteredStream {
     return "drop";
   }
 
-  #onResponse(
-    facts: { readonly typeUrl: string | undefined; readonly nonce: string; readonly resourceCount: number },
-    bytes: number,
-    action: ResponseAction,
-  ): void {
+  #onResponse(facts: ResponseFacts): void {
     this.#responses += 1;
     this.#lastResponseAt = Date.now();
     this.#options.metrics.responses.inc();
-    if (!this.#log.enabled("debug")) return;
-    const { nonce, resourceCount: resources } = facts;
-    this.#log.debug(`response for type url ${shortTypeName(facts.typeUrl ?? "")}`, { nonce, resources, bytes, action });
+    this.#messages.response(facts);
   }
 
   #warnSlow(waitedMs: number): void {
@@ -288,6 +284,11 @@ export class XdsStream implements RegisteredStream {
   }
 
   #ask(request: AgentRequest): void {
-    this.#sender?.enqueue(encodeAgentRequest(this.kind, request));
+    this.#enqueue(encodeAgentRequest(this.kind, request));
+  }
+
+  #enqueue(message: Buffer): void {
+    this.#messages.request(message);
+    this.#sender?.enqueue(message);
   }
 }

@@ -82,7 +82,10 @@ describe("attempts", () => {
     );
     await using wasm = await startTestConverter({ maxRetries: 50 });
     const since = performance.now();
-    expect(await wasm.reason({ url: server.url, timeout: "0.7s" })).toContain("status code 500");
+    // The limit may fall into a pause or, on a busy machine, into a request.
+    const reason = await wasm.reason({ url: server.url, timeout: "0.7s" });
+    expect(reason).toMatch(/download failed after \d attempts|did not arrive within 700 ms/);
+    expect(server.requests()).toBeLessThan(10);
     expect(performance.now() - since).toBeLessThan(10_000);
   });
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { LogFields, Logger } from "../../src/base/logger.ts";
+import type { Logger } from "../../src/base/logger.ts";
 import { silentLogger } from "../../src/base/logger.ts";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
 import { declareWasmMetrics, startWasmConverter, type WasmConverter, type WasmOptions } from "../../src/wasm/index.ts";
@@ -28,7 +28,7 @@ export async function startTestConverter(
   const errors: string[] = [];
   const log: Logger = {
     ...silentLogger,
-    error: (message: string, fields?: LogFields) => void errors.push(`${message}: ${String(fields?.error ?? "")}`),
+    error: (message: string) => void errors.push(message),
   };
   const converter = await startWasmConverter({
     directory,

@@ -157,9 +157,10 @@ export function startModuleCache(options: ModuleCacheOptions): ModuleCache {
 async function removeFile(files: ModuleFiles, path: string, log: Logger): Promise<boolean> {
   try {
     await files.remove(path);
+    log.debug(`successfully removed stale Wasm module ${path}`);
     return true;
   } catch (failure) {
-    log.error("cannot remove an expired Wasm module", { path, error: errorMessage(failure) });
+    log.error(`failed to purge Wasm module ${path}: ${errorMessage(failure)}`);
     return false;
   }
 }

@@ -1,5 +1,6 @@
 import { backoffDelayMs } from "../../base/backoff.ts";
 import { errorMessage } from "../../base/coded-error.ts";
+import type { Logger } from "../../base/logger.ts";
 import { wait } from "../../base/wait.ts";
 import { unwrapModule } from "../unpack/unwrap-module.ts";
 import { WasmError } from "../wasm-error.ts";
@@ -13,6 +14,7 @@ export interface FetchHttpOptions {
   readonly maxBytes: number;
   /** Ends the attempts and the pauses between them. */
   readonly signal: AbortSignal;
+  readonly log: Logger;
 }
 
 const BACKOFF = { initialMs: 500, factor: 1.5, jitter: 0.5, maxMs: 60_000 };
@@ -27,6 +29,7 @@ export async function fetchHttpModule(options: FetchHttpOptions): Promise<Buffer
     const result = await client({ url, maxBytes, signal }).catch((cause: unknown) => asFailure(cause, signal));
     if (!("error" in result) && result.status === 200) return unwrapModule(result.body, maxBytes);
     const { error, retry } = "error" in result ? result : statusFailure(result.status);
+    options.log.debug(`wasm module download request failed: ${errorMessage(error)}`, { attempt });
     if (retry && attempt < attempts) await wait(backoffDelayMs(BACKOFF, attempt), signal);
     if (retry && attempt < attempts && !signal.aborted) continue;
     const text = `wasm module download failed after ${attempt} attempts, last error: ${errorMessage(error)}`;

@@ -9,12 +9,14 @@ const VERSION = 1;
 const RESOURCES = 2;
 const TYPE_URL = 4;
 const NONCE = 5;
+/** Of a delta response; another kind has a message of its own there, and no use for the count. */
+const REMOVED = 6;
 const ANY_TYPE_URL = 1;
 /** Where a delta Resource holds its Any. */
 const WRAPPED_ANY = 2;
 
 /**
- * Reads a response while it passes by, in pieces cut anywhere, without holding it: type, version, nonce and the number of resources.
+ * Reads a response while it passes by, in pieces cut anywhere, without holding it: type, version, nonce and the numbers of resources.
  * The response's own type comes after all its resources, but the first resource begins with its type, so the type is known from the
  * first few bytes. Payloads are jumped over, not looked at.
  */
@@ -24,6 +26,7 @@ export class ResponseScanner {
   versionInfo = "";
   nonce = "";
   resourceCount = 0;
+  removedCount = 0;
   /** The bytes are no protobuf message; the facts found before stay. */
   malformed = false;
 
@@ -94,6 +97,7 @@ export class ResponseScanner {
       this.resourceCount += 1;
       if (this.typeUrl === undefined && length > 0) return this.#enter(start, length);
     }
+    if (depth === 0 && field === REMOVED && this.#wrapped) this.removedCount += 1;
     if (depth === 1 && this.#wrapped && field === WRAPPED_ANY && this.typeUrl === undefined && length > 0) {
       return this.#enter(start, length);
     }
