@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { gunzipSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -85,5 +87,17 @@ describe("a piece that many send", () => {
 
   test("is another piece when it is another buffer", () => {
     expect(deflatedIn(gzipPieces([Buffer.from(body)]))).not.toBe(deflatedIn(gzipPieces([body])));
+  });
+
+  test("leaves memory together with what was made of it", async () => {
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc") as () => void;
+    const kept = text(100_000, 11);
+    const make = (chunk: Buffer) => new WeakRef(deflatedIn(gzipPieces([chunk])) ?? chunk);
+    const [staying, leaving] = [make(kept), make(Buffer.from(kept))];
+    await new Promise((resolve) => setImmediate(resolve));
+    collect();
+    expect(leaving.deref()).toBeUndefined();
+    expect(staying.deref()).toBe(deflatedIn(gzipPieces([kept])));
   });
 });

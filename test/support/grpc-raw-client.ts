@@ -6,7 +6,10 @@ export interface RawAnswer {
   readonly httpStatus: number;
   readonly headers: IncomingHttpHeaders;
   readonly trailers: IncomingHttpHeaders;
+  /** As they came, packed or not. */
   readonly messages: readonly Buffer[];
+  /** The flag of each message. */
+  readonly compressed: readonly boolean[];
   /** Status and message from wherever they came: trailers, or the headers of a trailers-only answer. */
   readonly status: string | undefined;
   readonly message: string;
@@ -34,10 +37,12 @@ export function requestRaw(
   return new Promise((resolve) => {
     const stream = session.request(headers);
     const messages: Buffer[] = [];
-    const scanner = new FrameScanner(
-      assembleMessages((bytes) => void messages.push(Buffer.from(bytes))),
-      2 ** 31,
-    );
+    const compressed: boolean[] = [];
+    const sink = assembleMessages((bytes, isCompressed) => {
+      messages.push(Buffer.from(bytes));
+      compressed.push(isCompressed);
+    });
+    const scanner = new FrameScanner(sink, 2 ** 31);
     const seen: { headers: IncomingHttpHeaders; trailers: IncomingHttpHeaders } = { headers: {}, trailers: {} };
     stream.on("error", () => undefined);
     stream.on("response", (received) => void Object.assign(seen, { headers: received }));
@@ -49,6 +54,7 @@ export function requestRaw(
         ...seen,
         httpStatus: Number(seen.headers[":status"]),
         messages,
+        compressed,
         status: carrier["grpc-status"]?.toString(),
         message: decodeURIComponent(carrier["grpc-message"]?.toString() ?? ""),
         isTrailersOnly: seen.headers["grpc-status"] !== undefined,

@@ -1,8 +1,9 @@
+import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { recordLog } from "../../../test/support/ca-log.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
 import { GrpcError } from "../../grpc/index.ts";
-import { discoveryResponse } from "../../protocol/protobuf/discovery.ts";
+import { any, discoveryResponse } from "../../protocol/protobuf/discovery.ts";
 import type { ProxyNode } from "../proxy/proxy-node.ts";
 import { FORCED_CHANGES } from "../snapshot/changes/push-changes.ts";
 import type { ProxyView, PushSnapshot } from "../snapshot/push-snapshot.ts";
@@ -13,8 +14,9 @@ import { createWatch } from "./core/watch.ts";
 import { declareAdsMetrics } from "./metrics.ts";
 import type { ResourceSet, ResourceSource, XdsType } from "./resource-source.ts";
 
-function setOf(names: readonly string[], version: string): ResourceSet {
-  const resources = names.map((name) => ({ name, version, any: Buffer.from(`\n\x01${name}`) }));
+function setOf(names: readonly string[], version: string, bytes: number): ResourceSet {
+  const encode = (name: string) => any.encode({ typeUrl: name.repeat(bytes) });
+  const resources = names.map((name) => ({ name, version, any: encode(name) }));
   return {
     resources,
     parts: [resources],
@@ -29,10 +31,13 @@ interface Given {
   /** Instead of a network that takes everything. */
   readonly writes?: () => Promise<void> | undefined;
   readonly sendTimeoutMs?: number;
+  readonly compresses?: boolean;
+  /** Of each resource. */
+  readonly bytes?: number;
 }
 
 /** A client whose mesh is one number: every resource has it as its version. */
-function connect({ fails = () => false, writes, ...more }: Given = {}) {
+function connect({ fails = () => false, writes, bytes = 1, ...more }: Given = {}) {
   const closed: string[] = [];
   let version = 1;
   let room: Promise<void> | undefined;
@@ -41,12 +46,13 @@ function connect({ fails = () => false, writes, ...more }: Given = {}) {
   const views = (of: PushSnapshot) => ({ node, snapshot: of }) as ProxyView;
   const make = (type: XdsType, names: readonly string[]) => {
     if (fails(type)) throw new Error(`no ${type}`);
-    return setOf(names, String(version));
+    return setOf(names, String(version), bytes);
   };
   const source: ResourceSource = {
     all: (_view, type) => make(type, ["a", "b"]),
     named: (_view, type, names) => make(type, names),
   };
+  const sizes: string[] = [];
   const written: { typeUrl: string; versionInfo: string }[] = [];
   const log = recordLog();
   const registry = new MetricRegistry();
@@ -58,9 +64,11 @@ function connect({ fails = () => false, writes, ...more }: Given = {}) {
     identities: [],
     source,
     snapshot: () => snapshot,
-    write: (chunks) => {
+    write: (chunks, compressed) => {
       if (writes !== undefined) return writes();
-      written.push(discoveryResponse.decode(Buffer.concat(chunks)));
+      const message = Buffer.concat(chunks);
+      written.push(discoveryResponse.decode(compressed ? gunzipSync(message) : message));
+      sizes.push(`${compressed ? "gzip" : "identity"} ${message.length}`);
       return room;
     },
     close: (reason) => closed.push(reason),
@@ -87,6 +95,7 @@ function connect({ fails = () => false, writes, ...more }: Given = {}) {
     connection,
     closed,
     written,
+    sizes,
     log,
     registry,
     subscribe,
@@ -143,6 +152,35 @@ test("a type that cannot be made is left out, told, counted, and tried again", a
   broken = false;
   await client.push();
   expect(client.sent()).toEqual(["Cluster 1", "Cluster 2", "ClusterLoadAssignment 2"]);
+});
+
+describe("bytes of answers", () => {
+  const sent = ({ registry }: ReturnType<typeof connect>) =>
+    registry
+      .render()
+      .split("\n")
+      .filter((line) => line.startsWith("pilot_xds_sent_bytes_total{"))
+      .map((line) => /"(.+)"\} (\d+)/.exec(line)?.slice(1).join(" "));
+
+  test.each([
+    { compresses: true, bytes: 10_000, encoding: "gzip" },
+    { compresses: true, bytes: 1000, encoding: "identity" },
+    { compresses: false, bytes: 10_000, encoding: "identity" },
+  ])("of $bytes each, to a client that takes gzip: $compresses, are $encoding and counted as such", (given) => {
+    const client = connect(given);
+    client.subscribe("CDS");
+    expect(client.sent()).toEqual(["Cluster 1"]);
+    expect(client.sizes[0]).toMatch(new RegExp(`^${given.encoding} `));
+    expect(sent(client)).toEqual(client.sizes);
+  });
+
+  test("are counted before compression in the histogram of sizes", () => {
+    const client = connect({ compresses: true, bytes: 10_000 });
+    client.subscribe("CDS");
+    const sum = /pilot_xds_config_size_bytes_sum\{type="cds"\} (\d+)/.exec(client.registry.render())?.[1];
+    expect(Number(sum)).toBeGreaterThan(20_000);
+    expect(Number(client.sizes[0]?.split(" ")[1])).toBeLessThan(1000);
+  });
 });
 
 describe("a send that fails", () => {

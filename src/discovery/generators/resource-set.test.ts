@@ -31,6 +31,8 @@ describe("a resource set", () => {
     const joined = joinSets(many, own);
     expect(joined.resources.map(({ name }) => name)).toEqual(["a", "b", "c"]);
     expect(joined.sotwBody[0]).toBe(many.sotwBody[0]);
+    expect(joined.parts).toEqual([many.resources, own.resources]);
+    expect(joined.parts[0]).toBe(many.resources);
     expect(joined.get("c")).toBe(own.resources[0]);
     expect(joined.version).not.toBe(many.version);
   });

@@ -200,4 +200,19 @@ describe("answers on the wire", () => {
     expect(decoded).toMatchObject({ systemVersionInfo: "v", nonce: "n", removedResources: ["x", "y"] });
     expect(decoded.resources.map(({ name, version }) => `${name}${version}`)).toEqual(["a1", "b2"]);
   });
+
+  test("incremental clients that come with nothing share the bodies of the parts their sets have in common", () => {
+    const [common, own, other] = [setOf("a1", "b1").resources, setOf("c1").resources, setOf("d1").resources];
+    const joined = (...parts: readonly (readonly EncodedResource[])[]) => ({
+      ...setOf(...parts.flat().map(({ name, version }) => `${name}${version}`)),
+      parts,
+    });
+    const first = (set: ResourceSet) =>
+      planDelta(input(undefined, set, due({ everything: true })), { keepsRemoved: false })?.body ?? [];
+    const [one, two] = [first(joined(common, own)), first(joined(common, other))];
+    expect(one[0]).toBe(two[0]);
+    expect(one[1]).not.toEqual(two[1]);
+    const decoded = deltaDiscoveryResponse.decode(Buffer.concat(deltaChunks(head, one, [])));
+    expect(decoded.resources.map(({ name }) => name)).toEqual(["a", "b", "c"]);
+  });
 });
