@@ -26,9 +26,12 @@ export interface MeshConfig {
   readonly trustDomain?: string;
   readonly trustDomainAliases?: readonly string[];
   readonly localityLbSetting?: LocalityLbSetting;
-  readonly serviceSettings?: readonly { readonly hosts?: readonly string[] }[];
+  readonly serviceSettings?: readonly {
+    readonly settings?: { readonly clusterLocal?: boolean };
+    readonly hosts?: readonly string[];
+  }[];
   readonly meshMTLS?: { readonly ecdhCurves?: readonly string[] };
-  readonly tlsDefaults?: { readonly ecdhCurves?: readonly string[] };
+  readonly tlsDefaults?: { readonly ecdhCurves?: readonly string[]; readonly cipherSuites?: readonly string[] };
   readonly defaultInboundHttpRetryPolicy?: HttpRetry;
   readonly extensionProviders?: readonly ExtensionProvider[];
   readonly defaultProviders?: Readonly<Record<string, readonly string[]>>;

@@ -42,6 +42,7 @@ export function clusterInputs(scope: OutboundScope, service: Service): readonly 
     isAble(scope, service),
     clientTls && [clientTls.certificateChain, clientTls.privateKey, clientTls.rootCertificate].join("\0"),
     traits.ipv4,
+    traits.preservesHeaderCase,
     ...(isResolvedByName(service) ? inlinedInputs(scope, service) : []),
   ];
 }
@@ -60,7 +61,9 @@ function inlinedInputs(scope: OutboundScope, service: Service): readonly unknown
 /** Clusters that follow from the workload itself: its own ports, and what is done with traffic that no rule knows. */
 export function generateInboundClusters(view: ProxyView): readonly Cluster[] {
   if (view.node.type !== "sidecar") return [];
-  return [...fixedClusters(view.snapshot.mesh, inboundBind(view.node)), ...inboundClusters(view)];
+  const { node, snapshot } = view;
+  const preservesCase = node.preservesHeaderCase ?? snapshot.mesh.preservesHeaderCase;
+  return [...fixedClusters(snapshot.mesh, inboundBind(node), preservesCase), ...inboundClusters(view)];
 }
 
 /** Rules of the service that its clusters cannot follow: the cluster answers every call itself, and an operator should know why. */

@@ -149,11 +149,12 @@ test.each([
   expect(addresses(assigned(entry(PLACES) + rule(`trafficPolicy: {${policy}}`)))).toEqual(gives);
 });
 
-test("unhealthy workloads are shown where a rule says what is done with them, and else left out", () => {
+test("unhealthy workloads are shown as such, and left out where a rule would use them in a panic", () => {
   const yaml = selected + workload("one", true) + workload("two", false);
-  expect(addresses(assigned(yaml))).toEqual(["10.0.0.1:80"]);
-  const { endpoints = [] } = assigned(yaml + rule("trafficPolicy: {outlierDetection: {}}"));
+  const { endpoints = [] } = assigned(yaml);
   expect(endpoints[0]?.lbEndpoints?.map(({ healthStatus }) => healthStatus)).toEqual([undefined, "UNHEALTHY"]);
+  const panicking = rule("trafficPolicy: {outlierDetection: {minHealthPercent: 1}}");
+  expect(addresses(assigned(yaml + panicking))).toEqual(["10.0.0.1:80"]);
 });
 
 test.each([

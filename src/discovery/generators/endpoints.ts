@@ -27,7 +27,8 @@ export function assignmentInputs(
 ): readonly unknown[] {
   const { snapshot, mesh, traits } = scope;
   const rule = scope.destinationRule(service);
-  const setting = localitySetting(mesh, effectivePolicy(rule, port.port, subset), service);
+  const defaults = service.resolution === "ClientSideLB" ? undefined : mesh.defaultTrafficPolicy;
+  const setting = localitySetting(mesh, effectivePolicy(rule, port.port, subset, defaults), service);
   // Places matter only where something is made of them, so that proxies of different places share the rest.
   const isPlaced = setting !== undefined && (setting.distribute.length > 0 || setting.hasPriorities);
   const place = isPlaced
@@ -39,6 +40,8 @@ export function assignmentInputs(
     rule,
     mesh,
     place,
+    traits.networkView.join(),
+    mesh.clusterLocalHosts.length > 0 ? traits.clusterId : "",
     traits.ipv4,
     traits.ipv6,
     mtlsKey(scope, service),

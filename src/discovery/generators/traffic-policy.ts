@@ -1,3 +1,4 @@
+import type { DefaultTrafficPolicy } from "../snapshot/mesh-settings.ts";
 import type { AppliedDestinationRule } from "../snapshot/push-snapshot.ts";
 import type { PortTrafficPolicy, Subset, TrafficPolicy } from "../specs/destination-rule.ts";
 
@@ -7,15 +8,17 @@ export type EffectivePolicy = Omit<TrafficPolicy, "portLevelSettings">;
 /**
  * What holds for one port of one subset. A subset overrides the rule member by member. Settings of a port replace all that their own
  * level says: what they leave out falls to the default. Those of a subset also replace the rule's load balancer, pool, outlier
- * detection and TLS; tunnel, proxy protocol and retry budget, which have no port level, stay the rule's.
+ * detection and TLS; tunnel, proxy protocol and retry budget, which have no port level, stay the rule's. Clusters also know the
+ * mesh's defaults for what the rule itself leaves out.
  */
 export function effectivePolicy(
   rule: AppliedDestinationRule | undefined,
   port: number,
   subset: string,
+  defaults: DefaultTrafficPolicy = NO_POLICY,
 ): EffectivePolicy {
-  if (rule === undefined) return NO_POLICY;
-  const base = atPort(rule.spec.trafficPolicy, port);
+  if (rule === undefined) return defaults;
+  const base = { ...defaults, ...atPort(rule.spec.trafficPolicy, port) };
   const own = subset === "" ? undefined : findSubset(rule, subset)?.trafficPolicy;
   if (own === undefined) return base;
   const settings = portSettings(own, port);

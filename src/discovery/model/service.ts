@@ -11,6 +11,8 @@ export interface ServicePort {
   readonly name: string;
   readonly port: number;
   readonly protocol: Protocol;
+  /** Where clients choose the address themselves: the port that is called there instead. */
+  readonly calledPort?: number;
 }
 
 /** A name with ports that clients may call. One service has all its addresses; none means that it has no virtual address. */

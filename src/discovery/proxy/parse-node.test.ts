@@ -64,9 +64,18 @@ describe("what a node says of itself", () => {
       dnsAutoAllocate: false,
       httpProxyPort: 0,
       unprivileged: false,
+      networkView: [],
       istioVersion: "",
       metadata: {},
     });
+  });
+
+  test("networks to be shown and the case of headers are taken from where agents write them", () => {
+    const headers = (proxyHeaders?: object) =>
+      parseNode({ id: ID, metadata: { PROXY_CONFIG: { proxyHeaders }, REQUESTED_NETWORK_VIEW: "a,b" } });
+    expect(headers().networkView).toEqual(["a", "b"]);
+    expect(headers({ preserveHttp1HeaderCase: true }).preservesHeaderCase).toBe(true);
+    expect(headers({}).preservesHeaderCase).toBe(false);
   });
 
   test.each([
@@ -101,7 +110,12 @@ describe("what a node says of itself", () => {
 
   test.each([
     { locality: { region: "r", zone: "z", subZone: "s" }, labels: {}, is: { region: "r", zone: "z", subzone: "s" } },
-    { locality: { region: "r" }, labels: { "istio-locality": "x.y.z" }, is: { region: "r", zone: "", subzone: "" } },
+    { locality: { region: "r" }, labels: { "istio-locality": "x.y.z" }, is: { region: "x", zone: "y", subzone: "z" } },
+    {
+      locality: { region: "r", zone: "z" },
+      labels: { "topology.kubernetes.io/zone": "own", "istio-locality": "x.y.z" },
+      is: { region: "", zone: "own", subzone: "" },
+    },
     { locality: {}, labels: { "istio-locality": "x.y.z" }, is: { region: "x", zone: "y", subzone: "z" } },
     {
       locality: undefined,

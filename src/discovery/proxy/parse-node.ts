@@ -1,6 +1,7 @@
 import { CodedError } from "../../base/coded-error.ts";
 import { ConfigError, generationRules, ipModeOf, parseServiceNode, ServiceNodeError } from "../../config/index.ts";
-import { type Locality, parseLocality } from "../model/locality.ts";
+import { type Locality, labelledLocality, parseLocality, TOPOLOGY } from "../model/locality.ts";
+import { keepsHeaderCase } from "./header-case.ts";
 import type { InterceptionMode, NodeTlsFiles, ProxyNode } from "./proxy-node.ts";
 
 /** Why a node is refused; every code is an INVALID_ARGUMENT to the client. */
@@ -29,6 +30,7 @@ export function parseNode(node: XdsNode | undefined, clusterAliases?: ReadonlyMa
   const mode = ipModeOf(ipAddresses);
   const clientTls = readTls(metadata, "CLIENT");
   const serverTls = readTls(metadata, "SERVER");
+  const keepsCase = keepsHeaderCase(metadata.PROXY_CONFIG);
   return Object.freeze({
     nodeId: node.id,
     type,
@@ -49,6 +51,8 @@ export function parseNode(node: XdsNode | undefined, clusterAliases?: ReadonlyMa
     dnsAutoAllocate: isTrue(metadata.DNS_AUTO_ALLOCATE),
     httpProxyPort: readPort(text("HTTP_PROXY_PORT")),
     unprivileged: isTrue(metadata.UNPRIVILEGED_POD),
+    networkView: Object.freeze(text("REQUESTED_NETWORK_VIEW").split(",").filter(Boolean)),
+    ...(keepsCase !== undefined && { preservesHeaderCase: keepsCase }),
     ...(clientTls && { clientTls }),
     ...(serverTls && { serverTls }),
     istioVersion: text("ISTIO_VERSION"),
@@ -114,19 +118,18 @@ function readTls(metadata: Metadata, side: "CLIENT" | "SERVER"): NodeTlsFiles | 
   return Object.values(files).every((file) => file === "") ? undefined : Object.freeze(files);
 }
 
-/** The node's own, else its labels: `topology.istio.io/locality: region.zone.subzone`, or one label for each part. */
+/** What labels say, for each part or as a whole (`topology.istio.io/locality: region.zone.subzone`); else the node's own. */
 function readLocality(locality: unknown, labels: Readonly<Record<string, string>>): Locality {
-  if (isObject(locality)) {
-    const { region, zone, subZone, sub_zone } = locality;
-    const own = { region: textOf(region), zone: textOf(zone), subzone: textOf(subZone) || textOf(sub_zone) };
-    if (own.region !== "" || own.zone !== "" || own.subzone !== "") return Object.freeze(own);
+  const { [TOPOLOGY.region]: region, [TOPOLOGY.zone]: zone, [TOPOLOGY.subzone]: subzone } = labels;
+  if ((region ?? zone ?? subzone) !== undefined) {
+    return Object.freeze({ region: region ?? "", zone: zone ?? "", subzone: subzone ?? "" });
   }
-  const label = labels["topology.istio.io/locality"] ?? labels["istio-locality"] ?? "";
-  // A label value cannot hold a slash; dots stand for them when there is none.
-  if (label !== "") return Object.freeze(parseLocality(label.includes("/") ? label : label.replaceAll(".", "/")));
+  const label = labelledLocality(labels);
+  if (label !== "") return Object.freeze(parseLocality(label));
+  const own = isObject(locality) ? locality : {};
   return Object.freeze({
-    region: labels["topology.kubernetes.io/region"] ?? "",
-    zone: labels["topology.kubernetes.io/zone"] ?? "",
-    subzone: labels["topology.istio.io/subzone"] ?? "",
+    region: textOf(own.region),
+    zone: textOf(own.zone),
+    subzone: textOf(own.subZone) || textOf(own.sub_zone),
   });
 }

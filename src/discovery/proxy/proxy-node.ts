@@ -39,6 +39,10 @@ export interface ProxyNode {
   readonly httpProxyPort: number;
   /** It may not bind ports below 1024. */
   readonly unprivileged: boolean;
+  /** Empty: endpoints of all networks are shown to it. */
+  readonly networkView: readonly string[];
+  /** Of its own proxy configuration; undefined: the mesh's default. */
+  readonly preservesHeaderCase?: boolean;
   readonly clientTls?: NodeTlsFiles;
   readonly serverTls?: NodeTlsFiles;
   readonly istioVersion: string;

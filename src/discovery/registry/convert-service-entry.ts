@@ -3,7 +3,7 @@ import type { Endpoint } from "../model/endpoint.ts";
 import { parseProtocol } from "../model/protocol.ts";
 import { type Resolution, type Service, type ServicePort, serviceKey } from "../model/service.ts";
 import type { ServiceEntrySpec } from "../specs/service-entry.ts";
-import { type EndpointOrigin, toEndpoint, type Workload } from "./convert-workload.ts";
+import { type EndpointOrigin, toEndpoint, type Workload, withTopology } from "./convert-workload.ts";
 import type { ServiceWithEndpoints } from "./registry-state.ts";
 
 const RESOLUTIONS: Readonly<Record<ServiceEntrySpec["resolution"], Resolution>> = {
@@ -21,8 +21,9 @@ export function convertServiceEntry(
   origin: EndpointOrigin,
 ): readonly ServiceWithEndpoints[] {
   const { spec } = entry;
-  const ports: readonly ServicePort[] = spec.ports.map(({ name, number, protocol }) => {
-    return { name, port: number, protocol: parseProtocol(protocol) };
+  const ports: readonly ServicePort[] = spec.ports.map(({ name, number, protocol, targetPort }) => {
+    const isRedirected = spec.resolution === "NONE" && targetPort !== 0;
+    return { name, port: number, protocol: parseProtocol(protocol), ...(isRedirected && { calledPort: targetPort }) };
   });
   return spec.hosts.map((hostname) => {
     const service = toService(entry, hostname, ports, origin);
@@ -64,7 +65,8 @@ function endpointsOf(
     spec.workloadSelector !== undefined
       ? selected
       : spec.endpoints.map((entry, index) => {
-          return { entry, labels: entry.labels, namespace, name: `${name}-${index}`, isUnhealthy: false };
+          const labels = withTopology(entry.labels, entry, origin.clusterId);
+          return { entry, labels, namespace, name: `${name}-${index}`, isUnhealthy: false };
         });
   const isDns = spec.resolution === "DNS" || spec.resolution === "DNS_ROUND_ROBIN";
   if (workloads.length === 0 && spec.workloadSelector === undefined && isDns) {

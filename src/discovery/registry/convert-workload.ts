@@ -1,6 +1,6 @@
 import type { ConfigObject } from "../model/config-object.ts";
 import { type Endpoint, isUnixAddress, TLS_MODE_LABEL } from "../model/endpoint.ts";
-import { parseLocality } from "../model/locality.ts";
+import { type Locality, labelledLocality, parseLocality, TOPOLOGY } from "../model/locality.ts";
 import { formatSpiffe } from "../model/workload-identity.ts";
 import type { ServiceEntryPort, WorkloadEntrySpec } from "../specs/service-entry.ts";
 
@@ -20,8 +20,33 @@ export interface EndpointOrigin {
 }
 
 /** Labels of the object override those of its spec. */
-export function toWorkload({ spec, labels, namespace, name, status }: ConfigObject<"WorkloadEntry">): Workload {
-  return { entry: spec, labels: { ...spec.labels, ...labels }, namespace, name, isUnhealthy: isUnhealthy(status) };
+export function toWorkload(
+  { spec, labels, namespace, name, status }: ConfigObject<"WorkloadEntry">,
+  clusterId: string,
+): Workload {
+  const all = withTopology({ ...spec.labels, ...labels }, spec, clusterId);
+  return { entry: spec, labels: all, namespace, name, isUnhealthy: isUnhealthy(status) };
+}
+
+/** Rules choose workloads by their place too, so that it is among the labels; a network that is a label already stays. */
+export function withTopology(
+  labels: Workload["labels"],
+  { locality, network }: WorkloadEntrySpec,
+  clusterId: string,
+): Workload["labels"] {
+  const { region, zone, subzone } = placeOf(locality, labels);
+  return {
+    ...(network !== "" && { [TOPOLOGY.network]: network }),
+    ...labels,
+    ...(region !== "" && { [TOPOLOGY.region]: region }),
+    ...(zone !== "" && { [TOPOLOGY.zone]: zone }),
+    ...(subzone !== "" && { [TOPOLOGY.subzone]: subzone }),
+    [TOPOLOGY.cluster]: clusterId,
+  };
+}
+
+function placeOf(locality: string, labels: Workload["labels"]): Locality {
+  return parseLocality(locality || labelledLocality(labels));
 }
 
 export function toEndpoint(
@@ -38,7 +63,7 @@ export function toEndpoint(
     labels,
     serviceAccount: serviceAccount === "" ? "" : formatSpiffe({ trustDomain, namespace, serviceAccount }),
     network: entry.network,
-    locality: parseLocality(entry.locality),
+    locality: placeOf(entry.locality, labels),
     clusterId,
     weight: entry.weight,
     tlsMode: tlsMode(labels, serviceAccount),
@@ -54,10 +79,10 @@ function endpointPort({ address, ports }: WorkloadEntrySpec, { name, number, tar
   return own ?? (targetPort === 0 ? number : targetPort);
 }
 
-/** The label decides; without it, who has an identity can prove it. */
+/** The label decides, whatever it says; without it, who has an identity can prove it. */
 function tlsMode(labels: Readonly<Record<string, string>>, serviceAccount: string): Endpoint["tlsMode"] {
   const label = labels[TLS_MODE_LABEL];
-  if (label !== undefined && label !== "") return label === "istio" ? "istio" : "disabled";
+  if (label !== undefined) return label === "istio" ? "istio" : "disabled";
   return serviceAccount === "" ? "disabled" : "istio";
 }
 

@@ -33,7 +33,8 @@ export function createServiceEntryRegistry({ store, ...origin }: ServiceEntryReg
   let addressed: Addressed = new Map();
   let workloads = new Map<ConfigObject<"WorkloadEntry">, Workload>();
 
-  const workloadOf = (object: ConfigObject<"WorkloadEntry">) => workloads.get(object) ?? toWorkload(object);
+  const workloadOf = (object: ConfigObject<"WorkloadEntry">) =>
+    workloads.get(object) ?? toWorkload(object, origin.clusterId);
   const convert = (snapshot: ConfigSnapshot) => {
     workloads = new Map(snapshot.list("WorkloadEntry").map((object) => [object, workloadOf(object)]));
     const next = new Map<string, Converted>();

@@ -19,6 +19,10 @@ test("a mesh without configuration has the documented defaults", () => {
     outboundTrafficPolicy: "ALLOW_ANY",
     inboundTrafficPolicy: "PASSTHROUGH",
     localityLb: { enabled: true },
+    defaultTrafficPolicy: {},
+    tlsDefaults: { ecdhCurves: [], cipherSuites: [] },
+    preservesHeaderCase: false,
+    clusterLocalHosts: [],
     pathNormalization: "DEFAULT",
     defaultServiceExportTo: ["*"],
     defaultVirtualServiceExportTo: ["*"],
@@ -46,6 +50,22 @@ test.each<{ yaml: string; gives: Partial<MeshSettings> }>([
   { yaml: "outboundTrafficPolicy: {mode: REGISTRY_ONLY}", gives: { outboundTrafficPolicy: "REGISTRY_ONLY" } },
   { yaml: "inboundTrafficPolicy: {mode: LOCALHOST}", gives: { inboundTrafficPolicy: "LOCALHOST" } },
   { yaml: "pathNormalization: {normalization: MERGE_SLASHES}", gives: { pathNormalization: "MERGE_SLASHES" } },
+  {
+    yaml: "defaultConfig: {proxyHeaders: {preserveHttp1HeaderCase: true}}",
+    gives: { preservesHeaderCase: true },
+  },
+  {
+    yaml: "serviceSettings: [{settings: {clusterLocal: true}, hosts: ['*.a']}, {settings: {}, hosts: [b]}]",
+    gives: { clusterLocalHosts: ["*.a"] },
+  },
+  {
+    yaml: "tlsDefaults: {ecdhCurves: [P-256], cipherSuites: [ECDHE-RSA-AES256-GCM-SHA384]}",
+    gives: { tlsDefaults: { ecdhCurves: ["P-256"], cipherSuites: ["ECDHE-RSA-AES256-GCM-SHA384"] } },
+  },
+  {
+    yaml: "zoneAwareLbSetting: {minClusterSize: 3}",
+    gives: { zoneAwareLb: { failover: [], failoverPriority: [], minClusterSize: 3 } },
+  },
   { yaml: "localityLbSetting: {enabled: false}", gives: { localityLb: { enabled: false } } },
   {
     yaml: "localityLbSetting: {failoverPriority: [rack]}",

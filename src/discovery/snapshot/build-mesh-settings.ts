@@ -7,6 +7,10 @@ import {
   parseMeshConfig,
   parseProtoDuration,
 } from "../../config/index.ts";
+import { keepsHeaderCase } from "../proxy/header-case.ts";
+import { decodeMessage } from "../schema/decode-message.ts";
+import { DEFAULT_TRAFFIC_POLICY, ZONE_AWARE_LB } from "../specs/destination-rule.ts";
+import { RETRIES } from "../specs/virtual-service.ts";
 import type { MeshSettings } from "./mesh-settings.ts";
 
 /** What generators need of a mesh configuration whose defaults are filled in. */
@@ -26,6 +30,18 @@ export function buildMeshSettings(config: MeshConfig, domainSuffix = "cluster.lo
     outboundTrafficPolicy: mode(config.outboundTrafficPolicy, ["ALLOW_ANY", "REGISTRY_ONLY"], "REGISTRY_ONLY"),
     inboundTrafficPolicy: mode(config.inboundTrafficPolicy, ["PASSTHROUGH", "LOCALHOST"], "PASSTHROUGH"),
     localityLb: localityLb(config.localityLbSetting),
+    ...(isRecord(config.zoneAwareLbSetting) && {
+      zoneAwareLb: decodeMessage(ZONE_AWARE_LB, config.zoneAwareLbSetting).value,
+    }),
+    defaultTrafficPolicy: decodeMessage(DEFAULT_TRAFFIC_POLICY, config.defaultTrafficPolicy ?? {}).value,
+    tlsDefaults: {
+      ecdhCurves: config.tlsDefaults?.ecdhCurves ?? [],
+      cipherSuites: config.tlsDefaults?.cipherSuites ?? [],
+    },
+    preservesHeaderCase: keepsHeaderCase(config.defaultConfig) ?? false,
+    clusterLocalHosts: (config.serviceSettings ?? [])
+      .filter(({ settings }) => settings?.clusterLocal === true)
+      .flatMap(({ hosts = [] }) => hosts),
     pathNormalization: normalization(config.pathNormalization),
     defaultServiceExportTo: exportTo(config.defaultServiceExportTo),
     defaultVirtualServiceExportTo: exportTo(config.defaultVirtualServiceExportTo),
@@ -35,6 +51,9 @@ export function buildMeshSettings(config: MeshConfig, domainSuffix = "cluster.lo
       format: text(config.accessLogFormat),
       encoding: config.accessLogEncoding === "JSON" ? ("JSON" as const) : ("TEXT" as const),
     },
+    ...(config.defaultHttpRetryPolicy !== undefined && {
+      defaultRetries: decodeMessage(RETRIES, config.defaultHttpRetryPolicy).value,
+    }),
     source: structuredClone(config),
   });
 }
@@ -53,6 +72,10 @@ export async function parseMeshSettings(
 /** The settings of a mesh without configuration. */
 export function defaultMeshSettings(domainSuffix = "cluster.local"): MeshSettings {
   return buildMeshSettings(defaultMeshConfig(generationRules("master")), domainSuffix);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
 }
 
 function text(value: unknown): string {

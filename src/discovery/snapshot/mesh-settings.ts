@@ -1,4 +1,7 @@
 import type { LocalityLbSetting } from "../../config/index.ts";
+import type { ConnectionPool } from "../specs/common.ts";
+import type { OutlierDetection, ZoneAwareLb } from "../specs/destination-rule.ts";
+import type { HttpRetries } from "../specs/virtual-service.ts";
 
 /** The mesh-wide settings that generators rely on; every default is filled in. Durations are milliseconds. */
 export interface MeshSettings {
@@ -16,13 +19,35 @@ export interface MeshSettings {
   readonly outboundTrafficPolicy: "ALLOW_ANY" | "REGISTRY_ONLY";
   readonly inboundTrafficPolicy: "PASSTHROUGH" | "LOCALHOST";
   readonly localityLb: LocalityLbSetting;
+  readonly zoneAwareLb?: ZoneAwareLb;
+  /** For services whose rules are silent on it. */
+  readonly defaultTrafficPolicy: DefaultTrafficPolicy;
+  /** For TLS to servers outside the mesh. */
+  readonly tlsDefaults: TlsDefaults;
+  /** Names of HTTP/1 headers keep their case, unless a proxy says otherwise. */
+  readonly preservesHeaderCase: boolean;
+  /** Hosts whose endpoints are for clients of their own cluster alone. */
+  readonly clusterLocalHosts: readonly string[];
   readonly pathNormalization: "DEFAULT" | "NONE" | "BASE" | "MERGE_SLASHES" | "DECODE_AND_MERGE_SLASHES";
   readonly defaultServiceExportTo: readonly string[];
   readonly defaultVirtualServiceExportTo: readonly string[];
   readonly defaultDestinationRuleExportTo: readonly string[];
   readonly accessLog: AccessLogSettings;
+  /** For routes that say nothing about retries. */
+  readonly defaultRetries?: HttpRetries;
   /** The whole mesh config in proto3 JSON form, for what is read rarely and for showing it. */
   readonly source: Readonly<Record<string, unknown>>;
+}
+
+export interface DefaultTrafficPolicy {
+  readonly connectionPool?: ConnectionPool;
+  readonly outlierDetection?: OutlierDetection;
+}
+
+/** Empty: Envoy's own. */
+export interface TlsDefaults {
+  readonly ecdhCurves: readonly string[];
+  readonly cipherSuites: readonly string[];
 }
 
 export interface AccessLogSettings {

@@ -94,6 +94,8 @@ export type ScopeTraits = Pick<
   | "locality"
   | "network"
   | "clusterId"
+  | "networkView"
+  | "preservesHeaderCase"
   | "clientTls"
 >;
 
@@ -103,7 +105,7 @@ export interface EgressListener {
   readonly bind: string;
   readonly captureMode: "DEFAULT" | "IPTABLES" | "NONE";
   readonly services: readonly Service[];
-  /** Bound to the mesh and visible here; hosts and destinations are full names, delegates are merged in. Oldest first. */
+  /** Bound to the mesh and visible here; hosts and destinations are full names, delegates are merged in. In the order in which they count. */
   readonly virtualServices: readonly VirtualServiceRule[];
 }
 

@@ -46,7 +46,7 @@ const LOCALITY_LB = message("locality load balancing", {
 });
 export interface LocalityLb extends Infer<typeof LOCALITY_LB> {}
 
-const ZONE_AWARE_LB = message("zone aware load balancing", {
+export const ZONE_AWARE_LB = message("zone aware load balancing", {
   enabled: optional(bool),
   failover: list(message("failover", { from: string, to: string })),
   failoverPriority: list(string),
@@ -88,6 +88,12 @@ const POLICY = {
   outlierDetection: OUTLIER_DETECTION,
   tls: CLIENT_TLS,
 } as const;
+
+/** What the mesh may say for all services. */
+export const DEFAULT_TRAFFIC_POLICY = message("default traffic policy", {
+  connectionPool: CONNECTION_POOL,
+  outlierDetection: OUTLIER_DETECTION,
+});
 
 const PORT_POLICY = message("port level settings", { port: PORT_SELECTOR, ...POLICY });
 export interface PortTrafficPolicy extends Infer<typeof PORT_POLICY> {}

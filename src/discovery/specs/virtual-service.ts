@@ -80,7 +80,7 @@ const REWRITE = message("rewrite", {
 });
 export interface HttpRewrite extends Infer<typeof REWRITE> {}
 
-const RETRIES = message("retries", {
+export const RETRIES = message("retries", {
   attempts: int32,
   perTryTimeout: duration,
   retryOn: string,

@@ -36,6 +36,7 @@ import type * as envoy_extensions_filters_network_mongo_proxy_v3 from "./envoy/e
 import type * as envoy_extensions_filters_network_rbac_v3 from "./envoy/extensions/filters/network/rbac/v3.ts";
 import type * as envoy_extensions_filters_network_sni_dynamic_forward_proxy_v3 from "./envoy/extensions/filters/network/sni_dynamic_forward_proxy/v3.ts";
 import type * as envoy_extensions_filters_network_tcp_proxy_v3 from "./envoy/extensions/filters/network/tcp_proxy/v3.ts";
+import type * as envoy_extensions_http_header_formatters_preserve_case_v3 from "./envoy/extensions/http/header_formatters/preserve_case/v3.ts";
 import type * as envoy_extensions_network_dns_resolver_cares_v3 from "./envoy/extensions/network/dns_resolver/cares/v3.ts";
 import type * as envoy_extensions_path_match_uri_template_v3 from "./envoy/extensions/path/match/uri_template/v3.ts";
 import type * as envoy_extensions_path_rewrite_uri_template_v3 from "./envoy/extensions/path/rewrite/uri_template/v3.ts";
@@ -393,6 +394,7 @@ export interface MessageTypes {
   "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.TunnelingConfig": envoy_extensions_filters_network_tcp_proxy_v3.TcpProxy_TunnelingConfig;
   "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster": envoy_extensions_filters_network_tcp_proxy_v3.TcpProxy_WeightedCluster;
   "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster.ClusterWeight": envoy_extensions_filters_network_tcp_proxy_v3.TcpProxy_WeightedCluster_ClusterWeight;
+  "envoy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig": envoy_extensions_http_header_formatters_preserve_case_v3.PreserveCaseFormatterConfig;
   "envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig": envoy_extensions_network_dns_resolver_cares_v3.CaresDnsResolverConfig;
   "envoy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig": envoy_extensions_path_match_uri_template_v3.UriTemplateMatchConfig;
   "envoy.extensions.path.rewrite.uri_template.v3.UriTemplateRewriteConfig": envoy_extensions_path_rewrite_uri_template_v3.UriTemplateRewriteConfig;

@@ -668,6 +668,8 @@ export const MESSAGES: Readonly<Record<string, string>> = {
     "clusters 1 *menvoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster.ClusterWeight",
   "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster.ClusterWeight":
     "name 1 s,weight 2 u,metadataMatch 3 menvoy.config.core.v3.Metadata",
+  "envoy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig":
+    "forwardReasonPhrase 1 b,formatterTypeOnEnvoyHeaders 2 eenvoy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig.FormatterTypeOnEnvoyHeaders",
   "envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig":
     "resolvers 1 *menvoy.config.core.v3.Address,useResolversAsFallback 3 b,filterUnroutableFamilies 4 b,dnsResolverOptions 2 menvoy.config.core.v3.DnsResolverOptions,udpMaxQueries 5 wu",
   "envoy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig":
@@ -941,6 +943,7 @@ export const ENUMS: Readonly<Record<string, string>> = {
   "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.PathWithEscapedSlashesAction": "IMPLEMENTATION_SPECIFIC_DEFAULT 0,KEEP_UNCHANGED 1,REJECT_REQUEST 2,UNESCAPE_AND_REDIRECT 3,UNESCAPE_AND_FORWARD 4",
   "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.ServerHeaderTransformation": "OVERWRITE 0,APPEND_IF_ABSENT 1,PASS_THROUGH 2",
   "envoy.extensions.filters.network.rbac.v3.RBAC.EnforcementType": "ONE_TIME_ON_FIRST_BYTE 0,CONTINUOUS 1",
+  "envoy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig.FormatterTypeOnEnvoyHeaders": "DEFAULT 0,PROPER_CASE 1",
   "envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.TrustChainVerification": "VERIFY_TRUST_CHAIN 0,ACCEPT_UNTRUSTED 1",
   "envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext.OcspStaplePolicy": "LENIENT_STAPLING 0,STRICT_STAPLING 1,MUST_STAPLE 2",
   "envoy.extensions.transport_sockets.tls.v3.SubjectAltNameMatcher.SanType": "SAN_TYPE_UNSPECIFIED 0,EMAIL 1,DNS 2,URI 3,IP_ADDRESS 4,OTHER_NAME 5",

@@ -28,5 +28,5 @@ export function isAble(scope: OutboundScope, service: Service): boolean {
 /** Every name that a certificate of the service may carry. */
 export function identitiesOf({ snapshot, mesh }: OutboundScope, service: Service): readonly string[] {
   const names = [...snapshot.serviceAccounts(service.key), ...service.subjectAltNames];
-  return withTrustDomainAliases(names, mesh.trustDomain, mesh.trustDomainAliases);
+  return withTrustDomainAliases(names, mesh.trustDomainAliases);
 }

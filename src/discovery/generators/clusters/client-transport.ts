@@ -2,6 +2,7 @@ import type { Cluster, Cluster_TransportSocketMatch } from "../../../protocol/ge
 import type { TransportSocket, UpstreamHttpProtocolOptions } from "../../../protocol/gen/envoy/config/core/v3.ts";
 import { isHttp, type Protocol } from "../../model/protocol.ts";
 import type { NodeTlsFiles } from "../../proxy/proxy-node.ts";
+import type { TlsDefaults } from "../../snapshot/mesh-settings.ts";
 import type { ClientTls } from "../../specs/common.ts";
 import {
   exactSans,
@@ -28,6 +29,8 @@ export interface TransportTarget {
   /** Without settings in a rule: never, for endpoints that say they can, or for all of them. */
   readonly autoMtls: "never" | "where-possible" | "always";
   readonly files?: NodeTlsFiles | undefined;
+  /** For TLS to servers outside the mesh. */
+  readonly defaults?: TlsDefaults | undefined;
 }
 
 export interface ClientTransport {
@@ -69,7 +72,11 @@ function tlsSocket(target: TransportTarget): TransportSocket | undefined {
   if (refusedTls(tls) !== undefined) return upstreamTlsSocket({ commonTlsContext: NO_TLS });
   const sans = tls.subjectAltNames.length > 0 ? tls.subjectAltNames : target.identities;
   return upstreamTlsSocket({
-    commonTlsContext: originatedTls(tls, sans, target.upstream === "http2" ? ["h2"] : []),
+    commonTlsContext: originatedTls(tls, {
+      sans,
+      alpnProtocols: target.upstream === "http2" ? ["h2"] : [],
+      defaults: target.defaults,
+    }),
     ...(tls.sni !== "" && { sni: tls.sni }),
   });
 }

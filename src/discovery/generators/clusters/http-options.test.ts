@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { policyOf } from "../../../../test/support/discovery-policy.ts";
 import { PROTOCOLS } from "../../model/protocol.ts";
-import { httpOptions, upstreamProtocol } from "./http-options.ts";
+import { headerCase, httpOptions, PRESERVED_CASE, upstreamProtocol } from "./http-options.ts";
 
 const pool = (http: string) => policyOf(`{connectionPool: {http: ${http}}}`).connectionPool;
 
@@ -95,7 +95,22 @@ test("settings of TCP count for HTTP, unless HTTP has its own", () => {
 });
 
 test("what TLS asks for needs the protocol to be said", () => {
-  expect(httpOptions("http1", undefined, { autoSni: true })).toEqual(
+  expect(httpOptions("http1", undefined, { upstreamHttpProtocolOptions: { autoSni: true } })).toEqual(
     packed({ ...HTTP1, upstreamHttpProtocolOptions: { autoSni: true } }),
+  );
+});
+
+test("the case of header names is kept where HTTP/1 may be spoken, which then is not upgraded", () => {
+  const kept = PROTOCOLS.filter((protocol) => headerCase(protocol, true) !== undefined);
+  expect(kept).toEqual(["HTTP", "HTTP_PROXY", "Unsupported"]);
+  expect(headerCase("HTTP", false)).toBeUndefined();
+  const options = { pool: pool("{h2UpgradePolicy: UPGRADE}"), upgradesToHttp2: true, preservesHeaderCase: true };
+  expect(upstreamProtocol("HTTP", options)).toBe("http1");
+  expect(upstreamProtocol("GRPC", options)).toBe("http2");
+  expect(httpOptions("http1", undefined, { http1: PRESERVED_CASE })).toEqual(
+    packed({ explicitHttpConfig: { httpProtocolOptions: PRESERVED_CASE } }),
+  );
+  expect(httpOptions("downstream", undefined, { http1: PRESERVED_CASE })).toEqual(
+    packed({ useDownstreamProtocolConfig: { httpProtocolOptions: PRESERVED_CASE, http2ProtocolOptions: {} } }),
   );
 });

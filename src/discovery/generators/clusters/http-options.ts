@@ -2,6 +2,7 @@ import { pack } from "../../../protocol/envoy/index.ts";
 import type { Cluster } from "../../../protocol/gen/envoy/config/cluster/v3.ts";
 import type {
   HttpProtocolOptions as CommonOptions,
+  Http1ProtocolOptions,
   Http2ProtocolOptions,
   UpstreamHttpProtocolOptions,
 } from "../../../protocol/gen/envoy/config/core/v3.ts";
@@ -16,38 +17,63 @@ export interface UpstreamProtocolOptions {
   readonly pool?: ConnectionPool | undefined;
   /** The mesh's default for HTTP ports. */
   readonly upgradesToHttp2?: boolean;
+  /** Names of headers keep their case, which HTTP/2 does not know. */
+  readonly preservesHeaderCase?: boolean;
 }
 
 /** `UPGRADE` in a rule counts for every port that says what it carries; a sniffed one speaks as its client does. */
 export function upstreamProtocol(
   protocol: Protocol,
-  { pool, upgradesToHttp2 = false }: UpstreamProtocolOptions = {},
+  { pool, upgradesToHttp2 = false, preservesHeaderCase = false }: UpstreamProtocolOptions = {},
 ): UpstreamProtocol {
   const { h2UpgradePolicy = "DEFAULT", useClientProtocol = false } = pool?.http ?? {};
   if (useClientProtocol) return "downstream";
   if (isHttp2(protocol)) return "http2";
   if (isSniffed(protocol)) return "downstream";
+  if (preservesHeaderCase && isHttp(protocol)) return "http1";
   if (h2UpgradePolicy === "UPGRADE") return "http2";
   return h2UpgradePolicy === "DEFAULT" && upgradesToHttp2 && isHttp(protocol) ? "http2" : "http1";
 }
 
+/** For ports that may carry HTTP/1: names of headers are sent as they were received. */
+export function headerCase(protocol: Protocol, isPreserved: boolean): Http1ProtocolOptions | undefined {
+  return isPreserved && ((isHttp(protocol) && !isHttp2(protocol)) || isSniffed(protocol)) ? PRESERVED_CASE : undefined;
+}
+
+export const PRESERVED_CASE: Http1ProtocolOptions = Object.freeze({
+  headerKeyFormat: {
+    statefulFormatter: {
+      name: "preserve_case",
+      typedConfig: pack("envoy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig", {}),
+    },
+  },
+});
+
 type TypedOptions = Pick<Cluster, "typedExtensionProtocolOptions">;
+
+/** What besides the pool belongs to the options of a cluster. */
+export interface FurtherOptions {
+  /** What TLS asks for. */
+  readonly upstreamHttpProtocolOptions?: UpstreamHttpProtocolOptions | undefined;
+  /** See `headerCase`. */
+  readonly http1?: Http1ProtocolOptions | undefined;
+}
 
 /** Nothing for a cluster that speaks HTTP/1 or TCP without further wishes: that is Envoy's default. */
 export function httpOptions(
   upstream: UpstreamProtocol,
   pool?: ConnectionPool,
-  upstreamHttpProtocolOptions?: UpstreamHttpProtocolOptions,
+  { upstreamHttpProtocolOptions, http1 }: FurtherOptions = {},
 ): TypedOptions {
   const commonHttpProtocolOptions = commonOptions(pool);
   const http2 = upstream === "http2" ? http2Options(pool) : undefined;
-  if (upstreamHttpProtocolOptions === undefined && commonHttpProtocolOptions === undefined && http2 === undefined) {
+  if ((upstreamHttpProtocolOptions ?? commonHttpProtocolOptions ?? http2 ?? http1) === undefined) {
     return PLAIN[upstream];
   }
   return typed({
     ...(commonHttpProtocolOptions && { commonHttpProtocolOptions }),
     ...(upstreamHttpProtocolOptions && { upstreamHttpProtocolOptions }),
-    ...protocolConfig(upstream, http2),
+    ...protocolConfig(upstream, http1, http2),
   });
 }
 
@@ -77,15 +103,16 @@ function http2Options(pool: ConnectionPool | undefined): Http2ProtocolOptions | 
 
 function protocolConfig(
   upstream: UpstreamProtocol,
+  httpProtocolOptions: Http1ProtocolOptions = {},
   http2ProtocolOptions: Http2ProtocolOptions = {},
 ): HttpProtocolOptions {
   switch (upstream) {
     case "http1":
-      return { explicitHttpConfig: { httpProtocolOptions: {} } };
+      return { explicitHttpConfig: { httpProtocolOptions } };
     case "http2":
       return { explicitHttpConfig: { http2ProtocolOptions } };
     case "downstream":
-      return { useDownstreamProtocolConfig: { httpProtocolOptions: {}, http2ProtocolOptions } };
+      return { useDownstreamProtocolConfig: { httpProtocolOptions, http2ProtocolOptions } };
   }
 }
 

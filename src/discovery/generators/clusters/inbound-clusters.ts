@@ -9,7 +9,7 @@ import { clusterName } from "../cluster-name.ts";
 import { toAddress } from "../endpoints/lb-endpoint.ts";
 import { effectivePolicy } from "../traffic-policy.ts";
 import { circuitBreakers } from "./circuit-breakers.ts";
-import { httpOptions, upstreamProtocol } from "./http-options.ts";
+import { headerCase, httpOptions, upstreamProtocol } from "./http-options.ts";
 import { localEndpoint } from "./local-endpoint.ts";
 import { upstreamConnection } from "./upstream-connection.ts";
 
@@ -36,7 +36,8 @@ function targetClusters(view: ProxyView): readonly Cluster[] {
   for (const { service, port, targetPort } of inbound.targets) {
     // The oldest service comes first and decides.
     if (clusters.has(targetPort) || targetPort === 0) continue;
-    const rule = effectivePolicy(inbound.destinationRule(service), port.port, "");
+    const defaults = snapshot.mesh.defaultTrafficPolicy;
+    const rule = effectivePolicy(inbound.destinationRule(service), port.port, "", defaults);
     const pool = inbound.sidecar?.spec.inboundConnectionPool ?? rule.connectionPool;
     const settings = { name: clusterName("inbound", targetPort), protocol: port.protocol, pool };
     const cluster = withPool(view, settings);
@@ -84,12 +85,15 @@ interface InboundSettings {
 }
 
 /** Of a rule, only the pool means something to the server's own side. */
-function withPool({ snapshot }: ProxyView, { name, protocol, pool }: InboundSettings): Cluster {
+function withPool({ snapshot, node }: ProxyView, { name, protocol, pool }: InboundSettings): Cluster {
+  const preservesCase = node.preservesHeaderCase ?? snapshot.mesh.preservesHeaderCase;
   return {
     name,
     ...upstreamConnection(snapshot.mesh, pool),
     circuitBreakers: circuitBreakers(pool),
-    ...httpOptions(upstreamProtocol(protocol, { pool: withoutUpgrade(pool) }), pool),
+    ...httpOptions(upstreamProtocol(protocol, { pool: withoutUpgrade(pool) }), pool, {
+      http1: headerCase(protocol, preservesCase),
+    }),
   };
 }
 

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 import { policyOf } from "../../../../test/support/discovery-policy.ts";
+import { meshOfCase } from "../../testing/view-of-case.ts";
+import { localitySetting } from "../endpoints/locality-setting.ts";
 import { commonBalancing, loadBalancing } from "./load-balancer.ts";
 
 const WARM = {
@@ -65,18 +67,26 @@ test("without settings the endpoint with the least requests is taken", () => {
 });
 
 test.each([
-  { policy: "{loadBalancer: {}}", weighted: false, gives: undefined },
-  { policy: "{outlierDetection: {}}", weighted: false, gives: { healthyPanicThreshold: {} } },
+  { policy: "{loadBalancer: {}}", gives: { healthyPanicThreshold: {} } },
+  { policy: "{outlierDetection: {}}", gives: { healthyPanicThreshold: {} } },
+  { policy: "{outlierDetection: {minHealthPercent: 40}}", gives: { healthyPanicThreshold: { value: 40 } } },
   {
-    policy: "{outlierDetection: {minHealthPercent: 40}}",
-    weighted: false,
-    gives: { healthyPanicThreshold: { value: 40 } },
-  },
-  {
-    policy: "{loadBalancer: {}}",
-    weighted: true,
+    policy: "{loadBalancer: {localityLbSetting: {distribute: [{from: r1, to: {r1: 100}}]}}}",
     gives: { healthyPanicThreshold: {}, localityWeightedLbConfig: {} },
   },
-])("$policy, weighted by locality: $weighted, becomes $gives", ({ policy, weighted, gives }) => {
-  expect(commonBalancing(policyOf(policy), weighted).commonLbConfig).toEqual(gives);
+  {
+    policy: "{outlierDetection: {minHealthPercent: 7}, loadBalancer: {zoneAwareLbSetting: {minClusterSize: 3}}}",
+    gives: { healthyPanicThreshold: { value: 7 }, zoneAwareLbConfig: { minClusterSize: "3" } },
+  },
+  {
+    policy: "{loadBalancer: {zoneAwareLbSetting: {enabled: false}}}",
+    gives: { healthyPanicThreshold: {}, zoneAwareLbConfig: { routingEnabled: {} } },
+  },
+])("$policy becomes $gives", ({ policy, gives }) => {
+  const wanted = policyOf(policy);
+  expect(commonBalancing(wanted, localitySetting(meshOfCase(), wanted, {})).commonLbConfig).toEqual(gives);
+});
+
+test("clusters without wishes share one value", () => {
+  expect(commonBalancing({}, undefined)).toBe(commonBalancing({}, undefined));
 });

@@ -1,5 +1,6 @@
 import type { Cluster, Cluster_SlowStartConfig } from "../../../protocol/gen/envoy/config/cluster/v3.ts";
 import type { ConsistentHash, LoadBalancer } from "../../specs/destination-rule.ts";
+import { type LocalitySetting, localityBalancing } from "../endpoints/locality-setting.ts";
 import type { EffectivePolicy } from "../traffic-policy.ts";
 
 type Balancing = Pick<
@@ -28,24 +29,18 @@ export function loadBalancing(settings: LoadBalancer | undefined): Balancing {
   }
 }
 
-/**
- * No panic unless a rule asks for it: unhealthy endpoints stay without traffic even when all are. Without outlier detection there are
- * none, and nothing is said. Weights of localities count when the user gave them, or when an order of failover by the user makes
- * localities share a priority.
- */
+/** No panic unless a rule asks for it: unhealthy endpoints stay without traffic even when all are. */
 export function commonBalancing(
-  { outlierDetection }: EffectivePolicy,
-  isLocalityWeighted: boolean,
+  { outlierDetection }: Pick<EffectivePolicy, "outlierDetection">,
+  setting: LocalitySetting | undefined,
 ): Pick<Cluster, "commonLbConfig"> {
-  if (outlierDetection === undefined && !isLocalityWeighted) return {};
   const percent = outlierDetection?.minHealthPercent ?? 0;
-  const healthyPanicThreshold = percent > 0 ? { value: percent } : {};
-  return {
-    commonLbConfig: isLocalityWeighted
-      ? { healthyPanicThreshold, localityWeightedLbConfig: {} }
-      : { healthyPanicThreshold },
-  };
+  const balancing = localityBalancing(setting);
+  if (percent <= 0 && Object.keys(balancing).length === 0) return WITHOUT_PANIC;
+  return { commonLbConfig: { healthyPanicThreshold: percent > 0 ? { value: percent } : {}, ...balancing } };
 }
+
+const WITHOUT_PANIC: Pick<Cluster, "commonLbConfig"> = Object.freeze({ commonLbConfig: { healthyPanicThreshold: {} } });
 
 function hashing({ ringHash, maglev, minimumRingSize }: ConsistentHash): Balancing {
   if (maglev !== undefined) {

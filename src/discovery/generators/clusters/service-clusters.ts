@@ -8,13 +8,13 @@ import type { LocalityLbEndpoints } from "../../../protocol/gen/envoy/config/end
 import type { Service, ServicePort } from "../../model/service.ts";
 import type { OutboundScope } from "../../snapshot/push-snapshot.ts";
 import { clusterName, sniOf } from "../cluster-name.ts";
-import { loadAssignment } from "../endpoints/load-assignment.ts";
-import { isLocalityWeighted, localitySetting } from "../endpoints/locality-setting.ts";
+import { type AssignmentTarget, loadAssignment } from "../endpoints/load-assignment.ts";
+import { localitySetting } from "../endpoints/locality-setting.ts";
 import { type EffectivePolicy, effectivePolicy } from "../traffic-policy.ts";
 import { autoMtls, identitiesOf } from "./auto-mtls.ts";
 import { circuitBreakers } from "./circuit-breakers.ts";
 import { clientTransport } from "./client-transport.ts";
-import { httpOptions, upstreamProtocol } from "./http-options.ts";
+import { headerCase, httpOptions, upstreamProtocol } from "./http-options.ts";
 import { commonBalancing, loadBalancing } from "./load-balancer.ts";
 import { outlierDetection } from "./outlier-detection.ts";
 import { upstreamConnection } from "./upstream-connection.ts";
@@ -47,14 +47,16 @@ function serviceCluster(
 ): Cluster | undefined {
   const { mesh, traits } = scope;
   const name = clusterName("outbound", port.port, subset, service.hostname);
-  const policy = effectivePolicy(scope.destinationRule(service), port.port, subset);
+  const policy = effectivePolicy(scope.destinationRule(service), port.port, subset, mesh.defaultTrafficPolicy);
   const type = clusterType(service, policy);
+  const preservesHeaderCase = traits.preservesHeaderCase ?? mesh.preservesHeaderCase;
   const source = endpointSource(scope, { name, service, port, subset }, type);
   if (source === undefined) return undefined;
   const pool = policy.connectionPool;
   const upstream = upstreamProtocol(port.protocol, {
     pool,
     upgradesToHttp2: mesh.source.h2UpgradePolicy === "UPGRADE",
+    preservesHeaderCase,
   });
   const transport = clientTransport({
     policy,
@@ -64,6 +66,7 @@ function serviceCluster(
     identities: identitiesOf(scope, service),
     autoMtls: autoMtls(scope, service, type),
     files: traits.clientTls,
+    defaults: mesh.tlsDefaults,
   });
   return {
     name,
@@ -71,11 +74,14 @@ function serviceCluster(
     ...source,
     ...upstreamConnection(mesh, pool),
     ...(type === "ORIGINAL_DST" ? { lbPolicy: "CLUSTER_PROVIDED" } : loadBalancing(policy.loadBalancer)),
-    ...commonBalancing(policy, type !== "ORIGINAL_DST" && isLocalityWeighted(localitySetting(mesh, policy, service))),
+    ...commonBalancing(policy, localitySetting(mesh, policy, service)),
     circuitBreakers: circuitBreakers(pool, policy.retryBudget),
     ...(policy.outlierDetection && { outlierDetection: outlierDetection(policy.outlierDetection) }),
     ...transport.sockets,
-    ...httpOptions(upstream, pool, transport.http),
+    ...httpOptions(upstream, pool, {
+      upstreamHttpProtocolOptions: transport.http,
+      http1: headerCase(port.protocol, preservesHeaderCase),
+    }),
   };
 }
 
@@ -87,25 +93,35 @@ function clusterType({ resolution }: Service, { loadBalancer }: EffectivePolicy)
 
 type EndpointSource = Pick<
   Cluster,
-  "edsClusterConfig" | "loadAssignment" | "dnsLookupFamily" | "dnsRefreshRate" | "respectDnsTtl"
+  "originalDstLbConfig" | "edsClusterConfig" | "loadAssignment" | "dnsLookupFamily" | "dnsRefreshRate" | "respectDnsTtl"
 >;
 
 function endpointSource(
   scope: OutboundScope,
-  target: Parameters<typeof loadAssignment>[1],
+  target: AssignmentTarget,
   type: Cluster_DiscoveryType,
 ): EndpointSource | undefined {
-  if (type === "ORIGINAL_DST") return {};
+  if (type === "ORIGINAL_DST") return originalDestination(target.port);
   if (type === "EDS") return { edsClusterConfig: EDS };
   const assignment = loadAssignment(scope, target);
   const { endpoints = [] } = assignment;
-  if (endpoints.length === 0) return undefined;
+  // A distribution may leave nothing to this client, and the cluster still says so; Envoy wants a logical host to have a name.
+  const isServed = type === "STRICT_DNS" && hasEndpoints(scope, target);
+  if (endpoints.length === 0 && !isServed) return undefined;
   return {
     loadAssignment: type === "LOGICAL_DNS" ? { ...assignment, endpoints: onlyName(endpoints) } : assignment,
     dnsLookupFamily: scope.traits.ipv4 ? "V4_ONLY" : "V6_ONLY",
     dnsRefreshRate: formatProtoDuration(BigInt(Math.round(scope.mesh.dnsRefreshRateMs * 1e6))),
     respectDnsTtl: true,
   };
+}
+
+function originalDestination({ calledPort }: ServicePort): EndpointSource {
+  return calledPort === undefined ? {} : { originalDstLbConfig: { upstreamPortOverride: calledPort } };
+}
+
+function hasEndpoints({ snapshot }: OutboundScope, { service, port, subset }: AssignmentTarget): boolean {
+  return subset === "" && snapshot.endpoints(service.key).some(({ servicePortName }) => servicePortName === port.name);
 }
 
 /** One name is all that Envoy takes for a logical host: the first of those that are tried first. */

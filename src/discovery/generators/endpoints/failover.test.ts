@@ -48,7 +48,7 @@ test.each([
   },
   { from: "r9/z1/s1", failover: [], gives: { 0: ["nowhere", "same", "subzone", "zone", "region", "far"] } },
   { from: "r1/z3/s1", failover: [], gives: { 0: ["same", "subzone", "zone"], 1: ["nowhere", "region", "far"] } },
-  { from: "", failover: [], gives: { 0: ["nowhere", "same", "subzone", "zone", "region", "far"] } },
+  { from: "", failover: [], gives: { 0: ["nowhere"], 1: ["same", "subzone", "zone", "region", "far"] } },
 ])("a client in '$from' with failover $failover tries $gives", ({ from, failover: targets, gives }) => {
   expect(order(failover(places, client(from), { failover: targets, failoverPriority: [] }))).toEqual(gives);
 });
@@ -74,6 +74,31 @@ test.each([
 ])("an order by $priority tries $gives", ({ priority, gives }) => {
   const here = client("r1/z1", { rack: "1", row: "a" });
   expect(order(failover(racks, here, { failover: [], failoverPriority: priority }))).toEqual(gives);
+});
+
+test("another network comes last, and the rest of the order still counts there", () => {
+  const groups = groupByLocality([
+    endpointOf("far", { labels: { "topology.istio.io/network": "n2", rack: "2" } }),
+    endpointOf("far rack", { labels: { "topology.istio.io/network": "n2", rack: "1" } }),
+    endpointOf("near", { labels: { "topology.istio.io/network": "n1", rack: "2" } }),
+    endpointOf("here", { labels: { "topology.istio.io/network": "n1", rack: "1" } }),
+  ]);
+  const setting = { failover: [], failoverPriority: ["topology.istio.io/network", "rack"] };
+  expect(order(failover(groups, { ...client("", { rack: "1" }), network: "n1" }, setting))).toEqual({
+    0: ["here"],
+    1: ["near"],
+    2: ["far rack"],
+    3: ["far"],
+  });
+});
+
+test("zones that Envoy balances itself are kept apart by region alone", () => {
+  const setting = { failover: [{ from: "r1", to: "r3" }], failoverPriority: [], zoneAware: {} };
+  expect(order(failover(places, client("r1/z1/s1"), setting))).toEqual({
+    0: ["same", "subzone", "zone"],
+    1: ["far"],
+    2: ["nowhere", "region"],
+  });
 });
 
 test("regions of the user come after an order by labels", () => {

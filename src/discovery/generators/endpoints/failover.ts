@@ -1,8 +1,8 @@
 import type { Endpoint } from "../../model/endpoint.ts";
-import { formatLocality, type Locality } from "../../model/locality.ts";
+import { type Locality, TOPOLOGY } from "../../model/locality.ts";
 import type { ScopeTraits } from "../../snapshot/push-snapshot.ts";
 import { group, type LocalityGroup } from "./locality-group.ts";
-import { type LocalitySetting, TOPOLOGY } from "./locality-setting.ts";
+import type { LocalitySetting } from "./locality-setting.ts";
 
 export type FailoverClient = Pick<ScopeTraits, "labels" | "locality" | "network" | "clusterId">;
 
@@ -10,13 +10,18 @@ export type FailoverClient = Pick<ScopeTraits, "labels" | "locality" | "network"
 export function failover(
   groups: readonly LocalityGroup[],
   client: FailoverClient,
-  setting: Pick<LocalitySetting, "failover" | "failoverPriority">,
+  setting: Pick<LocalitySetting, "failover" | "failoverPriority" | "zoneAware">,
 ): readonly LocalityGroup[] {
   const byLabels = setting.failoverPriority.length > 0;
   const labelled = byLabels ? groups.flatMap((each) => splitByLabels(each, client, setting.failoverPriority)) : groups;
-  const isPlaced = formatLocality(client.locality) !== "" && (!byLabels || setting.failover.length > 0);
-  const placed = isPlaced ? labelled.map((each) => byPlace(each, client.locality, setting.failover)) : labelled;
-  return withoutGaps(placed);
+  if (setting.zoneAware !== undefined)
+    return withoutGaps(labelled.map((each) => below(each, regionStep(client, each, setting.failover))));
+  const isPlaced = !byLabels || setting.failover.length > 0;
+  return withoutGaps(
+    isPlaced
+      ? labelled.map((each) => below(each, distance(client.locality, each.locality, setting.failover)))
+      : labelled,
+  );
 }
 
 /** The label values of a client that an order of failover compares, as `splitByLabels` sees them. */
@@ -33,8 +38,7 @@ function splitByLabels(
   const wanted = failoverValues(client, order);
   const byPriority = new Map<number, Endpoint[]>();
   for (const endpoint of each.endpoints) {
-    const agreeing = order.findIndex((entry, index) => labelOf(labelName(entry), endpoint) !== wanted[index]);
-    const priority = agreeing === -1 ? 0 : order.length - agreeing;
+    const priority = disagreement(order, wanted, endpoint);
     const there = byPriority.get(priority);
     if (there === undefined) byPriority.set(priority, [endpoint]);
     else there.push(endpoint);
@@ -42,6 +46,17 @@ function splitByLabels(
   return [...byPriority]
     .toSorted(([a], [b]) => a - b)
     .map(([priority, endpoints]) => group(each.locality, endpoints, priority));
+}
+
+/**
+ * How far down the order the endpoint comes. Another network is worse than anything else, but the rest of the order still counts
+ * there, where the network is the first thing to compare.
+ */
+function disagreement(order: readonly string[], wanted: readonly string[], endpoint: Endpoint): number {
+  const differs = (entry: string, index: number) => (endpoint.labels[labelName(entry)] ?? "") !== wanted[index];
+  const isElsewhere = order[0] === TOPOLOGY.network && differs(order[0], 0);
+  const first = order.findIndex((entry, index) => !(isElsewhere && index === 0) && differs(entry, index));
+  return (isElsewhere ? order.length : 0) + (first === -1 ? 0 : order.length - first);
 }
 
 /** `name` compares with the client's own label, `name=value` with the value. */
@@ -54,7 +69,7 @@ function labelName(entry: string): string {
   return entry.split("=", 1)[0] ?? entry;
 }
 
-/** Labels of the topology need not be written on anything: they follow from the place. */
+/** Labels of the topology need not be written on a client: they follow from its place. */
 function labelOf(name: string, { labels, locality, network, clusterId }: FailoverClient): string {
   const written = Object.hasOwn(labels, name) ? labels[name] : undefined;
   if (written !== undefined) return written;
@@ -74,11 +89,18 @@ function labelOf(name: string, { labels, locality, network, clusterId }: Failove
   }
 }
 
-const PLACE_STEPS = 5;
+const STEPS = 5;
 
 /** Below an order by labels, which stays the more important one. */
-function byPlace(each: LocalityGroup, client: Locality, targets: LocalitySetting["failover"]): LocalityGroup {
-  return { ...each, priority: each.priority * PLACE_STEPS + distance(client, each.locality, targets) };
+function below(each: LocalityGroup, step: number): LocalityGroup {
+  return { ...each, priority: each.priority * STEPS + step };
+}
+
+/** Zones of the client's region are balanced by Envoy itself: 0 the same region, 1 where the user said, 2 elsewhere. */
+function regionStep({ locality }: FailoverClient, each: LocalityGroup, targets: LocalitySetting["failover"]): number {
+  if (each.locality.region === locality.region) return 0;
+  const target = targets.find(({ from }) => from === locality.region);
+  return target?.to === each.locality.region ? 1 : 2;
 }
 
 /** 0 the same subzone, 1 the same zone, 2 the same region, 3 elsewhere, 4 elsewhere but not where the user said. */

@@ -1,5 +1,6 @@
 import type { ClusterLoadAssignment, LocalityLbEndpoints } from "../../../protocol/gen/envoy/config/endpoint/v3.ts";
 import type { Endpoint } from "../../model/endpoint.ts";
+import { hostCovers } from "../../model/hostname.ts";
 import { selects } from "../../model/selector.ts";
 import type { Service, ServicePort } from "../../model/service.ts";
 import type { OutboundScope } from "../../snapshot/push-snapshot.ts";
@@ -22,12 +23,14 @@ export interface AssignmentTarget {
 export function loadAssignment(scope: OutboundScope, target: AssignmentTarget): ClusterLoadAssignment {
   const { name, service, port, subset } = target;
   const rule = scope.destinationRule(service);
-  const policy = effectivePolicy(rule, port.port, subset);
+  const resolvesNames = service.resolution !== "ClientSideLB";
+  const defaults = resolvesNames ? scope.mesh.defaultTrafficPolicy : undefined;
+  const policy = effectivePolicy(rule, port.port, subset, defaults);
   const labels = subset === "" ? {} : findSubset(rule, subset)?.labels;
   if (labels === undefined) return { clusterName: name };
   const options: LbEndpointOptions = {
     families: scope.traits,
-    resolvesNames: service.resolution !== "ClientSideLB",
+    resolvesNames,
     isMtls: (endpoint) => isMtls(scope, endpoint, policy),
   };
   // What cannot be called must not leave a gap among the priorities either.
@@ -37,6 +40,7 @@ export function loadAssignment(scope: OutboundScope, target: AssignmentTarget): 
       (endpoint) =>
         endpoint.servicePortName === port.name &&
         isOffered(endpoint, service, policy) &&
+        isInView(endpoint, scope, service) &&
         selects(labels, endpoint.labels) &&
         isCallable(endpoint, options),
     );
@@ -54,14 +58,21 @@ function withinBounds(endpoints: readonly Endpoint[]): readonly Endpoint[] {
 
 const MAX_TOTAL_WEIGHT = 4294967295;
 
+/** Some proxies ask for endpoints of certain networks only, and some services keep to clients of their own cluster. */
+function isInView({ network, clusterId }: Endpoint, { mesh, traits }: OutboundScope, { hostname }: Service): boolean {
+  const { networkView } = traits;
+  if (networkView.length > 0 && network !== "" && !networkView.includes(network)) return false;
+  return clusterId === traits.clusterId || !mesh.clusterLocalHosts.some((host) => hostCovers(host, hostname));
+}
+
 /**
- * Endpoints that go away are not offered, unless sessions stick to them. Unhealthy ones are worth showing only where a rule says
- * what share of them is too much.
+ * Endpoints that go away are not offered, unless sessions stick to them. Unhealthy ones are shown as such, so that Envoy knows what is
+ * missing; where a rule wants them to be used when too many are, they are left out.
  */
 function isOffered({ health }: Endpoint, { labels }: Service, { outlierDetection }: EffectivePolicy): boolean {
   if (health === "Terminating") return false;
   if (health === "Draining") return SESSION_LABELS.some((label) => Object.hasOwn(labels, label));
-  return health !== "UnHealthy" || outlierDetection !== undefined;
+  return health !== "UnHealthy" || (outlierDetection?.minHealthPercent ?? 0) <= 0;
 }
 
 const SESSION_LABELS = ["istio.io/persistent-session", "istio.io/persistent-session-header"];

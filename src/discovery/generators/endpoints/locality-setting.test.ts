@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { policyOf } from "../../../../test/support/discovery-policy.ts";
 import { meshOfCase } from "../../testing/view-of-case.ts";
-import { isLocalityWeighted, localitySetting } from "./locality-setting.ts";
+import { localityBalancing, localitySetting } from "./locality-setting.ts";
 
 const OFF = "localityLbSetting: {enabled: false}";
 const MESH_FAILOVER = "localityLbSetting: {failover: [{from: r1, to: r2}]}";
@@ -25,7 +25,7 @@ test.each([
   ({ mesh, policy, priorities, weighted }) => {
     const setting = localitySetting(meshOfCase(mesh), policyOf(policy), {});
     expect(setting?.hasPriorities).toBe(priorities);
-    expect(isLocalityWeighted(setting)).toBe(weighted);
+    expect(localityBalancing(setting)).toEqual(weighted ? { localityWeightedLbConfig: {} } : {});
   },
 );
 
@@ -35,7 +35,20 @@ test.each([
 ])("mesh '$mesh' with $policy: places do not matter", ({ mesh, policy }) => {
   const setting = localitySetting(meshOfCase(mesh), policyOf(policy), {});
   expect(setting).toBeUndefined();
-  expect(isLocalityWeighted(setting)).toBe(false);
+  expect(localityBalancing(setting)).toEqual({});
+});
+
+const ZONES = "zoneAwareLbSetting: {minClusterSize: 4, failover: [{from: r1, to: r2}]}";
+
+test.each([
+  { mesh: ZONES, policy: "{loadBalancer: {}}", zones: { minClusterSize: "4" } },
+  { mesh: ZONES, policy: OWN("{}", OUTLIERS), zones: undefined },
+  { mesh: ZONES, policy: "{loadBalancer: {zoneAwareLbSetting: {enabled: false}}}", zones: { routingEnabled: {} } },
+  { mesh: MESH_FAILOVER, policy: "{loadBalancer: {zoneAwareLbSetting: {}}}", zones: {} },
+])("mesh '$mesh' with $policy: zones are balanced by $zones", ({ mesh, policy, zones }) => {
+  const setting = localitySetting(meshOfCase(mesh), policyOf(policy), {});
+  expect(setting?.zoneAware).toEqual(zones);
+  expect(localityBalancing(setting)).toEqual(zones === undefined ? {} : { zoneAwareLbConfig: zones });
 });
 
 test("a service that asks for near endpoints has priorities without outlier detection", () => {

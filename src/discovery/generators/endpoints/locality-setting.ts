@@ -1,5 +1,12 @@
+import type { LocalityLbSetting } from "../../../config/index.ts";
+import type {
+  Cluster_CommonLbConfig,
+  Cluster_CommonLbConfig_ZoneAwareLbConfig,
+} from "../../../protocol/gen/envoy/config/cluster/v3.ts";
+import { TOPOLOGY } from "../../model/locality.ts";
 import type { Service } from "../../model/service.ts";
 import type { MeshSettings } from "../../snapshot/mesh-settings.ts";
+import type { ZoneAwareLb } from "../../specs/destination-rule.ts";
 import type { EffectivePolicy } from "../traffic-policy.ts";
 
 /** Where traffic of a locality goes, after all sources are looked at. */
@@ -7,8 +14,10 @@ export interface LocalitySetting {
   readonly distribute: readonly Distribution[];
   readonly failover: readonly { readonly from: string; readonly to: string }[];
   readonly failoverPriority: readonly string[];
-  /** Endpoints get priorities. Without outlier detection Envoy never sees a reason to leave the first one. */
+  /** Endpoints get priorities. */
   readonly hasPriorities: boolean;
+  /** Envoy balances zones by where the clients' own workloads are. */
+  readonly zoneAware?: Cluster_CommonLbConfig_ZoneAwareLbConfig;
 }
 
 export interface Distribution {
@@ -16,40 +25,56 @@ export interface Distribution {
   readonly to: Readonly<Record<string, number>>;
 }
 
-/** The rule's setting, else what the service itself asks for, else the mesh's. Undefined: localities do not matter. */
+/**
+ * The rule's setting, else what the service itself asks for, else the mesh's; on each level the balancing of zones by Envoy first.
+ * Undefined: localities do not matter.
+ */
 export function localitySetting(
   mesh: MeshSettings,
-  { loadBalancer, outlierDetection }: EffectivePolicy,
+  { loadBalancer, outlierDetection }: Pick<EffectivePolicy, "loadBalancer" | "outlierDetection">,
   service: Pick<Service, "trafficDistribution">,
 ): LocalitySetting | undefined {
-  const own = loadBalancer?.localityLbSetting;
-  const near = own === undefined ? NEAR[service.trafficDistribution ?? ""] : undefined;
+  const { zoneAwareLbSetting, localityLbSetting } = loadBalancer ?? {};
+  if (zoneAwareLbSetting !== undefined) return zoneAware(zoneAwareLbSetting);
+  if (localityLbSetting !== undefined) return byLocality(localityLbSetting, outlierDetection !== undefined);
+  const near = NEAR[service.trafficDistribution ?? ""];
   if (near !== undefined) return { distribute: [], failover: [], failoverPriority: near, hasPriorities: true };
-  const setting = own ?? mesh.localityLb;
+  if (mesh.zoneAwareLb !== undefined) return zoneAware(mesh.zoneAwareLb);
+  return byLocality(mesh.localityLb, outlierDetection !== undefined);
+}
+
+/** Without outlier detection Envoy never sees a reason to leave the first priority. */
+function byLocality(setting: LocalityLbSetting, canFail: boolean): LocalitySetting | undefined {
   if (setting.enabled === false) return undefined;
   const { distribute = [], failover = [], failoverPriority = [] } = setting;
   return {
     distribute: distribute.map(({ from = "", to = {} }) => ({ from, to })),
     failover: failover.map(({ from = "", to = "" }) => ({ from, to })),
     failoverPriority,
-    hasPriorities: outlierDetection !== undefined && distribute.length === 0,
+    hasPriorities: canFail && distribute.length === 0,
   };
 }
 
-/** Weights of localities are looked at where the user gave them, or said what follows what. */
-export function isLocalityWeighted(setting: LocalitySetting | undefined): boolean {
-  if (setting === undefined) return false;
-  const { distribute, failover, failoverPriority, hasPriorities } = setting;
-  return distribute.length > 0 || (hasPriorities && failover.length + failoverPriority.length > 0);
+/** Regions are kept apart by priorities, so that Envoy balances only zones of one. */
+function zoneAware({ enabled, failover, failoverPriority, minClusterSize }: ZoneAwareLb): LocalitySetting {
+  const isOn = enabled !== false;
+  const config = {
+    ...(!isOn && { routingEnabled: {} }),
+    ...(minClusterSize !== undefined && { minClusterSize: String(minClusterSize) }),
+  };
+  return { distribute: [], failover, failoverPriority, hasPriorities: isOn, zoneAware: config };
 }
 
-export const TOPOLOGY = {
-  region: "topology.kubernetes.io/region",
-  zone: "topology.kubernetes.io/zone",
-  subzone: "topology.istio.io/subzone",
-  network: "topology.istio.io/network",
-  cluster: "topology.istio.io/cluster",
-} as const;
+/** How Envoy balances localities of one priority: by weights where the user gave them or said what follows what, or by zones. */
+export function localityBalancing(
+  setting: LocalitySetting | undefined,
+): Pick<Cluster_CommonLbConfig, "localityWeightedLbConfig" | "zoneAwareLbConfig"> {
+  if (setting === undefined) return {};
+  const { distribute, failover, failoverPriority, hasPriorities, zoneAware: zoneAwareLbConfig } = setting;
+  if (zoneAwareLbConfig !== undefined) return { zoneAwareLbConfig };
+  const isWeighted = distribute.length > 0 || (hasPriorities && failover.length + failoverPriority.length > 0);
+  return isWeighted ? { localityWeightedLbConfig: {} } : {};
+}
 
 const NEAR: Readonly<Record<string, readonly string[]>> = {
   PreferClose: [TOPOLOGY.network, TOPOLOGY.region, TOPOLOGY.zone, TOPOLOGY.subzone],

@@ -1,4 +1,5 @@
 import type { CommonTlsContext } from "../../../protocol/gen/envoy/extensions/transport_sockets/tls/v3.ts";
+import type { TlsDefaults } from "../../snapshot/mesh-settings.ts";
 import type { ClientTls } from "../../specs/common.ts";
 import { TLS_VERSIONS } from "./common-tls.ts";
 import { exactSans } from "./san-matcher.ts";
@@ -7,11 +8,14 @@ import { fileCertificateName, fileRootName, sdsSecret } from "./sds.ts";
 /** TLS to a server outside the mesh, by the files that a rule names (modes SIMPLE and MUTUAL). */
 export function originatedTls(
   tls: ClientTls,
-  sans: readonly string[],
-  alpnProtocols: readonly string[],
+  { sans, alpnProtocols, defaults: { ecdhCurves, cipherSuites } = NO_DEFAULTS }: OriginationOptions,
 ): CommonTlsContext {
   return {
-    tlsParams: TLS_VERSIONS,
+    tlsParams: {
+      ...TLS_VERSIONS,
+      ...(ecdhCurves.length > 0 && { ecdhCurves }),
+      ...(cipherSuites.length > 0 && { cipherSuites }),
+    },
     ...(alpnProtocols.length > 0 && { alpnProtocols }),
     ...(tls.mode === "MUTUAL" && {
       tlsCertificateSdsSecretConfigs: [sdsSecret(fileCertificateName(tls.clientCertificate, tls.privateKey))],
@@ -19,6 +23,14 @@ export function originatedTls(
     ...validation(tls, sans),
   };
 }
+
+interface OriginationOptions {
+  readonly sans: readonly string[];
+  readonly alpnProtocols: readonly string[];
+  readonly defaults?: TlsDefaults | undefined;
+}
+
+const NO_DEFAULTS: TlsDefaults = { ecdhCurves: [], cipherSuites: [] };
 
 /** Why a rule's TLS settings cannot be followed by a sidecar; undefined when they can. */
 export function refusedTls(tls: ClientTls): string | undefined {

@@ -65,8 +65,16 @@ test.each([
     names: ["spiffe://td/ns/a/sa/b", "web.example"],
     gives: ["spiffe://td/ns/a/sa/b", "spiffe://old/ns/a/sa/b", "web.example"],
   },
-  { aliases: ["old"], names: ["spiffe://foreign/ns/a/sa/b"], gives: ["spiffe://foreign/ns/a/sa/b"] },
-  { aliases: ["old"], names: ["spiffe://old/x"], gives: ["spiffe://td/x", "spiffe://old/x"] },
+  {
+    aliases: ["old", "new"],
+    names: ["spiffe://foreign/ns/a/sa/b"],
+    gives: ["spiffe://foreign/ns/a/sa/b", "spiffe://old/ns/a/sa/b", "spiffe://new/ns/a/sa/b"],
+  },
+  {
+    aliases: ["old"],
+    names: ["spiffe://td/x", "spiffe://td/ns/a/sa/b/c"],
+    gives: ["spiffe://td/x", "spiffe://td/ns/a/sa/b/c"],
+  },
 ])("with aliases $aliases, $names are accepted as $gives", ({ aliases, names, gives }) => {
-  expect(withTrustDomainAliases(names, "td", aliases)).toEqual(gives);
+  expect(withTrustDomainAliases(names, aliases)).toEqual(gives);
 });

@@ -20,22 +20,16 @@ export function trustDomainSans(trustDomains: Iterable<string>): readonly Subjec
   }));
 }
 
-/** An identity of the mesh's own trust domain is also accepted under each of its other names. */
-export function withTrustDomainAliases(
-  names: readonly string[],
-  trustDomain: string,
-  aliases: readonly string[],
-): readonly string[] {
+/** An identity is also accepted under each of the other names that the mesh gives trust domains. */
+export function withTrustDomainAliases(names: readonly string[], aliases: readonly string[]): readonly string[] {
   if (aliases.length === 0) return names;
-  const domains = new Set([trustDomain, ...aliases]);
   return names.flatMap((name) => {
-    const [, domain, path] = SPIFFE.exec(name) ?? [];
-    if (domain === undefined || !domains.has(domain)) return [name];
-    return [...domains].map((other) => `spiffe://${other}${path}`);
+    const [, path] = WORKLOAD.exec(name) ?? [];
+    return path === undefined ? [name] : [name, ...aliases.map((alias) => `spiffe://${alias}${path}`)];
   });
 }
 
-const SPIFFE = /^spiffe:\/\/([^/]+)(\/.*)$/;
+const WORKLOAD = /^spiffe:\/\/[^/]+(\/ns\/[^/]+\/sa\/[^/]+)$/;
 
 function sanType(name: string): SubjectAltNameMatcher_SanType {
   if (name.includes("://")) return "URI";

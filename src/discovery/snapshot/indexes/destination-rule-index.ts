@@ -123,7 +123,10 @@ function failoverLabelsOf({ spec }: DestinationRule): readonly string[] {
     policy?.loadBalancer,
     ...(policy?.portLevelSettings ?? []).map(({ loadBalancer }) => loadBalancer),
   ]);
-  const entries = balancers.flatMap((balancer) => balancer?.localityLbSetting?.failoverPriority ?? []);
+  const entries = balancers.flatMap((balancer) => [
+    ...(balancer?.localityLbSetting?.failoverPriority ?? []),
+    ...(balancer?.zoneAwareLbSetting?.failoverPriority ?? []),
+  ]);
   return entries.map(labelName);
 }
 

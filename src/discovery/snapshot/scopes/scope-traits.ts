@@ -25,6 +25,8 @@ export function scopeTraits(node: ProxyNode, locality: Locality, askedFor: Reado
     locality,
     network: node.network,
     clusterId: node.clusterId,
+    networkView: node.networkView,
+    ...(node.preservesHeaderCase !== undefined && { preservesHeaderCase: node.preservesHeaderCase }),
     ...(node.clientTls && { clientTls: node.clientTls }),
   });
 }
@@ -57,6 +59,7 @@ export function clientLabels(parts: SnapshotParts, namespace: string): ReadonlyS
     ...destinationRules.selectorLabels(namespace),
     ...destinationRules.failoverLabels,
     ...(mesh.localityLb.failoverPriority ?? []).map(labelName),
+    ...(mesh.zoneAwareLb?.failoverPriority ?? []).map(labelName),
     ...selectorLabels(policiesFor("outbound", configs, mesh.rootNamespace, namespace)),
   ]);
 }
