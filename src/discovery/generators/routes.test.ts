@@ -42,6 +42,18 @@ describe("which rule a service gets", () => {
     ]);
   });
 
+  test("a rule without route for the port leaves it to the next one of the same host", () => {
+    const objects = [
+      httpService("web"),
+      virtualService("a", { hosts: ["web"], http: [{ match: [{ port: 9 }], ...leadsTo("a") }] }),
+      virtualService("b", { hosts: ["web"], http: [leadsTo("b")] }),
+      virtualService("any", { hosts: ["*.cluster.local"], http: [leadsTo("c")] }),
+    ];
+    expect(clustersOf(objects)).toEqual(["outbound|8080||b.default.svc.cluster.local"]);
+    // Once rules name a host, those for wildcards are none of its business.
+    expect(clustersOf(objects.filter((_object, at) => at !== 2))).toEqual([`outbound|8080||${WEB}`]);
+  });
+
   test("a rule for other protocols does not hide one for HTTP", () => {
     const objects = [
       httpService("web"),
@@ -164,7 +176,30 @@ describe("hosts that no registry knows", () => {
       both,
     ]);
     expect(hostNames(generateRoute(scope, "8080"))).toContain("shop.example:8080");
-    expect(hostNames(generateRoute(scope, "80"))).not.toContain("shop.example:80");
+    expect(hostNames(generateRoute(scope, "9090"))).not.toContain("shop.example:9090");
+  });
+
+  test("are served on port 80 as well, with the services of their rule that have no such port", () => {
+    const both = virtualService("shop", { hosts: ["shop.example", "web"], http: [leadsTo("web")] });
+    const scope = scopeOf([httpService("web"), both]);
+    expect(hostNames(generateRoute(scope, "80"))).toEqual(["shop.example:80", `${WEB}:80`, "allow_any"]);
+  });
+
+  test("a service counts as unknown on ports that only another host of its rule has", () => {
+    const b = httpService("b", { ports: [{ number: 9090, name: "http", protocol: "HTTP" }] });
+    const scope = scopeOf([httpService("web"), b, virtualService("r", { hosts: ["web", "b"], http: [leadsTo("b")] })]);
+    expect(hostNamed(generateRoute(scope, "9090"), `${WEB}:9090`).domains).toEqual([WEB]);
+  });
+
+  test("the first rule for such a host counts that has a route for the caller", () => {
+    const other = { match: [{ sourceNamespace: "elsewhere" }], directResponse: { status: 201 } };
+    const scope = scopeOf([
+      virtualService("r1", { hosts: ["shop.example"], http: [other] }),
+      virtualService("r2", { hosts: ["shop.example"], http: [{ directResponse: { status: 202 } }] }),
+    ]);
+    expect(routesOf(generateRoute(scope, "80"), "shop.example:80")).toMatchObject([
+      { directResponse: { status: 202 } },
+    ]);
   });
 
   test("alone in their rule, on port 80, on ports it names and on those of its destinations", () => {
@@ -176,9 +211,10 @@ describe("hosts that no registry knows", () => {
     expect([80, 8080, 8081, 9000, 7000].map(on)).toEqual([true, true, true, true, false]);
   });
 
-  test("are known by their names with dots, too", () => {
+  test("are known by their full name alone", () => {
     const scope = scopeOf([virtualService("ghost", { http: [{ directResponse: { status: 204 } }] })]);
-    expect(hostNamed(generateRoute(scope, "80"), "ghost.default.svc.cluster.local:80").domains).toContain("ghost");
+    const name = "ghost.default.svc.cluster.local";
+    expect(hostNamed(generateRoute(scope, "80"), `${name}:80`).domains).toEqual([name]);
   });
 });
 
@@ -258,6 +294,23 @@ describe("names of route configurations", () => {
   );
 });
 
+describe("retries that the mesh wants", () => {
+  const mesh = { defaultHttpRetryPolicy: { attempts: 4, retryOn: "5xx" } };
+  const retriesOf = (objects: readonly object[], settings: object) =>
+    routesOf(generateRoute(scopeOf(objects, { mesh: settings }), "8080"), `${WEB}:8080`)[0]?.route?.retryPolicy;
+  const rule = (retries: object = {}) => virtualService("web", { http: [{ ...leadsTo("web"), ...retries }] });
+
+  test("hold with and without a rule, unless the rule says otherwise", () => {
+    expect(retriesOf([httpService("web")], mesh)).toMatchObject({ numRetries: 4, retryOn: "5xx" });
+    expect(retriesOf([httpService("web"), rule()], mesh)).toMatchObject({ numRetries: 4, retryOn: "5xx" });
+    expect(retriesOf([httpService("web"), rule({ retries: { attempts: 1 } })], mesh)).toMatchObject({ numRetries: 1 });
+  });
+
+  test("may be none", () => {
+    expect(retriesOf([httpService("web")], { defaultHttpRetryPolicy: { attempts: 0 } })).toBeUndefined();
+  });
+});
+
 describe("hash policies", () => {
   const hashed = (consistentHash: object, trafficPolicy: object = {}) =>
     destinationRule("web", { trafficPolicy: { loadBalancer: { consistentHash }, ...trafficPolicy } });
@@ -268,6 +321,21 @@ describe("hash policies", () => {
     const [route] = routesOf(generateRoute(scopeOf(objects), "8080"), `${WEB}:8080`);
     expect(route?.route?.hashPolicy).toEqual([{ header: { headerName: "x-user" } }]);
     expect(route?.route?.retryPolicy?.retryHostPredicate).toBeUndefined();
+  });
+
+  test("several destinations give each of theirs, and retries may go elsewhere", () => {
+    const split = [
+      { destination: { host: "web" }, weight: 1 },
+      { destination: { host: "web", port: { number: 8080 } }, weight: 1 },
+    ];
+    const objects = [
+      httpService("web"),
+      virtualService("web", { http: [{ route: split }] }),
+      hashed({ httpHeaderName: "x" }),
+    ];
+    const [route] = routesOf(generateRoute(scopeOf(objects), "8080"), `${WEB}:8080`);
+    expect(route?.route?.hashPolicy).toEqual([{ header: { headerName: "x" } }, { header: { headerName: "x" } }]);
+    expect(route?.route?.retryPolicy?.retryHostPredicate).toHaveLength(1);
   });
 
   test("settings of a port replace those of the rule", () => {

@@ -64,12 +64,12 @@ function hostsOn(scope: OutboundScope, listener: EgressListener, port: number, f
   const address = isAlone && isSpecific(listener.bind) ? { address: addressDomain(listener.bind) } : {};
   return [
     ...services.map((service) => ({
-      host: serviceHost(service, index.ruleFor(service.hostname), { scope, port, form, ...address }),
+      host: serviceHost(service, index.rulesFor(service.hostname), { scope, port, form, ...address }),
       name: service.hostname,
     })),
-    ...index.ruleHosts.flatMap(({ host: name, rule, ports }) => {
-      const host = ports.has(port) ? ruleHost(name, rule, { scope, port, form }) : undefined;
-      return host === undefined ? [] : { host, name };
+    ...index.ruleHostsOn(port).flatMap((ruled) => {
+      const host = ruleHost(ruled, { scope, port, form });
+      return host === undefined ? [] : { host, name: ruled.host };
     }),
   ];
 }
@@ -89,7 +89,7 @@ function serviceOnly(scope: OutboundScope, host: string, port: number): readonly
     const index = listenerIndex(listener);
     const service = index.servicesOn(port).find(({ hostname }) => hostname === host);
     if (service === undefined) continue;
-    return [{ ...serviceHost(service, index.ruleFor(host), { scope, port, form: "plain" }), domains: ["*"] }];
+    return [{ ...serviceHost(service, index.rulesFor(host), { scope, port, form: "plain" }), domains: ["*"] }];
   }
   return [];
 }

@@ -10,8 +10,8 @@ export function generateGrpcRoute(scope: OutboundScope, name: string): RouteConf
   const service = scope.services.find((own) => own.hostname === host && httpPorts(own).includes(port ?? 0));
   if (service === undefined || port === undefined || subset !== "") return { name };
   const shown = scope.egress.map(listenerIndex).find((index) => index.servicesOn(port).some(isHost(service.hostname)));
-  const rule = shown?.ruleFor(service.hostname);
-  return { name, virtualHosts: [serviceHost(service, rule, { scope, port, form: "both" })] };
+  const rules = shown?.rulesFor(service.hostname) ?? [];
+  return { name, virtualHosts: [serviceHost(service, rules, { scope, port, form: "both" })] };
 }
 
 function isHost(host: string) {

@@ -1,13 +1,20 @@
 import type { Route } from "../../../protocol/gen/envoy/config/route/v3.ts";
 import type { Service } from "../../model/service.ts";
+import type { MeshSettings } from "../../snapshot/mesh-settings.ts";
 import { clusterName } from "../cluster-name.ts";
 import { buildHashPolicy } from "./hash-policy.ts";
-import { DEFAULT_RETRY_POLICY } from "./retry-policy.ts";
+import { buildRetryPolicy } from "./retry-policy.ts";
 import type { RouteLookup } from "./route-lookup.ts";
 
 /** Everything to the service, where no rule says otherwise. */
-export function buildDefaultRoute(service: Service, port: number, lookup: RouteLookup): Route {
+export function buildDefaultRoute(
+  service: Service,
+  port: number,
+  lookup: RouteLookup,
+  { defaultRetries }: Pick<MeshSettings, "defaultRetries">,
+): Route {
   const hashPolicy = buildHashPolicy(lookup.destinationRule(service), port, "");
+  const retryPolicy = buildRetryPolicy(defaultRetries, false);
   return {
     name: "default",
     match: { prefix: "/" },
@@ -15,7 +22,7 @@ export function buildDefaultRoute(service: Service, port: number, lookup: RouteL
       cluster: clusterName("outbound", port, "", service.hostname),
       timeout: "0s",
       maxGrpcTimeout: "0s",
-      retryPolicy: DEFAULT_RETRY_POLICY,
+      ...(retryPolicy && { retryPolicy }),
       ...(hashPolicy && { hashPolicy: [hashPolicy] }),
     },
   };

@@ -2,6 +2,6 @@ import type { DirectResponseAction } from "../../../protocol/gen/envoy/config/ro
 import type { HttpDirectResponse } from "../../specs/virtual-service.ts";
 
 export function buildDirectResponse({ status, body }: HttpDirectResponse): DirectResponseAction {
-  if (body?.bytes) return { status, body: { inlineBytes: body.bytes } };
-  return body?.string ? { status, body: { inlineString: body.string } } : { status };
+  if (body?.bytes !== undefined) return { status, body: { inlineBytes: body.bytes } };
+  return body?.string !== undefined ? { status, body: { inlineString: body.string } } : { status };
 }

@@ -1,5 +1,5 @@
 import type { Route, RouteAction, WeightedCluster_ClusterWeight } from "../../../protocol/gen/envoy/config/route/v3.ts";
-import type { HttpRoute, HttpRouteDestination } from "../../specs/virtual-service.ts";
+import type { HttpRetries, HttpRoute, HttpRouteDestination } from "../../specs/virtual-service.ts";
 import { type ResolvedDestination, resolveDestination } from "./destination.ts";
 import { isHeaderSafe, isRegex } from "./envoy-accepts.ts";
 import { authorityOf, buildHeaderChanges, joinHeaderChanges } from "./header-operations.ts";
@@ -13,6 +13,8 @@ export interface ForwardContext {
   readonly lookup: RouteLookup;
   /** gRPC's own xDS reads the time limit elsewhere. */
   readonly isProxyless: boolean;
+  /** Of the mesh, for routes that say nothing about retries. */
+  readonly defaultRetries: HttpRetries | undefined;
 }
 
 /** The members of a route that sends requests on; undefined when no traffic could go anywhere. */
@@ -21,17 +23,14 @@ export function buildForward(http: HttpRoute, context: ForwardContext): Route | 
   const total = targets.reduce((sum, { weight }) => sum + weight, 0);
   const [only] = targets;
   if (only === undefined || total === 0 || total > MAX_WEIGHT || !isAcceptable(http)) return undefined;
-  const hostRewrite = http.rewrite?.authority || authorityOf(http.headers);
   const isSingle = http.route.length === 1;
   const own = isSingle ? only.destination.headers : undefined;
-  const literal = hostRewrite ?? authorityOf(own);
+  const literal = http.rewrite?.authority || (authorityOf(http.headers) ?? authorityOf(own));
   const mirrors = buildMirrors(http, context.port, context.lookup);
-  const hashPolicy = distinct(targets.flatMap(({ resolved }) => resolved.hashPolicy ?? []));
-  const retryPolicy = buildRetryPolicy(http.retries, hashPolicy.length > 0);
+  const hashPolicy = targets.flatMap(({ resolved }) => resolved.hashPolicy ?? []);
+  const retryPolicy = buildRetryPolicy(http.retries ?? context.defaultRetries, isSingle && hashPolicy.length > 0);
   const action: RouteAction = {
-    ...(isSingle
-      ? { cluster: only.resolved.cluster }
-      : { weightedClusters: { clusters: targets.map((target) => buildWeight(target, hostRewrite)) } }),
+    ...(isSingle ? { cluster: only.resolved.cluster } : { weightedClusters: { clusters: targets.map(buildWeight) } }),
     ...buildTimeout(http.timeout ?? "0s", context.isProxyless),
     ...buildPathRewrite(http.rewrite),
     ...(literal !== undefined && { hostRewriteLiteral: literal }),
@@ -60,12 +59,8 @@ function resolveTargets(routes: readonly HttpRouteDestination[], { port, lookup 
   });
 }
 
-/** A rewrite of the whole route beats that of one destination, while Envoy would have it the other way round. */
-function buildWeight(
-  { destination, resolved, weight }: Target,
-  routeRewrite: string | undefined,
-): WeightedCluster_ClusterWeight {
-  const authority = routeRewrite === undefined ? authorityOf(destination.headers) : undefined;
+function buildWeight({ destination, resolved, weight }: Target): WeightedCluster_ClusterWeight {
+  const authority = authorityOf(destination.headers);
   return {
     name: resolved.cluster,
     weight,
@@ -95,9 +90,4 @@ function isAcceptable({ rewrite }: HttpRoute): boolean {
     isHeaderSafe(rewrite?.uri, rewrite?.authority, regex?.rewrite) &&
     (regex === undefined || (regex.match !== "" && regex.match !== "*" && isRegex(regex.match)))
   );
-}
-
-function distinct<Value>(values: readonly Value[]): readonly Value[] {
-  const seen = new Map(values.map((value) => [JSON.stringify(value), value]));
-  return [...seen.values()];
 }

@@ -1,8 +1,8 @@
 import type { FractionalPercent } from "../../../protocol/gen/envoy/type/v3.ts";
 
-/** A percentage with up to four digits behind the point, which is as fine as Envoy can count. */
+/** A percentage with four digits behind the point, which is as fine as Envoy can count; further ones are cut off. */
 export function buildFraction(percent: number): FractionalPercent {
-  const numerator = Math.round(percent * 10_000);
+  const numerator = Math.trunc(percent * 10_000);
   return numerator === 0 ? { denominator: "MILLION" } : { numerator, denominator: "MILLION" };
 }
 

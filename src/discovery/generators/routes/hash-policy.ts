@@ -18,7 +18,7 @@ function convertHash(hash: ConsistentHash): RouteAction_HashPolicy | undefined {
   const { httpHeaderName, httpCookie, useSourceIp, httpQueryParameterName } = hash;
   if (httpHeaderName && isHeaderSafe(httpHeaderName)) return { header: { headerName: httpHeaderName } };
   if (httpCookie && httpCookie.name !== "") return { cookie: convertCookie(httpCookie) };
-  if (useSourceIp) return { connectionProperties: { sourceIp: true } };
+  if (useSourceIp !== undefined) return { connectionProperties: useSourceIp ? { sourceIp: true } : {} };
   return httpQueryParameterName ? { queryParameter: { name: httpQueryParameterName } } : undefined;
 }
 

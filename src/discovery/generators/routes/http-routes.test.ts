@@ -29,6 +29,11 @@ describe("a match", () => {
     ],
     ["a header that is there", { headers: { a: {} } }, { headers: [{ name: "a", presentMatch: true }] }],
     [
+      "a header without value",
+      { headers: { a: { exact: "" } } },
+      { headers: [{ name: "a", stringMatch: { exact: "" } }] },
+    ],
+    [
       "a header that is there, spelled *",
       { headers: { a: { regex: "*" } } },
       { headers: [{ name: "a", presentMatch: true }] },
@@ -132,14 +137,16 @@ describe("destinations", () => {
     expect(route?.requestHeadersToAdd?.map(({ header }) => header?.key)).toEqual(["z", "a"]);
   });
 
-  test("the authority of a route beats that of its destinations, and a rewrite needs no header", () => {
+  test("the authority of a route beats that of its only destination; of several, each keeps its own", () => {
     const named = (host: string) => ({ headers: { request: { set: { Host: host } } } });
     const both = [to("a", 1, named("a.example")), to("b", 1)];
     expect(actionOf({ route: both })?.weightedClusters?.clusters?.[0]?.hostRewriteLiteral).toBe("a.example");
     const over = actionOf({ route: both, ...named("route.example") });
     expect(over?.hostRewriteLiteral).toBe("route.example");
-    expect(over?.weightedClusters?.clusters?.[0]?.hostRewriteLiteral).toBeUndefined();
-    expect(actionOf({ route: [to("a", 1, named("a.example"))] })?.hostRewriteLiteral).toBe("a.example");
+    expect(over?.weightedClusters?.clusters?.[0]?.hostRewriteLiteral).toBe("a.example");
+    const single = [to("a", 1, named("a.example"))];
+    expect(actionOf({ route: single })?.hostRewriteLiteral).toBe("a.example");
+    expect(actionOf({ route: single, ...named("route.example") })?.hostRewriteLiteral).toBe("route.example");
     expect(actionOf({ rewrite: { authority: "r.example" } })?.hostRewriteLiteral).toBe("r.example");
   });
 });

@@ -13,7 +13,7 @@ export function buildMirrors(
   lookup: RouteLookup,
 ): readonly RouteAction_RequestMirrorPolicy[] {
   return mirrorsOf(http).flatMap(({ destination, share }) =>
-    destination === undefined || share.numerator === undefined
+    destination === undefined || share === undefined
       ? []
       : {
           cluster: resolveDestination(destination, listenerPort, lookup).cluster,
@@ -27,16 +27,26 @@ export function buildMirrors(
 
 interface Mirror {
   readonly destination: Destination | undefined;
-  readonly share: FractionalPercent;
+  /** Undefined: none at all. */
+  readonly share: FractionalPercent | undefined;
 }
 
 function mirrorsOf({ mirror, mirrors, mirrorPercent, mirrorPercentage }: HttpRoute): readonly Mirror[] {
-  const own = mirrorPercentage ? buildFraction(mirrorPercentage.value) : buildPercent(mirrorPercent ?? 100);
+  const own = mirrorPercentage || mirrorPercent === undefined ? shareOf(mirrorPercentage) : wholePercent(mirrorPercent);
   return [
     ...(mirror === undefined ? [] : [{ destination: mirror, share: own }]),
     ...mirrors.map(({ destination, percentage }) => ({
       destination,
-      share: percentage ? buildFraction(percentage.value) : buildPercent(100),
+      share: shareOf(percentage),
     })),
   ];
+}
+
+function shareOf(percentage: HttpRoute["mirrorPercentage"]): FractionalPercent | undefined {
+  if (percentage === undefined) return buildPercent(100);
+  return percentage.value > 0 ? buildFraction(percentage.value) : undefined;
+}
+
+function wholePercent(percent: number): FractionalPercent | undefined {
+  return percent > 0 ? buildPercent(percent) : undefined;
 }

@@ -37,6 +37,11 @@ describe("buildFault", () => {
     ],
     ["nothing of an unknown gRPC status", { abort: { grpcStatus: "NEVER" } }, undefined],
     [
+      "no more of a share than can be counted",
+      { abort: { httpStatus: 500, percentage: { value: 12.34567 } } },
+      { abort: { httpStatus: 500, percentage: { numerator: 123_456, denominator: "MILLION" } } },
+    ],
+    [
       "fine shares without loss",
       { abort: { httpStatus: 500, percentage: { value: 0.29 } } },
       { abort: { httpStatus: 500, percentage: { numerator: 2900, denominator: "MILLION" } } },

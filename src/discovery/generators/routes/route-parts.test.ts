@@ -86,7 +86,7 @@ describe("buildHashPolicy", () => {
     ],
     [cookie({ name: "" }), undefined],
     [{ useSourceIp: true }, { connectionProperties: { sourceIp: true } }],
-    [{ useSourceIp: false }, undefined],
+    [{ useSourceIp: false }, { connectionProperties: {} }],
     [{ httpQueryParameterName: "q" }, { queryParameter: { name: "q" } }],
   ])("%j", (hash, expected) => {
     expect(buildHashPolicy(ruleWith(hash), 80, "")).toEqual(expected);

@@ -1,9 +1,12 @@
 import type { StringMatcher } from "../../../protocol/gen/envoy/type/matcher/v3.ts";
 import type { StringMatch } from "../../specs/virtual-service.ts";
 
-/** Undefined means that any value will do: nothing is asked, or a lone `*`, which is how "present" was spelled of old. */
+/**
+ * Undefined means that any value will do: nothing is asked, a prefix of nothing, or a lone `*`, which is how "present" was spelled of
+ * old. An exact match of nothing asks for an empty value.
+ */
 export function buildStringMatcher(match: StringMatch): StringMatcher | undefined {
-  if (match.exact) return { exact: match.exact };
+  if (match.exact !== undefined) return { exact: match.exact };
   if (match.prefix) return { prefix: match.prefix };
   if (match.regex && match.regex !== "*") return { safeRegex: { regex: match.regex } };
   return undefined;

@@ -1,4 +1,5 @@
 import type { VirtualHost } from "../../../protocol/gen/envoy/config/route/v3.ts";
+import { sameElements } from "../../model/same-elements.ts";
 import type { OutboundScope, VirtualServiceRule } from "../../snapshot/push-snapshot.ts";
 import type { PortForm } from "./domains.ts";
 import { type Consulted, isStillTrue } from "./route-lookup.ts";
@@ -13,12 +14,12 @@ export interface HostPlace {
 
 export interface BuiltHost {
   readonly host: VirtualHost;
-  /** The answers it was built from, besides owner and rule. */
+  /** The answers it was built from, besides owner and rules. */
   readonly consulted: Consulted;
 }
 
 interface Entry extends BuiltHost {
-  readonly rule: VirtualServiceRule | undefined;
+  readonly rules: readonly VirtualServiceRule[];
 }
 
 /**
@@ -33,18 +34,18 @@ const MAX_VARIANTS = 8;
 export interface HostSubject {
   /** What the virtual host belongs to. */
   readonly owner: object;
-  readonly rule: VirtualServiceRule | undefined;
+  readonly rules: readonly VirtualServiceRule[];
   /** Cheap to find, and equal for most callers: those of the service's namespace, and all others. */
   readonly domains: readonly string[];
 }
 
 export function remember(subject: HostSubject, place: HostPlace, build: () => BuiltHost): VirtualHost {
-  const { owner, rule } = subject;
+  const { owner, rules } = subject;
   const entries = entriesOf(owner, hostKey(subject, place));
-  const known = entries.find((entry) => entry.rule === rule && isStillTrue(place.scope, entry.consulted));
+  const known = entries.find((entry) => sameElements(entry.rules, rules) && isStillTrue(place.scope, entry.consulted));
   if (known !== undefined) return known.host;
   const built = build();
-  entries.unshift({ ...built, rule });
+  entries.unshift({ ...built, rules });
   if (entries.length > MAX_VARIANTS) entries.pop();
   return built.host;
 }
@@ -57,11 +58,12 @@ function entriesOf(owner: object, key: string): Entry[] {
   return entries;
 }
 
-/** Everything of the caller that routes depend on. Its labels and namespace count only for rules that look at them. */
-function hostKey({ rule, domains }: HostSubject, { scope, port }: HostPlace): string {
+/** Everything of caller and mesh that routes depend on. Labels and namespace count only for rules that look at them. */
+function hostKey({ rules, domains }: HostSubject, { scope, port }: HostPlace): string {
   const { labels, namespace, generator } = scope.traits;
-  const caller = rule !== undefined && looksAtCaller(rule) ? JSON.stringify([labels, namespace]) : "";
-  return `${port} ${generator} ${caller} ${domains.join(" ")}`;
+  const caller = rules.some(looksAtCaller) ? JSON.stringify([labels, namespace]) : "";
+  const retries = scope.mesh.defaultRetries === undefined ? "" : JSON.stringify(scope.mesh.defaultRetries);
+  return `${port} ${generator} ${caller} ${retries} ${domains.join(" ")}`;
 }
 
 function looksAtCaller(rule: VirtualServiceRule): boolean {

@@ -2,29 +2,32 @@ import type { Route, VirtualHost } from "../../../protocol/gen/envoy/config/rout
 import type { Service } from "../../model/service.ts";
 import type { ScopeTraits, VirtualServiceRule } from "../../snapshot/push-snapshot.ts";
 import { buildDefaultRoute } from "./default-route.ts";
-import { hostDomains, serviceDomains, withPort } from "./domains.ts";
+import { addressDomain, serviceDomains, withPort } from "./domains.ts";
 import { buildHttpRoutes } from "./http-routes.ts";
 import { type RecordingLookup, recordLookups } from "./route-lookup.ts";
+import type { RuleHost } from "./rule-hosts.ts";
 import { type HostPlace, remember } from "./virtual-host-cache.ts";
 
 /** The virtual host of a service on one of its ports. The same value as before while service, rule and destinations are. */
-export function serviceHost(service: Service, rule: VirtualServiceRule | undefined, place: HostPlace): VirtualHost {
+export function serviceHost(service: Service, rules: readonly VirtualServiceRule[], place: HostPlace): VirtualHost {
   const domains = domainsOf(service, place);
-  return remember({ owner: service, rule, domains }, place, () => {
+  return remember({ owner: service, rules, domains }, place, () => {
     const lookup = recordLookups(place.scope);
-    const ruled = rule === undefined ? [] : ruleRoutes(rule, place, lookup);
-    // A rule that says nothing about this caller or port leaves the service as it is.
-    const routes = ruled.length > 0 ? ruled : [buildDefaultRoute(service, place.port, lookup)];
+    const ruled = firstRoutes(rules, place, lookup);
+    // Rules that say nothing about this caller or port leave the service as it is.
+    const routes = ruled.length > 0 ? ruled : [buildDefaultRoute(service, place.port, lookup, place.scope.mesh)];
     return { host: buildHost(service.hostname, place.port, domains, routes), consulted: lookup.consulted() };
   });
 }
 
-/** The virtual host of a name that only rules know; undefined when its rule says nothing about this caller or port. */
-export function ruleHost(host: string, rule: VirtualServiceRule, place: HostPlace): VirtualHost | undefined {
-  const domains = withPort(hostDomains(host, place.scope.traits.dnsDomain), place.port, place.form);
-  const built = remember({ owner: rule, rule, domains }, place, () => {
+/** The virtual host of a name that only rules know; undefined when they say nothing about this caller or port. */
+export function ruleHost({ host, rules }: RuleHost, place: HostPlace): VirtualHost | undefined {
+  const [owner] = rules;
+  if (owner === undefined) return undefined;
+  const domains = withPort([addressDomain(host.toLowerCase())], place.port, place.form);
+  const built = remember({ owner, rules, domains }, place, () => {
     const lookup = recordLookups(place.scope);
-    const routes = ruleRoutes(rule, place, lookup);
+    const routes = firstRoutes(rules, place, lookup);
     return { host: buildHost(host, place.port, domains, routes), consulted: lookup.consulted() };
   });
   return built.routes?.length === 0 ? undefined : built;
@@ -35,12 +38,19 @@ function domainsOf(service: Service, { scope, port, form, address }: HostPlace):
   return withPort(address === undefined || domains.includes(address) ? domains : [...domains, address], port, form);
 }
 
-function ruleRoutes(
-  { spec }: VirtualServiceRule,
+/** Of the first rule that has some. */
+function firstRoutes(
+  rules: readonly VirtualServiceRule[],
   { scope, port }: HostPlace,
   lookup: RecordingLookup,
 ): readonly Route[] {
-  return buildHttpRoutes(spec.http, { port, lookup, caller: scope.traits, isProxyless: isProxyless(scope.traits) });
+  const { traits: caller, mesh } = scope;
+  for (const { spec } of rules) {
+    const context = { port, lookup, caller, isProxyless: isProxyless(caller), defaultRetries: mesh.defaultRetries };
+    const routes = buildHttpRoutes(spec.http, context);
+    if (routes.length > 0) return routes;
+  }
+  return [];
 }
 
 export function isProxyless({ generator }: ScopeTraits): boolean {

@@ -1,12 +1,9 @@
 import type { HttpMatch, HttpRoute } from "../../specs/virtual-service.ts";
 import { joinNames, mergeMatch } from "./merge-match.ts";
 
-/** Stands for "every request" when only one side has matches. */
-const NO_MATCHES: readonly HttpMatch[] = [];
-
 /**
  * The routes of a delegate as they work below a route of the root: matches of both together, names joined, settings of the delegate
- * where it has them. A route whose matches all contradict the root's is left out, and so is one that delegates again.
+ * where it has them. A route with a match that lies in none of the root's is left out, and so is one that delegates again.
  */
 export function mergeDelegate(root: HttpRoute, delegate: readonly HttpRoute[]): readonly HttpRoute[] {
   return delegate.flatMap((route) => {
@@ -19,8 +16,8 @@ export function mergeDelegate(root: HttpRoute, delegate: readonly HttpRoute[]): 
 function mergeMatches(root: readonly HttpMatch[], delegate: readonly HttpMatch[]): readonly HttpMatch[] | undefined {
   if (root.length === 0) return delegate;
   if (delegate.length === 0) return root;
-  const merged = root.flatMap((outer) => delegate.flatMap((inner) => mergeMatch(outer, inner) ?? NO_MATCHES));
-  return merged.length === 0 ? undefined : merged;
+  const merged = delegate.map((inner) => root.flatMap((outer) => mergeMatch(outer, inner) ?? []));
+  return merged.some((matches) => matches.length === 0) ? undefined : merged.flat();
 }
 
 function withRootSettings(root: HttpRoute, route: HttpRoute, match: readonly HttpMatch[]): HttpRoute {

@@ -26,7 +26,6 @@ describe("requests that both matches accept", () => {
     { root: { uri: { prefix: "/a" } }, delegate: { uri: { prefix: "/a/b" } }, merged: { uri: { prefix: "/a/b" } } },
     { root: { uri: { prefix: "/a" } }, delegate: { uri: { exact: "/a/b" } }, merged: { uri: { exact: "/a/b" } } },
     { root: { uri: { exact: "/a" } }, delegate: { uri: { exact: "/a" } }, merged: { uri: { exact: "/a" } } },
-    { root: { uri: { regex: "x" } }, delegate: { uri: { regex: "x" } }, merged: { uri: { regex: "x" } } },
     {
       root: { method: { exact: "GET" } },
       delegate: { scheme: { exact: "http" } },
@@ -38,14 +37,9 @@ describe("requests that both matches accept", () => {
       merged: { headers: { a: { exact: "1" }, b: { prefix: "2" } } },
     },
     {
-      root: { headers: { a: {} } },
-      delegate: { headers: { a: { exact: "1" } } },
-      merged: { headers: { a: { exact: "1" } } },
-    },
-    {
-      root: { headers: { a: { exact: "1" } } },
-      delegate: { headers: { a: {} } },
-      merged: { headers: { a: { exact: "1" } } },
+      root: { withoutHeaders: { a: { prefix: "1" } } },
+      delegate: { withoutHeaders: { a: { prefix: "12" } } },
+      merged: { withoutHeaders: { a: { prefix: "12" } } },
     },
     {
       root: { headers: { a: { prefix: "1" } } },
@@ -59,17 +53,18 @@ describe("requests that both matches accept", () => {
       delegate: { sourceLabels: { a: "1", b: "2" } },
       merged: { sourceLabels: { a: "1", b: "2" } },
     },
-    { root: { sourceNamespace: "n" }, delegate: {}, merged: { sourceNamespace: "n" } },
+    { root: {}, delegate: { sourceNamespace: "n" }, merged: { sourceNamespace: "n" } },
+    { root: { statPrefix: "r" }, delegate: { statPrefix: "d" }, merged: { statPrefix: "d" } },
+    { root: { statPrefix: "r" }, delegate: {}, merged: { statPrefix: "r" } },
     { root: { gateways: ["mesh", "a/b"] }, delegate: { gateways: ["mesh"] }, merged: { gateways: ["mesh"] } },
     { root: { gateways: ["mesh"] }, delegate: {}, merged: { gateways: ["mesh"] } },
     { root: { name: "r" }, delegate: { name: "d" }, merged: { name: "r-d" } },
     { root: { name: "r" }, delegate: {}, merged: { name: "r" } },
     {
       root: { uri: { prefix: "/A" }, ignoreUriCase: true },
-      delegate: {},
+      delegate: { ignoreUriCase: true },
       merged: { uri: { prefix: "/A" }, ignoreUriCase: true },
     },
-    { root: { ignoreUriCase: true }, delegate: { uri: { prefix: "/a" } }, merged: { uri: { prefix: "/a" } } },
   ])("$root and $delegate is $merged", ({ root, delegate, merged }) => {
     expect(mergeMatch(match(root), match(delegate))).toEqual(match(merged));
   });
@@ -84,7 +79,12 @@ describe("requests that both matches accept", () => {
     { root: { uri: { prefix: "/a" } }, delegate: { uri: { prefix: "/a" }, ignoreUriCase: true } },
     { root: { method: { exact: "GET" } }, delegate: { method: { exact: "PUT" } } },
     { root: { headers: { a: { exact: "1" } } }, delegate: { headers: { a: { exact: "2" } } } },
-    { root: { withoutHeaders: { a: { prefix: "1" } } }, delegate: { withoutHeaders: { a: { prefix: "12" } } } },
+    { root: { withoutHeaders: { a: { prefix: "12" } } }, delegate: { withoutHeaders: { a: { prefix: "1" } } } },
+    { root: { uri: { regex: "x" } }, delegate: { uri: { regex: "x" } } },
+    { root: { headers: { a: {} } }, delegate: { headers: { a: { exact: "1" } } } },
+    { root: { headers: { a: { exact: "1" } } }, delegate: { headers: { a: {} } } },
+    { root: { ignoreUriCase: true }, delegate: { uri: { prefix: "/a" } } },
+    { root: { sourceNamespace: "n" }, delegate: {} },
     { root: { queryParams: { a: { exact: "1" } } }, delegate: { queryParams: { a: { exact: "2" } } } },
     { root: { port: 80 }, delegate: { port: 81 } },
     { root: { sourceLabels: { a: "1" } }, delegate: { sourceLabels: { a: "2" } } },
@@ -124,11 +124,17 @@ describe("routes of a delegate", () => {
     expect(merged).toEqual({ ...root, name: "r-d", timeout: "2s", route: to("a") });
   });
 
-  test("each match of the root meets each of the delegate, in that order", () => {
+  test("each match of the delegate meets each of the root, in that order", () => {
     const uris = (...prefixes: string[]) => prefixes.map((prefix) => match({ uri: { prefix } }));
     const root = route({ match: uris("/a", "/b") });
     const [merged] = mergeDelegate(root, [route({ match: uris("/a/1", "/b/1", "/a/2"), route: to("x") })]);
-    expect(merged?.match.map(({ uri }) => uri?.prefix)).toEqual(["/a/1", "/a/2", "/b/1"]);
+    expect(merged?.match.map(({ uri }) => uri?.prefix)).toEqual(["/a/1", "/b/1", "/a/2"]);
+  });
+
+  test("one match outside of the root's takes the whole route with it", () => {
+    const uris = (...prefixes: string[]) => prefixes.map((prefix) => match({ uri: { prefix } }));
+    const root = route({ match: uris("/a", "/b") });
+    expect(mergeDelegate(root, [route({ match: uris("/a/1", "/c"), route: to("x") })])).toEqual([]);
   });
 
   test("a route that contradicts the root and one that delegates again are left out", () => {

@@ -1,51 +1,24 @@
 import type { HttpMatch, StringMatch } from "../../specs/virtual-service.ts";
 
-/** Requests that both the root's and the delegate's match accept; undefined when they contradict each other. */
+/** Requests that both the root's and the delegate's match accept; undefined when the delegate's is not plainly part of the root's. */
 export function mergeMatch(root: HttpMatch, delegate: HttpMatch): HttpMatch | undefined {
-  const uri = both(root.uri, delegate.uri);
-  const scheme = both(root.scheme, delegate.scheme);
-  const method = both(root.method, delegate.method);
-  const authority = both(root.authority, delegate.authority);
-  const headers = bothMaps(root.headers, delegate.headers, both);
-  const queryParams = bothMaps(root.queryParams, delegate.queryParams, both);
-  const withoutHeaders = bothMaps(root.withoutHeaders, delegate.withoutHeaders, equalOnly);
-  const sourceLabels = bothMaps(root.sourceLabels, delegate.sourceLabels, (a, b) => (a === b ? a : CONFLICT));
-  const port = scalar(root.port, delegate.port, 0);
-  const sourceNamespace = scalar(root.sourceNamespace, delegate.sourceNamespace, "");
-  const statPrefix = scalar(root.statPrefix, delegate.statPrefix, "");
-  const gateways = mergeGateways(root.gateways, delegate.gateways);
-  if (root.uri !== undefined && delegate.uri !== undefined && root.ignoreUriCase !== delegate.ignoreUriCase) return;
-  if (
-    uri === CONFLICT ||
-    scheme === CONFLICT ||
-    method === CONFLICT ||
-    authority === CONFLICT ||
-    headers === CONFLICT ||
-    queryParams === CONFLICT ||
-    withoutHeaders === CONFLICT ||
-    sourceLabels === CONFLICT ||
-    port === CONFLICT ||
-    sourceNamespace === CONFLICT ||
-    statPrefix === CONFLICT ||
-    gateways === CONFLICT
-  ) {
-    return undefined;
-  }
+  if (!isWithin(root, delegate)) return undefined;
+  const { uri = root.uri, scheme = root.scheme, method = root.method, authority = root.authority } = delegate;
   return {
     name: joinNames(root.name, delegate.name),
     ...(uri && { uri }),
     ...(scheme && { scheme }),
     ...(method && { method }),
     ...(authority && { authority }),
-    headers,
-    queryParams,
-    withoutHeaders,
-    sourceLabels,
-    port,
-    sourceNamespace,
-    statPrefix,
-    gateways,
-    ignoreUriCase: delegate.uri === undefined ? root.ignoreUriCase : delegate.ignoreUriCase,
+    headers: { ...root.headers, ...delegate.headers },
+    queryParams: { ...root.queryParams, ...delegate.queryParams },
+    withoutHeaders: { ...root.withoutHeaders, ...delegate.withoutHeaders },
+    sourceLabels: { ...root.sourceLabels, ...delegate.sourceLabels },
+    port: delegate.port || root.port,
+    sourceNamespace: delegate.sourceNamespace || root.sourceNamespace,
+    statPrefix: delegate.statPrefix || root.statPrefix,
+    gateways: delegate.gateways.length > 0 ? delegate.gateways : root.gateways,
+    ignoreUriCase: delegate.ignoreUriCase,
   };
 }
 
@@ -54,55 +27,37 @@ export function joinNames(root: string, delegate: string): string {
   return [root, delegate].filter((name) => name !== "").join("-");
 }
 
-const CONFLICT = Symbol("conflict");
-type Conflict = typeof CONFLICT;
-
-/** The narrower of two. Kinds may differ only where one plainly contains the other: a prefix and what begins with it. */
-function both(root: StringMatch | undefined, delegate: StringMatch | undefined): StringMatch | undefined | Conflict {
-  if (root === undefined || isAny(root)) return delegate ?? root;
-  if (delegate === undefined || isAny(delegate)) return root;
-  if (isEqual(root, delegate)) return delegate;
-  if (root.prefix === undefined) return CONFLICT;
-  const inner = delegate.exact ?? delegate.prefix;
-  return inner?.startsWith(root.prefix) ? delegate : CONFLICT;
+function isWithin(root: HttpMatch, delegate: HttpMatch): boolean {
+  return (
+    TEXTS.every((name) => isPart(root[name], delegate[name])) &&
+    MAPS.every((name) => everyShared(root[name], delegate[name], isPart)) &&
+    everyShared(root.sourceLabels, delegate.sourceLabels, (a, b) => a === b) &&
+    root.ignoreUriCase === delegate.ignoreUriCase &&
+    (root.port === 0 || delegate.port === 0 || root.port === delegate.port) &&
+    // A root for one namespace wants delegates to say so, too.
+    (root.sourceNamespace === "" || root.sourceNamespace === delegate.sourceNamespace) &&
+    // A delegate may narrow the gateways of its root, not add to them.
+    (root.gateways.length === 0 || delegate.gateways.every((gateway) => root.gateways.includes(gateway)))
+  );
 }
 
-function equalOnly(root: StringMatch, delegate: StringMatch): StringMatch | Conflict {
-  return isEqual(root, delegate) ? delegate : CONFLICT;
+const TEXTS = ["uri", "scheme", "method", "authority"] as const;
+const MAPS = ["headers", "withoutHeaders", "queryParams"] as const;
+
+/** The same text, or one that begins with the root's prefix. Of regular expressions, and of "present", nothing can be told. */
+function isPart(root: StringMatch | undefined, delegate: StringMatch | undefined): boolean {
+  if (root === undefined || delegate === undefined) return true;
+  if (root.exact) return root.exact === delegate.exact;
+  const inner = delegate.prefix || delegate.exact;
+  return root.prefix && inner ? inner.startsWith(root.prefix) : false;
 }
 
-/** Only presence is asked for. */
-function isAny({ exact = "", prefix = "", regex = "" }: StringMatch): boolean {
-  return exact === "" && prefix === "" && regex === "";
-}
-
-function isEqual(a: StringMatch, b: StringMatch): boolean {
-  return a.exact === b.exact && a.prefix === b.prefix && a.regex === b.regex;
-}
-
-function bothMaps<Value>(
+function everyShared<Value>(
   root: Readonly<Record<string, Value>>,
   delegate: Readonly<Record<string, Value>>,
-  merge: (root: Value, delegate: Value) => Value | undefined | Conflict,
-): Readonly<Record<string, Value>> | Conflict {
-  const merged: Record<string, Value> = { ...root };
-  for (const [key, value] of Object.entries(delegate)) {
-    const known = Object.hasOwn(root, key) ? root[key] : undefined;
-    const result = known === undefined ? value : merge(known, value);
-    if (result === CONFLICT) return CONFLICT;
-    if (result !== undefined) merged[key] = result;
-  }
-  return merged;
-}
-
-function scalar<Value>(root: Value, delegate: Value, unset: Value): Value | Conflict {
-  if (root === unset || root === delegate) return delegate;
-  return delegate === unset ? root : CONFLICT;
-}
-
-/** A delegate may narrow the gateways of its root, not add to them. */
-function mergeGateways(root: readonly string[], delegate: readonly string[]): readonly string[] | Conflict {
-  if (root.length === 0) return delegate;
-  if (delegate.length === 0) return root;
-  return delegate.every((gateway) => root.includes(gateway)) ? delegate : CONFLICT;
+  holds: (root: Value, delegate: Value) => boolean,
+): boolean {
+  return Object.entries(delegate).every(
+    ([key, value]) => !Object.hasOwn(root, key) || holds(root[key] as Value, value),
+  );
 }

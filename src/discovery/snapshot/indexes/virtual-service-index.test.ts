@@ -63,14 +63,25 @@ describe("who sees a rule", () => {
     expect(made.rules).toHaveLength(1);
   });
 
-  test("the mesh's default holds for rules that say nothing; the oldest comes first", () => {
+  test("the mesh's default holds for rules that say nothing; what is for a namespace alone comes first", () => {
     const given = rules(
       virtualService("a", ["a.example"], { namespace: "prod", created: 2 }),
       virtualService("b", ["b.example"], { namespace: "prod", created: 1, exportTo: ["*"] }),
     );
     const made = buildVirtualServiceIndex(given, { ...SETTINGS, defaultVirtualServiceExportTo: ["."] });
     expect(made.visibleTo("default").map(({ object }) => object.name)).toEqual(["b"]);
-    expect(made.visibleTo("prod").map(({ object }) => object.name)).toEqual(["b", "a"]);
+    expect(made.visibleTo("prod").map(({ object }) => object.name)).toEqual(["a", "b"]);
+  });
+
+  test("rules for a namespace alone, for it among others, for everybody: each by age", () => {
+    const made = index(
+      virtualService("all", ["x.example"], { namespace: "prod", created: 1, exportTo: ["*"] }),
+      virtualService("named", ["x.example"], { namespace: "other", created: 2, exportTo: ["prod", "default"] }),
+      virtualService("own2", ["x.example"], { namespace: "prod", created: 4, exportTo: ["."] }),
+      virtualService("own1", ["x.example"], { namespace: "prod", created: 3, exportTo: ["prod"] }),
+    );
+    expect(made.visibleTo("prod").map(({ object }) => object.name)).toEqual(["own1", "own2", "named", "all"]);
+    expect(made.visibleTo("default").map(({ object }) => object.name)).toEqual(["named", "all"]);
   });
 });
 

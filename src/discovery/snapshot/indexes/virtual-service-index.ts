@@ -17,7 +17,7 @@ export interface VirtualServiceIndex {
   readonly settings: Settings;
   /** Those that have hosts; oldest first. */
   readonly rules: readonly VirtualServiceRule[];
-  /** Bound to the mesh and shown to the namespace; oldest first. */
+  /** Bound to the mesh and shown to the namespace: to it alone, to it among others, to everybody; in each the oldest first. */
   visibleTo(namespace: string): readonly VirtualServiceRule[];
   /** Names of source labels that some match asks for. */
   readonly sourceLabels: ReadonlySet<string>;
@@ -66,7 +66,8 @@ function toIndex(
     visibleTo: (namespace) => {
       let found = visible.get(namespace);
       if (found === undefined) {
-        const selected = Object.freeze(meshRules.filter(({ object }) => isShown(object, namespace, settings)));
+        const shown = meshRules.filter(({ object }) => isShown(object, namespace, settings));
+        const selected = Object.freeze(closestFirst(shown, namespace, settings));
         const earlier = visibleBefore?.get(namespace);
         found = earlier !== undefined && sameElements(earlier, selected) ? earlier : selected;
         visible.set(namespace, found);
@@ -83,6 +84,20 @@ function hasSameSettings(a: Settings, b: Settings): boolean {
 
 function isShown({ spec, namespace }: VirtualService, to: string, settings: Settings): boolean {
   return isVisibleTo(spec.exportTo, namespace, to, settings.defaultVirtualServiceExportTo);
+}
+
+/** What was made for a namespace counts before what is there for all. */
+function closestFirst(
+  rules: readonly VirtualServiceRule[],
+  to: string,
+  { defaultVirtualServiceExportTo }: Settings,
+): VirtualServiceRule[] {
+  const distance = ({ object: { spec, namespace } }: VirtualServiceRule) => {
+    const entries = spec.exportTo.length > 0 ? spec.exportTo : defaultVirtualServiceExportTo;
+    if (entries.includes("*")) return 2;
+    return namespace === to ? 0 : 1;
+  };
+  return rules.toSorted((a, b) => distance(a) - distance(b));
 }
 
 function placeOf({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
