@@ -43,6 +43,10 @@ test("a sidecar gets certificate and configuration over TLS, becomes ready, serv
   }
   expect(log).toMatch(/\tinfo\txdsproxy\tconnected to delta upstream XDS server: localhost:\d+\tid=1\n/);
   expect(log).toMatch(/\tinfo\tReadiness succeeded in \d/);
+  expect(log).toMatch(
+    /\tinfo\tcache\tgenerated new workload certificate\tresourceName=default latency=\S+s ttl=23h59m\S+s\n/,
+  );
+  expect(log).toMatch(/\tinfo\tcache\tRoot cert has changed, start rotating root cert\n/);
 });
 
 test("two workloads talk mutual TLS with certificates of the CA, a stranger is refused", async () => {
@@ -58,6 +62,7 @@ test("two workloads talk mutual TLS with certificates of the CA, a stranger is r
   await Promise.all([_server.untilReady(), _client.untilReady()]);
   expect(await fetchText(client, "/")).toEqual({ status: 200, body: "secured\n" });
   await expect(fetchText(server, "/")).rejects.toThrow();
+  expect(_server.stdout()).toMatch(/\tinfo\tads\tADS: new connection for node:1\n/);
 });
 
 test("wait and request work against a running agent and its Envoy", async () => {

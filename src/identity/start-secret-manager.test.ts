@@ -22,6 +22,21 @@ describe("certificates from the CA", () => {
     expect(bundle.roots.toString()).toBe(ca.rootPem.trim());
   });
 
+  test("an issuance is told with its time and life, a changed root, and each answer from what is there", async () => {
+    const log = recordingLogger();
+    const client = createTestCaClient(ca, 3_600_000);
+    const manager = await start({ caClient: client, log });
+    await until("the certificate is there", () => log.lines.some((line) => line.includes("Root cert has changed")));
+    await keyPair(manager);
+    await trustBundle(manager);
+    expect(log.lines).toEqual([
+      expect.stringMatching(/^info generated new workload certificate/),
+      "info Root cert has changed, start rotating root cert",
+      expect.stringMatching(/^info returned workload certificate from cache/),
+      expect.stringMatching(/^info returned workload trust anchor from cache/),
+    ]);
+  });
+
   test("the certificate is issued without anybody asking", async () => {
     const client = createTestCaClient(ca);
     await start({ caClient: client });

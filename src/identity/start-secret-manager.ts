@@ -33,15 +33,18 @@ export interface SecretManager extends Handle, SecretRouter {
 export async function startSecretManager(options: SecretManagerOptions): Promise<SecretManager> {
   await using opened = new CloseStack();
   const { log, metrics, fileDebounceMs: debounceMs } = options;
+  const { clock } = { ...DEFAULT_TUNING, ...options.tuning };
   const listeners = createListeners(log);
   const files = createFiles(options);
   const existing = createExistingCertificates(options.existing, options.output?.directory);
   const rotation = await openRotation(options, (certificate, previous) => {
     workloadChanged();
-    if (certificate.rootsPem !== previous?.rootsPem) trustChanged();
+    if (certificate.rootsPem === previous?.rootsPem) return;
+    log.info("Root cert has changed, start rotating root cert");
+    trustChanged();
   });
   if (rotation !== undefined) opened.add(rotation);
-  const workload = createWorkloadSecrets({ rotation, existing, files });
+  const workload = createWorkloadSecrets({ rotation, existing, files, clock, log });
   const collect = () => outputFiles(workload);
   const output = options.output && opened.add(startOutput({ ...options.output, log, collect }));
   const fileWatches = opened.add(

@@ -1,5 +1,6 @@
 import { abortAfter, type TimedAbort } from "../base/abort-after.ts";
 import { errorMessage } from "../base/coded-error.ts";
+import { formatDurationMs } from "../base/duration.ts";
 import type { Logger } from "../base/logger.ts";
 import type { Secret } from "../base/secret.ts";
 import { buildCsr } from "../protocol/x509/csr.ts";
@@ -66,11 +67,17 @@ async function issue(options: IssuerOptions, keys: KeyPair, signal: AbortSignal)
     const signed = await orAborted(caClient.sign(csr, options.ttlSeconds, limit.signal), limit, options.timeoutMs);
     const rootsPem = mergeRoots(...signed.roots);
     if (rootsPem === "") throw new SecretError("not-issued", "the CA's answer holds no root certificate");
+    const { wallMs, monotonicMs } = clock.now();
+    options.log.info("generated new workload certificate", {
+      resourceName: "default",
+      latency: formatDurationMs(monotonicMs - startedMs),
+      ttl: formatDurationMs(signed.notAfter.getTime() - wallMs),
+    });
     return {
       chainPem: joinChain(signed.chain),
       keyPem: encodePrivateKey(keys.privateKey, options.pkcs8),
       rootsPem,
-      createdMs: clock.now().wallMs,
+      createdMs: wallMs,
       expiresMs: signed.notAfter.getTime(),
       source: "ca",
     };

@@ -1,3 +1,6 @@
+import { formatDurationMs } from "../base/duration.ts";
+import type { Logger } from "../base/logger.ts";
+import type { Clock } from "./clock.ts";
 import { mergeRoots } from "./core/trust-bundle.ts";
 import type { ExistingCertificates } from "./existing-certificates.ts";
 import type { FileSecrets } from "./files/file-secrets.ts";
@@ -17,6 +20,8 @@ export interface WorkloadSecretsOptions {
   readonly rotation: Rotation | undefined;
   readonly existing: ExistingCertificates | undefined;
   readonly files: FileSecrets;
+  readonly clock: Clock;
+  readonly log: Logger;
 }
 
 /** The workload's own key pair and trust bundle, from mounted files where there are some, else from the CA. */
@@ -42,15 +47,28 @@ export function createWorkloadSecrets(options: WorkloadSecretsOptions): Workload
     return bundle.kind === "trust-bundle" ? bundle.roots.toString("latin1") : undefined;
   }
 
+  /** Told when it was there before it was asked for; an issuance tells of itself. */
+  async function issued(what: string, signal: AbortSignal | undefined): Promise<WorkloadCertificate> {
+    if (rotation === undefined) {
+      const cause = "attempted to fetch secret, but ca client is nil";
+      throw new SecretError("not-issued", `failed to generate workload certificate: ${cause}`);
+    }
+    const current = rotation.current();
+    if (current === undefined) return rotation.request(signal);
+    const ttl = formatDurationMs(current.expiresMs - options.clock.now().wallMs);
+    options.log.info(`returned workload ${what} from cache`, { ttl });
+    return current;
+  }
+
   return {
     keyPair: async (name, signal) => {
       if (existing !== undefined && (await existing.hasKeyPair()))
         return files.readWhenValid(name, existing.keyPair, signal);
-      const secret = encode(await issued(rotation, signal));
+      const secret = encode(await issued("certificate", signal));
       return secret.name === name ? secret : { ...secret, name };
     },
     trustBundle: async (name, signal) => {
-      const roots = (await fileRoots(signal)) ?? (await issued(rotation, signal)).rootsPem;
+      const roots = (await fileRoots(signal)) ?? (await issued("trust anchor", signal)).rootsPem;
       return trustBundleSecret(name, Buffer.from(mergeRoots(configRoots, roots), "latin1"), await files.crlPath());
     },
     available: async () => {
@@ -79,12 +97,6 @@ export function createWorkloadSecrets(options: WorkloadSecretsOptions): Workload
       return changed;
     },
   };
-}
-
-async function issued(rotation: Rotation | undefined, signal: AbortSignal | undefined): Promise<WorkloadCertificate> {
-  if (rotation !== undefined) return rotation.request(signal);
-  const cause = "attempted to fetch secret, but ca client is nil";
-  throw new SecretError("not-issued", `failed to generate workload certificate: ${cause}`);
 }
 
 function encodeKeyPair(certificate: WorkloadCertificate): KeyPairSecret {

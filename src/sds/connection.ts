@@ -16,9 +16,12 @@ export interface Connection {
   readonly isIdentified: boolean;
   /** Logs and counts an answer that the client could not use. */
   rejected(status: RpcStatus): void;
+  ended(): void;
 }
 
 export function createConnection(context: SdsContext): Connection {
+  // The scope of the reference's stream code, which its control plane shares.
+  const log = context.log.scope("ads");
   let id: number | undefined;
   return {
     get isIdentified() {
@@ -35,12 +38,14 @@ export function createConnection(context: SdsContext): Connection {
         );
       }
       id = context.nextConnection();
-      context.log.info(`ADS: new connection for node:${id}`);
+      log.info(`ADS: new connection for node:${id}`);
     },
     rejected: ({ code = 0, message = "" }) => {
       context.metrics.rejects.inc(SDS_LABEL);
-      context.log.warn(`ADS:SDS: ACK ERROR ${id} ${codeName(code)}:${message}`);
+      log.warn(`ADS:SDS: ACK ERROR ${id} ${codeName(code)}:${message}`);
     },
+    // A unix socket's peer has no address.
+    ended: () => id !== undefined && log.info(`ADS: "" ${id} terminated`),
   };
 }
 

@@ -62,7 +62,7 @@ export function deltaSecrets(
           (name, version) => watches.isSent(name, version),
         ),
     };
-  });
+  }).finally(() => connection.ended());
 }
 
 interface Found {

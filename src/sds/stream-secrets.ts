@@ -65,5 +65,5 @@ export function streamSecrets(
         await reply([secret]);
       }
     },
-  }));
+  })).finally(() => connection.ended());
 }

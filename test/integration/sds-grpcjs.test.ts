@@ -29,6 +29,7 @@ test("a name is answered with its secret, a version and a nonce", async () => {
   expect(sds.log.lines).toContain("info ADS: new connection for node:1");
   stream.end();
   await expect(stream.ended).resolves.toMatchObject({ code: grpc.status.OK });
+  expect(sds.log.lines).toContain('info ADS: "" 1 terminated');
 });
 
 test("several names come in the order of the request, a repeated one twice", async () => {
