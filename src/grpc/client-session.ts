@@ -17,6 +17,8 @@ export interface ClientSession {
   /** False after GOAWAY or the loss of the connection: new calls need another session. */
   isUsable(): boolean;
   openCalls: number;
+  /** The number of the last stream that the peer will look at. */
+  lastAccepted: number;
 }
 
 /** Resolves when the peer has sent its HTTP/2 settings; merely accepting is not enough. Rejects with UNAVAILABLE, nothing left open. */
@@ -110,10 +112,12 @@ function createSession(socket: Duplex, options: GrpcChannelOptions, windowBytes:
     http2,
     lost: undefined,
     openCalls: 0,
+    lastAccepted: Number.POSITIVE_INFINITY,
     isUsable: () => session.lost === undefined && !goneAway && !http2.closed && !http2.destroyed,
   };
-  http2.on("goaway", (code, _lastStream, data?: Buffer) => {
+  http2.on("goaway", (code, lastStream, data?: Buffer) => {
     goneAway = true;
+    session.lastAccepted = lastStream;
     // A connection that ends with an error takes its calls along; after NO_ERROR they may finish.
     if (code !== 0)
       lose(`received GOAWAY with code ${http2ErrorName(code)}${data?.length ? `: ${data.toString("utf8")}` : ""}`);

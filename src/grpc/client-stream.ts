@@ -8,7 +8,14 @@ import { FrameWriter } from "./frame-writer.ts";
 import { Metadata } from "./metadata.ts";
 import { pumpFrames } from "./pump-frames.ts";
 import { headersFailure, resetFailure, statusFailure } from "./response-status.ts";
+import { type FrameWrite, SentFrames } from "./sent-frames.ts";
 import { GrpcError, toGrpcError } from "./status.ts";
+
+/** Where a call is made, and as what. */
+export interface Attempt {
+  readonly session: ClientSession;
+  readonly headers: OutgoingHttpHeaders;
+}
 
 export interface ClientStreamOptions extends Pick<CallOptions, "onHeaders" | "onTrailers"> {
   readonly limit: CallLimit;
@@ -16,6 +23,8 @@ export interface ClientStreamOptions extends Pick<CallOptions, "onHeaders" | "on
   readonly maxSendBytes: number;
   /** What the request's grpc-accept-encoding said. */
   readonly encodings: string;
+  /** For a second attempt, when the server refused the first one unseen. */
+  readonly again: () => Promise<Attempt>;
 }
 
 export interface CallEnd {
@@ -28,45 +37,34 @@ export interface CallEnd {
 const REFUSED_STREAM = 7;
 const CANCEL = 8;
 const NO_ERROR = 0;
+/** A call that has sent more than this before it was answered is not made again. */
+const MAX_REPEATED_BYTES = 8 * 1024 * 1024;
 
-/** One call on the client: request frames, answer headers, status, and the end by either side. Messages are bytes here. */
+/**
+ * One call on the client: request frames, answer headers, status, and the end by either side. Messages are bytes here. A call that the
+ * server refuses unseen is made again once, as every gRPC client does: its owner does not hear of it.
+ */
 export class ClientStream implements RawClientCall {
-  readonly stream: ClientHttp2Stream;
-  readonly #session: ClientSession;
   readonly #options: ClientStreamOptions;
-  readonly #writer: FrameWriter;
+  #session: ClientSession;
+  #stream: ClientHttp2Stream;
+  #writer: FrameWriter;
+  /** Undefined when the call will not be made again. */
+  #sent: SentFrames | undefined = new SentFrames();
+  #isReopening = false;
+  #read: ((stream: ClientHttp2Stream) => void) | undefined;
   readonly #onEnd: ((end: CallEnd) => void)[] = [];
   #encoding: Encoding | undefined = "identity";
-  #answered = false;
   #halfClosed = false;
   #status: { readonly failure: GrpcError | undefined } | undefined;
   #end: CallEnd | undefined;
 
-  constructor(session: ClientSession, headers: OutgoingHttpHeaders, options: ClientStreamOptions) {
-    this.#session = session;
+  constructor(first: Attempt, options: ClientStreamOptions) {
     this.#options = options;
-    this.stream = session.http2.request(headers, { endStream: false });
-    this.#writer = new FrameWriter(this.stream, options.maxSendBytes);
-    session.openCalls++;
-    this.stream.on("error", () => undefined); // its story is told by "close"
-    this.stream.once("response", (received: IncomingHttpHeaders, _flags: number, raw: readonly string[]) =>
-      this.#receiveHeaders(received, raw),
-    );
-    this.stream.once("trailers", (received, _flags, raw?: readonly string[]) =>
-      this.#receiveStatus(received, raw ?? []),
-    );
-    this.stream.once("aborted", () => this.#writer.close(this.#failureOfClose()));
-    this.stream.once("close", () => {
-      session.openCalls--;
-      if (this.#end !== undefined) return;
-      this.#conclude({ failure: this.#failureOfClose(), isLocal: false });
-    });
+    this.#session = first.session;
+    this.#stream = this.#start(first);
+    this.#writer = new FrameWriter(this.#stream, options.maxSendBytes);
     options.limit.onReached((failure) => this.fail(failure));
-  }
-
-  /** The server has not even looked at it: the same call may be made again. */
-  get wasRefused(): boolean {
-    return this.#end?.isLocal === false && !this.#answered && this.stream.rstCode === REFUSED_STREAM;
   }
 
   get encoding(): Encoding | undefined {
@@ -74,20 +72,20 @@ export class ClientStream implements RawClientCall {
   }
 
   send(payload: Uint8Array): Promise<void> | undefined {
-    return this.#writer.write(payload);
+    return this.#write((writer) => writer.write(payload), payload.length);
   }
 
   writeFrameStart(length: number, compressed = false): void {
-    this.#writer.writeStart(length, compressed);
+    void this.#write((writer) => writer.writeStart(length, compressed), 0);
   }
 
   writeFrameBytes(bytes: Uint8Array): Promise<void> | undefined {
-    return this.#writer.writeBytes(bytes);
+    return this.#write((writer) => writer.writeBytes(bytes), bytes.length);
   }
 
   end(): void {
     this.#halfClosed = true;
-    if (!this.stream.writableEnded) this.stream.end();
+    if (!this.#isReopening && !this.#stream.writableEnded) this.#stream.end();
   }
 
   cancel(reason = "the call was cancelled by the caller"): void {
@@ -103,15 +101,22 @@ export class ClientStream implements RawClientCall {
   readFrames(sink: FrameSink): Promise<void> {
     const done = new Promise<void>((resolve, reject) => {
       this.whenEnded(({ failure }) => (failure === undefined ? resolve() : reject(failure)));
-      const scanner = new FrameScanner(sink, this.#options.maxReceiveBytes);
-      pumpFrames(this.stream, scanner, (failure, isCut) => {
-        if (failure === undefined) this.finishReading();
-        else if (isCut === true) this.#endInMessage(toGrpcError(failure));
-        else this.fail(toGrpcError(failure));
-      });
+      this.readFrom((stream) =>
+        pumpFrames(stream, new FrameScanner(sink, this.#options.maxReceiveBytes), (failure, isCut) => {
+          if (failure === undefined) this.finishReading();
+          else if (isCut === true) this.#endInMessage(toGrpcError(failure));
+          else this.fail(toGrpcError(failure));
+        }),
+      );
     });
     done.catch(() => undefined); // a caller that does not await it must not bring the process down
     return done;
+  }
+
+  /** The answer comes from this stream, or from another one when the call is made again; nothing was read from the first one then. */
+  readFrom(read: (stream: ClientHttp2Stream) => void): void {
+    this.#read = read;
+    if (!this.#isReopening) read(this.#stream);
   }
 
   /** Half a message is an error, but the status, the reset or the loss of the connection that it came with says more. */
@@ -122,12 +127,13 @@ export class ClientStream implements RawClientCall {
     }
     // What follows the end of the data is heard of in this turn or the next; "close" then tells why.
     setImmediate(() => {
-      if (!this.stream.closed && !this.stream.destroyed) this.fail(failure);
+      if (!this.#stream.closed && !this.#stream.destroyed) this.fail(failure);
     });
   }
 
   /** The peer's side was read to its end: its status is final. */
   finishReading(): void {
+    if (this.#canRepeat()) return; // "close" follows
     this.#conclude({ failure: this.#failureOfEnd(), isLocal: false });
   }
 
@@ -136,8 +142,72 @@ export class ClientStream implements RawClientCall {
     else listener(this.#end);
   }
 
+  #start({ session, headers }: Attempt): ClientHttp2Stream {
+    const stream = session.http2.request(headers, { endStream: false });
+    session.openCalls++;
+    stream.on("error", () => undefined); // its story is told by "close"
+    stream.once("response", (received: IncomingHttpHeaders, _flags: number, raw: readonly string[]) =>
+      this.#receiveHeaders(received, raw),
+    );
+    stream.once("trailers", (received, _flags, raw?: readonly string[]) => this.#receiveStatus(received, raw ?? []));
+    stream.once("aborted", () => {
+      if (!this.#canRepeat()) this.#writer.close(this.#failureOfClose());
+    });
+    stream.once("close", () => {
+      session.openCalls--;
+      if (this.#end !== undefined) return;
+      if (this.#canRepeat()) void this.#repeat();
+      else this.#conclude({ failure: this.#failureOfClose(), isLocal: false });
+    });
+    return stream;
+  }
+
+  #write(write: FrameWrite, bytes: number): Promise<void> | undefined {
+    const wait = this.#isReopening ? undefined : this.#writeNow(write);
+    this.#sent?.add(write, bytes);
+    if (!this.#isReopening && (this.#sent?.bytes ?? 0) > MAX_REPEATED_BYTES) this.#sent = undefined;
+    return wait ?? undefined;
+  }
+
+  #writeNow(write: FrameWrite): Promise<void> | undefined | void {
+    try {
+      return write(this.#writer);
+    } catch (failure) {
+      if (!this.#canRepeat()) throw failure;
+    }
+  }
+
+  /** The server has not even looked at the call: it said so, or has named an earlier one as the last it will look at. */
+  #canRepeat(): boolean {
+    if (this.#sent === undefined || this.#isReopening || this.#end !== undefined) return false;
+    const { rstCode, id } = this.#stream;
+    return rstCode === REFUSED_STREAM || (id !== undefined && id > this.#session.lastAccepted);
+  }
+
+  async #repeat(): Promise<void> {
+    this.#isReopening = true;
+    this.#writer.release();
+    const { again, limit, maxSendBytes } = this.#options;
+    try {
+      const next = await again();
+      if (this.#end !== undefined) return;
+      limit.onReached((failure) => this.fail(failure));
+      this.#session = next.session;
+      this.#stream = this.#start(next);
+      this.#writer = new FrameWriter(this.#stream, maxSendBytes);
+      this.#isReopening = false;
+      const sent = this.#sent;
+      this.#sent = undefined;
+      sent?.repeat(this.#writer);
+      if (this.#halfClosed) this.#stream.end();
+      this.#read?.(this.#stream);
+    } catch (failure) {
+      this.fail(toGrpcError(failure));
+    }
+  }
+
   #receiveHeaders(headers: IncomingHttpHeaders, raw: readonly string[]): void {
-    this.#answered = true;
+    this.#sent = undefined;
     if (headers["grpc-status"] !== undefined) {
       this.#receiveStatus(headers, raw);
       return;
@@ -171,14 +241,14 @@ export class ClientStream implements RawClientCall {
     if (this.#status !== undefined) return this.#status.failure;
     if (this.#session.lost !== undefined) return this.#session.lost;
     // Both sides closed although we did not: that was a reset, which node reports like an end when its code is NO_ERROR.
-    if (this.stream.closed && !this.#halfClosed) return resetFailure(this.stream.rstCode ?? NO_ERROR);
+    if (this.#stream.closed && !this.#halfClosed) return resetFailure(this.#stream.rstCode ?? NO_ERROR);
     return new GrpcError("INTERNAL", "server closed the stream without sending trailers");
   }
 
   #failureOfClose(): GrpcError {
     const failure = this.#status?.failure ?? this.#session.lost;
     if (failure !== undefined) return failure;
-    const code = this.stream.rstCode ?? NO_ERROR;
+    const code = this.#stream.rstCode ?? NO_ERROR;
     if (code !== NO_ERROR) return resetFailure(code);
     // Status OK, but messages before it were still unread when the connection went away: OK would hide the loss.
     return new GrpcError("UNAVAILABLE", "the connection closed before all messages were read");
@@ -192,12 +262,12 @@ export class ClientStream implements RawClientCall {
     if (end.isLocal) this.#reset();
     else this.#leave();
     // A stream is only freed when its data was taken; nobody will ask for what is left.
-    if (!this.stream.readableEnded) this.stream.resume();
+    if (!this.#stream.readableEnded) this.#stream.resume();
     for (const listener of this.#onEnd.splice(0)) listener(end);
   }
 
   #reset(): void {
-    const { stream } = this;
+    const stream = this.#stream;
     if (stream.destroyed || stream.closed) return;
     // `close` would half-close before it resets, and the server would take a cancelled upload for a complete one.
     stream.end = () => stream;
@@ -206,7 +276,7 @@ export class ClientStream implements RawClientCall {
 
   /** The server has finished first. Half-closing is enough and costs no reset, of which servers allow only so many a second. */
   #leave(): void {
-    const { stream } = this;
+    const stream = this.#stream;
     if (stream.destroyed || stream.closed || stream.writableEnded) return;
     if (stream.writableLength === 0) stream.end();
     else stream.close(NO_ERROR); // what is still queued will never be read

@@ -1,8 +1,8 @@
 import type { OutgoingHttpHeaders } from "node:http2";
 import { errorMessage } from "../base/coded-error.ts";
 import { CallLimit } from "./call-limit.ts";
-import { type ClientSession, openClientSession } from "./client-session.ts";
-import { ClientStream } from "./client-stream.ts";
+import { openClientSession } from "./client-session.ts";
+import { type Attempt, ClientStream, type ClientStreamOptions } from "./client-stream.ts";
 import type { CallCredentials, CallOptions, GrpcChannel, GrpcChannelOptions } from "./client-types.ts";
 import { ACCEPTED_ENCODINGS } from "./compression.ts";
 import { Metadata } from "./metadata.ts";
@@ -36,10 +36,13 @@ export function createGrpcChannel(targetText: string, options: GrpcChannelOption
     const limit = new CallLimit(callOptions);
     try {
       const metadata = await limit.race(callMetadata(method.path, callOptions));
-      const session = await limit.race(slot.get());
-      const headers = requestHeaders(method.path, limit, encodings);
-      metadata.copyTo(headers);
-      const call = startCall(session, headers, { ...callOptions, ...limits, limit, encodings });
+      const again = async () => {
+        const session = await limit.race(slot.get());
+        const headers = requestHeaders(method.path, limit, encodings);
+        metadata.copyTo(headers);
+        return { session, headers };
+      };
+      const call = startCall(await again(), { ...callOptions, ...limits, limit, encodings, again });
       return { call, method, maxReceiveBytes: limits.maxReceiveBytes };
     } catch (failure) {
       limit.stop();
@@ -70,27 +73,10 @@ export function createGrpcChannel(targetText: string, options: GrpcChannelOption
     };
   }
 
-  /** Made again once when the server refused it unseen, as every gRPC client does: its owner never hears of that. */
-  async function unary<Request, Response>(
-    method: Method<"unary", Request, Response>,
-    request: Request,
-    callOptions: CallOptions = {},
-  ): Promise<Response> {
-    const since = performance.now();
-    const first = await open(method, callOptions, ACCEPTED_ENCODINGS);
-    try {
-      return await runUnary(first, request);
-    } catch (failure) {
-      if (!first.call.wasRefused) throw failure;
-      const { timeoutMs } = callOptions;
-      const left = timeoutMs === undefined ? {} : { timeoutMs: Math.max(0, timeoutMs - (performance.now() - since)) };
-      return runUnary(await open(method, { ...callOptions, ...left }, ACCEPTED_ENCODINGS), request);
-    }
-  }
-
   return {
     target: target.text,
-    unary,
+    unary: async (method, request, callOptions = {}) =>
+      runUnary(await open(method, callOptions, ACCEPTED_ENCODINGS), request),
     clientStream: async (method, callOptions = {}) =>
       toClientStreamCall(await open(method, callOptions, ACCEPTED_ENCODINGS)),
     serverStream: async (method, request, callOptions = {}) =>
@@ -107,16 +93,12 @@ export function createGrpcChannel(targetText: string, options: GrpcChannelOption
   };
 }
 
-function startCall(
-  session: ClientSession,
-  headers: OutgoingHttpHeaders,
-  options: ConstructorParameters<typeof ClientStream>[2],
-): ClientStream {
+function startCall(first: Attempt, options: ClientStreamOptions): ClientStream {
   try {
-    return new ClientStream(session, headers, options);
+    return new ClientStream(first, options);
   } catch (cause) {
     // node refuses headers that HTTP/2 forbids, and a session that closed this very moment.
-    const code = session.isUsable() ? "INTERNAL" : "UNAVAILABLE";
+    const code = first.session.isUsable() ? "INTERNAL" : "UNAVAILABLE";
     throw new GrpcError(code, `the call could not be started: ${errorMessage(cause)}`, { cause });
   }
 }

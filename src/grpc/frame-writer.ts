@@ -16,6 +16,7 @@ export class FrameWriter {
   readonly #stream: Writable;
   readonly #maxBytes: number;
   #drained: Promise<void> | undefined;
+  #resolveDrained: (() => void) | undefined;
   #rejectDrained: ((failure: GrpcError) => void) | undefined;
   #closed: { readonly failure: GrpcError | undefined } | undefined;
 
@@ -58,6 +59,11 @@ export class FrameWriter {
     return this.#whenDrained();
   }
 
+  /** What was written will be written elsewhere: whoever waits for room may go on. */
+  release(): void {
+    this.#resolveDrained?.();
+  }
+
   /** The call is over: whoever waits for room is woken and later writes throw, with the failure if there was one. */
   close(failure?: GrpcError): void {
     this.#closed ??= { failure };
@@ -80,12 +86,14 @@ export class FrameWriter {
   #whenDrained(): Promise<void> {
     if (this.#drained !== undefined) return this.#drained;
     this.#drained = new Promise<void>((resolve, reject) => {
+      this.#resolveDrained = resolve;
       this.#rejectDrained = reject;
       this.#stream.once("drain", resolve);
     });
     this.#drained.then(
       () => {
         this.#drained = undefined;
+        this.#resolveDrained = undefined;
         this.#rejectDrained = undefined;
       },
       () => undefined, // a writer that does not await must not bring the process down

@@ -15,7 +15,7 @@ function frame(text: string, compressed = false): Buffer {
 function read(options: { encoding?: Encoding; decode?: (bytes: Buffer) => string } = {}) {
   const stream = new PassThrough();
   const seen: string[] = [];
-  const reader: MessageReader<string> = new MessageReader(stream, {
+  const reader: MessageReader<string> = new MessageReader({
     decode: options.decode ?? ((bytes) => bytes.toString()),
     maxBytes: 1000,
     encoding: () => options.encoding ?? "identity",
@@ -23,6 +23,7 @@ function read(options: { encoding?: Encoding; decode?: (bytes: Buffer) => string
     onFault: (fault) => void seen.push(fault.code),
     onReturn: () => void seen.push("left"),
   });
+  reader.readFrom(stream);
   return { stream, reader, seen };
 }
 

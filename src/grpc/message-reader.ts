@@ -37,8 +37,13 @@ export class MessageReader<Message> implements AsyncIterableIterator<Message> {
   #room: (() => void) | undefined;
   #end: { readonly failure: GrpcError | undefined } | undefined;
 
-  constructor(stream: Readable, options: MessageReaderOptions<Message>) {
+  constructor(options: MessageReaderOptions<Message>) {
     this.#options = options;
+  }
+
+  /** Another stream may follow one that has brought nothing. */
+  readFrom(stream: Readable): void {
+    const options = this.#options;
     const sink = assembleMessages((bytes, compressed) => this.#deliver({ bytes, compressed }));
     pumpFrames(stream, new FrameScanner(sink, options.maxBytes), (failure) => {
       if (failure === undefined) options.onEnd();

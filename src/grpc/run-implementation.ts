@@ -39,7 +39,7 @@ function readRequests<Request>(
   codec: Codec<Request>,
   { headers, maxBytes, isStreaming }: RequestInfo & { readonly isStreaming: boolean },
 ): MessageReader<Request> {
-  const reader: MessageReader<Request> = new MessageReader(call.stream, {
+  const reader: MessageReader<Request> = new MessageReader({
     decode: codec.decode,
     maxBytes,
     encoding: () => parseEncoding(headers["grpc-encoding"]?.toString()),
@@ -48,6 +48,7 @@ function readRequests<Request>(
     onFault: () => undefined, // the handler meets it when it reads
     onReturn: () => undefined,
   });
+  reader.readFrom(call.stream);
   call.whenEnded((failure) => reader.abort(failure));
   return reader;
 }

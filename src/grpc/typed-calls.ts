@@ -62,7 +62,7 @@ function sendOnly<Request, Response>({ call, method }: OpenCall<Request, Respons
 
 function readResponses<Request, Response>(open: OpenCall<Request, Response>): MessageReader<Response> {
   const { call, method } = open;
-  const reader = new MessageReader<Response>(call.stream, {
+  const reader = new MessageReader<Response>({
     decode: method.response.decode,
     maxBytes: open.maxReceiveBytes,
     encoding: () => call.encoding,
@@ -70,6 +70,7 @@ function readResponses<Request, Response>(open: OpenCall<Request, Response>): Me
     onFault: (fault) => call.fail(fault),
     onReturn: () => call.cancel("the caller stopped reading"),
   });
+  call.readFrom((stream) => reader.readFrom(stream));
   call.whenEnded(({ failure, isLocal }) => {
     if (isLocal && failure !== undefined) reader.abort(failure);
     else reader.end(failure);

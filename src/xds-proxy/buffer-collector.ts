@@ -13,7 +13,7 @@ export type Collect = (options?: { readonly type: "minor" }) => void;
 /** How many bytes pass between two looks. */
 const LOOK_BYTES = 5 * 1024 * 1024;
 /** Memory of buffers, in use or not, from which on old ones are collected too. */
-const FULL_BYTES = 14 * 1024 * 1024;
+const FULL_BYTES = 12 * 1024 * 1024;
 /** A full collection takes milliseconds, in vain when slow clients are what holds the buffers: one in this many looks at most. */
 const LOOKS_PER_FULL = 5;
 
