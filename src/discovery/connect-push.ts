@@ -39,6 +39,7 @@ export function connectPush(options: StartDiscoveryOptions, parts: PushParts): P
   const problems = watchProblems({
     snapshot: () => pusher.snapshot,
     repeatedHosts: metrics.push.repeatedHosts,
+    repeatedSubsets: metrics.push.repeatedSubsets,
     log: options.log.scope("validation"),
   });
   opened.defer(() => problems.stop());

@@ -41,10 +41,8 @@ export function connectXds(
   const source = createResourceSource({
     // With one root for good, agents know it from their own certificates.
     ...(options.ca?.allowsSeveralRoots && { trustBundle: () => [parts.ca.authority.material.rootPem] }),
-    onProblem: ({ effect, conflict, isRepeated, type, resource, reason }) => {
-      if (isRepeated) metrics.repeatedClusters.add(1);
+    onProblem: ({ effect, conflict, type, resource, reason }) => {
       if (conflict === undefined) metrics.rejectedConfigs.add(1, [type]);
-      else metrics.conflicts[conflict]?.add(1);
       log.warn(PROBLEMS[effect], { type, resource, reason });
     },
   });

@@ -1,13 +1,16 @@
 import type { Connection } from "./ads-server/connection.ts";
+import type { CachingSource } from "./generators/create-resource-source.ts";
 import type { MeshFigures } from "./metrics.ts";
 import type { AggregateRegistry } from "./registry/create-aggregate-registry.ts";
+import { resourceConflicts } from "./resource-conflicts.ts";
 import type { PushSnapshot } from "./snapshot/push-snapshot.ts";
 
 /** Counts what the mesh holds, at each scrape. */
 export function meshFigures(
   { configs, view }: Pick<PushSnapshot, "configs" | "view">,
   { registry }: { readonly registry: Pick<AggregateRegistry, "services" | "endpoints"> },
-  proxies: readonly Pick<Connection, "node">[],
+  proxies: readonly Pick<Connection, "node" | "view">[],
+  source: Pick<CachingSource, "problems">,
 ): MeshFigures {
   const services = registry.services();
   const empty = services.filter(({ key }) => registry.endpoints(key).length === 0);
@@ -15,15 +18,13 @@ export function meshFigures(
   return {
     services: services.length,
     virtualServices: configs.list("VirtualService").length,
-    destinationRuleSubsets: configs
-      .list("DestinationRule")
-      .reduce((total, { spec }) => total + (spec.subsets?.length ?? 0), 0),
     servicesWithoutEndpoints: empty.length,
     endpointsNotReady: services.flatMap(({ key }) => registry.endpoints(key)).filter(({ health }) => isNotReady(health))
       .length,
     sidecarsWithoutService: proxies.filter(
       ({ node }) => node.type === "sidecar" && view(node).inbound.targets.length === 0,
     ).length,
+    conflicts: resourceConflicts(proxies, source),
     dnsWithoutEndpoints: empty.filter(({ resolution }) => resolution.startsWith("DNS")).length,
   };
 }

@@ -5,11 +5,15 @@ import { declareDiscoveryMetrics, type MeshFigures } from "./metrics.ts";
 const FIGURES: MeshFigures = {
   services: 7,
   virtualServices: 6,
-  destinationRuleSubsets: 5,
   servicesWithoutEndpoints: 4,
   endpointsNotReady: 3,
   dnsWithoutEndpoints: 2,
   sidecarsWithoutService: 1,
+  conflicts: {
+    pilot_conflict_outbound_listener_tcp_over_current_tcp: { "0.0.0.0_90": { proxy: "a", message: "m" } },
+    pilot_conflict_inbound_listener: {},
+    pilot_duplicate_envoy_clusters: { x: { proxy: "a", message: "m" }, y: { proxy: "a", message: "m" } },
+  },
 };
 
 function declare() {
@@ -49,9 +53,17 @@ test("what generators count appears as counters that never fall", () => {
 });
 
 test.each([
-  "pilot_conflict_inbound_listener",
-  "pilot_conflict_outbound_listener_tcp_over_current_tcp",
-  "pilot_duplicate_envoy_clusters",
-])("%s is 0 before anything happened", (name) => {
-  expect(declare().registry.render()).toContain(`\n${name} 0\n`);
+  { name: "pilot_conflict_outbound_listener_tcp_over_current_tcp", count: 1 },
+  { name: "pilot_conflict_inbound_listener", count: 0 },
+  { name: "pilot_duplicate_envoy_clusters", count: 2 },
+])("$name is the number of places asked for twice, $count", ({ name, count }) => {
+  const { registry, metrics } = declare();
+  metrics.setMeshSource(() => FIGURES);
+  expect(registry.render()).toContain(`\n${name} ${count}\n`);
+});
+
+test("the build is told in the words of the reference", () => {
+  const text = declare().registry.render();
+  expect(text).toMatch(/^pilot_info\{version="[^"]+-[^"]+-[^"]+"\} 1$/m);
+  expect(text).toMatch(/^istio_build\{component="pilot",tag="[^"]+"\} 1$/m);
 });

@@ -2,9 +2,12 @@ import { buildStamp } from "../base/build-stamp.ts";
 import type { Gauge, MetricRegistry } from "../base/metric-registry.ts";
 import { type CaServerMetrics, declareCaServerMetrics } from "../ca/index.ts";
 import { type AdsMetrics, declareAdsMetrics } from "./ads-server/metrics.ts";
-import type { ConflictKind } from "./generators/listeners.ts";
 import type { CacheCounts } from "./generators/memory.ts";
 import { declarePushMetrics, type PushMetrics } from "./push/metrics.ts";
+import { CONFLICT_METRICS, type ConflictMetric, type Conflicts } from "./resource-conflicts.ts";
+
+/** The build as one word, as tools of the reference read it. */
+export const VERSION_LINE = `${buildStamp.version}-${buildStamp.revision}-${buildStamp.status}`;
 
 /** Everything the control plane counts. */
 export interface DiscoveryMetrics {
@@ -12,8 +15,6 @@ export interface DiscoveryMetrics {
   readonly push: PushMetrics;
   readonly ca: CaServerMetrics;
   readonly rejectedConfigs: Gauge;
-  readonly conflicts: Readonly<Partial<Record<ConflictKind, Gauge>>>;
-  readonly repeatedClusters: Gauge;
   /** Where figures about the mesh of this moment are read at each scrape. */
   setMeshSource(read: () => MeshFigures): void;
   /** Where figures about remembered resources are read at each scrape. */
@@ -23,11 +24,11 @@ export interface DiscoveryMetrics {
 export interface MeshFigures {
   readonly services: number;
   readonly virtualServices: number;
-  readonly destinationRuleSubsets: number;
   readonly servicesWithoutEndpoints: number;
   readonly endpointsNotReady: number;
   readonly dnsWithoutEndpoints: number;
   readonly sidecarsWithoutService: number;
+  readonly conflicts: Conflicts;
 }
 
 export function declareDiscoveryMetrics(registry: MetricRegistry, uptimeSeconds: () => number): DiscoveryMetrics {
@@ -44,12 +45,15 @@ export function declareDiscoveryMetrics(registry: MetricRegistry, uptimeSeconds:
       return current === undefined ? undefined : of(current);
     });
   registry.gaugeOf({ name: "pilot_info", help: "The version of the server.", labels: ["version"] }, () => 1, [
-    buildStamp.version,
+    VERSION_LINE,
+  ]);
+  registry.gaugeOf({ name: "istio_build", help: "The build of the server.", labels: ["component", "tag"] }, () => 1, [
+    "pilot",
+    buildStamp.tag,
   ]);
   registry.gaugeOf({ name: "istiod_uptime_seconds", help: "Seconds since the server started." }, uptimeSeconds);
   figure("pilot_services", "Services known.", (figures) => figures.services);
   figure("pilot_virt_services", "VirtualServices known.", (figures) => figures.virtualServices);
-  figure("pilot_destrule_subsets", "Subsets of all DestinationRules.", (figures) => figures.destinationRuleSubsets);
   figure("pilot_eds_no_instances", "Services without endpoints.", (figures) => figures.servicesWithoutEndpoints);
   figure("pilot_endpoint_not_ready", "Endpoints that are not healthy.", (figures) => figures.endpointsNotReady);
   figure(
@@ -63,11 +67,9 @@ export function declareDiscoveryMetrics(registry: MetricRegistry, uptimeSeconds:
     (figures) => figures.sidecarsWithoutService,
   );
   figure("endpoint_no_pod", "Endpoints without a pod; none without Kubernetes.", () => 0);
-  const gauge = (name: string, help: string) => {
-    const made = registry.gauge({ name, help });
-    made.set(0);
-    return made;
-  };
+  for (const [name, help] of Object.entries(CONFLICT_METRICS)) {
+    figure(name, help, ({ conflicts }) => Object.keys(conflicts[name as ConflictMetric]).length);
+  }
   return {
     ads: declareAdsMetrics(registry),
     push: declarePushMetrics(registry),
@@ -77,20 +79,6 @@ export function declareDiscoveryMetrics(registry: MetricRegistry, uptimeSeconds:
       help: "Documents that are refused at the moment, and resources that were left out since the start.",
       labels: ["type"],
     }),
-    conflicts: {
-      "outbound-tcp": gauge(
-        "pilot_conflict_outbound_listener_tcp_over_current_tcp",
-        "Services left out since the start because another one has their listener.",
-      ),
-      "inbound-port": gauge(
-        "pilot_conflict_inbound_listener",
-        "Services left out since the start because another one has their target port.",
-      ),
-    },
-    repeatedClusters: gauge(
-      "pilot_duplicate_envoy_clusters",
-      "Clusters left out since the start because another one has their name.",
-    ),
     setCacheSource: declareCacheMetrics(registry),
     setMeshSource: (source) => {
       read = source;

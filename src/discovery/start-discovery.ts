@@ -1,5 +1,4 @@
 import type { Socket } from "node:net";
-import { buildStamp } from "../base/build-stamp.ts";
 import { CloseStack } from "../base/close-stack.ts";
 import { toHandle } from "../base/handle.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
@@ -18,8 +17,9 @@ import { type HttpServerOptions, startHttpServer } from "./http/start-http-serve
 import type { GrpcPort } from "./listen-grpc.ts";
 import { meshFigures } from "./mesh-figures.ts";
 import { startMeshFile } from "./mesh-file.ts";
-import { declareDiscoveryMetrics } from "./metrics.ts";
+import { declareDiscoveryMetrics, VERSION_LINE } from "./metrics.ts";
 import type { Discovery, PortOption, StartDiscoveryOptions } from "./options.ts";
+import { resourceConflicts } from "./resource-conflicts.ts";
 import { FORCED_CHANGES } from "./snapshot/changes/push-changes.ts";
 
 /**
@@ -43,7 +43,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     notReady: () => notReady,
     registry,
     processMetrics: () => renderProcessMetrics(lag),
-    version: { ...buildStamp },
+    version: VERSION_LINE,
     debugOverHttp: options.debugOverHttp ?? true,
     context: () => debug,
     stores: () => config,
@@ -91,7 +91,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     log,
   });
   xds.service = service;
-  metrics.setMeshSource(() => meshFigures(pusher.snapshot, connected, service.connections.all()));
+  metrics.setMeshSource(() => meshFigures(pusher.snapshot, connected, service.connections.all(), source));
   metrics.setCacheSource(source.cache.counts);
   debug = {
     connections: service.connections,
@@ -101,6 +101,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     store: connected.store,
     push: () => pusher.trigger("debug", FORCED_CHANGES),
     pushes: () => pusher.pushes,
+    conflicts: () => resourceConflicts(service.connections.all(), source),
     clusterId: options.clusterId ?? "Kubernetes",
     allowsAdmin: auth.allowsAdmin ?? false,
   };

@@ -131,8 +131,7 @@ describe.each<Library>(["ours", "grpc-js"])("state of the world, client library 
       {
         proxy: "web-1.default",
         cluster_sent: clusters.nonce,
-        cluster_acked: "",
-        resources: { CDS: { status: "ERROR" } },
+        resources: { [URLS.CDS]: { sent: clusters.nonce, status: "ERROR", lastError: refusal.message } },
       },
     ]);
     expect(await (await server.get("/metrics")).text()).toContain('pilot_total_xds_rejects{type="cds"} 1');

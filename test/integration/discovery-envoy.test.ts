@@ -98,10 +98,10 @@ const slowly = { timeout: 20_000, interval: 50 };
 /** Every type the proxy watches, with how far it is. */
 async function states(server: DiscoveryServer): Promise<Record<string, string>> {
   const [proxy] = (await (await server.get("/debug/syncz")).json()) as {
-    resources: Record<string, { status: string; error?: string }>;
+    resources: Record<string, { status: string; lastError?: string }>;
   }[];
   const entries = Object.entries(proxy?.resources ?? {});
-  return Object.fromEntries(entries.map(([type, { status, error }]) => [type, error ?? status]));
+  return Object.fromEntries(entries.map(([type, { status, lastError }]) => [type, lastError ?? status]));
 }
 
 describe.each(["GRPC", "DELTA_GRPC"] as const)("stock Envoy over %s", (api) => {

@@ -60,9 +60,9 @@ test("a proxy that refuses everything is answered once per change and never in a
   expect(await metric(server, 'pilot_total_xds_rejects{type="lds"}')).toBe(1);
   expect(stream.responses).toHaveLength(3);
   const [proxy] = (await (await server.get("/debug/syncz")).json()) as {
-    resources: Record<string, { error?: string }>;
+    resources: Record<string, { lastError?: string }>;
   }[];
-  expect(proxy?.resources.CDS?.error).toBe(`refused ${URLS.CDS}`);
+  expect(proxy?.resources[URLS.CDS]?.lastError).toBe(`refused ${URLS.CDS}`);
 });
 
 test("a client that never reads holds the newest state only, and others go on", async () => {

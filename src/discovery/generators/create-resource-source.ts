@@ -20,6 +20,8 @@ export interface ResourceSourceOptions {
 
 /** A source that remembers what it made. */
 export interface CachingSource extends ResourceSource {
+  /** What showed when the resources that the proxy has now were made, whenever that was. */
+  problems(view: ProxyView): readonly ResourceProblem[];
   readonly cache: {
     readonly counts: Readonly<CacheCounts>;
     /** Everything is made anew when it is next asked for; what comes out equal has the version it had. */
@@ -35,6 +37,13 @@ const EMPTY = createResourceSet([]);
  */
 export function createResourceSource({ onProblem, trustBundle }: ResourceSourceOptions): CachingSource {
   const guard = createResourceGuard(onProblem);
+  let problems = new WeakMap<object, ResourceProblem[]>();
+  /** What shows while resources of `owner` are made stays with it, as they are not made again while it is the same. */
+  const guardOf = (owner: object): ResourceGuard =>
+    createResourceGuard((problem) => {
+      recall(problems, owner, () => []).push(problem);
+      onProblem(problem);
+    });
   const encodeRoute = createRouteEncoder();
   const counts = createCacheCounts();
   const memories = createScopeMemories(counts);
@@ -45,12 +54,12 @@ export function createResourceSource({ onProblem, trustBundle }: ResourceSourceO
   const scopeOf = ({ outbound }: ProxyView): ScopeResources =>
     recall(scopes, outbound, () => {
       const made = recall(lasting, outbound.content, () => new Map());
-      return createScopeResources(outbound, made, memories.of(outbound), encodeRoute, guard);
+      return createScopeResources(outbound, made, memories.of(outbound), encodeRoute, guardOf(outbound.content));
     });
   const ownOf = (view: ProxyView, type: "CDS" | "LDS"): ResourceSet => {
     const made = recall(own, view.inbound, () => new Map());
     return recall(made, `${type} ${inboundTraits(view.node)}`, () =>
-      createResourceSet(inboundResources(view, type, guard)),
+      createResourceSet(inboundResources(view, type, guardOf(view.inbound))),
     );
   };
 
@@ -74,10 +83,12 @@ export function createResourceSource({ onProblem, trustBundle }: ResourceSourceO
   const clear = () => {
     memories.clear();
     [scopes, lasting, own, asked] = [new WeakMap(), new WeakMap(), new WeakMap(), new WeakMap()];
+    problems = new WeakMap();
     anchors = { pem: "", set: EMPTY };
   };
   const source: CachingSource = {
     cache: { counts, clear },
+    problems: ({ outbound, inbound }) => [outbound.content, inbound].flatMap((owner) => problems.get(owner) ?? []),
     all(view, type) {
       if (view.node.generator === GRPC_GENERATOR && type !== "EDS") return grpcOf(view, type, []);
       if (type === "CDS") return joinSets(scopeOf(view).clusters(), ownOf(view, type));

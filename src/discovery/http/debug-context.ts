@@ -1,6 +1,7 @@
 import type { Connections } from "../ads-server/connections.ts";
 import type { CachingSource } from "../generators/create-resource-source.ts";
 import type { AggregateRegistry } from "../registry/create-aggregate-registry.ts";
+import type { Conflicts } from "../resource-conflicts.ts";
 import type { PushSnapshot } from "../snapshot/push-snapshot.ts";
 import type { ConfigStore } from "../store/config-store.ts";
 
@@ -14,6 +15,8 @@ export interface DebugContext {
   /** Makes a new snapshot and pushes it. */
   readonly push: () => void;
   readonly pushes: () => number;
+  /** What connected proxies cannot be given together, by metric, then by the place that several ask for. */
+  readonly conflicts: () => Conflicts;
   /** Of the server itself. */
   readonly clusterId: string;
   readonly allowsAdmin: boolean;

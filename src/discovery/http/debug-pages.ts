@@ -2,47 +2,44 @@ import type { DebugPage } from "../ads-server/ads-context.ts";
 import { type AccessOptions, identifyCaller, isOfNamespace } from "./access.ts";
 import type { DebugContext } from "./debug-context.ts";
 import { type HttpAnswer, type HttpCall, type HttpHandler, HttpProblem, json, text } from "./http-types.ts";
-import { configDump, ecdsz, edsz, ndsz } from "./pages/config-dump.ts";
-import { authorizationz, cachez, clusterz, networkz, pushContext, telemetryz } from "./pages/inventory.ts";
-import {
-  configz,
-  endpointShardz,
-  endpointz,
-  instancesz,
-  meshConfig,
-  pushStatus,
-  registryz,
-  sidecarz,
-} from "./pages/mesh.ts";
-import { adsz, connections, forceDisconnect, sentResources, syncz } from "./pages/streams.ts";
+import { configDump, resourcesPage } from "./pages/config-dump.ts";
+import { authorizationz, cachez, clusterz, nothing, pushContext, telemetryz } from "./pages/inventory.ts";
+import { configz, endpointShardz, instancesz, meshConfig, pushStatus, registryz, sidecarz } from "./pages/mesh.ts";
+import { adsz, connections, forceDisconnect, resourcesz, syncz } from "./pages/streams.ts";
 
 type Page = (context: DebugContext, call: Pick<HttpCall, "query">) => HttpAnswer;
 
 const PAGES: Readonly<Record<string, readonly [text: string, page: Page]>> = {
   adsz: ["who is connected and what it watches; ?push=true pushes", adsz],
+  ambientz: ["ambient workloads, which are not served", nothing({ workloads: null, services: null, policies: null })],
   authorizationz: ["AuthorizationPolicies by namespace", authorizationz],
   cachez: ["what generators remember: ?sizes, ?clear=true makes it anew", cachez],
   clusterz: ["clusters whose services are known", clusterz],
   config_dump: ["what a proxy gets: ?proxyID=, types=, include_eds", configDump],
-  configz: ["rule objects, and documents that were refused", configz],
+  configz: ["rule objects in force", configz],
   connections: ["who is connected", connections],
-  ecdsz: ["extension configurations of a proxy: ?proxyID=", ecdsz],
-  edsz: ["endpoints of a proxy: ?proxyID=", edsz],
+  ecdsz: ["extension configurations of a proxy: ?proxyID=", resourcesPage("ECDS")],
+  edsz: ["endpoints of a proxy: ?proxyID=", resourcesPage("EDS")],
   endpointShardz: ["endpoints by host name and registry", endpointShardz],
-  endpointz: ["endpoints by service and port", endpointz],
+  endpointz: ["the same, under its old name", endpointShardz],
   force_disconnect: ["ends a stream: ?proxyID=; only with UNSAFE_ENABLE_ADMIN_ENDPOINTS", forceDisconnect],
+  inject: ["templates of injection, which is a program of its own", nothing({})],
   instancesz: ["what connected proxies serve themselves", instancesz],
+  mcsz: ["services of several clusters, which are not served", nothing([])],
   mesh: ["the mesh config in force", meshConfig],
-  ndsz: ["the name table of a proxy: ?proxyID=", ndsz],
-  networkz: ["networks that endpoints are in", networkz],
-  push_status: ["the last push", pushStatus],
+  ndsz: ["the name table of a proxy: ?proxyID=", resourcesPage("NDS")],
+  networkz: ["gateways between networks, of which there are none", nothing([])],
+  push_status: ["the last push: what collides, documents that were refused, rules that lose", pushStatus],
   pushcontext: ["the snapshot that answers are made from", pushContext],
   registryz: ["services of all registries", registryz],
-  resourcesz: ["names and versions a proxy was last sent: ?proxyID=", sentResources],
+  resourcesz: ["kinds of objects; ?proxyID= for names and versions a proxy was last sent", resourcesz],
   sidecarz: ["what a proxy may see: ?proxyID=", sidecarz],
   syncz: ["what every proxy was sent, accepted and refused", syncz],
   telemetryz: ["Telemetry objects by namespace", telemetryz],
 };
+
+/** What pages do besides showing themselves. */
+const VARIANTS = ["adsz?push=true", "cachez?clear=true", "cachez?sizes=true", "list"];
 
 /** Also for workloads outside the system namespace when debug pages are limited. */
 const OPEN_TO_WORKLOADS = new Set(["config_dump", "ndsz", "edsz"]);
@@ -64,7 +61,7 @@ export function createDebugHandler(options: DebugPagesOptions): HttpHandler {
       throw new HttpProblem(403, `only identities of namespace ${options.systemNamespace} may see this page`);
     }
     if (name === "") return index();
-    if (name === "list") return json(Object.keys(PAGES).map((page) => `/debug/${page}`));
+    if (name === "list") return json([...Object.keys(PAGES), ...VARIANTS].sort());
     const context = options.context();
     if (context === undefined) throw new HttpProblem(503, "the server is starting");
     return renderPage(context, name, call) ?? text(404, "404 page not found");

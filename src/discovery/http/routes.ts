@@ -1,7 +1,7 @@
 import type { MetricRegistry } from "../../base/metric-registry.ts";
 import { type ConfigApiOptions, createConfigApi } from "./config-api.ts";
 import { createDebugHandler, type DebugPagesOptions } from "./debug-pages.ts";
-import { type HttpHandler, json, text } from "./http-types.ts";
+import { type HttpHandler, text } from "./http-types.ts";
 
 export interface RouteOptions extends DebugPagesOptions, ConfigApiOptions {
   /** Why the server is not ready; empty when it is. */
@@ -9,7 +9,8 @@ export interface RouteOptions extends DebugPagesOptions, ConfigApiOptions {
   readonly registry: MetricRegistry;
   /** The process's own figures as Prometheus text. */
   readonly processMetrics: () => string;
-  readonly version: Readonly<Record<string, string>>;
+  /** One line of text. */
+  readonly version: string;
   readonly debugOverHttp: boolean;
 }
 
@@ -25,7 +26,7 @@ export function createRoutes(options: RouteOptions): ReadonlyMap<string, HttpHan
     contentType: "text/plain; version=0.0.4; charset=utf-8",
     body: options.registry.render() + options.processMetrics(),
   }));
-  routes.set("/version", () => json(options.version));
+  routes.set("/version", () => text(200, options.version));
   if (options.debugOverHttp) {
     const debug = createDebugHandler(options);
     routes.set("/debug", debug);

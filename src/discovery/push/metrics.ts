@@ -8,6 +8,7 @@ export interface PushMetrics {
   readonly queueTime: Histogram;
   readonly convergenceTime: Histogram;
   readonly repeatedHosts: Gauge;
+  readonly repeatedSubsets: Gauge;
 }
 
 const SECONDS = [0.01, 0.1, 0.5, 1, 3, 5, 10, 20, 30];
@@ -37,6 +38,10 @@ export function declarePushMetrics(registry: MetricRegistry): PushMetrics {
     repeatedHosts: registry.gauge({
       name: "pilot_vservice_dup_domain",
       help: "Hosts of VirtualServices that another, older one has already.",
+    }),
+    repeatedSubsets: registry.gauge({
+      name: "pilot_destrule_subsets",
+      help: "Subsets of DestinationRules that another, older one for the host has already.",
     }),
   };
 }

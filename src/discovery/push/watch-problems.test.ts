@@ -25,6 +25,7 @@ function start(problems: readonly RuleProblem[]) {
       },
     }),
     repeatedHosts: registry.gauge({ name: "repeated", help: "Repeated." }),
+    repeatedSubsets: registry.gauge({ name: "subsets", help: "Repeated." }),
     log,
     quietMs: 100,
   });
@@ -75,14 +76,17 @@ test("a burst of pushes is looked at once, one of endpoints alone not at all", a
   await watch.stop();
 });
 
-test("repeated hosts are counted, and the count falls again", async () => {
-  const { state, registry, watch } = start([{ ...problem("a"), repeatedHost: "x" }, problem("b")]);
+test("repeated hosts and subsets are counted, and the count falls again", async () => {
+  const subsets = ["v1", "v2"].map((repeatedSubset) => ({ ...problem("a", repeatedSubset), repeatedSubset }));
+  const { state, registry, watch } = start([{ ...problem("a"), repeatedHost: "x" }, problem("b"), ...subsets]);
   await vi.advanceTimersByTimeAsync(100);
   expect(registry.render()).toContain("repeated 1\n");
+  expect(registry.render()).toContain("subsets 2\n");
   state.problems = [];
   watch.note(RULES);
   await vi.advanceTimersByTimeAsync(100);
   expect(registry.render()).toContain("repeated 0\n");
+  expect(registry.render()).toContain("subsets 0\n");
   await watch.stop();
 });
 

@@ -9,6 +9,8 @@ export interface ProblemWatchOptions {
   readonly snapshot: () => Pick<PushSnapshot, "problems">;
   /** VirtualServices that lose a host to an older one. */
   readonly repeatedHosts: Gauge;
+  /** DestinationRules that lose a subset to an older one. */
+  readonly repeatedSubsets: Gauge;
   readonly log: Logger;
   /** Looking costs more than a push may wait for: it is done when a burst of pushes is over; 500 ms. */
   readonly quietMs?: number;
@@ -24,11 +26,13 @@ export interface ProblemWatch {
 const TOLD_AT_ONCE = 50;
 
 /** Tells of objects that lose to others when they begin to, once; one that stops and begins again is told again. */
-export function watchProblems({ snapshot, repeatedHosts, log, quietMs = 500 }: ProblemWatchOptions): ProblemWatch {
+export function watchProblems(options: ProblemWatchOptions): ProblemWatch {
+  const { snapshot, repeatedHosts, repeatedSubsets, log, quietMs = 500 } = options;
   let known = new Set<string>();
   const look = async (): Promise<void> => {
     const problems = snapshot().problems();
     repeatedHosts.set(problems.filter(({ repeatedHost }) => repeatedHost !== undefined).length);
+    repeatedSubsets.set(problems.filter(({ repeatedSubset }) => repeatedSubset !== undefined).length);
     const fresh = problems.filter((problem) => !known.has(keyOf(problem)));
     known = new Set(problems.map(keyOf));
     for (const { object, message } of fresh.slice(0, TOLD_AT_ONCE)) {

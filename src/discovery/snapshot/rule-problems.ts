@@ -14,6 +14,8 @@ export interface RuleProblem {
   readonly message: string;
   /** Where the object is a VirtualService and an older one has this host of it. */
   readonly repeatedHost?: string;
+  /** Where the object is a DestinationRule and an older one for the host has this subset. */
+  readonly repeatedSubset?: string;
 }
 
 /** Looks at everything; for those who ask, not for every push. */
@@ -113,7 +115,10 @@ function* repeatedIn({ objects, object: first }: AppliedDestinationRule): Genera
     for (const { name } of object.spec.subsets) {
       const owner = owners.get(name);
       if (owner === undefined) owners.set(name, object);
-      else if (owner !== object) yield problem(object, `subset ${name} is already in ${ref(owner)}, which comes first`);
+      else if (owner !== object) {
+        const message = `subset ${name} is already in ${ref(owner)}, which comes first`;
+        yield { ...problem(object, message), repeatedSubset: name };
+      }
     }
     const policyOwner = objects.find(({ spec }) => spec.trafficPolicy !== undefined);
     if (object.spec.trafficPolicy !== undefined && policyOwner !== undefined && policyOwner !== object)

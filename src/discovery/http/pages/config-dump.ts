@@ -2,113 +2,127 @@ import { decodeNameTable } from "../../../protocol/dns/name-table-message.ts";
 import { decodeMessage } from "../../../protocol/envoy/index.ts";
 import { any } from "../../../protocol/protobuf/discovery.ts";
 import type { Connection } from "../../ads-server/connection.ts";
-import { traitsOf } from "../../ads-server/core/xds-types.ts";
+import { traitsOf, XDS_TYPES } from "../../ads-server/core/xds-types.ts";
 import type { EncodedResource, XdsType } from "../../ads-server/resource-source.ts";
 import type { DebugContext } from "../debug-context.ts";
 import { type HttpAnswer, type HttpCall, HttpProblem, json } from "../http-types.ts";
 import { requireProxy } from "./streams.ts";
 
-const MESSAGES = {
+const MESSAGES: Partial<Record<XdsType, Parameters<typeof decodeMessage>[0]>> = {
   CDS: "envoy.config.cluster.v3.Cluster",
   LDS: "envoy.config.listener.v3.Listener",
   RDS: "envoy.config.route.v3.RouteConfiguration",
   EDS: "envoy.config.endpoint.v3.ClusterLoadAssignment",
-} as const;
-type DumpedType = keyof typeof MESSAGES;
+};
 
-interface Section {
-  readonly type: DumpedType;
-  /** Names of `?types=`. */
-  readonly name: string;
-  readonly dump: string;
-  readonly member: string;
-  readonly show: (resource: EncodedResource) => unknown;
-}
-
-const SECTIONS: readonly Section[] = [
-  section("CDS", "clusters", "ClustersConfigDump", "dynamicActiveClusters", (message, versionInfo) => ({
-    versionInfo,
-    cluster: message,
-  })),
-  section("LDS", "listeners", "ListenersConfigDump", "dynamicListeners", (listener, versionInfo, name) => ({
-    name,
-    activeState: { versionInfo, listener },
-  })),
-  section("RDS", "routes", "RoutesConfigDump", "dynamicRouteConfigs", (routeConfig, versionInfo) => ({
-    versionInfo,
-    routeConfig,
-  })),
-  section("EDS", "endpoints", "EndpointsConfigDump", "dynamicEndpointConfigs", (endpointConfig, versionInfo) => ({
-    versionInfo,
-    endpointConfig,
-  })),
-];
-
-/** What a proxy gets at this moment, in the form of Envoy's own dump. `?types=clusters,routes` limits it. */
+/** What a proxy gets at this moment, in the form of Envoy's own dump. `?types=CDS,RDS` shows the resources of these types alone. */
 export function configDump(context: DebugContext, call: Pick<HttpCall, "query">): HttpAnswer {
   const connection = requireProxy(context, call);
-  const wanted = wantedTypes(call.query);
-  const configs = SECTIONS.filter(({ name }) => wanted.has(name)).map(({ type, dump, member, show }) => ({
-    "@type": `type.googleapis.com/envoy.admin.v3.${dump}`,
-    [member]: resourcesOf(context, connection, type).map(show),
-  }));
-  return json({ configs });
-}
-
-export function edsz(context: DebugContext, call: Pick<HttpCall, "query">): HttpAnswer {
-  const connection = requireProxy(context, call);
-  return json(resourcesOf(context, connection, "EDS").map((resource) => decoded("EDS", resource)));
-}
-
-export function ndsz(context: DebugContext, call: Pick<HttpCall, "query">): HttpAnswer {
-  const connection = requireProxy(context, call);
-  const [table] = resourcesOf(context, connection, "NDS");
-  return json(table === undefined ? { table: {} } : decodeNameTable(any.decode(table.any).value));
-}
-
-export function ecdsz(context: DebugContext, call: Pick<HttpCall, "query">): HttpAnswer {
-  const connection = requireProxy(context, call);
-  return json(resourcesOf(context, connection, "ECDS").map(({ name, version }) => ({ name, version })));
-}
-
-function wantedTypes(query: URLSearchParams): ReadonlySet<string> {
-  const names = SECTIONS.map(({ name }) => name);
-  const asked = (query.get("types") ?? "").split(",").filter((name) => name !== "");
-  const unknown = asked.find((name) => !names.includes(name));
-  if (unknown !== undefined) {
-    throw new HttpProblem(400, `types has ${JSON.stringify(unknown)}, allowed are ${names.join(", ")}`);
+  const asked = (call.query.get("types") ?? "").split(",").filter((name) => name !== "");
+  if (asked.length > 0) {
+    const types = new Set(asked.map(typeNamed));
+    return configs([...types].flatMap((type) => shownOf(context, connection, type).map(({ message }) => message)));
   }
-  const endpoints = query.has("include_eds") && query.get("include_eds") !== "false" ? ["endpoints"] : [];
-  return new Set(asked.length > 0 ? [...asked, ...endpoints] : ["clusters", "listeners", "routes", ...endpoints]);
+  const versionInfo = connection.view().snapshot.version;
+  const include = call.query.get("include_eds") ?? "false";
+  return configs([
+    dump("Bootstrap"),
+    dump("Clusters", {
+      versionInfo,
+      dynamicActiveClusters: shownOf(context, connection, "CDS").map(({ version, message }) => ({
+        versionInfo: version,
+        cluster: message,
+      })),
+    }),
+    ...(include === "false" ? [] : [endpointsDump(context, connection)]),
+    dump("Listeners", {
+      versionInfo,
+      dynamicListeners: shownOf(context, connection, "LDS").map(({ name, version, message }) => ({
+        name,
+        activeState: { versionInfo: version, listener: message },
+      })),
+    }),
+    dump("ScopedRoutes"),
+    dump("Routes", {
+      dynamicRouteConfigs: shownOf(context, connection, "RDS").map(({ version, message }) => ({
+        versionInfo: version,
+        routeConfig: message,
+      })),
+    }),
+    dump("Secrets"),
+    dump("Ecds"),
+  ]);
+}
+
+/** Pages of one type: its resources as the proxy gets them. */
+export function resourcesPage(type: XdsType): (context: DebugContext, call: Pick<HttpCall, "query">) => HttpAnswer {
+  return (context, call) => configs(shownOf(context, requireProxy(context, call), type).map(({ message }) => message));
+}
+
+function endpointsDump(context: DebugContext, connection: Connection) {
+  return dump("Endpoints", {
+    dynamicEndpointConfigs: shownOf(context, connection, "EDS").map(({ version, message }) => ({
+      versionInfo: version,
+      endpointConfig: message,
+    })),
+  });
+}
+
+function dump(name: string, members: object = {}) {
+  return { "@type": `type.googleapis.com/envoy.admin.v3.${name}ConfigDump`, ...members };
+}
+
+/** A message without members is written without them. */
+function configs(list: readonly unknown[]): HttpAnswer {
+  return json(list.length === 0 ? {} : { configs: list });
+}
+
+/** By its short name in either case, by its type URL, or by what it holds. */
+function typeNamed(name: string): XdsType {
+  const found = XDS_TYPES.find(
+    ({ type, url }) => type === name.toUpperCase() || url === name || HOLDS[type] === name.toLowerCase(),
+  );
+  if (found !== undefined) return found.type;
+  const allowed = XDS_TYPES.map(({ type }) => type).join(", ");
+  throw new HttpProblem(400, `types has ${JSON.stringify(name)}, allowed are ${allowed}`);
+}
+
+const HOLDS: Partial<Record<XdsType, string>> = { CDS: "clusters", EDS: "endpoints", LDS: "listeners", RDS: "routes" };
+
+interface Shown {
+  readonly name: string;
+  readonly version: string;
+  readonly message: object;
 }
 
 /** Of types with names, those the proxy watches. */
-function resourcesOf({ source }: DebugContext, connection: Connection, type: XdsType): readonly EncodedResource[] {
-  if (!traitsOf(type).needsNames) return source.all(connection.view(), type).resources;
+function shownOf({ source }: DebugContext, connection: Connection, type: XdsType): readonly Shown[] {
+  const { needsNames, url } = traitsOf(type);
   const names = connection.watches.get(type)?.names.list ?? [];
-  return names.length === 0 ? [] : source.named(connection.view(), type, names).resources;
+  if (needsNames && names.length === 0) return [];
+  const view = connection.view();
+  const { resources } = needsNames ? source.named(view, type, names) : source.all(view, type);
+  return resources.map((resource) => ({
+    name: resource.name,
+    version: resource.version,
+    message: { "@type": url, ...decoded(type, resource) },
+  }));
 }
 
-function section(
-  type: DumpedType,
-  name: string,
-  dump: string,
-  member: string,
-  show: (message: unknown, version: string, name: string) => unknown,
-): Section {
-  return {
-    type,
-    name,
-    dump,
-    member,
-    show: (resource) => show(withType(type, resource), resource.version, resource.name),
-  };
+function decoded(type: XdsType, resource: EncodedResource): object {
+  const value = Buffer.from(any.decode(resource.any).value);
+  if (type === "NDS") return { table: tableOf(value) };
+  const message = MESSAGES[type];
+  return message === undefined ? {} : decodeMessage(message, value);
 }
 
-function withType(type: DumpedType, resource: EncodedResource): unknown {
-  return { "@type": `type.googleapis.com/${MESSAGES[type]}`, ...decoded(type, resource) };
-}
-
-function decoded(type: DumpedType, resource: EncodedResource): object {
-  return decodeMessage(MESSAGES[type], Buffer.from(any.decode(resource.any).value));
+/** Members that are empty are left out, as everywhere in this form. */
+function tableOf(value: Buffer) {
+  const isSaid = (member: unknown) => member !== "" && !(Array.isArray(member) && member.length === 0);
+  return Object.fromEntries(
+    Object.entries(decodeNameTable(value).table).map(([host, info]) => [
+      host,
+      Object.fromEntries(Object.entries(info).filter(([, member]) => isSaid(member))),
+    ]),
+  );
 }

@@ -14,11 +14,14 @@ export function cachez({ source }: DebugContext, { query }: Pick<HttpCall, "quer
 }
 
 /** The snapshot that answers are made from, in numbers and names. */
-export function pushContext({ snapshot }: DebugContext): HttpAnswer {
-  const { version, mesh, services, virtualServices, configs } = snapshot();
+export function pushContext(context: DebugContext): HttpAnswer {
+  const { version, mesh, services, virtualServices, configs } = context.snapshot();
   const byNamespace = groupBy(services, ({ namespace }) => namespace);
   const kinds = (Object.keys(KINDS) as Kind[]).map((kind) => [kind, configs.list(kind).length]);
   return json({
+    AuthorizationPolicies: byNamespaceOf(context, "AuthorizationPolicy", "namespace_to_policies"),
+    NetworkGateways: null,
+    UnresolvedGateways: null,
     version,
     trustDomain: mesh.trustDomain,
     rootNamespace: mesh.rootNamespace,
@@ -36,30 +39,30 @@ export function clusterz({ clusterId }: DebugContext): HttpAnswer {
   return json([{ id: clusterId, secretName: "", syncStatus: "synced" }]);
 }
 
-/** Networks that endpoints are in; nothing leads from one to another. */
-export function networkz({ registry }: DebugContext): HttpAnswer {
-  const endpoints = registry.services().flatMap(({ key }) => registry.endpoints(key));
-  const networks = [...groupBy(endpoints, ({ network }) => network)].map(([network, of]) => ({
-    network,
-    endpoints: of.length,
-  }));
-  return json({ networks, gateways: [] });
+/** Gateways between networks, services of several clusters, ambient workloads, injection: none of them is served. */
+export function nothing(shape: unknown): () => HttpAnswer {
+  return () => json(shape);
 }
 
 export function authorizationz(context: DebugContext): HttpAnswer {
-  return json({ authorization_policies: byNamespace(context, "AuthorizationPolicy", "namespace_to_policies") });
+  return json({ authorization_policies: byNamespaceOf(context, "AuthorizationPolicy", "namespace_to_policies") });
 }
 
 export function telemetryz(context: DebugContext): HttpAnswer {
-  return json({ telemetries: byNamespace(context, "Telemetry", "namespace_to_telemetries") });
+  return json({ telemetries: byNamespaceOf(context, "Telemetry", "namespace_to_telemetries") });
 }
 
-function byNamespace({ snapshot }: DebugContext, kind: Kind, member: string) {
+function byNamespaceOf({ snapshot }: DebugContext, kind: Kind, member: string) {
   const { configs, mesh } = snapshot();
   const objects = groupBy([...configs.list(kind)], ({ namespace }) => namespace);
   const shown = [...objects].map(([namespace, of]) => [
     namespace,
-    of.map(({ name, source }) => ({ name, namespace, spec: source.spec })),
+    of.map(({ name, annotations, source }) => ({
+      name,
+      namespace,
+      annotations: Object.keys(annotations).length === 0 ? null : annotations,
+      spec: source.spec,
+    })),
   ]);
   return { [member]: Object.fromEntries(shown), root_namespace: mesh.rootNamespace };
 }

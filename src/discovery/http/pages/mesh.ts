@@ -1,74 +1,63 @@
 import { describeDocumentProblem } from "../../decode/parse-config-text.ts";
-import type { Endpoint } from "../../model/endpoint.ts";
-import { formatLocality } from "../../model/locality.ts";
-import type { Service } from "../../model/service.ts";
+import { type AnyConfigObject, compareText, objectKey } from "../../model/config-object.ts";
+import { KINDS } from "../../specs/kinds.ts";
 import type { DebugContext } from "../debug-context.ts";
 import { type HttpAnswer, type HttpCall, json } from "../http-types.ts";
+import { showEndpoint, showPort, showService, timeOf } from "./show-service.ts";
 import { requireProxy } from "./streams.ts";
 
 /** All services, as the registries have them. */
 export function registryz({ registry }: DebugContext): HttpAnswer {
-  return json(registry.services());
+  const services = [...registry.services()].sort((a, b) => compareText(a.hostname, b.hostname));
+  return json(services.flatMap(showService));
 }
 
-/** Endpoints by service and port. */
-export function endpointz({ registry }: DebugContext): HttpAnswer {
-  return json(
-    registry.services().flatMap((service) =>
-      service.ports.map((port) => ({
-        service: `${service.hostname}:${port.name}`,
-        endpoints: registry
-          .endpoints(service.key)
-          .filter(({ servicePortName }) => servicePortName === port.name)
-          .map((endpoint) => showEndpoint(service, endpoint)),
-      })),
-    ),
-  );
+type Shown = ReturnType<typeof showEndpoint>;
+interface Shards {
+  readonly Shards: Record<string, readonly Shown[]>;
+  readonly ServiceAccounts: Record<string, object>;
 }
 
 /** Endpoints by host name and namespace, in the shards they come from. */
 export function endpointShardz({ registry }: DebugContext): HttpAnswer {
-  const hosts: Record<
-    string,
-    Record<string, { Shards: Record<string, unknown>; ServiceAccounts: readonly string[] }>
-  > = {};
+  const hosts: Record<string, Record<string, Shards>> = {};
   for (const service of registry.services()) {
     const endpoints = registry.endpoints(service.key);
     if (endpoints.length === 0) continue;
     hosts[service.hostname] ??= {};
     const namespaces = hosts[service.hostname] ?? {};
-    const entry = namespaces[service.namespace] ?? { Shards: {}, ServiceAccounts: [] };
+    const { Shards, ServiceAccounts } = namespaces[service.namespace] ?? { Shards: {}, ServiceAccounts: {} };
     const shard = `${service.provider}/${service.clusterId}`;
-    const known = entry.Shards[shard];
-    entry.Shards[shard] = [...(Array.isArray(known) ? known : []), ...endpoints];
+    const shown = endpoints.map((endpoint) => showEndpoint(service, endpoint));
     const accounts = endpoints.map(({ serviceAccount }) => serviceAccount).filter((account) => account !== "");
     namespaces[service.namespace] = {
-      ...entry,
-      ServiceAccounts: [...new Set([...entry.ServiceAccounts, ...accounts])].sort(),
+      Shards: { ...Shards, [shard]: [...(Shards[shard] ?? []), ...shown] },
+      ServiceAccounts: { ...ServiceAccounts, ...Object.fromEntries(accounts.map((account) => [account, {}])) },
     };
   }
   return json(hosts);
 }
 
-/** Every rule object, and the documents that were refused. */
-export function configz(context: DebugContext): HttpAnswer {
-  const { snapshot } = context.store;
-  return json({
-    objects: snapshot.all().map(({ source, namespace, creationTime }) => {
+/** Every rule object in force. */
+export function configz({ store }: DebugContext): HttpAnswer {
+  const objects = [...store.snapshot.all()].sort((a, b) => compareText(objectKey(a), objectKey(b)));
+  return json(
+    objects.map(({ source, namespace, creationTime }) => {
       const metadata = typeof source.metadata === "object" ? source.metadata : {};
       return { ...source, metadata: { ...metadata, namespace, creationTimestamp: timeOf(creationTime) } };
     }),
-    problems: [...snapshot.problems.map(describeDocumentProblem), ...ruleProblems(context)],
-  });
+  );
 }
 
 export function meshConfig({ snapshot }: DebugContext): HttpAnswer {
   return json(snapshot().mesh.source);
 }
 
+/** What collides, by metric and by name; then figures of the last push, refused documents and rules that lose. */
 export function pushStatus(context: DebugContext): HttpAnswer {
   const { version, services } = context.snapshot();
   return json({
+    ...context.conflicts(),
     version,
     pushes: context.pushes(),
     proxies: context.connections.all().length,
@@ -81,29 +70,58 @@ export function pushStatus(context: DebugContext): HttpAnswer {
 export function instancesz(context: DebugContext): HttpAnswer {
   const entries = context.connections.all().map((connection) => {
     const { targets } = connection.view().inbound;
-    return [
-      connection.id,
-      targets.map(({ service, port, targetPort }) => ({ service: service.hostname, port: port.port, targetPort })),
-    ];
+    const shown = targets.map(({ service, port, targetPort }) => ({
+      Service: showService(service)[0],
+      Port: { ...showPort(port), TargetPort: targetPort },
+    }));
+    return [connection.node.id, shown];
   });
   return json(Object.fromEntries(entries));
 }
 
 /** What a proxy may see: the effect of its Sidecar object. */
 export function sidecarz(context: DebugContext, call: Pick<HttpCall, "query">): HttpAnswer {
-  const { outbound } = requireProxy(context, call).view();
+  const { outbound, node } = requireProxy(context, call).view();
+  const { sidecar, services, egress, mesh } = outbound;
+  const rules = services.flatMap((service) => {
+    const rule = outbound.destinationRule(service);
+    return rule === undefined ? [] : [[service.hostname, [showRule(rule.object, rule.objects, mesh.domainSuffix)]]];
+  });
   return json({
-    key: outbound.key,
-    sidecar: outbound.sidecar === undefined ? null : `${outbound.sidecar.namespace}/${outbound.sidecar.name}`,
+    version: outbound.snapshot.version,
+    name: sidecar?.name ?? "default-sidecar",
+    namespace: sidecar?.namespace ?? node.namespace,
+    sidecar: sidecar?.source.spec ?? null,
     outboundTrafficPolicy: outbound.outboundTrafficPolicy,
-    egress: outbound.egress.map(({ port, bind, captureMode, services, virtualServices }) => ({
+    destinationRules: Object.fromEntries(rules),
+    services: services.flatMap(showService),
+    servicesByHostname: Object.fromEntries(services.map((service) => [service.hostname, showService(service)[0]])),
+    egressListenerServices: egress.map((listener) => listener.services.flatMap(showService)),
+    egress: egress.map(({ port, bind, captureMode, virtualServices }) => ({
       ...(port === undefined ? {} : { port }),
       bind,
       captureMode,
-      services: services.map(({ hostname }) => hostname),
       virtualServices: virtualServices.map(({ object }) => `${object.namespace}/${object.name}`),
     })),
   });
+}
+
+function showRule(object: AnyConfigObject, merged: readonly AnyConfigObject[], domain: string) {
+  const { kind, name, namespace, creationTime, source } = object;
+  return {
+    exportTo: {},
+    from: merged.map((from) => ({ Namespace: from.namespace, Name: from.name })),
+    rule: {
+      type: { group: KINDS[kind].group, version: KINDS[kind].versions[0], kind },
+      name,
+      namespace,
+      domain,
+      creationTimestamp: timeOf(creationTime),
+      Spec: source.spec,
+      Status: null,
+      Extra: null,
+    },
+  };
 }
 
 /** Objects that are good by themselves and collide with others. */
@@ -111,20 +129,4 @@ function ruleProblems({ snapshot }: DebugContext): readonly string[] {
   return snapshot()
     .problems()
     .map(({ object, message }) => `warning: ${message} (${object.kind} ${object.namespace}/${object.name})`);
-}
-
-function showEndpoint(service: Service, { addresses, port, labels, locality, serviceAccount, health }: Endpoint) {
-  return {
-    address: addresses[0] ?? "",
-    port,
-    namespace: service.namespace,
-    labels,
-    locality: formatLocality(locality),
-    serviceAccount,
-    health,
-  };
-}
-
-function timeOf(milliseconds: number): string | null {
-  return milliseconds === 0 ? null : new Date(milliseconds).toISOString();
 }

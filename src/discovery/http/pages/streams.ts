@@ -1,10 +1,12 @@
 import type { Connection } from "../../ads-server/connection.ts";
 import { syncState, type Watch } from "../../ads-server/core/watch.ts";
-import { XDS_TYPES } from "../../ads-server/core/xds-types.ts";
+import { traitsOf, XDS_TYPES } from "../../ads-server/core/xds-types.ts";
 import type { XdsType } from "../../ads-server/resource-source.ts";
-import { formatLocality } from "../../model/locality.ts";
+import type { Locality } from "../../model/locality.ts";
+import { KINDS } from "../../specs/kinds.ts";
 import type { DebugContext } from "../debug-context.ts";
 import { type HttpAnswer, type HttpCall, HttpProblem, json, text } from "../http-types.ts";
+import { topologyLabels } from "./show-service.ts";
 
 const NOT_CONNECTED = "Proxy not connected to this Pilot instance. It may be connected to another instance.";
 
@@ -20,12 +22,10 @@ export function adsz(context: DebugContext, { query }: Pick<HttpCall, "query">):
     address: connection.peerAddress,
     protocol: connection.protocol,
     identities: connection.identities,
-    labels: connection.node.labels,
+    labels: { ...connection.node.labels, ...topologyLabels(connection.node) },
     metadata: connection.node.metadata,
-    locality: formatLocality(connection.node.locality),
-    watches: Object.fromEntries(
-      [...connection.watches].map(([type, watch]) => [type, watch.isWildcard ? ["*"] : watch.names.list]),
-    ),
+    locality: showLocality(connection.node.locality),
+    watches: Object.fromEntries([...connection.watches].map(([type, { names }]) => [traitsOf(type).url, names.list])),
     refused: refusals(connection),
   }));
   return json({ totalClients: clients.length, clients });
@@ -60,7 +60,7 @@ export function syncz(context: DebugContext, { query }: Pick<HttpCall, "query">)
         if (watch === undefined || watch.nonceSent === "") return [];
         return [
           [`${name}_sent`, watch.nonceSent],
-          [`${name}_acked`, watch.nonceAcked],
+          ...(watch.nonceAcked === "" ? [] : [[`${name}_acked`, watch.nonceAcked]]),
         ];
       });
       return {
@@ -69,14 +69,17 @@ export function syncz(context: DebugContext, { query }: Pick<HttpCall, "query">)
         proxy_type: node.type,
         istio_version: node.istioVersion,
         ...Object.fromEntries(pairs),
-        resources: Object.fromEntries([...watches].map(([type, watch]) => [type, resourceState(watch)])),
+        resources: Object.fromEntries([...watches].map(([type, watch]) => [traitsOf(type).url, resourceState(watch)])),
       };
     }),
   );
 }
 
-/** What one proxy was last sent of a type with names, as names and versions. */
-export function sentResources(context: DebugContext, call: Pick<HttpCall, "query">): HttpAnswer {
+/** The kinds of objects that are read; of one proxy, the names and versions it was last sent. */
+export function resourcesz(context: DebugContext, call: Pick<HttpCall, "query">): HttpAnswer {
+  if (!call.query.has("proxyID")) {
+    return json(Object.entries(KINDS).map(([kind, { group, versions }]) => ({ group, version: versions[0], kind })));
+  }
   const connection = requireProxy(context, call);
   return json(
     Object.fromEntries(
@@ -92,7 +95,7 @@ export function sentResources(context: DebugContext, call: Pick<HttpCall, "query
 }
 
 export function forceDisconnect(context: DebugContext, call: Pick<HttpCall, "query">): HttpAnswer {
-  if (!context.allowsAdmin) throw new HttpProblem(403, "UNSAFE_ENABLE_ADMIN_ENDPOINTS is not set");
+  if (!context.allowsAdmin) throw new HttpProblem(404, "404 page not found: UNSAFE_ENABLE_ADMIN_ENDPOINTS is not set");
   requireProxy(context, call).close("disconnected by an operator");
   return text(200, "OK");
 }
@@ -106,16 +109,26 @@ export function requireProxy(context: DebugContext, { query }: Pick<HttpCall, "q
   return connection;
 }
 
+/** What is sent and acknowledged, by nonce; versions follow from content and may be equal for several nonces. */
 function resourceState(watch: Watch) {
   return {
+    ...(watch.nonceSent === "" ? {} : { sent: watch.nonceSent }),
+    ...(watch.nonceAcked === "" ? {} : { acked: watch.nonceAcked }),
+    ...(watch.sentAt === 0 ? {} : { sentTime: new Date(watch.sentAt).toISOString() }),
+    ...(watch.error === undefined ? {} : { lastError: watch.error }),
     status: syncState(watch),
     version: watch.versionSent,
-    acked: watch.versionAcked,
-    ...(watch.sentAt === 0 ? {} : { sentAt: new Date(watch.sentAt).toISOString() }),
-    ...(watch.error === undefined ? {} : { error: watch.error }),
   };
 }
 
+/** What is not known is left out. */
+function showLocality({ region, zone, subzone }: Locality) {
+  const parts = { region, zone, sub_zone: subzone };
+  return Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== ""));
+}
+
 function refusals({ watches }: Connection): Readonly<Record<string, string>> {
-  return Object.fromEntries([...watches].flatMap(([type, { error }]) => (error === undefined ? [] : [[type, error]])));
+  return Object.fromEntries(
+    [...watches].flatMap(([type, { error }]) => (error === undefined ? [] : [[traitsOf(type).url, error]])),
+  );
 }
