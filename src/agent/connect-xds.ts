@@ -97,6 +97,7 @@ async function connectUpstream(
       timeoutMs: Math.min(xds.keepaliveTimeoutMs, MAX_PING_TIMEOUT_MS),
     },
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    compression: xds.compression,
     ...(connect && { connect }),
   };
 }

@@ -575,6 +575,15 @@ export const ENVIRONMENT = [
     "Directory where accepted configuration is kept and served from when Envoy starts while no control plane can be reached.",
     { own: true },
   ),
+  row(
+    "XDS_COMPRESSION",
+    "bool",
+    true,
+    SINCE_8,
+    "xds",
+    "Lets the control plane compress its responses; clients of the agent get them plain.",
+    { own: true },
+  ),
   row("PROXY_XDS_VIA_AGENT", "bool", true, ONLY_8, "xds", "false: Envoy talks to istiod directly."),
   row(
     "TERMINATION_DRAIN_DURATION_SECONDS",

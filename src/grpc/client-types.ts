@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
 import type { ConnectionOptions } from "node:tls";
+import type { Encoding } from "./compression.ts";
 import type { FrameStream } from "./frame-stream.ts";
 import type { KeepaliveOptions } from "./keepalive.ts";
 import type { Metadata, MetadataInit } from "./metadata.ts";
@@ -95,6 +96,8 @@ export interface BidiCall<Request, Response> extends RequestWriter<Request> {
 }
 
 export interface RawClientCall extends FrameStream {
+  /** What compressed frames are compressed with, once the answer has begun; undefined when it is something unknown. */
+  readonly encoding: Encoding | undefined;
   end(): void;
   cancel(reason?: string): void;
 }
@@ -123,8 +126,8 @@ export interface GrpcChannel extends AsyncDisposable {
     method: Method<"bidi", Request, Response>,
     options?: CallOptions,
   ): Promise<BidiCall<Request, Response>>;
-  /** Any method, as frames in pieces. */
-  raw(path: string, options?: CallOptions): Promise<RawClientCall>;
+  /** Any method, as frames in pieces. Whoever takes gzip has to unpack it, see `inflateFrames`. */
+  raw(path: string, options?: CallOptions & { readonly takesGzip?: boolean }): Promise<RawClientCall>;
   /** Connects now and resolves when the peer has spoken HTTP/2. */
   connect(signal?: AbortSignal): Promise<void>;
   /** Idempotent. Ends every call with CANCELLED and closes the connection. */

@@ -82,8 +82,10 @@ export function createGrpcChannel(targetText: string, options: GrpcChannelOption
     serverStream: async (method, request, callOptions = {}) =>
       toServerStreamCall(await open(method, callOptions, ACCEPTED_ENCODINGS), request),
     bidi: async (method, callOptions = {}) => toBidiCall(await open(method, callOptions, ACCEPTED_ENCODINGS)),
-    // Frames in pieces cannot be decompressed: the peer is not invited to compress.
-    raw: async (path, callOptions = {}) => (await open(rawMethod(path, "bidi"), callOptions, "identity")).call,
+    async raw(path, callOptions = {}) {
+      const encodings = callOptions.takesGzip ? ACCEPTED_ENCODINGS : "identity";
+      return (await open(rawMethod(path, "bidi"), callOptions, encodings)).call;
+    },
     async connect(signal) {
       const limit = new CallLimit({ ...(signal && { signal }) });
       await limit.race(slot.get()).finally(() => limit.stop());

@@ -14,12 +14,14 @@ export type {
   ResponseReader,
   ServerStreamCall,
 } from "./client-types.ts";
+export type { Encoding } from "./compression.ts";
 export { gzipPieces } from "./compression-pieces.ts";
 export { createGrpcAcceptor, type GrpcAcceptor, type GrpcAcceptorOptions } from "./create-grpc-acceptor.ts";
 export { createGrpcChannel } from "./create-grpc-channel.ts";
 export { createRequestHandler, type RequestHandlerOptions } from "./create-request-handler.ts";
 export { buildFrameHeader, FRAME_HEADER_BYTES, FrameScanner, type FrameSink } from "./frame-scanner.ts";
 export type { FrameStream } from "./frame-stream.ts";
+export { type InflateOptions, inflateFrames } from "./inflate-frames.ts";
 export type { KeepaliveOptions } from "./keepalive.ts";
 export { addressText, type ListenAddress, type ListenOptions } from "./listen.ts";
 export { ListenError } from "./listen-error.ts";

@@ -8,7 +8,8 @@ export interface Upstream {
   close(): Promise<void>;
 }
 
-const MAX_RESPONSE_BYTES = 2 ** 31 - 1;
+/** As large as gRPC allows. */
+export const MAX_RESPONSE_BYTES = 2 ** 31 - 1;
 /** What the control plane may send ahead. With many clients each gets less: what waits for slow ones is memory (bench/xds-forward). */
 const WINDOW_BYTES = 1024 * 1024;
 const CROWDED_WINDOW_BYTES = 64 * 1024;
@@ -17,6 +18,8 @@ const CROWDED_STREAMS = 2;
 export interface OpenOptions {
   readonly signal: AbortSignal;
   readonly otherStreams?: number;
+  /** Invites the control plane to compress; the reader has to unpack. */
+  readonly takesGzip?: boolean | undefined;
   /** Made before, by `createUpstreamChannel`; the stream owns it from now on. */
   readonly channel?: GrpcChannel | undefined;
 }
@@ -28,7 +31,11 @@ export interface OpenOptions {
 export async function openUpstream(options: UpstreamOptions, path: string, open: OpenOptions): Promise<Upstream> {
   const channel = open.channel ?? createUpstreamChannel(options, open.otherStreams);
   try {
-    const call = await channel.raw(path, { metadata: lowerCased(options.headers), signal: open.signal });
+    const call = await channel.raw(path, {
+      metadata: lowerCased(options.headers),
+      signal: open.signal,
+      takesGzip: open.takesGzip ?? false,
+    });
     return { call, close: () => channel.stop() };
   } catch (failure) {
     await channel.stop();

@@ -44,6 +44,8 @@ export interface UpstreamOptions {
   readonly keepalive: KeepaliveOptions;
   /** For one connect attempt, from the name's resolution to the peer's HTTP/2 settings. */
   readonly connectTimeoutMs: number;
+  /** Whether responses may come compressed; clients get them plain. */
+  readonly compression?: boolean;
   readonly connect?: Connect;
 }
 

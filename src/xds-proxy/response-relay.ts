@@ -1,6 +1,7 @@
-import { type FrameSink, type FrameStream, GrpcError } from "../grpc/index.ts";
+import { type Encoding, type FrameSink, type FrameStream, GrpcError, inflateFrames } from "../grpc/index.ts";
 import type { ProtocolKind } from "./core/protocol-kind.ts";
 import { ResponseScanner } from "./core/response-scanner.ts";
+import { MAX_RESPONSE_BYTES } from "./open-upstream.ts";
 
 /** What happens to a response of some type. */
 export type ResponseAction = "forward" | "hold" | "drop";
@@ -8,6 +9,8 @@ export type ResponseAction = "forward" | "hold" | "drop";
 export interface ResponseRelayOptions {
   readonly kind: ProtocolKind;
   readonly downstream: Pick<FrameStream, "writeFrameStart" | "writeFrameBytes">;
+  /** What the control plane compresses with; a client never sees it. */
+  readonly encoding?: () => Encoding | undefined;
   /** Asked once per response, as soon as its type is known; "" when it has none. */
   decide(typeUrl: string): ResponseAction;
   /** A whole response that `decide` wanted held, in arrival order. Its promise holds the stream back. */
@@ -99,9 +102,8 @@ export function createResponseRelay(options: ResponseRelayOptions): ResponseRela
     waitedMs = 0;
   };
 
-  const sink: FrameSink = {
-    start(frameLength, compressed) {
-      if (compressed) throw new GrpcError("INTERNAL", "grpc: compressed message although none was asked for");
+  const plain: FrameSink = {
+    start(frameLength) {
       scanner = new ResponseScanner(options.kind);
       action = undefined;
       pieces = [];
@@ -140,13 +142,18 @@ export function createResponseRelay(options: ResponseRelayOptions): ResponseRela
     },
   };
 
+  const { encoding = () => "identity" } = options;
+  const { sink, held } = inflateFrames(plain, { encoding, maxBytes: MAX_RESPONSE_BYTES });
   return {
     sink,
     send(message) {
       if (frameOpen) waiting.push(message);
       else void writeWhole(message);
     },
-    progress: () => ({ owed: inFrame && blocked === 0, count: received }),
+    progress: () => ({
+      owed: held.isReceiving || (inFrame && blocked === 0),
+      count: received + held.bytes,
+    }),
   };
 }
 

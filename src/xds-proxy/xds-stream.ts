@@ -139,6 +139,7 @@ export class XdsStream implements RegisteredStream {
     const opening = openUpstream(upstream, STREAM_PATHS[kind], {
       signal: AbortSignal.any([downstream.signal, givenUp.signal]),
       otherStreams: this.#hooks.otherStreams(),
+      takesGzip: upstream.compression,
       channel: this.#hooks.takeWarmUpstream(),
     });
     try {
@@ -199,6 +200,7 @@ export class XdsStream implements RegisteredStream {
     const relay = createResponseRelay({
       kind: this.kind,
       downstream,
+      encoding: () => upstream.call.encoding,
       decide: (typeUrl) => (conversions.takes(typeUrl) ? "hold" : this.#decide(typeUrl)),
       onHeld: (typeUrl, message) =>
         conversions.takes(typeUrl) ? conversions.add(typeUrl, message) : this.#internal.answer(typeUrl, message),

@@ -168,6 +168,7 @@ describe("xds", () => {
       viaAgent: true,
       httpsProxy: "",
       lastGoodDirectory: "",
+      compression: true,
     });
   });
 

@@ -34,6 +34,8 @@ export interface XdsConfig {
   readonly noProxy: string;
   /** Directory of the last known good configuration; "" keeps none. */
   readonly lastGoodDirectory: string;
+  /** Whether the control plane is asked to compress. */
+  readonly compression: boolean;
 }
 
 const SERVER_NAME = "istiod.istio-system.svc";
@@ -64,6 +66,7 @@ export function readXdsConfig(env: EnvReader, proxyConfig: ProxyConfig): XdsConf
     httpsProxy: env.string("HTTPS_PROXY") || env.string("https_proxy"),
     noProxy: env.string("NO_PROXY") || env.string("no_proxy"),
     lastGoodDirectory: env.string("XDS_LAST_GOOD"),
+    compression: env.bool("XDS_COMPRESSION"),
   });
 }
 
