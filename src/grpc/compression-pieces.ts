@@ -1,10 +1,10 @@
 import { constants, crc32, deflateRawSync } from "node:zlib";
 import { crcShift, joinCrc } from "./compression-crc.ts";
 
-/** Smaller pieces are not worth the time, unless thousands share them. */
+/** Smaller pieces are mostly one client's own and would be deflated for it alone. */
 export const WORTH_BYTES = 16 * 1024;
 
-/** The higher ones take three times as long for a fifth less of an xDS answer (docs/decisions/xds-compression.md). */
+/** Higher ones take three times as long for a tenth less of an xDS answer (docs/decisions/xds-compression.md). */
 const LEVEL = 3;
 
 /** Magic, deflate, no flags, no time, fastest, unknown system (RFC 1952, section 2.3). */
