@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { fetchText, startAgentProcess } from "../test/support/agent-process.ts";
 import { type MeshControlPlane, startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
+import { envoyPath } from "../test/support/needs.ts";
 import type { Bench } from "./bench.ts";
 
 const RUNS = 9;
@@ -53,7 +54,8 @@ export default ready;
 async function startOnce(path: string, controlPlane: MeshControlPlane): Promise<{ agentMs: number; readyMs: number }> {
   // The shell takes the launcher's place in the command line, the same for every program.
   const wrapper = ["sh", "-c", `shift; exec "${path}" "$@"`, "sh"];
-  await using agent = await startAgentProcess({ controlPlane, wrapper });
+  // By the ProxyConfig, which every program reads.
+  await using agent = await startAgentProcess({ controlPlane, wrapper, proxyConfig: { binaryPath: envoyPath() } });
   const start = performance.now();
   const since = async (port: number, wanted: (status: number) => boolean) => {
     for (;;) {

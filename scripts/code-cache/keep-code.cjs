@@ -1,4 +1,4 @@
-// keep-code.cjs DIST proxy ...: runs dist/proxy.cjs until the agent's stand-in for Envoy is there, and keeps what V8 has compiled by then.
+// keep-code.cjs DIST proxy ...: runs the scripts of DIST until the agent's stand-in for Envoy is there, and keeps what V8 has compiled by then.
 "use strict";
 const { existsSync, readFileSync, renameSync, writeFileSync } = require("node:fs");
 const { join } = require("node:path");
@@ -7,17 +7,26 @@ const { Script } = require("node:vm");
 /** Time for what follows the start: the first look at Envoy, the answers of a control plane that is not there. */
 const SETTLE_MS = 700;
 const [dist] = process.argv.splice(2, 1);
-const filename = join(dist, "proxy.cjs");
-const script = new Script(readFileSync(filename, "latin1"), { filename });
-script.runInThisContext()({}, require, { exports: {} }, filename, dist);
+const scripts = new Map();
+prepared("proxy.cjs")(require, prepared, dist);
 const timer = setInterval(() => {
   if (!existsSync("executed")) return;
   clearInterval(timer);
   setTimeout(() => {
-    const file = join(dist, `proxy-${process.versions.v8}-${process.arch}.cache`);
-    writeFileSync(`${file}.tmp`, script.createCachedData());
-    renameSync(`${file}.tmp`, file);
+    // The first one last: without it nobody looks for the other.
+    for (const [name, script] of [...scripts].reverse()) {
+      const file = join(dist, `${name}-${process.versions.v8}-${process.arch}.cache`);
+      writeFileSync(`${file}.tmp`, script.createCachedData());
+      renameSync(`${file}.tmp`, file);
+    }
     // The stand-in ends with the agent, however that ends.
     process.exit(0);
   }, SETTLE_MS);
 }, 20);
+
+function prepared(name) {
+  const filename = join(dist, name);
+  const script = new Script(readFileSync(filename, "latin1"), { filename });
+  scripts.set(name, script);
+  return script.runInThisContext();
+}

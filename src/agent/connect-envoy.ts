@@ -14,8 +14,6 @@ import {
 import type { SdsStart } from "../sds/index.ts";
 import { step } from "./agent-error.ts";
 import { type BootstrapSources, readBootstrapInputs } from "./bootstrap-inputs.ts";
-import { discoverBootstrap } from "./discover-bootstrap.ts";
-import type { EnvoyBinary } from "./find-binary.ts";
 import type { AgentMetrics } from "./metrics.ts";
 import { proxyUser } from "./proxy-user.ts";
 
@@ -25,7 +23,7 @@ const PARENT_SHUTDOWN_FACTOR = 4 / 3;
 export interface EnvoyParts {
   readonly env: Environment;
   readonly platform: PlatformInfo;
-  readonly binary: Promise<EnvoyBinary>;
+  readonly binary: Promise<string>;
   readonly sds: SdsStart;
   readonly xdsRootCert: string;
   readonly prepared: Promise<PreparedBootstrap>;
@@ -60,14 +58,14 @@ export async function connectEnvoy(config: AgentConfig, parts: EnvoyParts): Prom
     const owner = proxyUser(config);
     // Written before anything is spawned: a mistake in the configuration is told at once and ends the start.
     const { inputs: first, file } = await parts.prepared;
+    parts.signal.throwIfAborted();
     let prepared: BootstrapFile | undefined = file;
-    const discover = (file: BootstrapFile) =>
-      discoverBootstrap(file, { socketPath: xds.socketPath, log, owner, signal: parts.signal });
-    const binary = await parts.binary;
+    const discover = async (file: BootstrapFile) => {
+      const { discoverBootstrap } = await import("./discover-bootstrap.ts");
+      return discoverBootstrap(file, { socketPath: xds.socketPath, log, owner, signal: parts.signal });
+    };
     return startEnvoy({
-      binaryPath: binary.path,
-      flagProbe: binary.flagProbe,
-      hasSignal: binary.hasSignal,
+      binaryPath: await parts.binary,
       args: {
         ...envoyArgs(config),
         serviceCluster: file.node.cluster,

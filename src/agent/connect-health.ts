@@ -2,11 +2,10 @@ import type { Handle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
 import type { AgentConfig } from "../config/index.ts";
 import { type AdminClient, envoyReadinessProbe } from "../envoy/index.ts";
-import { type HealthCheckConfig, healthRules, readHealthConfig, startHealthChecker } from "../workload-health/index.ts";
+import { type HealthCheckConfig, healthRules, startHealthChecker } from "../workload-health/index.ts";
 import type { XdsProxy } from "../xds-proxy/index.ts";
 import { step } from "./agent-error.ts";
-
-const WHAT = "failed to start workload health check";
+import { HEALTH_STEP } from "./read-workload-probe.ts";
 
 export interface HealthParts {
   readonly probe: HealthCheckConfig | undefined;
@@ -17,19 +16,6 @@ export interface HealthParts {
   readonly log: Logger;
 }
 
-/** What the proxy configuration asks for, undefined without a probe. A wrong one ends the start before anything is running. */
-export async function readWorkloadProbe({
-  proxyConfig,
-  status,
-  role,
-}: AgentConfig): Promise<HealthCheckConfig | undefined> {
-  const { readinessProbe } = proxyConfig;
-  if (readinessProbe === undefined) return undefined;
-  const [firstIp] = role.ipAddresses;
-  const defaultHost = firstIp === undefined || status.legacyLocalhostProbes ? "localhost" : firstIp;
-  return step(WHAT, async () => readHealthConfig(readinessProbe, defaultHost, healthRules(status.generation)));
-}
-
 /** Undefined when there is no probe. */
 export async function connectHealth(config: AgentConfig, parts: HealthParts): Promise<Handle | undefined> {
   const { probe: asked } = parts;
@@ -37,7 +23,7 @@ export async function connectHealth(config: AgentConfig, parts: HealthParts): Pr
   const { status, role } = config;
   const own = new Set(["localhost", "127.0.0.1", "::1", ...role.ipAddresses]);
   const log = parts.log.scope("healthcheck");
-  return step(WHAT, async () => {
+  return step(HEALTH_STEP, async () => {
     const probe =
       parts.admin === undefined
         ? undefined

@@ -1,23 +1,17 @@
 import type { CloseStack } from "../base/close-stack.ts";
 import type { Logger } from "../base/logger.ts";
-import { type AgentConfig, diskFiles, WORKLOAD_CERTS, WORKLOAD_SOCKET_DIRECTORY } from "../config/index.ts";
+import { type AgentConfig, diskFiles, WORKLOAD_CERTS } from "../config/index.ts";
+import type { ReservedSocket } from "../grpc/index.ts";
 import { generateWorkloadKey, type SecretManager, startSecretManager, type TokenFetcher } from "../identity/index.ts";
-import {
-  decideSdsStart,
-  type LegacyToken,
-  type PrivateKeyProvider,
-  type SdsStart,
-  startSdsServer,
-} from "../sds/index.ts";
+import { type LegacyToken, type PrivateKeyProvider, type SdsStart, startSdsServer } from "../sds/index.ts";
 import { AgentStartError, step } from "./agent-error.ts";
 import { connectCa } from "./connect-ca.ts";
+import { isLegacySds } from "./decide-sds.ts";
 import type { AgentMetrics } from "./metrics.ts";
 import { proxyUser } from "./proxy-user.ts";
 import { withTokenSubject, workloadKeyOptions, workloadSpiffeId } from "./workload-identity.ts";
 
-const CREDENTIAL_SOCKET_DIRECTORY = "./var/run/secrets/credential-uds";
 const CRL_PATH = "./var/run/secrets/istio/crl/ca-crl.pem";
-const LEGACY_SOCKET = "./etc/istio/proxy/SDS";
 
 export interface IdentityParts {
   readonly opened: CloseStack;
@@ -25,8 +19,8 @@ export interface IdentityParts {
   readonly metrics: AgentMetrics;
   readonly log: Logger;
   readonly sds: SdsStart;
-  /** The CA is asked for the first certificate from then on, or when somebody wants it. */
-  readonly issueAfter: Promise<void>;
+  /** The SDS socket, when it was bound beforehand. */
+  readonly reserved: ReservedSocket | undefined;
   /** Ends a bind that is being retried. */
   readonly signal: AbortSignal;
 }
@@ -45,9 +39,10 @@ export async function connectIdentity(config: AgentConfig, parts: IdentityParts)
       opened.add(
         await startSdsServer({
           path: sds.listenPath,
+          reserved: parts.reserved,
           source: secrets,
           privateKeyProvider: privateKeyProvider(config),
-          ...(isLegacy(config) && { legacy: { token: legacyToken(parts.tokens) } }),
+          ...(isLegacySds(config) && { legacy: { token: legacyToken(parts.tokens) } }),
           envoyGroup: proxyUser(config)?.gid,
           metrics: metrics.sds,
           log: log.scope("sds"),
@@ -56,20 +51,6 @@ export async function connectIdentity(config: AgentConfig, parts: IdentityParts)
       );
     }
     return secrets;
-  });
-}
-
-/** Who serves the workload's certificate, and where. */
-export async function decideSds(config: AgentConfig, log: Logger): Promise<SdsStart> {
-  if (isLegacy(config)) return { mode: "workload", listenPath: LEGACY_SOCKET };
-  const { security, generation } = config;
-  return decideSdsStart({
-    workloadDirectory: WORKLOAD_SOCKET_DIRECTORY,
-    credentialDirectory: CREDENTIAL_SOCKET_DIRECTORY,
-    socketName: security.socketFile,
-    besideExternal: generation.name === "master" ? "serve-files" : "serve-nothing",
-    requireExternal: security.requireExternalSds,
-    log,
   });
 }
 
@@ -93,7 +74,6 @@ async function startSecrets(config: AgentConfig, parts: IdentityParts): Promise<
     ttlSeconds: security.secretTtlMs / 1000,
     renewal: { ratio: security.gracePeriodRatio, jitter: security.gracePeriodJitter },
     ...(prepared === undefined ? { prepareKey: false } : { prepareKey: prepared }),
-    issueAfter: parts.issueAfter,
     existing: existingFiles(config, mounted),
     output: outputDirectory(config),
     fileDebounceMs: security.fileDebounceMs,
@@ -139,9 +119,4 @@ function privateKeyProvider({ proxyConfig }: AgentConfig): PrivateKeyProvider | 
 /** Those generations answer only while the agent itself has a token. */
 function legacyToken(tokens: TokenFetcher | undefined): LegacyToken {
   return tokens === undefined ? { kind: "none" } : { kind: "local", read: () => tokens.fetch() };
-}
-
-/** Up to 1.8 the agent serves on one socket of its own and Envoy asks with fixed rules. */
-function isLegacy({ generation }: AgentConfig): boolean {
-  return generation.hasRegistryFlags || generation.name === "1.8";
 }

@@ -3,7 +3,8 @@ import { toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
 import type { AgentConfig, Environment } from "../config/index.ts";
 import { type DnsServer, decodeNameTable } from "../dns/index.ts";
-import type { SecretManager, TokenFetcher } from "../identity/index.ts";
+import type { ReservedSocket } from "../grpc/index.ts";
+import type { TokenFetcher } from "../identity/index.ts";
 import { message, repeatedString } from "../protocol/protobuf/message.ts";
 import {
   connectThroughProxy,
@@ -35,7 +36,10 @@ const dynamicProxyConfig = message({ caCertificatesPem: repeatedString(34) });
 
 export interface XdsParts {
   readonly dns: DnsServer | undefined;
-  readonly secrets: SecretManager;
+  /** The xDS socket, when it was bound beforehand. */
+  readonly reserved: ReservedSocket | undefined;
+  /** Takes the trust anchors that the control plane sends. */
+  setTrustBundle(anchors: readonly string[]): void;
   readonly tokens: TokenFetcher | undefined;
   readonly env: Environment;
   readonly metrics: AgentMetrics;
@@ -57,6 +61,7 @@ export async function connectXds(config: AgentConfig, parts: XdsParts): Promise<
     const proxy = opened.add(
       await startXdsProxy({
         socketPath: xds.socketPath,
+        reserved: parts.reserved,
         upstream,
         handlers: internalHandlers(config, parts),
         ...(wasm && { converters: [wasm] }),
@@ -103,7 +108,7 @@ async function connectUpstream(
 }
 
 /** In the order they are subscribed to. */
-function internalHandlers(config: AgentConfig, { dns, secrets }: XdsParts): InternalHandler[] {
+function internalHandlers(config: AgentConfig, { dns, setTrustBundle }: XdsParts): InternalHandler[] {
   const handlers: InternalHandler[] = [];
   if (dns !== undefined) {
     handlers.push({
@@ -116,7 +121,7 @@ function internalHandlers(config: AgentConfig, { dns, secrets }: XdsParts): Inte
     handlers.push({
       typeUrl: PROXY_CONFIG_TYPE,
       name: "proxy config",
-      handle: (resource) => secrets.setConfigTrustBundle(dynamicProxyConfig.decode(resource).caCertificatesPem),
+      handle: (resource) => setTrustBundle(dynamicProxyConfig.decode(resource).caCertificatesPem),
     });
   }
   return handlers;

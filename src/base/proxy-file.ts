@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { chmod, chown, open, rename, unlink } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { makeDirectory } from "./make-directory.ts";
@@ -32,8 +31,9 @@ export async function writeProxyFile(
   data: string | Uint8Array,
   options: ProxyFileOptions,
 ): Promise<void> {
-  const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);
+  const temporary = join(dirname(path), `.${basename(path)}.${Math.random().toString(36).slice(2)}.tmp`);
   const mode = options.mode ?? FILE_MODES[options.access];
+  // Exclusive: nobody can have put a file or a link there.
   const file = await open(temporary, "wx", mode);
   try {
     try {

@@ -1,4 +1,3 @@
-import { request } from "node:http";
 import { abortAfter, type TimedAbort } from "../base/abort-after.ts";
 import { errorCode, errorMessage } from "../base/coded-error.ts";
 import { AdminError } from "./errors.ts";
@@ -99,12 +98,19 @@ interface Call {
 
 async function call(target: Call, limits: CallLimits): Promise<AdminAnswer> {
   using deadline = abortAfter(limits.timeoutMs, limits.signal);
-  return await exchange(target, limits, deadline);
+  // Not read before Envoy is there to be asked.
+  const { request } = await import("node:http");
+  return await exchange(target, limits, deadline, request);
 }
 
 type CallLimits = Required<Omit<AdminLimits, "signal">> & AdminLimits;
 
-function exchange(target: Call, limits: CallLimits, deadline: TimedAbort): Promise<AdminAnswer> {
+function exchange(
+  target: Call,
+  limits: CallLimits,
+  deadline: TimedAbort,
+  request: typeof import("node:http").request,
+): Promise<AdminAnswer> {
   const { address, method, path } = target;
   const { signal } = deadline;
   return new Promise((resolve, reject) => {

@@ -44,8 +44,6 @@ export interface EnvoyOptions {
   readonly stdio?: { readonly stdout: number; readonly stderr: number };
   /** The program that sets the parent-death signal; found in PATH. */
   readonly setpriv?: string;
-  /** Whether it can do so, when somebody has found out already. */
-  readonly hasSignal?: Promise<boolean>;
 }
 
 export type EnvoyPhase = SupervisorState["phase"];

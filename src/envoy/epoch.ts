@@ -1,7 +1,7 @@
 import { errorMessage } from "../base/coded-error.ts";
 import { buildEnvoyArgs } from "./core/command-line.ts";
 import type { EnvoyExit } from "./core/exit-text.ts";
-import { dropUnknownFlags } from "./core/known-flags.ts";
+import { dropUnknownFlags, hasDoubtfulFlags } from "./core/known-flags.ts";
 import type { EnvoyConfigFile, EnvoyOptions } from "./envoy-options.ts";
 import { findExecutable } from "./executable.ts";
 import type { FlagProbe } from "./flag-probe.ts";
@@ -16,6 +16,8 @@ export interface EpochContext {
   readonly flagProbe: FlagProbe;
   /** Flags that were left out and warned about before. */
   readonly knownMissing: Set<string>;
+  /** A process that ended at once may not have known a flag that all were thought to know. */
+  doubtsFlags: boolean;
   /** Present in hot restart mode. */
   readonly memory: HotRestartMemory | undefined;
 }
@@ -52,7 +54,8 @@ export async function startEpoch(
   const binary = await findExecutable(options.binaryPath, options.env.PATH ?? "");
   if ("problem" in binary) return notStarted(binary.problem, removeConfig);
   const wanted = argumentsOf(context, config, number);
-  const { kept: args, dropped } = dropUnknownFlags(wanted, await context.flagProbe.knownFlags(binary));
+  const known = mustAsk(context, wanted) ? await context.flagProbe.knownFlags(binary) : new Set<string>();
+  const { kept: args, dropped } = dropUnknownFlags(wanted, known);
   warnOnce(context, dropped);
   const { user, stdio } = options;
   const command = { binaryPath: binary.path, args, env, user };
@@ -68,7 +71,15 @@ export async function startEpoch(
     ...(user === undefined ? {} : { user }),
     ...(stdio === undefined ? {} : { stdio }),
   });
-  return toRunning(child, removeConfig, () => explainEarlyDeath(command, number === 0));
+  return toRunning(child, removeConfig, () => {
+    context.doubtsFlags = true;
+    return explainEarlyDeath(command, number === 0);
+  });
+}
+
+/** Without the guard there is no second start that could do better. */
+function mustAsk({ options, doubtsFlags }: EpochContext, args: readonly string[]): boolean {
+  return doubtsFlags || options.guard === "off" || hasDoubtfulFlags(args);
 }
 
 function toRunning(

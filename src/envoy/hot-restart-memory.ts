@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { closeSync, openSync, readFileSync, readlinkSync, readSync, rmSync, statSync, writeSync } from "node:fs";
 import { parseHotRestartSockets, pickBaseId } from "./core/base-id.ts";
 
@@ -70,8 +69,14 @@ function withMemory<Result>(
   }
 }
 
+/** FNV-1a: spreads names well, and is there without the code for cryptography. */
+const FNV_BASIS = 0x811c9dc5;
+const FNV_PRIME = 0x01000193;
+
 function hashOf(text: string): number {
-  return createHash("sha256").update(text).digest().readUInt32BE(0);
+  let hash = FNV_BASIS;
+  for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, FNV_PRIME) >>> 0;
+  return hash;
 }
 
 /** The sockets are per network namespace but the memory may be shared between them. */

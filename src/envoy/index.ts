@@ -18,7 +18,6 @@ export type { EnvoyConfigFile, EnvoyHandle, EnvoyOptions, EnvoyPhase } from "./e
 export { AdminError, ENVOY_EXIT_CODES, EnvoyError } from "./errors.ts";
 export { createFlagProbe, type FlagProbe } from "./flag-probe.ts";
 export { declareEnvoyMetrics, type EnvoyMetrics } from "./metrics.ts";
-export { hasParentDeathSignal } from "./parent-death.ts";
 export { validateConfig } from "./preflight.ts";
 export { type EnvoyReadinessOptions, type EnvoyReadinessProbe, envoyReadinessProbe } from "./readiness-probe.ts";
 export { startEnvoy } from "./start-envoy.ts";

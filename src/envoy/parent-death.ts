@@ -1,6 +1,7 @@
+import { readFile } from "node:fs/promises";
 import { isMainThread } from "node:worker_threads";
 import type { Logger } from "../base/logger.ts";
-import { runProgram } from "./run-program.ts";
+import { findExecutable } from "./executable.ts";
 import { startWatchdog } from "./watchdog.ts";
 
 /** Sees to it that Envoy does not outlive the agent, however the agent ends. */
@@ -19,9 +20,9 @@ export interface ParentDeathGuard {
  * no such option) a small shell process watches a pipe that closes with the agent; it also runs where a killed agent would leave
  * files behind.
  */
-export async function startParentDeathGuard(log: Logger, options: GuardOptions = {}): Promise<ParentDeathGuard> {
-  const { setpriv = "setpriv", leftovers = [] } = options;
-  const hasSignal = isMainThread && (await (options.hasSignal ?? hasParentDeathSignal(setpriv)));
+export async function startParentDeathGuard(log: Logger, options: GuardOptions): Promise<ParentDeathGuard> {
+  const { setpriv = "setpriv", searchPath, leftovers = [] } = options;
+  const hasSignal = isMainThread && (await hasParentDeathSignal(setpriv, searchPath));
   if (!hasSignal) log.debug("setpriv has no --pdeathsig here; a shell process ends Envoy if the agent is killed");
   const watchdog = hasSignal && leftovers.length === 0 ? undefined : startWatchdog(leftovers);
   return {
@@ -36,15 +37,14 @@ export async function startParentDeathGuard(log: Logger, options: GuardOptions =
 
 export interface GuardOptions {
   readonly setpriv?: string | undefined;
-  /** The answer of `hasParentDeathSignal`, when somebody has asked already. */
-  readonly hasSignal?: Promise<boolean> | undefined;
+  readonly searchPath: string;
   /** To be removed when the agent is killed: the shared memory of hot restart mode. */
   readonly leftovers?: readonly string[];
 }
 
-/** Takes the start of a process: ask while other parts start. */
-export async function hasParentDeathSignal(setpriv = "setpriv"): Promise<boolean> {
+/** A program of 80 kB: reading whether it knows the option is quicker than running it, for which every start of Envoy would wait. */
+async function hasParentDeathSignal(setpriv: string, searchPath: string): Promise<boolean> {
   if (process.platform !== "linux") return false;
-  const result = await runProgram(setpriv, ["--pdeathsig", "KILL", setpriv, "--version"], { timeoutMs: 2_000 });
-  return result.code === 0;
+  const found = await findExecutable(setpriv, searchPath);
+  return !("problem" in found) && (await readFile(found.path)).includes("pdeathsig");
 }

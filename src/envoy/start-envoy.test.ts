@@ -49,6 +49,23 @@ test("flags the binary does not know are left out with one warning, however ofte
   ]);
 });
 
+test("flags that all know are passed without asking; a binary that ends at once is asked before it is started again", async () => {
+  using t = setUpScripted({ runs: [{ exit: 1 }, { exit: 0 }], flags: ["-c", "--drain-time-s"] });
+  await using envoy = await startEnvoy(t.options);
+  await envoy.ended;
+  const [first, second] = t.scripted.calls("start").map((call) => call.args ?? []);
+  expect(first).toContain("--drain-strategy");
+  expect(second).toEqual(["-c", join(t.work.folder, "envoy-rev1.json"), "--drain-time-s", "1"]);
+  expect(t.scripted.calls("help")).toHaveLength(1);
+});
+
+test("without the guard, where no second start could do better, the binary is asked first", async () => {
+  using t = setUpScripted({ runs: [{ exit: 0 }], flags: ["-c"] }, { guard: "off" });
+  await using envoy = await startEnvoy(t.options);
+  await envoy.ended;
+  expect(t.scripted.calls("start").map((call) => call.args)).toEqual([["-c", join(t.work.folder, "envoy-rev0.json")]]);
+});
+
 test("a generation that runs in epochs is not started without hot restart", async () => {
   using t = setUpScripted({ runs: [{}] });
   const start = startEnvoy({ ...t.options, args: { ...t.options.args, generation: "1.7" } });

@@ -30,7 +30,7 @@ export async function startEnvoy(options: EnvoyOptions): Promise<EnvoyHandle> {
   opened.defer(() => memory?.remove());
   const leftovers = memory === undefined ? [] : [memory.path];
   const guard = opened.add(
-    await startParentDeathGuard(log, { setpriv: options.setpriv, hasSignal: options.hasSignal, leftovers }),
+    await startParentDeathGuard(log, { setpriv: options.setpriv, searchPath: options.env.PATH ?? "", leftovers }),
   );
   const admin = createAdminClient(options.admin);
   const supervisor = createSupervisor({
@@ -39,6 +39,7 @@ export async function startEnvoy(options: EnvoyOptions): Promise<EnvoyHandle> {
     guard,
     memory,
     knownMissing: new Set(),
+    doubtsFlags: false,
     flagProbe: options.flagProbe ?? createFlagProbe(),
     policy: { budget: options.guard === "off" ? undefined : (options.budget ?? DEFAULT_RESTART_BUDGET) },
   });

@@ -30,6 +30,7 @@ export { Metadata, MetadataError, type MetadataInit, type MetadataValue } from "
 export { type CallKind, type Codec, defineMethod, type Method, rawCodec, rawMethod } from "./method.ts";
 export type { Peer, PeerTls } from "./peer.ts";
 export type { PingPolicy } from "./ping-policy.ts";
+export { type ReservedSocket, reserveSocket } from "./reserve-socket.ts";
 export type { ServerCredentials, ServerTls } from "./server-tls.ts";
 export {
   type Handlers,

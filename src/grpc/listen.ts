@@ -1,8 +1,9 @@
 import { chmod } from "node:fs/promises";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { errorCode, errorMessage } from "../base/coded-error.ts";
+import { hostPort } from "./host-port.ts";
 import { ListenError } from "./listen-error.ts";
-import { hostPort } from "./peer.ts";
+import type { ReservedSocket } from "./reserve-socket.ts";
 import { checkSocketPath, clearSocketPath, type ReplacePolicy } from "./unix-socket.ts";
 
 export type ListenOptions =
@@ -12,6 +13,8 @@ export type ListenOptions =
       /** Permissions of the socket file; 0o666 lets an Envoy of another user connect. */
       readonly mode?: number;
       readonly replace?: ReplacePolicy;
+      /** Bound already: its first server takes it over. */
+      readonly reserved?: ReservedSocket | undefined;
     };
 
 export type ListenAddress = { readonly host: string; readonly port: number } | { readonly path: string };
@@ -26,13 +29,19 @@ export interface Listener {
 const DEFAULT_MODE = 0o666;
 
 /** Rejects with a ListenError and leaves nothing open. */
-export async function listen(options: ListenOptions, onConnection: (socket: Socket) => void): Promise<Listener> {
+export async function listen(
+  options: ListenOptions,
+  onConnection: (socket: Socket) => void,
+  pauseOnConnect = false,
+): Promise<Listener> {
   if ("path" in options) {
+    const reserved = options.reserved?.take(onConnection);
+    if (reserved !== undefined) return reserved;
     checkSocketPath(options.path);
     await clearSocketPath(options.path, options.replace ?? "stale");
   }
   // Nagle's delay would hold back the small frames of a call that waits for its answer.
-  const server = createServer({ noDelay: true }, onConnection);
+  const server = createServer({ noDelay: true, pauseOnConnect }, onConnection);
   await bind(server, options);
   if (!("path" in options)) {
     const { address, port } = server.address() as AddressInfo;

@@ -1,6 +1,7 @@
 import type { X509Certificate } from "node:crypto";
 import type { Socket } from "node:net";
 import { type PeerCertificate, TLSSocket } from "node:tls";
+import { hostPort } from "./host-port.ts";
 
 /** Who is at the other end of a connection. */
 export interface Peer {
@@ -24,10 +25,6 @@ export interface PeerTls {
 export function describePeer(socket: Socket): Peer {
   const address = socket.remoteAddress === undefined ? "unix" : hostPort(socket.remoteAddress, socket.remotePort ?? 0);
   return { address, tls: socket instanceof TLSSocket ? describeTls(socket) : undefined };
-}
-
-export function hostPort(host: string, port: number): string {
-  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 function describeTls(socket: TLSSocket): PeerTls {

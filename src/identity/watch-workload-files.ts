@@ -16,14 +16,17 @@ export interface WorkloadFilesOptions {
 
 /** Watches the mounted certificate and the CRL for the manager's whole life: either may appear long after the start. */
 export async function watchWorkloadFiles(options: WorkloadFilesOptions): Promise<readonly FileWatch[]> {
-  const { existing } = options;
-  const watches: FileWatch[] = [];
-  if (existing !== undefined) {
-    watches.push(await watchSecret(options, existing.keyPair, options.onKeyPair));
-    watches.push(await watchSecret(options, existing.root, options.onRoots));
-  }
-  if (options.manager.crlPath !== undefined) watches.push(await watchCrl(options, options.manager.crlPath));
-  return watches;
+  const { existing, manager } = options;
+  // At once: each looks at every directory on its way, one after the other.
+  return Promise.all([
+    ...(existing === undefined
+      ? []
+      : [
+          watchSecret(options, existing.keyPair, options.onKeyPair),
+          watchSecret(options, existing.root, options.onRoots),
+        ]),
+    ...(manager.crlPath === undefined ? [] : [watchCrl(options, manager.crlPath)]),
+  ]);
 }
 
 async function watchSecret(options: WorkloadFilesOptions, file: FileName, onChange: () => void): Promise<FileWatch> {

@@ -14,5 +14,6 @@ export { declareSdsMetrics, type SdsMetrics } from "./metrics.ts";
 export { probeSocket } from "./probe-socket.ts";
 export type { NodeIds } from "./sds-context.ts";
 export { SdsError } from "./sds-error.ts";
+export { reserveSdsSocket } from "./sds-socket.ts";
 export type { SecretSource, SourceSecret } from "./secret-source.ts";
 export { type SdsServer, type SdsServerOptions, startSdsServer } from "./start-sds-server.ts";

@@ -1,5 +1,4 @@
 import { lstat, unlink } from "node:fs/promises";
-import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import { errorMessage } from "../base/coded-error.ts";
 import { SdsError } from "./sds-error.ts";
@@ -24,7 +23,8 @@ export async function probeSocket(path: string, timeoutMs: number = PROBE_MS): P
 }
 
 /** The server's SETTINGS frame is the first thing HTTP/2 makes it say. */
-function answersHttp2(path: string, timeoutMs: number): Promise<boolean> {
+async function answersHttp2(path: string, timeoutMs: number): Promise<boolean> {
+  const { connect: connectHttp2 } = await import("node:http2");
   return new Promise((resolve) => {
     const socket = connect(path);
     const session = connectHttp2("http://localhost", { createConnection: () => socket });

@@ -1,22 +1,22 @@
-import { chown } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
 import { errorMessage } from "../base/coded-error.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
-import { makeDirectory } from "../base/make-directory.ts";
 import { wait } from "../base/wait.ts";
-import { type GrpcServer, type Implementation, startGrpcServer } from "../grpc/index.ts";
+import { type GrpcServer, type Implementation, type ReservedSocket, startGrpcServer } from "../grpc/index.ts";
 import type { PrivateKeyProvider } from "./core/encode-secret.ts";
 import { createLegacyContext, type LegacyOptions } from "./legacy/legacy-context.ts";
 import { legacyMethods, sdsMethods } from "./methods.ts";
 import type { SdsMetrics } from "./metrics.ts";
 import { createSdsContext, type NodeIds } from "./sds-context.ts";
 import { SdsError } from "./sds-error.ts";
+import { makeSocketDirectory, SOCKET_FILE } from "./sds-socket.ts";
 import type { SecretSource } from "./secret-source.ts";
 
 export interface SdsServerOptions {
   /** The unix socket to serve on. */
   readonly path: string;
+  /** The socket, when it was bound beforehand. */
+  readonly reserved?: ReservedSocket | undefined;
   readonly source: SecretSource;
   /** Hands keys to hardware instead of to Envoy's own TLS library. */
   readonly privateKeyProvider?: PrivateKeyProvider | undefined;
@@ -41,12 +41,6 @@ export interface SdsServer extends Handle {
 }
 
 const BIND_RETRY_MS: readonly number[] = [1000, 2000, 4000, 8000, 16_000];
-/** The socket itself is open to all, so that the directory decides who gets the workload's key: never everybody. */
-const DIRECTORY_MODE = 0o750;
-/** Envoy often runs as another user than the agent. */
-const SOCKET_MODE = 0o666;
-/** chown(2) leaves the owner alone. */
-const KEEP_OWNER = 0xffffffff;
 const MAX_STREAMS = 100_000;
 
 /**
@@ -79,17 +73,10 @@ async function bindWithRetries(options: SdsServerOptions, methods: readonly Impl
 }
 
 async function bind(options: SdsServerOptions, methods: readonly Implementation[]): Promise<GrpcServer> {
-  const { path, log } = options;
-  await makeSocketDirectory(dirname(resolve(path)), options.envoyGroup).catch((failure: unknown) => {
+  const { path, log, reserved } = options;
+  await makeSocketDirectory(path, options.envoyGroup).catch((failure: unknown) => {
     log.warn("the directory of the SDS socket could not be created", { path, error: errorMessage(failure) });
   });
-  const listen = { path, mode: SOCKET_MODE, replace: "always" } as const;
+  const listen = { path, ...SOCKET_FILE, reserved };
   return startGrpcServer({ listen, methods, log, maxConcurrentStreams: MAX_STREAMS });
-}
-
-/** Directories that were there before keep their group: a volume is the platform's business. */
-async function makeSocketDirectory(directory: string, group: number | undefined): Promise<void> {
-  const first = await makeDirectory(directory, DIRECTORY_MODE);
-  if (first === undefined || group === undefined) return;
-  for (let made = directory; made.length >= first.length; made = dirname(made)) await chown(made, KEEP_OWNER, group);
 }

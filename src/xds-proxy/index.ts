@@ -15,3 +15,4 @@ export type {
 export { startXdsProxy } from "./start-xds-proxy.ts";
 export { startTap, type Tap, type TapOptions } from "./tap/start-tap.ts";
 export { XdsProxyError } from "./xds-proxy-error.ts";
+export { reserveXdsSocket } from "./xds-socket.ts";

@@ -1,6 +1,6 @@
 import type { Handle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
-import type { ClientTls, Connect, KeepaliveOptions } from "../grpc/index.ts";
+import type { ClientTls, Connect, KeepaliveOptions, ReservedSocket } from "../grpc/index.ts";
 import type { ProtocolKind } from "./core/protocol-kind.ts";
 import type { LastGood } from "./last-good/start-last-good.ts";
 import type { XdsProxyMetrics } from "./metrics.ts";
@@ -52,6 +52,8 @@ export interface UpstreamOptions {
 export interface XdsProxyOptions {
   /** Directories above it are made. */
   readonly socketPath: string;
+  /** The socket, when it was bound beforehand. */
+  readonly reserved?: ReservedSocket | undefined;
   readonly upstream: UpstreamOptions;
   readonly handlers: readonly InternalHandler[];
   readonly converters?: readonly ResponseConverter[];

@@ -1,22 +1,19 @@
-import { lstat, unlink } from "node:fs/promises";
-import { dirname } from "node:path";
+import { lstat } from "node:fs/promises";
 import { CloseStack } from "../base/close-stack.ts";
 import { errorCode, errorMessage } from "../base/coded-error.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
-import { makeDirectory } from "../base/make-directory.ts";
-import { type GrpcServer, type GrpcServerOptions, startGrpcServer } from "../grpc/index.ts";
-import { XdsProxyError } from "./xds-proxy-error.ts";
+import { type GrpcServer, type GrpcServerOptions, type ReservedSocket, startGrpcServer } from "../grpc/index.ts";
+import { makeWay, SOCKET_FILE } from "./xds-socket.ts";
 
 export interface SocketOptions extends Omit<GrpcServerOptions, "listen"> {
   readonly path: string;
+  /** The socket, when it was bound beforehand. */
+  readonly reserved?: ReservedSocket | undefined;
   /** How often the file is looked for. */
   readonly checkMs?: number;
 }
 
 const DEFAULT_CHECK_MS = 2000;
-/** A client of another user in the pod connects too. */
-const SOCKET_MODE = 0o666;
-const DIRECTORY_MODE = 0o755;
 
 /** A gRPC server on a unix socket whose file, when somebody deletes it, is made again; connections that exist live on. */
 export async function serveSocket(options: SocketOptions): Promise<Handle> {
@@ -26,8 +23,8 @@ export async function serveSocket(options: SocketOptions): Promise<Handle> {
   const ended = new Promise<void>((_resolve, reject) => {
     fail = reject;
   });
-  const add = async () => {
-    const server = await bind(options);
+  const add = async (reserved?: ReservedSocket) => {
+    const server = await bind(options, reserved);
     server.ended.catch((cause: unknown) => {
       log.error(`failed to accept downstream gRPC connection ${errorMessage(cause)}`);
       fail(cause);
@@ -36,7 +33,7 @@ export async function serveSocket(options: SocketOptions): Promise<Handle> {
     owner.add(server);
   };
   let owner = opened;
-  await add();
+  await add(options.reserved);
 
   let checking: Promise<void> | undefined;
   const check = async () => {
@@ -61,15 +58,10 @@ export async function serveSocket(options: SocketOptions): Promise<Handle> {
   });
 }
 
-async function bind({ path, checkMs: _, ...server }: SocketOptions): Promise<GrpcServer> {
-  await unlink(path).catch((cause: unknown) => {
-    if (errorCode(cause) === "ENOENT") return;
-    throw new XdsProxyError("socket-in-the-way", `failed to remove unix://${path}: ${errorMessage(cause)}`, { cause });
-  });
-  await makeDirectory(dirname(path), DIRECTORY_MODE).catch((cause: unknown) => {
-    server.log.warn(`failed to create the directory of unix://${path}: ${errorMessage(cause)}`);
-  });
-  return startGrpcServer({ ...server, listen: { path, mode: SOCKET_MODE, replace: "always" } });
+async function bind(options: SocketOptions, reserved: ReservedSocket | undefined): Promise<GrpcServer> {
+  const { path, checkMs: _, ...server } = options;
+  if (reserved === undefined) await makeWay(path, server.log);
+  return startGrpcServer({ ...server, listen: { path, ...SOCKET_FILE, reserved } });
 }
 
 async function isMissing(path: string): Promise<boolean> {

@@ -52,6 +52,7 @@ export async function startXdsProxy(options: XdsProxyOptions): Promise<XdsProxy>
   const server = opened.add(
     await serveSocket({
       path: socketPath,
+      reserved: options.reserved,
       ...(options.socketCheckMs !== undefined && { checkMs: options.socketCheckMs }),
       methods: [
         implementRaw(STREAM_PATHS.sotw, serve("sotw")),

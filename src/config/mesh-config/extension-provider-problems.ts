@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { isIP } from "../../base/ip-literal.ts";
 import { quoteGo } from "../../protocol/go-quote.ts";
 import { goIntProblem, parseGoInt } from "../parse-go-scalar.ts";
 import { portProblem } from "../validation/address.ts";

@@ -1,10 +1,7 @@
 import { abortAfter } from "../../base/abort-after.ts";
 import type { Logger } from "../../base/logger.ts";
 import { deepFreeze } from "../deep-freeze.ts";
-import { detectAws, readAws } from "./aws.ts";
-import { detectAzure, readAzure } from "./azure.ts";
-import { detectGcp, readGcp } from "./gcp.ts";
-import { cloudAccess, type PlatformAccess } from "./platform-access.ts";
+import type { PlatformAccess } from "./platform-access.ts";
 import { NO_PLATFORM, type PlatformInfo, type PlatformName, type PlatformSettings } from "./platform-info.ts";
 
 export interface PlatformOptions {
@@ -28,21 +25,21 @@ export interface PlatformContext {
   readonly signal: AbortSignal;
 }
 
-/** All are asked at once, so the order decides nothing. */
-const CLOUDS = [
-  { name: "gcp", title: "GCP", detect: detectGcp },
-  { name: "aws", title: "AWS", detect: detectAws },
-  { name: "azure", title: "Azure", detect: detectAzure },
-] as const;
+/** One platform. All are asked at once, so the order decides nothing. */
+export interface Cloud {
+  readonly name: PlatformName;
+  readonly title: string;
+  detect(context: PlatformContext): Promise<boolean>;
+  read(context: PlatformContext): Promise<PlatformInfo>;
+}
 
 /** Returns at once; the answer comes when it comes. */
-export function startPlatformDetection({ settings, log, access = cloudAccess }: PlatformOptions): PlatformDetection {
+export function startPlatformDetection({ settings, log, access }: PlatformOptions): PlatformDetection {
   const stopped = new AbortController();
-  const context: PlatformContext = { settings, access, log, signal: stopped.signal };
   const aborted = new Promise<PlatformInfo>((resolve) => {
     stopped.signal.addEventListener("abort", () => resolve(NO_PLATFORM), { once: true });
   });
-  const result = Promise.race([readPlatform(context), aborted]);
+  const result = Promise.race([readPlatform({ settings, log, access, signal: stopped.signal }), aborted]);
   const stop = async () => {
     stopped.abort();
     await result;
@@ -50,30 +47,31 @@ export function startPlatformDetection({ settings, log, access = cloudAccess }: 
   return { result, stop, [Symbol.asyncDispose]: stop };
 }
 
-async function readPlatform(context: PlatformContext): Promise<PlatformInfo> {
+type UnknownAccess = Omit<PlatformContext, "access"> & { readonly access: PlatformAccess | undefined };
+
+async function readPlatform({ access, ...known }: UnknownAccess): Promise<PlatformInfo> {
+  const { choice } = known.settings;
+  if (choice === "none") return NO_PLATFORM;
   try {
-    const { choice } = context.settings;
-    const name = choice === "detect" ? await detect(context) : choice;
-    return deepFreeze(await readInfo(name, context));
+    // Who has no cloud does not wait for its code, nor for Node's HTTPS client behind it.
+    const { CLOUDS, cloudAccess } = await import("./clouds.ts");
+    const context: PlatformContext = { ...known, access: access ?? cloudAccess };
+    const name = choice === "detect" ? await detect(context, CLOUDS) : choice;
+    const cloud = CLOUDS.find((candidate) => candidate.name === name);
+    return deepFreeze(cloud === undefined ? NO_PLATFORM : await cloud.read(context));
   } catch (thrown) {
-    context.log.debug(`platform metadata is not available: ${String(thrown)}`);
+    known.log.debug(`platform metadata is not available: ${String(thrown)}`);
     return NO_PLATFORM;
   }
 }
 
-function readInfo(name: PlatformName, context: PlatformContext): Promise<PlatformInfo> | PlatformInfo {
-  if (name === "aws") return readAws(context);
-  if (name === "azure") return readAzure(context);
-  return name === "gcp" ? readGcp(context) : NO_PLATFORM;
-}
-
 /** All probes at once, the first positive wins and ends the others; three quick negatives need no time limit. */
-async function detect(context: PlatformContext): Promise<PlatformName> {
+async function detect(context: PlatformContext, clouds: readonly Cloud[]): Promise<PlatformName> {
   const limit = abortAfter(context.access.timeouts.detectionMs, context.signal);
   const over = new AbortController();
   const follow = () => over.abort();
   limit.signal.addEventListener("abort", follow, { once: true });
-  const probes = CLOUDS.map(async (cloud) => {
+  const probes = clouds.map(async (cloud) => {
     if (!(await cloud.detect({ ...context, signal: over.signal }))) throw new Error(`not on ${cloud.title}`);
     return cloud;
   });

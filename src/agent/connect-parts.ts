@@ -1,0 +1,151 @@
+import type { CloseStack } from "../base/close-stack.ts";
+import { toHandle } from "../base/handle.ts";
+import type { MetricRegistry } from "../base/metric-registry.ts";
+import { writeGrpcBootstrap } from "../bootstrap/index.ts";
+import type { PlatformInfo } from "../config/index.ts";
+import type { EnvoyHandle } from "../envoy/index.ts";
+import { createReadiness, envoyLivenessCheck, grpcBootstrapCheck, statusRules } from "../status/index.ts";
+import type { HealthCheckConfig } from "../workload-health/index.ts";
+import { readBootstrapInputs } from "./bootstrap-inputs.ts";
+import { connectDns } from "./connect-dns.ts";
+import { connectHealth } from "./connect-health.ts";
+import { connectIdentity } from "./connect-identity.ts";
+import { connectStatus } from "./connect-status.ts";
+import { connectTokens } from "./connect-tokens.ts";
+import { connectXds } from "./connect-xds.ts";
+import { addDebugRoutes } from "./debug-routes.ts";
+import { createEnvoyReadiness } from "./envoy-readiness.ts";
+import { createLateBundle } from "./late-bundle.ts";
+import { type Launch, servesXds } from "./launch-envoy.ts";
+import type { AgentMetrics } from "./metrics.ts";
+import type { Agent, StartAgentOptions } from "./options.ts";
+import { proxyUser } from "./proxy-user.ts";
+import { watchForReload } from "./watch-for-reload.ts";
+
+export interface AgentParts {
+  /** Taken over when all is well. */
+  readonly opened: CloseStack;
+  readonly probe: HealthCheckConfig | undefined;
+  readonly platform: Promise<PlatformInfo>;
+  readonly launch: Launch;
+  readonly registry: MetricRegistry;
+  readonly metrics: AgentMetrics;
+  /** Aborted when the agent ends. */
+  readonly stopping: AbortController;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Builds and connects the parts; the close stack makes the stop the mirror of this order. Parts that few agents have are imported when
+ * they are needed: reading their code would delay every start.
+ */
+export async function connectParts(options: StartAgentOptions, parts: AgentParts): Promise<Agent> {
+  const { config, env } = options;
+  const { opened, probe, platform, launch, registry, metrics, signal } = parts;
+  const log = options.log.logger;
+  let envoy: EnvoyHandle | undefined;
+  let cause: string | undefined;
+  let quit: () => void = () => undefined;
+  const quitRequested = new Promise<void>((resolve) => {
+    quit = resolve;
+  });
+
+  // First, so that the kubelet gets an answer with a reason from the beginning, and last to go.
+  const readiness = createReadiness(log);
+  const starting = readiness.take("agent", "starting");
+  const actions = {
+    drain: async () => {
+      readiness.take("agent", "draining");
+      await envoy?.drain();
+    },
+    quit: () => {
+      if (statusRules(config.status.generation).quitsAtOnce) envoy?.disableDrain();
+      else cause ??= "received signal: terminated";
+      // Older generations sent themselves the signal that ends a pod, which drains first.
+      if (cause === undefined || envoy === undefined) quit();
+      else void envoy.terminate().finally(quit);
+    },
+  };
+  const status = await connectStatus(options, { readiness, actions, registry, metrics, opened });
+
+  if (config.agent.iptablesTraceLogging) {
+    const { startNflogReader } = await import("../capture/index.ts");
+    opened.add(await startNflogReader({ log: log.scope("iptables") }));
+  }
+  const dns = await connectDns(config, log, metrics.dns);
+  if (dns !== undefined) opened.add(dns);
+  const tokens = connectTokens(config, log);
+  if (tokens !== undefined) opened.add(tokens);
+  if (config.generation.hasStsServer && config.security.stsPort > 0) {
+    const { connectSts } = await import("./connect-sts.ts");
+    opened.add(await connectSts(config, platform, log));
+  }
+  const reserved = await launch.sockets;
+  const bundle = createLateBundle(log);
+  const xdsParts = { dns, tokens, setTrustBundle: bundle.set, reserved: reserved.xds, env, metrics, log };
+  const xds = servesXds(config) ? opened.add(await connectXds(config, xdsParts)) : undefined;
+  // While Envoy starts, and before the CA is asked: it needs its configuration first.
+  xds?.prepare();
+  const identityParts = { opened, tokens, sds: launch.sds, reserved: reserved.sds, metrics, log, signal };
+  const secrets = await connectIdentity(config, identityParts);
+  bundle.attach(secrets);
+  if (config.generation.hasRegistryFlags) {
+    const { connectGatewaySds } = await import("./connect-gateway-sds.ts");
+    await connectGatewaySds(config, { opened, env, metrics, log, signal });
+  }
+  if (xds !== undefined) readiness.addNote(() => xds.notice());
+  if (status !== undefined) addDebugRoutes(status, { dns, secrets, xds });
+
+  const { grpcBootstrapPath } = config.agent;
+  if (grpcBootstrapPath !== "") {
+    const inputs = await readBootstrapInputs(await launch.sources);
+    const target = { path: grpcBootstrapPath, outputCerts: config.security.outputCerts };
+    await writeGrpcBootstrap(inputs, target, { log, owner: proxyUser(config) });
+  }
+
+  if (launch.envoy !== undefined) {
+    const tracked = createEnvoyReadiness({
+      readiness,
+      secrets,
+      log,
+      uptimeMs: options.uptimeMs,
+      terminationCause: () => cause,
+      onFirstReady: (uptimeMs) => metrics.envoy.startupSeconds.set(uptimeMs / 1000),
+    });
+    launch.followPhases(tracked.onPhase);
+    const running = await launch.envoy;
+    envoy = running;
+    opened.defer(() => running.stop()); // the first to go
+    tracked.watch(running.admin);
+    readiness.addCheck("envoy", envoyLivenessCheck(running.admin));
+    if (running.isHotRestartable) {
+      for (const watch of watchForReload(config, (reason) => running.reload(reason), log)) opened.add(watch);
+    }
+  }
+  if (grpcBootstrapPath !== "") readiness.addCheck("grpc bootstrap", grpcBootstrapCheck(grpcBootstrapPath));
+  if (dns !== undefined) readiness.addCheck("dns", async () => dns.notReadyReason());
+  if (xds !== undefined) {
+    const health = await connectHealth(config, { probe, xds, admin: envoy?.admin, uptimeMs: options.uptimeMs, log });
+    if (health !== undefined) opened.add(health);
+  }
+  starting.release();
+
+  const owned = opened.move();
+  return toHandle({
+    statusPort: status?.port,
+    ended: Promise.race([
+      quitRequested,
+      ...(envoy === undefined ? [] : [envoy.ended]),
+      ...(status === undefined ? [] : [status.ended]),
+    ]),
+    async terminate(reason: string) {
+      cause ??= reason;
+      await envoy?.terminate();
+    },
+    reload: (reason: string) => envoy?.reload(reason),
+    async stop() {
+      parts.stopping.abort();
+      await owned.close();
+    },
+  });
+}

@@ -1,0 +1,97 @@
+import type { CloseStack } from "../base/close-stack.ts";
+import type { Logger } from "../base/logger.ts";
+import type { AgentConfig, Environment, PlatformInfo } from "../config/index.ts";
+import type { EnvoyHandle, EnvoyPhase } from "../envoy/index.ts";
+import type { ReservedSocket } from "../grpc/index.ts";
+import { reserveSdsSocket, type SdsStart } from "../sds/index.ts";
+import { reserveXdsSocket } from "../xds-proxy/index.ts";
+import type { BootstrapSources } from "./bootstrap-inputs.ts";
+import { connectEnvoy, prepareBootstrap } from "./connect-envoy.ts";
+import { decideSds } from "./decide-sds.ts";
+import { findBinary } from "./find-binary.ts";
+import type { AgentMetrics } from "./metrics.ts";
+import { proxyUser } from "./proxy-user.ts";
+
+export interface LaunchParts {
+  readonly opened: CloseStack;
+  readonly env: Environment;
+  readonly platform: Promise<PlatformInfo>;
+  readonly metrics: AgentMetrics;
+  readonly log: Logger;
+  /** Aborted: nothing is spawned any more. */
+  readonly signal: AbortSignal;
+}
+
+export interface ReservedSockets {
+  readonly sds: ReservedSocket | undefined;
+  readonly xds: ReservedSocket | undefined;
+}
+
+/** What has been begun for Envoy before the parts that it will talk to. */
+export interface Launch {
+  readonly sds: SdsStart;
+  readonly sources: Promise<BootstrapSources>;
+  /** Bound, for the servers to come: Envoy is never refused, however long their start takes. */
+  readonly sockets: Promise<ReservedSockets>;
+  /** Resolves when it was spawned; undefined in an agent without Envoy. */
+  readonly envoy: Promise<EnvoyHandle> | undefined;
+  /** Tells the present phase, if there is one, and each new one. */
+  followPhases(listener: (phase: EnvoyPhase) => void): void;
+}
+
+/**
+ * Envoy needs a twentieth of a second to link and to read its configuration before it looks for anybody: it is spawned as soon as that
+ * is written and its sockets are bound, and the rest of the agent starts meanwhile.
+ */
+export async function launchEnvoy(config: AgentConfig, parts: LaunchParts): Promise<Launch> {
+  const { opened, env, log, signal, metrics } = parts;
+  const sds = await decideSds(config, log);
+  const sources = parts.platform.then((platform) => ({ config, env, sds, platform, xdsRootCert: config.xds.rootCa }));
+  if (config.envoy.disabled) {
+    const none = Promise.resolve({ sds: undefined, xds: undefined });
+    return { sds, sources, sockets: none, envoy: undefined, followPhases: () => undefined };
+  }
+  let phase: EnvoyPhase | undefined;
+  let follow: (phase: EnvoyPhase) => void = () => undefined;
+  const onPhase = (next: EnvoyPhase) => {
+    phase = next;
+    follow(next);
+  };
+  const prepared = sources.then((known) => prepareBootstrap(known, log));
+  // A platform that is slow to answer keeps Envoy waiting, not its sockets.
+  const sockets = bindSockets(config, sds, opened);
+  const binary = findBinary(config, env);
+  const spawn = async () => {
+    const [known] = await Promise.all([sources, sockets]);
+    return connectEnvoy(config, { ...known, prepared, binary, metrics, log, signal, onPhase });
+  };
+  const envoy = spawn();
+  // Told where it is awaited.
+  envoy.catch(() => undefined);
+  prepared.catch(() => undefined);
+  return {
+    sds,
+    sources,
+    sockets,
+    envoy,
+    followPhases(listener) {
+      follow = listener;
+      if (phase !== undefined) listener(phase);
+    },
+  };
+}
+
+async function bindSockets(config: AgentConfig, sds: SdsStart, opened: CloseStack): Promise<ReservedSockets> {
+  const own = sds.mode === "external" ? undefined : sds.listenPath;
+  const [sdsSocket, xdsSocket] = await Promise.all([
+    own === undefined ? undefined : reserveSdsSocket(own, proxyUser(config)?.gid),
+    servesXds(config) ? reserveXdsSocket(config.xds.socketPath) : undefined,
+  ]);
+  for (const reserved of [sdsSocket, xdsSocket]) if (reserved !== undefined) opened.add(reserved);
+  return { sds: sdsSocket, xds: xdsSocket };
+}
+
+/** Whether Envoy gets its configuration through the agent. */
+export function servesXds({ xds, generation }: AgentConfig): boolean {
+  return xds.viaAgent && !generation.hasRegistryFlags;
+}

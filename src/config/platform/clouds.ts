@@ -1,0 +1,12 @@
+import { detectAws, readAws } from "./aws.ts";
+import { detectAzure, readAzure } from "./azure.ts";
+import type { Cloud } from "./detect-platform.ts";
+import { detectGcp, readGcp } from "./gcp.ts";
+
+export { cloudAccess } from "./platform-access.ts";
+
+export const CLOUDS: readonly Cloud[] = [
+  { name: "gcp", title: "GCP", detect: detectGcp, read: readGcp },
+  { name: "aws", title: "AWS", detect: detectAws, read: readAws },
+  { name: "azure", title: "Azure", detect: detectAzure, read: readAzure },
+];
