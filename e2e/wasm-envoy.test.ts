@@ -101,7 +101,7 @@ test.each([
     const answer = await headersOf(port);
     return answer.status === status ? undefined : `the answer is ${answer.status}`;
   });
-  expect(agent.stdout() + agent.stderr()).toContain(`applying the ${failOpen ? "allow" : "deny"} RBAC filter`);
+  expect(agent.stdout() + agent.stderr()).toContain(`applying ${failOpen ? "allow" : "deny"} RBAC filter`);
   expect(existsSync(join(agent.folder, "var/lib/istio/data"))).toBe(false);
 });
 
