@@ -83,6 +83,13 @@ describe.each<Library>(["ours", "grpc-js"])("state of the world, client library 
     expect(namesOf(resources, "EDS").sort()).toEqual([clusterOf("a"), clusterOf("nobody")]);
   });
 
+  test("extensions that nobody has are answered with none, so that nobody waits for them", async () => {
+    const { stream } = await begin({});
+    const typeUrl = "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig";
+    stream.send({ typeUrl, resourceNames: ["x"] });
+    expect(await stream.next()).toMatchObject({ typeUrl, resources: [] });
+  });
+
   test("an added name is answered alone", async () => {
     const { stream } = await begin({ "a.yaml": service("a", ["10.0.0.1"]), "b.yaml": service("b", ["10.0.0.2"]) });
     stream.send({ typeUrl: URLS.EDS, resourceNames: [clusterOf("a")] });
@@ -189,7 +196,10 @@ describe.each<Library>(["ours", "grpc-js"])("state of the world, client library 
     { node: testNode({ id: "" }), says: "missing node information" },
     { node: testNode({ id: "sidecar~10.0.0.1~x" }), says: "missing parts in the service node" },
     { node: testNode({ id: "sidecar~none~x~y", metadata: {} }), says: "no valid IP address" },
-    { node: testNode({ id: "router2~10.0.0.1~x~y" }), says: "invalid proxy Type" },
+    {
+      node: testNode({ id: "router2~10.0.0.1~x~y" }),
+      says: 'invalid node type (valid types: [sidecar router]) in the service node "router2~10.0.0.1~x~y"',
+    },
   ])("a stream that begins without a usable node ends: $says", async ({ node, says }) => {
     const server = await start({});
     const stream = sotw({ port: server.ports.grpc, library });

@@ -166,10 +166,30 @@ test("debug over xDS is for identities of the system namespace", async () => {
   expect(statuses.map(({ typeUrl }) => typeUrl)).toContain("type.googleapis.com/envoy.service.status.v3.ClientConfig");
   const decoded = decodeMessage("envoy.service.status.v3.ClientConfig", Buffer.from(statuses[0]?.value ?? []));
   expect(decoded.node?.id).toBe("web-1.default");
+  const dump = await ask(operator, {
+    typeUrl: "istio.io/debug/config_dump",
+    resourceNames: ["web-1.default", "nobody"],
+  });
+  const parts = typeof dump === "string" ? [] : dump.resources;
+  expect(parts.map(({ typeUrl = "" }) => typeUrl.replace(/.*v3\.(.*)ConfigDump/, "$1"))).toEqual([
+    "Bootstrap",
+    "Clusters",
+    "Listeners",
+    "ScopedRoutes",
+    "Routes",
+    "Secrets",
+    "Ecds",
+  ]);
+  const clusters = decodeMessage("envoy.admin.v3.ClustersConfigDump", Buffer.from(parts[1]?.value ?? []));
+  expect(clusters.dynamicActiveClusters?.map(({ cluster }) => cluster)).toContainEqual(
+    expect.objectContaining({ name: "BlackHoleCluster" }),
+  );
   expect(await ask(operator, { typeUrl: "istio.io/debug", resourceNames: ["syncz", "adsz"] })).toBe(
     "INVALID_ARGUMENT exactly one debug request is required",
   );
-  expect(await ask(WEB, { typeUrl: "istio.io/debug", resourceNames: ["syncz"] })).toContain("PERMISSION_DENIED");
+  expect(await ask(WEB, { typeUrl: "istio.io/debug", resourceNames: ["syncz"] })).toBe(
+    `PERMISSION_DENIED the debug info is not available for current identity: "spiffe://cluster.local/ns/${WEB.namespace}/sa/${WEB.name}"`,
+  );
   expect(await ask(operator, { typeUrl: "istio.io/debug", resourceNames: ["syncz"] }, true)).toBe(
     "UNAUTHENTICATED authentication required",
   );

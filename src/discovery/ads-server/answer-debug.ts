@@ -5,14 +5,16 @@ import { WireWriter } from "../../protocol/protobuf/wire-writer.ts";
 import { parseSpiffe } from "../model/workload-identity.ts";
 import type { AdsContext } from "./ads-context.ts";
 import { clientStatus } from "./client-status.ts";
+import { configDumpMessages } from "./config-dump-messages.ts";
 import type { OwnedConnection } from "./connection.ts";
 import { deltaChunks, sotwChunks } from "./core/response-chunks.ts";
 import { deltaBody, sotwBody } from "./core/set-difference.ts";
 import type { EncodedResource } from "./resource-source.ts";
 
 const DEBUG = "istio.io/debug";
-/** The one page that has a message type of its own. */
+/** Pages that have message types of their own. */
 const SYNC = `${DEBUG}/syncz`;
+const DUMP = `${DEBUG}/config_dump`;
 
 export function isDebugType(typeUrl: string): boolean {
   return typeUrl === DEBUG || typeUrl.startsWith(`${DEBUG}/`);
@@ -32,14 +34,20 @@ export function answerDebug(
   if (connection.identities.length === 0) throw new GrpcError("UNAUTHENTICATED", "authentication required");
   const { systemNamespace, controlPlane } = context.settings;
   if (!connection.identities.some((identity) => parseSpiffe(identity)?.namespace === systemNamespace)) {
-    throw new GrpcError("PERMISSION_DENIED", `only identities of namespace ${systemNamespace} may ask for this`);
+    const who = connection.identities.map((identity) => JSON.stringify(identity)).join(", ");
+    throw new GrpcError("PERMISSION_DENIED", `the debug info is not available for current identity: ${who}`);
   }
   const names = "resourceNames" in request ? request.resourceNames : request.resourceNamesSubscribe;
   const path = request.typeUrl === DEBUG ? names[0] : request.typeUrl.slice(DEBUG.length + 1);
   if (path === undefined || (request.typeUrl === DEBUG && names.length !== 1)) {
     throw new GrpcError("INVALID_ARGUMENT", "exactly one debug request is required");
   }
-  const resources = request.typeUrl === SYNC ? context.connections.all().map(clientStatus) : [pageOf(path, context)];
+  const resources =
+    request.typeUrl === SYNC
+      ? context.connections.all().map(clientStatus)
+      : request.typeUrl === DUMP
+        ? names.flatMap((name) => configDumpMessages(name, context.debugPage))
+        : [pageOf(path, context)];
   const head = { version: "", typeUrl: request.typeUrl, nonce: randomUUID() };
   const chunks =
     connection.protocol === "sotw"

@@ -28,7 +28,12 @@ describe("a node that cannot be served", () => {
       code: "invalid-type",
       says: "ztunnel",
     },
-    { is: "without type", node: { id: "~10.0.0.1~a~b" }, code: "invalid-type", says: "invalid proxy Type" },
+    {
+      is: "without type",
+      node: { id: "~10.0.0.1~a~b" },
+      code: "invalid-type",
+      says: "invalid node type (valid types: [sidecar router])",
+    },
     {
       is: "without address",
       node: { id: ID.replace("10.0.0.1", "host") },

@@ -60,6 +60,11 @@ export function parseNode(node: XdsNode | undefined, clusterAliases?: ReadonlyMa
   });
 }
 
+/** Other types of the reference are not served here. */
+function invalidType(id: string): string {
+  return `invalid node type (valid types: [sidecar router]) in the service node ${JSON.stringify(id)}`;
+}
+
 type Metadata = Readonly<Record<string, unknown>>;
 
 function parseId(id: string, metadata: Metadata) {
@@ -67,10 +72,10 @@ function parseId(id: string, metadata: Metadata) {
   try {
     const { type, ...rest } = parseServiceNode(id, placed, generationRules("master"));
     if (type === "sidecar" || type === "router") return { type, ...rest };
-    throw new NodeError("invalid-type", `invalid proxy Type: ${type} is not served here, allowed are sidecar, router`);
+    throw new NodeError("invalid-type", invalidType(id));
   } catch (thrown) {
     if (thrown instanceof ServiceNodeError) throw new NodeError(thrown.code, thrown.message, { cause: thrown });
-    if (thrown instanceof ConfigError) throw new NodeError("invalid-type", thrown.message, { cause: thrown });
+    if (thrown instanceof ConfigError) throw new NodeError("invalid-type", invalidType(id), { cause: thrown });
     throw thrown;
   }
 }

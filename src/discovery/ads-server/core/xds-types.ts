@@ -21,7 +21,7 @@ export const XDS_TYPES: readonly XdsTypeTraits[] = [
   traits("EDS", "envoy.config.endpoint.v3.ClusterLoadAssignment", { needsNames: true }),
   traits("LDS", "envoy.config.listener.v3.Listener", { isWholeState: true }),
   traits("RDS", "envoy.config.route.v3.RouteConfiguration", { needsNames: true }),
-  traits("ECDS", "envoy.config.core.v3.TypedExtensionConfig", { needsNames: true, isSilentWhenEmpty: true }),
+  traits("ECDS", "envoy.config.core.v3.TypedExtensionConfig", { needsNames: true }),
   traits("NDS", "istio.networking.nds.v1.NameTable", { isWholeState: true, isSilentWhenEmpty: true }),
   traits("PCDS", "istio.mesh.v1alpha1.ProxyConfig", { isWholeState: true, isSilentWhenEmpty: true }),
 ];
