@@ -11,8 +11,6 @@ import { keepsHeaderCase } from "../proxy/header-case.ts";
 import { decodeMessage } from "../schema/decode-message.ts";
 import { DEFAULT_TRAFFIC_POLICY, ZONE_AWARE_LB } from "../specs/destination-rule.ts";
 import { RETRIES } from "../specs/virtual-service.ts";
-import { decodeMessage } from "../schema/decode-message.ts";
-import { RETRIES } from "../specs/virtual-service.ts";
 import type { MeshSettings } from "./mesh-settings.ts";
 
 /** What generators need of a mesh configuration whose defaults are filled in. */
@@ -53,9 +51,6 @@ export function buildMeshSettings(config: MeshConfig, domainSuffix = "cluster.lo
       format: text(config.accessLogFormat),
       encoding: config.accessLogEncoding === "JSON" ? ("JSON" as const) : ("TEXT" as const),
     },
-    ...(config.defaultHttpRetryPolicy !== undefined && {
-      defaultRetries: decodeMessage(RETRIES, config.defaultHttpRetryPolicy).value,
-    }),
     ...(config.defaultHttpRetryPolicy !== undefined && {
       defaultRetries: decodeMessage(RETRIES, config.defaultHttpRetryPolicy).value,
     }),

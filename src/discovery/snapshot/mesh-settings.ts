@@ -1,5 +1,4 @@
 import type { LocalityLbSetting } from "../../config/index.ts";
-import type { HttpRetries } from "../specs/virtual-service.ts";
 import type { ConnectionPool } from "../specs/common.ts";
 import type { OutlierDetection, ZoneAwareLb } from "../specs/destination-rule.ts";
 import type { HttpRetries } from "../specs/virtual-service.ts";
@@ -34,8 +33,6 @@ export interface MeshSettings {
   readonly defaultVirtualServiceExportTo: readonly string[];
   readonly defaultDestinationRuleExportTo: readonly string[];
   readonly accessLog: AccessLogSettings;
-  /** For routes that say nothing about retries. */
-  readonly defaultRetries?: HttpRetries;
   /** For routes that say nothing about retries. */
   readonly defaultRetries?: HttpRetries;
   /** The whole mesh config in proto3 JSON form, for what is read rarely and for showing it. */
