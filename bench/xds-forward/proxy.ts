@@ -5,7 +5,13 @@ import { declareXdsProxyMetrics, startXdsProxy } from "../../src/xds-proxy/index
 const [socketPath = "", address = ""] = process.argv.slice(2);
 await startXdsProxy({
   socketPath,
-  upstream: { address, headers: {}, keepalive: { intervalMs: 20_000, timeoutMs: 10_000 }, connectTimeoutMs: 5000 },
+  upstream: {
+    address,
+    headers: {},
+    keepalive: { intervalMs: 20_000, timeoutMs: 10_000 },
+    connectTimeoutMs: 5000,
+    compression: true,
+  },
   handlers: [],
   maxReceiveBytes: 64 * 1024 * 1024,
   maxStreams: 1000,

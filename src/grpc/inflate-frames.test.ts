@@ -97,7 +97,7 @@ test("what our own control plane packs in pieces is unpacked", async () => {
   const chunks = [text(20), text(400 * KB), text(3000), text(50 * KB, 7)];
   const { sink, messages } = collector();
   await feed(sink, [{ payload: Buffer.concat(gzipPieces(chunks) ?? []), compressed: true }]);
-  expect(messages).toEqual([Buffer.concat(chunks)]);
+  expect(messages[0]?.equals(Buffer.concat(chunks))).toBe(true);
 });
 
 test("a slow reader is waited for: no more is unpacked than it takes", async () => {
@@ -119,7 +119,7 @@ test("a slow reader is waited for: no more is unpacked than it takes", async () 
     await expect.poll(() => calls > at || messages.length === 1).toBe(true);
   }
   await feeding;
-  expect(messages[0]).toEqual(text(LARGE));
+  expect(messages[0]?.equals(text(LARGE))).toBe(true);
 });
 
 test("it tells what it holds, for whoever watches for progress", async () => {
