@@ -35,7 +35,7 @@ applications find the address of every service they call in their environment.`,
     },
     {
       name: "apply",
-      short: "Applies Istio objects to a running mesh",
+      short: "Applies a changed mesh file or Istio objects to a running mesh",
       load: async () => told((await import("./mesh-apply.ts")).command),
     },
     {

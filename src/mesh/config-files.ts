@@ -28,9 +28,12 @@ export interface ConfigFilesOptions {
  */
 export interface ConfigFiles {
   writeGenerated(objects: readonly IstioObject[]): void;
-  /** Problems as lines for the user; what is broken stays as it was. */
+  /** Problems of the objects in a mesh file as lines for the user. */
+  checkInline(config: MeshFile["config"], meshFile: string): readonly string[];
+  /** The same; what is broken stays as it was. */
   writeInline(config: MeshFile["config"], meshFile: string): readonly string[];
-  mirror(folder: string): readonly string[];
+  /** Of no folder: nothing. */
+  mirror(folder: string | undefined): readonly string[];
 }
 
 interface Mirrored {
@@ -39,21 +42,32 @@ interface Mirrored {
 }
 
 export function createConfigFiles({ target, validate, settledMs = SETTLED_MS }: ConfigFilesOptions): ConfigFiles {
-  let hasMirrored = false;
+  let mirroredFolder: string | undefined;
   const mirrored = new Map<string, Mirrored>();
   const rules = join(target, "30-rules");
   mkdirSync(target, { recursive: true, mode: 0o755 });
+  const checkInline: ConfigFiles["checkInline"] = (config, meshFile) =>
+    config.flatMap(({ value, line }) =>
+      validate(JSON.stringify(value)).map(({ text }) => `${meshFile}:${line}: ${text}`),
+    );
   return {
+    checkInline,
     writeGenerated: (objects) => replaceFile(join(target, "90-generated.yaml"), documents(objects)),
     writeInline(config, meshFile) {
-      const problems = config.flatMap(({ value, line }) =>
-        validate(JSON.stringify(value)).map(({ text }) => `${meshFile}:${line}: ${text}`),
-      );
+      const problems = checkInline(config, meshFile);
       if (problems.length === 0)
         replaceFile(join(target, "20-inline.yaml"), documents(config.map(({ value }) => value)));
       return problems;
     },
     mirror(folder) {
+      if (folder !== mirroredFolder) {
+        // Nothing of another folder stays.
+        rmSync(rules, { recursive: true, force: true });
+        mirrored.clear();
+      }
+      const hasMirrored = folder === mirroredFolder;
+      mirroredFolder = folder;
+      if (folder === undefined) return [];
       const found = yamlFiles(folder);
       if ("problem" in found) return [found.problem];
       for (const path of mirrored.keys()) {
@@ -67,7 +81,6 @@ export function createConfigFiles({ target, validate, settledMs = SETTLED_MS }: 
         const problems = copyChecked(path, join(rules, relative(folder, path)), validate);
         mirrored.set(path, { stamp, problems });
       }
-      hasMirrored = true;
       return [...mirrored.values()].flatMap(({ problems }) => problems);
     },
   };

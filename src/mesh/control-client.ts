@@ -1,7 +1,10 @@
 import { request } from "node:http";
+import { createInterface } from "node:readline";
 import { errorMessage } from "../base/coded-error.ts";
+import type { FileRequest } from "./apply-mesh-file.ts";
 import { MeshError } from "./mesh-error.ts";
 import type { MeshStatus } from "./mesh-status.ts";
+import type { FileStep } from "./start-control-server.ts";
 import { type MeshState, readState } from "./state/mesh-state.ts";
 import { isAlive } from "./state/process-identity.ts";
 import type { StateFolder } from "./state/state-folder.ts";
@@ -35,6 +38,32 @@ export async function actOnPart(
     readonly killed?: number;
   };
   return done.killed;
+}
+
+/** Applies a mesh file and passes every step on as it is made. Resolves with what is not as it should be afterwards. */
+export function applyMeshFile(
+  { controlSocket: socketPath, name }: MeshState,
+  file: FileRequest,
+  onStep: (level: "info" | "warn" | "error", text: string) => void,
+): Promise<readonly string[]> {
+  return new Promise((resolve, reject) => {
+    const fail = (why: string) => reject(new MeshError("not-running", `mesh ${name} does not answer: ${why}`));
+    const asked = request({ socketPath, method: "POST", path: "/file", agent: false }, async (response) => {
+      try {
+        for await (const line of createInterface({ input: response })) {
+          const step = JSON.parse(line) as FileStep;
+          if ("error" in step) return reject(new MeshError("invalid-file", step.error));
+          if ("done" in step) return resolve(step.done);
+          onStep(step.level, step.text);
+        }
+        fail("it has ended");
+      } catch (thrown) {
+        fail(errorMessage(thrown));
+      }
+    });
+    asked.on("error", (thrown) => fail(errorMessage(thrown)));
+    asked.end(JSON.stringify(file));
+  });
 }
 
 function ask({ controlSocket, name }: MeshState, method: string, path: string): Promise<unknown> {

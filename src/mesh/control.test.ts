@@ -2,12 +2,14 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { FileRequest } from "./apply-mesh-file.ts";
 import { applyObjects, takeBackObjects } from "./apply-objects.ts";
-import { actOnPart, askStatus, runningState } from "./control-client.ts";
+import { actOnPart, applyMeshFile, askStatus, runningState } from "./control-client.ts";
 import { createMeshParts, type MeshParts } from "./mesh-parts.ts";
 import type { MeshStatus } from "./mesh-status.ts";
 import { markedProcesses } from "./process/mesh-processes.ts";
 import { startControlServer } from "./start-control-server.ts";
+import type { Say } from "./start-options.ts";
 import { createStateRecord, type MeshState, readState, type StateRecord } from "./state/mesh-state.ts";
 import { identifyProcess } from "./state/process-identity.ts";
 import { type StateFolder, stateFolder } from "./state/state-folder.ts";
@@ -24,6 +26,7 @@ beforeEach(() => {
   folder = stateFolder(mkdtempSync(join(tmpdir(), "mesh-control-")));
   mkdirSync(folder.logs);
   said = [];
+  applied = [];
   state = createStateRecord(folder.stateFile, {
     format: 1,
     runId: RUN,
@@ -55,8 +58,17 @@ function addPart(name: string, script = "exec sleep 60"): void {
   });
 }
 
+let applied: string[];
+const files = {
+  async apply({ text, isDryRun }: FileRequest, tell: Say) {
+    applied.push(text);
+    tell("info", isDryRun ? "would change" : "changes");
+    if (text === "bad") throw new Error("mesh.yaml:1:1: bad");
+    return ["web is not ready"];
+  },
+};
 const serve = (status: () => Promise<MeshStatus>) =>
-  startControlServer({ path: state.current.controlSocket, parts, status });
+  startControlServer({ path: state.current.controlSocket, parts, status, files });
 const pidOf = (name: string) => {
   const status = parts.find(name).status();
   return status.phase === "running" ? status.pid : undefined;
@@ -93,6 +105,21 @@ test("a status that fails, and a mesh that does not answer, are errors with a re
   await expect(askStatus(state.current)).rejects.toThrow("lost");
   await server.stop();
   await expect(askStatus(state.current)).rejects.toThrow(/mesh shop does not answer: connect (ENOENT|ECONNREFUSED)/);
+});
+
+test("a mesh file is applied over the socket, each step told as it is made", async () => {
+  const server = await serve(async () => ({ name: "shop" }) as MeshStatus);
+  const steps: string[] = [];
+  const apply = (text: string, isDryRun: boolean) =>
+    applyMeshFile(state.current, { text, fileName: "mesh.yaml", path: "/mesh.yaml", isDryRun }, (level, step) =>
+      steps.push(`${level} ${step}`),
+    );
+  expect(await apply("services: {ä: {}}", false)).toEqual(["web is not ready"]);
+  await expect(apply("bad", true)).rejects.toThrow("mesh.yaml:1:1: bad");
+  expect(steps).toEqual(["info changes", "info would change"]);
+  expect(applied).toEqual(["services: {ä: {}}", "bad"]);
+  await server.stop();
+  await expect(apply("", false)).rejects.toThrow(/mesh shop does not answer/);
 });
 
 test("a mesh whose process is gone does not run", () => {

@@ -1,7 +1,7 @@
 export { applyObjects, type NamedObject, takeBackObjects } from "./apply-objects.ts";
 export { appProcessEnvironment } from "./build-parts.ts";
 export type { ConfigProblem, ConfigValidator } from "./config-files.ts";
-export { actOnPart, askStatus, runningState } from "./control-client.ts";
+export { actOnPart, applyMeshFile, askStatus, runningState } from "./control-client.ts";
 export { appEnvironment } from "./core/app-environment.ts";
 export { formatStatus, table } from "./core/format-status.ts";
 export { prefixLines } from "./core/log-lines.ts";

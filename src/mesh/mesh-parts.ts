@@ -4,15 +4,20 @@ import { CONTROL_PLANE } from "./build-parts.ts";
 import type { MeshPlan, Workload } from "./core/mesh-plan.ts";
 import { MeshError } from "./mesh-error.ts";
 import { isListening } from "./process/mesh-processes.ts";
-import { type Part, type PartEvent, type PartSpec, startPart } from "./process/start-part.ts";
+import { type Part, type PartEvent, type PartSpec, type PartStatus, startPart } from "./process/start-part.ts";
 import type { Say } from "./start-options.ts";
 import type { StateRecord } from "./state/mesh-state.ts";
 
 /** All supervised processes of a mesh, by name: `control-plane`, `WORKLOAD/agent`, `WORKLOAD/app`. */
 export interface MeshParts {
+  /** Starts it, in the place of one that has been stopped. Throws when everything is being stopped. */
   add(spec: PartSpec): void;
+  /** Stops it for good. */
+  remove(name: string): Promise<void>;
   /** Throws for a name that is not there. */
   find(name: string): Part;
+  /** One that is not there is stopped. */
+  status(name: string): PartStatus;
   /** Why the part is not ready; undefined when it is. */
   controlPlaneObstacle(plan: MeshPlan): Promise<string | undefined>;
   agentObstacle(workload: Workload): Promise<string | undefined>;
@@ -38,23 +43,34 @@ export function createMeshParts(state: StateRecord, say: Say): MeshParts {
       throw new MeshError("unknown-part", `there is no ${name}; there are ${[...parts.keys()].join(", ")}`);
     return part;
   };
+  const statusOf = (name: string): PartStatus => parts.get(name)?.status() ?? { phase: "stopped", restarts: 0 };
   const processObstacle = (name: string): string | undefined => {
-    const status = find(name).status();
+    const status = statusOf(name);
     return status.phase === "running" ? undefined : "reason" in status ? status.reason : status.phase;
   };
   const agentObstacle = async ({ name, ports, address, netns }: Workload) =>
     processObstacle(`${name}/agent`) ??
     ask(`http://${netns === undefined ? "127.0.0.1" : address}:${ports.status}/healthz/ready`);
   return {
-    add: (spec) => void parts.set(spec.name, startPart(spec, onEvent)),
+    add(spec) {
+      if (isStopping) throw new MeshError("start", "interrupted");
+      parts.set(spec.name, startPart(spec, onEvent));
+    },
     find,
+    status: statusOf,
+    async remove(name) {
+      await parts.get(name)?.stop();
+      parts.delete(name);
+      const { [name]: _, ...processes } = state.current.processes;
+      state.update({ processes });
+    },
     controlPlaneObstacle: async ({ controlPlane }) =>
       processObstacle(CONTROL_PLANE) ?? ask(`http://${controlPlane.host}:${controlPlane.ports.http}/ready`),
     agentObstacle,
     async workloadObstacle(workload) {
       const agent = await agentObstacle(workload);
       if (agent !== undefined) return `${workload.name}/agent: ${agent}`;
-      const app = processObstacle(`${workload.name}/app`) ?? appObstacle(workload, find(`${workload.name}/app`));
+      const app = processObstacle(`${workload.name}/app`) ?? appObstacle(workload, statusOf(`${workload.name}/app`));
       return app === undefined ? undefined : `${workload.name}/app: ${app}`;
     },
     async stop() {
@@ -79,8 +95,7 @@ function remember(state: StateRecord, { name, identity }: Extract<PartEvent, { t
   }
 }
 
-function appObstacle({ app }: Workload, part: Part): string | undefined {
-  const status = part.status();
+function appObstacle({ app }: Workload, status: PartStatus): string | undefined {
   if (app === undefined || status.phase !== "running" || process.platform !== "linux") return undefined;
   return isListening(status.pid, app.port) ? undefined : `nobody listens on port ${app.port} yet`;
 }

@@ -54,12 +54,12 @@ export async function readMeshStatus({ plan, parts, folder, state, problems }: S
     startedAt,
     pid: parent.pid,
     stateFolder: folder.path,
-    controlPlane: { ...parts.find(CONTROL_PLANE).status(), ready: control === undefined, ...reasonOf(control) },
+    controlPlane: { ...parts.status(CONTROL_PLANE), ready: control === undefined, ...reasonOf(control) },
     workloads: await Promise.all(
       plan.workloads.map(async (workload): Promise<WorkloadStatus> => {
         const { name, service, version, address, ports } = workload;
         const obstacle = await parts.workloadObstacle(workload);
-        const agent = parts.find(`${name}/agent`).status();
+        const agent = parts.status(`${name}/agent`);
         return {
           name,
           service,
@@ -67,7 +67,7 @@ export async function readMeshStatus({ plan, parts, folder, state, problems }: S
           address,
           ready: obstacle === undefined,
           ...reasonOf(obstacle),
-          app: parts.find(`${name}/app`).status(),
+          app: parts.status(`${name}/app`),
           agent,
           envoyPid: agent.phase === "running" ? envoysOf(agent.pid)[0] : undefined,
           ports: { admin: ports.admin, status: ports.status },

@@ -9,7 +9,7 @@ import type { StateFolder } from "./state/state-folder.ts";
 export const TOKEN_SECONDS = 24 * 3600;
 
 /** Every folder that the parts need, with the logs of an earlier run removed. */
-export function prepareFolders(folder: StateFolder, plan: MeshPlan): void {
+export function prepareFolders(folder: StateFolder): void {
   rmSync(folder.logs, { recursive: true, force: true });
   rmSync(folder.config, { recursive: true, force: true });
   for (const path of [folder.path, folder.logs, folder.config, folder.applied, join(folder.path, "workloads")]) {
@@ -17,11 +17,13 @@ export function prepareFolders(folder: StateFolder, plan: MeshPlan): void {
     // The user that agents run as passes through them.
     chmodSync(path, 0o755);
   }
-  for (const { name } of plan.workloads) {
-    rmSync(folder.workload(name), { recursive: true, force: true });
-    mkdirSync(folder.workload(name), { recursive: true, mode: 0o755 });
-    give(folder.workload(name), plan);
-  }
+}
+
+/** An empty one for the workload's agent. */
+export function prepareWorkloadFolder(folder: StateFolder, plan: MeshPlan, { name }: Workload): void {
+  rmSync(folder.workload(name), { recursive: true, force: true });
+  mkdirSync(folder.workload(name), { recursive: true, mode: 0o755 });
+  give(folder.workload(name), plan);
 }
 
 /** What makes an agent a member: a token of its account and the root it has to find behind the control plane. */

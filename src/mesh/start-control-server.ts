@@ -1,6 +1,7 @@
 import { chmodSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { errorMessage } from "../base/coded-error.ts";
+import type { FileApplier, FileRequest } from "./apply-mesh-file.ts";
 import { MeshError } from "./mesh-error.ts";
 import type { MeshParts } from "./mesh-parts.ts";
 import type { MeshStatus } from "./mesh-status.ts";
@@ -11,16 +12,22 @@ export interface ControlServerOptions {
   readonly path: string;
   readonly parts: MeshParts;
   status(): Promise<MeshStatus>;
+  readonly files: Pick<FileApplier, "apply">;
 }
 
-/** What the other commands ask a running mesh: GET /status, POST /parts/NAME?do=stop|start|kill. */
+/**
+ * What the other commands ask a running mesh: GET /status, POST /parts/NAME?do=stop|start|kill, and POST /file with a mesh file, which is
+ * answered by a line for each step.
+ */
 export async function startControlServer(options: ControlServerOptions): Promise<{ stop(): Promise<void> }> {
   const server = createServer((request, response) => {
-    answer(options, request)
-      .then((body) => send(response, 200, body))
-      .catch((thrown: unknown) =>
-        send(response, thrown instanceof MeshError ? 404 : 500, { error: errorMessage(thrown) }),
-      );
+    const answered =
+      request.url === "/file"
+        ? applyFile(options, request, response)
+        : answer(options, request).then((body) => send(response, 200, body));
+    answered.catch((thrown: unknown) =>
+      send(response, thrown instanceof MeshError ? 404 : 500, { error: errorMessage(thrown) }),
+    );
   });
   await new Promise<void>((ready, failed) => {
     server.once("error", failed);
@@ -53,6 +60,32 @@ async function answer({ parts, status }: ControlServerOptions, { method, url }: 
     default:
       throw new MeshError("unknown-part", "expected do=stop, do=start or do=kill");
   }
+}
+
+/** A line of the answer to POST /file; the last one says what is wrong, or how it ended. */
+export type FileStep =
+  | { readonly level: "info" | "warn" | "error"; readonly text: string }
+  | { readonly done: readonly string[] }
+  | { readonly error: string };
+
+/** The caller may go away: what was begun is brought to its end all the same. */
+async function applyFile(
+  { files }: ControlServerOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  let text = "";
+  for await (const chunk of request) text += String(chunk);
+  const write = (step: FileStep) => void response.write(`${JSON.stringify(step)}\n`);
+  response.on("error", () => undefined);
+  response.writeHead(200, { "content-type": "application/x-ndjson" });
+  try {
+    const done = await files.apply(JSON.parse(text) as FileRequest, (level, line) => write({ level, text: line }));
+    write({ done });
+  } catch (thrown) {
+    write({ error: errorMessage(thrown) });
+  }
+  response.end();
 }
 
 /** Envoy is the agent's child, not a part of its own: the agent has to bring it back. */

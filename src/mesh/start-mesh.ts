@@ -1,42 +1,44 @@
 import { randomBytes } from "node:crypto";
-import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { CloseStack } from "../base/close-stack.ts";
 import { errorMessage } from "../base/coded-error.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
 import { makeProxyDirectory } from "../base/proxy-file.ts";
 import { openDevelopmentIssuer } from "../ca/index.ts";
-import { agentPart, appPart, CONTROL_PLANE, controlPlanePart, type PartInputs } from "./build-parts.ts";
+import { createFileApplier } from "./apply-mesh-file.ts";
+import { CONTROL_PLANE, controlPlanePart, type PartInputs } from "./build-parts.ts";
 import { checkCommands } from "./check-commands.ts";
 import { createConfigFiles } from "./config-files.ts";
 import { buildIstioObjects } from "./core/istio-objects.ts";
 import type { MeshPlan } from "./core/mesh-plan.ts";
 import { meshConfigText } from "./core/part-commands.ts";
 import { planMesh, planObstacle, portsNeeded } from "./core/plan-mesh.ts";
-import { captureTraffic } from "./isolation/capture-traffic.ts";
 import { checkAddresses } from "./isolation/check-addresses.ts";
 import { chooseIsolation } from "./isolation/choose-isolation.ts";
 import { claimSlot } from "./isolation/claim-slot.ts";
-import { createNamespaces, PROXY_UID } from "./isolation/namespaces.ts";
+import { createHub, PROXY_UID } from "./isolation/namespaces.ts";
 import { runTool } from "./isolation/run-tool.ts";
 import { startNameServer } from "./isolation/start-name-server.ts";
 import { startRelays } from "./isolation/start-relays.ts";
 import { MeshError } from "./mesh-error.ts";
 import { createMeshParts, type MeshParts } from "./mesh-parts.ts";
 import { type MeshStatus, readMeshStatus } from "./mesh-status.ts";
-import { prepareFolders, writeIdentity } from "./prepare-folders.ts";
+import { prepareFolders } from "./prepare-folders.ts";
 import { findFreePorts } from "./process/free-ports.ts";
 import { isPublic, sharedProgram } from "./process/shared-program.ts";
+import type { RunningMesh } from "./running-mesh.ts";
 import { startControlServer } from "./start-control-server.ts";
 import type { StartMeshOptions } from "./start-options.ts";
-import { startUpkeep } from "./start-upkeep.ts";
+import { rulesFolder, startUpkeep } from "./start-upkeep.ts";
 import { lockFolder } from "./state/lock.ts";
 import { createStateRecord, readState, type StateRecord } from "./state/mesh-state.ts";
 import { identifyProcess } from "./state/process-identity.ts";
 import { stateFolder } from "./state/state-folder.ts";
 import { tearDown } from "./tear-down.ts";
 import { untilReady } from "./until-ready.ts";
+import { createWorkloadLife } from "./workload-life.ts";
 
 export interface Mesh extends Handle {
   readonly plan: MeshPlan;
@@ -81,49 +83,45 @@ export async function startMesh(options: StartMeshOptions): Promise<Mesh> {
     const { problems } = await tearDown(folder, state.current);
     for (const problem of problems) say("error", problem);
   });
-  prepareFolders(folder, plan);
+  prepareFolders(folder);
   writeFileSync(join(folder.path, "mesh-config.yaml"), meshConfigText());
   const config = createConfigFiles({ target: folder.config, validate: options.validate });
   config.writeGenerated(buildIstioObjects(plan, file.mtls));
   const wrong = config.writeInline(file.config, options.fileName);
   if (wrong.length > 0) throw new MeshError("invalid-file", wrong.join("\n"));
-  const rules = file.configDir === undefined ? undefined : resolve(options.directory, file.configDir);
-  for (const problem of rules === undefined ? [] : config.mirror(rules)) say("error", problem);
+  for (const problem of config.mirror(rulesFolder(options))) say("error", problem);
 
-  if (plan.network !== undefined) {
-    await createNamespaces(plan, plan.network, state);
-    opened.add(await startNameServer(plan.network));
-    opened.add(await startRelays(plan));
-  }
-  const inputs: PartInputs = {
-    plan,
-    folder,
-    runId: state.current.runId,
-    own: options.program,
-    shared: isolation === "none" ? options.program : sharedProgram(options.program, join(folder.path, "program")),
-    env: options.env,
-    directory: options.directory,
-    appUser: isolation === "none" ? undefined : options.appUser,
-    hasSetpriv: (await runTool("setpriv", ["--pdeathsig", "TERM", "true"])).code === 0,
-  };
-  const issuer = await openDevelopmentIssuer(folder.ca);
+  const { fileName, directory, watchedFile } = options;
+  const running: RunningMesh = { plan, file, fileName, directory, watchedFile, aside: new Set() };
+  const inputs = await partInputs(options, running, state);
   const parts = opened.add(createMeshParts(state, say));
-  parts.add(controlPlanePart(inputs));
+  const issuer = await openDevelopmentIssuer(folder.ca);
+  const life = createWorkloadLife({ inputs, folder, parts, state, issuer, signal });
+  if (plan.network !== undefined) {
+    await createHub(plan, plan.network, state);
+    opened.add(await startNameServer(plan.network));
+  }
+  const relays = plan.network === undefined ? undefined : opened.add(await startRelays(plan));
+  await life.makePlace(plan, plan.workloads);
+  parts.add(controlPlanePart(inputs(plan)));
   // The capture takes as long as the control plane's start: both at once.
   await Promise.all([
     untilReady([() => parts.controlPlaneObstacle(plan)], { limitMs: 30_000, signal }).then(([reason]) => {
       if (reason !== undefined)
         throw new MeshError("start", `the control plane does not start: ${reason} (see ${folder.log(CONTROL_PLANE)})`);
     }),
-    ...plan.workloads.filter(({ netns }) => netns !== undefined).map((each) => captureTraffic(each, inputs.own)),
+    life.capture(plan.workloads),
   ]);
-  const rootPem = readFileSync(join(folder.ca, "root-cert.pem"), "utf8");
-  const source = { issuer, rootPem };
-  await Promise.all(plan.workloads.map((each) => writeIdentity(folder, plan, each, source)));
-  await startWorkloads(inputs, parts, signal);
-  const upkeep = opened.add(startUpkeep({ ...options, folder, plan, config, rules, source }));
-  const status = () => readMeshStatus({ plan, parts, folder, state, problems: upkeep.problems() });
-  opened.add(await startControlServer({ path: state.current.controlSocket, parts, status }));
+  await life.identify(plan, plan.workloads);
+  await Promise.all(plan.workloads.map((workload) => life.start(plan, workload)));
+
+  const { slot } = claim;
+  const { env } = options;
+  const files = opened.add(createFileApplier({ running, parts, life, config, state, relays, slot, env, say, signal }));
+  const renewTokens = () => life.identify(running.plan, running.plan.workloads);
+  const upkeep = opened.add(startUpkeep({ running, folder, config, renewTokens, tend: files.tend, say }));
+  const status = () => readMeshStatus({ plan: running.plan, parts, folder, state, problems: upkeep.problems() });
+  opened.add(await startControlServer({ path: state.current.controlSocket, parts, status, files }));
 
   const owned = opened.move();
   return toHandle({
@@ -141,19 +139,26 @@ export async function startMesh(options: StartMeshOptions): Promise<Mesh> {
   });
 }
 
-/** An application starts when its sidecar can take its first call, or after a while without; as a pod's may be told to. */
-async function startWorkloads(inputs: PartInputs, parts: MeshParts, signal: AbortSignal): Promise<void> {
-  for (const workload of inputs.plan.workloads) parts.add(agentPart(inputs, workload));
-  await Promise.all(
-    inputs.plan.workloads.map(async (workload) => {
-      await untilReady([() => parts.agentObstacle(workload)], { limitMs: SIDECAR_MS, signal });
-      if (!signal.aborted) parts.add(appPart(inputs, workload));
-    }),
-  );
-  if (signal.aborted) throw new MeshError("start", "interrupted");
+/** The same for every plan of this run. */
+async function partInputs(
+  options: StartMeshOptions,
+  running: RunningMesh,
+  state: StateRecord,
+): Promise<(plan: MeshPlan) => PartInputs> {
+  const { program, env } = options;
+  const folder = stateFolder(options.stateFolder);
+  const isLoose = running.plan.isolation === "none";
+  const same = {
+    folder,
+    runId: state.current.runId,
+    own: program,
+    shared: isLoose ? program : sharedProgram(program, join(folder.path, "program")),
+    env,
+    appUser: isLoose ? undefined : options.appUser,
+    hasSetpriv: (await runTool("setpriv", ["--pdeathsig", "TERM", "true"])).code === 0,
+  };
+  return (plan) => ({ ...same, plan, directory: running.directory });
 }
-
-const SIDECAR_MS = 20_000;
 
 async function makeStateFolder(path: string): Promise<void> {
   try {

@@ -1,28 +1,26 @@
 import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { errorMessage } from "../base/coded-error.ts";
 import { wait } from "../base/wait.ts";
-import type { DevelopmentIssuer } from "../ca/index.ts";
 import type { ConfigFiles } from "./config-files.ts";
 import type { MeshFile } from "./core/mesh-file.ts";
-import type { MeshPlan } from "./core/mesh-plan.ts";
 import { parseMeshFile } from "./core/parse-mesh-file.ts";
 import { SETTLED_MS, stampOf } from "./file-stamp.ts";
 import { limitLogs } from "./limit-logs.ts";
-import { TOKEN_SECONDS, writeIdentity } from "./prepare-folders.ts";
+import { TOKEN_SECONDS } from "./prepare-folders.ts";
+import type { RunningMesh } from "./running-mesh.ts";
 import type { Say } from "./start-options.ts";
 import type { StateFolder } from "./state/state-folder.ts";
 
 export interface UpkeepOptions {
-  readonly file: MeshFile;
-  readonly fileName: string;
-  readonly watchedFile: string | undefined;
+  readonly running: RunningMesh;
   readonly folder: StateFolder;
-  readonly plan: MeshPlan;
   readonly config: ConfigFiles;
-  /** The user's folder of Istio objects. */
-  readonly rules: string | undefined;
-  readonly source: { readonly issuer: DevelopmentIssuer; readonly rootPem: string };
+  /** New tokens for all workloads. */
+  renewTokens(): Promise<void>;
+  /** Whatever else has to be looked at often. */
+  tend(): Promise<void>;
   readonly say: Say;
 }
 
@@ -32,7 +30,7 @@ const TOKENS_EVERY_MS = (TOKEN_SECONDS * 1000) / 3;
 
 /** What has to be looked after while a mesh runs: changed files, tokens, the size of logs. */
 export function startUpkeep(options: UpkeepOptions): { problems(): readonly string[]; stop(): Promise<void> } {
-  const { config, rules, folder, plan, source, say } = options;
+  const { running: mesh, config, folder, say } = options;
   const ending = new AbortController();
   const watched = createFileWatch(options);
   let shown: readonly string[] = [];
@@ -44,7 +42,7 @@ export function startUpkeep(options: UpkeepOptions): { problems(): readonly stri
     }
   };
   const look = () => {
-    const problems = [...watched(), ...(rules === undefined ? [] : config.mirror(rules))];
+    const problems = [...watched(), ...config.mirror(rulesFolder(mesh))];
     for (const problem of problems)
       if (!shown.includes(problem)) say("error", `${problem} (the last good configuration stays)`);
     if (problems.length === 0 && shown.length > 0) say("info", "the configuration is good again");
@@ -56,15 +54,14 @@ export function startUpkeep(options: UpkeepOptions): { problems(): readonly stri
       await wait(POLL_MS, ending.signal);
       if (ending.signal.aborted) return;
       await guard(look);
+      await guard(options.tend);
       if (Date.now() >= logsAt) {
         logsAt = Date.now() + LOGS_EVERY_MS;
         await guard(() => limitLogs(folder.logs, say));
       }
       if (Date.now() >= tokensAt) {
         tokensAt = Date.now() + TOKENS_EVERY_MS;
-        await guard(
-          async () => void (await Promise.all(plan.workloads.map((each) => writeIdentity(folder, plan, each, source)))),
-        );
+        await guard(options.renewTokens);
       }
     }
   };
@@ -78,21 +75,31 @@ export function startUpkeep(options: UpkeepOptions): { problems(): readonly stri
   };
 }
 
-/** Objects of the mesh file change at once; its services need a new start, which is said. */
-function createFileWatch({ file, fileName, watchedFile, config }: UpkeepOptions): () => readonly string[] {
-  let stamp = watchedFile === undefined ? "" : stampOf(watchedFile).text;
+/** The user's folder of Istio objects. */
+export function rulesFolder({ file, directory }: Pick<RunningMesh, "file" | "directory">): string | undefined {
+  return file.configDir === undefined ? undefined : resolve(directory, file.configDir);
+}
+
+/** Objects of the mesh file change at once; its services when they are applied, which is said. */
+function createFileWatch({ running, config }: UpkeepOptions): () => readonly string[] {
+  let [applied, stamp] = [running.file, stampAt(running.watchedFile)];
   let problems: readonly string[] = [];
   return () => {
+    const { file, watchedFile } = running;
     if (watchedFile === undefined) return problems;
     const found = stampOf(watchedFile);
-    if (found.text === stamp || found.ageMs < SETTLED_MS) return problems;
-    stamp = found.text;
-    problems = takeOver(file, fileName, watchedFile, config);
+    if ((found.text === stamp && file === applied) || found.ageMs < SETTLED_MS) return problems;
+    [applied, stamp] = [file, found.text];
+    problems = takeOver(running, watchedFile, config);
     return problems;
   };
 }
 
-function takeOver(file: MeshFile, fileName: string, path: string, config: ConfigFiles): readonly string[] {
+function stampAt(path: string | undefined): string {
+  return path === undefined ? "" : stampOf(path).text;
+}
+
+function takeOver({ file, fileName }: RunningMesh, path: string, config: ConfigFiles): readonly string[] {
   let text: string;
   try {
     text = readFileSync(path, "utf8");
@@ -106,7 +113,7 @@ function takeOver(file: MeshFile, fileName: string, path: string, config: Config
   if (wrong.length > 0) return wrong;
   return isDeepStrictEqual(withoutPlaces(file), withoutPlaces(parsed.file))
     ? []
-    : [`${fileName}: services have changed; pilot-agent mesh down and up takes them over`];
+    : [`${fileName}: services have changed; pilot-agent mesh apply -f ${fileName} takes them over`];
 }
 
 /** Where something stands in the file makes no difference, and the name may have been given on the command line. */

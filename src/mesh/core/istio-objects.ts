@@ -13,7 +13,12 @@ export interface IstioObject {
 }
 
 /** What tells the control plane about the plan: services with their endpoints, who listens where, and who must use mutual TLS. */
-export function buildIstioObjects(plan: MeshPlan, mtls: MeshFile["mtls"]): readonly IstioObject[] {
+export function buildIstioObjects(
+  plan: MeshPlan,
+  mtls: MeshFile["mtls"],
+  /** Workloads that nobody is to call now: they start, or are about to end. */
+  aside: ReadonlySet<string> = new Set(),
+): readonly IstioObject[] {
   const object = (kind: string, name: string, spec: object, group = "networking"): IstioObject => ({
     apiVersion: `${group}.istio.io/v1`,
     kind,
@@ -23,7 +28,16 @@ export function buildIstioObjects(plan: MeshPlan, mtls: MeshFile["mtls"]): reado
   const mode = mtls.toUpperCase();
   const entries = plan.services.filter(({ entry }) => entry);
   return [
-    ...plan.services.map((service) => object("ServiceEntry", service.name, serviceEntry(plan, service))),
+    ...plan.services.map((service) =>
+      object(
+        "ServiceEntry",
+        service.name,
+        serviceEntry(plan, service, ({ name }) => !aside.has(name)),
+      ),
+    ),
+    ...plan.services
+      .filter(({ name }) => plan.workloads.some((workload) => workload.service === name && aside.has(workload.name)))
+      .map((service) => object("ServiceEntry", `${service.name}-aside`, asideEntry(plan, service, aside))),
     ...(plan.isolation === "none" && !plan.proxyless
       ? plan.workloads.map((workload) => object("Sidecar", workload.name, sidecar(plan, workload)))
       : []),
@@ -39,9 +53,15 @@ export function buildIstioObjects(plan: MeshPlan, mtls: MeshFile["mtls"]): reado
   ];
 }
 
-function serviceEntry(plan: MeshPlan, service: PlannedService): object {
+/** A sidecar serves the ports of services that it is an endpoint of: one that stands aside is the endpoint of a service nobody sees. */
+function asideEntry(plan: MeshPlan, service: PlannedService, aside: ReadonlySet<string>): object {
+  const hidden = { ...service, hostname: `aside.${service.hostname}`, virtualAddress: undefined };
+  return { ...serviceEntry(plan, hidden, ({ name }) => aside.has(name)), exportTo: ["~"] };
+}
+
+function serviceEntry(plan: MeshPlan, service: PlannedService, isChosen: (workload: Workload) => boolean): object {
   const { hostname, virtualAddress, endpoint } = service;
-  const own = plan.workloads.filter((workload) => workload.service === service.name);
+  const own = plan.workloads.filter((workload) => workload.service === service.name && isChosen(workload));
   const isName = endpoint !== undefined && !/^[\d.]+$|:/.test(endpoint.host);
   return {
     hosts: [hostname],

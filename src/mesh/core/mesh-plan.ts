@@ -19,6 +19,8 @@ export interface MeshPlan {
 
 export interface PlannedService {
   readonly name: string;
+  /** Its own as long as the mesh runs; addresses follow from it. */
+  readonly number: number;
   /** NAME.NAMESPACE.svc.cluster.local */
   readonly hostname: string;
   readonly port: number;
@@ -39,6 +41,8 @@ export interface Endpoint {
 
 export interface Workload {
   readonly name: string;
+  /** Its own as long as the mesh runs; addresses follow from it. */
+  readonly number: number;
   readonly service: string;
   readonly version: string | undefined;
   /** The sidecar's address, which is the endpoint's. */
@@ -53,6 +57,8 @@ export interface Workload {
   readonly directory: string | undefined;
   readonly env: Readonly<Record<string, string>>;
   readonly calls: readonly Call[];
+  /** The file names none: what there is to call changes with the other services. */
+  readonly callsAll: boolean;
   /** The network namespace's name. */
   readonly netns: string | undefined;
 }

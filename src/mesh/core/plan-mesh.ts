@@ -1,3 +1,4 @@
+import { assignNumbers } from "./assign-numbers.ts";
 import type { MeshFile, ServiceSpec, VersionSpec } from "./mesh-file.ts";
 import type {
   AgentPorts,
@@ -6,7 +7,6 @@ import type {
   Endpoint,
   Isolation,
   MeshPlan,
-  NetworkPlan,
   PlannedService,
   Workload,
 } from "./mesh-plan.ts";
@@ -19,6 +19,8 @@ export interface PlanInputs {
   /** Free ports, `portsNeeded` of them; unused with namespaces, where every workload has all ports. */
   readonly ports: readonly number[];
   readonly proxyless?: boolean;
+  /** What runs already: whatever has the same name keeps its addresses and ports. */
+  readonly before?: MeshPlan | undefined;
 }
 
 /** The ports of a pod; also those of every namespace. */
@@ -36,9 +38,10 @@ const CONTROL_PLANE_PORTS: ControlPlanePorts = { plaintext: 15_010, secure: 15_0
 const PORTS_PER_WORKLOAD = 7;
 const PORTS_OF_CONTROL_PLANE = 4;
 
-/** Free ports that a mesh takes without namespaces. */
-export function portsNeeded(file: MeshFile): number {
-  return PORTS_OF_CONTROL_PLANE + PORTS_PER_WORKLOAD * workloadCount(file);
+/** Free ports that a mesh takes without namespaces, beside those it has already. */
+export function portsNeeded(file: MeshFile, before?: MeshPlan): number {
+  const fresh = kindsOf(file).filter((named) => keptPorts(named, before) === undefined).length;
+  return (before === undefined ? PORTS_OF_CONTROL_PLANE : 0) + PORTS_PER_WORKLOAD * fresh;
 }
 
 export function workloadCount(file: MeshFile): number {
@@ -59,15 +62,23 @@ export function planObstacle(file: MeshFile): string | undefined {
 
 /** Names, addresses and ports of everything. The same inputs give the same plan. */
 export function planMesh(file: MeshFile, inputs: PlanInputs): MeshPlan {
+  const { before } = inputs;
   const isNamespaced = inputs.isolation === "namespaces";
   const network = isNamespaced ? namespaceNetwork(inputs.slot) : undefined;
-  const services = file.services.flatMap((spec, index) => planService(file, spec, index, inputs));
-  const [plaintext = 0, secure = 0, monitoring = 0, http = 0] = inputs.ports;
-  const kinds = file.services.flatMap((spec) => spec.versions.flatMap((kind) => replicasOf(spec, kind)));
-  const firsts = new Map(kinds.map(({ spec }, index) => [spec.name, index] as const).toReversed());
-  const workloads = kinds.map((named, index) =>
-    planWorkload({ ...named, index, file, services, firsts, inputs, network: network?.plan }),
-  );
+  const open = file.services.filter(({ port }) => port !== undefined).map(({ name }) => name);
+  const serviceNumbers = assignNumbers(open, numbersOf(before?.services));
+  const services = file.services.flatMap((spec) => planService(file, spec, serviceNumbers.get(spec.name) ?? 0, inputs));
+  const kinds = kindsOf(file);
+  const names = kinds.map(({ name }) => name);
+  const numbers = assignNumbers(names, numbersOf(before?.workloads));
+  const firsts = new Map(kinds.map(({ spec, name }) => [spec.name, numbers.get(name) ?? 0] as const).toReversed());
+  const free = [...inputs.ports];
+  const [plaintext = 0, secure = 0, monitoring = 0, http = 0] =
+    before === undefined ? free.splice(0, PORTS_OF_CONTROL_PLANE) : [];
+  const workloads = kinds.map((named) => {
+    const ports = keptPorts(named, before) ?? free.splice(0, PORTS_PER_WORKLOAD);
+    return planWorkload({ ...named, number: numbers.get(named.name) ?? 0, ports, services, firsts, inputs });
+  });
   return {
     name: file.name,
     namespace: file.namespace,
@@ -75,7 +86,7 @@ export function planMesh(file: MeshFile, inputs: PlanInputs): MeshPlan {
     proxyless: inputs.proxyless === true,
     workloads,
     services,
-    controlPlane: {
+    controlPlane: before?.controlPlane ?? {
       host: network?.plan.hubAddress ?? "127.0.0.1",
       ports: isNamespaced ? CONTROL_PLANE_PORTS : { plaintext, secure, monitoring, http },
       netns: network?.plan.hub,
@@ -84,19 +95,39 @@ export function planMesh(file: MeshFile, inputs: PlanInputs): MeshPlan {
   };
 }
 
-function planService(file: MeshFile, spec: ServiceSpec, index: number, inputs: PlanInputs): readonly PlannedService[] {
+function numbersOf(
+  numbered: readonly { readonly name: string; readonly number: number }[] = [],
+): ReadonlyMap<string, number> {
+  return new Map(numbered.map(({ name, number }) => [name, number]));
+}
+
+function kindsOf(file: MeshFile): readonly NamedKind[] {
+  return file.services.flatMap((spec) => spec.versions.flatMap((kind) => replicasOf(spec, kind)));
+}
+
+/** The application's port and the agent's, in the order in which they are given out. */
+function keptPorts({ name, spec }: NamedKind, before: MeshPlan | undefined): readonly number[] | undefined {
+  const kept = before?.workloads.find((each) => each.name === name);
+  // One that begins or ceases to listen is another one.
+  if (kept === undefined || (kept.app === undefined) !== (spec.port === undefined)) return undefined;
+  const { admin, tap, status, envoyStatus, dns, envoyPrometheus } = kept.ports;
+  return [kept.app?.port ?? 0, admin, tap, status, envoyStatus, dns, envoyPrometheus];
+}
+
+function planService(file: MeshFile, spec: ServiceSpec, number: number, inputs: PlanInputs): readonly PlannedService[] {
   if (spec.port === undefined) return [];
   const { name, port, protocol, entry, address } = spec;
   const isNamespaced = inputs.isolation === "namespaces";
   return [
     {
       name,
+      number,
       hostname: `${name}.${file.namespace}.svc.cluster.local`,
       port,
       protocol,
       entry,
-      virtualAddress: isNamespaced ? virtualAddress(inputs.slot, index) : undefined,
-      endpoint: address === undefined || !isNamespaced ? address : relayEndpoint(inputs.slot, index),
+      virtualAddress: isNamespaced ? virtualAddress(inputs.slot, number) : undefined,
+      endpoint: address === undefined || !isNamespaced ? address : relayEndpoint(inputs.slot, number),
       relayTo: isNamespaced ? address : undefined,
     },
   ];
@@ -119,27 +150,25 @@ function replicasOf(spec: ServiceSpec, kind: VersionSpec): readonly NamedKind[] 
 }
 
 interface WorkloadInputs extends NamedKind {
-  readonly index: number;
-  readonly file: MeshFile;
+  readonly number: number;
+  readonly ports: readonly number[];
   readonly services: readonly PlannedService[];
   /** Number of the first workload of each service. */
   readonly firsts: ReadonlyMap<string, number>;
   readonly inputs: PlanInputs;
-  readonly network: NetworkPlan | undefined;
 }
 
 function planWorkload(given: WorkloadInputs): Workload {
-  const { name, spec, kind, index, inputs } = given;
+  const { name, spec, kind, number, inputs } = given;
   const isNamespaced = inputs.isolation === "namespaces";
-  const first = PORTS_OF_CONTROL_PLANE + index * PORTS_PER_WORKLOAD;
-  const [appPort = 0, admin = 0, tap = 0, status = 0, envoyStatus = 0, dns = 0, envoyPrometheus = 0] =
-    inputs.ports.slice(first);
+  const [appPort = 0, admin = 0, tap = 0, status = 0, envoyStatus = 0, dns = 0, envoyPrometheus = 0] = given.ports;
   const network = namespaceNetwork(inputs.slot);
   return {
     name,
+    number,
     service: spec.name,
     version: kind.version,
-    address: isNamespaced ? network.workloadAddress(index) : loopbackAddress(inputs.slot, 0, index),
+    address: isNamespaced ? network.workloadAddress(number) : loopbackAddress(inputs.slot, 0, number),
     app: appOf(given, appPort),
     ports: isNamespaced ? POD_PORTS : { admin, tap, status, envoyStatus, dns, envoyPrometheus },
     serviceAccount: kind.serviceAccount,
@@ -149,31 +178,32 @@ function planWorkload(given: WorkloadInputs): Workload {
     directory: kind.directory,
     env: kind.env,
     calls: callsOf(given),
-    netns: isNamespaced ? network.namespaceName(index) : undefined,
+    callsAll: spec.calls === undefined,
+    netns: isNamespaced ? network.namespaceName(number) : undefined,
   };
 }
 
-function appOf({ spec, index, inputs }: WorkloadInputs, freePort: number): Endpoint | undefined {
+function appOf({ spec, number, inputs }: WorkloadInputs, freePort: number): Endpoint | undefined {
   if (spec.port === undefined) return undefined;
   if (inputs.isolation === "namespaces") return { host: "0.0.0.0", port: spec.port };
   // Nobody stands in front of it: it is the endpoint itself.
-  if (inputs.proxyless) return { host: loopbackAddress(inputs.slot, 0, index), port: spec.port };
+  if (inputs.proxyless) return { host: loopbackAddress(inputs.slot, 0, number), port: spec.port };
   return { host: "127.0.0.1", port: freePort };
 }
 
 /** With namespaces plain names do; else one loopback address per caller and service, so that the address alone says who is meant. */
 function callsOf(given: WorkloadInputs): readonly Call[] {
   const { spec, services, inputs } = given;
-  return services.flatMap((service, position) => {
+  return services.flatMap((service) => {
     if (service.name === spec.name || spec.calls?.includes(service.name) === false) return [];
-    const host = inputs.isolation === "namespaces" ? service.name : loopbackOf(given, service, position);
+    const host = inputs.isolation === "namespaces" ? service.name : loopbackOf(given, service);
     return [{ service: service.name, protocol: service.protocol, host, port: service.port }];
   });
 }
 
-function loopbackOf({ index, firsts, inputs }: WorkloadInputs, service: PlannedService, position: number): string {
+function loopbackOf({ number, firsts, inputs }: WorkloadInputs, service: PlannedService): string {
   const isDirect = inputs.proxyless && service.endpoint === undefined;
   return isDirect
     ? loopbackAddress(inputs.slot, 0, firsts.get(service.name) ?? 0)
-    : loopbackAddress(inputs.slot, index + 1, position);
+    : loopbackAddress(inputs.slot, number + 1, service.number);
 }

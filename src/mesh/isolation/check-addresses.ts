@@ -3,18 +3,9 @@ import { MeshError } from "../mesh-error.ts";
 import { listenObstacle } from "../process/free-ports.ts";
 
 /** Without namespaces the service ports are bound on this machine: says which cannot be, before anything is started. */
-export async function checkAddresses(plan: MeshPlan): Promise<void> {
-  const wanted = plan.workloads.flatMap(({ name, service, address, app, calls }) => [
-    ...plan.services
-      .filter((each) => each.name === service && app !== undefined)
-      .map(({ port }) => ({ host: address, port, who: `workload ${name}` })),
-    // Without sidecars calls go to the other workload's own address.
-    ...(plan.proxyless ? [] : calls).map(({ host, port, service: called }) => ({
-      host,
-      port,
-      who: `calls of ${name} to ${called}`,
-    })),
-  ]);
+export async function checkAddresses(plan: MeshPlan, before?: MeshPlan): Promise<void> {
+  const own = new Set(before === undefined ? [] : addressesOf(before).map(({ host, port }) => `${host} ${port}`));
+  const wanted = addressesOf(plan).filter(({ host, port }) => !own.has(`${host} ${port}`));
   const problems = await Promise.all(
     wanted.map(async ({ host, port, who }) => {
       const obstacle = await listenObstacle(port, host);
@@ -25,6 +16,26 @@ export async function checkAddresses(plan: MeshPlan): Promise<void> {
   if (first === undefined) return;
   const more = others.length === 0 ? "" : ` (and ${others.length} more addresses)`;
   throw new MeshError("address-taken", `port ${first.port} cannot be used: ${first.text}${more}`);
+}
+
+interface Wanted {
+  readonly host: string;
+  readonly port: number;
+  readonly who: string;
+}
+
+function addressesOf(plan: MeshPlan): readonly Wanted[] {
+  return plan.workloads.flatMap(({ name, service, address, app, calls }) => [
+    ...plan.services
+      .filter((each) => each.name === service && app !== undefined)
+      .map(({ port }) => ({ host: address, port, who: `workload ${name}` })),
+    // Without sidecars calls go to the other workload's own address.
+    ...(plan.proxyless ? [] : calls).map(({ host, port, service: called }) => ({
+      host,
+      port,
+      who: `calls of ${name} to ${called}`,
+    })),
+  ]);
 }
 
 function reason(code: string): string {

@@ -16,26 +16,64 @@ export function isNetworkTaken({ hub, hostInterface }: NetworkPlan): boolean {
 }
 
 /**
- * A hub namespace with a bridge, one namespace per workload with a cable to it, and one cable to the machine. The machine itself gets
- * that one interface and nothing else: no rule, no forwarding, no route but the interface's own.
+ * A hub namespace with a bridge and one cable to the machine. The machine itself gets that one interface and nothing else: no rule, no
+ * forwarding, no route but the interface's own.
  */
-export async function createNamespaces(plan: MeshPlan, network: NetworkPlan, state: StateRecord): Promise<void> {
-  const spaces = [network.hub, ...plan.workloads.flatMap(({ netns }) => netns ?? [])];
+export async function createHub(plan: MeshPlan, network: NetworkPlan, state: StateRecord): Promise<void> {
+  state.update({ interfaces: [network.hostInterface] });
+  await makeSpaces([network.hub], plan, network, state);
+  await mustRun("ip", ["-batch", "-"], machineLinks(network));
+  await mustRun("ip", ["-n", network.hub, "-batch", "-"], hubLinks(network));
+}
+
+/** One namespace per workload, with a cable to the hub. */
+export async function createNamespaces(
+  workloads: readonly Workload[],
+  plan: MeshPlan,
+  network: NetworkPlan,
+  state: StateRecord,
+): Promise<void> {
+  if (workloads.length === 0) return;
+  await makeSpaces(
+    workloads.flatMap(({ netns }) => netns ?? []),
+    plan,
+    network,
+    state,
+  );
+  await mustRun("ip", ["-batch", "-"], workloads.map((each) => cable(each, network)).join(""));
+  await mustRun("ip", ["-n", network.hub, "-batch", "-"], plug(workloads.map(portName)));
+  await Promise.all(workloads.map((workload) => bringUp(workload, network)));
+}
+
+/** Takes one workload's namespace away while the others go on; says what could not be removed. */
+export async function dropNamespace({ netns }: Workload, state: StateRecord): Promise<readonly string[]> {
+  if (netns === undefined) return [];
+  const resolver = join(RESOLVERS, netns);
+  const problems = await removeNamespaces({ namespaces: [netns], interfaces: [], resolverFolders: [resolver] });
+  const { namespaces, resolverFolders } = state.current;
+  if (problems.length === 0) {
+    state.update({
+      namespaces: namespaces.filter((name) => name !== netns),
+      resolverFolders: resolverFolders.filter((folder) => folder !== resolver),
+    });
+  }
+  return problems;
+}
+
+async function makeSpaces(
+  names: readonly string[],
+  plan: MeshPlan,
+  network: NetworkPlan,
+  state: StateRecord,
+): Promise<void> {
+  const { namespaces, resolverFolders } = state.current;
   // Written down first: a start that is killed at any point leaves a list of everything it may have made.
   state.update({
-    namespaces: spaces,
-    interfaces: [network.hostInterface],
-    resolverFolders: spaces.map((name) => join(RESOLVERS, name)),
+    namespaces: [...namespaces, ...names],
+    resolverFolders: [...resolverFolders, ...names.map((name) => join(RESOLVERS, name))],
   });
-  for (const name of spaces) writeResolver(name, plan, network);
-  await mustRun("ip", ["-batch", "-"], spaces.map((name) => `netns add ${name}\n`).join(""));
-  await mustRun(
-    "ip",
-    ["-batch", "-"],
-    [machineLinks(network), ...plan.workloads.map((each, index) => cable(each, network, index))].join(""),
-  );
-  await mustRun("ip", ["-n", network.hub, "-batch", "-"], hubLinks(plan, network));
-  await Promise.all(plan.workloads.map((workload) => bringUp(workload, network)));
+  for (const name of names) writeResolver(name, plan, network);
+  await mustRun("ip", ["-batch", "-"], names.map((name) => `netns add ${name}\n`).join(""));
 }
 
 /** Removes what the state names; says what could not be removed. Things that are gone already are no failure. */
@@ -99,19 +137,25 @@ function machineLinks({ hostInterface, hostAddress, prefixLength, hub }: Network
   ].join("\n");
 }
 
-function cable({ netns }: Workload, { hub }: NetworkPlan, index: number): string {
-  return `link add eth0 netns ${netns} type veth peer name port${index} netns ${hub}\n`;
+function cable(workload: Workload, { hub }: NetworkPlan): string {
+  return `link add eth0 netns ${workload.netns} type veth peer name ${portName(workload)} netns ${hub}\n`;
 }
 
-function hubLinks({ workloads }: MeshPlan, { hubAddress, prefixLength }: NetworkPlan): string {
-  const ports = ["machine", ...workloads.map((_, index) => `port${index}`)];
+function portName({ number }: Workload): string {
+  return `port${number}`;
+}
+
+function plug(ports: readonly string[]): string {
+  return ports.map((port) => `link set ${port} master ${BRIDGE}\nlink set ${port} up\n`).join("");
+}
+
+function hubLinks({ hubAddress, prefixLength }: NetworkPlan): string {
   return [
     "link set lo up",
     `link add ${BRIDGE} type bridge`,
     `addr add ${hubAddress}/${prefixLength} dev ${BRIDGE}`,
     `link set ${BRIDGE} up`,
-    ...ports.flatMap((port) => [`link set ${port} master ${BRIDGE}`, `link set ${port} up`]),
-    "",
+    plug(["machine"]),
   ].join("\n");
 }
 

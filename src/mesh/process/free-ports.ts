@@ -13,17 +13,23 @@ const MAX_TRIES = 5000;
  * Ports on which nobody listens, on any address. Meshes that start at the same moment look in different ranges first: a port is only
  * taken for good when its agent listens on it.
  */
-export async function findFreePorts(count: number, slot: number): Promise<readonly number[]> {
+export async function findFreePorts(
+  count: number,
+  slot: number,
+  /** Promised to somebody who may not listen at the moment. */
+  promised: ReadonlySet<number> = new Set(),
+): Promise<readonly number[]> {
   const found = new Set<number>();
+  const isFree = async (port: number) => !promised.has(port) && (await listenObstacle(port)) === undefined;
   const range = Math.floor((HIGHEST - LOWEST) / SLOTS);
   for (let port = LOWEST + slot * range; found.size < count && port < LOWEST + (slot + 1) * range; port += 1) {
-    if ((await listenObstacle(port)) === undefined) found.add(port);
+    if (await isFree(port)) found.add(port);
   }
   for (let tries = 0; found.size < count; tries += 1) {
     if (tries > MAX_TRIES)
       throw new MeshError("address-taken", `cannot find ${count} free ports of ${LOWEST} to ${HIGHEST}`);
     const port = randomInt(LOWEST, HIGHEST);
-    if (!found.has(port) && (await listenObstacle(port)) === undefined) found.add(port);
+    if (!found.has(port) && (await isFree(port))) found.add(port);
   }
   return [...found];
 }

@@ -38,6 +38,8 @@ export interface Part {
   status(): PartStatus;
   /** Starts it again if it was stopped. */
   start(): void;
+  /** What its next start begins with; the running process goes on as it is. */
+  setSpec(spec: PartSpec): void;
   /** Resolves when the process and everything in its group are gone. */
   stop(): Promise<void>;
   kill(signal: NodeJS.Signals): boolean;
@@ -46,7 +48,8 @@ export interface Part {
 const TRIAL_MS = 3000;
 
 /** Starts the process and starts it again whenever it ends; never throws, what is wrong shows in its status. */
-export function startPart(spec: PartSpec, onEvent: (event: PartEvent) => void): Part {
+export function startPart(first: PartSpec, onEvent: (event: PartEvent) => void): Part {
+  let spec = first;
   let restart: RestartState = FRESH;
   let current: Running | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -76,6 +79,9 @@ export function startPart(spec: PartSpec, onEvent: (event: PartEvent) => void): 
 
   return {
     name: spec.name,
+    setSpec(next) {
+      spec = next;
+    },
     status() {
       const { restarts } = restart;
       if (!isWanted) return { phase: "stopped", restarts };

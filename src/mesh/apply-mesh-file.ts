@@ -1,0 +1,126 @@
+import { dirname } from "node:path";
+import { admitReady, type ChangeMeshOptions, changeMesh, changesOf } from "./change-mesh.ts";
+import { checkCommands } from "./check-commands.ts";
+import type { ConfigFiles } from "./config-files.ts";
+import { formatChanges } from "./core/mesh-changes.ts";
+import type { MeshFile } from "./core/mesh-file.ts";
+import type { MeshPlan } from "./core/mesh-plan.ts";
+import { parseMeshFile } from "./core/parse-mesh-file.ts";
+import { planMesh, planObstacle, portsNeeded } from "./core/plan-mesh.ts";
+import { checkAddresses } from "./isolation/check-addresses.ts";
+import { MeshError } from "./mesh-error.ts";
+import { findFreePorts } from "./process/free-ports.ts";
+import type { Say, StartMeshOptions } from "./start-options.ts";
+import { untilReady } from "./until-ready.ts";
+
+/** A mesh file as the caller has read it. */
+export interface FileRequest {
+  readonly text: string;
+  /** For messages. */
+  readonly fileName: string;
+  /** Absolute. */
+  readonly path: string;
+  /** Says what would happen, and nothing does. */
+  readonly isDryRun: boolean;
+}
+
+export interface FileApplier {
+  /** Resolves with what is not as it should be afterwards. Rejects, with nothing changed, for a file that cannot be applied. */
+  apply(request: FileRequest, tell: Say): Promise<readonly string[]>;
+  /** Lets workloads be called that were not ready in time and are now. Not while a file is being applied: some stand aside to end. */
+  tend(): Promise<void>;
+  /** Waits for what is at work; the mesh's signal ends it between two steps. */
+  stop(): Promise<void>;
+}
+
+export interface FileApplierOptions extends Omit<ChangeMeshOptions, "tell"> {
+  readonly config: ConfigFiles;
+  readonly slot: number;
+  readonly env: StartMeshOptions["env"];
+  readonly say: Say;
+}
+
+export function createFileApplier(options: FileApplierOptions): FileApplier {
+  let current: Promise<readonly string[]> | undefined;
+  return {
+    async apply(request, tell) {
+      if (current !== undefined) throw new MeshError("already-running", "another mesh apply is at work; wait for it");
+      current = applyFile(options, request, tell).finally(() => {
+        current = undefined;
+      });
+      return current;
+    },
+    async tend() {
+      if (current === undefined) await admitReady(options);
+    },
+    async stop() {
+      await current?.catch(() => undefined);
+    },
+  };
+}
+
+async function applyFile(options: FileApplierOptions, request: FileRequest, tell: Say): Promise<readonly string[]> {
+  const { running, parts, config, say } = options;
+  const { fileName, path, isDryRun } = request;
+  const directory = dirname(path);
+  const file = checkedFile(options, request);
+  checkCommands({ file, fileName, directory, env: options.env });
+  const wrong = config.checkInline(file.config, fileName);
+  if (wrong.length > 0) throw new MeshError("invalid-file", wrong.join("\n"));
+  const after = await planAfter(options, file);
+  const mtls = running.file.mtls === file.mtls ? "" : `  mtls ${running.file.mtls} becomes ${file.mtls}\n`;
+  tell("info", `${mtls}${formatChanges(changesOf(options, after))}`.trimEnd());
+  if (isDryRun) return [];
+  const ask = () => parts.controlPlaneObstacle(running.plan);
+  const [obstacle] = await untilReady([ask], { limitMs: CONTROL_PLANE_MS, signal: options.signal });
+  if (obstacle !== undefined) throw new MeshError("start", `the control plane is not ready: ${obstacle}`);
+  config.writeInline(file.config, fileName);
+  Object.assign(running, { file, fileName, directory, watchedFile: path });
+  const both: Say = (level, text) => {
+    tell(level, text);
+    say(level, text);
+  };
+  return changeMesh({ ...options, tell: both }, after);
+}
+
+/** It may have been killed a moment ago. */
+const CONTROL_PLANE_MS = 10_000;
+
+/** What cannot change while a mesh runs is told. */
+function checkedFile({ running }: FileApplierOptions, { text, fileName }: FileRequest): MeshFile {
+  const parsed = parseMeshFile(text);
+  if ("problems" in parsed) {
+    const lines = parsed.problems.map(({ line, column, text: what }) => `${fileName}:${line}:${column}: ${what}`);
+    throw new MeshError("invalid-file", lines.join("\n"));
+  }
+  const { plan } = running;
+  const anew = "needs mesh down and mesh up";
+  if (plan.proxyless)
+    throw new MeshError("invalid-file", `a mesh without Envoy does not change while it runs; it ${anew}`);
+  if (parsed.file.namespace !== plan.namespace) {
+    const names = `namespace is ${parsed.file.namespace}, the mesh runs in ${plan.namespace}`;
+    throw new MeshError("invalid-file", `${fileName}: ${names}; this ${anew}`);
+  }
+  const obstacle = planObstacle(parsed.file);
+  if (obstacle !== undefined) throw new MeshError("invalid-file", obstacle);
+  return { ...parsed.file, name: plan.name };
+}
+
+/** Numbers above this have no address of their own. */
+const MAX_NUMBER = 240;
+
+async function planAfter({ running, slot }: FileApplierOptions, file: MeshFile): Promise<MeshPlan> {
+  const { plan: before } = running;
+  const { isolation } = before;
+  const promised = before.workloads.flatMap(({ ports, app }) => [...Object.values(ports), ...(app ? [app.port] : [])]);
+  const ports =
+    isolation === "none" ? await findFreePorts(portsNeeded(file, before), slot, new Set<number>(promised)) : [];
+  const after = planMesh(file, { isolation, slot, ports, before });
+  if ([...after.workloads, ...after.services].some(({ number }) => number > MAX_NUMBER))
+    throw new MeshError(
+      "invalid-file",
+      "too much changes at once; apply it in two steps, or use mesh down and mesh up",
+    );
+  if (isolation === "none") await checkAddresses(after, before);
+  return after;
+}

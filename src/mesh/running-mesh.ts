@@ -1,0 +1,14 @@
+import type { MeshFile } from "./core/mesh-file.ts";
+import type { MeshPlan } from "./core/mesh-plan.ts";
+
+/** What runs now and which file says so. Changed by `mesh apply` alone, one at a time; everybody else reads it anew each time. */
+export interface RunningMesh {
+  plan: MeshPlan;
+  file: MeshFile;
+  /** The file's name in messages, and where its relative paths start from. */
+  fileName: string;
+  directory: string;
+  watchedFile: string | undefined;
+  /** Workloads that others do not call now. */
+  readonly aside: Set<string>;
+}

@@ -1,0 +1,75 @@
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { DevelopmentIssuer } from "../ca/index.ts";
+import { agentPart, appPart, type PartInputs } from "./build-parts.ts";
+import type { MeshPlan, Workload } from "./core/mesh-plan.ts";
+import { captureTraffic } from "./isolation/capture-traffic.ts";
+import { createNamespaces, dropNamespace } from "./isolation/namespaces.ts";
+import { MeshError } from "./mesh-error.ts";
+import type { MeshParts } from "./mesh-parts.ts";
+import { prepareWorkloadFolder, writeIdentity } from "./prepare-folders.ts";
+import type { StateRecord } from "./state/mesh-state.ts";
+import type { StateFolder } from "./state/state-folder.ts";
+import { untilReady } from "./until-ready.ts";
+
+/** How a workload of a mesh comes and goes. */
+export interface WorkloadLife {
+  /** Its folder and its network, as yet without capture. */
+  makePlace(plan: MeshPlan, workloads: readonly Workload[]): Promise<void>;
+  /** With namespaces: its traffic goes through its sidecar. */
+  capture(workloads: readonly Workload[]): Promise<void>;
+  /** The control plane has to have run once: it makes the root. */
+  identify(plan: MeshPlan, workloads: readonly Workload[]): Promise<void>;
+  /** An application starts when its sidecar can take its first call, or after a while without; as a pod's may be told to. */
+  start(plan: MeshPlan, workload: Workload): Promise<void>;
+  /** The sidecar finishes what it has begun while its application is there; then both end. */
+  end(workload: Workload): Promise<void>;
+  /** Removes what `makePlace` made; says what could not be removed. */
+  clear(workload: Workload): Promise<readonly string[]>;
+  /** For the next start of an application that goes on. */
+  renew(plan: MeshPlan, workload: Workload): void;
+}
+
+export interface LifeOptions {
+  inputs(plan: MeshPlan): PartInputs;
+  readonly folder: StateFolder;
+  readonly parts: MeshParts;
+  readonly state: StateRecord;
+  readonly issuer: DevelopmentIssuer;
+  readonly signal: AbortSignal;
+}
+
+const SIDECAR_MS = 20_000;
+
+export function createWorkloadLife({ inputs, folder, parts, state, issuer, signal }: LifeOptions): WorkloadLife {
+  return {
+    async makePlace(plan, workloads) {
+      for (const workload of workloads) prepareWorkloadFolder(folder, plan, workload);
+      if (plan.network !== undefined) await createNamespaces(workloads, plan, plan.network, state);
+    },
+    async capture(workloads) {
+      const captured = workloads.filter(({ netns }) => netns !== undefined);
+      await Promise.all(captured.map((workload) => captureTraffic(workload, state.current.program)));
+    },
+    async identify(plan, workloads) {
+      const source = { issuer, rootPem: readFileSync(join(folder.ca, "root-cert.pem"), "utf8") };
+      await Promise.all(workloads.map((workload) => writeIdentity(folder, plan, workload, source)));
+    },
+    async start(plan, workload) {
+      parts.add(agentPart(inputs(plan), workload));
+      await untilReady([() => parts.agentObstacle(workload)], { limitMs: SIDECAR_MS, signal });
+      if (signal.aborted) throw new MeshError("start", "interrupted");
+      parts.add(appPart(inputs(plan), workload));
+    },
+    async end({ name }) {
+      await parts.remove(`${name}/agent`);
+      await parts.remove(`${name}/app`);
+    },
+    async clear(workload) {
+      const problems = await dropNamespace(workload, state);
+      rmSync(folder.workload(workload.name), { recursive: true, force: true });
+      return problems;
+    },
+    renew: (plan, workload) => parts.find(`${workload.name}/app`).setSpec(appPart(inputs(plan), workload)),
+  };
+}
