@@ -10,9 +10,10 @@ export interface Fabric extends AsyncDisposable {
   attach(address: string): Promise<Netns>;
 }
 
-export async function createFabric(hosts: string): Promise<Fabric> {
+/** `names`: further lines of /etc/hosts, from which everything in the network resolves its names. */
+export async function createFabric(hosts: string, names = ""): Promise<Fabric> {
   const attached: Netns[] = [];
-  const etc = { hosts: `127.0.0.1 localhost\n${FABRIC_ADDRESS} ${hosts}\n` };
+  const etc = { hosts: `127.0.0.1 localhost\n${FABRIC_ADDRESS} ${hosts}\n${names}` };
   const netns = await createNetns({ isBare: true, etc });
   const dispose = async () => {
     for (const each of attached) await each[Symbol.asyncDispose]();

@@ -46,13 +46,15 @@ export interface MeshOptions {
   readonly files: Readonly<Record<string, string>>;
   readonly mesh?: string;
   readonly workloads: readonly WorkloadOptions[];
+  /** Names that resolve, as lines of /etc/hosts. */
+  readonly names?: string;
 }
 
 /** The built control plane and real sidecars (agent, stock Envoy, captured traffic), each in a namespace of its own. */
 export async function startDiscoveryMesh(options: MeshOptions): Promise<DiscoveryMesh> {
   await using opened = new CloseStack();
   const program = opened.add(await bundleWorkload());
-  const fabric = opened.add(await createFabric(ISTIOD));
+  const fabric = opened.add(await createFabric(ISTIOD, options.names));
   const probe = opened.add(startWorkload(fabric.netns, program));
   const get = async (port: number, path: string) => {
     const [answer] = await probe.http({ address: "127.0.0.1", port, host: "localhost", path, fresh: true });

@@ -86,11 +86,6 @@ function validateResolution(report: Report, spec: ServiceEntrySpec): void {
       return;
     case "DYNAMIC_DNS":
       validateDynamic(report, spec);
-      // Whoever wrote it must not wonder why calls go past the mesh's rules.
-      report.warn(
-        "DYNAMIC_DNS has no effect: proxies get no cluster of the service; use DNS, or NONE for wildcards",
-        "resolution",
-      );
       return;
     default:
       if (endpoints.length === 0 && spec.workloadSelector === undefined) {

@@ -570,12 +570,8 @@ describe("ServiceEntry", () => {
       "addresses: addresses cannot be set for resolution type DYNAMIC_DNS",
       "endpoints: endpoints cannot be set for resolution type DYNAMIC_DNS",
       "ports[0].protocol: only HTTP, TLS, GRPC, and HTTP2 protocols are supported for resolution type DYNAMIC_DNS",
-      "? resolution: DYNAMIC_DNS has no effect: proxies get no cluster of the service; use DNS, or NONE for wildcards",
     ],
-    [
-      se({ resolution: "DYNAMIC_DNS", hosts: ["*.b"] }),
-      "? resolution: DYNAMIC_DNS has no effect: proxies get no cluster of the service; use DNS, or NONE for wildcards",
-    ],
+    [se({ resolution: "DYNAMIC_DNS", hosts: ["*.b"] })],
     [
       se({ hosts: ["a.b", "c.d"], addresses: ["10.0.0.1"], ports: [{ ...port, protocol: "TCP" }] }),
       "hosts: multiple hosts provided with non-HTTP, non-TLS ports",

@@ -64,6 +64,8 @@ function hasUnusableCredential(name: string, { credentialHosts }: CaseContext): 
 function isAccepted({ path, golden, ours }: Difference, clusters: readonly Json[]): boolean {
   const cluster = clusters.find(({ name }) => path.startsWith(`clusters[${text(name)}].`)) ?? {};
   if (path.endsWith(".alpn")) return isBetterAlpn(golden, ours);
+  // Stock Envoy refuses such a cluster without TLS, unless it is told that nobody is to be asked for a name.
+  if (path.endsWith(".allowInsecureClusterOptions")) return ours === true && cluster.transportSocket === undefined;
   // Without outlier detection no unhealthy endpoint is sent, so that the threshold has nothing to decide.
   if (/\.commonLbConfig(\.healthyPanicThreshold)?$/.test(path) && cluster.outlierDetection === undefined) {
     const threshold = path.endsWith("Threshold") ? golden : object(golden).healthyPanicThreshold;

@@ -42,11 +42,18 @@ export function asSet(values: readonly unknown[]): Json {
   );
 }
 
-/** Durations in their shortest spelling ("0.250s" is "0.25s"), everywhere. */
+/**
+ * Durations in their shortest spelling ("0.250s" is "0.25s"), everywhere. A cache of looked up names may be called anything, and be one
+ * for several services: the reference has one for each, of which a listener that several share can use only the first.
+ */
 export function normalized<Value>(value: Value): Value {
   const walk = (item: unknown): unknown => {
     if (Array.isArray(item)) return item.map(walk);
-    if (isObject(item)) return Object.fromEntries(Object.entries(item).map(([name, member]) => [name, walk(member)]));
+    if (isObject(item)) {
+      const { dnsCacheConfig } = item;
+      const cache = isObject(dnsCacheConfig) && { dnsCacheConfig: without(dnsCacheConfig, "name") };
+      return Object.fromEntries(Object.entries({ ...item, ...cache }).map(([name, member]) => [name, walk(member)]));
+    }
     return typeof item === "string" ? shortDuration(item) : item;
   };
   return walk(value) as Value;

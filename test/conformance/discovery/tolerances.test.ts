@@ -252,3 +252,28 @@ test("a resource that is missing, additional or repeated is told by its name", (
   ]);
   expect(compareClusters([a], [a, a])).toEqual([{ path: "clusters[a]", golden: "once", ours: "more than once" }]);
 });
+
+const dynamic = (config: Json, more: Json = {}): Json => ({
+  name: "outbound|80||*.a.example",
+  clusterType: { name: "envoy.clusters.dynamic_forward_proxy", typedConfig: config },
+  ...more,
+});
+
+test.each([
+  { what: "another name", ours: { dnsCacheConfig: { name: "b", dnsLookupFamily: "V4_ONLY" } }, accepted: true },
+  { what: "another family", ours: { dnsCacheConfig: { name: "a", dnsLookupFamily: "V6_ONLY" } }, accepted: false },
+  {
+    what: "no wish to ask for names",
+    ours: { dnsCacheConfig: { name: "a", dnsLookupFamily: "V4_ONLY" }, allowInsecureClusterOptions: true },
+    accepted: true,
+  },
+])("a cluster that looks up names with $what is accepted: $accepted", ({ ours, accepted }) => {
+  const golden = { dnsCacheConfig: { name: "a", dnsLookupFamily: "V4_ONLY" } };
+  expect(compareClusters([dynamic(golden)], [dynamic(ours)]).length === 0).toBe(accepted);
+});
+
+test("a cluster with TLS must not stop checking names", () => {
+  const transportSocket = tls({});
+  const ours = dynamic({ allowInsecureClusterOptions: true }, { transportSocket });
+  expect(compareClusters([dynamic({}, { transportSocket })], [ours])).toHaveLength(1);
+});

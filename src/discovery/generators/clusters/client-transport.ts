@@ -31,6 +31,8 @@ export interface TransportTarget {
   readonly files?: NodeTlsFiles | undefined;
   /** For TLS to servers outside the mesh. */
   readonly defaults?: TlsDefaults | undefined;
+  /** Each request has its own server, so that only the request knows the name to ask for. */
+  readonly isDynamic?: boolean;
 }
 
 export interface ClientTransport {
@@ -46,12 +48,16 @@ export function clientTransport(target: TransportTarget): ClientTransport {
   const wrap = (socket: TransportSocket) =>
     proxyProtocol === undefined ? socket : proxyProtocolSocket(proxyProtocol.version, socket);
   if (tls === undefined && target.autoMtls === "where-possible") {
-    return { sockets: { transportSocketMatches: matches(wrap(meshSocket(target)), wrap(RAW_BUFFER)) } };
+    return {
+      sockets: { transportSocketMatches: matches(wrap(meshSocket(target)), wrap(RAW_BUFFER)) },
+      ...(target.isDynamic && { http: { autoSni: true, autoSanValidation: true } }),
+    };
   }
   const socket = tlsSocket(target);
   if (socket === undefined)
     return proxyProtocol === undefined ? PLAINTEXT : { sockets: { transportSocket: wrap(RAW_BUFFER) } };
-  const http = tls && isOriginated(tls) && refusedTls(tls) === undefined ? hostFromRequest(tls) : undefined;
+  const isAsked = tls && (isOriginated(tls) ? refusedTls(tls) === undefined : target.isDynamic);
+  const http = isAsked ? hostFromRequest(tls, target.isDynamic) : undefined;
   return { sockets: { transportSocket: wrap(socket) }, ...(http && { http }) };
 }
 
@@ -92,7 +98,7 @@ function meshSocket({ identities, files, protocol, upstream, sni }: TransportTar
   return upstreamTlsSocket({
     commonTlsContext: workloadTls({ files, alpnProtocols: meshAlpn(protocol, upstream), sans: exactSans(names) }),
     // Longer ones Envoy refuses, and workloads do not choose by it.
-    ...(asked.length <= MAX_SNI && { sni: asked }),
+    ...(asked !== "" && asked.length <= MAX_SNI && { sni: asked }),
   });
 }
 
@@ -114,12 +120,13 @@ const ALPN = {
 } as const;
 
 /** Where the rule names no host, the request's own one is asked for and must be in the certificate. */
-function hostFromRequest({
-  sni,
-  subjectAltNames,
-  insecureSkipVerify,
-}: ClientTls): UpstreamHttpProtocolOptions | undefined {
-  if (sni !== "") return undefined;
-  const isChecked = subjectAltNames.length === 0 && insecureSkipVerify !== true;
-  return { autoSni: true, ...(isChecked && { autoSanValidation: true }) };
+function hostFromRequest(
+  { sni, subjectAltNames, insecureSkipVerify }: ClientTls,
+  isDynamic = false,
+): UpstreamHttpProtocolOptions | undefined {
+  const autoSni = sni === "";
+  const isNamed = isDynamic || (autoSni && subjectAltNames.length === 0);
+  const autoSanValidation = isNamed && insecureSkipVerify !== true;
+  if (!autoSni && !autoSanValidation) return undefined;
+  return { ...(autoSni && { autoSni }), ...(autoSanValidation && { autoSanValidation }) };
 }

@@ -8,12 +8,14 @@ import type { LocalityLbEndpoints } from "../../../protocol/gen/envoy/config/end
 import type { Service, ServicePort } from "../../model/service.ts";
 import type { OutboundScope } from "../../snapshot/push-snapshot.ts";
 import { clusterName, sniOf } from "../cluster-name.ts";
-import { type AssignmentTarget, loadAssignment } from "../endpoints/load-assignment.ts";
+import { isDynamic } from "../dynamic-dns.ts";
+import { type AssignmentTarget, candidates, loadAssignment } from "../endpoints/load-assignment.ts";
 import { localitySetting } from "../endpoints/locality-setting.ts";
 import { type EffectivePolicy, effectivePolicy } from "../traffic-policy.ts";
 import { autoMtls, identitiesOf } from "./auto-mtls.ts";
 import { circuitBreakers } from "./circuit-breakers.ts";
 import { clientTransport } from "./client-transport.ts";
+import { dynamicClusters } from "./dynamic-cluster.ts";
 import { headerCase, httpOptions, upstreamProtocol } from "./http-options.ts";
 import { commonBalancing, loadBalancing } from "./load-balancer.ts";
 import { outlierDetection } from "./outlier-detection.ts";
@@ -21,6 +23,7 @@ import { upstreamConnection } from "./upstream-connection.ts";
 
 /** One cluster per port of the service, and one more per port and subset of its rule. */
 export function serviceClusters(scope: OutboundScope, service: Service): readonly Cluster[] {
+  if (isDynamic(service)) return dynamicClusters(scope, service);
   if (RESOLUTION_TYPES[service.resolution] === undefined) return [];
   const subsets = scope.destinationRule(service)?.spec.subsets.map(({ name }) => name) ?? [];
   const ports = service.ports.filter(({ protocol }) => protocol !== "UDP");
@@ -28,7 +31,7 @@ export function serviceClusters(scope: OutboundScope, service: Service): readonl
   return ports.flatMap((port) => names.flatMap((subset) => serviceCluster(scope, service, port, subset) ?? []));
 }
 
-/** Aliases have no cluster of their own; names that are looked up one by one for each request are not supported. */
+/** Aliases have no cluster of their own. */
 const RESOLUTION_TYPES: Readonly<Record<Service["resolution"], Cluster_DiscoveryType | undefined>> = {
   ClientSideLB: "EDS",
   DNSLB: "STRICT_DNS",
@@ -106,7 +109,7 @@ function endpointSource(
   const assignment = loadAssignment(scope, target);
   const { endpoints = [] } = assignment;
   // A distribution may leave nothing to this client, and the cluster still says so; Envoy wants a logical host to have a name.
-  const isServed = type === "STRICT_DNS" && hasEndpoints(scope, target);
+  const isServed = type === "STRICT_DNS" && candidates(scope, target).length > 0;
   if (endpoints.length === 0 && !isServed) return undefined;
   return {
     loadAssignment: type === "LOGICAL_DNS" ? { ...assignment, endpoints: onlyName(endpoints) } : assignment,
@@ -118,10 +121,6 @@ function endpointSource(
 
 function originalDestination({ calledPort }: ServicePort): EndpointSource {
   return calledPort === undefined ? {} : { originalDstLbConfig: { upstreamPortOverride: calledPort } };
-}
-
-function hasEndpoints({ snapshot }: OutboundScope, { service, port, subset }: AssignmentTarget): boolean {
-  return subset === "" && snapshot.endpoints(service.key).some(({ servicePortName }) => servicePortName === port.name);
 }
 
 /** One name is all that Envoy takes for a logical host: the first of those that are tried first. */

@@ -21,20 +21,24 @@ export interface AssignmentTarget {
 
 /** The endpoints of one cluster as a proxy of the scope should use them. Names are kept only for clusters that resolve them. */
 export function loadAssignment(scope: OutboundScope, target: AssignmentTarget): ClusterLoadAssignment {
-  const { name, service, port, subset } = target;
-  const rule = scope.destinationRule(service);
-  const resolvesNames = service.resolution !== "ClientSideLB";
-  const defaults = resolvesNames ? scope.mesh.defaultTrafficPolicy : undefined;
-  const policy = effectivePolicy(rule, port.port, subset, defaults);
-  const labels = subset === "" ? {} : findSubset(rule, subset)?.labels;
-  if (labels === undefined) return { clusterName: name };
-  const options: LbEndpointOptions = {
-    families: scope.traits,
-    resolvesNames,
-    isMtls: (endpoint) => isMtls(scope, endpoint, policy),
-  };
+  const { name, service } = target;
+  const policy = policyOf(scope, target);
+  const options = { ...callable(scope, service), isMtls: (endpoint: Endpoint) => isMtls(scope, endpoint, policy) };
+  const groups = arrange(scope, groupByLocality(withinBounds(candidates(scope, target))), policy, service);
+  return groups.length === 0
+    ? { clusterName: name }
+    : { clusterName: name, endpoints: groups.map((group) => toLocality(group, options)) };
+}
+
+/** All that a proxy of the scope could be given, wherever they are. */
+export function candidates(scope: OutboundScope, target: AssignmentTarget): readonly Endpoint[] {
+  const { service, port, subset } = target;
+  const labels = subset === "" ? {} : findSubset(scope.destinationRule(service), subset)?.labels;
+  if (labels === undefined) return [];
+  const policy = policyOf(scope, target);
+  const options = callable(scope, service);
   // What cannot be called must not leave a gap among the priorities either.
-  const chosen = scope.snapshot
+  return scope.snapshot
     .endpoints(service.key)
     .filter(
       (endpoint) =>
@@ -44,10 +48,16 @@ export function loadAssignment(scope: OutboundScope, target: AssignmentTarget): 
         selects(labels, endpoint.labels) &&
         isCallable(endpoint, options),
     );
-  const groups = arrange(scope, groupByLocality(withinBounds(chosen)), policy, service);
-  return groups.length === 0
-    ? { clusterName: name }
-    : { clusterName: name, endpoints: groups.map((group) => toLocality(group, options)) };
+}
+
+/** Clusters that carry their endpoints with them know the mesh's defaults; endpoints that are sent by themselves do not. */
+function policyOf(scope: OutboundScope, { service, port, subset }: AssignmentTarget): EffectivePolicy {
+  const defaults = service.resolution === "ClientSideLB" ? undefined : scope.mesh.defaultTrafficPolicy;
+  return effectivePolicy(scope.destinationRule(service), port.port, subset, defaults);
+}
+
+function callable({ traits }: OutboundScope, { resolution }: Service): Omit<LbEndpointOptions, "isMtls"> {
+  return { families: traits, resolvesNames: resolution !== "ClientSideLB" };
 }
 
 /** Envoy refuses an assignment whose weights together exceed 32 bits; weights that large say "all of it" anyway. */

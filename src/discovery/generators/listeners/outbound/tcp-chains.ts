@@ -4,6 +4,7 @@ import { isTls, type Protocol } from "../../../model/protocol.ts";
 import type { Service } from "../../../model/service.ts";
 import type { VirtualServiceRule } from "../../../snapshot/push-snapshot.ts";
 import type { RouteDestination, TlsMatch } from "../../../specs/virtual-service.ts";
+import { isDynamic, serverNameLookupFilter } from "../../dynamic-dns.ts";
 import { parseCidr } from "../cidr.ts";
 import { type DestinationContext, filterTo, filterToRoute } from "./destination-filter.ts";
 import { appliesTo } from "./l4-match.ts";
@@ -95,9 +96,11 @@ function tcpChains(input: TcpChainInput): readonly TcpChain[] {
 }
 
 function ownChain(input: TcpChainInput, match: FilterChainMatch): TcpChain {
-  const { hostname } = input.service;
-  const filter = filterTo(input, { host: hostname, port: input.servicePort, subset: "" });
-  return { match, filters: [filter], owners: [hostname] };
+  const { service, servicePort, scope } = input;
+  const { hostname } = service;
+  const filter = filterTo(input, { host: hostname, port: servicePort, subset: "" });
+  const lookup = isDynamic(service) ? [serverNameLookupFilter(scope.traits, servicePort)] : [];
+  return { match, filters: [...lookup, filter], owners: [hostname] };
 }
 
 function buildMatch(ranges: readonly CidrRange[], names: readonly string[] = []): FilterChainMatch {
