@@ -7,6 +7,7 @@ export {
   type Caller,
 } from "./authenticators/authenticator.ts";
 export { clientCertificateAuthenticator } from "./authenticators/client-certificate.ts";
+export { forwardedCertificateAuthenticator } from "./authenticators/forwarded-certificate.ts";
 export { createJwtAuthenticator, type JwtAuthenticatorOptions, type JwtRule } from "./authenticators/jwt.ts";
 export { type Authority, type AuthorityOptions, startAuthority } from "./authority.ts";
 export { CaMaterialError, SignError } from "./ca-server-error.ts";

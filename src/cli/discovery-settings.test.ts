@@ -65,6 +65,7 @@ test("flags and environment reach their settings", () => {
       POD_NAMESPACE: "mesh",
       ISTIOD_CUSTOM_HOST: "a.example, b.example",
       JWT_RULE: '{"issuer":"https://x","jwks":"{}"}',
+      TRUSTED_GATEWAY_CIDR: "10.0.0.0/8, fd00::/8",
     },
   );
   expect(options).toMatchObject({
@@ -80,12 +81,17 @@ test("flags and environment reach their settings", () => {
     systemNamespace: "mesh",
     hosts: ["a.example", "b.example"],
     jwtRules: [{ issuer: "https://x" }],
+    trustedGateways: ["10.0.0.0/8", "fd00::/8"],
   });
   expect(options.ports).not.toHaveProperty("grpc");
   expect([...(options.clusterAliases ?? [])]).toEqual([
     ["a", "b"],
     ["c", "d"],
   ]);
+});
+
+test("without a serving certificate there is no TLS port", () => {
+  expect(read([], { PILOT_CERT_PROVIDER: "none" }).ports).not.toHaveProperty("secureGrpc");
 });
 
 describe("what cannot be used is said with what is allowed", () => {
@@ -95,6 +101,8 @@ describe("what cannot be used is said with what is allowed", () => {
     { words: ["--tls-min-version", "1.1"], says: '--tls-min-version is "1.1", allowed are 1.2 and 1.3' },
     { words: ["--tls-cipher-suites", "RC4"], says: '--tls-cipher-suites has "RC4", allowed are TLS_AES_128' },
     { words: ["--registries", "Consul"], says: "service registry Consul is not supported" },
+    { words: ["--registries", "Mock"], says: "service registry Mock is not supported" },
+    { words: ["--registries=", "--registries", "Kubernetes,Kubernetes"], says: "Kubernetes is not supported" },
     {
       words: ["--registries=Kubernetes"],
       says: 'Kubernetes is not supported: --registries allows none ("--registries=")',

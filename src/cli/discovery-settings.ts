@@ -1,9 +1,10 @@
 import { formatDuration } from "../base/duration.ts";
 import type { Logger } from "../base/logger.ts";
 import { createEnvReader, type Environment } from "../config/index.ts";
-import type { DiscoveryPorts, PortOption, ServingFiles, StartDiscoveryOptions } from "../discovery/index.ts";
+import type { DiscoveryPorts, PortOption, StartDiscoveryOptions } from "../discovery/index.ts";
 import { parseJwtRule } from "./ca-arguments.ts";
 import { readCipherSuites } from "./cipher-suites.ts";
+import { readCertificateSource } from "./discovery-certificate.ts";
 import type { FlagValues } from "./flags.ts";
 
 /** The options of the control plane from flags and environment. Throws with what is wrong and what is allowed. */
@@ -12,12 +13,12 @@ export function readDiscoveryOptions(flags: FlagValues, environment: Environment
   checkRegistries(flags, log);
   const configDir = flags.string("configDir");
   const jwtRule = env.string("JWT_RULE");
-  const servingFiles = readServingFiles(flags);
+  const certificate = readCertificateSource(flags, env.string("PILOT_CERT_PROVIDER"), log);
   const maxAgeMs = readMaxAge(flags);
   const tlsCiphers = readCipherSuites(flags.stringArray("tls-cipher-suites").flatMap(listOf));
   return {
     log,
-    ports: readPorts(flags),
+    ports: readPorts(flags, certificate !== "none"),
     ...(flags.string("grpcAddr") === "" ? { sharesHttpPort: true } : {}),
     ...(configDir === "" ? {} : { configDir }),
     meshConfigFile: flags.string("meshConfig"),
@@ -35,9 +36,10 @@ export function readDiscoveryOptions(flags: FlagValues, environment: Environment
       selfSigned: { key: { type: "ecdsa", curve: "P256" } },
     },
     hosts: listOf(env.string("ISTIOD_CUSTOM_HOST")),
-    ...(servingFiles === undefined ? {} : { servingFiles }),
+    ...(typeof certificate === "string" ? {} : { servingFiles: certificate }),
     tlsMinVersion: readTlsVersion(flags.string("tls-min-version")),
     ...(tlsCiphers === undefined ? {} : { tlsCiphers }),
+    trustedGateways: listOf(env.string("TRUSTED_GATEWAY_CIDR")),
     jwtRules: jwtRule === "" ? [] : [parseJwtRule(jwtRule)],
     push: {
       debounceAfterMs: env.durationMs("PILOT_DEBOUNCE_AFTER"),
@@ -78,13 +80,13 @@ export function parsePort(flag: string, text: string): PortOption | undefined {
   throw new Error(`--${flag} is ${JSON.stringify(text)}, expected HOST:PORT, [ADDRESS]:PORT, :PORT or nothing`);
 }
 
-function readPorts(flags: FlagValues): DiscoveryPorts {
+function readPorts(flags: FlagValues, hasCertificate: boolean): DiscoveryPorts {
   const names = {
     http: "httpAddr",
     grpc: "grpcAddr",
-    secureGrpc: "secureGRPCAddr",
+    ...(hasCertificate && { secureGrpc: "secureGRPCAddr" }),
     monitoring: "monitoringAddr",
-  } as const;
+  };
   const ports = Object.entries(names).map(([port, flag]) => [port, parsePort(flag, flags.string(flag))]);
   return Object.fromEntries(ports.filter(([, option]) => option !== undefined));
 }
@@ -112,18 +114,6 @@ function checkRegistries(flags: FlagValues, log: Logger): void {
   throw new Error(
     `service registry ${unsupported} is not supported: --registries allows none ("--registries="), services come from rule objects`,
   );
-}
-
-function readServingFiles(flags: FlagValues): ServingFiles | undefined {
-  const files = {
-    certificate: flags.string("tlsCertFile"),
-    key: flags.string("tlsKeyFile"),
-    ca: flags.string("caCertFile"),
-  };
-  const given = Object.values(files).filter((path) => path !== "").length;
-  if (given === 0) return undefined;
-  if (given === 3) return files;
-  throw new Error("--tlsCertFile, --tlsKeyFile and --caCertFile go together: give all three or none");
 }
 
 function readTlsVersion(text: string): "TLSv1.2" | "TLSv1.3" {

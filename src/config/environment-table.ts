@@ -702,6 +702,14 @@ export const ENVIRONMENT = [
     "discovery",
     "Tokens to accept, as JSON with issuer, audiences and jwks_uri or jwks.",
   ),
+  row(
+    "TRUSTED_GATEWAY_CIDR",
+    "string",
+    "",
+    SINCE_20,
+    "discovery",
+    "Address ranges of gateways whose x-forwarded-client-cert header is believed, separated by commas.",
+  ),
   row("ENABLE_DEBUG_ON_HTTP", "bool", true, SINCE_8, "discovery", "Serve `/debug` pages over HTTP."),
   row(
     "ENABLE_DEBUG_ENDPOINT_AUTH",

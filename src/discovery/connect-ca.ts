@@ -6,6 +6,7 @@ import {
   createJwtAuthenticator,
   createServerTls,
   type DevelopmentIssuer,
+  forwardedCertificateAuthenticator,
   openDevelopmentIssuer,
   startAuthority,
 } from "../ca/index.ts";
@@ -36,7 +37,12 @@ export async function connectCa(
   const issuer = await openDevelopmentIssuer(options.caDirectory);
   const rules = [issuer.rule, ...(options.jwtRules ?? [])];
   const tokens = rules.map((rule) => createJwtAuthenticator({ rule, trustDomain: () => mesh().trustDomain }));
-  const authenticators = [clientCertificateAuthenticator(), ...(await Promise.all(tokens))];
+  const { trustedGateways = [] } = options;
+  const authenticators = [
+    clientCertificateAuthenticator(),
+    ...(await Promise.all(tokens)),
+    ...(trustedGateways.length === 0 ? [] : [forwardedCertificateAuthenticator(trustedGateways)]),
+  ];
   const trustDomains = () => [mesh().trustDomain, ...mesh().trustDomainAliases];
   const tls =
     options.servingFiles === undefined

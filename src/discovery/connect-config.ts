@@ -1,4 +1,5 @@
 import type { CloseStack } from "../base/close-stack.ts";
+import { configDirectories } from "./config-directories.ts";
 import type { MeshFile } from "./mesh-file.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
 import { type AggregateRegistry, createAggregateRegistry } from "./registry/create-aggregate-registry.ts";
@@ -24,7 +25,12 @@ export async function connectConfig(
 ): Promise<ConnectedConfig> {
   const log = options.log.scope("validation");
   const { configDir, clusterId = "Kubernetes" } = options;
-  const files = configDir === undefined ? undefined : opened.add(await startFileStore({ dir: configDir, log }));
+  const directories: ConfigStore[] = [];
+  for (const dir of configDirectories(mesh.settings.source, configDir, log)) {
+    directories.push(opened.add(await startFileStore({ dir, log })));
+  }
+  const [only, ...more] = directories;
+  const files = more.length === 0 ? only : opened.add(combineStores(directories));
   const memory = createMemoryStore();
   const store = opened.add(combineStores(files === undefined ? [memory] : [files, memory]));
   const entries = opened.add(createServiceEntryRegistry({ store, clusterId, trustDomain: mesh.settings.trustDomain }));

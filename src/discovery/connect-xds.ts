@@ -81,7 +81,7 @@ export interface XdsPorts {
   readonly shared?: GrpcAcceptor;
 }
 
-/** Plaintext ports carry xDS; the TLS port also the certificate authority. */
+/** Plaintext ports carry xDS; the TLS port, if there is one, also the certificate authority. */
 export async function openXdsPorts(
   options: StartDiscoveryOptions,
   parts: {
@@ -107,8 +107,13 @@ export async function openXdsPorts(
     ports.secureGrpc === undefined
       ? undefined
       : await listenGrpc(ports.secureGrpc, { ...common, methods: [...methods, certificates], tls: ca.tls }, opened);
-  const grpc = ports.grpc === undefined ? undefined : await listenGrpc(ports.grpc, { ...common, methods }, opened);
-  const shared = options.sharesHttpPort ? createGrpcAcceptor({ ...common, methods, onOtherRequest }) : undefined;
+  // Who has no TLS port to ask for a certificate may ask here; a token is needed all the same.
+  const plaintext = ports.secureGrpc === undefined ? [...methods, certificates] : methods;
+  const grpc =
+    ports.grpc === undefined ? undefined : await listenGrpc(ports.grpc, { ...common, methods: plaintext }, opened);
+  const shared = options.sharesHttpPort
+    ? createGrpcAcceptor({ ...common, methods: plaintext, onOtherRequest })
+    : undefined;
   if (shared !== undefined) opened.defer(() => shared.stop());
   return {
     ...(grpc === undefined ? {} : { grpc }),

@@ -81,6 +81,8 @@ export interface StartDiscoveryOptions {
   readonly tlsMinVersion?: "TLSv1.2" | "TLSv1.3";
   /** OpenSSL's list; without it the suites are those of the TLS library. */
   readonly tlsCiphers?: string;
+  /** Address ranges of gateways that are believed when they tell who their clients are. */
+  readonly trustedGateways?: readonly string[];
   /** Issuers of tokens, besides the development issuer in the CA's directory. */
   readonly jwtRules?: readonly JwtRule[];
   readonly push?: Partial<PushSettings>;

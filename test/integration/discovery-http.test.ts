@@ -1,5 +1,6 @@
-import { writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
@@ -470,6 +471,32 @@ describe("rules over HTTP", () => {
 });
 
 describe("the mesh file", () => {
+  test("names directories of rules, which are watched; the one given at the start is not read then", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "config-sources-"));
+    opened.defer(() => rmSync(folder, { recursive: true, force: true }));
+    const write = (dir: string, name: string) => {
+      mkdirSync(join(folder, dir), { recursive: true });
+      writeFileSync(join(folder, dir, `${name}.yaml`), JSON.stringify(entry(name)));
+    };
+    write("one", "a");
+    write("two", "b");
+    const sources = ["one", "two"].map((dir) => ({ address: `fs://${join(folder, dir)}` }));
+    const mesh = JSON.stringify({ configSources: [...sources, { address: "k8s://" }] });
+    const server = await start({ mesh, files: { "c.yaml": JSON.stringify(entry("c")) } });
+    const hosts = () => server.discovery.snapshot.services.map(({ hostname }) => hostname).sort();
+    expect(hosts()).toEqual(["a.example", "b.example"]);
+    expect(server.log.text()).toContain("config source is not supported and ignored");
+    expect(server.log.text()).toContain("--configDir is not read");
+    write("two", "d");
+    await eventually(hosts).toEqual(["a.example", "b.example", "d.example"]);
+    // They are files like any other: the API shows them and cannot change them.
+    expect((await server.get("/config/ServiceEntry/default/b", { method: "DELETE" })).status).toBe(409);
+  });
+
+  test("with a source that has no path ends the start", async () => {
+    await expect(start({ mesh: "configSources: [{address: 'fs://'}]" })).rejects.toThrow("contains no file path");
+  });
+
   test("is watched: a change reaches proxies, a broken one changes nothing", async () => {
     const server = await start();
     const stream = opened.add(openSotw({ port: server.ports.grpc }));

@@ -133,6 +133,38 @@ test.each([
   expect(await attempt(server, { tls: { ca: server.discovery.rootPem }, ...token }, metadata)).toBe("served");
 });
 
+test("what a gateway says of its client counts when it is a trusted one", async () => {
+  const forwarded = "By=spiffe://cluster.local/ns/edge/sa/gw;Hash=1;URI=spiffe://cluster.local/ns/default/sa/web";
+  const ask = async (trustedGateways: readonly string[], metadata = {}) => {
+    const server = await start({ trustedGateways });
+    return attempt(server, { tls: { ca: server.discovery.rootPem }, forwarded }, metadata);
+  };
+  expect(await ask(["127.0.0.0/8"])).toBe("served");
+  expect(await ask(["127.0.0.0/8"], { NAMESPACE: "other" })).toBe(
+    "PERMISSION_DENIED authorization failed: no identities ([spiffe://cluster.local/ns/default/sa/web]) matched other/web",
+  );
+  expect(await ask(["10.0.0.0/8"])).toBe("UNAUTHENTICATED authentication failure");
+  expect(await ask([])).toBe("UNAUTHENTICATED authentication failure");
+});
+
+test("certificates are had in plaintext only where there is no TLS port, and never without a token", async () => {
+  const ask = async (server: DiscoveryServer, withToken: boolean) => {
+    const token = await server.discovery.issueToken(WEB, 60);
+    await using channel = createGrpcChannel(`127.0.0.1:${server.ports.grpc}`, {
+      credentials: (): Record<string, string> => (withToken ? { authorization: `Bearer ${token}` } : {}),
+    });
+    const keys = await generateKeyPair({ type: "ecdsa", curve: "P256" });
+    const csr = await buildCsr(keys, { hosts: ["spiffe://cluster.local/ns/x/sa/y"] });
+    const call = channel.unary(createCertificate, { csr, validityDuration: 600n, metadata: undefined });
+    return await call.then(({ certChain }) => certChain.length, String);
+  };
+  const host = "127.0.0.1";
+  const plain = await start({ ports: { http: { host, port: 0 }, grpc: { host, port: 0 } } });
+  expect(await ask(plain, true)).toBe(2);
+  expect(await ask(plain, false)).toContain("request authenticate failure");
+  expect(await ask(await start(), true)).toContain("unknown service istio.v1.auth.IstioCertificateService");
+});
+
 test("plaintext from this machine needs no identity, unless it is asked for", async () => {
   expect(await attempt(await start(), {})).toBe("served");
   const strict = await start({ auth: { requiresPlaintextIdentity: true } });

@@ -31,6 +31,8 @@ export interface AdsClientOptions {
   readonly host?: string;
   readonly library?: Library;
   readonly token?: string;
+  /** What a gateway tells of its client; with the own library only. */
+  readonly forwarded?: string;
   readonly tls?: { readonly ca: string; readonly cert?: string; readonly key?: string };
   /** Never reads what it is sent. */
   readonly isDeaf?: boolean;
@@ -135,10 +137,13 @@ type Connect = (
 
 const connectOurs: Connect = (path, options, onMessage, onEnd) => {
   const host = options.host ?? "127.0.0.1";
-  const { tls, token } = options;
+  const { tls, token, forwarded } = options;
   const channel = createGrpcChannel(`${host}:${options.port}`, {
     ...(tls === undefined ? {} : { tls: () => ({ ...tls, serverName: "localhost" }) }),
-    ...(token === undefined ? {} : { credentials: () => ({ authorization: `Bearer ${token}` }) }),
+    credentials: () => ({
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(forwarded === undefined ? {} : { "x-forwarded-client-cert": forwarded }),
+    }),
     maxReceiveBytes: 512 * 1024 * 1024,
   });
   const opening = channel.bidi(rawMethod(path, "bidi"));

@@ -1,0 +1,83 @@
+import { BlockList } from "node:net";
+import { isIP } from "../../base/ip-literal.ts";
+import { AuthenticationError, type Authenticator } from "./authenticator.ts";
+
+const HEADER = "x-forwarded-client-cert";
+
+/**
+ * Believes gateways that ended TLS for their clients, and what they say of the clients' certificates. Only callers in the given ranges are
+ * gateways: everybody else can write the header as well.
+ */
+export function forwardedCertificateAuthenticator(ranges: readonly string[]): Authenticator {
+  const name = "XfccAuthenticator";
+  const gateways = new BlockList();
+  for (const range of ranges) {
+    const [address = "", bits] = range.split("/");
+    const version = isIP(address);
+    const most = version === 4 ? 32 : 128;
+    const width = bits === undefined ? most : Number(bits);
+    if (version === 0 || !/^\d{1,3}$/.test(bits ?? "0") || width > most) {
+      throw new Error(
+        `TRUSTED_GATEWAY_CIDR has ${JSON.stringify(range)}, expected addresses or ranges like 10.0.0.0/8`,
+      );
+    }
+    gateways.addSubnet(address, width, version === 4 ? "ipv4" : "ipv6");
+  }
+  return {
+    name,
+    authenticate: async ({ peer, metadata }) => {
+      const [header] = metadata.getAll(HEADER);
+      if (typeof header !== "string") throw new AuthenticationError("no-credentials", `no ${HEADER} header`);
+      if (!isGateway(gateways, peer.address)) {
+        throw new AuthenticationError("refused", `the peer is not in a trusted network: ${HEADER} does not count`);
+      }
+      const identities = forwardedNames(header);
+      if (identities.length > 0) return { identities, source: name };
+      throw new AuthenticationError("refused", `${HEADER} names nobody`);
+    },
+  };
+}
+
+/** URIs, DNS names and common names of all certificates in the header, in their order. */
+export function forwardedNames(header: string): readonly string[] {
+  return splitOutsideQuotes(header, ",").flatMap((element) =>
+    splitOutsideQuotes(element, ";").flatMap((pair) => {
+      const equals = pair.indexOf("=");
+      const key = pair.slice(0, Math.max(equals, 0)).trim().toLowerCase();
+      const value = unquote(pair.slice(equals + 1).trim());
+      if (key === "uri" || key === "dns") return value === "" ? [] : [value];
+      const [, common = ""] = (key === "subject" && /(?:^|[,/])\s*CN=((?:\\.|[^,\\/])+)/i.exec(value)) || [];
+      return common === "" ? [] : [common.replace(/\\(.)/g, "$1")];
+    }),
+  );
+}
+
+function isGateway(gateways: BlockList, peerAddress: string): boolean {
+  const host = peerAddress
+    .replace(/:\d+$/, "")
+    .replace(/^\[|\]$/g, "")
+    .replace(/^::ffff:(?=\d+\.)/i, "");
+  const version = isIP(host);
+  return version !== 0 && gateways.check(host, version === 4 ? "ipv4" : "ipv6");
+}
+
+function splitOutsideQuotes(text: string, separator: "," | ";"): readonly string[] {
+  const parts: string[] = [];
+  let start = 0;
+  let isQuoted = false;
+  for (let at = 0; at < text.length; at += 1) {
+    if (text[at] === "\\") at += 1;
+    else if (text[at] === '"') isQuoted = !isQuoted;
+    else if (text[at] === separator && !isQuoted) {
+      parts.push(text.slice(start, at));
+      start = at + 1;
+    }
+  }
+  return [...parts, text.slice(start)];
+}
+
+function unquote(value: string): string {
+  return value.length > 1 && value.startsWith('"') && value.endsWith('"')
+    ? value.slice(1, -1).replace(/\\(.)/g, "$1")
+    : value;
+}
