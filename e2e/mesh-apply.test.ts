@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { fetchAnswer } from "../test/support/fetch-answer.ts";
 import { freePorts } from "../test/support/free-ports.ts";
@@ -180,10 +182,15 @@ describe.each(MODES)("mesh apply of a mesh file with isolation $isolation", ({ i
     expect(await pids("hello-1")).toEqual(before);
   });
 
-  test("after all of it Ctrl-C leaves nothing", async () => {
+  test("an apply that is cut off by Ctrl-C, or by SIGKILL and mesh down, leaves nothing", async () => {
+    mesh.write("mesh.yaml", wordFile(port, { word: "four", replicas: 4 }));
+    const applying = mesh.cli("apply", "-f", "mesh.yaml");
+    await eventually(() => (existsSync(join(mesh.stateFolder, "logs/hello-4.agent.log")) ? undefined : "not begun"));
     const state = mesh.state();
-    mesh.child.kill("SIGINT");
-    expect(await mesh.exited).toBe(0);
+    mesh.child.kill(isolation === "namespaces" ? "SIGKILL" : "SIGINT");
+    expect(await mesh.exited).toBe(isolation === "namespaces" ? "SIGKILL" : 0);
+    expect((await applying).stderr).toMatch(/does not answer|interrupted/);
+    if (isolation === "namespaces") expect(await mesh.cli("down")).toMatchObject({ code: 0 });
     expect(await leftovers(state)).toEqual([]);
   });
 });

@@ -43,6 +43,28 @@ test("a folder is copied, deeper files included, and follows changes and removal
   expect(existsSync(join(target, "30-rules/deep/b.yml"))).toBe(false);
 });
 
+test("another folder takes the place of the first, and without one nothing stays", () => {
+  const files = createConfigFiles({ target, validate, settledMs: 0 });
+  const others = join(folder, "others");
+  mkdirSync(others);
+  put("a.yaml", "one");
+  writeFileSync(join(others, "b.yaml"), "two");
+  files.mirror(rules);
+  expect(files.mirror(others)).toEqual([]);
+  expect(readdirSync(join(target, "30-rules"))).toEqual(["b.yaml"]);
+  // The user's own files are nobody's to remove.
+  expect([existsSync(join(rules, "a.yaml")), existsSync(join(others, "b.yaml"))]).toEqual([true, true]);
+  expect(files.mirror(undefined)).toEqual([]);
+  expect(existsSync(join(target, "30-rules"))).toBe(false);
+});
+
+test("objects of a mesh file are checked without being written", () => {
+  const files = createConfigFiles({ target, validate, settledMs: 0 });
+  expect(files.checkInline([{ value: { kind: "bad" }, line: 7 }], "mesh.yaml")).toEqual(["mesh.yaml:7: is bad"]);
+  expect(files.checkInline([{ value: { kind: "good" }, line: 7 }], "mesh.yaml")).toEqual([]);
+  expect(existsSync(join(target, "20-inline.yaml"))).toBe(false);
+});
+
 test("a file that becomes broken keeps its last good copy and is told until it is mended", () => {
   const files = createConfigFiles({ target, validate, settledMs: 0 });
   put("a.yaml", "good");

@@ -132,6 +132,20 @@ test("every started process is in the state at once", () => {
   expect(readState(folder.stateFile)?.processes["web/app"]?.pid).toBe(pidOf("web/app"));
 });
 
+test("a removed part is gone with its process, from the state too, and one that is not there is stopped", async () => {
+  addPart("web/app");
+  const pid = pidOf("web/app") ?? 0;
+  await parts.remove("web/app");
+  expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+  expect(state.current.processes).toEqual({});
+  expect(parts.status("web/app")).toEqual({ phase: "stopped", restarts: 0 });
+  expect(() => parts.find("web/app")).toThrow("there is no web/app");
+  await parts.remove("web/app");
+  await parts.stop();
+  // Nobody would end it any more.
+  expect(() => addPart("late/app")).toThrow("interrupted");
+});
+
 test("a state that cannot be written is a warning, and the part runs", () => {
   rmSync(folder.path, { recursive: true });
   mkdirSync(folder.path);

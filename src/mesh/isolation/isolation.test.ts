@@ -63,6 +63,11 @@ test("free ports are free, and no two are equal", async () => {
   await new Promise((closed) => server.close(closed));
 });
 
+test("ports that are promised to somebody are not given again, also while nobody listens", async () => {
+  const [first = 0, second = 0] = await findFreePorts(2, 57);
+  expect(await findFreePorts(1, 57, new Set([first]))).toEqual([second]);
+});
+
 function planOf(port: number) {
   const parsed = parseMeshFile(`services: {web: {port: ${port}, command: x}, shop: {command: y}}`);
   if ("problems" in parsed) throw new Error("invalid");
@@ -78,6 +83,9 @@ test("a taken service port is told with its address and its workload", async () 
   await expect(checkAddresses(planOf(port))).resolves.toBeUndefined();
   const server = createServer().listen(port);
   await new Promise((ready) => server.once("listening", ready));
+  // What the mesh has already it has taken itself.
+  await expect(checkAddresses(planOf(port), planOf(port))).resolves.toBeUndefined();
+  await expect(checkAddresses(planOf(port), planOf(port + 1))).rejects.toThrow(`port ${port} cannot be used`);
   await expect(checkAddresses(planOf(port))).rejects.toThrow(
     `port ${port} cannot be used: 127.123.0.1:${port} for workload web: another process listens there or on all addresses; end it, or give the service another port (and 1 more addresses)`,
   );
@@ -93,15 +101,22 @@ test("a relay passes bytes on both ways and ends with its owner", async () => {
   const plan = planOf(8080);
   const [web] = plan.services;
   if (web === undefined) throw new Error("no service");
-  const relays = await startRelays({
-    ...plan,
-    services: [{ ...web, endpoint: { host: "127.0.0.1", port }, relayTo: { host: "127.0.0.1", port: target } }],
-  });
+  const relayed = { ...web, endpoint: { host: "127.0.0.1", port }, relayTo: { host: "127.0.0.1", port: target } };
+  const relays = await startRelays({ ...plan, services: [relayed] });
   const client = connect(port, "127.0.0.1");
   client.write("hello");
   expect(String(await new Promise((got) => client.once("data", got)))).toBe("hello");
+  // Another plan with the same relay leaves its connections alone; one without closes them.
+  await relays.follow({ ...plan, services: [web, relayed] });
+  client.write("again");
+  expect(String(await new Promise((got) => client.once("data", got)))).toBe("again");
   const closed = new Promise((done) => client.once("close", done));
-  await relays.stop();
+  await relays.follow({ ...plan, services: [web] });
   await closed;
+  expect(await listenObstacle(port, "127.0.0.1")).toBeUndefined();
+  await relays.follow({ ...plan, services: [relayed] });
+  expect(await listenObstacle(port, "127.0.0.1")).toBe("EADDRINUSE");
+  await relays.stop();
+  expect(await listenObstacle(port, "127.0.0.1")).toBeUndefined();
   await new Promise((done) => echo.close(done));
 });

@@ -53,6 +53,22 @@ async function until(isSo: () => boolean, limitMs = 8000): Promise<void> {
 const started = () => events.filter(({ type }) => type === "started").length;
 const log = () => readFileSync(join(folder, "log"), "utf8");
 
+test("another command counts from its next start on", async () => {
+  const part = run("echo first; exec sleep 60");
+  await until(() => existsSync(join(folder, "log")) && log() === "first\n");
+  part.setSpec({
+    name: "web/app",
+    command: ["/bin/sh", "-c", "echo $WORD; exec sleep 60"],
+    env: { PATH: process.env.PATH ?? "", PILOT_AGENT_MESH_RUN: RUN, WORD: "second" },
+    directory: folder,
+    logFile: join(folder, "log"),
+    graceMs: 2000,
+  });
+  expect(log()).toBe("first\n");
+  part.kill("SIGKILL");
+  await until(() => log() === "first\nsecond\n");
+});
+
 test("output goes to the log file, and an ended process comes back", async () => {
   const part = run("echo out; echo err >&2; exit 3");
   await until(() => started() >= 2);
