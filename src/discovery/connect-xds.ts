@@ -107,7 +107,7 @@ export async function openXdsPorts(
     ports.secureGrpc === undefined
       ? undefined
       : await listenGrpc(ports.secureGrpc, { ...common, methods: [...methods, certificates], tls: ca.tls }, opened);
-  // Who has no TLS port to ask for a certificate may ask here; a token is needed all the same.
+  // Who has no TLS port to ask for a certificate may ask here, where tokens are taken over plaintext.
   const plaintext = ports.secureGrpc === undefined ? [...methods, certificates] : methods;
   const grpc =
     ports.grpc === undefined ? undefined : await listenGrpc(ports.grpc, { ...common, methods: plaintext }, opened);

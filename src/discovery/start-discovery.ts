@@ -109,6 +109,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     authority: ca.authority,
     authenticators: ca.authenticators,
     metrics: metrics.ca,
+    allowsPlaintext: auth.requiresPlaintextIdentity ?? false,
     log: options.log.scope("serverca"),
   });
   // Ready before the ports are open: nobody who gets in is sent away.

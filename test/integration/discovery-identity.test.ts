@@ -147,7 +147,7 @@ test("what a gateway says of its client counts when it is a trusted one", async 
   expect(await ask([])).toBe("UNAUTHENTICATED authentication failure");
 });
 
-test("certificates are had in plaintext only where there is no TLS port, and never without a token", async () => {
+test("certificates are had in plaintext only where there is no TLS port and tokens are asked for there", async () => {
   const ask = async (server: DiscoveryServer, withToken: boolean) => {
     const token = await server.discovery.issueToken(WEB, 60);
     await using channel = createGrpcChannel(`127.0.0.1:${server.ports.grpc}`, {
@@ -159,9 +159,11 @@ test("certificates are had in plaintext only where there is no TLS port, and nev
     return await call.then(({ certChain }) => certChain.length, String);
   };
   const host = "127.0.0.1";
-  const plain = await start({ ports: { http: { host, port: 0 }, grpc: { host, port: 0 } } });
+  const ports = { http: { host, port: 0 }, grpc: { host, port: 0 } };
+  const plain = await start({ ports, auth: { requiresPlaintextIdentity: true } });
   expect(await ask(plain, true)).toBe(2);
   expect(await ask(plain, false)).toContain("request authenticate failure");
+  expect(await ask(await start({ ports }), true)).toContain("request authenticate failure");
   expect(await ask(await start(), true)).toContain("unknown service istio.v1.auth.IstioCertificateService");
 });
 
