@@ -3,7 +3,7 @@ import { toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
 import type { AgentConfig, Environment } from "../config/index.ts";
 import { type DnsServer, decodeNameTable } from "../dns/index.ts";
-import type { ReservedSocket } from "../grpc/index.ts";
+import type { KeepaliveOptions, ReservedSocket } from "../grpc/index.ts";
 import type { TokenFetcher } from "../identity/index.ts";
 import { message, repeatedString } from "../protocol/protobuf/message.ts";
 import {
@@ -28,6 +28,7 @@ const CONNECT_TIMEOUT_MS = 5000;
  * control planes end connections that ping more often than that.
  */
 const MAX_PING_INTERVAL_MS = 15_000;
+const MIN_PING_INTERVAL_MS = 10_000;
 const MAX_PING_TIMEOUT_MS = 10_000;
 const MIN_RECEIVE_BYTES = 64 * 1024 * 1024;
 
@@ -97,13 +98,20 @@ async function connectUpstream(
     ...(secure && { tls: secure.tls, authority: secure.serverName }),
     ...(tokens && { token: async () => (await tokens.fetch())?.reveal() }),
     headers: { ClusterID: xds.clusterId, ...xds.headers },
-    keepalive: {
-      intervalMs: Math.min(xds.keepaliveIntervalMs, MAX_PING_INTERVAL_MS),
-      timeoutMs: Math.min(xds.keepaliveTimeoutMs, MAX_PING_TIMEOUT_MS),
-    },
+    keepalive: upstreamKeepalive(xds),
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
     compression: xds.compression,
     ...(connect && { connect }),
+  };
+}
+
+/** Never so seldom that a death is noticed late, never so often that the control plane takes it for an attack. */
+export function upstreamKeepalive(
+  asked: Pick<AgentConfig["xds"], "keepaliveIntervalMs" | "keepaliveTimeoutMs">,
+): KeepaliveOptions {
+  return {
+    intervalMs: Math.max(MIN_PING_INTERVAL_MS, Math.min(asked.keepaliveIntervalMs, MAX_PING_INTERVAL_MS)),
+    timeoutMs: Math.min(asked.keepaliveTimeoutMs, MAX_PING_TIMEOUT_MS),
   };
 }
 

@@ -11,6 +11,8 @@ export interface ConversionOptions {
   /** Sends a converted response to the client. */
   forward(typeUrl: string, nonce: string, message: Buffer): void;
   refuse(request: AgentRequest): void;
+  /** A response was ready after the client had gone. */
+  onLate(): void;
 }
 
 /** Responses that are rewritten on the side while others pass, each type in the order of arrival. */
@@ -38,7 +40,7 @@ export function createConversions(options: ConversionOptions): Conversions {
     const result = await converter.convert({ kind, message }, signal).catch((failure: unknown) => ({
       refusal: errorMessage(failure),
     }));
-    if (signal.aborted) return;
+    if (signal.aborted) return options.onLate();
     const nonce = nonceOf(message);
     const { typeUrl } = converter;
     if ("message" in result) return options.forward(typeUrl, nonce, result.message);

@@ -17,7 +17,7 @@ export interface ResponseFacts {
   readonly removedCount: number;
 }
 
-/** The debug lines about the messages of one stream, as the reference writes them. Off, they cost one question each. */
+/** The lines about the messages of one stream, as the reference writes them. Those for debugging cost one question each when they are off. */
 export interface MessageLog {
   accepted(): void;
   /** A request on its way up, the client's or the agent's own. */
@@ -25,6 +25,8 @@ export interface MessageLog {
   response(facts: ResponseFacts): void;
   /** A rewritten response on its way to the client. */
   converted(message: Buffer): void;
+  /** A rewritten response that nobody waits for any more. */
+  dropped(): void;
 }
 
 export function createMessageLog(kind: ProtocolKind, log: Logger): MessageLog {
@@ -42,6 +44,9 @@ export function createMessageLog(kind: ProtocolKind, log: Logger): MessageLog {
     accepted() {
       if (isDelta) log.debug("accepted delta xds connection from envoy, forwarding to upstream");
       else log.debug("accepted XDS connection from Envoy, forwarding to upstream XDS server");
+    },
+    dropped() {
+      log.error(`downstream dropped ${isDelta ? "delta " : ""}xds push to Envoy, connection already closed`);
     },
     request: (message) => write(() => (isDelta ? deltaRequest(message) : request(message))),
     response: (facts) => write(() => response(facts, isDelta)),

@@ -37,8 +37,10 @@ describe("both halves of a pair are told and counted, the one that ended first b
     const log = recordLog();
     reportEnd({ side, failure }, declareXdsProxyMetrics(registry), log);
     const other = side === "upstream" ? "downstream" : "upstream";
+    const isTooLarge = line.includes("larger than max");
     expect(log.lines.map(({ level, message }) => [level, message])).toEqual([
       [level, line],
+      ...(isTooLarge ? [["warn", expect.stringContaining("ISTIO_GPRC_MAXRECVMSGSIZE")]] : []),
       ["debug", `${other} ${CANCELED}`],
     ]);
     const labels = { [side]: label, [other]: "cancelled" };

@@ -37,6 +37,11 @@ export function reportEnd({ side, failure }: StreamEnd, metrics: XdsProxyMetrics
   const text = failure === undefined ? "<nil>" : rpcErrorText(failure);
   if (termination === "unexpected") log.warn(`${side} terminated with unexpected error ${text}`);
   else log.debug(`${side} terminated with status ${text}`);
+  if (side === "downstream" && failure instanceof GrpcError && failure.code === "RESOURCE_EXHAUSTED") {
+    log.warn(
+      "the client's request is too large; ISTIO_GPRC_MAXRECVMSGSIZE of this proxy, not of the control plane, raises the limit",
+    );
+  }
   log.debug(`${side === "upstream" ? "downstream" : "upstream"} terminated with status ${ENDED_WITH_IT}`);
   const label = terminationLabel(termination);
   metrics.upstreamTerminations.inc([side === "upstream" ? label : "cancelled"]);

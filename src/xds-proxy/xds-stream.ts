@@ -190,6 +190,7 @@ export class XdsStream implements RegisteredStream {
       converters,
       signal: downstream.signal,
       refuse: (request) => this.#ask(request),
+      onLate: () => this.#messages.dropped(),
       forward: (typeUrl, nonce, message) => {
         if (this.#recorder?.wants(typeUrl)) this.#recorder.onResponse(typeUrl, nonce, [message]);
         this.#messages.converted(message);

@@ -55,37 +55,40 @@ const serve = (root: TestCertificate, { keyPem, pem }: TestCertificate, checkCli
     ),
   );
 
-test("roots are read for each connection: a wrong file fails a stream, the right one is used by the next, streams live on", async () => {
-  using files = await setUp();
-  using socket = socketFolder();
-  await using server = await serve(files.root, files.server);
-  const stranger = await makeCertificate({ organization: "stranger" });
-  files.write("root-cert.pem", stranger.pem);
-  const { tls, serverName } = await files.tls(server.address);
-  await using _running = await startTestProxy(server.address, socket.path, {
-    upstream: { tls, authority: serverName },
-  });
-  {
-    await using refused = openXdsClient(socket.path, "delta");
-    refused.send(ask("delta", CDS, envoy));
-    expect(await refused.status).toMatchObject({
-      code: grpc.status.UNAVAILABLE,
-      details: expect.stringMatching(/cannot connect to .*(verify|self.signed|certificate)/),
+test.each(["sotw", "delta"] as const)(
+  "roots are read for each connection: a wrong file fails a %s stream, the right one is used by the next, streams live on",
+  async (kind) => {
+    using files = await setUp();
+    using socket = socketFolder();
+    await using server = await serve(files.root, files.server);
+    const stranger = await makeCertificate({ organization: "stranger" });
+    files.write("root-cert.pem", stranger.pem);
+    const { tls, serverName } = await files.tls(server.address);
+    await using _running = await startTestProxy(server.address, socket.path, {
+      upstream: { tls, authority: serverName },
     });
-  }
-  files.write("root-cert.pem", files.root.pem);
-  await using first = openXdsClient(socket.path, "delta");
-  first.send(ask("delta", CDS, envoy));
-  const stream = await server.stream(0);
-  // Half written: the last good roots are used, with a warning.
-  files.write("root-cert.pem", "");
-  await using second = openXdsClient(socket.path, "delta");
-  second.send(ask("delta", CDS, envoy));
-  await (await server.stream(1)).received(1);
-  expect(files.warnings.join("\n")).toContain("Failed to read the root certificates for XDS");
-  stream.send(push("delta", CDS, ["still"]));
-  await first.received(1);
-});
+    {
+      await using refused = openXdsClient(socket.path, kind);
+      refused.send(ask(kind, CDS, envoy));
+      expect(await refused.status).toMatchObject({
+        code: grpc.status.UNAVAILABLE,
+        details: expect.stringMatching(/cannot connect to .*(verify|self.signed|certificate)/),
+      });
+    }
+    files.write("root-cert.pem", files.root.pem);
+    await using first = openXdsClient(socket.path, kind);
+    first.send(ask(kind, CDS, envoy));
+    const stream = await server.stream(0);
+    // Half written: the last good roots are used, with a warning.
+    files.write("root-cert.pem", "");
+    await using second = openXdsClient(socket.path, kind);
+    second.send(ask(kind, CDS, envoy));
+    await (await server.stream(1)).received(1);
+    expect(files.warnings.join("\n")).toContain("Failed to read the root certificates for XDS");
+    stream.send(push(kind, CDS, ["still"]));
+    await first.received(1);
+  },
+);
 
 describe("the client certificate is read for each handshake", () => {
   const open = async (kind: "ok" | "fails", files: Awaited<ReturnType<typeof setUp>>) => {

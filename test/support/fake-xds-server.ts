@@ -21,6 +21,7 @@ export interface ServedStream {
   /** Type URLs of the requests so far. */
   types(): string[];
   send(message: Buffer): boolean;
+  sendHeaders(headers: Readonly<Record<string, string>>): void;
   end(): void;
   fail(code: grpc.status, details: string): void;
   /** Resolves when `count` requests have come. */
@@ -82,6 +83,11 @@ export async function startFakeXdsServer(
       requests,
       types: () => requests.map((bytes) => decode(bytes).typeUrl),
       send: (message) => call.write(message),
+      sendHeaders: (headers) => {
+        const metadata = new grpc.Metadata();
+        for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
+        call.sendMetadata(metadata);
+      },
       end: () => call.end(),
       fail: (code, details) => call.emit("error", { code, details }),
       received: (count) =>
