@@ -18,6 +18,8 @@ interface Shape {
   readonly clients: number;
   /** Responses to each client. */
   readonly count: number;
+  /** From a control plane that compresses; figures are of what the clients get. */
+  readonly encoding?: "gzip";
 }
 
 /** A gigabyte each: less would measure the compiler rather than the proxy. */
@@ -26,6 +28,9 @@ const SHAPES: readonly Shape[] = [
   { name: "5 MB, 20 clients", bytes: 5_000_000, clients: 20, count: 10 },
   { name: "50 kB, 1 client", bytes: 50_000, clients: 1, count: 20_000 },
   { name: "50 kB, 20 clients", bytes: 50_000, clients: 20, count: 1000 },
+  { name: "5 MB gzip, 1 client", bytes: 5_000_000, clients: 1, count: 200, encoding: "gzip" },
+  { name: "5 MB gzip, 20 clients", bytes: 5_000_000, clients: 20, count: 10, encoding: "gzip" },
+  { name: "50 kB gzip, 1 client", bytes: 50_000, clients: 1, count: 20_000, encoding: "gzip" },
 ];
 
 /**
@@ -50,7 +55,8 @@ export default xdsForward;
 async function measure(shape: Shape, context: BenchContext, ca: MeshControlPlane): Promise<BenchRow[]> {
   const folder = mkdtempSync(join(tmpdir(), "xds-bench-"));
   try {
-    await using upstream = await startChild("xds-forward/upstream.ts", [String(shape.bytes), String(shape.count)]);
+    const { bytes: size, count, encoding = "identity" } = shape;
+    await using upstream = await startChild("xds-forward/upstream.ts", [String(size), String(count), encoding]);
     const { address, bytes } = await upstream.next<{ address: { host: string; port: number }; bytes: number }>();
     const target = `${address.host}:${address.port}`;
     const direct = await receive(target, shape);

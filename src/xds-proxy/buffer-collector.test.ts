@@ -14,19 +14,16 @@ function collected(receivedBytes: number, bufferBytes: number): readonly ("young
   return seen;
 }
 
+const young = (count: number): "young"[] => Array(count).fill("young");
+
 test.each([
-  { what: "a small configuration costs no collection", received: 4 * MB, held: 40 * MB, expected: [] },
-  {
-    what: "every five megabytes young buffers go",
-    received: 16 * MB,
-    held: 3 * MB,
-    expected: ["young", "young", "young"],
-  },
+  { what: "a small configuration costs no collection", received: 5 * MB, held: 40 * MB, expected: [] },
+  { what: "every six megabytes young buffers go", received: 20 * MB, held: 3 * MB, expected: young(3) },
   {
     what: "many old buffers are collected, but not at every look",
-    received: 50 * MB,
+    received: 96 * MB,
     held: 30 * MB,
-    expected: ["young", "young", "young", "young", "all", "young", "young", "young", "young", "all"],
+    expected: [...young(7), "all", ...young(7), "all"],
   },
 ])("$what", ({ received, held, expected }) => {
   expect(collected(received, held)).toEqual(expected);

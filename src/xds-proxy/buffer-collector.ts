@@ -11,11 +11,11 @@ export interface BufferCollector {
 export type Collect = (options?: { readonly type: "minor" }) => void;
 
 /** How many bytes pass between two looks. */
-const LOOK_BYTES = 5 * 1024 * 1024;
+const LOOK_BYTES = 6 * 1024 * 1024;
 /** Memory of buffers, in use or not, from which on old ones are collected too. */
-const FULL_BYTES = 12 * 1024 * 1024;
+const FULL_BYTES = 16 * 1024 * 1024;
 /** A full collection takes milliseconds, in vain when slow clients are what holds the buffers: one in this many looks at most. */
-const LOOKS_PER_FULL = 5;
+const LOOKS_PER_FULL = 8;
 
 /**
  * The engine counts its own objects only: a buffer of 64 KiB is one small object to it, so that the buffers of forwarded bytes pile up to
