@@ -1,10 +1,12 @@
 // The `proxy` command as two scripts (dist/proxy.cjs, dist/proxy-rest.cjs), and the code that V8 compiled while they ran once: see bin/proxy.cjs.
-import { spawnSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, relative, resolve } from "node:path";
+import { promisify } from "node:util";
 import { build, transform } from "esbuild";
+import { importBundled } from "./run-bundled.mjs";
 
 /** What runs until Envoy is spawned; all else is loaded while Envoy starts. */
 const FIRST = ["src/main.ts", "src/cli/entry.ts", "src/cli/proxy.ts", "src/agent/index.ts"];
@@ -20,6 +22,9 @@ export async function buildProxyScript(folder, options) {
     entryPoints: { main: "src/main.ts" },
     chunkNames: "[name]-[hash]",
     sourcemap: false,
+    // Names are kept by leaving them as they are: giving them back to thousands of functions takes time at every start.
+    minifyIdentifiers: false,
+    keepNames: false,
     write: false,
     metafile: true,
     banner: {},
@@ -135,45 +140,46 @@ const onlyProxy = {
   },
 };
 
-const STAND_IN = '#!/bin/sh\n[ "$1" = --help ] && exit 0\n: > executed\nexec sleep 60\n';
 const here = import.meta.dirname;
+const LIMIT_MS = 30_000;
 
-/** The agent starts for real, with a stand-in for Envoy and nobody's control plane. A failure costs speed only: modules are loaded then. */
+/** The agent starts for real, with the tests' control plane and a stand-in for Envoy. A failure costs speed only: modules are loaded then. */
 async function keepCompiledCode(dist) {
   const folder = mkdtempSync(join(tmpdir(), "pilot-agent-build-"));
+  let controlPlane;
   try {
+    const { startMeshControlPlane } = await importBundled("test/support/mesh-control-plane.ts");
+    controlPlane = await startMeshControlPlane({ resources: () => [] });
     const secrets = join(folder, "var/run/secrets");
     for (const name of ["istio", "tokens"]) mkdirSync(join(secrets, name), { recursive: true });
-    copyFileSync(join(here, "code-cache/root-cert.pem"), join(secrets, "istio/root-cert.pem"));
-    writeFileSync(join(secrets, "tokens/istio-token"), "none");
-    writeFileSync(join(folder, "envoy"), STAND_IN, { mode: 0o755 });
+    copyFileSync(controlPlane.rootFile, join(secrets, "istio/root-cert.pem"));
+    writeFileSync(join(secrets, "tokens/istio-token"), await controlPlane.token("build", "build"));
+    const envoy = `#!/bin/sh\n[ "$1" = --help ] && exit 0\nexec "${process.execPath}" "${join(here, "code-cache/envoy.cjs")}"\n`;
+    writeFileSync(join(folder, "envoy"), envoy, { mode: 0o755 });
     const proxyConfig = {
       binaryPath: join(folder, "envoy"),
-      discoveryAddress: "localhost:1",
+      discoveryAddress: `localhost:${controlPlane.port}`,
       proxyAdminPort: await freePort(),
       statusPort: await freePort(),
     };
-    const { status, stderr } = spawnSync(
-      process.execPath,
-      [join(here, "code-cache/keep-code.cjs"), dist, "proxy", "sidecar"],
-      {
-        cwd: folder,
-        encoding: "utf8",
-        timeout: 30_000,
-        stdio: ["ignore", "ignore", "pipe"],
-        env: {
-          PATH: process.env.PATH,
-          POD_NAME: "build",
-          POD_NAMESPACE: "build",
-          INSTANCE_IP: "127.0.0.1",
-          CLOUD_PLATFORM: "none",
-          PROXY_XDS_DEBUG_VIA_AGENT: "false",
-          PROXY_CONFIG: JSON.stringify(proxyConfig),
-        },
-      },
-    );
-    if (status !== 0) console.error(`no compiled code is kept, the proxy command starts slower: ${stderr.trim()}`);
+    const env = {
+      PATH: process.env.PATH,
+      POD_NAME: "build",
+      POD_NAMESPACE: "build",
+      SERVICE_ACCOUNT: "build",
+      INSTANCE_IP: "127.0.0.1",
+      CLOUD_PLATFORM: "none",
+      PROXY_XDS_DEBUG_VIA_AGENT: "false",
+      PROXY_CONFIG: JSON.stringify(proxyConfig),
+    };
+    // As the launcher does: V8 takes kept code only under the options it was kept with.
+    const words = ["--use-openssl-ca", join(here, "code-cache/keep-code.cjs"), dist, "proxy", "sidecar"];
+    const options = { cwd: folder, env, timeout: LIMIT_MS, maxBuffer: 2 ** 24 };
+    await promisify(execFile)(process.execPath, words, options);
+  } catch (failure) {
+    console.error(`no compiled code is kept, the proxy command starts slower: ${failure.message.trim()}`);
   } finally {
+    await controlPlane?.[Symbol.asyncDispose]();
     rmSync(folder, { recursive: true, force: true });
   }
 }

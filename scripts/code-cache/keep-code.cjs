@@ -1,16 +1,16 @@
-// keep-code.cjs DIST proxy ...: runs the scripts of DIST until the agent's stand-in for Envoy is there, and keeps what V8 has compiled by then.
+// keep-code.cjs DIST proxy ...: runs the scripts of DIST until the agent is ready, and keeps what V8 has compiled by then.
 "use strict";
 const { existsSync, readFileSync, renameSync, writeFileSync } = require("node:fs");
 const { join } = require("node:path");
 const { Script } = require("node:vm");
 
-/** Time for what follows the start: the first look at Envoy, the answers of a control plane that is not there. */
-const SETTLE_MS = 700;
+/** Time for what follows the start. */
+const SETTLE_MS = 100;
 const [dist] = process.argv.splice(2, 1);
 const scripts = new Map();
 prepared("proxy.cjs")(require, prepared, dist);
 const timer = setInterval(() => {
-  if (!existsSync("executed")) return;
+  if (!existsSync("ready")) return;
   clearInterval(timer);
   setTimeout(() => {
     // The first one last: without it nobody looks for the other.

@@ -1,4 +1,14 @@
-import { chmod, chown, open, rename, unlink } from "node:fs/promises";
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  fchmodSync,
+  fchownSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { makeDirectory } from "./make-directory.ts";
 
@@ -25,7 +35,7 @@ export interface ProxyFileOptions {
 const FILE_MODES: Readonly<Record<ProxyAccess, number>> = { private: 0o600, shared: 0o644 };
 const DIRECTORY_MODES: Readonly<Record<ProxyAccess, number>> = { private: 0o700, shared: 0o755 };
 
-/** Readers see the old content or the whole new one, never a part: a temporary file beside it, then a rename. */
+/** Readers see the old content or the whole new one, never a part: a temporary file beside it, then a rename. A few kB are written at once. */
 export async function writeProxyFile(
   path: string,
   data: string | Uint8Array,
@@ -34,19 +44,19 @@ export async function writeProxyFile(
   const temporary = join(dirname(path), `.${basename(path)}.${Math.random().toString(36).slice(2)}.tmp`);
   const mode = options.mode ?? FILE_MODES[options.access];
   // Exclusive: nobody can have put a file or a link there.
-  const file = await open(temporary, "wx", mode);
+  const file = openSync(temporary, "wx", mode);
   try {
     try {
-      await file.writeFile(data);
+      writeFileSync(file, data);
       // The umask may have taken bits away.
-      await file.chmod(mode);
-      if (options.owner !== undefined) await file.chown(options.owner.uid, options.owner.gid);
+      fchmodSync(file, mode);
+      if (options.owner !== undefined) fchownSync(file, options.owner.uid, options.owner.gid);
     } finally {
-      await file.close();
+      closeSync(file);
     }
-    await rename(temporary, path);
+    renameSync(temporary, path);
   } catch (failure) {
-    await unlink(temporary).catch(() => undefined);
+    rmSync(temporary, { force: true });
     throw failure;
   }
 }
@@ -57,8 +67,8 @@ export async function makeProxyDirectory(path: string, options: Omit<ProxyFileOp
   if (first === undefined) return;
   const target = resolve(path);
   for (const made of chain(first, target)) {
-    await chmod(made, DIRECTORY_MODES[options.access]);
-    if (options.owner !== undefined) await chown(made, options.owner.uid, options.owner.gid);
+    chmodSync(made, DIRECTORY_MODES[options.access]);
+    if (options.owner !== undefined) chownSync(made, options.owner.uid, options.owner.gid);
   }
 }
 

@@ -51,7 +51,7 @@ export async function startEpoch(
   const config = await options.prepareConfig(number);
   const removeConfig = () => removeFile(config, options);
   const env = childEnvironment(options);
-  const binary = await findExecutable(options.binaryPath, options.env.PATH ?? "");
+  const binary = findExecutable(options.binaryPath, options.env.PATH ?? "");
   if ("problem" in binary) return notStarted(binary.problem, removeConfig);
   const wanted = argumentsOf(context, config, number);
   const known = mustAsk(context, wanted) ? await context.flagProbe.knownFlags(binary) : new Set<string>();

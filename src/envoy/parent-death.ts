@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
 import { isMainThread } from "node:worker_threads";
 import type { Logger } from "../base/logger.ts";
 import { findExecutable } from "./executable.ts";
@@ -22,7 +22,7 @@ export interface ParentDeathGuard {
  */
 export async function startParentDeathGuard(log: Logger, options: GuardOptions): Promise<ParentDeathGuard> {
   const { setpriv = "setpriv", searchPath, leftovers = [] } = options;
-  const hasSignal = isMainThread && (await hasParentDeathSignal(setpriv, searchPath));
+  const hasSignal = isMainThread && hasParentDeathSignal(setpriv, searchPath);
   if (!hasSignal) log.debug("setpriv has no --pdeathsig here; a shell process ends Envoy if the agent is killed");
   const watchdog = hasSignal && leftovers.length === 0 ? undefined : startWatchdog(leftovers);
   return {
@@ -43,8 +43,8 @@ export interface GuardOptions {
 }
 
 /** A program of 80 kB: reading whether it knows the option is quicker than running it, for which every start of Envoy would wait. */
-async function hasParentDeathSignal(setpriv: string, searchPath: string): Promise<boolean> {
+function hasParentDeathSignal(setpriv: string, searchPath: string): boolean {
   if (process.platform !== "linux") return false;
-  const found = await findExecutable(setpriv, searchPath);
-  return !("problem" in found) && (await readFile(found.path)).includes("pdeathsig");
+  const found = findExecutable(setpriv, searchPath);
+  return !("problem" in found) && readFileSync(found.path).includes("pdeathsig");
 }

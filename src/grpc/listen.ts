@@ -1,4 +1,4 @@
-import { chmod } from "node:fs/promises";
+import { chmodSync } from "node:fs";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { errorCode, errorMessage } from "../base/coded-error.ts";
 import { hostPort } from "./host-port.ts";
@@ -48,7 +48,7 @@ export async function listen(
     return { address: { host: address, port }, server, close: () => close(server) };
   }
   try {
-    await chmod(options.path, options.mode ?? DEFAULT_MODE);
+    chmodSync(options.path, options.mode ?? DEFAULT_MODE);
   } catch (cause) {
     await close(server);
     throw new ListenError("listen-failed", `cannot set the mode of ${options.path}: ${errorMessage(cause)}`, { cause });

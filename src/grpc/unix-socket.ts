@@ -1,4 +1,4 @@
-import { lstat, unlink } from "node:fs/promises";
+import { lstatSync, type Stats, unlinkSync } from "node:fs";
 import { connect } from "node:net";
 import { errorCode, errorMessage } from "../base/coded-error.ts";
 import { ListenError } from "./listen-error.ts";
@@ -21,20 +21,27 @@ export function checkSocketPath(path: string): void {
 
 /** Makes the path free to bind, or throws a ListenError that says what is in the way. */
 export async function clearSocketPath(path: string, replace: ReplacePolicy): Promise<void> {
-  const found = await lstat(path).catch((cause: unknown) => {
-    if (errorCode(cause) === "ENOENT") return undefined;
-    throw new ListenError("listen-failed", `cannot look at ${path}: ${errorMessage(cause)}`, { cause });
-  });
+  const found = lookAt(path);
   if (found === undefined) return;
   if (replace === "stale") {
     if (!found.isSocket())
       throw new ListenError("not-a-socket", `${path} exists and is not a socket; it is not replaced`);
     if (await isServed(path)) throw new ListenError("address-in-use", `another process listens on ${path}`);
   }
-  await unlink(path).catch((cause: unknown) => {
+  try {
+    unlinkSync(path);
+  } catch (cause) {
     if (errorCode(cause) === "ENOENT") return; // somebody else cleaned up meanwhile
     throw new ListenError("listen-failed", `cannot remove ${path}: ${errorMessage(cause)}`, { cause });
-  });
+  }
+}
+
+function lookAt(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch (cause) {
+    throw new ListenError("listen-failed", `cannot look at ${path}: ${errorMessage(cause)}`, { cause });
+  }
 }
 
 function isServed(path: string): Promise<boolean> {

@@ -1,4 +1,4 @@
-import { unlink } from "node:fs/promises";
+import { unlinkSync } from "node:fs";
 import { dirname } from "node:path";
 import { errorCode, errorMessage } from "../base/coded-error.ts";
 import { type Logger, silentLogger } from "../base/logger.ts";
@@ -25,10 +25,14 @@ export async function reserveXdsSocket(path: string): Promise<ReservedSocket | u
 
 /** Removes what is at the path and makes its directory. */
 export async function makeWay(path: string, log: Logger): Promise<void> {
-  await unlink(path).catch((cause: unknown) => {
-    if (errorCode(cause) === "ENOENT") return;
-    throw new XdsProxyError("socket-in-the-way", `failed to remove unix://${path}: ${errorMessage(cause)}`, { cause });
-  });
+  try {
+    unlinkSync(path);
+  } catch (cause) {
+    if (errorCode(cause) !== "ENOENT")
+      throw new XdsProxyError("socket-in-the-way", `failed to remove unix://${path}: ${errorMessage(cause)}`, {
+        cause,
+      });
+  }
   await makeDirectory(dirname(path), DIRECTORY_MODE).catch((cause: unknown) => {
     log.warn(`failed to create the directory of unix://${path}: ${errorMessage(cause)}`);
   });

@@ -46,7 +46,7 @@ export async function watchFiles(options: WatchFilesOptions): Promise<FileWatch>
   /** Sets the watches that the current state of the file system asks for, until that state holds still. */
   async function follow(): Promise<void> {
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
-      const plan = await watchPlan(options.paths);
+      const plan = watchPlan(options.paths);
       if (looks.stopped || !watches.apply(plan)) return;
     }
   }
