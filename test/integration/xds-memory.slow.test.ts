@@ -1,7 +1,9 @@
 import type { ServerHttp2Stream } from "node:http2";
+import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { startChild } from "../../bench/child.ts";
 import { buildFrameHeader, createGrpcChannel } from "../../src/grpc/index.ts";
+import { deltaDiscoveryResponse } from "../../src/protocol/protobuf/discovery.ts";
 import { eventually } from "../support/agent-process.ts";
 import { socketFolder, XDS_PATHS } from "../support/fake-xds-server.ts";
 import { GRPC_ANSWER, startRawServer } from "../support/grpc-raw-server.ts";
@@ -30,6 +32,16 @@ async function flood(stream: ServerHttp2Stream, bytes: number, count: number): P
     await write(Buffer.concat([buildFrameHeader(bytes), head, tag]));
     for (let left = rest; left > 0 && !stream.destroyed; left -= PIECE.length) await write(PIECE.subarray(0, left));
   }
+}
+
+/** One response of `bytes` bytes, compressed to less than a tenth. */
+function packedPush(bytes: number): Buffer {
+  const value = Buffer.from(Array.from({ length: bytes }, (_, index) => 97 + ((index >> 4) % 26) * (index % 3)));
+  const resources = [{ version: "1", name: "a", resource: { typeUrl: CDS, value } }];
+  const payload = gzipSync(
+    deltaDiscoveryResponse.encode({ systemVersionInfo: "v", typeUrl: CDS, nonce: "n", resources }),
+  );
+  return Buffer.concat([buildFrameHeader(payload.length, true), payload]);
 }
 
 /** Reads whole responses; `gate` is waited for before each piece. */
@@ -85,14 +97,50 @@ test("a slow client and 100 MB of pushes: memory grows by less than three of the
   const reading = receive(socket.path, 20, () => opened);
   // Everything on the way is full when the proxy has stopped growing.
   await eventually(async () => (taken > 0 ? undefined : "not begun"));
-  let [last, steady] = [0, 0];
-  await eventually(async () => {
-    const { rss } = proxy.memory();
-    steady = Math.abs(rss - last) < 0.2 ? steady + 1 : 0;
-    last = rss;
-    return steady > 40 ? undefined : `still moving at ${rss} MB`;
-  });
+  await untilSteady(() => proxy.memory().rss);
   expect(proxy.memory().peakRss - before).toBeLessThan(15);
   open();
   expect(await reading).toEqual(Array(20).fill(5 * MB));
 });
+
+test("a slow client and 100 MB of compressed pushes: only the compressed form waits", async () => {
+  using socket = socketFolder();
+  const packed = packedPush(5 * MB);
+  expect(packed.length).toBeLessThan(MB / 2);
+  await using server = await startRawServer((stream) => {
+    stream.respond({ ...GRPC_ANSWER, "grpc-encoding": "gzip" });
+    for (let sent = 0; sent < 20; sent += 1) stream.write(packed);
+  });
+  await using proxy = await startChild("xds-forward/proxy.ts", [socket.path, server.target]);
+  await proxy.next();
+  const before = proxy.memory().rss;
+  let open: () => void = () => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  let begun = false;
+  const reading = receive(socket.path, 20, () => {
+    begun = true;
+    return opened;
+  });
+  await eventually(async () => (begun ? undefined : "not begun"));
+  await untilSteady(() => proxy.memory().rss);
+  expect(proxy.memory().peakRss - before).toBeLessThan(15);
+  open();
+  const sizes = await reading;
+  expect(sizes).toHaveLength(20);
+  expect(Math.min(...sizes)).toBeGreaterThan(5 * MB);
+  // All of it, unpacked, has passed by now: still no more than a plain stream costs.
+  expect(proxy.memory().peakRss - before).toBeLessThan(40);
+});
+
+/** Until a figure has stopped moving. */
+async function untilSteady(read: () => number): Promise<void> {
+  let [last, steady] = [0, 0];
+  await eventually(async () => {
+    const now = read();
+    steady = Math.abs(now - last) < 0.2 ? steady + 1 : 0;
+    last = now;
+    return steady > 40 ? undefined : `still moving at ${now}`;
+  });
+}
