@@ -24,6 +24,11 @@ function validateHttp(report: Report, http: NonNullable<ConnectionPool["http"]>)
     report.error(nonNegativeReason(http[name as keyof typeof HTTP_NUMBERS], what), name);
   }
   report.error(durationReason(http.idleTimeout), "idleTimeout");
+  for (const name of http.http2KeepAlive === undefined ? [] : (["interval", "timeout"] as const)) {
+    const value = http.http2KeepAlive?.[name];
+    const reason = value === undefined ? `http2 keepalive ${name} is required` : durationReason(value);
+    report.error(reason, "http2KeepAlive", name);
+  }
   if (http.h2UpgradePolicy === "UPGRADE" && http.useClientProtocol) {
     report.error("use client protocol must not be true when H2UpgradePolicy is UPGRADE", "useClientProtocol");
   }

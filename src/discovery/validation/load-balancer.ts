@@ -1,5 +1,6 @@
 import { localityLbProblems } from "../../config/index.ts";
-import type { ConsistentHash, LoadBalancer } from "../specs/destination-rule.ts";
+import { TOPOLOGY } from "../model/locality.ts";
+import type { ConsistentHash, LoadBalancer, ZoneAwareLb } from "../specs/destination-rule.ts";
 import { each, type Report } from "./report.ts";
 import { durationReason, nonNegativeDurationReason } from "./values.ts";
 
@@ -14,6 +15,12 @@ export function validateLoadBalancer(report: Report, settings: LoadBalancer | un
   if (localityLbSetting !== undefined) {
     for (const { message } of localityLbProblems(localityLbSetting)) report.error(message, "localityLbSetting");
   }
+  if (settings.zoneAwareLbSetting !== undefined) {
+    if (localityLbSetting !== undefined) {
+      report.error("only one of localityLbSetting and zoneAwareLbSetting can be set", "zoneAwareLbSetting");
+    }
+    validateZones(report.at("zoneAwareLbSetting"), settings.zoneAwareLbSetting);
+  }
   report.error(nonNegativeDurationReason(settings.warmupDurationSecs), "warmupDurationSecs");
   if (warmup === undefined) return;
   const at = report.at("warmup");
@@ -23,6 +30,26 @@ export function validateLoadBalancer(report: Report, settings: LoadBalancer | un
     at.error(`minimumPercent value should be in range 0..100, found ${minimumPercent}`, "minimumPercent");
   }
   if (aggression <= 0) at.error(`aggression should be greater than 0, found ${aggression}`, "aggression");
+}
+
+const BUILT_IN: ReadonlySet<string> = new Set([TOPOLOGY.region, TOPOLOGY.zone, TOPOLOGY.subzone]);
+
+/** Within a region traffic stays near by itself; only the order of regions can be told. */
+function validateZones(report: Report, { failover, failoverPriority }: ZoneAwareLb): void {
+  failoverPriority.forEach((label, index) => {
+    if (!BUILT_IN.has(label)) return;
+    const why = "region- and zone-level routing are handled automatically";
+    const message = `'failover_priority' for zone aware lb must not use topology label '${label}'; ${why}`;
+    report.error(message, "failoverPriority", index);
+  });
+  each(report, "failover", failover, (at, { from, to }) => {
+    const text = `${from}${to}`;
+    if (from === to) at.error("zone aware lb failover settings must specify different regions");
+    if (text.includes("/")) {
+      at.error("zone aware lb failover only specifies region; zone and subzone failover are handled automatically");
+    }
+    if (text.includes("*")) at.error("zone aware lb failover region should not contain '*' wildcard");
+  });
 }
 
 function validateHash(report: Report, hash: ConsistentHash): void {

@@ -122,13 +122,13 @@ function validateEgressPort(
   if (!isNew(bind, port.number)) report.error("sidecar: ports on IP bound listeners must be unique", "port");
 }
 
-/** `namespace/host`; the namespace may also be `*`, `.` or `~`. */
+/** `namespace/host`; the namespace may also be `*` or `.`, each after a `~` for what is not wanted, or a `~` alone. */
 function egressHostReason(text: string): string | undefined {
   const parts = text.split("/");
   const [namespace = "", host = ""] = parts;
   if (parts.length !== 2) return `host must be of form namespace/dnsName, found ${JSON.stringify(text)}`;
   if (namespace === "" || host === "") return "config namespace and dnsName in host entry cannot be empty";
-  if (!["*", ".", "~"].includes(namespace) && !isDnsLabel(namespace)) {
+  if (!["*", ".", "~", "~*", "~."].includes(namespace) && !isDnsLabel(namespace.replace(/^~/, ""))) {
     return `invalid namespace value ${JSON.stringify(namespace)} in sidecar`;
   }
   if (host !== "*" && !host.includes("."))

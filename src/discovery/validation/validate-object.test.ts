@@ -430,6 +430,34 @@ describe("DestinationRule", () => {
       lb({ localityLbSetting: { failover: [{ from: "a", to: "a" }] } }),
       "trafficPolicy.loadBalancer.localityLbSetting: locality lb failover settings must specify different regions",
     ],
+    [lb({ zoneAwareLbSetting: { failover: [{ from: "a", to: "b" }], failoverPriority: ["app"] } })],
+    [
+      lb({ localityLbSetting: {}, zoneAwareLbSetting: {} }),
+      "trafficPolicy.loadBalancer.zoneAwareLbSetting: only one of localityLbSetting and zoneAwareLbSetting can be set",
+    ],
+    [
+      lb({ zoneAwareLbSetting: { failoverPriority: ["topology.kubernetes.io/zone"] } }),
+      "trafficPolicy.loadBalancer.zoneAwareLbSetting.failoverPriority[0]: 'failover_priority' for zone aware lb must not use topology label 'topology.kubernetes.io/zone'; region- and zone-level routing are handled automatically",
+    ],
+    [
+      lb({
+        zoneAwareLbSetting: {
+          failover: [
+            { from: "a", to: "a" },
+            { from: "a/b", to: "*" },
+          ],
+        },
+      }),
+      "trafficPolicy.loadBalancer.zoneAwareLbSetting.failover[0]: zone aware lb failover settings must specify different regions",
+      "trafficPolicy.loadBalancer.zoneAwareLbSetting.failover[1]: zone aware lb failover only specifies region; zone and subzone failover are handled automatically",
+      "trafficPolicy.loadBalancer.zoneAwareLbSetting.failover[1]: zone aware lb failover region should not contain '*' wildcard",
+    ],
+    [pool({ http: { http2KeepAlive: { interval: "30s", timeout: "5s" } } })],
+    [
+      pool({ http: { http2KeepAlive: { interval: "0s" } } }),
+      `${at}.http.http2KeepAlive.interval: duration must be greater than 1ms`,
+      `${at}.http.http2KeepAlive.timeout: http2 keepalive timeout is required`,
+    ],
     [lb({ simple: "ROUND_ROBIN", warmup: {} }), "trafficPolicy.loadBalancer.warmup.duration: duration is required"],
     [
       lb({ warmup: { duration: "1s", aggression: 0 } }),
