@@ -29,6 +29,8 @@ const answered = { ":status": 200, "content-type": "application/grpc" } as const
 const half = (message: Buffer) =>
   Buffer.concat([buildFrameHeader(message.length), message.subarray(0, message.length / 2)]);
 
+const REFUSED_STREAM = 7;
+
 describe.each(["sotw", "delta"] as const)("%s", (kind) => {
   const large = push(kind, CDS, ["x".repeat(100_000)]);
 
@@ -93,6 +95,28 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await client.received(2);
     streams[0]?.once("wantTrailers", () => streams[0]?.sendTrailers({ "grpc-status": "0" })).end();
     expect(await client.status).toMatchObject({ code: grpc.status.OK });
+  });
+
+  test("an upstream that refuses the stream unseen is asked again, and the client notices nothing", async () => {
+    using socket = socketFolder();
+    const received: Buffer[] = [];
+    let streams = 0;
+    await using server = await startRawServer((stream) => {
+      streams += 1;
+      if (streams === 1) return void stream.once("data", () => stream.close(REFUSED_STREAM));
+      stream.on("data", (bytes: Buffer) => received.push(bytes));
+      const message = push(kind, CDS, ["a"]);
+      stream.respond(answered);
+      stream.write(Buffer.concat([buildFrameHeader(message.length), message]));
+    });
+    await using _running = await startTestProxy(server.target, socket.path);
+    await using client = openXdsClient(socket.path, kind);
+    const request = ask(kind, CDS, envoy);
+    client.send(request);
+    await client.received(1);
+    const sent = Buffer.concat([buildFrameHeader(request.length), request]);
+    await eventually(async () => (Buffer.concat(received).equals(sent) ? undefined : "not sent again"));
+    expect(streams).toBe(2);
   });
 
   test("an upstream that begins a response and does not go on is given up", async () => {
