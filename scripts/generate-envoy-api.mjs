@@ -10,6 +10,8 @@ const root = resolve(import.meta.dirname, "..");
 const elsewhere = process.argv[2] === "--out" ? resolve(process.argv[3]) : undefined;
 const out = elsewhere ?? join(root, "src/protocol/gen");
 const FILES = JSON.parse(readFileSync(join(root, "proto/envoy-api.json"), "utf8"));
+// Folders of messages that only users' patches name: they get tables, and no types.
+const EXTENSIONS = JSON.parse(readFileSync(join(root, "proto/envoy-extensions.json"), "utf8"));
 
 const SCALARS = {
   TYPE_DOUBLE: ["d", "number"],
@@ -41,12 +43,36 @@ const WELL_KNOWN = {
   "google.protobuf.BytesValue": ["wy", "string"],
 };
 
+// The one part of OpenTelemetry's own files that Envoy's refer to.
+const OTLP_COMMON = `
+syntax = "proto3";
+package opentelemetry.proto.common.v1;
+message AnyValue {
+  oneof value {
+    string string_value = 1;
+    bool bool_value = 2;
+    int64 int_value = 3;
+    double double_value = 4;
+    ArrayValue array_value = 5;
+    KeyValueList kvlist_value = 6;
+    bytes bytes_value = 7;
+  }
+}
+message ArrayValue { repeated AnyValue values = 1; }
+message KeyValueList { repeated KeyValue values = 1; }
+message KeyValue { string key = 1; AnyValue value = 2; }
+`;
 const image = buildImage();
 const { messages, enums } = indexTypes(image);
-const needed = reachable(FILES);
+const needed = reachable((file) => FILES.includes(file));
+const extra = reachable((file) => EXTENSIONS.some((path) => file.startsWith(path))).filter(
+  (name) => !needed.includes(name),
+);
 rmSync(out, { recursive: true, force: true });
 writeTypes();
-writeTables();
+write("tables.ts", tablesText(needed));
+write("extension-tables.ts", tablesText(extra));
+writeMessageTypes();
 
 /** The files are older than Envoy, and their validation schema is older than its uses: what is missing is added in a copy. */
 function buildImage() {
@@ -65,13 +91,19 @@ function buildImage() {
         .replace('import "google/protobuf/wrappers.proto";', 'import "google/protobuf/duration.proto";\n$&')
         .replace("min_retry_concurrency = 2;", `$& ${interval}`),
     );
+    write(join(copy, "xds/opentelemetry/proto/common/v1/common.proto"), OTLP_COMMON);
     const args = ["build", copy, "--config", JSON.stringify({ version: "v2", modules }), "--exclude-source-info"];
-    for (const file of FILES) args.push("--path", join(copy, "envoy-api", file));
+    for (const file of [...FILES, ...EXTENSIONS]) args.push("--path", join(copy, moduleOfFile(file), file));
     if (elsewhere !== undefined) buf([...args, "--as-file-descriptor-set", "-o", `${elsewhere}.binpb`]);
     return JSON.parse(buf([...args, "-o", "-#format=json"]));
   } finally {
     rmSync(copy, { recursive: true, force: true });
   }
+}
+
+/** Everything is Envoy's but what it shares with others. */
+function moduleOfFile(file) {
+  return file.startsWith("envoy/") ? "envoy-api" : "xds";
 }
 
 function buf(args) {
@@ -107,14 +139,14 @@ function indexTypes({ file: files }) {
   return { messages, enums };
 }
 
-function reachable(files) {
+function reachable(isWanted) {
   const seen = new Set();
   const visit = (name) => {
     if (seen.has(name) || WELL_KNOWN[name]) return;
     seen.add(name);
     for (const field of messages.get(name)?.type.field ?? []) if (field.typeName) visit(field.typeName.slice(1));
   };
-  for (const message of messages.values()) if (files.includes(message.file)) visit(message.name);
+  for (const message of messages.values()) if (isWanted(message.file)) visit(message.name);
   return [...seen].sort();
 }
 
@@ -192,11 +224,14 @@ function enumText(type) {
   return `export type ${type.local} =${type.type.value.map((value) => `\n  | "${value.name}"`).join("")};\n`;
 }
 
-/** `name number code` per field; `*` repeated, `?` zero is sent when it is set, `%K` a map with keys of K. */
-function writeTables() {
+/**
+ * `name number code` per field; `*` repeated, `?` zero is sent when it is set, `?N` the same for a member of the message's Nth oneof,
+ * `%K` a map with keys of K.
+ */
+function tablesText(names) {
   const rows = [];
   const enumRows = [];
-  for (const name of needed) {
+  for (const name of names) {
     const message = messages.get(name);
     if (message === undefined) {
       enumRows.push(
@@ -211,16 +246,18 @@ function writeTables() {
     const fields = (message.type.field ?? []).map((field) => {
       const entry = mapEntry(field);
       const { code } = entry?.value ?? describe(field);
-      const explicit = field.oneofIndex !== undefined || message.syntax !== "proto3";
-      const mark = entry ? `%${entry.key.code}` : field.label === "LABEL_REPEATED" ? "*" : explicit ? "?" : "";
+      const isExplicit = field.oneofIndex !== undefined || message.syntax !== "proto3";
+      const group = field.oneofIndex === undefined || field.proto3Optional ? "" : field.oneofIndex + 1;
+      const presence = isExplicit ? `?${group}` : "";
+      const mark = entry ? `%${entry.key.code}` : field.label === "LABEL_REPEATED" ? "*" : presence;
       return `${field.jsonName} ${field.number} ${mark}${code}`;
     });
     rows.push(`  "${name}":\n    "${fields.join(",")}",\n`);
   }
-  write(
-    "tables.ts",
-    `export const MESSAGES: Readonly<Record<string, string>> = {\n${rows.join("")}};\n\nexport const ENUMS: Readonly<Record<string, string>> = {\n${enumRows.join("")}};\n`,
-  );
+  return `export const MESSAGES: Readonly<Record<string, string>> = {\n${rows.join("")}};\n\nexport const ENUMS: Readonly<Record<string, string>> = {\n${enumRows.join("")}};\n`;
+}
+
+function writeMessageTypes() {
   const named = needed.filter((name) => messages.has(name) && !messages.get(name).type.options?.mapEntry);
   const packages = [...new Set(named.map((name) => messages.get(name).package))].sort();
   const imports = packages.map((name) => `import type * as ${alias(name)} from "./${moduleOf(name)}";\n`).join("");
@@ -234,7 +271,7 @@ function writeTables() {
 }
 
 function write(path, text) {
-  const file = join(out, path);
+  const file = resolve(out, path);
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, `// Generated by scripts/generate-envoy-api.mjs. Do not edit.\n${text}`);
 }

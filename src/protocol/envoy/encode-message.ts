@@ -18,6 +18,11 @@ import { writeDuration, writeTimestamp } from "./well-known.ts";
 
 /** The wire form of a message given in proto3 JSON form. A member that the message does not have is an error. */
 export function encodeMessage<Name extends MessageName>(name: Name, value: MessageTypes[Name]): Buffer {
+  return encodeUntyped(name, value);
+}
+
+/** The same of a message whose name is known only when it is met. */
+export function encodeUntyped(name: string, value: object): Buffer {
   const out = new MessageBuffer();
   writeMembers(out, messageTable(name), value);
   return out.finish();

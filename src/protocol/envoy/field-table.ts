@@ -1,3 +1,4 @@
+import { ENUMS as EXTENSION_ENUMS, MESSAGES as EXTENSIONS } from "../gen/extension-tables.ts";
 import { ENUMS, MESSAGES } from "../gen/tables.ts";
 import { EnvoyCodecError } from "./codec-error.ts";
 
@@ -18,6 +19,8 @@ export interface FieldEntry {
   readonly shape: "one" | "list" | "map";
   /** Zero is sent when it is set. */
   readonly explicit: boolean;
+  /** Of members with the same number, other than 0, one at most is set. */
+  readonly oneof: number;
   /** Of a map. */
   readonly key: ScalarCode;
 }
@@ -49,7 +52,7 @@ const enumTables = new Map<string, EnumTable>();
 export function messageTable(name: string): MessageTable {
   const known = messageTables.get(name);
   if (known !== undefined) return known;
-  const text = Object.hasOwn(MESSAGES, name) ? MESSAGES[name] : undefined;
+  const text = textOf(name);
   if (text === undefined) throw new EnvoyCodecError("unknown-message", `no message is known by the name ${name}`);
   const fields = text === "" ? [] : text.split(",").map(parseField);
   const table: MessageTable = {
@@ -62,17 +65,24 @@ export function messageTable(name: string): MessageTable {
 }
 
 export function isMessageName(name: string): boolean {
-  return Object.hasOwn(MESSAGES, name);
+  return textOf(name) !== undefined;
+}
+
+function textOf(name: string): string | undefined {
+  if (Object.hasOwn(MESSAGES, name)) return MESSAGES[name];
+  return Object.hasOwn(EXTENSIONS, name) ? EXTENSIONS[name] : undefined;
 }
 
 function parseField(text: string): FieldEntry {
   const [name = "", number = "", code = ""] = text.split(" ");
-  const base = { name, number: Number(number), explicit: false, key: "s" as ScalarCode };
+  const base = { name, number: Number(number), explicit: false, oneof: 0, key: "s" as ScalarCode };
   if (code.startsWith("%")) {
     return { ...base, shape: "map", key: code.charAt(1) as ScalarCode, type: parseType(code.slice(2)) };
   }
   if (code.startsWith("*")) return { ...base, shape: "list", type: parseType(code.slice(1)) };
-  if (code.startsWith("?")) return { ...base, shape: "one", explicit: true, type: parseType(code.slice(1)) };
+  const [, group, rest = ""] = /^\?(\d*)(.*)$/.exec(code) ?? [];
+  if (group !== undefined)
+    return { ...base, shape: "one", explicit: true, oneof: Number(group), type: parseType(rest) };
   return { ...base, shape: "one", type: parseType(code) };
 }
 
@@ -87,7 +97,7 @@ function parseType(code: string): FieldType {
 function enumTable(name: string): EnumTable {
   const known = enumTables.get(name);
   if (known !== undefined) return known;
-  const entries = (ENUMS[name] ?? "").split(",").map((entry) => {
+  const entries = (ENUMS[name] ?? EXTENSION_ENUMS[name] ?? "").split(",").map((entry) => {
     const [value = "", number = ""] = entry.split(" ");
     return [value, Number(number)] as const;
   });

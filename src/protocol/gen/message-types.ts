@@ -12,6 +12,8 @@ import type * as envoy_config_route_v3 from "./envoy/config/route/v3.ts";
 import type * as envoy_config_trace_v3 from "./envoy/config/trace/v3.ts";
 import type * as envoy_extensions_access_loggers_file_v3 from "./envoy/extensions/access_loggers/file/v3.ts";
 import type * as envoy_extensions_access_loggers_filters_cel_v3 from "./envoy/extensions/access_loggers/filters/cel/v3.ts";
+import type * as envoy_extensions_access_loggers_grpc_v3 from "./envoy/extensions/access_loggers/grpc/v3.ts";
+import type * as envoy_extensions_access_loggers_open_telemetry_v3 from "./envoy/extensions/access_loggers/open_telemetry/v3.ts";
 import type * as envoy_extensions_clusters_dynamic_forward_proxy_v3 from "./envoy/extensions/clusters/dynamic_forward_proxy/v3.ts";
 import type * as envoy_extensions_common_dynamic_forward_proxy_v3 from "./envoy/extensions/common/dynamic_forward_proxy/v3.ts";
 import type * as envoy_extensions_filters_common_fault_v3 from "./envoy/extensions/filters/common/fault/v3.ts";
@@ -36,6 +38,7 @@ import type * as envoy_extensions_filters_network_mongo_proxy_v3 from "./envoy/e
 import type * as envoy_extensions_filters_network_rbac_v3 from "./envoy/extensions/filters/network/rbac/v3.ts";
 import type * as envoy_extensions_filters_network_sni_dynamic_forward_proxy_v3 from "./envoy/extensions/filters/network/sni_dynamic_forward_proxy/v3.ts";
 import type * as envoy_extensions_filters_network_tcp_proxy_v3 from "./envoy/extensions/filters/network/tcp_proxy/v3.ts";
+import type * as envoy_extensions_formatter_req_without_query_v3 from "./envoy/extensions/formatter/req_without_query/v3.ts";
 import type * as envoy_extensions_http_header_formatters_preserve_case_v3 from "./envoy/extensions/http/header_formatters/preserve_case/v3.ts";
 import type * as envoy_extensions_network_dns_resolver_cares_v3 from "./envoy/extensions/network/dns_resolver/cares/v3.ts";
 import type * as envoy_extensions_path_match_uri_template_v3 from "./envoy/extensions/path/match/uri_template/v3.ts";
@@ -55,6 +58,7 @@ import type * as envoy_type_tracing_v3 from "./envoy/type/tracing/v3.ts";
 import type * as envoy_type_v3 from "./envoy/type/v3.ts";
 import type * as google_api_expr_v1alpha1 from "./google/api/expr/v1alpha1.ts";
 import type * as google_protobuf from "./google/protobuf.ts";
+import type * as opentelemetry_proto_common_v1 from "./opentelemetry/proto/common/v1.ts";
 import type * as xds_core_v3 from "./xds/core/v3.ts";
 import type * as xds_type_matcher_v3 from "./xds/type/matcher/v3.ts";
 
@@ -309,6 +313,10 @@ export interface MessageTypes {
   "envoy.config.trace.v3.Tracing.Http": envoy_config_trace_v3.Tracing_Http;
   "envoy.extensions.access_loggers.file.v3.FileAccessLog": envoy_extensions_access_loggers_file_v3.FileAccessLog;
   "envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter": envoy_extensions_access_loggers_filters_cel_v3.ExpressionFilter;
+  "envoy.extensions.access_loggers.grpc.v3.CommonGrpcAccessLogConfig": envoy_extensions_access_loggers_grpc_v3.CommonGrpcAccessLogConfig;
+  "envoy.extensions.access_loggers.grpc.v3.HttpGrpcAccessLogConfig": envoy_extensions_access_loggers_grpc_v3.HttpGrpcAccessLogConfig;
+  "envoy.extensions.access_loggers.grpc.v3.TcpGrpcAccessLogConfig": envoy_extensions_access_loggers_grpc_v3.TcpGrpcAccessLogConfig;
+  "envoy.extensions.access_loggers.open_telemetry.v3.OpenTelemetryAccessLogConfig": envoy_extensions_access_loggers_open_telemetry_v3.OpenTelemetryAccessLogConfig;
   "envoy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig": envoy_extensions_clusters_dynamic_forward_proxy_v3.ClusterConfig;
   "envoy.extensions.clusters.dynamic_forward_proxy.v3.SubClustersConfig": envoy_extensions_clusters_dynamic_forward_proxy_v3.SubClustersConfig;
   "envoy.extensions.common.dynamic_forward_proxy.v3.DnsCacheCircuitBreakers": envoy_extensions_common_dynamic_forward_proxy_v3.DnsCacheCircuitBreakers;
@@ -394,6 +402,7 @@ export interface MessageTypes {
   "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.TunnelingConfig": envoy_extensions_filters_network_tcp_proxy_v3.TcpProxy_TunnelingConfig;
   "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster": envoy_extensions_filters_network_tcp_proxy_v3.TcpProxy_WeightedCluster;
   "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster.ClusterWeight": envoy_extensions_filters_network_tcp_proxy_v3.TcpProxy_WeightedCluster_ClusterWeight;
+  "envoy.extensions.formatter.req_without_query.v3.ReqWithoutQuery": envoy_extensions_formatter_req_without_query_v3.ReqWithoutQuery;
   "envoy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig": envoy_extensions_http_header_formatters_preserve_case_v3.PreserveCaseFormatterConfig;
   "envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig": envoy_extensions_network_dns_resolver_cares_v3.CaresDnsResolverConfig;
   "envoy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig": envoy_extensions_path_match_uri_template_v3.UriTemplateMatchConfig;
@@ -491,6 +500,10 @@ export interface MessageTypes {
   "google.api.expr.v1alpha1.Type.ListType": google_api_expr_v1alpha1.Type_ListType;
   "google.api.expr.v1alpha1.Type.MapType": google_api_expr_v1alpha1.Type_MapType;
   "google.protobuf.Empty": google_protobuf.Empty;
+  "opentelemetry.proto.common.v1.AnyValue": opentelemetry_proto_common_v1.AnyValue;
+  "opentelemetry.proto.common.v1.ArrayValue": opentelemetry_proto_common_v1.ArrayValue;
+  "opentelemetry.proto.common.v1.KeyValue": opentelemetry_proto_common_v1.KeyValue;
+  "opentelemetry.proto.common.v1.KeyValueList": opentelemetry_proto_common_v1.KeyValueList;
   "xds.core.v3.Authority": xds_core_v3.Authority;
   "xds.core.v3.CollectionEntry": xds_core_v3.CollectionEntry;
   "xds.core.v3.CollectionEntry.InlineEntry": xds_core_v3.CollectionEntry_InlineEntry;

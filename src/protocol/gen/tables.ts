@@ -39,9 +39,9 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.admin.v3.UpdateFailureState":
     "failedConfiguration 1 A,lastUpdateAttempt 2 T,details 3 s,versionInfo 4 s",
   "envoy.config.accesslog.v3.AccessLog":
-    "name 1 s,filter 2 menvoy.config.accesslog.v3.AccessLogFilter,typedConfig 4 ?A",
+    "name 1 s,filter 2 menvoy.config.accesslog.v3.AccessLogFilter,typedConfig 4 ?1A",
   "envoy.config.accesslog.v3.AccessLogFilter":
-    "statusCodeFilter 1 ?menvoy.config.accesslog.v3.StatusCodeFilter,durationFilter 2 ?menvoy.config.accesslog.v3.DurationFilter,notHealthCheckFilter 3 ?menvoy.config.accesslog.v3.NotHealthCheckFilter,traceableFilter 4 ?menvoy.config.accesslog.v3.TraceableFilter,runtimeFilter 5 ?menvoy.config.accesslog.v3.RuntimeFilter,andFilter 6 ?menvoy.config.accesslog.v3.AndFilter,orFilter 7 ?menvoy.config.accesslog.v3.OrFilter,headerFilter 8 ?menvoy.config.accesslog.v3.HeaderFilter,responseFlagFilter 9 ?menvoy.config.accesslog.v3.ResponseFlagFilter,grpcStatusFilter 10 ?menvoy.config.accesslog.v3.GrpcStatusFilter,extensionFilter 11 ?menvoy.config.accesslog.v3.ExtensionFilter,metadataFilter 12 ?menvoy.config.accesslog.v3.MetadataFilter,logTypeFilter 13 ?menvoy.config.accesslog.v3.LogTypeFilter",
+    "statusCodeFilter 1 ?1menvoy.config.accesslog.v3.StatusCodeFilter,durationFilter 2 ?1menvoy.config.accesslog.v3.DurationFilter,notHealthCheckFilter 3 ?1menvoy.config.accesslog.v3.NotHealthCheckFilter,traceableFilter 4 ?1menvoy.config.accesslog.v3.TraceableFilter,runtimeFilter 5 ?1menvoy.config.accesslog.v3.RuntimeFilter,andFilter 6 ?1menvoy.config.accesslog.v3.AndFilter,orFilter 7 ?1menvoy.config.accesslog.v3.OrFilter,headerFilter 8 ?1menvoy.config.accesslog.v3.HeaderFilter,responseFlagFilter 9 ?1menvoy.config.accesslog.v3.ResponseFlagFilter,grpcStatusFilter 10 ?1menvoy.config.accesslog.v3.GrpcStatusFilter,extensionFilter 11 ?1menvoy.config.accesslog.v3.ExtensionFilter,metadataFilter 12 ?1menvoy.config.accesslog.v3.MetadataFilter,logTypeFilter 13 ?1menvoy.config.accesslog.v3.LogTypeFilter",
   "envoy.config.accesslog.v3.AndFilter":
     "filters 1 *menvoy.config.accesslog.v3.AccessLogFilter",
   "envoy.config.accesslog.v3.ComparisonFilter":
@@ -49,7 +49,7 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.accesslog.v3.DurationFilter":
     "comparison 1 menvoy.config.accesslog.v3.ComparisonFilter",
   "envoy.config.accesslog.v3.ExtensionFilter":
-    "name 1 s,typedConfig 3 ?A",
+    "name 1 s,typedConfig 3 ?1A",
   "envoy.config.accesslog.v3.GrpcStatusFilter":
     "statuses 1 *eenvoy.config.accesslog.v3.GrpcStatusFilter.Status,exclude 2 b",
   "envoy.config.accesslog.v3.HeaderFilter":
@@ -77,9 +77,9 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.cluster.v3.CircuitBreakers.Thresholds.RetryBudget":
     "budgetPercent 1 menvoy.type.v3.Percent,minRetryConcurrency 2 wu,budgetInterval 3 D",
   "envoy.config.cluster.v3.Cluster":
-    "transportSocketMatches 43 *menvoy.config.cluster.v3.Cluster.TransportSocketMatch,name 1 s,altStatName 28 s,type 2 ?eenvoy.config.cluster.v3.Cluster.DiscoveryType,clusterType 38 ?menvoy.config.cluster.v3.Cluster.CustomClusterType,edsClusterConfig 3 menvoy.config.cluster.v3.Cluster.EdsClusterConfig,connectTimeout 4 D,perConnectionBufferLimitBytes 5 wu,lbPolicy 6 eenvoy.config.cluster.v3.Cluster.LbPolicy,loadAssignment 33 menvoy.config.endpoint.v3.ClusterLoadAssignment,healthChecks 8 *menvoy.config.core.v3.HealthCheck,maxRequestsPerConnection 9 wu,circuitBreakers 10 menvoy.config.cluster.v3.CircuitBreakers,upstreamHttpProtocolOptions 46 menvoy.config.core.v3.UpstreamHttpProtocolOptions,commonHttpProtocolOptions 29 menvoy.config.core.v3.HttpProtocolOptions,httpProtocolOptions 13 menvoy.config.core.v3.Http1ProtocolOptions,http2ProtocolOptions 14 menvoy.config.core.v3.Http2ProtocolOptions,typedExtensionProtocolOptions 36 %sA,dnsRefreshRate 16 D,dnsFailureRefreshRate 44 menvoy.config.cluster.v3.Cluster.RefreshRate,respectDnsTtl 39 b,dnsLookupFamily 17 eenvoy.config.cluster.v3.Cluster.DnsLookupFamily,dnsResolvers 18 *menvoy.config.core.v3.Address,useTcpForDnsLookups 45 b,dnsResolutionConfig 53 menvoy.config.core.v3.DnsResolutionConfig,typedDnsResolverConfig 55 menvoy.config.core.v3.TypedExtensionConfig,waitForWarmOnInit 54 wb,outlierDetection 19 menvoy.config.cluster.v3.OutlierDetection,cleanupInterval 20 D,upstreamBindConfig 21 menvoy.config.core.v3.BindConfig,lbSubsetConfig 22 menvoy.config.cluster.v3.Cluster.LbSubsetConfig,ringHashLbConfig 23 ?menvoy.config.cluster.v3.Cluster.RingHashLbConfig,maglevLbConfig 52 ?menvoy.config.cluster.v3.Cluster.MaglevLbConfig,originalDstLbConfig 34 ?menvoy.config.cluster.v3.Cluster.OriginalDstLbConfig,leastRequestLbConfig 37 ?menvoy.config.cluster.v3.Cluster.LeastRequestLbConfig,roundRobinLbConfig 56 ?menvoy.config.cluster.v3.Cluster.RoundRobinLbConfig,commonLbConfig 27 menvoy.config.cluster.v3.Cluster.CommonLbConfig,transportSocket 24 menvoy.config.core.v3.TransportSocket,metadata 25 menvoy.config.core.v3.Metadata,protocolSelection 26 eenvoy.config.cluster.v3.Cluster.ClusterProtocolSelection,upstreamConnectionOptions 30 menvoy.config.cluster.v3.UpstreamConnectionOptions,closeConnectionsOnHostHealthFailure 31 b,ignoreHealthOnHostRemoval 32 b,filters 40 *menvoy.config.cluster.v3.Filter,loadBalancingPolicy 41 menvoy.config.cluster.v3.LoadBalancingPolicy,lrsServer 42 menvoy.config.core.v3.ConfigSource,lrsReportEndpointMetrics 57 *s,trackTimeoutBudgets 47 b,upstreamConfig 48 menvoy.config.core.v3.TypedExtensionConfig,trackClusterStats 49 menvoy.config.cluster.v3.TrackClusterStats,preconnectPolicy 50 menvoy.config.cluster.v3.Cluster.PreconnectPolicy,connectionPoolPerDownstreamConnection 51 b",
+    "transportSocketMatches 43 *menvoy.config.cluster.v3.Cluster.TransportSocketMatch,name 1 s,altStatName 28 s,type 2 ?1eenvoy.config.cluster.v3.Cluster.DiscoveryType,clusterType 38 ?1menvoy.config.cluster.v3.Cluster.CustomClusterType,edsClusterConfig 3 menvoy.config.cluster.v3.Cluster.EdsClusterConfig,connectTimeout 4 D,perConnectionBufferLimitBytes 5 wu,lbPolicy 6 eenvoy.config.cluster.v3.Cluster.LbPolicy,loadAssignment 33 menvoy.config.endpoint.v3.ClusterLoadAssignment,healthChecks 8 *menvoy.config.core.v3.HealthCheck,maxRequestsPerConnection 9 wu,circuitBreakers 10 menvoy.config.cluster.v3.CircuitBreakers,upstreamHttpProtocolOptions 46 menvoy.config.core.v3.UpstreamHttpProtocolOptions,commonHttpProtocolOptions 29 menvoy.config.core.v3.HttpProtocolOptions,httpProtocolOptions 13 menvoy.config.core.v3.Http1ProtocolOptions,http2ProtocolOptions 14 menvoy.config.core.v3.Http2ProtocolOptions,typedExtensionProtocolOptions 36 %sA,dnsRefreshRate 16 D,dnsFailureRefreshRate 44 menvoy.config.cluster.v3.Cluster.RefreshRate,respectDnsTtl 39 b,dnsLookupFamily 17 eenvoy.config.cluster.v3.Cluster.DnsLookupFamily,dnsResolvers 18 *menvoy.config.core.v3.Address,useTcpForDnsLookups 45 b,dnsResolutionConfig 53 menvoy.config.core.v3.DnsResolutionConfig,typedDnsResolverConfig 55 menvoy.config.core.v3.TypedExtensionConfig,waitForWarmOnInit 54 wb,outlierDetection 19 menvoy.config.cluster.v3.OutlierDetection,cleanupInterval 20 D,upstreamBindConfig 21 menvoy.config.core.v3.BindConfig,lbSubsetConfig 22 menvoy.config.cluster.v3.Cluster.LbSubsetConfig,ringHashLbConfig 23 ?2menvoy.config.cluster.v3.Cluster.RingHashLbConfig,maglevLbConfig 52 ?2menvoy.config.cluster.v3.Cluster.MaglevLbConfig,originalDstLbConfig 34 ?2menvoy.config.cluster.v3.Cluster.OriginalDstLbConfig,leastRequestLbConfig 37 ?2menvoy.config.cluster.v3.Cluster.LeastRequestLbConfig,roundRobinLbConfig 56 ?2menvoy.config.cluster.v3.Cluster.RoundRobinLbConfig,commonLbConfig 27 menvoy.config.cluster.v3.Cluster.CommonLbConfig,transportSocket 24 menvoy.config.core.v3.TransportSocket,metadata 25 menvoy.config.core.v3.Metadata,protocolSelection 26 eenvoy.config.cluster.v3.Cluster.ClusterProtocolSelection,upstreamConnectionOptions 30 menvoy.config.cluster.v3.UpstreamConnectionOptions,closeConnectionsOnHostHealthFailure 31 b,ignoreHealthOnHostRemoval 32 b,filters 40 *menvoy.config.cluster.v3.Filter,loadBalancingPolicy 41 menvoy.config.cluster.v3.LoadBalancingPolicy,lrsServer 42 menvoy.config.core.v3.ConfigSource,lrsReportEndpointMetrics 57 *s,trackTimeoutBudgets 47 b,upstreamConfig 48 menvoy.config.core.v3.TypedExtensionConfig,trackClusterStats 49 menvoy.config.cluster.v3.TrackClusterStats,preconnectPolicy 50 menvoy.config.cluster.v3.Cluster.PreconnectPolicy,connectionPoolPerDownstreamConnection 51 b",
   "envoy.config.cluster.v3.Cluster.CommonLbConfig":
-    "healthyPanicThreshold 1 menvoy.type.v3.Percent,zoneAwareLbConfig 2 ?menvoy.config.cluster.v3.Cluster.CommonLbConfig.ZoneAwareLbConfig,localityWeightedLbConfig 3 ?menvoy.config.cluster.v3.Cluster.CommonLbConfig.LocalityWeightedLbConfig,updateMergeWindow 4 D,ignoreNewHostsUntilFirstHc 5 b,closeConnectionsOnHostSetChange 6 b,consistentHashingLbConfig 7 menvoy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfig,overrideHostStatus 8 menvoy.config.core.v3.HealthStatusSet",
+    "healthyPanicThreshold 1 menvoy.type.v3.Percent,zoneAwareLbConfig 2 ?1menvoy.config.cluster.v3.Cluster.CommonLbConfig.ZoneAwareLbConfig,localityWeightedLbConfig 3 ?1menvoy.config.cluster.v3.Cluster.CommonLbConfig.LocalityWeightedLbConfig,updateMergeWindow 4 D,ignoreNewHostsUntilFirstHc 5 b,closeConnectionsOnHostSetChange 6 b,consistentHashingLbConfig 7 menvoy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfig,overrideHostStatus 8 menvoy.config.core.v3.HealthStatusSet",
   "envoy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfig":
     "useHostnameForHashing 1 b,hashBalanceFactor 2 wu",
   "envoy.config.cluster.v3.Cluster.CommonLbConfig.LocalityWeightedLbConfig":
@@ -133,7 +133,7 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.common.mutation_rules.v3.HeaderMutationRules":
     "allowAllRouting 1 wb,allowEnvoy 2 wb,disallowSystem 3 wb,disallowAll 4 wb,allowExpression 5 menvoy.type.matcher.v3.RegexMatcher,disallowExpression 6 menvoy.type.matcher.v3.RegexMatcher,disallowIsError 7 wb",
   "envoy.config.core.v3.Address":
-    "socketAddress 1 ?menvoy.config.core.v3.SocketAddress,pipe 2 ?menvoy.config.core.v3.Pipe,envoyInternalAddress 3 ?menvoy.config.core.v3.EnvoyInternalAddress",
+    "socketAddress 1 ?1menvoy.config.core.v3.SocketAddress,pipe 2 ?1menvoy.config.core.v3.Pipe,envoyInternalAddress 3 ?1menvoy.config.core.v3.EnvoyInternalAddress",
   "envoy.config.core.v3.AggregatedConfigSource":
     "",
   "envoy.config.core.v3.AlternateProtocolsCacheOptions":
@@ -151,17 +151,17 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.core.v3.CidrRange":
     "addressPrefix 1 s,prefixLen 2 wu",
   "envoy.config.core.v3.ConfigSource":
-    "authorities 7 *mxds.core.v3.Authority,path 1 ?s,pathConfigSource 8 ?menvoy.config.core.v3.PathConfigSource,apiConfigSource 2 ?menvoy.config.core.v3.ApiConfigSource,ads 3 ?menvoy.config.core.v3.AggregatedConfigSource,self 5 ?menvoy.config.core.v3.SelfConfigSource,initialFetchTimeout 4 D,resourceApiVersion 6 eenvoy.config.core.v3.ApiVersion",
+    "authorities 7 *mxds.core.v3.Authority,path 1 ?1s,pathConfigSource 8 ?1menvoy.config.core.v3.PathConfigSource,apiConfigSource 2 ?1menvoy.config.core.v3.ApiConfigSource,ads 3 ?1menvoy.config.core.v3.AggregatedConfigSource,self 5 ?1menvoy.config.core.v3.SelfConfigSource,initialFetchTimeout 4 D,resourceApiVersion 6 eenvoy.config.core.v3.ApiVersion",
   "envoy.config.core.v3.DataSource":
-    "filename 1 ?s,inlineBytes 2 ?y,inlineString 3 ?s,environmentVariable 4 ?s,watchedDirectory 5 menvoy.config.core.v3.WatchedDirectory",
+    "filename 1 ?1s,inlineBytes 2 ?1y,inlineString 3 ?1s,environmentVariable 4 ?1s,watchedDirectory 5 menvoy.config.core.v3.WatchedDirectory",
   "envoy.config.core.v3.DnsResolutionConfig":
     "resolvers 1 *menvoy.config.core.v3.Address,dnsResolverOptions 2 menvoy.config.core.v3.DnsResolverOptions",
   "envoy.config.core.v3.DnsResolverOptions":
     "useTcpForDnsLookups 1 b,noDefaultSearchDomain 2 b",
   "envoy.config.core.v3.EnvoyInternalAddress":
-    "serverListenerName 1 ?s,endpointId 2 s",
+    "serverListenerName 1 ?1s,endpointId 2 s",
   "envoy.config.core.v3.EventServiceConfig":
-    "grpcService 1 ?menvoy.config.core.v3.GrpcService",
+    "grpcService 1 ?1menvoy.config.core.v3.GrpcService",
   "envoy.config.core.v3.Extension":
     "name 1 s,category 2 s,typeDescriptor 3 s,version 4 menvoy.config.core.v3.BuildVersion,disabled 5 b,typeUrls 6 *s",
   "envoy.config.core.v3.ExtensionConfigSource":
@@ -173,17 +173,17 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.core.v3.GrpcMethodList.Service":
     "name 1 s,methodNames 2 *s",
   "envoy.config.core.v3.GrpcService":
-    "envoyGrpc 1 ?menvoy.config.core.v3.GrpcService.EnvoyGrpc,googleGrpc 2 ?menvoy.config.core.v3.GrpcService.GoogleGrpc,timeout 3 D,initialMetadata 5 *menvoy.config.core.v3.HeaderValue,retryPolicy 6 menvoy.config.core.v3.RetryPolicy",
+    "envoyGrpc 1 ?1menvoy.config.core.v3.GrpcService.EnvoyGrpc,googleGrpc 2 ?1menvoy.config.core.v3.GrpcService.GoogleGrpc,timeout 3 D,initialMetadata 5 *menvoy.config.core.v3.HeaderValue,retryPolicy 6 menvoy.config.core.v3.RetryPolicy",
   "envoy.config.core.v3.GrpcService.EnvoyGrpc":
     "clusterName 1 s,authority 2 s,retryPolicy 3 menvoy.config.core.v3.RetryPolicy,maxReceiveMessageLength 4 wu,skipEnvoyHeaders 5 b",
   "envoy.config.core.v3.GrpcService.GoogleGrpc":
     "targetUri 1 s,channelCredentials 2 menvoy.config.core.v3.GrpcService.GoogleGrpc.ChannelCredentials,callCredentials 3 *menvoy.config.core.v3.GrpcService.GoogleGrpc.CallCredentials,statPrefix 4 s,credentialsFactoryName 5 s,config 6 S,perStreamBufferLimitBytes 7 wu,channelArgs 8 menvoy.config.core.v3.GrpcService.GoogleGrpc.ChannelArgs",
   "envoy.config.core.v3.GrpcService.GoogleGrpc.CallCredentials":
-    "accessToken 1 ?s,googleComputeEngine 2 ?mgoogle.protobuf.Empty,googleRefreshToken 3 ?s,serviceAccountJwtAccess 4 ?menvoy.config.core.v3.GrpcService.GoogleGrpc.CallCredentials.ServiceAccountJWTAccessCredentials,googleIam 5 ?menvoy.config.core.v3.GrpcService.GoogleGrpc.CallCredentials.GoogleIAMCredentials,fromPlugin 6 ?menvoy.config.core.v3.GrpcService.GoogleGrpc.CallCredentials.MetadataCredentialsFromPlugin,stsService 7 ?menvoy.config.core.v3.GrpcService.GoogleGrpc.CallCredentials.StsService",
+    "accessToken 1 ?1s,googleComputeEngine 2 ?1mgoogle.protobuf.Empty,googleRefreshToken 3 ?1s,serviceAccountJwtAccess 4 ?1menvoy.config.core.v3.GrpcService.GoogleGrpc.CallCredentials.ServiceAccountJWTAccessCredentials,googleIam 5 ?1menvoy.config.core.v3.GrpcService.GoogleGrpc.CallCredentials.GoogleIAMCredentials,fromPlugin 6 ?1menvoy.config.core.v3.GrpcService.GoogleGrpc.CallCredentials.MetadataCredentialsFromPlugin,stsService 7 ?1menvoy.config.core.v3.GrpcService.GoogleGrpc.CallCredentials.StsService",
   "envoy.config.core.v3.GrpcService.GoogleGrpc.CallCredentials.GoogleIAMCredentials":
     "authorizationToken 1 s,authoritySelector 2 s",
   "envoy.config.core.v3.GrpcService.GoogleGrpc.CallCredentials.MetadataCredentialsFromPlugin":
-    "name 1 s,typedConfig 3 ?A",
+    "name 1 s,typedConfig 3 ?1A",
   "envoy.config.core.v3.GrpcService.GoogleGrpc.CallCredentials.ServiceAccountJWTAccessCredentials":
     "jsonKey 1 s,tokenLifetimeSeconds 2 U",
   "envoy.config.core.v3.GrpcService.GoogleGrpc.CallCredentials.StsService":
@@ -191,9 +191,9 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.core.v3.GrpcService.GoogleGrpc.ChannelArgs":
     "args 1 %smenvoy.config.core.v3.GrpcService.GoogleGrpc.ChannelArgs.Value",
   "envoy.config.core.v3.GrpcService.GoogleGrpc.ChannelArgs.Value":
-    "stringValue 1 ?s,intValue 2 ?I",
+    "stringValue 1 ?1s,intValue 2 ?1I",
   "envoy.config.core.v3.GrpcService.GoogleGrpc.ChannelCredentials":
-    "sslCredentials 1 ?menvoy.config.core.v3.GrpcService.GoogleGrpc.SslCredentials,googleDefault 2 ?mgoogle.protobuf.Empty,localCredentials 3 ?menvoy.config.core.v3.GrpcService.GoogleGrpc.GoogleLocalCredentials",
+    "sslCredentials 1 ?1menvoy.config.core.v3.GrpcService.GoogleGrpc.SslCredentials,googleDefault 2 ?1mgoogle.protobuf.Empty,localCredentials 3 ?1menvoy.config.core.v3.GrpcService.GoogleGrpc.GoogleLocalCredentials",
   "envoy.config.core.v3.GrpcService.GoogleGrpc.GoogleLocalCredentials":
     "",
   "envoy.config.core.v3.GrpcService.GoogleGrpc.SslCredentials":
@@ -203,15 +203,15 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.core.v3.HeaderValueOption":
     "header 1 menvoy.config.core.v3.HeaderValue,append 2 wb,appendAction 3 eenvoy.config.core.v3.HeaderValueOption.HeaderAppendAction,keepEmptyValue 4 b",
   "envoy.config.core.v3.HealthCheck":
-    "timeout 1 D,interval 2 D,initialJitter 20 D,intervalJitter 3 D,intervalJitterPercent 18 u,unhealthyThreshold 4 wu,healthyThreshold 5 wu,altPort 6 wu,reuseConnection 7 wb,httpHealthCheck 8 ?menvoy.config.core.v3.HealthCheck.HttpHealthCheck,tcpHealthCheck 9 ?menvoy.config.core.v3.HealthCheck.TcpHealthCheck,grpcHealthCheck 11 ?menvoy.config.core.v3.HealthCheck.GrpcHealthCheck,customHealthCheck 13 ?menvoy.config.core.v3.HealthCheck.CustomHealthCheck,noTrafficInterval 12 D,noTrafficHealthyInterval 24 D,unhealthyInterval 14 D,unhealthyEdgeInterval 15 D,healthyEdgeInterval 16 D,eventLogPath 17 s,eventLogger 25 *menvoy.config.core.v3.TypedExtensionConfig,eventService 22 menvoy.config.core.v3.EventServiceConfig,alwaysLogHealthCheckFailures 19 b,alwaysLogHealthCheckSuccess 26 b,tlsOptions 21 menvoy.config.core.v3.HealthCheck.TlsOptions,transportSocketMatchCriteria 23 S",
+    "timeout 1 D,interval 2 D,initialJitter 20 D,intervalJitter 3 D,intervalJitterPercent 18 u,unhealthyThreshold 4 wu,healthyThreshold 5 wu,altPort 6 wu,reuseConnection 7 wb,httpHealthCheck 8 ?1menvoy.config.core.v3.HealthCheck.HttpHealthCheck,tcpHealthCheck 9 ?1menvoy.config.core.v3.HealthCheck.TcpHealthCheck,grpcHealthCheck 11 ?1menvoy.config.core.v3.HealthCheck.GrpcHealthCheck,customHealthCheck 13 ?1menvoy.config.core.v3.HealthCheck.CustomHealthCheck,noTrafficInterval 12 D,noTrafficHealthyInterval 24 D,unhealthyInterval 14 D,unhealthyEdgeInterval 15 D,healthyEdgeInterval 16 D,eventLogPath 17 s,eventLogger 25 *menvoy.config.core.v3.TypedExtensionConfig,eventService 22 menvoy.config.core.v3.EventServiceConfig,alwaysLogHealthCheckFailures 19 b,alwaysLogHealthCheckSuccess 26 b,tlsOptions 21 menvoy.config.core.v3.HealthCheck.TlsOptions,transportSocketMatchCriteria 23 S",
   "envoy.config.core.v3.HealthCheck.CustomHealthCheck":
-    "name 1 s,typedConfig 3 ?A",
+    "name 1 s,typedConfig 3 ?1A",
   "envoy.config.core.v3.HealthCheck.GrpcHealthCheck":
     "serviceName 1 s,authority 2 s,initialMetadata 3 *menvoy.config.core.v3.HeaderValueOption",
   "envoy.config.core.v3.HealthCheck.HttpHealthCheck":
     "host 1 s,path 2 s,send 3 menvoy.config.core.v3.HealthCheck.Payload,receive 4 *menvoy.config.core.v3.HealthCheck.Payload,responseBufferSize 14 wU,requestHeadersToAdd 6 *menvoy.config.core.v3.HeaderValueOption,requestHeadersToRemove 8 *s,expectedStatuses 9 *menvoy.type.v3.Int64Range,retriableStatuses 12 *menvoy.type.v3.Int64Range,codecClientType 10 eenvoy.type.v3.CodecClientType,serviceNameMatcher 11 menvoy.type.matcher.v3.StringMatcher,method 13 eenvoy.config.core.v3.RequestMethod",
   "envoy.config.core.v3.HealthCheck.Payload":
-    "text 1 ?s,binary 2 ?y",
+    "text 1 ?1s,binary 2 ?1y",
   "envoy.config.core.v3.HealthCheck.TcpHealthCheck":
     "send 1 menvoy.config.core.v3.HealthCheck.Payload,receive 2 *menvoy.config.core.v3.HealthCheck.Payload,proxyProtocolConfig 3 menvoy.config.core.v3.ProxyProtocolConfig",
   "envoy.config.core.v3.HealthCheck.TlsOptions":
@@ -221,7 +221,7 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.core.v3.Http1ProtocolOptions":
     "allowAbsoluteUrl 1 wb,acceptHttp10 2 b,defaultHostForHttp10 3 s,headerKeyFormat 4 menvoy.config.core.v3.Http1ProtocolOptions.HeaderKeyFormat,enableTrailers 5 b,allowChunkedLength 6 b,overrideStreamErrorOnInvalidHttpMessage 7 wb,sendFullyQualifiedUrl 8 b,useBalsaParser 9 wb,allowCustomMethods 10 b",
   "envoy.config.core.v3.Http1ProtocolOptions.HeaderKeyFormat":
-    "properCaseWords 1 ?menvoy.config.core.v3.Http1ProtocolOptions.HeaderKeyFormat.ProperCaseWords,statefulFormatter 8 ?menvoy.config.core.v3.TypedExtensionConfig",
+    "properCaseWords 1 ?1menvoy.config.core.v3.Http1ProtocolOptions.HeaderKeyFormat.ProperCaseWords,statefulFormatter 8 ?1menvoy.config.core.v3.TypedExtensionConfig",
   "envoy.config.core.v3.Http1ProtocolOptions.HeaderKeyFormat.ProperCaseWords":
     "",
   "envoy.config.core.v3.Http2ProtocolOptions":
@@ -233,7 +233,7 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.core.v3.HttpProtocolOptions":
     "idleTimeout 1 D,maxConnectionDuration 3 D,maxHeadersCount 2 wu,maxStreamDuration 4 D,headersWithUnderscoresAction 5 eenvoy.config.core.v3.HttpProtocolOptions.HeadersWithUnderscoresAction,maxRequestsPerConnection 6 wu",
   "envoy.config.core.v3.HttpUri":
-    "uri 1 s,cluster 2 ?s,timeout 3 D",
+    "uri 1 s,cluster 2 ?1s,timeout 3 D",
   "envoy.config.core.v3.JsonFormatOptions":
     "sortProperties 1 b",
   "envoy.config.core.v3.KeepaliveSettings":
@@ -243,7 +243,7 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.core.v3.Metadata":
     "filterMetadata 1 %sS,typedFilterMetadata 2 %sA",
   "envoy.config.core.v3.Node":
-    "id 1 s,cluster 2 s,metadata 3 S,dynamicParameters 12 %smxds.core.v3.ContextParams,locality 4 menvoy.config.core.v3.Locality,userAgentName 6 s,userAgentVersion 7 ?s,userAgentBuildVersion 8 ?menvoy.config.core.v3.BuildVersion,extensions 9 *menvoy.config.core.v3.Extension,clientFeatures 10 *s,listeningAddresses 11 *menvoy.config.core.v3.Address",
+    "id 1 s,cluster 2 s,metadata 3 S,dynamicParameters 12 %smxds.core.v3.ContextParams,locality 4 menvoy.config.core.v3.Locality,userAgentName 6 s,userAgentVersion 7 ?1s,userAgentBuildVersion 8 ?1menvoy.config.core.v3.BuildVersion,extensions 9 *menvoy.config.core.v3.Extension,clientFeatures 10 *s,listeningAddresses 11 *menvoy.config.core.v3.Address",
   "envoy.config.core.v3.PathConfigSource":
     "path 1 s,watchedDirectory 2 menvoy.config.core.v3.WatchedDirectory",
   "envoy.config.core.v3.Pipe":
@@ -261,9 +261,9 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.core.v3.RetryPolicy":
     "retryBackOff 1 menvoy.config.core.v3.BackoffStrategy,numRetries 2 wu,retryOn 3 s,retryPriority 4 menvoy.config.core.v3.RetryPolicy.RetryPriority,retryHostPredicate 5 *menvoy.config.core.v3.RetryPolicy.RetryHostPredicate,hostSelectionRetryMaxAttempts 6 I",
   "envoy.config.core.v3.RetryPolicy.RetryHostPredicate":
-    "name 1 s,typedConfig 2 ?A",
+    "name 1 s,typedConfig 2 ?1A",
   "envoy.config.core.v3.RetryPolicy.RetryPriority":
-    "name 1 s,typedConfig 2 ?A",
+    "name 1 s,typedConfig 2 ?1A",
   "envoy.config.core.v3.RuntimeDouble":
     "defaultValue 1 d,runtimeKey 2 s",
   "envoy.config.core.v3.RuntimeFeatureFlag":
@@ -273,21 +273,21 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.core.v3.RuntimeUInt32":
     "defaultValue 2 u,runtimeKey 3 s",
   "envoy.config.core.v3.SchemeHeaderTransformation":
-    "schemeToOverwrite 1 ?s,matchUpstream 2 b",
+    "schemeToOverwrite 1 ?1s,matchUpstream 2 b",
   "envoy.config.core.v3.SelfConfigSource":
     "transportApiVersion 1 eenvoy.config.core.v3.ApiVersion",
   "envoy.config.core.v3.SocketAddress":
-    "protocol 1 eenvoy.config.core.v3.SocketAddress.Protocol,address 2 s,portValue 3 ?u,namedPort 4 ?s,resolverName 5 s,ipv4Compat 6 b",
+    "protocol 1 eenvoy.config.core.v3.SocketAddress.Protocol,address 2 s,portValue 3 ?1u,namedPort 4 ?1s,resolverName 5 s,ipv4Compat 6 b",
   "envoy.config.core.v3.SocketOption":
-    "description 1 s,level 2 I,name 3 I,intValue 4 ?I,bufValue 5 ?y,state 6 eenvoy.config.core.v3.SocketOption.SocketState",
+    "description 1 s,level 2 I,name 3 I,intValue 4 ?1I,bufValue 5 ?1y,state 6 eenvoy.config.core.v3.SocketOption.SocketState",
   "envoy.config.core.v3.SocketOptionsOverride":
     "socketOptions 1 *menvoy.config.core.v3.SocketOption",
   "envoy.config.core.v3.SubstitutionFormatString":
-    "textFormat 1 ?s,jsonFormat 2 ?S,textFormatSource 5 ?menvoy.config.core.v3.DataSource,omitEmptyValues 3 b,contentType 4 s,formatters 6 *menvoy.config.core.v3.TypedExtensionConfig,jsonFormatOptions 7 menvoy.config.core.v3.JsonFormatOptions",
+    "textFormat 1 ?1s,jsonFormat 2 ?1S,textFormatSource 5 ?1menvoy.config.core.v3.DataSource,omitEmptyValues 3 b,contentType 4 s,formatters 6 *menvoy.config.core.v3.TypedExtensionConfig,jsonFormatOptions 7 menvoy.config.core.v3.JsonFormatOptions",
   "envoy.config.core.v3.TcpKeepalive":
     "keepaliveProbes 1 wu,keepaliveTime 2 wu,keepaliveInterval 3 wu",
   "envoy.config.core.v3.TransportSocket":
-    "name 1 s,typedConfig 3 ?A",
+    "name 1 s,typedConfig 3 ?1A",
   "envoy.config.core.v3.TypedExtensionConfig":
     "name 1 s,typedConfig 2 A",
   "envoy.config.core.v3.UdpSocketConfig":
@@ -309,11 +309,11 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.endpoint.v3.Endpoint.HealthCheckConfig":
     "portValue 1 u,hostname 2 s,address 3 menvoy.config.core.v3.Address,disableActiveHealthCheck 4 b",
   "envoy.config.endpoint.v3.LbEndpoint":
-    "endpoint 1 ?menvoy.config.endpoint.v3.Endpoint,endpointName 5 ?s,healthStatus 2 eenvoy.config.core.v3.HealthStatus,metadata 3 menvoy.config.core.v3.Metadata,loadBalancingWeight 4 wu",
+    "endpoint 1 ?1menvoy.config.endpoint.v3.Endpoint,endpointName 5 ?1s,healthStatus 2 eenvoy.config.core.v3.HealthStatus,metadata 3 menvoy.config.core.v3.Metadata,loadBalancingWeight 4 wu",
   "envoy.config.endpoint.v3.LedsClusterLocalityConfig":
     "ledsConfig 1 menvoy.config.core.v3.ConfigSource,ledsCollectionName 2 s",
   "envoy.config.endpoint.v3.LocalityLbEndpoints":
-    "locality 1 menvoy.config.core.v3.Locality,metadata 9 menvoy.config.core.v3.Metadata,lbEndpoints 2 *menvoy.config.endpoint.v3.LbEndpoint,loadBalancerEndpoints 7 ?menvoy.config.endpoint.v3.LocalityLbEndpoints.LbEndpointList,ledsClusterLocalityConfig 8 ?menvoy.config.endpoint.v3.LedsClusterLocalityConfig,loadBalancingWeight 3 wu,priority 5 u,proximity 6 wu",
+    "locality 1 menvoy.config.core.v3.Locality,metadata 9 menvoy.config.core.v3.Metadata,lbEndpoints 2 *menvoy.config.endpoint.v3.LbEndpoint,loadBalancerEndpoints 7 ?1menvoy.config.endpoint.v3.LocalityLbEndpoints.LbEndpointList,ledsClusterLocalityConfig 8 ?1menvoy.config.endpoint.v3.LedsClusterLocalityConfig,loadBalancingWeight 3 wu,priority 5 u,proximity 6 wu",
   "envoy.config.endpoint.v3.LocalityLbEndpoints.LbEndpointList":
     "lbEndpoints 1 *menvoy.config.endpoint.v3.LbEndpoint",
   "envoy.config.listener.v3.AdditionalAddress":
@@ -323,7 +323,7 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.listener.v3.ApiListenerManager":
     "",
   "envoy.config.listener.v3.Filter":
-    "name 1 s,typedConfig 4 ?A,configDiscovery 5 ?menvoy.config.core.v3.ExtensionConfigSource",
+    "name 1 s,typedConfig 4 ?1A,configDiscovery 5 ?1menvoy.config.core.v3.ExtensionConfigSource",
   "envoy.config.listener.v3.FilterChain":
     "filterChainMatch 1 menvoy.config.listener.v3.FilterChainMatch,filters 3 *menvoy.config.listener.v3.Filter,useProxyProto 4 wb,metadata 5 menvoy.config.core.v3.Metadata,transportSocket 6 menvoy.config.core.v3.TransportSocket,transportSocketConnectTimeout 9 D,name 7 s,onDemandConfiguration 8 menvoy.config.listener.v3.FilterChain.OnDemandConfiguration",
   "envoy.config.listener.v3.FilterChain.OnDemandConfiguration":
@@ -331,9 +331,9 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.listener.v3.FilterChainMatch":
     "destinationPort 8 wu,prefixRanges 3 *menvoy.config.core.v3.CidrRange,addressSuffix 4 s,suffixLen 5 wu,directSourcePrefixRanges 13 *menvoy.config.core.v3.CidrRange,sourceType 12 eenvoy.config.listener.v3.FilterChainMatch.ConnectionSourceType,sourcePrefixRanges 6 *menvoy.config.core.v3.CidrRange,sourcePorts 7 *u,serverNames 11 *s,transportProtocol 9 s,applicationProtocols 10 *s",
   "envoy.config.listener.v3.Listener":
-    "name 1 s,address 2 menvoy.config.core.v3.Address,additionalAddresses 33 *menvoy.config.listener.v3.AdditionalAddress,statPrefix 28 s,filterChains 3 *menvoy.config.listener.v3.FilterChain,filterChainMatcher 32 mxds.type.matcher.v3.Matcher,useOriginalDst 4 wb,defaultFilterChain 25 menvoy.config.listener.v3.FilterChain,perConnectionBufferLimitBytes 5 wu,metadata 6 menvoy.config.core.v3.Metadata,deprecatedV1 7 menvoy.config.listener.v3.Listener.DeprecatedV1,drainType 8 eenvoy.config.listener.v3.Listener.DrainType,listenerFilters 9 *menvoy.config.listener.v3.ListenerFilter,listenerFiltersTimeout 15 D,continueOnListenerFiltersTimeout 17 b,transparent 10 wb,freebind 11 wb,socketOptions 13 *menvoy.config.core.v3.SocketOption,tcpFastOpenQueueLength 12 wu,trafficDirection 16 eenvoy.config.core.v3.TrafficDirection,udpListenerConfig 18 menvoy.config.listener.v3.UdpListenerConfig,apiListener 19 menvoy.config.listener.v3.ApiListener,connectionBalanceConfig 20 menvoy.config.listener.v3.Listener.ConnectionBalanceConfig,reusePort 21 b,enableReusePort 29 wb,accessLog 22 *menvoy.config.accesslog.v3.AccessLog,tcpBacklogSize 24 wu,maxConnectionsToAcceptPerSocketEvent 34 wu,bindToPort 26 wb,internalListener 27 ?menvoy.config.listener.v3.Listener.InternalListenerConfig,enableMptcp 30 b,ignoreGlobalConnLimit 31 b,bypassOverloadManager 35 b",
+    "name 1 s,address 2 menvoy.config.core.v3.Address,additionalAddresses 33 *menvoy.config.listener.v3.AdditionalAddress,statPrefix 28 s,filterChains 3 *menvoy.config.listener.v3.FilterChain,filterChainMatcher 32 mxds.type.matcher.v3.Matcher,useOriginalDst 4 wb,defaultFilterChain 25 menvoy.config.listener.v3.FilterChain,perConnectionBufferLimitBytes 5 wu,metadata 6 menvoy.config.core.v3.Metadata,deprecatedV1 7 menvoy.config.listener.v3.Listener.DeprecatedV1,drainType 8 eenvoy.config.listener.v3.Listener.DrainType,listenerFilters 9 *menvoy.config.listener.v3.ListenerFilter,listenerFiltersTimeout 15 D,continueOnListenerFiltersTimeout 17 b,transparent 10 wb,freebind 11 wb,socketOptions 13 *menvoy.config.core.v3.SocketOption,tcpFastOpenQueueLength 12 wu,trafficDirection 16 eenvoy.config.core.v3.TrafficDirection,udpListenerConfig 18 menvoy.config.listener.v3.UdpListenerConfig,apiListener 19 menvoy.config.listener.v3.ApiListener,connectionBalanceConfig 20 menvoy.config.listener.v3.Listener.ConnectionBalanceConfig,reusePort 21 b,enableReusePort 29 wb,accessLog 22 *menvoy.config.accesslog.v3.AccessLog,tcpBacklogSize 24 wu,maxConnectionsToAcceptPerSocketEvent 34 wu,bindToPort 26 wb,internalListener 27 ?1menvoy.config.listener.v3.Listener.InternalListenerConfig,enableMptcp 30 b,ignoreGlobalConnLimit 31 b,bypassOverloadManager 35 b",
   "envoy.config.listener.v3.Listener.ConnectionBalanceConfig":
-    "exactBalance 1 ?menvoy.config.listener.v3.Listener.ConnectionBalanceConfig.ExactBalance,extendBalance 2 ?menvoy.config.core.v3.TypedExtensionConfig",
+    "exactBalance 1 ?1menvoy.config.listener.v3.Listener.ConnectionBalanceConfig.ExactBalance,extendBalance 2 ?1menvoy.config.core.v3.TypedExtensionConfig",
   "envoy.config.listener.v3.Listener.ConnectionBalanceConfig.ExactBalance":
     "",
   "envoy.config.listener.v3.Listener.DeprecatedV1":
@@ -343,9 +343,9 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.listener.v3.ListenerCollection":
     "entries 1 *mxds.core.v3.CollectionEntry",
   "envoy.config.listener.v3.ListenerFilter":
-    "name 1 s,typedConfig 3 ?A,configDiscovery 5 ?menvoy.config.core.v3.ExtensionConfigSource,filterDisabled 4 menvoy.config.listener.v3.ListenerFilterChainMatchPredicate",
+    "name 1 s,typedConfig 3 ?1A,configDiscovery 5 ?1menvoy.config.core.v3.ExtensionConfigSource,filterDisabled 4 menvoy.config.listener.v3.ListenerFilterChainMatchPredicate",
   "envoy.config.listener.v3.ListenerFilterChainMatchPredicate":
-    "orMatch 1 ?menvoy.config.listener.v3.ListenerFilterChainMatchPredicate.MatchSet,andMatch 2 ?menvoy.config.listener.v3.ListenerFilterChainMatchPredicate.MatchSet,notMatch 3 ?menvoy.config.listener.v3.ListenerFilterChainMatchPredicate,anyMatch 4 ?b,destinationPortRange 5 ?menvoy.type.v3.Int32Range",
+    "orMatch 1 ?1menvoy.config.listener.v3.ListenerFilterChainMatchPredicate.MatchSet,andMatch 2 ?1menvoy.config.listener.v3.ListenerFilterChainMatchPredicate.MatchSet,notMatch 3 ?1menvoy.config.listener.v3.ListenerFilterChainMatchPredicate,anyMatch 4 ?1b,destinationPortRange 5 ?1menvoy.type.v3.Int32Range",
   "envoy.config.listener.v3.ListenerFilterChainMatchPredicate.MatchSet":
     "rules 1 *menvoy.config.listener.v3.ListenerFilterChainMatchPredicate",
   "envoy.config.listener.v3.ListenerManager":
@@ -359,13 +359,13 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.rbac.v3.Action":
     "name 1 s,action 2 eenvoy.config.rbac.v3.RBAC.Action",
   "envoy.config.rbac.v3.Permission":
-    "andRules 1 ?menvoy.config.rbac.v3.Permission.Set,orRules 2 ?menvoy.config.rbac.v3.Permission.Set,any 3 ?b,header 4 ?menvoy.config.route.v3.HeaderMatcher,urlPath 10 ?menvoy.type.matcher.v3.PathMatcher,destinationIp 5 ?menvoy.config.core.v3.CidrRange,destinationPort 6 ?u,destinationPortRange 11 ?menvoy.type.v3.Int32Range,metadata 7 ?menvoy.type.matcher.v3.MetadataMatcher,notRule 8 ?menvoy.config.rbac.v3.Permission,requestedServerName 9 ?menvoy.type.matcher.v3.StringMatcher,matcher 12 ?menvoy.config.core.v3.TypedExtensionConfig,uriTemplate 13 ?menvoy.config.core.v3.TypedExtensionConfig",
+    "andRules 1 ?1menvoy.config.rbac.v3.Permission.Set,orRules 2 ?1menvoy.config.rbac.v3.Permission.Set,any 3 ?1b,header 4 ?1menvoy.config.route.v3.HeaderMatcher,urlPath 10 ?1menvoy.type.matcher.v3.PathMatcher,destinationIp 5 ?1menvoy.config.core.v3.CidrRange,destinationPort 6 ?1u,destinationPortRange 11 ?1menvoy.type.v3.Int32Range,metadata 7 ?1menvoy.type.matcher.v3.MetadataMatcher,notRule 8 ?1menvoy.config.rbac.v3.Permission,requestedServerName 9 ?1menvoy.type.matcher.v3.StringMatcher,matcher 12 ?1menvoy.config.core.v3.TypedExtensionConfig,uriTemplate 13 ?1menvoy.config.core.v3.TypedExtensionConfig",
   "envoy.config.rbac.v3.Permission.Set":
     "rules 1 *menvoy.config.rbac.v3.Permission",
   "envoy.config.rbac.v3.Policy":
     "permissions 1 *menvoy.config.rbac.v3.Permission,principals 2 *menvoy.config.rbac.v3.Principal,condition 3 mgoogle.api.expr.v1alpha1.Expr,checkedCondition 4 mgoogle.api.expr.v1alpha1.CheckedExpr",
   "envoy.config.rbac.v3.Principal":
-    "andIds 1 ?menvoy.config.rbac.v3.Principal.Set,orIds 2 ?menvoy.config.rbac.v3.Principal.Set,any 3 ?b,authenticated 4 ?menvoy.config.rbac.v3.Principal.Authenticated,sourceIp 5 ?menvoy.config.core.v3.CidrRange,directRemoteIp 10 ?menvoy.config.core.v3.CidrRange,remoteIp 11 ?menvoy.config.core.v3.CidrRange,header 6 ?menvoy.config.route.v3.HeaderMatcher,urlPath 9 ?menvoy.type.matcher.v3.PathMatcher,metadata 7 ?menvoy.type.matcher.v3.MetadataMatcher,filterState 12 ?menvoy.type.matcher.v3.FilterStateMatcher,notId 8 ?menvoy.config.rbac.v3.Principal",
+    "andIds 1 ?1menvoy.config.rbac.v3.Principal.Set,orIds 2 ?1menvoy.config.rbac.v3.Principal.Set,any 3 ?1b,authenticated 4 ?1menvoy.config.rbac.v3.Principal.Authenticated,sourceIp 5 ?1menvoy.config.core.v3.CidrRange,directRemoteIp 10 ?1menvoy.config.core.v3.CidrRange,remoteIp 11 ?1menvoy.config.core.v3.CidrRange,header 6 ?1menvoy.config.route.v3.HeaderMatcher,urlPath 9 ?1menvoy.type.matcher.v3.PathMatcher,metadata 7 ?1menvoy.type.matcher.v3.MetadataMatcher,filterState 12 ?1menvoy.type.matcher.v3.FilterStateMatcher,notId 8 ?1menvoy.config.rbac.v3.Principal",
   "envoy.config.rbac.v3.Principal.Authenticated":
     "principalName 2 menvoy.type.matcher.v3.StringMatcher",
   "envoy.config.rbac.v3.Principal.Set":
@@ -379,7 +379,7 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.route.v3.ClusterSpecifierPlugin":
     "extension 1 menvoy.config.core.v3.TypedExtensionConfig,isOptional 2 b",
   "envoy.config.route.v3.CorsPolicy":
-    "allowOriginStringMatch 11 *menvoy.type.matcher.v3.StringMatcher,allowMethods 2 s,allowHeaders 3 s,exposeHeaders 4 s,maxAge 5 s,allowCredentials 6 wb,filterEnabled 9 ?menvoy.config.core.v3.RuntimeFractionalPercent,shadowEnabled 10 menvoy.config.core.v3.RuntimeFractionalPercent,allowPrivateNetworkAccess 12 wb,forwardNotMatchingPreflights 13 wb",
+    "allowOriginStringMatch 11 *menvoy.type.matcher.v3.StringMatcher,allowMethods 2 s,allowHeaders 3 s,exposeHeaders 4 s,maxAge 5 s,allowCredentials 6 wb,filterEnabled 9 ?1menvoy.config.core.v3.RuntimeFractionalPercent,shadowEnabled 10 menvoy.config.core.v3.RuntimeFractionalPercent,allowPrivateNetworkAccess 12 wb,forwardNotMatchingPreflights 13 wb",
   "envoy.config.route.v3.Decorator":
     "operation 1 s,propagate 2 wb",
   "envoy.config.route.v3.DirectResponseAction":
@@ -387,7 +387,7 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.route.v3.FilterAction":
     "action 1 A",
   "envoy.config.route.v3.HeaderMatcher":
-    "name 1 s,exactMatch 4 ?s,safeRegexMatch 11 ?menvoy.type.matcher.v3.RegexMatcher,rangeMatch 6 ?menvoy.type.v3.Int64Range,presentMatch 7 ?b,prefixMatch 9 ?s,suffixMatch 10 ?s,containsMatch 12 ?s,stringMatch 13 ?menvoy.type.matcher.v3.StringMatcher,invertMatch 8 b,treatMissingHeaderAsEmpty 14 b",
+    "name 1 s,exactMatch 4 ?1s,safeRegexMatch 11 ?1menvoy.type.matcher.v3.RegexMatcher,rangeMatch 6 ?1menvoy.type.v3.Int64Range,presentMatch 7 ?1b,prefixMatch 9 ?1s,suffixMatch 10 ?1s,containsMatch 12 ?1s,stringMatch 13 ?1menvoy.type.matcher.v3.StringMatcher,invertMatch 8 b,treatMissingHeaderAsEmpty 14 b",
   "envoy.config.route.v3.HedgePolicy":
     "initialRequests 1 wu,additionalRequestChance 2 menvoy.type.v3.FractionalPercent,hedgeOnPerTryTimeout 3 b",
   "envoy.config.route.v3.InternalRedirectPolicy":
@@ -395,11 +395,11 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.route.v3.NonForwardingAction":
     "",
   "envoy.config.route.v3.QueryParameterMatcher":
-    "name 1 s,stringMatch 5 ?menvoy.type.matcher.v3.StringMatcher,presentMatch 6 ?b",
+    "name 1 s,stringMatch 5 ?1menvoy.type.matcher.v3.StringMatcher,presentMatch 6 ?1b",
   "envoy.config.route.v3.RateLimit":
     "stage 1 wu,disableKey 2 s,actions 3 *menvoy.config.route.v3.RateLimit.Action,limit 4 menvoy.config.route.v3.RateLimit.Override",
   "envoy.config.route.v3.RateLimit.Action":
-    "sourceCluster 1 ?menvoy.config.route.v3.RateLimit.Action.SourceCluster,destinationCluster 2 ?menvoy.config.route.v3.RateLimit.Action.DestinationCluster,requestHeaders 3 ?menvoy.config.route.v3.RateLimit.Action.RequestHeaders,remoteAddress 4 ?menvoy.config.route.v3.RateLimit.Action.RemoteAddress,genericKey 5 ?menvoy.config.route.v3.RateLimit.Action.GenericKey,headerValueMatch 6 ?menvoy.config.route.v3.RateLimit.Action.HeaderValueMatch,dynamicMetadata 7 ?menvoy.config.route.v3.RateLimit.Action.DynamicMetaData,metadata 8 ?menvoy.config.route.v3.RateLimit.Action.MetaData,extension 9 ?menvoy.config.core.v3.TypedExtensionConfig,maskedRemoteAddress 10 ?menvoy.config.route.v3.RateLimit.Action.MaskedRemoteAddress,queryParameterValueMatch 11 ?menvoy.config.route.v3.RateLimit.Action.QueryParameterValueMatch",
+    "sourceCluster 1 ?1menvoy.config.route.v3.RateLimit.Action.SourceCluster,destinationCluster 2 ?1menvoy.config.route.v3.RateLimit.Action.DestinationCluster,requestHeaders 3 ?1menvoy.config.route.v3.RateLimit.Action.RequestHeaders,remoteAddress 4 ?1menvoy.config.route.v3.RateLimit.Action.RemoteAddress,genericKey 5 ?1menvoy.config.route.v3.RateLimit.Action.GenericKey,headerValueMatch 6 ?1menvoy.config.route.v3.RateLimit.Action.HeaderValueMatch,dynamicMetadata 7 ?1menvoy.config.route.v3.RateLimit.Action.DynamicMetaData,metadata 8 ?1menvoy.config.route.v3.RateLimit.Action.MetaData,extension 9 ?1menvoy.config.core.v3.TypedExtensionConfig,maskedRemoteAddress 10 ?1menvoy.config.route.v3.RateLimit.Action.MaskedRemoteAddress,queryParameterValueMatch 11 ?1menvoy.config.route.v3.RateLimit.Action.QueryParameterValueMatch",
   "envoy.config.route.v3.RateLimit.Action.DestinationCluster":
     "",
   "envoy.config.route.v3.RateLimit.Action.DynamicMetaData":
@@ -421,11 +421,11 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.route.v3.RateLimit.Action.SourceCluster":
     "",
   "envoy.config.route.v3.RateLimit.Override":
-    "dynamicMetadata 1 ?menvoy.config.route.v3.RateLimit.Override.DynamicMetadata",
+    "dynamicMetadata 1 ?1menvoy.config.route.v3.RateLimit.Override.DynamicMetadata",
   "envoy.config.route.v3.RateLimit.Override.DynamicMetadata":
     "metadataKey 1 menvoy.type.metadata.v3.MetadataKey",
   "envoy.config.route.v3.RedirectAction":
-    "httpsRedirect 4 ?b,schemeRedirect 7 ?s,hostRedirect 1 s,portRedirect 8 u,pathRedirect 2 ?s,prefixRewrite 5 ?s,regexRewrite 9 ?menvoy.type.matcher.v3.RegexMatchAndSubstitute,responseCode 3 eenvoy.config.route.v3.RedirectAction.RedirectResponseCode,stripQuery 6 b",
+    "httpsRedirect 4 ?1b,schemeRedirect 7 ?1s,hostRedirect 1 s,portRedirect 8 u,pathRedirect 2 ?2s,prefixRewrite 5 ?2s,regexRewrite 9 ?2menvoy.type.matcher.v3.RegexMatchAndSubstitute,responseCode 3 eenvoy.config.route.v3.RedirectAction.RedirectResponseCode,stripQuery 6 b",
   "envoy.config.route.v3.RetryPolicy":
     "retryOn 1 s,numRetries 2 wu,perTryTimeout 3 D,perTryIdleTimeout 13 D,retryPriority 4 menvoy.config.route.v3.RetryPolicy.RetryPriority,retryHostPredicate 5 *menvoy.config.route.v3.RetryPolicy.RetryHostPredicate,retryOptionsPredicates 12 *menvoy.config.core.v3.TypedExtensionConfig,hostSelectionRetryMaxAttempts 6 I,retriableStatusCodes 7 *u,retryBackOff 8 menvoy.config.route.v3.RetryPolicy.RetryBackOff,rateLimitedRetryBackOff 11 menvoy.config.route.v3.RetryPolicy.RateLimitedRetryBackOff,retriableHeaders 9 *menvoy.config.route.v3.HeaderMatcher,retriableRequestHeaders 10 *menvoy.config.route.v3.HeaderMatcher",
   "envoy.config.route.v3.RetryPolicy.RateLimitedRetryBackOff":
@@ -435,15 +435,15 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.route.v3.RetryPolicy.RetryBackOff":
     "baseInterval 1 D,maxInterval 2 D",
   "envoy.config.route.v3.RetryPolicy.RetryHostPredicate":
-    "name 1 s,typedConfig 3 ?A",
+    "name 1 s,typedConfig 3 ?1A",
   "envoy.config.route.v3.RetryPolicy.RetryPriority":
-    "name 1 s,typedConfig 3 ?A",
+    "name 1 s,typedConfig 3 ?1A",
   "envoy.config.route.v3.Route":
-    "name 14 s,match 1 menvoy.config.route.v3.RouteMatch,route 2 ?menvoy.config.route.v3.RouteAction,redirect 3 ?menvoy.config.route.v3.RedirectAction,directResponse 7 ?menvoy.config.route.v3.DirectResponseAction,filterAction 17 ?menvoy.config.route.v3.FilterAction,nonForwardingAction 18 ?menvoy.config.route.v3.NonForwardingAction,metadata 4 menvoy.config.core.v3.Metadata,decorator 5 menvoy.config.route.v3.Decorator,typedPerFilterConfig 13 %sA,requestHeadersToAdd 9 *menvoy.config.core.v3.HeaderValueOption,requestHeadersToRemove 12 *s,responseHeadersToAdd 10 *menvoy.config.core.v3.HeaderValueOption,responseHeadersToRemove 11 *s,tracing 15 menvoy.config.route.v3.Tracing,perRequestBufferLimitBytes 16 wu,statPrefix 19 s",
+    "name 14 s,match 1 menvoy.config.route.v3.RouteMatch,route 2 ?1menvoy.config.route.v3.RouteAction,redirect 3 ?1menvoy.config.route.v3.RedirectAction,directResponse 7 ?1menvoy.config.route.v3.DirectResponseAction,filterAction 17 ?1menvoy.config.route.v3.FilterAction,nonForwardingAction 18 ?1menvoy.config.route.v3.NonForwardingAction,metadata 4 menvoy.config.core.v3.Metadata,decorator 5 menvoy.config.route.v3.Decorator,typedPerFilterConfig 13 %sA,requestHeadersToAdd 9 *menvoy.config.core.v3.HeaderValueOption,requestHeadersToRemove 12 *s,responseHeadersToAdd 10 *menvoy.config.core.v3.HeaderValueOption,responseHeadersToRemove 11 *s,tracing 15 menvoy.config.route.v3.Tracing,perRequestBufferLimitBytes 16 wu,statPrefix 19 s",
   "envoy.config.route.v3.RouteAction":
-    "cluster 1 ?s,clusterHeader 2 ?s,weightedClusters 3 ?menvoy.config.route.v3.WeightedCluster,clusterSpecifierPlugin 37 ?s,inlineClusterSpecifierPlugin 39 ?menvoy.config.route.v3.ClusterSpecifierPlugin,clusterNotFoundResponseCode 20 eenvoy.config.route.v3.RouteAction.ClusterNotFoundResponseCode,metadataMatch 4 menvoy.config.core.v3.Metadata,prefixRewrite 5 s,regexRewrite 32 menvoy.type.matcher.v3.RegexMatchAndSubstitute,pathRewritePolicy 41 menvoy.config.core.v3.TypedExtensionConfig,hostRewriteLiteral 6 ?s,autoHostRewrite 7 ?wb,hostRewriteHeader 29 ?s,hostRewritePathRegex 35 ?menvoy.type.matcher.v3.RegexMatchAndSubstitute,appendXForwardedHost 38 b,timeout 8 D,idleTimeout 24 D,earlyDataPolicy 40 menvoy.config.core.v3.TypedExtensionConfig,retryPolicy 9 menvoy.config.route.v3.RetryPolicy,retryPolicyTypedConfig 33 A,requestMirrorPolicies 30 *menvoy.config.route.v3.RouteAction.RequestMirrorPolicy,priority 11 eenvoy.config.core.v3.RoutingPriority,rateLimits 13 *menvoy.config.route.v3.RateLimit,includeVhRateLimits 14 wb,hashPolicy 15 *menvoy.config.route.v3.RouteAction.HashPolicy,cors 17 menvoy.config.route.v3.CorsPolicy,maxGrpcTimeout 23 D,grpcTimeoutOffset 28 D,upgradeConfigs 25 *menvoy.config.route.v3.RouteAction.UpgradeConfig,internalRedirectPolicy 34 menvoy.config.route.v3.InternalRedirectPolicy,internalRedirectAction 26 eenvoy.config.route.v3.RouteAction.InternalRedirectAction,maxInternalRedirects 31 wu,hedgePolicy 27 menvoy.config.route.v3.HedgePolicy,maxStreamDuration 36 menvoy.config.route.v3.RouteAction.MaxStreamDuration",
+    "cluster 1 ?1s,clusterHeader 2 ?1s,weightedClusters 3 ?1menvoy.config.route.v3.WeightedCluster,clusterSpecifierPlugin 37 ?1s,inlineClusterSpecifierPlugin 39 ?1menvoy.config.route.v3.ClusterSpecifierPlugin,clusterNotFoundResponseCode 20 eenvoy.config.route.v3.RouteAction.ClusterNotFoundResponseCode,metadataMatch 4 menvoy.config.core.v3.Metadata,prefixRewrite 5 s,regexRewrite 32 menvoy.type.matcher.v3.RegexMatchAndSubstitute,pathRewritePolicy 41 menvoy.config.core.v3.TypedExtensionConfig,hostRewriteLiteral 6 ?2s,autoHostRewrite 7 ?2wb,hostRewriteHeader 29 ?2s,hostRewritePathRegex 35 ?2menvoy.type.matcher.v3.RegexMatchAndSubstitute,appendXForwardedHost 38 b,timeout 8 D,idleTimeout 24 D,earlyDataPolicy 40 menvoy.config.core.v3.TypedExtensionConfig,retryPolicy 9 menvoy.config.route.v3.RetryPolicy,retryPolicyTypedConfig 33 A,requestMirrorPolicies 30 *menvoy.config.route.v3.RouteAction.RequestMirrorPolicy,priority 11 eenvoy.config.core.v3.RoutingPriority,rateLimits 13 *menvoy.config.route.v3.RateLimit,includeVhRateLimits 14 wb,hashPolicy 15 *menvoy.config.route.v3.RouteAction.HashPolicy,cors 17 menvoy.config.route.v3.CorsPolicy,maxGrpcTimeout 23 D,grpcTimeoutOffset 28 D,upgradeConfigs 25 *menvoy.config.route.v3.RouteAction.UpgradeConfig,internalRedirectPolicy 34 menvoy.config.route.v3.InternalRedirectPolicy,internalRedirectAction 26 eenvoy.config.route.v3.RouteAction.InternalRedirectAction,maxInternalRedirects 31 wu,hedgePolicy 27 menvoy.config.route.v3.HedgePolicy,maxStreamDuration 36 menvoy.config.route.v3.RouteAction.MaxStreamDuration",
   "envoy.config.route.v3.RouteAction.HashPolicy":
-    "header 1 ?menvoy.config.route.v3.RouteAction.HashPolicy.Header,cookie 2 ?menvoy.config.route.v3.RouteAction.HashPolicy.Cookie,connectionProperties 3 ?menvoy.config.route.v3.RouteAction.HashPolicy.ConnectionProperties,queryParameter 5 ?menvoy.config.route.v3.RouteAction.HashPolicy.QueryParameter,filterState 6 ?menvoy.config.route.v3.RouteAction.HashPolicy.FilterState,terminal 4 b",
+    "header 1 ?1menvoy.config.route.v3.RouteAction.HashPolicy.Header,cookie 2 ?1menvoy.config.route.v3.RouteAction.HashPolicy.Cookie,connectionProperties 3 ?1menvoy.config.route.v3.RouteAction.HashPolicy.ConnectionProperties,queryParameter 5 ?1menvoy.config.route.v3.RouteAction.HashPolicy.QueryParameter,filterState 6 ?1menvoy.config.route.v3.RouteAction.HashPolicy.FilterState,terminal 4 b",
   "envoy.config.route.v3.RouteAction.HashPolicy.ConnectionProperties":
     "sourceIp 1 b",
   "envoy.config.route.v3.RouteAction.HashPolicy.Cookie":
@@ -467,7 +467,7 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.route.v3.RouteConfiguration":
     "name 1 s,virtualHosts 2 *menvoy.config.route.v3.VirtualHost,vhds 9 menvoy.config.route.v3.Vhds,internalOnlyHeaders 3 *s,responseHeadersToAdd 4 *menvoy.config.core.v3.HeaderValueOption,responseHeadersToRemove 5 *s,requestHeadersToAdd 6 *menvoy.config.core.v3.HeaderValueOption,requestHeadersToRemove 8 *s,mostSpecificHeaderMutationsWins 10 b,validateClusters 7 wb,maxDirectResponseBodySizeBytes 11 wu,clusterSpecifierPlugins 12 *menvoy.config.route.v3.ClusterSpecifierPlugin,requestMirrorPolicies 13 *menvoy.config.route.v3.RouteAction.RequestMirrorPolicy,ignorePortInHostMatching 14 b,ignorePathParametersInPathMatching 15 b,typedPerFilterConfig 16 %sA,metadata 17 menvoy.config.core.v3.Metadata",
   "envoy.config.route.v3.RouteMatch":
-    "prefix 1 ?s,path 2 ?s,safeRegex 10 ?menvoy.type.matcher.v3.RegexMatcher,connectMatcher 12 ?menvoy.config.route.v3.RouteMatch.ConnectMatcher,pathSeparatedPrefix 14 ?s,pathMatchPolicy 15 ?menvoy.config.core.v3.TypedExtensionConfig,caseSensitive 4 wb,runtimeFraction 9 menvoy.config.core.v3.RuntimeFractionalPercent,headers 6 *menvoy.config.route.v3.HeaderMatcher,queryParameters 7 *menvoy.config.route.v3.QueryParameterMatcher,grpc 8 menvoy.config.route.v3.RouteMatch.GrpcRouteMatchOptions,tlsContext 11 menvoy.config.route.v3.RouteMatch.TlsContextMatchOptions,dynamicMetadata 13 *menvoy.type.matcher.v3.MetadataMatcher",
+    "prefix 1 ?1s,path 2 ?1s,safeRegex 10 ?1menvoy.type.matcher.v3.RegexMatcher,connectMatcher 12 ?1menvoy.config.route.v3.RouteMatch.ConnectMatcher,pathSeparatedPrefix 14 ?1s,pathMatchPolicy 15 ?1menvoy.config.core.v3.TypedExtensionConfig,caseSensitive 4 wb,runtimeFraction 9 menvoy.config.core.v3.RuntimeFractionalPercent,headers 6 *menvoy.config.route.v3.HeaderMatcher,queryParameters 7 *menvoy.config.route.v3.QueryParameterMatcher,grpc 8 menvoy.config.route.v3.RouteMatch.GrpcRouteMatchOptions,tlsContext 11 menvoy.config.route.v3.RouteMatch.TlsContextMatchOptions,dynamicMetadata 13 *menvoy.type.matcher.v3.MetadataMatcher",
   "envoy.config.route.v3.RouteMatch.ConnectMatcher":
     "",
   "envoy.config.route.v3.RouteMatch.GrpcRouteMatchOptions":
@@ -479,7 +479,7 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.route.v3.ScopedRouteConfiguration.Key":
     "fragments 1 *menvoy.config.route.v3.ScopedRouteConfiguration.Key.Fragment",
   "envoy.config.route.v3.ScopedRouteConfiguration.Key.Fragment":
-    "stringKey 1 ?s",
+    "stringKey 1 ?1s",
   "envoy.config.route.v3.Tracing":
     "clientSampling 1 menvoy.type.v3.FractionalPercent,randomSampling 2 menvoy.type.v3.FractionalPercent,overallSampling 3 menvoy.type.v3.FractionalPercent,customTags 4 *menvoy.type.tracing.v3.CustomTag",
   "envoy.config.route.v3.Vhds":
@@ -489,17 +489,25 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.config.route.v3.VirtualHost":
     "name 1 s,domains 2 *s,routes 3 *menvoy.config.route.v3.Route,matcher 21 mxds.type.matcher.v3.Matcher,requireTls 4 eenvoy.config.route.v3.VirtualHost.TlsRequirementType,virtualClusters 5 *menvoy.config.route.v3.VirtualCluster,rateLimits 6 *menvoy.config.route.v3.RateLimit,requestHeadersToAdd 7 *menvoy.config.core.v3.HeaderValueOption,requestHeadersToRemove 13 *s,responseHeadersToAdd 10 *menvoy.config.core.v3.HeaderValueOption,responseHeadersToRemove 11 *s,cors 8 menvoy.config.route.v3.CorsPolicy,typedPerFilterConfig 15 %sA,includeRequestAttemptCount 14 b,includeAttemptCountInResponse 19 b,retryPolicy 16 menvoy.config.route.v3.RetryPolicy,retryPolicyTypedConfig 20 A,hedgePolicy 17 menvoy.config.route.v3.HedgePolicy,includeIsTimeoutRetryHeader 23 b,perRequestBufferLimitBytes 18 wu,requestMirrorPolicies 22 *menvoy.config.route.v3.RouteAction.RequestMirrorPolicy,metadata 24 menvoy.config.core.v3.Metadata",
   "envoy.config.route.v3.WeightedCluster":
-    "clusters 1 *menvoy.config.route.v3.WeightedCluster.ClusterWeight,totalWeight 3 wu,runtimeKeyPrefix 2 s,headerName 4 ?s",
+    "clusters 1 *menvoy.config.route.v3.WeightedCluster.ClusterWeight,totalWeight 3 wu,runtimeKeyPrefix 2 s,headerName 4 ?1s",
   "envoy.config.route.v3.WeightedCluster.ClusterWeight":
-    "name 1 s,clusterHeader 12 s,weight 2 wu,metadataMatch 3 menvoy.config.core.v3.Metadata,requestHeadersToAdd 4 *menvoy.config.core.v3.HeaderValueOption,requestHeadersToRemove 9 *s,responseHeadersToAdd 5 *menvoy.config.core.v3.HeaderValueOption,responseHeadersToRemove 6 *s,typedPerFilterConfig 10 %sA,hostRewriteLiteral 11 ?s",
+    "name 1 s,clusterHeader 12 s,weight 2 wu,metadataMatch 3 menvoy.config.core.v3.Metadata,requestHeadersToAdd 4 *menvoy.config.core.v3.HeaderValueOption,requestHeadersToRemove 9 *s,responseHeadersToAdd 5 *menvoy.config.core.v3.HeaderValueOption,responseHeadersToRemove 6 *s,typedPerFilterConfig 10 %sA,hostRewriteLiteral 11 ?1s",
   "envoy.config.trace.v3.Tracing.Http":
-    "name 1 s,typedConfig 3 ?A",
+    "name 1 s,typedConfig 3 ?1A",
   "envoy.extensions.access_loggers.file.v3.FileAccessLog":
-    "path 1 s,format 2 ?s,jsonFormat 3 ?S,typedJsonFormat 4 ?S,logFormat 5 ?menvoy.config.core.v3.SubstitutionFormatString",
+    "path 1 s,format 2 ?1s,jsonFormat 3 ?1S,typedJsonFormat 4 ?1S,logFormat 5 ?1menvoy.config.core.v3.SubstitutionFormatString",
   "envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter":
     "expression 1 s",
+  "envoy.extensions.access_loggers.grpc.v3.CommonGrpcAccessLogConfig":
+    "logName 1 s,grpcService 2 menvoy.config.core.v3.GrpcService,transportApiVersion 6 eenvoy.config.core.v3.ApiVersion,bufferFlushInterval 3 D,bufferSizeBytes 4 wu,filterStateObjectsToLog 5 *s,grpcStreamRetryPolicy 7 menvoy.config.core.v3.RetryPolicy,customTags 8 *menvoy.type.tracing.v3.CustomTag",
+  "envoy.extensions.access_loggers.grpc.v3.HttpGrpcAccessLogConfig":
+    "commonConfig 1 menvoy.extensions.access_loggers.grpc.v3.CommonGrpcAccessLogConfig,additionalRequestHeadersToLog 2 *s,additionalResponseHeadersToLog 3 *s,additionalResponseTrailersToLog 4 *s",
+  "envoy.extensions.access_loggers.grpc.v3.TcpGrpcAccessLogConfig":
+    "commonConfig 1 menvoy.extensions.access_loggers.grpc.v3.CommonGrpcAccessLogConfig",
+  "envoy.extensions.access_loggers.open_telemetry.v3.OpenTelemetryAccessLogConfig":
+    "commonConfig 1 menvoy.extensions.access_loggers.grpc.v3.CommonGrpcAccessLogConfig,disableBuiltinLabels 5 b,resourceAttributes 4 mopentelemetry.proto.common.v1.KeyValueList,body 2 mopentelemetry.proto.common.v1.AnyValue,attributes 3 mopentelemetry.proto.common.v1.KeyValueList,statPrefix 6 s,formatters 7 *menvoy.config.core.v3.TypedExtensionConfig",
   "envoy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig":
-    "dnsCacheConfig 1 ?menvoy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig,subClustersConfig 4 ?menvoy.extensions.clusters.dynamic_forward_proxy.v3.SubClustersConfig,allowInsecureClusterOptions 2 b,allowCoalescedConnections 3 b",
+    "dnsCacheConfig 1 ?1menvoy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig,subClustersConfig 4 ?1menvoy.extensions.clusters.dynamic_forward_proxy.v3.SubClustersConfig,allowInsecureClusterOptions 2 b,allowCoalescedConnections 3 b",
   "envoy.extensions.clusters.dynamic_forward_proxy.v3.SubClustersConfig":
     "lbPolicy 1 eenvoy.config.cluster.v3.Cluster.LbPolicy,maxSubClusters 2 wu,subClusterTtl 3 D,preresolveClusters 4 *menvoy.config.core.v3.SocketAddress",
   "envoy.extensions.common.dynamic_forward_proxy.v3.DnsCacheCircuitBreakers":
@@ -507,11 +515,11 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig":
     "name 1 s,dnsLookupFamily 2 eenvoy.config.cluster.v3.Cluster.DnsLookupFamily,dnsRefreshRate 3 D,dnsMinRefreshRate 14 D,hostTtl 4 D,maxHosts 5 wu,dnsFailureRefreshRate 6 menvoy.config.cluster.v3.Cluster.RefreshRate,dnsCacheCircuitBreaker 7 menvoy.extensions.common.dynamic_forward_proxy.v3.DnsCacheCircuitBreakers,useTcpForDnsLookups 8 b,dnsResolutionConfig 9 menvoy.config.core.v3.DnsResolutionConfig,typedDnsResolverConfig 12 menvoy.config.core.v3.TypedExtensionConfig,preresolveHostnames 10 *menvoy.config.core.v3.SocketAddress,dnsQueryTimeout 11 D,keyValueConfig 13 menvoy.config.common.key_value.v3.KeyValueStoreConfig",
   "envoy.extensions.filters.common.fault.v3.FaultDelay":
-    "fixedDelay 3 ?D,headerDelay 5 ?menvoy.extensions.filters.common.fault.v3.FaultDelay.HeaderDelay,percentage 4 menvoy.type.v3.FractionalPercent",
+    "fixedDelay 3 ?1D,headerDelay 5 ?1menvoy.extensions.filters.common.fault.v3.FaultDelay.HeaderDelay,percentage 4 menvoy.type.v3.FractionalPercent",
   "envoy.extensions.filters.common.fault.v3.FaultDelay.HeaderDelay":
     "",
   "envoy.extensions.filters.common.fault.v3.FaultRateLimit":
-    "fixedLimit 1 ?menvoy.extensions.filters.common.fault.v3.FaultRateLimit.FixedLimit,headerLimit 3 ?menvoy.extensions.filters.common.fault.v3.FaultRateLimit.HeaderLimit,percentage 2 menvoy.type.v3.FractionalPercent",
+    "fixedLimit 1 ?1menvoy.extensions.filters.common.fault.v3.FaultRateLimit.FixedLimit,headerLimit 3 ?1menvoy.extensions.filters.common.fault.v3.FaultRateLimit.HeaderLimit,percentage 2 menvoy.type.v3.FractionalPercent",
   "envoy.extensions.filters.common.fault.v3.FaultRateLimit.FixedLimit":
     "limitKbps 1 U",
   "envoy.extensions.filters.common.fault.v3.FaultRateLimit.HeaderLimit":
@@ -521,9 +529,9 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.extensions.filters.http.cors.v3.CorsPolicy":
     "allowOriginStringMatch 1 *menvoy.type.matcher.v3.StringMatcher,allowMethods 2 s,allowHeaders 3 s,exposeHeaders 4 s,maxAge 5 s,allowCredentials 6 wb,filterEnabled 7 menvoy.config.core.v3.RuntimeFractionalPercent,shadowEnabled 8 menvoy.config.core.v3.RuntimeFractionalPercent,allowPrivateNetworkAccess 9 wb,forwardNotMatchingPreflights 10 wb",
   "envoy.extensions.filters.http.dynamic_forward_proxy.v3.FilterConfig":
-    "dnsCacheConfig 1 ?menvoy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig,subClusterConfig 3 ?menvoy.extensions.filters.http.dynamic_forward_proxy.v3.SubClusterConfig,saveUpstreamAddress 2 b",
+    "dnsCacheConfig 1 ?1menvoy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig,subClusterConfig 3 ?1menvoy.extensions.filters.http.dynamic_forward_proxy.v3.SubClusterConfig,saveUpstreamAddress 2 b",
   "envoy.extensions.filters.http.dynamic_forward_proxy.v3.PerRouteConfig":
-    "hostRewriteLiteral 1 ?s,hostRewriteHeader 2 ?s",
+    "hostRewriteLiteral 1 ?1s,hostRewriteHeader 2 ?1s",
   "envoy.extensions.filters.http.dynamic_forward_proxy.v3.SubClusterConfig":
     "clusterInitTimeout 3 D",
   "envoy.extensions.filters.http.ext_authz.v3.AuthorizationRequest":
@@ -535,19 +543,19 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.extensions.filters.http.ext_authz.v3.CheckSettings":
     "contextExtensions 1 %ss,disableRequestBodyBuffering 2 b,withRequestBody 3 menvoy.extensions.filters.http.ext_authz.v3.BufferSettings",
   "envoy.extensions.filters.http.ext_authz.v3.ExtAuthz":
-    "grpcService 1 ?menvoy.config.core.v3.GrpcService,httpService 3 ?menvoy.extensions.filters.http.ext_authz.v3.HttpService,transportApiVersion 12 eenvoy.config.core.v3.ApiVersion,failureModeAllow 2 b,failureModeAllowHeaderAdd 19 b,withRequestBody 5 menvoy.extensions.filters.http.ext_authz.v3.BufferSettings,clearRouteCache 6 b,statusOnError 7 menvoy.type.v3.HttpStatus,validateMutations 24 b,metadataContextNamespaces 8 *s,typedMetadataContextNamespaces 16 *s,routeMetadataContextNamespaces 21 *s,routeTypedMetadataContextNamespaces 22 *s,filterEnabled 9 menvoy.config.core.v3.RuntimeFractionalPercent,filterEnabledMetadata 14 menvoy.type.matcher.v3.MetadataMatcher,denyAtDisable 11 menvoy.config.core.v3.RuntimeFeatureFlag,includePeerCertificate 10 b,statPrefix 13 s,bootstrapMetadataLabelsKey 15 s,allowedHeaders 17 menvoy.type.matcher.v3.ListStringMatcher,disallowedHeaders 25 menvoy.type.matcher.v3.ListStringMatcher,includeTlsSession 18 b,chargeClusterResponseStats 20 wb,encodeRawHeaders 23 b,decoderHeaderMutationRules 26 menvoy.config.common.mutation_rules.v3.HeaderMutationRules,enableDynamicMetadataIngestion 27 wb",
+    "grpcService 1 ?1menvoy.config.core.v3.GrpcService,httpService 3 ?1menvoy.extensions.filters.http.ext_authz.v3.HttpService,transportApiVersion 12 eenvoy.config.core.v3.ApiVersion,failureModeAllow 2 b,failureModeAllowHeaderAdd 19 b,withRequestBody 5 menvoy.extensions.filters.http.ext_authz.v3.BufferSettings,clearRouteCache 6 b,statusOnError 7 menvoy.type.v3.HttpStatus,validateMutations 24 b,metadataContextNamespaces 8 *s,typedMetadataContextNamespaces 16 *s,routeMetadataContextNamespaces 21 *s,routeTypedMetadataContextNamespaces 22 *s,filterEnabled 9 menvoy.config.core.v3.RuntimeFractionalPercent,filterEnabledMetadata 14 menvoy.type.matcher.v3.MetadataMatcher,denyAtDisable 11 menvoy.config.core.v3.RuntimeFeatureFlag,includePeerCertificate 10 b,statPrefix 13 s,bootstrapMetadataLabelsKey 15 s,allowedHeaders 17 menvoy.type.matcher.v3.ListStringMatcher,disallowedHeaders 25 menvoy.type.matcher.v3.ListStringMatcher,includeTlsSession 18 b,chargeClusterResponseStats 20 wb,encodeRawHeaders 23 b,decoderHeaderMutationRules 26 menvoy.config.common.mutation_rules.v3.HeaderMutationRules,enableDynamicMetadataIngestion 27 wb",
   "envoy.extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute":
-    "disabled 1 ?b,checkSettings 2 ?menvoy.extensions.filters.http.ext_authz.v3.CheckSettings",
+    "disabled 1 ?1b,checkSettings 2 ?1menvoy.extensions.filters.http.ext_authz.v3.CheckSettings",
   "envoy.extensions.filters.http.ext_authz.v3.HttpService":
     "serverUri 1 menvoy.config.core.v3.HttpUri,pathPrefix 2 s,authorizationRequest 7 menvoy.extensions.filters.http.ext_authz.v3.AuthorizationRequest,authorizationResponse 8 menvoy.extensions.filters.http.ext_authz.v3.AuthorizationResponse",
   "envoy.extensions.filters.http.fault.v3.FaultAbort":
-    "httpStatus 2 ?u,grpcStatus 5 ?u,headerAbort 4 ?menvoy.extensions.filters.http.fault.v3.FaultAbort.HeaderAbort,percentage 3 menvoy.type.v3.FractionalPercent",
+    "httpStatus 2 ?1u,grpcStatus 5 ?1u,headerAbort 4 ?1menvoy.extensions.filters.http.fault.v3.FaultAbort.HeaderAbort,percentage 3 menvoy.type.v3.FractionalPercent",
   "envoy.extensions.filters.http.fault.v3.FaultAbort.HeaderAbort":
     "",
   "envoy.extensions.filters.http.fault.v3.HTTPFault":
     "delay 1 menvoy.extensions.filters.common.fault.v3.FaultDelay,abort 2 menvoy.extensions.filters.http.fault.v3.FaultAbort,upstreamCluster 3 s,headers 4 *menvoy.config.route.v3.HeaderMatcher,downstreamNodes 5 *s,maxActiveFaults 6 wu,responseRateLimit 7 menvoy.extensions.filters.common.fault.v3.FaultRateLimit,delayPercentRuntime 8 s,abortPercentRuntime 9 s,delayDurationRuntime 10 s,abortHttpStatusRuntime 11 s,maxActiveFaultsRuntime 12 s,responseRateLimitPercentRuntime 13 s,abortGrpcStatusRuntime 14 s,disableDownstreamClusterStats 15 b,filterMetadata 16 S",
   "envoy.extensions.filters.http.grpc_stats.v3.FilterConfig":
-    "emitFilterState 1 b,individualMethodStatsAllowlist 2 ?menvoy.config.core.v3.GrpcMethodList,statsForAllMethods 3 ?wb,enableUpstreamStats 4 b,replaceDotsInGrpcServiceName 5 b",
+    "emitFilterState 1 b,individualMethodStatsAllowlist 2 ?1menvoy.config.core.v3.GrpcMethodList,statsForAllMethods 3 ?1wb,enableUpstreamStats 4 b,replaceDotsInGrpcServiceName 5 b",
   "envoy.extensions.filters.http.grpc_stats.v3.FilterObject":
     "requestMessageCount 1 U,responseMessageCount 2 U",
   "envoy.extensions.filters.http.grpc_web.v3.GrpcWeb":
@@ -565,27 +573,27 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.extensions.filters.http.jwt_authn.v3.JwtHeader":
     "name 1 s,valuePrefix 2 s",
   "envoy.extensions.filters.http.jwt_authn.v3.JwtProvider":
-    "issuer 1 s,audiences 2 *s,subjects 19 menvoy.type.matcher.v3.StringMatcher,requireExpiration 20 b,maxLifetime 21 D,remoteJwks 3 ?menvoy.extensions.filters.http.jwt_authn.v3.RemoteJwks,localJwks 4 ?menvoy.config.core.v3.DataSource,forward 5 b,fromHeaders 6 *menvoy.extensions.filters.http.jwt_authn.v3.JwtHeader,fromParams 7 *s,fromCookies 13 *s,forwardPayloadHeader 8 s,padForwardPayloadHeader 11 b,payloadInMetadata 9 s,normalizePayloadInMetadata 18 menvoy.extensions.filters.http.jwt_authn.v3.JwtProvider.NormalizePayload,headerInMetadata 14 s,failedStatusInMetadata 16 s,clockSkewSeconds 10 u,jwtCacheConfig 12 menvoy.extensions.filters.http.jwt_authn.v3.JwtCacheConfig,claimToHeaders 15 *menvoy.extensions.filters.http.jwt_authn.v3.JwtClaimToHeader,clearRouteCache 17 b",
+    "issuer 1 s,audiences 2 *s,subjects 19 menvoy.type.matcher.v3.StringMatcher,requireExpiration 20 b,maxLifetime 21 D,remoteJwks 3 ?1menvoy.extensions.filters.http.jwt_authn.v3.RemoteJwks,localJwks 4 ?1menvoy.config.core.v3.DataSource,forward 5 b,fromHeaders 6 *menvoy.extensions.filters.http.jwt_authn.v3.JwtHeader,fromParams 7 *s,fromCookies 13 *s,forwardPayloadHeader 8 s,padForwardPayloadHeader 11 b,payloadInMetadata 9 s,normalizePayloadInMetadata 18 menvoy.extensions.filters.http.jwt_authn.v3.JwtProvider.NormalizePayload,headerInMetadata 14 s,failedStatusInMetadata 16 s,clockSkewSeconds 10 u,jwtCacheConfig 12 menvoy.extensions.filters.http.jwt_authn.v3.JwtCacheConfig,claimToHeaders 15 *menvoy.extensions.filters.http.jwt_authn.v3.JwtClaimToHeader,clearRouteCache 17 b",
   "envoy.extensions.filters.http.jwt_authn.v3.JwtProvider.NormalizePayload":
     "spaceDelimitedClaims 1 *s",
   "envoy.extensions.filters.http.jwt_authn.v3.JwtRequirement":
-    "providerName 1 ?s,providerAndAudiences 2 ?menvoy.extensions.filters.http.jwt_authn.v3.ProviderWithAudiences,requiresAny 3 ?menvoy.extensions.filters.http.jwt_authn.v3.JwtRequirementOrList,requiresAll 4 ?menvoy.extensions.filters.http.jwt_authn.v3.JwtRequirementAndList,allowMissingOrFailed 5 ?mgoogle.protobuf.Empty,allowMissing 6 ?mgoogle.protobuf.Empty",
+    "providerName 1 ?1s,providerAndAudiences 2 ?1menvoy.extensions.filters.http.jwt_authn.v3.ProviderWithAudiences,requiresAny 3 ?1menvoy.extensions.filters.http.jwt_authn.v3.JwtRequirementOrList,requiresAll 4 ?1menvoy.extensions.filters.http.jwt_authn.v3.JwtRequirementAndList,allowMissingOrFailed 5 ?1mgoogle.protobuf.Empty,allowMissing 6 ?1mgoogle.protobuf.Empty",
   "envoy.extensions.filters.http.jwt_authn.v3.JwtRequirementAndList":
     "requirements 1 *menvoy.extensions.filters.http.jwt_authn.v3.JwtRequirement",
   "envoy.extensions.filters.http.jwt_authn.v3.JwtRequirementOrList":
     "requirements 1 *menvoy.extensions.filters.http.jwt_authn.v3.JwtRequirement",
   "envoy.extensions.filters.http.jwt_authn.v3.PerRouteConfig":
-    "disabled 1 ?b,requirementName 2 ?s",
+    "disabled 1 ?1b,requirementName 2 ?1s",
   "envoy.extensions.filters.http.jwt_authn.v3.ProviderWithAudiences":
     "providerName 1 s,audiences 2 *s",
   "envoy.extensions.filters.http.jwt_authn.v3.RemoteJwks":
     "httpUri 1 menvoy.config.core.v3.HttpUri,cacheDuration 2 D,asyncFetch 3 menvoy.extensions.filters.http.jwt_authn.v3.JwksAsyncFetch,retryPolicy 4 menvoy.config.core.v3.RetryPolicy",
   "envoy.extensions.filters.http.jwt_authn.v3.RequirementRule":
-    "match 1 menvoy.config.route.v3.RouteMatch,requires 2 ?menvoy.extensions.filters.http.jwt_authn.v3.JwtRequirement,requirementName 3 ?s",
+    "match 1 menvoy.config.route.v3.RouteMatch,requires 2 ?1menvoy.extensions.filters.http.jwt_authn.v3.JwtRequirement,requirementName 3 ?1s",
   "envoy.extensions.filters.http.lua.v3.Lua":
     "inlineCode 1 s,sourceCodes 2 %smenvoy.config.core.v3.DataSource,defaultSourceCode 3 menvoy.config.core.v3.DataSource,statPrefix 4 s",
   "envoy.extensions.filters.http.lua.v3.LuaPerRoute":
-    "disabled 1 ?b,name 2 ?s,sourceCode 3 ?menvoy.config.core.v3.DataSource",
+    "disabled 1 ?1b,name 2 ?1s,sourceCode 3 ?1menvoy.config.core.v3.DataSource",
   "envoy.extensions.filters.http.rbac.v3.RBAC":
     "rules 1 menvoy.config.rbac.v3.RBAC,rulesStatPrefix 6 s,matcher 4 mxds.type.matcher.v3.Matcher,shadowRules 2 menvoy.config.rbac.v3.RBAC,shadowMatcher 5 mxds.type.matcher.v3.Matcher,shadowRulesStatPrefix 3 s,trackPerRuleStats 7 b",
   "envoy.extensions.filters.http.rbac.v3.RBACPerRoute":
@@ -597,7 +605,7 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.extensions.filters.http.stateful_session.v3.StatefulSession":
     "sessionState 1 menvoy.config.core.v3.TypedExtensionConfig,strict 2 b",
   "envoy.extensions.filters.http.stateful_session.v3.StatefulSessionPerRoute":
-    "disabled 1 ?b,statefulSession 2 ?menvoy.extensions.filters.http.stateful_session.v3.StatefulSession",
+    "disabled 1 ?1b,statefulSession 2 ?1menvoy.extensions.filters.http.stateful_session.v3.StatefulSession",
   "envoy.extensions.filters.listener.http_inspector.v3.HttpInspector":
     "",
   "envoy.extensions.filters.listener.original_dst.v3.OriginalDst":
@@ -611,7 +619,7 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.extensions.filters.network.http_connection_manager.v3.EnvoyMobileHttpConnectionManager":
     "config 1 menvoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
   "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager":
-    "codecType 1 eenvoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.CodecType,statPrefix 2 s,rds 3 ?menvoy.extensions.filters.network.http_connection_manager.v3.Rds,routeConfig 4 ?menvoy.config.route.v3.RouteConfiguration,scopedRoutes 31 ?menvoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes,httpFilters 5 *menvoy.extensions.filters.network.http_connection_manager.v3.HttpFilter,addUserAgent 6 wb,tracing 7 menvoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.Tracing,commonHttpProtocolOptions 35 menvoy.config.core.v3.HttpProtocolOptions,httpProtocolOptions 8 menvoy.config.core.v3.Http1ProtocolOptions,http2ProtocolOptions 9 menvoy.config.core.v3.Http2ProtocolOptions,http3ProtocolOptions 44 menvoy.config.core.v3.Http3ProtocolOptions,serverName 10 s,serverHeaderTransformation 34 eenvoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.ServerHeaderTransformation,schemeHeaderTransformation 48 menvoy.config.core.v3.SchemeHeaderTransformation,maxRequestHeadersKb 29 wu,streamIdleTimeout 24 D,requestTimeout 28 D,requestHeadersTimeout 41 D,drainTimeout 12 D,delayedCloseTimeout 26 D,accessLog 13 *menvoy.config.accesslog.v3.AccessLog,accessLogFlushInterval 54 D,flushAccessLogOnNewRequest 55 b,accessLogOptions 56 menvoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.HcmAccessLogOptions,useRemoteAddress 14 wb,xffNumTrustedHops 19 u,originalIpDetectionExtensions 46 *menvoy.config.core.v3.TypedExtensionConfig,earlyHeaderMutationExtensions 52 *menvoy.config.core.v3.TypedExtensionConfig,internalAddressConfig 25 menvoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.InternalAddressConfig,skipXffAppend 21 b,via 22 s,generateRequestId 15 wb,preserveExternalRequestId 32 b,alwaysSetRequestIdInResponse 37 b,forwardClientCertDetails 16 eenvoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.ForwardClientCertDetails,setCurrentClientCertDetails 17 menvoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.SetCurrentClientCertDetails,proxy100Continue 18 b,representIpv4RemoteAddressAsIpv4MappedIpv6 20 b,upgradeConfigs 23 *menvoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.UpgradeConfig,normalizePath 30 wb,mergeSlashes 33 b,pathWithEscapedSlashesAction 45 eenvoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.PathWithEscapedSlashesAction,requestIdExtension 36 menvoy.extensions.filters.network.http_connection_manager.v3.RequestIDExtension,localReplyConfig 38 menvoy.extensions.filters.network.http_connection_manager.v3.LocalReplyConfig,stripMatchingHostPort 39 b,stripAnyHostPort 42 ?b,streamErrorOnInvalidHttpMessage 40 wb,pathNormalizationOptions 43 menvoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.PathNormalizationOptions,stripTrailingHostDot 47 b,proxyStatusConfig 49 menvoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.ProxyStatusConfig,typedHeaderValidationConfig 50 menvoy.config.core.v3.TypedExtensionConfig,appendXForwardedPort 51 b,appendLocalOverload 57 b,addProxyProtocolConnectionState 53 wb",
+    "codecType 1 eenvoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.CodecType,statPrefix 2 s,rds 3 ?1menvoy.extensions.filters.network.http_connection_manager.v3.Rds,routeConfig 4 ?1menvoy.config.route.v3.RouteConfiguration,scopedRoutes 31 ?1menvoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes,httpFilters 5 *menvoy.extensions.filters.network.http_connection_manager.v3.HttpFilter,addUserAgent 6 wb,tracing 7 menvoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.Tracing,commonHttpProtocolOptions 35 menvoy.config.core.v3.HttpProtocolOptions,httpProtocolOptions 8 menvoy.config.core.v3.Http1ProtocolOptions,http2ProtocolOptions 9 menvoy.config.core.v3.Http2ProtocolOptions,http3ProtocolOptions 44 menvoy.config.core.v3.Http3ProtocolOptions,serverName 10 s,serverHeaderTransformation 34 eenvoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.ServerHeaderTransformation,schemeHeaderTransformation 48 menvoy.config.core.v3.SchemeHeaderTransformation,maxRequestHeadersKb 29 wu,streamIdleTimeout 24 D,requestTimeout 28 D,requestHeadersTimeout 41 D,drainTimeout 12 D,delayedCloseTimeout 26 D,accessLog 13 *menvoy.config.accesslog.v3.AccessLog,accessLogFlushInterval 54 D,flushAccessLogOnNewRequest 55 b,accessLogOptions 56 menvoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.HcmAccessLogOptions,useRemoteAddress 14 wb,xffNumTrustedHops 19 u,originalIpDetectionExtensions 46 *menvoy.config.core.v3.TypedExtensionConfig,earlyHeaderMutationExtensions 52 *menvoy.config.core.v3.TypedExtensionConfig,internalAddressConfig 25 menvoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.InternalAddressConfig,skipXffAppend 21 b,via 22 s,generateRequestId 15 wb,preserveExternalRequestId 32 b,alwaysSetRequestIdInResponse 37 b,forwardClientCertDetails 16 eenvoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.ForwardClientCertDetails,setCurrentClientCertDetails 17 menvoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.SetCurrentClientCertDetails,proxy100Continue 18 b,representIpv4RemoteAddressAsIpv4MappedIpv6 20 b,upgradeConfigs 23 *menvoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.UpgradeConfig,normalizePath 30 wb,mergeSlashes 33 b,pathWithEscapedSlashesAction 45 eenvoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.PathWithEscapedSlashesAction,requestIdExtension 36 menvoy.extensions.filters.network.http_connection_manager.v3.RequestIDExtension,localReplyConfig 38 menvoy.extensions.filters.network.http_connection_manager.v3.LocalReplyConfig,stripMatchingHostPort 39 b,stripAnyHostPort 42 ?2b,streamErrorOnInvalidHttpMessage 40 wb,pathNormalizationOptions 43 menvoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.PathNormalizationOptions,stripTrailingHostDot 47 b,proxyStatusConfig 49 menvoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.ProxyStatusConfig,typedHeaderValidationConfig 50 menvoy.config.core.v3.TypedExtensionConfig,appendXForwardedPort 51 b,appendLocalOverload 57 b,addProxyProtocolConnectionState 53 wb",
   "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.HcmAccessLogOptions":
     "accessLogFlushInterval 1 D,flushAccessLogOnNewRequest 2 b,flushLogOnTunnelSuccessfullyEstablished 3 b",
   "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.InternalAddressConfig":
@@ -619,7 +627,7 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.PathNormalizationOptions":
     "forwardingTransformation 1 menvoy.type.http.v3.PathTransformation,httpFilterTransformation 2 menvoy.type.http.v3.PathTransformation",
   "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.ProxyStatusConfig":
-    "removeDetails 1 b,removeConnectionTerminationDetails 2 b,removeResponseFlags 3 b,setRecommendedResponseCode 4 b,useNodeId 5 ?b,literalProxyName 6 ?s",
+    "removeDetails 1 b,removeConnectionTerminationDetails 2 b,removeResponseFlags 3 b,setRecommendedResponseCode 4 b,useNodeId 5 ?1b,literalProxyName 6 ?1s",
   "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.SetCurrentClientCertDetails":
     "subject 1 wb,cert 3 b,chain 6 b,dns 4 b,uri 5 b",
   "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.Tracing":
@@ -627,7 +635,7 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.UpgradeConfig":
     "upgradeType 1 s,filters 2 *menvoy.extensions.filters.network.http_connection_manager.v3.HttpFilter,enabled 3 wb",
   "envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter":
-    "name 1 s,typedConfig 4 ?A,configDiscovery 5 ?menvoy.config.core.v3.ExtensionConfigSource,isOptional 6 b,disabled 7 b",
+    "name 1 s,typedConfig 4 ?1A,configDiscovery 5 ?1menvoy.config.core.v3.ExtensionConfigSource,isOptional 6 b,disabled 7 b",
   "envoy.extensions.filters.network.http_connection_manager.v3.LocalReplyConfig":
     "mappers 1 *menvoy.extensions.filters.network.http_connection_manager.v3.ResponseMapper,bodyFormat 2 menvoy.config.core.v3.SubstitutionFormatString",
   "envoy.extensions.filters.network.http_connection_manager.v3.Rds":
@@ -641,13 +649,13 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.extensions.filters.network.http_connection_manager.v3.ScopedRouteConfigurationsList":
     "scopedRouteConfigurations 1 *menvoy.config.route.v3.ScopedRouteConfiguration",
   "envoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes":
-    "name 1 s,scopeKeyBuilder 2 menvoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes.ScopeKeyBuilder,rdsConfigSource 3 menvoy.config.core.v3.ConfigSource,scopedRouteConfigurationsList 4 ?menvoy.extensions.filters.network.http_connection_manager.v3.ScopedRouteConfigurationsList,scopedRds 5 ?menvoy.extensions.filters.network.http_connection_manager.v3.ScopedRds",
+    "name 1 s,scopeKeyBuilder 2 menvoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes.ScopeKeyBuilder,rdsConfigSource 3 menvoy.config.core.v3.ConfigSource,scopedRouteConfigurationsList 4 ?1menvoy.extensions.filters.network.http_connection_manager.v3.ScopedRouteConfigurationsList,scopedRds 5 ?1menvoy.extensions.filters.network.http_connection_manager.v3.ScopedRds",
   "envoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes.ScopeKeyBuilder":
     "fragments 1 *menvoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes.ScopeKeyBuilder.FragmentBuilder",
   "envoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes.ScopeKeyBuilder.FragmentBuilder":
-    "headerValueExtractor 1 ?menvoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes.ScopeKeyBuilder.FragmentBuilder.HeaderValueExtractor",
+    "headerValueExtractor 1 ?1menvoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes.ScopeKeyBuilder.FragmentBuilder.HeaderValueExtractor",
   "envoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes.ScopeKeyBuilder.FragmentBuilder.HeaderValueExtractor":
-    "name 1 s,elementSeparator 2 s,index 3 ?u,element 4 ?menvoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes.ScopeKeyBuilder.FragmentBuilder.HeaderValueExtractor.KvElement",
+    "name 1 s,elementSeparator 2 s,index 3 ?1u,element 4 ?1menvoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes.ScopeKeyBuilder.FragmentBuilder.HeaderValueExtractor.KvElement",
   "envoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes.ScopeKeyBuilder.FragmentBuilder.HeaderValueExtractor.KvElement":
     "separator 1 s,key 2 s",
   "envoy.extensions.filters.network.mongo_proxy.v3.MongoProxy":
@@ -655,9 +663,9 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.extensions.filters.network.rbac.v3.RBAC":
     "rules 1 menvoy.config.rbac.v3.RBAC,matcher 6 mxds.type.matcher.v3.Matcher,shadowRules 2 menvoy.config.rbac.v3.RBAC,shadowMatcher 7 mxds.type.matcher.v3.Matcher,shadowRulesStatPrefix 5 s,statPrefix 3 s,enforcementType 4 eenvoy.extensions.filters.network.rbac.v3.RBAC.EnforcementType",
   "envoy.extensions.filters.network.sni_dynamic_forward_proxy.v3.FilterConfig":
-    "dnsCacheConfig 1 menvoy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig,portValue 2 ?u",
+    "dnsCacheConfig 1 menvoy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig,portValue 2 ?1u",
   "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy":
-    "statPrefix 1 s,cluster 2 ?s,weightedClusters 10 ?menvoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster,onDemand 14 menvoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.OnDemand,metadataMatch 9 menvoy.config.core.v3.Metadata,idleTimeout 8 D,downstreamIdleTimeout 3 D,upstreamIdleTimeout 4 D,accessLog 5 *menvoy.config.accesslog.v3.AccessLog,maxConnectAttempts 7 wu,hashPolicy 11 *menvoy.type.v3.HashPolicy,tunnelingConfig 12 menvoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.TunnelingConfig,maxDownstreamConnectionDuration 13 D,accessLogFlushInterval 15 D,flushAccessLogOnConnected 16 b,accessLogOptions 17 menvoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.TcpAccessLogOptions",
+    "statPrefix 1 s,cluster 2 ?1s,weightedClusters 10 ?1menvoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster,onDemand 14 menvoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.OnDemand,metadataMatch 9 menvoy.config.core.v3.Metadata,idleTimeout 8 D,downstreamIdleTimeout 3 D,upstreamIdleTimeout 4 D,accessLog 5 *menvoy.config.accesslog.v3.AccessLog,maxConnectAttempts 7 wu,hashPolicy 11 *menvoy.type.v3.HashPolicy,tunnelingConfig 12 menvoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.TunnelingConfig,maxDownstreamConnectionDuration 13 D,accessLogFlushInterval 15 D,flushAccessLogOnConnected 16 b,accessLogOptions 17 menvoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.TcpAccessLogOptions",
   "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.OnDemand":
     "odcdsConfig 1 menvoy.config.core.v3.ConfigSource,resourcesLocator 2 s,timeout 3 D",
   "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.TcpAccessLogOptions":
@@ -668,6 +676,8 @@ export const MESSAGES: Readonly<Record<string, string>> = {
     "clusters 1 *menvoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster.ClusterWeight",
   "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster.ClusterWeight":
     "name 1 s,weight 2 u,metadataMatch 3 menvoy.config.core.v3.Metadata",
+  "envoy.extensions.formatter.req_without_query.v3.ReqWithoutQuery":
+    "",
   "envoy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig":
     "forwardReasonPhrase 1 b,formatterTypeOnEnvoyHeaders 2 eenvoy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig.FormatterTypeOnEnvoyHeaders",
   "envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig":
@@ -693,23 +703,23 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.SystemRootCerts":
     "",
   "envoy.extensions.transport_sockets.tls.v3.CommonTlsContext":
-    "tlsParams 1 menvoy.extensions.transport_sockets.tls.v3.TlsParameters,tlsCertificates 2 *menvoy.extensions.transport_sockets.tls.v3.TlsCertificate,tlsCertificateSdsSecretConfigs 6 *menvoy.extensions.transport_sockets.tls.v3.SdsSecretConfig,tlsCertificateProviderInstance 14 menvoy.extensions.transport_sockets.tls.v3.CertificateProviderPluginInstance,tlsCertificateCertificateProvider 9 menvoy.extensions.transport_sockets.tls.v3.CommonTlsContext.CertificateProvider,tlsCertificateCertificateProviderInstance 11 menvoy.extensions.transport_sockets.tls.v3.CommonTlsContext.CertificateProviderInstance,validationContext 3 ?menvoy.extensions.transport_sockets.tls.v3.CertificateValidationContext,validationContextSdsSecretConfig 7 ?menvoy.extensions.transport_sockets.tls.v3.SdsSecretConfig,combinedValidationContext 8 ?menvoy.extensions.transport_sockets.tls.v3.CommonTlsContext.CombinedCertificateValidationContext,validationContextCertificateProvider 10 ?menvoy.extensions.transport_sockets.tls.v3.CommonTlsContext.CertificateProvider,validationContextCertificateProviderInstance 12 ?menvoy.extensions.transport_sockets.tls.v3.CommonTlsContext.CertificateProviderInstance,alpnProtocols 4 *s,customHandshaker 13 menvoy.config.core.v3.TypedExtensionConfig,keyLog 15 menvoy.extensions.transport_sockets.tls.v3.TlsKeyLog",
+    "tlsParams 1 menvoy.extensions.transport_sockets.tls.v3.TlsParameters,tlsCertificates 2 *menvoy.extensions.transport_sockets.tls.v3.TlsCertificate,tlsCertificateSdsSecretConfigs 6 *menvoy.extensions.transport_sockets.tls.v3.SdsSecretConfig,tlsCertificateProviderInstance 14 menvoy.extensions.transport_sockets.tls.v3.CertificateProviderPluginInstance,tlsCertificateCertificateProvider 9 menvoy.extensions.transport_sockets.tls.v3.CommonTlsContext.CertificateProvider,tlsCertificateCertificateProviderInstance 11 menvoy.extensions.transport_sockets.tls.v3.CommonTlsContext.CertificateProviderInstance,validationContext 3 ?1menvoy.extensions.transport_sockets.tls.v3.CertificateValidationContext,validationContextSdsSecretConfig 7 ?1menvoy.extensions.transport_sockets.tls.v3.SdsSecretConfig,combinedValidationContext 8 ?1menvoy.extensions.transport_sockets.tls.v3.CommonTlsContext.CombinedCertificateValidationContext,validationContextCertificateProvider 10 ?1menvoy.extensions.transport_sockets.tls.v3.CommonTlsContext.CertificateProvider,validationContextCertificateProviderInstance 12 ?1menvoy.extensions.transport_sockets.tls.v3.CommonTlsContext.CertificateProviderInstance,alpnProtocols 4 *s,customHandshaker 13 menvoy.config.core.v3.TypedExtensionConfig,keyLog 15 menvoy.extensions.transport_sockets.tls.v3.TlsKeyLog",
   "envoy.extensions.transport_sockets.tls.v3.CommonTlsContext.CertificateProvider":
-    "name 1 s,typedConfig 2 ?menvoy.config.core.v3.TypedExtensionConfig",
+    "name 1 s,typedConfig 2 ?1menvoy.config.core.v3.TypedExtensionConfig",
   "envoy.extensions.transport_sockets.tls.v3.CommonTlsContext.CertificateProviderInstance":
     "instanceName 1 s,certificateName 2 s",
   "envoy.extensions.transport_sockets.tls.v3.CommonTlsContext.CombinedCertificateValidationContext":
     "defaultValidationContext 1 menvoy.extensions.transport_sockets.tls.v3.CertificateValidationContext,validationContextSdsSecretConfig 2 menvoy.extensions.transport_sockets.tls.v3.SdsSecretConfig,validationContextCertificateProvider 3 menvoy.extensions.transport_sockets.tls.v3.CommonTlsContext.CertificateProvider,validationContextCertificateProviderInstance 4 menvoy.extensions.transport_sockets.tls.v3.CommonTlsContext.CertificateProviderInstance",
   "envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext":
-    "commonTlsContext 1 menvoy.extensions.transport_sockets.tls.v3.CommonTlsContext,requireClientCertificate 2 wb,requireSni 3 wb,sessionTicketKeys 4 ?menvoy.extensions.transport_sockets.tls.v3.TlsSessionTicketKeys,sessionTicketKeysSdsSecretConfig 5 ?menvoy.extensions.transport_sockets.tls.v3.SdsSecretConfig,disableStatelessSessionResumption 7 ?b,disableStatefulSessionResumption 10 b,sessionTimeout 6 D,ocspStaplePolicy 8 eenvoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext.OcspStaplePolicy,fullScanCertsOnSniMismatch 9 wb",
+    "commonTlsContext 1 menvoy.extensions.transport_sockets.tls.v3.CommonTlsContext,requireClientCertificate 2 wb,requireSni 3 wb,sessionTicketKeys 4 ?1menvoy.extensions.transport_sockets.tls.v3.TlsSessionTicketKeys,sessionTicketKeysSdsSecretConfig 5 ?1menvoy.extensions.transport_sockets.tls.v3.SdsSecretConfig,disableStatelessSessionResumption 7 ?1b,disableStatefulSessionResumption 10 b,sessionTimeout 6 D,ocspStaplePolicy 8 eenvoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext.OcspStaplePolicy,fullScanCertsOnSniMismatch 9 wb",
   "envoy.extensions.transport_sockets.tls.v3.GenericSecret":
     "secret 1 menvoy.config.core.v3.DataSource",
   "envoy.extensions.transport_sockets.tls.v3.PrivateKeyProvider":
-    "providerName 1 s,typedConfig 3 ?A,fallback 4 b",
+    "providerName 1 s,typedConfig 3 ?1A,fallback 4 b",
   "envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig":
     "name 1 s,sdsConfig 2 menvoy.config.core.v3.ConfigSource",
   "envoy.extensions.transport_sockets.tls.v3.Secret":
-    "name 1 s,tlsCertificate 2 ?menvoy.extensions.transport_sockets.tls.v3.TlsCertificate,sessionTicketKeys 3 ?menvoy.extensions.transport_sockets.tls.v3.TlsSessionTicketKeys,validationContext 4 ?menvoy.extensions.transport_sockets.tls.v3.CertificateValidationContext,genericSecret 5 ?menvoy.extensions.transport_sockets.tls.v3.GenericSecret",
+    "name 1 s,tlsCertificate 2 ?1menvoy.extensions.transport_sockets.tls.v3.TlsCertificate,sessionTicketKeys 3 ?1menvoy.extensions.transport_sockets.tls.v3.TlsSessionTicketKeys,validationContext 4 ?1menvoy.extensions.transport_sockets.tls.v3.CertificateValidationContext,genericSecret 5 ?1menvoy.extensions.transport_sockets.tls.v3.GenericSecret",
   "envoy.extensions.transport_sockets.tls.v3.SubjectAltNameMatcher":
     "sanType 1 eenvoy.extensions.transport_sockets.tls.v3.SubjectAltNameMatcher.SanType,matcher 2 menvoy.type.matcher.v3.StringMatcher,oid 3 s",
   "envoy.extensions.transport_sockets.tls.v3.TlsCertificate":
@@ -723,11 +733,11 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext":
     "commonTlsContext 1 menvoy.extensions.transport_sockets.tls.v3.CommonTlsContext,sni 2 s,allowRenegotiation 3 b,maxSessionKeys 4 wu,enforceRsaKeyUsage 5 wb",
   "envoy.extensions.upstreams.http.v3.HttpProtocolOptions":
-    "commonHttpProtocolOptions 1 menvoy.config.core.v3.HttpProtocolOptions,upstreamHttpProtocolOptions 2 menvoy.config.core.v3.UpstreamHttpProtocolOptions,explicitHttpConfig 3 ?menvoy.extensions.upstreams.http.v3.HttpProtocolOptions.ExplicitHttpConfig,useDownstreamProtocolConfig 4 ?menvoy.extensions.upstreams.http.v3.HttpProtocolOptions.UseDownstreamHttpConfig,autoConfig 5 ?menvoy.extensions.upstreams.http.v3.HttpProtocolOptions.AutoHttpConfig,httpFilters 6 *menvoy.extensions.filters.network.http_connection_manager.v3.HttpFilter,headerValidationConfig 7 menvoy.config.core.v3.TypedExtensionConfig",
+    "commonHttpProtocolOptions 1 menvoy.config.core.v3.HttpProtocolOptions,upstreamHttpProtocolOptions 2 menvoy.config.core.v3.UpstreamHttpProtocolOptions,explicitHttpConfig 3 ?1menvoy.extensions.upstreams.http.v3.HttpProtocolOptions.ExplicitHttpConfig,useDownstreamProtocolConfig 4 ?1menvoy.extensions.upstreams.http.v3.HttpProtocolOptions.UseDownstreamHttpConfig,autoConfig 5 ?1menvoy.extensions.upstreams.http.v3.HttpProtocolOptions.AutoHttpConfig,httpFilters 6 *menvoy.extensions.filters.network.http_connection_manager.v3.HttpFilter,headerValidationConfig 7 menvoy.config.core.v3.TypedExtensionConfig",
   "envoy.extensions.upstreams.http.v3.HttpProtocolOptions.AutoHttpConfig":
     "httpProtocolOptions 1 menvoy.config.core.v3.Http1ProtocolOptions,http2ProtocolOptions 2 menvoy.config.core.v3.Http2ProtocolOptions,http3ProtocolOptions 3 menvoy.config.core.v3.Http3ProtocolOptions,alternateProtocolsCacheOptions 4 menvoy.config.core.v3.AlternateProtocolsCacheOptions",
   "envoy.extensions.upstreams.http.v3.HttpProtocolOptions.ExplicitHttpConfig":
-    "httpProtocolOptions 1 ?menvoy.config.core.v3.Http1ProtocolOptions,http2ProtocolOptions 2 ?menvoy.config.core.v3.Http2ProtocolOptions,http3ProtocolOptions 3 ?menvoy.config.core.v3.Http3ProtocolOptions",
+    "httpProtocolOptions 1 ?1menvoy.config.core.v3.Http1ProtocolOptions,http2ProtocolOptions 2 ?1menvoy.config.core.v3.Http2ProtocolOptions,http3ProtocolOptions 3 ?1menvoy.config.core.v3.Http3ProtocolOptions",
   "envoy.extensions.upstreams.http.v3.HttpProtocolOptions.UseDownstreamHttpConfig":
     "httpProtocolOptions 1 menvoy.config.core.v3.Http1ProtocolOptions,http2ProtocolOptions 2 menvoy.config.core.v3.Http2ProtocolOptions,http3ProtocolOptions 3 menvoy.config.core.v3.Http3ProtocolOptions",
   "envoy.service.status.v3.ClientConfig":
@@ -739,55 +749,55 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.service.status.v3.ClientStatusResponse":
     "config 1 *menvoy.service.status.v3.ClientConfig",
   "envoy.service.status.v3.PerXdsConfig":
-    "status 1 eenvoy.service.status.v3.ConfigStatus,clientStatus 7 eenvoy.service.status.v3.ClientConfigStatus,listenerConfig 2 ?menvoy.admin.v3.ListenersConfigDump,clusterConfig 3 ?menvoy.admin.v3.ClustersConfigDump,routeConfig 4 ?menvoy.admin.v3.RoutesConfigDump,scopedRouteConfig 5 ?menvoy.admin.v3.ScopedRoutesConfigDump,endpointConfig 6 ?menvoy.admin.v3.EndpointsConfigDump",
+    "status 1 eenvoy.service.status.v3.ConfigStatus,clientStatus 7 eenvoy.service.status.v3.ClientConfigStatus,listenerConfig 2 ?1menvoy.admin.v3.ListenersConfigDump,clusterConfig 3 ?1menvoy.admin.v3.ClustersConfigDump,routeConfig 4 ?1menvoy.admin.v3.RoutesConfigDump,scopedRouteConfig 5 ?1menvoy.admin.v3.ScopedRoutesConfigDump,endpointConfig 6 ?1menvoy.admin.v3.EndpointsConfigDump",
   "envoy.type.http.v3.PathTransformation":
     "operations 1 *menvoy.type.http.v3.PathTransformation.Operation",
   "envoy.type.http.v3.PathTransformation.Operation":
-    "normalizePathRfc3986 2 ?menvoy.type.http.v3.PathTransformation.Operation.NormalizePathRFC3986,mergeSlashes 3 ?menvoy.type.http.v3.PathTransformation.Operation.MergeSlashes",
+    "normalizePathRfc3986 2 ?1menvoy.type.http.v3.PathTransformation.Operation.NormalizePathRFC3986,mergeSlashes 3 ?1menvoy.type.http.v3.PathTransformation.Operation.MergeSlashes",
   "envoy.type.http.v3.PathTransformation.Operation.MergeSlashes":
     "",
   "envoy.type.http.v3.PathTransformation.Operation.NormalizePathRFC3986":
     "",
   "envoy.type.matcher.v3.DoubleMatcher":
-    "range 1 ?menvoy.type.v3.DoubleRange,exact 2 ?d",
+    "range 1 ?1menvoy.type.v3.DoubleRange,exact 2 ?1d",
   "envoy.type.matcher.v3.FilterStateMatcher":
-    "key 1 s,stringMatch 2 ?menvoy.type.matcher.v3.StringMatcher",
+    "key 1 s,stringMatch 2 ?1menvoy.type.matcher.v3.StringMatcher",
   "envoy.type.matcher.v3.ListMatcher":
-    "oneOf 1 ?menvoy.type.matcher.v3.ValueMatcher",
+    "oneOf 1 ?1menvoy.type.matcher.v3.ValueMatcher",
   "envoy.type.matcher.v3.ListStringMatcher":
     "patterns 1 *menvoy.type.matcher.v3.StringMatcher",
   "envoy.type.matcher.v3.MetadataMatcher":
     "filter 1 s,path 2 *menvoy.type.matcher.v3.MetadataMatcher.PathSegment,value 3 menvoy.type.matcher.v3.ValueMatcher,invert 4 b",
   "envoy.type.matcher.v3.MetadataMatcher.PathSegment":
-    "key 1 ?s",
+    "key 1 ?1s",
   "envoy.type.matcher.v3.NodeMatcher":
     "nodeId 1 menvoy.type.matcher.v3.StringMatcher,nodeMetadatas 2 *menvoy.type.matcher.v3.StructMatcher",
   "envoy.type.matcher.v3.OrMatcher":
     "valueMatchers 1 *menvoy.type.matcher.v3.ValueMatcher",
   "envoy.type.matcher.v3.PathMatcher":
-    "path 1 ?menvoy.type.matcher.v3.StringMatcher",
+    "path 1 ?1menvoy.type.matcher.v3.StringMatcher",
   "envoy.type.matcher.v3.RegexMatchAndSubstitute":
     "pattern 1 menvoy.type.matcher.v3.RegexMatcher,substitution 2 s",
   "envoy.type.matcher.v3.RegexMatcher":
-    "googleRe2 1 ?menvoy.type.matcher.v3.RegexMatcher.GoogleRE2,regex 2 s",
+    "googleRe2 1 ?1menvoy.type.matcher.v3.RegexMatcher.GoogleRE2,regex 2 s",
   "envoy.type.matcher.v3.RegexMatcher.GoogleRE2":
     "maxProgramSize 1 wu",
   "envoy.type.matcher.v3.StringMatcher":
-    "exact 1 ?s,prefix 2 ?s,suffix 3 ?s,safeRegex 5 ?menvoy.type.matcher.v3.RegexMatcher,contains 7 ?s,custom 8 ?mxds.core.v3.TypedExtensionConfig,ignoreCase 6 b",
+    "exact 1 ?1s,prefix 2 ?1s,suffix 3 ?1s,safeRegex 5 ?1menvoy.type.matcher.v3.RegexMatcher,contains 7 ?1s,custom 8 ?1mxds.core.v3.TypedExtensionConfig,ignoreCase 6 b",
   "envoy.type.matcher.v3.StructMatcher":
     "path 2 *menvoy.type.matcher.v3.StructMatcher.PathSegment,value 3 menvoy.type.matcher.v3.ValueMatcher",
   "envoy.type.matcher.v3.StructMatcher.PathSegment":
-    "key 1 ?s",
+    "key 1 ?1s",
   "envoy.type.matcher.v3.ValueMatcher":
-    "nullMatch 1 ?menvoy.type.matcher.v3.ValueMatcher.NullMatch,doubleMatch 2 ?menvoy.type.matcher.v3.DoubleMatcher,stringMatch 3 ?menvoy.type.matcher.v3.StringMatcher,boolMatch 4 ?b,presentMatch 5 ?b,listMatch 6 ?menvoy.type.matcher.v3.ListMatcher,orMatch 7 ?menvoy.type.matcher.v3.OrMatcher",
+    "nullMatch 1 ?1menvoy.type.matcher.v3.ValueMatcher.NullMatch,doubleMatch 2 ?1menvoy.type.matcher.v3.DoubleMatcher,stringMatch 3 ?1menvoy.type.matcher.v3.StringMatcher,boolMatch 4 ?1b,presentMatch 5 ?1b,listMatch 6 ?1menvoy.type.matcher.v3.ListMatcher,orMatch 7 ?1menvoy.type.matcher.v3.OrMatcher",
   "envoy.type.matcher.v3.ValueMatcher.NullMatch":
     "",
   "envoy.type.metadata.v3.MetadataKey":
     "key 1 s,path 2 *menvoy.type.metadata.v3.MetadataKey.PathSegment",
   "envoy.type.metadata.v3.MetadataKey.PathSegment":
-    "key 1 ?s",
+    "key 1 ?1s",
   "envoy.type.metadata.v3.MetadataKind":
-    "request 1 ?menvoy.type.metadata.v3.MetadataKind.Request,route 2 ?menvoy.type.metadata.v3.MetadataKind.Route,cluster 3 ?menvoy.type.metadata.v3.MetadataKind.Cluster,host 4 ?menvoy.type.metadata.v3.MetadataKind.Host",
+    "request 1 ?1menvoy.type.metadata.v3.MetadataKind.Request,route 2 ?1menvoy.type.metadata.v3.MetadataKind.Route,cluster 3 ?1menvoy.type.metadata.v3.MetadataKind.Cluster,host 4 ?1menvoy.type.metadata.v3.MetadataKind.Host",
   "envoy.type.metadata.v3.MetadataKind.Cluster":
     "",
   "envoy.type.metadata.v3.MetadataKind.Host":
@@ -797,7 +807,7 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.type.metadata.v3.MetadataKind.Route":
     "",
   "envoy.type.tracing.v3.CustomTag":
-    "tag 1 s,literal 2 ?menvoy.type.tracing.v3.CustomTag.Literal,environment 3 ?menvoy.type.tracing.v3.CustomTag.Environment,requestHeader 4 ?menvoy.type.tracing.v3.CustomTag.Header,metadata 5 ?menvoy.type.tracing.v3.CustomTag.Metadata",
+    "tag 1 s,literal 2 ?1menvoy.type.tracing.v3.CustomTag.Literal,environment 3 ?1menvoy.type.tracing.v3.CustomTag.Environment,requestHeader 4 ?1menvoy.type.tracing.v3.CustomTag.Header,metadata 5 ?1menvoy.type.tracing.v3.CustomTag.Metadata",
   "envoy.type.tracing.v3.CustomTag.Environment":
     "name 1 s,defaultValue 2 s",
   "envoy.type.tracing.v3.CustomTag.Header":
@@ -811,7 +821,7 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "envoy.type.v3.FractionalPercent":
     "numerator 1 u,denominator 2 eenvoy.type.v3.FractionalPercent.DenominatorType",
   "envoy.type.v3.HashPolicy":
-    "sourceIp 1 ?menvoy.type.v3.HashPolicy.SourceIp,filterState 2 ?menvoy.type.v3.HashPolicy.FilterState",
+    "sourceIp 1 ?1menvoy.type.v3.HashPolicy.SourceIp,filterState 2 ?1menvoy.type.v3.HashPolicy.FilterState",
   "envoy.type.v3.HashPolicy.FilterState":
     "key 1 s",
   "envoy.type.v3.HashPolicy.SourceIp":
@@ -829,9 +839,9 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "google.api.expr.v1alpha1.CheckedExpr":
     "referenceMap 2 %Imgoogle.api.expr.v1alpha1.Reference,typeMap 3 %Imgoogle.api.expr.v1alpha1.Type,sourceInfo 5 mgoogle.api.expr.v1alpha1.SourceInfo,expr 4 mgoogle.api.expr.v1alpha1.Expr",
   "google.api.expr.v1alpha1.Constant":
-    "nullValue 1 ?egoogle.protobuf.NullValue,boolValue 2 ?b,int64Value 3 ?I,uint64Value 4 ?U,doubleValue 5 ?d,stringValue 6 ?s,bytesValue 7 ?y,durationValue 8 ?D,timestampValue 9 ?T",
+    "nullValue 1 ?1egoogle.protobuf.NullValue,boolValue 2 ?1b,int64Value 3 ?1I,uint64Value 4 ?1U,doubleValue 5 ?1d,stringValue 6 ?1s,bytesValue 7 ?1y,durationValue 8 ?1D,timestampValue 9 ?1T",
   "google.api.expr.v1alpha1.Expr":
-    "id 2 I,constExpr 3 ?mgoogle.api.expr.v1alpha1.Constant,identExpr 4 ?mgoogle.api.expr.v1alpha1.Expr.Ident,selectExpr 5 ?mgoogle.api.expr.v1alpha1.Expr.Select,callExpr 6 ?mgoogle.api.expr.v1alpha1.Expr.Call,listExpr 7 ?mgoogle.api.expr.v1alpha1.Expr.CreateList,structExpr 8 ?mgoogle.api.expr.v1alpha1.Expr.CreateStruct,comprehensionExpr 9 ?mgoogle.api.expr.v1alpha1.Expr.Comprehension",
+    "id 2 I,constExpr 3 ?1mgoogle.api.expr.v1alpha1.Constant,identExpr 4 ?1mgoogle.api.expr.v1alpha1.Expr.Ident,selectExpr 5 ?1mgoogle.api.expr.v1alpha1.Expr.Select,callExpr 6 ?1mgoogle.api.expr.v1alpha1.Expr.Call,listExpr 7 ?1mgoogle.api.expr.v1alpha1.Expr.CreateList,structExpr 8 ?1mgoogle.api.expr.v1alpha1.Expr.CreateStruct,comprehensionExpr 9 ?1mgoogle.api.expr.v1alpha1.Expr.Comprehension",
   "google.api.expr.v1alpha1.Expr.Call":
     "target 1 mgoogle.api.expr.v1alpha1.Expr,function 2 s,args 3 *mgoogle.api.expr.v1alpha1.Expr",
   "google.api.expr.v1alpha1.Expr.Comprehension":
@@ -841,7 +851,7 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "google.api.expr.v1alpha1.Expr.CreateStruct":
     "messageName 1 s,entries 2 *mgoogle.api.expr.v1alpha1.Expr.CreateStruct.Entry",
   "google.api.expr.v1alpha1.Expr.CreateStruct.Entry":
-    "id 1 I,fieldKey 2 ?s,mapKey 3 ?mgoogle.api.expr.v1alpha1.Expr,value 4 mgoogle.api.expr.v1alpha1.Expr",
+    "id 1 I,fieldKey 2 ?1s,mapKey 3 ?1mgoogle.api.expr.v1alpha1.Expr,value 4 mgoogle.api.expr.v1alpha1.Expr",
   "google.api.expr.v1alpha1.Expr.Ident":
     "name 1 s",
   "google.api.expr.v1alpha1.Expr.Select":
@@ -851,7 +861,7 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   "google.api.expr.v1alpha1.SourceInfo":
     "syntaxVersion 1 s,location 2 s,lineOffsets 3 *i,positions 4 %Ii,macroCalls 5 %Imgoogle.api.expr.v1alpha1.Expr",
   "google.api.expr.v1alpha1.Type":
-    "dyn 1 ?mgoogle.protobuf.Empty,null 2 ?egoogle.protobuf.NullValue,primitive 3 ?egoogle.api.expr.v1alpha1.Type.PrimitiveType,wrapper 4 ?egoogle.api.expr.v1alpha1.Type.PrimitiveType,wellKnown 5 ?egoogle.api.expr.v1alpha1.Type.WellKnownType,listType 6 ?mgoogle.api.expr.v1alpha1.Type.ListType,mapType 7 ?mgoogle.api.expr.v1alpha1.Type.MapType,function 8 ?mgoogle.api.expr.v1alpha1.Type.FunctionType,messageType 9 ?s,typeParam 10 ?s,type 11 ?mgoogle.api.expr.v1alpha1.Type,error 12 ?mgoogle.protobuf.Empty,abstractType 14 ?mgoogle.api.expr.v1alpha1.Type.AbstractType",
+    "dyn 1 ?1mgoogle.protobuf.Empty,null 2 ?1egoogle.protobuf.NullValue,primitive 3 ?1egoogle.api.expr.v1alpha1.Type.PrimitiveType,wrapper 4 ?1egoogle.api.expr.v1alpha1.Type.PrimitiveType,wellKnown 5 ?1egoogle.api.expr.v1alpha1.Type.WellKnownType,listType 6 ?1mgoogle.api.expr.v1alpha1.Type.ListType,mapType 7 ?1mgoogle.api.expr.v1alpha1.Type.MapType,function 8 ?1mgoogle.api.expr.v1alpha1.Type.FunctionType,messageType 9 ?1s,typeParam 10 ?1s,type 11 ?1mgoogle.api.expr.v1alpha1.Type,error 12 ?1mgoogle.protobuf.Empty,abstractType 14 ?1mgoogle.api.expr.v1alpha1.Type.AbstractType",
   "google.api.expr.v1alpha1.Type.AbstractType":
     "name 1 s,parameterTypes 2 *mgoogle.api.expr.v1alpha1.Type",
   "google.api.expr.v1alpha1.Type.FunctionType":
@@ -862,44 +872,52 @@ export const MESSAGES: Readonly<Record<string, string>> = {
     "keyType 1 mgoogle.api.expr.v1alpha1.Type,valueType 2 mgoogle.api.expr.v1alpha1.Type",
   "google.protobuf.Empty":
     "",
+  "opentelemetry.proto.common.v1.AnyValue":
+    "stringValue 1 ?1s,boolValue 2 ?1b,intValue 3 ?1I,doubleValue 4 ?1d,arrayValue 5 ?1mopentelemetry.proto.common.v1.ArrayValue,kvlistValue 6 ?1mopentelemetry.proto.common.v1.KeyValueList,bytesValue 7 ?1y",
+  "opentelemetry.proto.common.v1.ArrayValue":
+    "values 1 *mopentelemetry.proto.common.v1.AnyValue",
+  "opentelemetry.proto.common.v1.KeyValue":
+    "key 1 s,value 2 mopentelemetry.proto.common.v1.AnyValue",
+  "opentelemetry.proto.common.v1.KeyValueList":
+    "values 1 *mopentelemetry.proto.common.v1.KeyValue",
   "xds.core.v3.Authority":
     "name 1 s",
   "xds.core.v3.CollectionEntry":
-    "locator 1 ?mxds.core.v3.ResourceLocator,inlineEntry 2 ?mxds.core.v3.CollectionEntry.InlineEntry",
+    "locator 1 ?1mxds.core.v3.ResourceLocator,inlineEntry 2 ?1mxds.core.v3.CollectionEntry.InlineEntry",
   "xds.core.v3.CollectionEntry.InlineEntry":
     "name 1 s,version 2 s,resource 3 A",
   "xds.core.v3.ContextParams":
     "params 1 %ss",
   "xds.core.v3.ResourceLocator":
-    "scheme 1 exds.core.v3.ResourceLocator.Scheme,id 2 s,authority 3 s,resourceType 4 s,exactContext 5 ?mxds.core.v3.ContextParams,directives 6 *mxds.core.v3.ResourceLocator.Directive",
+    "scheme 1 exds.core.v3.ResourceLocator.Scheme,id 2 s,authority 3 s,resourceType 4 s,exactContext 5 ?1mxds.core.v3.ContextParams,directives 6 *mxds.core.v3.ResourceLocator.Directive",
   "xds.core.v3.ResourceLocator.Directive":
-    "alt 1 ?mxds.core.v3.ResourceLocator,entry 2 ?s",
+    "alt 1 ?1mxds.core.v3.ResourceLocator,entry 2 ?1s",
   "xds.core.v3.TypedExtensionConfig":
     "name 1 s,typedConfig 2 A",
   "xds.type.matcher.v3.Matcher":
-    "matcherList 1 ?mxds.type.matcher.v3.Matcher.MatcherList,matcherTree 2 ?mxds.type.matcher.v3.Matcher.MatcherTree,onNoMatch 3 mxds.type.matcher.v3.Matcher.OnMatch",
+    "matcherList 1 ?1mxds.type.matcher.v3.Matcher.MatcherList,matcherTree 2 ?1mxds.type.matcher.v3.Matcher.MatcherTree,onNoMatch 3 mxds.type.matcher.v3.Matcher.OnMatch",
   "xds.type.matcher.v3.Matcher.MatcherList":
     "matchers 1 *mxds.type.matcher.v3.Matcher.MatcherList.FieldMatcher",
   "xds.type.matcher.v3.Matcher.MatcherList.FieldMatcher":
     "predicate 1 mxds.type.matcher.v3.Matcher.MatcherList.Predicate,onMatch 2 mxds.type.matcher.v3.Matcher.OnMatch",
   "xds.type.matcher.v3.Matcher.MatcherList.Predicate":
-    "singlePredicate 1 ?mxds.type.matcher.v3.Matcher.MatcherList.Predicate.SinglePredicate,orMatcher 2 ?mxds.type.matcher.v3.Matcher.MatcherList.Predicate.PredicateList,andMatcher 3 ?mxds.type.matcher.v3.Matcher.MatcherList.Predicate.PredicateList,notMatcher 4 ?mxds.type.matcher.v3.Matcher.MatcherList.Predicate",
+    "singlePredicate 1 ?1mxds.type.matcher.v3.Matcher.MatcherList.Predicate.SinglePredicate,orMatcher 2 ?1mxds.type.matcher.v3.Matcher.MatcherList.Predicate.PredicateList,andMatcher 3 ?1mxds.type.matcher.v3.Matcher.MatcherList.Predicate.PredicateList,notMatcher 4 ?1mxds.type.matcher.v3.Matcher.MatcherList.Predicate",
   "xds.type.matcher.v3.Matcher.MatcherList.Predicate.PredicateList":
     "predicate 1 *mxds.type.matcher.v3.Matcher.MatcherList.Predicate",
   "xds.type.matcher.v3.Matcher.MatcherList.Predicate.SinglePredicate":
-    "input 1 mxds.core.v3.TypedExtensionConfig,valueMatch 2 ?mxds.type.matcher.v3.StringMatcher,customMatch 3 ?mxds.core.v3.TypedExtensionConfig",
+    "input 1 mxds.core.v3.TypedExtensionConfig,valueMatch 2 ?1mxds.type.matcher.v3.StringMatcher,customMatch 3 ?1mxds.core.v3.TypedExtensionConfig",
   "xds.type.matcher.v3.Matcher.MatcherTree":
-    "input 1 mxds.core.v3.TypedExtensionConfig,exactMatchMap 2 ?mxds.type.matcher.v3.Matcher.MatcherTree.MatchMap,prefixMatchMap 3 ?mxds.type.matcher.v3.Matcher.MatcherTree.MatchMap,customMatch 4 ?mxds.core.v3.TypedExtensionConfig",
+    "input 1 mxds.core.v3.TypedExtensionConfig,exactMatchMap 2 ?1mxds.type.matcher.v3.Matcher.MatcherTree.MatchMap,prefixMatchMap 3 ?1mxds.type.matcher.v3.Matcher.MatcherTree.MatchMap,customMatch 4 ?1mxds.core.v3.TypedExtensionConfig",
   "xds.type.matcher.v3.Matcher.MatcherTree.MatchMap":
     "map 1 %smxds.type.matcher.v3.Matcher.OnMatch",
   "xds.type.matcher.v3.Matcher.OnMatch":
-    "matcher 1 ?mxds.type.matcher.v3.Matcher,action 2 ?mxds.core.v3.TypedExtensionConfig",
+    "matcher 1 ?1mxds.type.matcher.v3.Matcher,action 2 ?1mxds.core.v3.TypedExtensionConfig",
   "xds.type.matcher.v3.RegexMatcher":
-    "googleRe2 1 ?mxds.type.matcher.v3.RegexMatcher.GoogleRE2,regex 2 s",
+    "googleRe2 1 ?1mxds.type.matcher.v3.RegexMatcher.GoogleRE2,regex 2 s",
   "xds.type.matcher.v3.RegexMatcher.GoogleRE2":
     "",
   "xds.type.matcher.v3.StringMatcher":
-    "exact 1 ?s,prefix 2 ?s,suffix 3 ?s,safeRegex 5 ?mxds.type.matcher.v3.RegexMatcher,contains 7 ?s,ignoreCase 6 b",
+    "exact 1 ?1s,prefix 2 ?1s,suffix 3 ?1s,safeRegex 5 ?1mxds.type.matcher.v3.RegexMatcher,contains 7 ?1s,ignoreCase 6 b",
 };
 
 export const ENUMS: Readonly<Record<string, string>> = {
