@@ -126,6 +126,7 @@ export function createResponseRelay(options: ResponseRelayOptions): ResponseRela
       return undefined;
     },
     end() {
+      scanner.end();
       if (action === undefined && scanner.malformed) throw malformed();
       const settled = action === undefined ? settle(scanner.typeUrl ?? "") : undefined;
       frameOpen = false;

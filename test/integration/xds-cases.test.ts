@@ -134,6 +134,28 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       client.close();
     });
 
+    test.each([
+      ["a number without an end", Buffer.from("ffffffff", "hex")],
+      // Before its type is known: what has begun to pass cannot be taken back.
+      ["a response that was cut", push(kind, CDS, []).subarray(0, 3)],
+    ])("%s ends the stream as undecodable, and the next one works", async (_, bytes) => {
+      using socket = socketFolder();
+      await using server = await startFakeXdsServer();
+      await using running = await startTestProxy(server.address, socket.path);
+      await using client = openXdsClient(socket.path, kind);
+      client.send(ask(kind, CDS, envoy));
+      (await server.stream(0)).send(bytes);
+      expect(await client.status).toMatchObject({
+        code: grpc.status.INTERNAL,
+        details: expect.stringContaining("grpc: failed to unmarshal the received message"),
+      });
+      expect(running.registry.render()).toContain('istio_agent_istiod_connection_terminations{type="error"} 1');
+      await using next = openXdsClient(socket.path, kind);
+      next.send(ask(kind, CDS, envoy));
+      (await server.stream(1)).send(push(kind, CDS, ["a"]));
+      await next.received(1);
+    });
+
     test("a request over the limit ends its stream with the numbers, is told with the remedy and not counted", async () => {
       using socket = socketFolder();
       const log = recordLog();

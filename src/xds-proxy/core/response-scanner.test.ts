@@ -96,3 +96,27 @@ test("random bytes end as facts or as malformed, never as a throw or a growing b
     { numRuns: 2000 },
   );
 });
+
+test.each(["sotw", "delta"] as const)(
+  "%s: a whole response ends well, one that is cut inside a field does not",
+  (kind) => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(300), { maxLength: 5 }), fc.nat(5000), (sizes, cut) => {
+        const bytes = encode(kind, sizes);
+        const whole = scan(kind, bytes);
+        whole.end();
+        expect(whole.malformed).toBe(false);
+        // Nonce or names come last, so that a missing byte is always one of a field.
+        const short = scan(kind, bytes.subarray(0, bytes.length - 1));
+        short.end();
+        expect(short.malformed).toBe(true);
+        const anywhere = scan(kind, bytes.subarray(0, cut % (bytes.length + 1)));
+        expect(() => anywhere.end()).not.toThrow();
+      }),
+    );
+    const endless = scan(kind, Buffer.from("ffffffff", "hex"));
+    expect(endless.malformed).toBe(false);
+    endless.end();
+    expect(endless.malformed).toBe(true);
+  },
+);

@@ -62,6 +62,11 @@ export class ResponseScanner {
     }
   }
 
+  /** The response has ended: what is still open was cut off. */
+  end(): void {
+    this.malformed ||= this.#carry.length > 0 || this.#skip > 0 || this.#ends.length > 0;
+  }
+
   #advance(window: Buffer, bytes: number): Buffer {
     this.#position += bytes;
     while (this.#ends.length > 0 && this.#position >= (this.#ends.at(-1) ?? 0)) this.#ends.pop();
