@@ -32,6 +32,6 @@ export function inboundResources(
 
 /** What inbound generators read of a node besides its inbound scope. */
 export function inboundTraits(node: ProxyNode): string {
-  const { addresses, ipv4, ipv6, interception, unprivileged, serverTls } = node;
-  return JSON.stringify([addresses, ipv4, ipv6, interception, unprivileged, serverTls]);
+  const { addresses, ipv4, ipv6, interception, unprivileged, listening, preservesHeaderCase, serverTls } = node;
+  return JSON.stringify([addresses, ipv4, ipv6, interception, unprivileged, listening, preservesHeaderCase, serverTls]);
 }

@@ -1,4 +1,5 @@
 import type { RouteConfiguration, VirtualHost } from "../../protocol/gen/envoy/config/route/v3.ts";
+import { parseProtocol } from "../model/protocol.ts";
 import type { EgressListener, OutboundScope } from "../snapshot/push-snapshot.ts";
 import { assembleHosts, type Candidate } from "./routes/assemble-hosts.ts";
 import { buildCatchAllHost } from "./routes/catch-all-host.ts";
@@ -13,6 +14,8 @@ export function generateRoute(scope: OutboundScope, routeName: string): RouteCon
   switch (name?.kind) {
     case "port": {
       const listeners = listenersOn(scope, name.port);
+      const proxy = listeners.find(isProxy);
+      if (proxy !== undefined) return configuration(routeName, allPorts(scope, proxy), false);
       const candidates = listeners.flatMap((listener) => hostsOn(scope, listener, name.port, "plain"));
       return configuration(routeName, listeners.length === 0 ? [] : closed(scope, candidates), true);
     }
@@ -50,6 +53,11 @@ function listenersOn({ egress }: OutboundScope, port: number): readonly EgressLi
   const own = egress.filter((listener) => listener.port?.number === port);
   const binds = new Set(own.map(({ bind }) => bind));
   return [...own, ...egress.filter((listener) => isPortless(listener) && !binds.has(listener.bind))];
+}
+
+/** Clients are told to use it as their proxy. */
+function isProxy({ port }: EgressListener): boolean {
+  return port !== undefined && parseProtocol(port.protocol) === "HTTP_PROXY";
 }
 
 function isPortless({ port }: EgressListener): boolean {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { NodeError, parseNode } from "./parse-node.ts";
+import type { ProxyNode } from "./proxy-node.ts";
 
 const ID = "sidecar~10.0.0.1~web-7d9.prod~prod.svc.cluster.local";
 
@@ -69,10 +70,34 @@ describe("what a node says of itself", () => {
       dnsAutoAllocate: false,
       httpProxyPort: 0,
       unprivileged: false,
+      listening: {
+        http10: false,
+        idleTimeout: "",
+        staticPorts: [15021, 15090],
+        outboundBalance: false,
+        inboundBalance: false,
+      },
       networkView: [],
       istioVersion: "",
       metadata: {},
     });
+  });
+
+  test.each<{ metadata: object; listening: Partial<ProxyNode["listening"]> }>([
+    { metadata: { HTTP10: "1" }, listening: { http10: true } },
+    { metadata: { HTTP10: "true" }, listening: { http10: false } },
+    { metadata: { IDLE_TIMEOUT: "1m30s" }, listening: { idleTimeout: "90s" } },
+    { metadata: { IDLE_TIMEOUT: "soon" }, listening: { idleTimeout: "" } },
+    { metadata: { ENVOY_STATUS_PORT: 15021, ENVOY_PROMETHEUS_PORT: 9 }, listening: { staticPorts: [15021, 9] } },
+    { metadata: { OUTBOUND_LISTENER_EXACT_BALANCE: "true" }, listening: { outboundBalance: true } },
+    { metadata: { INBOUND_LISTENER_EXACT_BALANCE: "true" }, listening: { inboundBalance: true } },
+    { metadata: { PROXY_CONFIG: {} }, listening: { headers: {} } },
+    {
+      metadata: { PROXY_CONFIG: { proxyHeaders: { server: { value: "x" } } } },
+      listening: { headers: { server: { value: "x" } } },
+    },
+  ])("$metadata decides on listeners: $listening", ({ metadata, listening }) => {
+    expect(parseNode({ id: ID, metadata }).listening).toMatchObject(listening);
   });
 
   test("networks to be shown and the case of headers are taken from where agents write them", () => {

@@ -3,6 +3,7 @@ import { ConfigError, generationRules, ipModeOf, parseServiceNode, ServiceNodeEr
 import { type Locality, labelledLocality, parseLocality, TOPOLOGY } from "../model/locality.ts";
 import { keepsHeaderCase } from "./header-case.ts";
 import type { InterceptionMode, NodeTlsFiles, ProxyNode } from "./proxy-node.ts";
+import { readListening } from "./read-listening.ts";
 
 /** Why a node is refused; every code is an INVALID_ARGUMENT to the client. */
 export class NodeError extends CodedError<"missing-node" | "missing-parts" | "invalid-type" | "no-address"> {}
@@ -51,6 +52,7 @@ export function parseNode(node: XdsNode | undefined, clusterAliases?: ReadonlyMa
     dnsAutoAllocate: isTrue(metadata.DNS_AUTO_ALLOCATE),
     httpProxyPort: readPort(text("HTTP_PROXY_PORT")),
     unprivileged: isTrue(metadata.UNPRIVILEGED_POD),
+    listening: readListening(metadata),
     networkView: Object.freeze(text("REQUESTED_NETWORK_VIEW").split(",").filter(Boolean)),
     ...(keepsCase !== undefined && { preservesHeaderCase: keepsCase }),
     ...(clientTls && { clientTls }),

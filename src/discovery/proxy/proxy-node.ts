@@ -1,4 +1,5 @@
 import type { Locality } from "../model/locality.ts";
+import type { NodeListening } from "./read-listening.ts";
 
 export type InterceptionMode = "REDIRECT" | "TPROXY" | "NONE";
 
@@ -39,6 +40,7 @@ export interface ProxyNode {
   readonly httpProxyPort: number;
   /** It may not bind ports below 1024. */
   readonly unprivileged: boolean;
+  readonly listening: NodeListening;
   /** Empty: endpoints of all networks are shown to it. */
   readonly networkView: readonly string[];
   /** Of its own proxy configuration; undefined: the mesh's default. */

@@ -23,6 +23,7 @@ test("a mesh without configuration has the documented defaults", () => {
     tlsDefaults: { ecdhCurves: [], cipherSuites: [] },
     preservesHeaderCase: false,
     clusterLocalHosts: [],
+    proxyHeaders: {},
     pathNormalization: "DEFAULT",
     defaultServiceExportTo: ["*"],
     defaultVirtualServiceExportTo: ["*"],

@@ -51,6 +51,7 @@ export function buildMeshSettings(config: MeshConfig, domainSuffix = "cluster.lo
       format: text(config.accessLogFormat),
       encoding: config.accessLogEncoding === "JSON" ? ("JSON" as const) : ("TEXT" as const),
     },
+    proxyHeaders: config.defaultConfig?.proxyHeaders ?? {},
     ...(config.defaultHttpRetryPolicy !== undefined && {
       defaultRetries: decodeMessage(RETRIES, config.defaultHttpRetryPolicy).value,
     }),

@@ -1,6 +1,7 @@
 import type { LocalityLbSetting } from "../../config/index.ts";
 import type { ConnectionPool } from "../specs/common.ts";
 import type { OutlierDetection, ZoneAwareLb } from "../specs/destination-rule.ts";
+import type { ProxyHeaders } from "../../protocol/proxy-config.ts";
 import type { HttpRetries } from "../specs/virtual-service.ts";
 
 /** The mesh-wide settings that generators rely on; every default is filled in. Durations are milliseconds. */
@@ -33,6 +34,8 @@ export interface MeshSettings {
   readonly defaultVirtualServiceExportTo: readonly string[];
   readonly defaultDestinationRuleExportTo: readonly string[];
   readonly accessLog: AccessLogSettings;
+  /** For proxies that tell no configuration of their own. */
+  readonly proxyHeaders: ProxyHeaders;
   /** For routes that say nothing about retries. */
   readonly defaultRetries?: HttpRetries;
   /** The whole mesh config in proto3 JSON form, for what is read rarely and for showing it. */

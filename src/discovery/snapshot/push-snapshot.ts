@@ -94,6 +94,7 @@ export type ScopeTraits = Pick<
   | "locality"
   | "network"
   | "clusterId"
+  | "listening"
   | "networkView"
   | "preservesHeaderCase"
   | "clientTls"

@@ -47,6 +47,8 @@ export function isWildcardBind(bind: string): boolean {
 export interface VirtualAddresses {
   readonly plain: readonly string[];
   readonly ranges: readonly string[];
+  /** It has addresses, and none that such a proxy could call. */
+  readonly isForeign: boolean;
 }
 
 /**
@@ -54,12 +56,19 @@ export interface VirtualAddresses {
  * without IPv6 Envoy refuses a listener that merely names such an address.
  */
 export function virtualAddresses(service: Service, traits: ScopeTraits): VirtualAddresses {
-  const given = service.addresses.length > 0 ? service.addresses : allocated(service, traits);
+  const given = (service.addresses.length > 0 ? service.addresses : allocated(service, traits)).map(withoutLength);
   const usable = given.filter((address) => hasFamily(address, traits));
   return {
     plain: usable.filter((address) => !address.includes("/")),
     ranges: usable.filter((address) => address.includes("/")),
+    isForeign: given.length > 0 && usable.length === 0,
   };
+}
+
+/** A range of one address is an address. */
+function withoutLength(address: string): string {
+  const [ip = "", length] = address.split("/");
+  return length === (isIP(ip) === 6 ? "128" : "32") ? ip : address;
 }
 
 function allocated({ autoAllocated }: Service, { dnsCapture, dnsAutoAllocate }: ScopeTraits): readonly string[] {

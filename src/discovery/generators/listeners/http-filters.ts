@@ -4,13 +4,19 @@ import type { HttpFilter } from "../../../protocol/gen/envoy/extensions/filters/
 export interface HttpFilterOptions {
   /** Some service behind the chain speaks gRPC-Web. */
   readonly grpcWeb?: boolean;
+  /** Responses do not tell what Envoy knows about them. */
+  readonly hidesDebugHeaders?: boolean;
   /** ext_authz, jwt_authn and rbac, in this order. */
   readonly security?: readonly HttpFilter[];
+  /** For services whose hosts are looked up as they are called. */
+  readonly lookup?: HttpFilter | undefined;
 }
 
 /** The filters of an HTTP chain in their order. What only counts is left out; fault and cors do nothing until a route says so. */
-export function buildHttpFilters({ grpcWeb = false, security = [] }: HttpFilterOptions): readonly HttpFilter[] {
-  return [...security, ...(grpcWeb ? [GRPC_WEB] : []), FAULT, CORS, ROUTER];
+export function buildHttpFilters(options: HttpFilterOptions): readonly HttpFilter[] {
+  const { grpcWeb = false, hidesDebugHeaders = false, security = [], lookup } = options;
+  const router = hidesDebugHeaders ? SILENT_ROUTER : ROUTER;
+  return [...security, ...(grpcWeb ? [GRPC_WEB] : []), FAULT, CORS, ...(lookup ? [lookup] : []), router];
 }
 
 const GRPC_WEB: HttpFilter = {
@@ -28,4 +34,8 @@ const CORS: HttpFilter = {
 const ROUTER: HttpFilter = {
   name: "envoy.filters.http.router",
   typedConfig: pack("envoy.extensions.filters.http.router.v3.Router", {}),
+};
+const SILENT_ROUTER: HttpFilter = {
+  name: ROUTER.name,
+  typedConfig: pack("envoy.extensions.filters.http.router.v3.Router", { suppressEnvoyHeaders: true }),
 };

@@ -1,13 +1,36 @@
 import { pack } from "../../../protocol/envoy/index.ts";
 import type { AccessLog } from "../../../protocol/gen/envoy/config/accesslog/v3.ts";
+import type { Http1ProtocolOptions } from "../../../protocol/gen/envoy/config/core/v3.ts";
 import type { Filter } from "../../../protocol/gen/envoy/config/listener/v3.ts";
 import type { HttpConnectionManager } from "../../../protocol/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
+import type { ProxyHeaders } from "../../../protocol/proxy-config.ts";
+import type { ProxyNode } from "../../proxy/proxy-node.ts";
 import type { MeshSettings } from "../../snapshot/mesh-settings.ts";
+import { PRESERVED_CASE } from "../clusters/http-options.ts";
 
-/** What HTTP managers of one direction have in common. */
+/** What the HTTP managers of one proxy have in common. */
 export interface HttpManagerSettings {
   readonly pathNormalization: MeshSettings["pathNormalization"];
   readonly accessLog: readonly AccessLog[];
+  readonly headers: ProxyHeaders;
+  readonly http1: Http1ProtocolOptions;
+  readonly idleTimeout: string;
+}
+
+/** What the proxy itself says goes before the mesh's default. */
+export function httpManagerSettings(
+  mesh: MeshSettings,
+  { listening, preservesHeaderCase }: Pick<ProxyNode, "listening" | "preservesHeaderCase">,
+  accessLog: readonly AccessLog[],
+): HttpManagerSettings {
+  const keepsCase = preservesHeaderCase ?? mesh.preservesHeaderCase;
+  return {
+    pathNormalization: mesh.pathNormalization,
+    accessLog,
+    headers: listening.headers ?? mesh.proxyHeaders,
+    http1: { ...(listening.http10 && { acceptHttp10: true }), ...(keepsCase && PRESERVED_CASE) },
+    idleTimeout: listening.idleTimeout,
+  };
 }
 
 /** Required members, and whatever else distinguishes this one. */
@@ -15,6 +38,8 @@ export type HttpManagerOptions = Omit<HttpConnectionManager, "statPrefix" | "htt
   Required<Pick<HttpConnectionManager, "statPrefix" | "httpFilters">>;
 
 export function httpManagerFilter(settings: HttpManagerSettings, options: HttpManagerOptions): Filter {
+  const { headers, idleTimeout, accessLog } = settings;
+  const http1 = { ...options.httpProtocolOptions, ...settings.http1 };
   return {
     name: "envoy.filters.network.http_connection_manager",
     typedConfig: pack("envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager", {
@@ -26,9 +51,21 @@ export function httpManagerFilter(settings: HttpManagerSettings, options: HttpMa
       proxy100Continue: true,
       upgradeConfigs: UPGRADES,
       ...options,
-      ...(settings.accessLog.length > 0 && { accessLog: settings.accessLog }),
+      ...(Object.keys(http1).length > 0 && { httpProtocolOptions: http1 }),
+      ...(idleTimeout !== "" && { commonHttpProtocolOptions: { idleTimeout } }),
+      ...serverHeader(headers, options.serverName),
+      ...(headers.requestId?.disabled === true && { generateRequestId: false }),
+      ...(headers.xForwardedPort?.enabled === true && { appendXForwardedPort: true }),
+      ...(accessLog.length > 0 && { accessLog }),
     }),
   };
+}
+
+/** The name that responses are given, or that of the application behind. */
+function serverHeader({ server }: ProxyHeaders, serverName: string | undefined): Partial<HttpConnectionManager> {
+  if (server?.disabled === true) return { serverName: undefined, serverHeaderTransformation: "PASS_THROUGH" };
+  const name = server?.value || serverName;
+  return name === undefined ? {} : { serverName: name };
 }
 
 /** Zero: the listener waits for its routes instead of answering 404 without them. */

@@ -17,6 +17,6 @@ export function tcpProxyFilter(
   };
 }
 
-export function tcpProxyTo(cluster: string, accessLog: readonly AccessLog[] = []): Filter {
-  return tcpProxyFilter({ statPrefix: cluster, cluster }, accessLog);
+export function tcpProxyTo(cluster: string, accessLog: readonly AccessLog[] = [], idleTimeout = ""): Filter {
+  return tcpProxyFilter({ statPrefix: cluster, cluster, ...(idleTimeout !== "" && { idleTimeout }) }, accessLog);
 }

@@ -31,8 +31,9 @@ const NO_SERVICES: readonly Service[] = [];
 const NO_RULES: readonly VirtualServiceRule[] = [];
 
 function buildIndex({ port: own, services, virtualServices }: EgressListener): ListenerIndex {
-  // A Sidecar object that says what a port carries knows better than the service.
-  const isHttpPort = own !== undefined && isHttp(parseProtocol(own.protocol));
+  const protocol = parseProtocol(own?.protocol ?? "");
+  // A Sidecar object that says what a port carries knows better than the service. Sockets and proxies lead to all ports.
+  const isHttpPort = own !== undefined && own.number !== 0 && isHttp(protocol) && protocol !== "HTTP_PROXY";
   const portsOf = isHttpPort ? ({ ports }: Service) => ports.map(({ port }) => port) : httpPorts;
   const byPort = groupByPort(services, portsOf);
   const rulesFor = createRuleChoice(virtualServices);

@@ -1,4 +1,5 @@
 import { hostCovers, hostsOverlap } from "../../model/hostname.ts";
+import { parseProtocol } from "../../model/protocol.ts";
 import type { Service } from "../../model/service.ts";
 import type { SidecarEgress } from "../../specs/sidecar.ts";
 import { chooseByHost, type ServiceIndex } from "../indexes/service-index.ts";
@@ -11,15 +12,23 @@ export function buildEgressListener(
   index: ServiceIndex,
   visibleRules: readonly VirtualServiceRule[],
 ): EgressListener {
-  const wanted = hosts.map((entry) => parseEgressHost(entry, namespace));
+  const entries = hosts.map((entry) => parseEgressHost(entry, namespace));
+  const wanted = entries.filter(({ isExcluded }) => !isExcluded);
+  const unwanted = entries.filter(({ isExcluded }) => isExcluded);
+  const excludes = (owner: string, name: string) =>
+    unwanted.some(({ isFrom, host }) => isFrom(owner) && hostCovers(host, name));
   const imports = ({ hostname, namespace: owner }: Service) =>
-    wanted.some(({ isFrom, host }) => isFrom(owner) && hostCovers(host, hostname));
+    wanted.some(({ isFrom, host }) => isFrom(owner) && hostCovers(host, hostname)) && !excludes(owner, hostname);
   const imported = index.visibleTo(namespace).all.filter(imports);
-  // A unix socket has no port (0): it shows services with all of theirs.
-  const ofPort = (service: Service) => (port?.number ? index.withPorts(service, [port.number]) : service);
+  // A unix socket has no port (0), and a proxy is asked for any: they show services with all of theirs.
+  const isAny = port === undefined || port.number === 0 || parseProtocol(port.protocol) === "HTTP_PROXY";
+  const ofPort = (service: Service) => (isAny ? service : index.withPorts(service, [port.number]));
   const withPort = imported.flatMap((service) => ofPort(service) ?? []);
   const virtualServices = visibleRules.filter(({ object, hosts: ruled }) =>
-    wanted.some(({ isFrom, host }) => isFrom(object.namespace) && ruled.some((name) => hostsOverlap(host, name))),
+    wanted.some(
+      ({ isFrom, host }) =>
+        isFrom(object.namespace) && ruled.some((name) => hostsOverlap(host, name) && !excludes(object.namespace, name)),
+    ),
   );
   return Object.freeze({
     ...(port !== undefined && { port }),
@@ -33,12 +42,15 @@ export function buildEgressListener(
 interface EgressHost {
   readonly isFrom: (namespace: string) => boolean;
   readonly host: string;
+  readonly isExcluded: boolean;
 }
 
-/** `namespace/host`; the namespace may be `*` (any), `.` (the proxy's own) or `~` (none). */
+/** `namespace/host`; the namespace may be `*` (any) or `.` (the proxy's own). After a `~` it is what is not wanted, alone for any. */
 function parseEgressHost(entry: string, own: string): EgressHost {
   const slash = entry.indexOf("/");
-  const where = slash === -1 ? "*" : entry.slice(0, slash);
-  const wanted = where === "." ? own : where;
-  return { isFrom: (namespace) => wanted === "*" || wanted === namespace, host: entry.slice(slash + 1) };
+  const named = slash === -1 ? "*" : entry.slice(0, slash);
+  const isExcluded = named.startsWith("~");
+  const where = (isExcluded ? named.slice(1) : named) || "*";
+  const from = where === "." ? own : where;
+  return { isFrom: (namespace) => from === "*" || from === namespace, host: entry.slice(slash + 1), isExcluded };
 }

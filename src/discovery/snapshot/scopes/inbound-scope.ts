@@ -99,6 +99,7 @@ function keyOf(
     node.interception,
     node.generator,
     node.unprivileged,
+    node.listening,
     node.serverTls ?? null,
     sidecar === undefined ? "" : objectKey(sidecar),
     targets.map(({ service, port, targetPort }) => [service.key, port.port, targetPort]),

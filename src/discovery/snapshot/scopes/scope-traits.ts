@@ -25,6 +25,7 @@ export function scopeTraits(node: ProxyNode, locality: Locality, askedFor: Reado
     locality,
     network: node.network,
     clusterId: node.clusterId,
+    listening: node.listening,
     networkView: node.networkView,
     ...(node.preservesHeaderCase !== undefined && { preservesHeaderCase: node.preservesHeaderCase }),
     ...(node.clientTls && { clientTls: node.clientTls }),

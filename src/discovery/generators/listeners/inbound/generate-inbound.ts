@@ -4,8 +4,10 @@ import { type AccessLogs, buildAccessLogs } from "../../access-log/build-access-
 import { clusterName } from "../../cluster-name.ts";
 import { buildPlace, listenerName, wildcardBinds } from "../addresses.ts";
 import { detectionTimeout } from "../detection-timeout.ts";
+import { exactBalance } from "../exact-balance.ts";
+import { httpManagerSettings } from "../http-manager.ts";
 import type { GeneratedListeners } from "../listener-conflict.ts";
-import { inspectorsFor } from "../listener-filters.ts";
+import { inspectorsByPort } from "../listener-filters.ts";
 import { CHAIN_TABLE, OWN_TLS_CHAINS, trafficOf } from "./chain-table.ts";
 import { meshTlsSocket } from "./downstream-tls.ts";
 import { buildInboundChains, type InboundSettings } from "./inbound-chains.ts";
@@ -22,8 +24,7 @@ export function generateInboundListeners(view: ProxyView, policies: InboundPolic
   const { mesh } = view.snapshot;
   const accessLogs = buildAccessLogs(mesh.accessLog);
   const settings: InboundSettings = {
-    pathNormalization: mesh.pathNormalization,
-    accessLog: accessLogs.traffic,
+    ...httpManagerSettings(mesh, view.node, accessLogs.traffic),
     policies,
     tlsSocket: meshTlsSocket(mesh, view.node.serverTls),
   };
@@ -77,7 +78,8 @@ function buildBoundListener(
   return {
     ...buildPlace([bind], targetPort),
     trafficDirection: "INBOUND",
-    ...detectionTimeout(view.snapshot.mesh, inspectorsFor(matches)),
+    ...exactBalance(view.node.listening.inboundBalance),
+    ...detectionTimeout(view.snapshot.mesh, inspectorsByPort(matches)),
     filterChains,
     maxConnectionsToAcceptPerSocketEvent: 1,
     ...(accessLogs.listener.length > 0 && { accessLog: accessLogs.listener }),

@@ -35,7 +35,7 @@ export function buildInboundChains(
 ): readonly FilterChain[] {
   // Chains of a port differ in their match alone.
   const http = shapes.some(({ layer }) => layer === "http") ? httpFilters(settings, target) : [];
-  const tcp = [...settings.policies.network, tcpProxyTo(target.cluster, settings.accessLog)];
+  const tcp = [...settings.policies.network, tcpProxyTo(target.cluster, settings.accessLog, settings.idleTimeout)];
   const { destinationPort } = target;
   return shapes.map(({ match, layer, endsTls }) => ({
     name: target.chainName(layer),
@@ -47,14 +47,24 @@ export function buildInboundChains(
 
 function httpFilters(settings: InboundSettings, target: InboundTarget): readonly Filter[] {
   const { protocol, cluster, servicePort, statPrefix } = target;
+  const {
+    forwardedClientCert = "UNDEFINED",
+    setCurrentClientCertDetails: details = {},
+    envoyDebugHeaders,
+  } = settings.headers;
+  const hidesDebugHeaders = envoyDebugHeaders?.disabled === true;
   return [
     httpManagerFilter(settings, {
       statPrefix,
       routeConfig: buildInboundRoute(cluster, servicePort, protocol),
-      httpFilters: buildHttpFilters({ grpcWeb: protocol === "GRPC-Web", security: settings.policies.http }),
+      httpFilters: buildHttpFilters({
+        grpcWeb: protocol === "GRPC-Web",
+        hidesDebugHeaders,
+        security: settings.policies.http,
+      }),
       // Tells the application who called: it sees only the proxy's connection.
-      forwardClientCertDetails: "APPEND_FORWARD",
-      setCurrentClientCertDetails: { subject: true, dns: true, uri: true },
+      forwardClientCertDetails: forwardedClientCert === "UNDEFINED" ? "APPEND_FORWARD" : forwardedClientCert,
+      setCurrentClientCertDetails: { subject: true, dns: true, uri: true, ...details },
       serverName: "istio-envoy",
       ...(isHttp2(protocol) && { http2ProtocolOptions: {} }),
     }),

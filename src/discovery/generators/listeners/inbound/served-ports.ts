@@ -92,7 +92,11 @@ function unusable(
   { node, snapshot }: ProxyView,
   { bind, targetPort }: ServedPort,
 ): ListenerConflict["kind"] | undefined {
-  if (bind === undefined) return targetPort === snapshot.mesh.proxyInboundListenPort ? "reserved-port" : undefined;
-  if (isReservedPort(snapshot.mesh, targetPort)) return "reserved-port";
+  const { mesh } = snapshot;
+  if (bind === undefined) {
+    const isOwn = targetPort === mesh.proxyInboundListenPort || targetPort === mesh.proxyListenPort;
+    return isOwn ? "reserved-port" : undefined;
+  }
+  if (isReservedPort(mesh, node.listening, targetPort)) return "reserved-port";
   return node.unprivileged && targetPort < 1024 ? "privileged-port" : undefined;
 }

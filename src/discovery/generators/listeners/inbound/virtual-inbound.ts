@@ -4,6 +4,7 @@ import type { AccessLogs } from "../../access-log/build-access-logs.ts";
 import { BLACK_HOLE_CLUSTER, INBOUND_PASSTHROUGH_CLUSTER } from "../../cluster-name.ts";
 import { buildPlace, wildcardBinds } from "../addresses.ts";
 import { detectionTimeout } from "../detection-timeout.ts";
+import { exactBalance } from "../exact-balance.ts";
 import { inspectorsByPort, ORIGINAL_DESTINATION, ORIGINAL_SOURCE } from "../listener-filters.ts";
 import { tcpProxyTo } from "../tcp-proxy.ts";
 import { CHAIN_TABLE } from "./chain-table.ts";
@@ -20,6 +21,7 @@ export function buildVirtualInbound(view: ProxyView, chains: readonly FilterChai
     ...buildPlace(wildcardBinds(view.node), mesh.proxyInboundListenPort),
     name: VIRTUAL_INBOUND,
     trafficDirection: "INBOUND",
+    ...exactBalance(view.node.listening.inboundBalance),
     ...(isTransparent && { transparent: true }),
     ...detectionTimeout(mesh, [
       ORIGINAL_DESTINATION,

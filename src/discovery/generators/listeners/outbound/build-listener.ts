@@ -2,11 +2,14 @@ import type { FilterChain, FilterChainMatch, Listener } from "../../../../protoc
 import type { HttpConnectionManager } from "../../../../protocol/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
 import type { OutboundScope } from "../../../snapshot/push-snapshot.ts";
 import type { AccessLogs } from "../../access-log/build-access-logs.ts";
+import { hostLookupFilter } from "../../dynamic-dns.ts";
+import { HTTP_PROXY_ROUTE } from "../../routes/route-name.ts";
 import { buildPlace, isWildcardBind, listenerName } from "../addresses.ts";
 import { PLAINTEXT_HTTP } from "../alpn.ts";
 import { detectionTimeout } from "../detection-timeout.ts";
+import { exactBalance } from "../exact-balance.ts";
 import { buildHttpFilters } from "../http-filters.ts";
-import { httpManagerFilter, routesFrom } from "../http-manager.ts";
+import { httpManagerFilter, httpManagerSettings, routesFrom } from "../http-manager.ts";
 import { inspectorsFor } from "../listener-filters.ts";
 import { catchAllChain } from "./catch-all.ts";
 import type { HttpPart, OutboundEntry } from "./outbound-entry.ts";
@@ -20,6 +23,7 @@ export function buildOutboundListener(scope: OutboundScope, entry: OutboundEntry
     trafficDirection: "OUTBOUND",
     // Connections come from the listener of all redirected ones; nobody connects to this address.
     ...(isBound ? { maxConnectionsToAcceptPerSocketEvent: 1 } : { bindToPort: false }),
+    ...exactBalance(scope.traits.listening.outboundBalance),
     ...detectionTimeout(scope.mesh, inspectorsFor(matches)),
     ...withDefault(chains, () => catchAllChain(scope, "PassthroughFilterChain", accessLogs.traffic)),
   };
@@ -32,14 +36,16 @@ export function outboundHttpChain(
   part: HttpPart,
   accessLogs: AccessLogs,
 ): FilterChain {
-  const { routeName, grpcWeb, acceptsAbsoluteUrl } = part;
+  const { routeName, grpcWeb, looksUpHosts } = part;
+  const lookup = looksUpHosts ? hostLookupFilter(scope.traits) : undefined;
   const absolute: Partial<HttpConnectionManager> = { httpProtocolOptions: { allowAbsoluteUrl: true } };
-  const settings = { pathNormalization: scope.mesh.pathNormalization, accessLog: accessLogs.traffic };
+  const settings = httpManagerSettings(scope.mesh, scope.traits, accessLogs.traffic);
+  const hidesDebugHeaders = settings.headers.envoyDebugHeaders?.disabled === true;
   const manager = httpManagerFilter(settings, {
     statPrefix: `outbound_${name};`,
-    httpFilters: buildHttpFilters({ grpcWeb }),
+    httpFilters: buildHttpFilters({ grpcWeb, hidesDebugHeaders, lookup }),
     ...routesFrom(routeName),
-    ...(acceptsAbsoluteUrl && absolute),
+    ...(routeName === HTTP_PROXY_ROUTE && absolute),
   });
   return { filters: [manager] };
 }
@@ -52,7 +58,7 @@ function httpChains(scope: OutboundScope, entry: OutboundEntry, accessLogs: Acce
   if (http === undefined) return [];
   const [primary = ""] = binds;
   const chain = outboundHttpChain(scope, listenerName(primary, port), http, accessLogs);
-  const isMixed = tcp.length > 0 || (isWildcardBind(primary) && !isBound);
+  const isMixed = tcp.length > 0 || (isWildcardBind(primary) && !isBound && !http.isProxy);
   return [isMixed ? { ...chain, filterChainMatch: PLAINTEXT_MATCH } : chain];
 }
 

@@ -13,5 +13,5 @@ export function catchAllCluster(scope: OutboundScope): string {
 }
 
 export function catchAllChain(scope: OutboundScope, name: string, accessLog: readonly AccessLog[]): FilterChain {
-  return { name, filters: [tcpProxyTo(catchAllCluster(scope), accessLog)] };
+  return { name, filters: [tcpProxyTo(catchAllCluster(scope), accessLog, scope.traits.listening.idleTimeout)] };
 }

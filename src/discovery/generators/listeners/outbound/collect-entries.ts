@@ -3,6 +3,7 @@ import { isHttp, isSniffed, type Protocol, parseProtocol } from "../../../model/
 import { findPort, type Service, type ServicePort } from "../../../model/service.ts";
 import type { EgressListener, OutboundScope } from "../../../snapshot/push-snapshot.ts";
 import type { AccessLogs } from "../../access-log/build-access-logs.ts";
+import { isDynamic } from "../../dynamic-dns.ts";
 import { isWildcardBind } from "../addresses.ts";
 import type { ListenerConflict } from "../listener-conflict.ts";
 import { createHostRules, type HostRules } from "./host-rules.ts";
@@ -53,9 +54,9 @@ function calledPorts(service: Service, { port }: EgressListener): readonly Calle
   return servicePort === undefined || protocol === "UDP" ? [] : [{ number: port.number, protocol, servicePort }];
 }
 
-/** Requests through a unix socket name host and port themselves, so that any port will do. */
+/** Requests through a unix socket or to a proxy name host and port themselves, so that any port will do. */
 function onlyPort({ ports }: Service, protocol: Protocol, listenPort: number): ServicePort | undefined {
-  const isNamedByRequest = listenPort === 0 && isHttp(protocol);
+  const isNamedByRequest = (listenPort === 0 && isHttp(protocol)) || protocol === "HTTP_PROXY";
   return ports.length === 1 || isNamedByRequest ? ports[0] : undefined;
 }
 
@@ -96,13 +97,14 @@ function buildWish({ scope, accessLogs, rules, service, port, place }: WishInput
   };
 }
 
-function httpPart({ hostname }: Service, protocol: Protocol, port: number, bind: string): HttpPart {
+function httpPart(service: Service, protocol: Protocol, port: number, bind: string): HttpPart {
   // A sniffed port at an address of its own has routes of its own: any name that is called there means the service.
   const isOwn = isSniffed(protocol) && !isWildcardBind(bind);
   const shared = port === 0 ? bind : String(port);
   return {
-    routeName: isOwn && port !== 0 ? `${hostname}:${port}` : shared,
+    routeName: isOwn && port !== 0 ? `${service.hostname}:${port}` : shared,
     grpcWeb: protocol === "GRPC-Web",
-    acceptsAbsoluteUrl: protocol === "HTTP_PROXY",
+    looksUpHosts: isDynamic(service),
+    isProxy: protocol === "HTTP_PROXY",
   };
 }

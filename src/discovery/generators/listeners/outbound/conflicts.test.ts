@@ -11,7 +11,7 @@ describe("services on one address and port", () => {
     { first: "TCP", second: "HTTP", http: "http 5000", tcp: "tcp outbound|5000||a.example", conflicts: 0 },
     { first: "TCP", second: "", http: "http 5000", tcp: "tcp outbound|5000||a.example", conflicts: 1 },
     { first: "", second: "TCP", http: "http 5000", tcp: "tcp outbound|5000||a.example", conflicts: 1 },
-    { first: "HTTP", second: "", http: "http 5000", tcp: "tcp outbound|5000||b.example", conflicts: 0 },
+    { first: "HTTP", second: "", http: "http 5000", tcp: "tcp PassthroughCluster", conflicts: 0 },
     { first: "", second: "HTTP", http: "http 5000", tcp: "tcp outbound|5000||a.example", conflicts: 0 },
     {
       first: "TCP",

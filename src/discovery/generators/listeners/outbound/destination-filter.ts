@@ -30,13 +30,14 @@ export function filterTo(context: DestinationContext, target: ClusterTarget): Fi
 
 /** Destinations of a rule. A single one gets everything, whatever its weight. */
 export function filterToRoute(context: DestinationContext, route: readonly RouteDestination[], rule: string): Filter {
-  const weighted = route.length > 1 ? route.filter(({ weight }) => weight > 0) : route;
-  const targets = weighted.map(({ destination, weight }) => ({ ...targetOf(context, destination), weight }));
+  const targets = route.map(({ destination, weight }) => ({ ...targetOf(context, destination), weight }));
   const [first, ...others] = targets;
+  if (first !== undefined && others.length === 0) return filterTo(context, first);
+  const clusters = targets
+    .filter(({ weight }) => weight > 0)
+    .map((target) => ({ name: nameOf(target), weight: target.weight }));
   // All weights are zero: Envoy refuses such a list, and the rule wants nobody to get the connection.
-  if (first === undefined) return tcpProxyTo(BLACK_HOLE_CLUSTER, context.accessLog);
-  if (others.length === 0) return filterTo(context, first);
-  const clusters = targets.map((target) => ({ name: nameOf(target), weight: target.weight }));
+  if (first === undefined || clusters.length === 0) return tcpProxyTo(BLACK_HOLE_CLUSTER, context.accessLog);
   // There is one set of connection rules for all of them: those of the first.
   const rules = connectionRules(context.scope, first);
   return tcpProxyFilter({ statPrefix: rule, weightedClusters: { clusters }, ...rules }, context.accessLog);
@@ -62,11 +63,12 @@ export function nameOf({ host, port, subset }: ClusterTarget): string {
 function connectionRules(scope: OutboundScope, { host, port, subset }: ClusterTarget): Omit<TcpProxy, "statPrefix"> {
   const service = scope.service(host, port);
   const rule = service === undefined ? undefined : scope.destinationRule(service);
-  if (rule === undefined) return {};
+  const ownTimeout = scope.traits.listening.idleTimeout;
+  if (rule === undefined) return ownTimeout === "" ? {} : { idleTimeout: ownTimeout };
   const { connectionPool, loadBalancer, tunnel } = effectivePolicy(rule, port, subset);
-  const { idleTimeout, maxConnectionDuration } = connectionPool?.tcp ?? {};
+  const { idleTimeout = ownTimeout, maxConnectionDuration } = connectionPool?.tcp ?? {};
   return {
-    ...(idleTimeout !== undefined && { idleTimeout }),
+    ...(idleTimeout !== "" && { idleTimeout }),
     ...(maxConnectionDuration !== undefined && { maxDownstreamConnectionDuration: maxConnectionDuration }),
     ...(loadBalancer?.consistentHash?.useSourceIp === true && { hashPolicy: [{ sourceIp: {} }] }),
     ...(tunnel !== undefined && { tunnelingConfig: tunnelingConfig(tunnel) }),

@@ -66,13 +66,11 @@ describe("egress listeners of a Sidecar object", () => {
     expect(call(name)).toBe(`http ${bind}`);
   });
 
-  test("HTTP_PROXY takes absolute URLs", () => {
-    const egress = { port: port(80, "HTTP_PROXY"), bind: "127.0.0.1", captureMode: "NONE", hosts: ["./*"] };
+  test("HTTP_PROXY takes requests for every service, whatever its port, and looks for nothing else", () => {
+    const egress = { port: port(3128, "HTTP_PROXY"), bind: "127.0.0.1", captureMode: "NONE", hosts: ["./*"] };
     const { find, call } = outbound([A, sidecar([egress])]);
-    expect(call("127.0.0.1_80")).toBe("http 80");
-    expect(find("127.0.0.1_80").filterChains?.[0]?.filters?.[0]?.typedConfig).toMatchObject({
-      httpProtocolOptions: { allowAbsoluteUrl: true },
-    });
+    expect(call("127.0.0.1_3128")).toBe("http 3128");
+    expect(find("127.0.0.1_3128").listenerFilters).toBeUndefined();
   });
 
   test("what the object binds for the workload itself is not bound again", () => {

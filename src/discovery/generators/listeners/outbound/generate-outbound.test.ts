@@ -25,10 +25,16 @@ describe("where a service's listener is", () => {
       names: ["10.96.0.1_90", "10.96.0.2_90", "0.0.0.0_90"],
     },
     {
+      what: "TCP at a range of one address",
+      ports: "90/TCP",
+      given: { addresses: ["10.96.0.7/32"] },
+      names: ["10.96.0.7_90"],
+    },
+    {
       what: "TCP at an address of another family",
       ports: "90/TCP",
       given: { addresses: ["2001:db8::1"] },
-      names: ["0.0.0.0_90"],
+      names: [],
     },
   ])("$what: $names", ({ ports, given, names }) => {
     expect(outbound([entry("a", ports, given)]).names).toEqual([...names, VIRTUAL]);

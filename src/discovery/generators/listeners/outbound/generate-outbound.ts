@@ -54,7 +54,7 @@ function placesOf(listener: Listener | undefined): readonly string[] {
 function unusable({ mesh, traits }: OutboundScope, { binds, port, isBound }: OutboundEntry): ConflictKind | undefined {
   const [primary = ""] = binds;
   if (isUnixAddress(primary)) return undefined;
-  if ((isBound || isWildcardBind(primary)) && isReservedPort(mesh, port)) return "reserved-port";
+  if ((isBound || isWildcardBind(primary)) && isReservedPort(mesh, traits.listening, port)) return "reserved-port";
   return isBound && traits.unprivileged && port < 1024 ? "privileged-port" : undefined;
 }
 

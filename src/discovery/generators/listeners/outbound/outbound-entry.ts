@@ -22,7 +22,10 @@ export interface OutboundEntry {
 export interface HttpPart {
   readonly routeName: string;
   readonly grpcWeb: boolean;
-  readonly acceptsAbsoluteUrl: boolean;
+  /** Some service there has hosts that are looked up as they are called. */
+  readonly looksUpHosts: boolean;
+  /** Clients are told to use it as their proxy: nothing but HTTP comes. */
+  readonly isProxy: boolean;
 }
 
 /** One service port as it wants to be in a listener. */
@@ -79,18 +82,24 @@ function merge(entry: OutboundEntry, wish: Wish, report: (conflict: ListenerConf
     report({ kind: "server-first", listener: listenerNameOf(entry), kept, dropped: wish.owner });
     return;
   }
+  // What is not HTTP on a port that carries HTTP for all addresses need not be meant for a service without address.
+  const isSniffedAlready = entry.http !== undefined && wish.http !== undefined && !entry.isBound;
   if (wish.http !== undefined) entry.http = mergeHttp(entry, wish.http);
-  for (const chain of wish.tcp) addChain(entry, chain, report);
+  if (!isSniffedAlready) for (const chain of wish.tcp) addChain(entry, chain, report);
 }
 
-/** Routes of a single service are its own; those of several are found by the port. */
-function mergeHttp({ http, port, binds }: OutboundEntry, wanted: HttpPart): HttpPart {
+/**
+ * Routes of a single service are its own; those of several are found by the port. Where the service's own address was called, the first
+ * one has it.
+ */
+function mergeHttp({ http, port, binds, isBound }: OutboundEntry, wanted: HttpPart): HttpPart {
   if (http === undefined) return wanted;
   const shared = port === 0 ? (binds[0] ?? "") : String(port);
   return {
-    routeName: http.routeName === wanted.routeName ? http.routeName : shared,
+    routeName: http.routeName === wanted.routeName || !isBound ? http.routeName : shared,
     grpcWeb: http.grpcWeb || wanted.grpcWeb,
-    acceptsAbsoluteUrl: http.acceptsAbsoluteUrl || wanted.acceptsAbsoluteUrl,
+    looksUpHosts: http.looksUpHosts || wanted.looksUpHosts,
+    isProxy: http.isProxy,
   };
 }
 

@@ -43,15 +43,17 @@ interface PlacedPort {
 export function placesOf(scope: OutboundScope, listen: ListenOn, service: Service, port: PlacedPort): readonly Place[] {
   const shared = sharedPlace(scope, listen);
   const own = (address: string): Place => ({ ...shared, binds: [address], isShared: false });
-  const { plain, ranges } = virtualAddresses(service, scope.traits);
+  const { plain, ranges, isForeign } = virtualAddresses(service, scope.traits);
   if (listen.binds !== undefined) {
     const isShared = listen.binds.some(isWildcardBind) && plain.length === 0;
     return [{ ...shared, isShared }];
   }
   if (isHttp(port.protocol)) return [shared];
+  // A listener for every address would catch what is not meant for it.
+  if (isForeign) return [];
   if (isHeadless(service)) {
     const endpoints = endpointAddresses(scope, service, port.servicePort);
-    // A service that selects workloads and has none yet gets nothing: a listener for every address would catch what is not meant for it.
+    // So would one of a service that selects workloads and has none yet.
     if (endpoints.length > 0 || service.selector !== undefined || service.provider === "Kubernetes") {
       return endpoints.map(own);
     }

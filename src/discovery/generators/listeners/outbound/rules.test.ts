@@ -39,7 +39,7 @@ describe("tcp routes", () => {
 
   test("one destination gets everything", () => {
     const routes = tcp([[], to("ledger.example", "v1", 100), to("ledger.example", "v2", 0)]);
-    expect(outbound([LEDGER, rule("r", ["ledger.example"], routes)]).call("10.96.0.1_9000")).toBe(V1);
+    expect(outbound([LEDGER, rule("r", ["ledger.example"], routes)]).call("10.96.0.1_9000")).toBe(`${V1}=100`);
   });
 
   test.each([

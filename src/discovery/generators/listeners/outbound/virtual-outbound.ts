@@ -1,7 +1,11 @@
 import type { Listener } from "../../../../protocol/gen/envoy/config/listener/v3.ts";
 import type { OutboundScope } from "../../../snapshot/push-snapshot.ts";
 import type { AccessLogs } from "../../access-log/build-access-logs.ts";
+import { isDynamic } from "../../dynamic-dns.ts";
+import { HTTP_PROXY_ROUTE } from "../../routes/route-name.ts";
 import { buildPlace, loopbackBinds, wildcardBinds } from "../addresses.ts";
+import { detectionTimeout } from "../detection-timeout.ts";
+import { exactBalance } from "../exact-balance.ts";
 import { blackHoleChain } from "../inbound/virtual-inbound.ts";
 import { outboundHttpChain } from "./build-listener.ts";
 import { catchAllChain } from "./catch-all.ts";
@@ -31,10 +35,13 @@ export function buildHttpProxyListener(scope: OutboundScope, accessLogs: AccessL
   const port = scope.traits.httpProxyPort || scope.mesh.proxyHttpPort;
   if (port === 0) return undefined;
   const place = buildPlace(loopbackBinds(scope.traits), port);
-  const part = { routeName: "http_proxy", grpcWeb: false, acceptsAbsoluteUrl: true };
+  const looksUpHosts = scope.services.some(isDynamic);
+  const part = { routeName: HTTP_PROXY_ROUTE, grpcWeb: false, looksUpHosts, isProxy: true };
   return {
     ...place,
     trafficDirection: "OUTBOUND",
+    ...exactBalance(scope.traits.listening.outboundBalance),
+    ...detectionTimeout(scope.mesh, []),
     filterChains: [outboundHttpChain(scope, place.name ?? "", part, accessLogs)],
     maxConnectionsToAcceptPerSocketEvent: 1,
   };
