@@ -268,3 +268,32 @@ test("a headless service is made anew when a workload stops being able", () => {
   const off = policy("web", "{selector: {matchLabels: {app: web}}, mtls: {mode: DISABLE}}");
   expect(staysTheSame(headless(ABLE), (world) => world.put(off))).toBe(false);
 });
+
+test("what is left of names after a distribution is still a cluster, but no cluster without any name", () => {
+  const named = (endpoints: string) =>
+    entry("web", `{hosts: [web.example], resolution: DNS, ${HTTP}, endpoints: [${endpoints}]}`);
+  const far = rule(
+    "web.example",
+    "trafficPolicy: {loadBalancer: {localityLbSetting: {distribute: [{from: '*', to: {r9: 100}}]}}}",
+  );
+  const [cluster] = generateOutboundClusters(createWorld(named("{address: a.example, locality: r1}") + far).scope());
+  expect(cluster).toMatchObject({ type: "STRICT_DNS", loadAssignment: { clusterName: cluster?.name } });
+  expect(cluster?.loadAssignment).not.toHaveProperty("endpoints");
+});
+
+test("a service without resolution may be called on another port than clients ask for", () => {
+  const ports = "ports: [{number: 80, name: http, protocol: HTTP, targetPort: 8080}]";
+  const [cluster] = generateOutboundClusters(
+    createWorld(entry("web", `{hosts: [web.example], resolution: NONE, ${ports}}`)).scope(),
+  );
+  expect(cluster).toMatchObject({ type: "ORIGINAL_DST", originalDstLbConfig: { upstreamPortOverride: 8080 } });
+});
+
+test("of one host in two namespaces the first by namespace is called, whatever the objects are called", () => {
+  const entryIn = (name: string, resolution: string, namespace: string) =>
+    entry(name, `{hosts: [two.example], resolution: ${resolution}, ${HTTP}}`, namespace);
+  const [cluster] = generateOutboundClusters(
+    createWorld(entryIn("a", "STATIC", "second") + entryIn("b", "DNS", "first")).scope(),
+  );
+  expect(cluster?.type).toBe("STRICT_DNS");
+});

@@ -32,7 +32,7 @@ spec: {hosts: [web.example], resolution: STATIC, ports: [{number: 80, name: http
 const workload = (name: string, isHealthy: boolean) => `
 apiVersion: networking.istio.io/v1
 kind: WorkloadEntry
-metadata: {name: ${name}, namespace: default}
+metadata: {name: ${name}, namespace: default, annotations: {proxy.istio.io/health-checks-enabled: "true"}}
 spec: {address: ${isHealthy ? "10.0.0.1" : "10.0.0.2"}, labels: {app: web}}
 status: {conditions: [{type: Healthy, status: "${isHealthy ? "True" : "False"}"}]}
 ---`;
@@ -147,6 +147,15 @@ test.each([
   },
 ])("with $policy a client in r1 tries $gives", ({ policy, gives }) => {
   expect(addresses(assigned(entry(PLACES) + rule(`trafficPolicy: {${policy}}`)))).toEqual(gives);
+});
+
+test("objects that describe one host in one namespace share their endpoints", () => {
+  const second = entry("{address: 10.0.0.9}").replace("name: web", "name: second");
+  const elsewhere = entry("{address: 10.0.0.7}").replace("namespace: default", "namespace: other");
+  expect(addresses(assigned(entry("{address: 10.0.0.1}") + second + elsewhere))).toEqual([
+    "10.0.0.9:8080",
+    "10.0.0.1:8080",
+  ]);
 });
 
 test("unhealthy workloads are shown as such, and left out where a rule would use them in a panic", () => {

@@ -1,4 +1,4 @@
-import type { ObjectRef } from "./config-object.ts";
+import { compareText, type ObjectRef } from "./config-object.ts";
 import type { Protocol } from "./protocol.ts";
 
 /** Where addresses of a service come from: a registry by kind. */
@@ -46,7 +46,8 @@ export interface Service {
   readonly source?: ObjectRef;
   readonly publishNotReady?: boolean;
   readonly externalName?: string;
-  readonly trafficDistribution?: string;
+  /** Endpoints that are near are tried first. */
+  readonly trafficDistribution?: "PreferSameZone" | "PreferSameNode";
 }
 
 export interface AutoAllocated {
@@ -54,11 +55,31 @@ export interface AutoAllocated {
   readonly ipv6: string;
 }
 
+/** The order in which services win: Kubernetes first, then the oldest, then by host, then by namespace. */
+export function compareServices(a: Service, b: Service): number {
+  return (
+    rank(a) - rank(b) ||
+    a.creationTime - b.creationTime ||
+    compareText(a.hostname, b.hostname) ||
+    compareText(a.namespace, b.namespace) ||
+    compareText(a.name, b.name)
+  );
+}
+
+function rank({ provider }: Service): number {
+  return provider === "Kubernetes" ? 0 : 1;
+}
+
 /** Several objects may describe one host in one namespace, so that the object's name is a part of it. */
 export function serviceKey(
   service: Pick<Service, "provider" | "clusterId" | "namespace" | "name" | "hostname">,
 ): string {
   return [service.provider, service.clusterId, service.namespace, service.name, service.hostname].join("/");
+}
+
+/** Services of one registry that share it share their endpoints: several objects that describe one host in one namespace. */
+export function placeOf({ provider, clusterId, namespace, hostname }: Service): string {
+  return `${provider}/${clusterId}/${namespace}/${hostname}`;
 }
 
 /** The first address, or `0.0.0.0` for a service without one. */

@@ -32,12 +32,14 @@ export function convertServiceEntry(
 }
 
 function toService(
-  { spec, name, namespace, creationTime, labels, kind }: ConfigObject<"ServiceEntry">,
+  { spec, name, namespace, creationTime, labels, annotations, kind }: ConfigObject<"ServiceEntry">,
   hostname: string,
   ports: readonly ServicePort[],
   { clusterId }: EndpointOrigin,
 ): Service {
   const source: ObjectRef = { kind, namespace, name };
+  const trafficDistribution =
+    DISTRIBUTIONS[annotations["networking.istio.io/traffic-distribution"]?.toLowerCase() ?? ""];
   const identity = { provider: "External", clusterId, namespace, name, hostname } as const;
   return {
     ...identity,
@@ -51,9 +53,17 @@ function toService(
     labels,
     exportTo: spec.exportTo,
     ...(spec.workloadSelector === undefined ? {} : { selector: spec.workloadSelector.labels }),
+    ...(trafficDistribution && { trafficDistribution }),
     source,
   };
 }
+
+/** How far calls go; the first name is an old one. */
+const DISTRIBUTIONS: Readonly<Record<string, Service["trafficDistribution"]>> = {
+  preferclose: "PreferSameZone",
+  prefersamezone: "PreferSameZone",
+  prefersamenode: "PreferSameNode",
+};
 
 function endpointsOf(
   { spec, name, namespace }: ConfigObject<"ServiceEntry">,

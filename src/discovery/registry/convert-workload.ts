@@ -21,11 +21,11 @@ export interface EndpointOrigin {
 
 /** Labels of the object override those of its spec. */
 export function toWorkload(
-  { spec, labels, namespace, name, status }: ConfigObject<"WorkloadEntry">,
+  { spec, labels, annotations, namespace, name, status }: ConfigObject<"WorkloadEntry">,
   clusterId: string,
 ): Workload {
   const all = withTopology({ ...spec.labels, ...labels }, spec, clusterId);
-  return { entry: spec, labels: all, namespace, name, isUnhealthy: isUnhealthy(status) };
+  return { entry: spec, labels: all, namespace, name, isUnhealthy: isUnhealthy(annotations, status) };
 }
 
 /** Rules choose workloads by their place too, so that it is among the labels; a network that is a label already stays. */
@@ -86,9 +86,12 @@ function tlsMode(labels: Readonly<Record<string, string>>, serviceAccount: strin
   return serviceAccount === "" ? "disabled" : "istio";
 }
 
-/** An agent's health checks end up in a condition of its WorkloadEntry. */
-function isUnhealthy(status: unknown): boolean {
+/** An agent's health checks end up in a condition of its WorkloadEntry; until the first one it is not healthy. */
+function isUnhealthy(annotations: Readonly<Record<string, string>>, status: unknown): boolean {
+  if (!TRUE.has(annotations["proxy.istio.io/health-checks-enabled"] ?? "")) return false;
   const conditions = (status as { readonly conditions?: unknown } | null | undefined)?.conditions;
-  if (!Array.isArray(conditions)) return false;
-  return conditions.some((condition) => condition?.type === "Healthy" && condition?.status === "False");
+  if (!Array.isArray(conditions)) return true;
+  return !conditions.some((condition) => condition?.type === "Healthy" && condition?.status === "True");
 }
+
+const TRUE = new Set(["1", "t", "T", "true", "TRUE", "True"]);

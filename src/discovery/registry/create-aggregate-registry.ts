@@ -1,5 +1,4 @@
-import { compareAge } from "../model/config-object.ts";
-import type { Service } from "../model/service.ts";
+import { compareServices, type Service } from "../model/service.ts";
 import type { ProxyPlace, RegistryChange, RegistryListener, ServiceRegistry } from "./service-registry.ts";
 
 /** Several registries as one view. Kubernetes comes first: its services beat others of the same name. */
@@ -35,7 +34,7 @@ export function createAggregateRegistry(initial: readonly ServiceRegistry[] = []
       return registries.every(({ synced }) => synced);
     },
     services: () => {
-      services ??= Object.freeze(registries.flatMap((registry) => registry.services()).sort(byRankAndAge));
+      services ??= Object.freeze(registries.flatMap((registry) => registry.services()).sort(compareServices));
       return services;
     },
     service: (key) => first(registries, (registry) => registry.service(key)),
@@ -52,10 +51,6 @@ export function createAggregateRegistry(initial: readonly ServiceRegistry[] = []
 
 function rank({ provider }: Pick<Service, "provider">): number {
   return provider === "Kubernetes" ? 0 : 1;
-}
-
-function byRankAndAge(a: Service, b: Service): number {
-  return rank(a) - rank(b) || compareAge(a, b);
 }
 
 function first<Found>(

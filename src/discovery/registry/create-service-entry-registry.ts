@@ -1,5 +1,6 @@
 import { deepFreeze } from "../../config/index.ts";
 import { type ConfigObject, objectKey } from "../model/config-object.ts";
+import { isUnixAddress } from "../model/endpoint.ts";
 import { selects } from "../model/selector.ts";
 import type { ConfigSnapshot, ConfigStore } from "../store/config-store.ts";
 import { autoAllocate } from "./auto-allocate.ts";
@@ -83,12 +84,14 @@ function selectedBy(
   workloadOf: (object: ConfigObject<"WorkloadEntry">) => Workload,
 ): readonly Workload[] {
   const selector = spec.workloadSelector?.labels;
+  // What is not at an address of the network is only for who looks up names.
+  const resolvesNames = spec.resolution === "DNS" || spec.resolution === "DNS_ROUND_ROBIN";
   // A selector without labels would take every workload by mistake.
   if (selector === undefined || Object.keys(selector).length === 0) return [];
   return snapshot
     .list("WorkloadEntry", namespace)
     .map(workloadOf)
-    .filter(({ labels }) => selects(selector, labels));
+    .filter(({ labels, entry }) => selects(selector, labels) && (resolvesNames || !isUnixAddress(entry.address)));
 }
 
 /** What was converted, and the same with its given out addresses. */

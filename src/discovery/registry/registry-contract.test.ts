@@ -117,6 +117,11 @@ describe("services of rule objects", () => {
     registry.subscribe((change) => seen.push(change));
     store.put({
       ...workloadEntry("vm1", { labels: { app: "web" } }),
+      metadata: {
+        name: "vm1",
+        namespace: "prod",
+        annotations: { "proxy.istio.io/health-checks-enabled": "true" },
+      },
       status: { conditions: [{ type: "Healthy", status: "False" }] },
     });
     expect(endpoints("web").map(({ health }) => health)).toEqual(["UnHealthy", "Unknown"]);

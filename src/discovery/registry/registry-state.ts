@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { compareAge } from "../model/config-object.ts";
 import type { Endpoint, ServiceTarget } from "../model/endpoint.ts";
-import type { Service } from "../model/service.ts";
+import { compareServices, placeOf, type Service } from "../model/service.ts";
 import type { ProxyPlace, RegistryChange, RegistryListener } from "./service-registry.ts";
 
 /** A service with its endpoints, as an adapter builds it. */
@@ -48,7 +47,7 @@ export function createRegistryState(): RegistryState {
       entries = next;
       byAddress = undefined;
       if (change.updated.length + change.deleted.length > 0) {
-        sorted = Object.freeze([...entries.values()].map(({ service }) => service).sort(compareAge));
+        sorted = Object.freeze([...entries.values()].map(({ service }) => service).sort(compareServices));
       }
       for (const listener of [...listeners]) listener(change);
       return change;
@@ -71,7 +70,28 @@ function reconcile(before: ReadonlyMap<string, ServiceWithEndpoints>, wanted: re
     next.set(key, { service, endpoints });
   }
   const deleted = [...before.keys()].filter((key) => !next.has(key));
+  const touched = [...updated, ...deleted, ...changedEndpoints];
+  changedEndpoints.push(...twinsOf(touched, before, next));
   return { next, change: { updated, deleted, endpoints: changedEndpoints } };
+}
+
+/** Services that share their endpoints with one that changed, and did not change themselves. */
+function twinsOf(
+  touched: readonly string[],
+  before: ReadonlyMap<string, ServiceWithEndpoints>,
+  next: ReadonlyMap<string, ServiceWithEndpoints>,
+): readonly string[] {
+  if (touched.length === 0 || touched.length === next.size) return [];
+  const places = new Set(
+    touched.flatMap((key) => {
+      const service = (next.get(key) ?? before.get(key))?.service;
+      return service === undefined ? [] : [placeOf(service)];
+    }),
+  );
+  const known = new Set(touched);
+  return [...next.values()]
+    .filter(({ service }) => !known.has(service.key) && places.has(placeOf(service)))
+    .map(({ service }) => service.key);
 }
 
 function same(a: unknown, b: unknown): boolean {

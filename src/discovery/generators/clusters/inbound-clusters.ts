@@ -52,6 +52,9 @@ function targetClusters(view: ProxyView): readonly Cluster[] {
             // The set of addresses is small and known: looking for unused ones is wasted work.
             cleanupInterval: LONGEST,
             upstreamBindConfig: inboundBind(node),
+            ...(port.calledPort !== undefined && {
+              originalDstLbConfig: { upstreamPortOverride: port.calledPort },
+            }),
           },
     );
   }

@@ -87,6 +87,15 @@ test.each([
   expect(commonBalancing(wanted, localitySetting(meshOfCase(), wanted, {})).commonLbConfig).toEqual(gives);
 });
 
+test("sessions may ask for endpoints that go away, and near endpoints first means no panic", () => {
+  const wanted = policyOf("{outlierDetection: {minHealthPercent: 40}}");
+  const near = { service: { trafficDistribution: "PreferSameZone" as const } };
+  expect(commonBalancing(wanted, undefined, near).commonLbConfig).toEqual({ healthyPanicThreshold: {} });
+  expect(commonBalancing({}, undefined, { keepsSessions: true }).commonLbConfig?.overrideHostStatus).toEqual({
+    statuses: ["HEALTHY", "DRAINING", "UNKNOWN", "DEGRADED"],
+  });
+});
+
 test("clusters without wishes share one value", () => {
   expect(commonBalancing({}, undefined)).toBe(commonBalancing({}, undefined));
 });

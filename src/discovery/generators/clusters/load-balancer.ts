@@ -1,6 +1,9 @@
 import type { Cluster, Cluster_SlowStartConfig } from "../../../protocol/gen/envoy/config/cluster/v3.ts";
+import type { HealthStatusSet } from "../../../protocol/gen/envoy/config/core/v3.ts";
+import type { Service } from "../../model/service.ts";
 import type { ConsistentHash, LoadBalancer } from "../../specs/destination-rule.ts";
 import { type LocalitySetting, localityBalancing } from "../endpoints/locality-setting.ts";
+import { panicPercent } from "../endpoints/panic-percent.ts";
 import type { EffectivePolicy } from "../traffic-policy.ts";
 
 type Balancing = Pick<
@@ -31,14 +34,29 @@ export function loadBalancing(settings: LoadBalancer | undefined): Balancing {
 
 /** No panic unless a rule asks for it: unhealthy endpoints stay without traffic even when all are. */
 export function commonBalancing(
-  { outlierDetection }: Pick<EffectivePolicy, "outlierDetection">,
+  policy: Pick<EffectivePolicy, "outlierDetection">,
   setting: LocalitySetting | undefined,
+  { service = {}, keepsSessions = false }: BalancingOptions = {},
 ): Pick<Cluster, "commonLbConfig"> {
-  const percent = outlierDetection?.minHealthPercent ?? 0;
+  const percent = panicPercent(policy, service);
   const balancing = localityBalancing(setting);
-  if (percent <= 0 && Object.keys(balancing).length === 0) return WITHOUT_PANIC;
-  return { commonLbConfig: { healthyPanicThreshold: percent > 0 ? { value: percent } : {}, ...balancing } };
+  if (percent <= 0 && !keepsSessions && Object.keys(balancing).length === 0) return WITHOUT_PANIC;
+  return {
+    commonLbConfig: {
+      healthyPanicThreshold: percent > 0 ? { value: percent } : {},
+      ...balancing,
+      ...(keepsSessions && { overrideHostStatus: SESSION_STATUSES }),
+    },
+  };
 }
+
+interface BalancingOptions {
+  readonly service?: Pick<Service, "trafficDistribution">;
+  /** A session may ask for its endpoint, also when it goes away. */
+  readonly keepsSessions?: boolean;
+}
+
+const SESSION_STATUSES = Object.freeze<HealthStatusSet>({ statuses: ["HEALTHY", "DRAINING", "UNKNOWN", "DEGRADED"] });
 
 const WITHOUT_PANIC: Pick<Cluster, "commonLbConfig"> = Object.freeze({ commonLbConfig: { healthyPanicThreshold: {} } });
 

@@ -9,7 +9,7 @@ import type { Service, ServicePort } from "../../model/service.ts";
 import type { OutboundScope } from "../../snapshot/push-snapshot.ts";
 import { clusterName, sniOf } from "../cluster-name.ts";
 import { isDynamic } from "../dynamic-dns.ts";
-import { type AssignmentTarget, candidates, loadAssignment } from "../endpoints/load-assignment.ts";
+import { type AssignmentTarget, candidates, hasSessions, loadAssignment } from "../endpoints/load-assignment.ts";
 import { localitySetting } from "../endpoints/locality-setting.ts";
 import { type EffectivePolicy, effectivePolicy } from "../traffic-policy.ts";
 import { autoMtls, identitiesOf } from "./auto-mtls.ts";
@@ -77,7 +77,10 @@ function serviceCluster(
     ...source,
     ...upstreamConnection(mesh, pool),
     ...(type === "ORIGINAL_DST" ? { lbPolicy: "CLUSTER_PROVIDED" } : loadBalancing(policy.loadBalancer)),
-    ...commonBalancing(policy, localitySetting(mesh, policy, service)),
+    ...commonBalancing(policy, localitySetting(mesh, policy, service), {
+      service,
+      keepsSessions: subset === "" && hasSessions(service),
+    }),
     circuitBreakers: circuitBreakers(pool, policy.retryBudget),
     ...(policy.outlierDetection && { outlierDetection: outlierDetection(policy.outlierDetection) }),
     ...transport.sockets,
@@ -126,7 +129,10 @@ function originalDestination({ calledPort }: ServicePort): EndpointSource {
 /** One name is all that Envoy takes for a logical host: the first of those that are tried first. */
 function onlyName(endpoints: readonly LocalityLbEndpoints[]): readonly LocalityLbEndpoints[] {
   const first = endpoints.find(({ priority = 0 }) => priority === 0);
-  return first === undefined ? [] : [{ ...first, lbEndpoints: first.lbEndpoints?.slice(0, 1) }];
+  const [name] = first?.lbEndpoints ?? [];
+  return name === undefined
+    ? []
+    : [{ ...first, lbEndpoints: [name], loadBalancingWeight: name.loadBalancingWeight ?? 1 }];
 }
 
 /** Asked for by the name of the cluster. Zero: a cluster waits for its endpoints, as an answer always comes. */

@@ -10,6 +10,7 @@ import { failover } from "./failover.ts";
 import { isCallable, type LbEndpointOptions, lbEndpoint } from "./lb-endpoint.ts";
 import { groupByLocality, type LocalityGroup } from "./locality-group.ts";
 import { localitySetting } from "./locality-setting.ts";
+import { panicPercent } from "./panic-percent.ts";
 
 /** One cluster of a service, as its name says it. */
 export interface AssignmentTarget {
@@ -79,10 +80,15 @@ function isInView({ network, clusterId }: Endpoint, { mesh, traits }: OutboundSc
  * Endpoints that go away are not offered, unless sessions stick to them. Unhealthy ones are shown as such, so that Envoy knows what is
  * missing; where a rule wants them to be used when too many are, they are left out.
  */
-function isOffered({ health }: Endpoint, { labels }: Service, { outlierDetection }: EffectivePolicy): boolean {
+function isOffered({ health }: Endpoint, service: Service, policy: EffectivePolicy): boolean {
   if (health === "Terminating") return false;
-  if (health === "Draining") return SESSION_LABELS.some((label) => Object.hasOwn(labels, label));
-  return health !== "UnHealthy" || (outlierDetection?.minHealthPercent ?? 0) <= 0;
+  if (health === "Draining") return hasSessions(service);
+  return health !== "UnHealthy" || panicPercent(policy, service) <= 0;
+}
+
+/** Sessions stick to endpoints, also to those that go away. */
+export function hasSessions({ labels }: Pick<Service, "labels">): boolean {
+  return SESSION_LABELS.some((label) => Object.hasOwn(labels, label));
 }
 
 const SESSION_LABELS = ["istio.io/persistent-session", "istio.io/persistent-session-header"];

@@ -52,13 +52,13 @@ test.each([
 });
 
 test("a service that asks for near endpoints has priorities without outlier detection", () => {
-  const near = localitySetting(meshOfCase(), {}, { trafficDistribution: "PreferClose" });
+  const near = localitySetting(meshOfCase(), {}, { trafficDistribution: "PreferSameZone" });
   expect(near).toMatchObject({
     hasPriorities: true,
     failoverPriority: expect.arrayContaining(["topology.kubernetes.io/zone"]),
   });
   const ruled = localitySetting(meshOfCase(), policyOf(OWN("{failoverPriority: [rack]}")), {
-    trafficDistribution: "PreferClose",
+    trafficDistribution: "PreferSameZone",
   });
   expect(ruled).toMatchObject({ hasPriorities: false, failoverPriority: ["rack"] });
 });

@@ -37,8 +37,10 @@ export function localitySetting(
   const { zoneAwareLbSetting, localityLbSetting } = loadBalancer ?? {};
   if (zoneAwareLbSetting !== undefined) return zoneAware(zoneAwareLbSetting);
   if (localityLbSetting !== undefined) return byLocality(localityLbSetting, outlierDetection !== undefined);
-  const near = NEAR[service.trafficDistribution ?? ""];
-  if (near !== undefined) return { distribute: [], failover: [], failoverPriority: near, hasPriorities: true };
+  if (service.trafficDistribution !== undefined) {
+    const failoverPriority = NEAR[service.trafficDistribution];
+    return { distribute: [], failover: [], failoverPriority, hasPriorities: true };
+  }
   if (mesh.zoneAwareLb !== undefined) return zoneAware(mesh.zoneAwareLb);
   return byLocality(mesh.localityLb, outlierDetection !== undefined);
 }
@@ -76,8 +78,8 @@ export function localityBalancing(
   return isWeighted ? { localityWeightedLbConfig: {} } : {};
 }
 
-const NEAR: Readonly<Record<string, readonly string[]>> = {
-  PreferClose: [TOPOLOGY.network, TOPOLOGY.region, TOPOLOGY.zone, TOPOLOGY.subzone],
-  PreferSameZone: [TOPOLOGY.network, TOPOLOGY.region, TOPOLOGY.zone],
-  PreferSameNode: [TOPOLOGY.network, TOPOLOGY.region, TOPOLOGY.zone, TOPOLOGY.subzone, "kubernetes.io/hostname"],
+const ZONE = [TOPOLOGY.network, TOPOLOGY.region, TOPOLOGY.zone] as const;
+const NEAR: Readonly<Record<NonNullable<Service["trafficDistribution"]>, readonly string[]>> = {
+  PreferSameZone: ZONE,
+  PreferSameNode: [...ZONE, TOPOLOGY.subzone, "kubernetes.io/hostname"],
 };

@@ -142,7 +142,8 @@ describe("rules for one host in one namespace", () => {
       rule("a", 1, { ...subsets("v1"), exportTo: ["."] }),
       rule("b", 2, { ...subsets("v2"), exportTo: ["*"] }),
     ];
-    expect(find(...given)?.spec.subsets.map(({ name }) => name)).toEqual(["v1"]);
+    // Both are shown to their own namespace: the later one counts there.
+    expect(find(...given)?.spec.subsets.map(({ name }) => name)).toEqual(["v2"]);
     const others = index(...given).find({ namespace: "client", labels: {} }, REVIEWS);
     expect(others?.spec.subsets.map(({ name }) => name)).toEqual(["v2"]);
   });
@@ -155,15 +156,24 @@ describe("rules for one host in one namespace", () => {
     expect(found?.spec.subsets.map(({ name }) => name)).toEqual(["v1", "v2"]);
   });
 
-  test("one with a selector takes over what those without say; they stay for everybody else", () => {
+  test("one with a selector takes over what those without say to their own namespace; they stay for everybody else", () => {
     const given = [
-      rule("all", 1, { ...subsets("v1"), ...policy(1) }),
+      rule("all", 1, { ...subsets("v1"), ...policy(1), exportTo: ["."] }),
       rule("web", 2, { ...subsets("v2"), ...selector({ app: "web" }) }),
       rule("job", 3, { ...subsets("v3"), ...selector({ app: "job" }) }),
     ];
     expect(find(...given)?.spec).toMatchObject({ subsets: [{ name: "v2" }, { name: "v1" }], ...policy(1) });
     const plain = index(...given).find({ namespace: "prod", labels: {} }, REVIEWS);
     expect(plain?.spec.subsets.map(({ name }) => name)).toEqual(["v1"]);
+  });
+
+  test("one with a selector has nothing of those that are shown to all", () => {
+    const given = [
+      rule("all", 1, { ...subsets("v1"), ...policy(1) }),
+      rule("web", 2, { ...subsets("v2"), ...selector({ app: "web" }) }),
+    ];
+    expect(find(...given)?.spec.subsets.map(({ name }) => name)).toEqual(["v2"]);
+    expect(find(...given)?.spec.trafficPolicy).toBeUndefined();
   });
 
   test("merge alike in whatever order they are given", () => {

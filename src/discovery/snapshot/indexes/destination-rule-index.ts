@@ -100,18 +100,22 @@ function find(
   );
 }
 
-/** Merged rules are sorted by selector first, so that the first candidate of a host is the one. */
+/** Of the candidates for a host the first with a selector, else the last one: several without differ in whom they are shown to. */
 function mostSpecific(
   rules: NamespaceRules | undefined,
   host: string,
   isCandidate: (rule: MergedDestinationRule) => boolean,
 ): AppliedDestinationRule | undefined {
   if (rules === undefined) return undefined;
-  const exact = rules.byHost.get(host)?.find(isCandidate);
-  if (exact !== undefined) return exact.rule;
+  const choose = (name: string) => {
+    const candidates = rules.byHost.get(name)?.filter(isCandidate) ?? [];
+    return (candidates.find(({ selector }) => selector !== undefined) ?? candidates.at(-1))?.rule;
+  };
+  const exact = choose(host);
+  if (exact !== undefined) return exact;
   for (const wildcard of rules.wildcards) {
-    const found = hostCovers(wildcard, host) ? rules.byHost.get(wildcard)?.find(isCandidate) : undefined;
-    if (found !== undefined) return found.rule;
+    const found = hostCovers(wildcard, host) ? choose(wildcard) : undefined;
+    if (found !== undefined) return found;
   }
   return undefined;
 }

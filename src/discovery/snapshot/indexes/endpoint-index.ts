@@ -1,6 +1,6 @@
 import type { Endpoint } from "../../model/endpoint.ts";
 import { sameElements } from "../../model/same-elements.ts";
-import type { Service } from "../../model/service.ts";
+import { placeOf, type Service } from "../../model/service.ts";
 
 /** What of a service's endpoints shows outside of endpoint resources. Equal ones are the same value. */
 export interface EndpointShape {
@@ -16,6 +16,9 @@ export interface EndpointIndex {
   endpoints(serviceKey: string): readonly Endpoint[];
   shape(serviceKey: string): EndpointShape;
   readonly entries: ReadonlyMap<string, Entry>;
+  readonly given: readonly Service[];
+  /** Keys of all services with the same host in the same namespace, for those that are not alone. */
+  readonly twins: ReadonlyMap<string, readonly string[]>;
 }
 
 interface Entry {
@@ -27,17 +30,19 @@ interface Entry {
 const NO_ENDPOINTS: readonly Endpoint[] = [];
 const NO_SHAPE: EndpointShape = { accounts: [], allMtls: false, inlined: [] };
 
-/** Takes down the endpoints of this moment: registries go on changing. */
+/** Takes down the endpoints of this moment: registries go on changing. Objects that describe one host share their endpoints. */
 export function buildEndpointIndex(
   services: readonly Service[],
   endpointsOf: (serviceKey: string) => readonly Endpoint[],
   previous?: EndpointIndex,
 ): EndpointIndex {
   const entries = new Map<string, Entry>();
+  const twins = previous?.given === services ? previous.twins : findTwins(services);
   let isSame = previous !== undefined;
   for (const service of services) {
     const known = previous?.entries.get(service.key);
-    const endpoints = endpointsOf(service.key);
+    const keys = twins.get(service.key);
+    const endpoints = keys === undefined ? endpointsOf(service.key) : combined(keys, endpointsOf, known?.endpoints);
     const inlines = service.resolution !== "ClientSideLB";
     const isKnown = known?.endpoints === endpoints && known.inlines === inlines;
     isSame &&= isKnown;
@@ -49,9 +54,33 @@ export function buildEndpointIndex(
   if (previous !== undefined && isSame && previous.entries.size === entries.size) return previous;
   return {
     entries,
+    given: services,
+    twins,
     endpoints: (key) => entries.get(key)?.endpoints ?? NO_ENDPOINTS,
     shape: (key) => entries.get(key)?.shape ?? NO_SHAPE,
   };
+}
+
+function findTwins(services: readonly Service[]): ReadonlyMap<string, readonly string[]> {
+  const byPlace = new Map<string, string[]>();
+  for (const service of services) {
+    const { key } = service;
+    const place = placeOf(service);
+    const keys = byPlace.get(place);
+    if (keys === undefined) byPlace.set(place, [key]);
+    else keys.push(key);
+  }
+  const shared = [...byPlace.values()].filter((keys) => keys.length > 1);
+  return new Map(shared.flatMap((keys) => keys.map((key) => [key, keys] as const)));
+}
+
+function combined(
+  keys: readonly string[],
+  endpointsOf: (serviceKey: string) => readonly Endpoint[],
+  known: readonly Endpoint[] = NO_ENDPOINTS,
+): readonly Endpoint[] {
+  const endpoints = keys.flatMap((key) => [...endpointsOf(key)]);
+  return sameElements(known, endpoints) ? known : endpoints;
 }
 
 function shapeOf(endpoints: readonly Endpoint[], inlines: boolean, known: EndpointShape = NO_SHAPE): EndpointShape {

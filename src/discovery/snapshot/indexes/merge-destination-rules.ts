@@ -19,7 +19,8 @@ export interface MergedDestinationRule {
 
 /**
  * Rules of one namespace by host. Those with equal selector and equal visibility are one: the first one's policy, the subsets of all, a
- * name once. A rule with a selector also takes over what rules without one say, which stay rules of their own.
+ * name once. A rule with a selector, which nobody outside sees, also takes over what rules without one say that are meant for the
+ * namespace by name; those stay rules of their own.
  */
 export function mergeDestinationRules(
   rules: readonly DestinationRule[],
@@ -32,13 +33,14 @@ export function mergeDestinationRules(
   for (const object of [...rules].sort(selectorsFirst)) {
     const host = resolveShortHost(object.spec.host, object.namespace, domainSuffix);
     const selector = selectorOf(object);
-    const visibility = exportToKey(object.spec.exportTo, object.namespace, defaultDestinationRuleExportTo);
+    const exportTo = selector === undefined ? object.spec.exportTo : ["."];
+    const visibility = exportToKey(exportTo, object.namespace, defaultDestinationRuleExportTo);
     const known = byHost.get(host) ?? [];
     byHost.set(host, known);
     let isMerged = false;
     for (const building of known) {
       const isSame = sameLabels(building.selector, selector) && building.exportToKey === visibility;
-      const isTakenOver = building.selector !== undefined && selector === undefined;
+      const isTakenOver = building.selector !== undefined && selector === undefined && exportTo.includes(".");
       if (isSame || isTakenOver) building.objects.push(object);
       isMerged ||= isSame;
     }

@@ -1,7 +1,6 @@
-import { compareAge } from "../../model/config-object.ts";
 import { groupBy } from "../../model/group-by.ts";
 import { sameElements } from "../../model/same-elements.ts";
-import type { Service } from "../../model/service.ts";
+import { compareServices, type Service } from "../../model/service.ts";
 import { isVisibleTo } from "../../model/visibility.ts";
 
 /** All services, and who sees which. */
@@ -36,7 +35,7 @@ export function buildServiceIndex(
   if (isSame && sameElements(previous.given, given)) return previous;
   // Cut-down services stay the same values for as long as the whole ones do.
   const withPorts = previous?.withPorts ?? createPortSelection();
-  const services = withoutRepeatedPorts([...given].sort(byRankAndAge), withPorts);
+  const services = withoutRepeatedPorts([...given].sort(compareServices), withPorts);
   const visible = new Map<string, VisibleServices>();
   return {
     given,
@@ -52,11 +51,6 @@ export function buildServiceIndex(
       return found;
     },
   };
-}
-
-/** Kubernetes first, then by age. */
-function byRankAndAge(a: Service, b: Service): number {
-  return Number(b.provider === "Kubernetes") - Number(a.provider === "Kubernetes") || compareAge(a, b);
 }
 
 /** Of two objects that describe one host in one namespace, the older one has its ports; the other keeps what is left. */
