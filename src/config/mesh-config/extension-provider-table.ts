@@ -22,6 +22,7 @@ const EXT_AUTHZ_HTTP = message(
   field("timeout", 9, "duration"),
   field("pathPrefix", 3, "string"),
   field("failOpen", 4, "bool"),
+  field("clearRouteCache", 14, "bool"),
   field("statusOnError", 5, "string"),
   field("includeHeadersInCheck", 6, "string", list),
   field("includeRequestHeadersInCheck", 10, "string", list),
@@ -37,6 +38,7 @@ const EXT_AUTHZ_GRPC = message(
   ...SERVICE,
   field("timeout", 5, "duration"),
   field("failOpen", 3, "bool"),
+  field("clearRouteCache", 7, "bool"),
   field("statusOnError", 4, "string"),
   field("includeRequestBodyInCheck", 6, REQUEST_BODY),
 );
@@ -122,7 +124,12 @@ export const EXTENSION_PROVIDER: MessageTable = message(
     field(
       "envoyFileAccessLog",
       11,
-      message(".EnvoyFileAccessLogProvider", field("path", 1, "string"), field("logFormat", 2, LOG_FORMAT)),
+      message(
+        ".EnvoyFileAccessLogProvider",
+        field("path", 1, "string"),
+        field("logFormat", 2, LOG_FORMAT),
+        field("omitEmptyValues", 3, "bool"),
+      ),
     ),
     field("envoyHttpAls", 12, message(".EnvoyHttpGrpcV3LogProvider", ...SERVICE, ...ALS)),
     field("envoyTcpAls", 13, message(".EnvoyTcpGrpcV3LogProvider", ...SERVICE, ...ALS.slice(0, 2))),

@@ -58,7 +58,7 @@ export function createResourceSource({ onProblem, trustBundle }: ResourceSourceO
     });
   const ownOf = (view: ProxyView, type: "CDS" | "LDS"): ResourceSet => {
     const made = recall(own, view.inbound, () => new Map());
-    return recall(made, `${type} ${inboundTraits(view.node)}`, () =>
+    return recall(made, `${type} ${inboundTraits(view)}`, () =>
       createResourceSet(inboundResources(view, type, guardOf(view.inbound))),
     );
   };
@@ -99,6 +99,7 @@ export function createResourceSource({ onProblem, trustBundle }: ResourceSourceO
     named(view, type, names) {
       if (view.node.generator === GRPC_GENERATOR && type !== "EDS") return grpcOf(view, type, names);
       if (type === "EDS" || type === "RDS") return scopeOf(view).named(type, names);
+      if (type === "ECDS") return scopeOf(view).extensions(names);
       const all = source.all(view, type);
       return createResourceSet(names.flatMap((name) => all.get(name) ?? []));
     },

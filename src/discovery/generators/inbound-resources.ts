@@ -1,11 +1,12 @@
 import type { EncodedResource } from "../ads-server/resource-source.ts";
-import type { ProxyNode } from "../proxy/proxy-node.ts";
 import type { ProxyView } from "../snapshot/push-snapshot.ts";
-import { buildAccessPolicies } from "./authz/index.ts";
+import { authorizersKey, buildAccessPolicies } from "./authz/index.ts";
 import { generateInboundClusters } from "./clusters.ts";
 import { encodeResource } from "./encode-resource.ts";
+import { patchInboundClusters, patchListeners, workloadPatching } from "./envoy-filter/index.ts";
 import { generateInboundListeners } from "./listeners.ts";
 import type { ResourceGuard } from "./resource-guard.ts";
+import { inboundLogs, logServersKey } from "./telemetry/index.ts";
 
 /** What a proxy needs for its own workload. */
 export function inboundResources(
@@ -14,24 +15,38 @@ export function inboundResources(
   guard: ResourceGuard,
 ): readonly EncodedResource[] {
   const nameOf = ({ name = "" }: { readonly name?: string | undefined }) => name;
+  const refuse = (resource: string, reason: string) => guard.report({ effect: "refused-rule", type, resource, reason });
+  const patching = workloadPatching(view, refuse);
   if (type === "CDS") {
-    return guard.each(type, generateInboundClusters(view), nameOf, (cluster) =>
+    const made = generateInboundClusters(view);
+    const clusters = patching === undefined ? made : patchInboundClusters(patching, view, made);
+    return guard.each(type, clusters, nameOf, (cluster) =>
       encodeResource("envoy.config.cluster.v3.Cluster", nameOf(cluster), cluster),
     );
   }
   const policies = buildAccessPolicies(view);
   const { listeners, conflicts } = generateInboundListeners(view, policies);
   guard.conflicts(conflicts);
-  for (const reason of policies.problems) {
-    guard.report({ effect: "refused-rule", type, resource: "virtualInbound", reason });
-  }
-  return guard.each(type, listeners, nameOf, (listener) =>
+  for (const reason of [...policies.problems, ...inboundLogs(view).problems]) refuse("virtualInbound", reason);
+  const patched = patching === undefined ? listeners : patchListeners(patching.inbound, listeners);
+  return guard.each(type, patched, nameOf, (listener) =>
     encodeResource("envoy.config.listener.v3.Listener", nameOf(listener), listener),
   );
 }
 
-/** What inbound generators read of a node besides its inbound scope. */
-export function inboundTraits(node: ProxyNode): string {
-  const { addresses, ipv4, ipv6, interception, unprivileged, listening, preservesHeaderCase, serverTls } = node;
-  return JSON.stringify([addresses, ipv4, ipv6, interception, unprivileged, listening, preservesHeaderCase, serverTls]);
+/** What inbound generators read of a view besides its inbound scope. */
+export function inboundTraits(view: ProxyView): string {
+  const { addresses, ipv4, ipv6, interception, unprivileged, listening, preservesHeaderCase, serverTls } = view.node;
+  const others = [view.outbound.traits.meets, logServersKey(view), authorizersKey(view)];
+  return JSON.stringify([
+    addresses,
+    ipv4,
+    ipv6,
+    interception,
+    unprivileged,
+    listening,
+    preservesHeaderCase,
+    serverTls,
+    ...others,
+  ]);
 }

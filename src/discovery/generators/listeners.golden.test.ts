@@ -16,13 +16,8 @@ const root = join(
 );
 const LISTENER = "envoy.config.listener.v3.Listener";
 
-/** Filters of patches and telemetry rules are put in by others; gateways and proxyless clients have other listeners. */
-const OTHERS = new Set([
-  "envoy-filter-patches",
-  "gateway-http-and-https",
-  "grpc-proxyless-client",
-  "telemetry-access-log",
-]);
+/** Patches are put in by others; gateways and proxyless clients have other listeners. */
+const OTHERS = new Set(["envoy-filter-patches", "gateway-http-and-https", "grpc-proxyless-client"]);
 const cases = existsSync(root) ? readGoldenCases(root).filter(({ name }) => !OTHERS.has(name)) : [];
 
 describe("listeners of the captured meshes", () => {

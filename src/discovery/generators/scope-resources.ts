@@ -1,17 +1,30 @@
 import { encodeNameTable } from "../../protocol/dns/encode-name-table.ts";
+import type { Cluster } from "../../protocol/gen/envoy/config/cluster/v3.ts";
 import type { RouteConfiguration } from "../../protocol/gen/envoy/config/route/v3.ts";
 import { any } from "../../protocol/protobuf/discovery.ts";
 import type { EncodedResource, ResourceSet } from "../ads-server/resource-source.ts";
+import type { Service } from "../model/service.ts";
 import type { OutboundScope } from "../snapshot/push-snapshot.ts";
 import { clusterInputs, clusterProblems, clustersOfService } from "./clusters.ts";
 import { encodedResource, encodeResource } from "./encode-resource.ts";
 import { endpointInputs, generateEndpoints } from "./endpoints.ts";
+import {
+  addedClusters,
+  createPatching,
+  type Patching,
+  type PatchSet,
+  patchClusters,
+  patchListeners,
+  patchRoute,
+  scopePatches,
+} from "./envoy-filter/index.ts";
 import { generateOutboundListeners } from "./listeners.ts";
 import { generateNameTable } from "./name-table.ts";
 import { onlyUnique, type ResourceGuard } from "./resource-guard.ts";
 import { createResourceSet } from "./resource-set.ts";
 import { generateRoute } from "./routes.ts";
 import type { ScopeMemory } from "./scope-memories.ts";
+import { outboundLogs } from "./telemetry/index.ts";
 
 /** What proxies of one scope share. */
 export interface ScopeResources {
@@ -19,6 +32,8 @@ export interface ScopeResources {
   listeners(): ResourceSet;
   nameTable(): ResourceSet;
   named(type: "EDS" | "RDS", names: readonly string[]): ResourceSet;
+  /** Settings of extensions that patches bring along; names that none brings are left out. */
+  extensions(names: readonly string[]): ResourceSet;
 }
 
 /** Sets by what they are, made once. */
@@ -44,14 +59,27 @@ export function createScopeResources(
     sets.set(key, set);
     return set;
   };
+  const patches = scopePatches(scope);
+  const patchingOf = (type: "CDS" | "LDS" | "RDS") => patches && outboundPatching(scope, patches, type, guard);
   const route = (name: string): ResourceSet =>
-    once(lasting, `route ${name}`, () =>
-      guard.each("RDS", [name], String, () => encodeRoute(generateRoute(scope, name))),
-    );
+    once(lasting, `route ${name}`, () => {
+      const patching = patchingOf("RDS");
+      return guard.each("RDS", [name], String, () => {
+        const made = generateRoute(scope, name);
+        return encodeRoute(patching === undefined ? made : patchRoute(patching, made));
+      });
+    });
   return {
-    clusters: () => once(lasting, "CDS", () => outboundClusters(scope, memory, guard)),
-    listeners: () => once(lasting, "LDS", () => outboundListeners(scope, guard)),
+    clusters: () => once(lasting, "CDS", () => outboundClusters(scope, memory, guard, patchingOf("CDS"))),
+    listeners: () =>
+      once(lasting, "LDS", () => {
+        for (const { label, reason } of patches?.bad ?? []) {
+          guard.report({ effect: "refused-rule", type: "LDS", resource: label, reason });
+        }
+        return outboundListeners(scope, guard, patchingOf("LDS"));
+      }),
     nameTable: () => once(lasting, "NDS", () => [nameTable(scope)]),
+    extensions: (names) => once(lasting, `extensions ${names.join("\n")}`, () => extensions(patches, names)),
     // Proxies alike ask for the same names: by one list that the server shares, or by equal ones.
     named: (type, names) => {
       if (type === "RDS") {
@@ -67,17 +95,42 @@ export function createScopeResources(
   };
 }
 
-function outboundClusters(scope: OutboundScope, memory: ScopeMemory, guard: ResourceGuard): readonly EncodedResource[] {
-  const clusters = scope.services.flatMap((service) =>
-    memory.clusters.recall(service.key, clusterInputs(scope, service), () => {
+function outboundPatching(
+  { traits }: OutboundScope,
+  patches: PatchSet,
+  type: "CDS" | "LDS" | "RDS",
+  guard: ResourceGuard,
+): Patching {
+  const context = traits.type === "sidecar" ? "SIDECAR_OUTBOUND" : "GATEWAY";
+  return createPatching(patches, context, (resource, reason) =>
+    guard.report({ effect: "refused-rule", type, resource, reason }),
+  );
+}
+
+function outboundClusters(
+  scope: OutboundScope,
+  memory: ScopeMemory,
+  guard: ResourceGuard,
+  patching: Patching | undefined,
+): readonly EncodedResource[] {
+  const encode = (clusters: readonly Cluster[]) =>
+    guard.each("CDS", clusters, nameOf, (cluster) =>
+      encodeResource("envoy.config.cluster.v3.Cluster", nameOf(cluster), cluster),
+    );
+  const inputsOf = (service: Service) =>
+    patching === undefined
+      ? clusterInputs(scope, service)
+      : [...clusterInputs(scope, service), ...patching.of("CLUSTER")];
+  const ofServices = scope.services.flatMap((service) =>
+    memory.clusters.recall(service.key, inputsOf(service), () => {
       for (const reason of clusterProblems(scope, service)) {
         guard.report({ effect: "refused-rule", type: "CDS", resource: service.hostname, reason });
       }
-      return guard.each("CDS", clustersOfService(scope, service), nameOf, (cluster) =>
-        encodeResource("envoy.config.cluster.v3.Cluster", nameOf(cluster), cluster),
-      );
+      const made = clustersOfService(scope, service);
+      return encode(patching === undefined ? made : patchClusters(patching, made));
     }),
   );
+  const clusters = patching === undefined ? ofServices : [...ofServices, ...encode(addedClusters(patching))];
   memory.clusters.retain(new Set(scope.services.map((service) => service.key)));
   memory.endpoints.retain(new Set(clusters.map((cluster) => cluster.name)));
   return onlyUnique(clusters, ({ name }) =>
@@ -91,12 +144,29 @@ function outboundClusters(scope: OutboundScope, memory: ScopeMemory, guard: Reso
   );
 }
 
-function outboundListeners(scope: OutboundScope, guard: ResourceGuard): readonly EncodedResource[] {
+function outboundListeners(
+  scope: OutboundScope,
+  guard: ResourceGuard,
+  patching: Patching | undefined,
+): readonly EncodedResource[] {
   const { listeners, conflicts } = generateOutboundListeners(scope);
   guard.conflicts(conflicts);
-  return guard.each("LDS", listeners, nameOf, (listener) =>
+  for (const reason of outboundLogs(scope).problems) {
+    guard.report({ effect: "refused-rule", type: "LDS", resource: "virtualOutbound", reason });
+  }
+  const patched = patching === undefined ? listeners : patchListeners(patching, listeners);
+  return guard.each("LDS", patched, nameOf, (listener) =>
     encodeResource("envoy.config.listener.v3.Listener", nameOf(listener), listener),
   );
+}
+
+function extensions(patches: PatchSet | undefined, names: readonly string[]): readonly EncodedResource[] {
+  const added = (patches?.of("EXTENSION_CONFIG") ?? []).filter(({ operation }) => operation === "ADD");
+  const configs = new Map(added.map(({ value }) => [nameOf(value), value]));
+  return names.flatMap((name) => {
+    const config = configs.get(name);
+    return config === undefined ? [] : [encodeResource("envoy.config.core.v3.TypedExtensionConfig", name, config)];
+  });
 }
 
 function endpoints(scope: OutboundScope, name: string, memory: ScopeMemory, guard: ResourceGuard) {

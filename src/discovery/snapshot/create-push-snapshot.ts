@@ -14,6 +14,8 @@ import { findRuleProblems, type RuleProblem } from "./rule-problems.ts";
 import { type InboundEntry, inboundScope } from "./scopes/inbound-scope.ts";
 import { createKeptValues, type KeptValues } from "./scopes/kept-values.ts";
 import { buildOutboundContent, type KeptContent, type OutboundContent } from "./scopes/outbound-content.ts";
+import { policiesFor } from "./scopes/policies.ts";
+import { metConditions, type ProxyCondition, proxyConditions } from "./scopes/proxy-conditions.ts";
 import { clientLabels, localityOf, scopeKey, scopeTraits } from "./scopes/scope-traits.ts";
 import { selectSidecar } from "./scopes/select-sidecar.ts";
 import type { SnapshotParts } from "./snapshot-parts.ts";
@@ -25,6 +27,12 @@ export interface PushSnapshotInput {
   readonly version: string;
   /** The one before; what did not change is taken over from it. */
   readonly previous?: PushSnapshot;
+}
+
+/** What rules look at in clients of one namespace. */
+interface AskedOfClients {
+  readonly labels: ReadonlySet<string>;
+  readonly conditions: ReadonlyMap<string, ProxyCondition>;
 }
 
 /** The part of a snapshot that the next one may take over. */
@@ -43,21 +51,23 @@ export function createPushSnapshot({ mesh, configs, registry, version, previous 
   const parts = buildParts({ mesh, configs, registry }, before?.parts);
   const contents = createKeptValues(before?.contents);
   const inbound = createKeptValues(before?.inbound);
-  const labelNames = new Map<string, ReadonlySet<string>>();
+  const asked = new Map<string, AskedOfClients>();
   const scopes = new Map<string, OutboundScope>();
   let problems: readonly RuleProblem[] | undefined;
   const views = new WeakMap<ProxyNode, ProxyView>();
 
-  const labelsAskedFor = (namespace: string) => {
-    let names = labelNames.get(namespace);
-    if (names === undefined) {
-      names = clientLabels(parts, namespace);
-      labelNames.set(namespace, names);
+  const askedOfClients = (namespace: string) => {
+    let known = asked.get(namespace);
+    if (known === undefined) {
+      const policies = policiesFor("outbound", configs, mesh.rootNamespace, namespace);
+      known = { labels: clientLabels(parts, namespace), conditions: proxyConditions(policies) };
+      asked.set(namespace, known);
     }
-    return names;
+    return known;
   };
   const outboundScope = (node: ProxyNode, targets: readonly ServiceTarget[], sidecar: OutboundScope["sidecar"]) => {
-    const traits = scopeTraits(node, localityOf(node, targets), labelsAskedFor(node.namespace));
+    const { labels, conditions } = askedOfClients(node.namespace);
+    const traits = scopeTraits(node, localityOf(node, targets), labels, metConditions(node, conditions));
     const key = scopeKey(traits, sidecar);
     let scope = scopes.get(key);
     if (scope === undefined) {

@@ -98,7 +98,10 @@ export type ScopeTraits = Pick<
   | "networkView"
   | "preservesHeaderCase"
   | "clientTls"
->;
+> & {
+  /** Keys of the conditions on proxies, made by patches, that it meets. */
+  readonly meets: readonly string[];
+};
 
 export interface EgressListener {
   readonly port?: SidecarPort;

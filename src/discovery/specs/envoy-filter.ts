@@ -57,7 +57,17 @@ const PATCH = message("config patch", {
     [["listener", "routeConfiguration", "cluster"]],
   ),
   patch: message("patch", {
-    operation: oneOf("INVALID", "MERGE", "ADD", "REMOVE", "INSERT_BEFORE", "INSERT_AFTER", "INSERT_FIRST", "REPLACE"),
+    operation: oneOf(
+      "INVALID",
+      "MERGE",
+      "ADD",
+      "REMOVE",
+      "INSERT_BEFORE",
+      "INSERT_AFTER",
+      "INSERT_FIRST",
+      "REPLACE",
+      "MERGE_AND_REPLACE_LIST",
+    ),
     value: json,
     filterClass: oneOf("UNSPECIFIED", "AUTHN", "AUTHZ", "STATS"),
   }),

@@ -2,11 +2,13 @@ import type { AnyConfigObject } from "../model/config-object.ts";
 import type { Problem } from "../schema/decode-message.ts";
 import { validateAuthorizationPolicy } from "./authorization-policy.ts";
 import { validateDestinationRule } from "./destination-rule.ts";
+import { validateEnvoyFilter } from "./envoy-filter.ts";
 import { validatePeerAuthentication } from "./peer-authentication.ts";
 import { createReport } from "./report.ts";
 import { validateRequestAuthentication } from "./request-authentication.ts";
 import { validateServiceEntry } from "./service-entry.ts";
 import { validateSidecar } from "./sidecar.ts";
+import { validateTelemetry } from "./telemetry.ts";
 import { validateVirtualService } from "./virtual-service.ts";
 import { validateWorkloadEntry } from "./workload-entry.ts";
 import { validateWorkloadGroup } from "./workload-group.ts";
@@ -43,9 +45,13 @@ export function validateObject(object: AnyConfigObject): readonly Problem[] {
     case "RequestAuthentication":
       validateRequestAuthentication(report, object.spec);
       break;
-    case "Gateway":
     case "EnvoyFilter":
+      validateEnvoyFilter(report, object.spec);
+      break;
     case "Telemetry":
+      validateTelemetry(report, object.spec);
+      break;
+    case "Gateway":
     case "ProxyConfig":
       // Whoever wrote it must not believe that it is in force.
       report.warn(`${object.kind} is read and has no effect: no proxy gets anything of it`);

@@ -7,7 +7,8 @@ const of = (...kinds: string[]) => kinds.map((kind) => `kind: ${kind}\nmetadata:
 test.each([
   { configYaml: "", node: sidecar, parts: [] },
   { configYaml: of("ServiceEntry", "VirtualService", "Sidecar", "PeerAuthentication"), node: sidecar, parts: [] },
-  { configYaml: of("ServiceEntry", "Telemetry", "EnvoyFilter"), node: sidecar, parts: ["EnvoyFilter", "Telemetry"] },
+  { configYaml: of("ServiceEntry", "Telemetry", "EnvoyFilter"), node: sidecar, parts: [] },
+  { configYaml: of("WasmPlugin", "ProxyConfig"), node: sidecar, parts: ["ProxyConfig", "WasmPlugin"] },
   { configYaml: "", node: { ...sidecar, id: "router~10.0.0.1~a~b" }, parts: ["router node"] },
   { configYaml: "", node: { ...sidecar, metadata: { GENERATOR: "grpc" } }, parts: [] },
   { configYaml: "", node: { ...sidecar, metadata: { GENERATOR: "event" } }, parts: ["generator event"] },

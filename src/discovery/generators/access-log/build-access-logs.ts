@@ -1,9 +1,6 @@
-import { pack } from "../../../protocol/envoy/index.ts";
-import type { AccessLog } from "../../../protocol/gen/envoy/config/accesslog/v3.ts";
-import type { SubstitutionFormatString } from "../../../protocol/gen/envoy/config/core/v3.ts";
-import type { JsonObject } from "../../../protocol/protobuf/struct.ts";
+import type { AccessLog, AccessLogFilter } from "../../../protocol/gen/envoy/config/accesslog/v3.ts";
 import type { AccessLogSettings } from "../../snapshot/mesh-settings.ts";
-import { DEFAULT_JSON_FORMAT, DEFAULT_TEXT_FORMAT } from "./default-formats.ts";
+import { fileLog, meshFormat } from "./file-log.ts";
 
 /** Where the listeners of one direction write their lines. */
 export interface AccessLogs {
@@ -17,30 +14,18 @@ export const NO_ACCESS_LOGS: AccessLogs = { traffic: [], listener: [] };
 
 /** What the mesh's settings ask for. */
 export function buildAccessLogs(settings: AccessLogSettings): AccessLogs {
-  if (settings.file === "") return NO_ACCESS_LOGS;
-  const log: AccessLog = {
-    name: "envoy.access_loggers.file",
-    typedConfig: pack("envoy.extensions.access_loggers.file.v3.FileAccessLog", {
-      path: settings.file,
-      logFormat: logFormat(settings),
-    }),
+  return settings.file === "" ? NO_ACCESS_LOGS : toAccessLogs([fileLog(settings.file, meshFormat(settings))]);
+}
+
+/** The same logs for traffic and for what the listener itself has to tell. */
+export function toAccessLogs(traffic: readonly AccessLog[]): AccessLogs {
+  return {
+    traffic,
+    listener: traffic.map((log) => ({
+      ...log,
+      filter: log.filter === undefined ? NO_CHAIN : { andFilter: { filters: [NO_CHAIN, log.filter] } },
+    })),
   };
-  return { traffic: [log], listener: [{ ...log, filter: { responseFlagFilter: { flags: ["NR"] } } }] };
 }
 
-function logFormat({ encoding, format }: AccessLogSettings): SubstitutionFormatString {
-  if (encoding === "JSON") return { jsonFormat: parseFormat(format) ?? DEFAULT_JSON_FORMAT, jsonFormatOptions: {} };
-  const text = format === "" ? DEFAULT_TEXT_FORMAT : format;
-  return { textFormatSource: { inlineString: text.endsWith("\n") ? text : `${text}\n` } };
-}
-
-/** A format that is no JSON object gives the default lines: a log in another shape is better than none. */
-function parseFormat(format: string): JsonObject | undefined {
-  try {
-    const parsed: unknown = JSON.parse(format);
-    const isObject = typeof parsed === "object" && parsed !== null && !Array.isArray(parsed);
-    return isObject ? (parsed as JsonObject) : undefined;
-  } catch {
-    return undefined;
-  }
-}
+const NO_CHAIN: AccessLogFilter = { responseFlagFilter: { flags: ["NR"] } };

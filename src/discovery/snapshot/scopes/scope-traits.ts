@@ -8,7 +8,12 @@ import type { SnapshotParts } from "../snapshot-parts.ts";
 import { policiesFor, selectorLabels } from "./policies.ts";
 
 /** The part of a node that what it sees of others may follow from. */
-export function scopeTraits(node: ProxyNode, locality: Locality, askedFor: ReadonlySet<string>): ScopeTraits {
+export function scopeTraits(
+  node: ProxyNode,
+  locality: Locality,
+  askedFor: ReadonlySet<string>,
+  meets: readonly string[],
+): ScopeTraits {
   return Object.freeze({
     type: node.type,
     namespace: node.namespace,
@@ -27,6 +32,7 @@ export function scopeTraits(node: ProxyNode, locality: Locality, askedFor: Reado
     clusterId: node.clusterId,
     listening: node.listening,
     networkView: node.networkView,
+    meets,
     ...(node.preservesHeaderCase !== undefined && { preservesHeaderCase: node.preservesHeaderCase }),
     ...(node.clientTls && { clientTls: node.clientTls }),
   });

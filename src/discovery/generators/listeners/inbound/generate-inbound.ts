@@ -1,7 +1,8 @@
 import type { FilterChain, Listener } from "../../../../protocol/gen/envoy/config/listener/v3.ts";
 import type { ProxyView } from "../../../snapshot/push-snapshot.ts";
-import { type AccessLogs, buildAccessLogs } from "../../access-log/build-access-logs.ts";
+import type { AccessLogs } from "../../access-log/build-access-logs.ts";
 import { clusterName } from "../../cluster-name.ts";
+import { inboundLogs } from "../../telemetry/index.ts";
 import { buildPlace, listenerName, wildcardBinds } from "../addresses.ts";
 import { detectionTimeout } from "../detection-timeout.ts";
 import { exactBalance } from "../exact-balance.ts";
@@ -22,7 +23,7 @@ import { blackHoleChain, buildVirtualInbound, passthroughChains, VIRTUAL_INBOUND
  */
 export function generateInboundListeners(view: ProxyView, policies: InboundPolicies = NO_POLICIES): GeneratedListeners {
   const { mesh } = view.snapshot;
-  const accessLogs = buildAccessLogs(mesh.accessLog);
+  const accessLogs = inboundLogs(view);
   const settings: InboundSettings = {
     ...httpManagerSettings(mesh, view.node, accessLogs.traffic),
     policies,

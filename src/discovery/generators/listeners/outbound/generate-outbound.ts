@@ -1,7 +1,7 @@
 import type { Listener } from "../../../../protocol/gen/envoy/config/listener/v3.ts";
 import { isUnixAddress } from "../../../model/endpoint.ts";
 import type { OutboundScope } from "../../../snapshot/push-snapshot.ts";
-import { buildAccessLogs } from "../../access-log/build-access-logs.ts";
+import { outboundLogs } from "../../telemetry/index.ts";
 import { isWildcardBind, listenerName } from "../addresses.ts";
 import type { ConflictKind, GeneratedListeners, ListenerConflict } from "../listener-conflict.ts";
 import { isReservedPort } from "../reserved-ports.ts";
@@ -12,7 +12,7 @@ import { buildHttpProxyListener, buildVirtualOutbound } from "./virtual-outbound
 
 /** For calls to services, then for the HTTP proxy, then for everything that was redirected. */
 export function generateOutboundListeners(scope: OutboundScope): GeneratedListeners {
-  const accessLogs = buildAccessLogs(scope.mesh.accessLog);
+  const accessLogs = outboundLogs(scope);
   const conflicts: ListenerConflict[] = [];
   const httpProxy = buildHttpProxyListener(scope, accessLogs);
   const taken = new Set([...ingressPlaces(scope), ...placesOf(httpProxy)]);

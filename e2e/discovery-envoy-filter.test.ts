@@ -1,0 +1,140 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { eventually } from "../test/support/agent-process.ts";
+import { type DiscoveryMesh, startDiscoveryMesh } from "../test/support/discovery-mesh.ts";
+import { documents, hostOf, ruleObject, serviceEntry } from "../test/support/discovery-rules.ts";
+import { has, needs } from "../test/support/needs.ts";
+
+const NEEDS = ["envoy", "root", "netns", "iptables", "setpriv"] as const;
+const SERVER = "10.10.2.1";
+const VIP = "10.96.0.20";
+
+const services = serviceEntry({
+  name: "server",
+  vip: VIP,
+  ports: [{ number: 80, name: "http", protocol: "HTTP", targetPort: 9002 }],
+  endpoints: [{ address: SERVER, serviceAccount: "server" }],
+});
+const filter = (...configPatches: readonly object[]) =>
+  ruleObject("networking.istio.io/v1alpha3", "EnvoyFilter", "patches", {
+    workloadSelector: { labels: { app: "server" } },
+    configPatches,
+  });
+const beforeRouter = (value: object) => ({
+  applyTo: "HTTP_FILTER",
+  match: {
+    context: "SIDECAR_INBOUND",
+    listener: {
+      portNumber: 9002,
+      filterChain: {
+        filter: {
+          name: "envoy.filters.network.http_connection_manager",
+          subFilter: { name: "envoy.filters.http.router" },
+        },
+      },
+    },
+  },
+  patch: { operation: "INSERT_BEFORE", value },
+});
+const lua = (code: string) =>
+  beforeRouter({
+    name: "envoy.filters.http.lua",
+    typed_config: {
+      "@type": "type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua",
+      default_source_code: { inline_string: code },
+    },
+  });
+const ADD_HEADER = 'function envoy_on_response(handle)\n  handle:headers():add("x-from-lua", "yes")\nend\n';
+
+let mesh: DiscoveryMesh | undefined;
+let logs = "";
+const started = () => {
+  if (mesh === undefined) throw new Error("the mesh did not start");
+  return mesh;
+};
+
+beforeEach(needs(...NEEDS));
+beforeAll(async () => {
+  if (!NEEDS.every(has)) return;
+  logs = mkdtempSync(join(tmpdir(), "access-"));
+  // Envoy is another user.
+  chmodSync(logs, 0o777);
+  const path = join(logs, "server.log");
+  const provider = {
+    name: "lines",
+    envoyFileAccessLog: { path, logFormat: { text: "%RESPONSE_CODE% %REQ(:PATH)%" } },
+  };
+  mesh = await startDiscoveryMesh({
+    files: { "services.yaml": documents(services) },
+    mesh: JSON.stringify({ extensionProviders: [provider] }),
+    workloads: [
+      { name: "server", address: SERVER, labels: { app: "server" } },
+      { name: "shop", address: "10.10.1.1", labels: { app: "shop" } },
+    ],
+  });
+  await mesh.workload("server").listen({ kind: "http", port: 9002, name: "app" });
+}, 120_000);
+afterAll(async () => {
+  await mesh?.[Symbol.asyncDispose]();
+  if (logs !== "") rmSync(logs, { recursive: true });
+});
+
+async function get(path: string) {
+  const call = { address: VIP, port: 80, host: hostOf("server"), path, fresh: true };
+  const [answer] = await started().workload("shop").http(call);
+  return answer;
+}
+
+const waitFor = (what: string, isSo: () => Promise<boolean>) =>
+  eventually(async () => ((await isSo()) ? undefined : what));
+
+test("a Lua filter that a patch puts before the router adds a header to answers", async () => {
+  await waitFor("the server does not answer", async () => (await get("/"))?.status === 200);
+  expect((await get("/"))?.headers["x-from-lua"]).toBeUndefined();
+  started().controlPlane.write("filter.yaml", filter(lua(ADD_HEADER)));
+  await waitFor("no header of the filter", async () => (await get("/"))?.headers["x-from-lua"] === "yes");
+  expect(await started().rejections()).toEqual([]);
+});
+
+test("a patch that no proxy could take is left out, and those beside it stay in force", async () => {
+  const unknown = beforeRouter({ name: "x", typed_config: { "@type": "type.googleapis.com/example.Nobody", a: 1 } });
+  const behind = { ...lua(ADD_HEADER), patch: { ...lua(ADD_HEADER).patch, operation: "INSERT_AFTER" } };
+  started().controlPlane.write("filter.yaml", filter(unknown, behind, lua(ADD_HEADER.replace("yes", "still"))));
+  await waitFor("the good patch is not there", async () => (await get("/"))?.headers["x-from-lua"] === "still");
+  expect(await started().rejections()).toEqual([]);
+  expect(await started().workload("server").rejections()).toEqual([]);
+});
+
+test("an access log with a filter has a line of each request that the filter lets through", async () => {
+  const logging = [
+    { providers: [{ name: "lines" }], filter: { expression: 'request.url_path.startsWith("/logged")' } },
+  ];
+  started().controlPlane.write(
+    "telemetry.yaml",
+    ruleObject("telemetry.istio.io/v1", "Telemetry", "lines", {
+      selector: { matchLabels: { app: "server" } },
+      accessLogging: logging.map((entry) => ({ ...entry, match: { mode: "SERVER" } })),
+    }),
+  );
+  const lines = () => readFileSync(join(logs, "server.log"), "utf8");
+  await waitFor("Envoy writes no log", async () => {
+    await get("/logged/first");
+    return readLines(lines).includes("200 /logged/first");
+  });
+  await get("/silent");
+  await get("/logged/last");
+  await waitFor("the last request is missing", async () => readLines(lines).includes("200 /logged/last"));
+  expect(readLines(lines).filter((line) => !/^200 \/logged\/(first|last)$/.test(line))).toEqual([]);
+  expect(await started().rejections()).toEqual([]);
+});
+
+/** The file is made when Envoy gets its listener. */
+function readLines(read: () => string): readonly string[] {
+  try {
+    return read().split("\n").filter(Boolean);
+  } catch {
+    return [];
+  }
+}

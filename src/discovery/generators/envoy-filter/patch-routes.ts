@@ -1,0 +1,101 @@
+import type { Route, RouteConfiguration, VirtualHost } from "../../../protocol/gen/envoy/config/route/v3.ts";
+import { parseClusterName } from "../cluster-name.ts";
+import { isMerge, shapeList } from "./list-operations.ts";
+import { mergePatch, type Patching } from "./patching.ts";
+import type { Patch } from "./read-patches.ts";
+
+/** The configuration itself where nothing is patched in it. */
+export function patchRoute(patching: Patching, given: RouteConfiguration): RouteConfiguration {
+  let route = given;
+  const applying = (place: "ROUTE_CONFIGURATION" | "VIRTUAL_HOST" | "HTTP_ROUTE") =>
+    patching.of(place).filter((patch) => isMeant(patch, given));
+  for (const patch of applying("ROUTE_CONFIGURATION")) if (isMerge(patch)) route = mergePatch(route, patch);
+  const hosts = applying("VIRTUAL_HOST");
+  const routes = applying("HTTP_ROUTE");
+  if (hosts.length === 0 && routes.length === 0) return route;
+  let virtualHosts = (route.virtualHosts ?? []).flatMap((host) => patchHost(host, hosts, routes) ?? []);
+  for (const patch of hosts.filter(({ operation }) => operation === "ADD")) {
+    const added = patch.value as VirtualHost;
+    const taken = takenBy(virtualHosts, added);
+    if (taken === undefined) virtualHosts = [...virtualHosts, added];
+    else patching.refuse(patch, route.name ?? "", taken);
+  }
+  const { virtualHosts: _, ...rest } = route;
+  return virtualHosts.length === 0 ? rest : { ...rest, virtualHosts };
+}
+
+function isMeant({ match }: Patch, { name = "" }: RouteConfiguration): boolean {
+  const wanted = match.routeConfiguration;
+  if (wanted === undefined) return true;
+  return (
+    (wanted.name === "" || wanted.name === name) && (wanted.portNumber === 0 || wanted.portNumber === portOf(name))
+  );
+}
+
+/** Names are ports on the way out, clusters on the way in. */
+function portOf(name: string): number {
+  return parseClusterName(name)?.port ?? (/^\d+$/.test(name) ? Number(name) : 0);
+}
+
+/** A proxy refuses a configuration where a name or a domain is there twice. */
+function takenBy(hosts: readonly VirtualHost[], { name = "", domains = [] }: VirtualHost): string | undefined {
+  if (hosts.some((host) => host.name === name)) return `there is a virtual host ${name} already`;
+  const known = new Set(hosts.flatMap((host) => host.domains ?? []).map((domain) => domain.toLowerCase()));
+  const domain = domains.find((candidate) => known.has(candidate.toLowerCase()));
+  return domain === undefined ? undefined : `another virtual host has the domain ${domain}`;
+}
+
+function patchHost(given: VirtualHost, hosts: readonly Patch[], routes: readonly Patch[]): VirtualHost | undefined {
+  let host = given;
+  for (const patch of hosts) {
+    if (!isMeantHost(patch, host)) continue;
+    if (patch.operation === "REMOVE") return undefined;
+    if (isMerge(patch)) host = mergePatch(host, patch);
+    else if (patch.operation === "REPLACE") host = patch.value;
+  }
+  const meant = routes.filter((patch) => isMeantHost(patch, host));
+  if (meant.length === 0) return host;
+  const changed = (host.routes ?? []).flatMap((route) => patchEach(route, meant) ?? []);
+  return { ...host, routes: meant.reduce(insertRoute, changed) };
+}
+
+function isMeantHost({ match }: Patch, { name, domains = [] }: VirtualHost): boolean {
+  const wanted = match.routeConfiguration?.vhost;
+  if (wanted === undefined) return true;
+  return (
+    (wanted.name === "" || wanted.name === name) && (wanted.domainName === "" || domains.includes(wanted.domainName))
+  );
+}
+
+function patchEach(given: Route, patches: readonly Patch[]): Route | undefined {
+  let route = given;
+  for (const patch of patches) {
+    const isNamed = routeMatch(patch);
+    if (isNamed !== undefined && !isNamed(route)) continue;
+    if (patch.operation === "REMOVE") return undefined;
+    if (isMerge(patch)) route = mergePatch(route, patch);
+  }
+  return route;
+}
+
+function insertRoute(routes: readonly Route[], patch: Patch): Route[] {
+  const isNamed = routeMatch(patch);
+  if (patch.operation === "REMOVE" || patch.operation === "REPLACE") return [...routes];
+  // First of all, but only where what is named is there.
+  if (patch.operation === "INSERT_FIRST" && isNamed !== undefined && !routes.some(isNamed)) return [...routes];
+  return [...shapeList(routes, patch, isNamed)];
+}
+
+function routeMatch({ match }: Patch): ((route: Route) => boolean) | undefined {
+  const wanted = match.routeConfiguration?.vhost?.route;
+  if (wanted === undefined) return undefined;
+  return (route) =>
+    (wanted.name === "" || wanted.name === route.name) &&
+    (wanted.action === "ANY" || wanted.action === actionOf(route));
+}
+
+function actionOf({ route, redirect, directResponse }: Route): string {
+  if (route !== undefined) return "ROUTE";
+  if (redirect !== undefined) return "REDIRECT";
+  return directResponse === undefined ? "" : "DIRECT_RESPONSE";
+}

@@ -1,0 +1,1 @@
+export { inboundLogs, logServersKey, outboundLogs, type WorkloadLogs } from "./telemetry-logs.ts";
