@@ -311,6 +311,31 @@ describe("retries that the mesh wants", () => {
   });
 });
 
+describe("headers of the proxy", () => {
+  const rewriting = virtualService("web", { http: [{ ...leadsTo("web"), rewrite: { authority: "z" } }] });
+  const configOf = (proxyHeaders: object, metadata: object = {}) => {
+    const mesh = { defaultConfig: { proxyHeaders } };
+    return generateRoute(scopeOf([httpService("web"), rewriting], { mesh, metadata }), "8080");
+  };
+  const countsOf = (config: ReturnType<typeof configOf>) =>
+    config.virtualHosts?.map(({ includeRequestAttemptCount }) => includeRequestAttemptCount);
+
+  test("the number of tries is told unless it is turned off, by the proxy itself or for all", () => {
+    const off = { attemptCount: { disabled: true } };
+    expect(countsOf(configOf({}))).toEqual([true, true]);
+    expect(countsOf(configOf(off))).toEqual([undefined, undefined]);
+    expect(countsOf(configOf(off, { PROXY_CONFIG: {} }))).toEqual([true, true]);
+    expect(countsOf(configOf({}, { PROXY_CONFIG: { proxyHeaders: off } }))).toEqual([undefined, undefined]);
+  });
+
+  test("the host that was asked for is told where it is rewritten or unknown, if that is wanted", () => {
+    const toldOf = (config: ReturnType<typeof configOf>) =>
+      config.virtualHosts?.map(({ routes }) => routes?.[0]?.route?.appendXForwardedHost);
+    expect(toldOf(configOf({}))).toEqual([undefined, undefined]);
+    expect(toldOf(configOf({ xForwardedHost: { enabled: true } }))).toEqual([true, true]);
+  });
+});
+
 describe("hash policies", () => {
   const hashed = (consistentHash: object, trafficPolicy: object = {}) =>
     destinationRule("web", { trafficPolicy: { loadBalancer: { consistentHash }, ...trafficPolicy } });

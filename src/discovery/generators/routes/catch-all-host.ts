@@ -1,21 +1,35 @@
 import type { VirtualHost } from "../../../protocol/gen/envoy/config/route/v3.ts";
 import type { OutboundScope } from "../../snapshot/push-snapshot.ts";
 import { clusterName, PASSTHROUGH_CLUSTER } from "../cluster-name.ts";
+import { routeHeaders } from "./proxy-headers.ts";
 
 /** What happens to requests for hosts that nobody knows: on to where they were meant to go, or refused. */
-export function buildCatchAllHost({ outboundTrafficPolicy }: OutboundScope): VirtualHost {
-  if (outboundTrafficPolicy.mode === "REGISTRY_ONLY") return BLOCK_ALL;
-  const { egressProxy } = outboundTrafficPolicy;
-  if (egressProxy === undefined) return ALLOW_ANY;
-  return allowAny(clusterName("outbound", egressProxy.port?.number ?? 0, egressProxy.subset, egressProxy.host));
+export function buildCatchAllHost(scope: OutboundScope): VirtualHost {
+  const { mode, egressProxy } = scope.outboundTrafficPolicy;
+  const { attemptCount, forwardedHost } = routeHeaders(scope);
+  if (mode === "REGISTRY_ONLY") return withoutCount(BLOCK_ALL, attemptCount);
+  if (egressProxy === undefined && !forwardedHost) return withoutCount(ALLOW_ANY, attemptCount);
+  const cluster =
+    egressProxy === undefined
+      ? PASSTHROUGH_CLUSTER
+      : clusterName("outbound", egressProxy.port?.number ?? 0, egressProxy.subset, egressProxy.host);
+  return withoutCount(allowAny(cluster, forwardedHost), attemptCount);
 }
 
-function allowAny(cluster: string): VirtualHost {
+/** The host itself, unless how often a request was tried is not to be told. */
+function withoutCount(host: VirtualHost, attemptCount: boolean): VirtualHost {
+  if (attemptCount) return host;
+  const { includeRequestAttemptCount: _count, ...silent } = host;
+  return silent;
+}
+
+function allowAny(cluster: string, appendXForwardedHost = false): VirtualHost {
+  const route = { cluster, timeout: "0s", maxGrpcTimeout: "0s", ...(appendXForwardedHost && { appendXForwardedHost }) };
   return {
     name: "allow_any",
     domains: ["*"],
     includeRequestAttemptCount: true,
-    routes: [{ name: "allow_any", match: { prefix: "/" }, route: { cluster, timeout: "0s", maxGrpcTimeout: "0s" } }],
+    routes: [{ name: "allow_any", match: { prefix: "/" }, route }],
   };
 }
 

@@ -13,6 +13,8 @@ export interface ForwardContext {
   readonly lookup: RouteLookup;
   /** gRPC's own xDS reads the time limit elsewhere. */
   readonly isProxyless: boolean;
+  /** The host that was asked for is told where it is rewritten. */
+  readonly forwardedHost: boolean;
   /** Of the mesh, for routes that say nothing about retries. */
   readonly defaultRetries: HttpRetries | undefined;
 }
@@ -34,6 +36,7 @@ export function buildForward(http: HttpRoute, context: ForwardContext): Route | 
     ...buildTimeout(http.timeout ?? "0s", context.isProxyless),
     ...buildPathRewrite(http.rewrite),
     ...(literal !== undefined && { hostRewriteLiteral: literal }),
+    ...(http.rewrite !== undefined && context.forwardedHost && { appendXForwardedHost: true }),
     ...(retryPolicy && { retryPolicy }),
     ...(mirrors.length > 0 && { requestMirrorPolicies: mirrors }),
     ...(hashPolicy.length > 0 && { hashPolicy }),

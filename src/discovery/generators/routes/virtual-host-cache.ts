@@ -2,6 +2,7 @@ import type { VirtualHost } from "../../../protocol/gen/envoy/config/route/v3.ts
 import { sameElements } from "../../model/same-elements.ts";
 import type { OutboundScope, VirtualServiceRule } from "../../snapshot/push-snapshot.ts";
 import type { PortForm } from "./domains.ts";
+import { routeHeaders } from "./proxy-headers.ts";
 import { type Consulted, isStillTrue } from "./route-lookup.ts";
 
 export interface HostPlace {
@@ -63,7 +64,9 @@ function hostKey({ rules, domains }: HostSubject, { scope, port }: HostPlace): s
   const { labels, namespace, generator } = scope.traits;
   const caller = rules.some(looksAtCaller) ? JSON.stringify([labels, namespace]) : "";
   const retries = scope.mesh.defaultRetries === undefined ? "" : JSON.stringify(scope.mesh.defaultRetries);
-  return `${port} ${generator} ${caller} ${retries} ${domains.join(" ")}`;
+  const { attemptCount, forwardedHost } = routeHeaders(scope);
+  const headers = `${Number(attemptCount)}${Number(forwardedHost)}`;
+  return `${port} ${generator} ${headers} ${caller} ${retries} ${domains.join(" ")}`;
 }
 
 function looksAtCaller(rule: VirtualServiceRule): boolean {

@@ -4,6 +4,7 @@ import type { ScopeTraits, VirtualServiceRule } from "../../snapshot/push-snapsh
 import { buildDefaultRoute } from "./default-route.ts";
 import { addressDomain, serviceDomains, withPort } from "./domains.ts";
 import { buildHttpRoutes } from "./http-routes.ts";
+import { routeHeaders } from "./proxy-headers.ts";
 import { type RecordingLookup, recordLookups } from "./route-lookup.ts";
 import type { RuleHost } from "./rule-hosts.ts";
 import { type HostPlace, remember } from "./virtual-host-cache.ts";
@@ -16,7 +17,7 @@ export function serviceHost(service: Service, rules: readonly VirtualServiceRule
     const ruled = firstRoutes(rules, place, lookup);
     // Rules that say nothing about this caller or port leave the service as it is.
     const routes = ruled.length > 0 ? ruled : [buildDefaultRoute(service, place.port, lookup, place.scope.mesh)];
-    return { host: buildHost(service.hostname, place.port, domains, routes), consulted: lookup.consulted() };
+    return { host: buildHost(service.hostname, place, domains, routes), consulted: lookup.consulted() };
   });
 }
 
@@ -28,7 +29,7 @@ export function ruleHost({ host, rules }: RuleHost, place: HostPlace): VirtualHo
   const built = remember({ owner, rules, domains }, place, () => {
     const lookup = recordLookups(place.scope);
     const routes = firstRoutes(rules, place, lookup);
-    return { host: buildHost(host, place.port, domains, routes), consulted: lookup.consulted() };
+    return { host: buildHost(host, place, domains, routes), consulted: lookup.consulted() };
   });
   return built.routes?.length === 0 ? undefined : built;
 }
@@ -45,8 +46,10 @@ function firstRoutes(
   lookup: RecordingLookup,
 ): readonly Route[] {
   const { traits: caller, mesh } = scope;
+  const { forwardedHost } = routeHeaders(scope);
+  const { defaultRetries } = mesh;
   for (const { spec } of rules) {
-    const context = { port, lookup, caller, isProxyless: isProxyless(caller), defaultRetries: mesh.defaultRetries };
+    const context = { port, lookup, caller, isProxyless: isProxyless(caller), forwardedHost, defaultRetries };
     const routes = buildHttpRoutes(spec.http, context);
     if (routes.length > 0) return routes;
   }
@@ -57,6 +60,12 @@ export function isProxyless({ generator }: ScopeTraits): boolean {
   return generator === "grpc";
 }
 
-function buildHost(host: string, port: number, domains: readonly string[], routes: readonly Route[]): VirtualHost {
-  return { name: `${host}:${port}`, domains, includeRequestAttemptCount: true, routes };
+function buildHost(
+  host: string,
+  { scope, port }: HostPlace,
+  domains: readonly string[],
+  routes: readonly Route[],
+): VirtualHost {
+  const { attemptCount } = routeHeaders(scope);
+  return { name: `${host}:${port}`, domains, ...(attemptCount && { includeRequestAttemptCount: true }), routes };
 }
