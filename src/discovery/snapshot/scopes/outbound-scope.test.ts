@@ -80,6 +80,13 @@ describe("what egress hosts show", () => {
     { is: "hosts by wildcard", hosts: ["*/*.prod.svc.cluster.local"], sees: ["far.prod:80,90"] },
     { is: "a host in a namespace that has not got it", hosts: ["data/far.prod.svc.cluster.local"], sees: [] },
     { is: "nothing", hosts: ["~/*"], sees: [] },
+    { is: "all but a namespace", hosts: ["*/*", "~prod/*"], sees: ["db.data:5432", "near.default:80"] },
+    { is: "all but the own namespace", hosts: ["*/*", "~./*"], sees: ["db.data:5432", "far.prod:80,90"] },
+    {
+      is: "all but a host of whatever namespace",
+      hosts: ["*/*", "~/db.data.svc.cluster.local"],
+      sees: ["far.prod:80,90", "near.default:80"],
+    },
     { is: "several", hosts: ["./*", "data/*"], sees: ["db.data:5432", "near.default:80"] },
   ])("$is", ({ hosts, sees }) => {
     const scope = scopeOf([...MESH, ...(hosts === undefined ? [] : [sidecar("s", egress(...hosts))])]);

@@ -348,3 +348,40 @@ describe("settings of mesh and node", () => {
     expect(chain(15006, generated)?.filters).toHaveLength(1);
   });
 });
+
+describe("what a proxy wants of its HTTP managers", () => {
+  const managerOf = (metadata: Readonly<Record<string, unknown>>, meshYaml?: string) => {
+    const { listeners } = generate([workload("own", [[80, "HTTP"]])], { metadata }, meshYaml ? { meshYaml } : {});
+    const chain = listeners[0]?.filterChains?.find(({ filterChainMatch }) => filterChainMatch?.destinationPort === 80);
+    return chain?.filters?.at(-1)?.typedConfig;
+  };
+  const headers = (proxyHeaders: object) => JSON.stringify({ defaultConfig: { proxyHeaders } });
+
+  test.each<{ what: string; metadata?: Readonly<Record<string, unknown>>; mesh?: object; has: object }>([
+    { what: "nothing", has: { serverName: "istio-envoy", forwardClientCertDetails: "APPEND_FORWARD" } },
+    { what: "HTTP/1.0", metadata: { HTTP10: "1" }, has: { httpProtocolOptions: { acceptHttp10: true } } },
+    { what: "idle time", metadata: { IDLE_TIMEOUT: "9s" }, has: { commonHttpProtocolOptions: { idleTimeout: "9s" } } },
+    { what: "a server name", mesh: { server: { value: "me" } }, has: { serverName: "me" } },
+    { what: "its own", mesh: { server: { disabled: true } }, has: { serverHeaderTransformation: "PASS_THROUGH" } },
+    { what: "no request id", mesh: { requestId: { disabled: true } }, has: { generateRequestId: false } },
+    { what: "ports told", mesh: { xForwardedPort: { enabled: true } }, has: { appendXForwardedPort: true } },
+    {
+      what: "certificates told",
+      mesh: { forwardedClientCert: "SANITIZE_SET", setCurrentClientCertDetails: { cert: true, uri: false } },
+      has: {
+        forwardClientCertDetails: "SANITIZE_SET",
+        setCurrentClientCertDetails: { subject: true, dns: true, uri: false, cert: true },
+      },
+    },
+  ])("$what", ({ metadata = {}, mesh, has }) => {
+    expect(managerOf(metadata, mesh && headers(mesh))).toMatchObject(has);
+  });
+
+  test("what it says itself counts before the mesh", () => {
+    const own = { PROXY_CONFIG: { proxyHeaders: { server: { value: "own" } } } };
+    expect(managerOf(own, headers({ server: { value: "mesh" } }))).toMatchObject({ serverName: "own" });
+    expect(managerOf({ PROXY_CONFIG: {} }, headers({ server: { value: "mesh" } }))).toMatchObject({
+      serverName: "istio-envoy",
+    });
+  });
+});
