@@ -48,6 +48,22 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     expect(stream.commits()).toBe(1);
   });
 
+  test("an answer that overtakes the end of its response counts all the same, a refusal too", () => {
+    const stream = record(kind);
+    stream.asks(CDS);
+    stream.asks(CDS, { nonce: "1" });
+    expect(stream.commits()).toBe(0);
+    stream.gets(CDS, ["a"], { nonce: "1" });
+    expect(stream.names(CDS)).toEqual(["a"]);
+    expect(stream.commits()).toBe(1);
+    stream.asks(CDS, { nonce: "2", nack: "no" });
+    stream.gets(CDS, ["b"], { nonce: "2" });
+    stream.gets(CDS, ["a", "c"], { nonce: "3" });
+    expect(stream.names(CDS)).toEqual(["a"]);
+    stream.asks(CDS, { nonce: "3" });
+    expect(stream.names(CDS).sort()).toEqual(["a", "c"]);
+  });
+
   test("secrets and types that nobody asked for are never kept", () => {
     const stream = record(kind);
     stream.asks(SECRET, { names: ["kubernetes://cert"] });

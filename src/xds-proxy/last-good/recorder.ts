@@ -20,6 +20,8 @@ interface TypeState {
   /** The next response is the whole of the type, whatever was stored before. */
   replaceNext: boolean;
   readonly pending: { readonly nonce: string; readonly pieces: readonly Buffer[] }[];
+  /** An answer to a response that is not here yet: a quick client answers before the last piece is noted. */
+  early?: Pick<Subscription, "nonce" | "isNack"> | undefined;
 }
 
 /** Follows one stream of the node and keeps what the client has acknowledged. Never a secret. */
@@ -40,8 +42,14 @@ export class Recorder {
   /** A forwarded response; it counts once it is acknowledged. */
   onResponse(typeUrl: string, nonce: string, pieces: readonly Buffer[]): void {
     this.#pendingBytes += sizeOf(pieces);
-    if (this.#pendingBytes > this.#options.maxPendingBytes) this.#overflow();
-    else this.#types.get(typeUrl)?.pending.push({ nonce, pieces });
+    if (this.#pendingBytes > this.#options.maxPendingBytes) {
+      this.#overflow();
+      return;
+    }
+    const state = this.#types.get(typeUrl);
+    state?.pending.push({ nonce, pieces });
+    if (state?.early?.nonce !== nonce) return;
+    if (this.#settle(typeUrl, state, state.early)) this.#options.onCommit();
   }
 
   /** A resource of a type that the agent consumes itself, accepted by its handler. */
@@ -66,8 +74,10 @@ export class Recorder {
   }
 
   /** Responses come in order and so do their answers: what is older than the answered one was never acknowledged. */
-  #settle(typeUrl: string, state: TypeState, { nonce, isNack }: Subscription): boolean {
-    const index = nonce === "" ? -1 : state.pending.findIndex((pending) => pending.nonce === nonce);
+  #settle(typeUrl: string, state: TypeState, { nonce, isNack }: Pick<Subscription, "nonce" | "isNack">): boolean {
+    if (nonce === "") return false;
+    const index = state.pending.findIndex((pending) => pending.nonce === nonce);
+    state.early = index === -1 ? { nonce, isNack } : undefined;
     if (index === -1) return false;
     const answered = state.pending.splice(0, index + 1);
     for (const { pieces } of answered) this.#pendingBytes -= sizeOf(pieces);
