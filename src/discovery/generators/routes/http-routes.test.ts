@@ -83,7 +83,7 @@ describe("a match", () => {
   test("names its route and its statistics", () => {
     const entry = { name: "a", match: [{ name: "b", statPrefix: "s" }, { uri: { prefix: "/x" } }], ...TO_WEB };
     expect(convert({ ...entry, match: entry.match.slice(0, 1) })[0]).toMatchObject({ name: "a.b", statPrefix: "s" });
-    expect(convert({ match: [{ name: "b" }], ...TO_WEB })[0]?.name).toBe("b");
+    expect(convert({ match: [{ name: "b" }], ...TO_WEB })[0]?.name).toBe(".b");
     expect(convert(TO_WEB)[0]?.name).toBeUndefined();
   });
 });

@@ -32,7 +32,7 @@ function buildRoute(http: HttpRoute, match: HttpMatch | undefined, context: Rout
   const routeMatch = buildRouteMatch(match);
   const action = buildAction(http, context);
   if (routeMatch === undefined || action === undefined) return undefined;
-  const name = [http.name, match?.name ?? ""].filter((part) => part !== "").join(".");
+  const name = match?.name ? `${http.name}.${match.name}` : http.name;
   return {
     ...(name !== "" && { name }),
     match: routeMatch,
