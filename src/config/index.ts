@@ -13,6 +13,7 @@ export {
   type ProxyType,
 } from "./generations.ts";
 export { applyMeshConfig } from "./mesh-config/apply-mesh-config.ts";
+export { extensionProviderProblems } from "./mesh-config/extension-provider-problems.ts";
 export { localityLbProblems } from "./mesh-config/locality-lb.ts";
 export {
   defaultMeshConfig,

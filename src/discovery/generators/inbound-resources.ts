@@ -1,6 +1,6 @@
 import type { EncodedResource } from "../ads-server/resource-source.ts";
 import type { ProxyView } from "../snapshot/push-snapshot.ts";
-import { buildAccessPolicies } from "./authz/index.ts";
+import { authorizersKey, buildAccessPolicies } from "./authz/index.ts";
 import { generateInboundClusters } from "./clusters.ts";
 import { encodeResource } from "./encode-resource.ts";
 import { patchInboundClusters, patchListeners, workloadPatching } from "./envoy-filter/index.ts";
@@ -37,7 +37,7 @@ export function inboundResources(
 /** What inbound generators read of a view besides its inbound scope. */
 export function inboundTraits(view: ProxyView): string {
   const { addresses, ipv4, ipv6, interception, unprivileged, listening, preservesHeaderCase, serverTls } = view.node;
-  const others = [view.outbound.traits.meets, logServersKey(view)];
+  const others = [view.outbound.traits.meets, logServersKey(view), authorizersKey(view)];
   return JSON.stringify([
     addresses,
     ipv4,

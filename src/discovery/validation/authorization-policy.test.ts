@@ -41,6 +41,31 @@ describe("AuthorizationPolicy", () => {
     { spec: { action: "CUSTOM", rules: [{}] }, says: ["error provider: `provider.name` must not be empty"] },
     { spec: { action: "CUSTOM", provider: { name: "opa" }, rules: [{}] }, says: [] },
     {
+      spec: {
+        action: "CUSTOM",
+        provider: { name: "opa" },
+        rules: [
+          {
+            from: [
+              { source: { namespaces: ["a"] } },
+              { source: { requestPrincipals: ["*"], notRequestPrincipals: ["a/b"] } },
+            ],
+          },
+          {
+            when: [
+              { key: "source.ip", values: ["1.2.3.4"] },
+              { key: "request.auth.claims[a]", values: ["b"] },
+            ],
+          },
+        ],
+      },
+      says: [
+        "error rules[0].from[1].source.requestPrincipals: requestPrincipals is not supported with CUSTOM action",
+        "error rules[0].from[1].source.notRequestPrincipals: notRequestPrincipals is not supported with CUSTOM action",
+        "error rules[1].when[1].key: request.auth.claims[a] is not supported with CUSTOM action",
+      ],
+    },
+    {
       spec: { provider: { name: "opa" }, rules: [{}] },
       says: ["error provider: `provider` must not be with non CUSTOM action, found ALLOW"],
     },

@@ -13,6 +13,7 @@ export function validateAuthorizationPolicy(report: Report, spec: AuthorizationP
   validateTargetRefs(report, spec);
   if (action === "CUSTOM") {
     report.error((provider?.name ?? "") === "" ? "`provider.name` must not be empty" : undefined, "provider");
+    tellTokens(report, rules);
   } else if (provider !== undefined) {
     report.error(`\`provider\` must not be with non CUSTOM action, found ${action}`, "provider");
   }
@@ -35,6 +36,22 @@ function tellEmpty(report: Report, action: AuthorizationPolicySpec["action"]): v
     `${action} action without \`rules\` is meaningless as it will never be triggered, add an empty rule \`{}\` if you want it be triggered on every request`,
     "rules",
   );
+}
+
+/** Providers are asked before tokens are looked at; a rule about tokens would never match, and nobody would be asked. */
+function tellTokens(report: Report, rules: readonly AuthorizationRule[]): void {
+  rules.forEach(({ from, when }, index) => {
+    const tell = (name: string, ...path: readonly (string | number)[]) =>
+      report.error(`${name} is not supported with CUSTOM action`, "rules", index, ...path);
+    from.forEach(({ source }, at) => {
+      for (const name of ["requestPrincipals", "notRequestPrincipals"] as const) {
+        if ((source?.[name].length ?? 0) > 0) tell(name, "from", at, "source", name);
+      }
+    });
+    when.forEach(({ key }, at) => {
+      if (key.startsWith("request.auth.")) tell(key, "when", at, "key");
+    });
+  });
 }
 
 function validateRule(report: Report, { from, to, when }: AuthorizationRule, rule: number): void {

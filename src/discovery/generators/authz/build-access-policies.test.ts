@@ -28,7 +28,7 @@ test("without policies nothing is in the way", () => {
   expect(buildAccessPolicies(viewOf())).toEqual({ http: [], network: [], problems: [] });
 });
 
-test("there is one filter per action: what is audited, then denied, then allowed", () => {
+test("there is one filter per action: what nobody can be asked about, what is audited, then denied, then allowed", () => {
   const { http, network, problems } = buildAccessPolicies(
     viewOf(
       policy("allow", {}),
@@ -38,7 +38,7 @@ test("there is one filter per action: what is audited, then denied, then allowed
     ),
   );
   const shape = [
-    "DENY ns[default]-policy[custom]-rule[0]",
+    "DENY istio-ext-authz-opa-ns[default]-policy[custom]-rule[0]-deny-due-to-bad-CUSTOM-action",
     "LOG ns[default]-policy[audit]-rule[0]",
     "DENY ns[default]-policy[deny]-rule[0]",
     "ALLOW ns[default]-policy[allow]-rule[0]",
@@ -46,7 +46,8 @@ test("there is one filter per action: what is audited, then denied, then allowed
   expect(shapeOf(http)).toEqual(shape);
   expect(shapeOf(network)).toEqual(shape);
   expect(problems).toEqual([
-    'AuthorizationPolicy default/custom asks provider "opa", which cannot be asked: what it matches is denied',
+    'AuthorizationPolicy default/custom asks provider "opa", which cannot be asked ' +
+      "(the mesh has no such provider of authorization): what it matches is denied",
   ]);
 });
 

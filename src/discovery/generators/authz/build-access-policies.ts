@@ -1,8 +1,9 @@
-import { pack } from "../../../protocol/envoy/index.ts";
 import type { ProxyView } from "../../snapshot/push-snapshot.ts";
 import { buildJwtFilters } from "../jwt/index.ts";
 import type { InboundPolicies } from "../listeners.ts";
-import { ACTIONS, buildRbac, type RbacOptions } from "./build-rbac.ts";
+import { buildRbac, type RbacOptions } from "./build-rbac.ts";
+import { buildCustomFilters } from "./custom-filters.ts";
+import { httpRbac, networkRbac } from "./rbac-filters.ts";
 import { selectPolicies } from "./select-policies.ts";
 
 export interface AccessPolicies extends InboundPolicies {
@@ -14,31 +15,18 @@ export interface AccessPolicies extends InboundPolicies {
 export function buildAccessPolicies(view: ProxyView): AccessPolicies {
   const policies = selectPolicies(view, "AuthorizationPolicy");
   const jwt = buildJwtFilters(selectPolicies(view, "RequestAuthentication"));
+  const custom = buildCustomFilters(view, policies);
   const rbacs = (layer: RbacOptions["layer"]) =>
     ACTIONS.flatMap((action) => buildRbac(policies, action, { mesh: view.snapshot.mesh, layer, keyOf }) ?? []);
   return {
-    http: [
-      ...jwt.filters,
-      ...rbacs("http").map((settings) => ({
-        name: "envoy.filters.http.rbac",
-        typedConfig: pack("envoy.extensions.filters.http.rbac.v3.RBAC", settings),
-      })),
-    ],
-    network: rbacs("tcp").map((settings) => ({
-      name: "envoy.filters.network.rbac",
-      typedConfig: pack("envoy.extensions.filters.network.rbac.v3.RBAC", { ...settings, statPrefix: "tcp." }),
-    })),
-    problems: [
-      ...jwt.problems,
-      ...policies
-        .filter(({ spec }) => spec.action === "CUSTOM")
-        .map(
-          ({ namespace, name, spec }) =>
-            `AuthorizationPolicy ${namespace}/${name} asks provider ${JSON.stringify(spec.provider?.name ?? "")}, ` +
-            "which cannot be asked: what it matches is denied",
-        ),
-    ],
+    // Providers first: what they add to a request may be the token that is then looked at.
+    http: [...custom.http, ...jwt.filters, ...rbacs("http").map(httpRbac)],
+    network: [...custom.network, ...rbacs("tcp").map(networkRbac)],
+    problems: [...jwt.problems, ...custom.problems],
   };
 }
+
+/** Before what they may still refuse: who is refused by one is not asked by the next. */
+const ACTIONS = ["AUDIT", "DENY", "ALLOW"] as const;
 
 const keyOf: RbacOptions["keyOf"] = ({ namespace, name }, rule) => `ns[${namespace}]-policy[${name}]-rule[${rule}]`;

@@ -20,11 +20,8 @@ export interface RbacOptions {
   keyOf(policy: AuthorizationPolicy, rule: number): string;
 }
 
-/** Before what they may still refuse: who is refused by one is not asked by the next. */
-export const ACTIONS: readonly Action[] = ["CUSTOM", "AUDIT", "DENY", "ALLOW"];
-
 /**
- * All policies of one action. Those on trial are evaluated and counted, and decide nothing. Nobody is asked about CUSTOM ones, so that
+ * All policies of one action. Those on trial are evaluated and counted, and decide nothing. Where nobody can be asked about CUSTOM ones,
  * what they match is denied, on trial or not.
  */
 export function buildRbac(
@@ -36,16 +33,19 @@ export function buildRbac(
   if (chosen.length === 0) return undefined;
   const isTrial = (policy: AuthorizationPolicy) => action !== "CUSTOM" && isDryRun(policy);
   const [trials, enforced] = [chosen.filter(isTrial), chosen.filter((policy) => !isTrial(policy))];
-  const rulesOf = (some: readonly AuthorizationPolicy[]): RBAC => ({
-    ...ENVOY_ACTION[action],
-    policies: Object.fromEntries(some.flatMap((policy) => buildPolicies(policy, options))),
-  });
   return {
-    ...(enforced.length > 0 && { rules: rulesOf(enforced) }),
+    ...(enforced.length > 0 && { rules: buildRules(enforced, action, options) }),
     ...(trials.length > 0 && {
-      shadowRules: rulesOf(trials),
+      shadowRules: buildRules(trials, action, options),
       shadowRulesStatPrefix: `istio_dry_run_${action === "ALLOW" ? "allow" : "deny"}_`,
     }),
+  };
+}
+
+export function buildRules(policies: readonly AuthorizationPolicy[], action: Action, options: RbacOptions): RBAC {
+  return {
+    ...ENVOY_ACTION[action],
+    policies: Object.fromEntries(policies.flatMap((policy) => buildPolicies(policy, options))),
   };
 }
 
@@ -71,6 +71,6 @@ function buildPolicies(object: AuthorizationPolicy, options: RbacOptions): reado
 }
 
 /** As Go reads a boolean; everything else is no. */
-function isDryRun({ annotations }: AuthorizationPolicy): boolean {
+export function isDryRun({ annotations }: AuthorizationPolicy): boolean {
   return ["1", "t", "T", "true", "TRUE", "True"].includes(annotations["istio.io/dry-run"] ?? "");
 }
