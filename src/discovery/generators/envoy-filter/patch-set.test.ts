@@ -1,0 +1,92 @@
+import { describe, expect, test } from "vitest";
+import { testNode } from "../../testing/create-test-mesh.ts";
+import {
+  envoyFilter,
+  generatePatched,
+  LUA,
+  type Match,
+  OUTBOUND,
+  patch,
+  patched,
+  TYPE,
+} from "../../testing/patched-mesh.ts";
+import type { TestObject } from "../../testing/test-objects.ts";
+
+describe("which proxies are patched", () => {
+  const slow = (seconds: number, more: Partial<TestObject> & { spec?: object } = {}, match?: Match) =>
+    envoyFilter([patch("CLUSTER", "MERGE", match, { connect_timeout: `${seconds}s` })], {
+      name: `f${seconds}`,
+      ...more,
+    });
+  const ROOT = { namespace: "istio-system" };
+
+  test.each<{ is: string; objects: TestObject[]; seconds: number }>([
+    { is: "nobody says anything", objects: [], seconds: 10 },
+    { is: "the namespace", objects: [slow(1)], seconds: 1 },
+    { is: "another namespace", objects: [slow(1, { namespace: "prod" })], seconds: 10 },
+    { is: "the mesh", objects: [slow(1, ROOT)], seconds: 1 },
+    { is: "the namespace after the mesh", objects: [slow(1), slow(2, { ...ROOT, created: 9 })], seconds: 1 },
+    { is: "by name, when equally old", objects: [slow(2), slow(1)], seconds: 2 },
+    { is: "by age", objects: [slow(2, { created: 1 }), slow(1, { created: 2 })], seconds: 1 },
+    { is: "by priority first", objects: [slow(2, { spec: { priority: -1 } }), slow(1)], seconds: 1 },
+    {
+      is: "workloads with the labels",
+      objects: [slow(1, { spec: { workloadSelector: { labels: { app: "web" } } } })],
+      seconds: 1,
+    },
+    {
+      is: "other workloads",
+      objects: [slow(1, { spec: { workloadSelector: { labels: { app: "api" } } } })],
+      seconds: 10,
+    },
+    {
+      is: "gateways",
+      objects: [
+        slow(1, { spec: { targetRefs: [{ group: "gateway.networking.k8s.io", kind: "Gateway", name: "g" }] } }),
+      ],
+      seconds: 10,
+    },
+    { is: "proxies of the version", objects: [slow(1, {}, { proxy: { proxyVersion: "^1\\.2[0-9]" } })], seconds: 1 },
+    { is: "proxies of another version", objects: [slow(1, {}, { proxy: { proxyVersion: "^1\\.3" } })], seconds: 10 },
+    { is: "proxies with the metadata", objects: [slow(1, {}, { proxy: { metadata: { TIER: "gold" } } })], seconds: 1 },
+    {
+      is: "proxies with other metadata",
+      objects: [slow(1, {}, { proxy: { metadata: { TIER: "lead" } } })],
+      seconds: 10,
+    },
+    { is: "the other direction", objects: [slow(1, {}, { context: "SIDECAR_INBOUND" })], seconds: 10 },
+    { is: "gateways, by context", objects: [slow(1, {}, { context: "GATEWAY" })], seconds: 10 },
+  ])("$is: $seconds s", ({ objects, seconds }) => {
+    const metadata = { ISTIO_VERSION: "1.24.1", TIER: "gold" };
+    expect(generatePatched(objects, { metadata }).cluster(OUTBOUND)?.connectTimeout).toBe(`${seconds}s`);
+  });
+
+  test("proxies that the same patches reach share every byte, others do not", () => {
+    const { source, view } = generatePatched([slow(1, {}, { proxy: { metadata: { TIER: "gold" } } })]);
+    const other = (name: string, TIER: string) =>
+      view.snapshot.view(testNode({ name, address: name, metadata: { TIER } }));
+    const body = (one: typeof view) => source.all(one, "CDS").sotwBody[0];
+    expect(body(other("10.0.0.1", "gold"))).toBe(body(other("10.0.0.2", "gold")));
+    expect(body(other("10.0.0.1", "gold"))).not.toBe(body(other("10.0.0.3", "lead")));
+    expect(body(other("10.0.0.3", "lead"))).toBe(body(other("10.0.0.4", "wood")));
+  });
+});
+
+test("a patch that cannot be read is told with its place and left out; the others are applied", () => {
+  const { cluster, problems } = patched(
+    patch("CLUSTER", "MERGE", undefined, { connect_timout: "1s" }),
+    patch("HTTP_FILTER", "INSERT_FIRST", undefined, { name: "x", typed_config: { "@type": `${TYPE}.Nobody` } }),
+    patch("CLUSTER", "MERGE", undefined, { connect_timeout: "2s" }),
+  );
+  expect(cluster(OUTBOUND)?.connectTimeout).toBe("2s");
+  expect(problems).toEqual([
+    "refused-rule: envoy.config.cluster.v3.Cluster has no member connect_timout",
+    "refused-rule: typedConfig: no message is known by the name envoy.extensions.Nobody",
+  ]);
+});
+
+test("settings of extensions are sent to whoever asks for them by name", () => {
+  const { source, view } = patched(patch("EXTENSION_CONFIG", "ADD", undefined, LUA));
+  const found = source.named(view, "ECDS", ["envoy.filters.http.lua", "nobody"]).resources;
+  expect(found.map(({ name }) => name)).toEqual(["envoy.filters.http.lua"]);
+});
