@@ -53,8 +53,13 @@ describe("proxies alike share what they see", () => {
   });
 
   test.each([
-    { is: "what the node says", labels: { "istio-locality": "r.z" }, served: "10.10.0.11", locality: "r/z" },
-    { is: "what the registry says of the workload", labels: {}, served: "10.10.0.11", locality: "r2/z2" },
+    { is: "what the node says", labels: { "istio-locality": "r.z" }, served: "10.10.0.99", locality: "r/z" },
+    {
+      is: "what the registry says of the workload",
+      labels: { "istio-locality": "r.z" },
+      served: "10.10.0.11",
+      locality: "r2/z2",
+    },
     { is: "nothing", labels: {}, served: "10.10.0.99", locality: "" },
   ])("the locality of a client is $is", ({ labels, served, locality }) => {
     const placed = service({ name: "web", endpoints: [{ address: served, locality: "r2/z2" }] });

@@ -7,6 +7,9 @@ import { projectTransportSocket } from "./tls-projection.ts";
 /** Statistics names, operators' metadata and tuning: free in every answer. */
 const FREE = ["altStatName", "cleanupInterval", "dnsJitter", "metadata", "typedDnsResolverConfig"];
 
+/** Means nothing to a cluster that calls the original address. */
+const LOOKUP = ["dnsLookupFamily", "dnsRefreshRate", "respectDnsTtl"];
+
 /** Differences between two CDS answers that are not accepted. */
 export function compareClusters(
   golden: readonly Json[],
@@ -32,7 +35,7 @@ function isUdpInbound(name: string, { udpPorts }: CaseContext): boolean {
 
 function projectCluster(cluster: Json, context: CaseContext): Json {
   const { edsClusterConfig, loadAssignment, transportSocket, transportSocketMatches, commonLbConfig, ...rest } =
-    without(cluster, ...FREE);
+    without(cluster, ...FREE, ...(cluster.type === "ORIGINAL_DST" ? LOOKUP : []));
   const eds = object(edsClusterConfig);
   const lb = object(commonLbConfig);
   return {

@@ -277,3 +277,11 @@ test("a cluster with TLS must not stop checking names", () => {
   const ours = dynamic({ allowInsecureClusterOptions: true }, { transportSocket });
   expect(compareClusters([dynamic({}, { transportSocket })], [ours])).toHaveLength(1);
 });
+
+test.each([
+  { type: "ORIGINAL_DST", accepted: true },
+  { type: "STRICT_DNS", accepted: false },
+])("how names are looked up need not be said to a $type cluster: $accepted", ({ type, accepted }) => {
+  const lookup = { dnsLookupFamily: "V4_ONLY", dnsRefreshRate: "60s", respectDnsTtl: true };
+  expect(compareClusters([cluster({ type, ...lookup })], [cluster({ type })]).length === 0).toBe(accepted);
+});

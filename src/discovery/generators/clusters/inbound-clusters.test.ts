@@ -71,13 +71,17 @@ test("the mesh's keepalive counts for unknown traffic too", () => {
   expect(kept.map(([name]) => name)).toEqual(["PassthroughCluster", "InboundPassthroughCluster"]);
 });
 
-test("an application is called with its client's protocol where a rule says so, and never upgraded", () => {
+test("an application is called with its client's protocol and retry budget where a rule says so, and never upgraded", () => {
   const rule = (http: string) => `${SERVICE}---
 apiVersion: networking.istio.io/v1
 kind: DestinationRule
 metadata: {name: web, namespace: default}
 spec: {host: web, trafficPolicy: {connectionPool: {http: ${http}}}}
 `;
+  const budget = rule("{maxRetries: 3}").replace("connectionPool:", "retryBudget: {percent: 30}, connectionPool:");
+  expect(JSON.stringify(inbound(budget).get("inbound|8080||"))).toContain(
+    '"retryBudget":{"budgetPercent":{"value":30}',
+  );
   const spoken = (http: string) => JSON.stringify(inbound(rule(http)).get("inbound|8080||"));
   expect(spoken("{useClientProtocol: true}")).toContain('"useDownstreamProtocolConfig"');
   expect(spoken("{h2UpgradePolicy: UPGRADE}")).not.toContain("http2ProtocolOptions");

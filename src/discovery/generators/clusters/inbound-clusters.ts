@@ -7,7 +7,7 @@ import type { ConnectionPool } from "../../specs/common.ts";
 import type { SidecarIngress } from "../../specs/sidecar.ts";
 import { clusterName } from "../cluster-name.ts";
 import { toAddress } from "../endpoints/lb-endpoint.ts";
-import { effectivePolicy } from "../traffic-policy.ts";
+import { type EffectivePolicy, effectivePolicy } from "../traffic-policy.ts";
 import { circuitBreakers } from "./circuit-breakers.ts";
 import { headerCase, httpOptions, upstreamProtocol } from "./http-options.ts";
 import { localEndpoint } from "./local-endpoint.ts";
@@ -39,7 +39,8 @@ function targetClusters(view: ProxyView): readonly Cluster[] {
     const defaults = snapshot.mesh.defaultTrafficPolicy;
     const rule = effectivePolicy(inbound.destinationRule(service), port.port, "", defaults);
     const pool = inbound.sidecar?.spec.inboundConnectionPool ?? rule.connectionPool;
-    const settings = { name: clusterName("inbound", targetPort), protocol: port.protocol, pool };
+    const { retryBudget } = rule;
+    const settings = { name: clusterName("inbound", targetPort), protocol: port.protocol, pool, retryBudget };
     const cluster = withPool(view, settings);
     clusters.set(
       targetPort,
@@ -85,15 +86,16 @@ interface InboundSettings {
   readonly name: string;
   readonly protocol: Protocol;
   readonly pool: ConnectionPool | undefined;
+  readonly retryBudget?: EffectivePolicy["retryBudget"] | undefined;
 }
 
-/** Of a rule, only the pool means something to the server's own side. */
-function withPool({ snapshot, node }: ProxyView, { name, protocol, pool }: InboundSettings): Cluster {
+/** Of a rule, only pool and retry budget mean something to the server's own side. */
+function withPool({ snapshot, node }: ProxyView, { name, protocol, pool, retryBudget }: InboundSettings): Cluster {
   const preservesCase = node.preservesHeaderCase ?? snapshot.mesh.preservesHeaderCase;
   return {
     name,
     ...upstreamConnection(snapshot.mesh, pool),
-    circuitBreakers: circuitBreakers(pool),
+    circuitBreakers: circuitBreakers(pool, retryBudget),
     ...httpOptions(upstreamProtocol(protocol, { pool: withoutUpgrade(pool) }), pool, {
       http1: headerCase(protocol, preservesCase),
     }),

@@ -64,6 +64,12 @@ describe("the mode of a workload", () => {
   });
 });
 
+test("the root namespace has no policies for single workloads, not even for its own", () => {
+  const made = index(peerAuthentication("web", "root", { ...web, ...mode("DISABLE") }));
+  expect(made.ofWorkload("root", { app: "web" }).mode).toBe("PERMISSIVE");
+  expect(made.ofPort("root", { app: "web" }, 80)).toBe("PERMISSIVE");
+});
+
 test("ports of a workload's policy have their own modes, UNSET ones inherit", () => {
   const made = index(
     namespace("STRICT"),

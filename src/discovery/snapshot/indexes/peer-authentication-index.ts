@@ -43,7 +43,8 @@ export function buildPeerAuthenticationIndex(
   const policies = new Map<string, NamespacePolicies>();
   for (const [namespace, objects] of byNamespace) {
     const mode = modeOf(wholeNamespace(objects)?.spec.mtls, mesh);
-    policies.set(namespace, { mode, forWorkloads: objects.filter(hasSelector) });
+    // The root namespace speaks for the mesh as a whole, never for single workloads.
+    policies.set(namespace, { mode, forWorkloads: namespace === rootNamespace ? [] : objects.filter(hasSelector) });
   }
   const ofNamespace = (namespace: string) => policies.get(namespace)?.mode ?? mesh;
   const workloadPolicy = (namespace: string, labels: Labels) =>

@@ -1,7 +1,7 @@
-import { type ConfigObject, compareAge, objectKey } from "../../model/config-object.ts";
+import { type ConfigObject, objectKey } from "../../model/config-object.ts";
 import type { ServiceTarget } from "../../model/endpoint.ts";
 import { sameElements } from "../../model/same-elements.ts";
-import type { Service } from "../../model/service.ts";
+import { compareServices, type Service } from "../../model/service.ts";
 import type { ProxyNode } from "../../proxy/proxy-node.ts";
 import type { AppliedDestinationRule, InboundScope } from "../push-snapshot.ts";
 import type { SnapshotParts } from "../snapshot-parts.ts";
@@ -71,8 +71,7 @@ function buildEntry(
 }
 
 function byAgeAndPort(a: ServiceTarget, b: ServiceTarget): number {
-  const rank = ({ provider }: Service) => Number(provider !== "Kubernetes");
-  return rank(a.service) - rank(b.service) || compareAge(a.service, b.service) || a.port.port - b.port.port;
+  return compareServices(a.service, b.service) || a.port.port - b.port.port;
 }
 
 /** A workload with several addresses is found once for each. */

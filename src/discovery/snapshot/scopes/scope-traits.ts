@@ -38,9 +38,8 @@ export function scopeTraits(
   });
 }
 
-/** What the node says, else where its registry says that the workload runs. */
+/** Where its registry says that the workload runs, else what the node says. */
 export function localityOf({ locality }: ProxyNode, targets: readonly ServiceTarget[]): Locality {
-  if (formatLocality(locality) !== "") return locality;
   const placed = targets.find(({ endpoint }) => formatLocality(endpoint.locality) !== "");
   return placed?.endpoint.locality ?? locality;
 }
