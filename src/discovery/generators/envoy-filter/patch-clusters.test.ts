@@ -38,6 +38,16 @@ describe("clusters", () => {
     ]);
   });
 
+  test("a way of balancing leaves out clusters that have no choice: a proxy would refuse them", () => {
+    const { cluster, problems } = patched(patch("CLUSTER", "MERGE", undefined, { lb_policy: "RANDOM" }));
+    expect(cluster(OUTBOUND)?.lbPolicy).toBe("RANDOM");
+    expect(cluster("PassthroughCluster")?.lbPolicy).toBe("CLUSTER_PROVIDED");
+    expect(problems).toEqual([
+      expect.stringContaining("RANDOM is not possible for PassthroughCluster, which calls original addresses"),
+      expect.stringContaining("RANDOM is not possible for InboundPassthroughCluster"),
+    ]);
+  });
+
   const tls = (name: string, type = "transport_sockets.tls.v3.UpstreamTlsContext") => ({
     transport_socket: { name, typed_config: { "@type": `${TYPE}.${type}`, max_session_keys: 5 } },
     connect_timeout: "1s",

@@ -45,7 +45,7 @@ function patchCluster(patching: Patching, cluster: Cluster, hosts: readonly stri
     if (!isMeant(patch, cluster, hosts)) continue;
     if (patch.operation === "REMOVE") return undefined;
     if (!isMerge(patch)) continue;
-    const merged = mergeCluster(patched, patch);
+    const merged = checked(mergeCluster(patched, patch));
     if (typeof merged === "string") patching.refuse(patch, cluster.name ?? "", merged);
     else patched = merged;
   }
@@ -63,6 +63,14 @@ function isMeant({ match }: Patch, { name = "" }: Cluster, hosts: readonly strin
     (wanted.service === "" || called.includes(wanted.service)) &&
     (wanted.portNumber === 0 || wanted.portNumber === port)
   );
+}
+
+/** Who calls the address that a connection was meant for has no choice, which a patch of all clusters easily forgets. */
+function checked(merged: Cluster | string): Cluster | string {
+  if (typeof merged === "string" || merged.type !== "ORIGINAL_DST") return merged;
+  const { lbPolicy = "ROUND_ROBIN" } = merged;
+  if (lbPolicy === "CLUSTER_PROVIDED") return merged;
+  return `${lbPolicy} is not possible for ${merged.name}, which calls original addresses`;
 }
 
 /** Where sockets are chosen by endpoint, the one of the name is meant; beside them a socket for all could not be. */

@@ -6,6 +6,7 @@ import type { MeshSettings } from "../../snapshot/mesh-settings.ts";
 import { DEFAULT_JSON_FORMAT, DEFAULT_TEXT_FORMAT } from "../access-log/default-formats.ts";
 import { fileLog, jsonFormat, meshFormat, textFormat } from "../access-log/file-log.ts";
 import { formattersFor } from "../access-log/formatters.ts";
+import type { ProviderServer } from "../provider-server.ts";
 
 /** A provider of the mesh settings; of its kinds only those that log are read. */
 export interface LogProvider {
@@ -35,14 +36,8 @@ interface GrpcLogSettings {
   readonly additionalResponseTrailersToLog?: readonly string[];
 }
 
-/** Where a log server is: the name of its cluster and the host that calls are made to. */
-export interface LogServer {
-  readonly cluster: string;
-  readonly host: string;
-}
-
 /** Finds the cluster of a provider's service; a text says why there is none. */
-export type FindServer = (service: string, port: number) => LogServer | string;
+export type FindServer = (service: string, port: number) => ProviderServer | string;
 
 /** The provider's log without any filter. Undefined: it is no provider of logs. A text: it cannot be written to, and why. */
 export function providerLog(
@@ -74,7 +69,7 @@ function providerFile(
 function withServer(
   { service = "", port = 0 }: GrpcLogSettings,
   find: FindServer,
-  build: (server: LogServer) => AccessLog,
+  build: (server: ProviderServer) => AccessLog,
 ): AccessLog | string {
   const server = find(service, port);
   return typeof server === "string" ? server : build(server);
@@ -91,7 +86,7 @@ const OLDER_PEER_STATE = [
 
 function commonConfig(
   logName: string,
-  { cluster, host }: LogServer,
+  { cluster, host }: ProviderServer,
   filterStateObjectsToLog: readonly string[],
 ): CommonGrpcAccessLogConfig {
   return {
@@ -106,7 +101,7 @@ function stateOf({ filterStateObjectsToLog = [] }: GrpcLogSettings): readonly st
   return filterStateObjectsToLog.length > 0 ? filterStateObjectsToLog : PEER_STATE;
 }
 
-function httpLog(settings: GrpcLogSettings, server: LogServer): AccessLog {
+function httpLog(settings: GrpcLogSettings, server: ProviderServer): AccessLog {
   const { additionalRequestHeadersToLog, additionalResponseHeadersToLog, additionalResponseTrailersToLog } = settings;
   return {
     name: "envoy.access_loggers.http_grpc",
@@ -119,7 +114,7 @@ function httpLog(settings: GrpcLogSettings, server: LogServer): AccessLog {
   };
 }
 
-function tcpLog(settings: GrpcLogSettings, server: LogServer): AccessLog {
+function tcpLog(settings: GrpcLogSettings, server: ProviderServer): AccessLog {
   return {
     name: "envoy.tcp_grpc_access_log",
     typedConfig: pack("envoy.extensions.access_loggers.grpc.v3.TcpGrpcAccessLogConfig", {
@@ -128,7 +123,7 @@ function tcpLog(settings: GrpcLogSettings, server: LogServer): AccessLog {
   };
 }
 
-function otelLog(settings: NonNullable<LogProvider["envoyOtelAls"]>, server: LogServer): AccessLog {
+function otelLog(settings: NonNullable<LogProvider["envoyOtelAls"]>, server: ProviderServer): AccessLog {
   const { text = "", labels = {} } = settings.logFormat ?? {};
   const body = text || DEFAULT_TEXT_FORMAT;
   const attributes = Object.keys(labels)

@@ -4,7 +4,7 @@ import { compareText } from "../../model/config-object.ts";
 import type { MeshSettings } from "../../snapshot/mesh-settings.ts";
 import type { OutboundScope, ProxyView } from "../../snapshot/push-snapshot.ts";
 import { type AccessLogs, buildAccessLogs, NO_ACCESS_LOGS, toAccessLogs } from "../access-log/build-access-logs.ts";
-import { findLogServer } from "./log-server.ts";
+import { findProviderServer } from "../provider-server.ts";
 import { type LoggingMode, mergeLogging } from "./merge-logging.ts";
 import { type FindServer, type LogProvider, providerLog } from "./provider-log.ts";
 import { type LoggingWorkload, selectLogging } from "./select-logging.ts";
@@ -17,13 +17,18 @@ export interface WorkloadLogs extends AccessLogs {
 /** Of calls that workloads of the scope make. */
 export function outboundLogs(scope: OutboundScope): WorkloadLogs {
   const { traits, mesh, snapshot } = scope;
-  return workloadLogs("CLIENT", { mesh, configs: snapshot.configs, workload: traits, find: findLogServer(scope) });
+  return workloadLogs("CLIENT", { mesh, configs: snapshot.configs, workload: traits, find: finderIn(scope) });
 }
 
 /** Of calls to the view's workload. */
 export function inboundLogs({ node, snapshot, outbound }: ProxyView): WorkloadLogs {
   const { mesh, configs } = snapshot;
-  return workloadLogs("SERVER", { mesh, configs, workload: node, find: findLogServer(outbound) });
+  return workloadLogs("SERVER", { mesh, configs, workload: node, find: finderIn(outbound) });
+}
+
+/** A proxy refuses a listener that names a cluster it does not have, so that only what the scope shows will do. */
+function finderIn(scope: OutboundScope): FindServer {
+  return (service, port) => findProviderServer(scope, service, port);
 }
 
 interface LogsInput {
@@ -83,7 +88,7 @@ function logProviders({ extensionProviders }: MeshSettings["source"]): readonly 
 
 /** Which servers of logs the view's workload can call: its listeners follow from that, and the inbound scope does not tell it. */
 export function logServersKey({ snapshot, outbound }: ProxyView): string {
-  const find = findLogServer(outbound);
+  const find = finderIn(outbound);
   return logProviders(snapshot.mesh.source)
     .flatMap(({ envoyHttpAls, envoyTcpAls, envoyOtelAls }) => envoyHttpAls ?? envoyTcpAls ?? envoyOtelAls ?? [])
     .map(({ service = "", port = 0 }) => (typeof find(service, port) === "string" ? "0" : "1"))
