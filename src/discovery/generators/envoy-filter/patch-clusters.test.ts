@@ -38,6 +38,13 @@ describe("clusters", () => {
     ]);
   });
 
+  test("are not renamed: all of one patch would have one name", () => {
+    const { cluster, problems } = patched(patch("CLUSTER", "MERGE", { cluster: { service: HOST } }, { name: "x" }));
+    expect(cluster(OUTBOUND)).toBeDefined();
+    expect(cluster("x")).toBeUndefined();
+    expect(problems).toContainEqual(expect.stringContaining("what has a name cannot get another"));
+  });
+
   test("a way of balancing leaves out clusters that have no choice: a proxy would refuse them", () => {
     const { cluster, problems } = patched(patch("CLUSTER", "MERGE", undefined, { lb_policy: "RANDOM" }));
     expect(cluster(OUTBOUND)?.lbPolicy).toBe("RANDOM");

@@ -7,7 +7,7 @@ import {
 } from "../cluster-name.ts";
 import { isMerge } from "./list-operations.ts";
 import { mergeSocket } from "./merge-socket.ts";
-import { addsHere, mergePatch, type Patching } from "./patching.ts";
+import { addsHere, mergePatch, type Patching, RENAMED } from "./patching.ts";
 import type { Patch } from "./read-patches.ts";
 
 /** `hostsOf` tells whose calls an inbound cluster takes, which its name does not. */
@@ -45,7 +45,7 @@ function patchCluster(patching: Patching, cluster: Cluster, hosts: readonly stri
     if (!isMeant(patch, cluster, hosts)) continue;
     if (patch.operation === "REMOVE") return undefined;
     if (!isMerge(patch)) continue;
-    const merged = checked(mergeCluster(patched, patch));
+    const merged = checked(mergeCluster(patched, patch), cluster);
     if (typeof merged === "string") patching.refuse(patch, cluster.name ?? "", merged);
     else patched = merged;
   }
@@ -66,7 +66,8 @@ function isMeant({ match }: Patch, { name = "" }: Cluster, hosts: readonly strin
 }
 
 /** Who calls the address that a connection was meant for has no choice, which a patch of all clusters easily forgets. */
-function checked(merged: Cluster | string): Cluster | string {
+function checked(merged: Cluster | string, { name }: Cluster): Cluster | string {
+  if (typeof merged !== "string" && merged.name !== name) return RENAMED;
   if (typeof merged === "string" || merged.type !== "ORIGINAL_DST") return merged;
   const { lbPolicy = "ROUND_ROBIN" } = merged;
   if (lbPolicy === "CLUSTER_PROVIDED") return merged;

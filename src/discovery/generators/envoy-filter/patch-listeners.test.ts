@@ -42,6 +42,14 @@ describe("listeners and chains", () => {
     expect(patched(patch("LISTENER", "ADD", undefined, value)).problems).toEqual([expect.stringContaining(says)]);
   });
 
+  test("listeners are not renamed", () => {
+    const { listener, problems } = patched(
+      patch("LISTENER", "MERGE", { listener: { name: "0.0.0.0_80" } }, { name: "x", tcp_backlog_size: 7 }),
+    );
+    expect(listener("0.0.0.0_80")).not.toHaveProperty("tcpBacklogSize");
+    expect(problems).toEqual([expect.stringContaining("what has a name cannot get another")]);
+  });
+
   test("chains are merged, removed and added; a listener without any is left out", () => {
     const out = { context: "SIDECAR_OUTBOUND" };
     const own80 = { ...out, listener: { name: "0.0.0.0_80" } };

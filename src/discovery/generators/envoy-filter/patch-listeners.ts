@@ -3,7 +3,7 @@ import { isMerge, shapeList } from "./list-operations.ts";
 import { isMeantChain, isMeantListener, isVirtual, listenerFilterNamed } from "./listener-match.ts";
 import { mergeNamed, mergeSocket } from "./merge-socket.ts";
 import { patchNetworkFilters } from "./patch-filters.ts";
-import { addsHere, mergePatch, type Patching } from "./patching.ts";
+import { addsHere, mergePatch, type Patching, RENAMED } from "./patching.ts";
 import type { Patch } from "./read-patches.ts";
 
 /** From the outside in: listeners, their filters, chains, network filters, HTTP filters; then what is added. */
@@ -37,7 +37,10 @@ function patchListener(patching: Patching, given: Listener): Listener | undefine
   for (const patch of patching.of("LISTENER")) {
     if (!isMeantListener(patch, listener)) continue;
     if (patch.operation === "REMOVE") return undefined;
-    if (isMerge(patch)) listener = mergePatch(listener, patch);
+    if (!isMerge(patch)) continue;
+    const merged = mergePatch(listener, patch);
+    if (merged.name === given.name) listener = merged;
+    else patching.refuse(patch, given.name ?? "", RENAMED);
   }
   return patchChains(patching, patchListenerFilters(patching, listener));
 }

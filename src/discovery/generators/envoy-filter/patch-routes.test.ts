@@ -56,6 +56,22 @@ describe("routes", () => {
     expect(replaced.hosts.map(({ name }) => name)).toEqual(["r", "allow_any"]);
   });
 
+  test.each([
+    { value: { domains: ["*"] }, says: "another virtual host has the domain *" },
+    { value: { name: "allow_any" }, says: "there is a virtual host allow_any already" },
+  ])("a merge that gives a host what another has is refused: $says", ({ value, says }) => {
+    const { hosts, problems } = patched(patch("VIRTUAL_HOST", "MERGE", within(), value));
+    expect(hosts.map(({ name }) => name)).toEqual([`${HOST}:80`, "allow_any"]);
+    expect(hosts[0]?.domains).not.toContain("*");
+    expect(problems).toEqual([expect.stringContaining(says)]);
+  });
+
+  test("of several hosts that a merge would give one name the first gets it", () => {
+    const { hosts, problems } = patched(patch("VIRTUAL_HOST", "MERGE", OUT, { name: "same" }));
+    expect(hosts.map(({ name }) => name)).toEqual(["same", "allow_any"]);
+    expect(problems).toEqual([expect.stringContaining("there is a virtual host same already")]);
+  });
+
   test("configurations are merged, also those that come with the listener", () => {
     const value = { request_headers_to_remove: ["x"] };
     const { route, listener } = patched(

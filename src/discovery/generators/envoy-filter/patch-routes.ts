@@ -5,19 +5,31 @@ import { mergePatch, type Patching } from "./patching.ts";
 import type { Patch } from "./read-patches.ts";
 
 /** The configuration itself where nothing is patched in it. */
-export function patchRoute(patching: Patching, given: RouteConfiguration): RouteConfiguration {
-  let route = given;
+export function patchRoute(patching: Patching, made: RouteConfiguration): RouteConfiguration {
+  let route = made;
   const applying = (place: "ROUTE_CONFIGURATION" | "VIRTUAL_HOST" | "HTTP_ROUTE") =>
-    patching.of(place).filter((patch) => isMeant(patch, given));
+    patching.of(place).filter((patch) => isMeant(patch, made));
   for (const patch of applying("ROUTE_CONFIGURATION")) if (isMerge(patch)) route = mergePatch(route, patch);
   const hosts = applying("VIRTUAL_HOST");
   const routes = applying("HTTP_ROUTE");
   if (hosts.length === 0 && routes.length === 0) return route;
-  let virtualHosts = (route.virtualHosts ?? []).flatMap((host) => patchHost(host, hosts, routes) ?? []);
+  const given = route.virtualHosts ?? [];
+  const virtualHosts: VirtualHost[] = [];
+  for (const [at, host] of given.entries()) {
+    const isPossible = (patch: Patch, result: VirtualHost) => {
+      // Most patches change neither, and there may be thousands of hosts.
+      if (result.name === host.name && result.domains === host.domains) return true;
+      const taken = takenBy([...virtualHosts, ...given.slice(at + 1)], result);
+      if (taken !== undefined) patching.refuse(patch, route.name ?? "", taken);
+      return taken === undefined;
+    };
+    const changed = patchHost(host, hosts, routes, isPossible);
+    if (changed !== undefined) virtualHosts.push(changed);
+  }
   for (const patch of hosts.filter(({ operation }) => operation === "ADD")) {
     const added = patch.value as VirtualHost;
     const taken = takenBy(virtualHosts, added);
-    if (taken === undefined) virtualHosts = [...virtualHosts, added];
+    if (taken === undefined) virtualHosts.push(added);
     else patching.refuse(patch, route.name ?? "", taken);
   }
   const { virtualHosts: _, ...rest } = route;
@@ -45,13 +57,19 @@ function takenBy(hosts: readonly VirtualHost[], { name = "", domains = [] }: Vir
   return domain === undefined ? undefined : `another virtual host has the domain ${domain}`;
 }
 
-function patchHost(given: VirtualHost, hosts: readonly Patch[], routes: readonly Patch[]): VirtualHost | undefined {
+function patchHost(
+  given: VirtualHost,
+  hosts: readonly Patch[],
+  routes: readonly Patch[],
+  isPossible: (patch: Patch, result: VirtualHost) => boolean,
+): VirtualHost | undefined {
   let host = given;
   for (const patch of hosts) {
     if (!isMeantHost(patch, host)) continue;
     if (patch.operation === "REMOVE") return undefined;
-    if (isMerge(patch)) host = mergePatch(host, patch);
-    else if (patch.operation === "REPLACE") host = patch.value;
+    if (!isMerge(patch) && patch.operation !== "REPLACE") continue;
+    const result: VirtualHost = patch.operation === "REPLACE" ? patch.value : mergePatch(host, patch);
+    if (isPossible(patch, result)) host = result;
   }
   const meant = routes.filter((patch) => isMeantHost(patch, host));
   if (meant.length === 0) return host;

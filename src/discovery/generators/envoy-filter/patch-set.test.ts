@@ -1,13 +1,16 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { testNode } from "../../testing/create-test-mesh.ts";
 import {
   envoyFilter,
   generatePatched,
+  HOST,
   LUA,
   type Match,
   OUTBOUND,
   patch,
   patched,
+  subFilter,
   TYPE,
 } from "../../testing/patched-mesh.ts";
 import type { TestObject } from "../../testing/test-objects.ts";
@@ -89,4 +92,44 @@ test("settings of extensions are sent to whoever asks for them by name", () => {
   const { source, view } = patched(patch("EXTENSION_CONFIG", "ADD", undefined, LUA));
   const found = source.named(view, "ECDS", ["envoy.filters.http.lua", "nobody"]).resources;
   expect(found.map(({ name }) => name)).toEqual(["envoy.filters.http.lua"]);
+});
+
+/** Some of everything that patches are made of, fitting or not. */
+const ANY_PATCH = fc.record({
+  applyTo: fc.constantFrom(
+    ...["LISTENER", "FILTER_CHAIN", "NETWORK_FILTER", "HTTP_FILTER", "LISTENER_FILTER"],
+    ...["ROUTE_CONFIGURATION", "VIRTUAL_HOST", "HTTP_ROUTE", "CLUSTER", "EXTENSION_CONFIG"],
+  ),
+  context: fc.constantFrom("ANY", "SIDECAR_INBOUND", "SIDECAR_OUTBOUND"),
+  operation: fc.constantFrom(
+    ...["MERGE", "ADD", "REMOVE", "INSERT_BEFORE", "INSERT_AFTER", "INSERT_FIRST", "REPLACE", "MERGE_AND_REPLACE_LIST"],
+  ),
+  value: fc.constantFrom(
+    {},
+    { name: "x" },
+    { name: "x", domains: [HOST], routes: [{ match: { prefix: "/" }, route: { cluster: "c" } }] },
+    { name: "x", filters: [LUA] },
+    { filter_chains: [{ filters: [] }], listener_filters: [{ name: "y" }] },
+    { transport_socket: { name: "envoy.transport_sockets.tls" }, name: "z" },
+    { match: { prefix: "/" }, redirect: {} },
+    LUA,
+  ),
+  name: fc.option(fc.constantFrom("virtualInbound", "virtualOutbound", "0.0.0.0_80"), { nil: undefined }),
+  sub: fc.option(fc.constantFrom("router", "cors", "nobody"), { nil: undefined }),
+});
+
+test("whatever is patched, what is left can be sent, and only patches are refused", () => {
+  fc.assert(
+    fc.property(fc.array(ANY_PATCH, { minLength: 1, maxLength: 6 }), (patches) => {
+      const objects = patches.map(({ applyTo, context, operation, value, name, sub }) => {
+        const isOfListener = !/ROUTE|HOST|CLUSTER|EXTENSION/.test(applyTo);
+        const chain = applyTo === "HTTP_FILTER" && sub !== undefined ? subFilter(sub) : {};
+        const listener = isOfListener ? { listener: { ...(name && { name }), ...chain } } : {};
+        return patch(applyTo, operation, { context, ...listener }, value);
+      });
+      const { problems } = patched(...objects);
+      expect(problems.filter((problem) => !problem.startsWith("refused-rule: "))).toEqual([]);
+    }),
+    { numRuns: 60 },
+  );
 });

@@ -41,6 +41,9 @@ export function mergePatch<Message extends object>(target: Message, { applyTo, o
     : mergeMessages(name, target, value);
 }
 
+/** Why a thing that others refer to keeps its name; two of one name are refused by proxies. */
+export const RENAMED = "what has a name cannot get another";
+
 /** Things that no context is named for are added once, on the way out. */
 export function addsHere({ operation, match }: Patch, context: PatchContext): boolean {
   return operation === "ADD" && (match.context !== "ANY" || context !== "SIDECAR_INBOUND");
