@@ -9,8 +9,20 @@ export type WorkloadRequest =
   | ({ readonly op: "tcp" } & TcpRequest);
 
 export interface ListenRequest {
-  /** `http` speaks HTTP/1.1 and WebSocket, `http2` and `grpc` HTTP/2 in plaintext, `server-first` TCP that greets. */
-  readonly kind: "http" | "https" | "http2" | "grpc" | "tcp" | "tls" | "server-first";
+  /**
+   * `http` speaks HTTP/1.1 and WebSocket, `http2` and `grpc` HTTP/2 in plaintext, `server-first` TCP that greets. Authorizers answer the
+   * questions of Envoy's ext_authz filters.
+   */
+  readonly kind:
+    | "http"
+    | "https"
+    | "http2"
+    | "grpc"
+    | "tcp"
+    | "tls"
+    | "server-first"
+    | "authorizer-http"
+    | "authorizer-grpc";
   readonly port: number;
   /** What answers call themselves. */
   readonly name: string;
@@ -23,6 +35,8 @@ export interface BehaveRequest {
   /** Answered to every request; 200 when absent. */
   readonly status?: number;
   readonly delayMs?: number;
+  /** Instead of what the application saw of the request. */
+  readonly body?: string;
   /** Only so many requests are failed, the others succeed. */
   readonly times?: number;
 }

@@ -3,6 +3,7 @@ import { createServer as createHttp2Server, type ServerHttp2Stream } from "node:
 import { createServer as createHttpsServer } from "node:https";
 import { createServer as createTcpServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
+import { httpAuthorizer, startGrpcAuthorizer } from "./authorizers.ts";
 import type { BehaveRequest, Echo, ListenRequest } from "./protocol.ts";
 import { acceptKey, readFrames, textFrame } from "./websocket-frames.ts";
 
@@ -18,12 +19,16 @@ const running = new Map<number, Running>();
 /** Applications of a workload: each answers with its own name and what it saw of the request. */
 export async function listen(request: ListenRequest): Promise<void> {
   const state: Running = { behaviour: undefined, failed: 0, seen: [] };
-  const server = createApplication(request, state);
+  running.set(request.port, state);
+  if (request.kind === "authorizer-grpc") {
+    await startGrpcAuthorizer(request.port, request.name, state.seen);
+    return;
+  }
+  const server = createApplication(request.kind, request, state);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(request.port, request.host ?? "0.0.0.0", resolve);
   });
-  running.set(request.port, state);
 }
 
 export function behave(request: BehaveRequest): void {
@@ -43,8 +48,12 @@ function stateOf(port: number): Running {
   return state;
 }
 
-function createApplication({ kind, name, tls = {} }: ListenRequest, state: Running): Server {
+type Application = Exclude<ListenRequest["kind"], "authorizer-grpc">;
+
+function createApplication(kind: Application, { name, tls = {} }: ListenRequest, state: Running): Server {
   switch (kind) {
+    case "authorizer-http":
+      return httpAuthorizer(name, state.seen);
     case "http":
     case "https": {
       const server = kind === "http" ? createServer() : createHttpsServer(tls);
@@ -96,7 +105,7 @@ function respond(request: AnyRequest, name: string, state: Running) {
     status: asked === undefined ? (isAffected ? status : 200) : Number(asked),
     delayMs: isAffected ? delayMs : 0,
     headers: { "content-type": "application/json", "x-served-by": name },
-    body: JSON.stringify(echo),
+    body: state.behaviour?.body ?? JSON.stringify(echo),
   };
 }
 
