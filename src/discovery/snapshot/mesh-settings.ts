@@ -1,7 +1,7 @@
 import type { LocalityLbSetting } from "../../config/index.ts";
+import type { ProxyHeaders } from "../../protocol/proxy-config.ts";
 import type { ConnectionPool } from "../specs/common.ts";
 import type { OutlierDetection, ZoneAwareLb } from "../specs/destination-rule.ts";
-import type { ProxyHeaders } from "../../protocol/proxy-config.ts";
 import type { HttpRetries } from "../specs/virtual-service.ts";
 
 /** The mesh-wide settings that generators rely on; every default is filled in. Durations are milliseconds. */

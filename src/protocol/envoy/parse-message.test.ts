@@ -47,7 +47,10 @@ describe("parsing", () => {
   test.each([
     { value: { connect_timout: "2s" }, says: `${CLUSTER} has no member connect_timout` },
     { value: { connect_timeout: "2" }, says: 'connectTimeout: expected a duration such as "1.5s", found "2"' },
-    { value: { circuit_breakers: { thresholds: {} } }, says: "circuit_breakers: thresholds: expected a list, found {}" },
+    {
+      value: { circuit_breakers: { thresholds: {} } },
+      says: "circuit_breakers: thresholds: expected a list, found {}",
+    },
     { value: { lb_policy: "BEST" }, says: /^lbPolicy: expected one of ROUND_ROBIN, .*, found "BEST"$/ },
     { value: { type: "EDS", cluster_type: {} }, says: `${CLUSTER} has type or cluster_type, not both` },
     { value: { name: "a", lbPolicy: "RANDOM", lb_policy: "RANDOM" }, says: "lbPolicy is there twice" },
@@ -104,7 +107,9 @@ describe("merging", () => {
 
   test("of members that exclude each other the new one stays", () => {
     const weighted = { route: { weightedClusters: { clusters: [{ name: "a", weight: 1 }] }, timeout: "1s" } };
-    expect(mergeMessages(ROUTE, weighted, { route: { cluster: "b" } })).toEqual({ route: { cluster: "b", timeout: "1s" } });
+    expect(mergeMessages(ROUTE, weighted, { route: { cluster: "b" } })).toEqual({
+      route: { cluster: "b", timeout: "1s" },
+    });
     expect(mergeMessages(ROUTE, weighted, { redirect: { pathRedirect: "/" } })).toEqual({
       redirect: { pathRedirect: "/" },
     });
