@@ -67,11 +67,9 @@ function isMeant({ match }: Patch, { name = "" }: Cluster, hosts: readonly strin
 
 /** Who calls the address that a connection was meant for has no choice, which a patch of all clusters easily forgets. */
 function checked(merged: Cluster | string, { name }: Cluster): Cluster | string {
-  if (typeof merged !== "string" && merged.name !== name) return RENAMED;
-  if (typeof merged === "string" || merged.type !== "ORIGINAL_DST") return merged;
-  const { lbPolicy = "ROUND_ROBIN" } = merged;
-  if (lbPolicy === "CLUSTER_PROVIDED") return merged;
-  return `${lbPolicy} is not possible for ${merged.name}, which calls original addresses`;
+  if (typeof merged === "string") return merged;
+  if (merged.name !== name) return RENAMED;
+  return merged.type === "ORIGINAL_DST" ? { ...merged, lbPolicy: "CLUSTER_PROVIDED" } : merged;
 }
 
 /** Where sockets are chosen by endpoint, the one of the name is meant; beside them a socket for all could not be. */
