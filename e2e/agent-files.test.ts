@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {
@@ -59,6 +59,9 @@ describe("where the bootstrap comes from", () => {
       id: "sidecar~127.0.0.1~app.ns~ns.svc.cluster.local",
       cluster: "ISTIO-PROXY.NS",
     });
+    // Written beside Envoy's start, not before it.
+    const beside = join(agent.folder, "etc/istio/proxy/grpc-bootstrap.json");
+    await expect.poll(() => existsSync(beside), { timeout: 10_000 }).toBe(true);
     agent.kill("SIGTERM");
     expect(await agent.exited).toBe(0);
     expect(readdirSync(join(agent.folder, "etc/istio/proxy"))).toEqual(["grpc-bootstrap.json"]);
