@@ -175,14 +175,56 @@ describe("tokens", () => {
     expect(await status({ iss: "partner", sub: "bob", groups: ["ops-1"], scope: "write" })).toBe(403);
   });
 
-  test("no token passes for an issuer whose keys are elsewhere", async () => {
-    await apply(authentication({ issuer: "https://login.example", jwksUri: "http://127.0.0.1:1/keys" }));
-    await expect
-      .poll(() => get("shop", "/", tokenOf({ iss: "https://login.example", sub: "alice" })), SOON)
-      .toMatchObject({
-        status: 401,
-      });
-    expect(await get("shop")).toMatchObject({ status: 200 });
+  describe("whose keys are somewhere else", () => {
+    const KEYS_PORT = 9100;
+    const origin = `http://10.10.1.3:${KEYS_PORT}`;
+    const forged = (claims: object) => {
+      const [head, body] = tokenOf(claims).authorization.split(".");
+      const { privateKey: other } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+      const text = `${head?.replace("Bearer ", "")}.${body}`;
+      return { authorization: `Bearer ${text}.${createSign("RSA-SHA256").update(text).sign(other, "base64url")}` };
+    };
+
+    test("pass when a key signed them that is served over HTTP", async () => {
+      const keys = started().workload("stranger");
+      await keys.listen({ kind: "http", port: KEYS_PORT, name: "keys" });
+      await keys.behave({ port: KEYS_PORT, body: jwks });
+      await apply(authentication({ issuer: "https://login.example", jwksUri: `${origin}/certs` }));
+      const alice = { iss: "https://login.example", sub: "alice" };
+      await expect.poll(() => get("shop", "/", tokenOf(alice)), SOON).toMatchObject({ status: 200 });
+      expect(await get("shop", "/", forged(alice))).toMatchObject({ status: 401 });
+      expect(await get("shop")).toMatchObject({ status: 200 });
+      expect(await keys.seen(KEYS_PORT, true)).toEqual(["GET /certs"]);
+    });
+
+    test("pass when the issuer's own document says where its keys are", async () => {
+      const keys = started().workload("stranger");
+      // One text is both the document and the key set.
+      const body = JSON.stringify({ ...(JSON.parse(jwks) as object), jwks_uri: `${origin}/found` });
+      await keys.behave({ port: KEYS_PORT, body });
+      await apply(authentication({ issuer: origin }));
+      await expect
+        .poll(() => get("shop", "/", tokenOf({ iss: origin, sub: "a" })), SOON)
+        .toMatchObject({ status: 200 });
+      expect(await get("shop", "/", forged({ iss: origin, sub: "a" }))).toMatchObject({ status: 401 });
+      expect(await keys.seen(KEYS_PORT)).toEqual(["GET /.well-known/openid-configuration", "GET /found"]);
+    });
+
+    test("are refused while the keys cannot be had, and pass as soon as they can", async () => {
+      const keys = started().workload("stranger");
+      await keys.behave({ port: KEYS_PORT, status: 500 });
+      await apply(authentication({ issuer: "https://login.example", jwksUri: `${origin}/late` }));
+      const token = tokenOf({ iss: "https://login.example", sub: "alice" });
+      await expect.poll(() => get("shop", "/", token), SOON).toMatchObject({ status: 401 });
+      expect(await get("shop")).toMatchObject({ status: 200 });
+      const { controlPlane } = started();
+      expect(controlPlane.output()).toMatch(
+        /keys for tokens cannot be fetched, all tokens are rejected.*RequestAuthentication default\/tokens.*status 500/,
+      );
+      await keys.behave({ port: KEYS_PORT, body: jwks });
+      await expect.poll(() => get("shop", "/", token), { timeout: 20_000 }).toMatchObject({ status: 200 });
+      expect(controlPlane.output()).toContain("keys for tokens were fetched after all");
+    });
   });
 });
 

@@ -2,18 +2,20 @@ import { availableParallelism } from "node:os";
 import type { CloseStack } from "../base/close-stack.ts";
 import type { Connections } from "./ads-server/connections.ts";
 import type { ConnectedConfig } from "./connect-config.ts";
+import type { KeyStore } from "./keys/index.ts";
 import type { MeshFile } from "./mesh-file.ts";
 import type { DiscoveryMetrics } from "./metrics.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
 import { type Pusher, type PushSettings, startPusher } from "./push/start-pusher.ts";
 import { watchProblems } from "./push/watch-problems.ts";
-import { changesOfConfig, changesOfRegistry, FORCED_CHANGES } from "./snapshot/changes/push-changes.ts";
+import { changesOfConfig, changesOfRegistry, FORCED_CHANGES, NO_CHANGES } from "./snapshot/changes/push-changes.ts";
 import { createPushSnapshot } from "./snapshot/create-push-snapshot.ts";
 import type { ConfigSnapshot } from "./store/config-store.ts";
 
 export interface PushParts {
   readonly config: ConnectedConfig;
   readonly mesh: MeshFile;
+  readonly keys: KeyStore;
   readonly metrics: DiscoveryMetrics;
   readonly connections: () => ReturnType<Connections["all"]>;
   readonly opened: CloseStack;
@@ -21,14 +23,15 @@ export interface PushParts {
 
 /** Changes of rules, services and the mesh lead to snapshots and pushes. */
 export function connectPush(options: StartDiscoveryOptions, parts: PushParts): Pusher {
-  const { config, mesh, metrics, opened } = parts;
+  const { config, mesh, keys, metrics, opened } = parts;
   let counter = 0;
   const pusher = startPusher({
     settings: pushSettings(options.push),
     build: (previous) => {
       counter += 1;
       const version = `${new Date().toISOString().replace(/\.\d+Z$/, "Z")}/${counter}`;
-      const input = { mesh: mesh.settings, configs: config.store.snapshot, registry: config.registry, version };
+      const { store, registry } = config;
+      const input = { mesh: mesh.settings, configs: store.snapshot, registry, tokenKeys: keys.keys, version };
       return createPushSnapshot(previous === undefined ? input : { ...input, previous });
     },
     clients: parts.connections,
@@ -46,11 +49,13 @@ export function connectPush(options: StartDiscoveryOptions, parts: PushParts): P
   opened.add(pusher);
   const { inboundUpdates } = metrics.push;
   countRefused(metrics, config.store.snapshot);
+  keys.want(config.store.snapshot.list("RequestAuthentication"));
   opened.defer(
     config.store.subscribe((change) => {
       countRefused(metrics, change.snapshot);
       if (change.changes.length === 0) return;
       inboundUpdates.inc(["config"], change.changes.length);
+      keys.want(change.snapshot.list("RequestAuthentication"));
       pusher.trigger("config", changesOfConfig(change));
     }),
   );
@@ -63,6 +68,7 @@ export function connectPush(options: StartDiscoveryOptions, parts: PushParts): P
       pusher.trigger(updated.length + deleted.length === 0 ? "endpoint" : "service", changesOfRegistry(change));
     }),
   );
+  keys.subscribe((objects) => pusher.trigger("config", { ...NO_CHANGES, objects }));
   mesh.subscribe(() => pusher.trigger("global", FORCED_CHANGES));
   return pusher;
 }

@@ -14,6 +14,7 @@ import type { DebugContext } from "./http/debug-context.ts";
 import { createDebugPage } from "./http/debug-pages.ts";
 import { createRoutes } from "./http/routes.ts";
 import { type HttpServerOptions, startHttpServer } from "./http/start-http-server.ts";
+import { startKeyStore } from "./keys/index.ts";
 import type { GrpcPort } from "./listen-grpc.ts";
 import { meshFigures } from "./mesh-figures.ts";
 import { startMeshFile } from "./mesh-file.ts";
@@ -21,6 +22,9 @@ import { declareDiscoveryMetrics, VERSION_LINE } from "./metrics.ts";
 import type { Discovery, PortOption, StartDiscoveryOptions } from "./options.ts";
 import { resourceConflicts } from "./resource-conflicts.ts";
 import { FORCED_CHANGES } from "./snapshot/changes/push-changes.ts";
+
+/** A start does not wait longer than this for keys that are somewhere else. */
+const FIRST_KEYS_MS = 5000;
 
 /**
  * Starts the control plane. The order is deliberate: HTTP first, so that `/ready` has an answer with a reason from the beginning; the xDS
@@ -71,10 +75,16 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
   const connected = await connectConfig(options, mesh, opened);
   config = connected;
 
+  const keys = opened.add(startKeyStore({ log: options.log.scope("security") }));
+  keys.want(connected.store.snapshot.list("RequestAuthentication"));
+  // Tokens that were good before a restart are good after it: the first answer to a proxy has the keys, if they can be had soon.
+  await keys.tried(FIRST_KEYS_MS);
+
   const xds: { service?: AdsService } = {};
   const pusher = connectPush(options, {
     config: connected,
     mesh,
+    keys,
     metrics,
     connections: () => xds.service?.connections.all() ?? [],
     opened,

@@ -1,5 +1,6 @@
 import type { Endpoint, ServiceTarget } from "../model/endpoint.ts";
 import type { Service } from "../model/service.ts";
+import { NO_TOKEN_KEYS, type TokenKeys } from "../model/token-keys.ts";
 import type { ProxyNode } from "../proxy/proxy-node.ts";
 import type { ServiceRegistry } from "../registry/service-registry.ts";
 import type { ConfigSnapshot } from "../store/config-store.ts";
@@ -25,6 +26,8 @@ export interface PushSnapshotInput {
   readonly configs: ConfigSnapshot;
   readonly registry: Pick<ServiceRegistry, "services" | "endpoints" | "targets">;
   readonly version: string;
+  /** None without. */
+  readonly tokenKeys?: TokenKeys;
   /** The one before; what did not change is taken over from it. */
   readonly previous?: PushSnapshot;
 }
@@ -46,9 +49,10 @@ interface Memory {
 const memories = new WeakMap<PushSnapshot, Memory>();
 
 /** Takes down the mesh of this moment. Scopes are built when a proxy first asks for one and shared by all proxies alike. */
-export function createPushSnapshot({ mesh, configs, registry, version, previous }: PushSnapshotInput): PushSnapshot {
+export function createPushSnapshot(input: PushSnapshotInput): PushSnapshot {
+  const { mesh, configs, registry, version, tokenKeys = NO_TOKEN_KEYS, previous } = input;
   const before = previous === undefined ? undefined : memories.get(previous);
-  const parts = buildParts({ mesh, configs, registry }, before?.parts);
+  const parts = buildParts({ mesh, configs, registry, tokenKeys }, before?.parts);
   const contents = createKeptValues(before?.contents);
   const inbound = createKeptValues(before?.inbound);
   const asked = new Map<string, AskedOfClients>();
@@ -96,6 +100,7 @@ export function createPushSnapshot({ mesh, configs, registry, version, previous 
     version,
     mesh,
     configs,
+    tokenKeys,
     services: parts.services.services,
     virtualServices: parts.virtualServices.rules,
     endpoints: parts.endpoints.endpoints,
@@ -112,13 +117,19 @@ export function createPushSnapshot({ mesh, configs, registry, version, previous 
 }
 
 function buildParts(
-  { mesh, configs, registry }: Pick<PushSnapshotInput, "mesh" | "configs" | "registry">,
+  {
+    mesh,
+    configs,
+    registry,
+    tokenKeys,
+  }: Pick<PushSnapshotInput, "mesh" | "configs" | "registry"> & Pick<SnapshotParts, "tokenKeys">,
   previous?: SnapshotParts,
 ): SnapshotParts {
   const given = registry.services();
   return {
     mesh,
     configs,
+    tokenKeys,
     services: buildServiceIndex(given, mesh.defaultServiceExportTo, previous?.services),
     endpoints: buildEndpointIndex(given, registry.endpoints, previous?.endpoints),
     virtualServices: buildVirtualServiceIndex(configs.list("VirtualService"), mesh, previous?.virtualServices),

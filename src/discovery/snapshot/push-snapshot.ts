@@ -1,6 +1,7 @@
 import type { ConfigObject } from "../model/config-object.ts";
 import type { Endpoint, ServiceTarget } from "../model/endpoint.ts";
 import type { Service } from "../model/service.ts";
+import type { TokenKeys } from "../model/token-keys.ts";
 import type { ProxyNode } from "../proxy/proxy-node.ts";
 import type { DestinationRuleSpec } from "../specs/destination-rule.ts";
 import type { OutboundTrafficPolicy, SidecarIngress, SidecarPort } from "../specs/sidecar.ts";
@@ -17,6 +18,8 @@ export interface PushSnapshot {
   readonly version: string;
   readonly mesh: MeshSettings;
   readonly configs: ConfigSnapshot;
+  /** Key sets of issuers that were fetched for RequestAuthentication objects. */
+  readonly tokenKeys: TokenKeys;
   /** In the order in which services win. */
   readonly services: readonly Service[];
   /** Every VirtualService that has hosts, for whatever gateways; oldest first. */

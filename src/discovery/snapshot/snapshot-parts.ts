@@ -1,3 +1,4 @@
+import type { TokenKeys } from "../model/token-keys.ts";
 import type { ConfigSnapshot } from "../store/config-store.ts";
 import type { DestinationRuleIndex } from "./indexes/destination-rule-index.ts";
 import type { EndpointIndex } from "./indexes/endpoint-index.ts";
@@ -10,6 +11,7 @@ import type { MeshSettings } from "./mesh-settings.ts";
 export interface SnapshotParts {
   readonly mesh: MeshSettings;
   readonly configs: ConfigSnapshot;
+  readonly tokenKeys: TokenKeys;
   readonly services: ServiceIndex;
   readonly endpoints: EndpointIndex;
   readonly virtualServices: VirtualServiceIndex;

@@ -1,5 +1,6 @@
 import { describeDocumentProblem, parseConfigText } from "../decode/parse-config-text.ts";
 import type { ObjectRef } from "../model/config-object.ts";
+import { NO_TOKEN_KEYS, type TokenKeys } from "../model/token-keys.ts";
 import type { ProxyNode } from "../proxy/proxy-node.ts";
 import { createServiceEntryRegistry } from "../registry/create-service-entry-registry.ts";
 import {
@@ -21,6 +22,8 @@ export interface TestMesh {
   put(configYaml: string): void;
   delete(ref: ObjectRef): void;
   setMesh(meshYaml: string): void;
+  /** As if they had been fetched for the objects that ask for them. */
+  setTokenKeys(keys: TokenKeys): void;
   /** Of the present state, following the last one that was taken; `changes` is what happened since. */
   take(): { readonly snapshot: PushSnapshot; readonly changes: PushChanges };
   /** Of the present state, following none. */
@@ -30,6 +33,7 @@ export interface TestMesh {
 /** Objects without creation time are all equally old. */
 export function createTestMesh(configYaml = "", meshYaml?: string): TestMesh {
   let mesh = meshOfCase(meshYaml);
+  let tokenKeys = NO_TOKEN_KEYS;
   let previous: PushSnapshot | undefined;
   let changes = NO_CHANGES;
   let count = 0;
@@ -56,12 +60,16 @@ export function createTestMesh(configYaml = "", meshYaml?: string): TestMesh {
       registry.setTrustDomain(mesh.trustDomain);
       changes = mergeChanges(changes, FORCED_CHANGES);
     },
-    takeAlone: () => createPushSnapshot({ mesh, configs: store.snapshot, registry, version: "alone" }),
+    setTokenKeys: (keys) => {
+      tokenKeys = keys;
+      changes = mergeChanges(changes, { ...NO_CHANGES, objects: store.snapshot.list("RequestAuthentication") });
+    },
+    takeAlone: () => createPushSnapshot({ mesh, configs: store.snapshot, registry, tokenKeys, version: "alone" }),
     take: () => {
       count += 1;
       const version = `2026-01-01T00:00:00Z/${count}`;
       const known = previous === undefined ? {} : { previous };
-      const snapshot = createPushSnapshot({ mesh, configs: store.snapshot, registry, version, ...known });
+      const snapshot = createPushSnapshot({ mesh, configs: store.snapshot, registry, tokenKeys, version, ...known });
       const taken = { snapshot, changes };
       previous = snapshot;
       changes = NO_CHANGES;

@@ -14,15 +14,15 @@ export interface AccessPolicies extends InboundPolicies {
 /** What AuthorizationPolicy and RequestAuthentication objects put in front of a workload. Of the node, namespace and labels are read. */
 export function buildAccessPolicies(view: ProxyView): AccessPolicies {
   const policies = selectPolicies(view, "AuthorizationPolicy");
-  const jwt = buildJwtFilters(selectPolicies(view, "RequestAuthentication"));
+  const jwt = buildJwtFilters(selectPolicies(view, "RequestAuthentication"), view.snapshot.tokenKeys);
   const custom = buildCustomFilters(view, policies);
   const rbacs = (layer: RbacOptions["layer"]) =>
     ACTIONS.flatMap((action) => buildRbac(policies, action, { mesh: view.snapshot.mesh, layer, keyOf }) ?? []);
   return {
     // Providers first: what they add to a request may be the token that is then looked at.
-    http: [...custom.http, ...jwt.filters, ...rbacs("http").map(httpRbac)],
+    http: [...custom.http, ...jwt, ...rbacs("http").map(httpRbac)],
     network: [...custom.network, ...rbacs("tcp").map(networkRbac)],
-    problems: [...jwt.problems, ...custom.problems],
+    problems: custom.problems,
   };
 }
 

@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
+import { NO_TOKEN_KEYS, type TokenKeys } from "../../model/token-keys.ts";
+import { changedTypes } from "../../snapshot/changes/changed-types.ts";
 import { createTestMesh, testNode } from "../../testing/create-test-mesh.ts";
 import { documents } from "../../testing/test-objects.ts";
 import { keySetReason } from "../../validation/request-authentication-keys.ts";
@@ -9,15 +11,23 @@ import { NOTHING_SIGNED, UNKNOWN_KEY } from "./unknown-key.ts";
 
 const jwks = '{"keys":[{"kty":"oct","k":"c2VjcmV0","alg":"HS256"}]}';
 
+const objectOf = (...jwtRules: readonly object[]) =>
+  documents({ kind: "RequestAuthentication", name: "tokens", spec: { jwtRules } });
+
 function build(...rules: readonly object[]) {
-  const object = { kind: "RequestAuthentication", name: "tokens", spec: { jwtRules: rules } };
-  const view = createTestMesh(documents(object)).take().snapshot.view(testNode());
-  const { filters, problems } = buildJwtFilters(selectPolicies(view, "RequestAuthentication"));
-  return { config: filters[0]?.typedConfig, count: filters.length, problems };
+  return buildWith(NO_TOKEN_KEYS, ...rules);
+}
+
+function buildWith(keys: TokenKeys, ...rules: readonly object[]) {
+  const view = createTestMesh(objectOf(...rules))
+    .take()
+    .snapshot.view(testNode());
+  const filters = buildJwtFilters(selectPolicies(view, "RequestAuthentication"), keys);
+  return { config: filters[0]?.typedConfig, count: filters.length };
 }
 
 test("without rules there is no filter", () => {
-  expect(build()).toEqual({ config: undefined, count: 0, problems: [] });
+  expect(build()).toEqual({ config: undefined, count: 0 });
 });
 
 test("one issuer: its token or none", () => {
@@ -51,14 +61,37 @@ test.each([
   });
 });
 
-describe("an issuer whose keys are not at hand", () => {
-  test("is told, and its tokens meet a key that nobody has", () => {
-    const { config, problems } = build({ issuer: "a", jwksUri: "https://a.example/keys" });
-    expect(config).toMatchObject({ providers: { "origins-0": { localJwks: { inlineString: UNKNOWN_KEY } } } });
-    expect(problems).toEqual([
-      'RequestAuthentication default/tokens has no keys of its own for issuer "a" ' +
-        '(jwksUri "https://a.example/keys" is not fetched): its tokens are rejected',
-    ]);
+describe("an issuer whose keys are somewhere else", () => {
+  const keys = (inlineString: string) => ({ providers: { "origins-0": { localJwks: { inlineString } } } });
+  test.each([
+    { rule: { issuer: "a", jwksUri: "https://a.example/keys" }, name: "keys https://a.example/keys" },
+    { rule: { issuer: "https://a.example" }, name: "issuer https://a.example" },
+  ])("gets those that were fetched, and a key that nobody has until then: $name", ({ rule, name }) => {
+    expect(buildWith(new Map([[name, jwks]]), rule).config).toMatchObject(keys(jwks));
+    expect(buildWith(new Map([["keys https://b.example/", jwks]]), rule).config).toMatchObject(keys(UNKNOWN_KEY));
+    expect(buildWith(new Map([[name, '{"keys":[]}']]), rule).config).toMatchObject(keys(UNKNOWN_KEY));
+  });
+
+  test("does not replace keys that the rule has with it", () => {
+    const other = jwks.replace("c2VjcmV0", "b3RoZXI");
+    const fetched = new Map([["keys https://a.example/keys", other]]);
+    expect(buildWith(fetched, { issuer: "a", jwks, jwksUri: "https://a.example/keys" }).config).toMatchObject(
+      keys(jwks),
+    );
+  });
+
+  test("makes other listeners for those it reaches when its keys change, and for nobody else", () => {
+    const mesh = createTestMesh(objectOf({ issuer: "a", jwksUri: "https://a.example/keys" }));
+    const [near, far] = [testNode(), testNode({ name: "far", namespace: "far", address: "10.10.9.9" })];
+    const before = mesh.take().snapshot;
+    const [nearBefore, farBefore] = [before.view(near), before.view(far)];
+    mesh.setTokenKeys(new Map([["keys https://a.example/keys", jwks]]));
+    const { snapshot, changes } = mesh.take();
+    expect([...changedTypes(snapshot.view(near), nearBefore, changes)]).toEqual(["LDS"]);
+    expect([...changedTypes(snapshot.view(far), farBefore, changes)]).toEqual([]);
+    expect(snapshot.view(near).inbound).not.toBe(nearBefore.inbound);
+    const after = mesh.take();
+    expect(after.snapshot.view(near).inbound).toBe(snapshot.view(near).inbound);
   });
 
   test("that key is a hash, not made from a private one", () => {

@@ -2,39 +2,29 @@ import { pack } from "../../../protocol/envoy/index.ts";
 import type { JwtProvider, JwtRequirement } from "../../../protocol/gen/envoy/extensions/filters/http/jwt_authn/v3.ts";
 import type { HttpFilter } from "../../../protocol/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
 import { type ConfigObject, compareText } from "../../model/config-object.ts";
+import { type TokenKeys, tokenKeysName } from "../../model/token-keys.ts";
 import type { JwtRule } from "../../specs/security.ts";
 import { keySetReason } from "../../validation/request-authentication-keys.ts";
 import { UNKNOWN_KEY } from "./unknown-key.ts";
 
-export interface JwtFilters {
-  /** One, or none when there are no rules. */
-  readonly filters: readonly HttpFilter[];
-  readonly problems: readonly string[];
-}
-
-/** Tokens that are there must be good; whether one must be there is for authorization to say. */
-export function buildJwtFilters(policies: readonly ConfigObject<"RequestAuthentication">[]): JwtFilters {
+/**
+ * Tokens that are there must be good; whether one must be there is for authorization to say. One filter, or none when there are no rules.
+ * Rules whose keys are not there, because they could not be fetched, reject every token.
+ */
+export function buildJwtFilters(
+  policies: readonly ConfigObject<"RequestAuthentication">[],
+  fetched: TokenKeys,
+): readonly HttpFilter[] {
   const rules = policies.flatMap(({ spec }) => spec.jwtRules).toSorted((a, b) => compareText(a.issuer, b.issuer));
-  if (rules.length === 0) return { filters: [], problems: [] };
+  if (rules.length === 0) return [];
   const names = rules.map((_, index) => `origins-${index}`);
   const typedConfig = pack("envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication", {
-    providers: Object.fromEntries(rules.map((rule, index) => [`origins-${index}`, buildProvider(rule)])),
+    providers: Object.fromEntries(rules.map((rule, index) => [`origins-${index}`, buildProvider(rule, fetched)])),
     rules: [{ match: { prefix: "/" }, requires: buildRequirement(names) }],
     // Browsers send no credentials with the question whether they may.
     bypassCorsPreflight: true,
   });
-  return {
-    filters: [{ name: "envoy.filters.http.jwt_authn", typedConfig }],
-    problems: policies.flatMap(({ namespace, name, spec }) =>
-      spec.jwtRules
-        .filter((rule) => !isUsable(rule))
-        .map(
-          ({ issuer, jwksUri }) =>
-            `RequestAuthentication ${namespace}/${name} has no keys of its own for issuer ${JSON.stringify(issuer)} ` +
-            `(jwksUri ${JSON.stringify(jwksUri)} is not fetched): its tokens are rejected`,
-        ),
-    ),
-  };
+  return [{ name: "envoy.filters.http.jwt_authn", typedConfig }];
 }
 
 /** A token of any issuer, or none at all: a bad one is not the same as none. */
@@ -53,17 +43,19 @@ function orMissing(providerName: string): JwtRequirement {
 const SPACE_DELIMITED = ["permission", "scope"];
 
 /** Envoy would refuse the whole listener for a key set without keys. */
-function isUsable({ jwks }: JwtRule): boolean {
-  return jwks !== "" && keySetReason(jwks) === undefined;
+function keysOf(rule: JwtRule, fetched: TokenKeys): string {
+  const name = tokenKeysName(rule);
+  const keys = name === undefined ? rule.jwks : fetched.get(name);
+  return keys !== undefined && keySetReason(keys) === undefined ? keys : UNKNOWN_KEY;
 }
 
-function buildProvider(rule: JwtRule): JwtProvider {
-  const { issuer, audiences, jwks, fromHeaders, fromParams, fromCookies } = rule;
+function buildProvider(rule: JwtRule, fetched: TokenKeys): JwtProvider {
+  const { issuer, audiences, fromHeaders, fromParams, fromCookies } = rule;
   const claims = new Set([...SPACE_DELIMITED, ...rule.spaceDelimitedClaims]);
   return {
     ...(issuer !== "" && { issuer }),
     ...(audiences.length > 0 && { audiences }),
-    localJwks: { inlineString: isUsable(rule) ? jwks : UNKNOWN_KEY },
+    localJwks: { inlineString: keysOf(rule, fetched) },
     ...(fromHeaders.length > 0 && {
       fromHeaders: fromHeaders.map(({ name, prefix }) => ({ name, ...(prefix !== "" && { valuePrefix: prefix }) })),
     }),

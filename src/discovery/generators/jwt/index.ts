@@ -1,3 +1,3 @@
 /** Whose tokens a workload takes: RequestAuthentication as a filter of its listeners. Pure. */
 
-export { buildJwtFilters, type JwtFilters } from "./build-jwt-filters.ts";
+export { buildJwtFilters } from "./build-jwt-filters.ts";

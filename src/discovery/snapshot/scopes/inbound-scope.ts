@@ -2,6 +2,7 @@ import { type ConfigObject, objectKey } from "../../model/config-object.ts";
 import type { ServiceTarget } from "../../model/endpoint.ts";
 import { sameElements } from "../../model/same-elements.ts";
 import { compareServices, type Service } from "../../model/service.ts";
+import { tokenKeysName } from "../../model/token-keys.ts";
 import type { ProxyNode } from "../../proxy/proxy-node.ts";
 import type { AppliedDestinationRule, InboundScope } from "../push-snapshot.ts";
 import type { SnapshotParts } from "../snapshot-parts.ts";
@@ -14,6 +15,8 @@ export interface InboundEntry {
   readonly scope: InboundScope;
   readonly mesh: SnapshotParts["mesh"];
   readonly policies: readonly Policy[];
+  /** Of token rules of the policies that have none of their own. */
+  readonly fetchedKeys: readonly (string | undefined)[];
   readonly services: readonly Service[];
   readonly rules: readonly (AppliedDestinationRule | undefined)[];
 }
@@ -43,16 +46,18 @@ interface EntryInput {
 
 function buildEntry(
   { key, node, targets, sidecar, policies }: EntryInput,
-  { mesh, peerAuthentications, destinationRules }: SnapshotParts,
+  { mesh, tokenKeys, peerAuthentications, destinationRules }: SnapshotParts,
   before: InboundEntry | undefined,
 ): InboundEntry {
   const services = targets.map(({ service }) => service);
   const rules = services.map((service) => destinationRules.find({ namespace: node.namespace }, service));
+  const fetchedKeys = keyNames(policies).map((name) => tokenKeys.get(name));
   const isSame =
     before !== undefined &&
     before.mesh === mesh &&
     before.scope.sidecar === sidecar &&
     sameElements(before.policies, policies) &&
+    sameElements(before.fetchedKeys, fetchedKeys) &&
     sameElements(before.services, services) &&
     sameElements(before.rules, rules);
   if (isSame) return before;
@@ -67,7 +72,13 @@ function buildEntry(
     portMtls: ports,
     destinationRule: (service: Service) => byService.get(service.key),
   });
-  return { scope, mesh, policies, services, rules };
+  return { scope, mesh, policies, fetchedKeys, services, rules };
+}
+
+function keyNames(policies: readonly Policy[]): readonly string[] {
+  return policies
+    .flatMap((policy) => (policy.kind === "RequestAuthentication" ? policy.spec.jwtRules : []))
+    .flatMap((rule) => tokenKeysName(rule) ?? []);
 }
 
 function byAgeAndPort(a: ServiceTarget, b: ServiceTarget): number {
