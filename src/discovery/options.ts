@@ -3,6 +3,7 @@ import type { Logger } from "../base/logger.ts";
 import type { AuthorityOptions, JwtRule } from "../ca/index.ts";
 import type { ListenAddress } from "../grpc/index.ts";
 import type { Connections } from "./ads-server/connections.ts";
+import type { KeyStoreOptions } from "./keys/index.ts";
 import type { PushSettings } from "./push/start-pusher.ts";
 import type { PushSnapshot } from "./snapshot/push-snapshot.ts";
 import type { MemoryStore } from "./store/create-memory-store.ts";
@@ -86,6 +87,8 @@ export interface StartDiscoveryOptions {
   /** Issuers of tokens, besides the development issuer in the CA's directory. */
   readonly jwtRules?: readonly JwtRule[];
   readonly push?: Partial<PushSettings>;
+  /** Key sets of token issuers that rules name by address; 20 minutes between two looks at one. */
+  readonly tokenKeys?: Pick<KeyStoreOptions, "refreshMs">;
   readonly auth?: Partial<AuthSettings>;
   readonly limits?: Partial<LimitSettings>;
   readonly keepalive?: { readonly intervalMs: number; readonly timeoutMs: number };

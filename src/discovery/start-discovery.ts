@@ -75,7 +75,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
   const connected = await connectConfig(options, mesh, opened);
   config = connected;
 
-  const keys = opened.add(startKeyStore({ log: options.log.scope("security") }));
+  const keys = opened.add(startKeyStore({ ...options.tokenKeys, log: options.log.scope("security") }));
   keys.want(connected.store.snapshot.list("RequestAuthentication"));
   // Tokens that were good before a restart are good after it: the first answer to a proxy has the keys, if they can be had soon.
   await keys.tried(FIRST_KEYS_MS);
