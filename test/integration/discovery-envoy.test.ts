@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
+import { ADS_TYPES } from "../support/discovery-ads-client.ts";
 import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery-server.ts";
 import { freePorts } from "../support/free-ports.ts";
 import { envoyPath, needs } from "../support/needs.ts";
@@ -111,7 +112,7 @@ describe.each(["GRPC", "DELTA_GRPC"] as const)("stock Envoy over %s", (api) => {
     const files = { "a.yaml": service("a", ["10.10.0.11", "10.0.0.1"]) };
     const server = opened.add(await startDiscoveryServer({ files, mesh: "enableAutoMtls: false\n" }));
     const envoy = await startEnvoy(api, server);
-    const synced = { CDS: "SYNCED", EDS: "SYNCED", LDS: "SYNCED", RDS: "SYNCED" };
+    const synced = Object.fromEntries(Object.values(ADS_TYPES).map((type) => [type, "SYNCED"]));
     await expect.poll(() => states(server), slowly).toEqual(synced);
     const clusters = () => envoy.get("/clusters").catch(() => "");
     await expect.poll(clusters, slowly).toContain("outbound|80||a.example::10.0.0.1:80::");
@@ -124,9 +125,7 @@ describe.each(["GRPC", "DELTA_GRPC"] as const)("stock Envoy over %s", (api) => {
     await expect.poll(clusters, slowly).not.toContain("b.example");
 
     await server.restart();
-    await expect
-      .poll(() => states(server), slowly)
-      .toMatchObject({ CDS: "SYNCED", EDS: "SYNCED", LDS: "SYNCED", RDS: "SYNCED" });
+    await expect.poll(() => states(server), slowly).toMatchObject(synced);
     server.write("a.yaml", service("a", ["10.10.0.11", "10.0.0.4"]));
     await expect.poll(clusters, slowly).toContain("outbound|80||a.example::10.0.0.4:80::");
     const stats = await envoy.get("/stats?filter=update_rejected|warming_state&usedonly");

@@ -85,7 +85,7 @@ describe("stock Envoy accepts", () => {
 
   test("whatever a rule says that passed validation", async () => {
     const rules = fc
-      .sample(arbitraryHttpRoutes(), { numRuns: 600, seed: 7 })
+      .sample(arbitraryHttpRoutes(), { numRuns: 1500, seed: 7 })
       .map((http, index) => virtualService(`r${index}`, { hosts: ["web"], gateways: ["mesh", "edge"], http }))
       .filter((rule) => decodeObject(rule, { defaultNamespace: "default" }).object !== undefined);
     expect(rules.length).toBeGreaterThan(100);

@@ -96,7 +96,7 @@ const SIDECAR: TestObject = {
       ingress(8002, "GRPC", { captureMode: "NONE" }),
       ingress(8443, "HTTPS", { tls: tls("SIMPLE") }),
       ingress(8444, "TLS", {
-        tls: tls("MUTUAL", { subjectAltNames: ["client.example"], minProtocolVersion: "TLSV1_3" }),
+        tls: tls("MUTUAL", { minProtocolVersion: "TLSV1_3" }),
       }),
       ingress(8445, "HTTPS", { tls: tls("OPTIONAL_MUTUAL") }),
     ],
