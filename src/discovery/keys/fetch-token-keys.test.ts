@@ -1,6 +1,8 @@
 import { createServer, type RequestListener } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
+import { makeCertificate } from "../../../test/support/ca-certificates.ts";
 import { fetchTokenKeys, MAX_BYTES } from "./fetch-token-keys.ts";
 
 const KEYS = '{"keys":[{"kty":"oct","k":"c2VjcmV0","alg":"HS256"}]}';
@@ -92,6 +94,29 @@ describe("keys at an address of their own", () => {
     const stop = new AbortController();
     const { url } = await serve(() => stop.abort());
     await expect(fetchFrom(url, { signal: stop.signal })).rejects.toThrow("cancelled");
+  });
+});
+
+describe("keys over https", () => {
+  async function serveTls(answer: RequestListener) {
+    const { pem, keyPem } = await makeCertificate({ isCa: false, hosts: ["127.0.0.1"] });
+    const server = createTlsServer({ cert: pem, key: keyPem }, answer);
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    open.push(async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    });
+    return `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  test("are not taken from a server that no public authority vouches for", async () => {
+    let asked = 0;
+    const url = await serveTls((_, response) => {
+      asked += 1;
+      response.end(KEYS);
+    });
+    await expect(fetchFrom(`${url}/keys`)).rejects.toThrow(/^GET https:.*(self-signed|unable to verify)/);
+    expect(asked).toBe(0);
   });
 });
 

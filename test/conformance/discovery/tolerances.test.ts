@@ -236,6 +236,18 @@ test("and-lists and or-lists of one element mean the element", () => {
   expect(compareListeners([plain], [rbac({ principals: [{ notId: { any: true } }] })])).not.toEqual([]);
 });
 
+test.each([
+  { failureModeAllow: true },
+  { filterEnabledMetadata: { filter: "envoy.filters.network.rbac", value: { stringMatch: { prefix: "other" } } } },
+])("another question to an external authorizer is another filter: %j", (difference) => {
+  const asking = (more: Json) => {
+    const typedConfig = { "@type": "x.ExtAuthz", grpcService: { envoyGrpc: { clusterName: "c" } }, ...more };
+    return listener(chain({}, { filters: [{ name: "envoy.filters.network.ext_authz", typedConfig }] }));
+  };
+  expect(compareListeners([asking({ statPrefix: "tcp." })], [asking({})])).toEqual([]);
+  expect(compareListeners([asking({})], [asking(difference)])).not.toEqual([]);
+});
+
 test("a headless host may be in the name table with the addresses of its endpoints, and with no other", () => {
   const context = buildContext(entry("{hosts: [h], resolution: NONE, endpoints: [{address: 10.0.0.1}]}"));
   const table = (...ips: string[]) => ({ table: { h: { ips, registry: "External" } } });
