@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { silentLogger } from "../../src/base/logger.ts";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
@@ -46,9 +46,9 @@ export async function startDiscoveryEnvoy(options: DiscoveryEnvoyOptions): Promi
   const file = join(folder, "envoy.json");
   writeFileSync(file, JSON.stringify(bootstrap(options)));
   const args = ["-c", file, "--concurrency", "1", "--disable-hot-restart", "-l", "warning", "--drain-time-s", "1"];
-  const child = netns.spawn(envoyPath() ?? "envoy", args);
-  const said: string[] = [];
-  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk: Buffer) => said.push(chunk.toString()));
+  // Into a file, as access logs open /dev/stdout again, which nobody can do with the socket that Node makes of a pipe.
+  const output = join(folder, "envoy.log");
+  const child = netns.spawn("sh", ["-c", 'exec "$@" >"$0" 2>&1', output, envoyPath() ?? "envoy", ...args]);
   const exited = once(child, "exit");
   const admin = async (path: string) => {
     const call = { address: "127.0.0.1", port: ADMIN_PORT, host: "localhost", path, fresh: true };
@@ -64,7 +64,7 @@ export async function startDiscoveryEnvoy(options: DiscoveryEnvoyOptions): Promi
   };
   try {
     await eventually(async () => {
-      if (child.exitCode !== null) throw new Error(`Envoy ended: ${said.join("")}`);
+      if (child.exitCode !== null) throw new Error(`Envoy ended: ${readFileSync(output, "utf8")}`);
       await admin("/server_info");
       return undefined;
     }, 20_000);
@@ -84,7 +84,7 @@ export async function startDiscoveryEnvoy(options: DiscoveryEnvoyOptions): Promi
     },
     rejections: async () =>
       (await admin("/stats?filter=update_rejected")).split("\n").filter((line) => /: [1-9]/.test(line)),
-    output: () => said.join(""),
+    output: () => readFileSync(output, "utf8"),
     [Symbol.asyncDispose]: close,
   };
 }

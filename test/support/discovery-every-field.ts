@@ -9,7 +9,6 @@ export const EVERY_FIELD_YAML = [
     ring: "loadBalancer: {consistentHash: {httpHeaderName: x-user, ringHash: {minimumRingSize: 99999999}}}",
     ringold: "loadBalancer: {consistentHash: {useSourceIp: true, minimumRingSize: 4096}}",
     maglev: "loadBalancer: {consistentHash: {httpQueryParameterName: q, maglev: {tableSize: 65537}}}",
-    maglevdefault: "loadBalancer: {consistentHash: {httpCookie: {name: c, ttl: 0s}, maglev: {}}}",
     distribute:
       "loadBalancer: {localityLbSetting: {distribute: [{from: r1/*, to: {r1/z1/*: 70, r2/*: 30}}]}}\n      outlierDetection: {}",
     failover: "loadBalancer: {localityLbSetting: {failover: [{from: r1, to: r2}]}}\n      outlierDetection: {}",
