@@ -20,8 +20,6 @@ export interface SecretManagerOptions {
   readonly renewal: RenewalPolicy;
   /** Generates the first key before the first CSR needs it. A promise is a key that is already on its way. Default true. */
   readonly prepareKey?: boolean | Promise<KeyPair>;
-  /** When to ask the CA for the first certificate unless somebody wants it before; at once when absent. */
-  readonly issueAfter?: Promise<void>;
   readonly existing?: ExistingCertificatePaths | undefined;
   readonly output?: OutputCertificates | undefined;
   /** Debounce of file events and first retry interval of files that are not valid. */

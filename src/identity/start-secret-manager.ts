@@ -65,10 +65,7 @@ export async function startSecretManager(options: SecretManagerOptions): Promise
   opened.defer(() => metrics.setExpirySource(() => undefined));
 
   const source = await workload.source();
-  if (source.keyPair === "ca" || source.roots === "ca") {
-    if (options.issueAfter === undefined) rotation?.begin();
-    else void options.issueAfter.then(() => rotation?.begin());
-  }
+  if (source.keyPair === "ca" || source.roots === "ca") rotation?.begin();
   output?.refresh();
 
   function workloadChanged(): void {
