@@ -48,6 +48,7 @@ export {
   GrpcError,
   type GrpcErrorOptions,
   type GrpcStatusName,
+  goStatusName,
   rpcErrorText,
   statusNumber,
 } from "./status.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Metadata } from "./metadata.ts";
-import { GRPC_STATUS_NAMES, GrpcError, rpcErrorText, statusName, statusNumber } from "./status.ts";
+import { GRPC_STATUS_NAMES, GrpcError, goStatusName, rpcErrorText, statusName, statusNumber } from "./status.ts";
 import { http2ErrorName, statusOfHttp, statusOfReset } from "./status-mapping.ts";
 
 test("names and numbers invert each other for all seventeen codes", () => {
@@ -61,4 +61,14 @@ test.each([
 ])("a reset with $http2 means $name", ({ reset, http2, name }) => {
   expect(http2ErrorName(reset)).toBe(http2);
   expect(statusOfReset(reset)).toBe(name);
+});
+
+test.each([
+  [13, "Internal"],
+  [3, "InvalidArgument"],
+  [1, "Canceled"],
+  [0, "OK"],
+  [99, "Code(99)"],
+])("operators know the number %i as %s", (code, name) => {
+  expect(goStatusName(code)).toBe(name);
 });

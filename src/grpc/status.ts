@@ -68,7 +68,10 @@ export function rpcErrorText(thrown: unknown): string {
   return `rpc error: code = ${goStatusName(thrown.code)} desc = ${thrown.message}`;
 }
 
-function goStatusName(name: GrpcStatusName): string {
+/** "Internal", "InvalidArgument": the spelling that operators know from Go services, of a name or of a number from the wire. */
+export function goStatusName(status: GrpcStatusName | number): string {
+  const name = typeof status === "number" ? GRPC_STATUS_NAMES[status] : status;
+  if (name === undefined) return `Code(${status})`;
   if (name === "OK") return name;
   if (name === "CANCELLED") return "Canceled"; // Go spells it with one l
   return name.replace(/([A-Z])([A-Z]*)_?/g, (_, first: string, rest: string) => first + rest.toLowerCase());

@@ -1,4 +1,4 @@
-import { GRPC_STATUS_NAMES, GrpcError } from "../grpc/index.ts";
+import { GrpcError, goStatusName } from "../grpc/index.ts";
 import { SDS_LABEL } from "./metrics.ts";
 import type { SdsContext } from "./sds-context.ts";
 
@@ -42,21 +42,9 @@ export function createConnection(context: SdsContext): Connection {
     },
     rejected: ({ code = 0, message = "" }) => {
       context.metrics.rejects.inc(SDS_LABEL);
-      log.warn(`ADS:SDS: ACK ERROR ${id} ${codeName(code)}:${message}`);
+      log.warn(`ADS:SDS: ACK ERROR ${id} ${goStatusName(code)}:${message}`);
     },
     // A unix socket's peer has no address.
     ended: () => id !== undefined && log.info(`ADS: "" ${id} terminated`),
   };
-}
-
-/** "Internal", "InvalidArgument": the spelling operators know from Go services. */
-function codeName(code: number): string {
-  const name = GRPC_STATUS_NAMES[code];
-  if (name === undefined) return `Code(${code})`;
-  if (name === "OK") return name;
-  if (name === "CANCELLED") return "Canceled";
-  return name
-    .split("_")
-    .map((word) => word.charAt(0) + word.slice(1).toLowerCase())
-    .join("");
 }

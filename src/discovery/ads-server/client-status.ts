@@ -17,7 +17,7 @@ export function clientStatus(connection: Connection): EncodedResource {
         ...(versionSent === "" ? {} : { versionInfo: versionSent }),
         ...(sentAt === 0 ? {} : { lastUpdated: new Date(sentAt).toISOString() }),
         configStatus: syncState(watch),
-        ...(error === undefined ? {} : { errorState: { details: error } }),
+        ...(error === undefined ? {} : { errorState: { details: error.message } }),
       },
     ];
   });

@@ -226,8 +226,12 @@ test("a refusal shows in a series of its own and leaves with the stream", () => 
   client.subscribe("CDS");
   const watch = client.connection.watch("CDS");
   if (watch === undefined) throw new Error("CDS is not watched");
-  client.connection.apply("CDS", { watch: { ...watch, error: "bad" }, event: "nacked", answer: "nothing" });
-  expect(client.registry.render()).toContain('pilot_xds_cds_reject{node="n-1",err="bad"} 1');
+  client.connection.apply("CDS", {
+    watch: { ...watch, error: { code: 13, message: "bad" } },
+    event: "nacked",
+    answer: "nothing",
+  });
+  expect(client.registry.render()).toContain('pilot_xds_cds_reject{node="n",err="Internal"} 1');
   client.connection.ended();
   expect(client.registry.render()).not.toContain("pilot_xds_cds_reject{");
 });

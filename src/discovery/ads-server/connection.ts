@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
-import { gzipPieces } from "../../grpc/index.ts";
+import { goStatusName, gzipPieces } from "../../grpc/index.ts";
 import type { ProxyNode } from "../proxy/proxy-node.ts";
 import { changedTypes } from "../snapshot/changes/changed-types.ts";
 import { mergeChanges, NO_CHANGES, type PushChanges } from "../snapshot/changes/push-changes.ts";
 import type { ProxyView, PushSnapshot } from "../snapshot/push-snapshot.ts";
 import { DUE_CHANGES, type Due, mergeDue, type Plan, planDelta, planSotw } from "./core/plan-answer.ts";
 import { deltaChunks, sotwChunks } from "./core/response-chunks.ts";
-import { type Decision, type Watch, withSent } from "./core/watch.ts";
+import { type Decision, type Refusal, type Watch, withSent } from "./core/watch.ts";
 import { traitsOf, XDS_TYPES } from "./core/xds-types.ts";
 import type { AdsMetrics } from "./metrics.ts";
 import type { ResourceSet, ResourceSource, XdsType } from "./resource-source.ts";
@@ -202,7 +202,7 @@ export function createConnection(options: ConnectionOptions): OwnedConnection {
     apply: (type, { watch, event, answer }, held = new Map()) => {
       const { metric } = traitsOf(type);
       const before = watches.get(type);
-      countEvent(metrics, options.id, { metric, event, before, after: watch });
+      countEvent(metrics, options.node.id, { metric, event, before, after: watch });
       if (watch === undefined) {
         watches.delete(type);
         sent.delete(type);
@@ -239,10 +239,9 @@ export function createConnection(options: ConnectionOptions): OwnedConnection {
     ended: () => {
       isOver = true;
       due.clear();
-      for (const [type, watch] of watches) {
-        if (watch.error !== undefined) {
-          metrics.rejectedBy[traitsOf(type).metric]?.remove([options.id, watch.error]);
-        }
+      for (const [type, before] of watches) {
+        const { metric } = traitsOf(type);
+        countEvent(metrics, options.node.id, { metric, event: "unsubscribed", before, after: undefined });
       }
     },
   };
@@ -254,13 +253,14 @@ function byteLength(chunks: readonly Uint8Array[]): number {
 
 function countEvent(
   metrics: AdsMetrics,
-  id: string,
+  proxy: string,
   change: { metric: string; event: Decision["event"]; before: Watch | undefined; after: Watch | undefined },
 ): void {
   const { metric, event, before, after } = change;
   if (event === "stale") metrics.expiredNonces.inc([metric]);
   if (event === "nacked") metrics.rejects.inc([metric]);
-  if (before?.error === after?.error) return;
-  if (before?.error !== undefined) metrics.rejectedBy[metric]?.remove([id, before.error]);
-  if (after?.error !== undefined) metrics.rejectedBy[metric]?.set(1, [id, after.error]);
+  // The code alone: what the client says may be long and always new, which a series must not be.
+  const labels = (error: Refusal) => [proxy, goStatusName(error.code)];
+  if (before?.error !== undefined) metrics.rejectedBy[metric]?.remove(labels(before.error));
+  if (after?.error !== undefined) metrics.rejectedBy[metric]?.set(1, labels(after.error));
 }

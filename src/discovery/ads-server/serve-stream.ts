@@ -9,6 +9,7 @@ import { checkIdentity } from "./core/check-identity.ts";
 import { firstRequest } from "./core/first-request.ts";
 import { nextDeltaWatch } from "./core/next-delta-watch.ts";
 import { nextSotwWatch } from "./core/next-sotw-watch.ts";
+import type { Refusal } from "./core/watch.ts";
 import { HEALTH_URL, traitsOf, typeOfUrl } from "./core/xds-types.ts";
 
 type Request = DiscoveryRequest | DeltaDiscoveryRequest;
@@ -118,14 +119,14 @@ function take(connection: OwnedConnection, request: Request, { call, context }: 
   }
   const { needsNames } = traitsOf(type);
   const before = connection.watch(type);
-  const shared = { nonce: request.responseNonce, error: refusalText(request) };
+  const shared = { nonce: request.responseNonce, error: refusalOf(request) };
   const rules = { needsNames, toNameList: context.toNameList };
   const decision =
     "resourceNames" in request
       ? nextSotwWatch(before, { ...shared, names: request.resourceNames }, rules)
       : nextDeltaWatch(before, { ...shared, ...deltaNames(request) }, rules);
   if (decision.event === "nacked" || (decision.event === "subscribed" && shared.error !== undefined)) {
-    context.log.warn("proxy refused its configuration", { type, proxy: connection.id, error: shared.error });
+    context.log.warn("proxy refused its configuration", { type, proxy: connection.id, error: shared.error?.message });
   }
   connection.apply(type, decision, "resourceNames" in request ? undefined : request.initialResourceVersions);
 }
@@ -138,7 +139,7 @@ function deltaNames(request: DeltaDiscoveryRequest) {
   };
 }
 
-function refusalText(request: Request): string | undefined {
-  if (request.errorDetail === undefined) return undefined;
-  return request.errorDetail.message ?? "";
+function refusalOf({ errorDetail }: Request): Refusal | undefined {
+  if (errorDetail === undefined) return undefined;
+  return { code: errorDetail.code ?? 0, message: errorDetail.message ?? "" };
 }

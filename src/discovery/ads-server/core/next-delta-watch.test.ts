@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { createNameList, NO_NAMES } from "./name-list.ts";
 import { type DeltaRequest, nextDeltaWatch } from "./next-delta-watch.ts";
-import { createWatch, type Watch, withSent } from "./watch.ts";
+import { createWatch, type Refusal, type Watch, withSent } from "./watch.ts";
+
+const BAD = { code: 13, message: "bad" };
 
 const sent = (names: readonly string[], isWildcard = false): Watch =>
   withSent(createWatch(isWildcard, names.length === 0 ? NO_NAMES : createNameList(names)), {
@@ -20,7 +22,7 @@ interface Row {
   readonly names: readonly string[];
   readonly isWildcard?: boolean;
   readonly acked?: string;
-  readonly error?: string;
+  readonly error?: Refusal;
 }
 
 const held = (...names: readonly string[]) => new Map(names.map((name) => [name, "1"]));
@@ -181,22 +183,22 @@ describe.each<Row>([
     when: "a refusal",
     needsNames: true,
     watch: sent(["a"]),
-    request: { nonce: "n1", error: "bad" },
+    request: { nonce: "n1", error: BAD },
     event: "nacked",
     answer: "nothing",
     names: ["a"],
     acked: "",
-    error: "bad",
+    error: BAD,
   },
   {
     when: "a refusal with a new name",
     needsNames: true,
     watch: sent(["a"]),
-    request: { nonce: "n1", error: "bad", subscribe: ["b"] },
+    request: { nonce: "n1", error: BAD, subscribe: ["b"] },
     event: "nacked",
     answer: ["b"],
     names: ["a", "b"],
-    error: "bad",
+    error: BAD,
   },
   {
     when: "the star is given up",

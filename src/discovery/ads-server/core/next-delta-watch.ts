@@ -1,5 +1,5 @@
 import type { NameList } from "./name-list.ts";
-import { createWatch, type Decision, type Watch, withAck } from "./watch.ts";
+import { createWatch, type Decision, type Refusal, type Watch, withAck } from "./watch.ts";
 
 /** An incremental request, as far as it decides. */
 export interface DeltaRequest {
@@ -8,7 +8,7 @@ export interface DeltaRequest {
   /** What the client holds from an earlier stream: versions by name. */
   readonly held: ReadonlyMap<string, string>;
   readonly nonce: string;
-  readonly error: string | undefined;
+  readonly error: Refusal | undefined;
 }
 
 export interface DeltaContext {

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { createNameList, NO_NAMES } from "./name-list.ts";
 import { nextSotwWatch, type SotwRequest } from "./next-sotw-watch.ts";
-import { createWatch, syncState, type Watch, withSent } from "./watch.ts";
+import { createWatch, type Refusal, syncState, type Watch, withSent } from "./watch.ts";
+
+const BAD = { code: 13, message: "bad" };
 
 const toNameList = createNameList;
 const sent = (names: readonly string[], nonce = "n1"): Watch =>
@@ -16,7 +18,7 @@ interface Row {
   readonly answer: unknown;
   readonly names?: readonly string[] | undefined;
   readonly acked?: string;
-  readonly error?: string;
+  readonly error?: Refusal;
 }
 
 function decide(row: Row, needsNames: boolean) {
@@ -105,31 +107,31 @@ describe("a type whose clients give names (EDS, RDS)", () => {
     {
       when: "a refusal",
       watch: sent(["a"]),
-      request: { names: ["a"], nonce: "n1", error: "bad" },
+      request: { names: ["a"], nonce: "n1", error: BAD },
       event: "nacked",
       answer: "nothing",
       names: ["a"],
       acked: "",
-      error: "bad",
+      error: BAD,
     },
     {
       when: "a refusal that also adds a name",
       watch: sent(["a"]),
-      request: { names: ["a", "b"], nonce: "n1", error: "bad" },
+      request: { names: ["a", "b"], nonce: "n1", error: BAD },
       event: "nacked",
       answer: ["b"],
       names: ["a", "b"],
       acked: "",
-      error: "bad",
+      error: BAD,
     },
     {
       when: "a refusal of an older answer",
       watch: sent(["a"]),
-      request: { names: ["a"], nonce: "n0", error: "bad" },
+      request: { names: ["a"], nonce: "n0", error: BAD },
       event: "nacked",
       answer: "nothing",
       names: ["a"],
-      error: "bad",
+      error: BAD,
     },
   ];
 
@@ -143,7 +145,7 @@ describe("a type whose clients give names (EDS, RDS)", () => {
 
   test("an acknowledgement after a refusal clears the error", () => {
     const refused = decide(
-      { when: "", watch: sent(["a"]), request: { names: ["a"], nonce: "n1", error: "bad" }, event: "", answer: "" },
+      { when: "", watch: sent(["a"]), request: { names: ["a"], nonce: "n1", error: BAD }, event: "", answer: "" },
       true,
     );
     expect(syncState(refused.watch)).toBe("ERROR");

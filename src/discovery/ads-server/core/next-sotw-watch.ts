@@ -1,12 +1,12 @@
 import { hasExactly, type NameList } from "./name-list.ts";
-import { createWatch, type Decision, type Watch, withAck } from "./watch.ts";
+import { createWatch, type Decision, type Refusal, type Watch, withAck } from "./watch.ts";
 
 /** A state-of-the-world request, as far as it decides. */
 export interface SotwRequest {
   readonly names: readonly string[];
   readonly nonce: string;
   /** Undefined unless the client refuses the last answer. */
-  readonly error: string | undefined;
+  readonly error: Refusal | undefined;
 }
 
 export interface SotwContext {

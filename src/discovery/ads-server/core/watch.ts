@@ -1,5 +1,12 @@
 import type { NameList } from "./name-list.ts";
 
+/** Why a client refused an answer. */
+export interface Refusal {
+  /** Of google.rpc.Status. */
+  readonly code: number;
+  readonly message: string;
+}
+
 /** What one client watches of one type, and how far it came. */
 export interface Watch {
   /** Everything there is, not only the names. */
@@ -10,8 +17,8 @@ export interface Watch {
   readonly nonceAcked: string;
   readonly versionSent: string;
   readonly versionAcked: string;
-  /** Why the client refused the last answer; undefined once it accepted a later one. */
-  readonly error: string | undefined;
+  /** Undefined once the client accepted a later answer. */
+  readonly error: Refusal | undefined;
   readonly sentAt: number;
 }
 

@@ -115,7 +115,7 @@ function resourceState(watch: Watch) {
     ...(watch.nonceSent === "" ? {} : { sent: watch.nonceSent }),
     ...(watch.nonceAcked === "" ? {} : { acked: watch.nonceAcked }),
     ...(watch.sentAt === 0 ? {} : { sentTime: new Date(watch.sentAt).toISOString() }),
-    ...(watch.error === undefined ? {} : { lastError: watch.error }),
+    ...(watch.error === undefined ? {} : { lastError: watch.error.message }),
     status: syncState(watch),
     version: watch.versionSent,
   };
@@ -129,6 +129,6 @@ function showLocality({ region, zone, subzone }: Locality) {
 
 function refusals({ watches }: Connection): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    [...watches].flatMap(([type, { error }]) => (error === undefined ? [] : [[traitsOf(type).url, error]])),
+    [...watches].flatMap(([type, { error }]) => (error === undefined ? [] : [[traitsOf(type).url, error.message]])),
   );
 }
