@@ -27,10 +27,18 @@ export function parseClusterName(name: string): ClusterName | undefined {
   return { direction, port: Number(port), subset, host };
 }
 
+/** The same for what `sniOf` makes: clusters of gateways that pass TLS on are named so. */
+export function parseServerName(name: string): ClusterName | undefined {
+  const [, direction, port = "", subset = "", host = ""] = SERVER_NAME.exec(name) ?? [];
+  if (direction !== "outbound" && direction !== "inbound") return undefined;
+  return { direction, port: Number(port), subset, host };
+}
+
 /** The server name that a client of the mesh sends: readable by whoever routes TLS without ending it. */
 export function sniOf(direction: ClusterDirection, port: number, subset: string, host: string): string {
   return `${direction}_.${port}_.${subset}_.${host}`;
 }
 
 /** Ports as numbers are written, so that one cluster has one name. */
+const SERVER_NAME = /^(outbound|inbound)_\.(0|[1-9]\d{0,4})_\.([^|]*?)_\.([^|]*)$/;
 const NAME = /^(outbound|inbound)\|(0|[1-9]\d{0,4})\|([^|]*)\|([^|]*)$/;

@@ -3,10 +3,11 @@ import { objectKey } from "../model/config-object.ts";
 import type { Service } from "../model/service.ts";
 import type { OutboundScope, ProxyView } from "../snapshot/push-snapshot.ts";
 import { isAble } from "./clusters/auto-mtls.ts";
-import { fixedClusters } from "./clusters/fixed-clusters.ts";
+import { blackHoleCluster, fixedClusters } from "./clusters/fixed-clusters.ts";
 import { inboundBind, inboundClusters } from "./clusters/inbound-clusters.ts";
 import { serviceClusters } from "./clusters/service-clusters.ts";
 import { assignmentInputs } from "./endpoints.ts";
+import { passthroughClusters } from "./gateway/index.ts";
 import { refusedTls } from "./tls/index.ts";
 import { effectivePolicy } from "./traffic-policy.ts";
 
@@ -22,7 +23,8 @@ export function generateOutboundClusters(scope: OutboundScope): readonly Cluster
 }
 
 export function clustersOfService(scope: OutboundScope, service: Service): readonly Cluster[] {
-  return serviceClusters(scope, service);
+  const clusters = serviceClusters(scope, service);
+  return service.meshExternal ? clusters : [...clusters, ...passthroughClusters(scope, clusters)];
 }
 
 /**
@@ -43,6 +45,7 @@ export function clusterInputs(scope: OutboundScope, service: Service): readonly 
     clientTls && [clientTls.certificateChain, clientTls.privateKey, clientTls.rootCertificate].join("\0"),
     traits.ipv4,
     traits.preservesHeaderCase,
+    scope.gateways,
     ...(isResolvedByName(service) ? inlinedInputs(scope, service) : []),
   ];
 }
@@ -60,8 +63,8 @@ function inlinedInputs(scope: OutboundScope, service: Service): readonly unknown
 
 /** Clusters that follow from the workload itself: its own ports, and what is done with traffic that no rule knows. */
 export function generateInboundClusters(view: ProxyView): readonly Cluster[] {
-  if (view.node.type !== "sidecar") return [];
   const { node, snapshot } = view;
+  if (node.type !== "sidecar") return [blackHoleCluster(snapshot.mesh)];
   const preservesCase = node.preservesHeaderCase ?? snapshot.mesh.preservesHeaderCase;
   return [...fixedClusters(snapshot.mesh, inboundBind(node), preservesCase), ...inboundClusters(view)];
 }
@@ -74,7 +77,7 @@ export function clusterProblems(scope: OutboundScope, service: Service): readonl
   const reasons = service.ports.flatMap(({ port }) =>
     subsets.flatMap((subset) => {
       const { tls } = effectivePolicy(rule, port, subset);
-      return (tls && refusedTls(tls)) ?? [];
+      return (tls && refusedTls(tls, scope.traits.type)) ?? [];
     }),
   );
   return [...new Set(reasons)].map((reason) => `${objectKey(rule.object)}: ${service.hostname}: ${reason}`);

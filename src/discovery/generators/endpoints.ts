@@ -2,7 +2,7 @@ import type { ClusterLoadAssignment } from "../../protocol/gen/envoy/config/endp
 import { formatLocality } from "../model/locality.ts";
 import { findPort, type Service } from "../model/service.ts";
 import type { OutboundScope } from "../snapshot/push-snapshot.ts";
-import { parseClusterName } from "./cluster-name.ts";
+import { parseClusterName, parseServerName } from "./cluster-name.ts";
 import { failoverValues } from "./endpoints/failover.ts";
 import { type AssignmentTarget, loadAssignment } from "./endpoints/load-assignment.ts";
 import { localitySetting } from "./endpoints/locality-setting.ts";
@@ -61,7 +61,7 @@ function mtlsKey(scope: OutboundScope, service: Service): string {
 
 /** Several objects may share the ports of one host among them. */
 function targetOf(scope: OutboundScope, name: string): AssignmentTarget | undefined {
-  const parsed = parseClusterName(name);
+  const parsed = parseClusterName(name) ?? parseServerName(name);
   if (parsed?.direction !== "outbound") return undefined;
   const { host, port: number, subset } = parsed;
   const first = scope.service(host);

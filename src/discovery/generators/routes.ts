@@ -1,48 +1,39 @@
 import type { RouteConfiguration, VirtualHost } from "../../protocol/gen/envoy/config/route/v3.ts";
 import { parseProtocol } from "../model/protocol.ts";
 import type { EgressListener, OutboundScope } from "../snapshot/push-snapshot.ts";
+import { generateGatewayRoute } from "./gateway/index.ts";
 import { assembleHosts, type Candidate } from "./routes/assemble-hosts.ts";
 import { buildCatchAllHost } from "./routes/catch-all-host.ts";
 import { addressDomain, type PortForm } from "./routes/domains.ts";
+import { routeConfiguration } from "./routes/route-configuration.ts";
 import { parseRouteName } from "./routes/route-name.ts";
 import { httpPorts, listenerIndex } from "./routes/rule-index.ts";
 import { ruleHost, serviceHost } from "./routes/virtual-host.ts";
 
-/** The route configuration of that name for all sidecars of the scope; one that no listener would ask for has no virtual hosts. */
+/** The route configuration of that name for all proxies of the scope; one that no listener would ask for has no virtual hosts. */
 export function generateRoute(scope: OutboundScope, routeName: string): RouteConfiguration {
+  if (scope.gateways !== undefined) return generateGatewayRoute(scope, routeName);
   const name = parseRouteName(routeName);
   switch (name?.kind) {
     case "port": {
       const listeners = listenersOn(scope, name.port);
       const proxy = listeners.find(isProxy);
-      if (proxy !== undefined) return configuration(routeName, allPorts(scope, proxy), false);
+      if (proxy !== undefined) return routeConfiguration(routeName, allPorts(scope, proxy), false);
       const candidates = listeners.flatMap((listener) => hostsOn(scope, listener, name.port, "plain"));
-      return configuration(routeName, listeners.length === 0 ? [] : closed(scope, candidates), true);
+      return routeConfiguration(routeName, listeners.length === 0 ? [] : closed(scope, candidates), true);
     }
     case "service":
-      return configuration(routeName, serviceOnly(scope, name.host, name.port), true);
+      return routeConfiguration(routeName, serviceOnly(scope, name.host, name.port), true);
     case "http-proxy":
-      return configuration(routeName, allPorts(scope, scope.egress.find(isPortless)), false);
+      return routeConfiguration(routeName, allPorts(scope, scope.egress.find(isPortless)), false);
     case "socket": {
       const { bind } = name;
       const listener = scope.egress.find((egress) => egress.port?.number === 0 && egress.bind === bind);
-      return configuration(routeName, allPorts(scope, listener), false);
+      return routeConfiguration(routeName, allPorts(scope, listener), false);
     }
     case undefined:
-      return configuration(routeName, [], true);
+      return routeConfiguration(routeName, [], true);
   }
-}
-
-/** `ignoresPort`: whether the port in a request's host counts. It does where virtual hosts of several ports stand side by side. */
-function configuration(name: string, virtualHosts: readonly VirtualHost[], ignoresPort: boolean): RouteConfiguration {
-  return {
-    name,
-    ...(virtualHosts.length > 0 && { virtualHosts }),
-    // A rule may name a subset that does not exist (yet): its requests get 503, and all others must not suffer.
-    validateClusters: false,
-    maxDirectResponseBodySizeBytes: 1048576,
-    ...(ignoresPort && { ignorePortInHostMatching: true }),
-  };
 }
 
 /**

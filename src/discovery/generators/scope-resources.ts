@@ -18,7 +18,8 @@ import {
   patchRoute,
   scopePatches,
 } from "./envoy-filter/index.ts";
-import { generateOutboundListeners } from "./listeners.ts";
+import { generateGatewayListeners } from "./gateway/index.ts";
+import { type GeneratedListeners, generateOutboundListeners } from "./listeners.ts";
 import { generateNameTable } from "./name-table.ts";
 import { onlyUnique, type ResourceGuard } from "./resource-guard.ts";
 import { createResourceSet } from "./resource-set.ts";
@@ -149,15 +150,21 @@ function outboundListeners(
   guard: ResourceGuard,
   patching: Patching | undefined,
 ): readonly EncodedResource[] {
-  const { listeners, conflicts } = generateOutboundListeners(scope);
+  const refuse = (resource: string, reasons: readonly string[]) => {
+    for (const reason of reasons) guard.report({ effect: "refused-rule", type: "LDS", resource, reason });
+  };
+  const { listeners, conflicts, problems } = listenersOf(scope);
   guard.conflicts(conflicts);
-  for (const reason of outboundLogs(scope).problems) {
-    guard.report({ effect: "refused-rule", type: "LDS", resource: "virtualOutbound", reason });
-  }
+  refuse(scope.gateways === undefined ? "virtualOutbound" : "gateway", problems);
   const patched = patching === undefined ? listeners : patchListeners(patching, listeners);
   return guard.each("LDS", patched, nameOf, (listener) =>
     encodeResource("envoy.config.listener.v3.Listener", nameOf(listener), listener),
   );
+}
+
+function listenersOf(scope: OutboundScope): GeneratedListeners & { readonly problems: readonly string[] } {
+  if (scope.gateways !== undefined) return { ...generateGatewayListeners(scope), conflicts: [] };
+  return { ...generateOutboundListeners(scope), problems: outboundLogs(scope).problems };
 }
 
 function extensions(patches: PatchSet | undefined, names: readonly string[]): readonly EncodedResource[] {

@@ -1,6 +1,6 @@
 import { parseDuration } from "../../base/duration.ts";
 import { formatProtoDuration } from "../../config/index.ts";
-import type { ProxyHeaders } from "../../protocol/proxy-config.ts";
+import type { GatewayTopology, ProxyHeaders } from "../../protocol/proxy-config.ts";
 
 /** How a proxy wants its listeners to be. */
 export interface NodeListening {
@@ -15,6 +15,8 @@ export interface NodeListening {
   readonly inboundBalance: boolean;
   /** Of its own proxy configuration; undefined: the mesh's default. */
   readonly headers?: ProxyHeaders;
+  /** What stands in front of a router. */
+  readonly topology?: GatewayTopology;
 }
 
 export function readListening(metadata: Readonly<Record<string, unknown>>): NodeListening {
@@ -29,6 +31,8 @@ export function readListening(metadata: Readonly<Record<string, unknown>>): Node
     inboundBalance: isTrue("INBOUND_LISTENER_EXACT_BALANCE"),
     // A proxy that tells its configuration has told everything about headers, also by saying nothing.
     ...(isObject(config) && { headers: isObject(config.proxyHeaders) ? (config.proxyHeaders as ProxyHeaders) : {} }),
+    ...(isObject(config) &&
+      isObject(config.gatewayTopology) && { topology: config.gatewayTopology as GatewayTopology }),
   });
 }
 

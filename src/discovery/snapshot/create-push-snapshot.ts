@@ -17,7 +17,7 @@ import { createKeptValues, type KeptValues } from "./scopes/kept-values.ts";
 import { buildOutboundContent, type KeptContent, type OutboundContent } from "./scopes/outbound-content.ts";
 import { policiesFor } from "./scopes/policies.ts";
 import { metConditions, type ProxyCondition, proxyConditions } from "./scopes/proxy-conditions.ts";
-import { clientLabels, localityOf, scopeKey, scopeTraits } from "./scopes/scope-traits.ts";
+import { clientLabels, scopeKey, scopeTraits } from "./scopes/scope-traits.ts";
 import { selectSidecar } from "./scopes/select-sidecar.ts";
 import type { SnapshotParts } from "./snapshot-parts.ts";
 
@@ -60,18 +60,19 @@ export function createPushSnapshot(input: PushSnapshotInput): PushSnapshot {
   let problems: readonly RuleProblem[] | undefined;
   const views = new WeakMap<ProxyNode, ProxyView>();
 
-  const askedOfClients = (namespace: string) => {
-    let known = asked.get(namespace);
+  const askedOfClients = (node: ProxyNode) => {
+    const { type, namespace } = node;
+    let known = asked.get(`${type} ${namespace}`);
     if (known === undefined) {
       const policies = policiesFor("outbound", configs, mesh.rootNamespace, namespace);
-      known = { labels: clientLabels(parts, namespace), conditions: proxyConditions(policies) };
-      asked.set(namespace, known);
+      known = { labels: clientLabels(parts, node), conditions: proxyConditions(policies) };
+      asked.set(`${type} ${namespace}`, known);
     }
     return known;
   };
   const outboundScope = (node: ProxyNode, targets: readonly ServiceTarget[], sidecar: OutboundScope["sidecar"]) => {
-    const { labels, conditions } = askedOfClients(node.namespace);
-    const traits = scopeTraits(node, localityOf(node, targets), labels, metConditions(node, conditions));
+    const { labels, conditions } = askedOfClients(node);
+    const traits = scopeTraits(node, targets, labels, metConditions(node, conditions));
     const key = scopeKey(traits, sidecar);
     let scope = scopes.get(key);
     if (scope === undefined) {
@@ -149,7 +150,7 @@ function toScope(
   { mesh, destinationRules, peerAuthentications }: SnapshotParts,
   snapshot: PushSnapshot,
 ): OutboundScope {
-  const { sidecar, egress, services, outboundTrafficPolicy, rules, modes, byHost } = content;
+  const { sidecar, egress, services, outboundTrafficPolicy, gateways, rules, modes, byHost } = content;
   return Object.freeze({
     key,
     content,
@@ -160,6 +161,7 @@ function toScope(
     egress,
     services,
     outboundTrafficPolicy,
+    ...(gateways && { gateways }),
     service: (hostname: string, port?: number) => {
       const found = byHost.get(hostname);
       if (port === undefined) return found?.[0];

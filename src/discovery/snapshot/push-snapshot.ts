@@ -70,6 +70,8 @@ export interface OutboundScope {
    */
   readonly services: readonly Service[];
   readonly outboundTrafficPolicy: OutboundTrafficPolicy;
+  /** Of routers alone. */
+  readonly gateways?: GatewayContent;
   /** With a port: the one that has it, undefined when none has. */
   service(hostname: string, port?: number): Service | undefined;
   /** The rules that apply to calls of this proxy to the service, already merged; the same value while nothing changed. */
@@ -104,7 +106,17 @@ export type ScopeTraits = Pick<
 > & {
   /** Keys of the conditions on proxies, made by patches, that it meets. */
   readonly meets: readonly string[];
+  /** Of routers: where they listen for connections to ports of services that they are endpoints of. */
+  readonly routerPorts?: readonly { readonly port: number; readonly listensOn: readonly number[] }[];
 };
+
+/** What routers listen for. */
+export interface GatewayContent {
+  /** Those that select the router, oldest first. */
+  readonly gateways: readonly ConfigObject<"Gateway">[];
+  /** Bound to one of them and visible here, in the order in which they count. */
+  readonly virtualServices: readonly VirtualServiceRule[];
+}
 
 export interface EgressListener {
   readonly port?: SidecarPort;

@@ -1,10 +1,9 @@
-import type { ProxyView } from "../../snapshot/push-snapshot.ts";
 import { buildJwtFilters } from "../jwt/index.ts";
 import type { InboundPolicies } from "../listeners.ts";
 import { buildRbac, type RbacOptions } from "./build-rbac.ts";
 import { buildCustomFilters } from "./custom-filters.ts";
 import { httpRbac, networkRbac } from "./rbac-filters.ts";
-import { selectPolicies } from "./select-policies.ts";
+import { type AccessView, selectPolicies } from "./select-policies.ts";
 
 export interface AccessPolicies extends InboundPolicies {
   /** What rules ask for and nobody can do; access is narrower for it, never wider. */
@@ -12,7 +11,7 @@ export interface AccessPolicies extends InboundPolicies {
 }
 
 /** What AuthorizationPolicy and RequestAuthentication objects put in front of a workload. Of the node, namespace and labels are read. */
-export function buildAccessPolicies(view: ProxyView): AccessPolicies {
+export function buildAccessPolicies(view: AccessView): AccessPolicies {
   const policies = selectPolicies(view, "AuthorizationPolicy");
   const jwt = buildJwtFilters(selectPolicies(view, "RequestAuthentication"), view.snapshot.tokenKeys);
   const custom = buildCustomFilters(view, policies);

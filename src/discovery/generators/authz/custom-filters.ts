@@ -2,12 +2,12 @@ import { pack } from "../../../protocol/envoy/index.ts";
 import type { Filter } from "../../../protocol/gen/envoy/config/listener/v3.ts";
 import type { HttpFilter } from "../../../protocol/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
 import { type ConfigObject, compareText } from "../../model/config-object.ts";
-import type { ProxyView } from "../../snapshot/push-snapshot.ts";
 import { findProviderServer, type ProviderServer } from "../provider-server.ts";
 import { buildRules, isDryRun, type RbacOptions, type RbacSettings } from "./build-rbac.ts";
 import { askedPrefix, httpExtAuthz, networkExtAuthz, SHADOW_PREFIX } from "./ext-authz.ts";
 import { type AccessProvider, accessServers, findAccessProvider } from "./provider-settings.ts";
 import { httpRbac, networkRbac } from "./rbac-filters.ts";
+import type { AccessView } from "./select-policies.ts";
 
 type AuthorizationPolicy = ConfigObject<"AuthorizationPolicy">;
 
@@ -21,7 +21,7 @@ export interface CustomFilters {
  * What providers outside decide: one filter finds out whether a policy matches, and leaves a note by which the next one asks the
  * provider. What nobody can be asked about is denied.
  */
-export function buildCustomFilters(view: ProxyView, all: readonly AuthorizationPolicy[]): CustomFilters {
+export function buildCustomFilters(view: AccessView, all: readonly AuthorizationPolicy[]): CustomFilters {
   const policies = all.filter(({ spec }) => spec.action === "CUSTOM");
   const names = [...new Set(policies.map(providerOf))].sort(compareText);
   const parts = names.map((name) => {
@@ -37,7 +37,7 @@ export function buildCustomFilters(view: ProxyView, all: readonly AuthorizationP
 }
 
 /** Which providers the view's workload can ask: its listeners follow from that, and the inbound scope does not tell it. */
-export function authorizersKey({ snapshot, outbound }: ProxyView): string {
+export function authorizersKey({ snapshot, outbound }: AccessView): string {
   return accessServers(snapshot.mesh)
     .map(({ service, port }) => (typeof findProviderServer(outbound, service, port) === "string" ? "0" : "1"))
     .join("");
@@ -48,7 +48,7 @@ interface Asked {
   readonly server: ProviderServer;
 }
 
-function findAsked({ snapshot, outbound }: ProxyView, name: string): Asked | string {
+function findAsked({ snapshot, outbound }: AccessView, name: string): Asked | string {
   const provider = findAccessProvider(snapshot.mesh, name);
   if (typeof provider === "string") return provider;
   const { service = "", port = 0 } = provider.settings;
@@ -57,7 +57,7 @@ function findAsked({ snapshot, outbound }: ProxyView, name: string): Asked | str
 }
 
 function questions(
-  view: ProxyView,
+  view: AccessView,
   name: string,
   policies: readonly AuthorizationPolicy[],
   { provider, server }: Asked,
@@ -97,7 +97,7 @@ function questions(
 }
 
 function denials(
-  view: ProxyView,
+  view: AccessView,
   name: string,
   policies: readonly AuthorizationPolicy[],
   reason: string,
@@ -112,7 +112,7 @@ function denials(
   };
 }
 
-function rbacOptions(view: ProxyView, provider: string, layer: RbacOptions["layer"], suffix = ""): RbacOptions {
+function rbacOptions(view: AccessView, provider: string, layer: RbacOptions["layer"], suffix = ""): RbacOptions {
   return {
     mesh: view.snapshot.mesh,
     layer,

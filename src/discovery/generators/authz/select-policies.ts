@@ -1,11 +1,17 @@
 import type { ConfigObject } from "../../model/config-object.ts";
 import { selects } from "../../model/selector.ts";
+import type { ProxyNode } from "../../proxy/proxy-node.ts";
 import type { ProxyView } from "../../snapshot/push-snapshot.ts";
 
 type Kind = "AuthorizationPolicy" | "RequestAuthentication";
 
+/** The part of a view that access to its workload follows from. */
+export interface AccessView extends Pick<ProxyView, "snapshot" | "outbound"> {
+  readonly node: Pick<ProxyNode, "namespace" | "labels">;
+}
+
 /** Policies for the view's workload, the root namespace's first. Those that name a target are for gateways. */
-export function selectPolicies<Of extends Kind>({ node, snapshot }: ProxyView, kind: Of): readonly ConfigObject<Of>[] {
+export function selectPolicies<Of extends Kind>({ node, snapshot }: AccessView, kind: Of): readonly ConfigObject<Of>[] {
   const { rootNamespace } = snapshot.mesh;
   const namespaces = [...new Set([rootNamespace, node.namespace])];
   return namespaces

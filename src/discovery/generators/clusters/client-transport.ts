@@ -31,6 +31,8 @@ export interface TransportTarget {
   readonly files?: NodeTlsFiles | undefined;
   /** For TLS to servers outside the mesh. */
   readonly defaults?: TlsDefaults | undefined;
+  /** Who calls; undefined: a sidecar. */
+  readonly proxy?: "sidecar" | "router";
   /** Each request has its own server, so that only the request knows the name to ask for. */
   readonly isDynamic?: boolean;
 }
@@ -56,7 +58,7 @@ export function clientTransport(target: TransportTarget): ClientTransport {
   const socket = tlsSocket(target);
   if (socket === undefined)
     return proxyProtocol === undefined ? PLAINTEXT : { sockets: { transportSocket: wrap(RAW_BUFFER) } };
-  const isAsked = tls && (isOriginated(tls) ? refusedTls(tls) === undefined : target.isDynamic);
+  const isAsked = tls && (isOriginated(tls) ? refusedTls(tls, target.proxy) === undefined : target.isDynamic);
   const http = isAsked ? hostFromRequest(tls, target.isDynamic) : undefined;
   return { sockets: { transportSocket: wrap(socket) }, ...(http && { http }) };
 }
@@ -75,7 +77,7 @@ function tlsSocket(target: TransportTarget): TransportSocket | undefined {
   if (tls === undefined) return target.autoMtls === "always" ? meshSocket(target) : undefined;
   if (tls.mode === "DISABLE") return undefined;
   if (!isOriginated(tls)) return meshSocket(target, tls);
-  if (refusedTls(tls) !== undefined) return upstreamTlsSocket({ commonTlsContext: NO_TLS });
+  if (refusedTls(tls, target.proxy) !== undefined) return upstreamTlsSocket({ commonTlsContext: NO_TLS });
   const sans = tls.subjectAltNames.length > 0 ? tls.subjectAltNames : target.identities;
   return upstreamTlsSocket({
     commonTlsContext: originatedTls(tls, {

@@ -19,10 +19,19 @@ export function fixedClusters(mesh: MeshSettings, bind: BindConfig, preservesHea
     typedExtensionProtocolOptions: preservesHeaderCase ? FOLLOW_CLIENT_EXACTLY : FOLLOW_CLIENT,
   };
   return [
-    { name: BLACK_HOLE_CLUSTER, type: "STATIC", connectTimeout: upstreamConnection(mesh, undefined).connectTimeout },
+    blackHoleCluster(mesh),
     { ...passthrough, name: PASSTHROUGH_CLUSTER },
     { ...passthrough, name: INBOUND_PASSTHROUGH_CLUSTER, upstreamBindConfig: bind },
   ];
+}
+
+/** Ends whatever is sent there. */
+export function blackHoleCluster(mesh: MeshSettings): Cluster {
+  return {
+    name: BLACK_HOLE_CLUSTER,
+    type: "STATIC",
+    connectTimeout: upstreamConnection(mesh, undefined).connectTimeout,
+  };
 }
 
 const HTTP_OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";

@@ -51,7 +51,7 @@ function serviceCluster(
   const { mesh, traits } = scope;
   const name = clusterName("outbound", port.port, subset, service.hostname);
   const policy = effectivePolicy(scope.destinationRule(service), port.port, subset, mesh.defaultTrafficPolicy);
-  const type = clusterType(service, policy);
+  const type = clusterType(service, policy, traits.type);
   const preservesHeaderCase = traits.preservesHeaderCase ?? mesh.preservesHeaderCase;
   const source = endpointSource(scope, { name, service, port, subset }, type);
   if (source === undefined) return undefined;
@@ -70,6 +70,7 @@ function serviceCluster(
     autoMtls: autoMtls(scope, service, type),
     files: traits.clientTls,
     defaults: mesh.tlsDefaults,
+    proxy: traits.type,
   });
   return {
     name,
@@ -92,7 +93,13 @@ function serviceCluster(
 }
 
 /** PASSTHROUGH goes to the address that the client called, whatever the service says. */
-function clusterType({ resolution }: Service, { loadBalancer }: EffectivePolicy): Cluster_DiscoveryType {
+function clusterType(
+  { resolution }: Service,
+  { loadBalancer }: EffectivePolicy,
+  proxy: "sidecar" | "router",
+): Cluster_DiscoveryType {
+  // Connections to a router are to its own address, so that their address says nothing about the service.
+  if (proxy === "router" && resolution === "Passthrough") return "EDS";
   if (loadBalancer?.simple === "PASSTHROUGH") return "ORIGINAL_DST";
   return RESOLUTION_TYPES[resolution] ?? "STATIC";
 }

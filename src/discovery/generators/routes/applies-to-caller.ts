@@ -4,6 +4,8 @@ import type { HttpMatch } from "../../specs/virtual-service.ts";
 export interface Caller {
   readonly namespace: string;
   readonly labels: Readonly<Record<string, string>>;
+  /** The gateway that the requests come to, as `namespace/name`; sidecars have none. */
+  readonly gateway?: string;
 }
 
 /** The gateway name that stands for every sidecar. */
@@ -13,7 +15,7 @@ export const MESH_GATEWAY = "mesh";
 export function appliesToCaller(match: HttpMatch | undefined, caller: Caller, port: number): boolean {
   if (match === undefined) return true;
   if (match.port !== 0 && match.port !== port) return false;
-  if (match.gateways.length > 0) return match.gateways.includes(MESH_GATEWAY);
+  if (match.gateways.length > 0) return match.gateways.includes(caller.gateway ?? MESH_GATEWAY);
   const hasLabels = Object.entries(match.sourceLabels).every(([name, value]) => caller.labels[name] === value);
   return hasLabels && (match.sourceNamespace === "" || match.sourceNamespace === caller.namespace);
 }

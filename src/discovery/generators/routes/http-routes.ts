@@ -29,7 +29,7 @@ export function buildHttpRoutes(http: readonly HttpRoute[], context: RouteContex
 
 function buildRoute(http: HttpRoute, match: HttpMatch | undefined, context: RouteContext): Route | undefined {
   if (!appliesToCaller(match, context.caller, context.port)) return undefined;
-  const routeMatch = buildRouteMatch(match);
+  const routeMatch = buildRouteMatch(match, context.caller.gateway !== undefined);
   const action = buildAction(http, context);
   if (routeMatch === undefined || action === undefined) return undefined;
   const name = match?.name ? `${http.name}.${match.name}` : http.name;

@@ -1,13 +1,15 @@
 import type { HeaderMatcher, QueryParameterMatcher, RouteMatch } from "../../../protocol/gen/envoy/config/route/v3.ts";
 import { compareText } from "../../model/config-object.ts";
 import type { HttpMatch, StringMatch } from "../../specs/virtual-service.ts";
+import { buildClaims, isClaim } from "./claim-match.ts";
 import { isHeaderSafe, isRegex } from "./envoy-accepts.ts";
 import { buildStringMatcher } from "./string-match.ts";
 
-/** What a request must look like. Undefined when no request can: the match asks for a token's claim, which only gateways know. */
-export function buildRouteMatch(match: HttpMatch | undefined): RouteMatch | undefined {
+/** What a request must look like. Undefined when no request can: sidecars do not know the claims of tokens that a match may ask for. */
+export function buildRouteMatch(match: HttpMatch | undefined, knowsClaims = false): RouteMatch | undefined {
   if (match === undefined) return { prefix: "/" };
-  if (Object.keys(match.headers).some(isClaim) || !isAcceptable(match)) return undefined;
+  if ((!knowsClaims && Object.keys(match.headers).some(isClaim)) || !isAcceptable(match)) return undefined;
+  const claims = knowsClaims ? buildClaims(match) : [];
   const headers = buildHeaders(match);
   const queryParameters = sortedEntries(match.queryParams).map(([name, value]) => buildQueryParameter(name, value));
   return {
@@ -15,12 +17,14 @@ export function buildRouteMatch(match: HttpMatch | undefined): RouteMatch | unde
     caseSensitive: !match.ignoreUriCase,
     ...(headers.length > 0 && { headers }),
     ...(queryParameters.length > 0 && { queryParameters }),
+    ...(claims.length > 0 && { dynamicMetadata: claims }),
   };
 }
 
 /** Takes every request, so that later routes never see one. */
-export function isCatchAll({ prefix, safeRegex, headers, queryParameters }: RouteMatch): boolean {
-  return (prefix === "/" || safeRegex?.regex === ".*") && headers === undefined && queryParameters === undefined;
+export function isCatchAll({ prefix, safeRegex, headers, queryParameters, dynamicMetadata }: RouteMatch): boolean {
+  const takesAnyPath = prefix === "/" || safeRegex?.regex === ".*";
+  return takesAnyPath && (headers ?? queryParameters ?? dynamicMetadata) === undefined;
 }
 
 function buildPath(uri: StringMatch | undefined): RouteMatch {
@@ -32,7 +36,9 @@ function buildPath(uri: StringMatch | undefined): RouteMatch {
 /** Named headers by the alphabet, then those of the request line. */
 function buildHeaders({ headers, withoutHeaders, method, authority, scheme }: HttpMatch): readonly HeaderMatcher[] {
   const named = [
-    ...Object.entries(headers).map(([name, value]) => buildHeader(name, value)),
+    ...Object.entries(headers)
+      .filter(([name]) => !isClaim(name))
+      .map(([name, value]) => buildHeader(name, value)),
     ...Object.entries(withoutHeaders)
       .filter(([name]) => !isClaim(name))
       .map(([name, value]) => inverted(buildHeader(name, value))),
@@ -58,10 +64,6 @@ function inverted(matcher: HeaderMatcher): HeaderMatcher {
 function buildQueryParameter(name: string, match: StringMatch): QueryParameterMatcher {
   const stringMatch = buildStringMatcher(match);
   return stringMatch === undefined ? { name, presentMatch: true } : { name, stringMatch };
-}
-
-function isClaim(header: string): boolean {
-  return header.toLowerCase().startsWith("@request.auth.claims");
 }
 
 function isAcceptable({ uri, method, authority, scheme, headers, withoutHeaders, queryParams }: HttpMatch): boolean {

@@ -3,7 +3,7 @@ import type { TlsDefaults } from "../../snapshot/mesh-settings.ts";
 import type { ClientTls } from "../../specs/common.ts";
 import { TLS_VERSIONS } from "./common-tls.ts";
 import { exactSans } from "./san-matcher.ts";
-import { fileCertificateName, fileRootName, sdsSecret } from "./sds.ts";
+import { credentialSecret, fileCertificateName, fileRootName, sdsSecret } from "./sds.ts";
 
 /** TLS to a server outside the mesh, by the files that a rule names (modes SIMPLE and MUTUAL). */
 export function originatedTls(
@@ -18,7 +18,11 @@ export function originatedTls(
     },
     ...(alpnProtocols.length > 0 && { alpnProtocols }),
     ...(tls.mode === "MUTUAL" && {
-      tlsCertificateSdsSecretConfigs: [sdsSecret(fileCertificateName(tls.clientCertificate, tls.privateKey))],
+      tlsCertificateSdsSecretConfigs: [
+        tls.credentialName === ""
+          ? sdsSecret(fileCertificateName(tls.clientCertificate, tls.privateKey))
+          : credentialSecret(tls.credentialName),
+      ],
     }),
     ...validation(tls, sans),
   };
@@ -32,10 +36,11 @@ interface OriginationOptions {
 
 const NO_DEFAULTS: TlsDefaults = { ecdhCurves: [], cipherSuites: [] };
 
-/** Why a rule's TLS settings cannot be followed by a sidecar; undefined when they can. */
-export function refusedTls(tls: ClientTls): string | undefined {
+/** Why a rule's TLS settings cannot be followed by such a proxy; undefined when they can. */
+export function refusedTls(tls: ClientTls, type: "sidecar" | "router" = "sidecar"): string | undefined {
   if (tls.mode !== "SIMPLE" && tls.mode !== "MUTUAL") return undefined;
   if (tls.credentialName !== "") {
+    if (type === "router") return undefined;
     return `tls.credentialName ${JSON.stringify(tls.credentialName)} cannot be used: a sidecar has no access to stored credentials; name files with caCertificates, clientCertificate and privateKey`;
   }
   if (tls.mode === "MUTUAL" && (tls.clientCertificate === "" || tls.privateKey === "")) {
@@ -58,7 +63,10 @@ function validation(tls: ClientTls, sans: readonly string[]): CommonTlsContext {
         ...(sans.length > 0 && { matchTypedSubjectAltNames: exactSans(sans) }),
         ...(tls.caCrl !== "" && { crl: { filename: tls.caCrl } }),
       },
-      validationContextSdsSecretConfig: sdsSecret(fileRootName(tls.caCertificates)),
+      validationContextSdsSecretConfig:
+        tls.credentialName === ""
+          ? sdsSecret(fileRootName(tls.caCertificates))
+          : credentialSecret(tls.credentialName, "-cacert"),
     },
   };
 }

@@ -12,6 +12,17 @@ export function sdsSecret(name: string): SdsSecretConfig {
   return { name, sdsConfig: SDS_SOURCE };
 }
 
+/** The same without waiting for ever: one missing certificate must not keep a router's listener from serving others. */
+export function patientSecret(name: string): SdsSecretConfig {
+  return { name, sdsConfig: PATIENT_SOURCE };
+}
+
+/** A credential that a control plane keeps; a name with a scheme says itself where. */
+export function credentialSecret(credentialName: string, suffix = ""): SdsSecretConfig {
+  const name = credentialName.includes("://") ? credentialName : `kubernetes://${credentialName}`;
+  return { name: `${name}${suffix}`, sdsConfig: { ads: {}, resourceApiVersion: "V3" } };
+}
+
 /** The agent reads both files and watches them. */
 export function fileCertificateName(certificateChain: string, privateKey: string): string {
   return `file-cert:${certificateChain}~${privateKey}`;
@@ -34,6 +45,8 @@ const SDS_SOURCE = Object.freeze<ConfigSource>({
   initialFetchTimeout: "0s",
   resourceApiVersion: "V3",
 });
+
+const { initialFetchTimeout: _zero, ...PATIENT_SOURCE } = SDS_SOURCE;
 
 const WORKLOAD: SdsSecretConfig = Object.freeze({ name: WORKLOAD_SECRET, sdsConfig: SDS_SOURCE });
 const ROOT: SdsSecretConfig = Object.freeze({ name: ROOT_SECRET, sdsConfig: SDS_SOURCE });

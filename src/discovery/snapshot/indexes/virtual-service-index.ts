@@ -19,6 +19,8 @@ export interface VirtualServiceIndex {
   readonly rules: readonly VirtualServiceRule[];
   /** Bound to the mesh and shown to the namespace: to it alone, to it among others, to everybody; in each the oldest first. */
   visibleTo(namespace: string): readonly VirtualServiceRule[];
+  /** The same of those that are bound to gateways. */
+  gatewayRules(namespace: string): readonly VirtualServiceRule[];
   /** Names of source labels that some match asks for. */
   readonly sourceLabels: ReadonlySet<string>;
   /** Lists given out so far. */
@@ -56,18 +58,28 @@ function toIndex(
   const rules = Object.freeze([...made.values()].map(({ rule }) => rule));
   const meshRules = rules.filter(({ spec }) => spec.gateways.includes(MESH_GATEWAY));
   const visible = new Map<string, readonly VirtualServiceRule[]>();
+  const shownTo = (all: readonly VirtualServiceRule[], namespace: string) =>
+    closestFirst(
+      all.filter(({ object }) => isShown(object, namespace, settings)),
+      namespace,
+      settings,
+    );
   return {
     given,
     settings,
     rules,
     visible,
     made,
+    gatewayRules: (namespace) =>
+      shownTo(
+        rules.filter(({ spec }) => spec.gateways.some((name) => name !== MESH_GATEWAY)),
+        namespace,
+      ),
     sourceLabels: new Set(rules.flatMap(sourceLabelsOf)),
     visibleTo: (namespace) => {
       let found = visible.get(namespace);
       if (found === undefined) {
-        const shown = meshRules.filter(({ object }) => isShown(object, namespace, settings));
-        const selected = Object.freeze(closestFirst(shown, namespace, settings));
+        const selected = Object.freeze(shownTo(meshRules, namespace));
         const earlier = visibleBefore?.get(namespace);
         found = earlier !== undefined && sameElements(earlier, selected) ? earlier : selected;
         visible.set(namespace, found);

@@ -5,10 +5,17 @@ import { sameElements } from "../../model/same-elements.ts";
 import type { Service } from "../../model/service.ts";
 import type { OutboundTrafficPolicy } from "../../specs/sidecar.ts";
 import type { EndpointShape } from "../indexes/endpoint-index.ts";
-import type { AppliedDestinationRule, EgressListener, MtlsMode, ScopeTraits } from "../push-snapshot.ts";
+import type {
+  AppliedDestinationRule,
+  EgressListener,
+  GatewayContent,
+  MtlsMode,
+  ScopeTraits,
+} from "../push-snapshot.ts";
 import type { SnapshotParts } from "../snapshot-parts.ts";
 import { buildEgressListener } from "./egress-listener.ts";
-import { type Policy, policiesFor } from "./policies.ts";
+import { gatewayContent } from "./gateway-content.ts";
+import { type Policy, policiesFor, policyDirection } from "./policies.ts";
 import { buildScopeServices } from "./scope-services.ts";
 
 /** What a scope shows, all looked up, so that two of them can be compared. */
@@ -23,6 +30,7 @@ export interface OutboundContent {
   readonly shapes: readonly EndpointShape[];
   readonly policies: readonly Policy[];
   readonly outboundTrafficPolicy: OutboundTrafficPolicy;
+  readonly gateways: GatewayContent | undefined;
 }
 
 /** A content and the parts it holds for, which may be newer than those it was made from. */
@@ -41,9 +49,10 @@ export function buildOutboundContent(
   const { mesh, configs, services: index, endpoints } = parts;
   const { namespace } = traits;
   const before = previous?.content;
-  const policies = policiesFor("outbound", configs, mesh.rootNamespace, namespace);
+  const policies = policiesFor(policyDirection(traits), configs, mesh.rootNamespace, namespace);
+  const gateways = gatewayContent(traits, parts, before?.gateways);
   // Most changes are of endpoints alone, which leave no list to compare.
-  const isAlike = previous !== undefined && hasSameRules(previous, sidecar, policies, parts);
+  const isAlike = previous !== undefined && hasSameRules(previous, { sidecar, policies, gateways }, parts);
   if (isAlike && previous.parts.endpoints === endpoints) return { content: previous.content, parts };
   const isLimited = sidecar !== undefined && sidecar.spec.egress.length > 0;
   const listeners = isAlike ? [] : isLimited ? limited(sidecar, namespace, parts) : [unlimited(namespace, parts)];
@@ -61,6 +70,7 @@ export function buildOutboundContent(
     shapes: services.map(({ key }) => endpoints.shape(key)),
     policies,
     outboundTrafficPolicy: trafficPolicy(sidecar, mesh),
+    gateways,
   };
   return { content: before !== undefined && isSame(before, content) ? before : Object.freeze(content), parts };
 }
@@ -68,8 +78,7 @@ export function buildOutboundContent(
 /** Nothing but endpoints can differ. */
 function hasSameRules(
   { content, parts: before }: KeptContent,
-  sidecar: ConfigObject<"Sidecar"> | undefined,
-  policies: readonly Policy[],
+  { sidecar, policies, gateways }: Pick<OutboundContent, "sidecar" | "policies" | "gateways">,
   parts: SnapshotParts,
 ): boolean {
   return (
@@ -79,6 +88,7 @@ function hasSameRules(
     before.destinationRules === parts.destinationRules &&
     before.peerAuthentications === parts.peerAuthentications &&
     content.sidecar === sidecar &&
+    content.gateways === gateways &&
     sameElements(content.policies, policies)
   );
 }
@@ -152,6 +162,7 @@ function isSame(a: OutboundContent, b: OutboundContent): boolean {
   return (
     a.mesh === b.mesh &&
     a.sidecar === b.sidecar &&
+    a.gateways === b.gateways &&
     a.egress === b.egress &&
     a.services === b.services &&
     sameElements(a.shapes, b.shapes) &&

@@ -25,6 +25,11 @@ export function policiesFor(
   return kinds.flatMap((kind) => namespaces.flatMap((place) => configs.list(kind, place) as readonly Policy[]));
 }
 
+/** A router is a server to clients that no other proxy speaks for, so that rules on callers are for it as well. */
+export function policyDirection({ type }: { readonly type: "sidecar" | "router" }): "inbound" | "outbound" {
+  return type === "router" ? "inbound" : "outbound";
+}
+
 /** Labels by which policies choose workloads. */
 export function selectorLabels(policies: readonly Policy[]): readonly string[] {
   return policies.flatMap((policy) => {

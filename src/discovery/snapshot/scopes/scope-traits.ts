@@ -5,12 +5,13 @@ import type { ProxyNode } from "../../proxy/proxy-node.ts";
 import { labelName } from "../indexes/destination-rule-index.ts";
 import type { ScopeTraits } from "../push-snapshot.ts";
 import type { SnapshotParts } from "../snapshot-parts.ts";
-import { policiesFor, selectorLabels } from "./policies.ts";
+import { gatewayLabels, routerPorts } from "./gateway-content.ts";
+import { policiesFor, policyDirection, selectorLabels } from "./policies.ts";
 
 /** The part of a node that what it sees of others may follow from. */
 export function scopeTraits(
   node: ProxyNode,
-  locality: Locality,
+  targets: readonly ServiceTarget[],
   askedFor: ReadonlySet<string>,
   meets: readonly string[],
 ): ScopeTraits {
@@ -27,7 +28,7 @@ export function scopeTraits(
     dnsAutoAllocate: node.dnsAutoAllocate,
     httpProxyPort: node.httpProxyPort,
     unprivileged: node.unprivileged,
-    locality,
+    locality: localityOf(node, targets),
     network: node.network,
     clusterId: node.clusterId,
     listening: node.listening,
@@ -35,11 +36,12 @@ export function scopeTraits(
     meets,
     ...(node.preservesHeaderCase !== undefined && { preservesHeaderCase: node.preservesHeaderCase }),
     ...(node.clientTls && { clientTls: node.clientTls }),
+    ...(node.type === "router" && { routerPorts: routerPorts(targets) }),
   });
 }
 
 /** Where its registry says that the workload runs, else what the node says. */
-export function localityOf({ locality }: ProxyNode, targets: readonly ServiceTarget[]): Locality {
+function localityOf({ locality }: ProxyNode, targets: readonly ServiceTarget[]): Locality {
   const placed = targets.find(({ endpoint }) => formatLocality(endpoint.locality) !== "");
   return placed?.endpoint.locality ?? locality;
 }
@@ -58,7 +60,10 @@ export function pickLabels(
 }
 
 /** Labels of a client of the namespace that some rule may look at. */
-export function clientLabels(parts: SnapshotParts, namespace: string): ReadonlySet<string> {
+export function clientLabels(
+  parts: SnapshotParts,
+  { type, namespace }: Pick<ProxyNode, "type" | "namespace">,
+): ReadonlySet<string> {
   const { mesh, configs, virtualServices, destinationRules } = parts;
   return new Set([
     ...virtualServices.sourceLabels,
@@ -66,6 +71,7 @@ export function clientLabels(parts: SnapshotParts, namespace: string): ReadonlyS
     ...destinationRules.failoverLabels,
     ...(mesh.localityLb.failoverPriority ?? []).map(labelName),
     ...(mesh.zoneAwareLb?.failoverPriority ?? []).map(labelName),
-    ...selectorLabels(policiesFor("outbound", configs, mesh.rootNamespace, namespace)),
+    ...selectorLabels(policiesFor(policyDirection({ type }), configs, mesh.rootNamespace, namespace)),
+    ...(type === "router" ? gatewayLabels(configs) : []),
   ]);
 }

@@ -22,6 +22,8 @@ import { blackHoleChain, buildVirtualInbound, passthroughChains, VIRTUAL_INBOUND
  * certificate files and, for ingress listeners that are bound without an address, its first address are used.
  */
 export function generateInboundListeners(view: ProxyView, policies: InboundPolicies = NO_POLICIES): GeneratedListeners {
+  // Routers listen where Gateways say.
+  if (view.node.type === "router") return { listeners: [], conflicts: [] };
   const { mesh } = view.snapshot;
   const accessLogs = inboundLogs(view);
   const settings: InboundSettings = {

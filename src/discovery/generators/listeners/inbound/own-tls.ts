@@ -46,11 +46,18 @@ function clientRules(tls: ServerTls): CertificateValidationContext {
 
 const VERSIONS = { TLSV1_0: "TLSv1_0", TLSV1_1: "TLSv1_1", TLSV1_2: "TLSv1_2", TLSV1_3: "TLSv1_3" } as const;
 
-function tlsParams({ minProtocolVersion: min, maxProtocolVersion: max, cipherSuites }: ServerTls): TlsParameters {
+function tlsParams({ minProtocolVersion, maxProtocolVersion, cipherSuites }: ServerTls): TlsParameters {
   return {
     ...TLS_VERSIONS,
+    ...tlsVersions(minProtocolVersion, maxProtocolVersion),
+    cipherSuites: cipherSuites.length > 0 ? cipherSuites : SERVER_CIPHERS,
+  };
+}
+
+/** Only what is said; for the rest Envoy has its own. */
+export function tlsVersions(min: ServerTls["minProtocolVersion"], max: ServerTls["maxProtocolVersion"]): TlsParameters {
+  return {
     ...(min !== "TLS_AUTO" && { tlsMinimumProtocolVersion: VERSIONS[min] }),
     ...(max !== "TLS_AUTO" && { tlsMaximumProtocolVersion: VERSIONS[max] }),
-    cipherSuites: cipherSuites.length > 0 ? cipherSuites : SERVER_CIPHERS,
   };
 }
