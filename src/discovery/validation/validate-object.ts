@@ -3,6 +3,7 @@ import type { Problem } from "../schema/decode-message.ts";
 import { validateAuthorizationPolicy } from "./authorization-policy.ts";
 import { validateDestinationRule } from "./destination-rule.ts";
 import { validateEnvoyFilter } from "./envoy-filter.ts";
+import { validateGateway } from "./gateway.ts";
 import { validatePeerAuthentication } from "./peer-authentication.ts";
 import { createReport } from "./report.ts";
 import { validateRequestAuthentication } from "./request-authentication.ts";
@@ -52,6 +53,8 @@ export function validateObject(object: AnyConfigObject): readonly Problem[] {
       validateTelemetry(report, object.spec);
       break;
     case "Gateway":
+      validateGateway(report, object);
+      break;
     case "ProxyConfig":
       // Whoever wrote it must not believe that it is in force.
       report.warn(`${object.kind} is read and has no effect: no proxy gets anything of it`);

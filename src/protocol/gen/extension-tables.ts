@@ -428,12 +428,6 @@ export const MESSAGES: Readonly<Record<string, string>> = {
     "config 1 menvoy.extensions.wasm.v3.PluginConfig",
   "envoy.extensions.filters.listener.local_ratelimit.v3.LocalRateLimit":
     "statPrefix 1 s,tokenBucket 2 menvoy.type.v3.TokenBucket,runtimeEnabled 3 menvoy.config.core.v3.RuntimeFeatureFlag",
-  "envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol":
-    "rules 1 *menvoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol.Rule,allowRequestsWithoutProxyProtocol 2 b,passThroughTlvs 3 menvoy.config.core.v3.ProxyProtocolPassThroughTLVs,disallowedVersions 4 *eenvoy.config.core.v3.ProxyProtocolConfig.Version,statPrefix 5 s",
-  "envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol.KeyValuePair":
-    "metadataNamespace 1 s,key 2 s",
-  "envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol.Rule":
-    "tlvType 1 u,onTlvPresent 2 menvoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol.KeyValuePair",
   "envoy.extensions.filters.network.connection_limit.v3.ConnectionLimit":
     "statPrefix 1 s,maxConnections 2 wU,delay 3 D,runtimeEnabled 4 menvoy.config.core.v3.RuntimeFeatureFlag",
   "envoy.extensions.filters.network.direct_response.v3.Config":

@@ -31,6 +31,7 @@ import type * as envoy_extensions_filters_http_stateful_session_v3 from "./envoy
 import type * as envoy_extensions_filters_listener_http_inspector_v3 from "./envoy/extensions/filters/listener/http_inspector/v3.ts";
 import type * as envoy_extensions_filters_listener_original_dst_v3 from "./envoy/extensions/filters/listener/original_dst/v3.ts";
 import type * as envoy_extensions_filters_listener_original_src_v3 from "./envoy/extensions/filters/listener/original_src/v3.ts";
+import type * as envoy_extensions_filters_listener_proxy_protocol_v3 from "./envoy/extensions/filters/listener/proxy_protocol/v3.ts";
 import type * as envoy_extensions_filters_listener_tls_inspector_v3 from "./envoy/extensions/filters/listener/tls_inspector/v3.ts";
 import type * as envoy_extensions_filters_network_ext_authz_v3 from "./envoy/extensions/filters/network/ext_authz/v3.ts";
 import type * as envoy_extensions_filters_network_http_connection_manager_v3 from "./envoy/extensions/filters/network/http_connection_manager/v3.ts";
@@ -370,6 +371,9 @@ export interface MessageTypes {
   "envoy.extensions.filters.listener.http_inspector.v3.HttpInspector": envoy_extensions_filters_listener_http_inspector_v3.HttpInspector;
   "envoy.extensions.filters.listener.original_dst.v3.OriginalDst": envoy_extensions_filters_listener_original_dst_v3.OriginalDst;
   "envoy.extensions.filters.listener.original_src.v3.OriginalSrc": envoy_extensions_filters_listener_original_src_v3.OriginalSrc;
+  "envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol": envoy_extensions_filters_listener_proxy_protocol_v3.ProxyProtocol;
+  "envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol.KeyValuePair": envoy_extensions_filters_listener_proxy_protocol_v3.ProxyProtocol_KeyValuePair;
+  "envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol.Rule": envoy_extensions_filters_listener_proxy_protocol_v3.ProxyProtocol_Rule;
   "envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector": envoy_extensions_filters_listener_tls_inspector_v3.TlsInspector;
   "envoy.extensions.filters.network.ext_authz.v3.ExtAuthz": envoy_extensions_filters_network_ext_authz_v3.ExtAuthz;
   "envoy.extensions.filters.network.http_connection_manager.v3.EnvoyMobileHttpConnectionManager": envoy_extensions_filters_network_http_connection_manager_v3.EnvoyMobileHttpConnectionManager;

@@ -612,6 +612,12 @@ export const MESSAGES: Readonly<Record<string, string>> = {
     "",
   "envoy.extensions.filters.listener.original_src.v3.OriginalSrc":
     "bindPort 1 b,mark 2 u",
+  "envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol":
+    "rules 1 *menvoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol.Rule,allowRequestsWithoutProxyProtocol 2 b,passThroughTlvs 3 menvoy.config.core.v3.ProxyProtocolPassThroughTLVs,disallowedVersions 4 *eenvoy.config.core.v3.ProxyProtocolConfig.Version,statPrefix 5 s",
+  "envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol.KeyValuePair":
+    "metadataNamespace 1 s,key 2 s",
+  "envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol.Rule":
+    "tlvType 1 u,onTlvPresent 2 menvoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol.KeyValuePair",
   "envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector":
     "enableJa3Fingerprinting 1 wb,initialReadBufferSize 2 wu",
   "envoy.extensions.filters.network.ext_authz.v3.ExtAuthz":

@@ -13,7 +13,11 @@ export interface AccessPolicies extends InboundPolicies {
 /** What AuthorizationPolicy and RequestAuthentication objects put in front of a workload. Of the node, namespace and labels are read. */
 export function buildAccessPolicies(view: AccessView): AccessPolicies {
   const policies = selectPolicies(view, "AuthorizationPolicy");
-  const jwt = buildJwtFilters(selectPolicies(view, "RequestAuthentication"), view.snapshot.tokenKeys);
+  const jwt = buildJwtFilters(
+    selectPolicies(view, "RequestAuthentication"),
+    view.snapshot.tokenKeys,
+    view.outbound.traits.type,
+  );
   const custom = buildCustomFilters(view, policies);
   const rbacs = (layer: RbacOptions["layer"]) =>
     ACTIONS.flatMap((action) => buildRbac(policies, action, { mesh: view.snapshot.mesh, layer, keyOf }) ?? []);

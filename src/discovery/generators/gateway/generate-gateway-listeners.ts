@@ -3,7 +3,7 @@ import type { OutboundScope } from "../../snapshot/push-snapshot.ts";
 import { buildAccessPolicies } from "../authz/index.ts";
 import { buildPlace, isWildcardBind, wildcardBinds } from "../listeners/addresses.ts";
 import { exactBalance } from "../listeners/exact-balance.ts";
-import { inspectorsFor } from "../listeners/listener-filters.ts";
+import { inspectorsFor, PROXY_PROTOCOL } from "../listeners/listener-filters.ts";
 import type { DestinationContext } from "../listeners/outbound/destination-filter.ts";
 import { outboundLogs, type WorkloadLogs } from "../telemetry/index.ts";
 import { autoPassthroughChains } from "./auto-passthrough.ts";
@@ -31,12 +31,9 @@ export function generateGatewayListeners(scope: OutboundScope): GeneratedGateway
       ...places.flatMap(({ servers }) => servers.flatMap(missingCredentials)),
       ...policies.problems,
       ...logs.problems,
-      ...(gatewayTopology(scope).proxyProtocol === undefined ? [] : [NO_PROXY_PROTOCOL]),
     ],
   };
 }
-
-const NO_PROXY_PROTOCOL = "gatewayTopology.proxyProtocol cannot be followed: connections are taken as they come";
 
 interface Shared {
   readonly policies: ReturnType<typeof buildAccessPolicies>;
@@ -51,11 +48,15 @@ function buildListener(scope: OutboundScope, place: GatewayPlace, shared: Shared
   );
   if (filterChains.length === 0) return undefined;
   const isTls = servers.some(({ kind }) => kind === "https" || kind === "tls");
+  const listenerFilters = [
+    ...(gatewayTopology(scope).proxyProtocol === undefined ? [] : [PROXY_PROTOCOL]),
+    ...(isTls ? inspectorsFor([{ transportProtocol: "tls" }]) : []),
+  ];
   const { listener: accessLog } = shared.logs;
   return {
     ...named,
     trafficDirection: "OUTBOUND",
-    ...(isTls && { listenerFilters: inspectorsFor([{ transportProtocol: "tls" }]) }),
+    ...(listenerFilters.length > 0 && { listenerFilters }),
     filterChains,
     ...exactBalance(scope.traits.listening.outboundBalance),
     maxConnectionsToAcceptPerSocketEvent: 1,

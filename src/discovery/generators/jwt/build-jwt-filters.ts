@@ -14,12 +14,13 @@ import { UNKNOWN_KEY } from "./unknown-key.ts";
 export function buildJwtFilters(
   policies: readonly ConfigObject<"RequestAuthentication">[],
   fetched: TokenKeys,
+  type: "sidecar" | "router" = "sidecar",
 ): readonly HttpFilter[] {
   const rules = policies.flatMap(({ spec }) => spec.jwtRules).toSorted((a, b) => compareText(a.issuer, b.issuer));
   if (rules.length === 0) return [];
   const names = rules.map((_, index) => `origins-${index}`);
   const typedConfig = pack("envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication", {
-    providers: Object.fromEntries(rules.map((rule, index) => [`origins-${index}`, buildProvider(rule, fetched)])),
+    providers: Object.fromEntries(rules.map((rule, index) => [`origins-${index}`, buildProvider(rule, fetched, type)])),
     rules: [{ match: { prefix: "/" }, requires: buildRequirement(names) }],
     // Browsers send no credentials with the question whether they may.
     bypassCorsPreflight: true,
@@ -49,7 +50,7 @@ function keysOf(rule: JwtRule, fetched: TokenKeys): string {
   return keys !== undefined && keySetReason(keys) === undefined ? keys : UNKNOWN_KEY;
 }
 
-function buildProvider(rule: JwtRule, fetched: TokenKeys): JwtProvider {
+function buildProvider(rule: JwtRule, fetched: TokenKeys, type: "sidecar" | "router"): JwtProvider {
   const { issuer, audiences, fromHeaders, fromParams, fromCookies } = rule;
   const claims = new Set([...SPACE_DELIMITED, ...rule.spaceDelimitedClaims]);
   return {
@@ -67,6 +68,8 @@ function buildProvider(rule: JwtRule, fetched: TokenKeys): JwtProvider {
       claimToHeaders: rule.outputClaimToHeaders.map(({ header, claim }) => ({ headerName: header, claimName: claim })),
     }),
     payloadInMetadata: "payload",
+    // Routes of gateways may be chosen by claims, which are known only now.
+    ...(type === "router" && { clearRouteCache: true }),
     normalizePayloadInMetadata: { spaceDelimitedClaims: [...claims].sort(compareText) },
   };
 }
