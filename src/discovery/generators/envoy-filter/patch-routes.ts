@@ -39,15 +39,29 @@ export function patchRoute(patching: Patching, made: RouteConfiguration): RouteC
 function isMeant({ match }: Patch, { name = "" }: RouteConfiguration): boolean {
   const wanted = match.routeConfiguration;
   if (wanted === undefined) return true;
+  const { port, portName, gateway } = placeOf(name);
   return (
-    (wanted.name === "" || wanted.name === name) && (wanted.portNumber === 0 || wanted.portNumber === portOf(name))
+    (wanted.name === "" || wanted.name === name) &&
+    (wanted.portNumber === 0 || wanted.portNumber === port) &&
+    (wanted.portName === "" || wanted.portName === portName) &&
+    (wanted.gateway === "" || wanted.gateway === gateway)
   );
 }
 
-/** Names are ports on the way out, clusters on the way in. */
-function portOf(name: string): number {
-  return parseClusterName(name)?.port ?? (/^\d+$/.test(name) ? Number(name) : 0);
+/** Names are ports on the way out, clusters on the way in; those of routers say more. */
+function placeOf(name: string): { readonly port: number; readonly portName?: string; readonly gateway?: string } {
+  const [, secured, portName, gateway, namespace] = HTTPS_NAME.exec(name) ?? [];
+  if (secured !== undefined && portName !== undefined) {
+    return { port: Number(secured), portName, gateway: `${namespace}/${gateway}` };
+  }
+  const [, plain] = HTTP_NAME.exec(name) ?? [];
+  return { port: parseClusterName(name)?.port ?? Number(plain ?? 0) };
 }
+
+/** Of routers, each with or without an address behind it. */
+const HTTPS_NAME = /^https\.(\d+)\.([^.]+)\.([^.]+)\.([^.]+)/;
+/** Of routers, and the mere port of sidecars. */
+const HTTP_NAME = /^(?:http\.(?=\d+(?:\.|$))|(?=\d+$))(\d+)/;
 
 /** A proxy refuses a configuration where a name or a domain is there twice. */
 function takenBy(hosts: readonly VirtualHost[], { name = "", domains = [] }: VirtualHost): string | undefined {

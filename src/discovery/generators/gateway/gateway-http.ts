@@ -16,28 +16,24 @@ export function gatewayHttpFilter(
   { security, accessLogs }: { readonly security: readonly HttpFilter[]; readonly accessLogs: AccessLogs },
 ): Filter {
   const settings = httpManagerSettings(scope.mesh, scope.traits, accessLogs.traffic);
-  const { forwardedClientCert, setCurrentClientCertDetails: details, envoyDebugHeaders } = settings.headers;
   const { numTrustedProxies = 0, forwardClientCertDetails } = gatewayTopology(scope);
-  const forward = [forwardClientCertDetails, forwardedClientCert].find(
-    (way) => way !== undefined && way !== "UNDEFINED",
-  );
-  const tells = forward === undefined || forward === "SANITIZE_SET" || forward === "APPEND_FORWARD";
+  const isSaid = forwardClientCertDetails !== undefined && forwardClientCertDetails !== "UNDEFINED";
+  const forward = isSaid ? forwardClientCertDetails : "SANITIZE_SET";
+  const tells = forward === "SANITIZE_SET" || forward === "APPEND_FORWARD";
   const lookup = scope.services.some(isDynamic) ? hostLookupFilter(scope.traits) : undefined;
   return httpManagerFilter(settings, {
     statPrefix: `outbound_${listener};`,
     httpFilters: buildHttpFilters({
       grpcWeb: protocol === "GRPC-Web",
-      hidesDebugHeaders: envoyDebugHeaders?.disabled === true,
+      hidesDebugHeaders: settings.headers.envoyDebugHeaders?.disabled === true,
       security,
       lookup,
     }),
     ...routesFrom(routeName),
     useRemoteAddress: true,
     ...(numTrustedProxies > 0 && { xffNumTrustedHops: numTrustedProxies }),
-    forwardClientCertDetails: forward ?? "SANITIZE_SET",
-    ...(tells && {
-      setCurrentClientCertDetails: { subject: true, cert: true, dns: true, uri: true, ...details },
-    }),
+    forwardClientCertDetails: forward,
+    ...(tells && { setCurrentClientCertDetails: { subject: true, cert: true, dns: true, uri: true } }),
     httpProtocolOptions: {},
     serverName: "istio-envoy",
   });
