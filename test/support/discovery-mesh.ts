@@ -19,6 +19,10 @@ export interface WorkloadOptions {
   /** False: only applications and a client, no agent and no capture. */
   readonly hasSidecar?: boolean;
   readonly env?: Readonly<Record<string, string>>;
+  /** A gateway: an agent and Envoy without capture. */
+  readonly isRouter?: boolean;
+  /** Beside the agent's own, by path in its folder. */
+  readonly files?: Readonly<Record<string, string>>;
 }
 
 /** A workload of the mesh in its own network namespace. */
@@ -107,7 +111,7 @@ async function startMeshWorkload(
   const process = opened.add(startWorkload(netns, program));
   const hasSidecar = options.hasSidecar !== false;
   // First, as in a pod: connections that are older than the rules would be torn by them.
-  if (hasSidecar) await capture(netns);
+  if (hasSidecar && options.isRouter !== true) await capture(netns);
   const agent = hasSidecar ? opened.add(await startSidecar(netns.name, process, controlPlane, options)) : undefined;
   const owned = opened.move();
   const admin = async (path: string) => {
@@ -140,10 +144,11 @@ async function startSidecar(
   netns: string,
   process: WorkloadProcess,
   controlPlane: DiscoveryProcess,
-  { name, address, labels = {}, env }: WorkloadOptions,
+  { name, address, labels = {}, env, isRouter = false, files }: WorkloadOptions,
 ): Promise<AgentProcess> {
   const agent = await startAgentProcess({
     name,
+    node: isRouter ? "router" : "sidecar",
     // As in a pod: the agent and its Envoy run as the user whose traffic is not captured.
     wrapper: [
       ...["sh", "-c", `chown -R ${PROXY_USER}:${PROXY_USER} . && exec "$@"`, "sh", "ip", "netns", "exec", netns],
@@ -152,6 +157,7 @@ async function startSidecar(
     files: {
       "var/run/secrets/istio/root-cert.pem": readFileSync(controlPlane.rootFile, "utf8"),
       "var/run/secrets/tokens/istio-token": await controlPlane.token("default", name),
+      ...files,
     },
     proxyConfig: {
       proxyAdminPort: 15000,
