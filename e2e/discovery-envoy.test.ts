@@ -14,7 +14,8 @@ import { bundleWorkload, startWorkload, type WorkloadProcess } from "../test/sup
 import { has, needs } from "../test/support/needs.ts";
 
 const NEEDS = ["envoy", "root", "netns"] as const;
-const PORTS = { host: "", http: 8080, grpc: 15010, secureGrpc: 15012, monitoring: 15014 };
+// Beside the ports of the cases: Envoy runs in the same namespace.
+const PORTS = { host: "", http: 18080, grpc: 15010, secureGrpc: 15012, monitoring: 15014 };
 const root = join(process.env.CONFORMANCE_DIR ?? join(import.meta.dirname, "../../shared/conformance"), "discovery");
 // Proxyless clients ask for names that Envoy never asks for.
 const isEnvoy = ({ node }: GoldenCase) => (node.metadata as Readonly<Record<string, unknown>>).GENERATOR === undefined;
@@ -99,7 +100,8 @@ async function untilHas(
     const extra = [...found].filter((name) => !wanted.has(name) && !isFree(name));
     if (missing.length + extra.length === 0) return undefined;
     return `missing ${missing.slice(0, 5)}, not wanted ${extra.slice(0, 5)}, refused ${await envoy.rejections()}`;
-  }, 20_000);
+    // A listener whose certificate does not come is in use after 15 s.
+  }, 40_000);
 }
 
 async function expectNothingRefused(envoy: DiscoveryEnvoy): Promise<void> {

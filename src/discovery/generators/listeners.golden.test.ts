@@ -8,6 +8,7 @@ import { skipWith } from "../../../test/support/skip-with.ts";
 import { decodeMessage, encodeMessage } from "../../protocol/envoy/index.ts";
 import { viewOfCase } from "../testing/view-of-case.ts";
 import { buildAccessPolicies } from "./authz/index.ts";
+import { generateGatewayListeners } from "./gateway/index.ts";
 import { generateInboundListeners, generateOutboundListeners } from "./listeners.ts";
 
 const root = join(
@@ -16,8 +17,8 @@ const root = join(
 );
 const LISTENER = "envoy.config.listener.v3.Listener";
 
-/** Patches are put in by others; gateways and proxyless clients have other listeners. */
-const OTHERS = new Set(["envoy-filter-patches", "gateway-http-and-https", "grpc-proxyless-client"]);
+/** Patches are put in by others; proxyless clients have other listeners. */
+const OTHERS = new Set(["envoy-filter-patches", "grpc-proxyless-client"]);
 const cases = existsSync(root) ? readGoldenCases(root).filter(({ name }) => !OTHERS.has(name)) : [];
 
 describe("listeners of the captured meshes", () => {
@@ -29,7 +30,9 @@ describe("listeners of the captured meshes", () => {
   test.each(cases)("$name: as the reference sends them", ({ configYaml, meshYaml, node, listeners, context }) => {
     const view = viewOfCase(configYaml, meshYaml, JSON.stringify(node));
     const inbound = generateInboundListeners(view, buildAccessPolicies(view));
-    const ours = [...generateOutboundListeners(view.outbound).listeners, ...inbound.listeners];
+    const { outbound } = view;
+    const generate = outbound.gateways === undefined ? generateOutboundListeners : generateGatewayListeners;
+    const ours = [...generate(outbound).listeners, ...inbound.listeners];
     // On the wire and back: what Envoy will see.
     const sent = ours.map((listener) => decodeMessage(LISTENER, encodeMessage(LISTENER, listener)));
     const received: readonly Json[] = JSON.parse(JSON.stringify(sent));

@@ -18,8 +18,8 @@ const root = join(
 );
 const cases = existsSync(root) ? readGoldenCases(root) : [];
 
-/** Not of a sidecar, or changed by patches of the user. */
-const OTHER = new Set(["gateway-http-and-https", "grpc-proxyless-client", "envoy-filter-patches"]);
+/** Not of a proxy, or changed by patches of the user. */
+const OTHER = new Set(["grpc-proxyless-client", "envoy-filter-patches"]);
 
 describe("routes of the captured cases", () => {
   test("there are cases", (context) => {

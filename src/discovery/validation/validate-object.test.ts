@@ -769,8 +769,10 @@ test("everything wrong with an object is told at once", () => {
   expect(problemsOf("VirtualService", spec).filter((line) => !line.startsWith("?"))).toHaveLength(6);
 });
 
-test.each(["Gateway", "ProxyConfig"] as const)("a %s warns that it has no effect", (kind) => {
-  expect(problemsOf(kind, {})).toEqual([`? : ${kind} is read and has no effect: no proxy gets anything of it`]);
+test("a ProxyConfig warns that it has no effect", () => {
+  expect(problemsOf("ProxyConfig", {})).toEqual([
+    `? : ProxyConfig is read and has no effect: no proxy gets anything of it`,
+  ]);
 });
 
 test("random specs of every kind give an object or errors with a place, and never throw", () => {

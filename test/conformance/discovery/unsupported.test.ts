@@ -9,7 +9,8 @@ test.each([
   { configYaml: of("ServiceEntry", "VirtualService", "Sidecar", "PeerAuthentication"), node: sidecar, parts: [] },
   { configYaml: of("ServiceEntry", "Telemetry", "EnvoyFilter"), node: sidecar, parts: [] },
   { configYaml: of("WasmPlugin", "ProxyConfig"), node: sidecar, parts: ["ProxyConfig", "WasmPlugin"] },
-  { configYaml: "", node: { ...sidecar, id: "router~10.0.0.1~a~b" }, parts: ["router node"] },
+  { configYaml: "", node: { ...sidecar, id: "waypoint~10.0.0.1~a~b" }, parts: ["waypoint node"] },
+  { configYaml: of("Gateway"), node: { ...sidecar, id: "router~10.0.0.1~a~b" }, parts: [] },
   { configYaml: "", node: { ...sidecar, metadata: { GENERATOR: "grpc" } }, parts: [] },
   { configYaml: "", node: { ...sidecar, metadata: { GENERATOR: "event" } }, parts: ["generator event"] },
 ])("what is not built is seen from the files of the case: $parts", ({ configYaml, node, parts }) => {

@@ -165,7 +165,7 @@ describe("types that a proxy may have changed resources of", () => {
         spec: { servers: [{ port: { number: 80, name: "http", protocol: "HTTP" }, hosts: ["*"] }] },
       }),
       node: { type: "router" },
-      types: ["LDS", "RDS"],
+      types: ["CDS", "LDS", "RDS"],
     },
     {
       is: "a Sidecar object, for a router",

@@ -44,5 +44,7 @@ function canChange(type: XdsType, kind: ChangedKind, proxyType: "sidecar" | "rou
   if (type === "PCDS") return kind === "MeshConfig";
   if (type === "ECDS") return kind === "EnvoyFilter";
   if (kind === (proxyType === "sidecar" ? "Gateway" : "Sidecar")) return false;
+  // A gateway that passes TLS on has clusters of its own.
+  if (type === "CDS" && kind === "Gateway") return true;
   return !SKIPPED[type].includes(kind);
 }

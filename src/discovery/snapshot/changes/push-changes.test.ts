@@ -31,7 +31,7 @@ test.each([
   { kind: "VirtualService", sidecar: ["CDS", "LDS", "RDS"] },
   { kind: "DestinationRule", sidecar: ["CDS", "EDS", "LDS", "RDS"] },
   { kind: "Sidecar", sidecar: ["CDS", "LDS", "RDS", "NDS"], router: [] },
-  { kind: "Gateway", sidecar: [], router: ["LDS", "RDS"] },
+  { kind: "Gateway", sidecar: [], router: ["CDS", "LDS", "RDS"] },
   { kind: "EnvoyFilter", sidecar: ["CDS", "EDS", "LDS", "RDS", "ECDS"] },
   { kind: "ProxyConfig", sidecar: [] },
   { kind: "PeerAuthentication", sidecar: ["CDS", "EDS", "LDS"] },
