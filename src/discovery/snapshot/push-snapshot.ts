@@ -116,6 +116,8 @@ export interface GatewayContent {
   readonly gateways: readonly ConfigObject<"Gateway">[];
   /** Bound to one of them and visible here, in the order in which they count. */
   readonly virtualServices: readonly VirtualServiceRule[];
+  /** Fetched ones, of issuers whose tokens the router takes. */
+  readonly tokenKeys: readonly (string | undefined)[];
 }
 
 export interface EgressListener {

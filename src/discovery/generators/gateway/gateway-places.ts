@@ -43,7 +43,7 @@ export function gatewayPlaces({ gateways, traits }: Pick<OutboundScope, "gateway
   if (gateways === undefined) return NOTHING;
   const byTraits = KNOWN.get(gateways) ?? new Map<string, GatewayPlaces>();
   KNOWN.set(gateways, byTraits);
-  const key = JSON.stringify([traits.unprivileged, traits.routerPorts]);
+  const key = JSON.stringify([traits.unprivileged, traits.listening.staticPorts, traits.routerPorts]);
   const places = byTraits.get(key) ?? mergeServers(gateways, traits);
   byTraits.set(key, places);
   return places;
@@ -66,7 +66,7 @@ function mergeServers({ gateways }: GatewayContent, traits: ScopeTraits): Gatewa
         const key = `${isWildcardBind(server.bind) ? "" : server.bind}_${port}`;
         const place = places.get(key) ?? { bind: server.bind, port, servers: [], tlsHosts: new Set() };
         const made = sharingRoutes(toServer(server, gatewayName(gateway), port), place.servers[0]);
-        const reason = traits.unprivileged && port < 1024 ? `port ${port} needs privileges` : refusal(place, made);
+        const reason = unusable(port, traits) ?? refusal(place, made);
         if (reason !== undefined) {
           problems.push(`${objectKey(gateway)}: spec.servers[${at}]: ${reason}`);
           continue;
@@ -121,6 +121,11 @@ function tlsNames({ kind, hosts }: RouterServer): readonly string[] {
   if (kind !== "https" && kind !== "tls") return [];
   const names = sniHosts(hosts);
   return names.length === 0 ? ["*"] : names;
+}
+
+function unusable(port: number, { unprivileged, listening }: ScopeTraits): string | undefined {
+  if (unprivileged && port < 1024) return `port ${port} needs privileges`;
+  return listening.staticPorts.includes(port) ? `the proxy itself listens on port ${port}` : undefined;
 }
 
 /** Why the server cannot be where others are already. */

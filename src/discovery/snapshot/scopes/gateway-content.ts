@@ -5,13 +5,15 @@ import { selects } from "../../model/selector.ts";
 import type { ConfigSnapshot } from "../../store/config-store.ts";
 import type { GatewayContent, ScopeTraits } from "../push-snapshot.ts";
 import type { SnapshotParts } from "../snapshot-parts.ts";
+import { keysFor, type Policy } from "./policies.ts";
 
 type Gateway = ConfigObject<"Gateway">;
 
 /** What a router is told to listen for, and the rules that are bound to it. Undefined for proxies that are none. */
 export function gatewayContent(
   { type, namespace, labels }: Pick<ScopeTraits, "type" | "namespace" | "labels">,
-  { configs, virtualServices }: Pick<SnapshotParts, "configs" | "virtualServices">,
+  { configs, virtualServices, tokenKeys: fetched }: Pick<SnapshotParts, "configs" | "virtualServices" | "tokenKeys">,
+  policies: readonly Policy[],
   before: GatewayContent | undefined,
 ): GatewayContent | undefined {
   if (type !== "router") return undefined;
@@ -20,9 +22,13 @@ export function gatewayContent(
   const rules = virtualServices
     .gatewayRules(namespace)
     .filter(({ spec }) => spec.gateways.some((name) => names.has(name)));
+  const tokenKeys = keysFor(policies, fetched);
   const isSame =
-    before !== undefined && sameElements(before.gateways, gateways) && sameElements(before.virtualServices, rules);
-  return isSame ? before : Object.freeze({ gateways, virtualServices: rules });
+    before !== undefined &&
+    sameElements(before.gateways, gateways) &&
+    sameElements(before.virtualServices, rules) &&
+    sameElements(before.tokenKeys, tokenKeys);
+  return isSame ? before : Object.freeze({ gateways, virtualServices: rules, tokenKeys });
 }
 
 /** As VirtualServices call it. */

@@ -2,12 +2,11 @@ import { type ConfigObject, objectKey } from "../../model/config-object.ts";
 import type { ServiceTarget } from "../../model/endpoint.ts";
 import { sameElements } from "../../model/same-elements.ts";
 import { compareServices, type Service } from "../../model/service.ts";
-import { tokenKeysName } from "../../model/token-keys.ts";
 import type { ProxyNode } from "../../proxy/proxy-node.ts";
 import type { AppliedDestinationRule, InboundScope } from "../push-snapshot.ts";
 import type { SnapshotParts } from "../snapshot-parts.ts";
 import type { KeptValues } from "./kept-values.ts";
-import { type Policy, policiesFor, selectorLabels } from "./policies.ts";
+import { keysFor, type Policy, policiesFor, selectorLabels } from "./policies.ts";
 import { pickLabels } from "./scope-traits.ts";
 
 /** A scope and what it was made from, to find out whether it still holds. */
@@ -51,7 +50,7 @@ function buildEntry(
 ): InboundEntry {
   const services = targets.map(({ service }) => service);
   const rules = services.map((service) => destinationRules.find({ namespace: node.namespace }, service));
-  const fetchedKeys = keyNames(policies).map((name) => tokenKeys.get(name));
+  const fetchedKeys = keysFor(policies, tokenKeys);
   const isSame =
     before !== undefined &&
     before.mesh === mesh &&
@@ -73,12 +72,6 @@ function buildEntry(
     destinationRule: (service: Service) => byService.get(service.key),
   });
   return { scope, mesh, policies, fetchedKeys, services, rules };
-}
-
-function keyNames(policies: readonly Policy[]): readonly string[] {
-  return policies
-    .flatMap((policy) => (policy.kind === "RequestAuthentication" ? policy.spec.jwtRules : []))
-    .flatMap((rule) => tokenKeysName(rule) ?? []);
 }
 
 function byAgeAndPort(a: ServiceTarget, b: ServiceTarget): number {

@@ -50,7 +50,7 @@ export function buildOutboundContent(
   const { namespace } = traits;
   const before = previous?.content;
   const policies = policiesFor(policyDirection(traits), configs, mesh.rootNamespace, namespace);
-  const gateways = gatewayContent(traits, parts, before?.gateways);
+  const gateways = gatewayContent(traits, parts, policies, before?.gateways);
   // Most changes are of endpoints alone, which leave no list to compare.
   const isAlike = previous !== undefined && hasSameRules(previous, { sidecar, policies, gateways }, parts);
   if (isAlike && previous.parts.endpoints === endpoints) return { content: previous.content, parts };

@@ -1,4 +1,5 @@
 import type { ConfigObject } from "../../model/config-object.ts";
+import { type TokenKeys, tokenKeysName } from "../../model/token-keys.ts";
 import type { ConfigSnapshot } from "../../store/config-store.ts";
 
 /** Kinds whose objects of the root namespace and the own namespace reach a workload, most of them by labels. */
@@ -28,6 +29,14 @@ export function policiesFor(
 /** A router is a server to clients that no other proxy speaks for, so that rules on callers are for it as well. */
 export function policyDirection({ type }: { readonly type: "sidecar" | "router" }): "inbound" | "outbound" {
   return type === "router" ? "inbound" : "outbound";
+}
+
+/** Fetched keys that policies check tokens with; undefined where they are not there. */
+export function keysFor(policies: readonly Policy[], fetched: TokenKeys): readonly (string | undefined)[] {
+  return policies
+    .flatMap((policy) => (policy.kind === "RequestAuthentication" ? policy.spec.jwtRules : []))
+    .flatMap((rule) => tokenKeysName(rule) ?? [])
+    .map((name) => fetched.get(name));
 }
 
 /** Labels by which policies choose workloads. */
