@@ -26,6 +26,10 @@ export function changedKinds(
     const isReshaped = view.snapshot.endpointShape(key) !== previous.snapshot.endpointShape(key);
     if (isSeen(key) && isReshaped) kinds.add("ServiceEntry");
   }
+  // One that nobody saw may have had the port of another, which shows now that it is gone.
+  if (services.size > 0 && contentDifference(view.outbound.content, previous.outbound.content).hasOtherHosts) {
+    kinds.add("ServiceEntry");
+  }
   // What a workload serves may change with its own endpoint alone.
   if (!sameTargets(view, previous)) kinds.add("ServiceEntry");
   // A Sidecar object may let a host mean a service of another namespace, without any service that changed.

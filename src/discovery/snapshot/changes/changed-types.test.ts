@@ -183,6 +183,18 @@ describe("types that a proxy may have changed resources of", () => {
     expect(typesAfter(change, node)).toEqual(types);
   });
 
+  test("a service that shows because a hidden one no longer has its port is seen", () => {
+    const shared = { namespace: "prod", host: "shared.example", endpoints: [endpoint("10.10.0.12")] };
+    const hidden = service({ name: "a", ...shared, exportTo: ["."] });
+    const shown = service({ name: "c", ...shared });
+    const types = typesAfter(
+      (mesh) => mesh.delete({ kind: "ServiceEntry", namespace: "prod", name: "a" }),
+      {},
+      documents(hidden, shown),
+    );
+    expect(types).toEqual(expect.arrayContaining(["CDS", "RDS"]));
+  });
+
   test("a proxy without an earlier view gets everything", () => {
     const { snapshot, changes } = createTestMesh(BASE).take();
     expect([...changedTypes(snapshot.view(testNode()), undefined, changes)]).toEqual(ALL);

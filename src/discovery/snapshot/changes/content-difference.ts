@@ -1,13 +1,15 @@
 import { sameElements } from "../../model/same-elements.ts";
 import type { OutboundContent } from "../scopes/outbound-content.ts";
 
-/** How what one scope shows differs from what it showed before. Services that come or go are not told here. */
+/** How what one scope shows differs from what it showed before. */
 export interface ContentDifference {
   /** Some service that both have is under another rule. */
   readonly hasOtherDestinationRules: boolean;
   readonly hasOtherVirtualServices: boolean;
   /** Some host means another service than before. */
   readonly hasOtherOwners: boolean;
+  /** Some host came or went. */
+  readonly hasOtherHosts: boolean;
 }
 
 /** Proxies alike share their contents, so that the difference of two is found once for all of them. Neither is held by it. */
@@ -17,6 +19,7 @@ const NO_DIFFERENCE: ContentDifference = {
   hasOtherDestinationRules: false,
   hasOtherVirtualServices: false,
   hasOtherOwners: false,
+  hasOtherHosts: false,
 };
 
 export function contentDifference(content: OutboundContent, before: OutboundContent): ContentDifference {
@@ -27,6 +30,7 @@ export function contentDifference(content: OutboundContent, before: OutboundCont
     hasOtherDestinationRules: someDiffers(content.rules, before.rules),
     hasOtherVirtualServices: !sameVirtualServices(content, before),
     hasOtherOwners: hasOtherOwners(content, before),
+    hasOtherHosts: hasOtherHosts(content, before),
   };
   const differences = found.get(content) ?? new WeakMap<OutboundContent, ContentDifference>();
   found.set(content, differences.set(before, difference));
@@ -50,5 +54,12 @@ function hasOtherOwners({ byHost, services }: OutboundContent, before: OutboundC
     const known = before.byHost.get(host);
     if (known !== undefined && owners.some(({ key }, at) => known[at]?.key !== key)) return true;
   }
+  return false;
+}
+
+function hasOtherHosts({ byHost, services }: OutboundContent, before: OutboundContent): boolean {
+  if (services === before.services) return false;
+  if (byHost.size !== before.byHost.size) return true;
+  for (const host of byHost.keys()) if (!before.byHost.has(host)) return true;
   return false;
 }
