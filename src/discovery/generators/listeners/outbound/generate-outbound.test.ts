@@ -125,6 +125,15 @@ describe("how calls are understood", () => {
     expect(conflicts).toEqual([]);
   });
 
+  test.each([
+    ["80/HTTP_PROXY", "80/HTTP"],
+    ["80/HTTP", "80/HTTP_PROXY"],
+  ])("where one of several services is a proxy for its clients, nothing but HTTP comes: %s, %s", (one, other) => {
+    const { call, find } = outbound([entry("a", one), entry("b", other)]);
+    expect(find("0.0.0.0_80")).not.toHaveProperty("listenerFilters");
+    expect(call("0.0.0.0_80")).toBe("http 80");
+  });
+
   test("gRPC-Web anywhere on a port brings its filter", () => {
     const { chain } = outbound([entry("a", "80/HTTP"), entry("b", "80/GRPC-Web")]);
     const { typedConfig } = chain("0.0.0.0_80", { speaks: "http" })?.filters?.[0] ?? {};

@@ -99,7 +99,7 @@ function mergeHttp({ http, port, binds, isBound }: OutboundEntry, wanted: HttpPa
     routeName: http.routeName === wanted.routeName || !isBound ? http.routeName : shared,
     grpcWeb: http.grpcWeb || wanted.grpcWeb,
     looksUpHosts: http.looksUpHosts || wanted.looksUpHosts,
-    isProxy: http.isProxy,
+    isProxy: http.isProxy || wanted.isProxy,
   };
 }
 
