@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { runProgram } from "../src/capture/run-program.ts";
 import { fetchAnswer } from "../test/support/fetch-answer.ts";
 import { freePorts } from "../test/support/free-ports.ts";
 import { pairFile } from "../test/support/mesh-pair.ts";
@@ -135,7 +136,15 @@ describe.each(MODES)("mesh apply of a mesh file with isolation $isolation", ({ i
     expect(status.workloads.map(({ name, ready }) => `${name} ${ready}`)).toEqual(
       ["web", "hello-1", "hello-2", "late"].map((name) => `${name} true`),
     );
-    if (isolation === "namespaces") expect(mesh.state().namespaces.length).toBe(spaces.length - 1);
+    if (isolation === "namespaces") {
+      expect(mesh.state().namespaces.length).toBe(spaces.length - 1);
+      // Everybody's way to the control plane: where ports came and went, it has kept the address of its own.
+      const { stdout: link } = await runProgram({
+        program: "ip",
+        args: ["-n", spaces[0] ?? "", "link", "show", "bridge0"],
+      });
+      expect(link).toContain("link/ether 02:00:00:00:00:01");
+    }
     await untilAnswers("two hello-1", "two hello-2");
     // The new one is a member: what it calls, it reaches.
     const call = await mesh.cli("exec", "late", "--", "sh", "-c", 'curl -s -m 5 "$HELLO_URL"');

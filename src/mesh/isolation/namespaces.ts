@@ -9,6 +9,11 @@ export const PROXY_UID = 1337;
 
 const RESOLVERS = "/etc/netns";
 const BRIDGE = "bridge0";
+/**
+ * A bridge without an address of its own takes the lowest of its ports', another one whenever workloads come or go. The others know the
+ * old one for ten more seconds, in which nobody reaches the control plane.
+ */
+const BRIDGE_MAC = "02:00:00:00:00:01";
 
 /** Whether something of this slot is left on the machine, whoever made it. */
 export function isNetworkTaken({ hub, hostInterface }: NetworkPlan): boolean {
@@ -152,7 +157,7 @@ function plug(ports: readonly string[]): string {
 function hubLinks({ hubAddress, prefixLength }: NetworkPlan): string {
   return [
     "link set lo up",
-    `link add ${BRIDGE} type bridge`,
+    `link add ${BRIDGE} address ${BRIDGE_MAC} type bridge`,
     `addr add ${hubAddress}/${prefixLength} dev ${BRIDGE}`,
     `link set ${BRIDGE} up`,
     plug(["machine"]),
