@@ -1,31 +1,27 @@
-import { createServer, type RequestListener } from "node:http";
+import type { RequestListener } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { makeCertificate } from "../../../test/support/ca-certificates.ts";
+import { startHttpServer } from "../../../test/support/http-server.ts";
+import { CloseStack } from "../../base/close-stack.ts";
 import { fetchTokenKeys, MAX_BYTES } from "./fetch-token-keys.ts";
 
 const KEYS = '{"keys":[{"kty":"oct","k":"c2VjcmV0","alg":"HS256"}]}';
 const SECRET = "what-was-answered";
 
-const open: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of open.splice(0)) await close();
-});
+const opened = new CloseStack();
+afterEach(() => opened.close());
 
 /** A server of an issuer; `asked` are the paths of its requests. */
 async function serve(answer: RequestListener): Promise<{ readonly url: string; readonly asked: string[] }> {
   const asked: string[] = [];
-  const server = createServer((request, response) => {
+  const server = await startHttpServer((request, response) => {
     asked.push(request.url ?? "");
     answer(request, response);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  open.push(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
+  opened.add(server);
+  return { url: `http://127.0.0.1:${server.port}`, asked };
 }
 
 const fetchFrom = (jwksUri: string, { issuer = "", timeoutMs = 5000, signal = new AbortController().signal } = {}) =>
@@ -102,7 +98,7 @@ describe("keys over https", () => {
     const { pem, keyPem } = await makeCertificate({ isCa: false, hosts: ["127.0.0.1"] });
     const server = createTlsServer({ cert: pem, key: keyPem }, answer);
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    open.push(async () => {
+    opened.defer(async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     });

@@ -1,6 +1,7 @@
-import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
+import { startHttpServer } from "../../../test/support/http-server.ts";
+import { CloseStack } from "../../base/close-stack.ts";
 import { type Logger, silentLogger } from "../../base/logger.ts";
 import { parseConfigText } from "../decode/parse-config-text.ts";
 import type { ConfigObject } from "../model/config-object.ts";
@@ -11,23 +12,17 @@ const keySet = (name: string) => JSON.stringify({ keys: [{ kty: "oct", k: Buffer
 const LONG = 60_000;
 const SOON = { timeout: 5000, interval: 5 };
 
-const open: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of open.splice(0).reverse()) await close();
-});
+const opened = new CloseStack();
+afterEach(() => opened.close());
 
 async function serve(answer: RequestListener): Promise<{ readonly uri: string; readonly asked: string[] }> {
   const asked: string[] = [];
-  const server = createServer((request, response) => {
+  const server = await startHttpServer((request, response) => {
     asked.push(request.url ?? "");
     answer(request, response);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  open.push(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  return { uri: `http://127.0.0.1:${(server.address() as AddressInfo).port}/keys`, asked };
+  opened.add(server);
+  return { uri: `${server.url}/keys`, asked };
 }
 
 /** RequestAuthentication `name` with one rule for each address. */
@@ -54,7 +49,7 @@ function start(options: Partial<KeyStoreOptions> = {}) {
   const backoff = { initialMs: 5, maxMs: 20, factor: 2, jitter: 0 };
   const store = startKeyStore({ log, refreshMs: LONG, backoff, ...options });
   store.subscribe((objects) => changes.push(objects.map(({ namespace, name }) => `${namespace}/${name}`).join(" ")));
-  open.push(() => store.stop());
+  opened.defer(() => store.stop());
   return { store, told, changes };
 }
 
