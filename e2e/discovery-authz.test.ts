@@ -2,7 +2,7 @@ import { createSign, generateKeyPairSync } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { eventually } from "../test/support/agent-process.ts";
 import { type DiscoveryMesh, startDiscoveryMesh } from "../test/support/discovery-mesh.ts";
-import { destinationRule, documents, hostOf, ruleObject, serviceEntry } from "../test/support/discovery-rules.ts";
+import { destinationRule, documents, guardedService, hostOf, ruleObject } from "../test/support/discovery-rules.ts";
 import { has, needs } from "../test/support/needs.ts";
 
 const NEEDS = ["envoy", "root", "netns", "iptables", "setpriv"] as const;
@@ -10,15 +10,7 @@ const SERVER = "10.10.2.1";
 const VIP = "10.96.0.20";
 const DENIED = { status: 403, body: "RBAC: access denied" };
 
-const services = serviceEntry({
-  name: "server",
-  vip: VIP,
-  ports: [
-    { number: 80, name: "http", protocol: "HTTP", targetPort: 9002 },
-    { number: 9001, name: "tcp", protocol: "TCP", targetPort: 9001 },
-  ],
-  endpoints: [{ address: SERVER, serviceAccount: "server" }],
-});
+const services = guardedService(SERVER, VIP);
 /** A proxy's connection keeps the rules under which it was opened until it drains, so that each request gets its own. */
 const unpooled = destinationRule("server", {
   trafficPolicy: { connectionPool: { http: { maxRequestsPerConnection: 1 } } },

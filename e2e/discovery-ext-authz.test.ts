@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { eventually } from "../test/support/agent-process.ts";
 import { type DiscoveryMesh, startDiscoveryMesh } from "../test/support/discovery-mesh.ts";
-import { destinationRule, documents, hostOf, ruleObject, serviceEntry } from "../test/support/discovery-rules.ts";
+import {
+  destinationRule,
+  documents,
+  guardedService,
+  hostOf,
+  ruleObject,
+  serviceEntry,
+} from "../test/support/discovery-rules.ts";
 import { has, needs } from "../test/support/needs.ts";
 
 const NEEDS = ["envoy", "root", "netns", "iptables", "setpriv"] as const;
@@ -10,15 +17,7 @@ const AUTHORIZER = "10.10.3.1";
 const VIP = "10.96.0.20";
 const DENIED = { status: 403, body: "RBAC: access denied" };
 
-const server = serviceEntry({
-  name: "server",
-  vip: VIP,
-  ports: [
-    { number: 80, name: "http", protocol: "HTTP", targetPort: 9002 },
-    { number: 9001, name: "tcp", protocol: "TCP", targetPort: 9001 },
-  ],
-  endpoints: [{ address: SERVER, serviceAccount: "server" }],
-});
+const server = guardedService(SERVER, VIP);
 const authorizer = serviceEntry({
   name: "authorizer",
   vip: "10.96.0.21",

@@ -62,3 +62,16 @@ export const toSubset = (name: string, subset: string, weight?: number) => ({
   destination: { host: hostOf(name), subset },
   ...(weight !== undefined && { weight }),
 });
+
+/** A service with a sidecar, called by HTTP and TCP, for rules about who may. */
+export function guardedService(address: string, vip: string): string {
+  return serviceEntry({
+    name: "server",
+    vip,
+    ports: [
+      { number: 80, name: "http", protocol: "HTTP", targetPort: 9002 },
+      { number: 9001, name: "tcp", protocol: "TCP", targetPort: 9001 },
+    ],
+    endpoints: [{ address, serviceAccount: "server" }],
+  });
+}
