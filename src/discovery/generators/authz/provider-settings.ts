@@ -1,5 +1,5 @@
 import { type ExtensionProvider, extensionProviderProblems } from "../../../config/index.ts";
-import { decodeMessage, encodeMessage } from "../../../protocol/envoy/index.ts";
+import { decodeMessage, encodeUntyped } from "../../../protocol/envoy/index.ts";
 import type { StatusCode } from "../../../protocol/gen/envoy/type/v3.ts";
 import type { MeshSettings } from "../../snapshot/mesh-settings.ts";
 
@@ -61,7 +61,7 @@ export function accessServers({
 /** Undefined: Envoy knows no such status. */
 export function statusName(code: number): StatusCode | undefined {
   // The codec takes numbers of enums as well; what has no name stays a number.
-  const bytes = encodeMessage("envoy.type.v3.HttpStatus", { code: code as unknown as StatusCode });
+  const bytes = encodeUntyped("envoy.type.v3.HttpStatus", { code });
   const { code: name } = decodeMessage("envoy.type.v3.HttpStatus", bytes);
   return typeof name === "string" ? name : undefined;
 }
