@@ -94,7 +94,7 @@ function parseType(code: string): FieldType {
   return KINDS[code] ?? { kind: "scalar", code: code as ScalarCode };
 }
 
-function enumTable(name: string): EnumTable {
+export function enumTable(name: string): EnumTable {
   const known = enumTables.get(name);
   if (known !== undefined) return known;
   const entries = (ENUMS[name] ?? EXTENSION_ENUMS[name] ?? "").split(",").map((entry) => {

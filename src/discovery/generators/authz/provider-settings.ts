@@ -1,5 +1,5 @@
 import { type ExtensionProvider, extensionProviderProblems } from "../../../config/index.ts";
-import { decodeMessage, encodeUntyped } from "../../../protocol/envoy/index.ts";
+import { enumTable } from "../../../protocol/envoy/index.ts";
 import type { StatusCode } from "../../../protocol/gen/envoy/type/v3.ts";
 import type { MeshSettings } from "../../snapshot/mesh-settings.ts";
 
@@ -60,10 +60,8 @@ export function accessServers({
 
 /** Undefined: Envoy knows no such status. */
 export function statusName(code: number): StatusCode | undefined {
-  // The codec takes numbers of enums as well; what has no name stays a number.
-  const bytes = encodeUntyped("envoy.type.v3.HttpStatus", { code });
-  const { code: name } = decodeMessage("envoy.type.v3.HttpStatus", bytes);
-  return typeof name === "string" ? name : undefined;
+  // Zero has a name as well, for "not set", which Envoy refuses.
+  return code === 0 ? undefined : (enumTable("envoy.type.v3.StatusCode").names.get(code) as StatusCode | undefined);
 }
 
 type Provider = ExtensionProvider & {
