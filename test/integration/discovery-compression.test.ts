@@ -13,6 +13,7 @@ import {
 } from "../../src/protocol/protobuf/discovery.ts";
 import { type Library, openDelta, openSotw, testNode, URLS } from "../support/ads-client.ts";
 import { eventually } from "../support/ca-wait.ts";
+import { serviceEntry } from "../support/discovery-objects.ts";
 import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery-server.ts";
 import { connectRaw, grpcHeaders, requestRaw } from "../support/grpc-raw-client.ts";
 
@@ -20,19 +21,9 @@ const SERVICES = 1000;
 const PATH = "/envoy.service.discovery.v3.AggregatedDiscoveryService";
 
 function service(name: string, index: number): string {
-  return JSON.stringify({
-    apiVersion: "networking.istio.io/v1",
-    kind: "ServiceEntry",
-    metadata: { name, namespace: "default", creationTimestamp: "2026-01-01T00:00:00Z" },
-    spec: {
-      hosts: [`${name}.example`],
-      addresses: [`10.96.${index >> 8}.${index & 255}`],
-      location: "MESH_INTERNAL",
-      resolution: "STATIC",
-      ports: [{ number: 80, name: "http", protocol: "HTTP" }],
-      endpoints: [{ address: `10.1.${index >> 8}.${index & 255}` }],
-    },
-  });
+  const place = `${index >> 8}.${index & 255}`;
+  const spec = { addresses: [`10.96.${place}`], endpoints: [{ address: `10.1.${place}` }] };
+  return JSON.stringify(serviceEntry(name, spec, "default"));
 }
 
 const opened = new CloseStack();

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { ADS_TYPES } from "../support/discovery-ads-client.ts";
+import { serviceEntry } from "../support/discovery-objects.ts";
 import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery-server.ts";
 import { freePorts } from "../support/free-ports.ts";
 import { envoyPath, needs } from "../support/needs.ts";
@@ -14,19 +15,7 @@ const opened = new CloseStack();
 afterEach(() => opened.close());
 
 const service = (name: string, addresses: readonly string[]) =>
-  JSON.stringify({
-    apiVersion: "networking.istio.io/v1",
-    kind: "ServiceEntry",
-    metadata: { name, namespace: "default", creationTimestamp: "2026-01-01T00:00:00Z" },
-    spec: {
-      hosts: [`${name}.example`],
-      addresses: ["10.96.0.1"],
-      location: "MESH_INTERNAL",
-      resolution: "STATIC",
-      ports: [{ number: 80, name: "http", protocol: "HTTP" }],
-      endpoints: addresses.map((address) => ({ address })),
-    },
-  });
+  JSON.stringify(serviceEntry(name, { endpoints: addresses.map((address) => ({ address })) }, "default"));
 
 const cluster = (name: string, socket: object) => ({
   name,
@@ -115,19 +104,19 @@ describe.each(["GRPC", "DELTA_GRPC"] as const)("stock Envoy over %s", (api) => {
     const synced = Object.fromEntries(Object.values(ADS_TYPES).map((type) => [type, "SYNCED"]));
     await expect.poll(() => states(server), slowly).toEqual(synced);
     const clusters = () => envoy.get("/clusters").catch(() => "");
-    await expect.poll(clusters, slowly).toContain("outbound|80||a.example::10.0.0.1:80::");
+    await expect.poll(clusters, slowly).toContain("outbound|80||a.example::10.0.0.1:8080::");
 
     server.write("a.yaml", service("a", ["10.10.0.11", "10.0.0.2"]));
-    await expect.poll(clusters, slowly).toContain("outbound|80||a.example::10.0.0.2:80::");
+    await expect.poll(clusters, slowly).toContain("outbound|80||a.example::10.0.0.2:8080::");
     server.write("b.yaml", service("b", ["10.0.0.3"]));
-    await expect.poll(clusters, slowly).toContain("outbound|80||b.example::10.0.0.3:80::");
+    await expect.poll(clusters, slowly).toContain("outbound|80||b.example::10.0.0.3:8080::");
     server.write("b.yaml", undefined);
     await expect.poll(clusters, slowly).not.toContain("b.example");
 
     await server.restart();
     await expect.poll(() => states(server), slowly).toMatchObject(synced);
     server.write("a.yaml", service("a", ["10.10.0.11", "10.0.0.4"]));
-    await expect.poll(clusters, slowly).toContain("outbound|80||a.example::10.0.0.4:80::");
+    await expect.poll(clusters, slowly).toContain("outbound|80||a.example::10.0.0.4:8080::");
     const stats = await envoy.get("/stats?filter=update_rejected|warming_state&usedonly");
     expect(stats).not.toMatch(/update_rejected: [1-9]/);
     expect(await envoy.get("/stats?filter=cluster_manager.warming_clusters")).toContain("warming_clusters: 0");
@@ -138,7 +127,7 @@ describe.each(["GRPC", "DELTA_GRPC"] as const)("stock Envoy over %s", (api) => {
     const server = opened.add(await startDiscoveryServer({ files, mesh: "enableAutoMtls: false\n" }));
     const envoy = await startEnvoy(api, server);
     const clusters = () => envoy.get("/clusters").catch(() => "");
-    await expect.poll(clusters, slowly).toContain("outbound|80||a.example::10.0.0.1:80::");
+    await expect.poll(clusters, slowly).toContain("outbound|80||a.example::10.0.0.1:8080::");
     const rule = {
       apiVersion: "networking.istio.io/v1",
       kind: "DestinationRule",
@@ -147,6 +136,6 @@ describe.each(["GRPC", "DELTA_GRPC"] as const)("stock Envoy over %s", (api) => {
     };
     server.write("rule.yaml", JSON.stringify(rule));
     await expect.poll(clusters, slowly).toContain("outbound|80||a.example::default_priority::max_connections::7");
-    expect(await clusters()).toContain("outbound|80||a.example::10.0.0.1:80::");
+    expect(await clusters()).toContain("outbound|80||a.example::10.0.0.1:8080::");
   }, 60_000);
 });

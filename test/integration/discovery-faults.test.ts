@@ -8,6 +8,7 @@ import { createGrpcChannel, GrpcError, rawMethod } from "../../src/grpc/index.ts
 import { discoveryRequest } from "../../src/protocol/protobuf/discovery.ts";
 import { openDelta, openSotw, type SotwStream, testNode, URLS } from "../support/ads-client.ts";
 import { eventually } from "../support/ca-wait.ts";
+import { serviceEntry } from "../support/discovery-objects.ts";
 import {
   type DiscoveryServer,
   type DiscoveryServerOptions,
@@ -23,20 +24,8 @@ async function start(options: DiscoveryServerOptions = {}): Promise<DiscoverySer
 
 function services(count: number, endpoint = "10.0.0.1", first = 0): string {
   return Array.from({ length: count }, (_, index) => {
-    const name = `s${first + index}`;
-    return JSON.stringify({
-      apiVersion: "networking.istio.io/v1",
-      kind: "ServiceEntry",
-      metadata: { name, namespace: "default", creationTimestamp: "2026-01-01T00:00:00Z" },
-      spec: {
-        hosts: [`${name}.example`],
-        addresses: [`10.96.${index >> 8}.${index & 255}`],
-        location: "MESH_INTERNAL",
-        resolution: "STATIC",
-        ports: [{ number: 80, name: "http", protocol: "HTTP" }],
-        endpoints: [{ address: endpoint }],
-      },
-    });
+    const spec = { addresses: [`10.96.${index >> 8}.${index & 255}`], endpoints: [{ address: endpoint }] };
+    return JSON.stringify(serviceEntry(`s${first + index}`, spec, "default"));
   }).join("\n---\n");
 }
 
