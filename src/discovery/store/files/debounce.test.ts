@@ -4,6 +4,15 @@ import { createDebounced } from "./debounce.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
+/** A run that ends when the test says so. */
+const gate = () => {
+  let resolve = () => {};
+  const promise = new Promise<void>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+};
+
 const setup = (task: () => Promise<void> = async () => undefined) => {
   const run = vi.fn(task);
   return { run, debounced: createDebounced(run, { quietMs: 50, maxWaitMs: 500 }) };
@@ -35,10 +44,11 @@ test("events without pause run at the latest after the longest wait: 100 in a se
 
 test("an event during a run leads to exactly one more, never to two at a time", async () => {
   let running = 0;
+  const ends = [gate(), gate()];
   const { run, debounced } = setup(async () => {
     running += 1;
     expect(running).toBe(1);
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await ends[run.mock.calls.length - 1]?.promise;
     running -= 1;
   });
   debounced.trigger();
@@ -46,23 +56,27 @@ test("an event during a run leads to exactly one more, never to two at a time", 
   debounced.trigger();
   debounced.trigger();
   await vi.advanceTimersByTimeAsync(2000);
+  expect(run).toHaveBeenCalledTimes(1);
+  for (const end of ends) {
+    end.resolve();
+    await vi.advanceTimersByTimeAsync(2000);
+  }
   expect(run).toHaveBeenCalledTimes(2);
 });
 
 test("stopping waits for the run and drops what was to come", async () => {
-  let finished = false;
-  const { run, debounced } = setup(async () => {
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    finished = true;
-  });
+  const end = gate();
+  const { run, debounced } = setup(() => end.promise);
   debounced.trigger();
   await vi.advanceTimersByTimeAsync(60);
   debounced.trigger();
-  const stopped = debounced.stop();
+  const stopped = vi.fn();
+  const stopping = debounced.stop().then(stopped);
   await vi.advanceTimersByTimeAsync(1000);
-  await stopped;
+  expect(stopped).not.toHaveBeenCalled();
+  end.resolve();
+  await stopping;
   debounced.trigger();
   await vi.advanceTimersByTimeAsync(1000);
-  expect(finished).toBe(true);
   expect(run).toHaveBeenCalledTimes(1);
 });
