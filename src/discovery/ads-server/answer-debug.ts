@@ -60,8 +60,8 @@ export function answerDebug(
 /** A page as its bytes: readers of debug types know what they asked for. */
 function pageOf(path: string, context: AdsContext): EncodedResource {
   const page = context.debugPage(path);
-  const any = new WireWriter();
-  any.string(1, DEBUG);
-  any.bytes(2, Buffer.from(page?.body ?? `no debug page ${path}\n`));
-  return { name: path, version: "", any: any.finish() };
+  const out = new WireWriter();
+  out.string(1, DEBUG);
+  out.bytes(2, Buffer.from(page?.body ?? `no debug page ${path}\n`));
+  return { name: path, version: "", any: out.finish() };
 }

@@ -4,7 +4,8 @@ import type { DeltaDiscoveryRequest, DiscoveryRequest } from "../../protocol/pro
 import type { ProxyNode } from "../proxy/proxy-node.ts";
 import type { AdsContext } from "./ads-context.ts";
 import { answerDebug, isDebugType } from "./answer-debug.ts";
-import { createConnection, type OwnedConnection, type XdsProtocol } from "./connection.ts";
+import type { XdsProtocol } from "./answer-writer.ts";
+import { createConnection, type OwnedConnection } from "./connection.ts";
 import { checkIdentity } from "./core/check-identity.ts";
 import { firstRequest } from "./core/first-request.ts";
 import { nextDeltaWatch } from "./core/next-delta-watch.ts";
