@@ -1,6 +1,7 @@
+import { buffer } from "node:stream/consumers";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { gunzipSync } from "node:zlib";
+import { createGunzip, gunzipSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { gzipPieces, WORTH_BYTES } from "./compression-pieces.ts";
@@ -40,16 +41,14 @@ test.each([
   { name: "after another large one", chunks: [text(100_000), text(300_000, 3), Buffer.from("nonce")] },
   { name: "beside empty ones", chunks: [Buffer.alloc(0), text(20_000), Buffer.alloc(0)] },
   { name: "beside the largest small one", chunks: [text(WORTH_BYTES - 1), text(WORTH_BYTES), text(WORTH_BYTES - 1)] },
-])("a large piece $name is unpacked to what it was, and it is one member", ({ chunks }) => {
+])("a large piece $name is unpacked to what it was, and it is one member", async ({ chunks }) => {
   const bytes = packed(chunks);
-  // A second member would begin with the magic bytes where the first one ends; `info` tells how much was read.
-  const { buffer, engine } = gunzipSync(bytes, { info: true } as object) as unknown as {
-    buffer: Buffer;
-    engine: { bytesWritten: number };
-  };
-  expect(buffer.equals(Buffer.concat(chunks))).toBe(true);
+  const engine = createGunzip();
+  const unpacked = await buffer(engine.end(bytes));
+  expect(unpacked.equals(Buffer.concat(chunks))).toBe(true);
+  // Nothing stands behind the end, and the end speaks of everything: of several members it would name the last one's length.
   expect(engine.bytesWritten).toBe(bytes.length);
-  expect(bytes.readUInt32LE(bytes.length - 4)).toBe(buffer.length);
+  expect(bytes.readUInt32LE(bytes.length - 4)).toBe(unpacked.length);
 });
 
 test("only what is large enough is worth it", () => {

@@ -65,7 +65,7 @@ export function implement<Kind extends CallKind, Request, Response>(
   handler: Handlers<Request, Response>[Kind],
 ): Implementation {
   // Codecs and handler agree by this signature; the table of methods needs not know the types any more.
-  return { kind: method.kind, path: method.path, method, handler } as unknown as Implementation;
+  return { kind: method.kind, path: method.path, method, handler } as Implementation;
 }
 
 /** A method whose frames are moved in pieces, whatever its kind. */

@@ -11,8 +11,8 @@ export function createSnapshot(
   objects: ObjectMap,
   problems: readonly DocumentProblem[],
 ): ConfigSnapshot {
-  const lists = new Map<string, readonly AnyConfigObject[]>();
-  const listOf = (key: string, pick: () => readonly AnyConfigObject[]) => {
+  const lists = new Map<string, readonly ConfigObject[]>();
+  const listOf = (key: string, pick: () => readonly ConfigObject[]) => {
     let list = lists.get(key);
     if (list === undefined) {
       list = Object.freeze(pick());
@@ -20,6 +20,7 @@ export function createSnapshot(
     }
     return list;
   };
+  let every: readonly AnyConfigObject[] | undefined;
   const kind = (name: Kind) =>
     listOf(name, () => [...objects.values()].filter((object) => object.kind === name).sort(compareAge));
   return Object.freeze({
@@ -32,7 +33,10 @@ export function createSnapshot(
         ? kind(name)
         : listOf(`${name}/${namespace}`, () =>
             kind(name).filter((object) => object.namespace === namespace),
-          )) as unknown as readonly ConfigObject<Of>[],
-    all: () => listOf("", () => [...objects.values()]),
+          )) as readonly ConfigObject<Of>[],
+    all: () => {
+      every ??= Object.freeze([...objects.values()]);
+      return every;
+    },
   });
 }

@@ -8,17 +8,19 @@ export type Tunnel = (target: string) => ((signal: AbortSignal) => Promise<Duple
 /** Options of an https request whose TLS runs inside the byte stream that `open` gives. */
 export function tunnelled(open: (signal: AbortSignal) => Promise<Duplex>, signal: AbortSignal): RequestOptions {
   return {
-    createConnection: (options, ready) => {
+    createConnection: (options, created) => {
+      // The declared type has no socket to leave out, yet there is none when it could not be opened.
+      const ready = created as (failure: Error | null, socket?: Duplex) => void;
       const { host, servername = host } = options as ConnectionOptions;
       open(signal).then(
         (socket) => {
           const secured = connectTls({ ...(options as ConnectionOptions), socket, ...(servername && { servername }) });
           // Errors from here on are the request's.
-          ready(null as unknown as Error, secured);
+          ready(null, secured);
         },
-        (failure: Error) => ready(failure, undefined as unknown as Duplex),
+        (failure: Error) => ready(failure),
       );
-      return undefined as unknown as Duplex;
+      return undefined;
     },
   };
 }
