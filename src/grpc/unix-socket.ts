@@ -8,7 +8,7 @@ const MAX_PATH_BYTES = 107;
 
 /**
  * `stale`: only a socket file that nobody listens on is replaced; anything else at the path fails the start.
- * `always`: any file or socket is replaced, even one that is served; a directory still fails the start.
+ * `always`: every file or socket is replaced, even one that is served; a directory still fails the start.
  */
 export type ReplacePolicy = "stale" | "always";
 

@@ -3,7 +3,7 @@ import { createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
 /** One usable verification key of a JWKS. */
 export interface VerificationKey {
   readonly keyId: string | undefined;
-  /** The only algorithm it may be used with; undefined: any that fits its type. */
+  /** The only algorithm it may be used with; undefined: whichever fits its type. */
   readonly algorithm: string | undefined;
   readonly key: KeyObject;
 }

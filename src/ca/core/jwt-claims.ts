@@ -3,7 +3,7 @@ import { workloadIdentity } from "../../protocol/x509/spiffe-id.ts";
 
 export interface ClaimRules {
   readonly issuer: string;
-  /** One of them must be among the token's; empty: any. */
+  /** One of them must be among the token's; empty: it does not matter. */
   readonly audiences: readonly string[];
   readonly trustDomain: string;
 }

@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 /** Where the application listens and from which address it is asked. */
 export interface ProbeTarget {
   readonly host: string;
-  /** Captured traffic rules let this source through; undefined: any. */
+  /** Captured traffic rules let this source through; undefined: the system's choice. */
   readonly localAddress: string | undefined;
 }
 

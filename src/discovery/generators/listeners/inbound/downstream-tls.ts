@@ -16,7 +16,7 @@ export const SERVER_CIPHERS = [
   "AES128-GCM-SHA256",
 ] as const;
 
-/** The server's side of mutual TLS: any workload of the mesh's trust domains may call. */
+/** The server's side of mutual TLS: every workload of the mesh's trust domains may call. */
 export function meshTlsSocket(mesh: MeshSettings, files: NodeTlsFiles | undefined): TransportSocket {
   return tlsSocket({
     commonTlsContext: workloadTls({

@@ -20,7 +20,7 @@ export interface InboundTarget {
   readonly cluster: string;
   readonly protocol: Protocol;
   readonly servicePort: number;
-  /** Undefined: any port. */
+  /** Undefined: every port. */
   readonly destinationPort?: number;
   readonly statPrefix: string;
   readonly chainName: (layer: ChainShape["layer"]) => string;

@@ -98,7 +98,7 @@ function buildWish({ scope, accessLogs, rules, service, port, place }: WishInput
 }
 
 function httpPart(service: Service, protocol: Protocol, port: number, bind: string): HttpPart {
-  // A sniffed port at an address of its own has routes of its own: any name that is called there means the service.
+  // A sniffed port at an address of its own has routes of its own: whatever name is called there means the service.
   const isOwn = isSniffed(protocol) && !isWildcardBind(bind);
   const shared = port === 0 ? bind : String(port);
   return {
