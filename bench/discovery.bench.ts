@@ -47,8 +47,18 @@ const discovery: Bench = {
     const other = peer === undefined ? undefined : await measure(() => startPeer(peer), PROXIES);
     return [
       ...figureRows(main, other),
-      ...plainRows(plain, main),
-      ...deltaRows(delta, main),
+      // Clients that take no compression are such as Envoy connected without an agent.
+      ...otherwiseRows("without compression", plain, {
+        to: "compressed",
+        main,
+        without: ["endpointMegabytes", "endpointCpuMs", "rss"],
+      }),
+      // The incremental protocol is the agents' default.
+      ...otherwiseRows("delta", delta, {
+        to: "SotW",
+        main,
+        without: ["firstCpuMs", "endpointMs", "endpointMegabytes", "endpointCpuMs", "rss"],
+      }),
       ...exponentRows("services 100 to 1,000", fewServices, main, 10),
       ...exponentRows("proxies 10 to 200", fewProxies, manyProxies, 20),
       ...growthRows(fewProxies, manyProxies, 190),
@@ -126,99 +136,79 @@ function median(changes: readonly Change[], value: (change: Change) => number): 
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
-function figureRows(figures: Figures, peer: Figures | undefined): readonly BenchRow[] {
-  const row = (key: keyof Figures, name: string, unit: string, goal?: string): BenchRow => ({
-    name: `${PROXIES} x ${SERVICES}: ${name}`,
-    value: figures[key],
+type Key = keyof Figures;
+type Line = readonly [key: Key, name: string, unit: string, goal?: string];
+
+/** Goals hold for the run that others are compared with. */
+const MEASURED: readonly Line[] = [
+  ["firstMs", "first configuration of all", "ms", "<= 2500 (half of istiod's 5.0 s)"],
+  ["firstMegabytes", "sent for it", "MB", "<= 87 (half of 173)"],
+  ["firstCpuMs", "CPU of the server for it", "ms"],
+  ["endpointMs", "endpoint change to the last answer", "ms", "<= 332 (half of 664)"],
+  ["endpointMegabytes", "sent for it", "MB"],
+  ["endpointCpuMs", "CPU of the server for it", "ms"],
+  ["serviceMs", "new service to the last answer", "ms", "<= 700 (half of 1.4 s)"],
+  ["serviceMegabytes", "sent for it", "MB", "<= 67 (half of 133)"],
+  ["serviceCpuMs", "CPU of the server for it", "ms"],
+  ["rss", "RSS", "MB", "<= 255 (half of 511)"],
+  ["peakRss", "peak RSS", "MB", "<= 277 (half of 554)"],
+];
+
+function rowsOf(
+  what: string,
+  lines: readonly Line[],
+  value: (key: Key) => number,
+  than?: { readonly to: string; readonly figures: Figures },
+): readonly BenchRow[] {
+  return lines.map(([key, name, unit, goal]) => ({
+    name: `${what}: ${name}`,
+    value: value(key),
     unit,
     ...(goal !== undefined && { goal }),
-    ...(peer !== undefined && { ratio: { to: "PEER", value: figures[key] / peer[key] } }),
-  });
-  return [
-    row("firstMs", "first configuration of all", "ms", "<= 2500 (half of istiod's 5.0 s)"),
-    row("firstMegabytes", "sent for it", "MB", "<= 87 (half of 173)"),
-    row("firstCpuMs", "CPU of the server for it", "ms"),
-    row("endpointMs", "endpoint change to the last answer", "ms", "<= 332 (half of 664)"),
-    row("endpointMegabytes", "sent for it", "MB"),
-    row("endpointCpuMs", "CPU of the server for it", "ms"),
-    row("serviceMs", "new service to the last answer", "ms", "<= 700 (half of 1.4 s)"),
-    row("serviceMegabytes", "sent for it", "MB", "<= 67 (half of 133)"),
-    row("serviceCpuMs", "CPU of the server for it", "ms"),
-    row("rss", "RSS", "MB", "<= 255 (half of 511)"),
-    row("peakRss", "peak RSS", "MB", "<= 277 (half of 554)"),
-  ];
+    ...(than !== undefined && { ratio: { to: than.to, value: value(key) / than.figures[key] } }),
+  }));
 }
 
-/** The same work for clients that take no compression, such as Envoy connected without an agent. */
-function plainRows(plain: Figures, main: Figures): readonly BenchRow[] {
-  const row = (key: keyof Figures, name: string, unit: string): BenchRow => ({
-    name: `without compression: ${name}`,
-    value: plain[key],
-    unit,
-    ratio: { to: "compressed", value: plain[key] / main[key] },
-  });
-  return [
-    row("firstMs", "first configuration of all", "ms"),
-    row("firstMegabytes", "sent for it", "MB"),
-    row("firstCpuMs", "CPU of the server for it", "ms"),
-    row("endpointMs", "endpoint change to the last answer", "ms"),
-    row("serviceMs", "new service to the last answer", "ms"),
-    row("serviceMegabytes", "sent for it", "MB"),
-    row("serviceCpuMs", "CPU of the server for it", "ms"),
-    row("peakRss", "peak RSS", "MB"),
-  ];
+function figureRows(figures: Figures, peer: Figures | undefined): readonly BenchRow[] {
+  const than = peer === undefined ? undefined : { to: "PEER", figures: peer };
+  return rowsOf(`${PROXIES} x ${SERVICES}`, MEASURED, (key) => figures[key], than);
 }
 
-/** What the incremental protocol, the agents' default, makes of the same work. */
-function deltaRows(delta: Figures, sotw: Figures): readonly BenchRow[] {
-  const row = (key: keyof Figures, name: string, unit: string): BenchRow => ({
-    name: `delta: ${name}`,
-    value: delta[key],
-    unit,
-    ratio: { to: "SotW", value: delta[key] / sotw[key] },
-  });
-  return [
-    row("firstMs", "first configuration of all", "ms"),
-    row("firstMegabytes", "sent for it", "MB"),
-    row("serviceMs", "new service to the last answer", "ms"),
-    row("serviceMegabytes", "sent for it", "MB"),
-    row("serviceCpuMs", "CPU of the server for it", "ms"),
-    row("peakRss", "peak RSS", "MB"),
-  ];
+/** The same work done in another way; figures in which that makes no difference are left out. */
+function otherwiseRows(
+  what: string,
+  figures: Figures,
+  { to, main, without }: { readonly to: string; readonly main: Figures; readonly without: readonly Key[] },
+): readonly BenchRow[] {
+  const lines = MEASURED.filter(([key]) => !without.includes(key));
+  const unbound = lines.map(([key, name, unit]): Line => [key, name, unit]);
+  return rowsOf(what, unbound, (key) => figures[key], { to, figures: main });
 }
 
 /** 1 is linear, 0 is no growth. */
 function exponentRows(what: string, small: Figures, large: Figures, factor: number): readonly BenchRow[] {
-  const exponent = (key: keyof Figures) => Math.log(large[key] / small[key]) / Math.log(factor);
-  const row = (key: keyof Figures, name: string): BenchRow => ({
-    name: `${what}: ${name}`,
-    value: exponent(key),
-    unit: "exponent",
-    goal: "<= 1",
-  });
-  return [
-    row("firstMs", "first configuration"),
-    row("firstCpuMs", "CPU for it"),
-    row("endpointMs", "endpoint change"),
-    row("endpointCpuMs", "CPU for it"),
-    row("serviceMs", "new service"),
-    row("serviceCpuMs", "CPU for it"),
-    row("peakRss", "peak RSS"),
+  const line = (key: Key, name: string): Line => [key, name, "exponent", "<= 1"];
+  const lines = [
+    line("firstMs", "first configuration"),
+    line("firstCpuMs", "CPU for it"),
+    line("endpointMs", "endpoint change"),
+    line("endpointCpuMs", "CPU for it"),
+    line("serviceMs", "new service"),
+    line("serviceCpuMs", "CPU for it"),
+    line("peakRss", "peak RSS"),
   ];
+  return rowsOf(what, lines, (key) => Math.log(large[key] / small[key]) / Math.log(factor));
 }
 
 /** What one more proxy costs, for working out meshes that no test machine can hold. */
 function growthRows(small: Figures, large: Figures, more: number): readonly BenchRow[] {
-  const row = (key: keyof Figures, name: string, unit: string): BenchRow => ({
-    name: `one more proxy at ${SERVICES} services: ${name}`,
-    value: (large[key] - small[key]) / more,
-    unit,
-  });
-  return [
-    row("rss", "RSS", "MB"),
-    row("peakRss", "peak RSS", "MB"),
-    row("firstCpuMs", "CPU of its first configuration", "ms"),
-    row("endpointCpuMs", "CPU of an endpoint change", "ms"),
-    row("serviceCpuMs", "CPU of a new service", "ms"),
+  const lines: readonly Line[] = [
+    ["rss", "RSS", "MB"],
+    ["peakRss", "peak RSS", "MB"],
+    ["firstCpuMs", "CPU of its first configuration", "ms"],
+    ["endpointCpuMs", "CPU of an endpoint change", "ms"],
+    ["serviceCpuMs", "CPU of a new service", "ms"],
   ];
+  const what = `one more proxy at ${SERVICES} services`;
+  return rowsOf(what, lines, (key) => (large[key] - small[key]) / more);
 }
