@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { constants, existsSync, readFileSync, readlinkSync } from "node:fs";
 import { connect } from "node:net";
 import { beforeEach, describe, expect, test } from "vitest";
 import { type AgentProcess, eventually, freePorts, startAgentProcess } from "../test/support/agent-process.ts";
@@ -43,6 +43,19 @@ const messagesSince = (agent: AgentProcess, from: number) =>
     .map((line) => line.split("\t").slice(1).join(" "))
     // The first certificate may come after readiness: Envoy has its listeners before.
     .filter((line) => line !== "" && !line.includes("NOT ready") && !line.startsWith("info cache "));
+
+test("a pipe that Envoy shares with the agent stays blocking: on another one Envoy would lose lines", async () => {
+  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+  const wrapper = ["sh", "-c", '"$@" 2>&1 | cat', "sh"];
+  await using agent = await startAgentProcess({ controlPlane, wrapper });
+  await agent.untilReady();
+  const [envoy] = await agent.envoyPids();
+  for (const descriptor of [1, 2]) {
+    expect(readlinkSync(`/proc/${envoy}/fd/${descriptor}`)).toMatch(/^pipe:/);
+    const [, flags = ""] = /^flags:\s+(\d+)$/m.exec(readFileSync(`/proc/${envoy}/fdinfo/${descriptor}`, "utf8")) ?? [];
+    expect(Number.parseInt(flags, 8) & constants.O_NONBLOCK).toBe(0);
+  }
+});
 
 describe("exit on zero active connections", () => {
   const env = { EXIT_ON_ZERO_ACTIVE_CONNECTIONS: "true", MINIMUM_DRAIN_DURATION: "500ms" };

@@ -1,3 +1,4 @@
+import { writeSync } from "node:fs";
 import { isatty } from "node:tty";
 import type { LogTarget } from "./base/log/log-targets.ts";
 
@@ -11,6 +12,7 @@ void main();
 async function main(): Promise<void> {
   // Log lines that name source files need maps, which cost memory, and Node reads only those of code that is loaded afterwards.
   if (process.argv.some((word) => /^--log_(caller|stacktrace_level)\b/.test(word))) process.setSourceMapsEnabled(true);
+  replaceStderr();
   const { COMMANDS, createLog, errorCode, openLogTarget, runCli } = await import("./cli/entry.ts");
   // The command's own code is loaded next, which is a turn's worth of work by itself.
   await new Promise((nextTurn) => setImmediate(nextTurn));
@@ -55,7 +57,6 @@ async function main(): Promise<void> {
       for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => listener(name));
     },
     uptimeMs: () => performance.now(),
-    // Not process.stderr: making that stream would set a pipe that Envoy shares to non-blocking.
     isTerminal: isatty(STDERR),
     now,
     print: writeTo(openLogTarget("stdout")),
@@ -63,4 +64,13 @@ async function main(): Promise<void> {
   });
   log.close();
   process.exit(code);
+}
+
+/**
+ * Node makes the stream behind `process.stderr` when somebody first looks at it, and node:http2 is somebody: it loads node:assert, which
+ * asks for colours. That would set a pipe, which Envoy shares, to non-blocking, and Envoy loses lines on a full one.
+ */
+function replaceStderr(): void {
+  const write = (text: string) => writeSync(STDERR, text) >= 0;
+  Object.defineProperty(process, "stderr", { configurable: true, value: { fd: STDERR, isTTY: false, write } });
 }
