@@ -41,6 +41,15 @@ test("ready needs both questions, each with its time limit, and is announced onc
   expect(t.firstReady).toEqual([352.4]);
 });
 
+test("an Envoy that has its configuration is not asked for it again", async () => {
+  const t = setUp();
+  t.answers.server = "server.state: 3\nlistener_manager.workers_started: 0\n";
+  await t.probe.check();
+  t.asked.length = 0;
+  await t.probe.check();
+  expect(t.asked).toEqual(["server 3000"]);
+});
+
 test("failures are asked again, success sticks even when Envoy's admin is gone", async () => {
   const t = setUp();
   t.answers.config = "";

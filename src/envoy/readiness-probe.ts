@@ -39,18 +39,19 @@ export function envoyReadinessProbe(options: EnvoyReadinessOptions): EnvoyReadin
   };
   const check = async () => {
     const asked = resets;
-    if (!hasConfig) {
-      const problem = await ask(CONFIG_STATS_FILTER, CONFIG_TIMEOUT_MS, configProblem);
-      if (problem !== undefined) return problem;
-      // An answer of the Envoy before the reset says nothing about the present one.
-      hasConfig = asked === resets;
-    }
+    // Both at once: the pod waits for this answer.
+    const [config, server] = await Promise.all([
+      hasConfig ? undefined : ask(CONFIG_STATS_FILTER, CONFIG_TIMEOUT_MS, configProblem),
+      isServing ? undefined : ask(SERVER_STATS_FILTER, SERVER_TIMEOUT_MS, serverProblem),
+    ]);
+    // An answer of the Envoy before a reset says nothing about the present one.
+    const isPresent = asked === resets;
+    if (config !== undefined) return config;
+    hasConfig = isPresent;
     const cause = options.terminationCause?.();
     if (cause !== undefined) return `server is terminated: ${cause}`;
-    if (isServing) return undefined;
-    const problem = await ask(SERVER_STATS_FILTER, SERVER_TIMEOUT_MS, serverProblem);
-    if (problem !== undefined) return problem;
-    isServing = asked === resets;
+    if (server !== undefined) return server;
+    isServing = isPresent;
     if (isFirst) announce(options);
     isFirst = false;
     return undefined;

@@ -23,7 +23,7 @@ test("each reason counts until it is released, equal names apart", async () => {
   expect(await readiness.reasons()).toEqual([]);
 });
 
-test("checks run in order and the first that objects is the answer; a throw is an objection", async () => {
+test("all checks are asked and the first that objects is the answer; a throw is an objection", async () => {
   const readiness = createReadiness(silentLogger);
   const asked: string[] = [];
   let second: string | undefined = "not yet";
@@ -41,6 +41,14 @@ test("checks run in order and the first that objects is the answer; a throw is a
   expect(await readiness.reasons()).toEqual(["c: broken"]);
   remove();
   expect(await readiness.reasons()).toEqual([]);
+});
+
+test("no check waits for another", async () => {
+  const readiness = createReadiness(silentLogger);
+  let answer: (why: string) => void = () => undefined;
+  readiness.addCheck("slow", () => new Promise((resolve) => (answer = resolve)));
+  readiness.addCheck("quick", async () => answer("told by the other"));
+  expect(await readiness.reasons()).toEqual(["slow: told by the other"]);
 });
 
 test("a reason makes checks unnecessary: nobody asks Envoy while the agent drains", async () => {

@@ -18,7 +18,7 @@ export interface ReadinessReason {
 export interface Readiness {
   /** `why` may be asked again at each request, for text that changes. */
   take(name: string, why?: string | (() => string)): ReadinessReason;
-  /** Checks run in the order they were added; the first that objects is the answer. Returns the way to remove it. */
+  /** Checks are asked at the same time; of those that object the one added first is the answer. Returns the way to remove it. */
   addCheck(name: string, check: ReadinessCheck): () => void;
   /** Something to tell beside the state, which it does not change: shown while it returns a text. */
   addNote(note: () => string | undefined): void;
@@ -37,8 +37,11 @@ export function createReadiness(log: Logger): Readiness {
       const lines = [...taken.values()].map(({ name, why }) => join(name, why()));
       return { lines, summary: lines.join("; ") };
     }
-    for (const { name, check } of checks.values()) {
-      const why = await check().catch(errorMessage);
+    const asked = [...checks.values()].map(async ({ name, check }) => ({
+      name,
+      why: await check().catch(errorMessage),
+    }));
+    for (const { name, why } of await Promise.all(asked)) {
       // The log line is the reference's, which has no names.
       if (why !== undefined) return { lines: [join(name, why)], summary: why };
     }
