@@ -10,7 +10,7 @@ export function environmentWarnings(env: Environment): readonly string[] {
   const generation = GENERATIONS.find((name) => name === chosen) ?? "master";
   const reader = createEnvReader(env, generation, (text) => warnings.push(text));
   for (const variable of ENVIRONMENT) {
-    if (isReadLate(variable.name)) continue;
+    if (env[variable.name] === undefined || ("lazy" in variable && variable.lazy === true)) continue;
     if (variable.type === "bool") reader.bool(variable.name);
     if (variable.type === "int" || variable.type === "json-int") reader.int(variable.name);
     if (variable.type === "float") reader.float(variable.name);

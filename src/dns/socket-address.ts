@@ -1,6 +1,5 @@
-import { lookup } from "node:dns/promises";
-import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
+import { isIP } from "../base/ip-literal.ts";
 import type { HostPort } from "./core/listen-plan.ts";
 import { DnsError } from "./errors.ts";
 
@@ -12,6 +11,7 @@ export function formatHostPort({ host, port }: HostPort): string {
 export async function bindableHost(host: string): Promise<string> {
   if (isIP(host) !== 0 || isWildcard(host)) return host;
   try {
+    const { lookup } = await import("node:dns/promises");
     const found = await lookup(host, { all: true });
     const address = found.find(({ family }) => family === 4) ?? found[0];
     if (address !== undefined) return address.address;

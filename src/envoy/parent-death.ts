@@ -22,13 +22,14 @@ export interface ParentDeathGuard {
  */
 export async function startParentDeathGuard(log: Logger, options: GuardOptions): Promise<ParentDeathGuard> {
   const { setpriv = "setpriv", searchPath, leftovers = [] } = options;
-  const hasSignal = isMainThread && hasParentDeathSignal(setpriv, searchPath);
+  const program = isMainThread ? findParentDeathSignal(setpriv, searchPath) : undefined;
+  const hasSignal = program !== undefined;
   if (!hasSignal) log.debug("setpriv has no --pdeathsig here; a shell process ends Envoy if the agent is killed");
   const watchdog = hasSignal && leftovers.length === 0 ? undefined : startWatchdog(leftovers);
   return {
     method: hasSignal ? "pdeathsig" : "watchdog",
     wrap: (file, args) =>
-      hasSignal ? { file: setpriv, args: ["--pdeathsig", "KILL", "--", file, ...args] } : { file, args },
+      hasSignal ? { file: program, args: ["--pdeathsig", "KILL", "--", file, ...args] } : { file, args },
     watch: (pid) => watchdog?.watch(pid),
     unwatch: (pid) => watchdog?.unwatch(pid),
     close: async () => watchdog?.stop(),
@@ -43,8 +44,8 @@ export interface GuardOptions {
 }
 
 /** A program of 80 kB: reading whether it knows the option is quicker than running it, for which every start of Envoy would wait. */
-function hasParentDeathSignal(setpriv: string, searchPath: string): boolean {
-  if (process.platform !== "linux") return false;
+function findParentDeathSignal(setpriv: string, searchPath: string): string | undefined {
+  if (process.platform !== "linux") return undefined;
   const found = findExecutable(setpriv, searchPath);
-  return !("problem" in found) && readFileSync(found.path).includes("pdeathsig");
+  return !("problem" in found) && readFileSync(found.path).includes("pdeathsig") ? found.path : undefined;
 }

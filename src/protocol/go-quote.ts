@@ -12,6 +12,8 @@ const SIMPLE: Readonly<Record<string, number>> = {
   "'": 39,
   '"': 34,
 };
+/** Nothing to escape: all that a start writes of its flags. */
+const PLAIN = /^[ !#-[\]-~]*$/;
 const ESCAPE = /\\(?:([abfnrtv\\'"])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3}))/y;
 
 /**
@@ -31,6 +33,7 @@ export function unquoteGo(text: string): string | undefined {
 
 /** Go's double-quoted form: printable characters as they are, others escaped. */
 export function quoteGo(text: string): string {
+  if (PLAIN.test(text)) return `"${text}"`;
   let quoted = '"';
   for (const char of text) quoted += quoteChar(char, '"');
   return `${quoted}"`;

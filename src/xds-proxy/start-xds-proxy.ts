@@ -2,11 +2,10 @@ import { CloseStack } from "../base/close-stack.ts";
 import { toHandle } from "../base/handle.ts";
 import { implementRaw, type RawServerCall } from "../grpc/index.ts";
 import { createBufferCollector } from "./buffer-collector.ts";
-import { ADS_FILES } from "./core/ads-descriptors.ts";
 import { encodeAgentRequest, type ProtocolKind, STREAM_PATHS } from "./core/protocol-kind.ts";
 import { HEALTH_TYPE } from "./core/type-urls.ts";
 import type { WorkloadHealth, XdsProxy, XdsProxyOptions } from "./options.ts";
-import { REFLECTED_SERVICES, reflectionMethods } from "./reflection/reflection-methods.ts";
+import { REFLECTED_SERVICES, readAdsFiles, reflectionMethods } from "./reflection/reflection-methods.ts";
 import { serveSocket } from "./serve-socket.ts";
 import { StreamRegistry } from "./stream-registry.ts";
 import { createWarmUpstream } from "./warm-upstream.ts";
@@ -57,7 +56,7 @@ export async function startXdsProxy(options: XdsProxyOptions): Promise<XdsProxy>
       methods: [
         implementRaw(STREAM_PATHS.sotw, serve("sotw")),
         implementRaw(STREAM_PATHS.delta, serve("delta")),
-        ...reflectionMethods(ADS_FILES, REFLECTED_SERVICES),
+        ...reflectionMethods(readAdsFiles, REFLECTED_SERVICES),
       ],
       maxReceiveBytes: options.maxReceiveBytes,
       maxConcurrentStreams: options.maxStreams,

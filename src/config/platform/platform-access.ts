@@ -1,4 +1,3 @@
-import { lookup } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
 
 /** Everything outside the process that detection touches; tests point it to servers of their own. */
@@ -33,7 +32,11 @@ export const cloudAccess: PlatformAccess = {
   gcpHost: METADATA_ADDRESS,
   gcpComputeUrl: "https://compute.googleapis.com",
   readText: (path) => readFile(path, "utf8").catch(() => ""),
-  lookup: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
+  lookup: async (host) => {
+    // Loading it reads the resolver's configuration, which nobody waits for where no cloud is looked for.
+    const { lookup } = await import("node:dns/promises");
+    return (await lookup(host, { all: true })).map(({ address }) => address);
+  },
   // Nothing waits for these answers, so an instance under load may take its second.
   timeouts: { detectionMs: 5000, awsCallMs: 1000, azureCallMs: 5000, gcpProbeMs: 5000, gcpLookupMs: 10_000 },
 };

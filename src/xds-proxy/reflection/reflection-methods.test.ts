@@ -14,7 +14,7 @@ const ADS = "envoy.service.discovery.v3.AggregatedDiscoveryService";
 async function ask(version: string, field: number, text: string): Promise<Map<number, Buffer[]>> {
   await using server = await startGrpcServer({
     listen: { host: "127.0.0.1", port: 0 },
-    methods: reflectionMethods(ADS_FILES, [ADS, "grpc.reflection.v1.ServerReflection"]),
+    methods: reflectionMethods(async () => ADS_FILES, [ADS, "grpc.reflection.v1.ServerReflection"]),
     log: silentLogger,
   });
   const port = "port" in server.address ? server.address.port : 0;

@@ -35,8 +35,16 @@ export const REFLECTED_SERVICES = [
   "grpc.reflection.v1alpha.ServerReflection",
 ];
 
-/** gRPC server reflection, in both versions that tools use, over a fixed set of files. */
-export function reflectionMethods(files: readonly ProtoFile[], services: readonly string[]): Implementation[] {
+/** The aggregated discovery service, for `reflectionMethods`. */
+export async function readAdsFiles(): Promise<readonly ProtoFile[]> {
+  return (await import("../core/ads-descriptors.ts")).ADS_FILES;
+}
+
+/** gRPC server reflection, in both versions that tools use. The files are made for the first who asks: few agents ever meet one. */
+export function reflectionMethods(
+  readFiles: () => Promise<readonly ProtoFile[]>,
+  services: readonly string[],
+): Implementation[] {
   return ["v1", "v1alpha"].map((version) =>
     implement(
       defineMethod({
@@ -46,6 +54,7 @@ export function reflectionMethods(files: readonly ProtoFile[], services: readonl
         response: rawCodec,
       }),
       async (requests, call) => {
+        const files = await readFiles();
         for await (const raw of requests) {
           const asked = Buffer.from(raw);
           await call.write(response.encode({ originalRequest: asked, ...answer(asked, files, services) }));

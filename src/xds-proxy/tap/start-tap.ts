@@ -5,9 +5,8 @@ import { errorMessage } from "../../base/coded-error.ts";
 import { type Handle, toHandle } from "../../base/handle.ts";
 import type { Logger } from "../../base/logger.ts";
 import { createRequestHandler } from "../../grpc/index.ts";
-import { ADS_FILES } from "../core/ads-descriptors.ts";
 import type { UpstreamOptions } from "../options.ts";
-import { REFLECTED_SERVICES, reflectionMethods } from "../reflection/reflection-methods.ts";
+import { REFLECTED_SERVICES, readAdsFiles, reflectionMethods } from "../reflection/reflection-methods.ts";
 import { XdsProxyError } from "../xds-proxy-error.ts";
 import { type AskDebug, answerHttp, type HttpAnswer } from "./answer-http.ts";
 import { askUpstream } from "./ask-upstream.ts";
@@ -59,7 +58,7 @@ export async function startTap(options: TapOptions): Promise<Tap> {
     send(await answerHttp(request.url ?? "/", ask, log));
   });
   const grpc = createRequestHandler({
-    methods: [...tapMethods(ask), ...reflectionMethods(ADS_FILES, REFLECTED_SERVICES)],
+    methods: [...tapMethods(ask), ...reflectionMethods(readAdsFiles, REFLECTED_SERVICES)],
     log,
     maxReceiveBytes: MAX_REQUEST_BYTES,
   });
