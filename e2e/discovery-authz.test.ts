@@ -1,9 +1,9 @@
 import { createSign, generateKeyPairSync } from "node:crypto";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { eventually } from "../test/support/agent-process.ts";
-import { type DiscoveryMesh, startDiscoveryMesh } from "../test/support/discovery-mesh.ts";
+import { startDiscoveryMesh } from "../test/support/discovery-mesh.ts";
 import { destinationRule, documents, guardedService, hostOf, ruleObject } from "../test/support/discovery-rules.ts";
-import { has, needs } from "../test/support/needs.ts";
+import { sharedPlace } from "../test/support/shared-place.ts";
 
 const NEEDS = ["envoy", "root", "netns", "iptables", "setpriv"] as const;
 const SERVER = "10.10.2.1";
@@ -23,28 +23,22 @@ const principals = ["cluster.local/ns/default/sa/shop"];
 /** Envoy tells of a listener a moment before its workers have it. */
 const SOON = { timeout: 5000 };
 
-let mesh: DiscoveryMesh | undefined;
-const started = () => {
-  if (mesh === undefined) throw new Error("the mesh did not start");
-  return mesh;
-};
-
-beforeEach(needs(...NEEDS));
-beforeAll(async () => {
-  if (!NEEDS.every(has)) return;
-  mesh = await startDiscoveryMesh({
-    files: { "services.yaml": documents(services, unpooled) },
-    workloads: [
-      { name: "server", address: SERVER, labels: { app: "server" } },
-      { name: "shop", address: "10.10.1.1" },
-      { name: "other", address: "10.10.1.2" },
-      { name: "stranger", address: "10.10.1.3", hasSidecar: false },
-    ],
-  });
+const started = sharedPlace(NEEDS, async (opened) => {
+  const mesh = opened.add(
+    await startDiscoveryMesh({
+      files: { "services.yaml": documents(services, unpooled) },
+      workloads: [
+        { name: "server", address: SERVER, labels: { app: "server" } },
+        { name: "shop", address: "10.10.1.1" },
+        { name: "other", address: "10.10.1.2" },
+        { name: "stranger", address: "10.10.1.3", hasSidecar: false },
+      ],
+    }),
+  );
   await mesh.workload("server").listen({ kind: "http", port: 9002, name: "app" });
   await mesh.workload("server").listen({ kind: "tcp", port: 9001, name: "app" });
-}, 120_000);
-afterAll(() => mesh?.[Symbol.asyncDispose]());
+  return mesh;
+});
 
 /** Puts rules in force instead of those before and waits until the server's Envoy has a new listener. */
 async function apply(...rules: readonly string[]): Promise<void> {

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { eventually } from "../test/support/agent-process.ts";
-import { type DiscoveryMesh, startDiscoveryMesh } from "../test/support/discovery-mesh.ts";
+import { startDiscoveryMesh } from "../test/support/discovery-mesh.ts";
 import { documents, ruleObject } from "../test/support/discovery-rules.ts";
 import type { Echo, HttpRequest } from "../test/support/discovery-workload.ts";
-import { has, needs } from "../test/support/needs.ts";
 import { createTestCa } from "../test/support/sds-certificates.ts";
+import { sharedPlace } from "../test/support/shared-place.ts";
 
 const NEEDS = ["envoy", "root", "netns", "iptables", "setpriv"] as const;
 const ONE = "10.10.2.1";
@@ -30,38 +30,37 @@ const rule = (tcp: object) =>
     trafficPolicy: { connectionPool: { tcp }, outlierDetection: { consecutive5xxErrors: 50 } },
   });
 
-let mesh: DiscoveryMesh | undefined;
-const started = () => {
-  if (mesh === undefined) throw new Error("the mesh did not start");
-  return mesh;
-};
-
-beforeEach(needs(...NEEDS));
-beforeAll(async () => {
-  if (!NEEDS.every(has)) return;
-  mesh = await startDiscoveryMesh({
-    files: { "services.yaml": documents(wildcard("wild"), wildcard("other"), rule({ connectTimeout: "3s" })) },
-    mesh: "outboundTrafficPolicy: {mode: REGISTRY_ONLY}\n",
-    names: `${ONE} one.wild.test\n${TWO} two.wild.test two.other.test\n`,
-    workloads: [
-      { name: "client", address: "10.10.1.1" },
-      { name: "one", address: ONE, hasSidecar: false },
-      { name: "two", address: TWO, hasSidecar: false },
-    ],
-  });
-  const tls = await (await createTestCa()).pair(["*.wild.test"]);
-  for (const name of ["one", "two"]) {
-    const server = mesh.workload(name);
-    await server.listen({ kind: "http", port: 8080, name });
-    await server.listen({ kind: "http2", port: 8082, name });
-    await server.listen({ kind: "https", port: 8443, name, tls });
-  }
-  await eventually(async () => {
-    const { status, body } = await call("one.wild.test", 8080);
-    return status === 200 ? undefined : `${status} ${body}`;
-  }, 20_000);
-}, 120_000);
-afterAll(() => mesh?.[Symbol.asyncDispose]());
+const started = sharedPlace(
+  NEEDS,
+  async (opened) => {
+    const mesh = opened.add(
+      await startDiscoveryMesh({
+        files: { "services.yaml": documents(wildcard("wild"), wildcard("other"), rule({ connectTimeout: "3s" })) },
+        mesh: "outboundTrafficPolicy: {mode: REGISTRY_ONLY}\n",
+        names: `${ONE} one.wild.test\n${TWO} two.wild.test two.other.test\n`,
+        workloads: [
+          { name: "client", address: "10.10.1.1" },
+          { name: "one", address: ONE, hasSidecar: false },
+          { name: "two", address: TWO, hasSidecar: false },
+        ],
+      }),
+    );
+    const tls = await (await createTestCa()).pair(["*.wild.test"]);
+    for (const name of ["one", "two"]) {
+      const server = mesh.workload(name);
+      await server.listen({ kind: "http", port: 8080, name });
+      await server.listen({ kind: "http2", port: 8082, name });
+      await server.listen({ kind: "https", port: 8443, name, tls });
+    }
+    return mesh;
+  },
+  async () => {
+    await eventually(async () => {
+      const { status, body } = await call("one.wild.test", 8080);
+      return status === 200 ? undefined : `${status} ${body}`;
+    }, 20_000);
+  },
+);
 
 /** As an application would that resolved the name to an address that the sidecar does not look at. */
 async function call(name: string, port: number, more: Partial<HttpRequest> = {}) {

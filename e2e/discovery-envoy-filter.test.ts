@@ -1,11 +1,11 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { eventually } from "../test/support/agent-process.ts";
-import { type DiscoveryMesh, startDiscoveryMesh } from "../test/support/discovery-mesh.ts";
+import { startDiscoveryMesh } from "../test/support/discovery-mesh.ts";
 import { documents, hostOf, ruleObject, serviceEntry } from "../test/support/discovery-rules.ts";
-import { has, needs } from "../test/support/needs.ts";
+import { sharedPlace } from "../test/support/shared-place.ts";
 
 const NEEDS = ["envoy", "root", "netns", "iptables", "setpriv"] as const;
 const SERVER = "10.10.2.1";
@@ -48,17 +48,10 @@ const lua = (code: string) =>
   });
 const ADD_HEADER = 'function envoy_on_response(handle)\n  handle:headers():add("x-from-lua", "yes")\nend\n';
 
-let mesh: DiscoveryMesh | undefined;
 let logs = "";
-const started = () => {
-  if (mesh === undefined) throw new Error("the mesh did not start");
-  return mesh;
-};
-
-beforeEach(needs(...NEEDS));
-beforeAll(async () => {
-  if (!NEEDS.every(has)) return;
+const started = sharedPlace(NEEDS, async (opened) => {
   logs = mkdtempSync(join(tmpdir(), "access-"));
+  opened.defer(async () => rmSync(logs, { recursive: true }));
   // Envoy is another user.
   chmodSync(logs, 0o777);
   const path = join(logs, "server.log");
@@ -66,19 +59,18 @@ beforeAll(async () => {
     name: "lines",
     envoyFileAccessLog: { path, logFormat: { text: "%RESPONSE_CODE% %REQ(:PATH)%" } },
   };
-  mesh = await startDiscoveryMesh({
-    files: { "services.yaml": documents(services) },
-    mesh: JSON.stringify({ extensionProviders: [provider] }),
-    workloads: [
-      { name: "server", address: SERVER, labels: { app: "server" } },
-      { name: "shop", address: "10.10.1.1", labels: { app: "shop" } },
-    ],
-  });
+  const mesh = opened.add(
+    await startDiscoveryMesh({
+      files: { "services.yaml": documents(services) },
+      mesh: JSON.stringify({ extensionProviders: [provider] }),
+      workloads: [
+        { name: "server", address: SERVER, labels: { app: "server" } },
+        { name: "shop", address: "10.10.1.1", labels: { app: "shop" } },
+      ],
+    }),
+  );
   await mesh.workload("server").listen({ kind: "http", port: 9002, name: "app" });
-}, 120_000);
-afterAll(async () => {
-  await mesh?.[Symbol.asyncDispose]();
-  if (logs !== "") rmSync(logs, { recursive: true });
+  return mesh;
 });
 
 async function get(path: string) {

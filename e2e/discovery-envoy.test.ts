@@ -1,17 +1,16 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { CloseStack } from "../src/base/close-stack.ts";
+import { expect, test } from "vitest";
 import { type GoldenCase, readGoldenCases } from "../test/conformance/discovery/golden-cases.ts";
 import { unsupportedParts } from "../test/conformance/discovery/unsupported.ts";
 import { eventually } from "../test/support/agent-process.ts";
 import { type DiscoveryEnvoy, startAnySecrets, startDiscoveryEnvoy } from "../test/support/discovery-envoy.ts";
-import { createFabric, type Fabric } from "../test/support/discovery-fabric.ts";
-import { type DiscoveryProcess, startDiscoveryProcess } from "../test/support/discovery-process.ts";
+import { createFabric } from "../test/support/discovery-fabric.ts";
+import { startDiscoveryProcess } from "../test/support/discovery-process.ts";
 import { documents, ruleObject, serviceEntry } from "../test/support/discovery-rules.ts";
 import { bundleWorkload, startWorkload, type WorkloadProcess } from "../test/support/discovery-workload.ts";
-import { has, needs } from "../test/support/needs.ts";
+import { sharedPlace } from "../test/support/shared-place.ts";
 
 const NEEDS = ["envoy", "root", "netns"] as const;
 // Beside the ports of the cases: Envoy runs in the same namespace.
@@ -23,16 +22,7 @@ const cases = existsSync(root)
   ? readGoldenCases(root).filter((entry) => isEnvoy(entry) && unsupportedParts(entry).length === 0)
   : [];
 
-const opened = new CloseStack();
-let place: { fabric: Fabric; probe: WorkloadProcess; controlPlane: DiscoveryProcess; folder: string } | undefined;
-const started = () => {
-  if (place === undefined) throw new Error("the control plane did not start");
-  return place;
-};
-
-beforeEach(needs(...NEEDS));
-beforeAll(async () => {
-  if (!NEEDS.every(has)) return;
+const started = sharedPlace(NEEDS, async (opened) => {
   const folder = mkdtempSync(join(tmpdir(), "discovery-envoy-"));
   opened.defer(async () => rmSync(folder, { recursive: true, force: true }));
   const program = opened.add(await bundleWorkload());
@@ -47,9 +37,8 @@ beforeAll(async () => {
       isReady: async () => (await get(probe, PORTS.http, "/ready")).status === 200,
     }),
   );
-  place = { fabric, probe, controlPlane, folder };
-}, 60_000);
-afterAll(() => opened.close());
+  return { fabric, probe, controlPlane, folder };
+});
 
 async function get(probe: WorkloadProcess, port: number, path: string) {
   const [answer] = await probe.http({ address: "127.0.0.1", port, host: "localhost", path, fresh: true });

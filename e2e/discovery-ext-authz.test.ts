@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { eventually } from "../test/support/agent-process.ts";
-import { type DiscoveryMesh, startDiscoveryMesh } from "../test/support/discovery-mesh.ts";
+import { startDiscoveryMesh } from "../test/support/discovery-mesh.ts";
 import {
   destinationRule,
   documents,
@@ -9,7 +9,7 @@ import {
   ruleObject,
   serviceEntry,
 } from "../test/support/discovery-rules.ts";
-import { has, needs } from "../test/support/needs.ts";
+import { sharedPlace } from "../test/support/shared-place.ts";
 
 const NEEDS = ["envoy", "root", "netns", "iptables", "setpriv"] as const;
 const SERVER = "10.10.2.1";
@@ -67,31 +67,25 @@ const ABOUT_ALL = [{}];
 /** Envoy tells of a listener a moment before its workers have it. */
 const SOON = { timeout: 5000 };
 
-let mesh: DiscoveryMesh | undefined;
-const started = () => {
-  if (mesh === undefined) throw new Error("the mesh did not start");
-  return mesh;
-};
-
-beforeEach(needs(...NEEDS));
-beforeAll(async () => {
-  if (!NEEDS.every(has)) return;
-  mesh = await startDiscoveryMesh({
-    files: { "services.yaml": documents(server, authorizer, unpooled) },
-    mesh: JSON.stringify({ extensionProviders }),
-    workloads: [
-      { name: "server", address: SERVER, labels: { app: "server" } },
-      { name: "shop", address: "10.10.1.1" },
-      { name: "other", address: "10.10.1.2" },
-      { name: "authorizer", address: AUTHORIZER, hasSidecar: false },
-    ],
-  });
+const started = sharedPlace(NEEDS, async (opened) => {
+  const mesh = opened.add(
+    await startDiscoveryMesh({
+      files: { "services.yaml": documents(server, authorizer, unpooled) },
+      mesh: JSON.stringify({ extensionProviders }),
+      workloads: [
+        { name: "server", address: SERVER, labels: { app: "server" } },
+        { name: "shop", address: "10.10.1.1" },
+        { name: "other", address: "10.10.1.2" },
+        { name: "authorizer", address: AUTHORIZER, hasSidecar: false },
+      ],
+    }),
+  );
   await mesh.workload("server").listen({ kind: "http", port: 9002, name: "app" });
   await mesh.workload("server").listen({ kind: "tcp", port: 9001, name: "app" });
   await mesh.workload("authorizer").listen({ kind: "authorizer-http", port: 8000, name: "judge" });
   await mesh.workload("authorizer").listen({ kind: "authorizer-grpc", port: 9000, name: "jury" });
-}, 120_000);
-afterAll(() => mesh?.[Symbol.asyncDispose]());
+  return mesh;
+});
 
 /** Puts the policy in force and waits until the server's Envoy has a listener that names its provider. */
 async function apply(provider: string, rules: readonly object[]): Promise<void> {

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { eventually } from "../test/support/agent-process.ts";
-import { type DiscoveryMesh, startDiscoveryMesh } from "../test/support/discovery-mesh.ts";
+import { startDiscoveryMesh } from "../test/support/discovery-mesh.ts";
 import { documents, hostOf, ruleObject, serviceEntry } from "../test/support/discovery-rules.ts";
 import type { Echo, HttpRequest, HttpResult } from "../test/support/discovery-workload.ts";
 import { grpcTestCerts } from "../test/support/grpc-certs.ts";
-import { has, needs } from "../test/support/needs.ts";
+import { sharedPlace } from "../test/support/shared-place.ts";
 
 const NEEDS = ["envoy", "root", "netns", "iptables", "setpriv"] as const;
 const NETWORKING = "networking.istio.io/v1";
@@ -75,42 +75,41 @@ const rules = documents(
   bound("bytes", { hosts: ["bytes.example"], tcp: [{ match: [{ port: 9000 }], route: to("plain", 9000) }] }),
 );
 
-let mesh: DiscoveryMesh | undefined;
-const started = () => {
-  if (mesh === undefined) throw new Error("the mesh did not start");
-  return mesh;
-};
-
-beforeEach(needs(...NEEDS));
-beforeAll(async () => {
-  if (!NEEDS.every(has)) return;
-  const { server } = grpcTestCerts();
-  mesh = await startDiscoveryMesh({
-    files: { "services.yaml": services, "rules.yaml": rules },
-    workloads: [
-      { name: "client", address: "10.10.1.1", hasSidecar: false },
-      {
-        name: "edge",
-        address: GATEWAY,
-        isRouter: true,
-        labels: { app: "edge" },
-        files: { "certs/tls.crt": server.cert, "certs/tls.key": server.key },
-      },
-      { name: "web", address: "10.10.2.1" },
-      { name: "plain", address: "10.10.2.2", hasSidecar: false },
-    ],
-  });
-  await mesh.workload("web").listen({ kind: "http", port: 8080, name: "web" });
-  const plain = mesh.workload("plain");
-  await plain.listen({ kind: "http", port: 8080, name: "plain" });
-  await plain.listen({ kind: "https", port: 8443, name: "behind", tls: { cert: server.cert, key: server.key } });
-  await plain.listen({ kind: "tcp", port: 9000, name: "bytes" });
-  await eventually(async () => {
-    const answer = await call({ port: 8080, host: "web.example" });
-    return answer.status === 200 ? undefined : `${answer.status} ${answer.body}${answer.error ?? ""}`;
-  }, 20_000);
-}, 120_000);
-afterAll(() => mesh?.[Symbol.asyncDispose]());
+const started = sharedPlace(
+  NEEDS,
+  async (opened) => {
+    const { server } = grpcTestCerts();
+    const mesh = opened.add(
+      await startDiscoveryMesh({
+        files: { "services.yaml": services, "rules.yaml": rules },
+        workloads: [
+          { name: "client", address: "10.10.1.1", hasSidecar: false },
+          {
+            name: "edge",
+            address: GATEWAY,
+            isRouter: true,
+            labels: { app: "edge" },
+            files: { "certs/tls.crt": server.cert, "certs/tls.key": server.key },
+          },
+          { name: "web", address: "10.10.2.1" },
+          { name: "plain", address: "10.10.2.2", hasSidecar: false },
+        ],
+      }),
+    );
+    await mesh.workload("web").listen({ kind: "http", port: 8080, name: "web" });
+    const plain = mesh.workload("plain");
+    await plain.listen({ kind: "http", port: 8080, name: "plain" });
+    await plain.listen({ kind: "https", port: 8443, name: "behind", tls: { cert: server.cert, key: server.key } });
+    await plain.listen({ kind: "tcp", port: 9000, name: "bytes" });
+    return mesh;
+  },
+  async () => {
+    await eventually(async () => {
+      const answer = await call({ port: 8080, host: "web.example" });
+      return answer.status === 200 ? undefined : `${answer.status} ${answer.body}${answer.error ?? ""}`;
+    }, 20_000);
+  },
+);
 
 async function call(request: Partial<HttpRequest> & { readonly port: number; readonly host: string }) {
   const [answer] = await started()

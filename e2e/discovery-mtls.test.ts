@@ -1,11 +1,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { eventually } from "../test/support/agent-process.ts";
-import { type DiscoveryMesh, startDiscoveryMesh } from "../test/support/discovery-mesh.ts";
+import { startDiscoveryMesh } from "../test/support/discovery-mesh.ts";
 import { documents, hostOf, peerAuthentication, serviceEntry } from "../test/support/discovery-rules.ts";
 import type { TcpResult, TlsCall } from "../test/support/discovery-workload.ts";
-import { has, needs } from "../test/support/needs.ts";
+import { has } from "../test/support/needs.ts";
+import { sharedPlace } from "../test/support/shared-place.ts";
 
 const NEEDS = ["envoy", "root", "netns", "iptables", "setpriv"] as const;
 const SERVER = "10.10.2.1";
@@ -75,26 +76,20 @@ const MATRIX: Readonly<Record<Call, Partial<Record<Port, readonly [Outcome, Outc
 };
 const MODES = ["DISABLE", "PERMISSIVE", "STRICT"] as const;
 
-let mesh: DiscoveryMesh | undefined;
-const started = () => {
-  if (mesh === undefined) throw new Error("the mesh did not start");
-  return mesh;
-};
-
-beforeEach(needs(...NEEDS));
-beforeAll(async () => {
-  if (!NEEDS.every(has)) return;
-  mesh = await startDiscoveryMesh({
-    files: { "services.yaml": services },
-    workloads: [
-      { name: "server", address: SERVER, labels: { app: "server" } },
-      { name: "client", address: "10.10.1.1" },
-      { name: "stranger", address: "10.10.1.2", hasSidecar: false },
-    ],
-  });
+const started = sharedPlace(NEEDS, async (opened) => {
+  const mesh = opened.add(
+    await startDiscoveryMesh({
+      files: { "services.yaml": services },
+      workloads: [
+        { name: "server", address: SERVER, labels: { app: "server" } },
+        { name: "client", address: "10.10.1.1" },
+        { name: "stranger", address: "10.10.1.2", hasSidecar: false },
+      ],
+    }),
+  );
   for (const port of Object.values(PORTS)) await mesh.workload("server").listen({ kind: "tcp", port, name: "app" });
-}, 120_000);
-afterAll(() => mesh?.[Symbol.asyncDispose]());
+  return mesh;
+});
 
 /** Puts a policy in force and waits until the server's Envoy has taken a new listener and drains none of the old chains. */
 async function apply(name: string, spec: object): Promise<void> {
@@ -140,7 +135,7 @@ function credentials(tls: { readonly alpn: readonly string[]; readonly isMesh?: 
 
 describe.each(MODES.map((mode, index) => ({ mode, index })))("inbound, mode $mode", ({ mode, index }) => {
   beforeAll(async () => {
-    if (mesh === undefined) return;
+    if (!NEEDS.every(has)) return;
     await apply("default", { mtls: { mode } });
   });
 

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { eventually } from "../test/support/agent-process.ts";
-import { type DiscoveryMesh, startDiscoveryMesh } from "../test/support/discovery-mesh.ts";
+import { startDiscoveryMesh } from "../test/support/discovery-mesh.ts";
 import {
   destinationRule,
   documents,
@@ -11,7 +11,7 @@ import {
   virtualService,
 } from "../test/support/discovery-rules.ts";
 import type { Echo, HttpRequest, HttpResult } from "../test/support/discovery-workload.ts";
-import { has, needs } from "../test/support/needs.ts";
+import { sharedPlace } from "../test/support/shared-place.ts";
 
 const NEEDS = ["envoy", "root", "netns", "iptables", "setpriv"] as const;
 const VIP = "10.96.0.10";
@@ -53,40 +53,39 @@ const services = documents(
   destinationRule("web", VERSIONS),
 );
 
-let mesh: DiscoveryMesh | undefined;
-const started = () => {
-  if (mesh === undefined) throw new Error("the mesh did not start");
-  return mesh;
-};
-
-beforeEach(needs(...NEEDS));
-beforeAll(async () => {
-  if (!NEEDS.every(has)) return;
-  mesh = await startDiscoveryMesh({
-    files: { "services.yaml": services },
-    mesh: "accessLogFile: /dev/stdout\n",
-    workloads: [
-      { name: "client", address: "10.10.1.1" },
-      ...SERVERS.map((server) => ({ ...server, labels: { version: server.name } })),
-      { name: "shadow", address: "10.10.2.3" },
-      { name: "nobody", address: NOBODY, hasSidecar: false },
-    ],
-  });
-  for (const name of ["v1", "v2", "shadow"]) {
-    const server = mesh.workload(name);
-    await server.listen({ kind: "http", port: 8080, name });
-    await server.listen({ kind: "http2", port: 8082, name });
-    await server.listen({ kind: "grpc", port: 8083, name });
-    await server.listen({ kind: "tcp", port: 8084, name });
-    await server.listen({ kind: "http", port: 8085, name });
-  }
-  // Captured traffic reaches the application only once everything has arrived at both ends.
-  await eventually(async () => {
-    const [answer] = await call({ port: 80 });
-    return answer?.status === 200 ? undefined : `${answer?.status} ${answer?.body}${answer?.error ?? ""}`;
-  }, 20_000);
-}, 120_000);
-afterAll(() => mesh?.[Symbol.asyncDispose]());
+const started = sharedPlace(
+  NEEDS,
+  async (opened) => {
+    const mesh = opened.add(
+      await startDiscoveryMesh({
+        files: { "services.yaml": services },
+        mesh: "accessLogFile: /dev/stdout\n",
+        workloads: [
+          { name: "client", address: "10.10.1.1" },
+          ...SERVERS.map((server) => ({ ...server, labels: { version: server.name } })),
+          { name: "shadow", address: "10.10.2.3" },
+          { name: "nobody", address: NOBODY, hasSidecar: false },
+        ],
+      }),
+    );
+    for (const name of ["v1", "v2", "shadow"]) {
+      const server = mesh.workload(name);
+      await server.listen({ kind: "http", port: 8080, name });
+      await server.listen({ kind: "http2", port: 8082, name });
+      await server.listen({ kind: "grpc", port: 8083, name });
+      await server.listen({ kind: "tcp", port: 8084, name });
+      await server.listen({ kind: "http", port: 8085, name });
+    }
+    return mesh;
+  },
+  async () => {
+    // Captured traffic reaches the application only once everything has arrived at both ends.
+    await eventually(async () => {
+      const [answer] = await call({ port: 80 });
+      return answer?.status === 200 ? undefined : `${answer?.status} ${answer?.body}${answer?.error ?? ""}`;
+    }, 20_000);
+  },
+);
 
 function call(request: Partial<HttpRequest> & { readonly port: number }): Promise<readonly HttpResult[]> {
   return started()
