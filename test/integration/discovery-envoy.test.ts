@@ -8,6 +8,7 @@ import { CloseStack } from "../../src/base/close-stack.ts";
 import { ADS_TYPES } from "../support/discovery-ads-client.ts";
 import { serviceEntry } from "../support/discovery-objects.ts";
 import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery-server.ts";
+import { http2Cluster } from "../support/envoy-http2-cluster.ts";
 import { freePorts } from "../support/free-ports.ts";
 import { envoyPath, needs } from "../support/needs.ts";
 
@@ -16,18 +17,6 @@ afterEach(() => opened.close());
 
 const service = (name: string, addresses: readonly string[]) =>
   JSON.stringify(serviceEntry(name, { endpoints: addresses.map((address) => ({ address })) }, "default"));
-
-const cluster = (name: string, socket: object) => ({
-  name,
-  type: "STATIC",
-  typed_extension_protocol_options: {
-    "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
-      "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
-      explicit_http_config: { http2_protocol_options: {} },
-    },
-  },
-  load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [{ endpoint: { address: socket } }] }] },
-});
 
 const socketAddress = (port: number) => ({ socket_address: { address: "127.0.0.1", port_value: port } });
 
@@ -56,8 +45,8 @@ function bootstrap(api: "GRPC" | "DELTA_GRPC", ports: { admin: number; grpc: num
     static_resources: {
       // Certificates come from the agent, which is not here: its cluster only has to be known.
       clusters: [
-        cluster("xds", socketAddress(ports.grpc)),
-        cluster("sds-grpc", { pipe: { path: "/nonexistent/sds" } }),
+        http2Cluster("xds", socketAddress(ports.grpc)),
+        http2Cluster("sds-grpc", { pipe: { path: "/nonexistent/sds" } }),
       ],
     },
   };

@@ -1,41 +1,13 @@
 import type { ServerHttp2Session } from "node:http2";
 import { connect as connectSocket, createServer as createTcpServer } from "node:net";
 import { describe, expect, test } from "vitest";
-import { silentLogger } from "../../src/base/logger.ts";
-import {
-  createGrpcChannel,
-  GrpcError,
-  type GrpcServer,
-  type GrpcServerOptions,
-  implement,
-  rawMethod,
-  startGrpcServer,
-} from "../../src/grpc/index.ts";
+import { createGrpcChannel, GrpcError, implement, rawMethod } from "../../src/grpc/index.ts";
+import { ECHO, ECHO_BIDI, portOf, startEchoServer } from "../support/grpc-echo-server.ts";
 import { startFreezableProxy } from "../support/grpc-freezable-proxy.ts";
 import { answerWith, GRPC_ANSWER, startRawServer } from "../support/grpc-raw-server.ts";
 
-const ECHO = rawMethod("/chan.Test/Echo", "unary");
 const UPLOAD = rawMethod("/chan.Test/Upload", "client-stream");
-const BIDI = rawMethod("/chan.Test/Bidi", "bidi");
 const EMPTY_FRAME = Buffer.alloc(5);
-
-function start(options: Partial<GrpcServerOptions> = {}): Promise<GrpcServer> {
-  return startGrpcServer({
-    listen: { host: "127.0.0.1", port: 0 },
-    log: silentLogger,
-    methods: [
-      implement(ECHO, (request) => request),
-      implement(BIDI, async (requests, call) => {
-        for await (const request of requests) await call.write(request);
-      }),
-    ],
-    ...options,
-  });
-}
-
-function portOf(server: GrpcServer): number {
-  return "port" in server.address ? server.address.port : 0;
-}
 
 describe("connecting", () => {
   test("nothing is connected before the first call, and calls share the connection", async () => {
@@ -48,7 +20,7 @@ describe("connecting", () => {
   });
 
   test("a refused connection is UNAVAILABLE with the address and the cause, and the next call tries again", async () => {
-    const server = await start();
+    const server = await startEchoServer();
     const port = portOf(server);
     await server.stop();
     await using channel = createGrpcChannel(`127.0.0.1:${port}`);
@@ -57,7 +29,7 @@ describe("connecting", () => {
       message: `cannot connect to 127.0.0.1:${port}: connect ECONNREFUSED 127.0.0.1:${port}`,
       cause: { code: "ECONNREFUSED" },
     });
-    await using _again = await start({ listen: { host: "127.0.0.1", port } });
+    await using _again = await startEchoServer({ listen: { host: "127.0.0.1", port } });
     expect((await channel.unary(ECHO, Buffer.from("back"))).toString()).toBe("back");
   });
 
@@ -71,12 +43,12 @@ describe("connecting", () => {
   });
 
   test("a server that went away and came back serves the next call", async () => {
-    const first = await start();
+    const first = await startEchoServer();
     const listen = { host: "127.0.0.1", port: portOf(first) };
     await using channel = createGrpcChannel(`127.0.0.1:${listen.port}`);
     await channel.unary(ECHO, Buffer.from("one"));
     await first.stop();
-    await using _second = await start({ listen });
+    await using _second = await startEchoServer({ listen });
     const answer = () => channel.unary(ECHO, Buffer.from("two")).then(String, (failure: GrpcError) => failure.code);
     await expect.poll(answer).toBe("two");
   });
@@ -90,7 +62,7 @@ describe("connecting", () => {
   });
 
   test("a hook may open the byte stream its own way", async () => {
-    await using server = await start();
+    await using server = await startEchoServer();
     const asked: string[] = [];
     await using channel = createGrpcChannel("istiod.example:15012", {
       connect: async (target) => {
@@ -123,7 +95,7 @@ describe("GOAWAY", () => {
       stream.on("end", () => stream.end());
     });
     await using channel = createGrpcChannel(server.target);
-    const call = await channel.bidi(BIDI);
+    const call = await channel.bidi(ECHO_BIDI);
     await call.write(Buffer.from("one"));
     await call.responses.next();
     for (const session of server.sessions) session.close();
@@ -150,12 +122,12 @@ describe("GOAWAY", () => {
 
 describe("keepalive", () => {
   test("a server that stops answering is noticed while a call is open", async () => {
-    await using server = await start();
+    await using server = await startEchoServer();
     await using proxy = await startFreezableProxy(portOf(server));
     await using channel = createGrpcChannel(`127.0.0.1:${proxy.port}`, {
       keepalive: { intervalMs: 40, timeoutMs: 60 },
     });
-    const call = await channel.bidi(BIDI);
+    const call = await channel.bidi(ECHO_BIDI);
     await call.write(Buffer.from("x"));
     await call.responses.next();
     proxy.freeze();
@@ -174,7 +146,7 @@ describe("keepalive", () => {
     await using idle = createGrpcChannel(server.target, { keepalive });
     await using busy = createGrpcChannel(server.target, { keepalive });
     await idle.unary(ECHO, Buffer.alloc(0));
-    await busy.bidi(BIDI);
+    await busy.bidi(ECHO_BIDI);
     await expect.poll(() => server.sessions.size).toBe(2);
     for (const session of server.sessions) {
       pings.set(session, 0);
@@ -232,7 +204,9 @@ describe("limits of a call", () => {
     await expect(channel.unary(ECHO, Buffer.alloc(0), { timeoutMs: 20 })).rejects.toMatchObject({
       code: "DEADLINE_EXCEEDED",
     });
-    await expect(channel.bidi(BIDI, { signal: AbortSignal.timeout(20) })).rejects.toMatchObject({ code: "CANCELLED" });
+    await expect(channel.bidi(ECHO_BIDI, { signal: AbortSignal.timeout(20) })).rejects.toMatchObject({
+      code: "CANCELLED",
+    });
     await expect(channel.connect()).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });
 
@@ -258,7 +232,7 @@ describe("limits of a call", () => {
   test("leaving the iteration early cancels the call", async () => {
     const aborted: unknown[] = [];
     const ticks = rawMethod("/chan.Test/Ticks", "server-stream");
-    await using server = await start({
+    await using server = await startEchoServer({
       methods: [
         implement(ticks, async (_request, call) => {
           call.signal.addEventListener("abort", () => aborted.push(call.signal.reason));
@@ -272,19 +246,19 @@ describe("limits of a call", () => {
   });
 
   test("a request above the send limit fails before it is sent", async () => {
-    await using server = await start();
+    await using server = await startEchoServer();
     await using channel = createGrpcChannel(`127.0.0.1:${portOf(server)}`, { maxSendBytes: 10 });
     await expect(channel.unary(ECHO, Buffer.alloc(11))).rejects.toMatchObject({ code: "RESOURCE_EXHAUSTED" });
-    const call = await channel.bidi(BIDI);
+    const call = await channel.bidi(ECHO_BIDI);
     await expect(call.write(Buffer.alloc(11))).rejects.toMatchObject({ code: "RESOURCE_EXHAUSTED" });
   });
 
   test("writing to a call that is over rejects with its status", async () => {
-    await using server = await start({
-      methods: [implement(BIDI, () => Promise.reject(new GrpcError("OUT_OF_RANGE", "enough")))],
+    await using server = await startEchoServer({
+      methods: [implement(ECHO_BIDI, () => Promise.reject(new GrpcError("OUT_OF_RANGE", "enough")))],
     });
     await using channel = createGrpcChannel(`127.0.0.1:${portOf(server)}`);
-    const call = await channel.bidi(BIDI);
+    const call = await channel.bidi(ECHO_BIDI);
     await expect(call.responses.next()).rejects.toMatchObject({ code: "OUT_OF_RANGE" });
     await expect(call.write(Buffer.alloc(1))).rejects.toMatchObject({ code: "OUT_OF_RANGE", message: "enough" });
   });
@@ -316,7 +290,7 @@ describe("call credentials", () => {
   });
 
   test("metadata that HTTP/2 does not take is an error of the call, not of the process", async () => {
-    await using server = await start();
+    await using server = await startEchoServer();
     await using channel = createGrpcChannel(`127.0.0.1:${portOf(server)}`);
     const metadata = { authorization: ["one", "two"] };
     await expect(channel.unary(ECHO, Buffer.alloc(0), { metadata })).rejects.toMatchObject({ code: "INTERNAL" });
@@ -329,9 +303,9 @@ describe("call credentials", () => {
 
 describe("stop", () => {
   test("ends calls with CANCELLED, is idempotent, and refuses later calls", async () => {
-    await using server = await start();
+    await using server = await startEchoServer();
     const channel = createGrpcChannel(`127.0.0.1:${portOf(server)}`);
-    const call = await channel.bidi(BIDI);
+    const call = await channel.bidi(ECHO_BIDI);
     const reading = call.responses.next();
     const stopped = Promise.all([channel.stop(), channel.stop()]);
     await expect(reading).rejects.toMatchObject({ code: "CANCELLED", message: "the channel was stopped" });
@@ -354,9 +328,9 @@ describe("stop", () => {
     const unhandled: unknown[] = [];
     const note = (reason: unknown) => void unhandled.push(reason);
     process.on("unhandledRejection", note);
-    const server = await start();
+    const server = await startEchoServer();
     const channel = createGrpcChannel(`127.0.0.1:${portOf(server)}`);
-    const calls = await Promise.all([channel.bidi(BIDI), channel.bidi(BIDI), channel.raw(BIDI.path)]);
+    const calls = await Promise.all([channel.bidi(ECHO_BIDI), channel.bidi(ECHO_BIDI), channel.raw(ECHO_BIDI.path)]);
     void calls[0].responses.next().catch(() => undefined);
     void calls[2].readFrames({ start: () => undefined, bytes: () => undefined, end: () => undefined });
     await server.stop();

@@ -2,6 +2,7 @@ import { connect } from "node:net";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
 import { GRPC_STATUS_NAMES, GrpcError, implement, rawMethod, startGrpcServer } from "../../src/grpc/index.ts";
+import { http2Cluster } from "../support/envoy-http2-cluster.ts";
 import {
   BIDI_END,
   type ContractClient,
@@ -12,7 +13,7 @@ import {
 } from "../support/grpc-contract.ts";
 import { createJsClient } from "../support/grpc-contract-js.ts";
 import { createOurClient, startOurServer } from "../support/grpc-contract-ours.ts";
-import { pipeCluster, pipeListener, type RunningEnvoy, spawnEnvoy } from "../support/grpc-envoy.ts";
+import { pipeListener, type RunningEnvoy, spawnEnvoy } from "../support/grpc-envoy.ts";
 import { needs } from "../support/needs.ts";
 
 beforeEach(needs("envoy"));
@@ -31,7 +32,7 @@ describe.each([
     started.server = await startOurServer("unix", folder.path);
     started.envoy = spawnEnvoy(folder.path, {
       static_resources: {
-        clusters: [pipeCluster("ours", started.server.target.replace("unix:", ""))],
+        clusters: [http2Cluster("ours", { pipe: { path: started.server.target.replace("unix:", "") } })],
         listeners: [pipeListener(front, "ours")],
       },
     });
@@ -163,7 +164,7 @@ describe("Envoy as an ADS client on a unix socket", () => {
         cds_config: { ads: {}, resource_api_version: "V3", initial_fetch_timeout: "0s" },
         lds_config: { ads: {}, resource_api_version: "V3", initial_fetch_timeout: "0s" },
       },
-      static_resources: { clusters: [pipeCluster("xds-grpc", path)] },
+      static_resources: { clusters: [http2Cluster("xds-grpc", { pipe: { path } })] },
     });
     opened.push(envoy);
     await expect.poll(() => streams[0]?.requests.length ?? envoy.output, { timeout: 15_000 }).toBe(1);

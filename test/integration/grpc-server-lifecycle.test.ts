@@ -1,51 +1,21 @@
 import { existsSync, lstatSync, mkdirSync, writeFileSync } from "node:fs";
 import { connect as connectSocket, createServer, type Socket } from "node:net";
 import { afterAll, describe, expect, test } from "vitest";
-import { silentLogger } from "../../src/base/logger.ts";
-import {
-  createGrpcChannel,
-  GrpcError,
-  type GrpcServer,
-  type GrpcServerOptions,
-  implement,
-  rawMethod,
-  startGrpcServer,
-} from "../../src/grpc/index.ts";
+import { createGrpcChannel, GrpcError, implement, rawMethod } from "../../src/grpc/index.ts";
 import { socketFolder } from "../support/grpc-contract.ts";
+import { ECHO, ECHO_BIDI, portOf, startEchoServer } from "../support/grpc-echo-server.ts";
 import { startFreezableProxy } from "../support/grpc-freezable-proxy.ts";
 import { connectRaw, grpcHeaders, requestRaw } from "../support/grpc-raw-client.ts";
 
-const ECHO = rawMethod("/life.Test/Echo", "unary");
-const BIDI = rawMethod("/life.Test/Bidi", "bidi");
-const TCP = { host: "127.0.0.1", port: 0 };
-
 const folder = socketFolder();
 afterAll(() => folder.remove());
-
-function start(options: Partial<GrpcServerOptions> = {}): Promise<GrpcServer> {
-  return startGrpcServer({
-    listen: TCP,
-    log: silentLogger,
-    methods: [
-      implement(ECHO, (request) => request),
-      implement(BIDI, async (requests, call) => {
-        for await (const request of requests) await call.write(request);
-      }),
-    ],
-    ...options,
-  });
-}
-
-function portOf(server: GrpcServer): number {
-  return "port" in server.address ? server.address.port : 0;
-}
 
 describe("unix socket", () => {
   const listenAt = (name: string) => ({ path: `${folder.path}/${name}` });
 
   test("the file is there for everybody while the server runs, and gone after it", async () => {
     const listen = listenAt("mode");
-    const server = await start({ listen });
+    const server = await startEchoServer({ listen });
     expect(lstatSync(listen.path).mode & 0o777).toBe(0o666);
     expect(server.address).toEqual(listen);
     await server.stop();
@@ -54,7 +24,7 @@ describe("unix socket", () => {
 
   test("the mode can be set", async () => {
     const listen = { ...listenAt("mode-600"), mode: 0o600 };
-    await using _server = await start({ listen });
+    await using _server = await startEchoServer({ listen });
     expect(lstatSync(listen.path).mode & 0o777).toBe(0o600);
   });
 
@@ -62,15 +32,15 @@ describe("unix socket", () => {
     const listen = listenAt("stale");
     await leaveStaleSocket(listen.path);
     expect(lstatSync(listen.path).isSocket()).toBe(true);
-    await using _server = await start({ listen });
+    await using _server = await startEchoServer({ listen });
     await using channel = createGrpcChannel(`unix:${listen.path}`);
     await channel.connect();
   });
 
   test("a socket that somebody serves is left alone", async () => {
     const listen = listenAt("live");
-    await using _first = await start({ listen });
-    await expect(start({ listen })).rejects.toMatchObject({ code: "address-in-use" });
+    await using _first = await startEchoServer({ listen });
+    await expect(startEchoServer({ listen })).rejects.toMatchObject({ code: "address-in-use" });
     await using channel = createGrpcChannel(`unix:${listen.path}`);
     expect((await channel.unary(ECHO, Buffer.from("still here"))).toString()).toBe("still here");
   });
@@ -78,18 +48,18 @@ describe("unix socket", () => {
   test("a file that is not a socket is left alone", async () => {
     const listen = listenAt("regular");
     writeFileSync(listen.path, "precious");
-    await expect(start({ listen })).rejects.toMatchObject({ code: "not-a-socket" });
+    await expect(startEchoServer({ listen })).rejects.toMatchObject({ code: "not-a-socket" });
     expect(existsSync(listen.path)).toBe(true);
   });
 
   test("with replace: always, files and served sockets give way; a directory does not", async () => {
     const regular = { ...listenAt("regular-always"), replace: "always" as const };
     writeFileSync(regular.path, "stale");
-    await using _overFile = await start({ listen: regular });
-    await using _overServer = await start({ listen: regular });
+    await using _overFile = await startEchoServer({ listen: regular });
+    await using _overServer = await startEchoServer({ listen: regular });
     const directory = { ...listenAt("directory"), replace: "always" as const };
     mkdirSync(directory.path);
-    await expect(start({ listen: directory })).rejects.toMatchObject({ code: "listen-failed" });
+    await expect(startEchoServer({ listen: directory })).rejects.toMatchObject({ code: "listen-failed" });
   });
 
   test.each([
@@ -97,14 +67,14 @@ describe("unix socket", () => {
     { bytes: 108, code: "path-too-long" },
   ])("a path of $bytes bytes: $code", async ({ bytes, code }) => {
     const path = `${folder.path}/`.padEnd(bytes, "x");
-    const starting = start({ listen: { path } });
+    const starting = startEchoServer({ listen: { path } });
     if (code === undefined) await (await starting).stop();
     else
       await expect(starting).rejects.toMatchObject({ code, message: expect.stringContaining("1 to 107 are allowed") });
   });
 
   test("a folder that does not exist fails the start", async () => {
-    await expect(start({ listen: listenAt("none/socket") })).rejects.toMatchObject({ code: "listen-failed" });
+    await expect(startEchoServer({ listen: listenAt("none/socket") })).rejects.toMatchObject({ code: "listen-failed" });
   });
 });
 
@@ -117,28 +87,28 @@ async function leaveStaleSocket(path: string): Promise<void> {
 
 describe("start and stop", () => {
   test("a taken port fails the start with the address", async () => {
-    await using first = await start();
+    await using first = await startEchoServer();
     const listen = { host: "127.0.0.1", port: portOf(first) };
-    await expect(start({ listen })).rejects.toMatchObject({
+    await expect(startEchoServer({ listen })).rejects.toMatchObject({
       code: "address-in-use",
       message: expect.stringContaining(`127.0.0.1:${listen.port}`),
     });
   });
 
   test("stop resets running calls, frees the port and may be called twice", async () => {
-    const server = await start();
+    const server = await startEchoServer();
     await using channel = createGrpcChannel(`127.0.0.1:${portOf(server)}`);
-    const call = await channel.bidi(BIDI);
+    const call = await channel.bidi(ECHO_BIDI);
     await call.write(Buffer.from("x"));
     await call.responses.next();
     await Promise.all([server.stop(), server.stop()]);
     await expect(call.responses.next()).rejects.toBeInstanceOf(GrpcError);
-    await using again = await start({ listen: { host: "127.0.0.1", port: portOf(server) } });
+    await using again = await startEchoServer({ listen: { host: "127.0.0.1", port: portOf(server) } });
     expect(portOf(again)).toBe(portOf(server));
   });
 
   test("stop does not wait for a client that connected and stays mute", async () => {
-    const server = await start();
+    const server = await startEchoServer();
     const mute = connectSocket(portOf(server), "127.0.0.1").resume();
     await new Promise((resolve) => mute.once("connect", resolve));
     await server.stop();
@@ -146,7 +116,7 @@ describe("start and stop", () => {
   });
 
   test("garbage instead of HTTP/2 closes that connection only", async () => {
-    await using server = await start();
+    await using server = await startEchoServer();
     const socket = connectSocket(portOf(server), "127.0.0.1");
     socket.on("error", () => undefined);
     socket.resume();
@@ -159,9 +129,9 @@ describe("start and stop", () => {
 
 describe("drain", () => {
   test("running calls finish, new ones are refused, then it is over", async () => {
-    await using server = await start();
+    await using server = await startEchoServer();
     await using channel = createGrpcChannel(`127.0.0.1:${portOf(server)}`);
-    const call = await channel.bidi(BIDI);
+    const call = await channel.bidi(ECHO_BIDI);
     await call.write(Buffer.from("before"));
     await call.responses.next();
     const drained = server.drain(10_000);
@@ -181,9 +151,9 @@ describe("drain", () => {
   });
 
   test("calls that do not finish are reset at the deadline", async () => {
-    await using server = await start();
+    await using server = await startEchoServer();
     await using channel = createGrpcChannel(`127.0.0.1:${portOf(server)}`);
-    const call = await channel.bidi(BIDI);
+    const call = await channel.bidi(ECHO_BIDI);
     await call.write(Buffer.from("x"));
     await call.responses.next();
     await server.drain(50);
@@ -191,9 +161,9 @@ describe("drain", () => {
   });
 
   test("a connection that its client is closing already does not hold it up", async () => {
-    await using server = await start();
+    await using server = await startEchoServer();
     const session = connectRaw(portOf(server));
-    const call = session.request(grpcHeaders("/life.Test/Bidi"));
+    const call = session.request(grpcHeaders(ECHO_BIDI.path));
     call.on("error", () => undefined);
     call.write(Buffer.from([0, 0, 0, 0, 1, 120]));
     await new Promise((resolve) => call.once("data", resolve));
@@ -205,7 +175,7 @@ describe("drain", () => {
   });
 
   test("without connections it is over at once", async () => {
-    await using server = await start();
+    await using server = await startEchoServer();
     await server.drain(10_000);
   });
 });
@@ -216,7 +186,7 @@ describe("limits of a connection", () => {
     let most = 0;
     const slow = rawMethod("/life.Test/Slow", "unary");
     const release: (() => void)[] = [];
-    await using server = await start({
+    await using server = await startEchoServer({
       maxConcurrentStreams: 3,
       methods: [
         implement(slow, async (request) => {
@@ -245,7 +215,7 @@ describe("limits of a connection", () => {
   });
 
   test("a client that pings too often is sent away with ENHANCE_YOUR_CALM", async () => {
-    await using server = await start({ pingPolicy: { minIntervalMs: 15_000, withoutCalls: false } });
+    await using server = await startEchoServer({ pingPolicy: { minIntervalMs: 15_000, withoutCalls: false } });
     const session = connectRaw(portOf(server));
     const goaway = new Promise<[number, string]>((resolve) =>
       session.once("goaway", (code, _last, data) => resolve([code, data?.toString() ?? ""])),
@@ -257,7 +227,7 @@ describe("limits of a connection", () => {
   });
 
   test("a client that pings while it gets answers is welcome", async () => {
-    await using server = await start({ pingPolicy: { minIntervalMs: 15_000, withoutCalls: false } });
+    await using server = await startEchoServer({ pingPolicy: { minIntervalMs: 15_000, withoutCalls: false } });
     const session = connectRaw(portOf(server));
     for (let count = 0; count < 6; count++) {
       await new Promise((resolve) => void session.ping(resolve));
@@ -269,10 +239,10 @@ describe("limits of a connection", () => {
   test("a client that vanished without closing is noticed by keepalive and its calls end", async () => {
     const aborted: GrpcError[] = [];
     let started = false;
-    await using server = await start({
+    await using server = await startEchoServer({
       keepalive: { intervalMs: 40, timeoutMs: 60 },
       methods: [
-        implement(BIDI, (_requests, call) => {
+        implement(ECHO_BIDI, (_requests, call) => {
           started = true;
           return new Promise((_resolve, reject) =>
             call.signal.addEventListener("abort", () => {
@@ -285,17 +255,17 @@ describe("limits of a connection", () => {
     });
     await using proxy = await startFreezableProxy(portOf(server));
     await using channel = createGrpcChannel(`127.0.0.1:${proxy.port}`);
-    await channel.bidi(BIDI);
+    await channel.bidi(ECHO_BIDI);
     await expect.poll(() => started).toBe(true);
     proxy.freeze();
     await expect.poll(() => aborted.map(({ code }) => code)).toEqual(["CANCELLED"]);
   });
 
   test("a living but quiet client survives many keepalive rounds", async () => {
-    await using server = await start({ keepalive: { intervalMs: 10, timeoutMs: 500 } });
+    await using server = await startEchoServer({ keepalive: { intervalMs: 10, timeoutMs: 500 } });
     await using proxy = await startFreezableProxy(portOf(server));
     await using channel = createGrpcChannel(`127.0.0.1:${proxy.port}`);
-    const call = await channel.bidi(BIDI);
+    const call = await channel.bidi(ECHO_BIDI);
     await expect.poll(() => proxy.bytesToClient, { timeout: 5_000 }).toBeGreaterThan(17 * 20); // twenty pings
     await call.write(Buffer.from("alive"));
     expect((await call.responses.next()).value?.toString()).toBe("alive");

@@ -9,17 +9,15 @@ import {
   type GrpcServer,
   implement,
   type Peer,
-  rawMethod,
   type ServerCredentials,
   type ServerTls,
   startGrpcServer,
 } from "../../src/grpc/index.ts";
 import { grpcTestCerts } from "../support/grpc-certs.ts";
+import { ECHO, portOf } from "../support/grpc-echo-server.ts";
 import { needs } from "../support/needs.ts";
 
 beforeEach(needs("openssl"));
-
-const ECHO = rawMethod("/tls.Test/Echo", "unary");
 
 async function start(tls: ServerTls, peers: Peer[] = [], failures: string[] = []): Promise<GrpcServer> {
   return startGrpcServer({
@@ -36,10 +34,6 @@ async function start(tls: ServerTls, peers: Peer[] = [], failures: string[] = []
       }),
     ],
   });
-}
-
-function portOf(server: GrpcServer): number {
-  return "port" in server.address ? server.address.port : 0;
 }
 
 function channelTo(server: GrpcServer, credentials: ClientCredentials | (() => ClientCredentials)): GrpcChannel {

@@ -7,6 +7,7 @@ import { Secret } from "../../src/base/secret.ts";
 import { declareSdsMetrics, type SecretSource, startSdsServer } from "../../src/sds/index.ts";
 import { eventually } from "./agent-process.ts";
 import type { WorkloadProcess } from "./discovery-workload.ts";
+import { http2Cluster } from "./envoy-http2-cluster.ts";
 import { envoyPath } from "./needs.ts";
 import type { Netns } from "./netns.ts";
 import { createTestCa } from "./sds-certificates.ts";
@@ -105,25 +106,10 @@ function bootstrap({ node, sdsPath, xdsPort, protocol }: DiscoveryEnvoyOptions):
     },
     static_resources: {
       clusters: [
-        grpcCluster("xds-grpc", { socket_address: { address: "127.0.0.1", port_value: xdsPort } }),
-        grpcCluster("sds-grpc", { pipe: { path: sdsPath } }),
+        http2Cluster("xds-grpc", { socket_address: { address: "127.0.0.1", port_value: xdsPort } }),
+        http2Cluster("sds-grpc", { pipe: { path: sdsPath } }),
       ],
     },
-  };
-}
-
-function grpcCluster(name: string, address: object): object {
-  return {
-    name,
-    type: "STATIC",
-    connect_timeout: "1s",
-    typed_extension_protocol_options: {
-      "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
-        "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
-        explicit_http_config: { http2_protocol_options: {} },
-      },
-    },
-    load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [{ endpoint: { address } }] }] },
   };
 }
 

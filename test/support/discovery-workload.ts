@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { build } from "esbuild";
+import { bundleProgram } from "./bundle-program.ts";
 import type {
   BehaveRequest,
   GrpcRequest,
@@ -41,15 +41,7 @@ export interface WorkloadProgram extends AsyncDisposable {
 export async function bundleWorkload(): Promise<WorkloadProgram> {
   const folder = await mkdtemp(join(tmpdir(), "workload-"));
   const file = join(folder, "workload.mjs");
-  await build({
-    entryPoints: [join(import.meta.dirname, "discovery-workload/main.ts")],
-    outfile: file,
-    bundle: true,
-    format: "esm",
-    platform: "node",
-    target: "node20",
-    logLevel: "error",
-  });
+  await bundleProgram("discovery-workload/main.ts", { outfile: file });
   return { file, [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
 }
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { build } from "esbuild";
+import { bundleProgram } from "./bundle-program.ts";
 
 export interface WorkerBundle extends AsyncDisposable {
   readonly url: URL;
@@ -12,32 +12,18 @@ export interface WorkerBundle extends AsyncDisposable {
 export async function bundleDnsWorker(): Promise<WorkerBundle> {
   const folder = await mkdtemp(join(tmpdir(), "dns-worker-"));
   const outfile = join(folder, "worker.mjs");
-  await build({
-    entryPoints: [join(import.meta.dirname, "dns-crashable-worker.ts")],
-    outfile,
-    bundle: true,
-    format: "esm",
-    platform: "node",
-    target: "node20",
-    logLevel: "error",
-  });
+  await bundleProgram("dns-crashable-worker.ts", { outfile });
   return { url: pathToFileURL(outfile), [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
 }
 
 /** The whole server, bundled into chunks as the package is, with a resolv.conf beside it. */
 export async function bundleDnsServer(): Promise<WorkerBundle & { readonly resolvConfPath: string }> {
   const folder = await mkdtemp(join(tmpdir(), "dns-server-"));
-  await build({
-    entryPoints: [join(import.meta.dirname, "../../src/dns/index.ts")],
+  await bundleProgram("../../src/dns/index.ts", {
     outdir: folder,
     outExtension: { ".js": ".mjs" },
     chunkNames: "chunks/[name]-[hash]",
     splitting: true,
-    bundle: true,
-    format: "esm",
-    platform: "node",
-    target: "node20",
-    logLevel: "error",
   });
   const resolvConfPath = join(folder, "resolv.conf");
   await writeFile(resolvConfPath, "nameserver 127.0.0.1\n");

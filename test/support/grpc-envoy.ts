@@ -46,25 +46,6 @@ export function spawnEnvoy(folder: string, bootstrap: object): RunningEnvoy {
   };
 }
 
-/** A static HTTP/2 cluster at a unix socket. */
-export function pipeCluster(name: string, path: string): object {
-  return {
-    name,
-    type: "STATIC",
-    connect_timeout: "1s",
-    typed_extension_protocol_options: {
-      "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
-        "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
-        explicit_http_config: { http2_protocol_options: {} },
-      },
-    },
-    load_assignment: {
-      cluster_name: name,
-      endpoints: [{ lb_endpoints: [{ endpoint: { address: { pipe: { path } } } }] }],
-    },
-  };
-}
-
 /** A listener on a unix socket that passes every request on to one cluster. */
 export function pipeListener(path: string, cluster: string): object {
   const router = {

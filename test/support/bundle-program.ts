@@ -1,0 +1,15 @@
+import { join } from "node:path";
+import { type BuildOptions, build } from "esbuild";
+
+/** Compiles a program of this folder as plain Node can load it: it knows nothing of the test runner's compiler. */
+export async function bundleProgram(source: string, output: BuildOptions): Promise<void> {
+  await build({
+    entryPoints: [join(import.meta.dirname, source)],
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    logLevel: "error",
+    ...output,
+  });
+}
