@@ -5,7 +5,7 @@ import { connect } from "node:tls";
 import { beforeEach, expect, test } from "vitest";
 import { buildNodeDescriptor, generateBootstrap } from "../../src/bootstrap/index.ts";
 import { createAdminClient, envoyReadinessProbe, startEnvoy } from "../../src/envoy/index.ts";
-import { createReadiness, startStatusServer } from "../../src/status/index.ts";
+import { createReadiness } from "../../src/status/index.ts";
 import { sidecarInputs } from "../support/bootstrap-inputs.ts";
 import { createWorkFolder, envoyOptions, freePorts, recordingLogger, until } from "../support/envoy-life.ts";
 import { getOnce } from "../support/envoy-requests.ts";
@@ -19,6 +19,7 @@ import {
   XDS_TYPES,
 } from "../support/scripted-control-plane.ts";
 import { createTestCa } from "../support/sds-certificates.ts";
+import { startTestStatusServer } from "../support/status-server.ts";
 
 beforeEach(needs("envoy"));
 
@@ -50,14 +51,7 @@ async function startSidecar(deltaXds: boolean) {
     uptimeMs: () => 352,
   });
   readiness.addCheck("envoy", probe.check);
-  const status = await startStatusServer({
-    port: statusPort,
-    hosts: ["127.0.0.1"],
-    readiness,
-    actions: { drain: async () => undefined, quit: () => undefined },
-    version: {},
-    log,
-  });
+  const status = await startTestStatusServer(log, { port: statusPort, readiness });
   const envoy = await startEnvoy(
     envoyOptions({
       binaryPath: envoyPath() ?? "",

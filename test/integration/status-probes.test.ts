@@ -10,14 +10,13 @@ import {
   type AppProbeOptions,
   createAppProbeHandler,
   createProbeConnections,
-  createReadiness,
   readAppProbers,
-  startStatusServer,
   statusRules,
 } from "../../src/status/index.ts";
 import { recordingLogger } from "../support/envoy-life.ts";
 import { startHttpServer } from "../support/http-server.ts";
 import { fetchBytes } from "../support/status-scrape.ts";
+import { startTestStatusServer } from "../support/status-server.ts";
 import { createTestTls } from "../support/status-tls.ts";
 
 const READYZ = "/app-health/app/readyz";
@@ -27,16 +26,7 @@ const PATIENT = { timeout: 10_000 };
 async function startProbes(prober: object, overrides: Partial<AppProbeOptions> = {}) {
   await using opened = new CloseStack();
   const log = recordingLogger();
-  const server = opened.add(
-    await startStatusServer({
-      port: 0,
-      hosts: ["127.0.0.1"],
-      readiness: createReadiness(log),
-      actions: { drain: async () => undefined, quit: () => undefined },
-      version: {},
-      log,
-    }),
-  );
+  const server = opened.add(await startTestStatusServer(log));
   const handler = createAppProbeHandler({
     probers: readAppProbers({ [READYZ]: prober }, statusRules("master").probers),
     target: { host: "127.0.0.1", localAddress: "127.0.0.6" },

@@ -1,9 +1,9 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { chmodSync, closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
+import { type Answer, fetchAnswer } from "./fetch-answer.ts";
 import { freePorts } from "./free-ports.ts";
 import type { MeshControlPlane } from "./mesh-control-plane.ts";
 import { envoyPath } from "./needs.ts";
@@ -154,26 +154,9 @@ export async function eventually(ask: () => Promise<string | undefined>, limitMs
   }
 }
 
-/** One request on a connection of its own. */
-export function fetchText(
-  port: number,
-  path: string,
-  method = "GET",
-): Promise<{ readonly status: number; readonly body: string }> {
-  return new Promise((done, fail) => {
-    const sent = request({ host: "127.0.0.1", port, path, method, agent: false, timeout: 5000 }, async (response) => {
-      try {
-        let body = "";
-        for await (const chunk of response) body += String(chunk);
-        done({ status: response.statusCode ?? 0, body });
-      } catch (thrown) {
-        fail(thrown);
-      }
-    });
-    sent.on("error", fail);
-    sent.on("timeout", () => sent.destroy(Object.assign(new Error("timed out"), { code: "ETIMEDOUT" })));
-    sent.end();
-  });
+/** One request to a port of this machine. */
+export function fetchText(port: number, path: string, method = "GET"): Promise<Answer> {
+  return fetchAnswer(`http://127.0.0.1:${port}${path}`, method);
 }
 
 async function childEnvoys(pid: number): Promise<number[]> {

@@ -6,9 +6,9 @@ export interface Answer {
 }
 
 /** One request on a connection of its own, to any address. */
-export function fetchAnswer(url: string, timeoutMs = 5000): Promise<Answer> {
+export function fetchAnswer(url: string, method = "GET", timeoutMs = 5000): Promise<Answer> {
   return new Promise((done, fail) => {
-    const sent = request(url, { agent: false, timeout: timeoutMs }, async (response) => {
+    const sent = request(url, { method, agent: false, timeout: timeoutMs }, async (response) => {
       try {
         let body = "";
         for await (const chunk of response) body += String(chunk);

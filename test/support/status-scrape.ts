@@ -1,15 +1,10 @@
 import { type IncomingHttpHeaders, type RequestListener, request } from "node:http";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
-import {
-  createMetricsHandler,
-  createReadiness,
-  declareScrapeMetrics,
-  type MetricsHandlerOptions,
-  startStatusServer,
-} from "../../src/status/index.ts";
+import { createMetricsHandler, declareScrapeMetrics, type MetricsHandlerOptions } from "../../src/status/index.ts";
 import { recordingLogger } from "./envoy-life.ts";
 import { startHttpServer } from "./http-server.ts";
+import { startTestStatusServer } from "./status-server.ts";
 
 export interface ScrapeSetUp {
   /** Envoy's metrics listener; absent: there is none. */
@@ -41,16 +36,7 @@ export async function startScrape(setUp: ScrapeSetUp = {}) {
   const targets: { port: number; path: string }[] = [];
   for (const application of setUp.applications ?? [])
     targets.push({ port: await serve(application), path: "/metrics" });
-  const status = opened.add(
-    await startStatusServer({
-      port: 0,
-      hosts: ["127.0.0.1"],
-      readiness: createReadiness(log),
-      actions: { drain: async () => undefined, quit: () => undefined },
-      version: {},
-      log,
-    }),
-  );
+  const status = opened.add(await startTestStatusServer(log));
   const handler = createMetricsHandler({
     ...(setUp.envoy !== undefined && { envoy: { host: "127.0.0.1", port: await serve(setUp.envoy) } }),
     targets,
