@@ -3,7 +3,7 @@ import type { ProxyConfig } from "../../protocol/proxy-config.ts";
 import { ConfigError, type ConfigProblem } from "../config-error.ts";
 import { type ConfigFiles, fileErrorText, readIfPresent } from "../config-files.ts";
 import type { GenerationRules } from "../generations.ts";
-import { parseYaml, YamlError } from "../message/parse-yaml.ts";
+import { tryParseYaml } from "../message/parse-yaml.ts";
 import { describeDecodeProblems, toConfigProblems } from "../proxy-config/apply-proxy-config-text.ts";
 import { explainProblems } from "../proxy-config/explain-problems.ts";
 import type { ProxyFlags } from "../proxy-flags.ts";
@@ -66,12 +66,9 @@ export async function parseMeshConfig(
   readonly config: MeshConfig;
   readonly problem?: { readonly text: string; readonly problems: readonly ConfigProblem[] };
 }> {
-  let document: unknown;
-  try {
-    document = await parseYaml(text);
-  } catch (thrown) {
-    if (!(thrown instanceof YamlError)) throw thrown;
-    const { message } = thrown;
+  const { document, fault } = await tryParseYaml(text);
+  if (fault !== undefined) {
+    const { message } = fault;
     return {
       config: base,
       problem: { text: `failed to convert to proto. ${message}`, problems: [{ source, message }] },

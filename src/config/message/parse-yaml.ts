@@ -44,6 +44,16 @@ export async function parseYaml(text: string): Promise<unknown> {
   }
 }
 
+/** What is wrong with the text is a value; whatever else goes wrong is our mistake, and must not look like a bad document. */
+export async function tryParseYaml(text: string): Promise<{ readonly document: unknown; readonly fault?: YamlError }> {
+  try {
+    return { document: await parseYaml(text) };
+  } catch (thrown) {
+    if (thrown instanceof YamlError) return { document: undefined, fault: thrown };
+    throw thrown;
+  }
+}
+
 function isUnused(tag: unknown): boolean {
   if (typeof tag !== "object" || tag === null) return false;
   const { tag: uri, format } = tag as { tag?: string; format?: string };

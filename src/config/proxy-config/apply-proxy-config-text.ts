@@ -3,7 +3,7 @@ import type { ProxyConfig } from "../../protocol/proxy-config.ts";
 import { ConfigError, type ConfigProblem } from "../config-error.ts";
 import type { GenerationRules } from "../generations.ts";
 import type { DecodeProblem } from "../message/decode-message.ts";
-import { parseYaml, YamlError } from "../message/parse-yaml.ts";
+import { tryParseYaml } from "../message/parse-yaml.ts";
 import { isSecretField, redactConfigText } from "../redact.ts";
 import { applyProxyConfig } from "./apply-proxy-config.ts";
 
@@ -22,16 +22,12 @@ export async function applyProxyConfigText(
   log: Logger,
 ): Promise<{ readonly config: ProxyConfig; readonly error?: ConfigError }> {
   const prefix = `failed to get proxy config: failed to unmarshal mesh config from ${name} [${redactConfigText(text)}]: could not parse proxy config: `;
-  let document: unknown;
-  try {
-    document = await parseYaml(text);
-  } catch (thrown) {
-    // Anything else is our mistake, not the user's, and must not look like a bad document.
-    if (!(thrown instanceof YamlError)) throw thrown;
-    const { message } = thrown;
+  const { document, fault } = await tryParseYaml(text);
+  if (fault !== undefined) {
+    const { message } = fault;
     return {
       config: base,
-      error: new ConfigError("invalid-proxy-config", prefix + message, [{ source, message }], { cause: thrown }),
+      error: new ConfigError("invalid-proxy-config", prefix + message, [{ source, message }], { cause: fault }),
     };
   }
   const { config, problems, unknown } = applyProxyConfig(base, document, rules);
