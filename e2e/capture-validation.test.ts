@@ -11,7 +11,8 @@ import { istioIptables, PROGRAM } from "../test/support/netns-capture.ts";
 import { startNetnsPeer } from "../test/support/netns-peer.ts";
 
 const ALL = ["-u", "1337", "-i", "*", "-b", "*"];
-const CHECK = ["--skip-rule-apply", "--run-validation", "--probe-timeout", "20s"];
+const checkWithin = (limit: string) => ["--skip-rule-apply", "--run-validation", "--probe-timeout", limit];
+const CHECK = checkWithin("20s");
 /** Both IP versions, with a way out, as a pod has it. */
 const DUAL = { addresses: ["10.0.0.10/24", "2001:db8::10/64"] };
 
@@ -48,13 +49,7 @@ describe("validation", () => {
 
   test("without rules it fails with code 126 and says what did not arrive", async () => {
     await using netns = await withRoutes(await createNetns());
-    const result = await istioIptables(netns, [
-      ...ALL,
-      "--skip-rule-apply",
-      "--run-validation",
-      "--probe-timeout",
-      "1500ms",
-    ]);
+    const result = await istioIptables(netns, [...ALL, ...checkWithin("1500ms")]);
     expect(result).toMatchObject({ code: 126 });
     expect(result.stdout).toMatch(/IPv4 inbound: .*127\.0\.0\.6:15002/);
     expect(result.stdout).toContain("cni.repair.deletePods=true");
@@ -63,13 +58,7 @@ describe("validation", () => {
   test("rules that capture no outbound traffic are noticed", async () => {
     await using netns = await withRoutes(await createNetns());
     await istioIptables(netns, ["-u", "1337", "-b", "*"]);
-    const result = await istioIptables(netns, [
-      ...ALL,
-      "--skip-rule-apply",
-      "--run-validation",
-      "--probe-timeout",
-      "1500ms",
-    ]);
+    const result = await istioIptables(netns, [...ALL, ...checkWithin("1500ms")]);
     expect(result).toMatchObject({ code: 126 });
     expect(result.stdout).toMatch(/IPv4 outbound: /);
   });

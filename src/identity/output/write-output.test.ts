@@ -150,36 +150,26 @@ test("plain files of an earlier release are read back too", async () => {
   await expect(readSaved(at(), [SPIFFE_ID], Date.now())).resolves.toBeDefined();
 });
 
+/** What is not given is as in a good set. */
+async function writePair({ cert, key }: { readonly cert?: string; readonly key: string }): Promise<void> {
+  const content = new Map(await files()).set(KEY_FILE, Buffer.from(key));
+  if (cert !== undefined) content.set(CHAIN_FILE, Buffer.from(cert));
+  await writeOutput(at(), content, modes);
+}
+
 test.each([
   { what: "nothing was written", prepare: async () => undefined },
   {
     what: "the key is of another pair",
-    prepare: async () =>
-      writeOutput(at(), new Map([...(await files()), [KEY_FILE, Buffer.from((await ca.pair(["x"])).key)]]), modes),
+    prepare: async () => writePair({ key: (await ca.pair(["x"])).key }),
   },
   {
     what: "the certificate has expired",
-    prepare: async () => {
-      const { cert, key } = await ca.pair([SPIFFE_ID], validFor(-1000));
-      const content = new Map([
-        ...(await files()),
-        [KEY_FILE, Buffer.from(key)],
-        [CHAIN_FILE, Buffer.from(cert)],
-      ] as const);
-      await writeOutput(at(), content, modes);
-    },
+    prepare: async () => writePair(await ca.pair([SPIFFE_ID], validFor(-1000))),
   },
   {
     what: "the certificate is of another workload",
-    prepare: async () => {
-      const { cert, key } = await ca.pair(["spiffe://other/ns/a/sa/b"]);
-      const content = new Map([
-        ...(await files()),
-        [KEY_FILE, Buffer.from(key)],
-        [CHAIN_FILE, Buffer.from(cert)],
-      ] as const);
-      await writeOutput(at(), content, modes);
-    },
+    prepare: async () => writePair(await ca.pair(["spiffe://other/ns/a/sa/b"])),
   },
   { what: "the directory is a dangling link", prepare: async () => symlink("nowhere", at("..data")) },
   { what: "a file is garbage", prepare: async () => writeFile(at(KEY_FILE), "garbage") },
