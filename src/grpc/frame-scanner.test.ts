@@ -135,3 +135,21 @@ test("a sink that needs time makes feed return a promise which settles after all
   expect(settled).toBe(true);
   expect(scanner.feed(Buffer.alloc(0))).toBeUndefined();
 });
+
+test("a wait that fails after a later frame of the same chunk was at fault is nobody's business", async () => {
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown) => void unhandled.push(reason);
+  process.on("unhandledRejection", note);
+  try {
+    const scanner = new FrameScanner(
+      assembleMessages(() => Promise.reject(new Error("the reader is gone"))),
+      LIMIT,
+    );
+    const good = encode([{ payload: Buffer.from("a"), compressed: false }]);
+    expect(() => scanner.feed(Buffer.concat([good, Buffer.from("GET /")]))).toThrow("payload format");
+    await new Promise(setImmediate);
+    expect(unhandled).toEqual([]);
+  } finally {
+    process.off("unhandledRejection", note);
+  }
+});

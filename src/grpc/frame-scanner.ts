@@ -62,6 +62,7 @@ export class FrameScanner {
 
   #note(wait: void | Promise<void>): void {
     if (wait === undefined) return;
+    wait.catch(() => undefined); // when a later frame of the chunk is at fault, nobody waits for this one any more
     this.#waits ??= [];
     this.#waits.push(wait);
   }

@@ -8,8 +8,8 @@ export interface ConversionOptions {
   readonly kind: ProtocolKind;
   readonly converters: readonly ResponseConverter[];
   readonly signal: AbortSignal;
-  /** Sends a converted response to the client. */
-  forward(typeUrl: string, nonce: string, message: Buffer): void;
+  /** Sends a converted response to the client; a promise settles when it has room for more. */
+  forward(typeUrl: string, nonce: string, message: Buffer): Promise<void> | undefined;
   refuse(request: AgentRequest): void;
   /** A response was ready after the client had gone. */
   onLate(): void;
@@ -29,10 +29,12 @@ const MAX_WAITING_BYTES = 1024 * 1024;
 const INTERNAL = 13;
 /** Of a response, in both protocols. */
 const NONCE = 5;
+/** Of a request. One without it only changes the names. */
+const VERSION = 1;
 
 export function createConversions(options: ConversionOptions): Conversions {
   const { kind, converters, signal } = options;
-  const asked = new Map<string, Buffer>();
+  const asked = new Map<string, { message: Buffer; version: string }>();
   const queues = new Map<string, { tail: Promise<void>; waitingBytes: number }>();
   const converterOf = (typeUrl: string) => converters.find((each) => each.typeUrl === typeUrl);
 
@@ -45,13 +47,15 @@ export function createConversions(options: ConversionOptions): Conversions {
     const { typeUrl } = converter;
     if ("message" in result) return options.forward(typeUrl, nonce, result.message);
     const error = { code: INTERNAL, message: result.refusal };
-    options.refuse({ typeUrl, responseNonce: nonce, error, ...repeated(kind, asked.get(typeUrl)) });
+    options.refuse({ typeUrl, responseNonce: nonce, error, ...repeated(asked.get(typeUrl)) });
   };
 
   return {
     takes: (typeUrl) => converters.length > 0 && converterOf(typeUrl) !== undefined,
     onRequest(typeUrl, message) {
-      if (converters.length > 0 && kind === "sotw" && converterOf(typeUrl) !== undefined) asked.set(typeUrl, message);
+      if (converters.length === 0 || kind !== "sotw" || converterOf(typeUrl) === undefined) return;
+      const version = memberBytes(message, VERSION)?.toString("utf8") || (asked.get(typeUrl)?.version ?? "");
+      asked.set(typeUrl, { message, version });
     },
     add(typeUrl, message) {
       const converter = converterOf(typeUrl);
@@ -80,8 +84,7 @@ function nonceOf(message: Buffer): string {
 }
 
 /** Strict servers read a NACK without names as the end of the subscription. Delta has no such lists. */
-function repeated(kind: ProtocolKind, request: Buffer | undefined): Partial<AgentRequest> {
-  if (kind === "delta" || request === undefined) return {};
-  const { resourceNames, versionInfo } = discoveryRequest.decode(request);
-  return { resourceNames, versionInfo };
+function repeated(request: { message: Buffer; version: string } | undefined): Partial<AgentRequest> {
+  if (request === undefined) return {};
+  return { resourceNames: discoveryRequest.decode(request.message).resourceNames, versionInfo: request.version };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { CDS, push } from "../../test/support/xds-harness.ts";
+import { deltaDiscoveryResponse } from "../protocol/protobuf/discovery.ts";
 import { createResponseRelay, type ResponseRelayOptions } from "./response-relay.ts";
 
 /** A client whose room the test decides about. */
@@ -75,6 +76,55 @@ test("a message of the agent waits for the end of the one that passes", async ()
   expect(text().indexOf("own")).toBeGreaterThan(message.length);
 });
 
+test("a message of the agent asks its sender to wait while the client has no room", async () => {
+  const { relay, feed, block } = relayTo();
+  const free = block();
+  const before = relay.send(Buffer.from("own"));
+  relay.sink.start(message.length, false);
+  relay.sink.bytes(message.subarray(0, 1));
+  const between = relay.send(Buffer.from("own"));
+  let sent = 0;
+  const all = [before, between].map((wait) => wait?.then(() => (sent += 1)));
+  expect(all).not.toContain(undefined);
+  relay.sink.bytes(message.subarray(1));
+  relay.sink.end();
+  await new Promise(setImmediate);
+  expect(sent).toBe(0);
+  free();
+  await Promise.all(all);
+  await feed(message);
+  expect(relay.send(Buffer.from("own"))).toBeUndefined();
+});
+
+describe("a response is of the type", () => {
+  const typeUrl = "istio.io/debug/syncz";
+  const begun = message.subarray(0, message.indexOf(CDS) + CDS.length);
+  const types = (options: Partial<ResponseRelayOptions>) => {
+    const decided: string[] = [];
+    const decide = (type: string) => {
+      decided.push(type);
+      return "forward" as const;
+    };
+    return { decided, ...relayTo({ decide, ...options }) };
+  };
+
+  test("of its first resource where that is certain, and goes on at once", () => {
+    const { relay, decided, text } = types({ passesEarly: (type) => type === CDS });
+    relay.sink.start(message.length, false);
+    relay.sink.bytes(message.subarray(0, begun.length));
+    expect(decided).toEqual([CDS]);
+    expect(text().length).toBeGreaterThan(begun.length);
+  });
+
+  test("that it tells itself everywhere else", async () => {
+    const { feed, decided } = types({ passesEarly: () => false });
+    const own = deltaDiscoveryResponse.encode({ resources: [{ resource: { typeUrl: CDS } }], typeUrl });
+    await feed(own, 1);
+    await feed(deltaDiscoveryResponse.encode({ resources: [{ resource: { typeUrl: CDS } }] }), 1);
+    expect(decided).toEqual([typeUrl, ""]);
+  });
+});
+
 test("a client that takes longer than ten seconds for a response is told of", async () => {
   vi.useFakeTimers({ toFake: ["performance"] });
   try {
@@ -90,6 +140,34 @@ test("a client that takes longer than ten seconds for a response is told of", as
   } finally {
     vi.useRealTimers();
   }
+});
+
+test("no progress is owed while a held response holds the stream back", async () => {
+  let finish: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  const { relay, feed } = relayTo({ decide: () => "hold", onHeld: () => held });
+  const feeding = feed(message);
+  relay.sink.start(message.length, false);
+  relay.sink.bytes(message.subarray(0, 1));
+  expect(relay.progress().owed).toBe(false);
+  finish();
+  await feeding;
+  expect(relay.progress().owed).toBe(true);
+});
+
+test("nor while a client without room keeps the next compressed response from being read", async () => {
+  const { relay, block } = relayTo({ encoding: () => "gzip" });
+  const free = block();
+  relay.sink.start(message.length, false);
+  const wait = relay.sink.bytes(message);
+  relay.sink.end();
+  relay.sink.start(100, true);
+  expect(relay.progress().owed).toBe(false);
+  free();
+  await wait;
+  expect(relay.progress().owed).toBe(true);
 });
 
 test("progress is owed in the middle of a response, but not while the client has no room", async () => {

@@ -13,6 +13,8 @@ export interface ResponseRelayOptions {
   readonly encoding?: () => Encoding | undefined;
   /** Asked once per response, as soon as its type is known; "" when it has none. */
   decide(typeUrl: string): ResponseAction;
+  /** Whether a response whose first resource has this type has that type itself, and is forwarded. Others wait for their own word. */
+  passesEarly?(typeUrl: string): boolean;
   /** A whole response that `decide` wanted held, in arrival order. Its promise holds the stream back. */
   onHeld(typeUrl: string, message: Buffer): void | Promise<void>;
   /** Every response, whatever was done with it. */
@@ -29,7 +31,7 @@ export interface ResponseRelayOptions {
 
 /** What a watchdog looks at. */
 export interface RelayProgress {
-  /** In the middle of a response, and the client has room: more has to come. */
+  /** In the middle of a response, and nobody on this side holds it back: more has to come. */
   readonly owed: boolean;
   /** Bytes so far. */
   readonly count: number;
@@ -38,8 +40,8 @@ export interface RelayProgress {
 export interface ResponseRelay {
   /** To be fed with the frames that come from upstream. */
   readonly sink: FrameSink;
-  /** Sends a whole message downstream, between two forwarded ones. */
-  send(message: Buffer): void;
+  /** Sends a whole message downstream, between two forwarded ones. A promise settles when the client has room for more. */
+  send(message: Buffer): Promise<void> | undefined;
   progress(): RelayProgress;
 }
 
@@ -51,7 +53,7 @@ const SLOW_CLIENT_MS = 10_000;
  */
 export function createResponseRelay(options: ResponseRelayOptions): ResponseRelay {
   const { downstream } = options;
-  const waiting: Buffer[] = [];
+  const waiting: (() => void | Promise<void>)[] = [];
   let scanner = new ResponseScanner(options.kind);
   let action: ResponseAction | undefined;
   let pieces: Buffer[] = [];
@@ -63,19 +65,23 @@ export function createResponseRelay(options: ResponseRelayOptions): ResponseRela
   let blocked = 0;
   let waitedMs = 0;
 
+  const heldBack = (wait: Promise<void>, onFree?: () => void): Promise<void> => {
+    blocked += 1;
+    const free = wait.finally(() => {
+      blocked -= 1;
+      onFree?.();
+    });
+    free.catch(() => undefined); // who waits for it may have failed for another reason meanwhile
+    return free;
+  };
+
   /** Only a client without room costs a promise more. */
-  const write = (bytes: Buffer): void | Promise<void> => {
+  const write = (bytes: Buffer): undefined | Promise<void> => {
     const room = downstream.writeFrameBytes(bytes);
     if (room === undefined) return undefined;
     const since = performance.now();
-    blocked += 1;
-    const free = () => {
-      blocked -= 1;
+    return heldBack(room, () => {
       waitedMs += performance.now() - since;
-    };
-    return room.then(free, (failure: unknown) => {
-      free();
-      throw failure;
     });
   };
 
@@ -94,6 +100,12 @@ export function createResponseRelay(options: ResponseRelayOptions): ResponseRela
     pieces = [];
     copy = options.wantsCopy?.(typeUrl) ? [...early] : undefined;
     return waitAll(early.map(write));
+  };
+
+  /** What the response says of itself comes last; the type of its first resource stands in for it where that is safe. */
+  const knownType = (): string | undefined => {
+    const { hasOwnType, typeUrl } = scanner;
+    return hasOwnType || (typeUrl !== undefined && options.passesEarly?.(typeUrl)) ? typeUrl : undefined;
   };
 
   /** Told when the client has taken the response, so that the wait for its last bytes counts. */
@@ -121,14 +133,15 @@ export function createResponseRelay(options: ResponseRelayOptions): ResponseRela
       }
       if (action === "drop") return undefined;
       pieces.push(piece);
-      if (action === undefined && scanner.typeUrl !== undefined) return settle(scanner.typeUrl);
+      const typeUrl = action === undefined ? knownType() : undefined;
+      if (typeUrl !== undefined) return settle(typeUrl);
       if (action === undefined && scanner.malformed) throw malformed();
       return undefined;
     },
     end() {
       scanner.end();
       if (action === undefined && scanner.malformed) throw malformed();
-      const settled = action === undefined ? settle(scanner.typeUrl ?? "") : undefined;
+      const settled = action === undefined ? settle((scanner.hasOwnType && scanner.typeUrl) || "") : undefined;
       frameOpen = false;
       inFrame = false;
       options.onResponse(scanner, length, action ?? "drop");
@@ -136,7 +149,7 @@ export function createResponseRelay(options: ResponseRelayOptions): ResponseRela
       copy = undefined;
       const held = action === "hold" ? options.onHeld(scanner.typeUrl ?? "", joined(pieces)) : undefined;
       pieces = [];
-      const wait = waitAll([settled, held, ...waiting.splice(0).map(writeWhole)]);
+      const wait = waitAll([settled, held && heldBack(held), ...waiting.splice(0).map((send) => send())]);
       if (wait !== undefined) return wait.then(tellSlow);
       if (waitedMs > 0) tellSlow();
       return undefined;
@@ -148,11 +161,17 @@ export function createResponseRelay(options: ResponseRelayOptions): ResponseRela
   return {
     sink,
     send(message) {
-      if (frameOpen) waiting.push(message);
-      else void writeWhole(message);
+      if (!frameOpen) return writeWhole(message);
+      return new Promise<void>((resolve) => {
+        waiting.push(() => {
+          const wait = writeWhole(message);
+          resolve(wait);
+          return wait;
+        });
+      });
     },
     progress: () => ({
-      owed: held.isReceiving || (inFrame && blocked === 0),
+      owed: blocked === 0 && (held.isReceiving || inFrame),
       count: received + held.bytes,
     }),
   };

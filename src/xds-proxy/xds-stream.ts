@@ -6,7 +6,7 @@ import { type ClientInbox, openInbox } from "./client-inbox.ts";
 import { type Conversions, createConversions } from "./conversions.ts";
 import { type AgentRequest, encodeAgentRequest, type ProtocolKind, STREAM_PATHS } from "./core/protocol-kind.ts";
 import { type RequestFacts, scanRequest } from "./core/request-facts.ts";
-import { isForwardedType, LISTENER_TYPE } from "./core/type-urls.ts";
+import { isForwardedType, isResponseType, LISTENER_TYPE } from "./core/type-urls.ts";
 import { createInternalTypes, type InternalTypes } from "./internal-types.ts";
 import type { Recorder } from "./last-good/recorder.ts";
 import type { ServeOptions } from "./last-good/serve-last-good.ts";
@@ -194,7 +194,7 @@ export class XdsStream implements RegisteredStream {
       forward: (typeUrl, nonce, message) => {
         if (this.#recorder?.wants(typeUrl)) this.#recorder.onResponse(typeUrl, nonce, [message]);
         this.#messages.converted(message);
-        relay.send(message);
+        return relay.send(message);
       },
     });
     this.#conversions = conversions;
@@ -203,6 +203,7 @@ export class XdsStream implements RegisteredStream {
       downstream,
       encoding: () => upstream.call.encoding,
       decide: (typeUrl) => (conversions.takes(typeUrl) ? "hold" : this.#decide(typeUrl)),
+      passesEarly: (typeUrl) => isResponseType(typeUrl) && !conversions.takes(typeUrl),
       onHeld: (typeUrl, message) =>
         conversions.takes(typeUrl) ? conversions.add(typeUrl, message) : this.#internal.answer(typeUrl, message),
       onResponse: (facts) => {

@@ -52,6 +52,15 @@ test.each(["sotw", "delta"] as const)("%s: without resources the response's own 
   });
 });
 
+test.each(["sotw", "delta"] as const)("%s: the response's own type stands over that of its first resource", (kind) => {
+  const bytes = encode(kind, [5000], "istio.io/debug/syncz");
+  const scanner = new ResponseScanner(kind);
+  scanner.feed(bytes.subarray(0, 100));
+  expect(scanner).toMatchObject({ typeUrl: CLUSTER, hasOwnType: false });
+  scanner.feed(bytes.subarray(100));
+  expect(scanner).toMatchObject({ typeUrl: "istio.io/debug/syncz", hasOwnType: true });
+});
+
 test("an Any whose type comes after its value is passed over, the response's own type is found", () => {
   const reversed = Buffer.concat([Buffer.from([0x12, 2, 1, 2]), Buffer.from([0x0a, 1, 0x61])]);
   const bytes = Buffer.concat([
@@ -59,7 +68,7 @@ test("an Any whose type comes after its value is passed over, the response's own
     reversed,
     discoveryResponse.encode({ typeUrl: "own" }),
   ]);
-  expect(scan("sotw", bytes)).toMatchObject({ typeUrl: "a", resourceCount: 1, malformed: false });
+  expect(scan("sotw", bytes)).toMatchObject({ typeUrl: "own", resourceCount: 1, malformed: false });
 });
 
 test.each(["sotw", "delta"] as const)("%s: any cutting of any response gives the same facts", (kind) => {

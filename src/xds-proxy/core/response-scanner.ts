@@ -21,8 +21,10 @@ const WRAPPED_ANY = 2;
  * first few bytes. Payloads are jumped over, not looked at.
  */
 export class ResponseScanner {
-  /** From the first resource or from the response itself, whichever came first; undefined so far. */
+  /** The response's own, and the first resource's until that has come; undefined so far. */
   typeUrl: string | undefined;
+  /** The response has told its own type. */
+  hasOwnType = false;
   versionInfo = "";
   nonce = "";
   resourceCount = 0;
@@ -114,11 +116,16 @@ export class ResponseScanner {
     }
     if (window.length < start + length) return 0;
     const text = window.toString("utf8", start, start + length);
-    if (isType) this.typeUrl ??= text;
+    if (isType) this.#noteType(text, depth === 0);
     else if (field === VERSION) this.versionInfo = text;
     else this.nonce = text;
     if (depth > 0) this.#leaveResource(start + length);
     return start + length;
+  }
+
+  #noteType(typeUrl: string, isOwn: boolean): void {
+    if (isOwn || this.typeUrl === undefined) this.typeUrl = typeUrl;
+    this.hasOwnType ||= isOwn;
   }
 
   /** The rest of the resource is of no interest once its type is known: jump to its end. */

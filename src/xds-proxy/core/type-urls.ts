@@ -31,3 +31,8 @@ export function shortTypeName(typeUrl: string): string {
 export function isForwardedType(typeUrl: string): boolean {
   return typeUrl.startsWith(ENVOY_PREFIX) || typeUrl === WORKLOAD_TYPE;
 }
+
+/** Types of xDS itself, for Envoy: a response with such a resource is a response of that type. Debug pages carry others. */
+export function isResponseType(typeUrl: string): boolean {
+  return SHORT_NAMES.has(typeUrl) && isForwardedType(typeUrl);
+}
