@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
-import { buildStamp } from "../base/build-stamp.ts";
 import { type BootstrapInputs, pilotSubjectAltNames } from "../bootstrap/index.ts";
 import { type AgentConfig, diskFiles, type Environment, type PlatformInfo, systemRootCa } from "../config/index.ts";
 import { probeSocket, type SdsStart } from "../sds/index.ts";
+import { reportedVersion } from "./reported-version.ts";
 
 const LABELS_PATH = "./etc/istio/pod/labels";
 const ANNOTATIONS_PATH = "./etc/istio/pod/annotations";
@@ -43,7 +43,7 @@ export async function readBootstrapInputs(sources: BootstrapSources): Promise<Bo
       isKubernetes: platform.isKubernetes,
     },
     agent: {
-      version: buildStamp.version,
+      version: reportedVersion(generation.name),
       pilotSubjectAltNames: pilotSubjectAltNames(config.proxyConfig),
       // Envoy knows files only, not the word for whatever the system trusts.
       xdsRootCert: sources.xdsRootCert === "SYSTEM" ? (systemRootCa(diskFiles.exists) ?? "") : sources.xdsRootCert,

@@ -47,7 +47,10 @@ test("no check waits for another", async () => {
   const readiness = createReadiness(silentLogger);
   let answer: (why: string) => void = () => undefined;
   readiness.addCheck("slow", () => new Promise((resolve) => (answer = resolve)));
-  readiness.addCheck("quick", async () => answer("told by the other"));
+  readiness.addCheck("quick", async () => {
+    answer("told by the other");
+    return undefined;
+  });
   expect(await readiness.reasons()).toEqual(["slow: told by the other"]);
 });
 
