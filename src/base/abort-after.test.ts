@@ -48,3 +48,9 @@ test("a garbage collection does not take the limit away", async () => {
   collect();
   expect(await reason).toMatchObject({ name: "TimeoutError" });
 });
+
+test("a limit beyond what timers know does not come at once", async () => {
+  using limit = abortAfter(2 ** 40);
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(limit.signal.aborted).toBe(false);
+});

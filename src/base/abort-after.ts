@@ -6,6 +6,9 @@ export interface TimedAbort extends Disposable {
   end(): void;
 }
 
+/** Beyond it node's timers fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 /**
  * Aborts together with the parent, or after `ms`. Use it instead of `AbortSignal.any([parent, AbortSignal.timeout(ms)])`: on Node 20 the
  * garbage collector takes the inner timeout signal, and the limit then never comes.
@@ -18,11 +21,14 @@ export function abortAfter(ms: number, parent?: AbortSignal): TimedAbort {
     clearTimeout(timer);
     parent?.removeEventListener("abort", follow);
   };
-  const timer = setTimeout(() => {
-    expired = true;
-    end();
-    controller.abort(new DOMException("The operation was aborted due to timeout", "TimeoutError"));
-  }, ms);
+  const timer = setTimeout(
+    () => {
+      expired = true;
+      end();
+      controller.abort(new DOMException("The operation was aborted due to timeout", "TimeoutError"));
+    },
+    Math.min(ms, MAX_TIMER_MS),
+  );
   parent?.addEventListener("abort", follow, { once: true });
   if (parent?.aborted) {
     end();

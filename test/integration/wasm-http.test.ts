@@ -89,6 +89,12 @@ describe("attempts", () => {
     expect(performance.now() - since).toBeLessThan(10_000);
   });
 
+  test("a time limit beyond what timers know is no limit at all", async () => {
+    await using server = await serve(module);
+    await using wasm = await startTestConverter({ requestTimeoutMs: 2 ** 40 });
+    expect(await wasm.load({ url: server.url, timeout: "315576000000s" })).toContain(checksum);
+  });
+
   test("without time no request is made", async () => {
     await using server = await serve(module);
     await using wasm = await startTestConverter({ maxRetries: 5 });

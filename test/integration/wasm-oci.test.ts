@@ -304,6 +304,31 @@ describe("credentials", () => {
     expect(await listed.load(resource)).toContain(".wasm");
   });
 
+  test.each([301, 302, 303, 307, 308])(
+    "a token service that redirects (%i) leads no refresh token elsewhere",
+    async (status) => {
+      const seen: string[] = [];
+      await using elsewhere = await startHttpServer(async (request, response) => {
+        let body = "";
+        for await (const chunk of request) body += String(chunk);
+        seen.push(`${request.method} ${request.headers.authorization} ${body}`);
+        response.end('{"token":"foreign"}');
+      });
+      await using registry = await startOciRegistry({ auth: { kind: "bearer", refreshToken: "refresh" } });
+      registry.push("org/app", "v1", module);
+      registry.intercept((request, response) => {
+        if (request.url?.startsWith("/token") !== true) return false;
+        response.writeHead(status, { location: `http://127.0.0.1:${elsewhere.port}/token` }).end();
+        return true;
+      });
+      await using wasm = await startTestConverter();
+      const env = dockerConfig(registry.host, { identitytoken: "refresh" });
+      const why = status >= 307 ? "must not see what is posted" : "status code 401";
+      expect(await wasm.reason({ url: `oci://${registry.host}/org/app:v1`, env })).toContain(why);
+      expect(seen).toEqual(status >= 307 ? [] : ["GET undefined "]);
+    },
+  );
+
   test("another host that hands out blobs does not see the credentials", async () => {
     const seen: (string | undefined)[] = [];
     let blobs: ReadonlyMap<string, Buffer> = new Map();

@@ -28,6 +28,8 @@ const PULL_SECRET = "ISTIO_META_WASM_IMAGE_PULL_SECRET";
 const PULL_POLICY = "ISTIO_META_WASM_IMAGE_PULL_POLICY";
 const RESOURCE_VERSION = "ISTIO_META_WASM_PLUGIN_RESOURCE_VERSION";
 const DEFAULT_TIMEOUT_MS = 5000;
+/** Longer ones would end at once: node's timers know no more than 24 days. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 const KEY_VALUES = 2;
 
 const httpUri = message({ uri: string(1), timeout: nested(3, duration) });
@@ -78,5 +80,5 @@ function pullPolicy(text: string | undefined): PullPolicy {
 }
 
 function milliseconds({ seconds = 0n, nanos = 0 }: { seconds?: bigint; nanos?: number }): number {
-  return Number(seconds) * 1000 + nanos / 1_000_000;
+  return Math.min(Number(seconds) * 1000 + nanos / 1_000_000, MAX_TIMEOUT_MS);
 }

@@ -24,7 +24,7 @@ export interface ClientRequest {
   readonly url: URL;
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent with POST. */
-  readonly body?: string;
+  readonly body?: string | undefined;
   /** A longer answer is refused. */
   readonly maxBytes: number;
   readonly signal: AbortSignal;
@@ -46,19 +46,25 @@ export type HttpClient = (request: ClientRequest) => Promise<ClientAnswer>;
 const MAX_REDIRECTS = 10;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+/** These ask for the same request elsewhere; the others for the page that is there. */
+const SAME_METHOD = new Set([307, 308]);
 
 /** Every connection, also of a redirect, goes through the address rules at the moment it is made. */
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   return async (request) => {
-    let { url, headers = {} } = request;
+    let { url, headers = {}, body } = request;
     for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
       request.inspect?.(url);
-      const answer = await exchange(options, { ...request, url, headers });
+      const answer = await exchange(options, { ...request, url, headers, body });
       const { location } = answer.headers;
       if (!REDIRECTS.has(answer.status) || location === undefined) return answer;
       const next = redirectTarget(location, url);
-      // Another host has no right to the credentials of the first one.
-      if (next.host !== url.host || next.protocol !== url.protocol) headers = withoutCredentials(headers);
+      // Another host has no right to the credentials of the first one; what is posted is one.
+      if (next.origin !== url.origin) {
+        if (body !== undefined && SAME_METHOD.has(answer.status)) throw postedElsewhere(url);
+        headers = withoutCredentials(headers);
+      }
+      if (!SAME_METHOD.has(answer.status)) body = undefined;
       url = next;
     }
     throw new WasmError("unreachable", `Get "${shownUrl(request.url)}": stopped after ${MAX_REDIRECTS} redirects`);
@@ -139,6 +145,13 @@ function redirectTarget(location: string, from: URL): URL {
   const target = URL.canParse(location, from.href) ? new URL(location, from.href) : undefined;
   if (target?.protocol === "http:" || target?.protocol === "https:") return target;
   throw new WasmError("unreachable", `Get "${shownUrl(from)}": redirected to something that is neither http nor https`);
+}
+
+function postedElsewhere(from: URL): WasmError {
+  return new WasmError(
+    "blocked",
+    `Post "${shownUrl(from)}": redirected to another host, which must not see what is posted`,
+  );
 }
 
 function withoutCredentials(headers: Readonly<Record<string, string>>): Record<string, string> {

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { buildTar } from "../../../test/support/oci-archive.ts";
 import { WasmError } from "../wasm-error.ts";
 import { isTar, tarEntries } from "./tar-entries.ts";
@@ -96,4 +96,30 @@ test("damaged archives end in entries or a coded error, never in another throw o
     }),
     { numRuns: 1000 },
   );
+});
+
+describe("an archive that would keep its reader busy", () => {
+  const MIB = 1024 * 1024;
+  const attributes = (bytes: number) => ({ name: "x", type: "x", data: Buffer.alloc(bytes - (bytes % 5), "5 a=\n") });
+
+  test.each([
+    { what: "one huge extended header", archive: buildTar([attributes(2 * MIB), { name: "a", data: content }]) },
+    { what: "a huge name", archive: buildTar([{ name: "x", type: "L", data: Buffer.alloc(2 * MIB, "n") }]) },
+    { what: "many large extended headers", archive: buildTar(Array.from({ length: 10 }, () => attributes(MIB))) },
+    {
+      what: "nothing but folders",
+      archive: Buffer.concat(Array(100_001).fill(buildTar([{ name: "d/", type: "5" }]).subarray(0, 512))),
+    },
+  ])("with $what is refused at once", ({ archive }) => {
+    const since = performance.now();
+    expect(() => names(archive)).toThrow(WasmError);
+    expect(performance.now() - since).toBeLessThan(3000);
+  });
+
+  test("is another one than a file system with long names and attributes", () => {
+    const record = ` path=${"d".repeat(150)}/file\n`;
+    const pax = { name: "PaxHeader", type: "x", data: Buffer.from(`${record.length + 3}${record}`) };
+    const archive = buildTar(Array.from({ length: 5000 }, () => [pax, { name: "short", data: content }]).flat());
+    expect(names(archive)).toHaveLength(5000);
+  });
 });

@@ -7,6 +7,10 @@ export interface TarEntry {
 }
 
 const BLOCK = 512;
+/** Names and attributes of one entry, and of all. Reading them takes long, and an archive of nothing else packs to almost nothing. */
+const MAX_DESCRIPTION_BYTES = 1024 * 1024;
+const MAX_DESCRIPTIONS_BYTES = 8 * 1024 * 1024;
+const MAX_HEADERS = 100_000;
 
 export function isTar(bytes: Buffer): boolean {
   return bytes.length > 262 && bytes.toString("latin1", 257, 262) === "ustar";
@@ -20,9 +24,13 @@ export function* tarEntries(archive: Buffer): Generator<TarEntry> {
   let at = 0;
   let longName: string | undefined;
   let attributes: ReadonlyMap<string, string> = new Map();
+  let descriptionBytes = 0;
+  let headers = 0;
   while (at + BLOCK <= archive.length) {
     const header = archive.subarray(at, at + BLOCK);
     if (header.every((byte) => byte === 0)) return;
+    headers += 1;
+    if (headers > MAX_HEADERS) throw broken(`it has more than ${MAX_HEADERS} entries`);
     if (!hasValidChecksum(header)) throw broken("a header's checksum is wrong");
     const type = String.fromCharCode(header[156] ?? 0);
     const size = hasContent(type) ? sizeOf(header, attributes) : 0;
@@ -30,9 +38,14 @@ export function* tarEntries(archive: Buffer): Generator<TarEntry> {
     if (size > archive.length - start) throw broken("an entry is longer than the archive");
     const data = archive.subarray(start, start + size);
     at = start + Math.ceil(size / BLOCK) * BLOCK;
+    if (isDescription(type)) {
+      descriptionBytes += size;
+      if (size > MAX_DESCRIPTION_BYTES || descriptionBytes > MAX_DESCRIPTIONS_BYTES)
+        throw broken("its extended headers are too large");
+    }
     if (type === "x") attributes = paxAttributes(data);
     else if (type === "L") longName = text(data);
-    else if (type !== "g" && type !== "K") {
+    else if (!isDescription(type)) {
       const name = attributes.get("path") ?? longName ?? headerName(header);
       if (isRegular(type) && !name.endsWith("/")) yield { name, data };
       longName = undefined;
@@ -40,6 +53,11 @@ export function* tarEntries(archive: Buffer): Generator<TarEntry> {
     }
   }
   if (at < archive.length || at === 0) throw broken("it is cut short");
+}
+
+/** Of the entries that follow: names, link names and other attributes. */
+function isDescription(type: string): boolean {
+  return "xgLK".includes(type);
 }
 
 function isRegular(type: string): boolean {
