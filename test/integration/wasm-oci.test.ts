@@ -325,7 +325,7 @@ describe("credentials", () => {
       const env = dockerConfig(registry.host, { identitytoken: "refresh" });
       const why = status >= 307 ? "must not see what is posted" : "status code 401";
       expect(await wasm.reason({ url: `oci://${registry.host}/org/app:v1`, env })).toContain(why);
-      expect(seen).toEqual(status >= 307 ? [] : ["GET undefined "]);
+      expect([...new Set(seen)]).toEqual(status >= 307 ? [] : ["GET undefined "]);
     },
   );
 
