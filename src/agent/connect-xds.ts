@@ -30,6 +30,10 @@ const CONNECT_TIMEOUT_MS = 5000;
 const MAX_PING_INTERVAL_MS = 15_000;
 const MIN_PING_INTERVAL_MS = 10_000;
 const MAX_PING_TIMEOUT_MS = 10_000;
+/** What gRPC servers take nothing for, and the least they do. */
+const UNASKED_PING_INTERVAL_MS = 2 * 60 * 60 * 1000;
+const UNASKED_PING_TIMEOUT_MS = 20_000;
+const MIN_CLIENT_PING_INTERVAL_MS = 1000;
 const MIN_RECEIVE_BYTES = 64 * 1024 * 1024;
 
 /** istio.mesh.v1alpha1.ProxyConfig, of which the agent takes the trust anchors. */
@@ -69,7 +73,7 @@ export async function connectXds(config: AgentConfig, parts: XdsParts): Promise<
         ...(lastGood && { lastGood }),
         maxReceiveBytes: Math.max(xds.maxReceiveBytes, MIN_RECEIVE_BYTES),
         maxStreams: xds.maxStreams,
-        downstreamKeepalive: { intervalMs: xds.keepaliveIntervalMs, timeoutMs: xds.keepaliveTimeoutMs },
+        downstreamKeepalive: downstreamKeepalive(xds),
         clusterId: xds.clusterId,
         metrics: parts.metrics.xds,
         log,
@@ -106,13 +110,26 @@ async function connectUpstream(
 }
 
 /** Never so seldom that a death is noticed late, never so often that the control plane takes it for an attack. */
-export function upstreamKeepalive(
-  asked: Pick<AgentConfig["xds"], "keepaliveIntervalMs" | "keepaliveTimeoutMs">,
-): KeepaliveOptions {
+export function upstreamKeepalive(asked: AskedKeepalive): KeepaliveOptions {
   return {
     intervalMs: Math.max(MIN_PING_INTERVAL_MS, Math.min(asked.keepaliveIntervalMs, MAX_PING_INTERVAL_MS)),
-    timeoutMs: Math.min(asked.keepaliveTimeoutMs, MAX_PING_TIMEOUT_MS),
+    timeoutMs: Math.min(positive(asked.keepaliveTimeoutMs) ?? MAX_PING_TIMEOUT_MS, MAX_PING_TIMEOUT_MS),
   };
+}
+
+/** Towards clients of this machine what was asked for holds, where it is something. */
+export function downstreamKeepalive(asked: AskedKeepalive): KeepaliveOptions {
+  const intervalMs = positive(asked.keepaliveIntervalMs) ?? UNASKED_PING_INTERVAL_MS;
+  return {
+    intervalMs: Math.max(intervalMs, MIN_CLIENT_PING_INTERVAL_MS),
+    timeoutMs: positive(asked.keepaliveTimeoutMs) ?? UNASKED_PING_TIMEOUT_MS,
+  };
+}
+
+type AskedKeepalive = Pick<AgentConfig["xds"], "keepaliveIntervalMs" | "keepaliveTimeoutMs">;
+
+function positive(ms: number): number | undefined {
+  return ms > 0 ? ms : undefined;
 }
 
 /** In the order they are subscribed to. */

@@ -38,7 +38,7 @@ export async function connectXdsTls(config: AgentConfig, log: Logger): Promise<X
     tls: async (): Promise<ClientCredentials> => {
       if (root.path !== "") {
         roots = await readRoots(root.path).catch((failure: unknown) => {
-          log.warn(`Failed to read the root certificates for XDS, using those read before: ${errorMessage(failure)}`);
+          log.warn(`Failed to init xds proxy dial options, using the roots read before: ${errorMessage(failure)}`);
           return roots;
         });
       }
@@ -96,13 +96,23 @@ const LIMITS: Readonly<Record<string, SecureContextOptions>> = {
 
 async function readRoots(path: string): Promise<string> {
   const text = await readFile(path, "utf8");
-  if (!text.includes("-----BEGIN CERTIFICATE-----")) {
+  // A file that is being written may end inside of one; OpenSSL would take it for an empty list.
+  if (text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)?.some(isCertificate) !== true) {
     throw new AgentStartError(
       "start-failed",
       `failed to create TLS dial option with root certificates: ${path} holds no certificate`,
     );
   }
   return text;
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    new X509Certificate(pem);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 interface ClientIdentity {

@@ -26,8 +26,8 @@ export async function secure(
   const { serverName, ...given } = credentials;
   const options = given.ca === undefined ? { ...given, ...withPublicRoots(given) } : given;
   const name = serverName ?? (target.kind === "tcp" ? target.host : "localhost");
-  // An IP address must not be sent as a server name (RFC 6066), but it is what the certificate is checked against.
-  const identity = isIP(name) === 0 ? { servername: name, host: name } : { host: name };
+  // Neither an IP address nor a trailing dot may be sent as a server name (RFC 6066). The address is what the certificate must be for.
+  const identity = isIP(name) === 0 ? { servername: name.replace(/\.$/, ""), host: name } : { host: name };
   const secured = connectTls({ ...options, ...identity, socket, ALPNProtocols: ["h2"] });
   await settled(secured, "secureConnect", signal);
   if (secured.alpnProtocol === "h2") return secured;

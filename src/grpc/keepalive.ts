@@ -17,6 +17,8 @@ export interface KeepaliveTarget {
 }
 
 const LOOKS_PER_INTERVAL = 4;
+/** Beyond it node's timers fire at once; an interval of centuries is how pings are switched off. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Detects a peer that is gone without closing its connection. One timer per connection, none per call; it does not keep the process
@@ -29,7 +31,7 @@ export function startKeepalive(options: KeepaliveOptions, target: KeepaliveTarge
   let heard = target.socket.bytesRead;
   let heardAt = performance.now();
   const after = (ms: number, next: () => void) => {
-    timer = setTimeout(next, ms);
+    timer = setTimeout(next, Math.min(ms, MAX_TIMER_MS));
     timer.unref();
   };
   const listen = (): boolean => {

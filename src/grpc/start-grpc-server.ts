@@ -39,7 +39,8 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     for (const socket of sockets) socket.destroy();
     await closed;
   });
-  const ended = new Promise<void>((_resolve, reject) => listener.server.once("error", reject));
+  // A connection that could not be accepted; there may be more of them, and without a listener the second would end the process.
+  const ended = new Promise<void>((_resolve, reject) => listener.server.on("error", reject));
   const owned = opened.move();
   return toHandle({
     address: listener.address,

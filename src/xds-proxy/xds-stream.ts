@@ -147,7 +147,8 @@ export class XdsStream implements RegisteredStream {
       lastGood?.noteReachable();
       return opened;
     } catch (failure) {
-      metrics.connectionFailures.inc();
+      // A client that left or a token that cannot be had says nothing about the connection.
+      if (failure instanceof GrpcError && failure.code === "UNAVAILABLE") metrics.connectionFailures.inc();
       metrics.upstreamTerminations.inc(["error"]);
       this.#log.debug(
         `failed to create ${this.kind === "delta" ? "delta " : ""}upstream grpc client: ${rpcErrorText(failure)}`,

@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, mkdirSync, writeFileSync } from "node:fs";
-import { connect as connectSocket, createServer, type Socket } from "node:net";
-import { afterAll, describe, expect, test } from "vitest";
+import { connect as connectSocket, createServer, Server, type Socket } from "node:net";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import { createGrpcChannel, GrpcError, implement, rawMethod } from "../../src/grpc/index.ts";
 import { socketFolder } from "../support/grpc-contract.ts";
 import { ECHO, ECHO_BIDI, portOf, startEchoServer } from "../support/grpc-echo-server.ts";
@@ -9,6 +9,18 @@ import { connectRaw, grpcHeaders, requestRaw } from "../support/grpc-raw-client.
 
 const folder = socketFolder();
 afterAll(() => folder.remove());
+
+test("connections that cannot be accepted are told, and the next ones are served", async () => {
+  const listening = vi.spyOn(Server.prototype, "listen");
+  await using server = await startEchoServer();
+  const listener = listening.mock.contexts.at(-1);
+  listening.mockRestore();
+  // As node does when the process has no descriptor left.
+  for (const failure of ["accept ENFILE", "accept EMFILE"]) (listener as Server).emit("error", new Error(failure));
+  await expect(server.ended).rejects.toThrow("accept ENFILE");
+  await using channel = createGrpcChannel(`127.0.0.1:${portOf(server)}`);
+  expect((await channel.unary(ECHO, Buffer.from("x"))).toString()).toBe("x");
+});
 
 describe("unix socket", () => {
   const listenAt = (name: string) => ({ path: `${folder.path}/${name}` });
@@ -259,6 +271,15 @@ describe("limits of a connection", () => {
     await expect.poll(() => started).toBe(true);
     proxy.freeze();
     await expect.poll(() => aborted.map(({ code }) => code)).toEqual(["CANCELLED"]);
+  });
+
+  test("an interval of centuries means no pings, and no busy clock", async () => {
+    const timers = vi.spyOn(globalThis, "setTimeout");
+    await using server = await startEchoServer({ keepalive: { intervalMs: 2 ** 53, timeoutMs: 2 ** 53 } });
+    await using channel = createGrpcChannel(`127.0.0.1:${portOf(server)}`);
+    await channel.unary(ECHO, Buffer.from("x"));
+    expect(timers.mock.calls.every(([, ms = 0]) => ms < 2 ** 31)).toBe(true);
+    timers.mockRestore();
   });
 
   test("a living but quiet client survives many keepalive rounds", async () => {

@@ -74,7 +74,8 @@ describe("the server", () => {
     const contexts = new Map([["other.test", createSecureContext(otherServer)]]);
     const credentials: ServerCredentials = { ...key, SNICallback: (name, done) => done(null, contexts.get(name)) };
     await using server = await start(() => credentials);
-    for (const serverName of ["localhost", "other.test"]) {
+    // A name may end in a dot; the server never sees that.
+    for (const serverName of ["localhost", "other.test", "localhost.", "other.test."]) {
       await using channel = channelTo(server, { ca, serverName });
       await channel.connect();
     }

@@ -296,6 +296,33 @@ test.each([true, false])("a peer that accepts and stays mute (TLS: %s) costs the
   mute.close();
 });
 
+test("a client that leaves while the connection is made, or has no token, is no failed connection", async () => {
+  using socket = socketFolder();
+  const mute = createServer((connection) => void connection.on("error", () => undefined).resume()).listen(
+    0,
+    "127.0.0.1",
+  );
+  await once(mute, "listening");
+  let token = () => "token";
+  await using running = await startTestProxy(`127.0.0.1:${(mute.address() as AddressInfo).port}`, socket.path, {
+    upstream: { token: () => token() },
+  });
+  const leaving = openXdsClient(socket.path, "sotw");
+  leaving.send(ask("sotw", CDS, envoy));
+  await once(mute, "connection");
+  await leaving[Symbol.asyncDispose]();
+  token = () => {
+    throw new Error("metadata server is down");
+  };
+  await using refused = openXdsClient(socket.path, "sotw");
+  refused.send(ask("sotw", CDS, envoy));
+  expect(await refused.status).toMatchObject({ code: grpc.status.UNAUTHENTICATED });
+  const ends = 'istiod_connection_terminations{type="error"} 2';
+  await eventually(async () => (running.registry.render().includes(ends) ? undefined : "still there"));
+  expect(running.registry.render()).not.toMatch(/^istio_agent_istiod_connection_failures \d/m);
+  mute.close();
+});
+
 test("the token is asked for each stream; one that cannot be had is told as the reference tells it", async () => {
   using socket = socketFolder();
   await using server = await startFakeXdsServer();

@@ -101,11 +101,26 @@ test.each([
   { path: "/debug/x?a=%zz", status: 400, body: 'invalid URL escape "%zz"\n' },
   { path: "/debug/x?a;b", status: 400, body: "invalid semicolon separator in query\n" },
   { path: "/other", status: 404, body: "404 page not found\n" },
+  { path: "/debug/%zz", status: 400, body: "400 Bad Request\n" },
 ])("$path is answered with $status", async ({ path, status, body }) => {
   await using server = await startFakeXdsServer();
   await using tap = await startTapTo(server);
   expect(await get(tap.port, path)).toMatchObject({ status, body });
 });
+
+test.each(["/debug/a%20b", "http://localhost:15004/debug/a%20b?x"])(
+  "the path of %s is the page's name",
+  async (path) => {
+    await using server = await startFakeXdsServer();
+    await using tap = await startTapTo(server);
+    const asked = get(tap.port, path);
+    const stream = await server.stream(0);
+    await stream.received(1);
+    expect(stream.types()).toEqual(["istio.io/debug/a b"]);
+    stream.send(discoveryResponse.encode({ typeUrl: "istio.io/debug/a b" }));
+    expect(await asked).toMatchObject({ status: 200 });
+  },
+);
 
 test("an upgrade to h2c is refused", async () => {
   await using server = await startFakeXdsServer();

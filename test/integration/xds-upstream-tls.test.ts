@@ -80,11 +80,15 @@ test.each(["sotw", "delta"] as const)(
     first.send(ask(kind, CDS, envoy));
     const stream = await server.stream(0);
     // Half written: the last good roots are used, with a warning.
-    files.write("root-cert.pem", "");
-    await using second = openXdsClient(socket.path, kind);
-    second.send(ask(kind, CDS, envoy));
-    await (await server.stream(1)).received(1);
-    expect(files.warnings.join("\n")).toContain("Failed to read the root certificates for XDS");
+    const garbled = files.root.pem.replace(/^M.*$/m, "AAAA");
+    for (const [index, half] of ["", files.root.pem.slice(0, 200), garbled].entries()) {
+      files.write("root-cert.pem", half);
+      await using second = openXdsClient(socket.path, kind);
+      second.send(ask(kind, CDS, envoy));
+      await (await server.stream(index + 1)).received(1);
+      const told = files.warnings.filter((text) => text.startsWith("Failed to init xds proxy dial options"));
+      expect(told).toHaveLength(index + 1);
+    }
     stream.send(push(kind, CDS, ["still"]));
     await first.received(1);
   },
@@ -221,8 +225,10 @@ describe("through the proxy of HTTPS_PROXY", () => {
     expect(connectThroughProxy(address, environment)).toBeUndefined();
   });
 
-  test("what is no proxy address stops the start", () => {
-    const environment = { httpsProxy: "socks5://p:1", noProxy: "" };
-    expect(() => connectThroughProxy("istiod.mesh:15012", environment)).toThrow(/^HTTPS_PROXY is no http:\/\/ address/);
+  test.each(["socks5://p:1", "https://p:1", "http://", "me:50%secret@p:1"])("%s stops the start", (httpsProxy) => {
+    const environment = { httpsProxy, noProxy: "" };
+    const connect = () => connectThroughProxy("istiod.mesh:15012", environment);
+    expect(connect).toThrow(/^HTTPS_PROXY is no http:\/\/ address/);
+    expect(connect).not.toThrow("secret");
   });
 });

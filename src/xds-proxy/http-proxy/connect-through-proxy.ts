@@ -58,13 +58,26 @@ interface ProxyAddress {
 function parseProxy(text: string): ProxyAddress {
   const url = text.includes("://") ? text : `http://${text}`;
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  if (parsed === undefined || parsed.protocol !== "http:" || parsed.hostname === "") {
-    throw new Error("HTTPS_PROXY is no http:// address of a proxy; allowed is [http://][user:password@]host[:port]");
-  }
+  if (parsed === undefined || parsed.protocol !== "http:" || parsed.hostname === "") throw invalidProxy();
   const port = parsed.port === "" ? 80 : Number(parsed.port);
   const host = parsed.hostname.replace(/^\[|\]$/g, "");
-  const login = `${decodeURIComponent(parsed.username)}:${decodeURIComponent(parsed.password)}`;
+  const login = `${unescaped(parsed.username)}:${unescaped(parsed.password)}`;
   const credentials = Buffer.from(login).toString("base64");
   const headers = parsed.username === "" ? {} : { "proxy-authorization": `Basic ${credentials}` };
   return { host, port, shown: `${host}:${port}`, headers };
+}
+
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw invalidProxy("; a % in user or password is written %25");
+  }
+}
+
+/** Without the value: it may hold a password. */
+function invalidProxy(hint = ""): Error {
+  return new Error(
+    `HTTPS_PROXY is no http:// address of a proxy; allowed is [http://][user:password@]host[:port]${hint}`,
+  );
 }

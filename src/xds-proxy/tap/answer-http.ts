@@ -12,10 +12,14 @@ export interface HttpAnswer {
 export type AskDebug = (typeUrl: string, resourceNames: readonly string[], timeoutMs: number) => Promise<DebugAnswer>;
 
 const TIMEOUT_MS = 5000;
+/** Clients that believe in a proxy name the host in the request line too. */
+const ABSOLUTE = /^https?:\/\/[^/?#]*/i;
 
 /** `/debug/...` with an optional `resourceName`, any method, as the control plane's page of the same path. */
 export async function answerHttp(target: string, ask: AskDebug, log: Logger): Promise<HttpAnswer> {
-  const [path = "", query = ""] = splitOnce(target, "?");
+  const [escaped = "", query = ""] = splitOnce(target.replace(ABSOLUTE, ""), "?");
+  const path = unescaped(escaped);
+  if (path === undefined) return { status: 400, body: "400 Bad Request\n" };
   if (path !== "/debug" && !path.startsWith("/debug/")) return { status: 404, body: "404 page not found\n" };
   const problem = queryProblem(query);
   if (problem !== undefined) return { status: 400, body: `${problem}\n` };
@@ -32,6 +36,14 @@ export async function answerHttp(target: string, ask: AskDebug, log: Logger): Pr
     return { status: 200, body, contentType: "application/json" };
   } catch (failure) {
     return { status: 500, body: `${errorMessage(failure)}\n` };
+  }
+}
+
+function unescaped(path: string): string | undefined {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return undefined;
   }
 }
 
