@@ -11,7 +11,7 @@ export interface ConversionOptions {
   /** Sends a converted response to the client; a promise settles when it has room for more. */
   forward(typeUrl: string, nonce: string, message: Buffer): Promise<void> | undefined;
   refuse(request: AgentRequest): void;
-  /** A response was ready after the client had gone. */
+  /** A response was ready, or had its turn, after the stream had ended. */
   onLate(): void;
 }
 
@@ -39,6 +39,7 @@ export function createConversions(options: ConversionOptions): Conversions {
   const converterOf = (typeUrl: string) => converters.find((each) => each.typeUrl === typeUrl);
 
   const convert = async (converter: ResponseConverter, message: Buffer): Promise<void> => {
+    if (signal.aborted) return options.onLate();
     const result = await converter.convert({ kind, message }, signal).catch((failure: unknown) => ({
       refusal: errorMessage(failure),
     }));

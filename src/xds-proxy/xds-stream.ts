@@ -186,10 +186,12 @@ export class XdsStream implements RegisteredStream {
     const { metrics, converters = [], lastGood, progressLimitMs = PROGRESS_LIMIT_MS } = this.#options;
     const sender = createRequestSender(upstream.call, () => metrics.requests.inc());
     this.#sender = sender;
+    // Not the client's own signal: that one never comes when the control plane ends first.
+    const over = new AbortController();
     const conversions = createConversions({
       kind: this.kind,
       converters,
-      signal: downstream.signal,
+      signal: over.signal,
       refuse: (request) => this.#ask(request),
       onLate: () => this.#messages.dropped(),
       forward: (typeUrl, nonce, message) => {
@@ -231,6 +233,7 @@ export class XdsStream implements RegisteredStream {
     const waiting = unlessSilent(Promise.race(ends), lastGood, { kind: this.kind, first: inbox.first, isAnswered });
     const first = await waiting.catch((failure: unknown): StreamEnd => ({ side: "upstream", failure }));
     this.#sender = undefined;
+    over.abort();
     reportEnd(first, metrics, this.#log);
     if (first.failure !== undefined) throw toStatus(first.failure);
   }

@@ -7,6 +7,7 @@ import {
 } from "../../src/protocol/protobuf/discovery.ts";
 import { EXTENSION_TYPE, NAME_TABLE_TYPE } from "../../src/xds-proxy/index.ts";
 import { eventually } from "../support/agent-process.ts";
+import { recordLog } from "../support/ca-log.ts";
 import { openXdsClient, socketFolder, startFakeXdsServer, type XdsKind } from "../support/fake-xds-server.ts";
 import { ask, CDS, LDS, push, read, startTestProxy } from "../support/xds-harness.ts";
 
@@ -110,6 +111,37 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       await eventually(async () => (running.proxy.describeStreams().length === 0 ? undefined : "still there"));
     });
   });
+
+  test.each(["control plane", "client"])(
+    "a %s that ends the stream ends its conversions, and none begins after it",
+    async (side) => {
+      using socket = socketFolder();
+      const log = recordLog();
+      await using server = await startFakeXdsServer();
+      const begun: AbortSignal[] = [];
+      const convert = async ({ message }: { message: Buffer }, signal: AbortSignal) => {
+        begun.push(signal);
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        return { message };
+      };
+      await using _running = await startTestProxy(server.address, socket.path, {
+        converters: [{ typeUrl: EXTENSION_TYPE, convert }],
+        log,
+      });
+      await using client = openXdsClient(socket.path, kind);
+      client.send(ask(kind, EXTENSION_TYPE, { ...envoy, names: ["w"] }));
+      const stream = await server.stream(0);
+      for (const nonce of ["1", "2"]) stream.send(push(kind, EXTENSION_TYPE, ["w"], { nonce }));
+      await eventually(async () => (begun.length === 1 ? undefined : "not begun"));
+      if (side === "client") client.halfClose();
+      else stream.end();
+      expect(await client.status).toMatchObject({ code: 0 });
+      const dropped = () => log.text().split("connection already closed").length - 1;
+      await eventually(async () => (dropped() === 2 ? undefined : log.text()));
+      expect(begun.map(({ aborted }) => aborted)).toEqual([true]);
+      expect(client.responses).toEqual([]);
+    },
+  );
 
   test("a slow client gets all converted responses in their order", async () => {
     using socket = socketFolder();

@@ -1,11 +1,13 @@
+import { once } from "node:events";
 import { request as httpRequest } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
+import { connect } from "node:net";
 import * as grpc from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
 import { any, discoveryRequest, discoveryResponse } from "../../src/protocol/protobuf/discovery.ts";
 import { message, nested, repeated, string, uint32 } from "../../src/protocol/protobuf/message.ts";
-import { startTap } from "../../src/xds-proxy/index.ts";
+import { startTap, type TapOptions } from "../../src/xds-proxy/index.ts";
 import { type FakeXdsServer, startFakeXdsServer, XDS_PATHS } from "../support/fake-xds-server.ts";
 
 const CLIENT_CONFIG = "type.googleapis.com/envoy.service.status.v3.ClientConfig";
@@ -13,7 +15,7 @@ const generic = message({ typeUrl: string(1), configStatus: uint32(6) });
 const clientConfig = message({ node: nested(1, message({ id: string(1) })), configs: repeated(3, generic) });
 const node = Buffer.from([0x0a, 1, 0x6e]); // id "n"
 
-async function startTapTo(server: FakeXdsServer | string, connected = true) {
+async function startTapTo(server: FakeXdsServer | string, connected = true, options: Partial<TapOptions> = {}) {
   return startTap({
     host: "127.0.0.1",
     port: 0,
@@ -25,6 +27,7 @@ async function startTapTo(server: FakeXdsServer | string, connected = true) {
     },
     node: () => (connected ? node : undefined),
     log: silentLogger,
+    ...options,
   });
 }
 
@@ -121,6 +124,18 @@ test.each(["/debug/a%20b", "http://localhost:15004/debug/a%20b?x"])(
     expect(await asked).toMatchObject({ status: 200 });
   },
 );
+
+test("a request that never ends is ended, however slowly it comes", async () => {
+  await using server = await startFakeXdsServer();
+  await using tap = await startTapTo(server, true, { readMs: 200 });
+  const socket = connect(tap.port, "127.0.0.1");
+  socket.write("GET /debug/syncz HTTP/1.1\r\nhost: x\r\n");
+  const dribble = setInterval(() => socket.write("a: b\r\n"), 20);
+  const [answer] = await once(socket, "data");
+  clearInterval(dribble);
+  expect(String(answer)).toContain("408 Request Timeout");
+  socket.destroy();
+});
 
 test("an upgrade to h2c is refused", async () => {
   await using server = await startFakeXdsServer();

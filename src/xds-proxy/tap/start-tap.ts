@@ -18,6 +18,8 @@ export interface TapOptions {
   readonly upstream: UpstreamOptions;
   /** The node of a connected client; undefined while there is none. */
   node(): Buffer | undefined;
+  /** How long a request may take to come; half a minute when absent. */
+  readonly readMs?: number;
   readonly log: Logger;
 }
 
@@ -48,7 +50,9 @@ export async function startTap(options: TapOptions): Promise<Tap> {
     return mine;
   };
 
-  const http1 = createHttpServer({ keepAliveTimeout: IDLE_MS, requestTimeout: READ_MS }, async (request, response) => {
+  const { readMs = READ_MS } = options;
+  const limits = { keepAliveTimeout: IDLE_MS, requestTimeout: readMs, headersTimeout: readMs };
+  const http1 = createHttpServer({ ...limits, connectionsCheckingInterval: readMs / 2 }, async (request, response) => {
     const send = ({ status, body, contentType = "text/plain; charset=utf-8" }: HttpAnswer) => {
       response.writeHead(status, { "content-type": contentType });
       response.end(body);
@@ -57,6 +61,8 @@ export async function startTap(options: TapOptions): Promise<Tap> {
     if (/\bh2c\b/i.test(request.headers.upgrade ?? "")) return send({ status: 405, body: "h2c upgrade not allowed\n" });
     send(await answerHttp(request.url ?? "/", ask, log));
   });
+  // It gets its connections from us, but only a server that listens looks at its time limits.
+  http1.emit("listening");
   const grpc = createRequestHandler({
     methods: [...tapMethods(ask), ...reflectionMethods(readAdsFiles, REFLECTED_SERVICES)],
     log,
