@@ -61,8 +61,10 @@ function deflate(chunk: Uint8Array): Deflated {
     finishFlush: constants.Z_SYNC_FLUSH,
     chunkSize: Math.max(WORTH_BYTES, chunk.length >> 2),
   });
-  // What is kept must not hold the larger buffer it was made in.
-  const deflated = { bytes: Buffer.from(packed), crc: crc32(chunk), shift: crcShift(chunk.length) };
+  // What is kept must not hold the larger buffer it was made in, nor one that it shares with others.
+  const bytes = Buffer.allocUnsafeSlow(packed.length);
+  packed.copy(bytes);
+  const deflated = { bytes, crc: crc32(chunk), shift: crcShift(chunk.length) };
   known.set(chunk, deflated);
   return deflated;
 }

@@ -63,13 +63,12 @@ describe("answers that are not gRPC", () => {
 describe("a call that the server refuses unseen", () => {
   const REFUSED = 7;
   /** Refuses the first calls and answers the others. */
-  const refusing = (count: number, before: (stream: ServerHttp2Stream) => void = () => undefined) => {
+  const refusing = (count: number, refuse = (stream: ServerHttp2Stream) => void stream.close(REFUSED)) => {
     let left = count;
     return (stream: ServerHttp2Stream) => {
       left -= 1;
       if (left < 0) return answerWith(stream, frame("at last"), OK);
-      before(stream);
-      stream.close(REFUSED);
+      refuse(stream);
     };
   };
   const ask = async (target: string) => {
@@ -93,7 +92,12 @@ describe("a call that the server refuses unseen", () => {
   });
 
   test("is not made again when the server had begun to answer", async () => {
-    await using server = await startRawServer(refusing(1, (stream) => stream.respond(GRPC_ANSWER)));
+    const begun = (stream: ServerHttp2Stream) => {
+      stream.respond(GRPC_ANSWER);
+      // The client answers a ping after it has read what came before.
+      stream.session?.ping(() => stream.close(REFUSED));
+    };
+    await using server = await startRawServer(refusing(1, begun));
     await expect(ask(server.target)).rejects.toMatchObject({ code: expect.stringMatching(/UNAVAILABLE|INTERNAL/) });
     expect(server.requests).toHaveLength(1);
   });

@@ -50,8 +50,9 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     {
       what: "closes the connection",
       misbehave: (stream: ServerHttp2Stream) => stream.session?.destroy(),
-      status: { code: 14, details: "error reading from server: EOF" },
-      counts: "cancelled",
+      // Which of the two depends on what the kernel had not yet given to who closed.
+      status: { code: 14, details: expect.stringMatching(/^error reading from server: (EOF|read ECONNRESET)$/) },
+      counts: "(cancelled|error)",
     },
     {
       what: "says that it had enough",
@@ -71,7 +72,9 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     expect(await client.status).toMatchObject(status);
     expect(client.responses).toHaveLength(0);
     await eventually(async () =>
-      running.registry.render().includes(`istiod_connection_terminations{type="${counts}"} 1`) ? undefined : "no count",
+      new RegExp(`istiod_connection_terminations{type="${counts}"} 1`).test(running.registry.render())
+        ? undefined
+        : "no count",
     );
     expect(running.registry.render()).toContain('envoy_connection_terminations{type="cancelled"} 1');
   });
