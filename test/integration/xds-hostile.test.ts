@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { decodeNameTable } from "../../src/dns/index.ts";
 import {
   deltaDiscoveryRequest,
   deltaDiscoveryResponse,
@@ -63,6 +64,44 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     const refusal = codec.decode(stream.requests[2] ?? Buffer.alloc(0));
     expect(refusal).toMatchObject({ typeUrl: NAME_TABLE_TYPE, responseNonce: "table" });
     expect(refusal.errorDetail?.message).toContain(`mismatched message type: got "${clientConfig}"`);
+  });
+
+  test("a name table that is none is refused with what is wrong with it, and told once", async () => {
+    using socket = socketFolder();
+    const log = recordLog();
+    await using server = await startFakeXdsServer();
+    const handle = (bytes: Buffer) => void decodeNameTable(bytes);
+    await using _running = await startTestProxy(server.address, socket.path, {
+      handlers: [{ typeUrl: NAME_TABLE_TYPE, name: "name table", handle }],
+      log,
+    });
+    await using client = openXdsClient(socket.path, kind);
+    client.send(ask(kind, LDS, envoy));
+    const stream = await server.stream(0);
+    await stream.received(2);
+    stream.send(push(kind, NAME_TABLE_TYPE, ["no table"]));
+    await stream.received(3);
+    const { errorDetail } = codec.decode(stream.requests[2] ?? Buffer.alloc(0));
+    expect(errorDetail).toMatchObject({ code: 13, message: expect.stringMatching(/^protobuf: /) });
+    expect(log.text()).toContain(`error failed to unmarshal name table: ${errorDetail?.message}`);
+  });
+
+  test("types of other proxies are told by their short names and not passed on", async () => {
+    using socket = socketFolder();
+    const log = recordLog();
+    await using server = await startFakeXdsServer();
+    await using _running = await startTestProxy(server.address, socket.path, { log });
+    await using client = openXdsClient(socket.path, kind);
+    client.send(ask(kind, CDS, envoy));
+    const stream = await server.stream(0);
+    const foreign = ["istio.workload.Address", "istio.security.Authorization"].map(
+      (name) => `type.googleapis.com/${name}`,
+    );
+    for (const typeUrl of [...foreign, CDS]) stream.send(push(kind, typeUrl, ["a"]));
+    await client.received(1);
+    expect(read(kind, client.responses[0] ?? Buffer.alloc(0)).typeUrl).toBe(CDS);
+    for (const name of ["WDS", "WADS"]) expect(log.text()).toMatch(new RegExp(`upstream response.*\\b${name}\\b`));
+    for (const typeUrl of foreign) expect(log.text()).toContain(`Skipping forwarding type url ${typeUrl} to Envoy`);
   });
 
   test("junk behind a response that its client does not take ends the stream, and nothing else", async () => {

@@ -31,7 +31,7 @@ export function decodeNameTable(bytes: Uint8Array): NameTable {
       if (field === 1) readEntry(value, table);
     });
   } catch (cause) {
-    throw new NameTableError("invalid-name-table", `failed to unmarshal name table: ${errorMessage(cause)}`, { cause });
+    throw new NameTableError("invalid-name-table", errorMessage(cause), { cause });
   }
   return { table };
 }

@@ -20,6 +20,8 @@ const SHORT_NAMES: ReadonlyMap<string, string> = new Map([
   [NAME_TABLE_TYPE, "NDS"],
   [PROXY_CONFIG_TYPE, "PCDS"],
   [WORKLOAD_TYPE, "WDS"],
+  [`${GOOGLEAPIS}istio.workload.Address`, "WDS"],
+  [`${GOOGLEAPIS}istio.security.Authorization`, "WADS"],
 ]);
 
 /** The name operators know in logs; types without one are shown whole. */
