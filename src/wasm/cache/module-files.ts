@@ -21,7 +21,7 @@ export interface ModuleFiles {
 }
 
 const CHECKSUM = /^[0-9a-f]{64}$/;
-const OWN_FILE = /^(?:[0-9a-f]{64}\.(?:wasm|sha256)|\.[0-9a-f]{64}\.(?:wasm|sha256)\.[0-9a-f]+\.tmp)$/;
+const OWN_FILE = /^(?:[0-9a-f]{64}\.(?:wasm|sha256)|\.[0-9a-f]{64}\.(?:wasm|sha256)\.[0-9a-z]+\.tmp)$/;
 
 /** `<directory>/<sha256 of the module's name>/<checksum>.wasm`, written whole or not at all. */
 export function openModuleFiles(directory: string, owner: ProxyOwner | undefined): ModuleFiles {

@@ -247,7 +247,7 @@ describe("purging", () => {
     const names = {
       old: `${"b".repeat(64)}.wasm`,
       young: `${"c".repeat(64)}.wasm`,
-      half: `.${"d".repeat(64)}.wasm.0a1b.tmp`,
+      half: `.${"d".repeat(64)}.wasm.k3zq9x.tmp`,
     };
     const past = new Date(Date.now() - 25 * HOUR);
     for (const path of [

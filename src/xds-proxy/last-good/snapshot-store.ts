@@ -16,6 +16,10 @@ export interface SnapshotStore {
 }
 
 const SUFFIX = ".last-good";
+/** What a run that was killed while it wrote has left. */
+const UNFINISHED = /^\.[0-9a-f]{32}\.last-good\.[0-9a-z]+\.tmp$/;
+/** Nobody writes that long. */
+const UNFINISHED_MS = 60_000;
 /** A directory that outlives many pods keeps the newest. */
 const MAX_FILES = 16;
 
@@ -44,11 +48,15 @@ export function createSnapshotStore(directory: string, nodeId: string, log: Logg
 }
 
 async function removeOldest(directory: string): Promise<void> {
-  const names = (await readdir(directory)).filter((name) => name.endsWith(SUFFIX));
-  if (names.length <= MAX_FILES) return;
-  const dated = await Promise.all(
-    names.map(async (name) => ({ name, at: (await stat(join(directory, name)).catch(() => undefined))?.mtimeMs ?? 0 })),
-  );
-  const old = dated.toSorted((a, b) => b.at - a.at).slice(MAX_FILES);
+  const names = await readdir(directory);
+  const finished = names.filter((name) => name.endsWith(SUFFIX));
+  const unfinished = names.filter((name) => UNFINISHED.test(name));
+  if (finished.length <= MAX_FILES && unfinished.length === 0) return;
+  const changedAt = async (name: string) => (await stat(join(directory, name)).catch(() => undefined))?.mtimeMs ?? 0;
+  const dated = (some: readonly string[]) =>
+    Promise.all(some.map(async (name) => ({ name, at: await changedAt(name) })));
+  const newestFirst = (await dated(finished)).toSorted((a, b) => b.at - a.at);
+  const left = (await dated(unfinished)).filter(({ at }) => at < Date.now() - UNFINISHED_MS);
+  const old = [...newestFirst.slice(MAX_FILES), ...left];
   await Promise.all(old.map(({ name }) => unlink(join(directory, name)).catch(() => undefined)));
 }
