@@ -1,4 +1,5 @@
-import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -32,6 +33,21 @@ test("an existing file is replaced, mode included, and nothing temporary stays",
   expect(await readFile(join(dir, "f"), "utf8")).toBe("new");
   expect(await modeOf(join(dir, "f"))).toBe(0o600);
   expect(await readdir(dir)).toEqual(["f"]);
+});
+
+test("a large file is written on the side, with the same promises", async () => {
+  const large = Buffer.alloc(8 * 1024 * 1024, "large");
+  const writing = writeProxyFile(join(dir, "f"), large, { access: "private" });
+  expect(existsSync(join(dir, "f"))).toBe(false);
+  await writing;
+  expect((await readFile(join(dir, "f"))).equals(large)).toBe(true);
+  expect(await modeOf(join(dir, "f"))).toBe(0o600);
+  expect(await readdir(dir)).toEqual(["f"]);
+  await mkdir(join(dir, "taken"));
+  await expect(writeProxyFile(join(dir, "taken"), large, { access: "private" })).rejects.toMatchObject({
+    code: "EISDIR",
+  });
+  expect(await readdir(dir)).toEqual(["f", "taken"]);
 });
 
 test("a failing write leaves the old content and no temporary file", async () => {

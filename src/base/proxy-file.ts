@@ -7,9 +7,11 @@ import {
   openSync,
   renameSync,
   rmSync,
+  writeFile,
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { promisify } from "node:util";
 import { makeDirectory } from "./make-directory.ts";
 
 /**
@@ -35,7 +37,13 @@ export interface ProxyFileOptions {
 const FILE_MODES: Readonly<Record<ProxyAccess, number>> = { private: 0o600, shared: 0o644 };
 const DIRECTORY_MODES: Readonly<Record<ProxyAccess, number>> = { private: 0o700, shared: 0o755 };
 
-/** Readers see the old content or the whole new one, never a part: a temporary file beside it, then a rename. A few kB are written at once. */
+/** Up to here writing takes no longer than handing it to another thread would. */
+const AT_ONCE_BYTES = 256 * 1024;
+
+/**
+ * Readers see the old content or the whole new one, never a part: a temporary file beside it, then a rename. Small files are written at
+ * once; modules and configurations of many megabytes on the side, because disks may be slow and nothing else may wait for them.
+ */
 export async function writeProxyFile(
   path: string,
   data: string | Uint8Array,
@@ -47,7 +55,8 @@ export async function writeProxyFile(
   const file = openSync(temporary, "wx", mode);
   try {
     try {
-      writeFileSync(file, data);
+      if (data.length <= AT_ONCE_BYTES) writeFileSync(file, data);
+      else await promisify(writeFile)(file, data);
       // The umask may have taken bits away.
       fchmodSync(file, mode);
       if (options.owner !== undefined) fchownSync(file, options.owner.uid, options.owner.gid);
