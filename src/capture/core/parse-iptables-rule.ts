@@ -32,7 +32,10 @@ export function parseIptablesRule(line: string): SavedRule {
     else {
       const match = readMatch(word, module, reader);
       if (match === undefined) foreign.push(...(not ? ["!"] : []), word);
-      else matches.push(...match.map((found) => (not && found.kind !== "protocol" ? { ...found, not } : found)));
+      // Everything but one protocol is nothing that we would ask for.
+      else if (match.kind !== "protocol") matches.push(not ? { ...match, not } : match);
+      else if (not) foreign.push("!", word, match.protocol);
+      else matches.push(match);
     }
     not = false;
   }
@@ -52,33 +55,33 @@ function createReader(words: readonly string[]): WordReader {
 
 type Negatable = Exclude<Match, { readonly kind: "other" }>;
 
-function readMatch(word: string, module: string, reader: WordReader): readonly Negatable[] | undefined {
+function readMatch(word: string, module: string, reader: WordReader): Negatable | undefined {
   const value = () => reader.next() ?? "";
   switch (word) {
     case "-p":
-      return isProtocol(reader.peek()) ? [{ kind: "protocol", protocol: value() as Protocol }] : undefined;
+      return isProtocol(reader.peek()) ? { kind: "protocol", protocol: value() as Protocol } : undefined;
     case "-i":
-      return [{ kind: "in", name: value() }];
+      return { kind: "in", name: value() };
     case "-o":
-      return [{ kind: "out", name: value() }];
+      return { kind: "out", name: value() };
     case "-s":
-      return [{ kind: "source", cidr: value() }];
+      return { kind: "source", cidr: value() };
     case "-d":
-      return [{ kind: "destination", cidr: value() }];
+      return { kind: "destination", cidr: value() };
     case "--dport":
     case "--dports":
-      return [{ kind: "dport", ports: value().split(",") }];
+      return { kind: "dport", ports: value().split(",") };
     case "--sport":
     case "--sports":
-      return [{ kind: "sport", ports: value().split(",") }];
+      return { kind: "sport", ports: value().split(",") };
     case "--uid-owner":
-      return [{ kind: "uid", id: value() }];
+      return { kind: "uid", id: value() };
     case "--gid-owner":
-      return [{ kind: "gid", id: value() }];
+      return { kind: "gid", id: value() };
     case "--ctstate":
-      return [{ kind: "ctstate", states: value().split(",") }];
+      return { kind: "ctstate", states: value().split(",") };
     case "--mark":
-      return module === "mark" || module === "connmark" ? [{ kind: module, value: value() }] : undefined;
+      return module === "mark" || module === "connmark" ? { kind: module, value: value() } : undefined;
     default:
       return undefined;
   }

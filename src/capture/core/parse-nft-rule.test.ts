@@ -144,6 +144,11 @@ test("conditions and statements of others equal none of ours", () => {
   expect(keyOf({ queue: { num: 1 } })).toContain("other");
 });
 
+test.each(["tcp", "udp"])("everything but %s is not that protocol", (protocol) => {
+  expect(keyOf(meta("l4proto", protocol, "!="), { return: null })).toContain("other");
+  expect(keyOf(meta("l4proto", protocol), { return: null })).not.toContain("other");
+});
+
 test("chains, marks and the lack of a listing are seen", () => {
   const rules = [{ rule: { chain: "c", expr: [{ mangle: { key: { meta: { key: "mark" } }, value: 99 } }] } }];
   const state = parseNftTable(

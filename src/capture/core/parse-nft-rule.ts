@@ -104,7 +104,8 @@ function parseMatch(match: Json): Match {
   if (ct === "mark") return { kind: "connmark", value: text, ...not };
   switch (meta) {
     case "l4proto":
-      return text === "tcp" || text === "udp" ? { kind: "protocol", protocol: text } : foreign;
+      // Everything but one protocol is nothing that we would ask for.
+      return (text === "tcp" || text === "udp") && !("not" in not) ? { kind: "protocol", protocol: text } : foreign;
     case "iifname":
       return { kind: "in", name: text.replace(/\*$/, "+"), ...not };
     case "oifname":

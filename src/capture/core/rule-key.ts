@@ -34,7 +34,7 @@ function matchKey(match: Match, names: OwnerNames): readonly string[] {
     case "dport":
     case "sport": {
       const ports = match.ports.map((port) => port.split(":").map(Number).join(":")).sort();
-      return ports.join() === "0:65535" ? [] : [`${not}${match.kind} ${ports.join(",")}`];
+      return ports.join() === "0:65535" && not === "" ? [] : [`${not}${match.kind} ${ports.join(",")}`];
     }
     case "uid":
       return [`${not}uid ${numeric(names.users.get(match.id) ?? match.id)}`];
