@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Logger } from "../base/logger.ts";
-import type { AgentConfig, Environment } from "../config/index.ts";
+import { type AgentConfig, diskFiles, type Environment, systemRootCa } from "../config/index.ts";
 import { parseTarget } from "../grpc/index.ts";
 import { startWasmConverter, type WasmConverter, type WasmMetrics } from "../wasm/index.ts";
 import { connectThroughProxy } from "../xds-proxy/index.ts";
@@ -24,6 +24,7 @@ export async function connectWasm(config: AgentConfig, parts: WasmParts): Promis
     ...settings,
     directory: MODULE_DIRECTORY,
     dockerConfigPath: dockerConfigPath(parts.env),
+    rootsFile: systemRootCa(diskFiles.exists),
     fallback: generation.name === "master" ? "current" : "legacy",
     owner: proxyUser(config),
     tunnel: (target) => {

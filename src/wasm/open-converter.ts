@@ -8,6 +8,7 @@ import { CURRENT_RULES, LEGACY_RULES } from "./core/generations.ts";
 import type { RemoteModule } from "./core/remote-module.ts";
 import { forbiddenAddresses } from "./fetch/address-rules.ts";
 import { createHttpClient } from "./fetch/http-client.ts";
+import { trustedRoots } from "./fetch/trusted-roots.ts";
 import { findModule } from "./find-module.ts";
 import type { WasmConverter, WasmOptions } from "./options.ts";
 
@@ -27,7 +28,7 @@ export function openConverter(options: WasmOptions): Pick<WasmConverter, "conver
   const connections = {
     isForbidden: forbiddenAddresses(options.blockedCidrs),
     isInsecure,
-    ...(options.ca !== undefined && { ca: options.ca }),
+    roots: trustedRoots(options.rootsFile, log),
     ...(options.tunnel !== undefined && { tunnel: options.tunnel }),
     ...(options.resolve !== undefined && { resolve: options.resolve }),
   };

@@ -24,8 +24,8 @@ export interface WasmOptions {
   readonly fallback: "current" | "legacy";
   /** The user the proxy runs as, when it is not the agent's. */
   readonly owner?: ProxyOwner | undefined;
-  /** PEM roots; node's own when absent. */
-  readonly ca?: string;
+  /** The machine's roots, PEM; the runtime's own when absent. */
+  readonly rootsFile?: string | undefined;
   /** The way to "host:port" when it is not the direct one, such as through an HTTP proxy; asked for https only. */
   readonly tunnel?: Tunnel;
   /** The system's name resolution when absent. */

@@ -266,6 +266,12 @@ describe("TLS", () => {
       expect(await all.load({ url })).toContain(checksum);
       await using known = await startTestConverter({ ca: certs.ca });
       expect(await known.load({ url })).toContain(checksum);
+      await using empty = await startTestConverter({
+        ca: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+      });
+      expect(await empty.reason({ url })).toMatch(/certificate/);
+      await using missing = await startTestConverter({ rootsFile: "/nowhere/roots.pem" });
+      expect(await missing.reason({ url })).toMatch(/certificate/);
       // TLS is with the server, whatever is in between: its name is checked, and the proxy's answer is told.
       await using proxy = await startConnectProxy(`127.0.0.1:${port}`);
       const through = (proxyPort: number) => (target: string) => (signal: AbortSignal) => {

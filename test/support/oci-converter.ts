@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "../../src/base/logger.ts";
@@ -21,9 +21,11 @@ export interface TestConverter extends AsyncDisposable {
 
 /** The converter as the agent starts it, with a folder of its own. */
 export async function startTestConverter(
-  options: Partial<WasmOptions> = {},
+  { ca, ...options }: Partial<WasmOptions> & { readonly ca?: string } = {},
   directory = mkdtempSync(join(tmpdir(), "wasm-")),
 ): Promise<TestConverter> {
+  const rootsFile = ca === undefined ? undefined : join(directory, "roots.pem");
+  if (rootsFile !== undefined) writeFileSync(rootsFile, ca ?? "");
   const registry = new MetricRegistry();
   const errors: string[] = [];
   const log: Logger = {
@@ -40,6 +42,7 @@ export async function startTestConverter(
     maxModuleBytes: 1024 * 1024,
     blockedCidrs: [],
     fallback: "current",
+    rootsFile,
     metrics: declareWasmMetrics(registry),
     log,
     ...options,

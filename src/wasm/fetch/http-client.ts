@@ -1,7 +1,7 @@
 import { type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
+import type { SecureContext } from "node:tls";
 import { abortAfter } from "../../base/abort-after.ts";
-import { publicRoots } from "../../base/public-roots.ts";
 import { WasmError } from "../wasm-error.ts";
 import type { AddressRule } from "./address-rules.ts";
 import { guardedLookup, type Resolve, refuseLiteral } from "./guarded-lookup.ts";
@@ -13,8 +13,8 @@ export interface HttpClientOptions {
   readonly isInsecure: (host: string) => boolean;
   /** For one exchange without the redirects that follow it; only the request's own signal when absent. */
   readonly timeoutMs?: number;
-  /** PEM roots; node's own when absent. */
-  readonly ca?: string;
+  /** For TLS: the roots that are trusted. */
+  readonly roots: () => SecureContext;
   readonly tunnel?: Tunnel;
   /** The system's when absent. */
   readonly resolve?: Resolve;
@@ -96,8 +96,7 @@ async function exchange(options: HttpClientOptions, request: ClientRequest): Pro
       headers: { "user-agent": "pilot-agent", ...request.headers },
       ...connection(options, url, limit.signal),
       signal: limit.signal,
-      ...(url.protocol === "https:" &&
-        (options.ca === undefined ? { secureContext: publicRoots() } : { ca: options.ca })),
+      ...(url.protocol === "https:" && { secureContext: options.roots() }),
       ...(options.isInsecure(url.host) && { rejectUnauthorized: false }),
     });
     outgoing.on("error", (cause) => reject(fail(cause)));

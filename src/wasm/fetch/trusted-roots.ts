@@ -1,0 +1,26 @@
+import { readFileSync } from "node:fs";
+import { createSecureContext, type SecureContext } from "node:tls";
+import { errorMessage } from "../../base/coded-error.ts";
+import type { Logger } from "../../base/logger.ts";
+import { publicRoots } from "../../base/public-roots.ts";
+
+/**
+ * TLS with the machine's roots, to which an operator may have added those of his registry; with the runtime's own where there are none.
+ * Read when first needed: most workloads never fetch anything.
+ */
+export function trustedRoots(file: string | undefined, log: Logger): () => SecureContext {
+  let known: SecureContext | undefined;
+  const read = (): SecureContext | undefined => {
+    if (file === undefined) return undefined;
+    try {
+      return createSecureContext({ ca: readFileSync(file) });
+    } catch (failure) {
+      log.warn(`cannot read the roots in ${file}, using those that come with the runtime: ${errorMessage(failure)}`);
+      return undefined;
+    }
+  };
+  return () => {
+    known ??= read() ?? publicRoots();
+    return known;
+  };
+}
