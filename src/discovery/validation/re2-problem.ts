@@ -22,6 +22,7 @@ class Refusal extends Error {
 
 const MAX_REPEAT = 1000;
 const MAX_DEPTH = 1000;
+const MAX_BYTE = 0xff;
 const PERL_CLASSES = "dDsSwW";
 const SIMPLE_ESCAPES = "AbBzCafnrtvQ";
 const POSIX_CLASS = /^\[:\^?(alnum|alpha|ascii|blank|cntrl|digit|graph|lower|print|punct|space|upper|word|xdigit):\]/;
@@ -43,7 +44,10 @@ function parse(pattern: string): void {
   while (at < pattern.length) {
     const rest = pattern.slice(at, at + 64);
     const char = pattern[at] ?? "";
-    if (char === "\\") {
+    if (pattern.startsWith("\\Q\\E", at)) {
+      // Quotes nothing, and stands between nothing.
+      at += 4;
+    } else if (char === "\\") {
       at += escapeLength(pattern, at);
       operand();
     } else if (char === "[") {
@@ -126,9 +130,11 @@ function escapeLength(pattern: string, at: number, inClass = false): number {
     return property[0].length;
   }
   if (char === "x") {
-    const code = /^\\x(\{[0-9A-Fa-f]{1,6}\}|[0-9A-Fa-f]{2})/.exec(rest);
-    if (code === null) throw new Refusal("invalid escape sequence", rest.slice(0, 2));
-    return code[0].length;
+    const [code = ""] = /^\\x(\{[0-9A-Fa-f]+\}|[0-9A-Fa-f]{2})/.exec(rest) ?? [];
+    if (code === "") throw new Refusal("invalid escape sequence", rest.slice(0, 2));
+    // Envoy looks at bytes; a character beyond them has to be written as itself.
+    if ((escapeCode(code.slice(1)) ?? 0) > MAX_BYTE) throw new Refusal("invalid escape sequence", code);
+    return code.length;
   }
   if (/[0-7]/.test(char)) {
     const octal = /^\\(0[0-7]{0,2}|[1-7][0-7]{1,2})/.exec(rest);
@@ -168,20 +174,30 @@ function rangeEnd(pattern: string, at: number): number {
   const low = classCharacter(pattern, at);
   const isRange = pattern[low.end] === "-" && pattern[low.end + 1] !== "]" && pattern[low.end + 1] !== undefined;
   if (!isRange || low.code === undefined) return low.end;
-  const high = classCharacter(pattern, low.end + 1);
-  if (high.code !== undefined && high.code < low.code) {
-    throw new Refusal("invalid character class range", pattern.slice(at, high.end));
-  }
+  const from = low.end + 1;
+  const high = classCharacter(pattern, from);
+  // A range ends with a character: `[a-\d]` has none.
+  if (high.code === undefined) throw new Refusal("invalid escape sequence", pattern.slice(from, from + 2));
+  if (high.code < low.code) throw new Refusal("invalid character class range", pattern.slice(at, high.end));
   return high.end;
 }
 
-/** The code is unknown for classes like `\d` and for escapes whose value does not matter here. */
+/** Without a code it is a class of its own, like `\d`. */
 function classCharacter(pattern: string, at: number): { readonly end: number; readonly code: number | undefined } {
   if (pattern[at] === "\\") {
     const end = at + escapeLength(pattern, at, true);
-    const isPlain = end === at + 2 && !/[A-Za-z0-9]/.test(pattern[at + 1] ?? "");
-    return { end, code: isPlain ? pattern.codePointAt(at + 1) : undefined };
+    return { end, code: escapeCode(pattern.slice(at + 1, end)) };
   }
   const code = pattern.codePointAt(at) ?? 0;
   return { end: at + String.fromCodePoint(code).length, code };
+}
+
+const CONTROLS: Readonly<Record<string, number>> = { a: 7, t: 9, n: 10, v: 11, f: 12, r: 13 };
+
+/** What stands behind the backslash, as a character. */
+function escapeCode(escaped: string): number | undefined {
+  const first = escaped[0] ?? "";
+  if (first === "x") return Number.parseInt(escaped.replace(/^x\{?/, ""), 16);
+  if (/[0-7]/.test(first)) return Number.parseInt(escaped, 8);
+  return /[A-Za-z]/.test(first) ? CONTROLS[first] : escaped.codePointAt(0);
 }
