@@ -1,0 +1,74 @@
+import { describe, expect, test } from "vitest";
+import { recordLog } from "../../../test/support/ca-log.ts";
+import type { Authenticator } from "../../ca/index.ts";
+import { type Caller, identifyCaller, isOfNamespace } from "./access.ts";
+import type { HttpCall } from "./http-types.ts";
+
+const WEB = "spiffe://cluster.local/ns/default/sa/web";
+const TOKENS: Authenticator = {
+  name: "token",
+  authenticate: async ({ metadata }) => {
+    if (metadata.get("authorization") !== "Bearer good") throw new Error("no such token");
+    return { identities: [WEB], source: "token" };
+  },
+} as unknown as Authenticator;
+
+function identify(peerAddress: string, headers: Readonly<Record<string, string>> = {}): Promise<Caller | undefined> {
+  const call: HttpCall = {
+    method: "GET",
+    path: "/debug",
+    query: new URLSearchParams(),
+    headers,
+    peerAddress,
+    body: async () => "",
+  };
+  return identifyCaller(call, { authenticators: () => [TOKENS], log: recordLog() });
+}
+
+describe("somebody on this machine", () => {
+  test.each([
+    { from: "127.0.0.1", host: "localhost:8080" },
+    { from: "127.0.0.1", host: "127.0.0.1" },
+    { from: "127.9.9.9", host: "LOCALHOST" },
+    { from: "::1", host: "[::1]:8080" },
+    { from: "::ffff:127.0.0.1", host: "[::ffff:127.0.0.1]:15014" },
+    { from: "127.0.0.1", host: undefined },
+  ])("from $from asking for $host needs no token", async ({ from, host }) => {
+    expect(await identify(from, host === undefined ? {} : { host })).toEqual({ kind: "local" });
+  });
+
+  test.each(["rebound.example", "localhost.example", "127.0.0.1.example:8080", "[::1].example", "10.0.0.1", ""])(
+    "asking for %s may be a page in a browser, and is a stranger",
+    async (host) => {
+      expect(await identify("127.0.0.1", { host })).toBeUndefined();
+    },
+  );
+});
+
+describe("somebody elsewhere", () => {
+  test.each(["10.0.0.7", "2001:db8::7", "::ffff:10.0.0.7", "128.0.0.1", "::2", ""])(
+    "from %s is a stranger, whatever the name that is asked for",
+    async (from) => {
+      expect(await identify(from, { host: "localhost" })).toBeUndefined();
+    },
+  );
+
+  test("is whom a token proves", async () => {
+    const caller = await identify("10.0.0.7", { authorization: "Bearer good" });
+    expect(caller).toEqual({ kind: "identified", identities: [WEB] });
+  });
+
+  test("with a token that proves nothing is a stranger", async () => {
+    expect(await identify("10.0.0.7", { authorization: "Bearer bad" })).toBeUndefined();
+  });
+});
+
+test.each<{ who: string; caller: Caller; namespace: string; is: boolean }>([
+  { who: "somebody here", caller: { kind: "local" }, namespace: "any", is: true },
+  { who: "the workload", caller: { kind: "identified", identities: [WEB] }, namespace: "default", is: true },
+  { who: "the workload", caller: { kind: "identified", identities: [WEB] }, namespace: "defaul", is: false },
+  { who: "one of several", caller: { kind: "identified", identities: ["x", WEB] }, namespace: "default", is: true },
+  { who: "nobody", caller: { kind: "identified", identities: [] }, namespace: "default", is: false },
+])("$who is of namespace $namespace: $is", ({ caller, namespace, is }) => {
+  expect(isOfNamespace(caller, namespace)).toBe(is);
+});

@@ -1,0 +1,139 @@
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { recordLog } from "../../test/support/ca-log.ts";
+import { CloseStack } from "../base/close-stack.ts";
+import { startMeshFile } from "./mesh-file.ts";
+import type { MeshSettings } from "./snapshot/mesh-settings.ts";
+
+const opened = new CloseStack();
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "mesh-file-"));
+  opened.defer(() => rmSync(folder, { recursive: true, force: true }));
+});
+afterEach(() => opened.close());
+
+const SOON = { timeout: 10_000 };
+const OWN_ROOT = "rootNamespace: own-root\n";
+
+async function start(path: string | undefined, rescanMs = 60_000) {
+  const log = recordLog();
+  const file = opened.add(await startMeshFile({ path, domainSuffix: "cluster.local", log, rescanMs }));
+  const told: MeshSettings[] = [];
+  file.subscribe((settings) => void told.push(settings));
+  const levels = () => log.lines.map(({ level }) => level);
+  return { file, told, log, levels };
+}
+
+describe("at the start", () => {
+  test("a file's settings are in force", async () => {
+    writeFileSync(join(folder, "mesh"), OWN_ROOT);
+    const { file, levels } = await start(join(folder, "mesh"));
+    expect(file.settings.rootNamespace).toBe("own-root");
+    expect(levels()).toEqual([]);
+  });
+
+  test.each([
+    { name: "no path", path: () => undefined, warns: [] },
+    { name: "a missing file", path: () => join(folder, "mesh"), warns: ["warn"] },
+    { name: "a missing directory", path: () => join(folder, "none", "mesh"), warns: ["warn"] },
+  ])("$name means defaults", async ({ path, warns }) => {
+    const { file, levels } = await start(path());
+    expect(file.settings.rootNamespace).toBe("istio-system");
+    expect(levels()).toEqual(warns);
+  });
+
+  test("an empty file means defaults", async () => {
+    writeFileSync(join(folder, "mesh"), " \n");
+    expect((await start(join(folder, "mesh"))).file.settings.rootNamespace).toBe("istio-system");
+  });
+
+  test.each([
+    { name: "text that is no YAML", write: (path: string) => writeFileSync(path, "a: [") },
+    { name: "a value that cannot be", write: (path: string) => writeFileSync(path, "connectTimeout: soon\n") },
+    { name: "a directory", write: (path: string) => mkdirSync(path) },
+  ])("$name is an error that names the file", async ({ write }) => {
+    const path = join(folder, "mesh");
+    write(path);
+    const starting = start(path);
+    await expect(starting).rejects.toMatchObject({ code: "invalid-mesh-config" });
+    await expect(starting).rejects.toThrow(/failed reading mesh config: /);
+  });
+});
+
+describe("later", () => {
+  test("a change is told once, with the new settings in force", async () => {
+    const path = join(folder, "mesh");
+    writeFileSync(path, "");
+    const { file, told } = await start(path);
+    writeFileSync(path, OWN_ROOT);
+    await expect.poll(() => told.map(({ rootNamespace }) => rootNamespace), SOON).toEqual(["own-root"]);
+    expect(file.settings).toBe(told[0]);
+  });
+
+  test("a file that is replaced through the links of a volume is followed", async () => {
+    for (const [version, text] of Object.entries({ "..1": "", "..2": OWN_ROOT })) {
+      mkdirSync(join(folder, version));
+      writeFileSync(join(folder, version, "mesh"), text);
+    }
+    symlinkSync("..1", join(folder, "..data"));
+    symlinkSync("..data/mesh", join(folder, "mesh"));
+    const { file } = await start(join(folder, "mesh"));
+    symlinkSync("..2", join(folder, "..new"));
+    renameSync(join(folder, "..new"), join(folder, "..data"));
+    await expect.poll(() => file.settings.rootNamespace, SOON).toBe("own-root");
+  });
+
+  test("a file that goes bad leaves the last settings in force, and is read again when it is good", async () => {
+    const path = join(folder, "mesh");
+    writeFileSync(path, OWN_ROOT);
+    const { file, told, levels } = await start(path);
+    writeFileSync(path, "rootNamespace: [");
+    await expect.poll(levels, SOON).toContain("error");
+    expect(file.settings.rootNamespace).toBe("own-root");
+    expect(told).toEqual([]);
+    writeFileSync(path, "rootNamespace: third\n");
+    await expect.poll(() => file.settings.rootNamespace, SOON).toBe("third");
+  });
+
+  test("a file that goes away means defaults", async () => {
+    const path = join(folder, "mesh");
+    writeFileSync(path, OWN_ROOT);
+    const { file } = await start(path);
+    rmSync(path);
+    await expect.poll(() => file.settings.rootNamespace, SOON).toBe("istio-system");
+  });
+
+  test("what only looks written is no change", async () => {
+    const path = join(folder, "mesh");
+    writeFileSync(path, OWN_ROOT);
+    const { file, told } = await start(path, 300);
+    const before = file.settings;
+    writeFileSync(path, OWN_ROOT);
+    writeFileSync(join(folder, "other"), "x");
+    writeFileSync(path, "rootNamespace: third\n");
+    await expect.poll(() => told.length, SOON).toBe(1);
+    expect(file.settings).not.toBe(before);
+  });
+
+  test("a file in a directory that comes later is found by looking", async () => {
+    const path = join(folder, "later", "mesh");
+    const { file } = await start(path, 300);
+    mkdirSync(join(folder, "later"));
+    writeFileSync(path, OWN_ROOT);
+    await expect.poll(() => file.settings.rootNamespace, SOON).toBe("own-root");
+  });
+});
+
+test("after the stop nothing is read any more, and a second stop is one", async () => {
+  const path = join(folder, "mesh");
+  writeFileSync(path, "");
+  const { file, told } = await start(path, 5);
+  await file.stop();
+  writeFileSync(path, OWN_ROOT);
+  await file.stop();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(told).toEqual([]);
+});
