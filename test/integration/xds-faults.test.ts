@@ -20,6 +20,7 @@ import { eventually } from "../support/agent-process.ts";
 import { openXdsClient, socketFolder, startFakeXdsServer, XDS_PATHS } from "../support/fake-xds-server.ts";
 import { startFreezableProxy } from "../support/grpc-freezable-proxy.ts";
 import { startRawServer } from "../support/grpc-raw-server.ts";
+import { listServices } from "../support/list-services.ts";
 import { needs } from "../support/needs.ts";
 import { ask, CDS, EDS, LDS, push, startTestProxy } from "../support/xds-harness.ts";
 
@@ -390,6 +391,15 @@ describe("a connection made ahead", () => {
     await unused.proxy.stop();
     await eventually(async () => (server.sessions.size === 0 ? undefined : "the connection stays"));
   });
+});
+
+test.each(["v1", "v1alpha"])("reflection %s on the socket names the services", async (version) => {
+  using socket = socketFolder();
+  await using server = await startFakeXdsServer();
+  await using _running = await startTestProxy(server.address, socket.path);
+  const services = await listServices(`unix:${socket.path}`, version);
+  expect(services).toContain("envoy.service.discovery.v3.AggregatedDiscoveryService");
+  expect(services).toContain("grpc.reflection.v1.ServerReflection");
 });
 
 test("services that are not there are told by name", async () => {

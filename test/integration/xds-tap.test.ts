@@ -9,6 +9,7 @@ import { any, discoveryRequest, discoveryResponse } from "../../src/protocol/pro
 import { message, nested, repeated, string, uint32 } from "../../src/protocol/protobuf/message.ts";
 import { startTap, type TapOptions } from "../../src/xds-proxy/index.ts";
 import { type FakeXdsServer, startFakeXdsServer, XDS_PATHS } from "../support/fake-xds-server.ts";
+import { listServices } from "../support/list-services.ts";
 
 const CLIENT_CONFIG = "type.googleapis.com/envoy.service.status.v3.ClientConfig";
 const generic = message({ typeUrl: string(1), configStatus: uint32(6) });
@@ -226,7 +227,24 @@ describe("gRPC on the same port", () => {
       code: grpc.status.UNIMPLEMENTED,
       details: "unknown service grpc.health.v1.Health",
     });
+    expect(await listServices(`127.0.0.1:${tap.port}`, "v1")).toContain(
+      "envoy.service.discovery.v3.AggregatedDiscoveryService",
+    );
     expect(server.streams).toHaveLength(0);
+  });
+
+  test("a refused question is answered with an empty response, and without a client it is refused here", async () => {
+    await using server = await startFakeXdsServer();
+    await using tap = await startTapTo(server);
+    const asked = call(tap.port, XDS_PATHS.sotw, ask("istio.io/debug/syncz"));
+    (await server.stream(0)).fail(grpc.status.PERMISSION_DENIED, "no");
+    const { responses, status } = await asked;
+    expect([status.code, responses.map(({ length }) => length)]).toEqual([grpc.status.OK, [0]]);
+    await using idle = await startTapTo(server, false);
+    expect(await call(idle.port, XDS_PATHS.sotw, ask("istio.io/debug/syncz"))).toMatchObject({
+      responses: [],
+      status: { code: grpc.status.UNAVAILABLE, details: "proxy not connected to Istiod" },
+    });
   });
 });
 

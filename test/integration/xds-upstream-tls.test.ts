@@ -22,7 +22,11 @@ const IDENTITY = "spiffe://cluster.local/ns/ns/sa/vm";
 async function setUp(policy = "") {
   const folder = mkdtempSync(join(tmpdir(), "xds-tls-"));
   const root = await makeCertificate({ organization: "root" });
-  const server = await makeCertificate({ by: root, isCa: false, hosts: ["127.0.0.1", "istiod.istio-system.svc"] });
+  const server = await makeCertificate({
+    by: root,
+    isCa: false,
+    hosts: ["127.0.0.1", "::1", "istiod.istio-system.svc"],
+  });
   const file = (name: string) => join(folder, name);
   const write = (name: string, text: string) => writeFileSync(file(name), text);
   const identity = async (options: Parameters<typeof makeCertificate>[0] = {}) => {
@@ -34,18 +38,27 @@ async function setUp(policy = "") {
   write("root-cert.pem", root.pem);
   const warnings: string[] = [];
   const log = { ...silentLogger, warn: (text: string) => void warnings.push(text) };
-  const tls = (address: string) => {
+  const tls = (address: string, mounted = false) => {
+    const proxyMetadata = {
+      ISTIO_META_TLS_CLIENT_CERT_CHAIN: file("cert-chain.pem"),
+      ISTIO_META_TLS_CLIENT_KEY: file("key.pem"),
+    };
     const config = {
       xds: { discoveryAddress: address, rootCa: file("root-cert.pem"), istiodSan: "" },
-      security: { provCert: folder, fileMountedCerts: false, compliancePolicy: policy },
-      proxyConfig: {},
+      security: { provCert: mounted ? "" : folder, fileMountedCerts: mounted, compliancePolicy: policy },
+      proxyConfig: mounted ? { proxyMetadata } : {},
     };
     return connectXdsTls(config as unknown as AgentConfig, log);
   };
   return { root, server, write, identity, warnings, tls, [Symbol.dispose]: () => rmSync(folder, { recursive: true }) };
 }
 
-const serve = (root: TestCertificate, { keyPem, pem }: TestCertificate, checkClient = false): Promise<FakeXdsServer> =>
+const serve = (
+  root: TestCertificate,
+  { keyPem, pem }: TestCertificate,
+  checkClient = false,
+  host?: string,
+): Promise<FakeXdsServer> =>
   startFakeXdsServer(
     0,
     grpc.ServerCredentials.createSsl(
@@ -53,7 +66,26 @@ const serve = (root: TestCertificate, { keyPem, pem }: TestCertificate, checkCli
       [{ private_key: Buffer.from(keyPem), cert_chain: Buffer.from(pem) }],
       checkClient,
     ),
+    host,
   );
+
+test.each([
+  { host: "127.0.0.1", authority: "127.0.0.1" },
+  { host: "[::1]", authority: "::1" },
+])("a control plane at $host is checked by its address, which is the authority", async ({ host, authority }) => {
+  using files = await setUp();
+  using socket = socketFolder();
+  await using server = await serve(files.root, files.server, false, host);
+  const { tls, serverName } = await files.tls(server.address);
+  await using _running = await startTestProxy(server.address, socket.path, {
+    upstream: { tls, authority: serverName },
+  });
+  await using client = openXdsClient(socket.path, "delta");
+  client.send(ask("delta", CDS, envoy));
+  const stream = await server.stream(0);
+  await stream.received(1);
+  expect(stream.host).toBe(authority);
+});
 
 test.each(["sotw", "delta"] as const)(
   "roots are read for each connection: a wrong file fails a %s stream, the right one is used by the next, streams live on",
@@ -95,10 +127,10 @@ test.each(["sotw", "delta"] as const)(
 );
 
 describe("the client certificate is read for each handshake", () => {
-  const open = async (kind: "ok" | "fails", files: Awaited<ReturnType<typeof setUp>>) => {
+  const open = async (kind: "ok" | "fails", files: Awaited<ReturnType<typeof setUp>>, mounted = false) => {
     using socket = socketFolder();
     await using server = await serve(files.root, files.server, true);
-    const { tls } = await files.tls(server.address);
+    const { tls } = await files.tls(server.address, mounted);
     await using _running = await startTestProxy(server.address, socket.path, { upstream: { tls } });
     await using client = openXdsClient(socket.path, "sotw");
     client.send(ask("sotw", CDS, envoy));
@@ -108,12 +140,15 @@ describe("the client certificate is read for each handshake", () => {
     return details;
   };
 
-  test("a good one is shown, and a renewed one after it", async () => {
+  test.each([
+    { from: "PROV_CERT", mounted: false },
+    { from: "the proxy's metadata", mounted: true },
+  ])("a good one from $from is shown, and a renewed one after it", async ({ mounted }) => {
     using files = await setUp();
     await files.identity();
-    await open("ok", files);
+    await open("ok", files, mounted);
     await files.identity();
-    await open("ok", files);
+    await open("ok", files, mounted);
     expect(files.warnings).toEqual([]);
   });
 

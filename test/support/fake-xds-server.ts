@@ -17,6 +17,8 @@ const raw = (bytes: Buffer) => bytes;
 export interface ServedStream {
   readonly kind: XdsKind;
   readonly metadata: grpc.Metadata;
+  /** `:authority`. */
+  readonly host: string;
   readonly requests: Buffer[];
   /** Type URLs of the requests so far. */
   types(): string[];
@@ -41,6 +43,7 @@ export interface FakeXdsServer extends AsyncDisposable {
 export async function startFakeXdsServer(
   port = 0,
   credentials = grpc.ServerCredentials.createInsecure(),
+  host = "127.0.0.1",
 ): Promise<FakeXdsServer> {
   const server = new grpc.Server({ "grpc.max_receive_message_length": -1, "grpc.max_send_message_length": -1 });
   const streams: ServedStream[] = [];
@@ -80,6 +83,7 @@ export async function startFakeXdsServer(
     streams.push({
       kind,
       metadata: call.metadata,
+      host: call.getHost(),
       requests,
       types: () => requests.map((bytes) => decode(bytes).typeUrl),
       send: (message) => call.write(message),
@@ -113,10 +117,10 @@ export async function startFakeXdsServer(
     { sotw: serve("sotw"), delta: serve("delta") },
   );
   const bound = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(`127.0.0.1:${port}`, credentials, (error, actual) => (error ? reject(error) : resolve(actual)));
+    server.bindAsync(`${host}:${port}`, credentials, (error, actual) => (error ? reject(error) : resolve(actual)));
   });
   return {
-    address: `127.0.0.1:${bound}`,
+    address: `${host}:${bound}`,
     streams,
     async stream(index) {
       await until(
