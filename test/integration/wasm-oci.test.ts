@@ -1,6 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { grpcTestCerts } from "../support/grpc-certs.ts";
 import { startHttpServer } from "../support/http-server.ts";
@@ -91,6 +91,52 @@ describe("image forms", () => {
     await using wasm = await startTestConverter();
     expect(await wasm.reason({ url: `oci://${registry.host}/org/app:v1` })).toContain(error);
   });
+
+  const KIB = 1024;
+  test.each([
+    { what: "a link of the plugin's name", tar: [{ name: "plugin.wasm", type: "2" }], error: "not found" },
+    { what: "a hard link of its name", tar: [{ name: "plugin.wasm", type: "1" }], error: "not found" },
+    { what: "a device of its name", tar: [{ name: "plugin.wasm", type: "3" }], error: "not found" },
+    { what: "a folder of its name", tar: [{ name: "plugin.wasm/", type: "5" }], error: "not found" },
+    {
+      what: "a huge sparse file",
+      tar: [{ name: "plugin.wasm", type: "S", claimedSize: 8 ** 10 }],
+      error: "longer than",
+    },
+    { what: "a file that is not there", tar: [{ name: "plugin.wasm", claimedSize: 8 ** 10 }], error: "longer than" },
+    { what: "an empty plugin", tar: [{ name: "plugin.wasm" }], error: "is invalid" },
+    {
+      what: "a bomb",
+      tar: [{ name: "plugin.wasm", data: Buffer.alloc(64 * 1024 * KIB) }],
+      error: "unpacked, it is larger",
+    },
+    {
+      what: "nothing but descriptions",
+      tar: [{ name: "x", type: "x", data: Buffer.alloc(1200 * KIB, "5 a=\n") }],
+      error: "extended headers are too large",
+    },
+  ])("a layer with $what is refused, and nothing is written", async ({ tar, error }) => {
+    await using registry = await startOciRegistry();
+    const layers = [registry.addBlob(OCI_TYPES.layer, buildTarGz(tar))];
+    registry.addManifest("org/app", "v1", { schemaVersion: 2, layers }, OCI_TYPES.manifest);
+    await using wasm = await startTestConverter({ maxModuleBytes: 4096 * KIB });
+    expect(await wasm.reason({ url: `oci://${registry.host}/org/app:v1` })).toContain(error);
+    expect(readdirSync(wasm.directory)).toEqual([]);
+  });
+
+  test.each(["/etc/plugin.wasm", "../../../plugin.wasm", "./plugin.wasm", "a/b/../plugin.wasm"])(
+    "a plugin that calls itself %s is the one file in the cache",
+    async (name) => {
+      await using registry = await startOciRegistry();
+      const link = { name: "plugin.wasm", type: "2" };
+      const layers = [registry.addBlob(OCI_TYPES.layer, buildTarGz([link, { name, data: module }]))];
+      const digest = registry.addManifest("org/app", "v1", { schemaVersion: 2, layers }, OCI_TYPES.manifest);
+      await using wasm = await startTestConverter();
+      const path = await wasm.load({ url: `oci://${registry.host}/org/app:v1` });
+      expect(path.startsWith(`${wasm.directory}/`)).toBe(true);
+      expect(readdirSync(dirname(path)).sort()).toEqual([`${hex(digest)}.sha256`, `${hex(digest)}.wasm`]);
+    },
+  );
 
   test("an index leads to the machine's platform, pinned by its digest or the image's", async () => {
     await using registry = await startOciRegistry();

@@ -241,6 +241,22 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
   });
 });
 
+test("a stop resets the clients and leaves no upstream", async () => {
+  using socket = socketFolder();
+  await using server = await startFakeXdsServer();
+  const { proxy } = await startProxy(server.address, socket.path);
+  const clients = (["sotw", "delta"] as const).map((kind) => openXdsClient(socket.path, kind));
+  clients[0]?.send(request("sotw", CDS));
+  clients[1]?.send(request("delta", CDS));
+  const streams = await Promise.all([server.stream(0), server.stream(1)]);
+  await Promise.all(streams.map((stream) => stream.received(1)));
+  await Promise.all([proxy.stop(), proxy.stop()]);
+  for (const client of clients) expect((await client.status).code).not.toBe(grpc.status.OK);
+  await Promise.all(streams.map(({ closed }) => closed));
+  expect(existsSync(socket.path)).toBe(false);
+  for (const client of clients) await client[Symbol.asyncDispose]();
+});
+
 test("no control plane: the client is told so, and the next stream works once there is one", async () => {
   using socket = socketFolder();
   const gone = await startFakeXdsServer();
