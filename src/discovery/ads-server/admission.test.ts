@@ -19,8 +19,10 @@ function callFrom(address: string, isTls = false, signal = new AbortController()
   } as ServerCall;
 }
 
-const knows = (...identities: readonly string[]): Authenticator =>
-  ({ name: "test", authenticate: async () => ({ identities, source: "test" }) }) as unknown as Authenticator;
+const knows = (...identities: readonly string[]): Authenticator => ({
+  name: "test",
+  authenticate: async () => ({ identities, source: "test" }),
+});
 
 function setUp(given: Partial<AdmissionOptions> = {}) {
   let clock = 0;

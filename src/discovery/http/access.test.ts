@@ -11,7 +11,7 @@ const TOKENS: Authenticator = {
     if (metadata.get("authorization") !== "Bearer good") throw new Error("no such token");
     return { identities: [WEB], source: "token" };
   },
-} as unknown as Authenticator;
+};
 
 function identify(peerAddress: string, headers: Readonly<Record<string, string>> = {}): Promise<Caller | undefined> {
   const call: HttpCall = {
