@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ask, CDS, EDS, LDS, push, SECRET } from "../../../test/support/xds-harness.ts";
+import { deltaDiscoveryResponse } from "../../protocol/protobuf/discovery.ts";
 import type { ProtocolKind } from "../core/protocol-kind.ts";
 import type { Snapshot } from "./core/snapshot.ts";
 import { Recorder } from "./recorder.ts";
@@ -139,4 +140,22 @@ test("delta: removals are applied, and a client that comes back keeps what it sa
   const again = record("delta", snapshot);
   again.asks(CDS, { initial: { b: "1", d: "1" } });
   expect(again.names(CDS)).toEqual(["b", "d"]);
+});
+
+test("a delta resource without content renews what is there, and is nothing by itself", () => {
+  const snapshot: Snapshot = new Map();
+  const stream = record("delta", snapshot);
+  stream.asks(CDS);
+  stream.gets(CDS, ["a"], { nonce: "1" });
+  stream.asks(CDS, { nonce: "1" });
+  const before = snapshot.get(CDS)?.resources.get("a")?.any;
+  const heartbeat = deltaDiscoveryResponse.encode({
+    typeUrl: CDS,
+    nonce: "2",
+    resources: [{ name: "a" }, { name: "b" }],
+  });
+  stream.recorder.onResponse(CDS, "2", [heartbeat]);
+  stream.asks(CDS, { nonce: "2" });
+  expect(stream.names(CDS)).toEqual(["a"]);
+  expect(snapshot.get(CDS)?.resources.get("a")?.any).toEqual(before);
 });

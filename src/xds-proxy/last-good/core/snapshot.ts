@@ -37,7 +37,8 @@ export function applyResponse(
   const stored = typeOf(snapshot, response.typeUrl);
   if (response.replaces) stored.resources.clear();
   for (const name of removed) stored.resources.delete(name);
-  for (const [name, resource] of resources) stored.resources.set(name, resource);
+  // One without content only renews its time to live: what was sent before still stands.
+  for (const [name, resource] of resources) if (resource.any.length > 0) stored.resources.set(name, resource);
   stored.version = version;
 }
 
