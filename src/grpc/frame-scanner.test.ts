@@ -153,3 +153,11 @@ test("a wait that fails after a later frame of the same chunk was at fault is no
     process.off("unhandledRejection", note);
   }
 });
+
+test("a wait that is the same for all pieces of a chunk is handed on as it is", () => {
+  const wait = Promise.resolve();
+  const scanner = new FrameScanner({ start: () => undefined, bytes: () => wait, end: () => undefined }, LIMIT);
+  const frames = ["a", "b"].map((text) => ({ payload: Buffer.from(text), compressed: false }));
+  expect(scanner.feed(encode(frames))).toBe(wait);
+  expect(scanner.feed(buildFrameHeader(1))).toBeUndefined();
+});

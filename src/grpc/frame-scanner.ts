@@ -51,7 +51,7 @@ export class FrameScanner {
     if (this.#waits === undefined) return undefined;
     const waits = this.#waits;
     this.#waits = undefined;
-    return Promise.all(waits).then(() => undefined);
+    return waits.length === 1 ? waits[0] : Promise.all(waits).then(ignore);
   }
 
   /** To be called at the end of the stream: an unfinished frame is an error. */
@@ -61,8 +61,9 @@ export class FrameScanner {
   }
 
   #note(wait: void | Promise<void>): void {
-    if (wait === undefined) return;
-    wait.catch(() => undefined); // when a later frame of the chunk is at fault, nobody waits for this one any more
+    // A client without room is the same wait for every piece.
+    if (wait === undefined || wait === this.#waits?.at(-1)) return;
+    wait.catch(ignore); // when a later frame of the chunk is at fault, nobody waits for this one any more
     this.#waits ??= [];
     this.#waits.push(wait);
   }
@@ -82,6 +83,8 @@ export class FrameScanner {
     return this.#sink.start(length, flag === 1);
   }
 }
+
+function ignore(): void {}
 
 export function tooLarge(length: number, maxBytes: number): GrpcError {
   return new GrpcError("RESOURCE_EXHAUSTED", `grpc: received message larger than max (${length} vs. ${maxBytes})`);

@@ -109,3 +109,20 @@ test("a message in chunks that are compressed says so", () => {
   stream.uncork();
   expect(Buffer.concat(taken).toString("hex")).toBe("0100000003616263");
 });
+
+test("a stream that is full again and again is listened to once", async () => {
+  const { stream, takeAll } = slowStream();
+  const writer = new FrameWriter(stream, 1e6);
+  const seen = new Set<unknown>();
+  for (let round = 0; round < 3; round += 1) {
+    const wait = writer.write(Buffer.alloc(70_000));
+    seen.add(wait);
+    while (stream.writableLength > 0) {
+      takeAll();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await wait;
+  }
+  expect(seen.size).toBe(3);
+  expect(stream.listenerCount("drain")).toBe(1);
+});

@@ -15,9 +15,11 @@ const AHEAD_BYTES = 64 * 1024;
 export class FrameWriter {
   readonly #stream: Writable;
   readonly #maxBytes: number;
+  /** What everybody who has no room waits for, and its two ends. */
   #drained: Promise<void> | undefined;
   #resolveDrained: (() => void) | undefined;
   #rejectDrained: ((failure: GrpcError) => void) | undefined;
+  #isListening = false;
   #closed: { readonly failure: GrpcError | undefined } | undefined;
 
   constructor(stream: Writable, maxBytes: number) {
@@ -60,9 +62,13 @@ export class FrameWriter {
   }
 
   /** What was written will be written elsewhere: whoever waits for room may go on. */
-  release(): void {
-    this.#resolveDrained?.();
-  }
+  readonly release = (): void => {
+    const resolve = this.#resolveDrained;
+    this.#drained = undefined;
+    this.#resolveDrained = undefined;
+    this.#rejectDrained = undefined;
+    resolve?.();
+  };
 
   /** The call is over: whoever waits for room is woken and later writes throw, with the failure if there was one. */
   close(failure?: GrpcError): void {
@@ -82,25 +88,23 @@ export class FrameWriter {
     throw new GrpcError("RESOURCE_EXHAUSTED", text);
   }
 
-  /** One promise and one listener, however many writers wait. */
+  /** One promise, however many writers wait. Functions are made once: code compiled for those made each time dies with them. */
   #whenDrained(): Promise<void> {
     if (this.#drained !== undefined) return this.#drained;
-    this.#drained = new Promise<void>((resolve, reject) => {
-      this.#resolveDrained = resolve;
-      this.#rejectDrained = reject;
-      this.#stream.once("drain", resolve);
-    });
-    this.#drained.then(
-      () => {
-        this.#drained = undefined;
-        this.#resolveDrained = undefined;
-        this.#rejectDrained = undefined;
-      },
-      () => undefined, // a writer that does not await must not bring the process down
-    );
+    if (!this.#isListening) this.#stream.on("drain", this.release);
+    this.#isListening = true;
+    this.#drained = new Promise<void>(this.#keepEnds);
+    this.#drained.catch(ignore); // a writer that does not await must not bring the process down
     return this.#drained;
   }
+
+  readonly #keepEnds = (resolve: () => void, reject: (failure: GrpcError) => void): void => {
+    this.#resolveDrained = resolve;
+    this.#rejectDrained = reject;
+  };
 }
+
+function ignore(): void {}
 
 function frame(payload: Uint8Array): Buffer {
   const bytes = Buffer.allocUnsafe(FRAME_HEADER_BYTES + payload.length);

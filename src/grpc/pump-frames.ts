@@ -15,15 +15,13 @@ export function pumpFrames(
     stream.off("data", onData).off("end", onEnd);
     done(failure, isCut);
   };
+  const resume = () => void stream.resume();
   const onData = (chunk: Buffer) => {
     try {
       const wait = scanner.feed(chunk);
       if (wait === undefined) return;
       stream.pause();
-      wait.then(
-        () => stream.resume(),
-        (failure: unknown) => stopWith(failure),
-      );
+      wait.then(resume, stopWith);
     } catch (failure) {
       stream.pause();
       stopWith(failure);

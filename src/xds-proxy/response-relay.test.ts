@@ -185,3 +185,54 @@ test("progress is owed in the middle of a response, but not while the client has
   await relay.sink.end();
   expect(relay.progress().owed).toBe(false);
 });
+
+test("pieces that come while the client has no room wait together, and the time they wait counts once", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  try {
+    const slow: number[] = [];
+    const { relay, block } = relayTo({ onSlowClient: (ms) => void slow.push(ms) });
+    relay.sink.start(message.length, false);
+    relay.sink.bytes(message.subarray(0, -2));
+    const free = block();
+    const waits = [relay.sink.bytes(message.subarray(-2, -1)), relay.sink.bytes(message.subarray(-1))];
+    expect(waits[0]).toBeInstanceOf(Promise);
+    expect(waits[1]).toBe(waits[0]);
+    vi.advanceTimersByTime(6000);
+    free();
+    await waits[0];
+    await relay.sink.end();
+    expect(slow).toEqual([]);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("a client that loses its room again before anybody noticed that it had some is still waited for", async () => {
+  const { relay, block } = relayTo();
+  relay.sink.start(message.length, false);
+  relay.sink.bytes(message.subarray(0, -2));
+  const first = block();
+  const waits = [relay.sink.bytes(message.subarray(-2, -1))];
+  first();
+  const second = block();
+  waits.push(relay.sink.bytes(message.subarray(-1)));
+  await waits[0];
+  expect(relay.progress().owed).toBe(false);
+  second();
+  await waits[1];
+  expect(relay.progress().owed).toBe(true);
+});
+
+test("a client that goes while it has no room fails what waits for it, without an unhandled failure", async () => {
+  let fail: (reason: unknown) => void = () => undefined;
+  const gone = new Promise<void>((_resolve, reject) => {
+    fail = reject;
+  });
+  const { relay } = relayTo({ downstream: { writeFrameStart: () => undefined, writeFrameBytes: () => gone } });
+  relay.sink.start(message.length, false);
+  const wait = relay.sink.bytes(message);
+  expect(relay.progress().owed).toBe(false);
+  fail(new Error("gone"));
+  await expect(wait).rejects.toThrow("gone");
+  expect(relay.progress().owed).toBe(true);
+});

@@ -62,27 +62,40 @@ export function createResponseRelay(options: ResponseRelayOptions): ResponseRela
   let copy: Buffer[] | undefined;
   let received = 0;
   let inFrame = false;
-  let blocked = 0;
+  let heldBack = 0;
+  let room: Promise<void> | undefined;
+  let roomTaken: Promise<void> | undefined;
+  let withoutRoom = 0;
+  let since = 0;
   let waitedMs = 0;
 
-  const heldBack = (wait: Promise<void>, onFree?: () => void): Promise<void> => {
-    blocked += 1;
-    const free = wait.finally(() => {
-      blocked -= 1;
-      onFree?.();
-    });
-    free.catch(() => undefined); // who waits for it may have failed for another reason meanwhile
-    return free;
+  const gotRoom = () => {
+    withoutRoom -= 1;
+    if (withoutRoom === 0) waitedMs += performance.now() - since;
+  };
+  const lostRoom = (failure: unknown) => {
+    gotRoom();
+    throw failure;
+  };
+  /** What is written while the client has no room waits together: a promise for each piece, and its functions, cost more than the piece. */
+  const write = (bytes: Buffer): undefined | Promise<void> => {
+    const wait = downstream.writeFrameBytes(bytes);
+    if (wait === undefined || wait === room) return wait && roomTaken;
+    if (withoutRoom === 0) since = performance.now();
+    withoutRoom += 1;
+    room = wait;
+    roomTaken = wait.then(gotRoom, lostRoom);
+    roomTaken.catch(ignore); // who waits for it may have failed for another reason meanwhile
+    return roomTaken;
   };
 
-  /** Only a client without room costs a promise more. */
-  const write = (bytes: Buffer): undefined | Promise<void> => {
-    const room = downstream.writeFrameBytes(bytes);
-    if (room === undefined) return undefined;
-    const since = performance.now();
-    return heldBack(room, () => {
-      waitedMs += performance.now() - since;
+  const holdBack = (wait: Promise<void>): Promise<void> => {
+    heldBack += 1;
+    const done = wait.finally(() => {
+      heldBack -= 1;
     });
+    done.catch(ignore);
+    return done;
   };
 
   const writeWhole = (message: Buffer) => {
@@ -149,7 +162,7 @@ export function createResponseRelay(options: ResponseRelayOptions): ResponseRela
       copy = undefined;
       const held = action === "hold" ? options.onHeld(scanner.typeUrl ?? "", joined(pieces)) : undefined;
       pieces = [];
-      const wait = waitAll([settled, held && heldBack(held), ...waiting.splice(0).map((send) => send())]);
+      const wait = waitAll([settled, held && holdBack(held), ...waiting.splice(0).map((send) => send())]);
       if (wait !== undefined) return wait.then(tellSlow);
       if (waitedMs > 0) tellSlow();
       return undefined;
@@ -171,7 +184,7 @@ export function createResponseRelay(options: ResponseRelayOptions): ResponseRela
       });
     },
     progress: () => ({
-      owed: blocked === 0 && (held.isReceiving || inFrame),
+      owed: withoutRoom + heldBack === 0 && (held.isReceiving || inFrame),
       count: received + held.bytes,
     }),
   };
@@ -188,5 +201,7 @@ function malformed(): GrpcError {
 function waitAll(waits: readonly (void | Promise<void> | undefined)[]): void | Promise<void> {
   const pending = waits.filter((wait) => wait !== undefined);
   if (pending.length === 0) return undefined;
-  return Promise.all(pending).then(() => undefined);
+  return Promise.all(pending).then(ignore);
 }
+
+function ignore(): void {}
