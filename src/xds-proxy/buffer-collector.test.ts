@@ -4,29 +4,48 @@ import { createBufferCollector, engineCollect } from "./buffer-collector.ts";
 const MB = 1024 * 1024;
 
 /** Feeds 64 KiB at a time, as a socket does, and lists what was collected. */
-function collected(receivedBytes: number, bufferBytes: number): readonly ("young" | "all")[] {
+function collected(receivedBytes: number, bufferBytes: number, streams: number): readonly ("young" | "all")[] {
   const seen: ("young" | "all")[] = [];
   const collector = createBufferCollector(
     () => (options) => void seen.push(options === undefined ? "all" : "young"),
     () => bufferBytes,
   );
-  for (let left = receivedBytes; left > 0; left -= 64 * 1024) collector.received(64 * 1024);
+  for (let left = receivedBytes; left > 0; left -= 64 * 1024) collector.received(64 * 1024, streams);
   return seen;
 }
 
 const young = (count: number): "young"[] => Array(count).fill("young");
 
 test.each([
-  { what: "a small configuration costs no collection", received: 5 * MB, held: 40 * MB, expected: [] },
-  { what: "every six megabytes young buffers go", received: 20 * MB, held: 3 * MB, expected: young(3) },
+  { what: "a small configuration costs no collection", streams: 1, received: 5 * MB, held: 40 * MB, expected: [] },
+  { what: "every six megabytes young buffers go", streams: 2, received: 20 * MB, held: 3 * MB, expected: young(3) },
+  { what: "of many streams every three", streams: 3, received: 20 * MB, held: 3 * MB, expected: young(6) },
   {
     what: "many old buffers are collected, but not at every look",
+    streams: 2,
     received: 96 * MB,
     held: 30 * MB,
     expected: [...young(7), "all", ...young(7), "all"],
   },
-])("$what", ({ received, held, expected }) => {
-  expect(collected(received, held)).toEqual(expected);
+  {
+    what: "what many streams may hold is less",
+    streams: 3,
+    received: 36 * MB,
+    held: 9 * MB,
+    expected: [...young(11), "all"],
+  },
+  { what: "than what few may", streams: 2, received: 48 * MB, held: 9 * MB, expected: young(8) },
+])("$what", ({ received, held, streams, expected }) => {
+  expect(collected(received, held, streams)).toEqual(expected);
+});
+
+test("a look that few streams would not be worth yet is due at once when there are many", () => {
+  const looks: unknown[] = [];
+  const collector = createBufferCollector(() => (options) => void looks.push(options));
+  collector.received(4 * MB, 1);
+  expect(looks).toHaveLength(0);
+  collector.received(1, 3);
+  expect(looks).toHaveLength(1);
 });
 
 test("an engine without a collector to call is left alone, and is asked only when bytes pass", () => {
@@ -36,7 +55,7 @@ test("an engine without a collector to call is left alone, and is asked only whe
     return undefined;
   });
   expect(asked).toBe(0);
-  collector.received(100 * MB);
+  collector.received(100 * MB, 1);
   expect(asked).toBe(1);
 });
 

@@ -1,21 +1,29 @@
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { CROWDED_STREAMS } from "./open-upstream.ts";
 
 /** Frees the buffers of bytes that have passed, before they are many. */
 export interface BufferCollector {
-  /** Bytes came in. */
-  received(bytes: number): void;
+  /** Bytes came in, on one of so many streams. */
+  received(bytes: number, streams: number): void;
 }
 
 /** The engine's collector: the young objects only, or all. */
 export type Collect = (options?: { readonly type: "minor" }) => void;
 
-/** How many bytes pass between two looks. */
-const LOOK_BYTES = 6 * 1024 * 1024;
-/** Memory of buffers, in use or not, from which on old ones are collected too. */
-const FULL_BYTES = 16 * 1024 * 1024;
-/** A full collection takes milliseconds, in vain when slow clients are what holds the buffers: one in this many looks at most. */
-const LOOKS_PER_FULL = 8;
+interface Pace {
+  /** How many bytes pass between two looks. */
+  readonly lookBytes: number;
+  /** Memory of buffers, in use or not, from which on old ones are collected too. */
+  readonly fullBytes: number;
+  /** A full collection takes milliseconds, in vain when slow clients are what holds the buffers: one in this many looks at most. */
+  readonly looksPerFull: number;
+}
+
+const MB = 1024 * 1024;
+const FEW_STREAMS: Pace = { lookBytes: 6 * MB, fullBytes: 16 * MB, looksPerFull: 8 };
+/** Each has buffers in use, which are taken for old ones sooner: memory is dearer than the processor's time then. */
+const MANY_STREAMS: Pace = { lookBytes: 3 * MB, fullBytes: 8 * MB, looksPerFull: 12 };
 
 /**
  * The engine counts its own objects only: a buffer of 64 KiB is one small object to it, so that the buffers of forwarded bytes pile up to
@@ -29,19 +37,20 @@ export function createBufferCollector(
   let collect: Collect | undefined;
   let since = 0;
   let looks = 0;
-  const look = () => {
+  const look = ({ looksPerFull, fullBytes }: Pace) => {
     collect ??= findCollect();
     looks += 1;
-    if (looks < LOOKS_PER_FULL || bufferBytes() < FULL_BYTES) return collect?.({ type: "minor" });
+    if (looks < looksPerFull || bufferBytes() < fullBytes) return collect?.({ type: "minor" });
     looks = 0;
     collect?.();
   };
   return {
-    received(bytes) {
+    received(bytes, streams) {
+      const pace = streams < CROWDED_STREAMS ? FEW_STREAMS : MANY_STREAMS;
       since += bytes;
-      if (since < LOOK_BYTES) return;
+      if (since < pace.lookBytes) return;
       since = 0;
-      look();
+      look(pace);
     },
   };
 }

@@ -13,7 +13,8 @@ export const MAX_RESPONSE_BYTES = 2 ** 31 - 1;
 /** What the control plane may send ahead. With many clients each gets less: what waits for slow ones is memory (bench/xds-forward). */
 const WINDOW_BYTES = 1024 * 1024;
 const CROWDED_WINDOW_BYTES = 64 * 1024;
-const CROWDED_STREAMS = 2;
+/** From so many streams on, memory is kept small at the price of the processor's time. */
+export const CROWDED_STREAMS = 3;
 
 export interface OpenOptions {
   readonly signal: AbortSignal;
@@ -52,7 +53,7 @@ export function createUpstreamChannel(options: UpstreamOptions, otherStreams = 0
     connectTimeoutMs: options.connectTimeoutMs,
     keepalive: options.keepalive,
     maxReceiveBytes: MAX_RESPONSE_BYTES,
-    windowBytes: otherStreams < CROWDED_STREAMS ? WINDOW_BYTES : CROWDED_WINDOW_BYTES,
+    windowBytes: otherStreams + 1 < CROWDED_STREAMS ? WINDOW_BYTES : CROWDED_WINDOW_BYTES,
     credentials: async () => {
       const token = await askToken(options);
       return token ? { authorization: `Bearer ${token}` } : {};

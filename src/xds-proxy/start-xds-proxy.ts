@@ -29,7 +29,7 @@ export async function startXdsProxy(options: XdsProxyOptions): Promise<XdsProxy>
     otherStreams: () => registry.all.length - 1,
     takeWarmUpstream: () => warm.take(),
     storedRequests: (kind) => (health === undefined ? [] : [healthRequest(kind, health)]),
-    onResponseBytes: (bytes) => buffers.received(bytes),
+    onResponseBytes: (bytes) => buffers.received(bytes, registry.all.length),
     onRequestBytes(bytes) {
       if (bytes <= largest) return;
       largest = bytes;
