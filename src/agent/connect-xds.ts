@@ -35,6 +35,7 @@ const UNASKED_PING_INTERVAL_MS = 2 * 60 * 60 * 1000;
 const UNASKED_PING_TIMEOUT_MS = 20_000;
 const MIN_CLIENT_PING_INTERVAL_MS = 1000;
 const MIN_RECEIVE_BYTES = 64 * 1024 * 1024;
+const MAX_STREAMS = 2 ** 32 - 1;
 
 /** istio.mesh.v1alpha1.ProxyConfig, of which the agent takes the trust anchors. */
 const dynamicProxyConfig = message({ caCertificatesPem: repeatedString(34) });
@@ -72,7 +73,7 @@ export async function connectXds(config: AgentConfig, parts: XdsParts): Promise<
         ...(wasm && { converters: [wasm] }),
         ...(lastGood && { lastGood }),
         maxReceiveBytes: Math.max(xds.maxReceiveBytes, MIN_RECEIVE_BYTES),
-        maxStreams: xds.maxStreams,
+        maxStreams: streamLimit(xds.maxStreams),
         downstreamKeepalive: downstreamKeepalive(xds),
         clusterId: xds.clusterId,
         metrics: parts.metrics.xds,
@@ -130,6 +131,11 @@ type AskedKeepalive = Pick<AgentConfig["xds"], "keepaliveIntervalMs" | "keepaliv
 
 function positive(ms: number): number | undefined {
   return ms > 0 ? ms : undefined;
+}
+
+/** HTTP/2 has a number of 32 bits for it, and nothing below one means that there is no limit. */
+export function streamLimit(asked: number): number {
+  return asked > 0 ? Math.min(asked, MAX_STREAMS) : MAX_STREAMS;
 }
 
 /** In the order they are subscribed to. */

@@ -35,11 +35,11 @@ export function openConverter(options: WasmOptions): Pick<WasmConverter, "conver
   const finding = {
     client: createHttpClient({
       ...connections,
-      timeoutMs: options.requestTimeoutMs || DEFAULT_REQUEST_TIMEOUT_MS,
+      timeoutMs: positive(options.requestTimeoutMs) ?? DEFAULT_REQUEST_TIMEOUT_MS,
     }),
     registryClient: createHttpClient(connections),
     attempts: options.maxRetries,
-    maxBytes: options.maxModuleBytes > 0 ? options.maxModuleBytes : DEFAULT_MAX_BYTES,
+    maxBytes: positive(options.maxModuleBytes) ?? DEFAULT_MAX_BYTES,
     isInsecure,
     architecture: ARCHITECTURES[arch()] ?? arch(),
     dockerConfigPath: options.dockerConfigPath,
@@ -49,8 +49,8 @@ export function openConverter(options: WasmOptions): Pick<WasmConverter, "conver
   const inUse = trackModulesInUse();
   const cache = startModuleCache({
     directory: absolute(options.directory),
-    expiryMs: options.moduleExpiryMs || DEFAULT_EXPIRY_MS,
-    purgeIntervalMs: options.purgeIntervalMs || DEFAULT_PURGE_INTERVAL_MS,
+    expiryMs: positive(options.moduleExpiryMs) ?? DEFAULT_EXPIRY_MS,
+    purgeIntervalMs: positive(options.purgeIntervalMs) ?? DEFAULT_PURGE_INTERVAL_MS,
     owner: options.owner,
     find: (module, signal) => findModule(module, finding, signal),
     isInUse: (path) => inUse.has(path),
@@ -88,6 +88,11 @@ function unlessAborted(converted: Promise<ConvertedResponse>, signal: AbortSigna
     signal.addEventListener("abort", onAbort, { once: true });
     converted.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
   });
+}
+
+/** Nothing, and less than that, is no setting: a timer of it would never rest. */
+function positive(value: number): number | undefined {
+  return value > 0 ? value : undefined;
 }
 
 /** Exact names; a default port may be written out. */

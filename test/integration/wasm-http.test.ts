@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { parseTarget } from "../../src/grpc/index.ts";
 import { connectThroughProxy } from "../../src/xds-proxy/index.ts";
 import { startConnectProxy } from "../support/connect-proxy.ts";
@@ -147,6 +147,16 @@ test("twenty filters with one module cause one download", async () => {
   );
   expect(new Set(paths).size).toBe(1);
   expect(server.requests()).toBe(1);
+});
+
+test.each([0, -1])("times of %i mean the usual ones", async (ms) => {
+  await using server = await serve(module);
+  const timers = vi.spyOn(globalThis, "setInterval");
+  await using wasm = await startTestConverter({ requestTimeoutMs: ms, moduleExpiryMs: ms, purgeIntervalMs: ms });
+  expect(await wasm.load({ url: server.url })).toContain(checksum);
+  expect(timers.mock.calls.map(([, every]) => every)).toContain(3_600_000);
+  expect(timers.mock.calls.every(([, every = 0]) => every > 0)).toBe(true);
+  timers.mockRestore();
 });
 
 test("stopping twice is stopping once, and nothing is left behind", async () => {
