@@ -1,65 +1,82 @@
 const END = "unexpected end of JSON input";
-const VALUE = "looking for beginning of value";
-const KEY = "looking for beginning of object key string";
 /** Go's decoder stops at the same depth. */
 const MAX_DEPTH = 10_000;
+
+type Bracket = "{" | "[";
+
+const CLOSING = { "{": "}", "[": "]" } as const;
+const AFTER = { "{": "after object key:value pair", "[": "after array element" } as const;
 
 /**
  * The reference's words for text that is not JSON; undefined when the text is valid. A scanner of its own, because the texts of
  * JSON.parse change between versions of the engine and carry no position in half of the cases.
  */
 export function jsonSyntaxError(text: string): string | undefined {
-  const scan: Scan = { text, at: 0, depth: 0 };
-  return value(scan) ?? (peek(scan) === undefined ? undefined : unexpected(scan, "after top-level value"));
+  const scan: Scan = { text, at: 0, open: [] };
+  let step: Step = "value";
+  while (typeof step === "string") step = step === "value" ? value(scan) : afterValue(scan);
+  return step.problem;
 }
 
 interface Scan {
   readonly text: string;
   at: number;
-  depth: number;
+  /** Innermost last. Not in calls of calls: a text may nest deeper than the engine's stack. */
+  readonly open: Bracket[];
 }
 
 type Problem = string | undefined;
+/** What is expected next, or the end. */
+type Step = "value" | "after-value" | { readonly problem: Problem };
 
-function value(scan: Scan): Problem {
+function value(scan: Scan): Step {
   const first = peek(scan);
-  if (first === "{") return members(scan, "}", member, "after object key:value pair", KEY);
-  if (first === "[") return members(scan, "]", value, "after array element", VALUE);
+  if (first === "{" || first === "[") return opened(scan, first);
+  const problem = scalar(scan, first);
+  return problem === undefined ? "after-value" : { problem };
+}
+
+function opened(scan: Scan, bracket: Bracket): Step {
+  if (scan.open.length === MAX_DEPTH) return { problem: "exceeded max depth" };
+  scan.open.push(bracket);
+  scan.at++;
+  return peek(scan) === CLOSING[bracket] ? "after-value" : member(scan, bracket);
+}
+
+function afterValue(scan: Scan): Step {
+  const bracket = scan.open.at(-1);
+  const next = peek(scan);
+  if (bracket === undefined)
+    return { problem: next === undefined ? undefined : unexpected(scan, "after top-level value") };
+  if (next !== "," && next !== CLOSING[bracket]) return { problem: unexpected(scan, AFTER[bracket]) };
+  scan.at++;
+  if (next === ",") return member(scan, bracket);
+  scan.open.pop();
+  return "after-value";
+}
+
+/** Up to where its value begins. */
+function member(scan: Scan, bracket: Bracket): Step {
+  const problem = bracket === "{" ? key(scan) : undefined;
+  return problem === undefined ? "value" : { problem };
+}
+
+function key(scan: Scan): Problem {
+  if (peek(scan) !== '"') return unexpected(scan, "looking for beginning of object key string");
+  const problem = string(scan);
+  if (problem !== undefined) return problem;
+  if (peek(scan) !== ":") return unexpected(scan, "after object key");
+  scan.at++;
+  return undefined;
+}
+
+function scalar(scan: Scan, first: string | undefined): Problem {
   if (first === '"') return string(scan);
   if (first === "t") return literal(scan, "true");
   if (first === "f") return literal(scan, "false");
   if (first === "n") return literal(scan, "null");
   if (first !== undefined && /[-\d]/.test(first)) return number(scan);
-  return unexpected(scan, VALUE);
-}
-
-function members(scan: Scan, close: string, one: (scan: Scan) => Problem, after: string, first: string): Problem {
-  if (++scan.depth > MAX_DEPTH) return "exceeded max depth";
-  scan.at++;
-  if (peek(scan) !== close) {
-    for (;;) {
-      if (first === KEY && peek(scan) !== '"') return unexpected(scan, KEY);
-      const problem = one(scan);
-      if (problem !== undefined) return problem;
-      const next = peek(scan);
-      if (next === close) break;
-      if (next !== ",") return unexpected(scan, after);
-      scan.at++;
-      // A comma must be followed by another member, never by the closing bracket.
-      if (peek(scan) === close) return unexpected(scan, first);
-    }
-  }
-  scan.at++;
-  scan.depth--;
-  return undefined;
-}
-
-function member(scan: Scan): Problem {
-  const problem = string(scan);
-  if (problem !== undefined) return problem;
-  if (peek(scan) !== ":") return unexpected(scan, "after object key");
-  scan.at++;
-  return value(scan);
+  return unexpected(scan, "looking for beginning of value");
 }
 
 function string(scan: Scan): Problem {
@@ -95,17 +112,18 @@ function number(scan: Scan): Problem {
   const matched = /^-?(?:0|[1-9]\d*)/.exec(scan.text.slice(scan.at))?.[0];
   scan.at += matched?.length ?? 1;
   if (matched === undefined) return unexpected(scan, "in numeric literal");
-  if (scan.text[scan.at] === "." && !digits(scan, /^\.\d+/))
+  if (skip(scan, /^\./) > 0 && skip(scan, /^\d+/) === 0)
     return unexpected(scan, "after decimal point in numeric literal");
-  if (/[eE]/.test(scan.text[scan.at] ?? "") && !digits(scan, /^[eE][+-]?\d+/))
+  if (skip(scan, /^[eE][+-]?/) > 0 && skip(scan, /^\d+/) === 0)
     return unexpected(scan, "in exponent of numeric literal");
   return undefined;
 }
 
-function digits(scan: Scan, form: RegExp): boolean {
-  const matched = form.exec(scan.text.slice(scan.at))?.[0];
-  scan.at += matched?.length ?? 1;
-  return matched !== undefined;
+/** How many characters of the form were there. */
+function skip(scan: Scan, form: RegExp): number {
+  const length = form.exec(scan.text.slice(scan.at))?.[0].length ?? 0;
+  scan.at += length;
+  return length;
 }
 
 /** Skips blanks and looks at the next character without taking it. */
