@@ -30,12 +30,8 @@ const CONNECT_TIMEOUT_MS = 5000;
 const MAX_PING_INTERVAL_MS = 15_000;
 const MIN_PING_INTERVAL_MS = 10_000;
 const MAX_PING_TIMEOUT_MS = 10_000;
-/** What gRPC servers take nothing for, and the least they do. */
-const UNASKED_PING_INTERVAL_MS = 2 * 60 * 60 * 1000;
-const UNASKED_PING_TIMEOUT_MS = 20_000;
 const MIN_CLIENT_PING_INTERVAL_MS = 1000;
 const MIN_RECEIVE_BYTES = 64 * 1024 * 1024;
-const MAX_STREAMS = 2 ** 32 - 1;
 
 /** istio.mesh.v1alpha1.ProxyConfig, of which the agent takes the trust anchors. */
 const dynamicProxyConfig = message({ caCertificatesPem: repeatedString(34) });
@@ -73,7 +69,7 @@ export async function connectXds(config: AgentConfig, parts: XdsParts): Promise<
         ...(wasm && { converters: [wasm] }),
         ...(lastGood && { lastGood }),
         maxReceiveBytes: Math.max(xds.maxReceiveBytes, MIN_RECEIVE_BYTES),
-        maxStreams: streamLimit(xds.maxStreams),
+        maxStreams: xds.maxStreams,
         downstreamKeepalive: downstreamKeepalive(xds),
         clusterId: xds.clusterId,
         metrics: parts.metrics.xds,
@@ -118,12 +114,12 @@ export function upstreamKeepalive(asked: AskedKeepalive): KeepaliveOptions {
   };
 }
 
-/** Towards clients of this machine what was asked for holds, where it is something. */
+/** Towards clients of this machine what was asked for holds, down to the least that gRPC servers do; nothing stays nothing. */
 export function downstreamKeepalive(asked: AskedKeepalive): KeepaliveOptions {
-  const intervalMs = positive(asked.keepaliveIntervalMs) ?? UNASKED_PING_INTERVAL_MS;
+  const intervalMs = positive(asked.keepaliveIntervalMs);
   return {
-    intervalMs: Math.max(intervalMs, MIN_CLIENT_PING_INTERVAL_MS),
-    timeoutMs: positive(asked.keepaliveTimeoutMs) ?? UNASKED_PING_TIMEOUT_MS,
+    intervalMs: intervalMs === undefined ? 0 : Math.max(intervalMs, MIN_CLIENT_PING_INTERVAL_MS),
+    timeoutMs: positive(asked.keepaliveTimeoutMs) ?? 0,
   };
 }
 
@@ -131,11 +127,6 @@ type AskedKeepalive = Pick<AgentConfig["xds"], "keepaliveIntervalMs" | "keepaliv
 
 function positive(ms: number): number | undefined {
   return ms > 0 ? ms : undefined;
-}
-
-/** HTTP/2 has a number of 32 bits for it, and nothing below one means that there is no limit. */
-export function streamLimit(asked: number): number {
-  return asked > 0 ? Math.min(asked, MAX_STREAMS) : MAX_STREAMS;
 }
 
 /** In the order they are subscribed to. */

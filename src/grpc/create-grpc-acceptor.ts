@@ -10,6 +10,7 @@ import type { Implementation } from "./server-types.ts";
 export interface GrpcAcceptorOptions {
   readonly methods: readonly Implementation[];
   readonly log: Logger;
+  /** Per connection; nothing, or less than that, means no limit. */
   readonly maxConcurrentStreams?: number;
   /** Per message, after decompression. */
   readonly maxReceiveBytes?: number;
@@ -35,6 +36,8 @@ export interface GrpcAcceptor {
 }
 
 const MAX_MESSAGE_BYTES = 2 ** 31 - 1;
+/** HTTP/2 has 32 bits for it; node throws for what does not fit, with the first connection. */
+const MAX_STREAMS = 2 ** 32 - 1;
 
 /** gRPC on connections that somebody else accepted. */
 export function createGrpcAcceptor(options: GrpcAcceptorOptions): GrpcAcceptor {
@@ -89,7 +92,7 @@ function sessionOptions(options: GrpcAcceptorOptions) {
       },
     },
     limits: {
-      maxConcurrentStreams: options.maxConcurrentStreams ?? 100_000,
+      maxConcurrentStreams: streamLimit(options.maxConcurrentStreams ?? 100_000),
       maxHeaderBytes: options.maxHeaderBytes ?? 64 * 1024,
       windowBytes: options.windowBytes ?? 256 * 1024,
     },
@@ -97,4 +100,8 @@ function sessionOptions(options: GrpcAcceptorOptions) {
     pingPolicy: options.pingPolicy,
     onOtherRequest: options.onOtherRequest,
   };
+}
+
+function streamLimit(asked: number): number {
+  return asked > 0 ? Math.min(asked, MAX_STREAMS) : MAX_STREAMS;
 }

@@ -1,6 +1,7 @@
 import type { Http2Session } from "node:http2";
 import type { Socket } from "node:net";
 
+/** Nothing, or less than that, means what it means to every gRPC server: two hours, and twenty seconds for the answer. */
 export interface KeepaliveOptions {
   /** Silence after which a ping is sent; it is looked for four times in that span, so the ping may be a quarter late. */
   readonly intervalMs: number;
@@ -16,6 +17,8 @@ export interface KeepaliveTarget {
   readonly onDead: () => void;
 }
 
+const DEFAULT_INTERVAL_MS = 2 * 60 * 60 * 1000;
+const DEFAULT_TIMEOUT_MS = 20_000;
 const LOOKS_PER_INTERVAL = 4;
 /** Beyond it node's timers fire at once; an interval of centuries is how pings are switched off. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -26,7 +29,9 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
  * that ends it.
  */
 export function startKeepalive(options: KeepaliveOptions, target: KeepaliveTarget): () => void {
-  const lookMs = options.intervalMs / LOOKS_PER_INTERVAL;
+  const intervalMs = options.intervalMs > 0 ? options.intervalMs : DEFAULT_INTERVAL_MS;
+  const timeoutMs = options.timeoutMs > 0 ? options.timeoutMs : DEFAULT_TIMEOUT_MS;
+  const lookMs = intervalMs / LOOKS_PER_INTERVAL;
   let timer: NodeJS.Timeout;
   let heard = target.socket.bytesRead;
   let heardAt = performance.now();
@@ -44,8 +49,8 @@ export function startKeepalive(options: KeepaliveOptions, target: KeepaliveTarge
   const check = () => {
     if (target.session.destroyed) return;
     const silentMs = listen() ? 0 : performance.now() - heardAt;
-    if (silentMs < options.intervalMs || !target.isActive()) return after(lookMs, check);
-    after(options.timeoutMs, judge);
+    if (silentMs < intervalMs || !target.isActive()) return after(lookMs, check);
+    after(timeoutMs, judge);
     target.session.ping(() => {
       if (target.session.destroyed) return;
       clearTimeout(timer);
