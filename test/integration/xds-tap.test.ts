@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { request as httpRequest } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
-import { connect } from "node:net";
+import { type AddressInfo, connect, Server } from "node:net";
 import * as grpc from "@grpc/grpc-js";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
 import { any, discoveryRequest, discoveryResponse } from "../../src/protocol/protobuf/discovery.ts";
 import { message, nested, repeated, string, uint32 } from "../../src/protocol/protobuf/message.ts";
@@ -42,6 +42,8 @@ function get(port: number, path: string, headers: Record<string, string> = {}) {
     sent.on("error", reject).end();
   });
 }
+
+const portOf = (server: unknown) => ((server as Server).address() as AddressInfo).port;
 
 const syncz = discoveryResponse.encode({
   typeUrl: "istio.io/debug/syncz",
@@ -246,6 +248,19 @@ describe("gRPC on the same port", () => {
       status: { code: grpc.status.UNAVAILABLE, details: "proxy not connected to Istiod" },
     });
   });
+});
+
+test("connections that cannot be accepted are told, and the next ones are served", async () => {
+  const listening = vi.spyOn(Server.prototype, "listen");
+  await using server = await startFakeXdsServer();
+  await using tap = await startTapTo(server);
+  const listener = listening.mock.contexts.find(
+    (each) => (each as Server).address() !== null && portOf(each) === tap.port,
+  );
+  listening.mockRestore();
+  for (const failure of ["first", "second", "third"]) (listener as Server).emit("error", new Error(failure));
+  await expect(tap.ended).rejects.toThrow("first");
+  expect(await get(tap.port, "/other")).toMatchObject({ status: 404 });
 });
 
 test("a taken port is told in the reference's words", async () => {

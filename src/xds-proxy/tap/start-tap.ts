@@ -111,7 +111,8 @@ export async function startTap(options: TapOptions): Promise<Tap> {
   });
   return toHandle({
     port: (server.address() as AddressInfo).port,
-    ended: new Promise<void>((_resolve, reject) => server.once("error", reject)),
+    // Connections that could not be accepted: without a listener the second one would end the process.
+    ended: new Promise<void>((_resolve, reject) => server.on("error", reject)),
     async stop() {
       stopping.abort();
       const closed = new Promise((resolve) => server.close(resolve));
