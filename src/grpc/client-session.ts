@@ -19,7 +19,14 @@ export interface ClientSession {
   openCalls: number;
   /** The number of the last stream that the peer will look at. */
   lastAccepted: number;
+  /** What the peer may send ahead, once it has heard of it. */
+  windowBytes: number;
+  isResizing: boolean;
 }
+
+export const DEFAULT_WINDOW_BYTES = 1024 * 1024;
+/** What HTTP/2 begins with; there is no way to say less. */
+const SMALLEST_CONNECTION_WINDOW = 65_535;
 
 /** Resolves when the peer has sent its HTTP/2 settings; merely accepting is not enough. Rejects with UNAVAILABLE, nothing left open. */
 export async function openClientSession(
@@ -64,7 +71,7 @@ function unlessAborted<Result>(
 function handshake(socket: Duplex, options: GrpcChannelOptions, signal: AbortSignal): Promise<ClientSession> {
   // node:http2 would wait for ever on a socket that is already closed.
   if (socket.destroyed) throw socket.errored ?? new Error("the connection was closed by the peer");
-  const windowBytes = options.windowBytes ?? 1024 * 1024;
+  const windowBytes = options.windowBytes ?? DEFAULT_WINDOW_BYTES;
   const session = createSession(socket, options, windowBytes);
   const { http2 } = session;
   return new Promise((resolve, reject) => {
@@ -76,7 +83,7 @@ function handshake(socket: Duplex, options: GrpcChannelOptions, signal: AbortSig
         socket.destroy();
         return reject(failure);
       }
-      http2.setLocalWindowSize(Math.max(windowBytes, 65_535));
+      http2.setLocalWindowSize(Math.max(windowBytes, SMALLEST_CONNECTION_WINDOW));
       resolve(session);
     };
     const onReady = () => finish();
@@ -85,6 +92,23 @@ function handshake(socket: Duplex, options: GrpcChannelOptions, signal: AbortSig
     signal.addEventListener("abort", onAbort, { once: true });
     http2.once("remoteSettings", onReady).once("error", finish).once("close", onClose);
   });
+}
+
+/** Holds for the calls that run and for later ones. What the peer has sent already is not lost: it just waits longer before it goes on. */
+export function resizeWindow(session: ClientSession, windowBytes: number): void {
+  session.windowBytes = windowBytes;
+  const { http2 } = session;
+  if (http2.destroyed || session.isResizing) return;
+  session.isResizing = true;
+  const send = () => {
+    session.isResizing = false;
+    if (http2.destroyed) return;
+    http2.settings({ initialWindowSize: session.windowBytes });
+    http2.setLocalWindowSize(Math.max(session.windowBytes, SMALLEST_CONNECTION_WINDOW));
+  };
+  // node gives up a connection whose peer has ten settings to acknowledge.
+  if (http2.pendingSettingsAck) http2.once("localSettings", send);
+  else send();
 }
 
 function createSession(socket: Duplex, options: GrpcChannelOptions, windowBytes: number): ClientSession {
@@ -113,6 +137,8 @@ function createSession(socket: Duplex, options: GrpcChannelOptions, windowBytes:
     lost: undefined,
     openCalls: 0,
     lastAccepted: Number.POSITIVE_INFINITY,
+    windowBytes,
+    isResizing: false,
     isUsable: () => session.lost === undefined && !goneAway && !http2.closed && !http2.destroyed,
   };
   http2.on("goaway", (code, lastStream, data?: Buffer) => {

@@ -130,6 +130,8 @@ export interface GrpcChannel extends AsyncDisposable {
   raw(path: string, options?: CallOptions & { readonly takesGzip?: boolean }): Promise<RawClientCall>;
   /** Connects now and resolves when the peer has spoken HTTP/2. */
   connect(signal?: AbortSignal): Promise<void>;
+  /** How much the peer may send ahead, instead of `windowBytes`: for calls that run, too. */
+  resizeWindow(bytes: number): void;
   /** Idempotent. Ends every call with CANCELLED and closes the connection. */
   stop(): Promise<void>;
 }

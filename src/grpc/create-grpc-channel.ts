@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders } from "node:http2";
 import { errorMessage } from "../base/coded-error.ts";
 import { CallLimit } from "./call-limit.ts";
-import { openClientSession } from "./client-session.ts";
+import { DEFAULT_WINDOW_BYTES, openClientSession, resizeWindow } from "./client-session.ts";
 import { type Attempt, ClientStream, type ClientStreamOptions } from "./client-stream.ts";
 import type { CallCredentials, CallOptions, GrpcChannel, GrpcChannelOptions } from "./client-types.ts";
 import { ACCEPTED_ENCODINGS } from "./compression.ts";
@@ -24,9 +24,13 @@ export function createGrpcChannel(targetText: string, options: GrpcChannelOption
     maxReceiveBytes: options.maxReceiveBytes ?? 4 * 1024 * 1024,
     maxSendBytes: options.maxSendBytes ?? MAX_MESSAGE_BYTES,
   };
-  const slot = new SessionSlot(options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS, (signal) =>
-    openClientSession(target, options, signal),
-  );
+  let windowBytes = options.windowBytes ?? DEFAULT_WINDOW_BYTES;
+  const slot = new SessionSlot(options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS, async (signal) => {
+    const opened = windowBytes;
+    const session = await openClientSession(target, { ...options, windowBytes: opened }, signal);
+    if (windowBytes !== opened) resizeWindow(session, windowBytes);
+    return session;
+  });
 
   async function open<Request, Response>(
     method: Method<CallKind, Request, Response>,
@@ -89,6 +93,11 @@ export function createGrpcChannel(targetText: string, options: GrpcChannelOption
     async connect(signal) {
       const limit = new CallLimit({ ...(signal && { signal }) });
       await limit.race(slot.get()).finally(() => limit.stop());
+    },
+    resizeWindow(bytes) {
+      if (bytes === windowBytes) return;
+      windowBytes = bytes;
+      for (const session of slot.alive) resizeWindow(session, bytes);
     },
     stop: () => slot.stop(),
     [Symbol.asyncDispose]: () => slot.stop(),

@@ -26,6 +26,10 @@ export class SessionSlot {
     return this.#opening;
   }
 
+  get alive(): Iterable<ClientSession> {
+    return this.#alive;
+  }
+
   async stop(): Promise<void> {
     const reason = new GrpcError("CANCELLED", "the channel was stopped");
     this.#stopped.abort(reason);

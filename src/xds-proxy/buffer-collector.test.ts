@@ -30,11 +30,11 @@ test.each([
   {
     what: "what many streams may hold is less",
     streams: 3,
-    received: 36 * MB,
-    held: 9 * MB,
-    expected: [...young(11), "all"],
+    received: 24 * MB,
+    held: 12 * MB,
+    expected: [...young(3), "all", ...young(3), "all"],
   },
-  { what: "than what few may", streams: 2, received: 48 * MB, held: 9 * MB, expected: young(8) },
+  { what: "than what few may", streams: 2, received: 48 * MB, held: 12 * MB, expected: young(8) },
 ])("$what", ({ received, held, streams, expected }) => {
   expect(collected(received, held, streams)).toEqual(expected);
 });

@@ -23,7 +23,7 @@ interface Pace {
 const MB = 1024 * 1024;
 const FEW_STREAMS: Pace = { lookBytes: 6 * MB, fullBytes: 16 * MB, looksPerFull: 8 };
 /** Each has buffers in use, which are taken for old ones sooner: memory is dearer than the processor's time then. */
-const MANY_STREAMS: Pace = { lookBytes: 3 * MB, fullBytes: 8 * MB, looksPerFull: 12 };
+const MANY_STREAMS: Pace = { lookBytes: 3 * MB, fullBytes: 11 * MB, looksPerFull: 4 };
 
 /**
  * The engine counts its own objects only: a buffer of 64 KiB is one small object to it, so that the buffers of forwarded bytes pile up to

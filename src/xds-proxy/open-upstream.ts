@@ -4,6 +4,8 @@ import type { UpstreamOptions } from "./options.ts";
 
 export interface Upstream {
   readonly call: RawClientCall;
+  /** There are so many streams now, this one included. */
+  shareMemory(streams: number): void;
   /** Resets the call and closes its connection. */
   close(): Promise<void>;
 }
@@ -18,7 +20,8 @@ export const CROWDED_STREAMS = 3;
 
 export interface OpenOptions {
   readonly signal: AbortSignal;
-  readonly otherStreams?: number;
+  /** How many there are, this one included. */
+  readonly streams?: number;
   /** Invites the control plane to compress; the reader has to unpack. */
   readonly takesGzip?: boolean | undefined;
   /** Made before, by `createUpstreamChannel`; the stream owns it from now on. */
@@ -30,14 +33,15 @@ export interface OpenOptions {
  * on its way to one must not reach the other. Rejects with the GrpcError of the first failed attempt; the client's own backoff retries.
  */
 export async function openUpstream(options: UpstreamOptions, path: string, open: OpenOptions): Promise<Upstream> {
-  const channel = open.channel ?? createUpstreamChannel(options, open.otherStreams);
+  const channel = open.channel ?? createUpstreamChannel(options, open.streams);
   try {
     const call = await channel.raw(path, {
       metadata: lowerCased(options.headers),
       signal: open.signal,
       takesGzip: open.takesGzip ?? false,
     });
-    return { call, close: () => channel.stop() };
+    const shareMemory = (streams: number) => channel.resizeWindow(windowFor(streams));
+    return { call, shareMemory, close: () => channel.stop() };
   } catch (failure) {
     await channel.stop();
     throw failure;
@@ -45,7 +49,7 @@ export async function openUpstream(options: UpstreamOptions, path: string, open:
 }
 
 /** Makes no connection yet. */
-export function createUpstreamChannel(options: UpstreamOptions, otherStreams = 0): GrpcChannel {
+export function createUpstreamChannel(options: UpstreamOptions, streams = 1): GrpcChannel {
   return createGrpcChannel(options.address, {
     ...(options.tls && { tls: options.tls }),
     ...(options.authority !== undefined && { authority: options.authority }),
@@ -53,12 +57,16 @@ export function createUpstreamChannel(options: UpstreamOptions, otherStreams = 0
     connectTimeoutMs: options.connectTimeoutMs,
     keepalive: options.keepalive,
     maxReceiveBytes: MAX_RESPONSE_BYTES,
-    windowBytes: otherStreams + 1 < CROWDED_STREAMS ? WINDOW_BYTES : CROWDED_WINDOW_BYTES,
+    windowBytes: windowFor(streams),
     credentials: async () => {
       const token = await askToken(options);
       return token ? { authorization: `Bearer ${token}` } : {};
     },
   });
+}
+
+function windowFor(streams: number): number {
+  return streams < CROWDED_STREAMS ? WINDOW_BYTES : CROWDED_WINDOW_BYTES;
 }
 
 async function askToken(options: UpstreamOptions): Promise<string | undefined> {

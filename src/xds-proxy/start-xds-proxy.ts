@@ -26,24 +26,29 @@ export async function startXdsProxy(options: XdsProxyOptions): Promise<XdsProxy>
   let largest = 0;
   const hooks: XdsStreamHooks = {
     onIntroduced: () => registry.reconsider(),
-    otherStreams: () => registry.all.length - 1,
+    streams: () => registry.size,
     takeWarmUpstream: () => warm.take(),
     storedRequests: (kind) => (health === undefined ? [] : [healthRequest(kind, health)]),
-    onResponseBytes: (bytes) => buffers.received(bytes, registry.all.length),
+    onResponseBytes: (bytes) => buffers.received(bytes, registry.size),
     onRequestBytes(bytes) {
       if (bytes <= largest) return;
       largest = bytes;
       metrics.largestRequest.set(bytes);
     },
   };
+  const shareMemory = () => {
+    for (const stream of registry.all) stream.shareMemory(registry.size);
+  };
   const serve = (kind: ProtocolKind) => async (call: RawServerCall) => {
     nextId += 1;
     const stream = new XdsStream(nextId, kind, options, hooks);
     registry.add(stream);
+    shareMemory();
     try {
       await stream.run(call);
     } finally {
       registry.remove(stream);
+      shareMemory();
     }
   };
 

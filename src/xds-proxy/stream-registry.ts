@@ -25,6 +25,10 @@ export class StreamRegistry<Stream extends RegisteredStream> {
     return [...this.#streams];
   }
 
+  get size(): number {
+    return this.#streams.size;
+  }
+
   add(stream: Stream): void {
     this.#streams.add(stream);
   }

@@ -27,8 +27,8 @@ export interface XdsStreamHooks {
   onRequestBytes(bytes: number): void;
   /** Bytes of a response came in, not necessarily all of it. */
   onResponseBytes(bytes: number): void;
-  /** How many there are besides this one. */
-  otherStreams(): number;
+  /** How many there are, this one included. */
+  streams(): number;
   /** A connection that was made ahead. */
   takeWarmUpstream(): GrpcChannel | undefined;
   /** What the primary stream sends besides the subscriptions, in the order it is to be sent. */
@@ -51,6 +51,7 @@ export class XdsStream implements RegisteredStream {
   readonly #internal: InternalTypes;
   #conversions: Conversions | undefined;
   #sender: RequestSender | undefined;
+  #upstream: Upstream | undefined;
   #recorder: Recorder | undefined;
   #subscribed = false;
   #source: StreamDescription["source"] = "control-plane";
@@ -85,6 +86,8 @@ export class XdsStream implements RegisteredStream {
     const upstream = await this.#open(downstream, inbox);
     if (upstream === undefined) return;
     this.#log.info(`connected to ${delta}upstream XDS server: ${address}`);
+    this.#upstream = upstream;
+    this.shareMemory(this.#hooks.streams()); // others may have come meanwhile
     let silent: SilentUpstream | undefined;
     try {
       await this.#relay(downstream, upstream, inbox);
@@ -92,6 +95,7 @@ export class XdsStream implements RegisteredStream {
       if (!(failure instanceof SilentUpstream)) throw failure;
       silent = failure;
     } finally {
+      this.#upstream = undefined;
       upstream.call.end();
       await upstream.close();
       this.#log.debug(`disconnected from ${delta}XDS server: ${address}`);
@@ -107,6 +111,11 @@ export class XdsStream implements RegisteredStream {
   /** Agent-made requests, once the control plane knows the node; without effect before. */
   send(message: Buffer): void {
     if (this.isIntroduced) this.#enqueue(message);
+  }
+
+  /** Streams have come or gone: with many of them, each may hold less. */
+  shareMemory(streams: number): void {
+    this.#upstream?.shareMemory(streams);
   }
 
   becomePrimary(): void {
@@ -138,7 +147,7 @@ export class XdsStream implements RegisteredStream {
     const givenUp = new AbortController();
     const opening = openUpstream(upstream, STREAM_PATHS[kind], {
       signal: AbortSignal.any([downstream.signal, givenUp.signal]),
-      otherStreams: this.#hooks.otherStreams(),
+      streams: this.#hooks.streams(),
       takesGzip: upstream.compression,
       channel: this.#hooks.takeWarmUpstream(),
     });

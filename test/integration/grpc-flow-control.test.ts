@@ -269,6 +269,61 @@ describe("frames in pieces", () => {
   });
 });
 
+test("a window made smaller holds the writer back sooner, one made larger lets it go on; nothing of a running call is lost", async () => {
+  const PIECE = 16 * 1024;
+  const COUNT = 512;
+  let written = 0;
+  await using server = await start(
+    implement(FEED, async (_request, call) => {
+      for (; written < COUNT; written++) await call.write(Buffer.alloc(PIECE));
+    }),
+  );
+  await using channel = channelTo(server);
+  const call = await channel.raw(FEED.path);
+  const gate: { open: () => void; opened: Promise<void> | undefined } = { open: () => undefined, opened: undefined };
+  const close = () => {
+    gate.opened = new Promise<void>((resolve) => {
+      gate.open = () => {
+        gate.opened = undefined;
+        resolve();
+      };
+    });
+  };
+  let received = 0;
+  let holdAt = 0;
+  const reading = call.readFrames({
+    start: () => undefined,
+    bytes(piece) {
+      received += piece.length;
+      if (received > holdAt && gate.opened === undefined) close();
+      return gate.opened;
+    },
+    end: () => undefined,
+  });
+  call.writeFrameStart(0);
+  call.end();
+  const ahead = async () => {
+    await settled(() => written);
+    return written * PIECE - received;
+  };
+  expect(await ahead()).toBeGreaterThan(0.9 * MB);
+
+  channel.resizeWindow(64 * 1024);
+  holdAt = 3 * MB;
+  gate.open();
+  // The smaller window and what the server's own stream holds.
+  expect(await ahead()).toBeLessThan(256 * 1024);
+  expect(received).toBeGreaterThan(3 * MB);
+
+  channel.resizeWindow(MB);
+  expect(await ahead()).toBeGreaterThan(0.9 * MB);
+
+  holdAt = Number.POSITIVE_INFINITY;
+  gate.open();
+  await reading;
+  expect(received).toBe(COUNT * PIECE);
+});
+
 /** Waits until a counter has not moved for a while: what it says then is where it is blocked. */
 async function settled(read: () => number): Promise<void> {
   let last = -1;
