@@ -46,7 +46,8 @@ const messagesSince = (agent: AgentProcess, from: number) =>
 
 test("a pipe that Envoy shares with the agent stays blocking: on another one Envoy would lose lines", async () => {
   await using controlPlane = await startMeshControlPlane({ resources: () => [] });
-  const wrapper = ["sh", "-c", '"$@" 2>&1 | cat', "sh"];
+  // Not as a part of a pipeline: its shell would end in the place of the agent, which would live on.
+  const wrapper = ["bash", "-c", 'exec "$@" > >(cat) 2>&1', "bash"];
   await using agent = await startAgentProcess({ controlPlane, wrapper });
   await agent.untilReady();
   const [envoy] = await agent.envoyPids();
