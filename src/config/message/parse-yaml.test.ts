@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parseYaml, YamlError } from "./parse-yaml.ts";
 
 test.each([
@@ -64,6 +64,24 @@ test("the YAML library is found in a bundle that is split into chunks, in one of
   } finally {
     await rm(scratch, { recursive: true });
   }
+});
+
+describe("a text that nests deeper than anybody means", () => {
+  const nested = (depth: number, open: string, close: string) => open.repeat(depth) + close.repeat(depth);
+
+  test.each([
+    { name: "JSON", text: (depth: number) => nested(depth, "[", "]") },
+    { name: "JSON in an object", text: (depth: number) => `{"a":${nested(depth - 1, "[", "]")}}` },
+    { name: "YAML", text: (depth: number) => `a: ${nested(depth - 1, "[", "]")}` },
+  ])("is refused as $name, and taken up to there", async ({ text }) => {
+    await expect(parseYaml(text(500))).resolves.toBeDefined();
+    for (const depth of [600, 5000, 100_000]) {
+      await expect(parseYaml(text(depth))).rejects.toMatchObject({
+        code: "invalid-yaml",
+        message: "yaml: nested too deeply",
+      });
+    }
+  });
 });
 
 test("any text gives data or a YAML error", async () => {

@@ -1,9 +1,13 @@
 import { CodedError, errorMessage } from "../../base/coded-error.ts";
+import { nestsTooDeeply, TOO_DEEP } from "../../protocol/yaml-depth.ts";
 
 export class YamlError extends CodedError<"invalid-yaml"> {}
 
 /** Kinds the reference's YAML reader leaves as text although YAML 1.1 has types for them. */
 const UNUSED_TAGS = ["timestamp", "binary", "omap", "pairs", "set"];
+
+/** Nobody means more levels of JSON than this. */
+const MAX_DEPTH = 500;
 
 /**
  * The first document of a YAML 1.1 text (`yes` and `on` are booleans; the last of two equal keys wins) as JSON data. Text that is plain
@@ -11,12 +15,11 @@ const UNUSED_TAGS = ["timestamp", "binary", "omap", "pairs", "set"];
  */
 export async function parseYaml(text: string): Promise<unknown> {
   if (/^\s*[{[]/.test(text)) {
-    try {
-      return JSON.parse(text);
-    } catch {
-      // Not JSON after all: flow style YAML, or broken; the YAML reader tells which.
-    }
+    const json = parseJson(text);
+    if (json !== undefined) return notTooDeep(json.value);
+    // Not JSON after all: flow style YAML, or broken; the YAML reader tells which.
   }
+  if (nestsTooDeeply(text)) throw new YamlError("invalid-yaml", `yaml: ${TOO_DEEP}`);
   const { parseAllDocuments } = await import("./yaml-library.ts");
   const documents = parseAllDocuments(text, {
     version: "1.1",
@@ -42,6 +45,23 @@ export async function parseYaml(text: string): Promise<unknown> {
       anchor === undefined ? "document contains excessive aliasing" : `unknown anchor '${anchor}' referenced`;
     throw new YamlError("invalid-yaml", `yaml: ${reason}`, { cause: thrown });
   }
+}
+
+function parseJson(text: string): { readonly value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The same value. Looks level by level: what decodes and freezes it later calls itself for each of them. */
+function notTooDeep(value: unknown): unknown {
+  let level = [value];
+  for (let depth = 0; depth <= MAX_DEPTH && level.length > 0; depth++)
+    level = level.flatMap((each) => (typeof each === "object" && each !== null ? Object.values(each) : []));
+  if (level.length > 0) throw new YamlError("invalid-yaml", `yaml: ${TOO_DEEP}`);
+  return value;
 }
 
 /** What is wrong with the text is a value; whatever else goes wrong is our mistake, and must not look like a bad document. */

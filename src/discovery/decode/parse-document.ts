@@ -1,5 +1,6 @@
 import { type Alias, type Document, LineCounter, parseDocument as parseYaml, visit } from "yaml";
 import { errorMessage } from "../../base/coded-error.ts";
+import { nestsTooDeeply, TOO_DEEP } from "../../protocol/yaml-depth.ts";
 import { yamlOffset } from "../../protocol/yaml-offset.ts";
 import type { Path } from "../schema/decode-message.ts";
 
@@ -19,6 +20,7 @@ const START: Position = { line: 1, column: 1 };
 
 /** One YAML 1.2 document (JSON included) as data, with the place of each of its members. Two equal keys are an error. */
 export function parseDocument(text: string): ParsedDocument {
+  if (nestsTooDeeply(text)) return { problem: `YAML: ${TOO_DEEP}`, position: START };
   const lines = new LineCounter();
   const positionAt = (offset: number): Position => {
     const { line, col } = lines.linePos(offset);
@@ -34,7 +36,7 @@ export function parseDocument(text: string): ParsedDocument {
     });
     const [failure] = document.errors;
     if (failure !== undefined) {
-      return { problem: `YAML: ${wordOf(failure.message)}`, position: positionAt(failure.pos[0]) };
+      return { problem: `YAML: ${failure.message}`, position: positionAt(failure.pos[0]) };
     }
     const dangling = danglingAlias(document);
     if (dangling !== undefined) {
@@ -50,11 +52,6 @@ export function parseDocument(text: string): ParsedDocument {
   }
 }
 
-/** The library reports its own exhausted stack as an error of the document. */
-function wordOf(message: string): string {
-  return message.startsWith("Maximum call stack") ? "nested too deeply" : message;
-}
-
 function danglingAlias(document: Document): Alias | undefined {
   let found: Alias | undefined;
   visit(document, {
@@ -68,7 +65,7 @@ function danglingAlias(document: Document): Alias | undefined {
 }
 
 function reasonOf(thrown: unknown): string {
-  if (thrown instanceof RangeError) return "nested too deeply";
+  if (thrown instanceof RangeError) return TOO_DEEP;
   if (thrown instanceof ReferenceError && errorMessage(thrown).startsWith("Excessive")) {
     return `more than ${MAX_ALIASES} uses of aliases`;
   }

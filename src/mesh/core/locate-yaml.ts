@@ -1,5 +1,6 @@
 import { LineCounter, parseDocument } from "yaml";
 import { errorMessage } from "../../base/coded-error.ts";
+import { nestsTooDeeply, TOO_DEEP } from "../../protocol/yaml-depth.ts";
 import { yamlOffset } from "../../protocol/yaml-offset.ts";
 import type { Path } from "./check-schema.ts";
 import type { Position } from "./mesh-file.ts";
@@ -13,6 +14,7 @@ export type LocatedYaml =
 const MAX_ALIASES = 100;
 
 export function locateYaml(text: string): LocatedYaml {
+  if (nestsTooDeeply(text)) return { problem: TOO_DEEP, position: { line: 1, column: 1 } };
   const lines = new LineCounter();
   const positionAt = (offset: number): Position => {
     const { line, col } = lines.linePos(offset);

@@ -148,6 +148,11 @@ test("the example that mesh init writes is valid", () => {
   expect(fileOf(exampleFile()).services.length).toBeGreaterThan(1);
 });
 
+test("a text that nests deeper than anybody means is told as such", () => {
+  const parsed = parseMeshFile(`services: ${"[".repeat(20_000)}`);
+  expect("problems" in parsed && parsed.problems[0]?.text).toBe("YAML: nested too deeply");
+});
+
 test("any text gives a file or problems, never a throw", () => {
   const piece = fc.constantFrom(
     "services",
