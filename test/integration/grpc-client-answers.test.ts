@@ -63,7 +63,7 @@ describe("answers that are not gRPC", () => {
 describe("a call that the server refuses unseen", () => {
   const REFUSED = 7;
   /** Refuses the first calls and answers the others. */
-  const refusing = (count: number, refuse = (stream: ServerHttp2Stream) => void stream.close(REFUSED)) => {
+  const refusing = (count: number, refuse = (stream: ServerHttp2Stream) => stream.close(REFUSED)) => {
     let left = count;
     return (stream: ServerHttp2Stream) => {
       left -= 1;
