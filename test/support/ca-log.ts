@@ -9,6 +9,8 @@ export interface RecordedLine {
 
 export interface RecordedLog extends Logger {
   readonly lines: readonly RecordedLine[];
+  /** Each line as its level and message. */
+  texts(): string[];
   /** Everything in one text, to look for what must not be there. */
   text(): string;
 }
@@ -23,6 +25,7 @@ export function recordLog(): RecordedLog {
         void lines.push({ scope, level, message, fields: { ...base, ...fields } });
     return {
       lines,
+      texts: () => lines.map(({ level, message }) => `${level} ${message}`),
       text: () =>
         lines.map((line) => `${line.scope} ${line.level} ${line.message} ${JSON.stringify(line.fields)}`).join("\n"),
       enabled: () => true,

@@ -2,7 +2,6 @@ import { execFileSync } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { LogFields, Logger, LogLevel } from "../../src/base/logger.ts";
 import type { EnvoyOptions } from "../../src/envoy/index.ts";
 
 /** Waits for a condition and fails with its name; polls, since the conditions are states of other processes. */
@@ -18,34 +17,7 @@ export async function until(
   }
 }
 
-export interface RecordedLine {
-  readonly level: LogLevel;
-  readonly message: string;
-  readonly fields: LogFields;
-}
-
-/** Keeps the lines for the test to look at. */
-export function recordingLogger(): Logger & { readonly lines: RecordedLine[]; texts(): string[] } {
-  const lines: RecordedLine[] = [];
-  const at =
-    (level: LogLevel) =>
-    (message: string, fields: LogFields = {}) =>
-      void lines.push({ level, message, fields });
-  const logger = {
-    lines,
-    texts: () => lines.map((line) => `${line.level} ${line.message}`),
-    enabled: () => true,
-    debug: at("debug"),
-    info: at("info"),
-    warn: at("warn"),
-    error: at("error"),
-    fatal: at("fatal"),
-    scope: () => logger,
-    with: () => logger,
-  };
-  return logger;
-}
-
+export { recordLog as recordingLogger } from "./ca-log.ts";
 export { freePorts } from "./free-ports.ts";
 
 /** A folder for configuration and Envoy's output, which goes to files there instead of the test's own stdout. */
