@@ -4,11 +4,16 @@ import { createBufferCollector, engineCollect } from "./buffer-collector.ts";
 const MB = 1024 * 1024;
 
 /** Feeds 64 KiB at a time, as a socket does, and lists what was collected. */
-function collected(receivedBytes: number, bufferBytes: number, streams: number): readonly ("young" | "all")[] {
+function collected(
+  receivedBytes: number,
+  held: number | readonly [number, number],
+  streams: number,
+): readonly ("young" | "all")[] {
   const seen: ("young" | "all")[] = [];
   const collector = createBufferCollector(
     () => (options) => void seen.push(options === undefined ? "all" : "young"),
-    () => bufferBytes,
+    // Either all the time, or after a full collection and later on.
+    () => (typeof held === "number" ? held : held[seen.length === 0 || seen.at(-1) === "all" ? 0 : 1]),
   );
   for (let left = receivedBytes; left > 0; left -= 64 * 1024) collector.received(64 * 1024, streams);
   return seen;
@@ -31,8 +36,15 @@ test.each([
     what: "what many streams may hold is less",
     streams: 3,
     received: 24 * MB,
-    held: 12 * MB,
+    held: [3 * MB, 12 * MB],
     expected: [...young(3), "all", ...young(3), "all"],
+  },
+  {
+    what: "but where collecting them is in vain, it is done less often",
+    streams: 3,
+    received: 48 * 3 * MB,
+    held: 14 * MB,
+    expected: [...young(23), "all", ...young(23), "all"],
   },
   { what: "than what few may", streams: 2, received: 48 * MB, held: 12 * MB, expected: young(8) },
 ])("$what", ({ received, held, streams, expected }) => {

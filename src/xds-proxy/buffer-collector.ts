@@ -16,14 +16,18 @@ interface Pace {
   readonly lookBytes: number;
   /** Memory of buffers, in use or not, from which on old ones are collected too. */
   readonly fullBytes: number;
-  /** A full collection takes milliseconds, in vain when slow clients are what holds the buffers: one in this many looks at most. */
+  /** A full collection takes milliseconds: one in this many looks at most. */
   readonly looksPerFull: number;
+  /** The same after one in vain: what slow clients or compressed responses hold is in use. */
+  readonly looksAfterVain: number;
 }
 
 const MB = 1024 * 1024;
-const FEW_STREAMS: Pace = { lookBytes: 6 * MB, fullBytes: 16 * MB, looksPerFull: 8 };
+/** A full collection was in vain when this many times the limit is left. */
+const VAIN = 1.25;
+const FEW_STREAMS: Pace = { lookBytes: 6 * MB, fullBytes: 16 * MB, looksPerFull: 8, looksAfterVain: 8 };
 /** Each has buffers in use, which are taken for old ones sooner: memory is dearer than the processor's time then. */
-const MANY_STREAMS: Pace = { lookBytes: 3 * MB, fullBytes: 11 * MB, looksPerFull: 4 };
+const MANY_STREAMS: Pace = { lookBytes: 3 * MB, fullBytes: 11 * MB, looksPerFull: 4, looksAfterVain: 24 };
 
 /**
  * The engine counts its own objects only: a buffer of 64 KiB is one small object to it, so that the buffers of forwarded bytes pile up to
@@ -37,10 +41,14 @@ export function createBufferCollector(
   let collect: Collect | undefined;
   let since = 0;
   let looks = 0;
-  const look = ({ looksPerFull, fullBytes }: Pace) => {
+  let wasVain = false;
+  const look = ({ looksPerFull, looksAfterVain, fullBytes }: Pace) => {
     collect ??= findCollect();
     looks += 1;
-    if (looks < looksPerFull || bufferBytes() < fullBytes) return collect?.({ type: "minor" });
+    // Buffers are freed on the side: what is left is known at the next look.
+    if (looks === 1) wasVain = bufferBytes() >= VAIN * fullBytes;
+    if (looks < (wasVain ? looksAfterVain : looksPerFull) || bufferBytes() < fullBytes)
+      return collect?.({ type: "minor" });
     looks = 0;
     collect?.();
   };
