@@ -56,6 +56,20 @@ test.each<{ settings: Partial<CaptureSettings>; says: string }>([
   { settings: { outboundIpRangesExclude: "*" }, says: "invalid value for OUTBOUND_IP_RANGES_EXCLUDE" },
   { settings: { outboundIpRangesInclude: "*,10.0.0.0/8" }, says: 'invalid CIDR "*" in --istio-service-cidr' },
   { settings: { outboundIpRangesExclude: "10.0.0.0\n-A X" }, says: "invalid CIDR" },
+  {
+    settings: { loopbackCidr: "127.0.0.1/8/\n-A OUTPUT -j DROP" },
+    says: 'failed to parse CIDR "127.0.0.1/8/\\n-A OUTPUT -j DROP"',
+  },
+  { settings: { loopbackCidr: "127.0.0.1/32/8" }, says: "failed to parse CIDR 127.0.0.1/32/8" },
+  { settings: { proxyPort: "015001" }, says: 'invalid port "015001"' },
+  { settings: { inboundPortsInclude: "010" }, says: 'invalid port "010" in --istio-inbound-ports' },
+  { settings: { outboundPortsExclude: "8000:08100" }, says: 'invalid port "8000:08100"' },
+  { settings: { proxyUid: "01337" }, says: 'invalid id "01337" in --proxy-uid' },
+  { settings: { tproxyMark: "01337" }, says: 'invalid mark "01337"' },
+  { settings: { tproxyRouteTable: "0133" }, says: 'invalid route table "0133"' },
+  { settings: { interceptionMode: "TPROXY", tproxyMark: "0x53a" }, says: "1338 is the mark of the proxy's calls" },
+  { settings: { proxyUid: "," }, says: '"," in --proxy-uid (PROXY_UID) names nobody' },
+  { settings: { ownerGroupsInclude: " , " }, says: '" , " in ISTIO_OUTBOUND_OWNER_GROUPS names nobody' },
 ])("wrong settings are named: $says", ({ settings, says }) => {
   expect(check(settings).errors.join("\n")).toContain(says);
 });

@@ -1,5 +1,5 @@
-import { formatIp, isLoopback, parseIp, parsePrefix } from "./ip-address.ts";
-import { type CaptureOptions, type CaptureSettings, splitList } from "./settings.ts";
+import { formatIp, isLoopback, parsePrefix } from "./ip-address.ts";
+import { type CaptureOptions, type CaptureSettings, isTproxy, splitList } from "./settings.ts";
 
 /** What is wrong with the settings: errors stop the command before anything runs, warnings do not. */
 export interface SettingsProblems {
@@ -9,6 +9,8 @@ export interface SettingsProblems {
 
 const MAX_OWNER_GROUPS = 64;
 const MODES = ["REDIRECT", "TPROXY", "NONE"];
+/** Fixed in the rules of TPROXY. */
+const SELF_CALL_MARK = 1338;
 /** The kernel's own tables: a local default route there would swallow all traffic of the machine. */
 const RESERVED_TABLES = ["0", "253", "254", "255"];
 
@@ -47,12 +49,13 @@ function checkBinary(binary: string): readonly string[] {
 }
 
 function checkLoopback(cidr: string): readonly string[] {
-  const [addressText = "", bitsText = ""] = cidr.split("/");
-  const address = parseIp(addressText);
-  const bits = Number(bitsText);
-  if (address === undefined || !/^\d+$/.test(bitsText) || bits > (address.family === 4 ? 32 : 128)) {
-    return [`failed to parse CIDR ${cidr}: expected address/length in ISTIO_OUTBOUND_IPV4_LOOPBACK_CIDR`];
+  // The text goes into the rules as it is, so all of it has to be a prefix.
+  const prefix = parsePrefix(cidr);
+  if (prefix === undefined) {
+    const shown = /^[\x20-\x7e]*$/.test(cidr) ? cidr : quote(cidr);
+    return [`failed to parse CIDR ${shown}: expected address/length in ISTIO_OUTBOUND_IPV4_LOOPBACK_CIDR`];
   }
+  const { address, bits } = prefix;
   if (address.family !== 4 || !isLoopback(address)) {
     return [`expected valid IPv4 loopback address in CIDR ${cidr}; found ${formatIp(address)}`];
   }
@@ -105,12 +108,22 @@ function checkOwners(settings: CaptureSettings): readonly string[] {
     ["ISTIO_OUTBOUND_OWNER_GROUPS", settings.ownerGroupsInclude === "*" ? "" : settings.ownerGroupsInclude],
     ["ISTIO_OUTBOUND_OWNER_GROUPS_EXCLUDE", settings.ownerGroupsExclude],
   ] as const;
+  // A text that is there but names nobody would mean: nobody is the proxy, or nobody is captured.
+  const empty = lists.slice(0, 3).filter(([, text]) => text !== "" && splitList(text).length === 0);
+  return [
+    ...empty.map(([source, text]) => `${quote(text)} in ${source} names nobody: expected at least one id or name`),
+    ...wrongOwners(lists),
+  ];
+}
+
+function wrongOwners(lists: readonly (readonly [source: string, text: string])[]): readonly string[] {
   return lists.flatMap(([source, text]) =>
     splitList(text)
       .filter((id) => !isOwner(id))
       .map(
         (id) =>
-          `invalid id ${quote(id)} in ${source}: expected numbers from 0 to 4294967294 or names, separated by commas`,
+          `invalid id ${quote(id)} in ${source}: expected numbers from 0 to 4294967294 without leading zeros or names, ` +
+          "separated by commas",
       ),
   );
 }
@@ -129,13 +142,19 @@ function checkTproxy(settings: CaptureSettings): readonly string[] {
   const mark = Number(settings.tproxyMark);
   const table = settings.tproxyRouteTable;
   const errors: string[] = [];
-  if (!/^(\d+|0x[0-9a-fA-F]+)$/.test(settings.tproxyMark) || mark < 1 || mark > 0xffffffff) {
+  if (!/^([1-9]\d*|0x[0-9a-fA-F]+)$/.test(settings.tproxyMark) || mark < 1 || mark > 0xffffffff) {
     errors.push(
       `invalid mark ${quote(settings.tproxyMark)} in --istio-inbound-tproxy-mark (ISTIO_INBOUND_TPROXY_MARK): ` +
         "expected a number from 1 to 4294967295, decimal or 0x...",
     );
   }
-  if (!/^\d+$/.test(table) || Number(table) > 0xffffffff || RESERVED_TABLES.includes(String(Number(table)))) {
+  if (isTproxy(settings) && mark === SELF_CALL_MARK) {
+    errors.push(
+      `invalid mark ${quote(settings.tproxyMark)} in --istio-inbound-tproxy-mark (ISTIO_INBOUND_TPROXY_MARK): ` +
+        `${SELF_CALL_MARK} is the mark of the proxy's calls to its own pod`,
+    );
+  }
+  if (!/^(0|[1-9]\d*)$/.test(table) || Number(table) > 0xffffffff || RESERVED_TABLES.includes(String(Number(table)))) {
     errors.push(
       `invalid route table ${quote(table)} in --istio-inbound-tproxy-route-table (ISTIO_INBOUND_TPROXY_ROUTE_TABLE): ` +
         "expected a number from 1 to 4294967295 other than 253, 254 and 255",
@@ -177,8 +196,9 @@ function checkDns({ redirectDns, captureAllDns, dnsServersV4, dnsServersV6 }: Ca
   return ["REDIRECT_DNS is set, but CAPTURE_ALL_DNS is false, and no DNS servers provided. DNS capture disabled."];
 }
 
+/** Programs read a leading zero as the sign of an octal number: 010 would be port 8. */
 function isPort(text: string): boolean {
-  return /^\d{1,5}$/.test(text) && Number(text) <= 65535;
+  return /^(0|[1-9]\d{0,4})$/.test(text) && Number(text) <= 65535;
 }
 
 function isPortOrRange(text: string): boolean {
@@ -188,7 +208,7 @@ function isPortOrRange(text: string): boolean {
 }
 
 function isOwner(id: string): boolean {
-  if (/^\d+$/.test(id)) return Number(id) < 0xffffffff;
+  if (/^\d+$/.test(id)) return (id === "0" || !id.startsWith("0")) && Number(id) < 0xffffffff;
   return /^[A-Za-z_][A-Za-z0-9_.-]{0,31}\$?$/.test(id);
 }
 
