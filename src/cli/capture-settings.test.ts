@@ -126,3 +126,7 @@ test.each([
 ])("generation $text has the rules of $generation", ({ text, generation }) => {
   expect(captureGeneration(text)).toBe(generation);
 });
+
+test.each(["constructor", "__proto__", "toString", "1.21"])("%s is no generation", (text) => {
+  expect(() => captureGeneration(text)).toThrow(`PILOT_AGENT_GENERATION is "${text}", allowed are master, 1.20`);
+});

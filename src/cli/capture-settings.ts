@@ -80,20 +80,20 @@ export function readCaptureSettings(flags: FlagValues, env: Environment, specs: 
 }
 
 /** Rule shapes exist for fewer generations than the product knows; in between, the nearest that has them. */
-const GENERATIONS: Readonly<Record<string, CaptureGeneration>> = {
-  "": "master",
-  master: "master",
-  "1.20": "1.20",
-  "1.8": "1.20",
-  "1.7": "1.7",
-  "1.6": "1.6",
-  "1.2": "1.6",
-};
+const GENERATIONS: ReadonlyMap<string, CaptureGeneration> = new Map([
+  ["", "master"],
+  ["master", "master"],
+  ["1.20", "1.20"],
+  ["1.8", "1.20"],
+  ["1.7", "1.7"],
+  ["1.6", "1.6"],
+  ["1.2", "1.6"],
+]);
 
 export function captureGeneration(text = ""): CaptureGeneration {
-  const generation = GENERATIONS[text];
+  const generation = GENERATIONS.get(text);
   if (generation !== undefined) return generation;
-  const allowed = Object.keys(GENERATIONS).filter((name) => name !== "");
+  const allowed = [...GENERATIONS.keys()].filter((name) => name !== "");
   throw new Error(`PILOT_AGENT_GENERATION is "${text}", allowed are ${allowed.join(", ")}`);
 }
 
