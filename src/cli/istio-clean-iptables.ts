@@ -46,7 +46,8 @@ function cleanSettings({ flags, env }: CommandContext): capture.CaptureSettings 
     proxyUid: uid,
     proxyGid: flags.string("proxy-gid") || uid,
     redirectDns,
-    captureAllDns: env.CAPTURE_ALL_DNS === "true",
+    // The words that Go takes for true.
+    captureAllDns: /^(1|t|T|TRUE|true|True)$/.test(env.CAPTURE_ALL_DNS ?? ""),
     ownerGroupsInclude: env.ISTIO_OUTBOUND_OWNER_GROUPS || "*",
     ownerGroupsExclude: env.ISTIO_OUTBOUND_OWNER_GROUPS_EXCLUDE ?? "",
     interceptionMode: env.INBOUND_INTERCEPTION_MODE || flags.string("istio-inbound-interception-mode"),

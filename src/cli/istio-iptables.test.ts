@@ -170,3 +170,12 @@ test("the clean command's dry run knows TPROXY by variable and refuses too many 
   const groups = Array.from({ length: 65 }, (_, index) => index).join(",");
   await expect(run(clean, ["-n"], { ISTIO_OUTBOUND_OWNER_GROUPS: groups })).rejects.toThrow("cannot exceed 64, got 65");
 });
+
+test.each([
+  { value: "1", captures: true },
+  { value: "TRUE", captures: true },
+  { value: "yes", captures: false },
+])("the clean command reads CAPTURE_ALL_DNS=$value as other variables are read", async ({ value, captures }) => {
+  const { said } = await run(clean, ["-n", "--redirect-dns"], { CAPTURE_ALL_DNS: value });
+  expect(said.includes("-t nat -D OUTPUT -p udp --dport 53 -j REDIRECT --to-port 15053")).toBe(captures);
+});
