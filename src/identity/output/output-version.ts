@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readdir, readFile, readlink, rename, rm, symlink } from "node:fs/promises";
+import { mkdir, open, readdir, readlink, rename, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { errorCode } from "../../base/coded-error.ts";
+import { readCertificateFile } from "../files/read-file.ts";
 
 export const KEY_FILE = "key.pem";
 export const CHAIN_FILE = "cert-chain.pem";
@@ -15,6 +16,8 @@ export type OutputFiles = ReadonlyMap<OutputName, Buffer>;
 /** The link through which every visible file is read; the name that Kubernetes volumes use for the same purpose. */
 const DATA_LINK = "..data";
 const VERSION_PREFIX = "..certs-";
+/** A link on its way to its name; one that is still there was left by a process that was killed. */
+const DRAFT_LINK = /^(\.\.data|key\.pem|cert-chain\.pem|root-cert\.pem)\.tmp\.[0-9a-f]{12}$/;
 
 export interface OutputModes {
   readonly file: number;
@@ -35,9 +38,14 @@ export async function writeVersion(directory: string, files: OutputFiles, modes:
   }
 }
 
-/** One rename: before it every file is the old one, after it every file is the new one. */
+/** One rename: before it every file is the old one, after it every file is the new one. A version that cannot be shown is removed. */
 export async function showVersion(directory: string, version: string): Promise<void> {
-  await replaceByLink(directory, DATA_LINK, version);
+  try {
+    await replaceByLink(directory, DATA_LINK, version);
+  } catch (failure) {
+    await rm(join(directory, version), { recursive: true, force: true });
+    throw failure;
+  }
 }
 
 /** The visible names, each a link into the shown version. A regular file of that name is replaced. */
@@ -57,7 +65,7 @@ export async function plainNames(directory: string): Promise<OutputName[]> {
 export async function readNames(directory: string, names: readonly OutputName[]): Promise<Map<OutputName, Buffer>> {
   const files = new Map<OutputName, Buffer>();
   for (const name of names) {
-    const content = await readFile(join(directory, name)).catch(() => undefined);
+    const content = await readCertificateFile(join(directory, name)).catch(() => undefined);
     if (content !== undefined) files.set(name, content);
   }
   return files;
@@ -69,12 +77,12 @@ export async function readShown(directory: string): Promise<Map<OutputName, Buff
   return version === undefined ? new Map() : readNames(join(directory, version), OUTPUT_NAMES);
 }
 
-/** Leaves the shown version and `keep`, the one before, which a slow reader may still have open by name. */
+/** Leaves the shown version and `keep`, the one before, which a slow reader may still have open by name. Drafts of a killed run go too. */
 export async function removeOldVersions(directory: string, keep: string | undefined): Promise<void> {
   const shown = await readLink(join(directory, DATA_LINK));
   for (const entry of await readdir(directory)) {
-    const ours = entry.startsWith(VERSION_PREFIX) && entry !== shown && entry !== keep;
-    if (ours) await rm(join(directory, entry), { recursive: true, force: true });
+    const isOld = entry.startsWith(VERSION_PREFIX) && entry !== shown && entry !== keep;
+    if (isOld || DRAFT_LINK.test(entry)) await rm(join(directory, entry), { recursive: true, force: true });
   }
 }
 

@@ -44,6 +44,8 @@ export function startOutput(options: OutputOptions): Output {
       await wait(backoffDelayMs(RETRY, failures), AbortSignal.any([stopped.signal, news.signal]));
       dirty = true;
     }
+    // Here and not when the promise settles: what comes in between would find a loop that no longer looks.
+    loop = undefined;
   }
 
   return {
@@ -51,9 +53,7 @@ export function startOutput(options: OutputOptions): Output {
       if (stopped.signal.aborted) return;
       dirty = true;
       news.abort();
-      loop ??= run().finally(() => {
-        loop = undefined;
-      });
+      loop ??= run();
     },
     settled: () => (loop === undefined ? Promise.resolve() : new Promise((resolve) => settling.push(resolve))),
     stop: async () => {

@@ -19,28 +19,32 @@ export function outputModes(readableByAll: boolean): OutputModes {
 }
 
 /**
- * Makes the directory show these files, all at once. On failure what was shown before stays as it was. Resolves to false when the
- * content was already there.
+ * Makes the directory show these files, all at once; names that are not given keep what they show. On failure what was shown before
+ * stays as it was. Resolves to false when the content was already there.
  */
 export async function writeOutput(directory: string, files: OutputFiles, modes: OutputModes): Promise<boolean> {
   await makeDirectory(directory, modes.directory);
   await adoptPlainFiles(directory, modes);
-  if (isSame(files, await readShown(directory))) return false;
+  const shown = await readShown(directory);
+  const wanted = new Map([...shown, ...files]);
   const previous = await shownVersion(directory);
-  const version = await writeVersion(directory, files, modes);
-  await showVersion(directory, version);
-  await linkNames(directory, files.keys());
-  await removeOldVersions(directory, previous);
-  return true;
+  const isNew = !isSame(wanted, shown);
+  if (isNew) await showVersion(directory, await writeVersion(directory, wanted, modes));
+  // Also for known content: an earlier try may have ended between the swap and the links.
+  await linkNames(directory, wanted.keys());
+  if (isNew) await removeOldVersions(directory, previous);
+  return isNew;
 }
 
 /** Turns plain files into links without changing what they say, so that the following swap changes all of them in one step. */
 async function adoptPlainFiles(directory: string, modes: OutputModes): Promise<void> {
   const plain = await plainNames(directory);
   if (plain.length === 0) return;
-  const current = new Map([...(await readNames(directory, OUTPUT_NAMES))]);
+  const current = await readNames(directory, OUTPUT_NAMES);
   await showVersion(directory, await writeVersion(directory, current, modes));
-  await linkNames(directory, plain);
+  // A file that we may not read stays until there is something to put in its place.
+  const readable = plain.filter((name) => current.has(name));
+  await linkNames(directory, readable);
 }
 
 function isSame(wanted: OutputFiles, shown: OutputFiles): boolean {

@@ -1,0 +1,116 @@
+import { execFileSync } from "node:child_process";
+import { mkdir, readdir, readFile, readlink, rm, rmdir, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createTestCa, SPIFFE_ID } from "../../../test/support/sds-certificates.ts";
+import {
+  recordingLogger,
+  type TemporaryDirectory,
+  temporaryDirectory,
+  until,
+} from "../../../test/support/sds-manager.ts";
+import { CHAIN_FILE, KEY_FILE, type OutputFiles, ROOT_FILE } from "./output-version.ts";
+import { readSaved } from "./read-saved.ts";
+import { startOutput } from "./start-output.ts";
+import { outputModes, writeOutput } from "./write-output.ts";
+
+const ca = await createTestCa();
+const modes = outputModes(false);
+let directory: TemporaryDirectory;
+beforeEach(async () => {
+  directory = await temporaryDirectory();
+});
+afterEach(() => directory[Symbol.asyncDispose]());
+
+const at = (...parts: string[]) => join(directory.path, ...parts);
+const versions = async () => (await readdir(at())).filter((entry) => entry.startsWith("..certs-"));
+
+async function files(): Promise<OutputFiles> {
+  const { cert, key } = await ca.pair([SPIFFE_ID]);
+  return new Map([
+    [KEY_FILE, Buffer.from(key)],
+    [CHAIN_FILE, Buffer.from(cert)],
+    [ROOT_FILE, Buffer.from(ca.rootPem)],
+  ] as const);
+}
+
+describe("a directory that resists", () => {
+  test("does not fill with keys that could not be shown", async () => {
+    await mkdir(at("..data", "in the way"), { recursive: true });
+    const content = await files();
+    for (let round = 0; round < 3; round += 1) await expect(writeOutput(at(), content, modes)).rejects.toThrow();
+    expect(await versions()).toEqual([]);
+    expect(await readdir(at())).toEqual(["..data"]);
+  });
+
+  test("gets the missing links with the next try", async () => {
+    const content = await files();
+    await mkdir(at(CHAIN_FILE));
+    await expect(writeOutput(at(), content, modes)).rejects.toThrow();
+    await rmdir(at(CHAIN_FILE));
+    await expect(writeOutput(at(), content, modes)).resolves.toBe(false);
+    for (const [name, bytes] of content) expect(await readFile(at(name))).toEqual(bytes);
+  });
+
+  test("gets back a name that somebody removed", async () => {
+    const content = await files();
+    await writeOutput(at(), content, modes);
+    await rm(at(KEY_FILE));
+    await writeOutput(at(), content, modes);
+    expect(await readFile(at(KEY_FILE))).toEqual(content.get(KEY_FILE));
+  });
+
+  test("loses the drafts of a run that was killed, and nothing that only looks like one", async () => {
+    const drafts = ["..data.tmp.0123456789ab", `${KEY_FILE}.tmp.0123456789ab`];
+    for (const draft of drafts) await symlink("..certs-gone", at(draft));
+    await mkdir(at("..certs-0123456789ab"));
+    await writeFile(at("mine.tmp.0123456789ab"), "mine");
+    await writeOutput(at(), await files(), modes);
+    const entries = await readdir(at());
+    for (const gone of [...drafts, "..certs-0123456789ab"]) expect(entries).not.toContain(gone);
+    expect(entries).toContain("mine.tmp.0123456789ab");
+  });
+
+  test("with a pipe for a key neither holds up the start nor is taken for a certificate", async () => {
+    const content = await files();
+    await writeFile(at(CHAIN_FILE), content.get(CHAIN_FILE) ?? "");
+    await writeFile(at(ROOT_FILE), content.get(ROOT_FILE) ?? "");
+    execFileSync("mkfifo", [at(KEY_FILE)]);
+    await expect(readSaved(at(), [SPIFFE_ID], Date.now())).resolves.toBeUndefined();
+  });
+});
+
+describe("parts", () => {
+  test("that are not given keep what they show", async () => {
+    const content = await files();
+    await writeOutput(at(), content, modes);
+    const root = Buffer.from("another root\n");
+    await expect(writeOutput(at(), new Map([[ROOT_FILE, root]]), modes)).resolves.toBe(true);
+    expect(await readFile(at(ROOT_FILE))).toEqual(root);
+    expect(await readFile(at(KEY_FILE))).toEqual(content.get(KEY_FILE));
+    expect(await readFile(at(CHAIN_FILE))).toEqual(content.get(CHAIN_FILE));
+  });
+
+  test("that were never there do not appear as links to nothing", async () => {
+    await writeOutput(at(), new Map([[ROOT_FILE, Buffer.from("root\n")]]), modes);
+    await expect(readlink(at(KEY_FILE))).rejects.toThrow("ENOENT");
+  });
+});
+
+test("news that come the moment a write has settled are written too", async () => {
+  const first = await files();
+  const second = await files();
+  let content = first;
+  const collect = async () => content;
+  const output = startOutput({ directory: at(), readableByAll: false, log: recordingLogger(), collect });
+  output.refresh();
+  // Runs right after the writer has told that it is done, before anything else.
+  await output.settled().then(() => {
+    content = second;
+    output.refresh();
+  });
+  await until("the second key is written", async () =>
+    (await readFile(at(KEY_FILE))).equals(second.get(KEY_FILE) ?? Buffer.of()),
+  );
+  await output.stop();
+});
