@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parseDocument } from "yaml";
-import { nestsTooDeeply } from "./yaml-depth.ts";
+import { nestsTooDeeply, shallowYaml } from "./yaml-depth.ts";
 
 const nested = (depth: number, open: string, close: string) => open.repeat(depth) + close.repeat(depth);
 const indented = (depth: number) => Array.from({ length: depth }, (_, level) => `${" ".repeat(level)}a:`).join("\n");
@@ -50,4 +50,9 @@ test.each([
   const before = performance.now();
   nestsTooDeeply(piece.repeat(500_000));
   expect(performance.now() - before).toBeLessThan(2000);
+});
+
+test("who only wants to read on gets the text, or an error", () => {
+  expect(shallowYaml("a: [1]")).toBe("a: [1]");
+  expect(() => shallowYaml("[".repeat(501))).toThrow("nested too deeply");
 });

@@ -21,6 +21,12 @@ export function nestsTooDeeply(text: string): boolean {
   return false;
 }
 
+/** The same text; throws when it nests too deeply. */
+export function shallowYaml(text: string): string {
+  if (nestsTooDeeply(text)) throw new RangeError(TOO_DEEP);
+  return text;
+}
+
 const BLOCK = /^(?: |[-?] )*/;
 
 /** Brackets that are open behind the line, or at its deepest place when that is too deep. Those in quotes that end on it do not count. */

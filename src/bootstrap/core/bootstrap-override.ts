@@ -1,5 +1,6 @@
 import { parse } from "yaml";
 import { compareText } from "../../protocol/go-text.ts";
+import { shallowYaml } from "../../protocol/yaml-depth.ts";
 import { ipFamily } from "./ip-family.ts";
 import { sortKeys, toStrictJson } from "./json.ts";
 
@@ -10,7 +11,7 @@ const PLACEHOLDER = "$(HOST_IP)";
  * the host's address, an IPv6 one in brackets, which are not doubled. Throws what the YAML parser throws.
  */
 export function convertBootstrapOverride(text: string, hostIp: string): string {
-  const value: unknown = parse(substituteHostIp(text, hostIp), { version: "1.1", maxAliasCount: 100 });
+  const value: unknown = parse(shallowYaml(substituteHostIp(text, hostIp)), { version: "1.1", maxAliasCount: 100 });
   return toStrictJson(sortKeys(value ?? null, compareText));
 }
 

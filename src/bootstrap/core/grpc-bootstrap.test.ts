@@ -76,4 +76,5 @@ test.each([
 
 test("text that is no YAML throws", () => {
   expect(() => convertBootstrapOverride("a: [", "")).toThrow();
+  expect(() => convertBootstrapOverride("[".repeat(50_000), "")).toThrow("nested too deeply");
 });

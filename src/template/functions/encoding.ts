@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { parse as parseYaml, stringify as stringifyYaml } from "yaml";
+import { shallowYaml } from "../../protocol/yaml-depth.ts";
 import type { FunctionTable } from "../function-table.ts";
 import { fixed, textArg } from "../function-table.ts";
 import { marshalGoJson } from "../go-json.ts";
@@ -18,7 +19,7 @@ export const ENCODING_FUNCTIONS: FunctionTable = {
   toYaml: fixed(1, ([arg]) =>
     stringifyYaml(JSON.parse(marshalGoJson(arg, false) ?? "null"), { lineWidth: 0 }).trimEnd(),
   ),
-  fromYaml: fixed(1, (args) => parsed(() => parseYaml(textArg(args, 0), { maxAliasCount: 0 }) as unknown)),
+  fromYaml: fixed(1, (args) => parsed(() => parseYaml(shallowYaml(textArg(args, 0)), { maxAliasCount: 0 }) as unknown)),
   b64enc: fixed(1, (args) => Buffer.from(textArg(args, 0)).toString("base64")),
   b64dec: fixed(1, (args) => {
     const text = textArg(args, 0);

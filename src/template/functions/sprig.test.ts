@@ -76,6 +76,7 @@ test.each([
   ["{{upper 5}}", "wrong type for value; expected string; got int"],
   ["{{keys 5}}", "wrong type for value; expected map[string]interface {}; got int"],
   ['{{fromJson "{"}}', "error calling fromJson: "],
+  ['{{fromYaml (repeat 600 "[")}}', "error calling fromYaml: nested too deeply"],
   ['{{b64dec "*"}}', "error calling b64dec: illegal base64 data"],
   ['{{replace "a"}}', "wrong number of args for replace: want 3 got 1"],
   ["{{untilStep 1 2 0}}", "error calling untilStep: step must not be zero"],
