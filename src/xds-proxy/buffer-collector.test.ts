@@ -6,14 +6,16 @@ const MB = 1024 * 1024;
 /** Feeds 64 KiB at a time, as a socket does, and lists what was collected. */
 function collected(
   receivedBytes: number,
-  held: number | readonly [number, number],
+  held: number | { readonly afterAll: number; readonly later: number },
   streams: number,
 ): readonly ("young" | "all")[] {
   const seen: ("young" | "all")[] = [];
   const collector = createBufferCollector(
     () => (options) => void seen.push(options === undefined ? "all" : "young"),
-    // Either all the time, or after a full collection and later on.
-    () => (typeof held === "number" ? held : held[seen.length === 0 || seen.at(-1) === "all" ? 0 : 1]),
+    () => {
+      if (typeof held === "number") return held;
+      return seen.length === 0 || seen.at(-1) === "all" ? held.afterAll : held.later;
+    },
   );
   for (let left = receivedBytes; left > 0; left -= 64 * 1024) collector.received(64 * 1024, streams);
   return seen;
@@ -36,7 +38,7 @@ test.each([
     what: "what many streams may hold is less",
     streams: 3,
     received: 24 * MB,
-    held: [3 * MB, 12 * MB],
+    held: { afterAll: 3 * MB, later: 12 * MB },
     expected: [...young(3), "all", ...young(3), "all"],
   },
   {
