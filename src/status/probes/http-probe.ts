@@ -1,3 +1,4 @@
+import { pipeline, type Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { CodedError } from "../../base/coded-error.ts";
 import type { AppProber } from "../core/app-probers.ts";
@@ -80,7 +81,7 @@ async function finish(answer: ProbeAnswer, packs: boolean): Promise<HttpProbeRes
   const isRedirect = answer.status >= 300 && answer.status < 400;
   const encoding = answer.headers["content-encoding"];
   const unpacks = packs && encoding === "gzip";
-  const body = isRedirect ? Buffer.alloc(0) : await readSome(unpacks ? answer.body.pipe(createGunzip()) : answer.body);
+  const body = isRedirect ? Buffer.alloc(0) : await readSome(unpacks ? unpack(answer.body) : answer.body);
   answer.body.destroy();
   return {
     status: isRedirect ? 200 : answer.status,
@@ -88,6 +89,11 @@ async function finish(answer: ProbeAnswer, packs: boolean): Promise<HttpProbeRes
     contentType: isRedirect ? undefined : answer.headers["content-type"],
     contentEncoding: unpacks || isRedirect || typeof encoding !== "string" ? undefined : encoding,
   };
+}
+
+/** Fails when the packed body does: a mere pipe would wait for its rest for ever. */
+function unpack(body: Readable): Readable {
+  return pipeline(body, createGunzip(), () => undefined);
 }
 
 /** The first bytes of a body that may have no end. */
