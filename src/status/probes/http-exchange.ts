@@ -28,6 +28,9 @@ export interface ProbeAnswer {
   readonly body: Readable;
 }
 
+/** Also for probes without a limit of their own. */
+const TLS_HANDSHAKE_MS = 10_000;
+
 /** Resolves with the answer's head; the caller reads or destroys the body. Rejects when the signal aborts. */
 export async function exchange(probe: ProbeRequest): Promise<ProbeAnswer> {
   if (!probe.isTls) return exchangeHttp1(probe, undefined);
@@ -65,13 +68,20 @@ function exchangeHttp1(probe: ProbeRequest, socket: Socket | undefined, wasIdle 
       outgoing.shouldKeepAlive = true;
       socket.once("free", () => connections.keep(hostPort(probe.target.host, probe.port), socket));
     }
-    outgoing.on("error", (thrown) => {
+    let isSettled = false;
+    const fail = (thrown: Error) => {
+      if (isSettled) return;
+      isSettled = true;
       // The application may close an idle connection just when the next probe begins: that says nothing about it.
       const isStale = (wasIdle || outgoing.reusedSocket) && !probe.signal.aborted;
       if (isStale) exchange(probe).then(resolve, reject);
       else reject(thrown);
-    });
+    };
+    outgoing.on("error", fail);
+    // The only event where the application switches to another protocol.
+    outgoing.on("close", () => fail(new Error("the connection was closed without an answer")));
     outgoing.on("response", (answer) => {
+      isSettled = true;
       answer.on("error", () => undefined);
       resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: answer });
     });
@@ -100,16 +110,31 @@ function exchangeHttp2(probe: ProbeRequest, session: ClientHttp2Session): Promis
       if (HOP_HEADERS.has(name)) continue;
       headers[name] = name in headers ? [headers[name] ?? "", value].flat() : value;
     }
-    session.once("error", reject);
-    const stream = session.request(headers, { signal: probe.signal });
-    stream.on("error", reject);
-    stream.on("close", () => {
+    const release = () => {
       if (probe.connections === undefined) session.destroy();
       else session.off("error", reject);
+    };
+    session.once("error", reject);
+    const stream = requestOr(release, () => session.request(headers, { signal: probe.signal }));
+    stream.on("error", reject);
+    stream.on("close", () => {
+      release();
+      // A stream that is reset without an error code ends in silence.
+      reject(new Error("the stream was closed without an answer"));
     });
     stream.on("response", (answer) => resolve({ status: answer[":status"] ?? 0, headers: answer, body: stream }));
     stream.end();
   });
+}
+
+/** Headers that HTTP/2 does not allow make the call throw: the connection must not stay behind. */
+function requestOr<Result>(release: () => void, request: () => Result): Result {
+  try {
+    return request();
+  } catch (thrown) {
+    release();
+    throw thrown;
+  }
 }
 
 function openTls({ target, port, http2, signal }: ProbeRequest): Promise<TLSSocket> {
@@ -122,10 +147,21 @@ function openTls({ target, port, http2, signal }: ProbeRequest): Promise<TLSSock
       ...(http2 && { ALPNProtocols: ["h2", "http/1.1"] }),
     });
     const abort = () => socket.destroy(new Error("net/http: TLS handshake timeout"));
+    let timer: NodeJS.Timeout | undefined;
+    const finish = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", abort);
+    };
     if (signal.aborted) abort();
     signal.addEventListener("abort", abort, { once: true });
-    socket.once("close", () => signal.removeEventListener("abort", abort));
+    socket.once("connect", () => {
+      timer = setTimeout(abort, TLS_HANDSHAKE_MS);
+    });
+    socket.once("close", finish);
     socket.on("error", reject);
-    socket.once("secureConnect", () => resolve(socket));
+    socket.once("secureConnect", () => {
+      finish();
+      resolve(socket);
+    });
   });
 }

@@ -1,0 +1,186 @@
+import { createSecureServer, type ServerHttp2Stream } from "node:http2";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { gzipSync } from "node:zlib";
+import { expect, test, vi } from "vitest";
+import { CloseStack } from "../../src/base/close-stack.ts";
+import { createAppProbeHandler, createProbeConnections, readAppProbers, statusRules } from "../../src/status/index.ts";
+import { recordingLogger, until } from "../support/envoy-life.ts";
+import { fetchBytes } from "../support/status-scrape.ts";
+import { startTestStatusServer } from "../support/status-server.ts";
+import { createTestTls } from "../support/status-tls.ts";
+
+const READYZ = "/app-health/app/readyz";
+
+async function startProbes(prober: object, withConnections = false) {
+  await using opened = new CloseStack();
+  const log = recordingLogger();
+  const server = opened.add(await startTestStatusServer(log));
+  const connections = withConnections ? opened.add(createProbeConnections()) : undefined;
+  const handler = createAppProbeHandler({
+    probers: readAppProbers({ [READYZ]: prober }, statusRules("master").probers),
+    target: { host: "127.0.0.1", localAddress: "127.0.0.6" },
+    statusPort: 15020,
+    http2: true,
+    relaysBody: true,
+    isLocal: false,
+    log,
+    ...(connections && { connections }),
+  });
+  server.route("*", "/app-health/", handler);
+  const owned = opened.move();
+  return {
+    port: server.port,
+    log,
+    probe: (headers: Record<string, string> = {}) => fetchBytes(server.port, READYZ, headers),
+    [Symbol.asyncDispose]: () => owned.close(),
+  };
+}
+
+/** A server whose connections are all closed with it. */
+async function serve(server: Server): Promise<{ readonly port: number } & AsyncDisposable> {
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket) => {
+    sockets.add(socket);
+    socket.on("error", () => undefined);
+  });
+  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+  return {
+    port: (server.address() as { port: number }).port,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((closed) => server.close(closed));
+    },
+  };
+}
+
+/** Sends bytes to whoever connects, then does what `after` says. */
+const answering = (bytes: string | Buffer, after: (socket: Socket) => void) =>
+  serve(
+    createServer((socket) => {
+      socket.once("data", () => socket.write(bytes, () => after(socket)));
+    }),
+  );
+
+const PROMPT = { timeout: 5_000 };
+const STAY = () => undefined;
+const END = (socket: Socket) => void socket.end();
+const PACKED = gzipSync(Buffer.from("all is well\n".repeat(100)));
+const packedHead = (length: number) => `HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${length}\r\n\r\n`;
+
+test("no byte in a request's path ends the server", async () => {
+  await using server = await startTestStatusServer(recordingLogger());
+  for (let byte = 1; byte < 256; byte++) {
+    const answer = await new Promise<string>((resolve) => {
+      let text = "";
+      const socket = connect(server.port, "127.0.0.1", () => {
+        const head = Buffer.from("GET //x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        head[6] = byte;
+        socket.write(head);
+      });
+      socket.on("data", (chunk) => {
+        text += chunk.toString("latin1");
+      });
+      socket.on("error", () => resolve(text));
+      socket.on("close", () => resolve(text));
+    });
+    expect(answer, `byte ${byte}`).toMatch(/^HTTP\/1\.1 (307|400|404|431)/);
+  }
+  expect(await fetchBytes(server.port, "/healthz/ready")).toMatchObject({ status: 200 });
+});
+
+test.each([
+  {
+    what: "switches protocols",
+    bytes: "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+    after: STAY,
+  },
+  {
+    what: "breaks off in a packed body",
+    bytes: Buffer.concat([Buffer.from(packedHead(10_000)), PACKED.subarray(0, 20)]),
+    after: END,
+  },
+  {
+    what: "falls silent in a packed body",
+    bytes: Buffer.concat([Buffer.from(packedHead(10_000)), PACKED.subarray(0, 20)]),
+    after: STAY,
+  },
+  { what: "says packed and is not", bytes: `${packedHead(5)}plain`, after: STAY },
+  {
+    what: "has a status that no answer may have",
+    bytes: "HTTP/1.1 042 What\r\nContent-Length: 0\r\n\r\n",
+    after: STAY,
+  },
+  { what: "sends junk", bytes: "\0\0\0\0\0\0\0", after: END },
+])("an application that $what is a failed probe, told in time", PROMPT, async ({ bytes, after }) => {
+  await using application = await answering(bytes, after);
+  await using probes = await startProbes({ httpGet: { port: application.port }, timeoutSeconds: 1 });
+  expect(await probes.probe()).toMatchObject({ status: 500, text: "" });
+  expect(probes.log.text()).toContain("Request to probe app failed");
+});
+
+test.each([false, true])(
+  "over HTTP/2 a stream that ends in silence is a failed probe (kept connections: %s)",
+  PROMPT,
+  async (kept) => {
+    const { key, cert } = createTestTls();
+    const secure = createSecureServer({ key, cert });
+    const ways = [
+      (stream: ServerHttp2Stream) => stream.close(0),
+      (stream: ServerHttp2Stream) => stream.session?.close(),
+      (stream: ServerHttp2Stream) => stream.session?.destroy(),
+    ];
+    secure.on("stream", (stream) => {
+      stream.on("error", () => undefined);
+      ways.shift()?.(stream);
+      stream.close(0);
+    });
+    await using application = await serve(secure);
+    await using probes = await startProbes(
+      { httpGet: { port: application.port, scheme: "HTTPS" }, timeoutSeconds: 2 },
+      kept,
+    );
+    for (let round = 0; round < 3; round++) expect(await probes.probe()).toMatchObject({ status: 500 });
+  },
+);
+
+test("headers that HTTP/2 refuses fail the probe and leave no connection behind", PROMPT, async () => {
+  const { key, cert } = createTestTls();
+  const secure = createSecureServer({ key, cert });
+  let open = 0;
+  secure.on("secureConnection", (socket) => {
+    open++;
+    socket.on("close", () => open--);
+  });
+  await using application = await serve(secure);
+  await using probes = await startProbes({ httpGet: { port: application.port, scheme: "HTTPS" }, timeoutSeconds: 2 });
+  const answer = await new Promise<string>((resolve, reject) => {
+    let text = "";
+    const socket = connect(probes.port, "127.0.0.1", () => {
+      const twice = "X-Forwarded-Host: a\r\nAuthorization: a\r\nAuthorization: b\r\n";
+      socket.write(`GET ${READYZ} HTTP/1.1\r\nHost: a\r\n${twice}Connection: close\r\n\r\n`);
+    });
+    socket.on("data", (chunk) => {
+      text += chunk.toString("latin1");
+    });
+    socket.on("error", reject);
+    socket.on("close", () => resolve(text));
+  });
+  expect(answer).toMatch(/^HTTP\/1\.1 500/);
+  await until("the connection is closed", () => open === 0);
+});
+
+test("a TLS handshake that does not end is given up after ten seconds, also without a limit", PROMPT, async () => {
+  const taken: Socket[] = [];
+  await using application = await serve(createServer((socket) => void taken.push(socket)));
+  await using probes = await startProbes({ httpGet: { port: application.port, scheme: "HTTPS" } });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    const answer = probes.probe();
+    while (taken.length === 0 || vi.getTimerCount() < 2) await new Promise(setImmediate);
+    vi.advanceTimersByTime(10_000);
+    expect(await answer).toMatchObject({ status: 500 });
+  } finally {
+    vi.useRealTimers();
+  }
+  expect(probes.log.text()).toContain("TLS handshake timeout");
+});
