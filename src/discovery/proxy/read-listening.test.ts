@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { decodeStruct, encodeStruct } from "../../protocol/protobuf/struct.ts";
 import { readListening } from "./read-listening.ts";
 
 test("a node that tells nothing gets the usual listeners", () => {
@@ -9,6 +10,16 @@ test("a node that tells nothing gets the usual listeners", () => {
     outboundBalance: false,
     inboundBalance: false,
   });
+});
+
+test("members that are structures, as they come from the wire, count as absent", () => {
+  const metadata = encodeStruct({
+    HTTP10: {},
+    IDLE_TIMEOUT: [],
+    ENVOY_STATUS_PORT: {},
+    INBOUND_LISTENER_EXACT_BALANCE: {},
+  });
+  expect(readListening(decodeStruct(metadata))).toEqual(readListening({}));
 });
 
 test.each([

@@ -20,7 +20,7 @@ export interface NodeListening {
 }
 
 export function readListening(metadata: Readonly<Record<string, unknown>>): NodeListening {
-  const text = (name: string) => String(metadata[name] ?? "");
+  const text = (name: string) => textOf(metadata[name]);
   const isTrue = (name: string) => /^(?:1|t|T|TRUE|true|True)$/.test(text(name));
   const config = metadata.PROXY_CONFIG;
   return Object.freeze({
@@ -57,6 +57,11 @@ function idleTimeout(text: string): string {
   } catch {
     return "";
   }
+}
+
+/** Structures are no text: those of the wire have no prototype, and cannot even be made into some. */
+function textOf(value: unknown): string {
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? String(value) : "";
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
