@@ -30,6 +30,7 @@ export function createNameLists(): (names: readonly string[]) => NameList {
   };
 }
 
+/** Names may hold any character, so no separator would keep two lists apart: one client's list must not become another's. */
 function keyOf(names: readonly string[]): string {
-  return createHash("sha256").update(names.join("\0")).digest("base64");
+  return createHash("sha256").update(JSON.stringify(names)).digest("base64");
 }
