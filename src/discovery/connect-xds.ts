@@ -52,7 +52,8 @@ export function connectXds(
     parseNode: (node) => parseNode(decodeNode(node), options.clusterAliases),
     admit: createAdmission({
       isReady: parts.isReady,
-      rate: { perSecond, burst: perSecond, maxWaitMs: 1000 },
+      // A bucket that never holds one whole stream would let nobody in.
+      rate: { perSecond, burst: Math.max(1, perSecond), maxWaitMs: 1000 },
       authenticators: parts.ca.authenticators,
       requiresIdentity: auth.requiresIdentity ?? true,
       requiresPlaintextIdentity: auth.requiresPlaintextIdentity ?? false,
