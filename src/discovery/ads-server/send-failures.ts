@@ -7,11 +7,14 @@ export function countSendFailure(metrics: Pick<AdsMetrics, "pushes">, metric: st
   if (!isEnd) metrics.pushes.inc([`${metric}_senderr`]);
 }
 
+/** Beyond it node's timers fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 /** False when the work is not done by then; it goes on. Without a time it is waited for as long as it takes. */
 export async function isDoneWithin(work: Promise<void>, ms: number | undefined): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<false>((resolve) => {
-    if (ms !== undefined) timer = setTimeout(() => resolve(false), ms);
+    if (ms !== undefined) timer = setTimeout(() => resolve(false), Math.min(ms, MAX_TIMER_MS));
   });
   try {
     return await Promise.race([work.then(() => true), late]);

@@ -51,9 +51,13 @@ export async function serveStream(
   }
 }
 
+/** Beyond it node's timers fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 /** A tenth more or less, so that clients that came together do not come back together. */
 function startAge(maxAgeMs: number | undefined, onOld: () => void): NodeJS.Timeout | undefined {
-  return maxAgeMs === undefined ? undefined : setTimeout(onOld, maxAgeMs * (0.9 + 0.2 * Math.random()));
+  if (maxAgeMs === undefined) return undefined;
+  return setTimeout(onOld, Math.min(maxAgeMs * (0.9 + 0.2 * Math.random()), MAX_TIMER_MS));
 }
 
 interface StreamParts {

@@ -64,6 +64,15 @@ test("an event during a run leads to exactly one more, never to two at a time", 
   expect(run).toHaveBeenCalledTimes(2);
 });
 
+test.each([2 ** 31, 1e15, Number.POSITIVE_INFINITY])("times of %d ms do not mean at once", async (ms) => {
+  const run = vi.fn(async () => undefined);
+  const debounced = createDebounced(run, { quietMs: ms, maxWaitMs: ms });
+  debounced.trigger();
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(run).not.toHaveBeenCalled();
+  await debounced.stop();
+});
+
 test("stopping waits for the run and drops what was to come", async () => {
   const end = gate();
   const { run, debounced } = setup(() => end.promise);

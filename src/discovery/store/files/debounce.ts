@@ -12,6 +12,9 @@ export interface Debounced {
   stop(): Promise<void>;
 }
 
+/** Beyond it node's timers fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 /** Runs a task once per burst of events, never two at a time; events during a run lead to one more. The task must not reject. */
 export function createDebounced(task: () => Promise<void>, { quietMs, maxWaitMs }: DebounceOptions): Debounced {
   let firstAt: number | undefined;
@@ -21,7 +24,8 @@ export function createDebounced(task: () => Promise<void>, { quietMs, maxWaitMs 
   const arm = () => {
     if (stopped || running !== undefined || firstAt === undefined) return;
     clearTimeout(timer);
-    timer = setTimeout(run, Math.max(0, Math.min(quietMs, firstAt + maxWaitMs - performance.now())));
+    const left = Math.min(quietMs, firstAt + maxWaitMs - performance.now(), MAX_TIMER_MS);
+    timer = setTimeout(run, Math.max(0, left));
   };
   const run = () => {
     firstAt = undefined;
