@@ -59,6 +59,11 @@ describe("keys at an address of their own", () => {
     expect((failure as Error).message).not.toMatch(/what-was|token=|pass/);
   });
 
+  test("may take their time where the rule allows a month", async () => {
+    const { url } = await serve((_, response) => void setTimeout(() => response.end(KEYS), 50));
+    expect(await fetchFrom(`${url}/keys`, { timeoutMs: 31 * 24 * 3_600_000 })).toBe(KEYS);
+  });
+
   test("may be moved a few times", async () => {
     const { url, asked } = await serve((request, response) => {
       const step = Number(request.url?.slice(2));

@@ -14,13 +14,15 @@ export interface FetchLimits {
 
 export const MAX_BYTES = 1024 * 1024;
 const MAX_REDIRECTS = 5;
+/** Beyond it node's timers fire at once, and keys could never be had. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** The key set of a rule, from its own address or from the one that its issuer names. */
 export async function fetchTokenKeys(
   { jwksUri, issuer }: Pick<JwtRule, "jwksUri" | "issuer">,
   { timeoutMs, signal }: FetchLimits,
 ): Promise<string> {
-  const endsAt = performance.now() + timeoutMs;
+  const endsAt = performance.now() + Math.min(timeoutMs, MAX_TIMER_MS);
   const get = (url: URL) => getText(url, () => Math.max(1, endsAt - performance.now()), signal);
   const address = jwksUri === "" ? await discoverAddress(issuer, get) : parseAddress(jwksUri, "jwksUri");
   const text = await get(address);
