@@ -14,6 +14,7 @@ import {
   startMesh,
 } from "../mesh/index.ts";
 import type { Command, CommandContext } from "./command.ts";
+import { meshOutput } from "./mesh-output.ts";
 import {
   FILE_FLAG,
   type LoadedMeshFile,
@@ -62,11 +63,12 @@ them running: whatever ends is started again. Ctrl-C (or pilot-agent mesh down) 
 };
 
 async function run(context: CommandContext): Promise<number> {
-  const { flags, env, print, printError, uptimeMs, isTerminal } = context;
+  const { flags, env, uptimeMs, isTerminal } = context;
   // A closed terminal ends a mesh as Ctrl-C does: nobody would see it any more, and it would leave its namespaces behind.
   const ending = new AbortController();
   const { signal } = ending;
   context.onSignal(() => ending.abort());
+  const { print, printError } = meshOutput(() => ending.abort());
   const say: Say = (level, text) => {
     const line = `${level === "info" ? "" : `${level}: `}${text}\n`;
     if (level === "info") print(line);
@@ -184,7 +186,8 @@ async function envoyBinary({ env, isTerminal, printError }: CommandContext): Pro
 
 /** Behind sudo the applications stay with the user who called it. */
 function sudoUser({ SUDO_UID, SUDO_GID }: CommandContext["env"]): StartMeshOptions["appUser"] {
-  if (!SUDO_UID || !SUDO_GID || SUDO_UID === "0" || process.getuid?.() !== 0) return undefined;
+  const isUser = [SUDO_UID, SUDO_GID].every((id) => /^\d+$/.test(id ?? ""));
+  if (!isUser || SUDO_UID === "0" || process.getuid?.() !== 0) return undefined;
   return { uid: Number(SUDO_UID), gid: Number(SUDO_GID), hasGroups: true };
 }
 
