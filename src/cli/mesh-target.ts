@@ -5,6 +5,7 @@ import { errorMessage } from "../base/coded-error.ts";
 import {
   isAlive,
   knownMeshes,
+  MESH_NAME,
   MeshError,
   type MeshFile,
   parseMeshFile,
@@ -69,7 +70,10 @@ export function parseOrThrow(text: string, name: string): MeshFile {
   throw new MeshError("invalid-file", lines.join("\n"));
 }
 
+/** A name is one folder below the state's home and nothing else: `..` would make, and clear, folders of others. */
 export function stateFolderOf({ flags, env }: Pick<CommandContext, "flags" | "env">, name: string): StateFolder {
+  if (!new RegExp(MESH_NAME).test(name))
+    throw new MeshError("invalid-file", `--name is ${JSON.stringify(name)}, which does not match ${MESH_NAME}`);
   return stateFolder(join(homeOf({ flags, env }), name));
 }
 
@@ -78,13 +82,14 @@ export function targetFolder(context: Pick<CommandContext, "flags" | "env">): St
   const named = context.flags.string("name");
   if (named !== "") return stateFolderOf(context, named);
   const home = homeOf(context);
-  const left = knownMeshes(home).filter((name) => readState(stateFolder(join(home, name)).stateFile) !== undefined);
+  const states = new Map(knownMeshes(home).map((name) => [name, stateOf(join(home, name))]));
+  const left = [...states.keys()].filter((name) => states.get(name) !== undefined);
   const local = existsSync("mesh.yaml") ? parseMeshFile(readFileSync("mesh.yaml", "utf8")) : undefined;
   if (local !== undefined && "file" in local && left.includes(local.file.name))
     return stateFolder(join(home, local.file.name));
   const running = left.filter((name) => {
-    const state = readState(stateFolder(join(home, name)).stateFile);
-    return state !== undefined && isAlive(state.parent);
+    const state = states.get(name);
+    return state !== undefined && state !== "unreadable" && isAlive(state.parent);
   });
   const [only, ...others] = running.length > 0 ? running : left;
   if (only === undefined)
@@ -92,6 +97,15 @@ export function targetFolder(context: Pick<CommandContext, "flags" | "env">): St
   if (others.length > 0)
     throw new MeshError("not-running", `several meshes run: ${[only, ...others].join(", ")}; choose one with --name`);
   return stateFolder(join(home, only));
+}
+
+/** A file that nobody can read is told when its mesh is meant; it is no reason not to find another one. */
+function stateOf(path: string): ReturnType<typeof readState> | "unreadable" {
+  try {
+    return readState(stateFolder(path).stateFile);
+  } catch {
+    return "unreadable";
+  }
 }
 
 function homeOf({ flags, env }: Pick<CommandContext, "flags" | "env">): string {

@@ -7,7 +7,7 @@ export { formatStatus, table } from "./core/format-status.ts";
 export { prefixLines } from "./core/log-lines.ts";
 export type { MeshFile } from "./core/mesh-file.ts";
 export type { Isolation, MeshPlan, Workload } from "./core/mesh-plan.ts";
-export { MESH_SCHEMA } from "./core/mesh-schema.ts";
+export { MESH_NAME, MESH_SCHEMA } from "./core/mesh-schema.ts";
 export { type FileProblem, type ParsedMeshFile, parseMeshFile } from "./core/parse-mesh-file.ts";
 export { DEMO_APPS, runDemoApp } from "./demo/demo-app.ts";
 export { proxylessShopFile, SHOP_TRIES, shopFile } from "./demo/shop-file.ts";

@@ -1,6 +1,7 @@
 import type { JsonSchema } from "./check-schema.ts";
 
-const NAME = "^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$";
+/** What meshes, services, versions and accounts are called; names become folders, hosts and parts of commands. */
+export const MESH_NAME = "^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$";
 
 const variables: JsonSchema = {
   type: "object",
@@ -27,7 +28,7 @@ const workload: Readonly<Record<string, JsonSchema>> = {
   },
   serviceAccount: {
     type: "string",
-    pattern: NAME,
+    pattern: MESH_NAME,
     description:
       "Identity of the workload: spiffe://cluster.local/ns/NAMESPACE/sa/ACCOUNT. The service's name by default.",
   },
@@ -62,7 +63,7 @@ const service: JsonSchema = {
       description:
         "Several kinds of workloads behind one service, by version; what stands beside them is their default.",
       minProperties: 1,
-      propertyNames: { pattern: NAME },
+      propertyNames: { pattern: MESH_NAME },
       additionalProperties: { type: "object", additionalProperties: false, properties: workload },
     },
     ...workload,
@@ -77,8 +78,8 @@ export const MESH_SCHEMA: JsonSchema = {
   additionalProperties: false,
   required: ["services"],
   properties: {
-    name: { type: "string", pattern: NAME, description: 'Name of the mesh on this machine. "mesh" by default.' },
-    namespace: { type: "string", pattern: NAME, description: 'Namespace of all workloads. "default" by default.' },
+    name: { type: "string", pattern: MESH_NAME, description: 'Name of the mesh on this machine. "mesh" by default.' },
+    namespace: { type: "string", pattern: MESH_NAME, description: 'Namespace of all workloads. "default" by default.' },
     mtls: {
       enum: ["strict", "permissive"],
       description: "strict (the default): workloads accept mutual TLS only. permissive: plain text too.",
@@ -86,7 +87,7 @@ export const MESH_SCHEMA: JsonSchema = {
     services: {
       type: "object",
       minProperties: 1,
-      propertyNames: { pattern: NAME },
+      propertyNames: { pattern: MESH_NAME },
       additionalProperties: service,
       description: "The services by name.",
     },
