@@ -25,16 +25,23 @@ afterEach(async () => {
 
 function run(
   script: string,
-  options: { readonly run?: string; readonly command?: readonly string[]; readonly graceMs?: number } = {},
+  options: {
+    readonly run?: string;
+    readonly command?: readonly string[];
+    readonly graceMs?: number;
+    readonly env?: Readonly<Record<string, string>>;
+    readonly endsGroup?: boolean;
+  } = {},
 ): Part {
   const part = startPart(
     {
       name: "web/app",
       command: options.command ?? ["/bin/sh", "-c", script],
-      env: { PATH: process.env.PATH ?? "", PILOT_AGENT_MESH_RUN: options.run ?? RUN },
+      env: { PATH: process.env.PATH ?? "", PILOT_AGENT_MESH_RUN: options.run ?? RUN, ...options.env },
       directory: folder,
       logFile: join(folder, "log"),
       graceMs: options.graceMs ?? 2000,
+      endsGroup: options.endsGroup ?? false,
     },
     (event) => events.push(event),
   );
@@ -94,6 +101,36 @@ test("a program that is not there is told by its name", async () => {
   const part = run("", { command: ["/no/such/program"] });
   await until(() => events.some(({ type }) => type === "ended"));
   expect(part.status()).toMatchObject({ phase: "waiting", reason: "spawn /no/such/program ENOENT" });
+});
+
+test.each([
+  { what: "an environment that the system does not take", env: { BIG: "x".repeat(200_000) }, reason: "E2BIG" },
+  { what: "a value that no process can have", env: { NUL: "a\0b" }, reason: "without null bytes" },
+])("$what is told and tried again, and ends nobody else", async ({ env, reason }) => {
+  const part = run("exec sleep 60", { env });
+  await until(() => events.filter(({ type }) => type === "ended").length >= 2);
+  expect(part.status()).toMatchObject({ phase: "waiting", reason: expect.stringContaining(reason) });
+  await part.stop();
+  expect(part.status()).toMatchObject({ phase: "stopped" });
+});
+
+test("a shell's children are asked to end and have time to, as their shell", async () => {
+  const child = `trap "sleep 0.3; echo ended in order; exit" TERM; echo here; while :; do sleep 0.05; done`;
+  const part = run(`sh -c '${child}'; true`, { endsGroup: true });
+  await until(() => existsSync(join(folder, "log")) && log() === "here\n");
+  await part.stop();
+  expect(log()).toContain("ended in order\n");
+  expect(markedProcesses(RUN)).toEqual([]);
+});
+
+test("a shell's child that does not end is killed when the time is over", async () => {
+  const part = run(`sh -c 'trap "" TERM; echo here; while :; do sleep 0.05; done'; true`, {
+    endsGroup: true,
+    graceMs: 200,
+  });
+  await until(() => existsSync(join(folder, "log")) && log() === "here\n");
+  await part.stop();
+  expect(markedProcesses(RUN)).toEqual([]);
 });
 
 test("a killed process is back at once", async () => {

@@ -16,6 +16,8 @@ export interface PartSpec {
   readonly onLogOpened?: (descriptor: number) => void;
   /** Between SIGTERM and SIGKILL. */
   readonly graceMs: number;
+  /** SIGTERM is for the whole group: a shell passes it on to nobody. Not for an agent, which ends its Envoy itself. */
+  readonly endsGroup?: boolean;
 }
 
 export type PartStatus =
@@ -112,7 +114,7 @@ export function startPart(first: PartSpec, onEvent: (event: PartEvent) => void):
 }
 
 interface Running {
-  readonly child: ChildProcess;
+  readonly child: Pick<ChildProcess, "pid" | "kill">;
   readonly since: number;
   /** Settles with how it ended. */
   readonly ended: Promise<string>;
@@ -124,6 +126,7 @@ function spawnPart(spec: PartSpec): Running {
   const output = openLog(spec);
   let child: ChildProcess;
   try {
+    // Some failures of the system (a too long environment, no memory) are thrown, others come as events.
     child = spawn(program, args, {
       cwd: spec.directory,
       env: spec.env,
@@ -132,25 +135,39 @@ function spawnPart(spec: PartSpec): Running {
       // A group of its own: Ctrl-C reaches `mesh up` alone, which ends the parts in order, and a shell's children end with it.
       detached: true,
     });
+  } catch (thrown) {
+    return notStarted(errorMessage(thrown));
   } finally {
     if (typeof output === "number") closeSync(output);
   }
+  let isEnding = false;
   const ended = new Promise<string>((resolve) => {
     child.once("error", (thrown) => resolve(errorMessage(thrown)));
     child.once("exit", (code, signal) => resolve(exitText(code, signal)));
-  }).finally(() => signalGroup(child, "SIGKILL"));
+  }).finally(() => isEnding || signalGroup(child, "SIGKILL"));
   return {
     child,
     since: Date.now(),
     ended,
     async end(graceMs) {
-      child.kill("SIGTERM");
+      const deadline = Date.now() + graceMs;
+      isEnding = spec.endsGroup === true;
+      if (isEnding) signalGroup(child, "SIGTERM");
+      else child.kill("SIGTERM");
       const timer = setTimeout(() => signalGroup(child, "SIGKILL"), graceMs);
       await ended;
       clearTimeout(timer);
-      await untilGroupIsGone(child);
+      // Children of a shell have the rest of the time to end in their own way.
+      if (isEnding) await untilGroupIsGone(child, deadline - Date.now());
+      signalGroup(child, "SIGKILL");
+      await untilGroupIsGone(child, GONE_MS);
     },
   };
+}
+
+function notStarted(reason: string): Running {
+  const child = { pid: undefined, kill: () => false };
+  return { child, since: Date.now(), ended: Promise.resolve(reason), end: async () => undefined };
 }
 
 /** A log that cannot be opened must not keep the part from running. */
@@ -167,8 +184,8 @@ function openLog({ logFile, onLogOpened }: PartSpec): number | "ignore" {
 const GONE_MS = 1000;
 
 /** A killed process is there for a moment longer; where nobody collects the dead, their entries stay, so there is a limit. */
-async function untilGroupIsGone({ pid }: ChildProcess): Promise<void> {
-  const deadline = Date.now() + GONE_MS;
+async function untilGroupIsGone({ pid }: ChildProcess, limitMs: number): Promise<void> {
+  const deadline = Date.now() + limitMs;
   while (pid !== undefined && Date.now() < deadline) {
     try {
       process.kill(-pid, 0);
