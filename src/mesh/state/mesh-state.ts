@@ -36,11 +36,21 @@ export function readState(path: string): MeshState | undefined {
   }
   try {
     const state = JSON.parse(text) as MeshState;
-    if (state.format === 1) return state;
+    if (isWhole(state)) return state;
   } catch {
     // Told below: the file is ours alone, and nobody writes it in parts.
   }
   throw new MeshError("state", `${path} is not the state of a mesh; remove it if nothing of that mesh runs any more`);
+}
+
+/** Everything that commands rely on: they end processes and remove what the state names. */
+function isWhole({ format, runId, name, parent, controlSocket, program, processes, ...lists }: MeshState): boolean {
+  return (
+    format === 1 &&
+    [runId, name, controlSocket, program.launcher, program.node].every((text) => typeof text === "string") &&
+    [parent, ...Object.values(processes)].every((each) => each.pid > 0 && typeof each.start === "string") &&
+    [lists.namespaces, lists.interfaces, lists.resolverFolders].every(Array.isArray)
+  );
 }
 
 /** The state file of the run that owns it. */

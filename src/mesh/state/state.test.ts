@@ -85,6 +85,19 @@ test("what was recorded is read back, and changes keep the rest", () => {
   expect(readdirSync(folder)).toEqual(["state.json"]);
 });
 
+test.each([
+  { what: "empty", text: "" },
+  { what: "cut off", text: JSON.stringify(state()).slice(0, 80) },
+  { what: "null", text: "null" },
+  { what: "without its parent", text: JSON.stringify({ ...state(), parent: undefined }) },
+  { what: "without its lists", text: JSON.stringify({ ...state(), namespaces: undefined }) },
+  { what: "with a process that is none", text: JSON.stringify({ ...state(), processes: { "web/app": { pid: -1 } } }) },
+])("a state file that is $what is not taken for a whole one", ({ text }) => {
+  const path = join(folder, "state.json");
+  writeFileSync(path, text);
+  expect(() => readState(path)).toThrow(`${path} is not the state of a mesh`);
+});
+
 test("a state file of somebody else is not touched", () => {
   writeFileSync(join(folder, "state.json"), "hello");
   expect(() => readState(join(folder, "state.json"))).toThrow("is not the state of a mesh");
