@@ -71,3 +71,9 @@ test("PILOT_AGENT can be used in a shell's line, whatever is in its path", () =>
   expect(env.PILOT_AGENT).toBe("'/it'\\''s here/pilot-agent'");
   expect(env.PATH).toBe("/usr/bin:/bin:/usr/sbin:/sbin");
 });
+
+test("an application's own variables do not take away the mark by which its processes are found", () => {
+  const inputs = inputsFor("none", { PILOT_AGENT_MESH_RUN: "from outside" });
+  const workload = { ...workloadOf(inputs), env: { PILOT_AGENT_MESH_RUN: "mine" } };
+  expect(appProcessEnvironment(inputs, workload).PILOT_AGENT_MESH_RUN).toBe("r1");
+});

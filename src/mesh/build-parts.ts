@@ -36,8 +36,8 @@ const PROXY_USER: RunAs = { uid: PROXY_UID, gid: PROXY_UID, hasGroups: false };
 
 export function controlPlanePart(inputs: PartInputs): PartSpec {
   const { plan, folder, own, hasSetpriv } = inputs;
-  const meshConfig = resolve(folder.path, "mesh-config.yaml");
-  const { words, env } = controlPlaneCommand(plan, { config: folder.config, meshConfig, ca: folder.ca });
+  const { config, meshConfig, ca } = folder;
+  const { words, env } = controlPlaneCommand(plan, { config, meshConfig, ca });
   return {
     name: CONTROL_PLANE,
     command: wrapCommand([own.launcher, ...words], { netns: plan.controlPlane.netns, hasSetpriv }),
@@ -78,6 +78,7 @@ export function appPart(inputs: PartInputs, workload: Workload): PartSpec {
     directory: plan.proxyless ? folder.workload(workload.name) : resolve(directory, workload.directory ?? "."),
     logFile: folder.log(`${workload.name}/app`),
     graceMs: APP_GRACE_MS,
+    endsGroup: true,
   };
 }
 
@@ -92,6 +93,8 @@ export function appProcessEnvironment(
     ...launcherEnvironment(inputs.own),
     PILOT_AGENT: `'${inputs.own.launcher.replaceAll("'", "'\\''")}'`,
     ...appEnvironment(inputs.plan, workload),
+    // Nobody's own variable takes the mark away: by it processes are found again.
+    [RUN_VARIABLE]: inputs.runId,
   };
 }
 

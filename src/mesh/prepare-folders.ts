@@ -1,12 +1,29 @@
-import { chmodSync, chownSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import type { DevelopmentIssuer } from "../ca/index.ts";
 import type { MeshPlan, Workload } from "./core/mesh-plan.ts";
 import { PROXY_UID } from "./isolation/namespaces.ts";
+import { MeshError } from "./mesh-error.ts";
 import type { StateFolder } from "./state/state-folder.ts";
 
 /** Agents read the token again for every signing request, so it is only renewed here. */
 export const TOKEN_SECONDS = 24 * 3600;
+
+/** A mesh clears `config`, `logs` and others of its folder: it must not be one that somebody has something else in. */
+export function refuseForeignFolder({ path, stateFile, meshConfig, lockFile }: StateFolder): void {
+  let names: readonly string[];
+  try {
+    names = readdirSync(path);
+  } catch {
+    // Not there yet, or told by whoever makes it.
+    return;
+  }
+  // Another start may be about to take it.
+  const foreign = names.find((name) => !name.startsWith(basename(lockFile)));
+  if (foreign === undefined || existsSync(stateFile) || existsSync(meshConfig)) return;
+  const text = `${path} holds ${foreign} and is not the folder of a mesh; choose another --state-dir or --name`;
+  throw new MeshError("state", text);
+}
 
 /** Every folder that the parts need, with the logs of an earlier run removed. */
 export function prepareFolders(folder: StateFolder): void {

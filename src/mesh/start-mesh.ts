@@ -25,7 +25,7 @@ import { startRelays } from "./isolation/start-relays.ts";
 import { MeshError } from "./mesh-error.ts";
 import { createMeshParts, type MeshParts } from "./mesh-parts.ts";
 import { type MeshStatus, readMeshStatus } from "./mesh-status.ts";
-import { prepareFolders } from "./prepare-folders.ts";
+import { prepareFolders, refuseForeignFolder } from "./prepare-folders.ts";
 import { findFreePorts } from "./process/free-ports.ts";
 import { isPublic, sharedProgram } from "./process/shared-program.ts";
 import type { RunningMesh } from "./running-mesh.ts";
@@ -57,13 +57,16 @@ export async function startMesh(options: StartMeshOptions): Promise<Mesh> {
   checkCommands(options);
 
   await using opened = new CloseStack();
+  refuseForeignFolder(folder);
   await makeStateFolder(folder.path);
   const lock = lockFolder(folder.lockFile);
   opened.defer(() => lock.release());
   const left = readState(folder.stateFile);
   if (left !== undefined) {
     say("warn", "the last run of this mesh was cut off; removing what it left");
-    await tearDown(folder, left);
+    const { problems } = await tearDown(folder, left);
+    // The new run's state takes the place of the old one, which alone knows of what is left.
+    if (problems.length > 0) throw new MeshError("state", `${problems.join("\n")}\npilot-agent mesh down tries again`);
   }
   const { isolation, why } = options.proxyless
     ? { isolation: "none" as const, why: "there is no Envoy to capture traffic for" }
@@ -83,8 +86,8 @@ export async function startMesh(options: StartMeshOptions): Promise<Mesh> {
     const { problems } = await tearDown(folder, state.current);
     for (const problem of problems) say("error", problem);
   });
+  writeFileSync(folder.meshConfig, meshConfigText());
   prepareFolders(folder);
-  writeFileSync(join(folder.path, "mesh-config.yaml"), meshConfigText());
   const config = createConfigFiles({ target: folder.config, validate: options.validate });
   config.writeGenerated(buildIstioObjects(plan, file.mtls));
   const wrong = config.writeInline(file.config, options.fileName);

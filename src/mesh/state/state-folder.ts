@@ -6,6 +6,8 @@ export interface StateFolder {
   readonly path: string;
   readonly stateFile: string;
   readonly lockFile: string;
+  /** The first file that a mesh writes there, and one that stays. */
+  readonly meshConfig: string;
   /** What the control plane reads. */
   readonly config: string;
   readonly applied: string;
@@ -22,6 +24,7 @@ export function stateFolder(path: string): StateFolder {
     path,
     stateFile: join(path, "state.json"),
     lockFile: join(path, "lock"),
+    meshConfig: join(path, "mesh-config.yaml"),
     config,
     // The control plane takes an object that stands in two files from the first by path: what was applied last wins.
     applied: join(config, "10-applied"),
