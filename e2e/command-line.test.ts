@@ -155,3 +155,14 @@ test("wait sleeps first, asks until the answer is 200 and ends with 0", async ()
       "debug\tNot ready yet: HTTP status code 503\ndebug\tNot ready yet: HTTP status code 503\ninfo\tEnvoy is ready!\n",
   });
 });
+
+test("a warning of Node is printed and ends nothing", async () => {
+  const preload = join(folder, "warn.cjs");
+  writeFileSync(preload, 'setTimeout(() => process.emitWarning("take note"), 300);');
+  const { code, stderr } = await run(["wait", "--timeoutSeconds=1", "--url=http://127.0.0.1:1/"], {
+    NODE_OPTIONS: `--require ${preload}`,
+  });
+  expect(stderr).toMatch(/Warning: take note\n/);
+  expect(stderr).toMatch(/^Error: timeout waiting for Envoy proxy to become ready/m);
+  expect(code).toBe(255);
+});

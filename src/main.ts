@@ -1,3 +1,4 @@
+import { EventEmitter } from "node:events";
 import { writeSync } from "node:fs";
 import { isatty } from "node:tty";
 import type { LogTarget } from "./base/log/log-targets.ts";
@@ -36,9 +37,9 @@ async function main(): Promise<void> {
 
   /** A reader that has seen enough (`| head`) ends the program quietly, as a broken pipe does elsewhere. */
   const BROKEN_PIPE_EXIT = 141;
-  const writeTo = (target: LogTarget) => (text: string) => {
+  const writeTo = (target: LogTarget) => (text: string, encoding?: BufferEncoding) => {
     try {
-      target.write(text);
+      target.write(text, encoding);
     } catch (thrown) {
       if (errorCode(thrown) !== "EPIPE") throw thrown;
       process.exit(BROKEN_PIPE_EXIT);
@@ -71,6 +72,15 @@ async function main(): Promise<void> {
  * asks for colours. That would set a pipe, which Envoy shares, to non-blocking, and Envoy loses lines on a full one.
  */
 function replaceStderr(): void {
-  const write = (text: string) => writeSync(STDERR, text) >= 0;
-  Object.defineProperty(process, "stderr", { configurable: true, value: { fd: STDERR, isTTY: false, write } });
+  const write = (text: string) => {
+    try {
+      return writeSync(STDERR, text) >= 0;
+    } catch {
+      // What comes here are warnings of Node and of libraries: none is worth the agent's end.
+      return false;
+    }
+  };
+  // An emitter, as every stream: Node's own console looks for listeners before it prints a warning.
+  const stderr = Object.assign(new EventEmitter(), { fd: STDERR, isTTY: false, writable: true, write });
+  Object.defineProperty(process, "stderr", { configurable: true, value: stderr });
 }

@@ -19,7 +19,7 @@ export interface CommandContext {
   readonly logRoot: Log;
   /** Whether a human watches stderr, so that progress lines make sense. */
   readonly isTerminal: boolean;
-  print(text: string): void;
+  print(text: string, encoding?: BufferEncoding): void;
   printError(text: string): void;
 }
 

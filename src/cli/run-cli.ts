@@ -26,7 +26,7 @@ export interface CliOptions {
   readonly uptimeMs: CommandContext["uptimeMs"];
   readonly isTerminal: boolean;
   readonly now: () => number;
-  print(text: string): void;
+  print(text: string, encoding?: BufferEncoding): void;
   printError(text: string): void;
 }
 

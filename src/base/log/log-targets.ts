@@ -4,7 +4,7 @@ import { LogOptionError } from "./scope-levels.ts";
 
 /** Where lines go. Writing is synchronous, so that nothing is lost when the process ends right after. */
 export interface LogTarget {
-  write(line: string): void;
+  write(line: string, encoding?: BufferEncoding): void;
   close(): void;
 }
 
@@ -38,7 +38,7 @@ export function describeSystemError(thrown: unknown): string {
 }
 
 function descriptorTarget(descriptor: number, close: () => void): LogTarget {
-  return { write: (line) => writeFully(descriptor, Buffer.from(line)), close };
+  return { write: (line, encoding) => writeFully(descriptor, Buffer.from(line, encoding)), close };
 }
 
 /** A pipe set non-blocking by its reader answers EAGAIN when full: wait for it rather than lose the line. */
