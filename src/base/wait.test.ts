@@ -27,3 +27,15 @@ test("the listener is gone after a wait that ran its time", async () => {
   await wait(1, stop.signal);
   expect(removed).toBe(1);
 });
+
+test.each([2 ** 31, 9e15, Number.POSITIVE_INFINITY])("a wait of %d ms does not end at once", async (ms) => {
+  const stop = new AbortController();
+  let isOver = false;
+  const waiting = wait(ms, stop.signal).then(() => {
+    isOver = true;
+  });
+  await wait(20);
+  expect(isOver).toBe(false);
+  stop.abort();
+  await waiting;
+});
