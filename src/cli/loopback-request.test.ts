@@ -15,7 +15,7 @@ test("method, path and body arrive as given, without a content type", async () =
     );
   });
   const answer = await sendRequest({ method: "POST", url: `${server.url}/want/path`, body: "hello", timeoutMs: 5000 });
-  expect(answer).toEqual({ status: 200, body: "POST /want/path undefined hello" });
+  expect(answer).toMatchObject({ status: 200, body: "POST /want/path undefined hello" });
 });
 
 test("localhost is reached on IPv6 when only that answers", async () => {
@@ -125,3 +125,94 @@ test.each([
 ])("path $path becomes $url", ({ path, url }) => {
   expect(requestUrl(15000, path)).toBe(url);
 });
+
+test.each([
+  { written: "/../../a/./b", arrives: "/../../a/./b" },
+  { written: "/a\\b", arrives: "/a%5Cb" },
+  { written: '/stats?filter=^a|"b"\\.c', arrives: '/stats?filter=^a|"b"\\.c' },
+  { written: "/é?é#frag", arrives: "/%C3%A9?%C3%A9" },
+  { written: "?a=b", arrives: "/?a=b" },
+  { written: "", arrives: "/" },
+])("the target $written arrives as $arrives", async ({ written, arrives }) => {
+  await using server = await startHttpServer((request, response) => response.end(request.url));
+  expect((await sendRequest({ method: "GET", url: server.url + written, timeoutMs: 5000 })).body).toBe(arrives);
+});
+
+test.each([
+  { what: "a method in small letters", method: "purge", arrives: "purge / HTTP/1.1" },
+  { what: "no method", method: "", arrives: "GET / HTTP/1.1" },
+])("$what arrives as: $arrives", async ({ method, arrives }) => {
+  await using server = await startRawServer((heard) => {
+    const [line = ""] = heard.split("\r\n");
+    return `HTTP/1.1 200 OK\r\ncontent-length: ${line.length}\r\n\r\n${line}`;
+  });
+  expect((await sendRequest({ method, url: server.url, timeoutMs: 5000 })).body).toBe(arrives);
+});
+
+test("a body that is no text comes back byte by byte", async () => {
+  const bytes = Buffer.from([0xff, 0xfe, 0, 0x80]);
+  await using server = await startHttpServer((_request, response) => response.end(bytes));
+  expect((await sendRequest({ method: "GET", url: server.url, timeoutMs: 5000 })).bytes).toEqual(bytes);
+});
+
+test.each([
+  { what: "a body cut short", answer: "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf", told: /^unexpected EOF$/ },
+  { what: "no answer at all", answer: "", told: /^Get ".*": EOF$/ },
+  { what: "something else than HTTP", answer: "hello\r\n\r\n", told: /^Get ".*": Parse Error/ },
+  {
+    what: "a change of the protocol",
+    answer: "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n",
+    told: /^Get ".*": the server wants to speak another protocol$/,
+  },
+  {
+    what: "a redirect to nowhere",
+    answer: "HTTP/1.1 302 Found\r\nlocation: http://[bad\r\ncontent-length: 0\r\n\r\n",
+    told: /^Get ".*": failed to parse Location header "http:\/\/\[bad"$/,
+  },
+])("$what ends the request with a reason", async ({ answer, told }) => {
+  await using server = await startRawServer(() => answer);
+  await expect(sendRequest({ method: "GET", url: server.url, timeoutMs: 5000 })).rejects.toThrow(told);
+});
+
+test("a tunnel that the server opens is told and not waited for", async () => {
+  await using server = await startRawServer(() => "HTTP/1.1 200 OK\r\n\r\n");
+  await expect(sendRequest({ method: "CONNECT", url: server.url, timeoutMs: 5000 })).rejects.toThrow(
+    /^Connect ".*": the server wants to speak another protocol$/,
+  );
+});
+
+test("headers of a hundred kilobytes are taken", async () => {
+  const header = "a".repeat(100_000);
+  await using server = await startRawServer(() => `HTTP/1.1 200 OK\r\nx: ${header}\r\ncontent-length: 2\r\n\r\nok`);
+  expect((await sendRequest({ method: "GET", url: server.url, timeoutMs: 5000 })).body).toBe("ok");
+});
+
+test.each([
+  { url: "http://localhost:99999/", reason: "dial tcp: address 99999: invalid port" },
+  { url: "http://[bad/", reason: "invalid URL" },
+  { url: "http://name.invalid/", reason: "dial tcp: lookup name.invalid: no such host" },
+])("$url fails with: $reason", async ({ url, reason }) => {
+  await expect(sendRequest({ method: "GET", url, timeoutMs: 20_000 })).rejects.toThrow(`Get "${url}": ${reason}`);
+});
+
+test.each([2 ** 31, 99_999_999_999])("a limit of %d ms is long, not over at once", async (timeoutMs) => {
+  await using server = await startHttpServer((_request, response) => {
+    setTimeout(() => response.end("late"), 30).unref();
+  });
+  expect((await sendRequest({ method: "GET", url: server.url, timeoutMs })).body).toBe("late");
+});
+
+/** Answers every request with the same bytes and closes. */
+async function startRawServer(answer: (heard: string) => string) {
+  const server = createServer((socket) => {
+    socket.on("error", () => undefined);
+    socket.on("data", (heard) => socket.end(answer(String(heard))));
+  }).listen(0, "127.0.0.1");
+  await new Promise((listening) => server.once("listening", listening));
+  const address = server.address();
+  const port = typeof address === "object" ? address?.port : 0;
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    [Symbol.asyncDispose]: () => new Promise<void>((closed) => server.close(() => closed())),
+  };
+}

@@ -1,4 +1,5 @@
 import http, { type IncomingMessage } from "node:http";
+import { abortAfter } from "../base/abort-after.ts";
 import { CodedError, errorCode, errorMessage } from "../base/coded-error.ts";
 import { quoteGo } from "../protocol/go-quote.ts";
 
@@ -14,7 +15,10 @@ export interface LoopbackRequest {
 
 export interface LoopbackResponse {
   readonly status: number;
+  /** As text. */
   readonly body: string;
+  /** As it came: profiles and protobuf are no text. */
+  readonly bytes: Buffer;
 }
 
 const MAX_REQUESTS = 10;
@@ -22,17 +26,22 @@ const METHOD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /** One HTTP request, redirects followed, with the error texts of the reference's HTTP client. */
 export async function sendRequest(options: LoopbackRequest): Promise<LoopbackResponse> {
+  using limit = options.timeoutMs > 0 ? abortAfter(options.timeoutMs) : undefined;
+  return await follow(options, limit?.signal);
+}
+
+async function follow(options: LoopbackRequest, signal: AbortSignal | undefined): Promise<LoopbackResponse> {
   const given = options.method === "" ? "GET" : options.method;
   if (!METHOD.test(given)) throw new RequestError("invalid-method", `net/http: invalid method ${quoteGo(given)}`);
-  const signal = options.timeoutMs > 0 ? AbortSignal.timeout(options.timeoutMs) : undefined;
   // Errors name the method the user gave, also after a redirect has changed it.
   const fail = failureOf(given);
   let { url } = options;
   let [method, body] = [given, options.body ?? ""];
   for (let sent = 1; ; sent += 1) {
-    const { status, location, ...response } = await sendOnce({ method, url, body, signal, fail });
-    if (location === undefined) return { status, body: response.body };
+    const { status, location, bytes } = await sendOnce({ method, url, body, signal, fail });
+    if (location === undefined) return { status, bytes, body: bytes.toString("utf8") };
     if (sent === MAX_REQUESTS) throw fail("failed", location, `stopped after ${MAX_REQUESTS} redirects`);
+    if (!URL.canParse(location, url)) throw fail("failed", url, `failed to parse Location header ${quoteGo(location)}`);
     url = new URL(location, url).href;
     // 307 and 308 repeat the request; the older codes turn it into a GET without body.
     if (status < 307 && method !== "HEAD") [method, body] = ["GET", ""];
@@ -47,7 +56,13 @@ interface Attempt {
   readonly fail: ReturnType<typeof failureOf>;
 }
 
-async function sendOnce(attempt: Attempt): Promise<LoopbackResponse & { readonly location: string | undefined }> {
+interface Answer {
+  readonly status: number;
+  readonly bytes: Buffer;
+  readonly location: string | undefined;
+}
+
+async function sendOnce(attempt: Attempt): Promise<Answer> {
   const { url, signal, fail } = attempt;
   let response: IncomingMessage | undefined;
   try {
@@ -57,33 +72,73 @@ async function sendOnce(attempt: Attempt): Promise<LoopbackResponse & { readonly
     const status = response.statusCode ?? 0;
     const isRedirect = [301, 302, 303, 307, 308].includes(status);
     const location = isRedirect ? response.headers.location : undefined;
-    return { status, body: Buffer.concat(chunks).toString("utf8"), location };
+    return { status, bytes: Buffer.concat(chunks), location };
   } catch (cause) {
-    if (signal?.aborted !== true) throw fail("failed", url, describe(cause), cause);
+    const isLate = signal?.aborted === true;
     // Once the headers are there the reference's client no longer names the request.
-    if (response !== undefined) throw new RequestError("timeout", BODY_LATE, { cause });
-    throw fail("timeout", url, HEADERS_LATE, cause);
+    if (response !== undefined)
+      throw isLate
+        ? new RequestError("timeout", BODY_LATE, { cause })
+        : new RequestError("failed", errorCode(cause) === "ECONNRESET" ? BODY_CUT : errorMessage(cause), { cause });
+    throw isLate ? fail("timeout", url, HEADERS_LATE, cause) : fail("failed", url, describe(cause), cause);
   }
 }
 
 const HEADERS_LATE = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
 const BODY_LATE = "context deadline exceeded (Client.Timeout or context cancellation while reading body)";
+const BODY_CUT = "unexpected EOF";
+
+/** Node takes 16 kB for the headers of an answer, the reference's client a megabyte. */
+const MAX_HEADER_BYTES = 1024 * 1024;
 
 async function exchange({ method, url, body, signal }: Attempt): Promise<IncomingMessage> {
-  const target = URL.canParse(url) ? new URL(url) : undefined;
-  if (target === undefined || !["http:", "https:"].includes(target.protocol)) {
-    throw new Error(`unsupported protocol scheme ${quoteGo(target?.protocol.slice(0, -1) ?? "")}`);
-  }
+  const target = parseTarget(url);
   // TLS is loaded only where it is used: nothing on this machine speaks it by default.
   const { request } = target.protocol === "https:" ? await import("node:https") : http;
   return new Promise((resolve, reject) => {
     const headers = body === "" && method === "GET" ? {} : { "content-length": Buffer.byteLength(body) };
-    // A name that means this machine is tried on both families, whatever the hosts file says.
-    const settings = { method, headers, agent: false, lookup: localLookup, ...(signal && { signal }) } as const;
-    const sent = request(target, settings, resolve);
+    const sent = request(target, {
+      path: requestTarget(url),
+      headers,
+      agent: false,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      // A name that means this machine is tried on both families, whatever the hosts file says.
+      lookup: localLookup,
+      ...(signal && { signal }),
+    });
+    // As given: Node's own option turns it into capitals.
+    sent.method = method;
+    sent.once("response", resolve);
+    // Without listeners these would close the connection and nobody would hear of it.
+    for (const event of ["connect", "upgrade"] as const) {
+      sent.once(event, (_answer, socket) => {
+        socket.destroy();
+        reject(new Error("the server wants to speak another protocol"));
+      });
+    }
     sent.once("error", reject);
     sent.end(body);
   });
+}
+
+function parseTarget(url: string): URL {
+  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1]?.toLowerCase() ?? "";
+  if (scheme !== "http" && scheme !== "https") throw new Error(`unsupported protocol scheme ${quoteGo(scheme)}`);
+  if (URL.canParse(url)) return new URL(url);
+  const port = /^[a-z]+:\/\/[^/?#]*:(\d+)(?:[/?#]|$)/i.exec(url)?.[1];
+  throw new Error(port === undefined ? "invalid URL" : `dial tcp: address ${port}: invalid port`);
+}
+
+/**
+ * Path and query as they were written. The parsed form is another: it resolves `..`, turns backslashes and drops tabs. Only what a request
+ * line cannot hold is encoded.
+ */
+function requestTarget(url: string): string {
+  const [, written = ""] = /^[a-z]+:\/*[^/?#]*([^#]*)/i.exec(url) ?? [];
+  const encoded = written.replace(/[^\x21-\x7e]+/g, encodeURIComponent);
+  const query = encoded.indexOf("?");
+  const path = (query === -1 ? encoded : encoded.slice(0, query)).replace(/["\\<>^`{|}]/g, encodeURIComponent);
+  return `${path.startsWith("/") ? "" : "/"}${path}${query === -1 ? "" : encoded.slice(query)}`;
 }
 
 type LookupCallback = (error: Error | null, addresses: { address: string; family: number }[]) => void;
@@ -116,6 +171,8 @@ function describe(cause: unknown): string {
     return `dial tcp ${host}:${String(inner.port)}: connect: connection refused`;
   }
   if (errorCode(inner) === "ECONNRESET") return "EOF";
+  if (errorCode(inner) === "ENOTFOUND" && typeof inner === "object" && inner !== null && "hostname" in inner)
+    return `dial tcp: lookup ${String(inner.hostname)}: no such host`;
   return errorMessage(inner);
 }
 

@@ -1,3 +1,4 @@
+import { quoteGo } from "../protocol/go-quote.ts";
 import type { Command } from "./command.ts";
 import { sendRequest } from "./loopback-request.ts";
 
@@ -29,14 +30,20 @@ export const command: Command = {
       throw new Error(`debug port ${port} is not in allowed list [${ALLOWED_PORTS.join(" ")}]`);
     }
     const url = requestUrl(port, path);
+    if (hasControlCharacter(url)) throw new Error(`parse ${quoteGo(url)}: net/url: invalid control character in URL`);
     const response = await sendRequest({ method, url, body, timeoutMs: TIMEOUT_MS });
     if (response.status > 399 && response.status !== 404) {
       throw new Error(`received unsuccessful status code ${response.status}: ${response.body}`);
     }
-    print(`${response.body}\n`);
+    // Byte by byte: profiles and protobuf are no text.
+    print(`${response.bytes.toString("latin1")}\n`, "latin1");
     return 0;
   },
 };
+
+function hasControlCharacter(text: string): boolean {
+  return [...text].some((letter) => letter < " " || letter === "\x7f");
+}
 
 /** One leading slash is optional; spaces are encoded, everything else is sent as written. */
 export function requestUrl(port: number, path: string): string {
