@@ -16,13 +16,13 @@ test.each([
 });
 
 test.each([
-  { first: ["a\0b"], then: ["a", "b"] },
-  { first: ["a\0b", "c"], then: ["a", "b\0c"] },
-  { first: ['a","b'], then: ["a", "b"] },
-])("whatever is in names, $first does not stand for $then", ({ first, then }) => {
+  { first: ["a\0b"], second: ["a", "b"] },
+  { first: ["a\0b", "c"], second: ["a", "b\0c"] },
+  { first: ['a","b'], second: ["a", "b"] },
+])("whatever is in names, $first does not stand for $second", ({ first, second }) => {
   const toNameList = createNameLists();
   toNameList(first);
-  expect(toNameList(then).list).toEqual(then);
+  expect(toNameList(second).list).toEqual(second);
 });
 
 test("whoever comes first, two lists are one value exactly when they have the same names", () => {
