@@ -1,7 +1,7 @@
 import { formatDurationMs } from "../base/duration.ts";
 import type { Logger } from "../base/logger.ts";
 import type { Clock } from "./clock.ts";
-import { mergeRoots } from "./core/trust-bundle.ts";
+import { mergeRoots, usableRoots } from "./core/trust-bundle.ts";
 import type { ExistingCertificates } from "./existing-certificates.ts";
 import type { FileSecrets } from "./files/file-secrets.ts";
 import type { Rotation } from "./rotation.ts";
@@ -91,9 +91,12 @@ export function createWorkloadSecrets(options: WorkloadSecretsOptions): Workload
       roots: (await existing?.hasRoot()) ? "file" : "ca",
     }),
     setConfigRoots: (roots) => {
-      const merged = mergeRoots(roots);
+      const { pem, dropped } = usableRoots(roots);
+      const merged = mergeRoots(pem);
       const changed = merged !== configRoots;
       configRoots = merged;
+      if (changed && dropped > 0)
+        options.log.error("some trust anchors of the control plane cannot be used", { dropped });
       return changed;
     },
   };

@@ -1,3 +1,5 @@
+import { parseRoots } from "./parse-roots.ts";
+
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 
 /**
@@ -11,6 +13,13 @@ export function mergeRoots(...bundles: readonly string[]): string {
 /** The PEM certificates of a bundle; prose around them and other blocks are left out. */
 export function splitBundle(bundle: string): string[] {
   return bundle.match(CERTIFICATE) ?? [];
+}
+
+/** The certificates that can be used, their text unchanged: Envoy refuses a whole bundle for one that cannot. */
+export function usableRoots(bundle: string): { readonly pem: string; readonly dropped: number } {
+  const all = splitBundle(bundle);
+  const usable = all.filter((certificate) => parseRoots(certificate).count === 1);
+  return { pem: usable.join("\n"), dropped: all.length - usable.length };
 }
 
 /** The elements a CA answered with as one chain; a newline is added only where an element lacks its own. */

@@ -47,6 +47,24 @@ test.each<{ name: string; chain: () => Promise<readonly string[]>; code: string;
     says: "the first element of the chain is not a certificate",
   },
   {
+    name: "garbage in the middle",
+    chain: async () => [await ca.issue(keyDer(), [SPIFFE_ID], validFor(HOUR_MS)), other.rootPem, GARBAGE, ca.rootPem],
+    code: "bad-answer",
+    says: "element 3 of the chain is not a certificate",
+  },
+  {
+    name: "text in the middle",
+    chain: async () => [await ca.issue(keyDer(), [SPIFFE_ID], validFor(HOUR_MS)), "no PEM", ca.rootPem],
+    code: "bad-answer",
+    says: "element 2 of the chain is not a certificate",
+  },
+  {
+    name: "garbage behind the leaf, in its element",
+    chain: async () => [(await ca.issue(keyDer(), [SPIFFE_ID], validFor(HOUR_MS))) + GARBAGE, ca.rootPem],
+    code: "bad-answer",
+    says: "the first element of the chain is not a certificate",
+  },
+  {
     name: "text at the end",
     chain: async () => [await ca.issue(keyDer(), [SPIFFE_ID], validFor(HOUR_MS)), "no PEM"],
     code: "bad-answer",
@@ -114,6 +132,16 @@ test.each<{ name: string; chain: () => Promise<readonly string[]>; code: string;
   const check = () => checkAnswer(answer, csr, NOW);
   expect(check).toThrow(CaError);
   expect(check).toThrow(expect.objectContaining({ code, message: expect.stringContaining(says) }));
+});
+
+test.each([
+  { name: "garbage", junk: GARBAGE },
+  { name: "a block that was cut off", junk: "-----BEGIN CERTIFICATE-----\nMIIB" },
+])("a trust bundle is taken without $name in it", async ({ junk }) => {
+  const leaf = await ca.issue(keyDer(), [SPIFFE_ID], validFor(HOUR_MS));
+  const signed = checkAnswer([leaf, `${other.rootPem}${ca.rootPem}${junk}`], await csrFor(SPIFFE_ID), NOW);
+  expect(signed.roots).toEqual([other.rootPem + ca.rootPem]);
+  expect(signed.chain).toEqual([leaf, other.rootPem + ca.rootPem]);
 });
 
 test("a clock of the CA that is five minutes ahead is no reason to refuse, a second more is", async () => {

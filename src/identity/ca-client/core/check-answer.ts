@@ -1,7 +1,9 @@
 import { errorMessage } from "../../../base/coded-error.ts";
-import { type Certificate, parsePemCertificate } from "../../../protocol/x509/certificate.ts";
+import { type Certificate, parseCertificate } from "../../../protocol/x509/certificate.ts";
 import { parseCsr } from "../../../protocol/x509/csr.ts";
+import { parsePemCertificates } from "../../../protocol/x509/pem.ts";
 import { parseSpiffeId, type SpiffeId } from "../../../protocol/x509/spiffe-id.ts";
+import { parseRoots } from "../../core/parse-roots.ts";
 import { CaError, type CaErrorCode } from "../ca-error.ts";
 import type { SignedCertificate } from "../types.ts";
 
@@ -10,12 +12,12 @@ const NOT_BEFORE_LEEWAY_MS = 5 * 60_000;
 
 /** The CA's answer as a certificate that fits the request. Throws a `CaError` that says what does not fit. */
 export function checkAnswer(chain: readonly string[], csrPem: string, now: Date): SignedCertificate {
-  const [leafPem] = chain;
-  const root = chain[chain.length - 1];
-  if (leafPem === undefined || root === undefined || chain.length < 2)
-    throw problem("bad-answer", "invalid empty CertChain");
+  const [leafPem, ...more] = chain;
+  const root = more.pop();
+  if (leafPem === undefined || root === undefined) throw problem("bad-answer", "invalid empty CertChain");
   const leaf = parsed(leafPem, "the first element");
-  parsed(root, "the last element");
+  for (const [index, element] of more.entries()) parsed(element, `element ${index + 2}`);
+  const roots = usable(root);
   const csr = parseCsr(csrPem);
   if (!leaf.publicKeyDer.equals(csr.publicKeyDer)) {
     if (leaf.isCa) throw problem("bad-answer", "the chain does not start with a workload certificate but with a CA's");
@@ -26,7 +28,8 @@ export function checkAnswer(chain: readonly string[], csrPem: string, now: Date)
     throw problem("not-yet-valid", `the certificate is valid only from ${leaf.notBefore.toISOString()}`);
   }
   checkIdentity(uris(csr.names), uris(leaf.names));
-  return { chain, roots: [root], notBefore: leaf.notBefore, notAfter: leaf.notAfter };
+  const { notBefore, notAfter } = leaf;
+  return { chain: roots === root ? chain : [leafPem, ...more, roots], roots: [roots], notBefore, notAfter };
 }
 
 /**
@@ -59,12 +62,22 @@ function spiffe(uri: string): SpiffeId[] {
   }
 }
 
+/** The first certificate of the element; all the others have to be some, too: a proxy refuses the chain for one that is not. */
 function parsed(pem: string, which: string): Certificate {
   try {
-    return parsePemCertificate(pem);
+    const [first] = parsePemCertificates(pem).map(parseCertificate);
+    if (first !== undefined) return first;
   } catch (cause) {
     throw problem("bad-answer", `${which} of the chain is not a certificate: ${errorMessage(cause)}`);
   }
+  throw problem("bad-answer", `${which} of the chain is not a certificate: no PEM certificate in it`);
+}
+
+/** The trust bundle as it came, or without what would make a proxy refuse all of it. */
+function usable(root: string): string {
+  const { pem, count, problems } = parseRoots(root);
+  if (count === 0) throw problem("bad-answer", "the last element of the chain is not a certificate");
+  return problems.length === 0 ? root : pem;
 }
 
 function problem(code: CaErrorCode, text: string): CaError {
