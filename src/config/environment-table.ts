@@ -213,7 +213,7 @@ export const ENVIRONMENT = [
     2048,
     SINCE_20,
     "security",
-    "RSA key bits; below 2048 the signing request fails.",
+    "RSA key bits; below 2048 and above 8192 the signing request fails.",
   ),
   row("PKCS8_KEY", "bool", false, ALL, "security", "Write keys in PKCS#8 form."),
   row(

@@ -22,7 +22,7 @@ export interface SecretManagerOptions {
   readonly prepareKey?: boolean | Promise<KeyPair>;
   readonly existing?: ExistingCertificatePaths | undefined;
   readonly output?: OutputCertificates | undefined;
-  /** Debounce of file events and first retry interval of files that are not valid. */
+  /** Debounce of file events and first retry interval of files that are not valid; 10 ms to 10 s are used. */
   readonly fileDebounceMs: number;
   /** How long a request waits for files to become valid. */
   readonly fileWaitMs?: number;
@@ -54,6 +54,11 @@ export interface SecretManagerTuning {
 }
 
 export const DEFAULT_FILE_WAIT_MS = 10_000;
+
+/** Nothing or less would read invalid files without a pause; days would hide every change, and beyond 2^31 ms timers do not wait. */
+export function usableDebounceMs(wishedMs: number): number {
+  return Math.min(10_000, Math.max(10, wishedMs));
+}
 
 export const DEFAULT_TUNING: SecretManagerTuning = {
   clock: systemClock,

@@ -99,6 +99,21 @@ describe("certificates from the CA", () => {
     );
   });
 
+  test("a key that takes minutes to make is refused before it is begun", async () => {
+    const manager = await start({ caClient: createTestCaClient(ca), key: { type: "rsa", bits: 16_384 } });
+    await expect(manager.get("default")).rejects.toThrow(
+      "requested key size exceeds the maximum of 8192 (requested: 16384)",
+    );
+  });
+
+  test("the stop does not wait for a key that is being made", async () => {
+    const neverMade = new Promise<never>(() => undefined);
+    const manager = await start({ caClient: createTestCaClient(ca), prepareKey: neverMade });
+    const waiting = expect(manager.get("default")).rejects.toMatchObject({ code: "cancelled" });
+    await manager.stop();
+    await waiting;
+  });
+
   test("without a CA client the workload's names fail with the known text", async () => {
     const manager = await start({ caClient: undefined });
     for (const name of ["default", "ROOTCA"]) {
@@ -142,6 +157,17 @@ describe("the trust bundle", () => {
     expect((await trustBundle(manager)).version).toBe(own.version);
     expect(client.calls).toBe(1);
     expect(seen.default.count).toBe(0);
+  });
+
+  test("a root of the mesh configuration that is none is left out and told, so that proxies can use the others", async () => {
+    const log = recordingLogger();
+    const manager = await start({ caClient: createTestCaClient(ca), log });
+    const junk = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----";
+    manager.setConfigTrustBundle([junk, otherCa.rootPem]);
+    const merged = splitBundle((await trustBundle(manager)).roots.toString());
+    expect(new Set(merged)).toEqual(new Set([ca.rootPem.trim(), otherCa.rootPem.trim()]));
+    expect(log.lines.join("\n")).toContain('some trust anchors of the control plane cannot be used {"dropped":1}');
+    await expect(manager.describeCertificates()).resolves.toHaveLength(2);
   });
 
   test("a list of revoked certificates that appears later is announced with every bundle", async () => {

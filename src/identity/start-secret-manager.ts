@@ -11,7 +11,12 @@ import { openRotation } from "./open-rotation.ts";
 import { outputFiles } from "./output/output-files.ts";
 import { startOutput } from "./output/start-output.ts";
 import type { Rotation } from "./rotation.ts";
-import { DEFAULT_FILE_WAIT_MS, DEFAULT_TUNING, type SecretManagerOptions } from "./secret-manager-options.ts";
+import {
+  DEFAULT_FILE_WAIT_MS,
+  DEFAULT_TUNING,
+  type SecretManagerOptions,
+  usableDebounceMs,
+} from "./secret-manager-options.ts";
 import { createSecretRouter, type SecretRouter } from "./secret-router.ts";
 import { watchWorkloadFiles } from "./watch-workload-files.ts";
 import { createWorkloadSecrets } from "./workload-secrets.ts";
@@ -30,8 +35,9 @@ export interface SecretManager extends Handle, SecretRouter {
 }
 
 /** Resolves when files are watched and the first certificate is on its way; it does not wait for the CA. */
-export async function startSecretManager(options: SecretManagerOptions): Promise<SecretManager> {
+export async function startSecretManager(given: SecretManagerOptions): Promise<SecretManager> {
   await using opened = new CloseStack();
+  const options = { ...given, fileDebounceMs: usableDebounceMs(given.fileDebounceMs) };
   const { log, metrics, fileDebounceMs: debounceMs } = options;
   const { clock } = { ...DEFAULT_TUNING, ...options.tuning };
   const listeners = createListeners(log);

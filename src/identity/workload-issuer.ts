@@ -49,7 +49,8 @@ export function createIssuer(options: IssuerOptions): Issue {
     const keys = prepared ?? generateWorkloadKey(options.key);
     prepared = undefined;
     try {
-      return await issue(options, await keys, signal);
+      // Making a key cannot be cut short, but nobody has to wait for its end.
+      return await issue(options, await unlessAborted(keys, signal, stopped), signal);
     } catch (cause) {
       const text = `failed to generate workload certificate: ${errorMessage(cause)}`;
       throw new SecretError("not-issued", text, { cause });
@@ -93,18 +94,21 @@ async function issue(options: IssuerOptions, keys: KeyPair, signal: AbortSignal)
   }
 }
 
-/** A CA client that ignores its signal must not hold up the only generation. */
-function orAborted<Value>(work: Promise<Value>, limit: TimedAbort, timeoutMs: number): Promise<Value> {
-  const { signal } = limit;
+function unlessAborted<Value>(work: Promise<Value>, signal: AbortSignal, why: () => Error): Promise<Value> {
   return new Promise((resolve, reject) => {
-    const onAbort = () =>
-      reject(
-        limit.expired
-          ? new SecretError("not-issued", `the CA gave no answer within ${timeoutMs} ms`)
-          : new SecretError("cancelled", "the secret manager was stopped"),
-      );
+    const onAbort = () => reject(why());
     if (signal.aborted) onAbort();
     signal.addEventListener("abort", onAbort, { once: true });
     work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
   });
+}
+
+function stopped(): SecretError {
+  return new SecretError("cancelled", "the secret manager was stopped");
+}
+
+/** A CA client that ignores its signal must not hold up the only generation. */
+function orAborted<Value>(work: Promise<Value>, limit: TimedAbort, timeoutMs: number): Promise<Value> {
+  const late = () => new SecretError("not-issued", `the CA gave no answer within ${timeoutMs} ms`);
+  return unlessAborted(work, limit.signal, () => (limit.expired ? late() : stopped()));
 }

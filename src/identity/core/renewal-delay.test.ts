@@ -46,3 +46,11 @@ test("the default policy renews a day's certificate at twelve hours, give or tak
     expect(Math.abs(delay - 12 * HOUR)).toBeLessThanOrEqual(14.4 * MINUTE);
   }
 });
+
+test.each([
+  { ratio: Number.NaN, jitter: 0 },
+  { ratio: 0.5, jitter: Number.NaN },
+  { ratio: Number.POSITIVE_INFINITY, jitter: Number.POSITIVE_INFINITY },
+])("ratio $ratio with jitter $jitter is no number: renewed at half life", (policy) => {
+  expect(renewalDelay({ createdMs: 0, expiresMs: HOUR }, policy, 0, () => 0.25)).toBe(HOUR / 2);
+});
