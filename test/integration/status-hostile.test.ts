@@ -118,6 +118,12 @@ test.each([
   expect(probes.log.text()).toContain("Request to probe app failed");
 });
 
+test.each(["HTTP", "HTTPS"])("a probe without port asks nobody, also not the usual port of %s", async (scheme) => {
+  await using probes = await startProbes({ httpGet: { scheme } });
+  expect(await probes.probe()).toMatchObject({ status: 500 });
+  expect(probes.log.text()).toContain("dial tcp 127.0.0.1:0: connect: connection refused");
+});
+
 test.each([false, true])(
   "over HTTP/2 a stream that ends in silence is a failed probe (kept connections: %s)",
   PROMPT,

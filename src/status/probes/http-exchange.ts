@@ -33,9 +33,11 @@ const TLS_HANDSHAKE_MS = 10_000;
 
 /** Resolves with the answer's head; the caller reads or destroys the body. Rejects when the signal aborts. */
 export async function exchange(probe: ProbeRequest): Promise<ProbeAnswer> {
+  const target = hostPort(probe.target.host, probe.port);
+  // Node's client would take the scheme's usual port, and ask somebody else.
+  if (probe.port === 0) throw new Error(`dial tcp ${target}: connect: connection refused`);
   if (!probe.isTls) return exchangeHttp1(probe, undefined);
   const { connections } = probe;
-  const target = hostPort(probe.target.host, probe.port);
   const session = connections?.session(target);
   if (session !== undefined) return exchangeHttp2(probe, session);
   const idle = connections?.take(target);
