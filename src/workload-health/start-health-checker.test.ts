@@ -90,6 +90,57 @@ test("redirects are followed; a remote target is asked from an ordinary address"
   expect(await first({ httpGet: { port: server.port } }, { source })).toEqual({ healthy: true });
 });
 
+test.each([
+  { redirects: 9, want: { healthy: true } },
+  { redirects: 10, want: { healthy: false, message: expect.stringContaining("stopped after 10 redirects") } },
+])("$redirects redirects", async ({ redirects, want }) => {
+  let asked = 0;
+  await using app = await startHttpServer((request, response) => {
+    asked++;
+    const hop = Number(request.url?.slice(1));
+    response.writeHead(hop < redirects ? 302 : 200, hop < redirects ? { Location: `/${hop + 1}` } : {}).end();
+  });
+  expect(await first({ httpGet: { port: app.port, path: "/0" }, periodSeconds: 100 })).toEqual(want);
+  expect(asked).toBe(10);
+});
+
+test("a redirect to something that is not HTTP is no answer", async () => {
+  await using app = await startHttpServer((_request, response) => {
+    response.writeHead(302, { Location: "ftp://127.0.0.1/" }).end();
+  });
+  expect(await first({ httpGet: { port: app.port } })).toMatchObject({
+    healthy: false,
+    message: expect.stringContaining('unsupported protocol scheme "ftp"'),
+  });
+});
+
+test("a workload that switches protocols is unhealthy, and looked at again", async () => {
+  let looks = 0;
+  const server = createServer((socket) => {
+    looks++;
+    socket.on("error", () => undefined).resume();
+    socket.write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n");
+  });
+  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+  {
+    await using t = start({ httpGet: { port: portOf(server) } });
+    await until("three looks", () => looks > 2);
+    expect(t.events).toEqual([{ healthy: false, message: expect.stringContaining("EOF") }]);
+  }
+  await close(server);
+});
+
+test.each([
+  { localAddress: "127.0.0.6", host: "127.0.0.1", bind: "127.0.0.1" },
+  { localAddress: "127.0.0.6", host: "localhost", bind: "127.0.0.1" },
+  { localAddress: "127.0.0.6", host: "::1", bind: "::1" },
+  { localAddress: "::1", host: "127.0.0.1", bind: "127.0.0.1" },
+])("an HTTP workload on $host is reached, whatever the family of the source address $localAddress", async (row) => {
+  await using app = await startHttpServer((_request, response) => void response.end(), row.bind);
+  const source = { localAddress: row.localAddress, isOwnAddress: () => true };
+  expect(await first({ httpGet: { port: app.port, host: row.host } }, { source })).toEqual({ healthy: true });
+});
+
 test("HTTPS with a certificate that nobody knows is fine", async () => {
   const server = createHttpsServer(createTestTls(), (_request, response) => void response.end());
   await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
@@ -115,6 +166,7 @@ test.each([
   { command: ["false"], want: { healthy: false, message: "exit status 1" } },
   { command: ["sleep", "10"], want: { healthy: false, message: "command timeout exceeded: signal: killed" } },
   { command: ["/no/such/program"], want: { healthy: false, message: expect.stringContaining("ENOENT") } },
+  { command: ["/"], want: { healthy: false, message: expect.stringContaining("EACCES") } },
 ])("exec $command", async ({ command, want }) => {
   const config = { ...readHealthConfig({ exec: { command } }, "x"), timeoutMs: 300 };
   expect(await first({ exec: { command } }, { config })).toEqual(want);
@@ -180,6 +232,41 @@ test("Envoy is asked first: silence until it was ready once, and its failures co
   await until("unhealthy", () => t.events.length === 2);
   expect(t.events).toEqual([{ healthy: true }, { healthy: false, message: "gone" }]);
 });
+
+test.each([
+  { what: "a command that is too long for the system", command: ["true", "x".repeat(3_000_000)] },
+  { what: "a command with a byte that no command can have", command: ["true", "\0"] },
+])("$what is unhealthy, and looked at again", async ({ command }) => {
+  let looks = 0;
+  const envoy = async () => void looks++;
+  await using t = start({ exec: { command } }, { envoy });
+  await until("three looks", () => looks > 2);
+  expect(t.events).toEqual([{ healthy: false, message: expect.stringMatching(/E2BIG|null bytes/) }]);
+});
+
+test("an Envoy that cannot be asked is not ready, and is asked again", async () => {
+  let looks = 0;
+  const envoy = async () => {
+    if (++looks > 1) throw new Error("no admin port");
+    return undefined;
+  };
+  await using t = start({ exec: { command: ["true"] } }, { envoy });
+  await until("three looks", () => looks > 2);
+  expect(t.events).toEqual([{ healthy: true }, { healthy: false, message: "no admin port" }]);
+});
+
+test.each([{ initialDelaySeconds: 2 ** 31 - 1 }, { periodSeconds: 2 ** 31 - 1 }])(
+  "times beyond those of timers (%o) do not make looks without a pause",
+  async (times) => {
+    let looks = 0;
+    const envoy = async () => void looks++;
+    const probe = { exec: { command: ["true"] }, ...times };
+    await using t = start(probe, { envoy, config: readHealthConfig(probe, "x") });
+    if ("periodSeconds" in times) await until("a look", () => t.events.length > 0);
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve, 1));
+    expect(looks).toBe("periodSeconds" in times ? 1 : 0);
+  },
+);
 
 test("1.8 does not ask Envoy, and tells nothing until the workload was healthy once", async () => {
   const answers = [500, 500, 200, 500];

@@ -1,10 +1,11 @@
 import { abortAfter } from "../base/abort-after.ts";
+import { errorMessage } from "../base/coded-error.ts";
 import { formatDurationMs } from "../base/duration.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
 import { wait } from "../base/wait.ts";
 import { type HealthRules, healthRules } from "./core/generations.ts";
-import type { HealthCheckConfig } from "./core/health-config.ts";
+import type { HealthCheckConfig, ProbeMethod } from "./core/health-config.ts";
 import { type HealthEvent, INITIAL_HEALTH, nextHealth, type ProbeResult } from "./core/health-state.ts";
 import { probeExec } from "./probes/probe-exec.ts";
 import { probeGrpc } from "./probes/probe-grpc.ts";
@@ -71,19 +72,34 @@ function createLook({
   let hasEnvoyBeenReady = false;
   const { method, timeoutMs } = config;
   return async (signal) => {
-    const why = rules?.asksEnvoy === false ? undefined : await envoy?.();
+    const why = rules?.asksEnvoy === false ? undefined : await envoy?.().catch(errorMessage);
     if (why !== undefined) return { healthy: false, message: why, isStarting: !hasEnvoyBeenReady };
     hasEnvoyBeenReady = true;
     using limit = abortAfter(timeoutMs, signal);
-    switch (method.kind) {
-      case "http":
-        return await probeHttp(method, source, limit.signal);
-      case "tcp":
-        return await probeTcp(method.host, method.port, limit.signal);
-      case "exec":
-        return await probeExec(method.command, limit.signal);
-      case "grpc":
-        return await probeGrpc(method, timeoutMs, limit.signal);
+    try {
+      return await probe(method, { timeoutMs, source, signal: limit.signal });
+    } catch (thrown) {
+      // A command too long to be run, for example. It must not be the last look.
+      return { healthy: false, message: errorMessage(thrown) };
     }
   };
+}
+
+interface ProbeContext {
+  readonly timeoutMs: number;
+  readonly source: HttpSource;
+  readonly signal: AbortSignal;
+}
+
+function probe(method: ProbeMethod, { timeoutMs, source, signal }: ProbeContext): Promise<ProbeResult> {
+  switch (method.kind) {
+    case "http":
+      return probeHttp(method, source, signal);
+    case "tcp":
+      return probeTcp(method.host, method.port, signal);
+    case "exec":
+      return probeExec(method.command, signal);
+    case "grpc":
+      return probeGrpc(method, timeoutMs, signal);
+  }
 }

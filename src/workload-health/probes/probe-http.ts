@@ -1,5 +1,6 @@
 import { type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
+import { isIP } from "node:net";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import type { ProbeMethod } from "../core/health-config.ts";
 import type { ProbeResult } from "../core/health-state.ts";
@@ -10,7 +11,8 @@ export interface HttpSource {
   isOwnAddress(host: string): boolean;
 }
 
-const MAX_REDIRECTS = 10;
+/** The eleventh is not sent. */
+const MAX_REQUESTS = 10;
 
 /** GET on a connection of its own; 200 to 399 is healthy. Redirects are followed to wherever they lead. */
 export async function probeHttp(
@@ -35,8 +37,10 @@ export async function probeHttp(
       const isRedirect = [301, 302, 303, 307, 308].includes(status) && location !== undefined;
       answer.destroy();
       if (isRedirect && URL.canParse(location, url.href)) {
-        if (hops === MAX_REDIRECTS) return { healthy: false, message: `stopped after ${MAX_REDIRECTS} redirects` };
+        if (hops === MAX_REQUESTS - 1) throw new Error(`stopped after ${MAX_REQUESTS} redirects`);
         url = new URL(location, url);
+        if (!/^https?:$/.test(url.protocol))
+          throw new Error(`unsupported protocol scheme ${JSON.stringify(url.protocol.slice(0, -1))}`);
       } else if (status >= 200 && status < 400) return { healthy: true };
       else return { healthy: false, message: `status code was not from [200,400), bad code ${status}` };
     }
@@ -54,8 +58,10 @@ function ask(
   }: { readonly headers: readonly string[]; readonly source: HttpSource; readonly signal: AbortSignal },
 ): Promise<IncomingMessage> {
   const host = url.hostname.replace(/^\[|\]$/g, "");
-  // With a loopback source address no connection leaves the machine.
-  const isLocal = source.localAddress !== undefined && source.isOwnAddress(host);
+  const { localAddress = "" } = source;
+  const family = isIP(host) || isIP(localAddress);
+  // With a loopback source address no connection leaves the machine, and none reaches an address of the other family.
+  const isLocal = localAddress !== "" && source.isOwnAddress(host) && isIP(localAddress) === family;
   return new Promise((resolve, reject) => {
     const send = url.protocol === "https:" ? requestHttps : requestHttp;
     const outgoing = send({
@@ -67,9 +73,11 @@ function ask(
       agent: false,
       rejectUnauthorized: false,
       signal,
-      ...(isLocal && { localAddress: source.localAddress }),
+      ...(isLocal && { localAddress, family }),
     });
     outgoing.on("error", reject);
+    // The only event where the workload switches to another protocol.
+    outgoing.on("close", () => reject(new Error("EOF")));
     outgoing.on("response", (answer) => {
       answer.on("error", () => undefined);
       resolve(answer);
