@@ -6,7 +6,7 @@ import { formatChanges } from "./core/mesh-changes.ts";
 import type { MeshFile } from "./core/mesh-file.ts";
 import type { MeshPlan } from "./core/mesh-plan.ts";
 import { parseMeshFile } from "./core/parse-mesh-file.ts";
-import { planMesh, planObstacle, portsNeeded } from "./core/plan-mesh.ts";
+import { planMesh, planObstacle, portObstacle, portsNeeded } from "./core/plan-mesh.ts";
 import { checkAddresses } from "./isolation/check-addresses.ts";
 import { MeshError } from "./mesh-error.ts";
 import { findFreePorts } from "./process/free-ports.ts";
@@ -101,7 +101,7 @@ function checkedFile({ running }: FileApplierOptions, { text, fileName }: FileRe
     const names = `namespace is ${parsed.file.namespace}, the mesh runs in ${plan.namespace}`;
     throw new MeshError("invalid-file", `${fileName}: ${names}; this ${anew}`);
   }
-  const obstacle = planObstacle(parsed.file);
+  const obstacle = planObstacle(parsed.file) ?? portObstacle(parsed.file, plan.isolation);
   if (obstacle !== undefined) throw new MeshError("invalid-file", obstacle);
   return { ...parsed.file, name: plan.name };
 }

@@ -14,7 +14,7 @@ import { createConfigFiles } from "./config-files.ts";
 import { buildIstioObjects } from "./core/istio-objects.ts";
 import type { MeshPlan } from "./core/mesh-plan.ts";
 import { meshConfigText } from "./core/part-commands.ts";
-import { planMesh, planObstacle, portsNeeded } from "./core/plan-mesh.ts";
+import { planMesh, planObstacle, portObstacle, portsNeeded } from "./core/plan-mesh.ts";
 import { checkAddresses } from "./isolation/check-addresses.ts";
 import { chooseIsolation } from "./isolation/choose-isolation.ts";
 import { claimSlot } from "./isolation/claim-slot.ts";
@@ -72,6 +72,8 @@ export async function startMesh(options: StartMeshOptions): Promise<Mesh> {
     ? { isolation: "none" as const, why: "there is no Envoy to capture traffic for" }
     : await chooseIsolation(options.isolation, options.isRoot);
   say("info", `isolation: ${describe[isolation]} (${why})`);
+  const taken = portObstacle(file, isolation);
+  if (taken !== undefined) throw new MeshError("invalid-file", taken);
   if (isolation === "namespaces" && !isPublic(folder.path)) {
     const text = `${folder.path} cannot be entered by user ${PROXY_UID}, which agents run as; choose another --state-dir`;
     throw new MeshError("state", text);

@@ -50,7 +50,7 @@ const service: JsonSchema = {
     entry: { type: "boolean", description: "Callable in plain text from outside the mesh, also when mtls is strict." },
     address: {
       type: "string",
-      pattern: "^(\\[[0-9a-fA-F:]+\\]|[^:\\s]+):[0-9]{1,5}$",
+      pattern: "^(\\[[0-9a-fA-F:.]+\\]|[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?):[0-9]{1,5}$",
       description: "HOST:PORT of something that already runs, instead of a command. It gets no sidecar.",
     },
     calls: {

@@ -64,6 +64,15 @@ test("what stands beside the versions is their default, and maps are merged", ()
   expect(services[0]?.versions.map(({ position }) => position.line)).toEqual([4, 8]);
 });
 
+test.each(["a/b:80", "*:80", "'a b:80'", "'-x:80'", "user@host:80", "'http://x:80'", "'[::1]x:80'"])(
+  "%s is no address of a service",
+  (address) => {
+    expect(
+      problemsOf(`services: {db: {port: 1, address: ${address.startsWith("'") ? address : `'${address}'`}}}`),
+    ).toEqual([expect.stringContaining("which does not match")]);
+  },
+);
+
 test("an address is split into host and port, brackets removed", () => {
   const { services } = fileOf("services: {db: {port: 5432, protocol: tcp, address: '[fd00::1]:5433'}}");
   expect(services[0]).toMatchObject({ address: { host: "fd00::1", port: 5433 }, versions: [] });
@@ -121,6 +130,24 @@ test.each([
     title: "a version without command",
     text: "services:\n  web:\n    versions:\n      v1: {}\n",
     says: ["4:7: services.web.versions.v1: command is missing, here and beside versions"],
+  },
+  {
+    title: "an address without a port that exists",
+    text: "services: {db: {port: 1, address: 'db:0'}, dc: {port: 1, address: 'db:65536'}}",
+    says: [
+      "1:26: services.db.address: the port must be from 1 to 65535",
+      "1:58: services.dc.address: the port must be from 1 to 65535",
+    ],
+  },
+  {
+    title: "a service that is called as another's replica",
+    text: "services:\n  web: {command: x, replicas: 2}\n  web-2: {command: x}\n",
+    says: ["3:3: services.web-2: has a workload web-2, as service web has; rename one"],
+  },
+  {
+    title: "a version that is called as another's replica",
+    text: "services:\n  web: {command: x, versions: {v1: {replicas: 2}, v1-1: {}}}\n",
+    says: ["2:3: services.web: has a workload web-v1-1, as it has already; rename one"],
   },
   {
     title: "command and address",

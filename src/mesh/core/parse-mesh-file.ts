@@ -2,6 +2,7 @@ import { checkSchema, type Path, type SchemaProblem } from "./check-schema.ts";
 import { locateYaml } from "./locate-yaml.ts";
 import type { CommandLine, InlineObject, MeshFile, Position, ServiceSpec, VersionSpec } from "./mesh-file.ts";
 import { MESH_SCHEMA } from "./mesh-schema.ts";
+import { workloadNames } from "./plan-mesh.ts";
 
 export interface FileProblem extends Position {
   readonly text: string;
@@ -26,7 +27,9 @@ export function parseMeshFile(text: string): ParsedMeshFile {
   const raw = yaml.data as RawFile;
   const problems = Object.entries(raw.services).flatMap(([name, service]) => serviceProblems(name, service, raw));
   if (problems.length > 0) return { problems: problems.map(located) };
-  return { file: toMeshFile(raw, yaml.locate) };
+  const file = toMeshFile(raw, yaml.locate);
+  const twins = twinProblems(file);
+  return twins.length > 0 ? { problems: twins.map(located) } : { file };
 }
 
 interface RawWorkload {
@@ -66,7 +69,8 @@ function serviceProblems(name: string, service: RawService, file: RawFile): read
     for (const member of ["command", "versions", "calls", "replicas", "entry"] as const) {
       if (service[member] !== undefined) add([member], "does not go together with address: that runs already");
     }
-    if (Number(service.address.split(":").at(-1)) > 65_535) add(["address"], "the port must be at most 65535");
+    const port = Number(service.address.split(":").at(-1));
+    if (port < 1 || port > 65_535) add(["address"], "the port must be from 1 to 65535");
   } else {
     const kinds = Object.entries(service.versions ?? {});
     if (kinds.length === 0 && service.command === undefined) add([], "command, versions or address is missing");
@@ -86,6 +90,18 @@ function serviceProblems(name: string, service: RawService, file: RawFile): read
     }
   });
   return problems;
+}
+
+/** `web` with two replicas has a `web-1`, and so may not be beside a service `web-1`: both would be one workload. */
+function twinProblems(file: MeshFile): readonly SchemaProblem[] {
+  const owners = new Map<string, string>();
+  return workloadNames(file).flatMap(({ name, service }) => {
+    const owner = owners.get(name);
+    owners.set(name, owner ?? service);
+    if (owner === undefined) return [];
+    const text = `has a workload ${name}, as ${owner === service ? "it has already" : `service ${owner} has`}; rename one`;
+    return [{ path: ["services", service], text }];
+  });
 }
 
 function toMeshFile(raw: RawFile, locate: (path: Path) => Position): MeshFile {

@@ -4,7 +4,7 @@ import { appEnvironment, commandWords } from "./app-environment.ts";
 import { buildIstioObjects } from "./istio-objects.ts";
 import type { MeshFile } from "./mesh-file.ts";
 import { parseMeshFile } from "./parse-mesh-file.ts";
-import { planMesh, planObstacle, portsNeeded, workloadCount } from "./plan-mesh.ts";
+import { planMesh, planObstacle, portObstacle, portsNeeded, workloadCount } from "./plan-mesh.ts";
 
 const SHOP = `name: shop
 namespace: shop
@@ -214,6 +214,16 @@ test("more workloads than addresses are refused", () => {
   expect(planObstacle(many)).toBe("250 workloads are planned, at most 200 fit on one machine");
   expect(planObstacle(file)).toBeUndefined();
 });
+
+test.each([15_000, 15_001, 15_006, 15_008, 15_020, 15_021, 15_053, 15_090])(
+  "port %i of a workload is its sidecar's in a namespace, and only there",
+  (port) => {
+    const own = fileOf(`services: {web: {port: ${port}, command: x}}`);
+    expect(portObstacle(own, "namespaces")).toContain(`service web: port ${port} is one of its sidecar's own`);
+    expect(portObstacle(own, "none")).toBeUndefined();
+    expect(portObstacle(fileOf(`services: {db: {port: ${port}, address: 'db:1'}}`), "namespaces")).toBeUndefined();
+  },
+);
 
 test("without Envoy applications are the endpoints themselves and know services by their xDS names", () => {
   const plan = planMesh(file, { isolation: "none", slot: 3, ports, proxyless: true });

@@ -51,6 +51,25 @@ export function workloadCount(file: MeshFile): number {
   );
 }
 
+/** The workloads of a file with their services. */
+export function workloadNames(file: Pick<MeshFile, "services">): readonly { name: string; service: string }[] {
+  return kindsOf(file).map(({ name, spec }) => ({ name, service: spec.name }));
+}
+
+/** Outbound, inbound and tunnel: what Envoy itself listens on, or what capture passes by, in a namespace. */
+const ENVOY_PORTS = [15_001, 15_006, 15_008];
+
+/** In a namespace an application shares the ports with its agent and Envoy; without, it gets a port that nobody has. */
+export function portObstacle(file: MeshFile, isolation: Isolation): string | undefined {
+  const reserved = [...Object.values(POD_PORTS), ...ENVOY_PORTS];
+  const taken = file.services.find(
+    ({ port, versions }) => port !== undefined && versions.length > 0 && reserved.includes(port),
+  );
+  if (isolation === "none" || taken === undefined) return undefined;
+  const others = [...reserved].sort().join(", ");
+  return `service ${taken.name}: port ${taken.port} is one of its sidecar's own in a namespace (${others}); choose another`;
+}
+
 /** Why a file cannot be planned, in a user's words; undefined when it can. */
 export function planObstacle(file: MeshFile): string | undefined {
   const count = workloadCount(file);
@@ -101,7 +120,7 @@ function numbersOf(
   return new Map(numbered.map(({ name, number }) => [name, number]));
 }
 
-function kindsOf(file: MeshFile): readonly NamedKind[] {
+function kindsOf(file: Pick<MeshFile, "services">): readonly NamedKind[] {
   return file.services.flatMap((spec) => spec.versions.flatMap((kind) => replicasOf(spec, kind)));
 }
 
