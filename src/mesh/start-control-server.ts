@@ -30,7 +30,8 @@ export async function startControlServer(options: ControlServerOptions): Promise
     );
   });
   await new Promise<void>((ready, failed) => {
-    server.once("error", failed);
+    // It stays: without a descriptor left a connection is lost, the mesh is not.
+    server.on("error", failed);
     server.listen(options.path, ready);
   });
   chmodSync(options.path, 0o600);

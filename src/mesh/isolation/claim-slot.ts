@@ -1,7 +1,7 @@
 import type { Isolation } from "../core/mesh-plan.ts";
 import { namespaceNetwork, SLOTS } from "../core/plan-addresses.ts";
 import { MeshError } from "../mesh-error.ts";
-import { listen } from "../process/free-ports.ts";
+import { closeListener, listen } from "../process/free-ports.ts";
 import { isNetworkTaken } from "./namespaces.ts";
 
 /** A network of the machine that this process has to itself. */
@@ -22,7 +22,9 @@ export async function claimSlot(name: string, isolation: Isolation): Promise<Slo
     const slot = (first + tries) % SLOTS;
     const claim = await listen(CLAIM_PORT, `127.${64 + slot}.255.254`).catch(() => undefined);
     if (claim === undefined) continue;
-    const release = () => new Promise<void>((closed) => claim.close(() => closed()));
+    // Nobody has anything to say here, and whoever stayed connected would keep the mesh from ending.
+    claim.on("connection", (socket) => socket.destroy());
+    const release = () => closeListener(claim);
     // What a killed mesh left behind is its own to remove.
     if (isolation === "namespaces" && isNetworkTaken(namespaceNetwork(slot).plan)) {
       await release();

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { parseMeshFile } from "../core/parse-mesh-file.ts";
 import { planMesh } from "../core/plan-mesh.ts";
-import { findFreePorts, listenObstacle } from "../process/free-ports.ts";
+import { closeListener, findFreePorts, listen, listenObstacle } from "../process/free-ports.ts";
 import { checkAddresses } from "./check-addresses.ts";
 import { chooseIsolation } from "./choose-isolation.ts";
 import { claimSlot } from "./claim-slot.ts";
@@ -50,6 +50,16 @@ test("two meshes of one name get two slots, and a released one is given again", 
   const third = await claimSlot(`twins-${process.pid}`, "none");
   expect(third.slot).toBe(first.slot);
   await Promise.all([second.release(), third.release()]);
+});
+
+test("somebody who has connected to a slot's claim does not keep it from being released", async () => {
+  const claim = await claimSlot(`visited-${process.pid}`, "none");
+  const visitor = connect(15_999, `127.${64 + claim.slot}.255.254`);
+  visitor.on("error", () => undefined);
+  await new Promise((connected) => visitor.once("connect", connected));
+  const left = new Promise((closed) => visitor.once("close", closed));
+  await claim.release();
+  await left;
 });
 
 test("free ports are free, and no two are equal", async () => {
@@ -119,4 +129,33 @@ test("a relay passes bytes on both ways and ends with its owner", async () => {
   await relays.stop();
   expect(await listenObstacle(port, "127.0.0.1")).toBeUndefined();
   await new Promise((done) => echo.close(done));
+});
+
+test("where one relay cannot listen, those that could are closed again or known", async () => {
+  const [taken = 0, free = 0] = await findFreePorts(2, 56);
+  const squatter = createServer().listen(taken, "127.0.0.1");
+  await new Promise((ready) => squatter.once("listening", ready));
+  const plan = planOf(8080);
+  const [web] = plan.services;
+  if (web === undefined) throw new Error("no service");
+  const relayed = (port: number) => ({
+    ...web,
+    endpoint: { host: "127.0.0.1", port },
+    relayTo: { host: "127.0.0.1", port: 9 },
+  });
+  const both = { ...plan, services: [relayed(free), relayed(taken)] };
+  await expect(startRelays(both)).rejects.toThrow("EADDRINUSE");
+  expect(await listenObstacle(free, "127.0.0.1")).toBeUndefined();
+  const relays = await startRelays({ ...plan, services: [] });
+  await expect(relays.follow(both)).rejects.toThrow("EADDRINUSE");
+  await relays.stop();
+  expect(await listenObstacle(free, "127.0.0.1")).toBeUndefined();
+  await new Promise((closed) => squatter.close(closed));
+});
+
+test("a listener outlives connections that it could not accept", async () => {
+  const server = await listen(0, "127.0.0.1");
+  const failure = Object.assign(new Error("accept EMFILE"), { code: "EMFILE" });
+  for (let times = 0; times < 3; times += 1) server.emit("error", failure);
+  await closeListener(server);
 });

@@ -29,10 +29,20 @@ export async function startRelays(plan: MeshPlan): Promise<Relays> {
     await Promise.all(gone.map(close));
     open = open.filter((relay) => !gone.includes(relay));
     const missing = wanted.filter((each) => !open.some((relay) => isSame(relay, each)));
-    open = [...open, ...(await Promise.all(missing.map(openRelay)))];
+    const tried = await Promise.allSettled(missing.map(openRelay));
+    // Those that are open are known, also where another one failed: they are closed one day.
+    open = [...open, ...tried.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []))];
+    const failed = tried.find((each) => each.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
   };
-  await follow(plan);
-  return { follow, stop: async () => void (await Promise.all(open.map(close))) };
+  const stop = async () => void (await Promise.all(open.map(close)));
+  try {
+    await follow(plan);
+  } catch (thrown) {
+    await stop();
+    throw thrown;
+  }
+  return { follow, stop };
 }
 
 async function openRelay({ endpoint, relayTo }: Relayed): Promise<Relay> {

@@ -38,17 +38,24 @@ export async function findFreePorts(
 export async function listenObstacle(port: number, host?: string): Promise<string | undefined> {
   try {
     const server = await listen(port, host);
-    await new Promise((closed) => server.close(closed));
+    await closeListener(server);
     return undefined;
   } catch (thrown) {
     return errorCode(thrown) ?? "EIO";
   }
 }
 
+/** Later failures, such as no descriptor left for a connection, cost that connection and nothing else. */
 export function listen(port: number, host?: string): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer();
-    server.once("error", reject);
+    server.on("error", reject);
     server.listen({ port, ...(host === undefined ? {} : { host }) }, () => resolve(server));
   });
+}
+
+/** A listener that only held its place: somebody who has connected all the same does not keep it open. */
+export function closeListener(server: Server): Promise<void> {
+  server.on("connection", (socket) => socket.destroy());
+  return new Promise((closed) => server.close(() => closed()));
 }
