@@ -21,6 +21,11 @@ describe("a program", () => {
     expect(result).toMatchObject({ code: undefined, stderr: expect.stringContaining("ENOENT") });
   });
 
+  test("whose words no process can have is told as such, and nothing is thrown", async () => {
+    const result = await runTool("echo", ["a\0b"]);
+    expect(result).toMatchObject({ code: undefined, stderr: expect.stringContaining("without null bytes") });
+  });
+
   test("reads its input to the end", async () => {
     const input = "line\n".repeat(50_000);
     expect((await runTool("cat", [], input)).stdout).toBe(input);

@@ -1,4 +1,5 @@
-import { spawn } from "node:child_process";
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { errorMessage } from "../../base/coded-error.ts";
 import { MeshError } from "../mesh-error.ts";
 
 export interface ToolResult {
@@ -11,7 +12,13 @@ export interface ToolResult {
 /** Runs a program of the system to its end; never rejects. */
 export function runTool(program: string, args: readonly string[], input = ""): Promise<ToolResult> {
   return new Promise((resolve) => {
-    const child = spawn(program, [...args], { stdio: ["pipe", "pipe", "pipe"] });
+    let child: ChildProcessWithoutNullStreams;
+    try {
+      child = spawn(program, [...args], { stdio: ["pipe", "pipe", "pipe"] });
+    } catch (thrown) {
+      resolve({ code: undefined, stdout: "", stderr: errorMessage(thrown) });
+      return;
+    }
     const texts = { stdout: "", stderr: "" };
     child.stdout.on("data", (chunk: Buffer) => {
       texts.stdout += chunk.toString();
