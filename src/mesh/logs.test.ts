@@ -84,6 +84,55 @@ test("following shows the tail, then whole lines as they come, also after the fi
   await following;
 });
 
+function follow(tail: number) {
+  const ending = new AbortController();
+  const state = { shown: "", pieces: 0 };
+  const show = (_: unknown, text: string) => {
+    state.shown += text;
+    state.pieces += 1;
+  };
+  const following = followLogs(findLogs(folder, undefined), { tail, follow: true, signal: ending.signal, show });
+  const end = async () => {
+    ending.abort();
+    await following;
+  };
+  return { state, end };
+}
+
+test("somebody who writes more than fits at once is followed without a gap", async () => {
+  put("web.app.log", "first\n");
+  const { state, end } = follow(5);
+  await until(() => state.shown === "first\n");
+  const lines = Array.from({ length: 50_000 }, (_, index) => `line ${index} ${"x".repeat(10)}\n`).join("");
+  appendFileSync(join(folder, "web.app.log"), lines);
+  await until(() => state.shown.endsWith("line 49999 xxxxxxxxxx\n"));
+  expect(state.shown === `first\n${lines}`).toBe(true);
+  expect(state.pieces).toBeGreaterThan(2);
+  await end();
+});
+
+test("a line longer than a piece does not hold back what comes behind it", async () => {
+  put("web.app.log", "first\n");
+  const { state, end } = follow(5);
+  await until(() => state.shown === "first\n");
+  appendFileSync(join(folder, "web.app.log"), `${"x".repeat(600_000)}\nlast\n`);
+  await until(() => state.shown.endsWith("x\nlast\n"));
+  await end();
+});
+
+test("a log that is removed, as by the next start, is followed again when it is back", async () => {
+  put("web.app.log", "first\n");
+  const { state, end } = follow(5);
+  await until(() => state.shown === "first\n");
+  rmSync(join(folder, "web.app.log"));
+  // Longer than a poll: the file is missed at least once.
+  const missed = Date.now() + 500;
+  await until(() => Date.now() > missed);
+  put("web.app.log", "anew\n");
+  await until(() => state.shown === "first\nanew\n");
+  await end();
+});
+
 test("a log that grows too large is cut off, with one earlier file kept", () => {
   put("web.app.log", "x".repeat(2000));
   put("small.log", "y");
