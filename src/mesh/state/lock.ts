@@ -1,4 +1,4 @@
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import { MeshError } from "../mesh-error.ts";
@@ -37,7 +37,7 @@ export function lockFolder(path: string, pid: number = process.pid): FolderLock 
             `this mesh runs already, as process ${holder.pid}; pilot-agent mesh down ends it`,
           );
         }
-        rmSync(path, { force: true });
+        removeStale(path, `${temporary}.stale`);
         continue;
       }
       if (readFileSync(path, "utf8") === text) {
@@ -47,6 +47,21 @@ export function lockFolder(path: string, pid: number = process.pid): FolderLock 
     throw new MeshError("already-running", `${path} is taken again and again by other processes`);
   } finally {
     rmSync(temporary, { force: true });
+  }
+}
+
+/**
+ * Moved away first and looked at again: between our look and our step somebody else may have taken it over, and what is moved away then is
+ * that one's lock, which goes back.
+ */
+export function removeStale(path: string, aside: string): void {
+  try {
+    renameSync(path, aside);
+    if (lockHolder(aside) !== undefined) linkSync(aside, path);
+  } catch {
+    // Somebody else was quicker; the next try sees who.
+  } finally {
+    rmSync(aside, { force: true });
   }
 }
 

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { lockFolder, lockHolder } from "./lock.ts";
+import { lockFolder, lockHolder, removeStale } from "./lock.ts";
 import { createStateRecord, type MeshState, readState } from "./mesh-state.ts";
 import { identifyProcess, isAlive } from "./process-identity.ts";
 import { stateFolder, stateHome } from "./state-folder.ts";
@@ -61,6 +61,17 @@ test("the lock of a process that is gone is taken over", async () => {
   const lock = lockFolder(path);
   expect(lockHolder(path)?.pid).toBe(process.pid);
   lock.release();
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("a lock that another process took over between the look and the removal goes back to it", () => {
+  const path = join(folder, "lock");
+  const lock = lockFolder(path);
+  removeStale(path, join(folder, "aside"));
+  expect(lockHolder(path)?.pid).toBe(process.pid);
+  expect(readdirSync(folder)).toEqual(["lock"]);
+  lock.release();
+  removeStale(path, join(folder, "aside"));
   expect(readdirSync(folder)).toEqual([]);
 });
 
