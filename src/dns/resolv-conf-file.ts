@@ -31,7 +31,7 @@ export async function fileMayExist(path: string): Promise<boolean> {
 
 /**
  * Watches by polling: in a container the file is a bind mount, whose replacement no directory watch reports. A file that has become
- * unreadable leaves the previous content in force.
+ * unreadable, or has no nameserver, leaves the previous content in force.
  */
 export function watchResolvConf(
   path: string,
@@ -47,6 +47,11 @@ export function watchResolvConf(
     try {
       const next = await readResolvConf(path);
       if (stopped || JSON.stringify(next) === JSON.stringify(current)) return;
+      // Most likely somebody is writing it; the next look has the rest.
+      if (next.nameservers.length === 0 && current.nameservers.length > 0) {
+        log.warn("resolv.conf has no nameserver, the last ones stay in use", { file: path });
+        return;
+      }
       current = next;
       log.info("resolv.conf changed", { file: path, servers: next.nameservers, search: next.search });
       onChange(next);
