@@ -23,6 +23,8 @@ const NOT_READY = "istio DNS capture is turned ON and DNS lookup table is not re
 const DEFAULT_TIMEOUT_MS = 5_000;
 /** What a timeout of zero means to everybody who configured one. */
 const ZERO_TIMEOUT_MS = 2_000;
+/** Beyond it node's timers fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Serves one address, or both loopback ones, on UDP and TCP. When a port is taken the start fails and nothing stays open. */
 export async function startDnsServer(options: DnsServerOptions): Promise<DnsServer> {
@@ -108,12 +110,19 @@ function resolverSettings(options: DnsServerOptions, plan: ListenPlan, maxForwar
     ttlSeconds: options.ttlSeconds ?? 30,
     forwardsOtherTypes: options.forwardsOtherTypes ?? false,
     forwardsBeforeSync: plan.respondsBeforeSync || (options.forwardsBeforeSync ?? false),
-    forwardTimeoutMs: (options.forwardTimeoutMs ?? DEFAULT_TIMEOUT_MS) || ZERO_TIMEOUT_MS,
+    forwardTimeoutMs: usableTimeout(options.forwardTimeoutMs ?? DEFAULT_TIMEOUT_MS, options.log),
     forwardsInParallel: options.forwardMode === "parallel",
     maxForwards,
     queriesPerSocket: options.limits?.queriesPerSocket ?? DEFAULT_LIMITS.queriesPerSocket,
     upstreamPort: options.upstreamPort ?? 53,
   };
+}
+
+function usableTimeout(requestedMs: number, log: Logger): number {
+  if (requestedMs > 0) return Math.min(requestedMs, MAX_TIMER_MS);
+  // No server could answer in less than no time: every query would fail.
+  if (requestedMs !== 0) log.warn("the DNS forward timeout must be above 0", { requestedMs, usedMs: ZERO_TIMEOUT_MS });
+  return ZERO_TIMEOUT_MS;
 }
 
 /** Loaded only when asked for: one thread is the rule. */
