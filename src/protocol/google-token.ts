@@ -25,6 +25,9 @@ export function federatedTokenBody(request: FederatedTokenRequest): string {
   });
 }
 
+/** Far above any token's life; an answer beyond it is no time that a date could hold. */
+const MAX_LIFETIME_SECONDS = 366 * 24 * 3600;
+
 export interface FederatedToken {
   /** Empty when the answer has none. */
   readonly accessToken: string;
@@ -39,7 +42,7 @@ export function parseFederatedToken(body: string): FederatedToken | undefined {
   const { access_token: token, expires_in: seconds } = answer;
   return {
     accessToken: typeof token === "string" ? token : "",
-    expiresInSeconds: typeof seconds === "number" && seconds > 0 ? seconds : 0,
+    expiresInSeconds: typeof seconds === "number" && seconds > 0 ? Math.min(seconds, MAX_LIFETIME_SECONDS) : 0,
   };
 }
 

@@ -1,17 +1,22 @@
 import { createHash } from "node:crypto";
 import type { ExchangeRequest } from "./core/exchange-request.ts";
+import { StsError } from "./sts-error.ts";
 import type { IssuedToken, TokenManager } from "./token-manager.ts";
 
 export interface CacheOptions {
   /** A cached token is given out only while more than this is left of it. */
   readonly minLeftMs?: number;
   readonly maxEntries?: number;
+  /** Exchanges under way at a time. */
+  readonly maxRunning?: number;
   readonly now?: () => number;
 }
 
 const MIN_LEFT_MS = 300_000;
 /** One workload has one subject and a handful of audiences; a client that makes up new ones must not fill the memory. */
 const MAX_ENTRIES = 256;
+/** Each is a connection to Google. */
+const MAX_RUNNING = 64;
 
 /**
  * Keeps tokens by subject, audience and scope, and asks once for any number of clients that wait for the same one. A client that goes
@@ -33,6 +38,9 @@ export function cachingManager(manager: TokenManager, options: CacheOptions = {}
   const exchangeOnce = (key: string, request: ExchangeRequest, signal: AbortSignal) => {
     const known = running.get(key);
     if (known !== undefined) return known;
+    if (running.size >= (options.maxRunning ?? MAX_RUNNING)) {
+      throw new StsError("invalid_target", "too many token exchanges at a time");
+    }
     const exchange = manager
       .exchange(request, signal)
       .then((token) => {

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { CodedError, errorCode, errorMessage } from "../base/coded-error.ts";
@@ -28,10 +29,15 @@ export interface StsServer extends Handle {
 const MAX_BODY_BYTES = 64 * 1024;
 const IDLE_TIMEOUT_MS = 90_000;
 const READ_TIMEOUT_MS = 30_000;
+/** One Envoy has a handful; others on this machine must not use up the process's file descriptors. */
+const MAX_CONNECTIONS = 256;
+/** Descriptions repeat what the client sent, which may be a token in the wrong field: the log gets only the beginning. */
+const MAX_LOGGED = 160;
 
 /** The token exchange of RFC 8693 for the Envoy beside us: `POST /token`, and `/stsStatus` for people. */
 export async function startStsServer(options: StsServerOptions): Promise<StsServer> {
   const stopped = new AbortController();
+  setMaxListeners(0, stopped.signal); // one for each exchange under way
   const server = createServer(
     { requestTimeout: READ_TIMEOUT_MS, keepAliveTimeout: IDLE_TIMEOUT_MS },
     (request, response) => {
@@ -45,8 +51,10 @@ export async function startStsServer(options: StsServerOptions): Promise<StsServ
         });
     },
   );
+  server.maxConnections = MAX_CONNECTIONS;
   await bind(server, options);
-  const ended = new Promise<void>((_resolve, reject) => server.once("error", reject));
+  // Connections that could not be accepted: without a listener the second one would end the process.
+  const ended = new Promise<void>((_resolve, reject) => server.on("error", reject));
   return toHandle({
     port: (server.address() as AddressInfo).port,
     ended,
@@ -76,7 +84,8 @@ async function answer(request: IncomingMessage, options: StsServerOptions, signa
     return successAnswer(token, (options.now ?? Date.now)());
   } catch (failure) {
     if (!(failure instanceof StsError)) throw failure;
-    options.log.warn("token request refused", { error: failure.code, description: failure.message });
+    const description = failure.message.slice(0, MAX_LOGGED);
+    options.log.warn("token request refused", { error: failure.code, description });
     return errorAnswer(failure);
   }
 }

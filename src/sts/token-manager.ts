@@ -20,10 +20,15 @@ export interface TokenManager {
   status(): readonly TokenStatus[];
 }
 
-/** Stands in for a plug-in name that nobody knows: the server runs and says so to every client. */
-export const noTokenManager: TokenManager = {
-  exchange: async () => {
-    throw new StsError("invalid_target", "no plugin is found");
-  },
-  status: () => [],
-};
+/** The server runs and says why not to every client. */
+export function refusingManager(reason: string): TokenManager {
+  return {
+    exchange: async () => {
+      throw new StsError("invalid_target", reason);
+    },
+    status: () => [],
+  };
+}
+
+/** Stands in for a plug-in name that nobody knows. */
+export const noTokenManager: TokenManager = refusingManager("no plugin is found");
