@@ -1,12 +1,10 @@
 import type { DnsServer } from "../dns/index.ts";
-import type { SecretManager } from "../identity/index.ts";
 import { type RouteHandler, type StatusServer, sendText } from "../status/index.ts";
-import type { XdsProxy } from "../xds-proxy/index.ts";
 
 export interface DebugSources {
-  readonly dns: DnsServer | undefined;
-  readonly secrets: SecretManager;
-  readonly xds: XdsProxy | undefined;
+  readonly dns: Pick<DnsServer, "describe"> | undefined;
+  readonly secrets: { describeCertificates(): unknown };
+  readonly xds: { describeStreams(): unknown } | undefined;
 }
 
 /** What the parts know of themselves, for operators on this machine. Never a key or a token. */
@@ -32,13 +30,13 @@ export function addDebugRoutes(status: StatusServer, { dns, secrets, xds }: Debu
       json(() => xds.describeStreams()),
       loopbackOnly,
     );
-  if (dns === undefined) return;
   status.route(
     "*",
     "/debug/ndsz",
     (_request, response) => {
-      response.setHeader("Content-Type", "application/json");
-      sendText(response, 200, dns.describe() ?? "{}");
+      const table = dns?.describe();
+      response.setHeader("Content-Type", table === undefined ? "text/plain; charset=utf-8" : "application/json");
+      sendText(response, table === undefined ? 404 : 200, table ?? "{}");
     },
     loopbackOnly,
   );
