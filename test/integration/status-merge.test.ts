@@ -260,16 +260,22 @@ test("the scraper's name, time limit and query go on; its other headers do not",
 });
 
 test("redirects of an application are followed, endless ones are a failure", async () => {
+  let asked = 0;
   await using t = await startScrape({
     applications: [
       (request, response) => {
         if (request.url === "/there") response.end("found 1\n");
         else response.writeHead(302, { location: "/there" }).end();
       },
-      (_request, response) => void response.writeHead(302, { location: "/again" }).end(),
+      (_request, response) => {
+        asked++;
+        response.writeHead(302, { location: "/again" }).end();
+      },
     ],
   });
   const { text } = await t.scrape();
   expect(parseStrictly(text, "text").series.get("found")).toBe("1");
+  expect(asked).toBe(10);
+  expect(t.log.text()).toContain("stopped after 10 redirects");
   expect(t.own('istio_agent_scrape_failures_total{type="application"}')).toBe("1");
 });

@@ -23,7 +23,8 @@ export interface SourceBody {
   readonly length: number | undefined;
 }
 
-const MAX_REDIRECTS = 10;
+/** The eleventh is not sent. */
+const MAX_REQUESTS = 10;
 
 /** Resolves with the answer's head. Its body ends with an error when the signal aborts, the source falls silent or breaks off. */
 export async function fetchSource(options: SourceRequest): Promise<SourceBody> {
@@ -35,8 +36,8 @@ export async function fetchSource(options: SourceRequest): Promise<SourceBody> {
     if (!isRedirect) return toBody(answer, options);
     answer.body.destroy();
     // Only plain HTTP: metrics of the same machine have no reason to be anything else.
-    if (hops === MAX_REDIRECTS || !URL.canParse(location, url) || new URL(location, url).protocol !== "http:")
-      throw new ScrapeError("redirects", `error scraping ${options.url}: stopped after ${hops} redirects`);
+    if (hops === MAX_REQUESTS - 1 || !URL.canParse(location, url) || new URL(location, url).protocol !== "http:")
+      throw new ScrapeError("redirects", `error scraping ${options.url}: stopped after ${hops + 1} redirects`);
     url = new URL(location, url).href;
   }
 }
