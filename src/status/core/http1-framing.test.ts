@@ -54,6 +54,26 @@ test.each([
   expect(read(headers as Record<string, string>, pieces)).toEqual(want);
 });
 
+test.each([
+  "HTTP/1.1 200 OK\nA: b\n\n",
+  "HTTP/1.0 200\r\nA: b\n\r\n",
+  "HTTP/1.1 100 Continue\n\nHTTP/1.1 200 OK\nA: b\r\n\n",
+])("%j is a head, as lines may end without a carriage return", (text) => {
+  const head = parseHead(Buffer.from(`${text}xyz`));
+  expect(head).toMatchObject({ status: 200, length: text.length });
+  expect(typeof head === "string" ? [] : [...head.headers]).toEqual([["a", "b"]]);
+  for (let cut = 0; cut < text.length; cut++)
+    expect(parseHead(Buffer.from(text.slice(0, cut))), text.slice(0, cut)).toBe("incomplete");
+});
+
+test("a trailer without end is not collected", () => {
+  const endless = function* () {
+    yield "0\r\nTrailer: ";
+    for (let pieces = 0; pieces < 1_000; pieces++) yield "x".repeat(1_000);
+  };
+  expect(() => read(CHUNKED, [...endless()])).toThrow(expect.objectContaining({ code: "malformed-chunk" }));
+});
+
 test("without a length the connection's end is the body's; with one it is a break", () => {
   expect(read({}, ["a"], true).isEnded).toBe(true);
   expect(read({ "content-length": "2" }, ["a"], true).isEnded).toBe(false);

@@ -1,5 +1,8 @@
 import { CodedError } from "../../base/coded-error.ts";
 
+const NEWLINE = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+
 export class FramingError extends CodedError<"malformed-chunk"> {}
 
 export interface Http1Head {
@@ -23,12 +26,12 @@ export interface FramingSink {
 
 /** Interim answers (100 to 199) are skipped. */
 export function parseHead(bytes: Buffer, start = 0): Http1Head | "incomplete" | "malformed" {
-  const end = bytes.indexOf("\r\n\r\n", start);
+  const end = headEnd(bytes, start);
   if (end < 0) return "incomplete";
-  const [first = "", ...lines] = bytes.toString("latin1", start, end).split("\r\n");
+  const [first = "", ...lines] = bytes.toString("latin1", start, end).trimEnd().split(/\r?\n/);
   const status = Number(/^HTTP\/1\.[01] (\d{3})(?: |$)/.exec(first)?.[1]);
   if (!Number.isInteger(status)) return "malformed";
-  if (status >= 100 && status < 200) return parseHead(bytes, end + 4);
+  if (status >= 100 && status < 200) return parseHead(bytes, end);
   const headers = new Map<string, string>();
   for (const line of lines) {
     const colon = line.indexOf(":");
@@ -36,7 +39,16 @@ export function parseHead(bytes: Buffer, start = 0): Http1Head | "incomplete" | 
     const name = line.slice(0, colon).toLowerCase();
     if (!headers.has(name)) headers.set(name, line.slice(colon + 1).trim());
   }
-  return { status, headers, length: end + 4 };
+  return { status, headers, length: end };
+}
+
+/** Behind the blank line, or -1. Exporters written as shell scripts end lines without a carriage return, and others take it. */
+function headEnd(bytes: Buffer, start: number): number {
+  for (let at = bytes.indexOf(NEWLINE, start); at >= 0; at = bytes.indexOf(NEWLINE, at + 1)) {
+    if (bytes[at + 1] === NEWLINE) return at + 2;
+    if (bytes[at + 1] === CARRIAGE_RETURN && bytes[at + 2] === NEWLINE) return at + 3;
+  }
+  return -1;
 }
 
 export function createFraming({ status, headers }: Http1Head, sink: FramingSink): BodyFraming {
@@ -62,7 +74,7 @@ function sized(length: number, sink: FramingSink): BodyFraming {
 }
 
 const LONGEST_SIZE_LINE = 256;
-const NEWLINE = 0x0a;
+const LONGEST_TRAILER_LINE = 16 * 1024;
 
 /** `size [;extension] CRLF data CRLF`, any number of times, then a size of 0 and trailers. */
 function chunked(sink: FramingSink): BodyFraming {
@@ -72,7 +84,7 @@ function chunked(sink: FramingSink): BodyFraming {
   const readLine = (bytes: Buffer, at: number): number => {
     const newline = bytes.indexOf(NEWLINE, at);
     line += bytes.toString("latin1", at, newline < 0 ? bytes.length : newline);
-    if (line.length > LONGEST_SIZE_LINE && state !== "trailers")
+    if (line.length > (state === "trailers" ? LONGEST_TRAILER_LINE : LONGEST_SIZE_LINE))
       throw new FramingError("malformed-chunk", "malformed chunked encoding");
     return newline < 0 ? -1 : newline + 1;
   };
