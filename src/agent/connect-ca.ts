@@ -4,6 +4,7 @@ import { type AgentConfig, caRootCa, diskFiles, systemRootCa } from "../config/i
 import { type CaClient, type IdentityMetrics, startCaClient, type TokenFetcher } from "../identity/index.ts";
 import { connectThroughProxy } from "../xds-proxy/index.ts";
 import { AgentStartError } from "./agent-error.ts";
+import { upstreamKeepalive } from "./connect-xds.ts";
 import { tlsLimits } from "./xds-tls.ts";
 
 /** The client for the configured CA; what it opens is closed by `opened`. */
@@ -43,7 +44,7 @@ export async function connectCa(
     clusterId: security.clusterId,
     certSigner: security.certSigner,
     headers: security.caHeaders,
-    keepalive: { intervalMs: config.xds.keepaliveIntervalMs, timeoutMs: config.xds.keepaliveTimeoutMs },
+    keepalive: upstreamKeepalive(config.xds),
     retries: metrics.outgoingRetries,
     log: log.scope("citadelclient"),
   });
