@@ -22,15 +22,16 @@ export function isDebugType(typeUrl: string): boolean {
 
 /**
  * A debug page over xDS: `istio.io/debug` with the page as its one resource name, or the page in the type. Only for callers who proved
- * to be of the system namespace; nothing is remembered of it.
+ * to be of the system namespace; nothing is remembered of it. A promise says that the client is behind: it should not be heard further
+ * until it has read, as each of its few bytes asks for a whole page.
  */
 export function answerDebug(
   connection: OwnedConnection,
   request: DiscoveryRequest | DeltaDiscoveryRequest,
   { call, context }: { readonly call: ServerWriter<Uint8Array>; readonly context: AdsContext },
-): void {
+): Promise<void> | undefined {
   // The client's acknowledgement of an earlier page.
-  if (request.responseNonce !== "") return;
+  if (request.responseNonce !== "") return undefined;
   if (connection.identities.length === 0) throw new GrpcError("UNAUTHENTICATED", "authentication required");
   const { systemNamespace, controlPlane } = context.settings;
   if (!connection.identities.some((identity) => parseSpiffe(identity)?.namespace === systemNamespace)) {
@@ -53,8 +54,7 @@ export function answerDebug(
     connection.protocol === "sotw"
       ? sotwChunks(head, [sotwBody(resources)], controlPlane)
       : deltaChunks(head, [deltaBody(resources)], []);
-  // One small answer to one request: the client's own pace limits it.
-  void call.writeChunks(chunks)?.catch(() => undefined);
+  return call.writeChunks(chunks);
 }
 
 /** A page as its bytes: readers of debug types know what they asked for. */

@@ -35,7 +35,8 @@ export async function serveStream(
     const read = async () => {
       for await (const request of requests) {
         connection ??= begin(protocol, request, { call, context, identities, close });
-        if (connection !== undefined) take(connection, request, { call, context });
+        const room = connection && take(connection, request, { call, context });
+        if (room !== undefined) await room;
       }
     };
     await Promise.race([read(), closed]);
@@ -108,19 +109,21 @@ function begin(
   return connection;
 }
 
-function take(connection: OwnedConnection, request: Request, { call, context }: StreamParts): void {
+/** A promise: the next request has to wait for it. */
+function take(
+  connection: OwnedConnection,
+  request: Request,
+  { call, context }: StreamParts,
+): Promise<void> | undefined {
   if (request.typeUrl === HEALTH_URL) {
     context.log.debug("health report", { proxy: connection.id, error: request.errorDetail?.message });
-    return;
+    return undefined;
   }
-  if (isDebugType(request.typeUrl)) {
-    answerDebug(connection, request, { call, context });
-    return;
-  }
+  if (isDebugType(request.typeUrl)) return answerDebug(connection, request, { call, context });
   const type = typeOfUrl(request.typeUrl);
   if (type === undefined) {
     context.log.debug("no resources of this type", { proxy: connection.id, type: request.typeUrl });
-    return;
+    return undefined;
   }
   const { needsNames } = traitsOf(type);
   const before = connection.watch(type);
@@ -134,6 +137,7 @@ function take(connection: OwnedConnection, request: Request, { call, context }: 
     context.log.warn("proxy refused its configuration", { type, proxy: connection.id, error: shared.error?.message });
   }
   connection.apply(type, decision, "resourceNames" in request ? undefined : request.initialResourceVersions);
+  return undefined;
 }
 
 function deltaNames(request: DeltaDiscoveryRequest) {

@@ -1,0 +1,66 @@
+import { expect, test } from "vitest";
+import { recordLog } from "../../../test/support/ca-log.ts";
+import { MetricRegistry } from "../../base/metric-registry.ts";
+import type { ServerWriter } from "../../grpc/index.ts";
+import type { DiscoveryRequest } from "../../protocol/protobuf/discovery.ts";
+import { parseNode } from "../proxy/parse-node.ts";
+import type { PushSnapshot } from "../snapshot/push-snapshot.ts";
+import type { AdsContext } from "./ads-context.ts";
+import { createConnections } from "./connections.ts";
+import { createNameList } from "./core/name-list.ts";
+import { decodeNode } from "./decode-node.ts";
+import { declareAdsMetrics } from "./metrics.ts";
+import { serveStream } from "./serve-stream.ts";
+
+const request = (given: Partial<DiscoveryRequest>): DiscoveryRequest => ({
+  versionInfo: "",
+  node: undefined,
+  resourceNames: [],
+  typeUrl: "",
+  responseNonce: "",
+  errorDetail: undefined,
+  ...given,
+});
+
+function setUp(page: () => string) {
+  const metrics = declareAdsMetrics(new MetricRegistry());
+  const context: AdsContext = {
+    connections: createConnections(metrics),
+    source: { all: () => expect.unreachable(), named: () => expect.unreachable() },
+    snapshot: () => ({}) as PushSnapshot,
+    parseNode: (node) => parseNode(decodeNode(node)),
+    admit: async () => ["spiffe://cluster.local/ns/istio-system/sa/operator"],
+    toNameList: createNameList,
+    debugPage: () => ({ status: 200, body: page() }),
+    settings: { checksIdentity: true, systemNamespace: "istio-system", controlPlane: "{}" },
+    metrics,
+    log: recordLog(),
+    now: () => 0,
+  };
+  return context;
+}
+
+test("who does not read one debug page is not heard further until it has", async () => {
+  const rooms: (() => void)[] = [];
+  let pages = 0;
+  const call = {
+    peer: { address: "127.0.0.1:1", tls: undefined },
+    offerGzip: () => false,
+    writeChunks: () => new Promise<void>((resolve) => void rooms.push(resolve)),
+  } as unknown as ServerWriter<Uint8Array>;
+  const context = setUp(() => `page ${pages++}`);
+  const ask = { typeUrl: "istio.io/debug", resourceNames: ["registryz"] };
+  async function* requests() {
+    yield request({ ...ask, node: { id: "sidecar~10.0.0.1~op.istio-system~istio-system.svc.cluster.local" } });
+    for (let more = 0; more < 5; more += 1) yield request(ask);
+  }
+  const served = serveStream("sotw", requests(), call, context);
+  for (let wanted = 1; wanted <= 6; wanted += 1) {
+    await expect.poll(() => rooms.length).toBe(wanted);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(pages).toBe(wanted);
+    rooms.at(-1)?.();
+  }
+  await served;
+  expect(context.connections.all()).toEqual([]);
+});
