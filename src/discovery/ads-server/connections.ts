@@ -17,8 +17,14 @@ export function createConnections(metrics: AdsMetrics): Connections {
   let number = 0;
   const count = (version: string, delta: number) => {
     const clients = (versions.get(version) ?? 0) + delta;
-    versions.set(version, clients);
-    metrics.connected.set(clients, [version]);
+    if (clients > 0) {
+      versions.set(version, clients);
+      metrics.connected.set(clients, [version]);
+    } else {
+      // What clients call themselves is up to them: series that stay would grow without end.
+      versions.delete(version);
+      metrics.connected.remove([version]);
+    }
   };
   return {
     all: () => [...connections.values()],
@@ -29,11 +35,16 @@ export function createConnections(metrics: AdsMetrics): Connections {
     },
     add: (connection) => {
       connections.set(connection.id, connection);
-      count(connection.node.istioVersion || "unknown", 1);
+      count(versionOf(connection), 1);
     },
     remove: (connection) => {
       connection.ended();
-      if (connections.delete(connection.id)) count(connection.node.istioVersion || "unknown", -1);
+      if (connections.delete(connection.id)) count(versionOf(connection), -1);
     },
   };
+}
+
+/** What looks like no version is none: it would be a label on a page that others read. */
+function versionOf({ node }: Connection): string {
+  return /^[\w.+~-]{1,64}$/.test(node.istioVersion) ? node.istioVersion : "unknown";
 }
