@@ -1,6 +1,7 @@
 import { deepFreeze } from "../../config/index.ts";
 import type { AnyConfigObject, ObjectRef } from "../model/config-object.ts";
 import { decodeMessage, type Path, type Problem } from "../schema/decode-message.ts";
+import { describe } from "../schema/decode-number.ts";
 import { type Infer, map, message, string } from "../schema/schema.ts";
 import { isKind, KINDS, type Kind } from "../specs/kinds.ts";
 import { validateObject } from "../validation/validate-object.ts";
@@ -34,7 +35,9 @@ export function decodeObject(data: unknown, { defaultNamespace }: DecodeOptions)
   if (!isObject(data)) return refuse([], "expected an object with apiVersion, kind, metadata and spec");
   const { apiVersion, kind } = data;
   if (kind === undefined || kind === null) return refuse([], "kind is missing");
-  if (!isKind(kind)) return { ignoredKind: String(kind), problems: [] };
+  // Not made into text: an object may have a member that keeps it from becoming any.
+  if (typeof kind !== "string") return refuse(["kind"], `expected text, found ${describe(kind)}`);
+  if (!isKind(kind)) return { ignoredKind: kind, problems: [] };
   const problems: Problem[] = [...versionProblems(kind, apiVersion)];
   const metadata = readMetadata(data.metadata, problems);
   const namespace = metadata.namespace === "" ? defaultNamespace : metadata.namespace;
@@ -43,7 +46,7 @@ export function decodeObject(data: unknown, { defaultNamespace }: DecodeOptions)
   problems.push(...spec.problems);
   const object = {
     ...ref,
-    apiVersion: String(apiVersion),
+    apiVersion: typeof apiVersion === "string" ? apiVersion : "",
     labels: metadata.labels,
     annotations: metadata.annotations,
     creationTime: readCreationTime(data.metadata, problems),

@@ -81,6 +81,12 @@ describe("one bad document is told with file, line and reason, and blocks nothin
     { bad: "a: *nobody", says: /^f\.yaml:2:\d+: error: YAML: .*nobody/ },
     { bad: "just text", says: /^f\.yaml:2:1: error: expected an object with apiVersion, kind, metadata and spec/ },
     { bad: "spec: {}", says: /^f\.yaml:2:1: error: kind is missing/ },
+    { bad: "kind: {toString: x}", says: /^f\.yaml:2:1: error: kind: expected text, found an object/ },
+    { bad: "kind: 5", says: /^f\.yaml:2:1: error: kind: expected text, found number 5/ },
+    {
+      bad: entry("a").replace("networking.istio.io/v1", "{toString: x}"),
+      says: /^f\.yaml:2:1: error: apiVersion: apiVersion {"toString":"x"} is unknown; allowed for WorkloadEntry: /,
+    },
     {
       bad: "kind: WorkloadEntry\nmetadata: {name: a}\nspec: {address: 1.2.3.4}",
       says: /^f\.yaml:2:1: error: apiVersion: apiVersion is missing; allowed for WorkloadEntry: networking\.istio\.io\/v1,/,
