@@ -221,6 +221,11 @@ test("debug over xDS is for identities of the system namespace", async () => {
   expect(await ask(operator, { typeUrl: "istio.io/debug", resourceNames: ["syncz", "adsz"] })).toBe(
     "INVALID_ARGUMENT exactly one debug request is required",
   );
+  for (const name of ["//[", "//x:99999/", "", "constructor"]) {
+    const none = await ask(operator, { typeUrl: "istio.io/debug", resourceNames: [name] });
+    const said = typeof none === "string" ? none : Buffer.from(none.resources[0]?.value ?? []).toString();
+    expect(said).toBe(`no debug page ${name}\n`);
+  }
   expect(await ask(WEB, { typeUrl: "istio.io/debug", resourceNames: ["syncz"] })).toBe(
     `PERMISSION_DENIED the debug info is not available for current identity: "spiffe://cluster.local/ns/${WEB.namespace}/sa/${WEB.name}"`,
   );

@@ -71,9 +71,10 @@ export function createDebugHandler(options: DebugPagesOptions): HttpHandler {
 /** For debug requests over xDS: a path with an optional query. */
 export function createDebugPage(context: () => DebugContext | undefined): DebugPage {
   return (path) => {
-    const url = new URL(path.replace(/^\/?(debug\/)?/, "/"), "http://localhost");
+    const target = path.replace(/^\/?(debug\/)?/, "/");
     const current = context();
-    if (current === undefined) return undefined;
+    if (current === undefined || !URL.canParse(target, "http://localhost")) return undefined;
+    const url = new URL(target, "http://localhost");
     try {
       return renderPage(current, url.pathname.slice(1), { query: url.searchParams });
     } catch (thrown) {
