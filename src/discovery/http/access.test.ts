@@ -45,6 +45,22 @@ describe("somebody on this machine", () => {
   );
 });
 
+describe("a page in a browser on this machine", () => {
+  test.each(["http://evil.example", "https://localhost:8080", "http://localhost", "http://127.0.0.1:3000", "null", ""])(
+    "of %s is a stranger: it may not send rules here",
+    async (origin) => {
+      expect(await identify("127.0.0.1", { host: "localhost:8080", origin })).toBeUndefined();
+      const authorization = "Bearer good";
+      expect(await identify("127.0.0.1", { host: "localhost:8080", origin, authorization })).toBeDefined();
+    },
+  );
+
+  test("is no stranger to the server that it is from", async () => {
+    const caller = await identify("127.0.0.1", { host: "localhost:8080", origin: "http://localhost:8080" });
+    expect(caller).toEqual({ kind: "local" });
+  });
+});
+
 describe("somebody elsewhere", () => {
   test.each(["10.0.0.7", "2001:db8::7", "::ffff:10.0.0.7", "128.0.0.1", "::2", ""])(
     "from %s is a stranger, whatever the name that is asked for",
@@ -58,9 +74,12 @@ describe("somebody elsewhere", () => {
     expect(caller).toEqual({ kind: "identified", identities: [WEB] });
   });
 
-  test("with a token that proves nothing is a stranger", async () => {
-    expect(await identify("10.0.0.7", { authorization: "Bearer bad" })).toBeUndefined();
-  });
+  test.each(["Bearer bad", "", "Bearer \u00ff\u00e9", "\u0000"])(
+    "with the token %j is a stranger",
+    async (authorization) => {
+      expect(await identify("10.0.0.7", { authorization })).toBeUndefined();
+    },
+  );
 });
 
 test.each<{ who: string; caller: Caller; namespace: string; is: boolean }>([
