@@ -1,5 +1,6 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
@@ -428,6 +429,13 @@ describe("rules over HTTP", () => {
       status: 400,
       says: "2 documents",
     },
+    {
+      path: "/config",
+      body: `${JSON.stringify(entry("a"))}\n---\nkind: [`,
+      status: 422,
+      says: "line 3",
+    },
+    { path: "/config", body: { kind: { toString: 1 } }, status: 422, says: "kind: expected text" },
     { path: "/config/ServiceEntry/default/b", body: entry("a"), status: 400, says: 'the path says "b"' },
     { path: "/config/Pod/default/b", body: entry("a"), status: 400, says: "is unknown" },
     { path: "/config/ServiceEntry/default", body: entry("a"), status: 400, says: "KIND/NAMESPACE/NAME" },
@@ -440,6 +448,31 @@ describe("rules over HTTP", () => {
     expect(await answer.text()).toContain(says);
     expect(server.discovery.snapshot.services).toEqual([]);
   });
+
+  test.each([
+    { what: "is too large", path: "/config", length: 5 * 1024 * 1024, status: 413 },
+    { what: "nobody looks at", path: "/nowhere", length: 5 * 1024 * 1024, status: 404 },
+    { what: "never comes", path: "/config/ServiceEntry/default/%ff", length: 0, status: 400 },
+  ])(
+    "a body that $what ends the connection with its answer, for the next request would wait behind it",
+    async (given) => {
+      const server = await start();
+      const socket = connect(server.ports.http, "127.0.0.1");
+      opened.defer(() => void socket.destroy());
+      let answer = "";
+      socket.on("data", (chunk) => {
+        answer += chunk;
+      });
+      const ended = new Promise<void>(
+        (resolve) => void socket.on("error", () => resolve()).on("close", () => resolve()),
+      );
+      socket.write(`PUT ${given.path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999999\r\n\r\n`);
+      socket.write("x".repeat(given.length));
+      await ended;
+      expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${given.status} `));
+      expect(answer).toMatch(/^connection: close\r$/im);
+    },
+  );
 
   test("objects of files cannot be changed here, and other methods are refused", async () => {
     const server = await start({ files: { "a.yaml": JSON.stringify(entry("a")) } });

@@ -51,6 +51,8 @@ async function answer(request: IncomingMessage, response: ServerResponse, routes
   const given = await answerCall(call, routes, log);
   if (response.destroyed) return;
   const body = Buffer.from(given.body);
+  // The rest of a body that nobody read would be taken for the next request, or hold it up.
+  if (!request.complete) response.setHeader("Connection", "close");
   response.writeHead(given.status, answerHeaders(given, body.length));
   response.end(method === "HEAD" ? undefined : body);
 }
