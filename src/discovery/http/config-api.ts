@@ -126,12 +126,12 @@ async function parseBody(call: HttpCall): Promise<Readonly<Record<string, unknow
   const body = await call.body();
   const { objects, problems } = parseConfigText(body, { file: "body" });
   const [object] = objects;
+  const errors = problems.filter(({ severity }) => severity === "error");
+  // Also of a second document: half of what was sent must not count as all of it.
+  if (errors.length > 0) throw new ProblemList(errors);
   if (objects.length > 1) throw new HttpProblem(400, `the body holds ${objects.length} documents, one is allowed`);
   if (object !== undefined) return object.source;
-  if (problems.length === 0) {
-    throw new HttpProblem(422, `the body holds no rule object; known kinds are ${Object.keys(KINDS).join(", ")}`);
-  }
-  throw new ProblemList(problems);
+  throw new HttpProblem(422, `the body holds no rule object; known kinds are ${Object.keys(KINDS).join(", ")}`);
 }
 
 class ProblemList extends HttpProblem {
