@@ -98,12 +98,30 @@ describe("later", () => {
     await expect.poll(() => file.settings.rootNamespace, SOON).toBe("third");
   });
 
-  test("a file that goes away means defaults", async () => {
+  test("a file that goes away leaves the last settings in force, and is followed when it is back", async () => {
     const path = join(folder, "mesh");
     writeFileSync(path, OWN_ROOT);
-    const { file } = await start(path);
+    const { file, told, levels } = await start(path);
     rmSync(path);
-    await expect.poll(() => file.settings.rootNamespace, SOON).toBe("istio-system");
+    await expect.poll(levels, SOON).toEqual(["error"]);
+    expect(file.settings.rootNamespace).toBe("own-root");
+    writeFileSync(path, "rootNamespace: third\n");
+    await expect.poll(() => told.map(({ rootNamespace }) => rootNamespace), SOON).toEqual(["third"]);
+  });
+
+  test("a file that stays bad is told once for each reason, however often it is looked at", async () => {
+    const path = join(folder, "mesh");
+    writeFileSync(path, OWN_ROOT);
+    const { file, levels } = await start(path, 110);
+    const errors = () => levels().filter((level) => level === "error").length;
+    for (let times = 1; times <= 6; times += 1) {
+      writeFileSync(path, times % 2 === 0 ? "connectTimeout: soon\n" : "rootNamespace: [");
+      await expect.poll(errors, { ...SOON, interval: 300 }).toBe(times);
+    }
+    writeFileSync(path, OWN_ROOT);
+    rmSync(path);
+    await expect.poll(errors, SOON).toBe(7);
+    expect(file.settings.rootNamespace).toBe("own-root");
   });
 
   test("what only looks written is no change", async () => {

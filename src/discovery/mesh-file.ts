@@ -25,7 +25,7 @@ export interface MeshFile extends Handle {
 
 /**
  * The mesh settings of a file, watched. At start a file that cannot be used is an error, because "all defaults" could be an open mesh; later
- * on it leaves the last settings in force. A missing file means defaults.
+ * on it leaves the last settings in force, also when it goes away. A file that is missing from the start means defaults.
  */
 export async function startMeshFile(options: MeshFileOptions): Promise<MeshFile> {
   const { path, domainSuffix, log, rescanMs = 5000 } = options;
@@ -33,18 +33,26 @@ export async function startMeshFile(options: MeshFileOptions): Promise<MeshFile>
   let text = path === undefined ? undefined : await readMesh(path);
   if (path !== undefined && text === undefined) log.warn("mesh config file is missing, defaults are used", { path });
   let settings = await parse(text, path, domainSuffix);
+  /** Why the file was last refused: told once, however often it is looked at. */
+  let refused = "";
   const reload = async (): Promise<void> => {
     if (path === undefined) return;
     try {
       const newer = await readMesh(path);
+      if (newer === undefined && text !== undefined) {
+        throw new DiscoveryError("invalid-mesh-config", "failed reading mesh config: the file is gone");
+      }
+      const parsed = newer === text ? settings : await parse(newer, path, domainSuffix);
+      refused = "";
       if (newer === text) return;
-      const parsed = await parse(newer, path, domainSuffix);
       text = newer;
       settings = parsed;
       log.info("mesh config changed", { path });
       for (const listener of listeners) listener(settings);
     } catch (thrown) {
-      log.error("mesh config cannot be used, the last one stays", { path, error: errorMessage(thrown) });
+      const error = errorMessage(thrown);
+      if (error !== refused) log.error("mesh config cannot be used, the last one stays", { path, error });
+      refused = error;
     }
   };
   const debounced = createDebounced(reload, { quietMs: 100, maxWaitMs: 1000 });
