@@ -1,13 +1,14 @@
 import { createHash, createPrivateKey } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createSecureContext, rootCertificates, type SecureContextOptions } from "node:tls";
-import { errorCode, errorMessage } from "../../base/coded-error.ts";
+import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
 import { Secret } from "../../base/secret.ts";
 import type { ClientCredentials } from "../../grpc/index.ts";
 import { parseCertificate } from "../../protocol/x509/certificate.ts";
 import { parsePemCertificates } from "../../protocol/x509/pem.ts";
+import { readCertificateFile, readProblem } from "../files/read-file.ts";
+import { SecretError } from "../secret-error.ts";
 import type { TlsLimits } from "./ca-client-options.ts";
 import { CaError } from "./ca-error.ts";
 
@@ -63,9 +64,9 @@ async function readRoots(files: MaterialFiles): Promise<string | undefined> {
     new CaError("bad-config", `failed to create TLS dial option with root certificates: ${path}: ${why}`, { cause });
   let text: string;
   try {
-    text = await readFile(path, "utf8");
+    text = await readText(path);
   } catch (cause) {
-    throw unusable(errorCode(cause) ?? "cannot be read", cause);
+    throw unusable(readProblem(cause), cause);
   }
   try {
     if (parsePemCertificates(text).length > 0) return text;
@@ -87,7 +88,7 @@ async function readClientCertificate(
   };
   try {
     const [key, chain] = await Promise.all(
-      ["key.pem", "cert-chain.pem"].map((name) => readFile(join(directory, name), "utf8")),
+      ["key.pem", "cert-chain.pem"].map((name) => readText(join(directory, name))),
     );
     if (key === undefined || chain === undefined) return undefined;
     const [leaf] = parsePemCertificates(chain);
@@ -97,6 +98,10 @@ async function readClientCertificate(
     if (parseCertificate(leaf).notAfter <= now) return warn("expired");
     return { chain, key: new Secret(key) };
   } catch (cause) {
-    return warn(errorCode(cause) ?? "not a certificate and key in PEM");
+    return warn(cause instanceof SecretError ? readProblem(cause) : "not a certificate and key in PEM");
   }
+}
+
+async function readText(path: string): Promise<string> {
+  return (await readCertificateFile(path)).toString("utf8");
 }

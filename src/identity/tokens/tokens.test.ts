@@ -1,4 +1,5 @@
-import { chmod, readFile, stat, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { chmod, mkdir, readFile, stat, symlink, truncate, writeFile } from "node:fs/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import { eventually } from "../../../test/support/ca-wait.ts";
 import "../../../test/support/no-open-handles.ts";
@@ -35,6 +36,26 @@ describe("a token file", () => {
     await writeFile(directory.file("token"), "two");
     expect((await fetcher.fetch())?.reveal()).toBe("two");
     expect(log.text()).not.toMatch(/one|two/);
+  });
+
+  test.each([
+    { what: "a directory", make: (path: string) => mkdir(path), says: "is a directory" },
+    { what: "a pipe", make: async (path: string) => void execFileSync("mkfifo", [path]), says: "not a regular file" },
+    {
+      what: "a file of gigabytes",
+      make: async (path: string) => {
+        await writeFile(path, "");
+        await truncate(path, 3e9);
+      },
+      says: "larger than 262144 bytes",
+    },
+    { what: "a link to itself", make: (path: string) => symlink(path, path), says: "ELOOP" },
+  ])("that is $what gives no token at once, and the log says why", async ({ make, says }) => {
+    await using directory = await makeCaDirectory();
+    const log = recordLog();
+    await make(directory.file("token"));
+    expect(await fileTokenFetcher({ path: directory.file("token"), log }).fetch()).toBeUndefined();
+    expect(log.text()).toContain(says);
   });
 });
 
