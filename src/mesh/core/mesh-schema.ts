@@ -3,11 +3,16 @@ import type { JsonSchema } from "./check-schema.ts";
 /** What meshes, services, versions and accounts are called; names become folders, hosts and parts of commands. */
 export const MESH_NAME = "^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$";
 
+/** No process can have one in its words or its environment. */
+const WITHOUT_NUL = "^[^\\u0000]*$";
+/** As Kubernetes has them; the control plane refuses a service whose workloads have others. */
+const LABEL = "[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?";
+
 const variables: JsonSchema = {
   type: "object",
   description: "Environment variables. $(NAME) stands for another one, such as $(PORT).",
   propertyNames: { pattern: "^[A-Za-z_][A-Za-z0-9_]*$" },
-  additionalProperties: { type: ["string", "number", "boolean"] },
+  additionalProperties: { type: ["string", "number", "boolean"], pattern: WITHOUT_NUL },
 };
 
 const workload: Readonly<Record<string, JsonSchema>> = {
@@ -16,15 +21,17 @@ const workload: Readonly<Record<string, JsonSchema>> = {
       "What runs: a list of words, in which $(NAME) stands for an environment variable, or one line for the shell. It listens on $PORT.",
     type: ["string", "array"],
     minLength: 1,
+    pattern: WITHOUT_NUL,
     minItems: 1,
-    items: { type: ["string", "number"] },
+    items: { type: ["string", "number"], pattern: WITHOUT_NUL },
   },
   directory: { type: "string", minLength: 1, description: "Working directory of the command, relative to this file." },
   env: variables,
   labels: {
     type: "object",
     description: "Labels of the workload, for subsets and selectors. app and version are set already.",
-    additionalProperties: { type: ["string", "number", "boolean"] },
+    propertyNames: { pattern: `^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?${LABEL}$` },
+    additionalProperties: { type: ["string", "number", "boolean"], pattern: `^(${LABEL})?$` },
   },
   serviceAccount: {
     type: "string",

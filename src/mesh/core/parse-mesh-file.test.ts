@@ -140,6 +140,28 @@ test.each([
     ],
   },
   {
+    title: "a word that no process can have",
+    text: 'services: {web: {command: [x, "a\\0b"], env: {A: "\\0"}}}',
+    says: [
+      expect.stringMatching(/^1:31: services\.web\.command\[1\]: is "a\\u0000b", which does not match/),
+      expect.stringMatching(/^1:46: services\.web\.env\.A: /),
+    ],
+  },
+  {
+    title: "labels that the control plane refuses",
+    text: "services: {web: {command: x, labels: {a b: c, good.org/tier: new, x/y/z: ok, d: e f, n: 5, empty: ''}}}",
+    says: [
+      expect.stringMatching(/^1:39: services\.web\.labels\.a b: the name is "a b", which does not match/),
+      expect.stringMatching(/^1:67: services\.web\.labels\.x\/y\/z: the name /),
+      expect.stringMatching(/^1:78: services\.web\.labels\.d: is "e f", which/),
+    ],
+  },
+  {
+    title: "another app than the service",
+    text: "services:\n  web: {command: x, labels: {app: web}, versions: {v1: {labels: {app: other}}}}\n",
+    says: ["2:66: services.web.versions.v1.labels.app: is always web, after the service"],
+  },
+  {
     title: "a service that is called as another's replica",
     text: "services:\n  web: {command: x, replicas: 2}\n  web-2: {command: x}\n",
     says: ["3:3: services.web-2: has a workload web-2, as service web has; rename one"],

@@ -79,6 +79,7 @@ function serviceProblems(name: string, service: RawService, file: RawFile): read
       add(["versions", version], "command is missing, here and beside versions");
     }
   }
+  for (const path of foreignAppLabels(name, service)) add(path, `is always ${name}, after the service`);
   service.calls?.forEach((called, index) => {
     const target = file.services[called];
     const known = Object.keys(file.services).filter((each) => file.services[each]?.port !== undefined);
@@ -90,6 +91,17 @@ function serviceProblems(name: string, service: RawService, file: RawFile): read
     }
   });
   return problems;
+}
+
+/** Selectors of the mesh's own objects go by this label. */
+function foreignAppLabels(name: string, service: RawService): readonly Path[] {
+  const kinds: readonly (readonly [Path, RawWorkload])[] = [
+    [[], service],
+    ...Object.entries(service.versions ?? {}).map(([version, kind]) => [["versions", version], kind] as const),
+  ];
+  return kinds
+    .filter(([, { labels = {} }]) => labels.app !== undefined && labels.app !== name)
+    .map(([path]) => [...path, "labels", "app"]);
 }
 
 /** `web` with two replicas has a `web-1`, and so may not be beside a service `web-1`: both would be one workload. */
