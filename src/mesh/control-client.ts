@@ -1,6 +1,6 @@
 import { request } from "node:http";
 import { createInterface } from "node:readline";
-import { errorMessage } from "../base/coded-error.ts";
+import { errorCode, errorMessage } from "../base/coded-error.ts";
 import type { FileRequest } from "./apply-mesh-file.ts";
 import { MeshError } from "./mesh-error.ts";
 import type { MeshStatus } from "./mesh-status.ts";
@@ -61,9 +61,14 @@ export function applyMeshFile(
         fail(errorMessage(thrown));
       }
     });
-    asked.on("error", (thrown) => fail(errorMessage(thrown)));
+    asked.on("error", (thrown) => fail(unansweredText(thrown)));
     asked.end(JSON.stringify(file));
   });
+}
+
+/** Its socket is the last thing that a mesh makes and the first that it takes away. */
+function unansweredText(thrown: unknown): string {
+  return errorCode(thrown) === "ENOENT" ? "it is still starting, or ending" : errorMessage(thrown);
 }
 
 function ask({ controlSocket, name }: MeshState, method: string, path: string): Promise<unknown> {
@@ -86,7 +91,7 @@ function ask({ controlSocket, name }: MeshState, method: string, path: string): 
       });
     });
     asked.on("timeout", () => asked.destroy(new Error(`no answer within ${ANSWER_MS / 1000} s`)));
-    asked.on("error", (thrown) => fail(errorMessage(thrown)));
+    asked.on("error", (thrown) => fail(unansweredText(thrown)));
     asked.end();
   });
 }

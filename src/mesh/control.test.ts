@@ -104,7 +104,7 @@ test("a status that fails, and a mesh that does not answer, are errors with a re
   const server = await serve(() => Promise.reject(new Error("lost")));
   await expect(askStatus(state.current)).rejects.toThrow("lost");
   await server.stop();
-  await expect(askStatus(state.current)).rejects.toThrow(/mesh shop does not answer: connect (ENOENT|ECONNREFUSED)/);
+  await expect(askStatus(state.current)).rejects.toThrow("mesh shop does not answer: it is still starting, or ending");
 });
 
 test("a mesh file is applied over the socket, each step told as it is made", async () => {
@@ -185,4 +185,11 @@ test("applied objects are files of their own, replaced by their name and taken b
   applyObjects(folder, [{ ...object, text: "two" }]);
   expect(takeBackObjects(folder, [object, { ...object, name: "other" }])).toEqual([object]);
   expect(takeBackObjects(folder, [object])).toEqual([]);
+});
+
+test("a mesh whose socket is not there yet, or no more, is said to start or end", async () => {
+  const why = "mesh shop does not answer: it is still starting, or ending";
+  await expect(askStatus(state.current)).rejects.toThrow(why);
+  const file = { text: "", fileName: "mesh.yaml", path: "/mesh.yaml", isDryRun: true };
+  await expect(applyMeshFile(state.current, file, () => undefined)).rejects.toThrow(why);
 });

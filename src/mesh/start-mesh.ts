@@ -112,6 +112,7 @@ export async function startMesh(options: StartMeshOptions): Promise<Mesh> {
   // The capture takes as long as the control plane's start: both at once.
   await Promise.all([
     untilReady([() => parts.controlPlaneObstacle(plan)], { limitMs: 30_000, signal }).then(([reason]) => {
+      if (signal.aborted) throw new MeshError("start", "interrupted");
       if (reason !== undefined)
         throw new MeshError("start", `the control plane does not start: ${reason} (see ${folder.log(CONTROL_PLANE)})`);
     }),
