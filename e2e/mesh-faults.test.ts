@@ -6,7 +6,15 @@ import { beforeEach, expect, test } from "vitest";
 import { fetchAnswer } from "../test/support/fetch-answer.ts";
 import { freePorts } from "../test/support/free-ports.ts";
 import { helloRule, pairFile } from "../test/support/mesh-pair.ts";
-import { eventually, leftovers, type MeshRun, patience, startMeshRun } from "../test/support/mesh-run.ts";
+import {
+  eventually,
+  execute,
+  leftovers,
+  MESH_PROGRAM,
+  type MeshRun,
+  patience,
+  startMeshRun,
+} from "../test/support/mesh-run.ts";
 import { has, needs } from "../test/support/needs.ts";
 
 beforeEach(needs("envoy"));
@@ -187,4 +195,47 @@ test("a killed control plane is back within five seconds, and nobody notices", a
     return controlPlane.ready && controlPlane.restarts === 1 ? undefined : `not back: ${controlPlane.reason}`;
   });
   expect(Date.now() - killedAt).toBeLessThan(limitMs);
+});
+
+test("mesh up whose output nobody reads any more ends in order", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "mesh-pipe-"));
+  writeFileSync(join(folder, "mesh.yaml"), pairFile({ port: await freePort() }));
+  const name = `pipe-${process.pid}`;
+  const up = `"$0" mesh up --isolation none --name ${name} --state-dir state 2>&1 | head -n 1`;
+  const { stdout } = await execute(["sh", "-c", up, MESH_PROGRAM], folder);
+  expect(stdout).toMatch(/^isolation: /);
+  const left = join(folder, "state", name);
+  expect(existsSync(join(left, "mesh-config.yaml"))).toBe(true);
+  expect(existsSync(join(left, "state.json"))).toBe(false);
+  expect(existsSync(join(left, "workloads"))).toBe(false);
+  rmSync(folder, { recursive: true });
+});
+
+test("mesh up does not clear a folder that is somebody else's", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "mesh-foreign-"));
+  mkdirSync(join(folder, "project/config"), { recursive: true });
+  writeFileSync(join(folder, "project/config/mine"), "");
+  writeFileSync(join(folder, "mesh.yaml"), "name: project\nservices: {web: {command: sleep 60}}\n");
+  const up = (...words: readonly string[]) => execute([MESH_PROGRAM, "mesh", "up", ...words], folder);
+  expect(await up("--state-dir", ".")).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("project holds config and is not the folder of a mesh"),
+  });
+  expect(await up("--state-dir", "state", "--name", "../project")).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('--name is "../project", which does not match'),
+  });
+  expect(existsSync(join(folder, "project/config/mine"))).toBe(true);
+  rmSync(folder, { recursive: true });
+});
+
+test("mesh exec ends as its command does, by code or by signal, and passes signals on", async () => {
+  const file = pairFile({ port: await freePort() });
+  await using mesh = startMeshRun({ file, args: ["--isolation", "none"] });
+  await mesh.untilUp();
+  const exec = (script: string) => mesh.cli("exec", "web", "--", "sh", "-c", script);
+  expect(await exec("exit 7")).toMatchObject({ code: 7 });
+  expect(await exec("kill -9 $$")).toMatchObject({ code: 137 });
+  const told = await exec("trap 'echo told; exit 3' TERM; kill -TERM $PPID; while :; do sleep 0.05; done");
+  expect(told).toMatchObject({ code: 3, stdout: "told\n" });
 });

@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
+import { constants } from "node:os";
 import { errorMessage } from "../base/coded-error.ts";
 import { appProcessEnvironment, runningState } from "../mesh/index.ts";
-import type { Command } from "./command.ts";
+import type { Command, CommandContext } from "./command.ts";
 import { TARGET_FLAGS, targetFolder } from "./mesh-target.ts";
 
 const EXIT_NOT_STARTED = 127;
@@ -24,23 +25,24 @@ export const command: Command = {
     }
     const inside = workload.netns === undefined ? [] : ["ip", "netns", "exec", workload.netns];
     const env = appProcessEnvironment({ plan, runId, own: program, env: context.env }, workload);
-    return execute([...inside, ...command], env, context.printError);
+    return execute([...inside, ...command], env, context);
   },
 };
 
-/** Ctrl-C reaches the command by itself, as it is in the same group. */
+/** Ctrl-C reaches the command by itself, as it is in the same group; other signals are passed on. Its end is ours, whatever it is. */
 function execute(
   words: readonly string[],
   env: Record<string, string>,
-  printError: (text: string) => void,
+  { onSignal, printError }: Pick<CommandContext, "onSignal" | "printError">,
 ): Promise<number> {
   const [program = "", ...args] = words;
   return new Promise((resolve) => {
     const child = spawn(program, args, { env, stdio: "inherit" });
+    onSignal((name) => void (name === "SIGINT" || child.kill(name)));
     child.once("error", (thrown) => {
       printError(`Error: ${errorMessage(thrown)}\n`);
       resolve(EXIT_NOT_STARTED);
     });
-    child.once("exit", (code, signal) => resolve(code ?? (signal === null ? 1 : 128)));
+    child.once("exit", (code, signal) => resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal])));
   });
 }
