@@ -1,7 +1,9 @@
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { isTruncated } from "../protocol/dns/reply-check.ts";
+import { readSections } from "../protocol/dns/sections.ts";
 import { type Random16, shuffle } from "./core/shuffle.ts";
+import { DnsError } from "./errors.ts";
 import { createLogLimit } from "./log-limit.ts";
 import type { DnsMetrics } from "./metrics.ts";
 import type { Transport } from "./options.ts";
@@ -45,7 +47,8 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
   let stopped = false;
   const reportFailure = createFailureLog(log, options.parallel);
 
-  const ask = (server: string, message: Buffer, transport: Transport, done: UpstreamDone) => {
+  const ask = (server: string, message: Buffer, transport: Transport, settle: UpstreamDone) => {
+    const done: UpstreamDone = (outcome) => settle(outcome instanceof Error ? outcome : readable(server, outcome));
     if (transport === "tcp") return tcp.query(server, message, done);
     let giveUp = udp.query(server, message, (outcome) => {
       if (outcome instanceof Error || !isTruncated(outcome)) return done(outcome);
@@ -96,6 +99,12 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
       await Promise.all([udp.stop(), tcp.stop()]);
     },
   };
+}
+
+/** A reply that no client could read is a failure of its server: another one may do better. */
+function readable(server: string, reply: Buffer): Buffer | Error {
+  if (readSections(reply) !== undefined) return reply;
+  return new DnsError("upstream-failed", `${server}: the records of the reply cannot be read`);
 }
 
 function createFailureLog(log: Logger, parallel: boolean): (server: string, failure: Error) => void {

@@ -1,8 +1,9 @@
 import { truncate, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { ask } from "../support/dns-client.ts";
+import { ask, exchangeUdp, queryBytes } from "../support/dns-client.ts";
 import { eventually } from "../support/dns-eventually.ts";
 import { startDnsFixture } from "../support/dns-fixture.ts";
+import { freePort } from "../support/dns-free-port.ts";
 import { aRecord } from "../support/dns-message.ts";
 import { replyTo, startDnsUpstream, type UpstreamQuery } from "../support/dns-upstream.ts";
 
@@ -60,5 +61,47 @@ test("a resolv.conf that is emptied, as by a writer that is not done, leaves the
   await writeFile(fixture.resolvConfPath, "nameserver 127.0.0.9\n");
   await eventually(async () => {
     expect(await ask("udp", fixture.address, { name: "x.example." })).toMatchObject({ rcode: SERVFAIL });
+  });
+});
+
+describe("a reply to the right question", () => {
+  const spoilt = (bytes: (reply: Buffer) => Buffer) => (query: UpstreamQuery) => bytes(answering(query));
+  /** Claims one more answer than there is. */
+  const countingOneMore = (reply: Buffer) => {
+    reply.writeUInt16BE(reply.readUInt16BE(6) + 1, 6);
+    return reply;
+  };
+
+  test.each([
+    { what: "that ends inside a record", spoil: (reply: Buffer) => reply.subarray(0, -1) },
+    {
+      what: "with junk for a record",
+      spoil: (reply: Buffer) => Buffer.concat([countingOneMore(reply), Buffer.of(1, 2, 3)]),
+    },
+    {
+      what: "with a name that points at itself",
+      spoil: (reply: Buffer) => {
+        const at = reply.length;
+        const loop = Buffer.of(0xc0 | (at >> 8), at & 0xff, 0, 1, 0, 1, 0, 0, 0, 9, 0, 4, 9, 9, 9, 9);
+        return Buffer.concat([countingOneMore(reply), loop]);
+      },
+    },
+  ])("$what is a failure of the server: the next one is asked", async ({ spoil }) => {
+    const port = await freePort("127.0.0.2", "127.0.0.3");
+    await using bad = await startDnsUpstream(spoilt(spoil), "127.0.0.2", port);
+    await using good = await startDnsUpstream(answering, "127.0.0.3", port);
+    const resolvConf = "nameserver 127.0.0.2\nnameserver 127.0.0.3\n";
+    await using fixture = await startDnsFixture({ upstreamPort: port, resolvConf, generation: "1.20" });
+    for (const transport of ["udp", "tcp"] as const) {
+      expect(await ask(transport, fixture.address, { name: "x.example." })).toMatchObject(ANSWERED);
+    }
+    expect([bad.queries.length, good.queries.length]).toEqual([2, 2]);
+  });
+
+  test("with higher counts than records is relayed: some servers truncate so", async () => {
+    await using upstream = await startDnsUpstream(spoilt(countingOneMore));
+    await using fixture = await startDnsFixture({ upstreamPort: upstream.port });
+    const reply = await exchangeUdp(fixture.address, queryBytes({ name: "x.example." }));
+    expect(reply?.readUInt16BE(6)).toBe(2);
   });
 });

@@ -30,7 +30,10 @@ export interface Sections {
   readonly signed: boolean;
 }
 
-/** Undefined when the records cannot be told apart. */
+/**
+ * Undefined when the records cannot be told apart. Counts may promise more records than there are, as long as the message ends after a
+ * complete one: some servers truncate so.
+ */
 export function readSections(message: Buffer): Sections | undefined {
   if (message.length < HEADER_BYTES) return undefined;
   const questionEnd = questionsEnd(message);
@@ -40,7 +43,7 @@ export function readSections(message: Buffer): Sections | undefined {
   let signed = false;
   let start = questionEnd;
   for (let section = 0; section < 3; section++) {
-    for (let count = message.readUInt16BE(6 + 2 * section); count > 0; count--) {
+    for (let count = message.readUInt16BE(6 + 2 * section); count > 0 && start < message.length; count--) {
       const fields = skipName(message, start);
       if (fields < 0 || fields + 10 > message.length) return undefined;
       const type = message.readUInt16BE(fields);
