@@ -1,6 +1,9 @@
 import type { ClientSession } from "./client-session.ts";
 import { GrpcError } from "./status.ts";
 
+/** Beyond it node's timers fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 /** The one current session of a channel: opened by the first call that needs it, replaced when it takes no new calls any more. */
 export class SessionSlot {
   readonly #open: (signal: AbortSignal) => Promise<ClientSession>;
@@ -40,7 +43,7 @@ export class SessionSlot {
   async #connect(): Promise<ClientSession> {
     const attempt = new AbortController();
     const expire = () => attempt.abort(new Error(`no answer within ${this.#connectTimeoutMs} ms`));
-    const timer = setTimeout(expire, this.#connectTimeoutMs);
+    const timer = setTimeout(expire, Math.min(this.#connectTimeoutMs, MAX_TIMER_MS));
     const onStop = () => attempt.abort(this.#stopped.signal.reason);
     this.#stopped.signal.addEventListener("abort", onStop);
     try {

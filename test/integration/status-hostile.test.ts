@@ -3,6 +3,9 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { expect, test, vi } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
+import { silentLogger } from "../../src/base/logger.ts";
+import { wait } from "../../src/base/wait.ts";
+import { addressText, checkHealth, HEALTH_CHECK, implement, startGrpcServer } from "../../src/grpc/index.ts";
 import { createAppProbeHandler, createProbeConnections, readAppProbers, statusRules } from "../../src/status/index.ts";
 import { recordingLogger, until } from "../support/envoy-life.ts";
 import { fetchBytes } from "../support/status-scrape.ts";
@@ -189,4 +192,24 @@ test("a TLS handshake that does not end is given up after ten seconds, also with
     vi.useRealTimers();
   }
   expect(probes.log.text()).toContain("TLS handshake timeout");
+});
+
+test("a gRPC probe may have more time than node's timers can hold", PROMPT, async () => {
+  const check = implement(HEALTH_CHECK, async () => ({ status: 1 }));
+  await using server = await startGrpcServer({
+    listen: { host: "127.0.0.1", port: 0 },
+    methods: [check],
+    log: silentLogger,
+  });
+  const address = addressText(server.address);
+  const status = await checkHealth(address, {
+    service: "",
+    timeoutMs: 2 ** 31 * 1000,
+    // Slower than a timer that fires at once.
+    connect: async () => {
+      await wait(30);
+      return connect(Number(address.split(":").at(-1)), "127.0.0.1");
+    },
+  });
+  expect(status).toBe("SERVING");
 });
