@@ -98,7 +98,8 @@ async function startHolder(enter: readonly string[], isolated: boolean): Promise
 }
 
 async function stopHolder(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return;
+  // One that was killed has no exit code either, and would be waited for in vain.
+  if (child.exitCode !== null || child.signalCode !== null) return;
   const closed = once(child, "close");
   child.stdin?.end();
   await closed;
