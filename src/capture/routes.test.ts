@@ -48,11 +48,33 @@ test("TPROXY gets one rule and one route per IP version, IPv6 its passthrough ad
 
 test("what is there is not added again", async () => {
   const { network } = context(
-    { "-4 rule list": "0:\tfrom all lookup local\n32765:\tfrom all fwmark 0x539 lookup 133\n" },
+    { "-4 -N rule list": "0:\tfrom all lookup local\n32765:\tfrom all fwmark 0x539 lookup 133\n" },
     { "-4 route add local default dev lo table 133": "RTNETLINK answers: File exists" },
     HAS_ADDRESS,
   );
   expect((await configureRoutes(TPROXY, network)).changed).toEqual([]);
+});
+
+test("a table that has a name on this machine is known by its number", async () => {
+  const listings = {
+    "-4 -N rule list": "32765:\tfrom all fwmark 0x539 lookup 133\n",
+    "-4 rule list": "32765:\tfrom all fwmark 0x539 lookup istio\n",
+  };
+  const { network, calls } = context(listings);
+  await configureRoutes(TPROXY, network);
+  expect(calls).not.toContain("-4 rule add fwmark 1337 lookup 133");
+});
+
+test("an ip that lists no numbers is asked as ever, and a rule that is there all the same is no failure", async () => {
+  const unknown = { "-4 -N rule list": 'Option "-N" is unknown, try "ip -help".' };
+  const plain = context({ "-4 rule list": "32765:\tfrom all fwmark 0x539 lookup 133\n" }, unknown);
+  await configureRoutes(TPROXY, plain.network);
+  expect(plain.calls).not.toContain("-4 rule add fwmark 1337 lookup 133");
+  const there = { ...unknown, "-4 rule add fwmark 1337 lookup 133": "RTNETLINK answers: File exists" };
+  const named = context({ "-4 rule list": "32765:\tfrom all fwmark 0x539 lookup istio\n" }, there);
+  expect((await configureRoutes(TPROXY, named.network)).changed).toEqual([
+    "ip -4 route add local default dev lo table 133",
+  ]);
 });
 
 test("a refused step takes the earlier ones back", async () => {
@@ -85,7 +107,7 @@ test("only rules with our marks and nothing but the local default behind them ar
   const local = "local default dev lo scope host \n";
   const { network } = context(
     {
-      "-4 rule list": rules,
+      "-4 -N rule list": rules,
       "-4 route list table 133": local,
       "-4 route list table 500": "default via 10.0.0.1 dev eth0\n",
     },

@@ -44,7 +44,7 @@ export async function configureRoutes(settings: CaptureSettings, context: Networ
     // The kernel takes a second equal rule as one more, so look first.
     if (!(await policyRules(family, context)).some((rule) => rule.mark === Number(mark) && rule.table === table)) {
       const rule = [version, "rule", "add", "fwmark", mark, "lookup", table];
-      await ip(rule, rule.with(2, "del"));
+      await ip(rule, rule.with(2, "del"), exists);
     }
     const route = [version, "route", "add", "local", "default", "dev", "lo", "table", table];
     await ip(route, route.with(2, "del"), exists);
@@ -110,8 +110,11 @@ interface PolicyRule {
 
 /** `32765: from all fwmark 0x539 lookup 133` */
 async function policyRules(family: Family, context: NetworkContext): Promise<readonly PolicyRule[]> {
-  const args = [family === "v4" ? "-4" : "-6", "rule", "list"];
-  const { stdout } = await context.run({ program: "ip", args });
+  const version = family === "v4" ? "-4" : "-6";
+  // A table may have a name in /etc/iproute2; the numbers of a list that has them are compared. Small builds of ip do not know the option.
+  const numeric = await context.run({ program: "ip", args: [version, "-N", "rule", "list"] });
+  const { stdout } =
+    numeric.code === 0 ? numeric : await context.run({ program: "ip", args: [version, "rule", "list"] });
   return stdout.split("\n").flatMap((line) => {
     const [, mark, table] = /fwmark (0x[0-9a-f]+) lookup (\S+)/.exec(line) ?? [];
     if (table === undefined) return [];
