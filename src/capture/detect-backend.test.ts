@@ -94,6 +94,14 @@ test("a missing ip6tables is an error only where IPv6 is captured", async () => 
   await expect(detectBackend(options(programs, { ipv6: true }))).rejects.toThrow('exec: "ip6tables-nft-save"');
 });
 
+test("an ip6tables that is there and refuses is told by what it says", async () => {
+  const refused = { code: 3, stdout: "", stderr: "ip6tables-save: can't initialize: Address family not supported" };
+  const programs = { "iptables-nft-save": "", "ip6tables-nft-save": refused };
+  await expect(detectBackend(options(programs, { ipv6: true }))).rejects.toThrow(
+    /failed to execute ip6tables-nft-save: exit status 3: .*Address family not supported/,
+  );
+});
+
 test("cleaning looks at every variant that there is", async () => {
   expect((await findBackends(options(both(OURS, OURS)))).map(({ kind }) => kind)).toEqual(["nft", "legacy"]);
   const plain = { "iptables-save": OURS, "ip6tables-save": "", "iptables-save --version": "v1.8.9 (nf_tables)" };

@@ -15,6 +15,8 @@ export interface Backend {
   /** Base name without `-save` or `-restore`; IPv6 may be missing. */
   readonly programs: Readonly<Record<Family, string | undefined>>;
   readonly states: Readonly<Record<Family, KernelState>>;
+  /** Why there is no program for IPv6. */
+  readonly v6Failure?: string;
   /** Arguments that make a legacy program wait for the lock; the nft variant has none. */
   readonly wait: readonly string[];
 }
@@ -36,8 +38,7 @@ export async function detectBackend(options: DetectOptions): Promise<Backend> {
   const { forceBinary, ipv6, log } = options;
   const backend = forceBinary === "" ? await chooseBackend(options) : await forcedBackend(options, forceBinary);
   if (backend.programs.v6 !== undefined) return backend;
-  const name = backend.programs.v4?.replace("iptables", "ip6tables") ?? "ip6tables";
-  const text = `failed to execute ${name}-save: exec: "${name}-save": executable file not found in $PATH`;
+  const text = backend.v6Failure ?? "no usable ip6tables";
   if (ipv6)
     throw new CaptureError("no-backend", `IPv6 traffic is to be captured, but ip6tables cannot be used: ${text}`);
   log.warn(`ip6tables cannot be used, IPv6 rules are neither checked nor written: ${text}`);
@@ -109,6 +110,7 @@ async function probe(program: string, kind: BackendKind, context: NetworkContext
       kind,
       programs: { v4: program, v6: v6.code === 0 ? ip6 : undefined },
       states: { v4: parseKernelState(v4.stdout), v6: v6.code === 0 ? parseKernelState(v6.stdout) : EMPTY },
+      ...(v6.code === 0 ? {} : { v6Failure: failureText({ program: `${ip6}-save`, args: [] }, v6) }),
       wait: version !== undefined && knowsWait(version) ? ["--wait=30"] : [],
     },
   };
