@@ -39,11 +39,12 @@ const EARLY_MS = 1_000;
 export const FIPS_CIPHER_SUITES =
   "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384";
 
-/** Rejects only when there is no configuration; whatever else goes wrong is an exit of the epoch. */
+/** Rejects only when there is no configuration; whatever else goes wrong is an exit of the epoch. `stopping` ends what it waits for. */
 export async function startEpoch(
   context: EpochContext,
   number: number,
   isCancelled: () => boolean,
+  stopping: AbortSignal,
 ): Promise<RunningEpoch> {
   const { options } = context;
   const { log } = options;
@@ -54,11 +55,11 @@ export async function startEpoch(
   const binary = findExecutable(options.binaryPath, options.env.PATH ?? "");
   if ("problem" in binary) return notStarted(binary.problem, removeConfig);
   const wanted = argumentsOf(context, config, number);
-  const known = mustAsk(context, wanted) ? await context.flagProbe.knownFlags(binary) : new Set<string>();
+  const known = mustAsk(context, wanted) ? await context.flagProbe.knownFlags(binary, stopping) : new Set<string>();
   const { kept: args, dropped } = dropUnknownFlags(wanted, known);
   warnOnce(context, dropped);
   const { user, stdio } = options;
-  const command = { binaryPath: binary.path, args, env, user };
+  const command = { binaryPath: binary.path, args, env, user, signal: stopping };
   const complaint = number > 0 ? await validateConfig(command) : undefined;
   if (complaint !== undefined) return notStarted({ kind: "crashed", text: complaint }, removeConfig);
   if (isCancelled()) return notStarted({ kind: "clean", text: "<nil>" }, removeConfig);

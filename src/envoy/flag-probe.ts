@@ -4,15 +4,18 @@ import { runProgram } from "./run-program.ts";
 
 /** Knows which flags a binary has. Asks it once, and again only when the file has changed. */
 export interface FlagProbe {
-  knownFlags(binary: { readonly path: string; readonly stats: Stats }): Promise<ReadonlySet<string>>;
+  knownFlags(
+    binary: { readonly path: string; readonly stats: Stats },
+    signal?: AbortSignal,
+  ): Promise<ReadonlySet<string>>;
 }
 
 export function createFlagProbe(): FlagProbe {
   const answers = new Map<string, Promise<ReadonlySet<string>>>();
   return {
-    knownFlags: ({ path, stats }) => {
+    knownFlags: ({ path, stats }, signal) => {
       const key = `${path}\0${stats.mtimeMs}\0${stats.size}`;
-      const known = answers.get(key) ?? askForFlags(path);
+      const known = answers.get(key) ?? askForFlags(path, signal);
       answers.set(key, known);
       return known;
     },
@@ -20,7 +23,7 @@ export function createFlagProbe(): FlagProbe {
 }
 
 /** Empty when the binary does not say; the caller then passes everything. */
-async function askForFlags(path: string): Promise<ReadonlySet<string>> {
-  const { code, output } = await runProgram(path, ["--help"], { timeoutMs: 5_000 });
+async function askForFlags(path: string, signal?: AbortSignal): Promise<ReadonlySet<string>> {
+  const { code, output } = await runProgram(path, ["--help"], { timeoutMs: 5_000, signal });
   return code === 0 ? parseKnownFlags(output) : new Set();
 }

@@ -11,6 +11,8 @@ export interface EnvoyCommand {
   readonly args: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
+  /** Nobody waits for the answer any more. */
+  readonly signal?: AbortSignal;
 }
 
 /**
@@ -35,7 +37,7 @@ export async function explainEarlyDeath(command: EnvoyCommand, isAlone: boolean)
 const NO_EPOCHS = "--disable-hot-restart";
 
 async function complaintOf(
-  { binaryPath, env, user }: EnvoyCommand,
+  { binaryPath, env, user, signal }: EnvoyCommand,
   args: readonly string[],
   mode: "validate" | "init_only",
 ): Promise<string | undefined> {
@@ -43,6 +45,7 @@ async function complaintOf(
     timeoutMs: VALIDATION_TIMEOUT_MS,
     env,
     user,
+    signal,
     outputFolders: [tmpdir(), ...configFolder(args)],
   });
   if (result.code === 0 || result.signal === "SIGKILL") return undefined;

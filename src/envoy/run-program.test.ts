@@ -1,7 +1,8 @@
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { until } from "../../test/support/envoy-life.ts";
 import { runProgram } from "./run-program.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "run-program-"));
@@ -47,3 +48,47 @@ test("output beyond the limit is cut off", async () => {
     expect(output.length).toBeGreaterThan(900_000);
   }
 });
+
+test.each(WAYS)("a process left behind does not hold up the answer ($way)", async ({ outputFolders }) => {
+  const started = Date.now();
+  const script = "sleep 30 & echo $!; exit 4";
+  const { code, output } = await runProgram("/bin/sh", ["-c", script], { timeoutMs: 60_000, outputFolders });
+  process.kill(Number(output), "SIGKILL");
+  expect(code).toBe(4);
+  expect(Date.now() - started).toBeLessThan(20_000);
+});
+
+test.each(WAYS)("what a script has started is killed with it ($way)", async ({ outputFolders }) => {
+  const started = Date.now();
+  const script = `sleep 30 & echo $! > ${folder}/pid; wait`;
+  const result = await runProgram("/bin/sh", ["-c", script], { timeoutMs: 300, outputFolders });
+  expect(result.signal).toBe("SIGKILL");
+  expect(Date.now() - started).toBeLessThan(20_000);
+  const pid = Number(readFileSync(join(folder, "pid"), "utf8"));
+  rmSync(join(folder, "pid"));
+  await until("its end", () => !isRunning(pid));
+});
+
+test("an abort ends the program; an aborted signal starts none", async () => {
+  const stop = new AbortController();
+  const running = runProgram("/bin/sh", ["-c", "exec sleep 60"], { timeoutMs: 60_000, signal: stop.signal });
+  stop.abort();
+  expect(await running).toMatchObject({ code: null, signal: "SIGKILL" });
+  const marker = join(folder, "marker");
+  await runProgram("/bin/sh", ["-c", `echo > ${marker}`], { timeoutMs: 5_000, signal: stop.signal });
+  expect(existsSync(marker)).toBe(false);
+});
+
+test("a command line that is too long is reported, not thrown", async () => {
+  const result = await runProgram("/bin/true", ["a".repeat(3_000_000)], { timeoutMs: 1_000 });
+  expect(result).toMatchObject({ code: null, error: { code: "E2BIG" } });
+});
+
+/** A killed orphan stays as a zombie where nobody collects it. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
+  }
+}

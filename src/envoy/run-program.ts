@@ -12,6 +12,8 @@ export interface ProgramOptions {
    * /dev/stdout (Envoy with an access log there) fails on them. Without a folder, or without a writable one, it is such a pipe.
    */
   readonly outputFolders?: readonly string[];
+  /** Ends it as the time limit does. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface ProgramResult {
@@ -24,26 +26,32 @@ export interface ProgramResult {
 }
 
 const MAX_OUTPUT_BYTES = 1024 * 1024;
+/** After the end of the program; its output is there by then, unless a process it left behind holds the pipe. */
+const LAST_OUTPUT_MS = 200;
 
-/** Runs a program to its end and collects its output, up to a limit. */
+/** Runs a program to its end and collects its output, up to a limit. Never rejects. */
 export async function runProgram(
   file: string,
   args: readonly string[],
   options: ProgramOptions,
 ): Promise<ProgramResult> {
+  if (options.signal?.aborted) return { code: null, signal: "SIGKILL", output: "" };
   const output = openOutput(options.outputFolders ?? []);
   const target = output ?? "pipe";
   try {
     const child = spawn(file, args, {
       stdio: ["ignore", target, target],
-      timeout: options.timeoutMs,
-      killSignal: "SIGKILL",
+      // A group of its own: what a script has started goes with it when it is killed.
+      detached: true,
       ...(options.env === undefined ? {} : { env: options.env }),
       ...options.user,
     });
     const collected = collect(child);
-    const ended = await whenEnded(child);
+    const ended = await whenEnded(child, options);
     return { ...ended, output: output === undefined ? collected() : readAll(output) };
+  } catch (thrown) {
+    // Node throws some failures to spawn (too long a command line) instead of reporting them later.
+    return { code: null, signal: null, output: "", error: thrown as NodeJS.ErrnoException };
   } finally {
     if (output !== undefined) closeSync(output);
   }
@@ -76,12 +84,34 @@ function collect(child: ChildProcess): () => string {
   return () => Buffer.concat(chunks).toString("utf8");
 }
 
+type Ended = Omit<ProgramResult, "output">;
+
 /** `close` comes after the last output; a program that could not be started has none. */
-function whenEnded(child: ChildProcess): Promise<Omit<ProgramResult, "output">> {
-  return new Promise((resolve) => {
+async function whenEnded(child: ChildProcess, { timeoutMs, signal: stop }: ProgramOptions): Promise<Ended> {
+  const kill = () => killGroup(child);
+  const limit = setTimeout(kill, timeoutMs);
+  stop?.addEventListener("abort", kill, { once: true });
+  let grace: NodeJS.Timeout | undefined;
+  const ended = await new Promise<Ended>((resolve) => {
     child.once("error", (error) => resolve({ code: null, signal: null, error }));
-    child.once("close", (code, signal) => resolve({ code, signal }));
+    child.once("exit", (code, signal) => {
+      grace = setTimeout(() => resolve({ code, signal }), LAST_OUTPUT_MS);
+      child.once("close", () => resolve({ code, signal }));
+    });
   });
+  clearTimeout(limit);
+  clearTimeout(grace);
+  stop?.removeEventListener("abort", kill);
+  for (const stream of [child.stdout, child.stderr]) stream?.destroy();
+  return ended;
+}
+
+function killGroup(child: ChildProcess): void {
+  try {
+    if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+  } catch {
+    // Gone by itself.
+  }
 }
 
 function readAll(file: number): string {

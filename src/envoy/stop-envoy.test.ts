@@ -1,5 +1,7 @@
 import { spawn } from "node:child_process";
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { freePorts, isAlive, until } from "../../test/support/envoy-life.ts";
 import { buildEnvoyOwner } from "../../test/support/envoy-owner-bundle.ts";
@@ -107,3 +109,32 @@ function answers(port: number): Promise<boolean> {
     socket.on("error", () => resolve(false));
   });
 }
+
+test.each(["on", "off"] as const)("stop does not wait for the reasons of an early death (guard %s)", async (guard) => {
+  using t = setUpScripted({ runs: [{}] });
+  // Dies at once, and never ends when it is asked why.
+  const binaryPath = join(t.work.folder, "envoy.sh");
+  const asked = join(t.work.folder, "asked");
+  const script = `case "$*" in *--help*) exit 1 ;; *--mode*) echo > ${asked}; sleep 60 ;; esac; exit 7`;
+  writeFileSync(binaryPath, `#!/bin/sh\n${script}\n`);
+  chmodSync(binaryPath, 0o755);
+  const envoy = await startEnvoy({ ...t.options, binaryPath, guard });
+  await until("the question", () => existsSync(asked));
+  const before = Date.now();
+  await envoy.stop();
+  expect(Date.now() - before).toBeLessThan(5_000);
+});
+
+test("a binary that leaves a process behind when asked for its flags is started all the same", async () => {
+  using t = setUpScripted({ runs: [{}] });
+  const binaryPath = join(t.work.folder, "envoy.sh");
+  writeFileSync(
+    binaryPath,
+    '#!/bin/sh\nsleep 30 &\necho $! >> "$0.pid"\ncase "$*" in *--help*) exit 0 ;; esac\nexit 0\n',
+  );
+  chmodSync(binaryPath, 0o755);
+  const envoy = await startEnvoy({ ...t.options, binaryPath, guard: "off" });
+  await envoy.ended;
+  for (const pid of readFileSync(`${binaryPath}.pid`, "utf8").trim().split("\n")) process.kill(Number(pid), "SIGKILL");
+  expect(t.log.texts()).toContain("info Envoy exited normally");
+});

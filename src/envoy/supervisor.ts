@@ -48,6 +48,7 @@ export function createSupervisor(parts: SupervisorParts): Supervisor {
   const running = new Map<number, RunningEpoch>();
   const timers = new Set<NodeJS.Timeout>();
   const cutDrain = new AbortController();
+  const stopping = new AbortController();
   let state: SupervisorState = { phase: "ended", end: { kind: "clean" } };
   let isDrained = false;
   let drainAsked: Promise<void> = Promise.resolve();
@@ -70,6 +71,8 @@ export function createSupervisor(parts: SupervisorParts): Supervisor {
       logPhase(log, before, state, options);
       options.onPhase?.(state.phase);
     }
+    // Whoever still asks a binary for its flags or its reasons has no use for the answer.
+    if (state.phase !== "running" && state.phase !== "backing-off") stopping.abort();
     if (state.phase !== "draining" && before === "draining") cutDrain.abort();
     for (const action of transition.actions) act(action);
     if (state.phase === "ended") finish(state.end);
@@ -114,7 +117,7 @@ export function createSupervisor(parts: SupervisorParts): Supervisor {
   function begin(number: number): void {
     const isFirst = starts++ === 0;
     if (!isFirst && number === 0) options.metrics?.restarts.inc();
-    const spawned = startEpoch(parts, number, () => state.phase !== "running").then((epoch) => {
+    const spawned = startEpoch(parts, number, () => state.phase !== "running", stopping.signal).then((epoch) => {
       running.set(number, epoch);
       void pollLive(number, epoch);
       void epoch.exit.then((exit) => exited(number, epoch, exit));
