@@ -141,3 +141,27 @@ test("a drain request that fails is logged in both of the reference's lines", as
     "warn Error in invoking drain listeners endpoint: no route",
   ]);
 });
+
+test.each([
+  { what: "a period", exitOnZero: {} },
+  { what: "exit on zero", exitOnZero: { exitOnZero: { minimumMs: 20, maximumMs: 60_000 } } },
+])("when all is over before Envoy has answered, $what is not even announced", async ({ exitOnZero }) => {
+  const { context, log } = setUp([active(1)]);
+  const { exitOnZero: _usual, ...options } = context.options;
+  await awaitDrained({ ...context, options: { ...options, ...exitOnZero } }, AbortSignal.abort());
+  expect(log.texts()).toEqual([]);
+});
+
+test("a drain of centuries is not over at once", async () => {
+  const { context } = setUp([]);
+  const { exitOnZero: _usual, ...options } = context.options;
+  const cut = new AbortController();
+  let isOver = false;
+  const drained = awaitDrained({ ...context, options: { ...options, drainMs: 9.2e12 } }, cut.signal).then(() => {
+    isOver = true;
+  });
+  await new Promise((later) => setTimeout(later, 20));
+  expect(isOver).toBe(false);
+  cut.abort();
+  await drained;
+});

@@ -52,6 +52,8 @@ export async function requestDrain(context: DrainContext, skipExit: boolean): Pr
 /** The time between the drain request and the end. Returns early, without a word, when `cut` aborts: Envoy is gone or in a hurry. */
 export async function awaitDrained(context: DrainContext, cut: AbortSignal): Promise<void> {
   const { log, options } = context;
+  // Over while Envoy was still being asked.
+  if (cut.aborted) return;
   if (options.exitOnZero !== undefined) return awaitNoConnections(context, options.exitOnZero, cut);
   log.info(`Graceful termination period is ${formatDurationMs(options.drainMs)}, starting...`);
   await wait(options.drainMs, cut);
