@@ -21,6 +21,7 @@ const IDLE_MS = 90_000;
 export function createProbeConnections(): ProbeConnections {
   const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
   const idle = new Map<string, Set<Socket>>();
+  const known = new WeakSet<Socket>();
   const sessions = new Map<string, ClientHttp2Session>();
   return {
     agent,
@@ -36,8 +37,12 @@ export function createProbeConnections(): ProbeConnections {
     keep(target, socket) {
       const sockets = idle.get(target) ?? new Set();
       idle.set(target, sockets.add(socket));
+      socket.setTimeout(IDLE_MS);
+      // It comes back after every probe, for days: once is enough.
+      if (known.has(socket)) return;
+      known.add(socket);
       socket.once("close", () => sockets.delete(socket));
-      socket.setTimeout(IDLE_MS, () => sockets.has(socket) && socket.destroy());
+      socket.on("timeout", () => sockets.has(socket) && socket.destroy());
     },
     session(target) {
       const session = sessions.get(target);
