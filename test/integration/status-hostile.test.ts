@@ -1,4 +1,5 @@
 import { createSecureServer, type ServerHttp2Stream } from "node:http2";
+import { createServer as createHttpsServer } from "node:https";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { expect, test, vi } from "vitest";
@@ -8,6 +9,7 @@ import { wait } from "../../src/base/wait.ts";
 import { addressText, checkHealth, HEALTH_CHECK, implement, startGrpcServer } from "../../src/grpc/index.ts";
 import { createAppProbeHandler, createProbeConnections, readAppProbers, statusRules } from "../../src/status/index.ts";
 import { recordingLogger, until } from "../support/envoy-life.ts";
+import { startHttpServer } from "../support/http-server.ts";
 import { fetchBytes } from "../support/status-scrape.ts";
 import { startTestStatusServer } from "../support/status-server.ts";
 import { createTestTls } from "../support/status-tls.ts";
@@ -212,4 +214,35 @@ test("a gRPC probe may have more time than node's timers can hold", PROMPT, asyn
     },
   });
   expect(status).toBe("SERVING");
+});
+
+test.each([
+  { path: "/all is well", asked: "/all%20is%20well" },
+  { path: "/\u00fc/\u2603?q=\u00fc", asked: "/%C3%BC/%E2%98%83?q=%C3%BC" },
+  { path: "/escaped%20already#here", asked: "/escaped%20already" },
+  { path: "/\ud800\r\nX: y", asked: "/%EF%BF%BD%0D%0AX:%20y" },
+])("a probe of $path asks for $asked", async ({ path, asked }) => {
+  await using application = await startHttpServer((request, response) => void response.end(request.url));
+  await using probes = await startProbes({ httpGet: { port: application.port, path }, timeoutSeconds: 2 });
+  expect(await probes.probe()).toMatchObject({ status: 200, text: asked });
+});
+
+test("a kept TLS connection gathers nothing from probe to probe", PROMPT, async () => {
+  const { key, cert } = createTestTls();
+  const secure = createHttpsServer({ key, cert }, (_request, response) => void response.end("well"));
+  let connections = 0;
+  secure.on("secureConnection", () => connections++);
+  await using application = await serve(secure);
+  await using probes = await startProbes(
+    { httpGet: { port: application.port, scheme: "HTTPS" }, timeoutSeconds: 2 },
+    true,
+  );
+  const warnings: string[] = [];
+  const note = (warning: Error) => void warnings.push(warning.message);
+  process.on("warning", note);
+  for (let round = 0; round < 30; round++) expect(await probes.probe()).toMatchObject({ status: 200, text: "well" });
+  await new Promise(setImmediate);
+  process.off("warning", note);
+  expect(connections).toBe(1);
+  expect(warnings).toEqual([]);
 });

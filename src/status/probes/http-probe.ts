@@ -37,7 +37,7 @@ const MAX_BODY_BYTES = 10_240;
 export async function probeHttp(probe: HttpProbe): Promise<HttpProbeResult> {
   const { prober, target } = probe;
   const scheme = prober.isTls ? "https" : "http";
-  const path = prober.path.startsWith("/") ? prober.path : `/${prober.path}`;
+  const path = requestTarget(prober.path);
   const first = `${scheme}://${hostPort(target.host, prober.port)}`;
   let url = new URL(first);
   let requestPath = path;
@@ -67,6 +67,15 @@ export async function probeHttp(probe: HttpProbe): Promise<HttpProbeResult> {
     requestPath = next.pathname + next.search;
     url = next;
   }
+}
+
+/** What a request line may carry: other characters are escaped, a fragment is the reader's own matter. */
+function requestTarget(path: string): string {
+  const [sent = ""] = path.split("#");
+  const escaped = sent.replace(/[^!-~]+/g, (part) =>
+    Buffer.from(part).toString("hex").toUpperCase().replace(/../g, "%$&"),
+  );
+  return escaped.startsWith("/") ? escaped : `/${escaped}`;
 }
 
 function redirectOf({ status, headers }: ProbeAnswer, base: string): URL | undefined {
