@@ -3,6 +3,7 @@ import { SDS_LABEL } from "./metrics.ts";
 import type { SdsContext } from "./sds-context.ts";
 
 const MAX_NODE_ID = 512;
+const MAX_LOGGED = 4096;
 
 interface RpcStatus {
   readonly code?: number;
@@ -42,7 +43,7 @@ export function createConnection(context: SdsContext): Connection {
     },
     rejected: ({ code = 0, message = "" }) => {
       context.metrics.rejects.inc(SDS_LABEL);
-      log.warn(`ADS:SDS: ACK ERROR ${id} ${goStatusName(code)}:${message}`);
+      log.warn(`ADS:SDS: ACK ERROR ${id} ${goStatusName(code)}:${message.slice(0, MAX_LOGGED)}`);
     },
     // A unix socket's peer has no address.
     ended: () => id !== undefined && log.info(`ADS: "" ${id} terminated`),

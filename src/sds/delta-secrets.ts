@@ -4,7 +4,7 @@ import type { DeltaDiscoveryRequest, DeltaDiscoveryResponse, Resource } from "..
 import { SECRET_TYPE_URL } from "../protocol/protobuf/secret.ts";
 import { createConnection } from "./connection.ts";
 import { type DeltaSubscription, deltaOutcome, NEW_DELTA_SUBSCRIPTION } from "./core/delta-subscription.ts";
-import { generateOne, inBatches } from "./generate.ts";
+import { checkNameCount, createAnswerBudget, generateOne, inBatches } from "./generate.ts";
 import { SDS_LABEL } from "./metrics.ts";
 import { runStream } from "./run-stream.ts";
 import type { SdsContext } from "./sds-context.ts";
@@ -31,7 +31,12 @@ export function deltaSecrets(
   return runStream(context, requests, call, (watches) => {
     /** Answers what is new to the client; `isKnown` tells what it has. */
     const answer = async (names: readonly string[], isKnown: (name: string, version: string) => boolean) => {
-      const found = await inBatches(names, (name) => find(context, name, call.signal));
+      const spend = createAnswerBudget();
+      const found = await inBatches(names, async (name) => {
+        const one = await find(context, name, call.signal);
+        spend(one.secret);
+        return one;
+      });
       const secrets = found.flatMap(({ secret }) => (secret === undefined ? [] : [secret]));
       const fresh = secrets.filter(({ name, version }) => !isKnown(name, version));
       const removed = found.flatMap(({ name, secret, unknown }) =>
@@ -52,6 +57,7 @@ export function deltaSecrets(
           responseNonce: request.responseNonce,
         });
         if (outcome.isStale) context.metrics.expiredNonces.inc(SDS_LABEL);
+        checkNameCount(outcome.watched.size);
         subscription = { ...subscription, watched: outcome.watched };
         watches.watch(outcome.watched);
         await answer(outcome.answer, (name, version) => outcome.known.get(name) === version);

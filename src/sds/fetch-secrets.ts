@@ -1,7 +1,7 @@
 import type { ServerCall } from "../grpc/index.ts";
 import type { DiscoveryRequest, DiscoveryResponse } from "../protocol/protobuf/discovery.ts";
 import { SECRET_TYPE_URL } from "../protocol/protobuf/secret.ts";
-import { generate } from "./generate.ts";
+import { checkNameCount, generate } from "./generate.ts";
 import type { SdsContext } from "./sds-context.ts";
 
 /** One question, one answer. The answer has the type that was asked for, if it is one of ours. */
@@ -10,6 +10,7 @@ export async function fetchSecrets(
   request: DiscoveryRequest,
   call: ServerCall,
 ): Promise<Partial<DiscoveryResponse>> {
+  checkNameCount(request.resourceNames.length);
   const secrets = await generate(context, request.resourceNames, call.signal);
   const typeUrl = SECRET_TYPE_URL;
   const resources = secrets.flatMap((secret) =>

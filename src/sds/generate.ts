@@ -7,6 +7,27 @@ import type { SourceSecret } from "./secret-source.ts";
 const PARALLEL = 16;
 const MAX_NAME = 512;
 const MAX_TEXT = 4096;
+/** A proxy asks for one name on each stream; a few kilobytes of names must not become gigabytes of answer. */
+const MAX_NAMES = 4096;
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+
+/** Throws INVALID_ARGUMENT for more names than one stream may watch: each may cost several file watches. */
+export function checkNameCount(count: number): void {
+  if (count <= MAX_NAMES) return;
+  throw new GrpcError("INVALID_ARGUMENT", `${count} resource names on one stream, at most ${MAX_NAMES} are served`);
+}
+
+/** Throws INVALID_ARGUMENT when the secrets of one answer grow beyond what is sent at once. */
+export function createAnswerBudget(maxBytes = MAX_ANSWER_BYTES): (secret: SourceSecret | undefined) => void {
+  let left = maxBytes;
+  return (secret) => {
+    if (secret === undefined) return;
+    left -= secret.kind === "key-pair" ? secret.certificateChain.length : secret.roots.length;
+    if (left < 0) {
+      throw new GrpcError("INVALID_ARGUMENT", `the answer would be larger than ${maxBytes} bytes: ask for fewer names`);
+    }
+  };
+}
 
 /** The secrets in the order of the names; undefined where there is none yet. One failure fails all, and the others stop waiting. */
 export async function generate(
@@ -19,8 +40,13 @@ export async function generate(
   if (only !== undefined && more.length === 0) return [await generateOne(context, only, signal)];
   const failed = new AbortController();
   const either = AbortSignal.any([signal, failed.signal]);
+  const spend = createAnswerBudget();
   try {
-    return await inBatches(names, (name) => generateOne(context, name, either));
+    return await inBatches(names, async (name) => {
+      const secret = await generateOne(context, name, either);
+      spend(secret);
+      return secret;
+    });
   } finally {
     failed.abort();
   }

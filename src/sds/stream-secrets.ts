@@ -3,7 +3,7 @@ import type { DiscoveryRequest, DiscoveryResponse } from "../protocol/protobuf/d
 import { SECRET_TYPE_URL } from "../protocol/protobuf/secret.ts";
 import { createConnection } from "./connection.ts";
 import { NEW_SUBSCRIPTION, requestOutcome, type Subscription } from "./core/subscription.ts";
-import { generate, generateOne } from "./generate.ts";
+import { checkNameCount, generate, generateOne } from "./generate.ts";
 import { SDS_LABEL } from "./metrics.ts";
 import { runStream } from "./run-stream.ts";
 import type { SdsContext } from "./sds-context.ts";
@@ -36,6 +36,7 @@ export function streamSecrets(
         return;
       }
       connection.identify(request.node?.id);
+      checkNameCount(request.resourceNames.length);
       const { resourceNames, typeUrl, responseNonce, errorDetail } = request;
       if (errorDetail !== undefined) connection.rejected(errorDetail);
       const isNack = errorDetail !== undefined;

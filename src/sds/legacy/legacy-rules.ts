@@ -8,6 +8,7 @@ export type LegacyToken =
   | { readonly kind: "metadata" }
   | { readonly kind: "none" };
 
+const MAX_LISTED = 1024;
 const TOKEN_HEADERS = ["istio_sds_credentials_header-bin", "authorization"] as const;
 
 /** Undefined when the client may go on, else why not. */
@@ -34,7 +35,8 @@ export function legacyOutcome(
   const [name, ...more] = request.names;
   if (name === undefined) return { action: "silent" };
   if (more.length > 0) {
-    const list = request.names.join(" ");
+    // The status travels in a header, which has room for a few kilobytes.
+    const list = request.names.join(" ").slice(0, MAX_LISTED);
     return { action: "fail", message: `discovery request has more than one resourceNames [${list}]` };
   }
   if (request.isNack) return { action: "silent" };

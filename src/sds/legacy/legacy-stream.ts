@@ -18,6 +18,9 @@ export interface LegacyContext extends SdsContext {
   versionText(secret: SourceSecret): string;
 }
 
+/** The id is part of a status, which travels in a header. */
+const MAX_NODE_ID = 512;
+
 /** A stream as releases 1.7 and 1.8 served it: one name, versions that are times, and no push before the last one was answered. */
 export async function legacyStream(
   context: LegacyContext,
@@ -124,7 +127,7 @@ function legacyResponse(context: LegacyContext, secret: SourceSecret, typeUrl: s
 function identify(context: LegacyContext, request: DiscoveryRequest): string {
   const id = request.node?.id ?? "";
   if (id === "") throw new GrpcError("UNKNOWN", "missing Node ID in the first request");
-  return `${id}-${context.nextConnection()}`;
+  return `${id.slice(0, MAX_NODE_ID)}-${context.nextConnection()}`;
 }
 
 async function checkToken(token: LegacyToken, call: ServerCall): Promise<void> {
