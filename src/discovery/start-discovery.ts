@@ -157,7 +157,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
       notReady = "stopping";
       const deadlineMs = options.shutdownMs ?? 10_000;
       // xDS streams never end by themselves: they are told to, and clients go to another server or wait for this one.
-      for (const connection of service.connections.all()) connection.close("the server is stopping");
+      service.close("the server is stopping");
       await Promise.all([...servers, open.shared].map((server) => server?.drain(deadlineMs)));
       await owned.close();
     },

@@ -14,6 +14,8 @@ export type DebugPage = (path: string) => { readonly status: number; readonly bo
 /** What all streams share. */
 export interface AdsContext {
   readonly connections: Connections;
+  /** How each stream is ended, also of those whose client has not introduced itself. */
+  readonly streams: Set<(reason: string) => void>;
   readonly source: ResourceSource;
   readonly snapshot: () => PushSnapshot;
   /** Throws with a text for the client. */

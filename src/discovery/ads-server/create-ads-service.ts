@@ -33,6 +33,8 @@ export interface AdsService {
   /** To be mounted on gRPC servers. */
   readonly methods: readonly Implementation[];
   readonly connections: Connections;
+  /** Ends every stream; clients are expected to come back. */
+  close(reason: string): void;
 }
 
 const SERVICE = "/envoy.service.discovery.v3.AggregatedDiscoveryService";
@@ -54,15 +56,20 @@ const deltaResources = defineMethod<"bidi", DeltaDiscoveryRequest, Buffer>({
 /** `envoy.service.discovery.v3.AggregatedDiscoveryService`, state of the world and incremental. */
 export function createAdsService(options: AdsServiceOptions): AdsService {
   const connections = createConnections(options.metrics);
+  const streams = new Set<(reason: string) => void>();
   const context = {
     ...options,
     connections,
+    streams,
     toNameList: createNameLists(),
     debugPage: options.debugPage ?? (() => undefined),
     now: options.now ?? (() => performance.timeOrigin + performance.now()),
   };
   return {
     connections,
+    close: (reason) => {
+      for (const close of streams) close(reason);
+    },
     methods: [
       implement(streamResources, (requests, call) => serveStream("sotw", requests, call, context)),
       implement(deltaResources, (requests, call) => serveStream("delta", requests, call, context)),

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { recordLog } from "../../../test/support/ca-log.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
 import type { ServerWriter } from "../../grpc/index.ts";
@@ -22,10 +22,11 @@ const request = (given: Partial<DiscoveryRequest>): DiscoveryRequest => ({
   ...given,
 });
 
-function setUp(page: () => string) {
+function setUp(page: () => string, more: Partial<AdsContext> = {}) {
   const metrics = declareAdsMetrics(new MetricRegistry());
   const context: AdsContext = {
     connections: createConnections(metrics),
+    streams: new Set(),
     source: { all: () => expect.unreachable(), named: () => expect.unreachable() },
     snapshot: () => ({}) as PushSnapshot,
     parseNode: (node) => parseNode(decodeNode(node)),
@@ -36,22 +37,67 @@ function setUp(page: () => string) {
     metrics,
     log: recordLog(),
     now: () => 0,
+    ...more,
   };
   return context;
 }
 
+const NODE = { id: "sidecar~10.0.0.1~op.istio-system~istio-system.svc.cluster.local" };
+const callThat = (more: Partial<ServerWriter<Uint8Array>> = {}) =>
+  ({
+    peer: { address: "127.0.0.1:1", tls: undefined },
+    offerGzip: () => false,
+    ...more,
+  }) as unknown as ServerWriter<Uint8Array>;
+
+describe("a stream that is ended before its client introduced itself", () => {
+  test("is over at once, and leaves nothing behind", async () => {
+    const context = setUp(() => "");
+    let isRead = false;
+    async function* silence() {
+      isRead = true;
+      await new Promise(() => undefined);
+      yield request({});
+    }
+    const served = serveStream("delta", silence() as AsyncIterable<DiscoveryRequest>, callThat(), context);
+    await expect.poll(() => isRead).toBe(true);
+    for (const close of context.streams) close("the server is stopping");
+    await expect(served).rejects.toMatchObject({ code: "UNAVAILABLE", message: "the server is stopping" });
+    expect(context.streams.size).toBe(0);
+  });
+
+  test("is no connection, also when it is let in later and has something to say", async () => {
+    let letIn: (identities: readonly string[]) => void = () => undefined;
+    const admit = () =>
+      new Promise<readonly string[]>((resolve) => {
+        letIn = resolve;
+      });
+    const context = setUp(() => "", { admit });
+    let isOver = false;
+    async function* requests() {
+      try {
+        yield request({ node: NODE, typeUrl: "unknown" });
+      } finally {
+        isOver = true;
+      }
+    }
+    const served = serveStream("sotw", requests(), callThat(), context);
+    for (const close of context.streams) close("the stream has reached its age");
+    await expect(served).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    letIn([]);
+    await expect.poll(() => isOver).toBe(true);
+    expect(context.connections.all()).toEqual([]);
+  });
+});
+
 test("who does not read one debug page is not heard further until it has", async () => {
   const rooms: (() => void)[] = [];
   let pages = 0;
-  const call = {
-    peer: { address: "127.0.0.1:1", tls: undefined },
-    offerGzip: () => false,
-    writeChunks: () => new Promise<void>((resolve) => void rooms.push(resolve)),
-  } as unknown as ServerWriter<Uint8Array>;
+  const call = callThat({ writeChunks: () => new Promise<void>((resolve) => void rooms.push(resolve)) });
   const context = setUp(() => `page ${pages++}`);
   const ask = { typeUrl: "istio.io/debug", resourceNames: ["registryz"] };
   async function* requests() {
-    yield request({ ...ask, node: { id: "sidecar~10.0.0.1~op.istio-system~istio-system.svc.cluster.local" } });
+    yield request({ ...ask, node: NODE });
     for (let more = 0; more < 5; more += 1) yield request(ask);
   }
   const served = serveStream("sotw", requests(), call, context);

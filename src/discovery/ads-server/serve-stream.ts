@@ -24,22 +24,24 @@ export async function serveStream(
 ): Promise<void> {
   const { log, metrics } = context;
   let connection: OwnedConnection | undefined;
+  let isOver = false;
   let close: (reason: string) => void = () => undefined;
   const closed = new Promise<never>((_resolve, reject) => {
     close = (reason) => reject(new GrpcError("UNAVAILABLE", reason));
   });
-  closed.catch(() => undefined); // a stream that is refused is never waited for below
+  context.streams.add(close);
   const age = startAge(context.settings.maxAgeMs, () => close("the stream has reached its age: connect again"));
   try {
-    const identities = await context.admit(call);
-    const read = async () => {
+    const serve = async () => {
+      const identities = await context.admit(call);
       for await (const request of requests) {
+        if (isOver) return; // ended meanwhile: nobody would take a connection out again
         connection ??= begin(protocol, request, { call, context, identities, close });
         const room = connection && take(connection, request, { call, context });
         if (room !== undefined) await room;
       }
     };
-    await Promise.race([read(), closed]);
+    await Promise.race([serve(), closed]);
   } catch (thrown) {
     if (thrown instanceof GrpcError && connection === undefined && thrown.code !== "CANCELLED") {
       metrics.streamsRefused.inc([thrown.code]);
@@ -47,7 +49,9 @@ export async function serveStream(
     }
     throw thrown;
   } finally {
+    isOver = true;
     clearTimeout(age);
+    context.streams.delete(close);
     if (connection !== undefined) context.connections.remove(connection);
   }
 }
