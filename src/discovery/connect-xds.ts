@@ -66,7 +66,7 @@ export function connectXds(
       checksIdentity: auth.checksIdentity ?? true,
       systemNamespace: options.systemNamespace ?? "istio-system",
       controlPlane: JSON.stringify({ Component: "istiod", ID: options.podName ?? "", Info: buildStamp }),
-      ...(limits.sendTimeoutMs ? { sendTimeoutMs: limits.sendTimeoutMs } : {}),
+      ...((limits.sendTimeoutMs ?? 0) > 0 && { sendTimeoutMs: limits.sendTimeoutMs ?? 0 }),
       ...(options.maxConnectionAgeMs === undefined ? {} : { maxAgeMs: options.maxConnectionAgeMs }),
     },
     metrics: metrics.ads,
@@ -98,7 +98,8 @@ export async function openXdsPorts(
   const common = {
     log: parts.log,
     maxConcurrentStreams: limits.maxConcurrentStreams ?? 100_000,
-    maxReceiveBytes: limits.maxReceiveBytes ?? 4 * 1024 * 1024,
+    // Nothing, or less, would refuse every request there is.
+    maxReceiveBytes: Math.max(0, limits.maxReceiveBytes ?? 0) || 4 * 1024 * 1024,
     ...(keepalive === undefined
       ? {}
       : { keepalive, pingPolicy: { minIntervalMs: keepalive.intervalMs / 2, withoutCalls: true } }),

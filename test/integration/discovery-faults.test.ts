@@ -54,30 +54,35 @@ test("a proxy that refuses everything is answered once per change and never in a
   expect(proxy?.resources[URLS.CDS]?.lastError).toBe(`refused ${URLS.CDS}`);
 });
 
-test("a client that never reads holds the newest state only, and others go on", async () => {
-  const server = await start({ files: { "a.yaml": services(400) } });
-  // It speaks HTTP/2 by hand and never looks at its socket after the first answer's beginning.
-  const deaf = await deafClient(server.ports.grpc);
-  opened.defer(() => void deaf.destroy());
-  await eventually(() => server.discovery.connections.all().length).toBe(1);
-  await eventually(() => server.discovery.connections.all()[0]?.watches.get("CDS")?.nonceSent ?? "").not.toBe("");
-  const reader = opened.add(openSotw({ port: server.ports.grpc }));
-  reader.send({
-    node: testNode({ id: "sidecar~10.10.0.12~reader.default~default.svc.cluster.local" }),
-    typeUrl: URLS.CDS,
-  });
-  await reader.next();
-  const sentBefore = await metric(server, 'pilot_xds_pushes{type="cds"}');
-  const rounds = 8;
-  for (let round = 0; round < rounds; round += 1) {
-    server.write("b.yaml", services(2, "10.0.0.9", 1000 + round * 2));
-    const { nonce, versionInfo } = await reader.next();
-    reader.send({ typeUrl: URLS.CDS, responseNonce: nonce, versionInfo });
-  }
-  // The deaf one may have been handed one more message while its socket had room, never one per round.
-  const sentToDeaf = (await metric(server, 'pilot_xds_pushes{type="cds"}')) - sentBefore - rounds;
-  expect(sentToDeaf).toBeLessThanOrEqual(1);
-}, 30_000);
+test.each([0, -1000])(
+  "a client that never reads holds the newest state only, and others go on (send timeout %d)",
+  async (sendTimeoutMs) => {
+    const server = await start({ files: { "a.yaml": services(400) }, limits: { sendTimeoutMs } });
+    // It speaks HTTP/2 by hand and never looks at its socket after the first answer's beginning.
+    const deaf = await deafClient(server.ports.grpc);
+    opened.defer(() => void deaf.destroy());
+    await eventually(() => server.discovery.connections.all().length).toBe(1);
+    await eventually(() => server.discovery.connections.all()[0]?.watches.get("CDS")?.nonceSent ?? "").not.toBe("");
+    const reader = opened.add(openSotw({ port: server.ports.grpc }));
+    reader.send({
+      node: testNode({ id: "sidecar~10.10.0.12~reader.default~default.svc.cluster.local" }),
+      typeUrl: URLS.CDS,
+    });
+    await reader.next();
+    const sentBefore = await metric(server, 'pilot_xds_pushes{type="cds"}');
+    const rounds = 8;
+    for (let round = 0; round < rounds; round += 1) {
+      server.write("b.yaml", services(2, "10.0.0.9", 1000 + round * 2));
+      const { nonce, versionInfo } = await reader.next();
+      reader.send({ typeUrl: URLS.CDS, responseNonce: nonce, versionInfo });
+    }
+    // The deaf one may have been handed one more message while its socket had room, never one per round.
+    const sentToDeaf = (await metric(server, 'pilot_xds_pushes{type="cds"}')) - sentBefore - rounds;
+    expect(sentToDeaf).toBeLessThanOrEqual(1);
+    expect(server.discovery.connections.all()).toHaveLength(2);
+  },
+  30_000,
+);
 
 test("a client that never reads is sent away after the send timeout, where there is one", async () => {
   const server = await start({ files: { "a.yaml": services(400) }, limits: { sendTimeoutMs: 100 } });
@@ -167,6 +172,17 @@ test("a server that stops tells its clients and is gone within its time", async 
   await server.discovery.stop();
   expect(performance.now() - startedAt).toBeLessThan(4000);
   expect((await stream.ended).code).toBe("UNAVAILABLE");
+});
+
+test("a client that has not introduced itself does not hold up the stop", async () => {
+  const server = await start({ shutdownMs: 15_000 });
+  const stream = opened.add(openSotw({ port: server.ports.grpc }));
+  stream.send({ typeUrl: "type.googleapis.com/istio.v1.HealthInformation" });
+  await eventually(() => server.log.lines.map(({ message }) => message)).toContain(
+    "health report before the first request is ignored",
+  );
+  await server.discovery.stop();
+  expect(await stream.ended).toEqual({ code: "UNAVAILABLE", message: "the server is stopping" });
 });
 
 test("a stream that reached its age is ended, and the client may come back at once", async () => {
