@@ -1,3 +1,4 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { errorMessage } from "../base/coded-error.ts";
 import { type Authority, clientProblem } from "../ca/index.ts";
@@ -49,6 +50,10 @@ async function load(
     readFile(files.key, "utf8"),
     readFile(files.ca, "utf8"),
   ]);
+  // Found out here, where the last good ones are still there: not by every client in turn.
+  if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) {
+    throw new Error("the key is not that of the certificate");
+  }
   const ca = [rootPem, given];
   const roots = ca.flatMap(parsePemCertificates).map(parseCertificate);
   const pools = () => new Map(trustDomains().map((trustDomain) => [trustDomain, roots]));

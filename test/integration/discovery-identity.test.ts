@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
@@ -279,6 +279,20 @@ describe("a serving certificate from files", () => {
     ).rejects.toMatchObject({
       code: "invalid-files",
     });
+  });
+
+  test("that does not fit its key fails the start, and later on leaves the last good one in force", async () => {
+    const first = await start();
+    const files = await makeServingFiles(first.folder);
+    const server = await start({ servingFiles: files });
+    const tls = { ca: files.caPem, ...(await certificate(server, files.caPem)) };
+    copyFileSync(`${first.folder}/s-ca.key`, files.key);
+    expect(await attempt(server, { tls })).toBe("served");
+    await expect(startDiscoveryServer({ servingFiles: files })).rejects.toMatchObject({ code: "invalid-files" });
+    for (const path of [files.certificate, files.key]) {
+      writeFileSync(path, "");
+      expect(await attempt(server, { tls })).toBe("served");
+    }
   });
 });
 
