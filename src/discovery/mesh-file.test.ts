@@ -53,6 +53,10 @@ describe("at the start", () => {
   test.each([
     { name: "text that is no YAML", write: (path: string) => writeFileSync(path, "a: [") },
     { name: "a value that cannot be", write: (path: string) => writeFileSync(path, "connectTimeout: soon\n") },
+    {
+      name: "text of another encoding",
+      write: (path: string) => writeFileSync(path, "rootNamespace: caf\u00e9\n", "latin1"),
+    },
     { name: "a directory", write: (path: string) => mkdirSync(path) },
   ])("$name is an error that names the file", async ({ write }) => {
     const path = join(folder, "mesh");

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { type FSWatcher, watch } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -74,7 +75,9 @@ export async function startMeshFile(options: MeshFileOptions): Promise<MeshFile>
 
 async function readMesh(path: string): Promise<string | undefined> {
   try {
-    return await readFile(path, "utf8");
+    const bytes = await readFile(path);
+    if (!isUtf8(bytes)) throw new Error(`file ${path} is not UTF-8 text`);
+    return bytes.toString("utf8");
   } catch (thrown) {
     if (errorCode(thrown) === "ENOENT" || errorCode(thrown) === "ENOTDIR") return undefined;
     throw new DiscoveryError("invalid-mesh-config", `failed reading mesh config: ${errorMessage(thrown)}`, {

@@ -383,7 +383,10 @@ describe("debug pages", () => {
 
 describe("rules over HTTP", () => {
   const put = (server: DiscoveryServer, path: string, body: unknown) =>
-    server.get(path, { method: "PUT", body: typeof body === "string" ? body : JSON.stringify(body) });
+    server.get(path, {
+      method: "PUT",
+      body: typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body),
+    });
 
   test("are put, listed, shown, replaced and deleted, and proxies hear of it", async () => {
     const server = await start();
@@ -434,6 +437,12 @@ describe("rules over HTTP", () => {
       body: `${JSON.stringify(entry("a"))}\n---\nkind: [`,
       status: 422,
       says: "line 3",
+    },
+    {
+      path: "/config",
+      body: Buffer.from(JSON.stringify(entry("a", { hosts: ["\u00e9"] })), "latin1"),
+      status: 400,
+      says: "UTF-8",
     },
     { path: "/config", body: { kind: { toString: 1 } }, status: 422, says: "kind: expected text" },
     { path: "/config/ServiceEntry/default/b", body: entry("a"), status: 400, says: 'the path says "b"' },

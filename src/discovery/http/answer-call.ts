@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
 import { type HttpAnswer, type HttpCall, type HttpHandler, HttpProblem, text } from "./http-types.ts";
@@ -67,7 +68,9 @@ async function readBody(body: AsyncIterable<unknown>): Promise<string> {
     if (size > MAX_BODY_BYTES) throw new HttpProblem(413, `the body is larger than ${MAX_BODY_BYTES} bytes`);
     chunks.push(chunk as Buffer);
   }
-  return Buffer.concat(chunks).toString("utf8");
+  const bytes = Buffer.concat(chunks);
+  if (!isUtf8(bytes)) throw new HttpProblem(400, "the body is not UTF-8 text");
+  return bytes.toString("utf8");
 }
 
 function flatten(

@@ -147,3 +147,11 @@ test("objects without a namespace are of the reader's", async () => {
   reader = createFileReader("shop");
   expect((await round())?.documents[0]?.result.object?.namespace).toBe("shop");
 });
+
+test("a file that is not UTF-8 text is refused as a whole: what stands for its bytes is not what was meant", async () => {
+  put(entry("a"), "# caf\u00e9");
+  expect(namesOf(await round())).toEqual(["a"]);
+  writeFileSync(path, `${entry("a")}\n# caf\u00e9`, "latin1");
+  utimesSync(path, OLD, OLD);
+  expect(await round()).toMatchObject({ documents: [], failure: "file is not UTF-8 text" });
+});

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { readFile, stat } from "node:fs/promises";
 import { errorCode, errorMessage } from "../../../base/coded-error.ts";
 import { type DocumentResult, readDocument } from "../../decode/parse-config-text.ts";
@@ -44,8 +45,10 @@ export function createFileReader(defaultNamespace: string): FileReader {
     const { path, mtimeMs, size } = found;
     try {
       if (size > MAX_FILE_BYTES) throw new Error(`file of ${size} bytes is too large, at most ${MAX_FILE_BYTES}`);
-      const text = await readFile(path, "utf8");
+      const bytes = await readFile(path);
+      const text = bytes.toString("utf8");
       if (known !== undefined && (await isUnfinished(found, text))) return known;
+      if (!isUtf8(bytes)) throw new Error("file is not UTF-8 text");
       const pieces = splitDocuments(text);
       const results = new Map(known?.documents.map(({ text, result }) => [text, result]));
       const documents = pieces.map((piece) => {
