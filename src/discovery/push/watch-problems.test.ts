@@ -45,6 +45,17 @@ test("what is there at the start is told, with the object and the reason", async
   await watch.stop();
 });
 
+test("rules that cannot be compared are told of, and looked at again with the next push", async () => {
+  const { state, log, watch, told } = start([undefined as unknown as RuleProblem]);
+  await vi.advanceTimersByTimeAsync(100);
+  expect(log.lines).toMatchObject([{ level: "error", message: "rules could not be compared" }]);
+  state.problems = [problem("a")];
+  watch.note(RULES);
+  await vi.advanceTimersByTimeAsync(100);
+  expect(told().at(-1)).toBe("VirtualService default/a");
+  await watch.stop();
+});
+
 test("a problem is told when it appears, not again with each push, and again when it comes back", async () => {
   const { state, watch, told } = start([problem("a")]);
   const push = async (problems: readonly RuleProblem[]) => {

@@ -1,3 +1,4 @@
+import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
 import type { Gauge } from "../../base/metric-registry.ts";
 import type { PushChanges } from "../snapshot/changes/push-changes.ts";
@@ -44,7 +45,10 @@ export function watchProblems(options: ProblemWatchOptions): ProblemWatch {
     const more = fresh.length - TOLD_AT_ONCE;
     if (more > 0) log.warn("more rules are not followed as written, see /debug/push_status", { more });
   };
-  const debounced = createDebounced(look, { quietMs, maxWaitMs: 10 * quietMs });
+  const tryToLook = () =>
+    // Nobody waits for it: what it throws would end the process, for a page and two figures.
+    look().catch((thrown: unknown) => log.error("rules could not be compared", { error: errorMessage(thrown) }));
+  const debounced = createDebounced(tryToLook, { quietMs, maxWaitMs: 10 * quietMs });
   debounced.trigger();
   return {
     note: ({ forced, objects, services }) => {
