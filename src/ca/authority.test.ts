@@ -149,6 +149,29 @@ describe("a self-signed authority", () => {
   });
 });
 
+describe("settings", () => {
+  test("of months between two looks at the root do not become a look every millisecond", async () => {
+    await using directory = await makeCaDirectory();
+    const { unlink } = await import("node:fs/promises");
+    const { authority, log } = await start(directory.path, {
+      selfSigned: { checkIntervalMs: 2 ** 40 },
+      random: () => 1,
+    });
+    await unlink(directory.file("ca-cert.pem"));
+    for (let round = 0; round < 100; round += 1) await sign(authority);
+    expect(log.text()).not.toContain("the root certificate is gone");
+  });
+
+  test.each([0, -HOUR, Number.NaN])("of %d ms for a certificate's life are told and not used", async (life) => {
+    await using directory = await makeCaDirectory();
+    const { authority, log } = await start(directory.path, { ttl: { defaultMs: life, maxMs: life } });
+    const leaf = await leafOf(sign(authority, 0n));
+    expect(leaf.notAfter.getTime() - Date.now()).toBeGreaterThan(23 * HOUR);
+    await sign(authority, 3600n);
+    expect(log.lines.filter((line) => line.level === "warn")).toHaveLength(2);
+  });
+});
+
 describe("a plugged-in authority", () => {
   let root: TestCertificate;
   let signer: TestCertificate;

@@ -12,6 +12,7 @@ import { openSelfSigned } from "./material/self-signed-source.ts";
 import type { MaterialSource } from "./material/source.ts";
 
 const HOUR_MS = 3_600_000;
+const DEFAULT_TTL: TtlLimits = { defaultMs: 24 * HOUR_MS, maxMs: 2160 * HOUR_MS };
 
 export interface AuthorityOptions {
   /** A plugged-in CA (`ca-cert.pem` ... or `tls.crt` ...), or where the self-signed root lives; created when missing. */
@@ -51,7 +52,7 @@ export interface Authority extends Handle {
 /** Loads the CA, or makes a self-signed one. Rejects with a `CaMaterialError` when what lies in the directory cannot be used. */
 export async function startAuthority(options: AuthorityOptions): Promise<Authority> {
   const now = options.now ?? (() => new Date());
-  const ttl: TtlLimits = { defaultMs: 24 * HOUR_MS, maxMs: 2160 * HOUR_MS, ...options.ttl };
+  const ttl = usableLimits(options);
   const serverLifetimeMs = options.selfSigned?.lifetimeMs ?? 87_600 * HOUR_MS;
   const source = await openSource(options, now);
   let material = source.initial;
@@ -77,6 +78,17 @@ export async function startAuthority(options: AuthorityOptions): Promise<Authori
     ended: new Promise<void>(() => undefined),
     stop,
   });
+}
+
+/** Certificates that end as they are made are of no use to anybody: such limits are told and not used. */
+function usableLimits({ ttl: asked = {}, log }: AuthorityOptions): TtlLimits {
+  const usable = (name: keyof TtlLimits) => {
+    const ms = asked[name] ?? DEFAULT_TTL[name];
+    if (ms >= 1000) return ms;
+    log.warn("life of certificates is too short to use, the default is taken", { [name]: ms, used: DEFAULT_TTL[name] });
+    return DEFAULT_TTL[name];
+  };
+  return { defaultMs: usable("defaultMs"), maxMs: usable("maxMs") };
 }
 
 async function openSource(options: AuthorityOptions, now: () => Date): Promise<MaterialSource> {

@@ -17,10 +17,11 @@ export interface ServerCredentialsOptions {
 
 interface Issued {
   readonly credentials: ServerCredentials;
+  readonly notBefore: Date;
   readonly notAfter: Date;
 }
 
-/** Renewed before its end with this much to spare. */
+/** Renewed before its end with this much to spare; one that lives shorter than twice that, at half its life. */
 const RENEW_BEFORE_MS = 60 * 60_000;
 
 /**
@@ -47,13 +48,17 @@ export function createServerTls(options: ServerCredentialsOptions): ServerTls {
     const leftMs = issued.notAfter.getTime() - now().getTime();
     // Material that ends soon cannot give a certificate that lasts: then what there is must do.
     const signerLeftMs = options.authority.material.certificate.notAfter.getTime() - now().getTime();
-    if (leftMs > RENEW_BEFORE_MS || signerLeftMs <= RENEW_BEFORE_MS) return issued.credentials;
-    return (await renew()).credentials;
+    const spareMs = Math.min(RENEW_BEFORE_MS, (issued.notAfter.getTime() - issued.notBefore.getTime()) / 2);
+    if (leftMs > spareMs || signerLeftMs <= RENEW_BEFORE_MS) return issued.credentials;
+    // One that is valid still is better than none when the renewal fails.
+    const renewed = renew();
+    return (await (leftMs > 0 ? renewed.catch(() => issued) : renewed)).credentials;
   };
 }
 
 async function issue(options: ServerCredentialsOptions, now: () => Date): Promise<Issued> {
   const { material } = options.authority;
+  const notBefore = now();
   const certificate = await options.authority.issueServer(options.hosts);
   const { trustDomain: given } = options;
   const trustDomains = typeof given === "string" ? () => [given] : given;
@@ -63,6 +68,7 @@ async function issue(options: ServerCredentialsOptions, now: () => Date): Promis
     ...[...(options.furtherPools?.values() ?? [])].flat().map((root) => encodePem("CERTIFICATE", root.der)),
   ];
   return {
+    notBefore,
     notAfter: certificate.notAfter,
     credentials: {
       key: certificate.keyPem.reveal(),

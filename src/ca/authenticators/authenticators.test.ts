@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import "../../../test/support/no-open-handles.ts";
 import { makeCertificate } from "../../../test/support/ca-certificates.ts";
 import { recordLog } from "../../../test/support/ca-log.ts";
@@ -101,6 +101,32 @@ describe("key sources", () => {
     expect(server.fetches()).toBe(1);
     now = 1000;
     await Promise.all(Array.from({ length: 20 }, () => keys.refreshed(signal)));
+    expect(server.fetches()).toBe(2);
+  });
+
+  test("an address that went down is asked at most once per interval, and the keys it gave stay", async () => {
+    let answer: { status?: number; body: string } = { body: '{"keys":[]}' };
+    const server = await serve(() => answer);
+    let now = 0;
+    const keys = remoteKeys({ uri: server.uri, now: () => now, minIntervalMs: 1000 });
+    const known = await keys.current(signal);
+    answer = { status: 503, body: "" };
+    now = 1000;
+    await expect(keys.refreshed(signal)).rejects.toThrow("answered with status 503");
+    for (let stranger = 0; stranger < 20; stranger += 1) expect(await keys.refreshed(signal)).toBe(known);
+    expect(server.fetches()).toBe(2);
+  });
+
+  test("a wall clock that is set back does not put off the next fetch", async () => {
+    const server = await serve(() => ({ body: '{"keys":[]}' }));
+    const keys = remoteKeys({ uri: server.uri, minIntervalMs: 0 });
+    await keys.current(signal);
+    const clock = vi.spyOn(Date, "now").mockReturnValue(0);
+    try {
+      await keys.refreshed(signal);
+    } finally {
+      clock.mockRestore();
+    }
     expect(server.fetches()).toBe(2);
   });
 

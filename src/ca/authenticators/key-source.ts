@@ -30,24 +30,28 @@ export function inlineKeys(jwks: string): KeySource {
 
 /** The keys of a JWKS address, fetched when first needed and again for unknown keys; one fetch serves all who wait for it. */
 export function remoteKeys(options: RemoteKeysOptions): KeySource {
-  const now = options.now ?? Date.now;
+  // Not the wall clock: one that is set back would put off the next fetch.
+  const now = options.now ?? (() => performance.now());
   const minIntervalMs = options.minIntervalMs ?? 10_000;
   let keys: readonly VerificationKey[] | undefined;
-  let fetchedAt = Number.NEGATIVE_INFINITY;
+  let triedAt = Number.NEGATIVE_INFINITY;
   let fetching: Promise<readonly VerificationKey[]> | undefined;
   const fetchOnce = () => {
-    fetching ??= fetchKeys(options).finally(() => {
-      fetching = undefined;
-    });
-    return fetching.then((fetched) => {
-      keys = fetched;
-      fetchedAt = now();
-      return fetched;
-    });
+    fetching ??= fetchKeys(options)
+      .then((fetched) => {
+        keys = fetched;
+        return fetched;
+      })
+      .finally(() => {
+        fetching = undefined;
+        // A failed one counts too: an address that is down is not asked again for every made-up key.
+        triedAt = now();
+      });
+    return fetching;
   };
   return {
     current: async () => keys ?? fetchOnce(),
-    refreshed: async () => (keys !== undefined && now() - fetchedAt < minIntervalMs ? keys : fetchOnce()),
+    refreshed: async () => (keys !== undefined && now() - triedAt < minIntervalMs ? keys : fetchOnce()),
   };
 }
 

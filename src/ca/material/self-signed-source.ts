@@ -15,6 +15,9 @@ export interface SelfSignedSourceOptions extends SelfSignedOptions, SourceOption
   readonly random: () => number;
 }
 
+/** Timers of more than 2^31 ms fire at once; a look a day is cheap whatever longer interval was asked for. */
+const MAX_INTERVAL_MS = 24 * 3_600_000;
+
 /** The directory's own root, made when there is none and renewed, with the same key, before it ends. */
 export async function openSelfSigned(options: SelfSignedSourceOptions): Promise<MaterialSource> {
   const stored = await loadOrCreateRoot(options);
@@ -29,7 +32,8 @@ function follow(
   first: StoredRoot,
   use: (material: SigningMaterial) => void,
 ): () => Promise<void> {
-  if (options.checkIntervalMs <= 0) return async () => undefined;
+  if (!(options.checkIntervalMs > 0)) return async () => undefined;
+  const intervalMs = Math.min(options.checkIntervalMs, MAX_INTERVAL_MS);
   let root = first;
   let running = Promise.resolve();
   let stopped = false;
@@ -49,10 +53,10 @@ function follow(
   const schedule = (delayMs: number): NodeJS.Timeout =>
     setTimeout(() => {
       running = check().then(() => {
-        if (!stopped) timer = schedule(options.checkIntervalMs);
+        if (!stopped) timer = schedule(intervalMs);
       });
     }, delayMs);
-  let timer = schedule(options.random() * options.checkIntervalMs);
+  let timer = schedule(options.random() * intervalMs);
   return async () => {
     stopped = true;
     clearTimeout(timer);
