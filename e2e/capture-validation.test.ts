@@ -55,6 +55,22 @@ describe("validation", () => {
     expect(result.stdout).toContain("cni.repair.deletePods=true");
   });
 
+  test("a proxy's user that is given by its name is taken for it", async () => {
+    await using netns = await withRoutes(await createNetns());
+    const args = ["-u", "daemon", "-i", "*", "-b", "*"];
+    expect(await istioIptables(netns, args)).toMatchObject({ code: 0 });
+    expect(await istioIptables(netns, [...args, ...CHECK])).toMatchObject({ code: 0 });
+  });
+
+  test.each([
+    { user: "no-such-user", says: "IPv4 inbound: there is no user no-such-user on this machine" },
+    { user: "3000000000", says: "cannot become user 3000000000" },
+  ])("as user $user nothing can be proven, which is told", async ({ user, says }) => {
+    await using netns = await withRoutes(await createNetns());
+    const result = await istioIptables(netns, ["-u", user, "-i", "*", "-b", "*", ...checkWithin("1500ms")]);
+    expect(result).toMatchObject({ code: 126, stdout: expect.stringContaining(says) });
+  });
+
   test("rules that capture no outbound traffic are noticed", async () => {
     await using netns = await withRoutes(await createNetns());
     await istioIptables(netns, ["-u", "1337", "-b", "*"]);

@@ -1,5 +1,6 @@
-import { spawn } from "node:child_process";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { connect, createServer, type Server } from "node:net";
+import type { Readable } from "node:stream";
 import { abortAfter } from "../base/abort-after.ts";
 import { CloseStack } from "../base/close-stack.ts";
 import { errorMessage } from "../base/coded-error.ts";
@@ -7,6 +8,7 @@ import type { Logger } from "../base/logger.ts";
 import { wait } from "../base/wait.ts";
 import { buildRules } from "./core/build-rules.ts";
 import { outboundProbe, type ProbeFamily, probeFamilies } from "./core/probe-plan.ts";
+import type { OwnerNames } from "./core/rule-key.ts";
 import { type CaptureSettings, splitList } from "./core/settings.ts";
 
 export interface ValidationOptions {
@@ -15,6 +17,8 @@ export interface ValidationOptions {
   readonly timeoutMs: number;
   readonly uid: number;
   readonly gid: number;
+  /** Numbers of the users and groups that the settings name. */
+  readonly names: OwnerNames;
   readonly signal: AbortSignal;
   readonly log: Logger;
 }
@@ -49,9 +53,14 @@ async function validateFamily(family: ProbeFamily, options: ValidationOptions): 
   if (listening.length === 0) {
     return [`no listener available: ${ports.map((port) => `${family.listen}:${port}`).join(",")}`];
   }
-  const proxyUid = splitList(settings.proxyUid)[0] ?? "1337";
-  const isProxy =
-    splitList(settings.proxyUid).includes(String(uid)) || splitList(settings.proxyGid).includes(String(gid));
+  const { users, groups } = options.names;
+  const proxyUids = splitList(settings.proxyUid).map((id) => users.get(id) ?? id);
+  const proxyGids = splitList(settings.proxyGid).map((id) => groups.get(id) ?? id);
+  const [proxyUid = "1337"] = proxyUids;
+  const isProxy = proxyUids.includes(String(uid)) || proxyGids.includes(String(gid));
+  if (!isProxy && uid === 0 && !/^\d+$/.test(proxyUid)) {
+    return [`${family.name} inbound: there is no user ${proxyUid} on this machine to connect as`];
+  }
   const inbound: Probe = {
     name: `${family.name} inbound`,
     from: family.listen,
@@ -83,7 +92,13 @@ function outbound(family: ProbeFamily, options: ValidationOptions, isProxy: bool
     );
     return [];
   }
-  const host = outboundProbe(buildRules(settings), settings, { family, uid, gid, port: probePort });
+  const host = outboundProbe(buildRules(settings), settings, {
+    family,
+    uid,
+    gid,
+    port: probePort,
+    names: options.names,
+  });
   if (host === undefined) {
     log.info(`${family.name} outbound is not checked: the rules capture no destination for this user`);
     return [];
@@ -149,14 +164,16 @@ socket.on("error", (error) => console.log(error.message));`;
 
 function connectAs(probe: Probe, signal: AbortSignal): Promise<number | string> {
   return new Promise((resolve) => {
-    const { uid } = probe;
-    const child = spawn(process.execPath, ["-e", clientProgram(probe)], {
-      uid,
-      gid: uid,
-      signal,
-      stdio: ["ignore", "pipe", "ignore"],
-      cwd: "/",
-    });
+    const { uid = 0 } = probe;
+    let child: ChildProcessByStdio<null, Readable, null>;
+    try {
+      const stdio: ["ignore", "pipe", "ignore"] = ["ignore", "pipe", "ignore"];
+      child = spawn(process.execPath, ["-e", clientProgram(probe)], { uid, gid: uid, signal, stdio, cwd: "/" });
+    } catch (thrown) {
+      // Node takes ids of 31 bits only.
+      resolve(`cannot become user ${uid}: ${errorMessage(thrown)}`);
+      return;
+    }
     let said = "";
     child.stdout.on("data", (chunk: Buffer) => {
       said += chunk.toString();
@@ -186,7 +203,8 @@ async function listen(
   });
   try {
     await new Promise<void>((resolve, reject) => {
-      server.once("error", reject);
+      // It stays: a connection that cannot be accepted is one that did not arrive, and no more.
+      server.on("error", reject);
       server.listen({ host, port }, resolve);
     });
     return server;

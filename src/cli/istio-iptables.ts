@@ -106,6 +106,7 @@ async function validate(
     timeoutMs: Number(options.probeTimeoutNs) / 1e6,
     uid: process.getuid?.() ?? 0,
     gid: process.getgid?.() ?? 0,
+    names: await capture.ownerNames(settings, capture.MACHINE_FILES, capture.runProgram),
     signal,
     log,
   });

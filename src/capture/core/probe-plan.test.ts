@@ -3,11 +3,13 @@ import { buildRules } from "./build-rules.ts";
 import { outboundProbe, probeFamilies } from "./probe-plan.ts";
 import { type CaptureSettings, DEFAULT_SETTINGS } from "./settings.ts";
 
+const NAMES = { users: new Map([["envoy", "1500"]]), groups: new Map([["quiet", "1600"]]) };
+
 function target(given: Partial<CaptureSettings>, uid = 1000, version = 0): string | undefined {
   const settings = { ...DEFAULT_SETTINGS, hostIp: "10.0.0.10", ...given };
   const family = probeFamilies(settings)[version];
   if (family === undefined) throw new Error("no such family");
-  return outboundProbe(buildRules(settings), settings, { family, uid, gid: uid, port: 15002 });
+  return outboundProbe(buildRules(settings), settings, { family, uid, gid: uid, port: 15002, names: NAMES });
 }
 
 test.each([
@@ -29,4 +31,6 @@ test("there is none for the proxy itself, for excluded groups and without outbou
   expect(target({ outboundIpRangesInclude: "*" }, 1337)).toBeUndefined();
   expect(target({ outboundIpRangesInclude: "*", ownerGroupsExclude: "1000" })).toBeUndefined();
   expect(target({})).toBeUndefined();
+  expect(target({ outboundIpRangesInclude: "*", proxyUid: "envoy" }, 1500)).toBeUndefined();
+  expect(target({ outboundIpRangesInclude: "*", ownerGroupsExclude: "quiet" }, 1600)).toBeUndefined();
 });

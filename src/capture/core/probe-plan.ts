@@ -1,6 +1,6 @@
 import { formatIp, type IpAddress, maskPrefix, parseIp, parsePrefix } from "./ip-address.ts";
 import type { Rule } from "./rule.ts";
-import { NO_NAMES } from "./rule-key.ts";
+import type { OwnerNames } from "./rule-key.ts";
 import { type CaptureSettings, splitList } from "./settings.ts";
 import { createWalker } from "./walk.ts";
 
@@ -29,6 +29,7 @@ export interface OutboundProbe {
   readonly uid: number;
   readonly gid: number;
   readonly port: number;
+  readonly names: OwnerNames;
 }
 
 /** The first destination that, by the rules, a connection of this user would not reach directly; undefined when all are. */
@@ -37,8 +38,8 @@ export function outboundProbe(
   settings: CaptureSettings,
   probe: OutboundProbe,
 ): string | undefined {
-  const { family, uid, gid, port } = probe;
-  const walk = createWalker(rules, { names: NO_NAMES, backend: settings.nativeNftables ? "nft" : "iptables" });
+  const { family, uid, gid, port, names } = probe;
+  const walk = createWalker(rules, { names, backend: settings.nativeNftables ? "nft" : "iptables" });
   const found = candidates(settings, family).find((destination) => {
     const packet = {
       protocol: "tcp",
