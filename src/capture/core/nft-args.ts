@@ -77,7 +77,7 @@ function words(match: Match, { protocol, family, table }: Surroundings): readonl
       return [protocol, match.kind, ...not, portSet(match.ports)];
     case "uid":
     case "gid":
-      return [...(table === "raw" ? ["meta"] : []), `sk${match.kind}`, ...not, match.id];
+      return [...(table === "raw" ? ["meta"] : []), `sk${match.kind}`, ...not, name(match.id)];
     case "ctstate":
       return ["ct", "state", ...not, match.states.join(",").toLowerCase()];
     case "mark":
@@ -126,7 +126,23 @@ function portSet(ports: readonly string[]): string {
   return written.length === 1 ? written.join() : `{ ${written.join(", ")} }`;
 }
 
-function interfaceName(name: string): string {
-  const written = name.replace(/\+$/, "*");
-  return /^[A-Za-z][A-Za-z0-9/_.-]*\*?$/.test(written) ? written : `"${written}"`;
+function interfaceName(written: string): string {
+  return name(written.replace(/\+$/, "*"));
+}
+
+/** Words of nft's own language: an interface called bridge, or a user called mark, is only one in quotes. */
+const KEYWORDS: ReadonlySet<string> = new Set(
+  (
+    "add all and bridge chain comment continue counter create ct dccp delete describe destroy drop dup dynamic " +
+    "element elements exthdr fib flow flowtable flush fwd geneve goto gre handle hook hour icmp icmpv6 iif iifname " +
+    "import inet inner insert interval ipsec jump last limit list log map mark masquerade meta meter monitor netdev " +
+    "notrack numgen oif oifname or osf pkttype policy position priority queue quota redirect reject rename replace " +
+    "reset return rt rule ruleset sctp secmark set size socket synproxy table tcp th time timeout tproxy type " +
+    "typeof udp undefine update vmap vxlan xor xt"
+  ).split(" "),
+);
+
+function name(text: string): string {
+  const isPlain = /^([A-Za-z][A-Za-z0-9/_.-]*\*?|\d+)$/.test(text) && !KEYWORDS.has(text);
+  return isPlain ? text : `"${text}"`;
 }
