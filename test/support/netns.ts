@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { splitWords } from "../../src/capture/core/parse-iptables-rule.ts";
 import { runProgram } from "../../src/capture/run-program.ts";
 
@@ -46,7 +46,7 @@ export async function createNetns(options: NetnsOptions = {}): Promise<Netns> {
     rmSync(etc, { recursive: true, force: true });
   };
   for (const [file, text] of Object.entries(options.etc ?? {})) {
-    mkdirSync(etc, { recursive: true });
+    mkdirSync(dirname(join(etc, file)), { recursive: true });
     writeFileSync(join(etc, file), text);
   }
   await outside(`ip netns add ${name}`);

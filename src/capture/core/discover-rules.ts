@@ -31,7 +31,7 @@ export function discoverOwn(state: KernelState, name: TableName, options: Discov
   if (table === undefined) return { chains: [], rules: [] };
   const context: Evidence = { table, name, present: hasOwnChains(state), marks: usedMarks(table), options };
   const rules = [...table]
-    .filter(([chain]) => BUILT_IN_CHAINS.has(chain))
+    .filter(([chain]) => !chain.startsWith(CHAIN_PREFIX))
     .flatMap(([chain, saved]) =>
       saved.flatMap((rule, index) => (isOwn(rule, index, context) ? [{ chain, position: index + 1, rule }] : [])),
     );
@@ -48,7 +48,9 @@ interface Evidence {
 
 function isOwn(rule: SavedRule, index: number, evidence: Evidence): boolean {
   const { target, chain } = rule;
+  // Wherever it stands: a chain that somebody jumps to cannot be deleted.
   if (target.kind === "jump" && target.chain.startsWith(CHAIN_PREFIX)) return true;
+  if (!BUILT_IN_CHAINS.has(chain)) return false;
   const key = ruleKey(rule, evidence.options.names);
   if (evidence.options.planned.has(`${evidence.name}/${chain} ${key}`)) return true;
   if (isDnsRule(rule, evidence)) return true;
