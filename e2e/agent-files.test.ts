@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {
@@ -216,4 +217,39 @@ describe("a full disk", () => {
     await eventually(async () => (/failed to write to out: ENOSPC/.test(agent.stdout()) ? undefined : "not told"));
     expect((await agent.get("status", "/debug/certs")).body).toContain("spiffe://cluster.local/ns/ns/sa/app");
   });
+});
+
+describe("a start that does not come to its end leaves no bootstrap behind", () => {
+  test("when a socket cannot be bound", async () => {
+    await using agent = await startAgentProcess({ controlPlane, files: { "etc/istio/proxy/XDS/in-the-way": "" } });
+    expect(await agent.exited).toBe(255);
+    expect(agent.stderr()).toContain("etc/istio/proxy/XDS");
+    expect(readdirSync(join(agent.folder, "etc/istio/proxy"))).toEqual(["XDS"]);
+  });
+
+  test("when SIGTERM comes while a cloud keeps it waiting, which then takes no longer", async () => {
+    const silent = createServer((socket) => socket.on("error", () => undefined).resume()).listen(0, "127.0.0.1");
+    await new Promise((listening) => silent.once("listening", listening));
+    const address = silent.address();
+    const port = typeof address === "object" ? address?.port : 0;
+    await using agent = await startAgentProcess({
+      controlPlane,
+      env: { CLOUD_PLATFORM: "gcp", GCE_METADATA_HOST: `127.0.0.1:${port}` },
+    });
+    await eventually(async () => (agent.stdout().includes("Opening status port") ? undefined : "not started"));
+    const asked = Date.now();
+    agent.kill("SIGTERM");
+    expect(await agent.exited).toBe(0);
+    expect(Date.now() - asked).toBeLessThan(5_000);
+    expect(existsSync(join(agent.folder, "etc/istio/proxy/envoy-rev.json"))).toBe(false);
+    silent.close();
+  });
+});
+
+test("pod labels that cannot be read are told, and the start goes on", async () => {
+  await using agent = await startAgentProcess({ controlPlane, files: { "etc/istio/pod/labels/not-a-file": "" } });
+  await eventually(async () => (agent.stdout().includes("Envoy command") ? undefined : "not started"));
+  expect(agent.stdout().match(/warn\tfailed to read pod labels: .*/g)).toEqual([
+    "warn\tfailed to read pod labels: read ./etc/istio/pod/labels: is a directory",
+  ]);
 });

@@ -1,6 +1,14 @@
-import { readFile } from "node:fs/promises";
+import { type Logger, silentLogger } from "../base/logger.ts";
 import { type BootstrapInputs, pilotSubjectAltNames } from "../bootstrap/index.ts";
-import { type AgentConfig, diskFiles, type Environment, type PlatformInfo, systemRootCa } from "../config/index.ts";
+import {
+  type AgentConfig,
+  diskFiles,
+  type Environment,
+  fileErrorText,
+  type PlatformInfo,
+  readIfPresent,
+  systemRootCa,
+} from "../config/index.ts";
 import { probeSocket, type SdsStart } from "../sds/index.ts";
 import { reportedVersion } from "./reported-version.ts";
 
@@ -18,13 +26,17 @@ export interface BootstrapSources {
 }
 
 /** Everything the bootstrap is made of. Pod files are read each time: labels may have changed since the last start of Envoy. */
-export async function readBootstrapInputs(sources: BootstrapSources): Promise<BootstrapInputs> {
+export async function readBootstrapInputs(
+  sources: BootstrapSources,
+  log: Logger = silentLogger,
+): Promise<BootstrapInputs> {
   const { config, platform, sds } = sources;
   const { envoy, agent, security, xds, generation, role } = config;
   const { region, zone, subzone } = platform.locality;
   const [podLabels, podAnnotations, credentialSocket] = await Promise.all([
-    readIfThere(LABELS_PATH),
-    readIfThere(ANNOTATIONS_PATH),
+    readIfThere(LABELS_PATH, (reason) => log.warn(`failed to read pod labels: ${reason}`)),
+    // Told when the configuration was read.
+    readIfThere(ANNOTATIONS_PATH, () => undefined),
     probeSocket(CREDENTIAL_SOCKET),
   ]);
   return {
@@ -73,8 +85,13 @@ export async function readBootstrapInputs(sources: BootstrapSources): Promise<Bo
   };
 }
 
-async function readIfThere(path: string): Promise<string | null> {
-  return readFile(path, "utf8").catch(() => null);
+async function readIfThere(path: string, onProblem: (reason: string) => void): Promise<string | null> {
+  try {
+    return (await readIfPresent(diskFiles, path)) ?? null;
+  } catch (thrown) {
+    onProblem(fileErrorText(path, thrown));
+    return null;
+  }
 }
 
 function definedValues(env: Environment): Record<string, string> {

@@ -41,7 +41,7 @@ export interface PreparedBootstrap {
 
 /** The bootstrap of the first start, written while the sockets are opened that Envoy will look for. */
 export async function prepareBootstrap(sources: BootstrapSources, log: Logger): Promise<PreparedBootstrap> {
-  const inputs = await readBootstrapInputs(sources);
+  const inputs = await readBootstrapInputs(sources, log);
   const { config } = sources;
   // Sockets of the agent's own come into the same directory: whoever is first to make it, it is the agent's.
   if (config.xds.viaAgent) await makeProxyDirectory(dirname(config.xds.socketPath), { access: "shared" });

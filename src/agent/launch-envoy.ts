@@ -65,7 +65,11 @@ export async function launchEnvoy(config: AgentConfig, parts: LaunchParts): Prom
     const [known] = await Promise.all([sources, sockets]);
     return connectEnvoy(config, { ...known, prepared, binary, metrics, log, signal, onPhase });
   };
-  const envoy = spawn();
+  const envoy = spawn().catch(async (failure: unknown) => {
+    // Nobody will read it any more.
+    await prepared.then(({ file }) => file.remove()).catch(() => undefined);
+    throw failure;
+  });
   // Told where it is awaited.
   envoy.catch(() => undefined);
   prepared.catch(() => undefined);

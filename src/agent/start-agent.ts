@@ -26,6 +26,8 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
 
   await using opened = new CloseStack();
   const detection = opened.add(startPlatformDetection({ settings: config.platform, log }));
+  // A start that is told to end does not wait for a cloud that is silent.
+  signal.addEventListener("abort", () => void detection.stop(), { once: true });
   const platform = waitForPlatform(config, detection);
   const launch = await launchEnvoy(config, { opened, env, platform, metrics, log, signal });
   opened.defer(async () => (await launch.envoy?.catch(() => undefined))?.stop());

@@ -1,5 +1,5 @@
 export { ConfigError, type ConfigErrorCode, type ConfigProblem, describeProblem } from "./config-error.ts";
-export { type ConfigFiles, diskFiles } from "./config-files.ts";
+export { type ConfigFiles, diskFiles, fileErrorText, readIfPresent } from "./config-files.ts";
 export { deepFreeze } from "./deep-freeze.ts";
 export { createEnvReader, type Environment, type EnvReader } from "./env-reader.ts";
 export { ENVIRONMENT, type EnvironmentName } from "./environment-table.ts";
