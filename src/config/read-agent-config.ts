@@ -100,6 +100,7 @@ export async function readAgentConfig(sources: AgentConfigSources): Promise<Agen
         isSidecar: role.type === "sidecar",
         lookupHost: sources.lookupHost ?? systemLookup,
         log: log(),
+        signal,
       }),
     () => defaultProxyConfig(rules),
   );

@@ -31,6 +31,8 @@ export interface ProxyConfigSources {
   readonly isSidecar: boolean;
   readonly lookupHost: LookupHost;
   readonly log: Logger;
+  /** Ends waiting for answers. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 const CONFIG_ANNOTATION = "proxy.istio.io/config";
@@ -98,7 +100,7 @@ async function applyFlags(config: ProxyConfig, sources: ProxyConfigSources): Pro
     env.isSet("ISTIO_CPU_LIMIT") || !sources.isSidecar ? env.int("ISTIO_CPU_LIMIT") : await readCpuFiles(sources.files);
   const limits = { configured, flag: flags.concurrency, cpuLimit, hostCpus: sources.hostCpus };
   const concurrency = effectiveConcurrency(limits, rules, log);
-  const statsdUdpAddress = await resolveStatsd(statsd, sources.lookupHost, log);
+  const statsdUdpAddress = await resolveStatsd(statsd, sources.lookupHost, log, { signal: sources.signal });
   const drainSeconds = env.isSet("TERMINATION_DRAIN_DURATION_SECONDS")
     ? env.int("TERMINATION_DRAIN_DURATION_SECONDS")
     : undefined;

@@ -50,6 +50,19 @@ test("a host that does not exist warns and clears the address", async () => {
 
 test("a resolver that never answers is given up on", async () => {
   const { log, lines } = recordingLogger();
-  expect(await resolveStatsd("slow:1", () => new Promise(() => undefined), log, 5)).toBe("");
+  expect(await resolveStatsd("slow:1", () => new Promise(() => undefined), log, { limitMs: 5 })).toBe("");
   expect(lines[1]).toBe("warn resolve StatsdUdpAddress failed: lookup failed for IP address: lookup slow: i/o timeout");
+});
+
+test.each([
+  { when: "before", stop: AbortSignal.abort() },
+  { when: "while", stop: undefined },
+])("an abort $when it looks ends the wait for a silent resolver", async ({ stop }) => {
+  const { log, lines } = recordingLogger();
+  const controller = new AbortController();
+  const silent = () => new Promise<never>(() => undefined);
+  const resolved = resolveStatsd("slow:1", silent, log, { signal: stop ?? controller.signal });
+  controller.abort();
+  expect(await resolved).toBe("");
+  expect(lines[1]).toMatch(/lookup slow: operation was canceled$/);
 });

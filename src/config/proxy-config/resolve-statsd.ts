@@ -1,4 +1,5 @@
 import { isIPv4 } from "node:net";
+import { abortAfter } from "../../base/abort-after.ts";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
 import { splitHostPort } from "../validation/split-host-port.ts";
@@ -21,7 +22,7 @@ export async function resolveStatsd(
   address: string,
   lookupHost: LookupHost,
   log: Logger,
-  limitMs = LIMIT_MS,
+  { limitMs = LIMIT_MS, signal }: { readonly limitMs?: number; readonly signal?: AbortSignal | undefined } = {},
 ): Promise<string> {
   if (address === "") return "";
   const split = splitHostPort(address);
@@ -30,7 +31,7 @@ export async function resolveStatsd(
   if (port === "") return "";
   log.info(`Attempting to lookup address: ${host}`);
   try {
-    const answers = await withLimit(lookupHost(host), limitMs);
+    const answers = await withLimit(lookupHost(host), limitMs, signal);
     const chosen = answers.find((answer) => isIPv4(answer)) ?? answers.at(-1);
     if (chosen === undefined) return failed(log, `lookup failed for IP address: lookup ${host}: no such host`);
     const resolved = isIPv4(chosen) ? `${chosen}:${port}` : `[${chosen}]:${port}`;
@@ -49,14 +50,13 @@ function failed(log: Logger, reason: string): "" {
   return "";
 }
 
-async function withLimit<Value>(work: Promise<Value>, limitMs: number): Promise<Value> {
-  let timer: NodeJS.Timeout | undefined;
-  const expired = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error("i/o timeout")), limitMs);
+/** A lookup cannot be ended, but it need not be waited for. */
+async function withLimit<Value>(work: Promise<Value>, limitMs: number, signal?: AbortSignal): Promise<Value> {
+  using limit = abortAfter(limitMs, signal);
+  const over = new Promise<never>((_, reject) => {
+    const end = () => reject(new Error(limit.expired ? "i/o timeout" : "operation was canceled"));
+    if (limit.signal.aborted) end();
+    else limit.signal.addEventListener("abort", end, { once: true });
   });
-  try {
-    return await Promise.race([work, expired]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return await Promise.race([work, over]);
 }
