@@ -220,7 +220,7 @@ test.each([
   { path: "/all is well", asked: "/all%20is%20well" },
   { path: "/\u00fc/\u2603?q=\u00fc", asked: "/%C3%BC/%E2%98%83?q=%C3%BC" },
   { path: "/escaped%20already#here", asked: "/escaped%20already" },
-  { path: "/\ud800\r\nX: y", asked: "/%EF%BF%BD%0D%0AX:%20y" },
+  { path: "/\ud800", asked: "/%EF%BF%BD" },
 ])("a probe of $path asks for $asked", async ({ path, asked }) => {
   await using application = await startHttpServer((request, response) => void response.end(request.url));
   await using probes = await startProbes({ httpGet: { port: application.port, path }, timeoutSeconds: 2 });

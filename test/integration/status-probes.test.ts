@@ -59,8 +59,12 @@ test.each([
   { path: "/hello/sunnyvale", asked: "/hello/sunnyvale" },
   { path: "hello/texas", asked: "/hello/texas" },
   { path: undefined, asked: "/" },
-  { path: "/q?a=b c", asked: undefined },
-])("path $path", async ({ path, asked }) => {
+  { path: "/q?a=b c", asked: "/q?a=b%20c" },
+  { path: "/q?a=%zz", asked: "/q?a=%zz" },
+  { path: "/%zz", asked: undefined },
+  { path: "/a\r\nX: y", asked: undefined },
+  { path: "/a\u007f", asked: undefined },
+])("path $path asks for $asked", async ({ path, asked }) => {
   const seen: (string | undefined)[] = [];
   await using app = await http((request, response) => {
     seen.push(request.url);
@@ -265,6 +269,7 @@ test("an unknown path is 400", async () => {
   expect(await t.probe({}, "GET", "/app-health/other/readyz")).toMatchObject({
     status: 400,
     text: "app prober config does not exists for /app-health/other/readyz",
+    headers: { "content-type": "text/plain; charset=utf-8" },
   });
 });
 

@@ -28,7 +28,7 @@ export interface HttpProbeResult {
   readonly contentEncoding: string | undefined;
 }
 
-export class ProbeError extends CodedError<"redirects"> {}
+export class ProbeError extends CodedError<"redirects" | "path"> {}
 
 const MAX_REDIRECTS = 10;
 const MAX_BODY_BYTES = 10_240;
@@ -69,9 +69,11 @@ export async function probeHttp(probe: HttpProbe): Promise<HttpProbeResult> {
   }
 }
 
-/** What a request line may carry: other characters are escaped, a fragment is the reader's own matter. */
+/** What a request line may carry: other characters are escaped, a fragment is the reader's own matter. Throws for what is no path. */
 function requestTarget(path: string): string {
   const [sent = ""] = path.split("#");
+  if (/[\x00-\x1f\x7f]|^[^?]*%(?![0-9a-f]{2})/i.test(sent))
+    throw new ProbeError("path", `invalid character or escape in the path ${JSON.stringify(path)}`);
   const escaped = sent.replace(/[^!-~]+/g, (part) =>
     Buffer.from(part).toString("hex").toUpperCase().replace(/../g, "%$&"),
   );
