@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import type { Logger } from "../base/logger.ts";
 import type { Readiness } from "./readiness.ts";
 import { type Router, sendError, sendText } from "./router.ts";
@@ -33,7 +34,7 @@ export function registerEndpoints(router: Router, options: EndpointOptions): voi
       log.info("handling /quitquitquit, notifying pilot-agent to exit");
       // The answer has to be on its way before the process ends.
       response.once("close", () => actions.quit());
-      sendText(response, 200, "OK");
+      sendOk(response);
     },
     { loopbackOnly: true },
   );
@@ -64,8 +65,13 @@ function registerDrain(router: Router, actions: StatusActions, log: Logger): voi
       response.once("close", () => {
         actions.drain().catch((thrown) => log.warn("drain failed", { error: String(thrown) }));
       });
-      sendText(response, 200, "OK");
+      sendOk(response);
     },
     { loopbackOnly: true },
   );
+}
+
+function sendOk(response: ServerResponse): void {
+  response.setHeader("Content-Type", "text/plain; charset=utf-8");
+  sendText(response, 200, "OK");
 }

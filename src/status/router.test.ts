@@ -49,6 +49,26 @@ test("an unknown peer is refused before its method is looked at, and only where 
   expect(await server.ask("DELETE", "/open")).toEqual({ status: 200, body: "OK" });
 });
 
+test.each([
+  { method: "GET", target: "http://pod:1/open?x", status: 200, body: "/open" },
+  { method: "GET", target: "/%6fpen", status: 200, body: "/open" },
+  { method: "GET", target: "/below/%C3%BC", status: 200, body: "/below/ü" },
+  { method: "POST", target: "http://pod:1/qu%69t", status: 403, body: "Only requests from localhost are allowed\n" },
+  { method: "GET", target: "/%zz", status: 400, body: "400 Bad Request\n" },
+  { method: "GET", target: "*", status: 400, body: "400 Bad Request\n" },
+  { method: "OPTIONS", target: "*", status: 200, body: "" },
+  { method: "GET", target: "http://pod", status: 307, body: '<a href="/">Temporary Redirect</a>.\n\n' },
+  { method: "GET", target: "/below?x", status: 307, body: '<a href="/below/?x">Temporary Redirect</a>.\n\n' },
+  { method: "POST", target: "/below?x", status: 307, body: "" },
+])("$method $target is $status", async ({ method, target, status, body }) => {
+  const router = createRouter(silentLogger);
+  router.route("POST", "/quit", () => undefined, { loopbackOnly: true });
+  router.route("*", "/open", (_request, response, path) => sendText(response, 200, path));
+  router.route("*", "/below/", (_request, response, path) => sendText(response, 200, path));
+  await using server = await serveUnknownPeers(router);
+  expect(await server.ask(method, target)).toEqual({ status, body });
+});
+
 test("a redirect's text cannot carry markup", async () => {
   await using server = await serveUnknownPeers(createRouter(silentLogger));
   const { status, body } = await server.ask("GET", '//<script>"&');

@@ -3,6 +3,7 @@ import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { cleanPath } from "./core/clean-path.ts";
 import { isLoopback } from "./core/is-loopback.ts";
+import { decodedPath, type RequestTarget, splitTarget } from "./core/request-target.ts";
 import { encodeBody } from "./encode-response.ts";
 
 export type RouteHandler = (request: IncomingMessage, response: ServerResponse, path: string) => void | Promise<void>;
@@ -45,10 +46,14 @@ export function createRouter(log: Logger): Router {
     },
     paths: () => [...exact.keys(), ...prefixes.keys()].sort(),
     handle: (request, response) => {
-      const path = (request.url ?? "/").split("?")[0] ?? "/";
-      const clean = cleanPath(path);
+      // The server as a whole is asked about.
+      if (request.method === "OPTIONS" && request.url === "*") return sendText(response, 200, "");
+      const target = splitTarget(request.url ?? "/");
+      const path = target && decodedPath(target.path);
+      if (target === undefined || path === undefined) return sendError(response, 400, "400 Bad Request");
+      const clean = cleanPath(target.path);
       const wanted = prefixes.has(`${clean}/`) && !exact.has(clean) ? `${clean}/` : clean;
-      if (wanted !== path) return redirect(request, response, wanted);
+      if (wanted !== target.path) return redirect(request, response, { path: wanted, query: target.query });
       const route = find(path);
       if (route === undefined) return sendError(response, 404, "404 page not found");
       if (route.loopbackOnly && !isLoopback(request.socket.remoteAddress)) {
@@ -79,12 +84,14 @@ export function sendBytes(response: ServerResponse, status: number, body: Buffer
   response.end(sent);
 }
 
-function redirect(request: IncomingMessage, response: ServerResponse, path: string): void {
-  const query = (request.url ?? "").split("?").slice(1).join("?");
-  response.setHeader("Location", query === "" ? path : `${path}?${query}`);
-  response.setHeader("Content-Type", "text/html; charset=utf-8");
-  const escaped = path.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/"/g, "&#34;");
-  sendText(response, 307, `<a href="${escaped}">Temporary Redirect</a>.\n\n`);
+function redirect(request: IncomingMessage, response: ServerResponse, { path, query }: RequestTarget): void {
+  const location = query === "" ? path : `${path}?${query}`;
+  response.setHeader("Location", location);
+  const escaped = location.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/"/g, "&#34;");
+  // Only who can follow a link gets one.
+  const hasPage = request.method === "GET" || request.method === "HEAD";
+  if (hasPage) response.setHeader("Content-Type", "text/html; charset=utf-8");
+  sendText(response, 307, hasPage ? `<a href="${escaped}">Temporary Redirect</a>.\n\n` : "");
 }
 
 function accepts(method: string, asked: string | undefined): boolean {

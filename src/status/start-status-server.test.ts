@@ -69,7 +69,7 @@ test.each([
   const t = setUp();
   await using server = await startStatusServer(t.options);
   const answer = await ask(server.port, "POST", path);
-  expect(answer).toMatchObject({ status: 200, body: "OK" });
+  expect(answer).toMatchObject({ status: 200, body: "OK", headers: { "content-type": "text/plain; charset=utf-8" } });
   await until("the action", () => t.events.length > 0);
   expect(t.events).toEqual([event]);
   expect(t.log.texts()).toContain(line);
@@ -112,7 +112,7 @@ test("unknown paths are 404, unclean ones lead to the clean one with their query
   const answer = await ask(server.port, "GET", "//x/../version?a=b");
   expect(answer).toMatchObject({
     status: 307,
-    body: '<a href="/version">Temporary Redirect</a>.\n\n',
+    body: '<a href="/version?a=b">Temporary Redirect</a>.\n\n',
     headers: { location: "/version?a=b", "content-type": "text/html; charset=utf-8" },
   });
 });

@@ -30,7 +30,10 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 export function createAppProbeHandler(options: AppProbeOptions): RouteHandler {
   return async (request, response, path) => {
     const prober = options.probers.get(path);
-    if (prober === undefined) return sendText(response, 400, `app prober config does not exists for ${path}`);
+    if (prober === undefined) {
+      response.setHeader("Content-Type", "text/plain; charset=utf-8");
+      return sendText(response, 400, `app prober config does not exists for ${path}`);
+    }
     const gone = new AbortController();
     // A kubelet that gives up takes its probe along, also one without a limit of its own.
     response.once("close", () => gone.abort());
