@@ -18,6 +18,10 @@ export interface KubernetesAccess {
 const REQUEST_LIMIT_MS = 30_000;
 const GONE = 410;
 const NOT_FOUND = 404;
+/** A watch is silent for long: the kernel finds out about an API server that is gone. */
+const KEEPALIVE_MS = 30_000;
+/** Names of Kubernetes objects. Others cannot exist, and some ("..") would lead to another address. */
+const OBJECT_NAME = /^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/;
 
 /** Opens a GET; resolves with the response once its head is there. Anything but 200 rejects. */
 export async function openGet(access: KubernetesAccess, path: string, signal: AbortSignal): Promise<IncomingMessage> {
@@ -31,6 +35,7 @@ export async function openGet(access: KubernetesAccess, path: string, signal: Ab
       sent.setTimeout(0);
       resolve(answer);
     });
+    sent.setSocketKeepAlive(true, KEEPALIVE_MS);
     sent.setTimeout(REQUEST_LIMIT_MS, () => sent.destroy(new Error("no answer in time")));
     sent.on("error", (cause) =>
       reject(new KubernetesError("unreachable", `Kubernetes API at ${url.host}: ${errorMessage(cause)}`, { cause })),
@@ -50,9 +55,10 @@ export async function getSecret(
   name: string,
   signal: AbortSignal,
 ): Promise<KubernetesSecret | undefined> {
+  if (!OBJECT_NAME.test(name)) return undefined;
   try {
     const response = await openGet(access, `${secretsPath(namespace)}/${encodeURIComponent(name)}`, signal);
-    return parseSecret(JSON.parse(await readText(response)));
+    return parseSecret(parseJson(await readText(response)));
   } catch (failure) {
     if (failure instanceof KubernetesError && failure.message.endsWith(` ${NOT_FOUND}`)) return undefined;
     throw failure;
@@ -69,9 +75,18 @@ export async function readText(response: IncomingMessage): Promise<string> {
   return text;
 }
 
+/** JSON.parse quotes its input in the message, which here is somebody's secret. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new KubernetesError("bad-answer", "the Kubernetes API answered with something that is not JSON");
+  }
+}
+
 /** An object of kind Secret with its base64 values decoded; undefined for anything without a name. */
 export function parseSecret(object: unknown): KubernetesSecret | undefined {
-  const { metadata, data } = object as { metadata?: { name?: unknown }; data?: Record<string, unknown> };
+  const { metadata, data } = (object ?? {}) as { metadata?: { name?: unknown }; data?: Record<string, unknown> };
   if (typeof metadata?.name !== "string") return undefined;
   const values = Object.entries(data ?? {}).map(([key, value]) => [key, Buffer.from(String(value), "base64")] as const);
   return { name: metadata.name, data: new Map(values) };

@@ -1,7 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { expect, test, vi } from "vitest";
 import { startHttpServer } from "../../../test/support/http-server.ts";
-import { silentLogger } from "../../base/logger.ts";
+import { recordingLogger } from "../../../test/support/sds-manager.ts";
+import { type Logger, silentLogger } from "../../base/logger.ts";
 import { Secret } from "../../base/secret.ts";
 import { getSecret } from "./kubernetes-api.ts";
 import { watchSecrets } from "./watch-secrets.ts";
@@ -33,13 +34,13 @@ async function startApi(lists: readonly object[][]) {
   return { asked, watches, access, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 }
 
-function follow(access: Parameters<typeof watchSecrets>[0]["access"]) {
+function follow(access: Parameters<typeof watchSecrets>[0]["access"], log: Logger = silentLogger, waitMs = 1) {
   const events: string[] = [];
   const watch = watchSecrets({
     access,
     namespace: "gw",
-    log: silentLogger,
-    backoff: { initialMs: 1, maxMs: 1, factor: 1, jitter: 0 },
+    log,
+    backoff: { initialMs: waitMs, maxMs: waitMs, factor: 1, jitter: 0 },
     apply: ({ name, data }) => void events.push(`+${name}=${data.get("tls")?.toString()}`),
     remove: (name) => void events.push(`-${name}`),
   });
@@ -95,3 +96,47 @@ test("an API server that is not there is named, the token is not", async () => {
   await expect(failed).rejects.toMatchObject({ code: "unreachable", message: expect.stringContaining("127.0.0.1:1") });
   await expect(failed).rejects.not.toThrow("t0k3n");
 });
+
+test("watches that end as soon as they begin are not taken up without a pause", async () => {
+  let watches = 0;
+  await using server = await startHttpServer((request, response) => {
+    if (request.url?.includes("watch=1")) watches += 1;
+    response.end(request.url?.includes("watch=1") ? "" : '{"items":[]}');
+  });
+  const access = { apiUrl: `http://127.0.0.1:${server.port}`, token: async () => new Secret("t") };
+  await using _seen = follow(access, silentLogger, 60_000);
+  await until(() => expect(watches).toBe(2));
+  const { signal } = new AbortController();
+  for (let round = 0; round < 50; round += 1) await getSecret(access, "gw", "one", signal);
+  expect(watches).toBe(2);
+});
+
+test.each(['{"type":"ADDED","object":{"data":{"key":"c2VjcmV0LWtleQ==" junk', "null", "[]", "7"])(
+  "an event that is none (%s) is told without a word of it, and the watch begins again",
+  async (line) => {
+    await using api = await startApi([[]]);
+    const log = recordingLogger();
+    await using _seen = follow(api.access, log);
+    await until(() => expect(api.watches).toHaveLength(1));
+    api.watches[0]?.end(`${line}\n`);
+    await until(() => expect(api.watches.length).toBeGreaterThan(1));
+    expect(log.lines.join()).toContain("watching gateway secrets failed");
+    expect(log.lines.join()).not.toMatch(/c2VjcmV0|junk/);
+  },
+);
+
+test("an answer that is no JSON is told without a word of it", async () => {
+  await using server = await startHttpServer((_request, response) => void response.end('{"data": c2VjcmV0LWtleQ=='));
+  const access = { apiUrl: `http://127.0.0.1:${server.port}`, token: async () => new Secret("t") };
+  const failed = getSecret(access, "gw", "one", new AbortController().signal);
+  await expect(failed).rejects.toMatchObject({ code: "bad-answer", message: expect.not.stringContaining("c2VjcmV0") });
+});
+
+test.each(["", "..", ".", "a/b", "A", "-a", "x".repeat(300), "a\nb", "%2e%2e"])(
+  "the API server is not asked for %j, which is no name of an object",
+  async (name) => {
+    await using api = await startApi([[]]);
+    expect(await getSecret(api.access, "gw", name, new AbortController().signal)).toBeUndefined();
+    expect(api.asked).toEqual([]);
+  },
+);

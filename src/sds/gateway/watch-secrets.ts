@@ -7,6 +7,7 @@ import {
   type KubernetesAccess,
   KubernetesError,
   openGet,
+  parseJson,
   parseSecret,
   readText,
   secretsPath,
@@ -23,6 +24,8 @@ export interface WatchSecretsOptions {
 }
 
 const BACKOFF: BackoffOptions = { initialMs: 500, maxMs: 30_000, factor: 2, jitter: 0.5 };
+
+const SHORT_WATCH_MS = 1000;
 
 interface Event {
   readonly type: string;
@@ -41,8 +44,11 @@ export function watchSecrets(options: WatchSecretsOptions): Handle {
     while (!signal.aborted) {
       try {
         version ??= await list(options, known, signal);
+        const begunMs = performance.now();
         version = await follow(options, known, version, signal);
-        failures = 0;
+        // A watch that ends as soon as it begins, time and again, would be a flood of requests.
+        failures = performance.now() - begunMs < SHORT_WATCH_MS ? failures + 1 : 0;
+        if (failures > 1) await wait(backoffDelayMs(options.backoff ?? BACKOFF, failures - 1), signal);
       } catch (failure) {
         if (signal.aborted) return;
         // What happened since is forgotten by the API server: begin with the list again.
@@ -66,7 +72,7 @@ export function watchSecrets(options: WatchSecretsOptions): Handle {
 /** The version the list stands for. Secrets that are no longer in it are removed. */
 async function list(options: WatchSecretsOptions, known: Set<string>, signal: AbortSignal): Promise<string> {
   const response = await openGet(options.access, secretsPath(options.namespace), signal);
-  const { items = [], metadata } = JSON.parse(await readText(response)) as {
+  const { items = [], metadata } = (parseJson(await readText(response)) ?? {}) as {
     items?: unknown[];
     metadata?: { resourceVersion?: string };
   };
@@ -93,7 +99,7 @@ async function follow(
     rest = lines.pop() ?? "";
     for (const line of lines) {
       if (line.trim() === "") continue;
-      const { type, object } = JSON.parse(line) as Event;
+      const { type, object } = parseJson(line) as Event;
       if (type === "ERROR")
         throw new KubernetesError(object.code === 410 ? "gone" : "refused", "the watch ended with an error");
       version = object.metadata?.resourceVersion ?? version;
