@@ -56,6 +56,17 @@ function summary(list: readonly AccessLog[]): readonly string[] {
 const CLIENT = { match: { mode: "CLIENT" } };
 const SERVER_ONLY = { match: { mode: "SERVER" } };
 
+test.each(["[null]", "[{}]", '[{name: ""}]'])(
+  "mesh providers %s without a name stop nobody from logging",
+  (providers) => {
+    const objects = documents(collector, telemetry([entry("envoy")]));
+    const mesh = createTestMesh(objects, `${FILE}\nextensionProviders: ${providers}\n`);
+    const view = mesh.take().snapshot.view(testNode({ labels: { app: "web" } }));
+    expect(() => outboundLogs(view.outbound)).not.toThrow();
+    expect(() => inboundLogs(view)).not.toThrow();
+  },
+);
+
 describe("who logs where", () => {
   test.each<{ is: string; objects: TestObject[]; mesh?: string; client: string[]; server?: string[] }>([
     { is: "nothing is asked for", objects: [], client: [] },

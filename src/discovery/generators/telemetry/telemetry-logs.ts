@@ -81,9 +81,9 @@ function defaultProviders({ defaultProviders: given }: MeshSettings["source"]): 
   return accessLogging;
 }
 
-/** The mesh settings are checked when they are read, so that providers have the shape of their kind. */
+/** The mesh settings are checked when they are read, so that providers have the shape of their kind. One without a name is nobody's. */
 function logProviders({ extensionProviders }: MeshSettings["source"]): readonly LogProvider[] {
-  return (extensionProviders ?? []) as readonly LogProvider[];
+  return ((extensionProviders ?? []) as readonly LogProvider[]).filter(({ name }) => typeof name === "string");
 }
 
 /** Which servers of logs the view's workload can call: its listeners follow from that, and the inbound scope does not tell it. */
