@@ -14,6 +14,8 @@ test.each([
   { text: "a: yes\nb: off\nc: Y", gives: { a: true, b: false, c: true } },
   { text: "a: 010\nb: 0x10\nc: 1_000", gives: { a: 8, b: 16, c: 1000 } },
   { text: "a: 1:30\nb: 2020-01-01\nc: 12:30:45.5", gives: { a: "1:30", b: "2020-01-01", c: "12:30:45.5" } },
+  { text: "a: .\nb: [., -., +., ._]", gives: { a: ".", b: [".", "-.", "+.", "._"] } },
+  { text: "a: .5\nb: 1.\nc: -.5\nd: 1_0.5", gives: { a: 0.5, b: 1, c: -0.5, d: 10.5 } },
   { text: "a: 1\na: 2", gives: { a: 2 } },
   { text: "yes: 1\n2: b", gives: { true: 1, "2": "b" } },
   { text: "x: &x {a: 1}\nz:\n  <<: *x\n  b: 2", gives: { x: { a: 1 }, z: { a: 1, b: 2 } } },

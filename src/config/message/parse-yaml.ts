@@ -1,10 +1,8 @@
 import { CodedError, errorMessage } from "../../base/coded-error.ts";
 import { nestsTooDeeply, TOO_DEEP } from "../../protocol/yaml-depth.ts";
+import { YAML_OPTIONS } from "../../protocol/yaml-options.ts";
 
 export class YamlError extends CodedError<"invalid-yaml"> {}
-
-/** Kinds the reference's YAML reader leaves as text although YAML 1.1 has types for them. */
-const UNUSED_TAGS = ["timestamp", "binary", "omap", "pairs", "set"];
 
 /** Nobody means more levels of JSON than this. */
 const MAX_DEPTH = 500;
@@ -26,7 +24,7 @@ export async function parseYaml(text: string): Promise<unknown> {
     uniqueKeys: false,
     merge: true,
     logLevel: "silent",
-    customTags: (tags) => tags.filter((tag) => !isUnused(tag)),
+    customTags: (tags) => tags.filter((tag) => !isUnused(tag)).map(withDigits),
   });
   const [document] = Array.isArray(documents) ? documents : [];
   if (document === undefined) return null;
@@ -72,13 +70,6 @@ export async function tryParseYaml(text: string): Promise<{ readonly document: u
     if (thrown instanceof YamlError) return { document: undefined, fault: thrown };
     throw thrown;
   }
-}
-
-function isUnused(tag: unknown): boolean {
-  if (typeof tag !== "object" || tag === null) return false;
-  const { tag: uri, format } = tag as { tag?: string; format?: string };
-  // Base 60 numbers ("1:30") are text as well.
-  return UNUSED_TAGS.some((name) => uri?.endsWith(`:${name}`)) || format === "TIME";
 }
 
 /** The reference's parser words for what our parser reports; the own text where there is no counterpart. */
