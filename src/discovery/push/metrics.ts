@@ -24,7 +24,7 @@ export function declarePushMetrics(registry: MetricRegistry): PushMetrics {
     }),
     pushTriggers: registry.counter({
       name: "pilot_push_triggers",
-      help: "Reasons of pushes; one push may have several.",
+      help: "What led to pushes; one push may follow from many, each counts.",
       labels: ["type"],
     }),
     debounceTime: seconds("pilot_debounce_time", "Seconds from the first change of a burst to its push."),

@@ -124,7 +124,7 @@ describe("bursts of changes", () => {
     await vi.advanceTimersByTimeAsync(5000);
     expect(pusher.pushes).toBe(2);
     expect(pusher.snapshot.version).toBe("2");
-    expect(registry.render()).toContain('pilot_push_triggers{type="config"} 1');
+    expect(registry.render()).toContain('pilot_push_triggers{type="config"} 100');
   });
 
   test("events every 50 ms for 12 s are pushed after 10 s", async () => {

@@ -52,7 +52,7 @@ export function startPusher({ settings, build, clients, onPush, metrics, log }: 
   let snapshot = build(undefined);
   let pushes = 1;
   let firstAt: number | undefined;
-  let reasons = new Set<PushReason>();
+  let reasons = new Map<PushReason, number>();
   let changes: PushChanges = NO_CHANGES;
   const queue = createPushQueue<PushClient>({
     concurrency: settings.concurrency,
@@ -64,9 +64,7 @@ export function startPusher({ settings, build, clients, onPush, metrics, log }: 
   });
   const push = async (): Promise<void> => {
     const since = firstAt ?? performance.now();
-    const why = [...reasons];
     firstAt = undefined;
-    reasons = new Set();
     const startedAt = performance.now();
     metrics.debounceTime.observe((startedAt - since) / 1000);
     try {
@@ -77,12 +75,14 @@ export function startPusher({ settings, build, clients, onPush, metrics, log }: 
       return;
     }
     const happened = changes;
+    const why = reasons;
     changes = NO_CHANGES;
+    reasons = new Map();
     pushes += 1;
     metrics.snapshotTime.observe((performance.now() - startedAt) / 1000);
-    for (const reason of why) metrics.pushTriggers.inc([reason]);
+    for (const [reason, times] of why) metrics.pushTriggers.inc([reason], times);
     const all = clients();
-    log.info("push", { version: snapshot.version, proxies: all.length, reasons: why.join(",") });
+    log.info("push", { version: snapshot.version, proxies: all.length, reasons: [...why.keys()].join(",") });
     if (isNothing(happened)) return;
     for (const client of all) client.note(happened);
     for (const client of all) queue.enqueue(client, since);
@@ -98,7 +98,7 @@ export function startPusher({ settings, build, clients, onPush, metrics, log }: 
       return pushes;
     },
     trigger: (reason, more) => {
-      reasons.add(reason);
+      reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
       changes = mergeChanges(changes, more);
       firstAt ??= performance.now();
       const endpointsOnly = more.endpoints.size > 0 && isNothing({ ...more, endpoints: NO_CHANGES.endpoints });
