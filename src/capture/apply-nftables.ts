@@ -27,7 +27,7 @@ export async function applyNftables(given: ApplyOptions): Promise<ApplyOutcome> 
   const lines = [...staleTables(tables, rules), ...nftTransaction(toNft(rules)), ...staleChains(tables, rules)];
   if (lines.length > 0) await run(lines.join("\n"), context);
   log.info(`nftables rules programmed:\n${lines.join("\n")}`);
-  const undo = async () => run(`${nftRemoval(NFT_TABLES).join("\n")}\n${before}`, context);
+  const undo = async () => run(`${nftRemoval(NFT_TABLES).join("\n")}\n${before}`, context, "the new rules stay");
   return { changed: true, undo };
 }
 
@@ -40,11 +40,11 @@ export async function cleanNftables(context: NetworkContext) {
   return { isUsable: true, changed: tables.size > 0, marks };
 }
 
-async function run(text: string, context: NetworkContext): Promise<void> {
+async function run(text: string, context: NetworkContext, otherwise = "nothing was changed"): Promise<void> {
   const result = await context.run({ program: "nft", args: ["-f", "-"], input: `${text}\n` });
   if (result.code === 0) return;
   const reason = result.code === undefined ? result.failure : result.stderr.trim();
-  throw new CaptureError("restore-failed", `nftables run failed: ${reason} (nothing was changed)`);
+  throw new CaptureError("restore-failed", `nftables run failed: ${reason} (${otherwise})`);
 }
 
 async function requireVersion(context: NetworkContext, cniMode: boolean): Promise<void> {

@@ -92,6 +92,23 @@ test("a rollback that is refused is a failure of its own", async () => {
   await expect(applyChanges([change("v4"), change("v6")], given)).rejects.toMatchObject({ code: "rollback-failed" });
 });
 
+test("a rollback that fails hides neither the first failure nor keeps the other version from going back", async () => {
+  const answers = [
+    OK,
+    OK,
+    { code: 1, stdout: "", stderr: "line 2 failed: first cause" },
+    { code: 4, stdout: "", stderr: "second cause" },
+  ];
+  const { restored, given } = options((program, count) =>
+    program.endsWith("restore") ? (answers[count - 1] ?? OK) : OK,
+  );
+  await expect(applyChanges([change("v4"), change("v6"), change("v4")], given)).rejects.toMatchObject({
+    code: "rollback-failed",
+    message: expect.stringMatching(/first cause; and rules could not be put back: .*ip6tables.*second cause$/),
+  });
+  expect(restored.map(({ program }) => program).slice(3)).toEqual(["ip6tables-nft-restore", "iptables-nft-restore"]);
+});
+
 test("a legacy program is told to wait for the lock", async () => {
   const { restored, given } = options(() => OK, ["--wait=30"]);
   await applyChanges([change("v4")], given);

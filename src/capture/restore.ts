@@ -1,4 +1,5 @@
 import { readFile, stat } from "node:fs/promises";
+import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { CaptureError } from "./capture-error.ts";
 import { parseKernelState } from "./core/kernel-state.ts";
@@ -36,7 +37,11 @@ export async function applyChanges(
 ): Promise<() => Promise<void>> {
   const done: FamilyChange[] = [];
   const undo = async () => {
-    for (const change of done.splice(0).reverse()) await putBack(change, options);
+    const failures: string[] = [];
+    // One that cannot go back is no reason to leave the others.
+    for (const change of done.splice(0).reverse()) failures.push(...(await putBack(change, options)));
+    if (failures.length === 0) return;
+    throw new CaptureError("rollback-failed", `rules could not be put back: ${failures.join("; ")}`);
   };
   for (const change of changes) {
     const text = transactionText(change.plans, "forward");
@@ -58,19 +63,28 @@ export async function applyChanges(
     }
     if (taken.length > 0) done.push({ ...change, plans: taken });
     const tables = done.flatMap((each) => each.plans.map((plan) => `${each.input.family} ${plan.table}`));
-    await undo();
+    await undoBecause(failure, undo);
     const note = tables.length === 0 ? "nothing was changed" : `rolled back: ${tables.join(", ")}`;
     throw new CaptureError("restore-failed", `${failure} (${note})`);
   }
   return undo;
 }
 
-async function putBack(change: FamilyChange, options: RestoreOptions): Promise<void> {
+/** A rollback that fails too hides nothing: the first failure is where the search begins. */
+export async function undoBecause(cause: string, undo: () => Promise<void>): Promise<void> {
+  try {
+    await undo();
+  } catch (thrown) {
+    throw new CaptureError("rollback-failed", `${cause}; and ${errorMessage(thrown)}`, { cause: thrown });
+  }
+}
+
+/** What kept the rules from going back; nothing when they did. */
+async function putBack(change: FamilyChange, options: RestoreOptions): Promise<readonly string[]> {
   const { family } = change.input;
   const result = await restore(family, transactionText(change.plans, "back"), options);
-  if (result.code === 0) return;
-  const failure = failureText({ program: restoreProgram(family, options.backend), args: ["--noflush"] }, result);
-  throw new CaptureError("rollback-failed", `rules could not be put back: ${failure}`);
+  if (result.code === 0) return [];
+  return [failureText({ program: restoreProgram(family, options.backend), args: ["--noflush"] }, result)];
 }
 
 /** Tables before the failing line were committed; without a line number, those that now look as planned. */

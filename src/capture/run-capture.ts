@@ -11,6 +11,7 @@ import { type DryRun, dryRun, RULES_FILE } from "./core/dry-run.ts";
 import type { CaptureOptions, CaptureSettings } from "./core/settings.ts";
 import { MACHINE_FILES, ownerNames } from "./machine.ts";
 import { type NetworkContext, openNetworkContext } from "./network-context.ts";
+import { undoBecause } from "./restore.ts";
 import { configureRoutes, needsPolicyRoute, removePolicyRoutes, removeRoutes } from "./routes.ts";
 import { type RunProgram, runProgram } from "./run-program.ts";
 
@@ -93,7 +94,7 @@ async function routesOrUndo(
   try {
     return (await configureRoutes(settings, context)).changed;
   } catch (thrown) {
-    await outcome.undo();
+    await undoBecause(errorMessage(thrown), () => outcome.undo());
     throw thrown;
   }
 }
