@@ -1,4 +1,14 @@
-import { copyFileSync, readdirSync, statfsSync, statSync, truncateSync } from "node:fs";
+import {
+  closeSync,
+  copyFileSync,
+  openSync,
+  readdirSync,
+  readSync,
+  statfsSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import type { Say } from "./start-options.ts";
 
@@ -13,15 +23,30 @@ export function limitLogs(folder: string, say: Say, maxBytes = MAX_BYTES): void 
   for (const name of readdirSync(folder)) {
     const path = join(folder, name);
     const isOld = name.endsWith(".1");
-    if (isFull && statSync(path).size > 0) {
+    // A workload may be taken away at this moment, and its log with it.
+    const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+    if (isFull && size > 0) {
       truncateSync(path);
       cut += 1;
-    } else if (!isOld && statSync(path).size > maxBytes) {
-      copyFileSync(path, `${path}.1`);
+    } else if (!isOld && size > maxBytes) {
+      keepEnd(path, `${path}.1`, { size, maxBytes: 2 * maxBytes });
       truncateSync(path);
     }
   }
   if (cut > 0) say("warn", `the disk of ${folder} is full; logs were cut off to go on`);
+}
+
+/** Of somebody who has written gigabytes since the last look only the end is kept: a copy would fill the disk, and take seconds. */
+function keepEnd(path: string, copy: string, { size, maxBytes }: { size: number; maxBytes: number }): void {
+  if (size <= maxBytes) return copyFileSync(path, copy);
+  const file = openSync(path, "r");
+  try {
+    const end = Buffer.alloc(maxBytes);
+    const read = readSync(file, end, 0, maxBytes, size - maxBytes);
+    writeFileSync(copy, end.subarray(0, read));
+  } finally {
+    closeSync(file);
+  }
 }
 
 function freeBytes(folder: string): number {

@@ -5,6 +5,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
@@ -142,4 +143,20 @@ test("a log that grows too large is cut off, with one earlier file kept", () => 
   limitLogs(folder, () => undefined, 1000);
   expect(readdirSync(folder).sort()).toEqual(["small.log", "web.app.log", "web.app.log.1"]);
   expect(readFileSync(join(folder, "small.log"), "utf8")).toBe("y");
+});
+
+test("of a log that has grown beyond all measure only the end is kept", () => {
+  put("web.app.log", `${"x".repeat(1_000_000)}end`);
+  limitLogs(folder, () => undefined, 1000);
+  const kept = readFileSync(join(folder, "web.app.log.1"), "utf8");
+  expect(kept).toHaveLength(2000);
+  expect(kept).toMatch(/xend$/);
+  expect(statSync(join(folder, "web.app.log")).size).toBe(0);
+});
+
+test("a log that leads nowhere does not keep the others from being cut off", () => {
+  symlinkSync("nowhere", join(folder, "a.log"));
+  put("web.app.log", "x".repeat(2000));
+  limitLogs(folder, () => undefined, 1000);
+  expect(statSync(join(folder, "web.app.log")).size).toBe(0);
 });
