@@ -1,14 +1,4 @@
-import {
-  closeSync,
-  copyFileSync,
-  openSync,
-  readdirSync,
-  readSync,
-  statfsSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
+import { closeSync, openSync, readdirSync, readSync, statfsSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Say } from "./start-options.ts";
 
@@ -38,11 +28,10 @@ export function limitLogs(folder: string, say: Say, maxBytes = MAX_BYTES): void 
 
 /** Of somebody who has written gigabytes since the last look only the end is kept: a copy would fill the disk, and take seconds. */
 function keepEnd(path: string, copy: string, { size, maxBytes }: { size: number; maxBytes: number }): void {
-  if (size <= maxBytes) return copyFileSync(path, copy);
   const file = openSync(path, "r");
   try {
-    const end = Buffer.alloc(maxBytes);
-    const read = readSync(file, end, 0, maxBytes, size - maxBytes);
+    const end = Buffer.alloc(Math.min(size, maxBytes));
+    const read = readSync(file, end, 0, end.length, size - end.length);
     writeFileSync(copy, end.subarray(0, read));
   } finally {
     closeSync(file);
