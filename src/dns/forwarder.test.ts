@@ -184,3 +184,19 @@ test("stopping ends what waits, and asks nothing any more", async () => {
   expect(await forwarder.forward(question("b."), "udp")).toBeUndefined();
   expect(udp).toHaveLength(1);
 });
+
+test("questions that wait take a bounded amount of memory, however long they are", async () => {
+  const { forwarder, udp } = setUp({ maxForwards: 10_000 });
+  const long = (index: number) => Buffer.concat([question(`${index}.`), Buffer.alloc(60_000)]);
+  const waiting = Array.from({ length: 279 }, (_, index) => forwarder.forward(long(index), "udp"));
+  expect(await forwarder.forward(long(279), "udp")).toBeUndefined();
+  const short = forwarder.forward(question("short."), "udp");
+  for (const { message, done } of udp.slice(0, -1))
+    done(Buffer.concat([message.subarray(0, 2), reply("x.").subarray(2)]));
+  udp.at(-1)?.done(reply("short."));
+  expect(await short).toEqual(reply("short."));
+  expect((await Promise.all(waiting)).every((answer) => answer !== undefined)).toBe(true);
+  const again = forwarder.forward(long(279), "udp");
+  udp.at(-1)?.done(reply("279."));
+  expect(await again).toEqual(reply("279."));
+});

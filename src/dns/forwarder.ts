@@ -39,10 +39,14 @@ interface Forward {
 /** One failing server is worth a line a second; the rest is for whoever debugs. */
 const FAILURE_LOG_INTERVAL_MS = 1_000;
 
+/** Each waits about three times. Ten thousand usual questions are half a megabyte; one may pad its own to sixty-four kilobytes. */
+const MAX_WAITING_BYTES = 16 * 1024 * 1024;
+
 /** Asks the nameservers, identical questions only once at a time and never more than `maxForwards` of them. */
 export function createForwarder(options: ForwarderOptions): Forwarder {
   const { udp, tcp, metrics, log } = options;
   const inFlight = { udp: new Map<string, Forward>(), tcp: new Map<string, Forward>() };
+  let waitingBytes = 0;
   let servers: readonly string[] = [];
   let stopped = false;
   const reportFailure = createFailureLog(log, options.parallel);
@@ -70,11 +74,13 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
       onFailure: reportFailure,
       onEnd: (reply) => {
         inFlight[transport].delete(key);
+        waitingBytes -= message.length;
         metrics.upstreamSeconds.observe((performance.now() - began) / 1_000);
         resolve(reply);
       },
     });
     inFlight[transport].set(key, { reply: promise, end });
+    waitingBytes += message.length;
     return promise;
   };
 
@@ -87,7 +93,9 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
       // All but the transaction id: flags and options may change the answer.
       const key = message.toString("latin1", 2);
       const known = inFlight[transport].get(key);
-      const isFull = inFlight.udp.size + inFlight.tcp.size >= options.maxForwards;
+      const isFull =
+        inFlight.udp.size + inFlight.tcp.size >= options.maxForwards ||
+        waitingBytes + message.length > MAX_WAITING_BYTES;
       const isPossible = !stopped && servers.length > 0 && (known !== undefined || !isFull);
       const reply = isPossible ? await (known?.reply ?? start(key, message, transport)) : undefined;
       if (reply === undefined) metrics.upstreamFailures.inc();
