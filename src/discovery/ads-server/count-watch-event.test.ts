@@ -64,6 +64,20 @@ test("a proxy that goes takes its refusal along", () => {
   expect(series("pilot_xds_eds_reject")).toEqual([]);
 });
 
+test("the refusal of a proxy's new stream stands when its old stream ends", () => {
+  const { count, series } = setUp();
+  const old = refused(13, "bad");
+  count("nacked", GOOD, old);
+  const shown = series("pilot_xds_cds_reject");
+  const young = refused(13, "bad");
+  count("subscribed", undefined, young);
+  count("acked", young, young);
+  count("unsubscribed", old, undefined);
+  expect(series("pilot_xds_cds_reject")).toEqual(shown);
+  count("acked", young, GOOD);
+  expect(series("pilot_xds_cds_reject")).toEqual([]);
+});
+
 test("refusals of types without a series of their own are counted only", () => {
   const { count, series } = setUp();
   count("nacked", GOOD, refused(13, "bad"), "nds");
