@@ -59,7 +59,7 @@ const SERVER_ONLY = { match: { mode: "SERVER" } };
 test.each(["[null]", "[{}]", '[{name: ""}]'])(
   "mesh providers %s without a name stop nobody from logging",
   (providers) => {
-    const objects = documents(collector, telemetry([entry("envoy")]));
+    const objects = documents(collector, telemetry([entry("nobody")]));
     const mesh = createTestMesh(objects, `${FILE}\nextensionProviders: ${providers}\n`);
     const view = mesh.take().snapshot.view(testNode({ labels: { app: "web" } }));
     expect(() => outboundLogs(view.outbound)).not.toThrow();
