@@ -99,7 +99,9 @@ export async function readBootstrapOverride(
     const { convertBootstrapOverride } = await import("./core/bootstrap-override.ts");
     return convertBootstrapOverride(text, inputs.env.HOST_IP ?? "");
   } catch (failure) {
-    log.warn(`Failed to read bootstrap override: failed to convert to JSON: ${path}, yaml: ${errorMessage(failure)}`);
+    // The library shows the place in the text on lines of its own.
+    const [reason = ""] = errorMessage(failure).split(":\n");
+    log.warn(`Failed to read bootstrap override: failed to convert to JSON: ${path}, yaml: ${reason}`);
     return undefined;
   }
 }

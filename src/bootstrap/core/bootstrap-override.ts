@@ -1,6 +1,7 @@
-import { parse } from "yaml";
+import { parseAllDocuments } from "yaml";
 import { compareText } from "../../protocol/go-text.ts";
 import { shallowYaml } from "../../protocol/yaml-depth.ts";
+import { YAML_OPTIONS } from "../../protocol/yaml-options.ts";
 import { ipFamily } from "./ip-family.ts";
 import { sortKeys, toStrictJson } from "./json.ts";
 
@@ -8,10 +9,15 @@ const PLACEHOLDER = "$(HOST_IP)";
 
 /**
  * A user's override file (YAML or JSON) as the compact JSON that Envoy merges over the bootstrap (`--config-yaml`). `$(HOST_IP)` becomes
- * the host's address, an IPv6 one in brackets, which are not doubled. Throws what the YAML parser throws.
+ * the host's address, an IPv6 one in brackets, which are not doubled. Only the first document counts. Throws what the YAML parser
+ * reports.
  */
 export function convertBootstrapOverride(text: string, hostIp: string): string {
-  const value: unknown = parse(shallowYaml(substituteHostIp(text, hostIp)), { version: "1.1", maxAliasCount: 100 });
+  const documents = parseAllDocuments(shallowYaml(substituteHostIp(text, hostIp)), YAML_OPTIONS);
+  const [document] = Array.isArray(documents) ? documents : [];
+  const [problem] = document?.errors ?? [];
+  if (problem !== undefined) throw problem;
+  const value: unknown = document?.toJS({ maxAliasCount: 100 });
   return toStrictJson(sortKeys(value ?? null, compareText));
 }
 

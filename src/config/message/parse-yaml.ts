@@ -19,13 +19,7 @@ export async function parseYaml(text: string): Promise<unknown> {
   }
   if (nestsTooDeeply(text)) throw new YamlError("invalid-yaml", `yaml: ${TOO_DEEP}`);
   const { parseAllDocuments } = await import("./yaml-library.ts");
-  const documents = parseAllDocuments(text, {
-    version: "1.1",
-    uniqueKeys: false,
-    merge: true,
-    logLevel: "silent",
-    customTags: (tags) => tags.filter((tag) => !isUnused(tag)).map(withDigits),
-  });
+  const documents = parseAllDocuments(text, YAML_OPTIONS);
   const [document] = Array.isArray(documents) ? documents : [];
   if (document === undefined) return null;
   const [problem] = document.errors;

@@ -1,0 +1,26 @@
+import type { Tags } from "yaml";
+
+/** Kinds the reference's YAML reader leaves as text although YAML 1.1 has types for them. */
+const UNUSED_TAGS = ["timestamp", "binary", "omap", "pairs", "set"];
+
+/** How users' YAML is read, as the reference reads it: `yes` and `on` are booleans, the last of two equal keys wins, a date is text. */
+export const YAML_OPTIONS = {
+  version: "1.1",
+  uniqueKeys: false,
+  merge: true,
+  logLevel: "silent",
+  customTags: (tags: Tags): Tags => tags.filter((tag) => !isUnused(tag)).map(withDigits),
+} as const;
+
+function isUnused(tag: unknown): boolean {
+  if (typeof tag !== "object" || tag === null) return false;
+  const { tag: uri, format } = tag as { tag?: string; format?: string };
+  // Base 60 numbers ("1:30") are text as well.
+  return UNUSED_TAGS.some((name) => uri?.endsWith(`:${name}`)) || format === "TIME";
+}
+
+/** The library takes a lone dot for a number, which then is none. */
+function withDigits(tag: Tags[number]): Tags[number] {
+  if (typeof tag !== "object" || !("test" in tag) || !tag.test?.test(".")) return tag;
+  return { ...tag, test: new RegExp(`^(?=.*[0-9])${tag.test.source.slice(1)}`) };
+}
