@@ -10,7 +10,7 @@ import { addressText, checkHealth, HEALTH_CHECK, implement, startGrpcServer } fr
 import { createAppProbeHandler, createProbeConnections, readAppProbers, statusRules } from "../../src/status/index.ts";
 import { recordingLogger, until } from "../support/envoy-life.ts";
 import { startHttpServer } from "../support/http-server.ts";
-import { fetchBytes } from "../support/status-scrape.ts";
+import { fetchBytes, startScrape } from "../support/status-scrape.ts";
 import { startTestStatusServer } from "../support/status-server.ts";
 import { createTestTls } from "../support/status-tls.ts";
 
@@ -245,4 +245,34 @@ test("a kept TLS connection gathers nothing from probe to probe", PROMPT, async 
   process.off("warning", note);
   expect(connections).toBe(1);
   expect(warnings).toEqual([]);
+});
+
+const HEAD = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n";
+test.each([
+  { what: "switches protocols", bytes: "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n" },
+  { what: "says nothing but to go on", bytes: "HTTP/1.1 100 Continue\r\n\r\n".repeat(20_000) },
+  { what: "has a head without end", bytes: `${HEAD}X: ${"x".repeat(1_000_000)}` },
+  { what: "has a negative length", bytes: `${HEAD}Content-Length: -1\r\n\r\nmine 1\n` },
+  { what: "has chunks of no size", bytes: `${HEAD}Transfer-Encoding: chunked\r\n\r\nzz\r\nmine 1\n` },
+  { what: "says packed and is not", bytes: `${HEAD}Content-Encoding: gzip\r\nContent-Length: 7\r\n\r\nmine 1\n` },
+  {
+    what: "redirects to itself without a host",
+    bytes: "HTTP/1.1 302 Found\r\nLocation: http://\r\nContent-Length: 0\r\n\r\n",
+  },
+  {
+    what: "redirects to a port that is none",
+    bytes: "HTTP/1.1 302 Found\r\nLocation: http://localhost:0/\r\nContent-Length: 0\r\n\r\n",
+  },
+  { what: "sends its request back", bytes: "GET /metrics HTTP/1.1\r\n\r\n" },
+])("a scraped application that $what is left out, and counted", PROMPT, async ({ bytes }) => {
+  await using application = await answering(bytes, STAY);
+  await using t = await startScrape({
+    envoy: "# TYPE envoy counter\nenvoy 1\n",
+    options: { targets: [{ port: application.port, path: "/metrics" }] },
+  });
+  const { status, text } = await t.scrape({ "X-Prometheus-Scrape-Timeout-Seconds": "2" });
+  expect(status).toBe(200);
+  expect(text).toContain("\nenvoy 1\n");
+  expect(text).not.toContain("mine");
+  expect(t.own('istio_agent_scrape_failures_total{type="application"}')).toBe("1");
 });
