@@ -200,3 +200,20 @@ test("questions that wait take a bounded amount of memory, however long they are
   udp.at(-1)?.done(reply("279."));
   expect(await again).toEqual(reply("279."));
 });
+
+test.each([true, false])(
+  "that every server failed is told once a second where all are asked at once (%s)",
+  async (parallel) => {
+    const { forwarder, udp, log } = setUp({ parallel });
+    for (const name of ["a.", "b."]) {
+      const failed = forwarder.forward(question(name), "udp");
+      for (let asked = 0; asked < udp.length; asked++) udp[asked]?.done(new Error("refused"));
+      udp.length = 0;
+      expect(await failed).toBeUndefined();
+    }
+    expect(log.texts().filter((line) => line === "info all upstream failed")).toHaveLength(parallel ? 1 : 0);
+    const waiting = forwarder.forward(question("c."), "udp");
+    await forwarder.stop();
+    expect(await waiting).toBeUndefined();
+  },
+);

@@ -50,6 +50,7 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
   let servers: readonly string[] = [];
   let stopped = false;
   const reportFailure = createFailureLog(log, options.parallel);
+  const isAllFailedDue = createLogLimit(FAILURE_LOG_INTERVAL_MS);
 
   const ask = (server: string, message: Buffer, transport: Transport, settle: UpstreamDone) => {
     const done: UpstreamDone = (outcome) => settle(outcome instanceof Error ? outcome : readable(server, outcome));
@@ -75,6 +76,7 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
       onEnd: (reply) => {
         inFlight[transport].delete(key);
         waitingBytes -= message.length;
+        if (reply === undefined && options.parallel && !stopped && isAllFailedDue("")) log.info("all upstream failed");
         metrics.upstreamSeconds.observe((performance.now() - began) / 1_000);
         resolve(reply);
       },
