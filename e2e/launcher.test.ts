@@ -82,6 +82,8 @@ test.each([
   { limit: "307200KiB", flag: "--max-old-space-size=300 " },
   { limit: "209715200", flag: "--max-old-space-size=200 " },
   { limit: "10MiB", flag: "--max-old-space-size=64 " },
+  { limit: "99999999999999999999GiB", flag: "" },
+  { limit: "18446744073709551616", flag: "" },
   { limit: "089MiB", flag: "" },
   { limit: "off", flag: "" },
   { limit: "", flag: "" },
