@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
+import { identifyProcess } from "../src/mesh/state/process-identity.ts";
 import { fetchAnswer } from "../test/support/fetch-answer.ts";
 import { freePorts } from "../test/support/free-ports.ts";
 import { helloRule, pairFile } from "../test/support/mesh-pair.ts";
@@ -239,3 +240,25 @@ test("mesh exec ends as its command does, by code or by signal, and passes signa
   const told = await exec("trap 'echo told; exit 3' TERM; kill -TERM $PPID; while :; do sleep 0.05; done");
   expect(told).toMatchObject({ code: 3, stdout: "told\n" });
 });
+
+test.each(ISOLATIONS)("what a removed workload has sent into the background ends with it (%s)", async (isolation) => {
+  const port = await freePort();
+  // In a namespace it is found by where it is; else by what it has in its environment.
+  const wrapper = isolation === "namespaces" ? "env -i " : "";
+  const script = `${wrapper}setsid sh -c 'echo $$ > stray.pid; exec sleep 1000' & exec sleep 1000`;
+  const more = `  stray: {command: "${script}", calls: []}\n`;
+  await using mesh = startMeshRun({ file: pairFile({ port, more }), args: ["--isolation", isolation] });
+  await mesh.untilUp();
+  const pidFile = join(mesh.folder, "stray.pid");
+  await eventually(() => (existsSync(pidFile) && readFileSync(pidFile, "utf8") !== "" ? undefined : "not there yet"));
+  const pid = Number(readFileSync(pidFile, "utf8"));
+  expect(isAlive(pid)).toBe(true);
+  mesh.write("mesh.yaml", pairFile({ port }));
+  expect(await mesh.cli("apply", "-f", "mesh.yaml")).toMatchObject({ code: 0, stderr: "" });
+  expect(isAlive(pid)).toBe(false);
+  expect(await ask(mesh)).toMatch(/^hello /);
+});
+
+function isAlive(pid: number): boolean {
+  return identifyProcess(pid) !== undefined;
+}

@@ -1,14 +1,17 @@
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { errorMessage } from "../base/coded-error.ts";
 import type { DevelopmentIssuer } from "../ca/index.ts";
 import { agentPart, appPart, type PartInputs } from "./build-parts.ts";
 import type { MeshPlan, Workload } from "./core/mesh-plan.ts";
 import { captureTraffic } from "./isolation/capture-traffic.ts";
-import { createNamespaces, dropNamespace } from "./isolation/namespaces.ts";
+import { createNamespaces, dropNamespace, namespaceProcesses } from "./isolation/namespaces.ts";
 import { MeshError } from "./mesh-error.ts";
 import type { MeshParts } from "./mesh-parts.ts";
 import { prepareWorkloadFolder, writeIdentity } from "./prepare-folders.ts";
+import { endProcesses, markedProcesses } from "./process/mesh-processes.ts";
 import type { StateRecord } from "./state/mesh-state.ts";
+import { identifyProcess } from "./state/process-identity.ts";
 import type { StateFolder } from "./state/state-folder.ts";
 import { untilReady } from "./until-ready.ts";
 
@@ -66,10 +69,25 @@ export function createWorkloadLife({ inputs, folder, parts, state, issuer, signa
       await parts.remove(`${name}/app`);
     },
     async clear(workload) {
-      const problems = await dropNamespace(workload, state);
+      const strays = await endStrays(workload, state.current.runId);
+      const problems = [...strays, ...(await dropNamespace(workload, state))];
       rmSync(folder.workload(workload.name), { recursive: true, force: true });
       return problems;
     },
     renew: (plan, workload) => parts.find(`${workload.name}/app`).setSpec(appPart(inputs(plan), workload)),
   };
+}
+
+const STRAY_GRACE_MS = 1000;
+
+/** What an application has sent into the background: nobody would find it once its namespace has lost its name. */
+async function endStrays({ name, netns }: Workload, runId: string): Promise<readonly string[]> {
+  const pids = netns === undefined ? [] : await namespaceProcesses([netns]);
+  const inside = pids.flatMap((pid) => identifyProcess(pid) ?? []);
+  try {
+    await endProcesses(() => [...inside, ...markedProcesses(runId, name)], STRAY_GRACE_MS);
+    return [];
+  } catch (thrown) {
+    return [`${name}: ${errorMessage(thrown)}`];
+  }
 }

@@ -4,13 +4,16 @@ import { RUN_VARIABLE } from "../state/mesh-state.ts";
 import { identifyProcess, isAlive, type ProcessIdentity } from "../state/process-identity.ts";
 
 const POLL_MS = 25;
+/** As applications have it. */
+const WORKLOAD_VARIABLE = "MESH_WORKLOAD";
 
-/** Every process that carries the mark of the run, whoever started it. Empty where the system has no /proc. */
-export function markedProcesses(runId: string): readonly ProcessIdentity[] {
-  const mark = `${RUN_VARIABLE}=${runId}`;
+/** Every process that carries the mark of the run, whoever started it; of one workload's application when named. Empty without /proc. */
+export function markedProcesses(runId: string, workload?: string): readonly ProcessIdentity[] {
+  const marks = [`${RUN_VARIABLE}=${runId}`, ...(workload === undefined ? [] : [`${WORKLOAD_VARIABLE}=${workload}`])];
   return processNumbers().flatMap((pid) => {
-    if (pid === process.pid || !environmentOf(pid).split("\0").includes(mark)) return [];
-    return identifyProcess(pid) ?? [];
+    if (pid === process.pid) return [];
+    const environment = environmentOf(pid).split("\0");
+    return marks.every((mark) => environment.includes(mark)) ? (identifyProcess(pid) ?? []) : [];
   });
 }
 
