@@ -100,7 +100,8 @@ test.each([
     const hop = Number(request.url?.slice(1));
     response.writeHead(hop < redirects ? 302 : 200, hop < redirects ? { Location: `/${hop + 1}` } : {}).end();
   });
-  expect(await first({ httpGet: { port: app.port, path: "/0" }, periodSeconds: 100 })).toEqual(want);
+  const probe = { httpGet: { port: app.port, path: "/0" }, periodSeconds: 100 };
+  expect(await first(probe, { config: readHealthConfig(probe, "127.0.0.1") })).toEqual(want);
   expect(asked).toBe(10);
 });
 
