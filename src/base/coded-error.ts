@@ -14,6 +14,8 @@ export class CodedError<Code extends string> extends Error {
 
 /** The text a human should read of anything that was thrown. */
 export function errorMessage(thrown: unknown): string {
+  // Node tells so when none of a host's addresses could be connected to, without a word of its own.
+  if (thrown instanceof AggregateError && thrown.message === "") return thrown.errors.map(errorMessage).join("; ");
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 

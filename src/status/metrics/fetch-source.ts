@@ -102,10 +102,7 @@ function failure(url: string, thrown: unknown): ScrapeError {
   const words =
     errorCode(thrown) === "ECONNREFUSED"
       ? `dial tcp ${target.host}: connect: connection refused`
-      : // Both families were tried and each has its own error.
-        thrown instanceof AggregateError
-        ? thrown.errors.map(errorMessage).join("; ")
-        : errorMessage(thrown);
+      : errorMessage(thrown);
   const code = errorCode(thrown) === "timeout" ? "timeout" : "unreachable";
   return new ScrapeError(code, `error scraping ${url}: Get ${JSON.stringify(url)}: ${words}`, { cause: thrown });
 }
