@@ -1,6 +1,6 @@
 import type { DetailedPeerCertificate, TLSSocket } from "node:tls";
 import type { ServerCredentials, ServerTls } from "../grpc/index.ts";
-import { encodePem } from "../protocol/x509/pem.ts";
+import { encodePem, parsePemCertificates } from "../protocol/x509/pem.ts";
 import type { Authority } from "./authority.ts";
 import { peerProblem, type RootPools } from "./core/peer-identity.ts";
 
@@ -67,6 +67,7 @@ async function issue(options: ServerCredentialsOptions, now: () => Date): Promis
     material.rootPem,
     ...[...(options.furtherPools?.values() ?? [])].flat().map((root) => encodePem("CERTIFICATE", root.der)),
   ];
+  const intermediates = material.chainPem.flatMap(parsePemCertificates);
   return {
     notBefore,
     notAfter: certificate.notAfter,
@@ -77,17 +78,28 @@ async function issue(options: ServerCredentialsOptions, now: () => Date): Promis
       minVersion: "TLSv1.2",
       requestCert: true,
       rejectUnauthorized: false,
-      refuse: (socket) => clientProblem(socket, new Map([...(options.furtherPools ?? []), ...ownPools()]), now()),
+      refuse: (socket) => {
+        const pools = new Map([...(options.furtherPools ?? []), ...ownPools()]);
+        return clientProblem(socket, pools, now(), intermediates);
+      },
     },
   };
 }
 
-/** Why a client may not pass with the certificate it shows; one that shows none may. */
-export function clientProblem(socket: TLSSocket, pools: RootPools, now: Date): string | undefined {
+/**
+ * Why a client may not pass with the certificate it shows; one that shows none may. `intermediates` are those of our own CA: node does
+ * not always have what the client sent beside its leaf, and never for a session that is taken up again.
+ */
+export function clientProblem(
+  socket: TLSSocket,
+  pools: RootPools,
+  now: Date,
+  intermediates: readonly Buffer[] = [],
+): string | undefined {
   const leaf = socket.getPeerX509Certificate();
   if (leaf === undefined) return undefined;
   if (!socket.authorized) return `client certificate does not verify: ${socket.authorizationError}`;
-  return peerProblem(chainOf(socket.getPeerCertificate(true)), pools, now);
+  return peerProblem([...chainOf(socket.getPeerCertificate(true)), ...intermediates], pools, now);
 }
 
 /** A root names itself as its issuer: there the walk ends. */

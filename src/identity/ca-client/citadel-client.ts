@@ -10,6 +10,8 @@ import type { CaClient } from "./types.ts";
 
 const DEFAULT_ATTEMPT_TIMEOUT_MS = 10_000;
 const WINDOW_BYTES = 1024 * 1024;
+/** Thousands of roots; what is larger is no chain, and must not fill a sidecar's memory. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
 /** The client for istiod and everything that speaks its protocol. Connects when first used; rejects when the roots cannot be used. */
 export async function startCitadelClient(options: CaClientOptions): Promise<CaClient> {
@@ -26,7 +28,7 @@ export async function startCitadelClient(options: CaClientOptions): Promise<CaCl
     authority: endpoint.authority,
     connectTimeoutMs: attemptTimeoutMs,
     windowBytes: WINDOW_BYTES,
-    maxReceiveBytes: 2 ** 31 - 1,
+    maxReceiveBytes: MAX_ANSWER_BYTES,
     ...(options.connect === undefined ? {} : { connect: options.connect }),
     ...(options.keepalive === undefined ? {} : { keepalive: options.keepalive }),
   });

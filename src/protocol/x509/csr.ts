@@ -79,7 +79,9 @@ interface SignedCsr {
 function decode(pem: string): SignedCsr {
   const der = csrBytes(pem);
   try {
-    const parts = new DerReader(der).sequence();
+    const whole = new DerReader(der);
+    const parts = whole.sequence();
+    whole.end();
     const info = parts.expect(TAG.sequence);
     const algorithm = parts.sequence().oid();
     const signature = parts.bitString();
