@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -45,6 +45,22 @@ test("validate tells every mistake of the file, its objects and its folder, each
   expect(code).toBe(1);
   expect(stderr).toMatch(/^b\.yaml:4: .*sidecar: empty configuration provided/m);
   expect(stderr).toMatch(/rules\/x\.yaml:\d+:\d+: .*http, tcp or tls must be provided in virtual service/);
+});
+
+test("validate looks at what mesh up would take, and tells what it could not do", async () => {
+  const many = Array.from({ length: 5 }, (_, index) => `s${index}: {command: x, replicas: 50}`).join(", ");
+  writeFileSync(join(folder, "many.yaml"), `services: {${many}}\nconfigDir: nowhere\n`);
+  const { code, stderr } = await mesh("validate", "-f", "many.yaml");
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^many\.yaml: 250 workloads are planned, at most 200 fit on one machine$/m);
+  expect(stderr).toMatch(/^configDir cannot be read: ENOENT/m);
+  mkdirSync(join(folder, "rules/folder.yaml"), { recursive: true });
+  writeFileSync(join(folder, "rules/.hidden.yaml"), "kind: [");
+  symlinkSync("nowhere", join(folder, "rules/broken.yaml"));
+  writeFileSync(join(folder, "few.yaml"), "services: {web: {command: x}}\nconfigDir: rules\n");
+  const few = await mesh("validate", "-f", "few.yaml");
+  expect(few.code).toBe(1);
+  expect(few.stderr).toMatch(/^\S+rules\/broken\.yaml: ENOENT[^\n]*\n$/);
 });
 
 test("schema prints what is published", async () => {

@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
-import { errorCode } from "../base/coded-error.ts";
-import { exampleFile, MESH_SCHEMA } from "../mesh/index.ts";
+import { readFileSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { errorCode, errorMessage } from "../base/coded-error.ts";
+import { exampleFile, MESH_SCHEMA, planObstacle, yamlFiles } from "../mesh/index.ts";
 import type { Command } from "./command.ts";
 import { FILE_FLAG, loadMeshFile } from "./mesh-target.ts";
 import { validateConfig } from "./mesh-validator.ts";
@@ -38,7 +38,12 @@ export const validateCommand: Command = {
       validateConfig(JSON.stringify(value)).map(({ text }) => `${path}:${line}: ${text}`),
     );
     const folder = file.configDir === undefined ? undefined : resolve(directory, file.configDir);
-    const problems = [...inline, ...(folder === undefined ? [] : folderProblems(folder))];
+    const obstacle = planObstacle(file);
+    const problems = [
+      ...(obstacle === undefined ? [] : [`${path}: ${obstacle}`]),
+      ...inline,
+      ...(folder === undefined ? [] : folderProblems(folder)),
+    ];
     for (const problem of problems) printError(`${problem}\n`);
     if (problems.length > 0) return EXIT_INVALID;
     print(`${path} is valid: ${file.services.length} services, ${file.config.length} Istio objects\n`);
@@ -58,10 +63,15 @@ export const schemaCommand: Command = {
 };
 
 function folderProblems(folder: string): readonly string[] {
-  return readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((name) => /\.ya?ml$/.test(name))
-    .map((name) => join(folder, name))
-    .flatMap((path) =>
-      validateConfig(readFileSync(path, "utf8")).map(({ line, column, text }) => `${path}:${line}:${column}: ${text}`),
-    );
+  const found = yamlFiles(folder);
+  return "problem" in found ? [found.problem] : found.files.flatMap(fileProblems);
+}
+
+function fileProblems(path: string): readonly string[] {
+  try {
+    const problems = validateConfig(readFileSync(path, "utf8"));
+    return problems.map(({ line, column, text }) => `${path}:${line}:${column}: ${text}`);
+  } catch (thrown) {
+    return [`${path}: ${errorMessage(thrown)}`];
+  }
 }

@@ -43,6 +43,14 @@ test("a folder is copied, deeper files included, and follows changes and removal
   expect(existsSync(join(target, "30-rules/deep/b.yml"))).toBe(false);
 });
 
+test("a folder that is called like a file is gone into, and is no problem itself", () => {
+  const files = createConfigFiles({ target, validate, settledMs: 0 });
+  mkdirSync(join(rules, "deep.yaml"));
+  put("deep.yaml/a.yaml", "one");
+  expect(files.mirror(rules)).toEqual([]);
+  expect(copy("deep.yaml/a.yaml")).toBe("one");
+});
+
 test("another folder takes the place of the first, and without one nothing stays", () => {
   const files = createConfigFiles({ target, validate, settledMs: 0 });
   const others = join(folder, "others");

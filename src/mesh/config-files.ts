@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { errorMessage } from "../base/coded-error.ts";
 import type { IstioObject } from "./core/istio-objects.ts";
@@ -114,11 +114,13 @@ export function replaceFile(path: string, text: string): void {
   }
 }
 
-function yamlFiles(folder: string): { readonly files: readonly string[] } | { readonly problem: string } {
+/** What of a folder the control plane gets: no hidden files, and no folders that are called like files. */
+export function yamlFiles(folder: string): { readonly files: readonly string[] } | { readonly problem: string } {
   try {
     const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).sort();
     const wanted = names.filter((name) => /\.ya?ml$/.test(name) && !/(^|\/)\./.test(name));
-    return { files: wanted.map((name) => join(folder, name)) };
+    const paths = wanted.map((name) => join(folder, name));
+    return { files: paths.filter((path) => statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) };
   } catch (thrown) {
     return { problem: `configDir cannot be read: ${errorMessage(thrown)}` };
   }

@@ -1,6 +1,6 @@
 export { applyObjects, type NamedObject, takeBackObjects } from "./apply-objects.ts";
 export { appProcessEnvironment } from "./build-parts.ts";
-export type { ConfigProblem, ConfigValidator } from "./config-files.ts";
+export { type ConfigProblem, type ConfigValidator, yamlFiles } from "./config-files.ts";
 export { actOnPart, applyMeshFile, askStatus, runningState } from "./control-client.ts";
 export { appEnvironment } from "./core/app-environment.ts";
 export { formatStatus, table } from "./core/format-status.ts";
@@ -9,6 +9,7 @@ export type { MeshFile } from "./core/mesh-file.ts";
 export type { Isolation, MeshPlan, Workload } from "./core/mesh-plan.ts";
 export { MESH_NAME, MESH_SCHEMA } from "./core/mesh-schema.ts";
 export { type FileProblem, type ParsedMeshFile, parseMeshFile } from "./core/parse-mesh-file.ts";
+export { planObstacle } from "./core/plan-mesh.ts";
 export { DEMO_APPS, runDemoApp } from "./demo/demo-app.ts";
 export { proxylessShopFile, SHOP_TRIES, shopFile } from "./demo/shop-file.ts";
 export { exampleFile } from "./example-file.ts";
