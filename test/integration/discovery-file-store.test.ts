@@ -183,6 +183,28 @@ test("a directory that goes away leaves its last state in force until it is back
   expect(problems()).toEqual([]);
 });
 
+test("a directory that goes away while its files are read deletes nothing", async () => {
+  await mkdir(at("conf"));
+  for (let index = 0; index < 200; index += 1) await writeFile(at("conf", `${index}.yaml`), document(`a${index}`));
+  const { subscribe } = await start({ dir: at("conf"), quietMs: 1, maxWaitMs: 1, rescanMs: 60_000 });
+  const deleted: string[] = [];
+  subscribe(({ changes }) =>
+    deleted.push(...changes.flatMap(({ change, name }) => (change === "deleted" ? [name] : []))),
+  );
+  // Each time at another moment of the reading.
+  for (let steps = 0; steps < 30; steps += 1) {
+    const seen = store?.snapshot.version ?? 0;
+    await writeFile(at("conf", "0.yaml"), document("a0", `10.0.0.${steps + 2}`));
+    for (let step = 0; step < steps * 4; step += 1) await new Promise((resolve) => setImmediate(resolve));
+    await rename(at("conf"), at("away"));
+    await until(() => expect(store?.snapshot.version).toBeGreaterThan(seen));
+    await rename(at("away"), at("conf"));
+    await writeFile(at("conf", "1.yaml"), document("a1", `10.0.0.${steps + 2}`));
+    await until(() => expect([addressOf("a1"), problems()]).toEqual([`10.0.0.${steps + 2}`, []]));
+  }
+  expect(deleted).toEqual([]);
+});
+
 test("a change behind a link to another place is found by the regular look", async () => {
   const elsewhere = await mkdtemp(join(tmpdir(), "elsewhere-"));
   try {

@@ -1,3 +1,4 @@
+import { stat } from "node:fs/promises";
 import { CloseStack } from "../../base/close-stack.ts";
 import { errorMessage } from "../../base/coded-error.ts";
 import { type Handle, toHandle } from "../../base/handle.ts";
@@ -47,6 +48,9 @@ export async function startFileStore(options: FileStoreOptions): Promise<FileSto
       const file = await reader.read(found);
       if (file !== undefined) files.push(file);
     }
+    // Files that were gone are deletions only in the directory that was listed: it may have left, or another taken its place.
+    const { dev, ino } = await stat(dir);
+    if (listing.directories[0]?.id !== `${dev}:${ino}`) return load();
     reader.endRound();
     // What cannot be looked at counts as a file that cannot be read: its objects stay.
     const unseen = listing.problems.map(({ path, message }) => ({ path, mtimeMs: 0, documents: [], failure: message }));
