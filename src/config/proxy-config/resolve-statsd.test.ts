@@ -22,6 +22,9 @@ test.each([
   { address: "localhost:", gives: "", lines: [] },
   { address: "localhost", gives: "", lines: failure("address localhost: missing port in address") },
   { address: "2001:db8::20:9080", gives: "", lines: failure("address 2001:db8::20:9080: too many colons in address") },
+  { address: "127.0.0.1:99999", gives: "", lines: failure("address 127.0.0.1:99999: invalid port") },
+  { address: "127.0.0.1:-1", gives: "", lines: failure("address 127.0.0.1:-1: invalid port") },
+  { address: "localhost:http", gives: "", lines: failure("address localhost:http: invalid port") },
 ])("$address needs no lookup", async ({ address, gives, lines }) => {
   const recorded = recordingLogger();
   const refuse = () => Promise.reject(new Error("looked up"));

@@ -8,6 +8,7 @@ import { splitHostPort } from "../validation/split-host-port.ts";
 export type LookupHost = (host: string) => Promise<readonly string[]>;
 
 const LIMIT_MS = 15_000;
+const MAX_PORT = 65_535;
 
 export const systemLookup: LookupHost = async (host) => {
   const { lookup } = await import("node:dns/promises");
@@ -29,6 +30,8 @@ export async function resolveStatsd(
   if ("problem" in split) return failed(log, split.problem);
   const { host, port } = split;
   if (port === "") return "";
+  // The reference clears these without a word; zero it leaves to the validation.
+  if (!/^\d{1,5}$/.test(port) || Number(port) > MAX_PORT) return failed(log, `address ${address}: invalid port`);
   log.info(`Attempting to lookup address: ${host}`);
   try {
     const answers = await withLimit(lookupHost(host), limitMs, signal);
