@@ -166,3 +166,16 @@ test("a warning of Node is printed and ends nothing", async () => {
   expect(stderr).toMatch(/^Error: timeout waiting for Envoy proxy to become ready/m);
   expect(code).toBe(255);
 });
+
+test.each([
+  { line: "version", redirect: ">/dev/full" },
+  { line: "version", redirect: ">/dev/full 2>/dev/full" },
+  { line: "foo", redirect: ">/dev/full 2>/dev/full" },
+])("$line with $redirect fails by its exit code, not by a crash", async ({ line, redirect }) => {
+  const code = await new Promise((done) =>
+    execFile("/bin/sh", ["-c", `"$0" ${line} ${redirect}`, launcher], { cwd: folder }, (failure) =>
+      done(failure?.code),
+    ),
+  );
+  expect(code).toBe(255);
+});

@@ -45,6 +45,8 @@ async function main(): Promise<void> {
       process.exit(BROKEN_PIPE_EXIT);
     }
   };
+  const writeOut = writeTo(openLogTarget("stdout"));
+  const writeError = writeTo(openLogTarget("stderr"));
 
   const code = await runCli({
     words: process.argv.slice(2),
@@ -60,8 +62,14 @@ async function main(): Promise<void> {
     uptimeMs: () => performance.now(),
     isTerminal: isatty(STDERR),
     now,
-    print: writeTo(openLogTarget("stdout")),
-    printError: writeTo(openLogTarget("stderr")),
+    print: writeOut,
+    printError: (text) => {
+      try {
+        writeError(text);
+      } catch {
+        // A full disk below stderr: nobody is left to be told, but the exit code still says it.
+      }
+    },
   });
   log.close();
   process.exit(code);
