@@ -87,8 +87,8 @@ async function issue(options: ServerCredentialsOptions, now: () => Date): Promis
 }
 
 /**
- * Why a client may not pass with the certificate it shows; one that shows none may. `intermediates` are those of our own CA: node does
- * not always have what the client sent beside its leaf, and never for a session that is taken up again.
+ * Why a client may not pass with the certificate it shows; one that shows none may. `intermediates` are those of our own CA: for a
+ * session that is taken up again node has nothing but the leaf.
  */
 export function clientProblem(
   socket: TLSSocket,
@@ -96,16 +96,21 @@ export function clientProblem(
   now: Date,
   intermediates: readonly Buffer[] = [],
 ): string | undefined {
-  const leaf = socket.getPeerX509Certificate();
-  if (leaf === undefined) return undefined;
+  // Asked for first: `getPeerX509Certificate` takes the rest of the chain away from whoever asks after it.
+  const shown: Partial<DetailedPeerCertificate> | null = socket.getPeerCertificate(true);
+  if (shown?.raw === undefined) return undefined;
   if (!socket.authorized) return `client certificate does not verify: ${socket.authorizationError}`;
-  return peerProblem([...chainOf(socket.getPeerCertificate(true)), ...intermediates], pools, now);
+  return peerProblem([...chainOf(shown), ...intermediates], pools, now);
 }
 
 /** A root names itself as its issuer: there the walk ends. */
-function chainOf(leaf: DetailedPeerCertificate): Buffer[] {
+function chainOf(leaf: Partial<DetailedPeerCertificate>): Buffer[] {
   const chain: Buffer[] = [];
-  for (let next: DetailedPeerCertificate | undefined = leaf; next?.raw !== undefined; next = next.issuerCertificate) {
+  for (
+    let next: Partial<DetailedPeerCertificate> | undefined = leaf;
+    next?.raw !== undefined;
+    next = next.issuerCertificate
+  ) {
     const { raw } = next;
     if (chain.some((known) => known.equals(raw))) break;
     chain.push(raw);

@@ -1,11 +1,13 @@
 import { createHmac, generateKeyPairSync, type KeyObject, sign as signBytes } from "node:crypto";
 import { once } from "node:events";
-import { connect as connectTls, type TLSSocket } from "node:tls";
+import type { AddressInfo } from "node:net";
+import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
 import {
   type CaServer,
+  clientProblem,
   type DevelopmentIssuer,
   declareCaServerMetrics,
   openDevelopmentIssuer,
@@ -252,6 +254,41 @@ test("a client certificate is accepted when its TLS session is taken up again", 
     Buffer?,
   ];
   expect(frame?.[3]).toBe(4);
+});
+
+test("the whole chain that a client sends is seen, also one of a CA that the server does not run", async () => {
+  const root = await makeCertificate({ organization: "elsewhere" });
+  const middle = await makeCertificate({ organization: "middle", by: root });
+  const host = "spiffe://elsewhere/ns/a/sa/b";
+  const leaf = await makeCertificate({ by: middle, isCa: false, hosts: [host], organization: "leaf" });
+  const serving = await makeCertificate({ isCa: false, hosts: ["localhost"], organization: "server" });
+  const seen = new Promise<string | undefined>((resolve) => {
+    const listener = createTlsServer({
+      key: serving.keyPem,
+      cert: serving.pem,
+      ca: root.pem,
+      requestCert: true,
+      rejectUnauthorized: false,
+    }).listen(0, "127.0.0.1", () => {
+      const { port: at } = listener.address() as AddressInfo;
+      const client = { key: leaf.keyPem, cert: leaf.pem + middle.pem, rejectUnauthorized: false };
+      const socket = connectTls({ port: at, host: "127.0.0.1", ...client }).on("error", () => undefined);
+      perTest.defer(async () => void socket.destroy());
+    });
+    perTest.defer(async () => void listener.close());
+    listener.on("secureConnection", (socket) => {
+      const pools = new Map([["elsewhere", [parsePemCertificate(root.pem)]]]);
+      resolve(
+        clientProblem(
+          socket.on("error", () => undefined),
+          pools,
+          new Date(),
+        ),
+      );
+      socket.destroy();
+    });
+  });
+  expect(await seen).toBeUndefined();
 });
 
 test("an answer beyond all reason is given up, not collected", async () => {
