@@ -81,6 +81,15 @@ test("a forced binary of another name is refused", () => {
   expect(check({}, { forceBinary: "legacy" }).errors).toEqual([]);
 });
 
+test("validation is refused where it would look at another network than the programmed one", () => {
+  const there = { networkNamespace: "/run/netns/pod" };
+  expect(check({}, { ...there, runValidation: true }).errors).toEqual([
+    expect.stringContaining('--run-validation does not look into --network-namespace "/run/netns/pod"'),
+  ]);
+  expect(check({}, there).errors).toEqual([]);
+  expect(check({}, { runValidation: true }).errors).toEqual([]);
+});
+
 test("older generations skip a bad CIDR with a warning", () => {
   const found = check({ generation: "1.20", outboundIpRangesInclude: "10.0.0.0,9.0.0.0/8" });
   expect(found.errors).toEqual([]);

@@ -21,6 +21,7 @@ export function checkSettings(settings: CaptureSettings, options: CaptureOptions
     errors: [
       ...checkOwnerGroups(settings),
       ...checkBinary(options.forceBinary),
+      ...checkValidation(options),
       ...checkLoopback(settings.loopbackCidr),
       ...checkMode(settings.interceptionMode),
       ...checkPorts(settings),
@@ -46,6 +47,14 @@ function checkOwnerGroups({ ownerGroupsInclude }: CaptureSettings): readonly str
 function checkBinary(binary: string): readonly string[] {
   if (["", "legacy", "nft"].includes(binary)) return [];
   return [`invalid FORCE_IPTABLES_BINARY value ${quote(binary)} (allowed: legacy, nft or empty)`];
+}
+
+/** Its connections are those of this process: they would prove something about another network than the one that was programmed. */
+function checkValidation({ runValidation, networkNamespace }: CaptureOptions): readonly string[] {
+  if (!runValidation || networkNamespace === "") return [];
+  return [
+    `--run-validation does not look into --network-namespace ${quote(networkNamespace)}: run it inside, with nsenter --net`,
+  ];
 }
 
 function checkLoopback(cidr: string): readonly string[] {
