@@ -105,6 +105,16 @@ describe("a type whose clients give names (EDS, RDS)", () => {
       acked: "n1",
     },
     {
+      when: "a refusal without names",
+      watch: sent(["a"]),
+      request: { nonce: "n1", error: BAD },
+      event: "nacked",
+      answer: "nothing",
+      names: ["a"],
+      acked: "",
+      error: BAD,
+    },
+    {
       when: "a refusal",
       watch: sent(["a"]),
       request: { names: ["a"], nonce: "n1", error: BAD },

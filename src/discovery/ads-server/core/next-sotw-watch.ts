@@ -19,7 +19,13 @@ export function nextSotwWatch(watch: Watch | undefined, request: SotwRequest, co
   // Lists without the star stay the values they are: see `hasExactly`.
   const asked = request.names.includes("*") ? request.names.filter((name) => name !== "*") : request.names;
   const isWildcard = !context.needsNames && (asked.length === 0 || asked.length < request.names.length);
-  if (context.needsNames && asked.length === 0) return { watch: undefined, event: "unsubscribed", answer: "nothing" };
+  if (context.needsNames && asked.length === 0) {
+    // Who refuses an answer still wants another one.
+    if (watch === undefined || request.error === undefined) {
+      return { watch: undefined, event: "unsubscribed", answer: "nothing" };
+    }
+    return { watch: { ...watch, error: request.error }, event: "nacked", answer: "nothing" };
+  }
   // A nonce of another server's stream means as little as none.
   if (watch === undefined || request.nonce === "") {
     const fresh = createWatch(isWildcard, context.toNameList(asked));
