@@ -114,7 +114,7 @@ describe("a manager of real files", () => {
     await sds.start({ source: manager });
     // Different texts for one file.
     const names = Array.from(
-      { length: 2000 },
+      { length: 500 },
       (_, index) => `file-root:${sds.directory}${"/".repeat(index + 1)}root.pem`,
     );
     const [many, other] = [sds.client.stream(), sds.client.stream()];
