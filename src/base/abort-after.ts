@@ -1,3 +1,4 @@
+import { MAX_TIMER_MS } from "./timer-limit.ts";
 /** A signal with a time limit; `end` takes its timer and its listener away. */
 export interface TimedAbort extends Disposable {
   readonly signal: AbortSignal;
@@ -5,9 +6,6 @@ export interface TimedAbort extends Disposable {
   readonly expired: boolean;
   end(): void;
 }
-
-/** Beyond it node's timers fire at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Aborts together with the parent, or after `ms`. Use it instead of `AbortSignal.any([parent, AbortSignal.timeout(ms)])`: on Node 20 the

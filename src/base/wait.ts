@@ -1,6 +1,4 @@
-/** Beyond it node's timers fire at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
-
+import { MAX_TIMER_MS } from "./timer-limit.ts";
 /** Resolves after `ms`, or at once, without throwing, when the signal aborts first; the timer and the listener are gone either way. */
 export function wait(ms: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return Promise.resolve();

@@ -3,6 +3,7 @@ import { CloseStack } from "../base/close-stack.ts";
 import { errorMessage } from "../base/coded-error.ts";
 import { toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
+import { MAX_TIMER_MS } from "../base/timer-limit.ts";
 import type { NameTable } from "../protocol/dns/name-table-message.ts";
 import { describeTable } from "./core/describe-table.ts";
 import { type DnsRules, dnsRules } from "./core/generations.ts";
@@ -23,9 +24,6 @@ const NOT_READY = "istio DNS capture is turned ON and DNS lookup table is not re
 const DEFAULT_TIMEOUT_MS = 5_000;
 /** What a timeout of zero means to everybody who configured one. */
 const ZERO_TIMEOUT_MS = 2_000;
-/** Beyond it node's timers fire at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
-
 /** Serves one address, or both loopback ones, on UDP and TCP. When a port is taken the start fails and nothing stays open. */
 export async function startDnsServer(options: DnsServerOptions): Promise<DnsServer> {
   await using opened = new CloseStack();

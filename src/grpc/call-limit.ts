@@ -1,10 +1,8 @@
 import { setMaxListeners } from "node:events";
 import { errorMessage } from "../base/coded-error.ts";
+import { MAX_TIMER_MS } from "../base/timer-limit.ts";
 import type { CallOptions } from "./client-types.ts";
 import { GrpcError } from "./status.ts";
-
-/** Beyond this node's timers fire at once; a deadline of more than 24 days is left to the server. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Deadline and cancellation of one call, from before its connection exists until its end. */
 export class CallLimit {

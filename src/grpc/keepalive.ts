@@ -1,5 +1,6 @@
 import type { Http2Session } from "node:http2";
 import type { Socket } from "node:net";
+import { MAX_TIMER_MS } from "../base/timer-limit.ts";
 
 /** Nothing, or less than that, means what it means to every gRPC server: two hours, and twenty seconds for the answer. */
 export interface KeepaliveOptions {
@@ -20,9 +21,6 @@ export interface KeepaliveTarget {
 const DEFAULT_INTERVAL_MS = 2 * 60 * 60 * 1000;
 const DEFAULT_TIMEOUT_MS = 20_000;
 const LOOKS_PER_INTERVAL = 4;
-/** Beyond it node's timers fire at once; an interval of centuries is how pings are switched off. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
-
 /**
  * Detects a peer that is gone without closing its connection. One timer per connection, none per call; it does not keep the process
  * alive. Any byte from the peer counts as a sign of life, because an answer may queue behind a large message. Returns the function

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
+import { MAX_TIMER_MS } from "../base/timer-limit.ts";
 import { parseEncoding } from "./compression.ts";
 import { type Codec, encodeMessage, rawCodec } from "./method.ts";
 import { releaseClient } from "./release-client.ts";
@@ -18,8 +19,6 @@ export interface Dispatcher {
 }
 
 const GRPC_CONTENT_TYPE = /^application\/grpc([+;]|$)/i;
-const MAX_TIMER_MS = 2 ** 31 - 1;
-
 /** Takes one request from its headers to its status. Never throws, never rejects. */
 export function dispatchStream(dispatcher: Dispatcher, stream: ServerHttp2Stream, request: IncomingRequest): void {
   const refusal = httpRefusal(request.headers);

@@ -1,3 +1,4 @@
+import { MAX_TIMER_MS } from "../../base/timer-limit.ts";
 import { GrpcError } from "../../grpc/index.ts";
 import type { AdsMetrics } from "./metrics.ts";
 
@@ -6,9 +7,6 @@ export function countSendFailure(metrics: Pick<AdsMetrics, "pushes">, metric: st
   const isEnd = thrown instanceof GrpcError && (thrown.code === "CANCELLED" || thrown.code === "UNAVAILABLE");
   if (!isEnd) metrics.pushes.inc([`${metric}_senderr`]);
 }
-
-/** Beyond it node's timers fire at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** False when the work is not done by then; it goes on. Without a time it is waited for as long as it takes. */
 export async function isDoneWithin(work: Promise<void>, ms: number | undefined): Promise<boolean> {

@@ -1,4 +1,5 @@
 import { errorMessage } from "../../base/coded-error.ts";
+import { MAX_TIMER_MS } from "../../base/timer-limit.ts";
 import { GrpcError, type ServerWriter } from "../../grpc/index.ts";
 import type { DeltaDiscoveryRequest, DiscoveryRequest } from "../../protocol/protobuf/discovery.ts";
 import type { ProxyNode } from "../proxy/proxy-node.ts";
@@ -55,9 +56,6 @@ export async function serveStream(
     if (connection !== undefined) context.connections.remove(connection);
   }
 }
-
-/** Beyond it node's timers fire at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** A tenth more or less, so that clients that came together do not come back together. */
 function startAge(maxAgeMs: number | undefined, onOld: () => void): NodeJS.Timeout | undefined {

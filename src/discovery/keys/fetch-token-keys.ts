@@ -1,5 +1,6 @@
 import { CodedError } from "../../base/coded-error.ts";
 import { httpRequest } from "../../base/http-request.ts";
+import { MAX_TIMER_MS } from "../../base/timer-limit.ts";
 import type { JwtRule } from "../specs/security.ts";
 import { keySetReason } from "../validation/request-authentication-keys.ts";
 
@@ -14,9 +15,6 @@ export interface FetchLimits {
 
 export const MAX_BYTES = 1024 * 1024;
 const MAX_REDIRECTS = 5;
-/** Beyond it node's timers fire at once, and keys could never be had. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
-
 /** The key set of a rule, from its own address or from the one that its issuer names. */
 export async function fetchTokenKeys(
   { jwksUri, issuer }: Pick<JwtRule, "jwksUri" | "issuer">,

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { abortAfter } from "../../base/abort-after.ts";
 import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
+import { MAX_TIMER_MS } from "../../base/timer-limit.ts";
 import { checkHealth, GrpcError, HealthConnectError, rpcErrorText } from "../../grpc/index.ts";
 import type { AppProber } from "../core/app-probers.ts";
 import { type RouteHandler, sendBytes, sendText } from "../router.ts";
@@ -24,8 +25,6 @@ export interface AppProbeOptions {
 
 /** Kubernetes' own default, for probes that must have a limit. */
 const DEFAULT_GRPC_TIMEOUT_MS = 1000;
-const MAX_TIMER_MS = 2 ** 31 - 1;
-
 /** Answers `/app-health/...` and `/app-lifecycle/...`: asks the application and passes on how it went. */
 export function createAppProbeHandler(options: AppProbeOptions): RouteHandler {
   return async (request, response, path) => {

@@ -1,6 +1,7 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
 import type { ProxyOwner } from "../../base/proxy-file.ts";
+import { MAX_TIMER_MS } from "../../base/timer-limit.ts";
 import { moduleName } from "../core/image-reference.ts";
 import { ModuleIndex, type ModuleKey, pinnedChecksum } from "../core/module-index.ts";
 import { printableUrl } from "../core/printable-url.ts";
@@ -40,8 +41,6 @@ export interface ModuleCache {
   purge(): Promise<void>;
   stop(): Promise<void>;
 }
-
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 interface Stored {
   readonly path: string;

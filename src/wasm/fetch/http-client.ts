@@ -2,6 +2,7 @@ import { type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import type { SecureContext } from "node:tls";
 import { abortAfter } from "../../base/abort-after.ts";
+import { MAX_TIMER_MS } from "../../base/timer-limit.ts";
 import { WasmError } from "../wasm-error.ts";
 import type { AddressRule } from "./address-rules.ts";
 import { guardedLookup, type Resolve, refuseLiteral } from "./guarded-lookup.ts";
@@ -44,7 +45,6 @@ export interface ClientAnswer {
 export type HttpClient = (request: ClientRequest) => Promise<ClientAnswer>;
 
 const MAX_REDIRECTS = 10;
-const MAX_TIMER_MS = 2 ** 31 - 1;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 /** These ask for the same request elsewhere; the others for the page that is there. */
 const SAME_METHOD = new Set([307, 308]);

@@ -1,3 +1,4 @@
+import { MAX_TIMER_MS } from "../../../base/timer-limit.ts";
 export interface DebounceOptions {
   /** Quiet time before the task runs. */
   readonly quietMs: number;
@@ -11,9 +12,6 @@ export interface Debounced {
   /** Ends waiting; resolves when a running task is done. */
   stop(): Promise<void>;
 }
-
-/** Beyond it node's timers fire at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Runs a task once per burst of events, never two at a time; events during a run lead to one more. The task must not reject. */
 export function createDebounced(task: () => Promise<void>, { quietMs, maxWaitMs }: DebounceOptions): Debounced {
