@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { fetchText, startAgentProcess } from "../test/support/agent-process.ts";
+import { type AgentProcess, fetchText, startAgentProcess } from "../test/support/agent-process.ts";
 import { type MeshControlPlane, startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
 import { envoyPath } from "../test/support/needs.ts";
 import type { Bench } from "./bench.ts";
@@ -68,7 +68,22 @@ async function startOnce(path: string, controlPlane: MeshControlPlane): Promise<
   };
   const agentMs = await since(agent.ports.status, () => true);
   const readyMs = await since(agent.ports.envoyStatus, (status) => status === 200);
+  await endWhole(agent);
   return { agentMs, readyMs };
+}
+
+/** A peer that is killed may leave its Envoy behind, which would slow the next runs down. */
+async function endWhole(agent: AgentProcess): Promise<void> {
+  const envoys = await agent.envoyPids();
+  agent.kill("SIGKILL");
+  await agent.exited;
+  for (const pid of envoys) {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // It has ended with its agent.
+    }
+  }
 }
 
 function median(values: readonly number[]): number {
