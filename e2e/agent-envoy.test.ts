@@ -7,6 +7,7 @@ import { eventually, fetchText, freePorts, startAgentProcess } from "../test/sup
 import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
 import { bootstrapResource, httpListener } from "../test/support/mesh-resources.ts";
 import { needs } from "../test/support/needs.ts";
+import { signalProcess } from "../test/support/signal-process.ts";
 
 beforeEach(needs("envoy"));
 
@@ -150,7 +151,7 @@ describe("as PID 1", () => {
         .filter((line) => line.startsWith("Z") && new RegExp(`\\b${init}\\b`).test(line));
       return zombies.length === 0 && existsSync(`/proc/${init}`) ? undefined : zombies.join("\n");
     });
-    process.kill(Number(init), "SIGTERM");
+    signalProcess(Number(init), "SIGTERM");
     expect(await agent.exited).toBe(0);
   });
 });

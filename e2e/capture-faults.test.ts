@@ -9,6 +9,7 @@ import { DEFAULT_OPTIONS, DEFAULT_SETTINGS, type RunProgram, runCapture, runProg
 import { needs } from "../test/support/needs.ts";
 import { createNetns, type Netns } from "../test/support/netns.ts";
 import { istioIptables, networkState, PROGRAM } from "../test/support/netns-capture.ts";
+import { signalProcess } from "../test/support/signal-process.ts";
 
 const ALL = ["-u", "1337", "-i", "*", "-b", "*"];
 
@@ -185,7 +186,7 @@ describe("interrupted and repeated runs", () => {
     // The namespace wrapper became the program, so this is the pid of the command itself.
     // Its end is awaited first: a process that is listed and gone a moment later cannot be ended again.
     const ended = once(child, "exit");
-    process.kill(child.pid ?? 0, "SIGKILL");
+    signalProcess(child.pid, "SIGKILL");
     await ended;
     await endHanging(netns);
     await closed;
@@ -378,5 +379,5 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
 /** Ends the program that stood in for the hanging restore: the only process in the namespace. */
 async function endHanging(netns: Netns): Promise<void> {
   const { stdout } = await runProgram({ program: "ip", args: ["netns", "pids", netns.name] });
-  for (const pid of stdout.split("\n").filter((line) => line !== "")) process.kill(Number(pid), "SIGKILL");
+  for (const pid of stdout.split("\n").filter((line) => line !== "")) signalProcess(Number(pid), "SIGKILL");
 }

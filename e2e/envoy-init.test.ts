@@ -7,6 +7,7 @@ import { buildEnvoyOwner } from "../test/support/envoy-owner-bundle.ts";
 import { getOnce } from "../test/support/envoy-requests.ts";
 import { staticBootstrap } from "../test/support/envoy-static-bootstrap.ts";
 import { envoyPath, needs } from "../test/support/needs.ts";
+import { signalProcess } from "../test/support/signal-process.ts";
 
 /** setpriv comes with unshare. */
 beforeEach(needs("root", "setpriv"));
@@ -34,7 +35,7 @@ function startContained(shell: string, program: readonly string[], input = ""): 
   child.stdin?.end(input);
   const exit = new Promise<number | null>((resolve) => child.once("exit", resolve));
   const initPid = () => childrenOf(child.pid ?? 0)[0] ?? 0;
-  return { exit, signal: (name) => process.kill(initPid(), name), processes: () => namesInside(initPid()) };
+  return { exit, signal: (name) => signalProcess(initPid(), name), processes: () => namesInside(initPid()) };
 }
 
 function childrenOf(pid: number): number[] {

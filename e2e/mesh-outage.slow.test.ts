@@ -4,6 +4,7 @@ import { freePorts } from "../test/support/free-ports.ts";
 import { pairFile } from "../test/support/mesh-pair.ts";
 import { eventually, type MeshRun, patience, startMeshRun } from "../test/support/mesh-run.ts";
 import { has, needs } from "../test/support/needs.ts";
+import { signalProcess } from "../test/support/signal-process.ts";
 
 beforeEach(needs("envoy"));
 
@@ -46,7 +47,7 @@ const OUTAGES = [
 ] as const;
 
 async function signalControlPlane(mesh: MeshRun, signal: NodeJS.Signals): Promise<void> {
-  process.kill(mesh.state().processes["control-plane"]?.pid ?? 0, signal);
+  signalProcess(mesh.state().processes["control-plane"]?.pid, signal);
 }
 
 const ISOLATIONS = has("netns") && has("iptables") ? (["none", "namespaces"] as const) : (["none"] as const);

@@ -8,6 +8,7 @@ import type { MeshState } from "../src/mesh/state/mesh-state.ts";
 import { fetchAnswer } from "../test/support/fetch-answer.ts";
 import { eventually, leftovers, patience } from "../test/support/mesh-run.ts";
 import { needs } from "../test/support/needs.ts";
+import { signalGroup } from "../test/support/signal-process.ts";
 import { skipWith } from "../test/support/skip-with.ts";
 
 const root = resolve(import.meta.dirname, "..");
@@ -73,7 +74,7 @@ function npmStart({ wrapper, home }: Person, clone: string): Started {
     async [Symbol.asyncDispose]() {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const exited = new Promise((done) => child.once("exit", done));
-      process.kill(-(child.pid ?? 0), "SIGINT");
+      signalGroup(child.pid, "SIGINT");
       await exited;
     },
   };
@@ -161,7 +162,7 @@ describe.each(PEOPLE)("as $who", ({ make, isolation, lacks }) => {
       return body.includes("fault filter abort") ? undefined : "no fault";
     });
 
-    process.kill(-(started.child.pid ?? 0), "SIGINT");
+    signalGroup(started.child.pid, "SIGINT");
     await eventually(async () => (await leftovers(state)).join(", ") || undefined, 20_000);
     await eventually(() => (started.output().includes("mesh shop is down") ? undefined : started.output()));
     // What stays on purpose: logs and the root certificate.

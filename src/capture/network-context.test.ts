@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { beforeEach, describe, expect, test } from "vitest";
 import { needs } from "../../test/support/needs.ts";
 import { createNetns } from "../../test/support/netns.ts";
+import { signalProcess } from "../../test/support/signal-process.ts";
 import { silentLogger } from "../base/logger.ts";
 import { openNetworkContext } from "./network-context.ts";
 import { runProgram } from "./run-program.ts";
@@ -16,7 +17,8 @@ function holders(): readonly number[] {
     .map(Number)
     .filter((pid) => {
       try {
-        return readFileSync(`/proc/${pid}/stat`, "utf8").startsWith(`${pid} (cat) S ${process.pid} `);
+        const [, state, parent] = /^\d+ \(cat\) (.) (\d+) /.exec(readFileSync(`/proc/${pid}/stat`, "utf8")) ?? [];
+        return state !== undefined && state !== "Z" && Number(parent) === process.pid;
       } catch {
         return false;
       }
@@ -49,9 +51,9 @@ describe("a namespace", () => {
   test("is let go of, also when its holder was killed meanwhile", async () => {
     await using netns = await createNetns();
     const context = await open(netns.path);
-    const [holder = 0, ...others] = holders();
+    const [holder, ...others] = await expect.poll(holders).toHaveLength(1).then(holders);
     expect(others).toEqual([]);
-    process.kill(holder, "SIGKILL");
+    signalProcess(holder, "SIGKILL");
     await expect.poll(holders).toEqual([]);
     await context[Symbol.asyncDispose]();
   });

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { until } from "../../test/support/envoy-life.ts";
+import { signalProcess } from "../../test/support/signal-process.ts";
 import { runProgram } from "./run-program.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "run-program-"));
@@ -53,7 +54,7 @@ test.each(WAYS)("a process left behind does not hold up the answer ($way)", asyn
   const started = Date.now();
   const script = "sleep 30 & echo $!; exit 4";
   const { code, output } = await runProgram("/bin/sh", ["-c", script], { timeoutMs: 60_000, outputFolders });
-  process.kill(Number(output), "SIGKILL");
+  signalProcess(Number(output), "SIGKILL");
   expect(code).toBe(4);
   expect(Date.now() - started).toBeLessThan(20_000);
 });

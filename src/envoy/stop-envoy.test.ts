@@ -6,6 +6,7 @@ import { expect, test } from "vitest";
 import { freePorts, isAlive, until } from "../../test/support/envoy-life.ts";
 import { buildEnvoyOwner } from "../../test/support/envoy-owner-bundle.ts";
 import { setUpScripted } from "../../test/support/scripted-envoy-setup.ts";
+import { signalProcess } from "../../test/support/signal-process.ts";
 import { startEnvoy } from "./start-envoy.ts";
 
 test("stop ends Envoy without a drain and leaves no process; a second stop shares its result", async () => {
@@ -135,6 +136,6 @@ test("a binary that leaves a process behind when asked for its flags is started 
   chmodSync(binaryPath, 0o755);
   const envoy = await startEnvoy({ ...t.options, binaryPath, guard: "off" });
   await envoy.ended;
-  for (const pid of readFileSync(`${binaryPath}.pid`, "utf8").trim().split("\n")) process.kill(Number(pid), "SIGKILL");
+  for (const pid of readFileSync(`${binaryPath}.pid`, "utf8").trim().split("\n")) signalProcess(Number(pid), "SIGKILL");
   expect(t.log.texts()).toContain("info Envoy exited normally");
 });

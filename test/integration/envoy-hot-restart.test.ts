@@ -5,6 +5,7 @@ import { createWorkFolder, envoyOptions, freePorts, isAlive, recordingLogger, un
 import { getOnce, startLoad } from "../support/envoy-requests.ts";
 import { type StaticBootstrapOptions, staticBootstrap } from "../support/envoy-static-bootstrap.ts";
 import { envoyPath, needs } from "../support/needs.ts";
+import { signalProcess } from "../support/signal-process.ts";
 
 async function setUp(overrides: Partial<EnvoyOptions> = {}) {
   const [adminPort = 0, port = 0] = await freePorts(2);
@@ -124,7 +125,7 @@ describe("with the real Envoy", () => {
     const oldest = envoy.pid ?? 0;
     envoy.reload("test");
     await until("epoch 1", () => isLive(envoy, 1));
-    process.kill(envoy.pid ?? 0, "SIGABRT");
+    signalProcess(envoy.pid, "SIGABRT");
     await until("a new epoch 0", async () => envoy.epoch === 0 && envoy.pid !== oldest && (await isLive(envoy, 0)));
     expect(isAlive(oldest)).toBe(false);
     expect(await getOnce(t.port)).toBe("epoch 0");

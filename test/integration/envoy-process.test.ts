@@ -9,6 +9,7 @@ import { buildEnvoyOwner } from "../support/envoy-owner-bundle.ts";
 import { getOnce } from "../support/envoy-requests.ts";
 import { staticBootstrap } from "../support/envoy-static-bootstrap.ts";
 import { envoyPath, needs } from "../support/needs.ts";
+import { signalProcess } from "../support/signal-process.ts";
 
 beforeEach(needs("envoy"));
 
@@ -176,7 +177,7 @@ describe("as root", () => {
     const owner = await startOwner(t, shell, { user, args: { ...t.options.args, fileFlushIntervalMs: 50 } });
     await until("Envoy", isServing(t.port));
     await until("the access log", () => owner.output().includes('"GET / HTTP/1.1" 200'));
-    process.kill(Number(readFileSync(`${owner.target}.pid`, "utf8")), "SIGTERM");
+    signalProcess(Number(readFileSync(`${owner.target}.pid`, "utf8")), "SIGTERM");
     await owner.stopped;
   });
 

@@ -5,6 +5,7 @@ import { createWorkFolder, envoyOptions, freePorts, isAlive, recordingLogger, un
 import { getOnce } from "../support/envoy-requests.ts";
 import { staticBootstrap } from "../support/envoy-static-bootstrap.ts";
 import { envoyPath, needs } from "../support/needs.ts";
+import { signalProcess } from "../support/signal-process.ts";
 
 beforeEach(needs("envoy"));
 
@@ -112,7 +113,7 @@ test("Envoy's own exit ends the wait", async () => {
   await using t = await start({ drainMs: 60_000 });
   const done = timed(t.envoy);
   await until("draining", () => t.log.texts().some((line) => line.startsWith("info Graceful termination period is")));
-  process.kill(t.envoy.pid ?? 0, "SIGTERM");
+  signalProcess(t.envoy.pid, "SIGTERM");
   expect(await done).toBeLessThan(3_000);
   expect(t.log.texts()).toContain("info Envoy exited with status <nil>");
   expect(t.log.texts()).toContain("info Graceful termination logic ended prematurely, envoy process terminated early");
