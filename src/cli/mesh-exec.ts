@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
 import { errorMessage } from "../base/coded-error.ts";
 import { appProcessEnvironment, runningState } from "../mesh/index.ts";
@@ -37,8 +37,10 @@ function execute(
 ): Promise<number> {
   const [program = "", ...args] = words;
   return new Promise((resolve) => {
-    const child = spawn(program, args, { env, stdio: "inherit" });
-    onSignal((name) => void (name === "SIGINT" || child.kill(name)));
+    let child: ChildProcess | undefined;
+    // Before there is a child: a signal that came first would end us alone and leave it behind.
+    onSignal((name) => void (name === "SIGINT" || child?.kill(name)));
+    child = spawn(program, args, { env, stdio: "inherit" });
     child.once("error", (thrown) => {
       printError(`Error: ${errorMessage(thrown)}\n`);
       resolve(EXIT_NOT_STARTED);
