@@ -160,12 +160,12 @@ test("without a connected client, or without a control plane, the answer is 503"
   expect(await get(tap.port, "/debug/syncz")).toMatchObject({ status: 503 });
 });
 
-test("a refused question is a 504 and the next one works; nobody else's stream is touched", async () => {
+test("a refused question is a 504 that says why, and the next one works; nobody else's stream is touched", async () => {
   await using server = await startFakeXdsServer();
   await using tap = await startTapTo(server);
   const refused = get(tap.port, "/debug/secretz");
   (await server.stream(0)).fail(grpc.status.PERMISSION_DENIED, "the debug info is not available");
-  expect(await refused).toMatchObject({ status: 504, body: "" });
+  expect(await refused).toMatchObject({ status: 504, body: "the debug info is not available\n" });
   const asked = get(tap.port, "/debug/syncz");
   (await server.stream(1)).send(syncz);
   expect(await asked).toMatchObject({ status: 200 });

@@ -29,7 +29,8 @@ export async function answerHttp(target: string, ask: AskDebug, log: Logger): Pr
   if (answer.outcome === "no-upstream") return { status: 503, body: "proxy not connected to Istiod\n" };
   if (answer.outcome === "no-answer") {
     log.info(`timed out waiting for Istiod to respond to "${typeUrl}"`, { reason: answer.reason });
-    return { status: 504, body: "" };
+    // Who asks from a shell sees this text, not the log: most often the identity may not read debug pages.
+    return { status: 504, body: answer.refusal === undefined ? "" : `${answer.refusal}\n` };
   }
   try {
     const body = `${responseJson(answer.response, answer.bytes)}\n`;

@@ -18,7 +18,8 @@ export interface DebugQuestion {
 export type DebugAnswer =
   | { readonly outcome: "response"; readonly response: DiscoveryResponse; readonly bytes: Buffer }
   | { readonly outcome: "no-upstream" }
-  | { readonly outcome: "no-answer"; readonly reason: string };
+  /** `refusal` is what the control plane said instead of an answer. */
+  | { readonly outcome: "no-answer"; readonly reason: string; readonly refusal?: string };
 
 const NODE_FIELD = 2;
 
@@ -42,11 +43,14 @@ export async function askUpstream(options: UpstreamOptions, question: DebugQuest
     const request = Buffer.concat([lengthPrefixed(question.node), discoveryRequest.encode({ typeUrl, resourceNames })]);
     upstream.call.writeFrameStart(request.length);
     upstream.call.writeFrameBytes(request);
-    const reason = await reading.then(
-      () => "the stream ended",
-      (failure: Error) => (limit.expired ? "timeout" : failure.message),
+    const failure = await reading.then(
+      () => undefined,
+      ({ message }: Error) => (limit.expired ? "timeout" : message),
     );
-    if (answer === undefined) return { outcome: "no-answer", reason };
+    if (answer === undefined) {
+      const refusal = limit.expired ? undefined : failure;
+      return { outcome: "no-answer", reason: failure ?? "the stream ended", ...(refusal !== undefined && { refusal }) };
+    }
     return { outcome: "response", response: discoveryResponse.decode(answer), bytes: answer };
   } finally {
     await upstream.close();
