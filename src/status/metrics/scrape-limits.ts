@@ -1,3 +1,4 @@
+import { MAX_TIMER_MS } from "../../base/timer-limit.ts";
 /** Time a whole scrape may take, the margin for sending its end included. */
 export interface ScrapeLimits {
   readonly totalMs: number;
@@ -21,7 +22,7 @@ const MARGIN = 0.9;
 export function scrapeLimits(header: string | undefined): ScrapeLimits {
   const seconds = header === undefined ? Number.NaN : parseSeconds(header);
   const isGiven = Number.isFinite(seconds) && seconds > 0;
-  const totalMs = isGiven ? Math.min(seconds * 1000 * MARGIN, 2 ** 31 - 1) : DEFAULT_TOTAL_MS;
+  const totalMs = isGiven ? Math.min(seconds * 1000 * MARGIN, MAX_TIMER_MS) : DEFAULT_TOTAL_MS;
   const warning =
     header === undefined || isGiven
       ? undefined
@@ -31,7 +32,7 @@ export function scrapeLimits(header: string | undefined): ScrapeLimits {
     graceMs: Math.min(MAX_GRACE_MS, totalMs / 2),
     // A third: one that falls silent leaves time for those behind it.
     stallMs: Math.min(STALL_MS, totalMs / 3),
-    scraperMs: Math.min(totalMs / MARGIN + SCRAPER_EXTRA_MS, 2 ** 31 - 1),
+    scraperMs: Math.min(totalMs / MARGIN + SCRAPER_EXTRA_MS, MAX_TIMER_MS),
     warning,
   };
 }
