@@ -10,6 +10,8 @@ export interface EncodedResource {
   readonly version: string;
   /** An encoded google.protobuf.Any. */
   readonly any: Buffer;
+  /** The patch that brought it along, as users know it. */
+  readonly addedBy?: string;
 }
 
 /** Resources of one type for one proxy. Proxies alike get the same value. */

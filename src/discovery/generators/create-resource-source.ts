@@ -2,6 +2,7 @@ import { any } from "../../protocol/protobuf/discovery.ts";
 import type { ResourceSet, ResourceSource, XdsType } from "../ads-server/resource-source.ts";
 import type { InboundScope, OutboundScope, ProxyView } from "../snapshot/push-snapshot.ts";
 import { createRouteEncoder, encodedResource } from "./encode-resource.ts";
+import { takenName } from "./envoy-filter/index.ts";
 import { GRPC_GENERATOR, grpcResources } from "./grpc/index.ts";
 import { inboundResources, inboundTraits } from "./inbound-resources.ts";
 import { type CacheCounts, createCacheCounts } from "./memory.ts";
@@ -30,6 +31,7 @@ export interface CachingSource extends ResourceSource {
 }
 
 const EMPTY = createResourceSet([]);
+const ADDRESS_TAKEN = "an outbound listener has this address; give the ingress listener another `bind`";
 
 /**
  * Makes resources once for all proxies that are alike, and again only where something they are made from changed: per service for
@@ -91,8 +93,8 @@ export function createResourceSource({ onProblem, trustBundle }: ResourceSourceO
     problems: ({ outbound, inbound }) => [outbound.content, inbound].flatMap((owner) => problems.get(owner) ?? []),
     all(view, type) {
       if (view.node.generator === GRPC_GENERATOR && type !== "EDS") return grpcOf(view, type, []);
-      if (type === "CDS") return joinSets(scopeOf(view).clusters(), ownOf(view, type));
-      if (type === "LDS") return withoutTaken(scopeOf(view).listeners(), ownOf(view, type), guard);
+      if (type === "CDS") return joinUnique(type, scopeOf(view).clusters(), ownOf(view, type), guard);
+      if (type === "LDS") return joinUnique(type, scopeOf(view).listeners(), ownOf(view, type), guard);
       if (type === "PCDS" && trustBundle !== undefined) return proxyConfigOf(trustBundle());
       return type === "NDS" ? scopeOf(view).nameTable() : EMPTY;
     },
@@ -107,12 +109,19 @@ export function createResourceSource({ onProblem, trustBundle }: ResourceSourceO
   return source;
 }
 
-/** A listener of the workload may ask for the address of an outbound one, where both are really bound. */
-function withoutTaken(shared: ResourceSet, own: ResourceSet, guard: ResourceGuard): ResourceSet {
-  const taken = own.resources.filter(({ name }) => shared.get(name) !== undefined);
+/**
+ * A listener of the workload may ask for the address of an outbound one, where both are really bound, and patches may bring along
+ * anything. Clusters of the workload have names of their own.
+ */
+function joinUnique(type: "CDS" | "LDS", shared: ResourceSet, own: ResourceSet, guard: ResourceGuard): ResourceSet {
+  const taken = own.resources.filter(
+    ({ name, addedBy }) => (type === "LDS" || addedBy !== undefined) && shared.get(name) !== undefined,
+  );
   if (taken.length === 0) return joinSets(shared, own);
-  const reason = "an outbound listener has this address; give the ingress listener another `bind`";
-  for (const { name } of taken) guard.report({ effect: "left-out", type: "LDS", resource: name, reason });
+  for (const { name, addedBy } of taken) {
+    if (addedBy === undefined) guard.report({ effect: "left-out", type, resource: name, reason: ADDRESS_TAKEN });
+    else guard.report({ effect: "refused-rule", type, resource: name, reason: `${addedBy}: ${takenName(name)}` });
+  }
   return joinSets(shared, createResourceSet(own.resources.filter((resource) => !taken.includes(resource))));
 }
 

@@ -3,7 +3,13 @@ import type { ProxyView } from "../snapshot/push-snapshot.ts";
 import { authorizersKey, buildAccessPolicies } from "./authz/index.ts";
 import { generateInboundClusters } from "./clusters.ts";
 import { encodeResource } from "./encode-resource.ts";
-import { patchInboundClusters, patchListeners, workloadPatching } from "./envoy-filter/index.ts";
+import {
+  addedBy,
+  type Patching,
+  patchInboundClusters,
+  patchListeners,
+  workloadPatching,
+} from "./envoy-filter/index.ts";
 import { generateInboundListeners } from "./listeners.ts";
 import type { ResourceGuard } from "./resource-guard.ts";
 import { inboundLogs, logServersKey } from "./telemetry/index.ts";
@@ -20,18 +26,35 @@ export function inboundResources(
   if (type === "CDS") {
     const made = generateInboundClusters(view);
     const clusters = patching === undefined ? made : patchInboundClusters(patching, view, made);
-    return guard.each(type, clusters, nameOf, (cluster) =>
+    const encoded = guard.each(type, clusters, nameOf, (cluster) =>
       encodeResource("envoy.config.cluster.v3.Cluster", nameOf(cluster), cluster),
     );
+    return markAdded(encoded, made, patching?.inbound, "CLUSTER");
   }
   const policies = buildAccessPolicies(view);
   const { listeners, conflicts } = generateInboundListeners(view, policies);
   guard.conflicts(conflicts);
   for (const reason of [...policies.problems, ...inboundLogs(view).problems]) refuse("virtualInbound", reason);
   const patched = patching === undefined ? listeners : patchListeners(patching.inbound, listeners);
-  return guard.each(type, patched, nameOf, (listener) =>
+  const encoded = guard.each(type, patched, nameOf, (listener) =>
     encodeResource("envoy.config.listener.v3.Listener", nameOf(listener), listener),
   );
+  return markAdded(encoded, listeners, patching?.inbound, "LISTENER");
+}
+
+/** Who brought along what was not made for the workload. */
+function markAdded(
+  encoded: readonly EncodedResource[],
+  made: readonly { readonly name?: string | undefined }[],
+  patching: Patching | undefined,
+  applyTo: "CLUSTER" | "LISTENER",
+): readonly EncodedResource[] {
+  if (patching === undefined) return encoded;
+  const names = new Set(made.map(({ name }) => name));
+  return encoded.map((resource) => {
+    const label = names.has(resource.name) ? undefined : addedBy(patching, applyTo, resource.name);
+    return label === undefined ? resource : { ...resource, addedBy: label };
+  });
 }
 
 /** What inbound generators read of a view besides its inbound scope. */

@@ -131,7 +131,8 @@ function outboundClusters(
       return encode(patching === undefined ? made : patchClusters(patching, made));
     }),
   );
-  const clusters = patching === undefined ? ofServices : [...ofServices, ...encode(addedClusters(patching))];
+  const added = patching && addedClusters(patching, new Set(ofServices.map(({ name }) => name)));
+  const clusters = added === undefined ? ofServices : [...ofServices, ...encode(added)];
   memory.clusters.retain(new Set(scope.services.map((service) => service.key)));
   memory.endpoints.retain(new Set(clusters.map((cluster) => cluster.name)));
   return onlyUnique(clusters, ({ name }) =>

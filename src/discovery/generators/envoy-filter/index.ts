@@ -5,7 +5,7 @@ export { addedClusters, patchClusters } from "./patch-clusters.ts";
 export { patchListeners } from "./patch-listeners.ts";
 export { patchRoute } from "./patch-routes.ts";
 export type { PatchSet } from "./patch-set.ts";
-export { createPatching, type Patching } from "./patching.ts";
+export { addedBy, createPatching, type Patching, takenName } from "./patching.ts";
 export { patchInboundClusters, workloadPatching } from "./workload-patching.ts";
 
 /** What EnvoyFilter objects say about proxies of the scope; undefined where there is nothing. */

@@ -7,7 +7,7 @@ import {
 } from "../cluster-name.ts";
 import { isMerge } from "./list-operations.ts";
 import { mergeSocket } from "./merge-socket.ts";
-import { addsHere, mergePatch, type Patching, RENAMED } from "./patching.ts";
+import { addsHere, mergePatch, type Patching, RENAMED, takenName } from "./patching.ts";
 import type { Patch } from "./read-patches.ts";
 
 /** `hostsOf` tells whose calls an inbound cluster takes, which its name does not. */
@@ -21,21 +21,24 @@ export function patchClusters(
   return clusters.flatMap((cluster) => patchCluster(patching, cluster, hostsOf(cluster)) ?? []);
 }
 
-/** Clusters that patches bring along. */
-export function addedClusters(patching: Patching): readonly Cluster[] {
-  return patching.of("CLUSTER").flatMap((patch) => {
-    if (!addsHere(patch, patching.context)) return [];
+/** Clusters that patches bring along; `others` are there already. */
+export function addedClusters(patching: Patching, others: ReadonlySet<string>): readonly Cluster[] {
+  const added = new Map<string, Cluster>();
+  for (const patch of patching.of("CLUSTER")) {
+    if (!addsHere(patch, patching.context)) continue;
     const cluster: Cluster = patch.value;
     const { name = "" } = cluster;
-    if (name !== "" && !isTaken(name)) return [cluster];
-    patching.refuse(patch, name, name === "" ? "a cluster needs a name" : `the name ${name} is taken`);
-    return [];
-  });
+    if (name === "") patching.refuse(patch, name, "a cluster needs a name");
+    else if (isOwn(name) || others.has(name) || added.has(name)) patching.refuse(patch, name, takenName(name));
+    else added.set(name, cluster);
+  }
+  return [...added.values()];
 }
 
 const OWN = new Set([BLACK_HOLE_CLUSTER, PASSTHROUGH_CLUSTER, INBOUND_PASSTHROUGH_CLUSTER]);
 
-function isTaken(name: string): boolean {
+/** Whether or not the workload has such a cluster now. */
+function isOwn(name: string): boolean {
   return OWN.has(name) || name.startsWith("inbound|");
 }
 

@@ -32,7 +32,7 @@ describe("listeners and chains", () => {
   });
 
   test.each([
-    { value: { ...added, name: "virtualOutbound" }, says: "there is a listener virtualOutbound already" },
+    { value: { ...added, name: "virtualOutbound" }, says: "the name virtualOutbound is taken" },
     { value: { ...added, name: "" }, says: "a listener needs a name" },
     {
       value: { ...added, address: { socket_address: { address: "0.0.0.0", port_value: 80 } } },

@@ -1,9 +1,10 @@
 import type { FilterChain, Listener, ListenerFilter } from "../../../protocol/gen/envoy/config/listener/v3.ts";
+import { VIRTUAL_INBOUND } from "../listeners/inbound/virtual-inbound.ts";
 import { isMerge, shapeList } from "./list-operations.ts";
 import { isMeantChain, isMeantListener, isVirtual, listenerFilterNamed } from "./listener-match.ts";
 import { mergeNamed, mergeSocket } from "./merge-socket.ts";
 import { patchNetworkFilters } from "./patch-filters.ts";
-import { addsHere, mergePatch, type Patching, RENAMED } from "./patching.ts";
+import { addsHere, mergePatch, type Patching, RENAMED, takenName } from "./patching.ts";
 import type { Patch } from "./read-patches.ts";
 
 /** From the outside in: listeners, their filters, chains, network filters, HTTP filters; then what is added. */
@@ -12,16 +13,19 @@ export function patchListeners(patching: Patching, given: readonly Listener[]): 
   for (const patch of patching.of("LISTENER")) {
     if (!addsHere(patch, patching.context)) continue;
     const added: Listener = patch.value;
-    const taken = takenBy(listeners, added);
+    const taken = takenBy(patching, listeners, added);
     if (taken === undefined) listeners = [...listeners, added];
     else patching.refuse(patch, added.name ?? "", taken);
   }
   return listeners;
 }
 
-function takenBy(listeners: readonly Listener[], added: Listener): string | undefined {
-  if ((added.name ?? "") === "") return "a listener needs a name";
-  if (listeners.some(({ name }) => name === added.name)) return `there is a listener ${added.name} already`;
+function takenBy({ context }: Patching, listeners: readonly Listener[], added: Listener): string | undefined {
+  const { name: wanted = "" } = added;
+  if (wanted === "") return "a listener needs a name";
+  // On the way out nobody sees the listener of the way in, which would have to give way to this one.
+  const isForeign = context === "SIDECAR_OUTBOUND" && wanted === VIRTUAL_INBOUND;
+  if (isForeign || listeners.some(({ name }) => name === wanted)) return takenName(wanted);
   const place = placeOf(added);
   const other = place === "" ? undefined : listeners.find((listener) => placeOf(listener) === place);
   return other && `listener ${other.name} has the address ${place}`;

@@ -127,9 +127,43 @@ test("whatever is patched, what is left can be sent, and only patches are refuse
         const listener = isOfListener ? { listener: { ...(name && { name }), ...chain } } : {};
         return patch(applyTo, operation, { context, ...listener }, value);
       });
-      const { problems } = patched(...objects);
+      const { problems, source, view } = patched(...objects);
       expect(problems.filter((problem) => !problem.startsWith("refused-rule: "))).toEqual([]);
+      for (const type of ["CDS", "LDS"] as const) {
+        const names = source.all(view, type).resources.map(({ name }) => name);
+        expect(names).toEqual([...new Set(names)]);
+      }
     }),
     { numRuns: 60 },
   );
+});
+
+describe("of two things with one name the first is added, and the other is told with its place", () => {
+  const contexts = ["ANY", "SIDECAR_INBOUND", "SIDECAR_OUTBOUND"];
+  const pairs = contexts.flatMap((first) => contexts.map((second) => ({ first, second })));
+  test.each(["CLUSTER", "LISTENER"].flatMap((applyTo) => pairs.map((pair) => ({ applyTo, ...pair }))))(
+    "$applyTo: $first, then $second",
+    ({ applyTo, first, second }) => {
+      const add = (context: string) => patch(applyTo, "ADD", { context }, { name: "x" });
+      const { problems, source, view } = patched(add(first), add(second));
+      const all = source.all(view, applyTo === "CLUSTER" ? "CDS" : "LDS").resources;
+      expect(all.filter(({ name }) => name === "x")).toHaveLength(1);
+      // What leaves the workload is shared by all that are alike, so that it goes before what is a workload's own.
+      const refused = first === "SIDECAR_INBOUND" && second !== "SIDECAR_INBOUND" ? 0 : 1;
+      const told = `refused-rule: EnvoyFilter default/f: configPatches[${refused}]: the name x is taken`;
+      expect(new Set(problems)).toEqual(new Set([told]));
+    },
+  );
+
+  test.each([
+    { applyTo: "CLUSTER", name: OUTBOUND },
+    { applyTo: "CLUSTER", name: "inbound|80||" },
+    { applyTo: "LISTENER", name: "0.0.0.0_80" },
+    { applyTo: "LISTENER", name: "virtualInbound" },
+  ])("$applyTo $name is there already, whichever way it is added", ({ applyTo, name }) => {
+    for (const context of contexts) {
+      const { problems } = patched(patch(applyTo, "ADD", { context }, { name }));
+      expect(problems[0]).toBe(`refused-rule: EnvoyFilter default/f: configPatches[0]: the name ${name} is taken`);
+    }
+  });
 });

@@ -44,6 +44,15 @@ export function mergePatch<Message extends object>(target: Message, { applyTo, o
 /** Why a thing that others refer to keeps its name; two of one name are refused by proxies. */
 export const RENAMED = "what has a name cannot get another";
 
+/** Why a thing with this name is not added. */
+export const takenName = (name: string): string => `the name ${name} is taken`;
+
+/** The patch that adds the thing with the name. */
+export function addedBy(patching: Patching, applyTo: ApplyTo, name: string | undefined): string | undefined {
+  const adds = (patch: Patch) => addsHere(patch, patching.context) && (patch.value as { name?: string }).name === name;
+  return patching.of(applyTo).find(adds)?.label;
+}
+
 /** Things that no context is named for are added once, on the way out. */
 export function addsHere({ operation, match }: Patch, context: PatchContext): boolean {
   return operation === "ADD" && (match.context !== "ANY" || context !== "SIDECAR_INBOUND");

@@ -25,6 +25,8 @@ export function workloadPatching(view: ProxyView, tell: TellRefused): WorkloadPa
   );
 }
 
+/** Those of a workload have names that nobody else may use. */
+const NONE: ReadonlySet<string> = new Set();
 const OUTBOUND = new Set<string | undefined>([BLACK_HOLE_CLUSTER, PASSTHROUGH_CLUSTER]);
 
 export function patchInboundClusters(
@@ -46,6 +48,6 @@ export function patchInboundClusters(
       clusters.filter(({ name }) => !OUTBOUND.has(name)),
       hostsOf,
     ),
-    ...addedClusters(inbound),
+    ...addedClusters(inbound, NONE),
   ];
 }
