@@ -143,6 +143,24 @@ describe("services of rule objects", () => {
     registry.close();
   });
 
+  test.each([
+    { others: [], is: "alone" },
+    { others: ["x"], is: "beside others" },
+  ])("who shares a host with an entry that goes has other endpoints, $is as well", ({ others }) => {
+    const shared = { hosts: ["shared.example"], endpoints: [{ address: "10.0.0.1" }] };
+    const { store, registry } = setup(
+      serviceEntry("a", shared),
+      serviceEntry("b", shared),
+      ...others.map((name) => serviceEntry(name)),
+    );
+    const keyOf = (name: string) => registry.services().find((service) => service.name === name)?.key;
+    const [stays, goes] = [keyOf("a"), keyOf("b")];
+    const changes: RegistryChange[] = [];
+    registry.subscribe((change) => changes.push(change));
+    store.delete({ kind: "ServiceEntry", namespace: "prod", name: "b" });
+    expect(changes).toEqual([{ updated: [], deleted: [goes], endpoints: [stays] }]);
+  });
+
   test("a closed registry no longer follows its store", () => {
     const { store, registry } = setup();
     registry.close();

@@ -81,7 +81,8 @@ function twinsOf(
   before: ReadonlyMap<string, ServiceWithEndpoints>,
   next: ReadonlyMap<string, ServiceWithEndpoints>,
 ): readonly string[] {
-  if (touched.length === 0 || touched.length === next.size) return [];
+  const isLeft = touched.filter((key) => next.has(key)).length < next.size;
+  if (touched.length === 0 || !isLeft) return [];
   const places = new Set(
     touched.flatMap((key) => {
       const service = (next.get(key) ?? before.get(key))?.service;
