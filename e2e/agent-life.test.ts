@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { constants, existsSync, readFileSync, readlinkSync } from "node:fs";
 import { connect } from "node:net";
+import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { type AgentProcess, eventually, freePorts, startAgentProcess } from "../test/support/agent-process.ts";
 import { staticBootstrap } from "../test/support/envoy-static-bootstrap.ts";
@@ -209,4 +210,23 @@ test("a signal while the start is held up ends it with code 0", async () => {
   await eventually(async () => (agent.stdout().includes("failed to set up UDS") ? undefined : "not held up yet"));
   agent.kill("SIGTERM");
   expect(await agent.exited).toBe(0);
+});
+
+test("a signal while Envoy is asked for its flags ends the start at once", async () => {
+  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+  const asks = 'case "$*" in *--help*) echo > asked; sleep 60 ;; esac';
+  await using agent = await startAgentProcess({
+    controlPlane,
+    files: { "envoy.sh": `#!/bin/sh\n${asks}\necho > spawned\n` },
+    wrapper: ["sh", "-c", 'chmod +x envoy.sh && exec "$0" "$@"'],
+    env: { ENVOY_RESTART_ON_CRASH: "false" },
+    proxyConfig: { binaryPath: "./envoy.sh" },
+  });
+  await eventually(async () => (existsSync(join(agent.folder, "asked")) ? undefined : "not asked yet"));
+  const before = Date.now();
+  agent.kill("SIGTERM");
+  expect(await agent.exited).toBe(0);
+  expect(Date.now() - before).toBeLessThan(4_000);
+  expect(existsSync(join(agent.folder, "spawned"))).toBe(false);
+  expect(existsSync(join(agent.folder, "etc/istio/proxy/envoy-rev.json"))).toBe(false);
 });

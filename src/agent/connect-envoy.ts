@@ -29,7 +29,7 @@ export interface EnvoyParts {
   readonly prepared: Promise<PreparedBootstrap>;
   readonly metrics: AgentMetrics;
   readonly log: Logger;
-  /** Ends waiting for the control plane. */
+  /** Ends what the start waits for: the control plane, a binary asked for its flags. */
   readonly signal: AbortSignal;
   onPhase(phase: EnvoyPhase): void;
 }
@@ -92,6 +92,7 @@ export async function connectEnvoy(config: AgentConfig, parts: EnvoyParts): Prom
       log,
       metrics: parts.metrics.envoy,
       onPhase: parts.onPhase,
+      signal: parts.signal,
     });
   });
 }

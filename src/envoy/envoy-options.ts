@@ -44,6 +44,8 @@ export interface EnvoyOptions {
   readonly stdio?: { readonly stdout: number; readonly stderr: number };
   /** The program that sets the parent-death signal; found in PATH. */
   readonly setpriv?: string;
+  /** Aborted before the first process is there: none is spawned, nothing is waited for, and the start rejects with its reason. */
+  readonly signal?: AbortSignal;
 }
 
 export type EnvoyPhase = SupervisorState["phase"];

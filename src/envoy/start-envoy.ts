@@ -10,7 +10,7 @@ import { warnAboutLowFdLimit } from "./fd-limit.ts";
 import { createFlagProbe } from "./flag-probe.ts";
 import { openHotRestartMemory } from "./hot-restart-memory.ts";
 import { startParentDeathGuard } from "./parent-death.ts";
-import { createSupervisor } from "./supervisor.ts";
+import { createSupervisor, type Supervisor } from "./supervisor.ts";
 
 /**
  * Starts Envoy and keeps it running. Resolves when the first process was spawned (or could not be, which is the guard's matter);
@@ -44,7 +44,7 @@ export async function startEnvoy(options: EnvoyOptions): Promise<EnvoyHandle> {
     policy: { budget: options.guard === "off" ? undefined : (options.budget ?? DEFAULT_RESTART_BUDGET) },
   });
   log.info("Starting proxy agent");
-  await supervisor.begin(initialSupervisorState(Date.now()));
+  await beginUnlessAborted(supervisor, options.signal);
   const owned = opened.move();
   const gone = supervisor.ended.finally(() => owned.close());
   return toHandle({
@@ -72,6 +72,19 @@ export async function startEnvoy(options: EnvoyOptions): Promise<EnvoyHandle> {
       await gone;
     },
   });
+}
+
+/** A binary that is asked for its flags may take seconds to answer; whoever ends the start meanwhile needs no answer. */
+async function beginUnlessAborted(supervisor: Supervisor, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted();
+  signal?.addEventListener("abort", supervisor.stopNow, { once: true });
+  try {
+    await supervisor.begin(initialSupervisorState(Date.now()));
+  } finally {
+    signal?.removeEventListener("abort", supervisor.stopNow);
+  }
+  if (signal?.aborted) await supervisor.ended;
+  signal?.throwIfAborted();
 }
 
 function throwFailure(end: EnvoyEnd, options: EnvoyOptions): void {

@@ -126,6 +126,40 @@ test.each(["on", "off"] as const)("stop does not wait for the reasons of an earl
   expect(Date.now() - before).toBeLessThan(5_000);
 });
 
+test("a start that is told to end does not wait for a binary that never says which flags it has", async () => {
+  using t = setUpScripted({ runs: [{}] });
+  const binaryPath = join(t.work.folder, "envoy.sh");
+  const asked = join(t.work.folder, "asked");
+  writeFileSync(
+    binaryPath,
+    `#!/bin/sh\ncase "$*" in *--help*) echo > ${asked}; sleep 60 ;; esac\necho > ${asked}-run\n`,
+  );
+  chmodSync(binaryPath, 0o755);
+  const ending = new AbortController();
+  const removed: string[] = [];
+  const prepareConfig = async () => ({ path: "x", remove: async () => void removed.push("x") });
+  const start = startEnvoy({ ...t.options, binaryPath, prepareConfig, guard: "off", signal: ending.signal });
+  const refused = expect(start).rejects.toThrow("enough");
+  await until("the question", () => existsSync(asked));
+  const before = Date.now();
+  ending.abort(new Error("enough"));
+  await refused;
+  expect(Date.now() - before).toBeLessThan(4_000);
+  expect(existsSync(`${asked}-run`)).toBe(false);
+  expect(removed).toEqual(["x"]);
+});
+
+test("a start that was told to end before it began spawns nothing; told afterwards, Envoy stays for its handle to end", async () => {
+  using t = setUpScripted({ runs: [{}] });
+  await expect(startEnvoy({ ...t.options, signal: AbortSignal.abort(new Error("enough")) })).rejects.toThrow("enough");
+  expect(t.scripted.calls("start")).toEqual([]);
+  const later = new AbortController();
+  await using envoy = await startEnvoy({ ...t.options, signal: later.signal });
+  later.abort();
+  await until("start", () => t.scripted.calls("start").length === 1);
+  expect(envoy.phase).toBe("running");
+});
+
 test("a binary that leaves a process behind when asked for its flags is started all the same", async () => {
   using t = setUpScripted({ runs: [{}] });
   const binaryPath = join(t.work.folder, "envoy.sh");
