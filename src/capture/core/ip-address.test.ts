@@ -20,7 +20,8 @@ test.each([
   { text: "2001:db8:0:0:1:0:0:1", canonical: "2001:db8::1:0:0:1" },
   { text: "1:2:3:4:5:6:7:8", canonical: "1:2:3:4:5:6:7:8" },
   { text: "::ffff:1.2.3.4", canonical: "::ffff:1.2.3.4" },
-  { text: "::127.0.0.53", canonical: "::127.0.0.53" },
+  { text: "::127.0.0.53", canonical: "::7f00:35" },
+  { text: "64:ff9b::1.2.3.4", canonical: "64:ff9b::102:304" },
   { text: "::6", canonical: "::6" },
   { text: "fd00:0:0:1::", canonical: "fd00:0:0:1::" },
 ])("$text is an address and prints as $canonical", ({ text, canonical }) => {

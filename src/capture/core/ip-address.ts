@@ -30,12 +30,11 @@ export function parsePrefix(text: string): IpPrefix | undefined {
   return { address, bits: Number(bitsText) };
 }
 
+/** As the published rules write it: dots only in IPv4-mapped addresses. The kernel's tools have them in IPv4-compatible ones too. */
 export function formatIp(address: IpAddress): string {
   const [first = 0, second = 0, third = 0, fourth = 0] = address.words;
   if (address.family === 4) return dotted(first);
   if (first === 0 && second === 0 && third === 0xffff) return `::ffff:${dotted(fourth)}`;
-  // The kernel's tools print IPv4-compatible addresses with dots too, so the text equals what they list.
-  if (first === 0 && second === 0 && third === 0 && fourth > 0xffff) return `::${dotted(fourth)}`;
   const groups = address.words.flatMap((word) => [word >>> 16, word & 0xffff]);
   const gap = longestZeroRun(groups);
   const hex = (part: readonly number[]) => part.map((group) => group.toString(16)).join(":");
