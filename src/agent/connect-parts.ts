@@ -2,7 +2,7 @@ import type { CloseStack } from "../base/close-stack.ts";
 import { toHandle } from "../base/handle.ts";
 import type { MetricRegistry } from "../base/metric-registry.ts";
 import { writeGrpcBootstrap } from "../bootstrap/index.ts";
-import type { PlatformInfo } from "../config/index.ts";
+import type { AgentConfig, PlatformInfo } from "../config/index.ts";
 import type { EnvoyHandle } from "../envoy/index.ts";
 import { createReadiness, envoyLivenessCheck, grpcBootstrapCheck, statusRules } from "../status/index.ts";
 import type { HealthCheckConfig } from "../workload-health/index.ts";
@@ -76,13 +76,12 @@ export async function connectParts(options: StartAgentOptions, parts: AgentParts
   if (dns !== undefined) opened.add(dns);
   const tokens = connectTokens(config, log);
   if (tokens !== undefined) opened.add(tokens);
-  if (config.generation.hasStsServer && config.security.stsPort > 0) {
-    const { connectSts } = await import("./connect-sts.ts");
-    opened.add(await connectSts(config, platform, log));
-  }
+  const exchange = exchangesTokens(config)
+    ? await (await import("./connect-sts.ts")).connectTokenExchange(config, { opened, platform, log, signal })
+    : undefined;
   const reserved = await launch.sockets;
   const bundle = createLateBundle(log);
-  const xdsParts = { dns, tokens, setTrustBundle: bundle.set, reserved: reserved.xds, env, metrics, log };
+  const xdsParts = { dns, tokens, exchange, setTrustBundle: bundle.set, reserved: reserved.xds, env, metrics, log };
   const xds = servesXds(config) ? opened.add(await connectXds(config, xdsParts)) : undefined;
   // While Envoy starts, and before the CA is asked: it needs its configuration first.
   xds?.prepare();
@@ -148,4 +147,8 @@ export async function connectParts(options: StartAgentOptions, parts: AgentParts
       await owned.close();
     },
   });
+}
+
+function exchangesTokens({ generation, security }: AgentConfig): boolean {
+  return generation.hasStsServer && (security.stsPort > 0 || security.xdsAuthProvider !== "");
 }

@@ -1,18 +1,22 @@
-import { afterEach, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { startFakeGoogle } from "../../test/support/ca-google.ts";
+import { freePorts } from "../../test/support/free-ports.ts";
+import { startHttpServer } from "../../test/support/http-server.ts";
 import { CloseStack } from "../base/close-stack.ts";
 import { httpRequest } from "../base/http-request.ts";
 import { silentLogger } from "../base/logger.ts";
+import { Secret } from "../base/secret.ts";
 import { chooseGeneration, defaultProxyFlags, type PlatformInfo, readAgentConfig } from "../config/index.ts";
 import { memoryFiles } from "../config/testing/memory-files.ts";
-import { connectSts } from "./connect-sts.ts";
+import { connectTokenExchange } from "./connect-sts.ts";
+import { xdsCredentials } from "./xds-credentials.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());
 
 const SUBJECT = `e30.${Buffer.from(JSON.stringify({ aud: "pool.example" })).toString("base64url")}.sig`;
 
-async function startWith(generation: string, platform: Promise<PlatformInfo>) {
+async function startWith(generation: string, platform: Promise<PlatformInfo>, more: Record<string, string> = {}) {
   const google = await startFakeGoogle();
   opened.add(google);
   const env = {
@@ -23,10 +27,14 @@ async function startWith(generation: string, platform: Promise<PlatformInfo>) {
     STS_FEDERATED_TOKEN_ENDPOINT: `${google.url}/v1/token`,
     STS_CREDENTIALS_URL: google.url,
     TRUST_DOMAIN: "td",
+    ...more,
   };
+  const [stsPort = 0] = await freePorts(1);
+  const defaults = defaultProxyFlags(chooseGeneration(generation));
+  const { PLUGIN: plugin = defaults.tokenManagerPlugin } = more;
   const config = await readAgentConfig({
     args: [],
-    flags: defaultProxyFlags(chooseGeneration(generation)),
+    flags: { ...defaults, stsPort, tokenManagerPlugin: plugin },
     env,
     log: silentLogger,
     uid: 1337,
@@ -35,14 +43,15 @@ async function startWith(generation: string, platform: Promise<PlatformInfo>) {
     lookupHost: () => Promise.reject(new Error("no lookups here")),
     hostCpus: 4,
   });
-  const sts = opened.add(await connectSts(config, platform, silentLogger));
-  const url = `http://127.0.0.1:${sts.port}`;
+  const { signal } = new AbortController();
+  const exchange = await connectTokenExchange(config, { opened, platform, log: silentLogger, signal });
+  const url = `http://127.0.0.1:${stsPort}`;
   const fields = {
     grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
     subject_token: SUBJECT,
     subject_token_type: "urn:ietf:params:oauth:token-type:jwt",
   };
-  const exchange = () =>
+  const ask = () =>
     httpRequest({
       url: `${url}/token`,
       method: "POST",
@@ -50,28 +59,104 @@ async function startWith(generation: string, platform: Promise<PlatformInfo>) {
       body: new URLSearchParams(fields).toString(),
       timeoutMs: 5_000,
     });
-  return { google, url, exchange };
+  return { google, url, exchange, ask };
 }
 
 const onGcp = Promise.resolve({ metadata: { gcp_project_number: "42" } } as unknown as PlatformInfo);
+const elsewhere = Promise.resolve({ metadata: {} } as PlatformInfo);
+/** Metadata that is given is not asked for; this one has no project. */
+const NO_PROJECT = { GCP_METADATA: "|||" };
+const NO_PROJECT_TEXT = "GoogleTokenExchange token manager specified but failed to ready GCP project information";
 
 test.each([
   { generation: "1.7", namespace: "td" },
   { generation: "1.20", namespace: "pool.example" },
 ])("$generation exchanges for $namespace", async ({ generation, namespace }) => {
-  const { google, exchange } = await startWith(generation, onGcp);
-  expect((await exchange()).status).toBe(200);
+  const { google, ask } = await startWith(generation, onGcp);
+  expect((await ask()).status).toBe(200);
   expect(google.calls[0]?.body.audience).toContain(`identitynamespace:${namespace}:`);
 });
 
-test("a platform that cannot be found out fails the requests and not the process", async () => {
-  const { exchange, url } = await startWith("1.20", Promise.reject(new Error("no platform")));
-  expect((await exchange()).status).toBe(500);
-  expect((await httpRequest({ url: `${url}/stsStatus`, timeoutMs: 5_000 })).body).toBe('{\n "tokens": []\n}');
+test("outside Google's cloud 1.20 does not start", async () => {
+  await expect(startWith("1.20", elsewhere, NO_PROJECT)).rejects.toMatchObject({
+    code: "start-failed",
+    message: NO_PROJECT_TEXT,
+  });
 });
 
-test("outside Google's cloud the client is told so", async () => {
-  const { exchange, google } = await startWith("1.20", Promise.resolve({ metadata: {} } as PlatformInfo));
-  expect((await exchange()).body).toContain("failed to ready GCP project information");
+test("a metadata server that nobody answers for stops 1.20 with the reason", async () => {
+  const [closed = 0] = await freePorts(1);
+  const more = { GCE_METADATA_HOST: `127.0.0.1:${closed}` };
+  const started = startWith("1.20", Promise.reject(new Error("no platform")), more);
+  await expect(started).rejects.toThrow(new RegExp(`^${NO_PROJECT_TEXT}: .*ECONNREFUSED`));
+});
+
+test("the project that the platform did not tell in time comes from the metadata server", async () => {
+  const asked: (string | undefined)[] = [];
+  const metadata = await startHttpServer((request, response) => {
+    asked.push(`${request.url} ${request.headers["metadata-flavor"]}`);
+    response.end("4711\n");
+  });
+  opened.add(metadata);
+  const { google, exchange, ask } = await startWith("1.20", elsewhere, {
+    GCE_METADATA_HOST: new URL(metadata.url).host,
+  });
+  expect(exchange.projectNumber).toBe("4711");
+  expect((await ask()).status).toBe(200);
+  expect(google.calls[1]?.path).toContain("service-4711@");
+  expect(asked).toEqual(["/computeMetadata/v1/project/numeric-project-id Google"]);
+});
+
+test.each(["1.7", "1.8"])("outside Google's cloud %s runs without a plug-in", async (generation) => {
+  const { ask, url, google } = await startWith(generation, elsewhere, NO_PROJECT);
+  const answer = await ask();
+  expect([answer.status, JSON.parse(answer.body).error_description]).toEqual([500, "no plugin is found"]);
+  expect((await httpRequest({ url: `${url}/stsStatus`, timeoutMs: 5_000 })).body).toBe('{\n "tokens": []\n}');
   expect(google.calls).toEqual([]);
+});
+
+test("up to 1.8 the port is open before the cloud is known, and requests wait", async () => {
+  let tell: (platform: PlatformInfo) => void = () => undefined;
+  const { ask } = await startWith("1.8", new Promise((resolve) => (tell = resolve)));
+  const asked = ask();
+  tell(await onGcp);
+  expect((await asked).status).toBe(200);
+});
+
+test("a plug-in that nobody knows needs no project", async () => {
+  const { ask } = await startWith("1.20", elsewhere, { ...NO_PROJECT, PLUGIN: "Other" });
+  expect((await ask()).body).toContain("no plugin is found");
+});
+
+describe("tokens for the control plane", () => {
+  const tokens = { fetch: async () => new Secret(SUBJECT) };
+  const gcp = { security: { xdsAuthProvider: "gcp" } };
+
+  test("are traded on 1.20 with XDS_AUTH_PROVIDER=gcp, and the project pays", async () => {
+    const { google, exchange } = await startWith("1.20", onGcp);
+    const { token, headers } = xdsCredentials(gcp, tokens, exchange);
+    expect(await token?.()).toBe("access-token-2");
+    expect(headers).toEqual({ "x-goog-user-project": "42" });
+    expect(google.calls[0]?.body.subjectToken).toBe(SUBJECT);
+  });
+
+  test("that are not there are an error and no question to Google", async () => {
+    const { google, exchange } = await startWith("1.20", onGcp);
+    const { token } = xdsCredentials(gcp, { fetch: async () => undefined }, exchange);
+    await expect(token?.()).rejects.toThrow("subject_token is empty");
+    expect(google.calls).toEqual([]);
+  });
+
+  test.each([
+    { what: "another provider", config: { security: { xdsAuthProvider: "other" } } },
+    { what: "a generation without exchange", config: gcp },
+  ])("stay what they are with $what", async ({ config }) => {
+    const { token, headers } = xdsCredentials(config, tokens, undefined);
+    expect(await token?.()).toBe(SUBJECT);
+    expect(headers).toEqual({});
+  });
+
+  test("are not asked for where there is no fetcher", () => {
+    expect(xdsCredentials(gcp, undefined, undefined)).toEqual({ token: undefined, headers: {} });
+  });
 });

@@ -18,8 +18,10 @@ import {
 } from "../xds-proxy/index.ts";
 import { step } from "./agent-error.ts";
 import { connectTap } from "./connect-tap.ts";
+import type { TokenExchange } from "./connect-token-manager.ts";
 import { connectWasm } from "./connect-wasm.ts";
 import type { AgentMetrics } from "./metrics.ts";
+import { xdsCredentials } from "./xds-credentials.ts";
 import { connectXdsTls } from "./xds-tls.ts";
 
 const CONNECT_TIMEOUT_MS = 5000;
@@ -43,6 +45,8 @@ export interface XdsParts {
   /** Takes the trust anchors that the control plane sends. */
   setTrustBundle(anchors: readonly string[]): void;
   readonly tokens: TokenFetcher | undefined;
+  /** Trades tokens where `XDS_AUTH_PROVIDER` asks for that. */
+  readonly exchange?: TokenExchange | undefined;
   readonly env: Environment;
   readonly metrics: AgentMetrics;
   readonly log: Logger;
@@ -54,7 +58,7 @@ export async function connectXds(config: AgentConfig, parts: XdsParts): Promise<
   const log = parts.log.scope("xdsproxy");
   return step("failed to start xds proxy", async () => {
     await using opened = new CloseStack();
-    const upstream = await connectUpstream(config, parts.tokens, log);
+    const upstream = await connectUpstream(config, parts, log);
     const directory = xds.lastGoodDirectory;
     const lastGood = directory === "" ? undefined : await startLastGood({ directory, nodeId: role.serviceNode, log });
     if (lastGood !== undefined) opened.add(lastGood);
@@ -83,22 +87,19 @@ export async function connectXds(config: AgentConfig, parts: XdsParts): Promise<
   });
 }
 
-async function connectUpstream(
-  config: AgentConfig,
-  tokens: TokenFetcher | undefined,
-  log: Logger,
-): Promise<UpstreamOptions> {
+async function connectUpstream(config: AgentConfig, parts: XdsParts, log: Logger): Promise<UpstreamOptions> {
   const { xds } = config;
   const secure = xds.mutualTls
     ? await step("failed to get TLS options to talk to upstream", () => connectXdsTls(config, log))
     : undefined;
+  const credentials = xdsCredentials(config, parts.tokens, parts.exchange);
   const connect = connectThroughProxy(xds.discoveryAddress, xds);
   if (connect !== undefined) log.info("the control plane is reached through the proxy of HTTPS_PROXY");
   return {
     address: xds.discoveryAddress,
     ...(secure && { tls: secure.tls, authority: secure.serverName }),
-    ...(tokens && { token: async () => (await tokens.fetch())?.reveal() }),
-    headers: { ClusterID: xds.clusterId, ...xds.headers },
+    ...(credentials.token && { token: credentials.token }),
+    headers: { ClusterID: xds.clusterId, ...credentials.headers, ...xds.headers },
     keepalive: upstreamKeepalive(xds),
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
     compression: xds.compression,

@@ -43,6 +43,8 @@ export interface GenerationRules {
   readonly hasJwtFetcher: boolean;
   readonly caProviders: readonly string[];
   readonly hasStsServer: boolean;
+  /** Google's token exchange without a Google project stops the start; otherwise it is as if there were no such plug-in. */
+  readonly requiresGcpProject: boolean;
 }
 
 const MASTER: GenerationRules = {
@@ -74,6 +76,7 @@ const MASTER: GenerationRules = {
   hasJwtFetcher: true,
   caProviders: ["Citadel", "GkeWorkloadCertificate"],
   hasStsServer: false,
+  requiresGcpProject: false,
 };
 
 const V1_20: GenerationRules = {
@@ -92,9 +95,15 @@ const V1_20: GenerationRules = {
   unknownJwtPolicyKeepsToken: false,
   caProviders: ["Citadel", "GkeWorkloadCertificate", "GoogleCA", "GoogleCAS"],
   hasStsServer: true,
+  requiresGcpProject: true,
 };
 
-const V1_8: GenerationRules = { ...V1_20, name: "1.8", proxyTypes: ["sidecar", "router"] };
+const V1_8: GenerationRules = {
+  ...V1_20,
+  name: "1.8",
+  proxyTypes: ["sidecar", "router"],
+  requiresGcpProject: false,
+};
 
 const V1_7: GenerationRules = {
   ...V1_20,
@@ -116,6 +125,7 @@ const V1_7: GenerationRules = {
   missingAnnotationsLevel: "warn",
   caServerNameFromIstiodSan: false,
   hasJwtFetcher: false,
+  requiresGcpProject: false,
 };
 
 const RULES: Readonly<Record<Generation, GenerationRules>> = {

@@ -6,11 +6,6 @@ const METADATA_URL = "http://169.254.169.254";
 
 /** The project's number, from the metadata server. Rejects when this is not a Google machine. */
 export async function readProjectNumber(metadataUrl = METADATA_URL, signal?: AbortSignal): Promise<string> {
-  const fail = (why: string) =>
-    new StsError(
-      "invalid_target",
-      `GoogleTokenExchange token manager specified but failed to ready GCP project information: ${why}`,
-    );
   try {
     const answer = await httpRequest({
       url: `${metadataUrl}/computeMetadata/v1/project/numeric-project-id`,
@@ -20,8 +15,13 @@ export async function readProjectNumber(metadataUrl = METADATA_URL, signal?: Abo
     });
     const number = answer.body.trim();
     if (answer.status === 200 && /^\d+$/.test(number)) return number;
-    throw fail(`status ${answer.status}`);
+    throw missingProject(`status ${answer.status}`);
   } catch (failure) {
-    throw failure instanceof StsError ? failure : fail(errorMessage(failure));
+    throw failure instanceof StsError ? failure : missingProject(errorMessage(failure));
   }
+}
+
+export function missingProject(why?: string): StsError {
+  const text = "GoogleTokenExchange token manager specified but failed to ready GCP project information";
+  return new StsError("invalid_target", why === undefined ? text : `${text}: ${why}`);
 }

@@ -20,15 +20,10 @@ export interface TokenManager {
   status(): readonly TokenStatus[];
 }
 
-/** The server runs and says why not to every client. */
-export function refusingManager(reason: string): TokenManager {
-  return {
-    exchange: async () => {
-      throw new StsError("invalid_target", reason);
-    },
-    status: () => [],
-  };
-}
-
-/** Stands in for a plug-in name that nobody knows. */
-export const noTokenManager: TokenManager = refusingManager("no plugin is found");
+/** Stands in for a plug-in that is not there: the server runs and says so to every client. */
+export const noTokenManager: TokenManager = {
+  exchange: async () => {
+    throw new StsError("invalid_target", "no plugin is found");
+  },
+  status: () => [],
+};

@@ -1,0 +1,87 @@
+import { errorMessage } from "../base/coded-error.ts";
+import type { Logger } from "../base/logger.ts";
+import { type AgentConfig, NO_PLATFORM, type PlatformInfo } from "../config/index.ts";
+import {
+  createTokenManager,
+  GOOGLE_TOKEN_EXCHANGE,
+  noTokenManager,
+  readProjectNumber,
+  type TokenManager,
+} from "../sts/index.ts";
+import { AgentStartError } from "./agent-error.ts";
+
+const OLD_FEDERATED_ENDPOINT = "https://securetoken.googleapis.com/v1/identitybindingtoken";
+
+export interface TokenExchange {
+  readonly manager: TokenManager;
+  /** Of the Google project, where the start has waited for it; "" otherwise. */
+  readonly projectNumber: string;
+}
+
+export interface TokenManagerParts {
+  readonly platform: Promise<PlatformInfo>;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+/** For generations with a token exchange. Rejects when this one needs a Google project and there is none. */
+export async function connectTokenManager(config: AgentConfig, parts: TokenManagerParts): Promise<TokenExchange> {
+  const opening = open(config, parts);
+  if (!config.generation.requiresGcpProject) {
+    // The cloud may not be known yet: requests wait for it, the start does not.
+    return {
+      projectNumber: "",
+      manager: lateManager(
+        opening.then(
+          ({ manager }) => manager,
+          () => noTokenManager,
+        ),
+      ),
+    };
+  }
+  try {
+    return await opening;
+  } catch (cause) {
+    throw new AgentStartError("start-failed", errorMessage(cause), { cause });
+  }
+}
+
+async function open(config: AgentConfig, parts: TokenManagerParts): Promise<TokenExchange> {
+  const { security } = config;
+  const { metadata } = await parts.platform.catch(() => NO_PLATFORM);
+  const isGoogle = security.tokenManagerPlugin === GOOGLE_TOKEN_EXCHANGE;
+  const projectNumber = isGoogle ? await findProject(config, metadata.gcp_project_number, parts.signal) : "";
+  // Up to 1.7 the federated token came from another address and for the trust domain, whatever the subject token said.
+  const isOld = config.generation.hasRegistryFlags;
+  const { credentialFetcher: fetcher, trustDomain, stsEndpoints } = security;
+  const federatedEndpoint = stsEndpoints.federated || (isOld ? OLD_FEDERATED_ENDPOINT : "");
+  const provider = fetcher.type === "google-compute-engine" ? fetcher.identityProvider : security.gkeClusterUrl;
+  const manager = createTokenManager(security.tokenManagerPlugin, {
+    trustDomain,
+    identityProvider: provider || (metadata.gcp_gke_cluster_url ?? ""),
+    projectNumber,
+    ...(federatedEndpoint !== "" && { federatedEndpoint }),
+    ...(stsEndpoints.credentials !== "" && { credentialsUrl: stsEndpoints.credentials }),
+    namespaceFromToken: !isOld,
+    log: parts.log.scope("stsserver"),
+  });
+  return { manager, projectNumber };
+}
+
+/** Node metadata does not wait long for a cloud; here it decides, so its server is asked once more. */
+async function findProject(config: AgentConfig, known: string | undefined, signal: AbortSignal): Promise<string> {
+  const { gceMetadataHost, gcpMetadata } = config.platform;
+  if (known !== undefined || gcpMetadata !== "") return known ?? "";
+  return readProjectNumber(gceMetadataHost === "" ? undefined : `http://${gceMetadataHost}`, signal);
+}
+
+function lateManager(ready: Promise<TokenManager>): TokenManager {
+  let known: TokenManager | undefined;
+  void ready.then((manager) => {
+    known = manager;
+  });
+  return {
+    exchange: async (request, signal) => (await ready).exchange(request, signal),
+    status: () => known?.status() ?? [],
+  };
+}
