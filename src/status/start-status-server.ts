@@ -17,6 +17,8 @@ export interface StatusServerOptions {
   readonly hasDrain?: boolean;
   /** False: generations that send every body as it is. */
   readonly packs?: boolean;
+  /** How long a client that closed its half of the connection is waited for with an answer. */
+  readonly halfClosedMs?: number;
   readonly version: Readonly<Record<string, string>>;
   readonly log: Logger;
 }
@@ -28,6 +30,9 @@ export interface StatusServer extends Handle {
 }
 
 export class StatusError extends CodedError<"address-in-use" | "cannot-listen"> {}
+
+/** Longer than any page takes; a profile may take five minutes. */
+const HALF_CLOSED_MS = 360_000;
 
 /** Listens until it is stopped, which the agent does last: readiness has to be answered all through the drain. */
 export async function startStatusServer(options: StatusServerOptions): Promise<StatusServer> {
@@ -41,7 +46,7 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
   let port = options.port;
   try {
     for (const host of hosts ?? [undefined]) {
-      const server = createHttpServer(router, options.packs ?? true);
+      const server = createHttpServer(router, options);
       servers.push(server);
       port = await listen(server, port, host);
     }
@@ -63,7 +68,10 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
   });
 }
 
-function createHttpServer(router: Router, packs: boolean): Server {
+function createHttpServer(
+  router: Router,
+  { packs = true, halfClosedMs = HALF_CLOSED_MS }: StatusServerOptions,
+): Server {
   const server = createServer({ keepAliveTimeout: 0, requestTimeout: 0 }, (request, response) => {
     if (packs) response.setHeader("Vary", "Accept-Encoding");
     else delete request.headers["accept-encoding"];
@@ -72,7 +80,24 @@ function createHttpServer(router: Router, packs: boolean): Server {
   // Envoy keeps idle connections to this server: closing them under it would show as sporadic 503 on the health port.
   server.headersTimeout = 0;
   server.timeout = 0;
+  answerHalfClosed(server, halfClosedMs);
   return server;
+}
+
+/**
+ * Who has sent its request may close its half at once (`nc -N`, old HTTP clients) and still reads. One that left for good looks the same
+ * until something is sent to it: an answer that never comes must not keep its connection.
+ */
+function answerHalfClosed(server: Server, limitMs: number): void {
+  // Absent from the types, and the only way: by default node cuts such a connection before its answer.
+  Object.assign(server, { httpAllowHalfOpen: true });
+  server.on("connection", (socket) => {
+    socket.once("end", () => {
+      const sentBytes = socket.bytesWritten;
+      const limit = setTimeout(() => socket.bytesWritten === sentBytes && socket.destroy(), limitMs);
+      socket.once("close", () => clearTimeout(limit));
+    });
+  });
 }
 
 function listen(server: Server, port: number, host: string | undefined): Promise<number> {

@@ -226,24 +226,39 @@ test("1,000 scrapes at once are all answered", { timeout: 60_000 }, async () => 
   expect(t.own("istio_agent_scrapes_total")).toBe("1000");
 });
 
-test("scrapers that wait in line and leave make room; the next one is served", async () => {
+/** Eight are served by an application that waits for its release, the others stand in line. */
+async function startLine(headers = "") {
   const release: (() => void)[] = [];
-  await using t = await startScrape({
+  const t = await startScrape({
     applications: [(_request, response) => void release.push(() => response.end("a 1\n"))],
   });
   const sockets = Array.from({ length: 30 }, () => {
     const socket = connect(t.port, "127.0.0.1");
     socket.on("error", () => undefined);
-    socket.write("GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n");
+    socket.write(`GET /metrics HTTP/1.1\r\nHost: h\r\n${headers}\r\n`);
     return socket;
   });
   await expect.poll(() => release.length, PATIENT).toBe(8);
-  for (const socket of sockets) socket.destroy();
+  return { ...t, release, sockets };
+}
+
+test("scrapers that wait in line and are reset make room; the next one is served", async () => {
+  await using t = await startLine();
+  for (const socket of t.sockets) socket.resetAndDestroy();
   const last = t.scrape();
-  await expect.poll(() => release.length, PATIENT).toBe(9);
-  release.at(-1)?.();
+  await expect.poll(() => t.release.length, PATIENT).toBe(9);
+  t.release.at(-1)?.();
   expect((await last).text).toContain("a 1\n");
   expect(t.own(FAILURES)).toBeUndefined();
+});
+
+test("scrapers that close hold their place no longer than their time limit: they may still read", async () => {
+  await using t = await startLine("X-Prometheus-Scrape-Timeout-Seconds: 0.5\r\n");
+  for (const socket of t.sockets) socket.destroy();
+  const last = t.scrape();
+  await expect.poll(() => t.release.length, PATIENT).toBe(31);
+  t.release.at(-1)?.();
+  expect((await last).text).toContain("a 1\n");
 });
 
 test("a slow scraper holds back the sources instead of filling memory", async () => {

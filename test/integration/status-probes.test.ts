@@ -21,7 +21,6 @@ import { createTestTls } from "../support/status-tls.ts";
 
 const READYZ = "/app-health/app/readyz";
 const STATUS_PORT_PLACEHOLDER = 0;
-const PATIENT = { timeout: 10_000 };
 
 async function startProbes(prober: object, overrides: Partial<AppProbeOptions> = {}) {
   await using opened = new CloseStack();
@@ -211,25 +210,14 @@ test("at most ten kilobytes of a body are passed on, also of one that never ends
   expect(answer.body).toHaveLength(10_240);
 });
 
-test("a silent port is a failure after the probe's time limit, a kubelet that leaves ends one without limit", async () => {
-  const open = new Set<unknown>();
-  const silent = createServer((socket) => {
-    open.add(socket);
-    socket.resume().on("close", () => open.delete(socket));
-    socket.on("error", () => undefined);
-  });
+test("a silent port is a failure after the probe's time limit", async () => {
+  const silent = createServer((socket) => socket.resume().on("error", () => undefined));
   const port = await listen(silent);
   await using t = await startProbes({ httpGet: { port }, timeoutSeconds: 1 });
   const startedAt = performance.now();
   expect((await t.probe()).status).toBe(500);
   expect(performance.now() - startedAt).toBeLessThan(8000);
   expect(t.log.texts().join()).toContain("Request to probe app failed: context deadline exceeded");
-  await using endless = await startProbes({ httpGet: { port } });
-  const kubelet = connect(endless.port, "127.0.0.1");
-  kubelet.write(`GET ${READYZ} HTTP/1.1\r\nHost: h\r\n\r\n`);
-  await expect.poll(() => open.size, PATIENT).toBe(1);
-  kubelet.destroy();
-  await expect.poll(() => open.size, PATIENT).toBe(0);
   await close(silent);
 });
 
