@@ -274,6 +274,29 @@ test("1,000 services are read at start, and one changed document is decoded alon
   expect(store?.snapshot.get("ServiceEntry", "prod", "s1")).toBe(untouched);
 });
 
+test("thousands of files are read together, and objects and problems are told in the order of their paths", async () => {
+  const COUNT = 4000;
+  const files = Array.from({ length: COUNT }, (_, i) => join(`d${i % 40}`, `${String(i).padStart(4, "0")}.yaml`));
+  for (let i = 0; i < 40; i += 1) await mkdir(at(`d${i}`));
+  // Files of very different sizes end in another order than they began; each hundredth is bad, each hundredth after it a repetition.
+  const textOf = (i: number) => {
+    if (i % 100 === 7) return `kind: [ # ${i}`;
+    const name = i % 100 === 57 ? "w0" : `w${i}`;
+    return `# ${"fill".repeat((i * 7919) % 3000)}\n${document(name, `10.0.${i >> 8}.${i & 255}`)}`;
+  };
+  await Promise.all(files.map((file, i) => writeFile(at(file), textOf(i))));
+  const { snapshot } = await start();
+  expect(snapshot.all()).toHaveLength(COUNT - 2 * (COUNT / 100));
+  expect(addressOf("w0")).toBe("10.0.0.0");
+  const told = snapshot.problems.map(({ file }) => file.slice(dir.length + 1));
+  const wanted = files.filter((_, i) => i % 100 === 7 || i % 100 === 57);
+  expect(told).toEqual(wanted.sort());
+
+  await Promise.all(files.slice(0, 500).map((file, i) => writeFile(at(file), document(`w${i}`, "10.9.9.9"))));
+  await until(() => expect(addressOf("w499")).toBe("10.9.9.9"));
+  await until(() => expect(problems()).toHaveLength(wanted.length - 10));
+});
+
 test("a store may be stopped twice and while it reads, and says nothing afterwards", async () => {
   await writeFile(at("a.yaml"), document("a"));
   const started = await start({ quietMs: 0 });

@@ -8,7 +8,7 @@ import type { ConfigStore } from "./config-store.ts";
 import { type Assembled, assemble, NOTHING, problemOf } from "./files/assemble.ts";
 import { createDebounced } from "./files/debounce.ts";
 import { createDirectoryWatches } from "./files/directory-watches.ts";
-import { createFileReader, type ReadFile } from "./files/file-reader.ts";
+import { createFileReader } from "./files/file-reader.ts";
 import { listFiles } from "./files/list-files.ts";
 import { createSnapshotPublisher } from "./snapshot-publisher.ts";
 import { StoreError } from "./store-error.ts";
@@ -43,11 +43,7 @@ export async function startFileStore(options: FileStoreOptions): Promise<FileSto
   const load = async (): Promise<void> => {
     const listing = await listFiles(dir, watches.enter);
     watches.retain(listing.directories);
-    const files: ReadFile[] = [];
-    for (const found of listing.files) {
-      const file = await reader.read(found);
-      if (file !== undefined) files.push(file);
-    }
+    const files = await reader.read(listing.files);
     // Files that were gone are deletions only in the directory that was listed: it may have left, or another taken its place.
     const { dev, ino } = await stat(dir);
     if (listing.directories[0]?.id !== `${dev}:${ino}`) return load();

@@ -41,7 +41,7 @@ function put(...documents: readonly string[]): void {
 
 /** One round of looking at this file. */
 async function round(): Promise<ReadFile | undefined> {
-  const file = await reader.read(find());
+  const [file] = await reader.read([find()]);
   reader.endRound();
   return file;
 }
@@ -92,7 +92,7 @@ describe("a file that changed", () => {
     put(entry("a"));
     const found = find();
     rmSync(path);
-    expect(await reader.read(found)).toBeUndefined();
+    expect(await reader.read([found])).toEqual([]);
   });
 });
 
@@ -112,7 +112,7 @@ describe("a file that is being written", () => {
     put(entry("a"), entry("b"));
     const listed = find();
     appendFileSync(path, `\n---\n${entry("c")}`);
-    expect(await reader.read(listed)).toBe(before);
+    expect((await reader.read([listed]))[0]).toBe(before);
     reader.endRound();
     expect(namesOf(await round())).toEqual(["a", "b", "c"]);
   });
@@ -136,7 +136,7 @@ describe("a file that cannot be read", () => {
   test("for its size is not even opened", async () => {
     put(entry("a"));
     const large = { ...find(), size: MAX_FILE_BYTES + 1 };
-    expect((await reader.read(large))?.failure).toBe(
+    expect((await reader.read([large]))[0]?.failure).toBe(
       `file of ${MAX_FILE_BYTES + 1} bytes is too large, at most ${MAX_FILE_BYTES}`,
     );
   });
@@ -154,4 +154,32 @@ test("a file that is not UTF-8 text is refused as a whole: what stands for its b
   writeFileSync(path, `${entry("a")}\n# caf\u00e9`, "latin1");
   utimesSync(path, OLD, OLD);
   expect(await round()).toMatchObject({ documents: [], failure: "file is not UTF-8 text" });
+});
+
+describe("several files", () => {
+  const paths = ["a.yaml", "b.yaml", "c.yaml"].map((name) => () => join(folder, name));
+  const putAll = (texts: readonly string[]) =>
+    texts.map((text, at) => {
+      path = paths[at]?.() ?? "";
+      put(text);
+      return find();
+    });
+
+  test("are told in their order, whichever is read first, without those that are gone", async () => {
+    const found = putAll([`# ${"long".repeat(500_000)}\n${entry("a")}`, entry("b"), entry("c")]);
+    rmSync(join(folder, "b.yaml"));
+    const files = await reader.read(found);
+    expect(files.map(namesOf)).toEqual([["a"], ["c"]]);
+  });
+
+  test("that are the largest allowed are read one at a time", async () => {
+    const found = putAll([entry("a"), entry("b"), entry("c")]);
+    const large = found.map((file) => ({ ...file, size: MAX_FILE_BYTES }));
+    expect((await reader.read(large)).map(namesOf)).toEqual([["a"], ["b"], ["c"]]);
+  });
+});
+
+test("of a file its meaning is kept, not its text", async () => {
+  put(`# a remark\n${entry("a")}`);
+  expect(JSON.stringify(await round())).not.toContain("a remark");
 });

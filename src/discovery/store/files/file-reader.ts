@@ -1,11 +1,15 @@
 import { isUtf8 } from "node:buffer";
+import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { errorCode, errorMessage } from "../../../base/coded-error.ts";
 import { type DocumentResult, readDocument } from "../../decode/parse-config-text.ts";
 import { type DocumentText, splitDocuments } from "../../decode/split-documents.ts";
 import type { FoundFile } from "./list-files.ts";
+import { mapBounded } from "./map-bounded.ts";
 
-export interface ReadDocument extends DocumentText {
+export interface ReadDocument extends Pick<DocumentText, "linesBefore"> {
+  /** Of its text. The texts themselves are let go: a large mesh would be in memory twice. */
+  readonly digest: string;
   readonly result: DocumentResult;
 }
 
@@ -19,13 +23,15 @@ export interface ReadFile {
 }
 
 export interface FileReader {
-  /** Undefined when the file is gone. */
-  read(file: FoundFile): Promise<ReadFile | undefined>;
+  /** In the order of the files; those that are gone are left out. */
+  read(files: readonly FoundFile[]): Promise<readonly ReadFile[]>;
   /** Forgets files that the finished round did not see. */
   endRound(): void;
 }
 
 export const MAX_FILE_BYTES = 32 * 1024 * 1024;
+/** Files that are read together, and how large they may be together: as much as one alone. */
+const READS = { maxTasks: 16, maxCost: MAX_FILE_BYTES, costOf: ({ size }: FoundFile) => size };
 /** A file as young as this may be written again without its time stamp moving. */
 const CLOCK_GRAIN_MS = 2000;
 /** How long an emptied file may mean that its new content is on the way. */
@@ -49,10 +55,11 @@ export function createFileReader(defaultNamespace: string): FileReader {
       const text = bytes.toString("utf8");
       if (known !== undefined && (await isUnfinished(found, text))) return known;
       if (!isUtf8(bytes)) throw new Error("file is not UTF-8 text");
-      const pieces = splitDocuments(text);
-      const results = new Map(known?.documents.map(({ text, result }) => [text, result]));
-      const documents = pieces.map((piece) => {
-        return { ...piece, result: results.get(piece.text) ?? readDocument(piece.text, { defaultNamespace }) };
+      const results = new Map(known?.documents.map(({ digest, result }) => [digest, result]));
+      const documents = splitDocuments(text).map((piece) => {
+        const digest = createHash("sha256").update(piece.text).digest("base64");
+        const result = results.get(digest) ?? readDocument(piece.text, { defaultNamespace });
+        return { digest, linesBefore: piece.linesBefore, result };
       });
       return { path, mtimeMs, documents };
     } catch (thrown) {
@@ -60,16 +67,17 @@ export function createFileReader(defaultNamespace: string): FileReader {
       return { path, mtimeMs, documents: [], failure: errorMessage(thrown) };
     }
   };
+  const readOne = async (found: FoundFile): Promise<ReadFile | undefined> => {
+    const known = files.get(found.path);
+    const isSettled = known !== undefined && known.readAt - found.mtimeMs > CLOCK_GRAIN_MS;
+    const isSame = isSettled && known.signature === found.signature && known.file.failure === undefined;
+    const readAt = isSame ? known.readAt : Date.now();
+    const file = isSame ? known.file : await load(found, known?.file);
+    if (file !== undefined) seen.set(found.path, { signature: found.signature, readAt, file });
+    return file;
+  };
   return {
-    read: async (found) => {
-      const known = files.get(found.path);
-      const isSettled = known !== undefined && known.readAt - found.mtimeMs > CLOCK_GRAIN_MS;
-      const isSame = isSettled && known.signature === found.signature && known.file.failure === undefined;
-      const readAt = isSame ? known.readAt : Date.now();
-      const file = isSame ? known.file : await load(found, known?.file);
-      if (file !== undefined) seen.set(found.path, { signature: found.signature, readAt, file });
-      return file;
-    },
+    read: async (found) => (await mapBounded(found, readOne, READS)).filter((file) => file !== undefined),
     endRound: () => {
       [files, seen] = [seen, new Map()];
     },

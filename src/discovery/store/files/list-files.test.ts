@@ -109,3 +109,21 @@ test("a file that was written or replaced has another signature, one that was lo
   renameSync(put("new", "two"), path);
   expect(await signature()).not.toBe(touched);
 });
+
+test("a large directory is listed in the order of its names, its directories in between", async () => {
+  const names = Array.from({ length: 300 }, (_, i) => `${String(i).padStart(3, "0")}`);
+  const paths = names.map((name, i) => put(i % 50 === 7 ? `${name}/in.yaml` : `${name}.yaml`));
+  expect((await listFiles(root, () => undefined)).files.map(({ path }) => path)).toEqual(paths);
+});
+
+test("a directory that is a file by the time it is entered is gone, which is no problem", async () => {
+  put("a/one.yaml");
+  put("b/two.yaml");
+  const listing = await listFiles(root, ({ path }) => {
+    if (path !== join(root, "a")) return;
+    rmSync(join(root, "b"), { recursive: true });
+    put("b");
+  });
+  expect(listing.files.map(({ path }) => inRoot(path))).toEqual(["a/one.yaml"]);
+  expect(listing.problems).toEqual([]);
+});
