@@ -154,7 +154,8 @@ describe("keys at an address", () => {
     let fetches = 0;
     const http = await startHttpServer((request, response) => {
       if (request.url === "/.well-known/openid-configuration") {
-        return void response.end(JSON.stringify({ jwks_uri: `http://${request.headers.host}/keys` }));
+        const issuer = `http://${request.headers.host}`;
+        return void response.end(JSON.stringify({ issuer, jwks_uri: `${issuer}/keys` }));
       }
       fetches += 1;
       response.end(jwks());

@@ -142,11 +142,28 @@ describe("key sources", () => {
     await expect(remoteKeys({ uri: "http://127.0.0.1:1/" }).current(signal)).rejects.toThrow("ECONNREFUSED");
   });
 
-  test.each([{ body: "x" }, { body: "{}" }, { body: '{"jwks_uri":1}' }])(
-    "discovery with $body is refused",
-    async (answer) => {
-      const server = await serve(() => answer);
-      await expect(discoverKeysUri(`${server.url}/`, {})).rejects.toThrow("names no jwks_uri");
+  test.each([
+    { document: () => "x", says: "names no issuer, expected" },
+    { document: () => "[]", says: "names no issuer" },
+    { document: () => "null", says: "names no issuer" },
+    { document: (issuer: string) => JSON.stringify({ issuer }), says: "names no jwks_uri" },
+    { document: (issuer: string) => JSON.stringify({ issuer, jwks_uri: 1 }), says: "names no jwks_uri" },
+    {
+      document: (issuer: string) => JSON.stringify({ issuer: `${issuer}/tenant`, jwks_uri: `${issuer}/keys` }),
+      says: /names issuer "http.*\/tenant", expected "http/,
     },
-  );
+    // Identical, not alike: no slash more or less.
+    {
+      document: (issuer: string) => JSON.stringify({ issuer: `${issuer}/`, jwks_uri: `${issuer}/keys` }),
+      says: "names issuer",
+    },
+  ])("discovery is refused when the document $says", async ({ document, says }) => {
+    const server = await serve(() => ({ body: document(server.url) }));
+    await expect(discoverKeysUri(server.url, {})).rejects.toThrow(says);
+  });
+
+  test.each(["", "/"])("discovery of an issuer that ends with %j finds its keys", async (end) => {
+    const server = await serve(() => ({ body: JSON.stringify({ issuer: server.url + end, jwks_uri: server.uri }) }));
+    expect(await discoverKeysUri(server.url + end, {})).toBe(server.uri);
+  });
 });

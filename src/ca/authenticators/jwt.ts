@@ -35,7 +35,10 @@ export async function createJwtAuthenticator(options: JwtAuthenticatorOptions): 
       const claims = checkClaims(jwt.claims, { issuer, audiences, trustDomain: options.trustDomain() }, now());
       if (!claims.ok) throw new AuthenticationError("refused", claims.reason);
       let result = await checkJwtSignature(jwt, await keys.current(signal));
-      if (result === "unknown-key") result = await checkJwtSignature(jwt, await keys.refreshed(signal));
+      // Keys without names, or a name that was used again, look like a wrong signature after the issuer changed them.
+      if (result === "unknown-key" || result === "invalid") {
+        result = await checkJwtSignature(jwt, await keys.refreshed(signal));
+      }
       if (result !== "valid") throw new AuthenticationError("refused", REASONS[result]);
       return { identities: [claims.identity], source: NAME };
     },

@@ -20,6 +20,8 @@ export interface RemoteKeysOptions {
   readonly now?: () => number;
 }
 
+const MAX_SHOWN = 256;
+
 /** The keys of a JWKS text. Throws when it is none. */
 export function inlineKeys(jwks: string): KeySource {
   const keys = parseJwks(jwks);
@@ -61,21 +63,28 @@ async function fetchKeys(options: RemoteKeysOptions): Promise<readonly Verificat
   return keys;
 }
 
-/** OIDC discovery: the issuer's own document says where its keys are. Rejects when it cannot be had. */
+/**
+ * OIDC discovery: the issuer's own document says where its keys are. Rejects when it cannot be had, or is another issuer's: whoever
+ * serves many issuers could otherwise be made to vouch for one with the keys of another (RFC 8414, section 3.3).
+ */
 export async function discoverKeysUri(issuer: string, options: Omit<RemoteKeysOptions, "uri">): Promise<string> {
   const uri = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
-  const text = await getText(uri, options);
-  const found: unknown = (() => {
-    try {
-      return JSON.parse(text);
-    } catch {
-      return undefined;
-    }
-  })();
-  if (typeof found === "object" && found !== null && "jwks_uri" in found && typeof found.jwks_uri === "string") {
-    return found.jwks_uri;
+  const { issuer: named, jwks_uri: keys } = parseDocument(await getText(uri, options));
+  if (named !== issuer) {
+    const found = typeof named === "string" ? `issuer ${JSON.stringify(named.slice(0, MAX_SHOWN))}` : "no issuer";
+    throw new AuthenticationError("unavailable", `${uri} names ${found}, expected ${JSON.stringify(issuer)}`);
   }
+  if (typeof keys === "string") return keys;
   throw new AuthenticationError("unavailable", `${uri} names no jwks_uri`);
+}
+
+function parseDocument(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const found: unknown = JSON.parse(text);
+    return typeof found === "object" && found !== null ? { ...found } : {};
+  } catch {
+    return {};
+  }
 }
 
 async function getText(uri: string, options: Omit<RemoteKeysOptions, "uri">): Promise<string> {
