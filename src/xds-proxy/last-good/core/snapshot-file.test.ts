@@ -64,3 +64,18 @@ describe("what cannot be used is refused with its reason", () => {
     expect(() => decodeSnapshotFile(good, "you")).toThrow("it belongs to node me");
   });
 });
+
+test("credentials that an earlier version has written down are not taken over", () => {
+  const entry = Buffer.concat([
+    Buffer.from([0x12, 43, 0x0a, 33]),
+    Buffer.from("ISTIO_META_WASM_IMAGE_PULL_SECRET"),
+    Buffer.from([0x12, 6]),
+    Buffer.from("secret"),
+  ]);
+  const snapshot: Snapshot = new Map([
+    ["t", { version: "1", resources: new Map([["r", { version: "1", any: entry }]]) }],
+  ]);
+  const file = encodeSnapshotFile({ nodeId: "me", savedAt: 1, snapshot });
+  const read = decodeSnapshotFile(file, "me").snapshot.get("t")?.resources.get("r")?.any;
+  expect(read?.toString("latin1")).toBe(entry.toString("latin1").replace("secret", "xxxxxx"));
+});

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { CodedError } from "../../../base/coded-error.ts";
 import { bytes, int64, message, string } from "../../../protocol/protobuf/message.ts";
-import { type Snapshot, typeOf } from "./snapshot.ts";
+import { keepResource, type Snapshot, typeOf } from "./snapshot.ts";
 
 /** The file is not one of ours, is damaged, or is another node's. */
 export class SnapshotFileError extends CodedError<"foreign" | "damaged" | "other-node"> {}
@@ -62,7 +62,7 @@ export function decodeSnapshotFile(file: Buffer, nodeId: string): SnapshotFile {
     const { typeUrl, typeVersion, name, version, any } = entry.decode(part);
     const stored = typeOf(snapshot, typeUrl);
     if (any.length === 0) stored.version = typeVersion;
-    else stored.resources.set(name, { version, any: Buffer.from(any) });
+    else keepResource(stored, name, { version, any: Buffer.from(any) });
   }
   return { nodeId, savedAt: Number(head.savedAt), snapshot };
 }

@@ -1,5 +1,6 @@
 import { WIRE_BYTES, WireReader } from "../../../protocol/protobuf/wire-reader.ts";
 import type { ProtocolKind } from "../../core/protocol-kind.ts";
+import { withoutPullSecret } from "./without-pull-secret.ts";
 
 /** One resource as it came, its Any still encoded. */
 export interface StoredResource {
@@ -38,8 +39,14 @@ export function applyResponse(
   if (response.replaces) stored.resources.clear();
   for (const name of removed) stored.resources.delete(name);
   // One without content only renews its time to live: what was sent before still stands.
-  for (const [name, resource] of resources) if (resource.any.length > 0) stored.resources.set(name, resource);
+  for (const [name, resource] of resources) if (resource.any.length > 0) keepResource(stored, name, resource);
   stored.version = version;
+}
+
+/** Never with the credentials that may be in it: they go, or all of it does. */
+export function keepResource({ resources }: StoredType, name: string, resource: StoredResource): void {
+  if (withoutPullSecret(resource.any) === undefined) resources.delete(name);
+  else resources.set(name, resource);
 }
 
 export function typeOf(snapshot: Snapshot, typeUrl: string): StoredType {
