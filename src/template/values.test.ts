@@ -126,7 +126,7 @@ test.each([
 
 test.each([
   [{ b: 1, a: "<&>" }, '{"a":"\\u003c\\u0026\\u003e","b":1}'],
-  [[null, undefined, 5n], "[null,null,5]"],
+  [[null, undefined, 5n, 2n ** 63n], "[null,null,5,9223372036854775808]"],
   [struct, '{"a":1}'],
   [mode, "1"],
   ["\ud800", '"\ufffd"'],

@@ -13,6 +13,12 @@ test.each([
   },
   { what: "a tag that nobody knows", text: "a: !foo bar\n", gives: '{"a":"bar"}' },
   { what: "keys in order", text: '{"b": 1, "a": {"d": 1, "c": 2}}', gives: '{"a":{"c":2,"d":1},"b":1}' },
+  {
+    what: "integers of 64 bits",
+    text: "most: 18446744073709551615\nleast: [-9223372036854775808, 0x7fffffffffffffff]\nfew: 1_000\n",
+    gives: '{"few":1000,"least":[-9223372036854775808,9223372036854775807],"most":18446744073709551615}',
+  },
+  { what: "a number as a key", text: "0x10: a\n9007199254740993: b\n", gives: '{"16":"a","9007199254740993":"b"}' },
   { what: "nothing", text: "", gives: "null" },
   { what: "a comment alone", text: "# nothing\n", gives: "null" },
 ])("$what: $gives", ({ text, gives }) => {

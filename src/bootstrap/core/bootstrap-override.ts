@@ -5,6 +5,8 @@ import { YAML_OPTIONS } from "../../protocol/yaml-options.ts";
 import { ipFamily } from "./ip-family.ts";
 import { sortKeys, toStrictJson } from "./json.ts";
 
+/** Envoy's 64-bit fields take more than a double holds. */
+const EXACT = { ...YAML_OPTIONS, intAsBigInt: true };
 const PLACEHOLDER = "$(HOST_IP)";
 
 /**
@@ -13,7 +15,7 @@ const PLACEHOLDER = "$(HOST_IP)";
  * reports.
  */
 export function convertBootstrapOverride(text: string, hostIp: string): string {
-  const documents = parseAllDocuments(shallowYaml(substituteHostIp(text, hostIp)), YAML_OPTIONS);
+  const documents = parseAllDocuments(shallowYaml(substituteHostIp(text, hostIp)), EXACT);
   const [document] = Array.isArray(documents) ? documents : [];
   const [problem] = document?.errors ?? [];
   if (problem !== undefined) throw problem;

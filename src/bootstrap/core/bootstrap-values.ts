@@ -1,3 +1,4 @@
+import { parseExactJson } from "../../protocol/exact-json.ts";
 import type { ProxyConfig, RemoteService } from "../../protocol/proxy-config.ts";
 import { BootstrapError } from "../bootstrap-error.ts";
 import type { BootstrapInputs } from "../inputs.ts";
@@ -135,7 +136,7 @@ function loadStatsConfig(node: NodeDescriptor): unknown {
   const text = node.raw.get("LOAD_STATS_CONFIG_JSON");
   if (typeof text !== "string" || text === "") return undefined;
   try {
-    return JSON.parse(text);
+    return parseExactJson(text);
   } catch (failure) {
     const message = `ISTIO_META_LOAD_STATS_CONFIG_JSON: ${JSON.stringify(text)} is not JSON: ${(failure as Error).message}`;
     throw new BootstrapError("invalid-metadata", message);

@@ -260,6 +260,10 @@ test("load reports are parsed into the document, or refused by name", () => {
     load_stats_config: { api_type: "GRPC" },
     enable_deferred_cluster_creation: true,
   });
+  const large = sidecarInputs({ env: { ISTIO_META_LOAD_STATS_CONFIG_JSON: '{"x":9007199254740993}' } });
+  expect(generateBootstrap(large, buildNodeDescriptor(large)).text).toContain(
+    '"load_stats_config":{"x":9007199254740993}',
+  );
   expect(() => doc({ env: { ISTIO_META_LOAD_STATS_CONFIG_JSON: "{" } })).toThrow(
     /^ISTIO_META_LOAD_STATS_CONFIG_JSON: /,
   );

@@ -1,5 +1,5 @@
 import { GoStruct } from "../../template/index.ts";
-import type { JsonObject } from "./json.ts";
+import { type JsonObject, toStrictJson } from "./json.ts";
 import { METADATA_TYPES } from "./metadata-keys.ts";
 
 const ACRONYMS = new Set(["ID", "DNS", "TLS", "HTTP", "HBONE", "HTTP10"]);
@@ -19,7 +19,7 @@ export function goMetadata(typed: JsonObject): GoStruct {
     const value = typed[key];
     fields.set(goKey(key), value === undefined ? ZEROS[type] : goValue(type, value));
   }
-  return new GoStruct("*model.NodeMetadata", fields, typed, JSON.stringify(typed));
+  return new GoStruct("*model.NodeMetadata", fields, typed, toStrictJson(typed));
 }
 
 function goValue(type: string, value: unknown): unknown {

@@ -1,12 +1,13 @@
+import { stringifyExactJson } from "../../protocol/exact-json.ts";
 import { wellFormed } from "../../protocol/go-text.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Strict JSON of any value: members that are undefined are left out, half surrogate pairs become U+FFFD. */
 export function toStrictJson(value: unknown, indent?: number): string {
-  const text = JSON.stringify(value, null, indent);
-  // JSON.stringify writes half a surrogate pair as an escape, which protobuf's JSON readers refuse.
-  return text.includes("\\ud") ? JSON.stringify(repaired(value), null, indent) : text;
+  const text = stringifyExactJson(value, indent);
+  // JSON writes half a surrogate pair as an escape, which protobuf's JSON readers refuse.
+  return text.includes("\\ud") ? stringifyExactJson(repaired(value), indent) : text;
 }
 
 export function isJsonObject(value: unknown): value is JsonObject {

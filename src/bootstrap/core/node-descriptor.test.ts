@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { InputOverrides } from "../../../test/support/bootstrap-inputs.ts";
 import { sidecarInputs } from "../../../test/support/bootstrap-inputs.ts";
+import { generateBootstrap } from "./generate-bootstrap.ts";
 import { buildNodeDescriptor, buildNodeId } from "./node-descriptor.ts";
+import { templateRenderer } from "./template-renderer.ts";
 
 const describeNode = (overrides: InputOverrides = {}) => buildNodeDescriptor(sidecarInputs(overrides));
 const metadata = (overrides: InputOverrides = {}) => describeNode(overrides).metadata;
@@ -34,6 +36,18 @@ describe("raw metadata", () => {
     expect(metadata({ env })).toMatchObject({ a: 1, b: { c: [true] } });
   });
 
+  test("integers of 64 bits reach the document and the template's copy of it as they were written", () => {
+    const numbers =
+      '{"most":9223372036854775807,"deep":[{"least":-9223372036854775808}],"unsigned":18446744073709551615}';
+    const inputs = sidecarInputs({ env: { ISTIO_METAJSON_X: numbers, ISTIO_META_Y: "1" } });
+    const { text } = generateBootstrap(inputs, buildNodeDescriptor(inputs));
+    const copy = generateBootstrap(inputs, buildNodeDescriptor(inputs), templateRenderer("{{.meta_json_str}}")).text;
+    for (const part of ['"most":9223372036854775807', '[{"least":-9223372036854775808}]', ":18446744073709551615"]) {
+      expect(text).toContain(part);
+      expect(copy).toContain(part);
+    }
+  });
+
   test.each([
     { value: "{", warning: "Env variable X [{] failed json unmarshal: unexpected end of JSON input" },
     { value: '{"a":"b', warning: 'Env variable X [{"a":"b] failed json unmarshal: unexpected end of JSON input' },
@@ -41,6 +55,16 @@ describe("raw metadata", () => {
       value: "[1]",
       warning:
         "Env variable X [[1]] failed json unmarshal: json: cannot unmarshal array into Go value of type map[string]interface {}",
+    },
+    {
+      value: '{"a":"b","c":1e400}',
+      warning:
+        'Env variable X [{"a":"b","c":1e400}] failed json unmarshal: json: cannot unmarshal number 1e400 into Go value of type float64',
+    },
+    {
+      value: "18446744073709551615",
+      warning:
+        "Env variable X [18446744073709551615] failed json unmarshal: json: cannot unmarshal number into Go value of type map[string]interface {}",
     },
   ])("bad JSON $value is a warning and merges nothing", ({ value, warning }) => {
     expect(describeNode({ env: { ISTIO_METAJSON_X: value } }).warnings).toEqual([warning]);
@@ -119,6 +143,7 @@ describe("typed metadata", () => {
     ["ISTIO_META_POD_PORTS", '{"a":1}', "is not a JSON array of {name, containerPort, protocol}"],
     ["ISTIO_META_LABELS", "x", "is not an object whose values are texts"],
     ["ISTIO_METAJSON_X", '{"OWNER":5}', "is not a text"],
+    ["ISTIO_METAJSON_X", '{"OWNER":9223372036854775807}', "9223372036854775807 is not a text"],
     ["ISTIO_METAJSON_X", '{"PILOT_SAN":"a"}', "is not a list of texts"],
   ])("%s=%s stops the start and names the variable", (name, value, reason) => {
     expect(() => describeNode({ env: { [name]: value } })).toThrow(

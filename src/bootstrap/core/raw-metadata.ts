@@ -1,3 +1,4 @@
+import { parseExactJson } from "../../protocol/exact-json.ts";
 import type { StringMap } from "../../protocol/proxy-config.ts";
 import type { NodeRules } from "./generations.ts";
 import { isJsonObject } from "./json.ts";
@@ -55,13 +56,15 @@ export function readStaticLabels(env: StringMap, warnings: string[]): Map<string
   return labels;
 }
 
+const GO_KINDS: Readonly<Record<string, string>> = { boolean: "bool", bigint: "number" };
+
 function parseObject(name: string, text: string, warnings: string[]): Readonly<Record<string, unknown>> {
   const warn = (reason: string) => warnings.push(`Env variable ${name} [${text}] failed json unmarshal: ${reason}`);
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseExactJson(text);
     if (isJsonObject(value)) return value;
     if (value !== null) {
-      const kind = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
+      const kind = Array.isArray(value) ? "array" : (GO_KINDS[typeof value] ?? typeof value);
       warn(`json: cannot unmarshal ${kind} into Go value of type map[string]interface {}`);
     }
   } catch (failure) {

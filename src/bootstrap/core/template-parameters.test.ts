@@ -73,17 +73,17 @@ test("services, tracers and statistics", () => {
   expect(render("{{toJSON .config.Tracing}}", { proxyConfig })).toContain('"accessToken":"t"');
 });
 
-test("Stackdriver's limits have defaults", () => {
+test("Stackdriver's limits have defaults and are exact", () => {
   const overrides = {
-    proxyConfig: { tracing: { stackdriver: { maxNumberOfAnnotations: "7" } } },
+    proxyConfig: {
+      tracing: { stackdriver: { maxNumberOfAnnotations: "7", maxNumberOfAttributes: "9007199254740993" } },
+    },
     platform: { metadata: { gcp_project: "p" } },
   };
-  expect(
-    render(
-      "{{.stackdriver}} {{.stackdriverProjectID}} {{.stackdriverMaxAnnotations}} {{.stackdriverMaxEvents}}",
-      overrides,
-    ),
-  ).toBe("true p 7 200");
+  const limits = "{{.stackdriverMaxAnnotations}} {{.stackdriverMaxEvents}} {{.stackdriverMaxAttributes}}";
+  expect(render(`{{.stackdriver}} {{.stackdriverProjectID}} ${limits}`, overrides)).toBe(
+    "true p 7 200 9007199254740993",
+  );
 });
 
 describe("mistakes in a template", () => {

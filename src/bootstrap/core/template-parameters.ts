@@ -1,3 +1,4 @@
+import { exactInteger } from "../../protocol/exact-json.ts";
 import { compareText } from "../../protocol/go-text.ts";
 import { marshalGoJson } from "../../template/index.ts";
 import type { BootstrapValues, RemoteServiceValues } from "./bootstrap-values.ts";
@@ -104,9 +105,9 @@ function tracingParameters({ config, tracer, tlsPaths, gcpProject }: BootstrapVa
       stackdriver: true,
       stackdriverProjectID: gcpProject,
       stackdriverDebug: stackdriver.debug ?? false,
-      stackdriverMaxAnnotations: Number(stackdriver.maxNumberOfAnnotations ?? 200),
-      stackdriverMaxAttributes: Number(stackdriver.maxNumberOfAttributes ?? 200),
-      stackdriverMaxEvents: Number(stackdriver.maxNumberOfMessageEvents ?? 200),
+      stackdriverMaxAnnotations: exactInteger(stackdriver.maxNumberOfAnnotations ?? "200"),
+      stackdriverMaxAttributes: exactInteger(stackdriver.maxNumberOfAttributes ?? "200"),
+      stackdriverMaxEvents: exactInteger(stackdriver.maxNumberOfMessageEvents ?? "200"),
     }),
   };
 }

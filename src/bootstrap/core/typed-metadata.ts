@@ -1,5 +1,5 @@
 import { BootstrapError } from "../bootstrap-error.ts";
-import { isJsonObject } from "./json.ts";
+import { isJsonObject, toStrictJson } from "./json.ts";
 import type { MetadataType } from "./metadata-keys.ts";
 import { METADATA_TYPES } from "./metadata-keys.ts";
 import type { RawValue } from "./raw-metadata.ts";
@@ -32,7 +32,7 @@ export function decodeMetadata(
     if (type === undefined || !typedKeys.has(key) || value === null) continue;
     const decoded = decodeValue(type, value);
     if ("problem" in decoded) {
-      const message = `${source}: ${JSON.stringify(value)} ${decoded.problem}`;
+      const message = `${source}: ${toStrictJson(value)} ${decoded.problem}`;
       if (type !== "flag" && type !== "number") throw new BootstrapError("invalid-metadata", message);
       warnings.push(`${message}; ignored`);
       refused.add(key);
@@ -62,7 +62,9 @@ function decodeValue(type: MetadataType, value: unknown): Decoded {
       if (typeof value === "string" && FALSE.has(value)) return { value: "" };
       return { problem: `is not a boolean (${[...TRUE, ...FALSE].join(", ")})` };
     case "number":
-      return Number.isInteger(value) ? { value } : { problem: "is not an integer; this key has a variable of its own" };
+      return Number.isInteger(value) || typeof value === "bigint"
+        ? { value }
+        : { problem: "is not an integer; this key has a variable of its own" };
     case "map":
       return isJsonObject(value) && Object.values(value).every((item) => typeof item === "string")
         ? { value }

@@ -90,7 +90,7 @@ function readValue(type: Field["type"], json: unknown, place: Place): unknown {
   if (isEnum(type)) return readEnum(type, json, place);
   switch (type) {
     case "struct":
-      return structuredClone(json);
+      return asDoubles(json);
     case "string":
       if (json === null) return "";
       return typeof json === "string"
@@ -118,6 +118,14 @@ function readValue(type: Field["type"], json: unknown, place: Place): unknown {
       return "problem" in number ? fail(place, json, number.problem, NUMBER_TEXTS[type]) : number.value;
     }
   }
+}
+
+/** A Struct has no other numbers. */
+function asDoubles(json: unknown): unknown {
+  if (typeof json === "bigint") return Number(json);
+  if (Array.isArray(json)) return json.map(asDoubles);
+  if (typeof json !== "object" || json === null) return json;
+  return Object.fromEntries(Object.entries(json).map(([key, member]) => [key, asDoubles(member)]));
 }
 
 function readDuration(json: unknown, place: Place): unknown {

@@ -31,7 +31,7 @@ export function decodeNumber(
   goType: string = type === "double" ? "float64" : type,
 ): Decoded {
   if (json === null) return zero(type);
-  if (typeof json === "number") return checked(type, String(json), json, goType);
+  if (typeof json === "number" || typeof json === "bigint") return checked(type, String(json), Number(json), goType);
   if (typeof json !== "string")
     return { problem: `json: cannot unmarshal ${kindOf(json)} into Go value of type ${goType}` };
   const special = type === "double" && Object.hasOwn(NON_FINITE, json) ? NON_FINITE[json] : undefined;
@@ -50,6 +50,7 @@ export function decodeNumber(
 export function kindOf(json: unknown): string {
   if (Array.isArray(json)) return "array";
   if (typeof json === "boolean") return "bool";
+  if (typeof json === "bigint") return "number";
   return json === null ? "null" : typeof json;
 }
 

@@ -5,6 +5,7 @@ import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { stringifyExactJson } from "../../protocol/exact-json.ts";
 import { parseYaml, YamlError } from "./parse-yaml.ts";
 
 test.each([
@@ -21,6 +22,8 @@ test.each([
   { text: "x: &x {a: 1}\nz:\n  <<: *x\n  b: 2", gives: { x: { a: 1 }, z: { a: 1, b: 2 } } },
   { text: "a: 1\n---\nb: 2", gives: { a: 1 } },
   { text: "a: ~", gives: { a: null } },
+  { text: "a: 9007199254740993\nb: [1]", gives: { a: 9007199254740993n, b: [1] } },
+  { text: '{"a": 9007199254740993, "b": [1]}', gives: { a: 9007199254740993n, b: [1] } },
 ])("$text", async ({ text, gives }) => {
   expect(await parseYaml(text)).toEqual(gives);
 });
@@ -90,7 +93,7 @@ test("any text gives data or a YAML error", async () => {
   await fc.assert(
     fc.asyncProperty(fc.oneof(fc.string(), fc.stringMatching(/^[-:{}[\]&*#|>'"a-c \n]*$/)), async (text) => {
       try {
-        JSON.stringify(await parseYaml(text));
+        stringifyExactJson(await parseYaml(text));
       } catch (thrown) {
         expect(thrown).toBeInstanceOf(YamlError);
       }

@@ -1,4 +1,5 @@
 import { CodedError, errorMessage } from "../../base/coded-error.ts";
+import { exactInteger, parseExactJson } from "../../protocol/exact-json.ts";
 import { nestsTooDeeply, TOO_DEEP } from "../../protocol/yaml-depth.ts";
 import { YAML_OPTIONS } from "../../protocol/yaml-options.ts";
 
@@ -8,7 +9,8 @@ export class YamlError extends CodedError<"invalid-yaml"> {}
 const MAX_DEPTH = 500;
 
 /**
- * The first document of a YAML 1.1 text (`yes` and `on` are booleans; the last of two equal keys wins) as JSON data. Text that is plain
+ * The first document of a YAML 1.1 text (`yes` and `on` are booleans; the last of two equal keys wins) as JSON data, in which an integer that
+ * a double would round is a bigint. Text that is plain
  * JSON never loads the YAML library. Blank text is null.
  */
 export async function parseYaml(text: string): Promise<unknown> {
@@ -19,7 +21,7 @@ export async function parseYaml(text: string): Promise<unknown> {
   }
   if (nestsTooDeeply(text)) throw new YamlError("invalid-yaml", `yaml: ${TOO_DEEP}`);
   const { parseAllDocuments } = await import("./yaml-library.ts");
-  const documents = parseAllDocuments(text, YAML_OPTIONS);
+  const documents = parseAllDocuments(text, { ...YAML_OPTIONS, intAsBigInt: true });
   const [document] = Array.isArray(documents) ? documents : [];
   if (document === undefined) return null;
   const [problem] = document.errors;
@@ -41,7 +43,7 @@ export async function parseYaml(text: string): Promise<unknown> {
 
 function parseJson(text: string): { readonly value: unknown } | undefined {
   try {
-    return { value: JSON.parse(text) };
+    return { value: parseExactJson(text) };
   } catch {
     return undefined;
   }
@@ -90,7 +92,7 @@ function word(code: string, message: string): string {
 function toJson(value: unknown): unknown {
   if (typeof value === "number" && !Number.isFinite(value))
     throw new YamlError("invalid-yaml", `json: unsupported value: ${value}`);
-  if (typeof value === "bigint") return Number(value);
+  if (typeof value === "bigint") return exactInteger(value);
   if (value instanceof Map) return toJson(Object.fromEntries(value));
   if (Array.isArray(value)) return value.map(toJson);
   if (typeof value !== "object" || value === null) return value ?? null;

@@ -57,5 +57,5 @@ export function toConfigProblems(problems: readonly DecodeProblem[], source: str
 }
 
 function isScalar(value: unknown): boolean {
-  return typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+  return ["string", "number", "bigint", "boolean"].includes(typeof value);
 }

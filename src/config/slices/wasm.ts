@@ -12,6 +12,8 @@ export interface WasmConfig {
   readonly maxModuleBytes: number;
   /** Networks in CIDR form that no module is fetched from. */
   readonly blockedCidrs: readonly string[];
+  /** Proxy for modules over plain http; "" for none. The one for https is that of the control plane. */
+  readonly httpProxy: string;
 }
 
 /** Options of the Wasm module cache. */
@@ -27,6 +29,7 @@ export function readWasmConfig(env: EnvReader, log: Logger): WasmConfig {
     blockedCidrs: Object.freeze(
       splitList(env.string("BLOCKED_CIDRS_IN_WASM_FETCH")).filter((cidr) => isCidr(cidr, log)),
     ),
+    httpProxy: env.string("HTTP_PROXY") || env.string("http_proxy"),
   });
 }
 

@@ -32,6 +32,10 @@ test("decoding inverts encoding for any JSON object", () => {
   );
 });
 
+test("a large integer is rounded to the double that a Struct has room for", () => {
+  expect(decodeStruct(encodeStruct({ a: [2n ** 53n + 1n] })).a).toEqual([2 ** 53]);
+});
+
 test("a member named __proto__ is a member and nothing else", () => {
   const decoded = decodeStruct(encodeStruct(JSON.parse('{"__proto__": {"polluted": true}}')));
   expect(Object.keys(decoded)).toEqual(["__proto__"]);

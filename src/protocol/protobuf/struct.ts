@@ -2,8 +2,8 @@ import { type Field, message, string } from "./message.ts";
 import { WIRE_BYTES, WIRE_FIXED64, WIRE_VARINT, WireError, WireReader } from "./wire-reader.ts";
 import { WireWriter } from "./wire-writer.ts";
 
-/** A JSON value, as google.protobuf.Value carries it. */
-export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
+/** A JSON value, as google.protobuf.Value carries it: a bigint is rounded to a double, and never comes back. */
+export type JsonValue = null | boolean | number | bigint | string | readonly JsonValue[] | JsonObject;
 export interface JsonObject {
   readonly [name: string]: JsonValue;
 }
@@ -52,7 +52,7 @@ export function decodeValue(bytes: Buffer, depth = 0): JsonValue {
 export function encodeValue(value: JsonValue): Buffer {
   const writer = new WireWriter();
   if (value === null) writer.uint32(1, 0);
-  else if (typeof value === "number") writer.double(2, value);
+  else if (typeof value === "number" || typeof value === "bigint") writer.double(2, Number(value));
   else if (typeof value === "string") writer.string(3, value);
   else if (typeof value === "boolean") writer.uint32(4, value ? 1 : 0);
   else if (isList(value)) writer.bytes(6, encodeList(value));
