@@ -21,6 +21,8 @@ test.each([
   { text: "", message: 'time: invalid duration ""' },
   { text: "x", message: 'time: invalid duration "x"' },
   { text: "30", message: 'time: missing unit in duration "30"' },
+  { text: "0__proto__", message: 'time: unknown unit "__proto__" in duration "0__proto__"' },
+  { text: "1constructor", message: 'time: unknown unit "constructor" in duration "1constructor"' },
   { text: "3x", message: 'time: unknown unit "x" in duration "3x"' },
   { text: ".s", message: 'time: invalid duration ".s"' },
   { text: "-", message: 'time: invalid duration "-"' },

@@ -2,16 +2,16 @@ import { CodedError } from "./coded-error.ts";
 
 export class DurationError extends CodedError<"invalid-duration"> {}
 
-const UNIT_NANOSECONDS: Readonly<Record<string, bigint>> = {
-  ns: 1n,
-  us: 1_000n,
-  µs: 1_000n, // U+00B5 micro sign
-  μs: 1_000n, // U+03BC Greek letter mu
-  ms: 1_000_000n,
-  s: 1_000_000_000n,
-  m: 60_000_000_000n,
-  h: 3_600_000_000_000n,
-};
+const UNIT_NANOSECONDS: ReadonlyMap<string, bigint> = new Map([
+  ["ns", 1n],
+  ["us", 1_000n],
+  ["µs", 1_000n], // U+00B5 micro sign
+  ["μs", 1_000n], // U+03BC Greek letter mu
+  ["ms", 1_000_000n],
+  ["s", 1_000_000_000n],
+  ["m", 60_000_000_000n],
+  ["h", 3_600_000_000_000n],
+]);
 
 const MAX_NANOSECONDS = 9_223_372_036_854_775_807n;
 const TERM = /^(\d*)(?:\.(\d*))?([^\d.]*)/;
@@ -27,7 +27,7 @@ export function parseDuration(text: string): bigint {
     const [matched = "", whole = "", fraction = "", unit = ""] = TERM.exec(rest) ?? [];
     if (whole === "" && fraction === "") throw invalid(text);
     if (unit === "") throw new DurationError("invalid-duration", `time: missing unit in duration ${quote(text)}`);
-    const nanoseconds = UNIT_NANOSECONDS[unit];
+    const nanoseconds = UNIT_NANOSECONDS.get(unit);
     if (nanoseconds === undefined) {
       throw new DurationError("invalid-duration", `time: unknown unit ${quote(unit)} in duration ${quote(text)}`);
     }

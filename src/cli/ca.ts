@@ -8,12 +8,12 @@ import type { KeyOptions } from "../protocol/x509/key-pair.ts";
 import { parseAccount, parseJwtRule, parseListen } from "./ca-arguments.ts";
 import type { Command, CommandContext } from "./command.ts";
 
-const KEYS: Readonly<Record<string, KeyOptions>> = {
-  p256: { type: "ecdsa", curve: "P256" },
-  p384: { type: "ecdsa", curve: "P384" },
-  rsa2048: { type: "rsa", bits: 2048 },
-  rsa4096: { type: "rsa", bits: 4096 },
-};
+const KEYS: ReadonlyMap<string, KeyOptions> = new Map([
+  ["p256", { type: "ecdsa", curve: "P256" }],
+  ["p384", { type: "ecdsa", curve: "P384" }],
+  ["rsa2048", { type: "rsa", bits: 2048 }],
+  ["rsa4096", { type: "rsa", bits: 4096 }],
+]);
 
 const HOUR = 3_600_000_000_000n;
 
@@ -63,7 +63,7 @@ in the directory, which --issue-token signs with.`,
       name: "key",
       type: "string",
       default: "p256",
-      usage: `Key of a new self-signed root: ${Object.keys(KEYS).join(", ")}`,
+      usage: `Key of a new self-signed root: ${[...KEYS.keys()].join(", ")}`,
     },
     { name: "default-ttl", type: "duration", default: 24n * HOUR, usage: "Life of certificates that ask for none" },
     { name: "max-ttl", type: "duration", default: 2160n * HOUR, usage: "Longest life that may be asked for" },
@@ -97,9 +97,9 @@ async function issueToken({ flags, print }: CommandContext, directory: string): 
 }
 
 async function serve({ flags, log, print, signal }: CommandContext, directory: string): Promise<number> {
-  const key = KEYS[flags.string("key")];
+  const key = KEYS.get(flags.string("key"));
   if (key === undefined) {
-    throw new Error(`--key is ${JSON.stringify(flags.string("key"))}, allowed are ${Object.keys(KEYS).join(", ")}`);
+    throw new Error(`--key is ${JSON.stringify(flags.string("key"))}, allowed are ${[...KEYS.keys()].join(", ")}`);
   }
   const issuer = await openDevelopmentIssuer(directory);
   const furtherRule = flags.string("jwt-rule");

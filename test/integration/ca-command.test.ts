@@ -61,6 +61,10 @@ test("a workload gets its certificate with the token that the command prints", a
 
 test.each([
   { words: [], says: 'required flag "dir" not set' },
+  {
+    words: ["--dir", "DIR", "--key", "constructor"],
+    says: '--key is "constructor", allowed are p256, p384, rsa2048, rsa4096',
+  },
   { words: ["--dir", "DIR", "--key", "dsa"], says: '--key is "dsa", allowed are p256, p384, rsa2048, rsa4096' },
   { words: ["--dir", "DIR", "--listen", "nowhere"], says: '--listen is "nowhere", expected HOST:PORT' },
   { words: ["--dir", "DIR", "--jwt-rule", "{"], says: "--jwt-rule (or JWT_RULE) cannot be used: not JSON" },

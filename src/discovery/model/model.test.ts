@@ -24,6 +24,7 @@ describe("the protocol of a port", () => {
     { name: "tcp", appProtocol: "kubernetes.io/ws", is: "HTTP" },
     { name: "tcp", appProtocol: "kubernetes.io/wss", is: "HTTPS" },
     { name: "http", appProtocol: "what", is: "Unsupported" },
+    { name: "http", appProtocol: "constructor", is: "Unsupported" },
     { name: "", number: 3306, is: "TCP" },
     { name: "", number: 27017, is: "TCP" },
     { name: "http", number: 3306, is: "HTTP" },

@@ -9,18 +9,20 @@ export interface DescribedPort {
 }
 
 /** Names that Kubernetes has agreed on. */
-const APP_PROTOCOLS: Readonly<Record<string, Protocol>> = {
-  "kubernetes.io/h2c": "HTTP2",
-  "kubernetes.io/ws": "HTTP",
-  "kubernetes.io/wss": "HTTPS",
-};
+const APP_PROTOCOLS: ReadonlyMap<string, Protocol> = new Map([
+  ["kubernetes.io/h2c", "HTTP2"],
+  ["kubernetes.io/ws", "HTTP"],
+  ["kubernetes.io/wss", "HTTPS"],
+]);
 /** SMTP, DNS, MySQL, MongoDB: here the server speaks first, so that sniffing would wait for ever. */
 const SERVER_FIRST_PORTS = new Set([25, 53, 3306, 27017]);
 
 /** The protocol of a port: UDP, else its appProtocol, else the word before the first hyphen of its name, else sniffed. */
 export function selectProtocol({ name, number, transport, appProtocol }: DescribedPort): Protocol {
   if (transport === "UDP") return "UDP";
-  if (appProtocol !== undefined) return withDefault(APP_PROTOCOLS[appProtocol] ?? parseProtocol(appProtocol), number);
+  if (appProtocol !== undefined) {
+    return withDefault(APP_PROTOCOLS.get(appProtocol) ?? parseProtocol(appProtocol), number);
+  }
   return withDefault(parseProtocol(prefixOf(name.toLowerCase())), number);
 }
 

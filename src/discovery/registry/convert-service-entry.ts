@@ -38,8 +38,8 @@ function toService(
   { clusterId }: EndpointOrigin,
 ): Service {
   const source: ObjectRef = { kind, namespace, name };
-  const trafficDistribution =
-    DISTRIBUTIONS[annotations["networking.istio.io/traffic-distribution"]?.toLowerCase() ?? ""];
+  const distribution = annotations["networking.istio.io/traffic-distribution"]?.toLowerCase() ?? "";
+  const trafficDistribution = DISTRIBUTIONS.get(distribution);
   const identity = { provider: "External", clusterId, namespace, name, hostname } as const;
   return {
     ...identity,
@@ -59,11 +59,11 @@ function toService(
 }
 
 /** How far calls go; the first name is an old one. */
-const DISTRIBUTIONS: Readonly<Record<string, Service["trafficDistribution"]>> = {
-  preferclose: "PreferSameZone",
-  prefersamezone: "PreferSameZone",
-  prefersamenode: "PreferSameNode",
-};
+const DISTRIBUTIONS: ReadonlyMap<string, Service["trafficDistribution"]> = new Map([
+  ["preferclose", "PreferSameZone"],
+  ["prefersamezone", "PreferSameZone"],
+  ["prefersamenode", "PreferSameNode"],
+]);
 
 function endpointsOf(
   { spec, name, namespace }: ConfigObject<"ServiceEntry">,

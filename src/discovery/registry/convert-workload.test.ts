@@ -75,6 +75,7 @@ test.each([
   { said: "PreferClose", means: "PreferSameZone" },
   { said: "prefersamenode", means: "PreferSameNode" },
   { said: "Anywhere", means: undefined },
+  { said: "constructor", means: undefined },
 ])("traffic distribution $said means $means", ({ said, means }) => {
   const store = createMemoryStore();
   const annotations = { "networking.istio.io/traffic-distribution": said };
