@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { errorMessage } from "../base/coded-error.ts";
-import { type Authority, clientProblem } from "../ca/index.ts";
+import { clientProblem, type SigningMaterial } from "../ca/index.ts";
 import type { ServerCredentials, ServerTls } from "../grpc/index.ts";
 import { parseCertificate } from "../protocol/x509/certificate.ts";
 import { parsePemCertificates } from "../protocol/x509/pem.ts";
@@ -20,15 +20,15 @@ interface Loaded {
  */
 export function createFileTls(
   files: ServingFiles,
-  authority: Pick<Authority, "material">,
+  authority: { readonly material: Pick<SigningMaterial, "rootPem" | "chainPem"> },
   trustDomains: () => readonly string[],
 ): ServerTls {
   let loaded: Loaded | undefined;
   return async () => {
     try {
-      const { rootPem } = authority.material;
-      const stamp = `${await stampOf(files)} ${rootPem}`;
-      if (loaded?.stamp !== stamp) loaded = { stamp, credentials: await load(files, rootPem, trustDomains) };
+      const { material } = authority;
+      const stamp = [await stampOf(files), material.rootPem, ...material.chainPem].join(" ");
+      if (loaded?.stamp !== stamp) loaded = { stamp, credentials: await load(files, material, trustDomains) };
       return loaded.credentials;
     } catch (thrown) {
       if (loaded !== undefined) return loaded.credentials;
@@ -42,7 +42,7 @@ export function createFileTls(
 
 async function load(
   files: ServingFiles,
-  rootPem: string,
+  { rootPem, chainPem }: Pick<SigningMaterial, "rootPem" | "chainPem">,
   trustDomains: () => readonly string[],
 ): Promise<ServerCredentials> {
   const [cert, key, given] = await Promise.all([
@@ -57,7 +57,9 @@ async function load(
   const ca = [rootPem, given];
   const roots = ca.flatMap(parsePemCertificates).map(parseCertificate);
   const pools = () => new Map(trustDomains().map((trustDomain) => [trustDomain, roots]));
-  const refuse: ServerCredentials["refuse"] = (socket) => clientProblem(socket, pools(), new Date());
+  // Those of the own CA: a session that is taken up again shows no more than the leaf.
+  const intermediates = chainPem.flatMap(parsePemCertificates);
+  const refuse: ServerCredentials["refuse"] = (socket) => clientProblem(socket, pools(), new Date(), intermediates);
   return { key, cert, ca, requestCert: true, rejectUnauthorized: false, refuse };
 }
 
