@@ -238,6 +238,24 @@ describe("a CA in trouble", () => {
     });
   });
 
+  test("known by its address has a certificate for that address, and no server name is sent", async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error) => warnings.push(warning);
+    process.on("warning", note);
+    try {
+      const ca = await startCa({ hosts: ["127.0.0.1"] });
+      await (await connect(ca)).sign();
+      await expect((await connect(ca, { serverName: "127.0.0.2" })).sign()).rejects.toMatchObject({
+        code: "untrusted",
+        message: `CA at ${ca.endpoint}: certificate is not for 127.0.0.2 (root used: ${ca.rootFile})`,
+      });
+      await new Promise((resolve) => setImmediate(resolve)); // warnings are told in a turn of their own
+    } finally {
+      process.off("warning", note);
+    }
+    expect(warnings).toEqual([]);
+  });
+
   test("is not waited for when the client closes", async () => {
     const ca = await startCa({ answer: () => new Promise(() => undefined) });
     const client = await connect(ca);
