@@ -2,8 +2,8 @@ import { join } from "node:path";
 import type { Logger } from "../base/logger.ts";
 import { type AgentConfig, diskFiles, type Environment, systemRootCa } from "../config/index.ts";
 import { parseTarget } from "../grpc/index.ts";
-import { startWasmConverter, type WasmConverter, type WasmMetrics } from "../wasm/index.ts";
-import { connectThroughProxy } from "../xds-proxy/index.ts";
+import { type Route, startWasmConverter, type WasmConverter, type WasmMetrics } from "../wasm/index.ts";
+import { connectThroughProxy, forwardProxy } from "../xds-proxy/index.ts";
 import { proxyUser } from "./proxy-user.ts";
 
 /** Below the working directory, which is the root directory in the image. */
@@ -19,7 +19,8 @@ export interface WasmParts {
 export async function connectWasm(config: AgentConfig, parts: WasmParts): Promise<WasmConverter | undefined> {
   const { wasm, generation } = config;
   if (!wasm.enabled) return undefined;
-  const { enabled: _enabled, ...settings } = wasm;
+  const { enabled: _enabled, httpProxy, ...settings } = wasm;
+  const { httpsProxy, noProxy } = config.xds;
   return startWasmConverter({
     ...settings,
     directory: MODULE_DIRECTORY,
@@ -27,13 +28,27 @@ export async function connectWasm(config: AgentConfig, parts: WasmParts): Promis
     rootsFile: systemRootCa(diskFiles.exists),
     fallback: generation.name === "master" ? "current" : "legacy",
     owner: proxyUser(config),
-    tunnel: (target) => {
-      const connect = connectThroughProxy(target, config.xds);
-      return connect && ((signal) => connect(parseTarget(target), signal));
-    },
+    route: (url) => routeFor(url, { httpProxy, httpsProxy, noProxy }),
     metrics: parts.metrics,
     log: parts.log.scope("wasm"),
   });
+}
+
+export interface ProxySettings {
+  readonly httpProxy: string;
+  readonly httpsProxy: string;
+  readonly noProxy: string;
+}
+
+/** As Go programs choose: HTTPS_PROXY opens a way for https, HTTP_PROXY makes plain requests itself, each as the address asks for. */
+export function routeFor({ protocol, hostname, port }: URL, settings: ProxySettings): Route | undefined {
+  if (protocol === "http:") {
+    const proxy = forwardProxy(`${hostname}:${port || "80"}`, settings);
+    return proxy && { kind: "proxy", proxy };
+  }
+  const target = `${hostname}:${port || "443"}`;
+  const connect = connectThroughProxy(target, settings);
+  return connect && { kind: "tunnel", open: (signal) => connect(parseTarget(target), signal) };
 }
 
 /** Where container tools keep their credentials. */

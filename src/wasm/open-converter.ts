@@ -29,7 +29,7 @@ export function openConverter(options: WasmOptions): Pick<WasmConverter, "conver
     isForbidden: forbiddenAddresses(options.blockedCidrs),
     isInsecure,
     roots: trustedRoots(options.rootsFile, log),
-    ...(options.tunnel !== undefined && { tunnel: options.tunnel }),
+    ...(options.route !== undefined && { route: options.route }),
     ...(options.resolve !== undefined && { resolve: options.resolve }),
   };
   const finding = {

@@ -3,7 +3,7 @@ import type { Logger } from "../base/logger.ts";
 import type { ProxyOwner } from "../base/proxy-file.ts";
 import type { ConvertedResponse } from "./convert-response.ts";
 import type { Resolve } from "./fetch/guarded-lookup.ts";
-import type { Tunnel } from "./fetch/tunnelled.ts";
+import type { RouteFor } from "./fetch/route.ts";
 import type { WasmMetrics } from "./metrics.ts";
 
 export interface WasmOptions {
@@ -26,8 +26,8 @@ export interface WasmOptions {
   readonly owner?: ProxyOwner | undefined;
   /** The machine's roots, PEM; the runtime's own when absent. */
   readonly rootsFile?: string | undefined;
-  /** The way to "host:port" when it is not the direct one, such as through an HTTP proxy; asked for https only. */
-  readonly tunnel?: Tunnel;
+  /** The way of each request when it is not the direct one, such as through an HTTP proxy. What it throws fails the request. */
+  readonly route?: RouteFor;
   /** The system's name resolution when absent. */
   readonly resolve?: Resolve;
   readonly metrics: WasmMetrics;

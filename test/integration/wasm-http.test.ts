@@ -3,8 +3,7 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { parseTarget } from "../../src/grpc/index.ts";
-import { connectThroughProxy } from "../../src/xds-proxy/index.ts";
+import { routeFor } from "../../src/agent/connect-wasm.ts";
 import { startConnectProxy } from "../support/connect-proxy.ts";
 import { grpcTestCerts } from "../support/grpc-certs.ts";
 import { startHttpServer } from "../support/http-server.ts";
@@ -284,17 +283,19 @@ describe("TLS", () => {
       expect(await missing.reason({ url })).toMatch(/certificate/);
       // TLS is with the server, whatever is in between: its name is checked, and the proxy's answer is told.
       await using proxy = await startConnectProxy(`127.0.0.1:${port}`);
-      const through = (proxyPort: number) => (target: string) => (signal: AbortSignal) => {
-        const open = connectThroughProxy("modules.example:443", { httpsProxy: `127.0.0.1:${proxyPort}`, noProxy: "" });
-        if (open === undefined) throw new Error("no way through the proxy");
-        return open(parseTarget(target), signal);
-      };
-      await using behind = await startTestConverter({ ca: certs.ca, tunnel: through(proxy.port) });
+      const through = (proxyPort: number) => (address: URL) =>
+        // The tests' server is on this machine, which no proxy is for.
+        routeFor(new URL(address.href.replace(/127.0.0.1|localhost/, "modules.example")), {
+          httpsProxy: `127.0.0.1:${proxyPort}`,
+          httpProxy: "",
+          noProxy: "",
+        });
+      await using behind = await startTestConverter({ ca: certs.ca, route: through(proxy.port) });
       expect(await behind.load({ url: url.replace("127.0.0.1", "localhost") })).toContain(checksum);
       expect(await behind.reason({ url: "https://modules.example/m.wasm" })).toMatch(/altnames|alt name/);
       expect(proxy.asked).toHaveLength(2);
       await using refusing = await startConnectProxy("", 403);
-      await using refused = await startTestConverter({ ca: certs.ca, tunnel: through(refusing.port) });
+      await using refused = await startTestConverter({ ca: certs.ca, route: through(refusing.port) });
       expect(await refused.reason({ url })).toContain("refused: 403 Forbidden");
     } finally {
       server.closeAllConnections();

@@ -283,7 +283,17 @@ describe("wasm", () => {
       maxRetries: 5,
       maxModuleBytes: 268_435_456,
       blockedCidrs: [],
+      httpProxy: "",
     });
+  });
+
+  test.each([
+    { given: { HTTP_PROXY: "upper:1", http_proxy: "lower:1" }, gives: "upper:1" },
+    { given: { HTTP_PROXY: "", http_proxy: "lower:1" }, gives: "lower:1" },
+    { given: { HTTPS_PROXY: "secure:1" }, gives: "" },
+  ])("the proxy of modules over plain http with $given is $gives", ({ given: variables, gives }) => {
+    const { env, log } = given(variables);
+    expect(readWasmConfig(env, log).httpProxy).toBe(gives);
   });
 
   test("a bad network warns and the others count", () => {

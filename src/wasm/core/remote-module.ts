@@ -1,4 +1,5 @@
 import { Secret } from "../../base/secret.ts";
+import { MAX_TIMER_MS } from "../../base/timer-limit.ts";
 import { duration } from "../../protocol/protobuf/discovery.ts";
 import { memberBytes, memberList, withMember, withMembers } from "../../protocol/protobuf/edit-members.ts";
 import { map, message, nested, repeatedString, string } from "../../protocol/protobuf/message.ts";
@@ -28,8 +29,6 @@ const PULL_SECRET = "ISTIO_META_WASM_IMAGE_PULL_SECRET";
 const PULL_POLICY = "ISTIO_META_WASM_IMAGE_PULL_POLICY";
 const RESOURCE_VERSION = "ISTIO_META_WASM_PLUGIN_RESOURCE_VERSION";
 const DEFAULT_TIMEOUT_MS = 5000;
-/** Longer ones would end at once: node's timers know no more than 24 days. */
-const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 const KEY_VALUES = 2;
 
 const httpUri = message({ uri: string(1), timeout: nested(3, duration) });
@@ -80,5 +79,5 @@ function pullPolicy(text: string | undefined): PullPolicy {
 }
 
 function milliseconds({ seconds = 0n, nanos = 0 }: { seconds?: bigint; nanos?: number }): number {
-  return Math.min(Number(seconds) * 1000 + nanos / 1_000_000, MAX_TIMEOUT_MS);
+  return Math.min(Number(seconds) * 1000 + nanos / 1_000_000, MAX_TIMER_MS);
 }

@@ -1,12 +1,13 @@
 import { type IncomingMessage, request as requestHttp } from "node:http";
-import { request as requestHttps } from "node:https";
+import { type RequestOptions, request as requestHttps } from "node:https";
 import type { SecureContext } from "node:tls";
 import { abortAfter } from "../../base/abort-after.ts";
+import { errorMessage } from "../../base/coded-error.ts";
 import { MAX_TIMER_MS } from "../../base/timer-limit.ts";
 import { WasmError } from "../wasm-error.ts";
 import type { AddressRule } from "./address-rules.ts";
 import { guardedLookup, type Resolve, refuseLiteral } from "./guarded-lookup.ts";
-import { type Tunnel, tunnelled } from "./tunnelled.ts";
+import { forwarded, type Route, type RouteFor, tunnelled } from "./route.ts";
 
 export interface HttpClientOptions {
   readonly isForbidden: AddressRule;
@@ -16,7 +17,7 @@ export interface HttpClientOptions {
   readonly timeoutMs?: number;
   /** For TLS: the roots that are trusted. */
   readonly roots: () => SecureContext;
-  readonly tunnel?: Tunnel;
+  readonly route?: RouteFor;
   /** The system's when absent. */
   readonly resolve?: Resolve;
 }
@@ -79,22 +80,25 @@ export function shownUrl(url: URL): string {
 async function exchange(options: HttpClientOptions, request: ClientRequest): Promise<ClientAnswer> {
   const { url, body } = request;
   refuseLiteral(url, options.isForbidden);
+  const route = options.route?.(url);
   using limit = abortAfter(options.timeoutMs ?? MAX_TIMER_MS, request.signal);
   const fail = (cause: unknown) => {
     if (cause instanceof WasmError) return cause;
     const what = request.signal.aborted ? "deadline exceeded" : `no answer within ${options.timeoutMs} ms`;
-    const text = limit.signal.aborted ? what : cause instanceof Error ? cause.message || cause.name : String(cause);
+    const reason =
+      route?.kind === "proxy" ? `the HTTP proxy ${route.proxy.shown}: ${errorMessage(cause)}` : errorMessage(cause);
+    const text = limit.signal.aborted ? what : reason;
     const code = limit.signal.aborted ? "timeout" : "unreachable";
     return new WasmError(code, `${body === undefined ? "Get" : "Post"} "${shownUrl(url)}": ${text}`, { cause });
   };
   if (request.signal.aborted) throw fail(request.signal.reason);
   // Awaited here, because the limit ends with this block.
   return await new Promise<ClientAnswer>((resolve, reject) => {
+    const headers = { "user-agent": "pilot-agent", ...request.headers };
     const send = url.protocol === "https:" ? requestHttps : requestHttp;
     const outgoing = send(url, {
       method: body === undefined ? "GET" : "POST",
-      headers: { "user-agent": "pilot-agent", ...request.headers },
-      ...connection(options, url, limit.signal),
+      ...connection(options, { ...request, headers }, route, limit.signal),
       signal: limit.signal,
       ...(url.protocol === "https:" && { secureContext: options.roots() }),
       ...(options.isInsecure(url.host) && { rejectUnauthorized: false }),
@@ -113,14 +117,15 @@ async function exchange(options: HttpClientOptions, request: ClientRequest): Pro
 }
 
 /** Behind a proxy the name is the proxy's to resolve, and its address rules apply instead of ours. */
-function connection(options: HttpClientOptions, url: URL, signal: AbortSignal) {
-  const open = url.protocol === "https:" ? options.tunnel?.(hostAndPort(url)) : undefined;
-  if (open !== undefined) return tunnelled(open, signal);
-  return { agent: false, lookup: guardedLookup(options.isForbidden, options.resolve) } as const;
-}
-
-function hostAndPort({ hostname, port }: URL): string {
-  return `${hostname}:${port === "" ? "443" : port}`;
+function connection(
+  options: HttpClientOptions,
+  { url, headers = {} }: ClientRequest,
+  route: Route | undefined,
+  signal: AbortSignal,
+): RequestOptions {
+  if (route?.kind === "proxy") return forwarded(route.proxy, url, headers);
+  if (route?.kind === "tunnel") return { ...tunnelled(route.open, signal), headers };
+  return { agent: false, lookup: guardedLookup(options.isForbidden, options.resolve), headers };
 }
 
 /** With a known length into one piece of memory: modules are large, and joining chunks would take them twice. */

@@ -22,6 +22,9 @@ test.each([
   { target: "10.1.2.3:15012", noProxy: "2.3", bypasses: false },
   { target: "fd00::5:15012", noProxy: "fd00::/8", bypasses: true },
   { target: "fd00::5:15012", noProxy: "[fd00::5]:15012", bypasses: true },
+  { target: "fd00::5:15012", noProxy: "FD00:0:0::5", bypasses: true },
+  { target: "fd00::5:15012", noProxy: "fd00::6", bypasses: false },
+  { target: "istiod.mesh:15012", noProxy: "10.1.2.3", bypasses: false },
   { target: "10.1.2.3:15012", noProxy: "10.0.0.0/99,fd00::/8,///,:", bypasses: false },
 ])("$target with NO_PROXY=$noProxy bypasses the proxy: $bypasses", ({ target, noProxy, bypasses }) => {
   const cut = target.lastIndexOf(":");

@@ -32,10 +32,18 @@ function matches(entry: string, host: string, port: number): boolean {
   const [, bracketed, plain, portText] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?$/.exec(entry) ?? [];
   const name = bracketed ?? plain ?? (isIP(entry) === 6 ? entry : undefined);
   if (name === undefined || (portText !== undefined && Number(portText) !== port)) return false;
-  if (isIP(name) !== 0 || isIP(host) !== 0) return name === host;
+  if (isIP(name) !== 0 || isIP(host) !== 0) return isSameAddress(name, host);
   const suffix = name.replace(/^\*(?=\.)/, "");
   if (suffix.startsWith(".")) return host.endsWith(suffix);
   return host === suffix || host.endsWith(`.${suffix}`);
+}
+
+/** IPv6 has many spellings of one address. */
+function isSameAddress(one: string, other: string): boolean {
+  if (isIP(one) === 0 || isIP(other) === 0) return false;
+  const list = new BlockList();
+  list.addAddress(one, family(one));
+  return list.check(other, family(other));
 }
 
 function inSubnet(entry: string, host: string): boolean {

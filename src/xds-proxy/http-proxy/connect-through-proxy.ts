@@ -2,6 +2,7 @@ import { request } from "node:http";
 import type { Connect } from "../../grpc/index.ts";
 import { parseTarget } from "../../grpc/index.ts";
 import { bypassesProxy } from "./bypasses-proxy.ts";
+import { parseProxy } from "./parse-proxy.ts";
 
 export interface ProxyEnvironment {
   /** HTTPS_PROXY: a URL, its scheme optional; "" for none. */
@@ -17,7 +18,7 @@ export function connectThroughProxy(address: string, { httpsProxy, noProxy }: Pr
   if (httpsProxy === "") return undefined;
   const target = parseTarget(address);
   if (target.kind !== "tcp" || bypassesProxy(target, noProxy)) return undefined;
-  const proxy = parseProxy(httpsProxy);
+  const proxy = parseProxy(httpsProxy, "HTTPS_PROXY");
   return (_target, signal) =>
     new Promise((resolve, reject) => {
       const asked = request({
@@ -45,39 +46,4 @@ export function connectThroughProxy(address: string, { httpsProxy, noProxy }: Pr
       asked.once("error", (cause) => reject(new Error(`the HTTPS proxy ${proxy.shown}: ${cause.message}`, { cause })));
       asked.end();
     });
-}
-
-interface ProxyAddress {
-  readonly host: string;
-  readonly port: number;
-  /** Without user and password. */
-  readonly shown: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-function parseProxy(text: string): ProxyAddress {
-  const url = text.includes("://") ? text : `http://${text}`;
-  const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  if (parsed === undefined || parsed.protocol !== "http:" || parsed.hostname === "") throw invalidProxy();
-  const port = parsed.port === "" ? 80 : Number(parsed.port);
-  const host = parsed.hostname.replace(/^\[|\]$/g, "");
-  const login = `${unescaped(parsed.username)}:${unescaped(parsed.password)}`;
-  const credentials = Buffer.from(login).toString("base64");
-  const headers = parsed.username === "" ? {} : { "proxy-authorization": `Basic ${credentials}` };
-  return { host, port, shown: `${host}:${port}`, headers };
-}
-
-function unescaped(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    throw invalidProxy("; a % in user or password is written %25");
-  }
-}
-
-/** Without the value: it may hold a password. */
-function invalidProxy(hint = ""): Error {
-  return new Error(
-    `HTTPS_PROXY is no http:// address of a proxy; allowed is [http://][user:password@]host[:port]${hint}`,
-  );
 }
