@@ -113,7 +113,8 @@ describe("an archive that would keep its reader busy", () => {
   ])("with $what is refused at once", ({ archive }) => {
     const since = performance.now();
     expect(() => names(archive)).toThrow(WasmError);
-    expect(performance.now() - since).toBeLessThan(3000);
+    // A hundred times what it takes on an idle machine.
+    expect(performance.now() - since).toBeLessThan(10_000);
   });
 
   test("is another one than a file system with long names and attributes", () => {

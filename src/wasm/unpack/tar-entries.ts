@@ -87,9 +87,11 @@ function numberField(field: Buffer): number {
   return /^[0-7]*$/.test(digits) ? Number.parseInt(digits || "0", 8) : Number.NaN;
 }
 
+/** The sum of all bytes, those of the sum itself counted as blanks. */
 function hasValidChecksum(header: Buffer): boolean {
-  let sum = 0;
-  for (let index = 0; index < BLOCK; index += 1) sum += index >= 148 && index < 156 ? 0x20 : (header[index] ?? 0);
+  let sum = 8 * SPACE;
+  for (let index = 0; index < 148; index += 1) sum += header[index] ?? 0;
+  for (let index = 156; index < BLOCK; index += 1) sum += header[index] ?? 0;
   return numberField(header.subarray(148, 156)) === sum;
 }
 
@@ -99,20 +101,37 @@ function headerName(header: Buffer): string {
   return prefix === "" ? name : `${prefix}/${name}`;
 }
 
-/** Records "<length> <key>=<value>\n", the length counting itself. */
+/** Records "<length> <key>=<value>\n", the length counting itself; of all the keys there are, those that matter here. */
 function paxAttributes(data: Buffer): ReadonlyMap<string, string> {
   const attributes = new Map<string, string>();
-  let at = 0;
-  while (at < data.length) {
-    const space = data.indexOf(0x20, at);
-    const length = space === -1 ? Number.NaN : decimal(data.toString("latin1", at, space));
+  for (let at = 0; at < data.length; ) {
+    let length = 0;
+    let space = at;
+    for (; isDigit(data[space]) && space - at < MAX_DIGITS; space += 1)
+      length = length * 10 + (data[space] ?? 0) - ZERO;
     const end = at + length;
-    if (!(end > space) || end > data.length) throw broken("an extended header is malformed");
-    const [key = "", ...value] = data.toString("utf8", space + 1, end - 1).split("=");
-    attributes.set(key, value.join("="));
+    if (data[space] !== SPACE || end <= space || end > data.length) throw broken("an extended header is malformed");
+    const key = PAX_KEYS.find((each) => startsAt(data, space + 1, each));
+    if (key !== undefined) attributes.set(key, data.toString("utf8", space + 1 + key.length + 1, end - 1));
     at = end;
   }
   return attributes;
+}
+
+const PAX_KEYS = ["path", "size"];
+const MAX_DIGITS = 15;
+const ZERO = 0x30;
+const SPACE = 0x20;
+const EQUALS = 0x3d;
+
+function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= ZERO && byte <= ZERO + 9;
+}
+
+/** Byte by byte: there may be millions of records, and almost all end with the first one. */
+function startsAt(data: Buffer, at: number, key: string): boolean {
+  for (let index = 0; index < key.length; index += 1) if (data[at + index] !== key.charCodeAt(index)) return false;
+  return data[at + key.length] === EQUALS;
 }
 
 function decimal(digits: string): number {
