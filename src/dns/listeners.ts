@@ -7,11 +7,14 @@ import type { QueryHandler } from "./query-handler.ts";
 import { bindableHost, formatHostPort, isWildcard, localAddresses } from "./socket-address.ts";
 import { startTcpListener, type TcpListener } from "./tcp-listener.ts";
 import { startUdpListener, type UdpListener } from "./udp-listener.ts";
+import { startWildcardSockets, type WildcardSockets } from "./wildcard-sockets.ts";
 
 export interface Listeners {
   readonly addresses: readonly HostPort[];
-  /** All of them; more than `addresses` when one is a wildcard. */
-  readonly udpAddresses: readonly HostPort[];
+  /** All of them now; more than `addresses` when one is a wildcard. */
+  udpAddresses(): readonly HostPort[];
+  /** From now on a wildcard serves addresses that appear later too. `onChange` hears of each change. */
+  follow(onChange: () => void): void;
   stop(): Promise<void>;
 }
 
@@ -29,60 +32,81 @@ export interface ListenersOptions {
 
 /** Binds UDP and TCP on all addresses, or none. Port 0 becomes the same free port everywhere. */
 export async function startListeners(requested: readonly HostPort[], options: ListenersOptions): Promise<Listeners> {
-  const { handler, limits, log, signal } = options;
-  const use = options.sharesUdp ? "shared" : "alone";
+  const { log } = options;
   const anyPort = requested.some(({ port }) => port === 0);
-  const start = (protocol: Transport, address: HostPort) =>
-    protocol === "udp" ? startUdpListener(address, handler, log, use) : startTcpListener(address, handler, limits, log);
   for (let attempt = 1; ; attempt++) {
-    const sockets: string[] = [];
+    const failedOn = new Map<unknown, string>();
     try {
-      const listeners = await bindAll(requested, signal, (protocol, address) => {
-        sockets.push(`${protocol} port ${formatHostPort(address)}`);
-        return start(protocol, address);
-      });
-      for (const { protocol, address } of listeners.bound) {
-        log.info(`Starting local ${protocol} DNS server on ${formatHostPort(address)}`);
-      }
-      return listeners;
+      return await bindAll(requested, options, failedOn);
     } catch (failure) {
       if (!(failure instanceof DnsError)) throw failure;
       if (anyPort && failure.code === "address-in-use" && attempt < FREE_PORT_ATTEMPTS) continue;
-      log.error(`Failed to listen on ${sockets.at(-1) ?? "any port"}: ${failure.message}`);
+      log.error(`Failed to listen on ${failedOn.get(failure) ?? "any port"}: ${failure.message}`);
       throw failure;
     }
   }
 }
 
-interface BoundSocket {
-  readonly protocol: Transport;
-  readonly address: HostPort;
-}
-
-type StartListener = (protocol: Transport, address: HostPort) => Promise<UdpListener | TcpListener>;
-
 async function bindAll(
   requested: readonly HostPort[],
-  signal: AbortSignal | undefined,
-  start: StartListener,
-): Promise<Listeners & { readonly bound: readonly BoundSocket[] }> {
+  options: ListenersOptions,
+  failedOn: Map<unknown, string>,
+): Promise<Listeners> {
+  const { handler, limits, log, signal } = options;
   await using opened = new CloseStack();
   const addresses: HostPort[] = [];
-  const bound: BoundSocket[] = [];
+  const single: UdpListener[] = [];
+  const wildcards: WildcardSockets[] = [];
+  const lines: string[] = [];
   let chosenPort = 0;
-  const bind = async (protocol: Transport, host: string, port: number): Promise<HostPort> => {
-    const { address } = opened.add(await start(protocol, { host, port: port || chosenPort }));
-    chosenPort ||= address.port;
-    bound.push({ protocol, address });
+  const start = async <Listener extends UdpListener | TcpListener>(
+    protocol: Transport,
+    { host, port }: HostPort,
+    bind: (address: HostPort) => Promise<Listener>,
+  ): Promise<Listener> => {
+    const asked = { host, port: port || chosenPort };
+    try {
+      const listener = await bind(asked);
+      chosenPort ||= listener.address.port;
+      return listener;
+    } catch (failure) {
+      failedOn.set(failure, `${protocol} port ${formatHostPort(asked)}`);
+      throw failure;
+    }
+  };
+  const startUdp = (address: HostPort) =>
+    start("udp", address, (asked) => startUdpListener(asked, handler, log, options.sharesUdp ? "shared" : "alone"));
+  const started = (protocol: Transport, bound: readonly HostPort[]) => {
+    for (const address of bound) lines.push(`Starting local ${protocol} DNS server on ${formatHostPort(address)}`);
     signal?.throwIfAborted();
-    return address;
   };
   for (const { host: given, port } of requested) {
     const host = await bindableHost(given);
-    for (const udpHost of isWildcard(host) ? localAddresses(host) : [host]) await bind("udp", udpHost, port);
-    addresses.push(await bind("tcp", host, port));
+    if (isWildcard(host)) {
+      const list = () => localAddresses(host).map((local) => ({ host: local, port }));
+      const sockets = opened.add(await startWildcardSockets({ list, start: startUdp, log }));
+      wildcards.push(sockets);
+      started("udp", sockets.addresses());
+    } else {
+      const udp = opened.add(await startUdp({ host, port }));
+      single.push(udp);
+      started("udp", [udp.address]);
+    }
+    const tcp = await start("tcp", { host, port }, (asked) => startTcpListener(asked, handler, limits, log));
+    addresses.push(opened.add(tcp).address);
+    started("tcp", [tcp.address]);
   }
+  for (const line of lines) log.info(line);
   const owned = opened.move();
-  const udpAddresses = bound.filter(({ protocol }) => protocol === "udp").map(({ address }) => address);
-  return { addresses, udpAddresses, bound, stop: () => owned.close() };
+  return {
+    addresses,
+    udpAddresses: () => [
+      ...single.map(({ address }) => address),
+      ...wildcards.flatMap((sockets) => sockets.addresses()),
+    ],
+    follow: (onChange) => {
+      for (const sockets of wildcards) sockets.follow(limits.addressPollMs, onChange);
+    },
+    stop: () => owned.close(),
+  };
 }

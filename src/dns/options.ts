@@ -54,6 +54,8 @@ export interface DnsLimits {
   readonly tcpFirstMs: number;
   readonly tcpIdleMs: number;
   readonly resolvConfPollMs: number;
+  /** How often a wildcard address looks for addresses that appeared or went. */
+  readonly addressPollMs: number;
 }
 
 export const MAX_THREADS = 64;
@@ -67,6 +69,7 @@ export const DEFAULT_LIMITS: DnsLimits = {
   tcpFirstMs: 2_000,
   tcpIdleMs: 8_000,
   resolvConfPollMs: 2_000,
+  addressPollMs: 2_000,
 };
 
 export interface DnsServer extends Handle {

@@ -11,7 +11,7 @@ import { DEFAULT_LISTEN, type HostPort, type ListenPlan, planListeners } from ".
 import type { ResolvConf } from "./core/resolv-conf.ts";
 import { withoutOwnAddresses } from "./core/upstream-servers.ts";
 import { DnsError } from "./errors.ts";
-import { startListeners } from "./listeners.ts";
+import { type Listeners, startListeners } from "./listeners.ts";
 import { DEFAULT_LIMITS, type DnsServer, type DnsServerOptions } from "./options.ts";
 import { createPortMap, MAIN_THREAD, portOwners } from "./port-owners.ts";
 import { fileMayExist, readResolvConf, watchResolvConf } from "./resolv-conf-file.ts";
@@ -54,7 +54,7 @@ export async function startDnsServer(options: DnsServerOptions): Promise<DnsServ
       await startWorkers(options, {
         count: threads - 1,
         settings,
-        addresses: listeners.udpAddresses,
+        addresses: listeners.udpAddresses(),
         ports,
         log,
         metrics,
@@ -62,7 +62,7 @@ export async function startDnsServer(options: DnsServerOptions): Promise<DnsServ
     );
   signal?.throwIfAborted();
   const applyResolvConf = ({ nameservers, search }: ResolvConf) => {
-    const servers = usableServers(nameservers, settings.upstreamPort, listeners.addresses, log);
+    const servers = usableServers(nameservers, settings.upstreamPort, ownAddresses(listeners), log);
     const config = { search: searchName(search), servers };
     resolver.configure(config);
     workers?.configure(config);
@@ -74,7 +74,11 @@ export async function startDnsServer(options: DnsServerOptions): Promise<DnsServ
     await resolver.stop();
     await nextTurn();
   });
-  opened.add(watchResolvConf(path, resolvConf, limits.resolvConfPollMs, log, applyResolvConf));
+  const file = opened.add(watchResolvConf(path, resolvConf, limits.resolvConfPollMs, log, applyResolvConf));
+  listeners.follow(() => {
+    workers?.setAddresses(listeners.udpAddresses());
+    applyResolvConf(file.current);
+  });
 
   const building = tableOptions(settings);
   let received: NameTable | undefined;
@@ -151,6 +155,10 @@ function planOrThrow(options: DnsServerOptions, resolvConf: ResolvConf, rules: D
   if (!("problem" in plan)) return plan;
   const cause = rules.explainsBadAddress ? `: ${plan.problem}` : "";
   throw new DnsError("invalid-address", `dns address must be a valid host:port${cause}`);
+}
+
+function ownAddresses(listeners: Listeners): readonly HostPort[] {
+  return [...listeners.addresses, ...listeners.udpAddresses()];
 }
 
 function usableServers(

@@ -7,8 +7,6 @@ import type { ResolverConfig, ResolverSettings } from "./resolver.ts";
 export interface ThreadData {
   readonly dnsThread: number;
   readonly settings: ResolverSettings;
-  /** UDP sockets of the main thread, whose ports the worker shares. */
-  readonly addresses: readonly HostPort[];
   readonly ports: PortMap;
   /** One byte, 1 while debug lines are wanted: the level may change at any time. */
   readonly debug: Uint8Array;
@@ -16,6 +14,8 @@ export interface ThreadData {
 
 export type ToThread =
   | { readonly type: "config"; readonly config: ResolverConfig }
+  /** UDP sockets of the main thread, whose ports the worker shares. */
+  | { readonly type: "addresses"; readonly addresses: readonly HostPort[] }
   /** An encoded name table; the next one is sent when this one is in force. */
   | { readonly type: "table"; readonly bytes: Uint8Array }
   | { readonly type: "stop" };

@@ -7,8 +7,8 @@ import type { FromThread, ThreadData, ToThread } from "./thread-messages.ts";
 export interface ThreadOptions {
   readonly url: URL;
   readonly data: ThreadData;
-  /** What a thread that starts, or starts again, must know; none while there is no table. */
-  readonly current: () => { readonly config: ToThread; readonly table: Uint8Array | undefined };
+  /** What a thread that starts, or starts again, must know. */
+  readonly current: () => readonly ToThread[];
   readonly onMessage: (message: FromThread) => void;
   /** The thread ended although nobody asked it to. */
   readonly onDeath: (cause: string, restartMs: number) => void;
@@ -74,9 +74,7 @@ function runWorker(options: ThreadOptions, onStart: (worker: Worker) => void): P
         cause = errorMessage(failure);
       });
       worker.on("exit", (code) => resolve(cause ?? `exit code ${code}`));
-      const { config, table } = options.current();
-      worker.postMessage(config);
-      if (table !== undefined) worker.postMessage({ type: "table", bytes: table } satisfies ToThread);
+      for (const message of options.current()) worker.postMessage(message);
       onStart(worker);
     } catch (failure) {
       resolve(errorMessage(failure));

@@ -22,6 +22,8 @@ export interface ThreadsOptions {
 
 export interface Threads {
   configure(config: ResolverConfig): void;
+  /** The main thread has other sockets than before. */
+  setAddresses(addresses: readonly HostPort[]): void;
   setTable(table: NameTable): void;
   stop(): Promise<void>;
 }
@@ -29,14 +31,19 @@ export interface Threads {
 /** Workers that answer UDP beside the main thread, each with a table of its own. Starts them without waiting: one thread serves already. */
 export function startThreads(options: ThreadsOptions): Threads {
   let config: ResolverConfig = { search: undefined, servers: [] };
+  let { addresses } = options;
   let table: NameTable | undefined;
   const members = Array.from({ length: options.count }, (_, index) =>
-    startMember(options, MAIN_THREAD + 1 + index, () => ({ config, table })),
+    startMember(options, MAIN_THREAD + 1 + index, () => ({ config, addresses, table })),
   );
   return {
     configure(next) {
       config = next;
       for (const member of members) member.thread.send(configMessage(next));
+    },
+    setAddresses(next) {
+      addresses = next;
+      for (const member of members) member.thread.send({ type: "addresses", addresses: next });
     },
     setTable(next) {
       table = next;
@@ -54,7 +61,11 @@ interface Member {
   offer(table: Uint8Array): void;
 }
 
-type Current = () => { readonly config: ResolverConfig; readonly table: NameTable | undefined };
+type Current = () => {
+  readonly config: ResolverConfig;
+  readonly addresses: readonly HostPort[];
+  readonly table: NameTable | undefined;
+};
 
 function startMember(options: ThreadsOptions, number: number, current: Current): Member {
   const { log, metrics } = options;
@@ -88,15 +99,15 @@ function startMember(options: ThreadsOptions, number: number, current: Current):
     data: {
       dnsThread: number,
       settings: options.settings,
-      addresses: options.addresses,
       ports: options.ports,
       debug,
     },
     current: () => {
-      const { config, table } = current();
+      const { config, addresses, table } = current();
       waiting = undefined;
       isBuilding = table !== undefined;
-      return { config: configMessage(config), table: table && tableBytes(table) };
+      const known: ToThread[] = [configMessage(config), { type: "addresses", addresses }];
+      return table === undefined ? known : [...known, { type: "table", bytes: tableBytes(table) }];
     },
     onMessage: receive,
     onDeath: (cause, restartMs) => {

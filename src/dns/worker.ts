@@ -2,12 +2,14 @@ import type { MessagePort } from "node:worker_threads";
 import { CloseStack } from "../base/close-stack.ts";
 import type { LogFields, Logger, LogLevel } from "../base/logger.ts";
 import { decodeNameTable } from "../protocol/dns/name-table-message.ts";
+import type { HostPort } from "./core/listen-plan.ts";
 import { portOwners } from "./port-owners.ts";
 import { createResolver, tableOptions } from "./resolver.ts";
 import { createTableUpdater } from "./table-updater.ts";
 import type { FromThread, ThreadData, ToThread } from "./thread-messages.ts";
 import { createThreadMetrics } from "./thread-metrics.ts";
 import { startUdpListener } from "./udp-listener.ts";
+import { createUdpSockets } from "./udp-sockets.ts";
 
 /**
  * Answers UDP queries in a worker until it is told to stop. It binds only once it has a table: from that moment on the kernel gives it its
@@ -20,22 +22,22 @@ export function serveThread(port: MessagePort, data: ThreadData): void {
   const counted = createThreadMetrics((report) => tell({ type: "metrics", report }));
   const ports = portOwners(data.ports, data.dnsThread);
   const resolver = createResolver(data.settings, { log, metrics: counted.metrics, ports });
-  let listening: Promise<void> | undefined;
+  const sockets = opened.add(createUdpSockets((address) => startUdpListener(address, resolver.handler, log, "join")));
+  let addresses: readonly HostPort[] = [];
+  let hasTable = false;
 
   const listen = async () => {
-    for (const address of data.addresses) {
-      opened.add(await startUdpListener(address, resolver.handler, log, "join"));
-    }
-    tell({ type: "serving" });
+    const { failures } = await sockets.update(addresses);
+    if (failures.length > 0) throw failures[0];
   };
   const updater = createTableUpdater(tableOptions(data.settings), (table) => {
     resolver.handler.setTable(table);
-    listening ??= listen();
+    if (!hasTable) void listen().then(() => tell({ type: "serving" }));
+    hasTable = true;
     tell({ type: "table-applied" });
   });
   const stop = async () => {
     updater.stop();
-    await listening;
     // As in the main thread: first those who wait get their answer, then the sockets go.
     await resolver.stop();
     await new Promise(setImmediate);
@@ -45,7 +47,10 @@ export function serveThread(port: MessagePort, data: ThreadData): void {
   };
   port.on("message", (message: ToThread) => {
     if (message.type === "config") resolver.configure(message.config);
-    else if (message.type === "table") updater.update(decodeNameTable(message.bytes));
+    else if (message.type === "addresses") {
+      addresses = message.addresses;
+      if (hasTable) void listen();
+    } else if (message.type === "table") updater.update(decodeNameTable(message.bytes));
     else void stop();
   });
 }

@@ -1,3 +1,4 @@
+import { createSocket } from "node:dgram";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
 import { declareDnsMetrics, type NameTable } from "../../src/dns/index.ts";
@@ -129,6 +130,45 @@ describe("a thread", () => {
   });
 });
 
+describe("a thread whose addresses change", () => {
+  const otherOf = ({ port }: { port: number }) => ({ host: "127.0.0.2", port });
+  const isServed = (address: { host: string; port: number }) =>
+    eventually(async () => {
+      const reply = await ask("udp", address, { name: "productpage.", timeoutMs: 200 });
+      expect(reply.answers).toMatchObject([{ text: "9.9.9.9" }]);
+    });
+
+  test("serves the new one and leaves the old one", async () => {
+    await using one = await startOne();
+    one.threads.setTable(MESH_TABLE);
+    await one.served(1);
+    one.threads.setAddresses([otherOf(one.address)]);
+    await isServed(otherOf(one.address));
+    await expect(ask("udp", one.address, { name: "productpage.", timeoutMs: 200 })).rejects.toThrow();
+  });
+
+  test("before it has a table, or dies, serves the last ones", async () => {
+    await using one = await startOne();
+    one.threads.setAddresses([otherOf(one.address)]);
+    one.threads.setTable(MESH_TABLE);
+    await one.served(1);
+    expect(await texts(otherOf(one.address), "productpage.")).toEqual(["9.9.9.9"]);
+    crashThreads();
+    await one.served(2);
+    expect(await texts(otherOf(one.address), "productpage.")).toEqual(["9.9.9.9"]);
+  });
+
+  test("passes over one that is not there", async () => {
+    await using one = await startOne();
+    one.threads.setTable(MESH_TABLE);
+    await one.served(1);
+    one.threads.setAddresses([{ host: "192.0.2.1", port: one.address.port }, one.address, otherOf(one.address)]);
+    await isServed(otherOf(one.address));
+    expect(await texts(one.address, "productpage.")).toEqual(["9.9.9.9"]);
+    expect(one.messages()).toEqual(["DNS thread serves"]);
+  });
+});
+
 describe("a thread that dies", () => {
   test("is replaced with a warning by one that knows the latest table and servers", async () => {
     await using upstream = await startDnsUpstream((query) =>
@@ -171,21 +211,16 @@ describe("a thread that dies", () => {
     expect(one.log.lines[0]?.fields.cause).toMatch(/nowhere\.mjs/);
   });
 
-  test("because it cannot bind says where", async () => {
-    const log = recordingLogger();
-    const threads = startThreads({
-      count: 1,
-      url: worker.url,
-      settings: SETTINGS,
-      addresses: [{ host: "192.0.2.1", port: 1_053 }],
-      ports: createPortMap(2),
-      log,
-      metrics: declareDnsMetrics(new MetricRegistry()),
-    });
-    threads.setTable(MESH_TABLE);
-    await eventually(() => expect(log.lines.length).toBeGreaterThan(0));
-    await threads.stop();
-    expect(log.lines[0]?.fields.cause).toBe("listen udp 192.0.2.1:1053: bind: cannot assign requested address");
+  test("because it cannot bind says where, and serves when it can", async () => {
+    await using one = await startOne();
+    const { host, port } = one.address;
+    const squatter = createSocket("udp4");
+    await new Promise<void>((bound) => squatter.bind({ port, address: host, exclusive: true }, bound));
+    one.threads.setTable(MESH_TABLE);
+    await eventually(() => expect(one.log.lines.length).toBeGreaterThan(0));
+    expect(one.log.lines[0]?.fields.cause).toBe(`listen udp ${host}:${port}: bind: address already in use`);
+    squatter.close();
+    await one.served(1);
   });
 });
 
