@@ -13,24 +13,48 @@ export interface InternalTypesOptions {
   onAccepted(typeUrl: string, version: string, resource: { readonly typeUrl: string; readonly value: Buffer }): void;
 }
 
-/** The types the agent consumes itself, on one stream: who handles them and which version was accepted last. */
+/**
+ * The types the agent consumes itself, on one stream: who handles them and which version was accepted last. Only the stream that carries
+ * the subscriptions hands anything over; what still comes on one that did is acknowledged, so that nobody waits for it, and thrown away.
+ */
 export interface InternalTypes {
+  /** Whether responses of this type are to be collected for `answer`. */
   takes(typeUrl: string): boolean;
+  /** Whether they are of no interest any more, and are to be told to `passOver`. */
+  passesOver(typeUrl: string): boolean;
   subscribe(): void;
+  unsubscribe(): void;
   answer(typeUrl: string, message: Buffer): void;
+  passOver(response: { readonly typeUrl: string; readonly nonce: string; readonly versionInfo: string }): void;
 }
+
+/** Everything of a type, in delta. */
+const WILDCARD = ["*"];
 
 export function createInternalTypes({ kind, handlers, log, ask, onAccepted }: InternalTypesOptions): InternalTypes {
   const versions = new Map<string, string>();
+  let state: "never" | "subscribed" | "unsubscribed" = "never";
   const handlerOf = (typeUrl: string) => handlers.find((handler) => handler.typeUrl === typeUrl);
+  const isOwn = (typeUrl: string) => handlerOf(typeUrl) !== undefined;
   return {
-    takes: (typeUrl) => handlerOf(typeUrl) !== undefined,
+    takes: (typeUrl) => state === "subscribed" && isOwn(typeUrl),
+    passesOver: (typeUrl) => state === "unsubscribed" && isOwn(typeUrl),
     subscribe() {
-      for (const { typeUrl } of handlers) ask({ typeUrl });
+      // Who has taken delta's star back has to name it to have everything again; the first request means it anyway.
+      const resourceNames = kind === "delta" && state === "unsubscribed" ? WILDCARD : [];
+      state = "subscribed";
+      for (const { typeUrl } of handlers) ask({ typeUrl, resourceNames });
+    },
+    unsubscribe() {
+      if (state !== "subscribed") return;
+      state = "unsubscribed";
+      versions.clear();
+      // The state of the world has no words for it where a type is not asked for by name.
+      if (kind === "delta") for (const { typeUrl } of handlers) ask({ typeUrl, unsubscribe: WILDCARD });
     },
     answer(typeUrl, message) {
       const handler = handlerOf(typeUrl);
-      if (handler === undefined) return;
+      if (handler === undefined || state !== "subscribed") return;
       const { request, resource } = answerInternal(kind, handler, message, versions.get(typeUrl) ?? "");
       const { versionInfo = "", error } = request;
       if (error === undefined) versions.set(typeUrl, versionInfo);
@@ -38,5 +62,6 @@ export function createInternalTypes({ kind, handlers, log, ask, onAccepted }: In
       if (error === undefined && resource !== undefined) onAccepted(typeUrl, versionInfo, resource);
       ask(request);
     },
+    passOver: ({ typeUrl, nonce, versionInfo }) => ask({ typeUrl, responseNonce: nonce, versionInfo }),
   };
 }

@@ -13,6 +13,7 @@ import { shortTypeName } from "./core/type-urls.ts";
 export interface ResponseFacts {
   readonly typeUrl: string | undefined;
   readonly nonce: string;
+  readonly versionInfo: string;
   readonly resourceCount: number;
   readonly removedCount: number;
 }

@@ -1,10 +1,10 @@
 import type { Logger } from "../base/logger.ts";
 import type { GrpcError, RawServerCall } from "../grpc/index.ts";
-import { type ProtocolKind, STREAM_PATHS } from "./core/protocol-kind.ts";
+import type { ProtocolKind } from "./core/protocol-kind.ts";
 import { anyValue, type ServeOptions, serveLastGood } from "./last-good/serve-last-good.ts";
 import type { LastGood } from "./last-good/start-last-good.ts";
-import { openUpstream } from "./open-upstream.ts";
 import type { XdsProxyOptions } from "./options.ts";
+import { isAnswering } from "./probe-upstream.ts";
 
 export interface WithoutUpstream {
   readonly kind: ProtocolKind;
@@ -14,6 +14,8 @@ export interface WithoutUpstream {
   readonly failure: GrpcError;
   readonly log: Logger;
   onServing(): void;
+  /** Whether the agent's own parts have nothing newer to go by. */
+  feedsHandlers(): boolean;
 }
 
 /** Serves a starting client from the last known good configuration, and the agent's own parts from the same. */
@@ -34,15 +36,14 @@ export async function serveWithoutUpstream(options: XdsProxyOptions, stream: Wit
         metrics.lastGoodStreams.add(1);
         const from = new Date(savedAt).toISOString();
         log.warn(`no control plane can be reached; serving last known good from ${from}`);
+        if (!stream.feedsHandlers()) return;
         for (const { typeUrl, handle } of handlers) {
           const any = lastGood.current()?.snapshot.get(typeUrl)?.resources.get("")?.any;
           if (any !== undefined) handle(anyValue(any));
         }
       },
-      async probe(signal) {
-        const upstream = await openUpstream(options.upstream, STREAM_PATHS[kind], { signal });
-        await upstream.close();
-        lastGood.noteReachable();
+      async probe(request, signal) {
+        if (await isAnswering(options.upstream, { kind, request, signal })) lastGood.noteReachable();
       },
     });
     log.info("the control plane is back; the client is asked to reconnect");

@@ -26,6 +26,7 @@ export async function startXdsProxy(options: XdsProxyOptions): Promise<XdsProxy>
   let largest = 0;
   const hooks: XdsStreamHooks = {
     onIntroduced: () => registry.reconsider(),
+    hasPrimary: () => registry.primary !== undefined,
     streams: () => registry.size,
     takeWarmUpstream: () => warm.take(),
     storedRequests: (kind) => (health === undefined ? [] : [healthRequest(kind, health)]),

@@ -7,6 +7,8 @@ export interface RegisteredStream {
   readonly isIntroduced: boolean;
   /** Called when the stream becomes the one that carries the agent's own subscriptions, once introduced. */
   becomePrimary(): void;
+  /** Called when another stream, or none, carries them from now on. */
+  resignPrimary(): void;
 }
 
 /**
@@ -33,19 +35,20 @@ export class StreamRegistry<Stream extends RegisteredStream> {
     this.#streams.add(stream);
   }
 
-  /** To be called when the stream has been introduced. */
+  /** To be called when a stream has been introduced, or is no longer. */
   reconsider(): void {
     const introduced = this.all.filter((stream) => stream.isIntroduced);
     const chosen = introduced.findLast((stream) => stream.isEnvoy) ?? introduced[0];
-    if (chosen === this.#primary) return;
+    const before = this.#primary;
+    if (chosen === before) return;
     this.#primary = chosen;
+    // In this order: what the one before still hears must not replace what the next one is told.
+    before?.resignPrimary();
     chosen?.becomePrimary();
   }
 
   remove(stream: Stream): void {
     this.#streams.delete(stream);
-    if (this.#primary !== stream) return;
-    this.#primary = undefined;
     this.reconsider();
   }
 }

@@ -14,6 +14,7 @@ import { SilentUpstream, unlessSilent } from "./last-good/until-silent.ts";
 import { createMessageLog, type MessageLog, type ResponseFacts } from "./message-log.ts";
 import { openUpstream, type Upstream } from "./open-upstream.ts";
 import type { StreamDescription, XdsProxyOptions } from "./options.ts";
+import { isRefusal } from "./probe-upstream.ts";
 import { createRequestSender, type RequestSender } from "./request-sender.ts";
 import { createResponseRelay, type ResponseAction } from "./response-relay.ts";
 import { serveWithoutUpstream } from "./serve-without-upstream.ts";
@@ -22,8 +23,10 @@ import type { RegisteredStream } from "./stream-registry.ts";
 import { watchProgress } from "./watch-progress.ts";
 
 export interface XdsStreamHooks {
-  /** The stream has introduced its node, or has ended. */
+  /** The stream has introduced its node, or the control plane it did that to is gone. */
   onIntroduced(): void;
+  /** Whether some stream carries the agent's own subscriptions. */
+  hasPrimary(): boolean;
   onRequestBytes(bytes: number): void;
   /** Bytes of a response came in, not necessarily all of it. */
   onResponseBytes(bytes: number): void;
@@ -36,6 +39,7 @@ export interface XdsStreamHooks {
 }
 
 const PROGRESS_LIMIT_MS = 30_000;
+const NO_RESPONSE = "the control plane ended the stream without a response";
 
 /** One client's stream and its own stream to the control plane; they begin and end together. */
 export class XdsStream implements RegisteredStream {
@@ -53,7 +57,6 @@ export class XdsStream implements RegisteredStream {
   #sender: RequestSender | undefined;
   #upstream: Upstream | undefined;
   #recorder: Recorder | undefined;
-  #subscribed = false;
   #source: StreamDescription["source"] = "control-plane";
   #nodeId = "";
   #node: Buffer | undefined;
@@ -88,19 +91,19 @@ export class XdsStream implements RegisteredStream {
     this.#log.info(`connected to ${delta}upstream XDS server: ${address}`);
     this.#upstream = upstream;
     this.shareMemory(this.#hooks.streams()); // others may have come meanwhile
-    let silent: SilentUpstream | undefined;
+    let end: StreamEnd;
     try {
-      await this.#relay(downstream, upstream, inbox);
-    } catch (failure) {
-      if (!(failure instanceof SilentUpstream)) throw failure;
-      silent = failure;
+      end = await this.#relay(downstream, upstream, inbox);
     } finally {
       this.#upstream = undefined;
       upstream.call.end();
       await upstream.close();
       this.#log.debug(`disconnected from ${delta}XDS server: ${address}`);
     }
-    if (silent !== undefined) await this.#serve(downstream, (take) => inbox.repeat(take), silent);
+    if (this.#hasNobody(end) && inbox.canRepeat) {
+      const failure = toStatus(end.failure ?? new GrpcError("UNAVAILABLE", NO_RESPONSE));
+      await this.#serve(downstream, (take) => inbox.repeat(take), failure);
+    } else if (end.failure !== undefined) throw toStatus(end.failure);
   }
 
   /** The client's node as it was sent; undefined before its first request. */
@@ -119,11 +122,12 @@ export class XdsStream implements RegisteredStream {
   }
 
   becomePrimary(): void {
-    if (!this.#subscribed) {
-      this.#subscribed = true;
-      this.#internal.subscribe();
-    }
+    this.#internal.subscribe();
     for (const message of this.#hooks.storedRequests(this.kind)) this.send(message);
+  }
+
+  resignPrimary(): void {
+    this.#internal.unsubscribe();
   }
 
   describe(primary: boolean): StreamDescription {
@@ -153,7 +157,7 @@ export class XdsStream implements RegisteredStream {
     });
     try {
       const opened = await unlessSilent(opening, lastGood, { kind, first: inbox.first, isAnswered: () => false });
-      lastGood?.noteReachable();
+      lastGood?.noteConnected();
       return opened;
     } catch (failure) {
       // A client that left or a token that cannot be had says nothing about the connection.
@@ -165,33 +169,45 @@ export class XdsStream implements RegisteredStream {
       if (lastGood === undefined || !(failure instanceof GrpcError) || failure.code !== "UNAVAILABLE") throw failure;
       lastGood.noteUnreachable();
       if (!(failure instanceof SilentUpstream) && !lastGood.isDue()) throw failure;
-      // A late answer says as much as one to a probe.
-      const late = opening.then(
-        (opened) => opened.close().then(() => lastGood.noteReachable()),
+      givenUp.abort();
+      await opening.then(
+        (late) => late.close(),
         () => undefined,
       );
-      try {
-        await this.#serve(downstream, (take) => inbox.deliver(take), failure);
-      } finally {
-        givenUp.abort();
-        await late;
-      }
+      await this.#serve(downstream, (take) => inbox.deliver(take), failure);
       return undefined;
     }
+  }
+
+  /** No control plane was behind this upstream, and that for long enough: the client may be served without. */
+  #hasNobody({ side, failure }: StreamEnd): boolean {
+    const { lastGood } = this.#options;
+    if (lastGood === undefined || side === "downstream" || this.#responses > 0) return false;
+    if (isRefusal(failure)) {
+      lastGood.noteReachable();
+      return false;
+    }
+    lastGood.noteUnreachable();
+    return failure instanceof SilentUpstream || lastGood.isDue();
   }
 
   async #serve(downstream: RawServerCall, receive: ServeOptions["receive"], failure: GrpcError): Promise<void> {
     const { lastGood } = this.#options;
     if (lastGood === undefined) throw failure;
+    this.isIntroduced = false;
+    this.#hooks.onIntroduced();
     const onServing = () => {
       this.#source = "last-known-good";
     };
     const { kind } = this;
     const log = this.#log;
-    await serveWithoutUpstream(this.#options, { kind, downstream, receive, lastGood, failure, log, onServing });
+    const feedsHandlers = () => !this.#hooks.hasPrimary();
+    const stream = { kind, downstream, receive, lastGood, failure, log, onServing, feedsHandlers };
+    await serveWithoutUpstream(this.#options, stream);
   }
 
-  async #relay(downstream: RawServerCall, upstream: Upstream, inbox: ClientInbox): Promise<void> {
+  /** Says which side ended first, and how. */
+  async #relay(downstream: RawServerCall, upstream: Upstream, inbox: ClientInbox): Promise<StreamEnd> {
     const { metrics, converters = [], lastGood, progressLimitMs = PROGRESS_LIMIT_MS } = this.#options;
     const sender = createRequestSender(upstream.call, () => metrics.requests.inc());
     this.#sender = sender;
@@ -214,12 +230,14 @@ export class XdsStream implements RegisteredStream {
       kind: this.kind,
       downstream,
       encoding: () => upstream.call.encoding,
-      decide: (typeUrl) => (conversions.takes(typeUrl) ? "hold" : this.#decide(typeUrl)),
+      decide: (typeUrl) => {
+        inbox.forget(); // the client is about to hear something: nobody else can answer it any more
+        return conversions.takes(typeUrl) ? "hold" : this.#decide(typeUrl);
+      },
       passesEarly: (typeUrl) => isResponseType(typeUrl) && !conversions.takes(typeUrl),
       onHeld: (typeUrl, message) =>
         conversions.takes(typeUrl) ? conversions.add(typeUrl, message) : this.#internal.answer(typeUrl, message),
       onResponse: (facts) => {
-        inbox.forget();
         lastGood?.noteReachable();
         this.#onResponse(facts);
       },
@@ -244,7 +262,7 @@ export class XdsStream implements RegisteredStream {
     this.#sender = undefined;
     over.abort();
     reportEnd(first, metrics, this.#log);
-    if (first.failure !== undefined) throw toStatus(first.failure);
+    return first;
   }
 
   #onRequest(bytes: Buffer): void {
@@ -283,6 +301,7 @@ export class XdsStream implements RegisteredStream {
 
   #decide(typeUrl: string): ResponseAction {
     if (this.#internal.takes(typeUrl)) return "hold";
+    if (this.#internal.passesOver(typeUrl)) return "drop";
     if (isForwardedType(typeUrl)) return "forward";
     this.#log.error(`Skipping forwarding type url ${typeUrl} to Envoy as is not a valid Envoy type`);
     return "drop";
@@ -293,6 +312,8 @@ export class XdsStream implements RegisteredStream {
     this.#lastResponseAt = Date.now();
     this.#options.metrics.responses.inc();
     this.#messages.response(facts);
+    const { typeUrl = "", nonce, versionInfo } = facts;
+    if (this.#internal.passesOver(typeUrl)) this.#internal.passOver({ typeUrl, nonce, versionInfo });
   }
 
   #warnSlow(waitedMs: number): void {
@@ -305,7 +326,8 @@ export class XdsStream implements RegisteredStream {
   }
 
   #enqueue(message: Buffer): void {
+    if (this.#sender === undefined) return;
     this.#messages.request(message);
-    this.#sender?.enqueue(message);
+    this.#sender.enqueue(message);
   }
 }

@@ -19,7 +19,14 @@ const envoy = { agent: "envoy" };
 
 async function startWithLastGood(address: string, socketPath: string, log = silentLogger) {
   const directory = join(dirname(dirname(socketPath)), "last-good");
-  const lastGood = await startLastGood({ directory, nodeId: NODE_ID, graceMs: 50, writeEveryMs: 1, log });
+  const lastGood = await startLastGood({
+    directory,
+    nodeId: NODE_ID,
+    graceMs: 50,
+    probeEveryMs: 50,
+    writeEveryMs: 1,
+    log,
+  });
   const handled: string[] = [];
   const handler = { typeUrl: NAME_TABLE_TYPE, handle: (bytes: Buffer) => void handled.push(bytes.toString()) };
   const running = await startTestProxy(address, socketPath, { lastGood, handlers: [handler] });
@@ -107,7 +114,11 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await client.received(3);
     expect(read(kind, client.responses[2] ?? Buffer.alloc(0))).toMatchObject({ typeUrl: LDS, names: [] });
 
-    await using _back = await startFakeXdsServer(Number(address.split(":")[1]));
+    await using back = await startFakeXdsServer(Number(address.split(":")[1]));
+    const probe = await back.stream(0);
+    await probe.received(1);
+    expect(probe.requests[0]?.equals(ask(kind, CDS, envoy))).toBe(true);
+    probe.send(push(kind, CDS, ["a", "b"]));
     expect(await client.status).toMatchObject({ code: grpc.status.OK });
     await eventually(async () => running.proxy.notice());
     expect(running.registry.render()).toContain("istio_agent_xds_last_good_streams 0");

@@ -17,7 +17,14 @@ async function startAgent(kind: XdsKind, graceMs = 100) {
   const server = await startFakeXdsServer();
   const wire = await startFreezableProxy(Number(server.address.split(":")[1]));
   const directory = join(dirname(dirname(socket.path)), "last-good");
-  const lastGood = await startLastGood({ directory, nodeId: NODE_ID, graceMs, writeEveryMs: 1, log: silentLogger });
+  const lastGood = await startLastGood({
+    directory,
+    nodeId: NODE_ID,
+    graceMs,
+    probeEveryMs: 50,
+    writeEveryMs: 1,
+    log: silentLogger,
+  });
   const running = await startTestProxy(`127.0.0.1:${wire.port}`, socket.path, {
     lastGood,
     upstream: { connectTimeoutMs: CONNECT_MS },
@@ -61,6 +68,8 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     expect(agent.proxy.notice()).toMatch(/^serving last known good from /);
     expect(agent.registry.render()).toContain("istio_agent_istiod_connection_failures 1");
     agent.wire.wake();
+    const probe = await agent.server.stream(1);
+    probe.send(push(kind, CDS, ["a"]));
     expect(await client.status).toMatchObject({ code: grpc.status.OK });
     await eventually(async () => agent.proxy.notice());
   });
@@ -85,7 +94,11 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await stream.closed;
     expect(stream.requests.length).toBe(2);
     expect(agent.proxy.describeStreams()).toMatchObject([{ source: "last-known-good" }]);
-    // It accepts connections: the client, which has its configuration now, is sent back to it.
+    // That it accepts streams says nothing. When it answers, the client, which has its configuration now, is sent back to it.
+    const probe = await agent.server.stream(2);
+    await probe.received(1);
+    expect(agent.proxy.notice()).toMatch(/^serving last known good from /);
+    probe.send(push(kind, CDS, ["a"]));
     expect(await client.status).toMatchObject({ code: grpc.status.OK });
   });
 

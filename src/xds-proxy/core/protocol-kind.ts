@@ -17,12 +17,14 @@ export interface AgentRequest {
   /** Only state of the world has it. */
   readonly versionInfo?: string;
   readonly resourceNames?: readonly string[];
+  /** Only delta has it. */
+  readonly unsubscribe?: readonly string[];
   readonly error?: { readonly code: number; readonly message: string };
 }
 
 /** No node: the client's own first message has told it. */
 export function encodeAgentRequest(kind: ProtocolKind, request: AgentRequest): Buffer {
-  const { typeUrl, responseNonce = "", versionInfo = "", resourceNames = [], error } = request;
+  const { typeUrl, responseNonce = "", versionInfo = "", resourceNames = [], unsubscribe = [], error } = request;
   if (kind === "sotw") {
     return discoveryRequest.encode({ typeUrl, responseNonce, versionInfo, resourceNames, errorDetail: error });
   }
@@ -30,6 +32,7 @@ export function encodeAgentRequest(kind: ProtocolKind, request: AgentRequest): B
     typeUrl,
     responseNonce,
     resourceNamesSubscribe: resourceNames,
+    resourceNamesUnsubscribe: unsubscribe,
     errorDetail: error,
   });
 }

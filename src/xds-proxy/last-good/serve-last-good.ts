@@ -20,11 +20,9 @@ export interface ServeOptions {
   readonly failure: GrpcError;
   /** The client is served from now on. */
   onServing(savedAt: number): void;
-  /** Tries to reach a control plane; resolves when one answers. */
-  probe(signal: AbortSignal): Promise<void>;
+  /** Asks a control plane what the client has asked first, and notes it when one answers. */
+  probe(request: Buffer, signal: AbortSignal): Promise<void>;
 }
-
-const PROBE_EVERY_MS = 2000;
 
 /**
  * Answers a client that starts while no control plane can be reached, with what it had accepted before. Resolves, and so ends the
@@ -44,7 +42,7 @@ export async function serveLastGood(options: ServeOptions): Promise<void> {
       if (current === undefined || !canServe(lastGood, kind, message)) throw failure;
       serving = true;
       options.onServing(current.savedAt);
-      void probing();
+      void probing(Buffer.from(message));
     }
     if (current === undefined || typeUrl === SECRET_TYPE) return;
     const isAnswer = asked.nonce !== "";
@@ -60,10 +58,10 @@ export async function serveLastGood(options: ServeOptions): Promise<void> {
   };
 
   const done = new AbortController();
-  const probing = async () => {
+  const probing = async (request: Buffer) => {
     while (!done.signal.aborted) {
-      await wait(PROBE_EVERY_MS, done.signal);
-      if (!done.signal.aborted) await options.probe(done.signal).catch(() => undefined);
+      await wait(lastGood.probeEveryMs, done.signal);
+      if (!done.signal.aborted) await options.probe(request, done.signal).catch(() => undefined);
     }
   };
   try {

@@ -12,6 +12,8 @@ export interface LastGoodOptions {
   readonly nodeId: string;
   /** How long no control plane must have been reached before configuration from here is served. */
   readonly graceMs?: number;
+  /** How often a control plane is looked for while configuration from here is served. */
+  readonly probeEveryMs?: number;
   readonly maxBytes?: number;
   /** The least time between two writes. */
   readonly writeEveryMs?: number;
@@ -20,10 +22,14 @@ export interface LastGoodOptions {
 
 export interface LastGood extends Handle {
   readonly nodeId: string;
+  readonly probeEveryMs: number;
   /** Time of the last change, and the resources; undefined when nothing was ever accepted. */
   current(): { readonly savedAt: number; readonly snapshot: Snapshot } | undefined;
   recorder(kind: ProtocolKind): Recorder;
+  /** A control plane has answered, be it with a refusal. */
   noteReachable(): void;
+  /** Somebody accepts connections, who may be the front of a control plane that is gone: only the wait for its word begins anew. */
+  noteConnected(): void;
   noteUnreachable(): void;
   /** Nobody was reached for the whole grace period. */
   isDue(): boolean;
@@ -36,6 +42,7 @@ export interface LastGood extends Handle {
 const DEFAULT_GRACE_MS = 5000;
 /** A new connection gets this long to answer, however long nothing was heard: a quiet control plane is a healthy one. */
 const LEAST_PATIENCE_MS = 1500;
+const DEFAULT_PROBE_EVERY_MS = 2000;
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
 const DEFAULT_WRITE_EVERY_MS = 1000;
 
@@ -80,6 +87,7 @@ export async function startLastGood(options: LastGoodOptions): Promise<LastGood>
 
   return toHandle({
     nodeId,
+    probeEveryMs: options.probeEveryMs ?? DEFAULT_PROBE_EVERY_MS,
     ended: new Promise<void>(() => undefined),
     current: () => (savedAt === undefined ? undefined : { savedAt, snapshot }),
     recorder: (kind: ProtocolKind) =>
@@ -98,6 +106,9 @@ export async function startLastGood(options: LastGoodOptions): Promise<LastGood>
       unreachableSince = undefined;
       heardAt = performance.now();
       for (const wake of waiters) wake();
+    },
+    noteConnected() {
+      heardAt = performance.now();
     },
     noteUnreachable() {
       unreachableSince ??= performance.now();
