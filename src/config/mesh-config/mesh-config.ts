@@ -30,12 +30,19 @@ export interface MeshConfig {
     readonly settings?: { readonly clusterLocal?: boolean };
     readonly hosts?: readonly string[];
   }[];
-  readonly meshMTLS?: { readonly ecdhCurves?: readonly string[] };
-  readonly tlsDefaults?: { readonly ecdhCurves?: readonly string[]; readonly cipherSuites?: readonly string[] };
+  readonly meshMTLS?: MeshTls;
+  readonly tlsDefaults?: MeshTls;
   readonly defaultInboundHttpRetryPolicy?: HttpRetry;
   readonly extensionProviders?: readonly ExtensionProvider[];
   readonly defaultProviders?: Readonly<Record<string, readonly string[]>>;
   readonly [field: string]: unknown;
+}
+
+/** istio.mesh.v1alpha1.MeshConfig.TLSConfig. */
+interface MeshTls {
+  readonly minProtocolVersion?: "TLS_AUTO" | "TLSV1_2" | "TLSV1_3";
+  readonly ecdhCurves?: readonly string[];
+  readonly cipherSuites?: readonly string[];
 }
 
 /** istio.networking.v1alpha3.HTTPRetry, as far as it has rules. */

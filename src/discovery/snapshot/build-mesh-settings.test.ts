@@ -21,6 +21,7 @@ test("a mesh without configuration has the documented defaults", () => {
     localityLb: { enabled: true },
     defaultTrafficPolicy: {},
     tlsDefaults: { ecdhCurves: [], cipherSuites: [] },
+    meshMtls: { cipherSuites: [] },
     preservesHeaderCase: false,
     clusterLocalHosts: [],
     proxyHeaders: {},
@@ -63,6 +64,14 @@ test.each<{ yaml: string; gives: Partial<MeshSettings> }>([
     yaml: "tlsDefaults: {ecdhCurves: [P-256], cipherSuites: [ECDHE-RSA-AES256-GCM-SHA384]}",
     gives: { tlsDefaults: { ecdhCurves: ["P-256"], cipherSuites: ["ECDHE-RSA-AES256-GCM-SHA384"] } },
   },
+  {
+    yaml: "{tlsDefaults: {minProtocolVersion: TLSV1_2}, meshMTLS: {minProtocolVersion: TLSV1_3, cipherSuites: [A]}}",
+    gives: {
+      tlsDefaults: { ecdhCurves: [], cipherSuites: [], minimumVersion: "TLSv1_2" },
+      meshMtls: { cipherSuites: ["A"], minimumVersion: "TLSv1_3" },
+    },
+  },
+  { yaml: "meshMTLS: {minProtocolVersion: TLS_AUTO}", gives: { meshMtls: { cipherSuites: [] } } },
   {
     yaml: "zoneAwareLbSetting: {minClusterSize: 3}",
     gives: { zoneAwareLb: { failover: [], failoverPriority: [], minClusterSize: 3 } },

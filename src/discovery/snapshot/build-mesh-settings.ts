@@ -11,7 +11,7 @@ import { keepsHeaderCase } from "../proxy/header-case.ts";
 import { decodeMessage } from "../schema/decode-message.ts";
 import { DEFAULT_TRAFFIC_POLICY, ZONE_AWARE_LB } from "../specs/destination-rule.ts";
 import { RETRIES } from "../specs/virtual-service.ts";
-import type { MeshSettings } from "./mesh-settings.ts";
+import type { MeshSettings, TlsDefaults } from "./mesh-settings.ts";
 
 /** What generators need of a mesh configuration whose defaults are filled in. */
 export function buildMeshSettings(config: MeshConfig, domainSuffix = "cluster.local"): MeshSettings {
@@ -37,7 +37,9 @@ export function buildMeshSettings(config: MeshConfig, domainSuffix = "cluster.lo
     tlsDefaults: {
       ecdhCurves: config.tlsDefaults?.ecdhCurves ?? [],
       cipherSuites: config.tlsDefaults?.cipherSuites ?? [],
+      ...minimumVersion(config.tlsDefaults),
     },
+    meshMtls: { cipherSuites: config.meshMTLS?.cipherSuites ?? [], ...minimumVersion(config.meshMTLS) },
     preservesHeaderCase: keepsHeaderCase(config.defaultConfig) ?? false,
     clusterLocalHosts: (config.serviceSettings ?? [])
       .filter(({ settings }) => settings?.clusterLocal === true)
@@ -73,6 +75,12 @@ export async function parseMeshSettings(
 /** The settings of a mesh without configuration. */
 export function defaultMeshSettings(domainSuffix = "cluster.local"): MeshSettings {
   return buildMeshSettings(defaultMeshConfig(generationRules("master")), domainSuffix);
+}
+
+/** Nothing for TLS_AUTO, which leaves it to the side that asks. */
+function minimumVersion({ minProtocolVersion }: MeshConfig["tlsDefaults"] = {}): Pick<TlsDefaults, "minimumVersion"> {
+  if (minProtocolVersion === "TLSV1_3") return { minimumVersion: "TLSv1_3" };
+  return minProtocolVersion === "TLSV1_2" ? { minimumVersion: "TLSv1_2" } : {};
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

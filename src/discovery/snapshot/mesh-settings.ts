@@ -25,6 +25,8 @@ export interface MeshSettings {
   readonly defaultTrafficPolicy: DefaultTrafficPolicy;
   /** For TLS to servers outside the mesh. */
   readonly tlsDefaults: TlsDefaults;
+  /** For the server's side of mutual TLS inside the mesh. */
+  readonly meshMtls: Pick<TlsDefaults, "minimumVersion" | "cipherSuites">;
   /** Names of HTTP/1 headers keep their case, unless a proxy says otherwise. */
   readonly preservesHeaderCase: boolean;
   /** Hosts whose endpoints are for clients of their own cluster alone. */
@@ -51,6 +53,7 @@ export interface DefaultTrafficPolicy {
 export interface TlsDefaults {
   readonly ecdhCurves: readonly string[];
   readonly cipherSuites: readonly string[];
+  readonly minimumVersion?: "TLSv1_2" | "TLSv1_3";
 }
 
 export interface AccessLogSettings {

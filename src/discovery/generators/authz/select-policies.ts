@@ -10,11 +10,14 @@ export interface AccessView extends Pick<ProxyView, "snapshot" | "outbound"> {
   readonly node: Pick<ProxyNode, "namespace" | "labels">;
 }
 
-/** Policies for the view's workload, the root namespace's first. Those that name a target are for gateways. */
+/**
+ * Policies for the view's workload. Those that name a target are for gateways. The root namespace's come first, but of several that
+ * know one issuer the workload's own is tried first.
+ */
 export function selectPolicies<Of extends Kind>({ node, snapshot }: AccessView, kind: Of): readonly ConfigObject<Of>[] {
   const { rootNamespace } = snapshot.mesh;
   const namespaces = [...new Set([rootNamespace, node.namespace])];
-  return namespaces
+  return (kind === "RequestAuthentication" ? namespaces.toReversed() : namespaces)
     .flatMap((namespace) => snapshot.configs.list(kind, namespace))
     .filter(({ spec }) => {
       const { selector, targetRef, targetRefs } = spec;

@@ -16,8 +16,8 @@ export function claimAttribute(path: readonly string[]): Attribute<Principal> {
 }
 
 /**
- * `ISSUER/SUBJECT`, which a token holds as two claims. The last slash parts them: issuers are often URLs. A prefix may end before it, and
- * then says something of the issuer alone; both readings are taken.
+ * `ISSUER/SUBJECT`, which a token holds as two claims. The last slash parts them: issuers are often URLs. A prefix that ends before it
+ * says something of the issuer alone.
  */
 export function matchRequestPrincipal(value: string): Principal | undefined {
   if (value === "*") return issuerAndSubject(ANY_TEXT, ANY_TEXT);
@@ -32,8 +32,7 @@ export function matchRequestPrincipal(value: string): Principal | undefined {
   if (issuer === "" || subject === "") return undefined;
   // `https://*` cannot have reached the end of the issuer.
   if (isPrefix && issuer.endsWith("/")) return byIssuer;
-  const parted = issuerAndSubject(matchText(issuer), matchText(subject));
-  return isPrefix && subject !== "*" ? { orIds: { ids: [parted, byIssuer] } } : parted;
+  return issuerAndSubject(matchText(issuer), matchText(subject));
 }
 
 function issuerAndSubject(issuer: StringMatcher, subject: StringMatcher): Principal {

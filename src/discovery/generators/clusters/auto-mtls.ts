@@ -15,7 +15,9 @@ export function autoMtls(
 ): TransportTarget["autoMtls"] {
   const isPossible = scope.mesh.enableAutoMtls && !service.meshExternal && scope.serviceMtls(service) !== "DISABLE";
   if (!isPossible) return "never";
-  if (type !== "ORIGINAL_DST") return "where-possible";
+  // A router asks for the endpoints of a headless service; before there are any, nobody is known to be able.
+  const isDeserted = service.resolution === "Passthrough" && scope.snapshot.endpoints(service.key).length === 0;
+  if (type !== "ORIGINAL_DST") return isDeserted ? "never" : "where-possible";
   return isAble(scope, service) ? "always" : "never";
 }
 

@@ -26,6 +26,17 @@ test.each([
   expect(upstreamProtocol(protocol, { pool: pool(http), upgradesToHttp2: mesh })).toBe(speaks);
 });
 
+test.each([
+  { protocol: "Unsupported", speaks: "http1" },
+  { protocol: "Unsupported", http: "{h2UpgradePolicy: UPGRADE}", speaks: "http2" },
+  { protocol: "Unsupported", http: "{useClientProtocol: true}", speaks: "downstream" },
+  { protocol: "GRPC", speaks: "http2" },
+] as const)("behind a router, which offers HTTP/2 to all, $protocol with $http speaks $speaks", (row) => {
+  const { protocol, speaks } = row;
+  const given = "http" in row ? { pool: pool(row.http) } : {};
+  expect(upstreamProtocol(protocol, { ...given, proxy: "router" })).toBe(speaks);
+});
+
 const TYPE = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
 const packed = (options: object) => ({
   typedExtensionProtocolOptions: { [TYPE]: { "@type": `type.googleapis.com/${TYPE}`, ...options } },

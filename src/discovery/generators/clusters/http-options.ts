@@ -19,18 +19,23 @@ export interface UpstreamProtocolOptions {
   readonly upgradesToHttp2?: boolean;
   /** Names of headers keep their case, which HTTP/2 does not know. */
   readonly preservesHeaderCase?: boolean;
+  /** Who calls; undefined: a sidecar. */
+  readonly proxy?: "sidecar" | "router";
 }
 
-/** `UPGRADE` in a rule counts for every port that says what it carries; a sniffed one speaks as its client does. */
+/**
+ * `UPGRADE` in a rule counts for every port that says what it carries; a sniffed one speaks as its client does. Not so behind a router:
+ * it offers HTTP/2 to everybody, so that what its clients speak says nothing of what the workload understands.
+ */
 export function upstreamProtocol(
   protocol: Protocol,
-  { pool, upgradesToHttp2 = false, preservesHeaderCase = false }: UpstreamProtocolOptions = {},
+  { pool, upgradesToHttp2 = false, preservesHeaderCase = false, proxy = "sidecar" }: UpstreamProtocolOptions = {},
 ): UpstreamProtocol {
   const { h2UpgradePolicy = "DEFAULT", useClientProtocol = false } = pool?.http ?? {};
   if (useClientProtocol) return "downstream";
   if (isHttp2(protocol)) return "http2";
-  if (isSniffed(protocol)) return "downstream";
-  if (preservesHeaderCase && isHttp(protocol)) return "http1";
+  if (isSniffed(protocol) && proxy === "sidecar") return "downstream";
+  if (preservesHeaderCase && (isHttp(protocol) || isSniffed(protocol))) return "http1";
   if (h2UpgradePolicy === "UPGRADE") return "http2";
   return h2UpgradePolicy === "DEFAULT" && upgradesToHttp2 && isHttp(protocol) ? "http2" : "http1";
 }

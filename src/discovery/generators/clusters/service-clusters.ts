@@ -60,6 +60,7 @@ function serviceCluster(
     pool,
     upgradesToHttp2: mesh.source.h2UpgradePolicy === "UPGRADE",
     preservesHeaderCase,
+    proxy: traits.type,
   });
   const transport = clientTransport({
     policy,

@@ -20,8 +20,9 @@ import { generateEndpoints } from "../endpoints.ts";
 import { generateGatewayListeners } from "./index.ts";
 
 describe("TLS that a router ends", () => {
-  const contextOf = (tls: Json) => {
-    const { listeners, problems } = listenersOf(gateway([server(443, "HTTPS", ["a.example"], { tls })]));
+  const contextOf = (tls: Json, mesh?: string) => {
+    const { outbound } = scopeOf([gateway([server(443, "HTTPS", ["a.example"], { tls })])], {}, mesh);
+    const { listeners, problems } = generateGatewayListeners(outbound);
     const socket = listeners[0]?.filterChains?.[0]?.transportSocket?.typedConfig as DownstreamTlsContext;
     const { combinedValidationContext: check, ...common } = socket.commonTlsContext ?? {};
     return {
@@ -34,6 +35,18 @@ describe("TLS that a router ends", () => {
     };
   };
   const files = { serverCertificate: "/c", privateKey: "/k" };
+
+  test("the mesh's defaults are for servers that say nothing else, and not for TLS inside the mesh", () => {
+    const mesh = "tlsDefaults: {minProtocolVersion: TLSV1_2, ecdhCurves: [P-256], cipherSuites: [A]}";
+    const params = (tls: Json) => contextOf(tls, mesh).params;
+    const defaults = { tlsMinimumProtocolVersion: "TLSv1_2", ecdhCurves: ["P-256"], cipherSuites: ["A"] };
+    expect(params({ mode: "SIMPLE", ...files })).toEqual(defaults);
+    expect(params({ mode: "SIMPLE", ...files, minProtocolVersion: "TLSV1_3" })).toEqual({
+      ...defaults,
+      tlsMinimumProtocolVersion: "TLSv1_3",
+    });
+    expect(params({ mode: "ISTIO_MUTUAL" })).toBeUndefined();
+  });
 
   test.each([
     { tls: { mode: "SIMPLE", ...files }, certificates: ["file-cert:/c~/k"], roots: undefined, requires: false },
@@ -233,4 +246,25 @@ describe("what surrounds the routes", () => {
     expect(JSON.stringify(socket)).toContain('"kubernetes://up"');
     expect(JSON.stringify(socket)).toContain('"kubernetes://up-cacert"');
   });
+});
+
+test("a headless service without endpoints has nobody whom a router could ask for a certificate", () => {
+  const headless = (endpoints: readonly Json[]) => {
+    const spec = {
+      hosts: ["h.default"],
+      location: "MESH_INTERNAL",
+      ports: [{ number: 80, name: "p", protocol: "HTTP" }],
+    };
+    const selecting = { ...spec, resolution: "NONE", workloadSelector: { labels: { app: "h" } } };
+    const entries = endpoints.map((entry, index) =>
+      object("WorkloadEntry", `w${index}`, { ...entry, labels: { app: "h" } }),
+    );
+    const { outbound } = scopeOf([object("ServiceEntry", "h", selecting), ...entries]);
+    const service = outbound.service("h.default");
+    return (service === undefined ? [] : clustersOfService(outbound, service)).map(
+      ({ transportSocketMatches = [] }) => transportSocketMatches.length,
+    );
+  };
+  expect(headless([])).toEqual([0]);
+  expect(headless([{ address: "10.0.0.1", serviceAccount: "h" }])).toEqual([2]);
 });

@@ -74,17 +74,18 @@ function chainsOf(scope: OutboundScope, listener: string, server: RouterServer, 
   if (kind === "http" || kind === "https") {
     // Plain servers of one place share their routes, and so their manager.
     const filters = [gatewayHttpFilter(scope, listener, server, { security: policies.http, accessLogs: logs })];
-    return [kind === "http" || tls === undefined ? { names: [], filters } : ended(server, { filters })];
+    return [kind === "http" || tls === undefined ? { names: [], filters } : ended(scope, server, filters)];
   }
   if (tls?.mode === "AUTO_PASSTHROUGH") return autoPassthroughChains(scope, server, logs.traffic).map(network);
   if (tls?.mode === "PASSTHROUGH") return passthroughChains(context, server).map(network);
   const filters = tcpFilters(context, server);
   if (filters === undefined) return [];
-  return [network(tls === undefined ? { names: [], filters } : ended(server, { filters }))];
+  return [network(tls === undefined ? { names: [], filters } : ended(scope, server, filters))];
 }
 
-function ended({ hosts, tls }: RouterServer, { filters }: Pick<ReadyChain, "filters">): ReadyChain {
-  return { names: sniHosts(hosts), filters, ...(tls && { transportSocket: serverTlsSocket(tls) }) };
+function ended({ mesh }: OutboundScope, { hosts, tls }: RouterServer, filters: ReadyChain["filters"]): ReadyChain {
+  const transportSocket = tls && serverTlsSocket(tls, mesh.tlsDefaults);
+  return { names: sniHosts(hosts), filters, ...(transportSocket && { transportSocket }) };
 }
 
 /** Each name is for the first chain that has it: Envoy refuses a listener with two chains that it cannot tell apart. */

@@ -2,7 +2,9 @@ import type { TransportSocket } from "../../../protocol/gen/envoy/config/core/v3
 import type {
   CertificateValidationContext,
   CommonTlsContext,
+  TlsParameters,
 } from "../../../protocol/gen/envoy/extensions/transport_sockets/tls/v3.ts";
+import type { TlsDefaults } from "../../snapshot/mesh-settings.ts";
 import type { ServerTls } from "../../specs/common.ts";
 import { SERVER_ALPN } from "../listeners/alpn.ts";
 import { tlsSocket } from "../listeners/inbound/downstream-tls.ts";
@@ -17,10 +19,11 @@ import {
   WORKLOAD_SECRET,
 } from "../tls/index.ts";
 
-/** TLS that a router ends with the certificates that the server names. */
-export function serverTlsSocket(tls: ServerTls): TransportSocket {
+/** TLS that a router ends with the certificates that the server names. The mesh's defaults are not for TLS inside the mesh. */
+export function serverTlsSocket(tls: ServerTls, defaults: TlsDefaults): TransportSocket {
   const { minProtocolVersion, maxProtocolVersion, cipherSuites } = tls;
   const tlsParams = {
+    ...(tls.mode !== "ISTIO_MUTUAL" && defaultParams(defaults)),
     ...tlsVersions(minProtocolVersion, maxProtocolVersion),
     ...(cipherSuites.length > 0 && { cipherSuites: [...new Set(cipherSuites)] }),
   };
@@ -32,6 +35,14 @@ export function serverTlsSocket(tls: ServerTls): TransportSocket {
   };
   const requireClientCertificate = tls.mode === "MUTUAL" || tls.mode === "ISTIO_MUTUAL";
   return tlsSocket({ commonTlsContext, requireClientCertificate });
+}
+
+function defaultParams({ ecdhCurves, cipherSuites, minimumVersion }: TlsDefaults): TlsParameters {
+  return {
+    ...(ecdhCurves.length > 0 && { ecdhCurves }),
+    ...(cipherSuites.length > 0 && { cipherSuites }),
+    ...(minimumVersion !== undefined && { tlsMinimumProtocolVersion: minimumVersion }),
+  };
 }
 
 /** Names of stored credentials that the server asks for. */

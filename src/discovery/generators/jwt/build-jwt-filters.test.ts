@@ -30,6 +30,21 @@ test("without rules there is no filter", () => {
   expect(build()).toEqual({ config: undefined, count: 0 });
 });
 
+test("of two objects that know one issuer, the workload's own comes before that of the root namespace", () => {
+  const object = (namespace: string, audience: string) => ({
+    kind: "RequestAuthentication",
+    name: audience,
+    namespace,
+    spec: { jwtRules: [{ issuer: "a", jwks, audiences: [audience] }] },
+  });
+  const objects = documents(object("istio-system", "for-all"), object("default", "own"));
+  const view = createTestMesh(objects).take().snapshot.view(testNode());
+  const [filter] = buildJwtFilters(selectPolicies(view, "RequestAuthentication"), NO_TOKEN_KEYS);
+  expect(filter?.typedConfig).toMatchObject({
+    providers: { "origins-0": { audiences: ["own"] }, "origins-1": { audiences: ["for-all"] } },
+  });
+});
+
 test("one issuer: its token or none", () => {
   const provider = {
     issuer: "a",

@@ -13,15 +13,22 @@ export interface WorkloadTlsOptions {
   /** Which peers are accepted; none: every holder of a certificate of the root. */
   readonly sans?: readonly SubjectAltNameMatcher[] | undefined;
   readonly cipherSuites?: readonly string[] | undefined;
+  /** 1.2 without. */
+  readonly minimumVersion?: TlsParameters["tlsMinimumProtocolVersion"] | undefined;
 }
 
 /** Both sides of mutual TLS inside the mesh: the workload's own certificate, and peers checked against the mesh's roots. */
-export function workloadTls({ files, alpnProtocols, sans = [], cipherSuites }: WorkloadTlsOptions): CommonTlsContext {
+export function workloadTls(options: WorkloadTlsOptions): CommonTlsContext {
+  const { files, alpnProtocols, sans = [], cipherSuites, minimumVersion } = options;
   const certificate =
     files === undefined ? WORKLOAD_SECRET : fileCertificateName(files.certificateChain, files.privateKey);
   const root = files === undefined ? ROOT_SECRET : fileRootName(files.rootCertificate);
   return {
-    tlsParams: cipherSuites === undefined ? TLS_VERSIONS : { ...TLS_VERSIONS, cipherSuites },
+    tlsParams: {
+      ...TLS_VERSIONS,
+      ...(minimumVersion !== undefined && { tlsMinimumProtocolVersion: minimumVersion }),
+      ...(cipherSuites !== undefined && { cipherSuites }),
+    },
     ...(alpnProtocols !== undefined && alpnProtocols.length > 0 && { alpnProtocols }),
     tlsCertificateSdsSecretConfigs: [sdsSecret(certificate)],
     combinedValidationContext: {

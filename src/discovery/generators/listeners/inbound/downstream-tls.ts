@@ -18,12 +18,14 @@ export const SERVER_CIPHERS = [
 
 /** The server's side of mutual TLS: every workload of the mesh's trust domains may call. */
 export function meshTlsSocket(mesh: MeshSettings, files: NodeTlsFiles | undefined): TransportSocket {
+  const { cipherSuites, minimumVersion } = mesh.meshMtls;
   return tlsSocket({
     commonTlsContext: workloadTls({
       files,
       alpnProtocols: SERVER_ALPN,
       sans: trustDomainSans([mesh.trustDomain, ...mesh.trustDomainAliases]),
-      cipherSuites: SERVER_CIPHERS,
+      cipherSuites: cipherSuites.length > 0 ? cipherSuites : SERVER_CIPHERS,
+      minimumVersion,
     }),
     requireClientCertificate: true,
   });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { chooseFilterChain, describeChain } from "../../../../../test/support/choose-filter-chain.ts";
 import type { Filter, FilterChain, Listener } from "../../../../protocol/gen/envoy/config/listener/v3.ts";
+import type { DownstreamTlsContext } from "../../../../protocol/gen/envoy/extensions/transport_sockets/tls/v3.ts";
 import { createTestMesh, type TestNode, testNode } from "../../../testing/create-test-mesh.ts";
 import { documents, peerAuthentication, type TestObject } from "../../../testing/test-objects.ts";
 import { generateInboundListeners } from "./generate-inbound.ts";
@@ -43,6 +44,26 @@ const configOf = (chain: FilterChain | undefined) =>
   (chain?.filters?.at(-1)?.typedConfig ?? {}) as unknown as Readonly<Record<string, unknown>>;
 const filterNames = (config: Readonly<Record<string, unknown>>) =>
   (config.httpFilters as readonly Filter[]).map(({ name = "" }) => name.split(".").at(-1));
+
+test.each([
+  { mesh: "", tlsMinimumProtocolVersion: "TLSv1_2", cipherSuites: 6 },
+  { mesh: "meshMTLS: {minProtocolVersion: TLSV1_3}", tlsMinimumProtocolVersion: "TLSv1_3", cipherSuites: 6 },
+  { mesh: "meshMTLS: {cipherSuites: [AES256-GCM-SHA384]}", tlsMinimumProtocolVersion: "TLSv1_2", cipherSuites: 1 },
+])("mutual TLS with the mesh settings '$mesh' begins at $tlsMinimumProtocolVersion", (row) => {
+  const { listeners } = generate([workload("a", [[80, "HTTP"]])], {}, { meshYaml: row.mesh });
+  const secured = listeners[0]?.filterChains?.filter(({ transportSocket }) => transportSocket !== undefined) ?? [];
+  const params = secured.map(({ transportSocket }) => {
+    const { commonTlsContext } = (transportSocket?.typedConfig ?? {}) as DownstreamTlsContext;
+    const { cipherSuites = [], ...versions } = commonTlsContext?.tlsParams ?? {};
+    return {
+      mesh: row.mesh,
+      tlsMinimumProtocolVersion: versions.tlsMinimumProtocolVersion,
+      cipherSuites: cipherSuites.length,
+    };
+  });
+  expect(params.length).toBeGreaterThan(1);
+  for (const each of params) expect(each).toEqual(row);
+});
 
 describe("ports of services", () => {
   test("chains are for target ports, ascending; UDP has none", () => {
