@@ -1,7 +1,8 @@
 import { mkdir, readFile, rename, symlink, unlink, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
+import { recordLog } from "../../test/support/ca-log.ts";
 import { createTestCa, createTestCaClient, SPIFFE_ID } from "../../test/support/sds-certificates.ts";
-import { recordingLogger, until } from "../../test/support/sds-manager.ts";
+import { until } from "../../test/support/sds-manager.ts";
 import { countChanges, keyPair, trustBundle, useManagers } from "../../test/support/sds-manager-harness.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
 import { splitBundle } from "./core/trust-bundle.ts";
@@ -16,13 +17,13 @@ describe("files", () => {
     await writeFile(at("c"), `# mine\n${cert}`);
     await writeFile(at("k"), key);
     await writeFile(at("r"), `# ours\n${ca.rootPem}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`);
-    const log = recordingLogger();
+    const log = recordLog();
     const manager = await start({ caClient: undefined, log });
     const served = await keyPair(manager, `file-cert:${at("c")}~${at("k")}`);
     expect(served.certificateChain.toString()).toBe(`# mine\n${cert}`);
     expect(served.privateKey.reveal().toString()).toBe(key);
     expect((await trustBundle(manager, `file-root:${at("r")}`)).roots.toString()).toBe(ca.rootPem);
-    expect(log.lines.join("\n")).toContain(`failed to parse some certs from file ${at("r")}`);
+    expect(log.printed.join("\n")).toContain(`failed to parse some certs from file ${at("r")}`);
   });
 
   test.each([
@@ -62,7 +63,7 @@ describe("files", () => {
     await writeFile(at("text"), "text");
     await writeFile(at("broken"), second.key.replace(/\n[A-Za-z0-9+/]{10}/, "\nAAAAAAAAAA"));
     const registry = new MetricRegistry();
-    const log = recordingLogger();
+    const log = recordLog();
     const manager = await start({ caClient: undefined, fileWaitMs: 100, log }, registry);
     const failure = await manager.get(name()).catch((thrown: unknown) => thrown);
     expect(failure).toMatchObject({ code: "bad-file" });
@@ -71,7 +72,7 @@ describe("files", () => {
     expect(text).toContain(says());
     const keyBody = second.key.split("\n")[2] ?? "";
     expect(keyBody.length).toBeGreaterThan(20);
-    expect(text + log.lines.join("\n")).not.toContain(keyBody);
+    expect(text + log.printed.join("\n")).not.toContain(keyBody);
     expect(registry.render()).toContain("istio_agent_num_file_secret_failures_total 1");
   });
 

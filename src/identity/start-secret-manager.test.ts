@@ -1,8 +1,9 @@
 import { X509Certificate } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
+import { recordLog } from "../../test/support/ca-log.ts";
 import { createTestCa, createTestCaClient, SPIFFE_ID } from "../../test/support/sds-certificates.ts";
-import { recordingLogger, until } from "../../test/support/sds-manager.ts";
+import { until } from "../../test/support/sds-manager.ts";
 import { countChanges, keyPair, trustBundle, useManagers } from "../../test/support/sds-manager-harness.ts";
 import { splitBundle } from "./core/trust-bundle.ts";
 
@@ -23,13 +24,13 @@ describe("certificates from the CA", () => {
   });
 
   test("an issuance is told with its time and life, a changed root, and each answer from what is there", async () => {
-    const log = recordingLogger();
+    const log = recordLog();
     const client = createTestCaClient(ca, 3_600_000);
     const manager = await start({ caClient: client, log });
-    await until("the certificate is there", () => log.lines.some((line) => line.includes("Root cert has changed")));
+    await until("the certificate is there", () => log.printed.some((line) => line.includes("Root cert has changed")));
     await keyPair(manager);
     await trustBundle(manager);
-    expect(log.lines).toEqual([
+    expect(log.printed).toEqual([
       expect.stringMatching(/^info generated new workload certificate/),
       "info Root cert has changed, start rotating root cert",
       expect.stringMatching(/^info returned workload certificate from cache/),
@@ -67,7 +68,7 @@ describe("certificates from the CA", () => {
   test("with the CA down at the start the manager keeps trying, says why, and serves when it is back", async () => {
     const client = createTestCaClient(ca);
     client.answer = () => Promise.reject(new Error("CA at ca.test:15012: connection refused"));
-    const log = recordingLogger();
+    const log = recordLog();
     const manager = await start({ caClient: client, log });
     await expect(manager.get("default")).rejects.toMatchObject({
       code: "not-issued",
@@ -75,7 +76,7 @@ describe("certificates from the CA", () => {
     });
     await until("several attempts", () => client.calls >= 3);
     await expect(manager.unavailableReason()).resolves.toContain("connection refused");
-    expect(log.lines.join("\n")).toContain("failed to warm certificate: failed to generate workload certificate");
+    expect(log.printed.join("\n")).toContain("failed to warm certificate: failed to generate workload certificate");
     client.answer = undefined;
     await until("a certificate", async () => (await manager.unavailableReason()) === undefined);
   });
@@ -160,13 +161,13 @@ describe("the trust bundle", () => {
   });
 
   test("a root of the mesh configuration that is none is left out and told, so that proxies can use the others", async () => {
-    const log = recordingLogger();
+    const log = recordLog();
     const manager = await start({ caClient: createTestCaClient(ca), log });
     const junk = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----";
     manager.setConfigTrustBundle([junk, otherCa.rootPem]);
     const merged = splitBundle((await trustBundle(manager)).roots.toString());
     expect(new Set(merged)).toEqual(new Set([ca.rootPem.trim(), otherCa.rootPem.trim()]));
-    expect(log.lines.join("\n")).toContain('some trust anchors of the control plane cannot be used {"dropped":1}');
+    expect(log.printed.join("\n")).toContain('some trust anchors of the control plane cannot be used {"dropped":1}');
     await expect(manager.describeCertificates()).resolves.toHaveLength(2);
   });
 

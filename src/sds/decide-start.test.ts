@@ -2,19 +2,20 @@ import { lstat, mkdir, writeFile } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { recordingLogger, type TemporaryDirectory, temporaryDirectory } from "../../test/support/sds-manager.ts";
+import { type RecordedLog, recordLog } from "../../test/support/ca-log.ts";
+import { type TemporaryDirectory, temporaryDirectory } from "../../test/support/sds-manager.ts";
 import { silentLogger } from "../base/logger.ts";
 import { startGrpcServer } from "../grpc/index.ts";
 import { decideSdsStart, type SdsStartOptions } from "./decide-start.ts";
 import { probeSocket } from "./probe-socket.ts";
 
 let directory: TemporaryDirectory;
-let log: ReturnType<typeof recordingLogger>;
+let log: RecordedLog;
 const at = (...parts: string[]) => join(directory.path, ...parts);
 
 beforeEach(async () => {
   directory = await temporaryDirectory();
-  log = recordingLogger();
+  log = recordLog();
 });
 afterEach(() => directory[Symbol.asyncDispose]());
 
@@ -55,7 +56,7 @@ test("beside a live external server the agent serves files on a socket of its ow
     listenPath: at("credential", "files-socket"),
     externalPath: at("socket"),
   });
-  expect(log.lines).toEqual([
+  expect(log.printed).toEqual([
     `info Existing workload SDS socket found at ${at("socket")}. Default Istio SDS Server will only serve files`,
   ]);
 });

@@ -5,16 +5,11 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
 import { type KeyPairSecret, type SecretManager, startSecretManager } from "../../src/identity/index.ts";
 import { declareSdsMetrics, type SdsServer, startSdsServer } from "../../src/sds/index.ts";
+import { type RecordedLog, recordLog } from "../support/ca-log.ts";
 import { needs } from "../support/needs.ts";
 import { createTestCa, createTestCaClient, type TestCaClient } from "../support/sds-certificates.ts";
 import { connectSds, decodeSecrets, node, SECRET_TYPE, type TestSdsClient } from "../support/sds-client.ts";
-import {
-  managerOptions,
-  recordingLogger,
-  type TemporaryDirectory,
-  temporaryDirectory,
-  until,
-} from "../support/sds-manager.ts";
+import { managerOptions, type TemporaryDirectory, temporaryDirectory, until } from "../support/sds-manager.ts";
 
 const ca = await createTestCa();
 let directory: TemporaryDirectory;
@@ -22,7 +17,7 @@ let caClient: TestCaClient;
 let manager: SecretManager;
 let server: SdsServer;
 let client: TestSdsClient;
-let log: ReturnType<typeof recordingLogger>;
+let log: RecordedLog;
 /** Every key that was handed out; none of them may show up in a log line. */
 let keys: Set<string>;
 
@@ -31,7 +26,7 @@ const ask = (...resource_names: string[]) => ({ node: node(), type_url: SECRET_T
 
 beforeEach(async () => {
   directory = await temporaryDirectory();
-  [log, keys] = [recordingLogger(), new Set()];
+  [log, keys] = [recordLog(), new Set()];
   caClient = createTestCaClient(ca);
 });
 afterEach(async () => {
@@ -39,7 +34,7 @@ afterEach(async () => {
   await server?.stop();
   await manager?.stop();
   await directory[Symbol.asyncDispose]();
-  for (const key of keys) expect(log.lines.join("\n")).not.toContain(key);
+  for (const key of keys) expect(log.printed.join("\n")).not.toContain(key);
 });
 
 async function start(given: Parameters<typeof managerOptions>[0] = { caClient }): Promise<void> {
@@ -209,7 +204,7 @@ describe("a full disk", () => {
     );
     await writeFile(at("disk", "filler"), Buffer.alloc(64 * 1024)).catch(() => undefined);
     await until("the failure is logged", () =>
-      log.lines.some((line) => line.includes("error when output the resource")),
+      log.printed.some((line) => line.includes("error when output the resource")),
     );
     const [old, served] = [await shown(), (await manager.get("default")) as KeyPairSecret];
     await rememberKey();

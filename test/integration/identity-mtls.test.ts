@@ -1,9 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { KeyPairSecret } from "../../src/identity/index.ts";
+import { recordLog } from "../support/ca-log.ts";
 import { needs } from "../support/needs.ts";
 import { openssl } from "../support/openssl.ts";
-import { recordingLogger, until } from "../support/sds-manager.ts";
+import { until } from "../support/sds-manager.ts";
 import { type SdsMesh, startMeshLoad, startSdsMesh } from "../support/sds-mesh.ts";
 
 let mesh: SdsMesh | undefined;
@@ -20,7 +21,7 @@ const get = (port: number) =>
   );
 
 test("two Envoys do mutual TLS with certificates of our CA, which openssl confirms, through rotations", async () => {
-  const log = recordingLogger();
+  const log = recordLog();
   mesh = await startSdsMesh(6, log);
   const { client, server } = mesh;
   await until("the first request succeeds", async () => (await get(client.envoy.port)) === 200, 10_000);
@@ -42,6 +43,6 @@ test("two Envoys do mutual TLS with certificates of our CA, which openssl confir
   await load.stop();
   expect(load.failures).toEqual([]);
   expect(await client.envoy.stat("cluster.upstream.ssl.handshake")).toBeGreaterThan(10);
-  const lines = log.lines.join("\n");
+  const lines = log.printed.join("\n");
   expect(lines).not.toContain(pair.privateKey.reveal().toString().split("\n")[1]);
 });

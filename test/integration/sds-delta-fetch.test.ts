@@ -4,9 +4,10 @@ import * as grpc from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
 import { declareSdsMetrics, startSdsServer } from "../../src/sds/index.ts";
+import { recordLog } from "../support/ca-log.ts";
 import { decodeDelta, node, SECRET_TYPE } from "../support/sds-client.ts";
 import { firstRequest, secretNames, useSdsServer } from "../support/sds-harness.ts";
-import { recordingLogger, until } from "../support/sds-manager.ts";
+import { until } from "../support/sds-manager.ts";
 
 const sds = useSdsServer();
 
@@ -111,13 +112,13 @@ describe("the socket", () => {
   test("a path that cannot be bound is tried again, then the start fails and says so", async () => {
     const path = join(sds.directory, "taken");
     await mkdir(join(path, "not-empty"), { recursive: true });
-    const failing = recordingLogger();
+    const failing = recordLog();
     const metrics = declareSdsMetrics(new MetricRegistry());
     const { source } = sds;
     const options = { path, source, metrics, log: failing, bindRetryMs: [1, 1, 1, 1, 1] };
     await expect(startSdsServer(options)).rejects.toMatchObject({ code: "bind-failed" });
-    expect(failing.lines.filter((line) => line.includes("failed to set up UDS"))).toHaveLength(5);
-    expect(failing.lines.at(-1)).toBe("warn SDS grpc server could not be started");
+    expect(failing.printed.filter((line) => line.includes("failed to set up UDS"))).toHaveLength(5);
+    expect(failing.printed.at(-1)).toBe("warn SDS grpc server could not be started");
     await expect(startSdsServer({ ...options, signal: AbortSignal.abort() })).rejects.toMatchObject({
       code: "stopped",
     });

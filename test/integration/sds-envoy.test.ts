@@ -23,7 +23,7 @@ test("Envoy serves through rotations under load without one failed request", asy
   expect(await run.envoy.stat("update_rejected")).toBe(0);
   expect(await run.envoy.stat("server_ssl_socket_factory.ssl_context_update_by_sds")).toBeGreaterThanOrEqual(4);
   const key = (await run.manager.get("default")) as KeyPairSecret;
-  expect(run.log.lines.join("\n")).not.toContain(key.privateKey.reveal().toString().split("\n")[1]);
+  expect(run.log.printed.join("\n")).not.toContain(key.privateKey.reveal().toString().split("\n")[1]);
 });
 
 test("with the CA down Envoy keeps its certificate and its streams, and gets the next one when it is back", async () => {

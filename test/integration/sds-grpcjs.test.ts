@@ -26,10 +26,10 @@ test("a name is answered with its secret, a version and a nonce", async () => {
   expect(answer.nonce).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   expect(answer.version_info).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)\/1$/);
   expect(decodeSecrets(answer)[0]?.tls_certificate?.certificate_chain.inline_bytes.toString()).toBe("chain 1");
-  expect(sds.log.lines).toContain("info ADS: new connection for node:1");
+  expect(sds.log.printed).toContain("info ADS: new connection for node:1");
   stream.end();
   await expect(stream.ended).resolves.toMatchObject({ code: grpc.status.OK });
-  expect(sds.log.lines).toContain('info ADS: "" 1 terminated');
+  expect(sds.log.printed).toContain('info ADS: "" 1 terminated');
 });
 
 test("several names come in the order of the request, a repeated one twice", async () => {
@@ -95,7 +95,7 @@ test("a rejection as the very first message is silence, and the stream works on"
   const stream = sds.client.stream();
   stream.send({ ...firstRequest("default"), error_detail: { code: 13, message: "no" } });
   expect(await fence(stream)).toEqual([]);
-  expect(sds.log.lines).toContain("warn ADS:SDS: ACK ERROR 1 Internal:no");
+  expect(sds.log.printed).toContain("warn ADS:SDS: ACK ERROR 1 Internal:no");
   expect(sds.registry.render()).toContain('istio_agent_pilot_total_xds_rejects{type="sds"} 1');
 });
 

@@ -10,9 +10,10 @@ import {
   type SdsServer,
   startSdsServer,
 } from "../../src/sds/index.ts";
+import { recordLog } from "../support/ca-log.ts";
 import { createTestCa } from "../support/sds-certificates.ts";
 import { connectSds, decodeSecrets, node, SECRET_TYPE, type TestSdsClient } from "../support/sds-client.ts";
-import { recordingLogger, type TemporaryDirectory, temporaryDirectory, until } from "../support/sds-manager.ts";
+import { type TemporaryDirectory, temporaryDirectory, until } from "../support/sds-manager.ts";
 import { createTestSource } from "../support/sds-source.ts";
 
 const V2_SERVICE = "envoy.service.discovery.v2.SecretDiscoveryService";
@@ -42,7 +43,7 @@ async function start(
   registry = new MetricRegistry();
   const legacy = { token, metrics: declareLegacySdsMetrics(registry) };
   const metrics = declareSdsMetrics(registry);
-  server = await startSdsServer({ path, source: from, metrics, log: recordingLogger(), legacy });
+  server = await startSdsServer({ path, source: from, metrics, log: recordLog(), legacy });
   client = connectSds(path);
 }
 
@@ -134,7 +135,7 @@ test("a token is asked of the client where the agent has none, and must be reada
 });
 
 test("a gateway's secret is pushed when it appears, and its deletion ends the stream", async () => {
-  const secrets = createGatewaySecrets({ log: recordingLogger() });
+  const secrets = createGatewaySecrets({ log: recordLog() });
   await start({ kind: "none" }, secrets);
   const [web, other] = [client.stream(), client.stream()];
   web.send(ask("web-cert"));

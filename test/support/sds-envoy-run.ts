@@ -2,9 +2,10 @@ import { join } from "node:path";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
 import { type SecretManager, type SecretManagerOptions, startSecretManager } from "../../src/identity/index.ts";
 import { declareSdsMetrics, startSdsServer } from "../../src/sds/index.ts";
+import { type RecordedLog, recordLog } from "./ca-log.ts";
 import { createTestCa, createTestCaClient, type TestCa, type TestCaClient } from "./sds-certificates.ts";
 import { requestOnce, type SdsEnvoy, startSdsEnvoy, type TlsClient } from "./sds-envoy.ts";
-import { managerOptions, recordingLogger, temporaryDirectory, until } from "./sds-manager.ts";
+import { managerOptions, temporaryDirectory, until } from "./sds-manager.ts";
 
 /** Envoy, our SDS server and our secret manager together, with a CA whose answers the test sets. */
 export interface EnvoyRun extends AsyncDisposable {
@@ -13,7 +14,7 @@ export interface EnvoyRun extends AsyncDisposable {
   readonly manager: SecretManager;
   readonly envoy: SdsEnvoy;
   readonly client: TlsClient;
-  readonly log: ReturnType<typeof recordingLogger>;
+  readonly log: RecordedLog;
 }
 
 export async function startEnvoyRun(
@@ -25,7 +26,7 @@ export async function startEnvoyRun(
   const ca = await createTestCa();
   const caClient = createTestCaClient(ca, ttlMs);
   caClient.answer = answer;
-  const log = recordingLogger();
+  const log = recordLog();
   const path = join(directory.path, "socket");
   const manager = await startSecretManager(managerOptions({ caClient, log, ...given }));
   const metrics = declareSdsMetrics(new MetricRegistry());

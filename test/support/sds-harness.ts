@@ -2,8 +2,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect } from "vitest";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
 import { declareSdsMetrics, type SdsServer, type SdsServerOptions, startSdsServer } from "../../src/sds/index.ts";
+import { type RecordedLog, recordLog } from "./ca-log.ts";
 import { connectSds, decodeSecrets, node, type SdsAnswer, SECRET_TYPE, type TestSdsClient } from "./sds-client.ts";
-import { recordingLogger, type TemporaryDirectory, temporaryDirectory } from "./sds-manager.ts";
+import { type TemporaryDirectory, temporaryDirectory } from "./sds-manager.ts";
 import { createTestSource, type TestSource } from "./sds-source.ts";
 
 /** A server, its source and a client; new for each test of the file. */
@@ -11,7 +12,7 @@ export interface SdsHarness {
   readonly source: TestSource;
   readonly client: TestSdsClient;
   readonly registry: MetricRegistry;
-  readonly log: ReturnType<typeof recordingLogger>;
+  readonly log: RecordedLog;
   readonly directory: string;
   readonly path: string;
   /** Stops the server and its client, both of which may be started again. */
@@ -25,7 +26,7 @@ export function useSdsServer(): SdsHarness {
   const state = {} as { -readonly [Key in keyof SdsHarness]: SdsHarness[Key] };
   state.start = async (given = {}) => {
     state.registry = new MetricRegistry();
-    state.log = recordingLogger();
+    state.log = recordLog();
     const { path, source, log, registry } = state;
     server = await startSdsServer({ path, source, metrics: declareSdsMetrics(registry), log, ...given });
     state.client = connectSds(path);

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Logger, silentLogger } from "../../src/base/logger.ts";
+import { silentLogger } from "../../src/base/logger.ts";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
 import { declareIdentityMetrics, type SecretManagerOptions } from "../../src/identity/index.ts";
 import { SPIFFE_ID } from "./sds-certificates.ts";
@@ -42,24 +42,4 @@ export async function until(what: string, holds: () => boolean | Promise<boolean
     if (performance.now() > endMs) throw new Error(`not within ${limitMs} ms: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
-}
-
-/** Keeps every line, fields included, as text. */
-export function recordingLogger(): Logger & { readonly lines: string[] } {
-  const lines: string[] = [];
-  const at = (level: string) => (message: string, fields?: unknown) => {
-    lines.push(`${level} ${message}${fields === undefined ? "" : ` ${JSON.stringify(fields)}`}`);
-  };
-  const logger: Logger & { readonly lines: string[] } = {
-    lines,
-    enabled: () => true,
-    debug: at("debug"),
-    info: at("info"),
-    warn: at("warn"),
-    error: at("error"),
-    fatal: at("fatal"),
-    scope: () => logger,
-    with: () => logger,
-  };
-  return logger;
 }

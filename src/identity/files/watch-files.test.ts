@@ -2,7 +2,8 @@ import type * as Fs from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
-import { recordingLogger, temporaryDirectory, until } from "../../../test/support/sds-manager.ts";
+import { recordLog } from "../../../test/support/ca-log.ts";
+import { temporaryDirectory, until } from "../../../test/support/sds-manager.ts";
 
 /** The kernel's answer while the user's inotify limit is reached; no test can reach that limit without harming the machine. */
 const limit = vi.hoisted(() => ({ refusals: 0 }));
@@ -26,7 +27,7 @@ test("watches that cannot be added are counted, logged once, tried again, and mi
   await using directory = await temporaryDirectory();
   const path = join(directory.path, "file");
   await writeFile(path, "one");
-  const log = recordingLogger();
+  const log = recordLog();
   const seen = { events: 0, failures: 0 };
   limit.refusals = 50;
   const watch = await watchFiles({
@@ -46,13 +47,13 @@ test("watches that cannot be added are counted, logged once, tried again, and mi
   await writeFile(path, "two");
   await until("the write is seen", () => seen.events > 1);
   await watch.stop();
-  expect(log.lines.filter((line) => line.startsWith("warn"))).toHaveLength(1);
+  expect(log.printed.filter((line) => line.startsWith("warn"))).toHaveLength(1);
 });
 
 test("a listener that throws ends neither the watch nor the process", async () => {
   await using directory = await temporaryDirectory();
   const path = join(directory.path, "file");
-  const log = recordingLogger();
+  const log = recordLog();
   let events = 0;
   const watch = await watchFiles({
     paths: [path],
@@ -71,5 +72,5 @@ test("a listener that throws ends neither the watch nor the process", async () =
   }
   await watch.stop();
   await watch.stop();
-  expect(log.lines.some((line) => line.includes("looking at changed files failed"))).toBe(true);
+  expect(log.printed.some((line) => line.includes("looking at changed files failed"))).toBe(true);
 });

@@ -1,50 +1,30 @@
 import { execFileSync } from "node:child_process";
 import { mkdir, readdir, readFile, readlink, rm, rmdir, symlink, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createTestCa, SPIFFE_ID } from "../../../test/support/sds-certificates.ts";
-import {
-  recordingLogger,
-  type TemporaryDirectory,
-  temporaryDirectory,
-  until,
-} from "../../../test/support/sds-manager.ts";
-import { CHAIN_FILE, KEY_FILE, type OutputFiles, ROOT_FILE } from "./output-version.ts";
+import { describe, expect, test } from "vitest";
+import { recordLog } from "../../../test/support/ca-log.ts";
+import { SPIFFE_ID } from "../../../test/support/sds-certificates.ts";
+import { until } from "../../../test/support/sds-manager.ts";
+import { newOutputFiles, useOutputDirectory } from "../../../test/support/sds-output.ts";
+import { CHAIN_FILE, KEY_FILE, ROOT_FILE } from "./output-version.ts";
 import { readSaved } from "./read-saved.ts";
 import { startOutput } from "./start-output.ts";
 import { outputModes, writeOutput } from "./write-output.ts";
 
-const ca = await createTestCa();
+const at = useOutputDirectory();
 const modes = outputModes(false);
-let directory: TemporaryDirectory;
-beforeEach(async () => {
-  directory = await temporaryDirectory();
-});
-afterEach(() => directory[Symbol.asyncDispose]());
-
-const at = (...parts: string[]) => join(directory.path, ...parts);
 const versions = async () => (await readdir(at())).filter((entry) => entry.startsWith("..certs-"));
-
-async function files(): Promise<OutputFiles> {
-  const { cert, key } = await ca.pair([SPIFFE_ID]);
-  return new Map([
-    [KEY_FILE, Buffer.from(key)],
-    [CHAIN_FILE, Buffer.from(cert)],
-    [ROOT_FILE, Buffer.from(ca.rootPem)],
-  ] as const);
-}
 
 describe("a directory that resists", () => {
   test("does not fill with keys that could not be shown", async () => {
     await mkdir(at("..data", "in the way"), { recursive: true });
-    const content = await files();
+    const content = await newOutputFiles();
     for (let round = 0; round < 3; round += 1) await expect(writeOutput(at(), content, modes)).rejects.toThrow();
     expect(await versions()).toEqual([]);
     expect(await readdir(at())).toEqual(["..data"]);
   });
 
   test("gets the missing links with the next try", async () => {
-    const content = await files();
+    const content = await newOutputFiles();
     await mkdir(at(CHAIN_FILE));
     await expect(writeOutput(at(), content, modes)).rejects.toThrow();
     await rmdir(at(CHAIN_FILE));
@@ -53,7 +33,7 @@ describe("a directory that resists", () => {
   });
 
   test("gets back a name that somebody removed", async () => {
-    const content = await files();
+    const content = await newOutputFiles();
     await writeOutput(at(), content, modes);
     await rm(at(KEY_FILE));
     await writeOutput(at(), content, modes);
@@ -65,14 +45,14 @@ describe("a directory that resists", () => {
     for (const draft of drafts) await symlink("..certs-gone", at(draft));
     await mkdir(at("..certs-0123456789ab"));
     await writeFile(at("mine.tmp.0123456789ab"), "mine");
-    await writeOutput(at(), await files(), modes);
+    await writeOutput(at(), await newOutputFiles(), modes);
     const entries = await readdir(at());
     for (const gone of [...drafts, "..certs-0123456789ab"]) expect(entries).not.toContain(gone);
     expect(entries).toContain("mine.tmp.0123456789ab");
   });
 
   test("with a pipe for a key neither holds up the start nor is taken for a certificate", async () => {
-    const content = await files();
+    const content = await newOutputFiles();
     await writeFile(at(CHAIN_FILE), content.get(CHAIN_FILE) ?? "");
     await writeFile(at(ROOT_FILE), content.get(ROOT_FILE) ?? "");
     execFileSync("mkfifo", [at(KEY_FILE)]);
@@ -82,7 +62,7 @@ describe("a directory that resists", () => {
 
 describe("parts", () => {
   test("that are not given keep what they show", async () => {
-    const content = await files();
+    const content = await newOutputFiles();
     await writeOutput(at(), content, modes);
     const root = Buffer.from("another root\n");
     await expect(writeOutput(at(), new Map([[ROOT_FILE, root]]), modes)).resolves.toBe(true);
@@ -98,11 +78,11 @@ describe("parts", () => {
 });
 
 test("news that come the moment a write has settled are written too", async () => {
-  const first = await files();
-  const second = await files();
+  const first = await newOutputFiles();
+  const second = await newOutputFiles();
   let content = first;
   const collect = async () => content;
-  const output = startOutput({ directory: at(), readableByAll: false, log: recordingLogger(), collect });
+  const output = startOutput({ directory: at(), readableByAll: false, log: recordLog(), collect });
   output.refresh();
   // Runs right after the writer has told that it is done, before anything else.
   await output.settled().then(() => {

@@ -1,40 +1,21 @@
 import { lstat, mkdir, readdir, readFile, readlink, realpath, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { createTestCa, SPIFFE_ID, validFor } from "../../../test/support/sds-certificates.ts";
-import {
-  recordingLogger,
-  type TemporaryDirectory,
-  temporaryDirectory,
-  until,
-} from "../../../test/support/sds-manager.ts";
+import { expect, test } from "vitest";
+import { recordLog } from "../../../test/support/ca-log.ts";
+import { SPIFFE_ID, validFor } from "../../../test/support/sds-certificates.ts";
+import { until } from "../../../test/support/sds-manager.ts";
+import { newOutputFiles, outputCa, useOutputDirectory } from "../../../test/support/sds-output.ts";
 import { checkKeyPair } from "../files/key-pair-file.ts";
-import { CHAIN_FILE, KEY_FILE, type OutputFiles, ROOT_FILE } from "./output-version.ts";
+import { CHAIN_FILE, KEY_FILE } from "./output-version.ts";
 import { readSaved } from "./read-saved.ts";
 import { startOutput } from "./start-output.ts";
 import { outputModes, writeOutput } from "./write-output.ts";
 
-const ca = await createTestCa();
-let directory: TemporaryDirectory;
-beforeEach(async () => {
-  directory = await temporaryDirectory();
-});
-afterEach(() => directory[Symbol.asyncDispose]());
-
-const at = (...parts: string[]) => join(directory.path, ...parts);
+const at = useOutputDirectory();
 const modes = outputModes(false);
 
-async function files(): Promise<OutputFiles> {
-  const { cert, key } = await ca.pair([SPIFFE_ID]);
-  return new Map([
-    [KEY_FILE, Buffer.from(key)],
-    [CHAIN_FILE, Buffer.from(cert)],
-    [ROOT_FILE, Buffer.from(ca.rootPem)],
-  ] as const);
-}
-
 test("the three files appear with their content, readable by the owner only", async () => {
-  const content = await files();
+  const content = await newOutputFiles();
   await expect(writeOutput(at("new", "dir"), content, modes)).resolves.toBe(true);
   for (const [name, bytes] of content) {
     expect(await readFile(at("new", "dir", name))).toEqual(bytes);
@@ -44,13 +25,13 @@ test("the three files appear with their content, readable by the owner only", as
 });
 
 test("in a pod the files are readable by other users", async () => {
-  await writeOutput(at(), await files(), outputModes(true));
+  await writeOutput(at(), await newOutputFiles(), outputModes(true));
   expect((await stat(at(KEY_FILE))).mode & 0o777).toBe(0o644);
   expect((await stat(await realpath(at("..data")))).mode & 0o777).toBe(0o755);
 });
 
 test("the same content is not written again", async () => {
-  const content = await files();
+  const content = await newOutputFiles();
   await writeOutput(at(), content, modes);
   const before = await readlink(at("..data"));
   await expect(writeOutput(at(), content, modes)).resolves.toBe(false);
@@ -58,7 +39,7 @@ test("the same content is not written again", async () => {
 });
 
 test("a reader that resolves the directory once never sees a key beside another pair's certificate", async () => {
-  await writeOutput(at(), await files(), modes);
+  await writeOutput(at(), await newOutputFiles(), modes);
   let reads = 0;
   let isWriting = true;
   const reader = (async () => {
@@ -72,16 +53,16 @@ test("a reader that resolves the directory once never sees a key beside another 
       reads += 1;
     }
   })();
-  for (let round = 0; round < 30; round += 1) await writeOutput(at(), await files(), modes);
+  for (let round = 0; round < 30; round += 1) await writeOutput(at(), await newOutputFiles(), modes);
   isWriting = false;
   await reader;
   expect(reads).toBeGreaterThan(0);
 });
 
 test("files of an earlier release are taken over, and change together", async () => {
-  const old = await files();
+  const old = await newOutputFiles();
   for (const [name, bytes] of old) await writeFile(at(name), bytes);
-  const next = await files();
+  const next = await newOutputFiles();
   await writeOutput(at(), next, modes);
   for (const [name, bytes] of next) {
     expect((await lstat(at(name))).isSymbolicLink()).toBe(true);
@@ -92,7 +73,7 @@ test("files of an earlier release are taken over, and change together", async ()
 test("only the shown version and the one before stay on disk, and nothing foreign is touched", async () => {
   await mkdir(at("..other"));
   await writeFile(at("note.txt"), "mine");
-  for (let round = 0; round < 5; round += 1) await writeOutput(at(), await files(), modes);
+  for (let round = 0; round < 5; round += 1) await writeOutput(at(), await newOutputFiles(), modes);
   const entries = await readdir(at());
   expect(entries.filter((entry) => entry.startsWith("..certs-"))).toHaveLength(2);
   expect(entries).toEqual(expect.arrayContaining(["..other", "note.txt"]));
@@ -100,10 +81,10 @@ test("only the shown version and the one before stay on disk, and nothing foreig
 });
 
 test("a failing write is logged without key bytes, tried again, and what was shown stays", async () => {
-  const shown = await files();
+  const shown = await newOutputFiles();
   await writeOutput(at(), shown, modes);
-  const log = recordingLogger();
-  const next = await files();
+  const log = recordLog();
+  const next = await newOutputFiles();
   let isFull = true;
   const output = startOutput({
     directory: at(),
@@ -118,8 +99,8 @@ test("a failing write is logged without key bytes, tried again, and what was sho
   output.refresh();
   await output.settled();
   expect(await readFile(at(KEY_FILE))).toEqual(shown.get(KEY_FILE));
-  expect(log.lines.join("\n")).toContain("error when output the resource");
-  expect(log.lines.join("\n")).not.toContain("PRIVATE KEY");
+  expect(log.printed.join("\n")).toContain("error when output the resource");
+  expect(log.printed.join("\n")).not.toContain("PRIVATE KEY");
   isFull = false;
   await until("the new key is written", async () =>
     (await readFile(at(KEY_FILE))).equals(next.get(KEY_FILE) ?? Buffer.of()),
@@ -129,8 +110,8 @@ test("a failing write is logged without key bytes, tried again, and what was sho
 
 test("stopping during retries ends them", async () => {
   const write = () => Promise.reject(new Error("disk"));
-  const collect = () => files();
-  const output = startOutput({ directory: at(), readableByAll: false, log: recordingLogger(), collect, write });
+  const collect = () => newOutputFiles();
+  const output = startOutput({ directory: at(), readableByAll: false, log: recordLog(), collect, write });
   output.refresh();
   await output.settled();
   await output.stop();
@@ -138,7 +119,7 @@ test("stopping during retries ends them", async () => {
 });
 
 test("what was written is read back as the certificate of an earlier run", async () => {
-  const content = await files();
+  const content = await newOutputFiles();
   await writeOutput(at(), content, modes);
   const saved = await readSaved(at(), [SPIFFE_ID], Date.now());
   expect(saved).toMatchObject({ source: "saved", chainPem: content.get(CHAIN_FILE)?.toString() });
@@ -146,13 +127,13 @@ test("what was written is read back as the certificate of an earlier run", async
 });
 
 test("plain files of an earlier release are read back too", async () => {
-  for (const [name, bytes] of await files()) await writeFile(at(name), bytes);
+  for (const [name, bytes] of await newOutputFiles()) await writeFile(at(name), bytes);
   await expect(readSaved(at(), [SPIFFE_ID], Date.now())).resolves.toBeDefined();
 });
 
 /** What is not given is as in a good set. */
 async function writePair({ cert, key }: { readonly cert?: string; readonly key: string }): Promise<void> {
-  const content = new Map(await files()).set(KEY_FILE, Buffer.from(key));
+  const content = new Map(await newOutputFiles()).set(KEY_FILE, Buffer.from(key));
   if (cert !== undefined) content.set(CHAIN_FILE, Buffer.from(cert));
   await writeOutput(at(), content, modes);
 }
@@ -161,15 +142,15 @@ test.each([
   { what: "nothing was written", prepare: async () => undefined },
   {
     what: "the key is of another pair",
-    prepare: async () => writePair({ key: (await ca.pair(["x"])).key }),
+    prepare: async () => writePair({ key: (await outputCa.pair(["x"])).key }),
   },
   {
     what: "the certificate has expired",
-    prepare: async () => writePair(await ca.pair([SPIFFE_ID], validFor(-1000))),
+    prepare: async () => writePair(await outputCa.pair([SPIFFE_ID], validFor(-1000))),
   },
   {
     what: "the certificate is of another workload",
-    prepare: async () => writePair(await ca.pair(["spiffe://other/ns/a/sa/b"])),
+    prepare: async () => writePair(await outputCa.pair(["spiffe://other/ns/a/sa/b"])),
   },
   { what: "the directory is a dangling link", prepare: async () => symlink("nowhere", at("..data")) },
   { what: "a file is garbage", prepare: async () => writeFile(at(KEY_FILE), "garbage") },

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { recordLog } from "../../../test/support/ca-log.ts";
 import { createTestCa } from "../../../test/support/sds-certificates.ts";
-import { recordingLogger } from "../../../test/support/sds-manager.ts";
 import { silentLogger } from "../../base/logger.ts";
 import { createGatewaySecrets } from "./create-gateway-secrets.ts";
 import { type KubernetesSecret, parseGatewaySecret } from "./kubernetes-secret.ts";
@@ -47,11 +47,11 @@ test.each([
   { what: "no roots", name: "web-cacert", data: { key } },
   { what: "a broken certificate", name: "web", data: { cert: "broken", key } },
 ])("a secret with $what is skipped with a warning that shows no key", ({ name, data }) => {
-  const log = recordingLogger();
+  const log = recordLog();
   const secrets = createGatewaySecrets({ log });
   secrets.apply(secret(name, data));
-  expect(log.lines).toHaveLength(1);
-  expect(log.lines.join()).not.toContain(key.split("\n")[1]);
+  expect(log.printed).toHaveLength(1);
+  expect(log.printed.join()).not.toContain(key.split("\n")[1]);
 });
 
 test("a compound secret is two resources that appear, change and vanish together", async () => {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { expect, test, vi } from "vitest";
+import { recordLog } from "../../../test/support/ca-log.ts";
 import { startHttpServer } from "../../../test/support/http-server.ts";
-import { recordingLogger } from "../../../test/support/sds-manager.ts";
 import { type Logger, silentLogger } from "../../base/logger.ts";
 import { Secret } from "../../base/secret.ts";
 import { getSecret } from "./kubernetes-api.ts";
@@ -115,13 +115,13 @@ test.each(['{"type":"ADDED","object":{"data":{"key":"c2VjcmV0LWtleQ==" junk', "n
   "an event that is none (%s) is told without a word of it, and the watch begins again",
   async (line) => {
     await using api = await startApi([[]]);
-    const log = recordingLogger();
+    const log = recordLog();
     await using _seen = follow(api.access, log);
     await until(() => expect(api.watches).toHaveLength(1));
     api.watches[0]?.end(`${line}\n`);
     await until(() => expect(api.watches.length).toBeGreaterThan(1));
-    expect(log.lines.join()).toContain("watching gateway secrets failed");
-    expect(log.lines.join()).not.toMatch(/c2VjcmV0|junk/);
+    expect(log.printed.join()).toContain("watching gateway secrets failed");
+    expect(log.printed.join()).not.toMatch(/c2VjcmV0|junk/);
   },
 );
 
