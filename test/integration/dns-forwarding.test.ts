@@ -400,11 +400,9 @@ describe("a nameserver that is this proxy", () => {
   test("by address is left out with a warning", async () => {
     await using fixture = await startFacingItself("localhost", "127.0.0.1");
     expect(await ask("udp", fixture.address, { name: "x.example." })).toMatchObject({ rcode: SERVFAIL });
-    expect(fixture.log.lines).toContainEqual({
-      level: "warn",
-      message: "nameserver is this DNS proxy itself and is left out",
-      fields: { server: "127.0.0.1" },
-    });
+    expect(fixture.log.printed).toContain(
+      'warn nameserver is this DNS proxy itself and is left out {"server":"127.0.0.1"}',
+    );
   });
 
   test.each(["udp", "tcp"] as const)(

@@ -2,7 +2,6 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CloseStack } from "../../src/base/close-stack.ts";
-import type { LogFields, Logger, LogLevel } from "../../src/base/logger.ts";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
 import {
   type DnsServer,
@@ -11,6 +10,7 @@ import {
   type NameTable,
   startDnsServer,
 } from "../../src/dns/index.ts";
+import { type RecordedLog, recordLog } from "./ca-log.ts";
 
 const external = (...ips: string[]) => ({ ips, registry: "External" });
 const kubernetes = (shortname: string, namespace: string, ...ips: string[]) => ({
@@ -50,38 +50,13 @@ export const MESH_TABLE: NameTable = {
 
 export const SEARCH = "search ns1.svc.cluster.local svc.cluster.local cluster.local";
 
-export interface LogLine {
-  readonly level: LogLevel;
-  readonly message: string;
-  readonly fields: LogFields;
-}
-
 /** Keeps what is logged at info and above. */
-export function recordingLogger(): Logger & { readonly lines: LogLine[] } {
-  const lines: LogLine[] = [];
-  const at =
-    (level: LogLevel) =>
-    (message: string, fields: LogFields = {}) => {
-      lines.push({ level, message, fields });
-    };
-  const logger = {
-    lines,
-    enabled: (level: LogLevel) => level !== "debug",
-    debug: () => undefined,
-    info: at("info"),
-    warn: at("warn"),
-    error: at("error"),
-    fatal: at("fatal"),
-    scope: () => logger,
-    with: () => logger,
-  };
-  return logger;
-}
+export const recordingLogger = (): RecordedLog => recordLog("info");
 
 export interface DnsFixture extends AsyncDisposable {
   readonly server: DnsServer;
   readonly address: { readonly host: string; readonly port: number };
-  readonly log: ReturnType<typeof recordingLogger>;
+  readonly log: RecordedLog;
   readonly registry: MetricRegistry;
   readonly resolvConfPath: string;
 }
