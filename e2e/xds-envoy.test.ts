@@ -5,7 +5,11 @@ import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { beforeEach, describe, expect, test } from "vitest";
 import { encodeMessage } from "../src/protocol/envoy/index.ts";
-import { deltaDiscoveryResponse, discoveryResponse } from "../src/protocol/protobuf/discovery.ts";
+import {
+  deltaDiscoveryRequest,
+  deltaDiscoveryResponse,
+  discoveryResponse,
+} from "../src/protocol/protobuf/discovery.ts";
 import {
   type AgentProcess,
   eventually,
@@ -154,7 +158,11 @@ test("of two Envoys the newer one carries what the agent asks for; when it ends 
     const young = await server.stream(1);
     await configure("delta", young, port, "one");
     await eventually(async () => (young.types().includes(PCDS) ? undefined : "the newer one has no subscription"));
-    expect(old.types().filter((type) => type === PCDS)).toHaveLength(1);
+    // It had asked for everything, and takes that back.
+    const asked = () =>
+      old.requests.map((bytes) => deltaDiscoveryRequest.decode(bytes)).filter(({ typeUrl }) => typeUrl === PCDS);
+    await eventually(async () => (asked().length === 2 ? undefined : "the older one has kept its subscription"));
+    expect(asked().map(({ resourceNamesUnsubscribe }) => resourceNamesUnsubscribe)).toEqual([[], ["*"]]);
     const streams = JSON.parse((await agent.get("status", "/debug/xdsz")).body) as { id: number; primary: boolean }[];
     expect(streams.map(({ id, primary }) => [id, primary])).toEqual([
       [1, false],
@@ -168,6 +176,9 @@ test("of two Envoys the newer one carries what the agent asks for; when it ends 
     const { body } = await agent.get("status", "/debug/xdsz");
     return /"id": 1,[^}]*"primary": true/.test(body) ? undefined : body;
   });
+  await eventually(async () =>
+    old.types().filter((type) => type === PCDS).length === 3 ? undefined : "not asked again",
+  );
   old.send(answer("delta", LDS, "two", listener(port, "two")));
   await says(port, "two");
 });
