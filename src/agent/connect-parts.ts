@@ -107,6 +107,7 @@ export async function connectParts(options: StartAgentOptions, parts: AgentParts
       readiness,
       secrets,
       log,
+      generation: config.generation.name,
       uptimeMs: options.uptimeMs,
       terminationCause: () => cause,
       onFirstReady: (uptimeMs) => metrics.envoy.startupSeconds.set(uptimeMs / 1000),

@@ -10,6 +10,7 @@ export {
 export { ENVOY_RELEASE, EnvoyBinaryError, findEnvoy } from "./binary/index.ts";
 export { type CertificateWatcherOptions, hashFiles, watchCertificates } from "./certificate-watcher.ts";
 export { buildEnvoyArgs, type EnvoyArgs, impliesHotRestart } from "./core/command-line.ts";
+export { readinessRules } from "./core/generations.ts";
 export { loopbackOf } from "./core/ip-family.ts";
 export { type EnvoyLogLevels, splitProxyLogLevel } from "./core/log-level.ts";
 export { DEFAULT_RESTART_BUDGET, type RestartBudget } from "./core/restart-budget.ts";

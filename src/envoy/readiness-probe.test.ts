@@ -6,15 +6,17 @@ const CONFIG = "cluster_manager.cds.update_success: 1\nlistener_manager.lds.upda
 const SERVER = "server.state: 0\nlistener_manager.workers_started: 1\n";
 
 /** An admin whose two answers the test sets; undefined is an admin that is gone. */
-function setUp() {
+function setUp(generation?: string) {
   const answers: { config: string | undefined; server: string | undefined } = { config: CONFIG, server: SERVER };
   const asked: string[] = [];
+  const filters: string[] = [];
   const log = recordingLogger();
   const firstReady: number[] = [];
   let cause: string | undefined;
   const probe = envoyReadinessProbe({
     admin: {
       stats: async (query = "", timeoutMs) => {
+        filters.push(query);
         asked.push(`${query.includes("cds") ? "config" : "server"} ${timeoutMs}`);
         const answer = query.includes("cds") ? answers.config : answers.server;
         if (answer === undefined) throw new Error("connection refused");
@@ -22,6 +24,7 @@ function setUp() {
       },
     },
     log,
+    ...(generation !== undefined && { generation }),
     terminationCause: () => cause,
     uptimeMs: () => 352.4,
     onFirstReady: (uptime) => void firstReady.push(uptime),
@@ -29,7 +32,7 @@ function setUp() {
   const terminate = (why: string) => {
     cause = why;
   };
-  return { answers, asked, log, firstReady, probe, terminate };
+  return { answers, asked, filters, log, firstReady, probe, terminate };
 }
 
 test("ready needs both questions, each with its time limit, and is announced once", async () => {
@@ -88,4 +91,45 @@ test("after a reset the next Envoy has to show it again, also when an answer of 
   t.answers.config = CONFIG;
   expect(await t.probe.check()).toBeUndefined();
   expect(t.firstReady).toHaveLength(1);
+});
+
+test.each([
+  { generation: "1.20", says: "server is not live, current state is: DRAINING" },
+  { generation: "1.8", says: "server is not live, current state is: DRAINING" },
+  { generation: "master", says: "server is terminated: received signal: terminated" },
+])("an agent of $generation that is ending says: $says", async ({ generation, says }) => {
+  const t = setUp(generation);
+  t.terminate("received signal: terminated");
+  expect(await t.probe.check()).toBe(says);
+});
+
+test.each(["1.8", "1.7", "1.6", "1.2"])(
+  "%s asks for Pilot while the configuration is not complete",
+  async (generation) => {
+    const t = setUp(generation);
+    t.answers.config = "listener_manager.lds.update_success: 1\n";
+    expect(await t.probe.check()).toBe(
+      "config not received from Pilot (is Pilot running?): cds updates: 0 successful, 0 rejected; lds updates: 1 successful, 0 rejected",
+    );
+  },
+);
+
+test("1.8 remembers that Envoy was ready", async () => {
+  const t = setUp("1.8");
+  expect(await t.probe.check()).toBeUndefined();
+  t.answers.server = undefined;
+  expect(await t.probe.check()).toBeUndefined();
+  expect(t.asked).toEqual(["config 1000", "server 3000"]);
+});
+
+test("1.7 asks for Envoy's state every time, with its shorter limit and its plain filters", async () => {
+  const t = setUp("1.7");
+  expect(await t.probe.check()).toBeUndefined();
+  t.answers.config = undefined;
+  expect(await t.probe.check()).toBeUndefined();
+  t.answers.server = "server.state: 1\nlistener_manager.workers_started: 1\n";
+  expect(await t.probe.check()).toBe("server is not live, current state is: DRAINING");
+  expect(t.asked).toEqual(["config 1000", "server 1000", "server 1000", "server 1000"]);
+  expect(t.filters.join()).not.toContain("\\");
+  expect(t.log.texts()).toEqual(["info Readiness succeeded in 352.4ms"]);
 });

@@ -2,11 +2,14 @@ import { errorMessage } from "../base/coded-error.ts";
 import { formatDurationMs } from "../base/duration.ts";
 import type { Logger } from "../base/logger.ts";
 import type { AdminClient } from "./admin-client.ts";
+import { readinessRules } from "./core/generations.ts";
 import { CONFIG_STATS_FILTER, configProblem, SERVER_STATS_FILTER, serverProblem } from "./core/readiness.ts";
 
 export interface EnvoyReadinessOptions {
   readonly admin: Pick<AdminClient, "stats">;
   readonly log: Logger;
+  /** "master", the default, or "1.N". */
+  readonly generation?: string;
   /** Why the agent is ending; undefined while it is not. */
   readonly terminationCause?: () => string | undefined;
   /** Since the process started. */
@@ -22,17 +25,18 @@ export interface EnvoyReadinessProbe {
 }
 
 const CONFIG_TIMEOUT_MS = 1_000;
-const SERVER_TIMEOUT_MS = 3_000;
 
 /** Success is remembered: Envoy keeps serving its last configuration, and an admin port that moves in a hot restart is no outage. */
 export function envoyReadinessProbe(options: EnvoyReadinessOptions): EnvoyReadinessProbe {
+  const rules = readinessRules(options.generation ?? "master");
   let hasConfig = false;
   let isServing = false;
   let isFirst = true;
   let resets = 0;
   const ask = async (filter: string, timeoutMs: number, judge: (stats: string) => string | undefined) => {
     try {
-      return judge(await options.admin.stats(`usedonly&filter=${filter}`, timeoutMs));
+      const sent = rules.escapesFilters ? filter : filter.replaceAll("\\", "");
+      return judge(await options.admin.stats(`usedonly&filter=${sent}`, timeoutMs));
     } catch (thrown) {
       return errorMessage(thrown);
     }
@@ -41,17 +45,19 @@ export function envoyReadinessProbe(options: EnvoyReadinessOptions): EnvoyReadin
     const asked = resets;
     // Both at once: the pod waits for this answer.
     const [config, server] = await Promise.all([
-      hasConfig ? undefined : ask(CONFIG_STATS_FILTER, CONFIG_TIMEOUT_MS, configProblem),
-      isServing ? undefined : ask(SERVER_STATS_FILTER, SERVER_TIMEOUT_MS, serverProblem),
+      hasConfig
+        ? undefined
+        : ask(CONFIG_STATS_FILTER, CONFIG_TIMEOUT_MS, (stats) => configProblem(stats, rules.tellsPartsApart)),
+      isServing ? undefined : ask(SERVER_STATS_FILTER, rules.serverTimeoutMs, serverProblem),
     ]);
     // An answer of the Envoy before a reset says nothing about the present one.
     const isPresent = asked === resets;
     if (config !== undefined) return config;
     hasConfig = isPresent;
     const cause = options.terminationCause?.();
-    if (cause !== undefined) return `server is terminated: ${cause}`;
+    if (cause !== undefined) return rules.terminated(cause);
     if (server !== undefined) return server;
-    isServing = isPresent;
+    isServing = isPresent && rules.remembersReady;
     if (isFirst) announce(options);
     isFirst = false;
     return undefined;

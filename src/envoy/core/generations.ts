@@ -54,6 +54,37 @@ export function terminationRules(generation: string): TerminationRules {
   return rules;
 }
 
+/** How Envoy's readiness is asked for and told. */
+export interface ReadinessRules {
+  /** Says which part of the configuration is missing and why; before, one text stood for all of it. */
+  readonly tellsPartsApart: boolean;
+  /** Dots of the statistics' names are escaped in the filters. */
+  readonly escapesFilters: boolean;
+  readonly serverTimeoutMs: number;
+  /** Once ready, Envoy's state is not asked for again. */
+  readonly remembersReady: boolean;
+  /** Why an agent that is ending is not ready. */
+  readonly terminated: (cause: string) => string;
+}
+
+const MASTER_READINESS: ReadinessRules = {
+  tellsPartsApart: true,
+  escapesFilters: true,
+  serverTimeoutMs: 3_000,
+  remembersReady: true,
+  terminated: (cause) => `server is terminated: ${cause}`,
+};
+
+/** `generation` is "master" or "1.N". */
+export function readinessRules(generation: string): ReadinessRules {
+  const minor = minorOf(generation);
+  if (minor > 20) return MASTER_READINESS;
+  const earlier = { ...MASTER_READINESS, terminated: () => "server is not live, current state is: DRAINING" };
+  if (minor > 9) return earlier;
+  if (minor > 7) return { ...earlier, tellsPartsApart: false };
+  return { ...earlier, tellsPartsApart: false, escapesFilters: false, serverTimeoutMs: 1_000, remembersReady: false };
+}
+
 /** The N of "1.N"; "master" is later than all. NaN for anything else. */
 export function minorOf(generation: string): number {
   return generation === "master" ? Number.POSITIVE_INFINITY : Number(/^1\.(\d+)/.exec(generation)?.[1]);

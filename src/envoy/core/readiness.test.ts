@@ -47,6 +47,20 @@ test.each([
   expect(configProblem(stats)).toBe(problem);
 });
 
+test.each([
+  { stats: CDS + LDS, summary: undefined },
+  { stats: "", summary: "cds updates: 0 successful, 0 rejected; lds updates: 0 successful, 0 rejected" },
+  { stats: LDS, summary: "cds updates: 0 successful, 0 rejected; lds updates: 1 successful, 0 rejected" },
+  { stats: CDS, summary: "cds updates: 1 successful, 0 rejected; lds updates: 0 successful, 0 rejected" },
+  {
+    stats: CDS_REJECTED + LDS,
+    summary: "cds updates: 0 successful, 1 rejected; lds updates: 1 successful, 0 rejected",
+  },
+])("up to 1.9 every incomplete configuration has the same text: '$stats'", ({ stats, summary }) => {
+  const told = summary && `config not received from Pilot (is Pilot running?): ${summary}`;
+  expect(configProblem(stats, false)).toBe(told);
+});
+
 const WORKERS = "listener_manager.workers_started: 1\n";
 
 test.each([
