@@ -142,6 +142,18 @@ test("an ingress listener may lead to a socket or to the workload's own address"
   });
 });
 
+test("an ingress listener that names no endpoint leads to the address that was called", () => {
+  const port = "port: {number: 9090, protocol: TCP, name: tcp}";
+  expect(inbound(sidecar(`ingress: [{${port}}]`)).get("inbound|9090||")).toMatchObject({
+    type: "ORIGINAL_DST",
+    lbPolicy: "CLUSTER_PROVIDED",
+    upstreamBindConfig: { sourceAddress: { address: "127.0.0.6" } },
+  });
+  // A listener that is bound was itself called, and would call itself for ever.
+  expect([...inbound(sidecar(`ingress: [{${port}, captureMode: NONE}]`)).keys()]).toEqual(FIXED);
+  expect([...inbound(sidecar(`ingress: [{${port}}]`), { mode: "NONE" }).keys()]).toEqual(FIXED);
+});
+
 const limits = (cluster: Cluster | undefined) => cluster?.circuitBreakers?.thresholds?.[0];
 
 test("the pool of an ingress listener beats that of its Sidecar, which beats that of a rule", () => {
@@ -174,6 +186,13 @@ spec:
   );
   expect(limits(ingress.get("inbound|9000||"))).toMatchObject({ maxConnections: 12, maxPendingRequests: 4294967295 });
   expect(limits(ingress.get("inbound|9001||"))).toMatchObject({ maxPendingRequests: 33 });
+  const silent = sidecar(`ingress:
+  - {port: {number: 8080, protocol: HTTP, name: a}, defaultEndpoint: "127.0.0.1:1"}
+  - {port: {number: 9001, protocol: TCP, name: b}, defaultEndpoint: "127.0.0.1:2"}`);
+  const mesh = "defaultTrafficPolicy: {connectionPool: {tcp: {maxConnections: 5}}}";
+  const byService = inbound(silent + rule, { mesh });
+  expect(limits(byService.get("inbound|8080||"))?.maxConnections).toBe(7);
+  expect(limits(byService.get("inbound|9001||"))?.maxConnections).toBe(5);
 });
 
 test("of two services on one target port the oldest decides what is spoken", () => {

@@ -48,11 +48,7 @@ function targetClusters(view: ProxyView): readonly Cluster[] {
         ? { ...cluster, ...staticTo(cluster.name, node.ipv4 ? "127.0.0.1" : "::1", targetPort) }
         : {
             ...cluster,
-            type: "ORIGINAL_DST",
-            lbPolicy: "CLUSTER_PROVIDED",
-            // The set of addresses is small and known: looking for unused ones is wasted work.
-            cleanupInterval: LONGEST,
-            upstreamBindConfig: inboundBind(node),
+            ...originalAddress(node),
             ...(port.calledPort !== undefined && {
               originalDstLbConfig: { upstreamPortOverride: port.calledPort },
             }),
@@ -62,24 +58,48 @@ function targetClusters(view: ProxyView): readonly Cluster[] {
   return [...clusters.values()];
 }
 
+/** The set of addresses is small and known: looking for unused ones is wasted work. */
 const LONGEST = "9223372035s";
+
+function originalAddress(node: ProxyNode): Partial<Cluster> {
+  return {
+    type: "ORIGINAL_DST",
+    lbPolicy: "CLUSTER_PROVIDED",
+    cleanupInterval: LONGEST,
+    upstreamBindConfig: inboundBind(node),
+  };
+}
 
 /** Undefined for an ingress listener without a place that it could lead to. */
 function ingressCluster(view: ProxyView, ingress: SidecarIngress): Cluster | undefined {
-  const { inbound, node } = view;
+  const { inbound, node, snapshot } = view;
   const port = ingress.port?.number ?? 0;
-  const target = localEndpoint(ingress.defaultEndpoint, node);
-  if (port === 0 || target === undefined) return undefined;
-  const cluster = withPool(view, {
-    name: clusterName("inbound", port),
-    protocol: parseProtocol(ingress.port?.protocol ?? ""),
-    pool: ingress.connectionPool ?? inbound.sidecar?.spec.inboundConnectionPool,
-  });
-  return {
-    ...cluster,
-    ...staticTo(cluster.name, target.address, target.port),
-    ...(!target.isLoopback && { upstreamBindConfig: inboundBind(node) }),
-  };
+  const name = clusterName("inbound", port);
+  const place = ingressPlace(node, name, ingress);
+  if (port === 0 || place === undefined) return undefined;
+  // The service that is called at this port, if there is one: its rule counts as if there was no Sidecar.
+  const served = inbound.targets.find(({ targetPort }) => targetPort === port);
+  const rule = served && inbound.destinationRule(served.service);
+  const policy = effectivePolicy(rule, port, "", snapshot.mesh.defaultTrafficPolicy);
+  const pool = ingress.connectionPool ?? inbound.sidecar?.spec.inboundConnectionPool ?? policy.connectionPool;
+  const protocol = parseProtocol(ingress.port?.protocol ?? "");
+  return { ...withPool(view, { name, protocol, pool, retryBudget: policy.retryBudget }), ...place };
+}
+
+function ingressPlace(
+  node: ProxyNode,
+  name: string,
+  { defaultEndpoint, captureMode }: SidecarIngress,
+): Partial<Cluster> | undefined {
+  if (defaultEndpoint === "") {
+    // What was called is then the proxy itself.
+    const isBound = node.interception === "NONE" || captureMode === "NONE";
+    return isBound ? undefined : originalAddress(node);
+  }
+  const target = localEndpoint(defaultEndpoint, node);
+  if (target === undefined) return undefined;
+  const { address, port, isLoopback } = target;
+  return { ...staticTo(name, address, port), ...(!isLoopback && { upstreamBindConfig: inboundBind(node) }) };
 }
 
 interface InboundSettings {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { localEndpoint } from "./local-endpoint.ts";
 
-const node = { addresses: ["10.0.0.1", "2001:db8::1"] };
+const node = { addresses: ["10.0.0.1", "2001:db8::1"], ipv4: true, ipv6: true };
 
 test.each([
   { text: "127.0.0.1:80", gives: { address: "127.0.0.1", port: 80, isLoopback: true } },
@@ -19,5 +19,9 @@ test.each([
 });
 
 test("a workload of one address family is reached by the address it has", () => {
-  expect(localEndpoint("[::]:80", { addresses: ["10.0.0.1"] })?.address).toBe("10.0.0.1");
+  const ipv4 = { addresses: ["10.0.0.1"], ipv4: true, ipv6: false };
+  const ipv6 = { addresses: ["2001:db8::1"], ipv4: false, ipv6: true };
+  expect(localEndpoint("[::]:80", ipv4)?.address).toBe("10.0.0.1");
+  expect(localEndpoint("[::1]:80", ipv4)?.address).toBe("127.0.0.1");
+  expect(localEndpoint("127.0.0.1:80", ipv6)?.address).toBe("::1");
 });
