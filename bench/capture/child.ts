@@ -4,7 +4,14 @@ import { parseIp } from "../../src/capture/core/ip-address.ts";
 import { parsePacket } from "../../src/capture/core/packet.ts";
 import { NO_NAMES } from "../../src/capture/core/rule-key.ts";
 import { createWalker } from "../../src/capture/core/walk.ts";
-import { buildRules, DEFAULT_OPTIONS, DEFAULT_SETTINGS, runCapture, runProgram } from "../../src/capture/index.ts";
+import {
+  buildRules,
+  DEFAULT_OPTIONS,
+  DEFAULT_SETTINGS,
+  hasNativeTables,
+  runCapture,
+  runProgram,
+} from "../../src/capture/index.ts";
 
 const ROUNDS = 100;
 const WALKS = 200_000;
@@ -27,12 +34,15 @@ const timed = async (times: number[], action: () => Promise<unknown>) => {
   times.push(performance.now() - start);
 };
 const bare = () => runProgram({ program: "iptables-nft-restore", args: ["--noflush"], input: input?.text ?? "" });
+// The command looks for native rules while it still reads its settings: part of its start-up, not of the apply.
+const hasNative = hasNativeTables({ run: runProgram });
 const apply = () =>
-  runCapture({ settings, options: DEFAULT_OPTIONS, env: {}, log: silentLogger, print: () => undefined });
+  runCapture({ settings, options: DEFAULT_OPTIONS, env: {}, log: silentLogger, print: () => undefined, hasNative });
 const clear = async () => {
   for (const action of ["-F", "-X"]) await runProgram({ program: "iptables-nft", args: ["-t", "nat", action] });
 };
 
+await hasNative;
 await apply();
 for (let round = 0; round < ROUNDS; round += 1) {
   const restores = async () => {

@@ -28,6 +28,7 @@ function given(change: Partial<ApplyOptions> = {}, code = 0, legacyTables = "") 
       },
       [Symbol.asyncDispose]: async () => undefined,
     },
+    hasNative: async () => false,
     ...change,
   };
   return { options, calls };
@@ -63,8 +64,13 @@ test.each([
   expect(calls).toEqual([]);
 });
 
-test("existing legacy tables have to be looked at first, unless nft is forced", async () => {
-  expect(await applyAtOnce(given({}, 0, "nat\n").options)).toBeUndefined();
-  const forced = given({ options: { ...DEFAULT_OPTIONS, forceBinary: "nft" } }, 0, "nat\n");
-  expect(await applyAtOnce(forced.options)).toMatchObject({ changed: true });
+test("legacy tables, or native rules of ours, have to be looked at first, whatever program is asked for", async () => {
+  const nft = { ...DEFAULT_OPTIONS, forceBinary: "nft" };
+  for (const forced of [{}, { options: nft }]) {
+    for (const { options, calls } of [given(forced, 0, "nat\n"), given({ ...forced, hasNative: async () => true })]) {
+      expect(await applyAtOnce(options)).toBeUndefined();
+      expect(calls).toEqual([]);
+    }
+  }
+  expect(await applyAtOnce(given({ options: nft }).options)).toMatchObject({ changed: true });
 });

@@ -21,7 +21,8 @@ export async function applyAtOnce(given: ApplyOptions): Promise<ApplyOutcome | u
   const { settings, options, context, log } = given;
   if (options.reconcile || options.forceApply || options.forceBinary === "legacy" || !isOneTable(settings))
     return undefined;
-  if (options.forceBinary === "" && hasLegacyTables(context)) return undefined;
+  // Rules of ours may be in force elsewhere, whichever program is asked for.
+  if (hasLegacyTables(context) || (await given.hasNative())) return undefined;
   const shape = GENERATION_SHAPES[settings.generation];
   // Before the program starts: it waits for its input, and is woken up once instead of twice.
   const input = restoreText(restoreTables(toIptables(buildRules(settings), "v4"), shape));
@@ -31,6 +32,7 @@ export async function applyAtOnce(given: ApplyOptions): Promise<ApplyOutcome | u
   log.info("Applied iptables chains and rules");
   return {
     changed: true,
+    marks: new Set(),
     undo: async () => {
       const input = { rules: buildRules(settings), family: "v4", state: NOTHING, shape, names: given.names } as const;
       const plans = planTables(input).map((plan) => ({ ...plan, forward: plan.back, back: plan.forward }));

@@ -9,9 +9,10 @@ import type { Family } from "./core/rule.ts";
 import type { OwnerNames } from "./core/rule-key.ts";
 import type { CaptureOptions, CaptureSettings } from "./core/settings.ts";
 import { type PlanInput, planTables, type TablePlan } from "./core/transaction.ts";
-import { type Backend, detectBackend, findBackends, save } from "./detect-backend.ts";
+import { type Backend, detectBackend, logState } from "./detect-backend.ts";
 import type { NetworkContext } from "./network-context.ts";
 import { applyChanges, type FamilyChange } from "./restore.ts";
+import { findOtherRules, refuseOthers, replaceOthers } from "./rule-places.ts";
 
 export interface ApplyOptions {
   readonly settings: CaptureSettings;
@@ -20,11 +21,15 @@ export interface ApplyOptions {
   readonly names: OwnerNames;
   readonly log: Logger;
   readonly lockFile?: string | undefined;
+  /** Whether there are native tables of ours; for the quick way, which looks at nothing itself. */
+  hasNative(): Promise<boolean>;
 }
 
 export interface ApplyOutcome {
   /** False when everything was in place already. */
   readonly changed: boolean;
+  /** That rules of earlier runs used. */
+  readonly marks: ReadonlySet<number>;
   /** Puts everything back; for failures in what the caller does next. */
   undo(): Promise<void>;
 }
@@ -38,50 +43,24 @@ export async function applyIptables(given: ApplyOptions): Promise<ApplyOutcome> 
   const restoreOptions = { backend, context, log, lockFile: given.lockFile };
   const families: readonly Family[] = backend.programs.v6 === undefined ? ["v4"] : ["v4", "v6"];
   const changes = families.map((family) => planFamily(family, backend, given));
+  const others = await findOtherRules(given, backend.kind);
   reportState(changes, given);
   const wanted = changes.map((change) => ({
     ...change,
     plans: change.plans.filter((plan) => isNeeded(plan, change, given)),
   }));
-  if (wanted.every((change) => change.plans.length === 0)) {
-    await dumpState(backend, given);
-    return { changed: false, undo: async () => undefined };
-  }
-  log.info("Applying iptables chains and rules");
+  const isReady = wanted.every((change) => change.plans.length === 0);
+  refuseOthers(others, given, isReady);
+  const marks = new Set(
+    families.flatMap((family) => [...usedMarks(backend.states[family].get("mangle") ?? new Map())]),
+  );
+  if (!isReady) log.info("Applying iptables chains and rules");
   try {
-    const undo = await applyChanges(wanted, restoreOptions);
-    return { changed: true, undo };
+    const undo = isReady ? async () => undefined : await applyChanges(wanted, restoreOptions);
+    return await replaceOthers(others, { changed: !isReady, marks, undo }, given);
   } finally {
     await dumpState(backend, given);
   }
-}
-
-/** Removes whatever a capture command left, in every variant of iptables and both IP versions. Resolves to the marks that were in use. */
-export async function cleanIptables(
-  given: ApplyOptions,
-): Promise<{ readonly changed: boolean; readonly marks: ReadonlySet<number> }> {
-  const { settings, options, context, log } = given;
-  const backends = await findBackends({ forceBinary: options.forceBinary, ipv6: false, context, log });
-  const marks = new Set<number>();
-  let changed = false;
-  for (const backend of backends) {
-    const families: readonly Family[] = backend.programs.v6 === undefined ? ["v4"] : ["v4", "v6"];
-    const changes = families.map((family): FamilyChange => {
-      for (const mark of usedMarks(backend.states[family].get("mangle") ?? new Map())) marks.add(mark);
-      const input = planInput(family, backend, given, []);
-      const known = buildRules({ ...settings, ipv6: true });
-      return { input: { ...input, known }, plans: planTables({ ...input, known }) };
-    });
-    if (changes.every((change) => change.plans.length === 0)) continue;
-    for (const { input, plans } of changes) {
-      for (const plan of plans)
-        log.info(`Removing from ${backend.programs[input.family]} table ${plan.table}: ${plan.forward.length} lines`);
-    }
-    await applyChanges(changes, { backend, context, log, lockFile: given.lockFile });
-    changed = true;
-    await dumpState(backend, given);
-  }
-  return { changed, marks };
 }
 
 function planFamily(family: Family, backend: Backend, given: ApplyOptions): FamilyChange {
@@ -137,11 +116,7 @@ function isNeeded(plan: TablePlan, { input }: FamilyChange, { settings, options 
 }
 
 async function dumpState(backend: Backend, { settings, context, log }: ApplyOptions): Promise<void> {
-  if (!log.enabled("debug")) return;
   for (const family of settings.ipv6 ? (["v4", "v6"] as const) : (["v4"] as const)) {
-    const program = backend.programs[family];
-    if (program === undefined) continue;
-    const { stdout } = await save(program, context);
-    log.debug(`Final iptables state (${family === "v4" ? "IPv4" : "IPv6"}):\n${stdout}`);
+    await logState(backend.programs[family], family, { context, log });
   }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { silentLogger } from "../base/logger.ts";
 import type { ApplyOptions } from "./apply-iptables.ts";
-import { applyNftables, cleanNftables } from "./apply-nftables.ts";
+import { applyNftables } from "./apply-nftables.ts";
 import { NO_NAMES } from "./core/rule-key.ts";
 import { DEFAULT_OPTIONS, DEFAULT_SETTINGS } from "./core/settings.ts";
 import type { ProgramResult } from "./run-program.ts";
@@ -20,13 +20,15 @@ function nft(answers: Readonly<Record<string, ProgramResult>>) {
     context: {
       procNet: "/nowhere",
       lockFile: undefined,
-      run: async ({ args, input = "" }) => {
+      run: async ({ program, args, input = "" }) => {
+        if (program !== "nft") return { code: undefined, stdout: "", stderr: "", missing: true };
         const call = args.join(" ");
         if (call === "-f -") transactions.push(input);
         return answers[call] ?? OK;
       },
       [Symbol.asyncDispose]: async () => undefined,
     },
+    hasNative: async () => false,
   };
   return { options, transactions };
 }
@@ -92,19 +94,4 @@ test.each(["nftables v1.0.1 (x)", "nftables v1.1.0 (x)", "nftables v2.0 (x)"])("
   await expect(applyNftables(nft({ "--version": { ...OK, stdout } }).options)).resolves.toMatchObject({
     changed: true,
   });
-});
-
-test("cleaning removes only tables of ours and tells their marks", async () => {
-  const rule = { rule: { chain: "istio-divert", expr: [{ mangle: { key: { meta: { key: "mark" } }, value: 99 } }] } };
-  const { options, transactions } = nft({
-    "list tables inet": { ...OK, stdout: "table inet istio-proxy-mangle\ntable inet other\n" },
-    "-j list table inet istio-proxy-mangle": {
-      ...OK,
-      stdout: JSON.stringify({ nftables: [chain("istio-divert"), rule] }),
-    },
-  });
-  expect(await cleanNftables(options.context)).toEqual({ isUsable: true, changed: true, marks: new Set([99]) });
-  expect(transactions).toEqual(["add table inet istio-proxy-mangle\ndelete table inet istio-proxy-mangle\n"]);
-  const refused = nft({ "list tables inet": { ...OK, code: 1 } });
-  expect(await cleanNftables(refused.options.context)).toMatchObject({ isUsable: false, changed: false });
 });

@@ -3,11 +3,12 @@ import { CaptureError } from "./capture-error.ts";
 import { buildRules } from "./core/build-rules.ts";
 import { nftChain, nftTable, toNft } from "./core/nft-args.ts";
 import { NFT_TABLES, nftRemoval, nftTransaction } from "./core/nft-transaction.ts";
-import { type NftTableState, nftRuleKey, parseNftTable } from "./core/parse-nft-rule.ts";
+import { type NftTableState, nftRuleKey } from "./core/parse-nft-rule.ts";
 import type { Rule } from "./core/rule.ts";
 import type { OwnerNames } from "./core/rule-key.ts";
 import type { NetworkContext } from "./network-context.ts";
-import { failureText, type ProgramResult } from "./run-program.ts";
+import { listingText, listTables, runNft } from "./nft-program.ts";
+import { findOtherRules, refuseOthers, replaceOthers } from "./rule-places.ts";
 
 const MINIMUM = [1, 0, 1];
 
@@ -18,33 +19,18 @@ export async function applyNftables(given: ApplyOptions): Promise<ApplyOutcome> 
   // A missing or old program is the better message; the listing's own failure waits for its turn.
   listing.catch(() => undefined);
   await requireVersion(context, options.cniMode);
-  const tables = await listing;
+  const [tables, others] = await Promise.all([listing, findOtherRules(given, "native")]);
   const rules = buildRules(settings);
-  if (!options.forceApply && isInPlace(tables, rules, names)) {
-    return { changed: false, undo: async () => undefined };
-  }
-  const before = await textOf([...tables.keys()], context);
-  const lines = [...staleTables(tables, rules), ...nftTransaction(toNft(rules)), ...staleChains(tables, rules)];
-  if (lines.length > 0) await run(lines.join("\n"), context);
-  log.info(`nftables rules programmed:\n${lines.join("\n")}`);
-  const undo = async () => run(`${nftRemoval(NFT_TABLES).join("\n")}\n${before}`, context, "the new rules stay");
-  return { changed: true, undo };
-}
-
-/** Deletes our tables; resolves to the marks their rules used, and to whether there is an nft that could look at all. */
-export async function cleanNftables(context: NetworkContext) {
-  const tables = await listTables(context).catch(() => undefined);
-  if (tables === undefined) return { isUsable: false, changed: false, marks: new Set<number>() };
   const marks = new Set([...tables.values()].flatMap((table) => [...table.marks]));
-  if (tables.size > 0) await run(nftRemoval([...tables.keys()]).join("\n"), context);
-  return { isUsable: true, changed: tables.size > 0, marks };
-}
-
-async function run(text: string, context: NetworkContext, otherwise = "nothing was changed"): Promise<void> {
-  const result = await context.run({ program: "nft", args: ["-f", "-"], input: `${text}\n` });
-  if (result.code === 0) return;
-  const reason = result.code === undefined ? result.failure : result.stderr.trim();
-  throw new CaptureError("restore-failed", `nftables run failed: ${reason} (${otherwise})`);
+  const isReady = !options.forceApply && isInPlace(tables, rules, names);
+  refuseOthers(others, given, isReady);
+  if (isReady) return replaceOthers(others, { changed: false, marks, undo: async () => undefined }, given);
+  const before = await listingText([...tables.keys()], context);
+  const lines = [...staleTables(tables, rules), ...nftTransaction(toNft(rules)), ...staleChains(tables, rules)];
+  if (lines.length > 0) await runNft(lines.join("\n"), context);
+  log.info(`nftables rules programmed:\n${lines.join("\n")}`);
+  const undo = () => runNft(`${nftRemoval(NFT_TABLES).join("\n")}\n${before}`, context, "the new rules stay");
+  return replaceOthers(others, { changed: true, marks, undo }, given);
 }
 
 async function requireVersion(context: NetworkContext, cniMode: boolean): Promise<void> {
@@ -59,22 +45,6 @@ async function requireVersion(context: NetworkContext, cniMode: boolean): Promis
   const first = MINIMUM.findIndex((part, index) => (parts[index] ?? 0) !== part);
   if (version !== "" && (first === -1 || (parts[first] ?? 0) > (MINIMUM[first] ?? 0))) return;
   throw new CaptureError("no-backend", `nft version must be v1.0.1 or later (got ${result.stdout.trim()})`);
-}
-
-async function listTables(context: NetworkContext): Promise<ReadonlyMap<string, NftTableState>> {
-  const list = { program: "nft", args: ["list", "tables", "inet"] };
-  const result = await context.run(list);
-  if (result.code !== 0) throw new CaptureError("no-backend", failureText(list, result));
-  const names = NFT_TABLES.filter((table) => result.stdout.split("\n").includes(`table inet ${table}`));
-  const listings = await Promise.all(
-    names.map((table) => context.run({ program: "nft", args: ["-j", "list", "table", "inet", table] })),
-  );
-  return new Map(names.map((table, index) => [table, stateOf(listings[index])]));
-}
-
-/** An nft without JSON support cannot be compared; an empty state makes the transaction run, which is harmless. */
-function stateOf(listing: ProgramResult | undefined): NftTableState {
-  return parseNftTable(listing?.stdout ?? "") ?? { chains: [], keys: new Map(), marks: new Set() };
 }
 
 function isInPlace(tables: ReadonlyMap<string, NftTableState>, rules: readonly Rule[], names: OwnerNames): boolean {
@@ -108,11 +78,4 @@ function staleChains(tables: ReadonlyMap<string, NftTableState>, rules: readonly
     .flatMap(([table, { chains }]) =>
       chains.filter((chain) => !used.has(`${table} ${chain}`)).map((chain) => `delete chain inet ${table} ${chain}`),
     );
-}
-
-async function textOf(tables: readonly string[], context: NetworkContext): Promise<string> {
-  const listings = await Promise.all(
-    tables.map((table) => context.run({ program: "nft", args: ["list", "table", "inet", table] })),
-  );
-  return listings.map(({ stdout }) => stdout).join("\n");
 }

@@ -8,6 +8,7 @@ export class CaptureError extends CodedError<
   | "drifted"
   | "restore-failed"
   | "rollback-failed"
+  | "clean-failed"
   | "routes-failed"
   | "namespace-failed"
   | "unreadable-file"

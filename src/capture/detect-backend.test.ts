@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { silentLogger } from "../base/logger.ts";
-import { type DetectOptions, detectBackend, findBackends } from "./detect-backend.ts";
+import { type DetectOptions, detectBackend, findBackends, otherBackends } from "./detect-backend.ts";
 import type { NetworkContext } from "./network-context.ts";
 import type { ProgramResult } from "./run-program.ts";
 
@@ -106,4 +106,16 @@ test("cleaning looks at every variant that there is", async () => {
   expect((await findBackends(options(both(OURS, OURS)))).map(({ kind }) => kind)).toEqual(["nft", "legacy"]);
   const plain = { "iptables-save": OURS, "ip6tables-save": "", "iptables-save --version": "v1.8.9 (nf_tables)" };
   expect((await findBackends(options(plain))).map(({ programs }) => programs.v4)).toEqual(["iptables"]);
+});
+
+test.each([
+  { own: "native", programs: both("", ""), others: ["iptables-nft", "iptables-legacy"] },
+  { own: "nft", programs: both("", ""), others: ["iptables-legacy"] },
+  { own: "legacy", programs: both("", ""), others: ["iptables-nft"] },
+  { own: "native", programs: { "iptables-save": "", "iptables-save --version": "v1.8.9" }, others: ["iptables"] },
+  { own: "nft", programs: { "iptables-save": "", "iptables-save --version": "v1.8.9" }, others: [] },
+  { own: "native", programs: {}, others: [] },
+] as const)("beside $own there may be $others", async ({ own, programs, others }) => {
+  const found = await otherBackends(options(programs).context, own);
+  expect(found.map((backend) => backend.programs.v4)).toEqual(others);
 });

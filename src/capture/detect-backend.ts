@@ -57,6 +57,17 @@ export async function findBackends({ forceBinary, context, log }: DetectOptions)
   return [required(await probePlain(context))];
 }
 
+/** Variants that hold rules and are not the one that is used; `native` uses none. */
+export async function otherBackends(context: NetworkContext, own: BackendKind | "native"): Promise<readonly Backend[]> {
+  const outcomes = await Promise.all([
+    own === "nft" ? undefined : probe("iptables-nft", "nft", context),
+    own === "legacy" || !hasLegacyTables(context) ? undefined : probe("iptables-legacy", "legacy", context),
+  ]);
+  const found = outcomes.flatMap((outcome) => outcome?.backend ?? []);
+  // Small images have the plain name alone; a run that uses iptables has found that one itself.
+  return found.length > 0 || own !== "native" ? found : [(await probePlain(context)).backend ?? []].flat();
+}
+
 async function chooseBackend({ context }: DetectOptions): Promise<Backend> {
   const [nft, legacy] = await Promise.all([
     probe("iptables-nft", "nft", context),
@@ -119,6 +130,17 @@ async function probe(program: string, kind: BackendKind, context: NetworkContext
 async function probePlain(context: NetworkContext): Promise<Probe> {
   const { stdout } = await context.run({ program: "iptables-save", args: ["--version"] });
   return probe("iptables", stdout.includes("nf_tables") ? "nft" : "legacy", context);
+}
+
+/** The listing of one program, for those who want to see it. */
+export async function logState(
+  program: string | undefined,
+  family: Family,
+  { context, log }: { readonly context: NetworkContext; readonly log: Logger },
+): Promise<void> {
+  if (program === undefined || !log.enabled("debug")) return;
+  const { stdout } = await save(program, context);
+  log.debug(`Final iptables state (${family === "v4" ? "IPv4" : "IPv6"}):\n${stdout}`);
 }
 
 export function save(program: string, context: NetworkContext): Promise<ProgramResult> {

@@ -16,6 +16,7 @@ export {
 } from "./core/settings.ts";
 export { localAddresses, MACHINE_FILES, machineFacts, namespaceAddresses, ownerNames } from "./machine.ts";
 export { type NflogReader, startNflogReader } from "./nflog-reader.ts";
+export { hasNativeTables } from "./nft-program.ts";
 export { type CaptureRun, cleanCapture, runCapture, writeRecord } from "./run-capture.ts";
 export { type RunProgram, runProgram } from "./run-program.ts";
 export { validateCapture } from "./validate-capture.ts";

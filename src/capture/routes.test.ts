@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { DEFAULT_SETTINGS } from "./core/settings.ts";
 import type { NetworkContext } from "./network-context.ts";
-import { configureRoutes, removeRoutes } from "./routes.ts";
+import { configureRoutes, removePassthroughAddress, removePolicyRoutes } from "./routes.ts";
 
 const TPROXY = { ...DEFAULT_SETTINGS, interceptionMode: "TPROXY", inboundPortsInclude: "*" };
 const HAS_ADDRESS = "00000000000000000000000000000006 01 80 00 80       lo\n";
@@ -95,29 +95,59 @@ test("without inbound ports or TPROXY there is nothing to route", async () => {
   expect(calls).toEqual([]);
 });
 
+const LOCAL = "local default dev lo scope host \n";
+
 test("only rules with our marks and nothing but the local default behind them are removed", async () => {
   const rules = [
     "0:\tfrom all lookup local",
     "32763:\tfrom all fwmark 0x539 lookup 133",
     "32764:\tfrom all fwmark 0x539 lookup 133",
     "32765:\tfrom all fwmark 0x539 lookup 500",
-    "32766:\tfrom all fwmark 0x7 lookup 133",
-    "32767:\tfrom 10.0.0.0/8 fwmark 0x539 lookup 133",
+    "32766:\tfrom all fwmark 0x7 lookup 134",
   ].join("\n");
-  const local = "local default dev lo scope host \n";
-  const { network } = context(
-    {
-      "-4 -N rule list": rules,
-      "-4 route list table 133": local,
-      "-4 route list table 500": "default via 10.0.0.1 dev eth0\n",
-    },
-    {},
-    HAS_ADDRESS,
-  );
-  expect((await removeRoutes(network, new Set([1337]))).changed).toEqual([
-    "ip -6 addr del ::6/128 dev lo",
-    "ip -4 rule del fwmark 1337 lookup 133",
-    "ip -4 rule del fwmark 1337 lookup 133",
-    "ip -4 route del local default dev lo table 133",
-  ]);
+  const { network } = context({
+    "-4 -N rule list": rules,
+    "-4 route list table 133": LOCAL,
+    "-4 route list table 134": LOCAL,
+    "-4 route list table 500": "default via 10.0.0.1 dev eth0\n",
+  });
+  expect(await removePolicyRoutes(network, new Set([1337]))).toEqual({
+    changed: [
+      "ip -4 rule del fwmark 1337 lookup 133",
+      "ip -4 rule del fwmark 1337 lookup 133",
+      "ip -4 route del local default dev lo table 133",
+    ],
+    failed: [],
+  });
+});
+
+test.each(["32766:\tfrom all fwmark 0x7 lookup 133", "32767:\tfrom 10.0.0.0/8 fwmark 0x539 lookup 133"])(
+  "a table that a stranger's rule leads to keeps its route: %s",
+  async (stranger) => {
+    const rules = `32763:\tfrom all fwmark 0x539 lookup 133\n${stranger}\n`;
+    const { network } = context({ "-4 -N rule list": rules, "-4 route list table 133": LOCAL });
+    expect((await removePolicyRoutes(network, new Set([1337]))).changed).toEqual([
+      "ip -4 rule del fwmark 1337 lookup 133",
+    ]);
+  },
+);
+
+test("the passthrough address is removed where it is", async () => {
+  expect(await removePassthroughAddress(context({}, {}, HAS_ADDRESS).network)).toEqual({
+    changed: ["ip -6 addr del ::6/128 dev lo"],
+    failed: [],
+  });
+  expect(await removePassthroughAddress(context({}).network)).toEqual({ changed: [], failed: [] });
+});
+
+test("what cannot be removed is told, and the next is tried", async () => {
+  const refused = { "-4 rule del fwmark 1337 lookup 133": "RTNETLINK answers: Operation not permitted" };
+  const listings = {
+    "-4 -N rule list": "32763:\tfrom all fwmark 0x539 lookup 133\n",
+    "-4 route list table 133": LOCAL,
+  };
+  expect(await removePolicyRoutes(context(listings, refused).network, new Set([1337]))).toEqual({
+    changed: ["ip -4 route del local default dev lo table 133"],
+    failed: [expect.stringMatching(/ip -4 rule del fwmark 1337 lookup 133: .*Operation not permitted/)],
+  });
 });

@@ -14,6 +14,11 @@ export interface RouteReport {
   readonly changed: readonly string[];
 }
 
+export interface RemovalReport extends RouteReport {
+  /** What is still there, and why. */
+  readonly failed: readonly string[];
+}
+
 /** Puts the passthrough address and, for TPROXY, the policy route in place; what is there already stays as it is. */
 export async function configureRoutes(settings: CaptureSettings, context: NetworkContext): Promise<RouteReport> {
   const changed: string[] = [];
@@ -56,44 +61,50 @@ export function needsPolicyRoute(settings: CaptureSettings): boolean {
   return isTproxy(settings) && settings.inboundPortsInclude !== "";
 }
 
-/** Undoes `configureRoutes` by what is found: the passthrough address and the policy routes of our marks. */
-export async function removeRoutes(context: NetworkContext, marks: ReadonlySet<number>): Promise<RouteReport> {
+export async function removePassthroughAddress(context: NetworkContext): Promise<RemovalReport> {
   const address = ["-6", "addr", "del", PASSTHROUGH_V6, "dev", "lo"];
-  const removed = (await hasPassthroughAddress(context)) ? await runEach([address], context) : [];
-  return { changed: [...removed, ...(await removePolicyRoutes(context, marks)).changed] };
+  return runEach((await hasPassthroughAddress(context)) ? [address] : [], context);
 }
 
 /**
  * Removes the rules that lead packets with one of our marks into a table whose one route is the local default on `lo`, and that route. Other
- * programs use the same recipe with marks of their own; theirs stay.
+ * programs use the same recipe with marks of their own; theirs stay, and so does a table that others' rules lead to as well.
  */
-export async function removePolicyRoutes(context: NetworkContext, marks: ReadonlySet<number>): Promise<RouteReport> {
-  const changed: string[] = [];
+export async function removePolicyRoutes(context: NetworkContext, marks: ReadonlySet<number>): Promise<RemovalReport> {
+  const reports: RemovalReport[] = [];
   for (const family of ["v4", "v6"] as const) {
     const version = family === "v4" ? "-4" : "-6";
-    const rules = (await policyRules(family, context)).filter((rule) => rule.isPlain && marks.has(rule.mark));
+    const all = await policyRules(family, context);
+    const rules = all.filter((rule) => rule.isPlain && marks.has(rule.mark));
     const tables: string[] = [];
     for (const table of new Set(rules.map((rule) => rule.table))) {
       if (await isLocalDefaultOnly(version, table, context)) tables.push(table);
     }
     const ours = rules.filter((rule) => tables.includes(rule.table));
+    const others = new Set(all.filter((rule) => !ours.includes(rule)).map((rule) => rule.table));
     const commands = [
       ...ours.map(({ mark, table }) => [version, "rule", "del", "fwmark", String(mark), "lookup", table]),
-      ...tables.map((table) => [version, "route", "del", "local", "default", "dev", "lo", "table", table]),
+      ...tables
+        .filter((table) => !others.has(table))
+        .map((table) => [version, "route", "del", "local", "default", "dev", "lo", "table", table]),
     ];
-    changed.push(...(await runEach(commands, context)));
+    reports.push(await runEach(commands, context));
   }
-  return { changed };
+  return {
+    changed: reports.flatMap(({ changed }) => changed),
+    failed: reports.flatMap(({ failed }) => failed),
+  };
 }
 
-/** Resolves to the commands that did something. */
-async function runEach(commands: readonly (readonly string[])[], context: NetworkContext): Promise<readonly string[]> {
-  const done: string[] = [];
+async function runEach(commands: readonly (readonly string[])[], context: NetworkContext): Promise<RemovalReport> {
+  const changed: string[] = [];
+  const failed: string[] = [];
   for (const args of commands) {
-    const { code } = await context.run({ program: "ip", args });
-    if (code === 0) done.push(`ip ${args.join(" ")}`);
+    const result = await context.run({ program: "ip", args });
+    if (result.code === 0) changed.push(`ip ${args.join(" ")}`);
+    else failed.push(failureText({ program: "ip", args }, result));
   }
-  return done;
+  return { changed, failed };
 }
 
 async function hasPassthroughAddress({ procNet }: NetworkContext): Promise<boolean> {

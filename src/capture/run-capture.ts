@@ -1,18 +1,21 @@
 import { rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { errorCode, errorMessage } from "../base/coded-error.ts";
+import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
-import { type ApplyOptions, type ApplyOutcome, applyIptables, cleanIptables } from "./apply-iptables.ts";
-import { applyNftables, cleanNftables } from "./apply-nftables.ts";
+import { type ApplyOptions, type ApplyOutcome, applyIptables } from "./apply-iptables.ts";
+import { applyNftables } from "./apply-nftables.ts";
+import { CaptureError } from "./capture-error.ts";
 import { takeCaptureLock } from "./capture-lock.ts";
 import { captureBanner } from "./core/banner.ts";
 import { type DryRun, dryRun, RULES_FILE } from "./core/dry-run.ts";
 import type { CaptureOptions, CaptureSettings } from "./core/settings.ts";
 import { MACHINE_FILES, ownerNames } from "./machine.ts";
 import { type NetworkContext, openNetworkContext } from "./network-context.ts";
+import { hasNativeTables } from "./nft-program.ts";
 import { undoBecause } from "./restore.ts";
-import { configureRoutes, needsPolicyRoute, removePolicyRoutes, removeRoutes } from "./routes.ts";
+import { configureRoutes, needsPolicyRoute, removePassthroughAddress, removePolicyRoutes } from "./routes.ts";
+import { findRulePlaces } from "./rule-places.ts";
 import { type RunProgram, runProgram } from "./run-program.ts";
 
 export interface CaptureRun {
@@ -21,6 +24,8 @@ export interface CaptureRun {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: Logger;
   print(text: string): void;
+  /** Whether this network has native tables of ours, from `hasNativeTables`; looked for when absent, which takes as long as all the rest. */
+  readonly hasNative?: Promise<boolean>;
   /** Stands in for starting programs, so that failures can be made. */
   readonly run?: RunProgram;
 }
@@ -43,30 +48,49 @@ export async function runCapture(capture: CaptureRun): Promise<void> {
   await using _lock = await takeCaptureLock({ procNet: context.procNet, log });
   const apply = await applyOptions(capture, context);
   const outcome = await (settings.nativeNftables ? applyNftables(apply) : applyIptables(apply));
-  const routes = [...(await routesOrUndo(settings, context, outcome)), ...(await staleRoutes(capture, context))];
+  const routes = [
+    ...(await routesOrUndo(settings, context, outcome)),
+    ...(await staleRoutes(capture, context, outcome)),
+  ];
   for (const command of routes) log.info(`Ran ${command}`);
   if (routes.some((command) => command.includes("addr add"))) log.info("Added ::6 address on the loopback iface");
   if (!outcome.changed && routes.length === 0)
     log.info("All rules and routes are already in place, nothing was changed");
 }
 
-/** Removes rules of any generation and backend, addresses and routes, by looking at what is there. Resolves to whether there was anything. */
+/**
+ * Removes rules of any generation and backend, addresses and routes, by looking at what is there. One that cannot be removed is no reason to
+ * leave the others; all failures are told together. Resolves to whether there was anything.
+ */
 export async function cleanCapture(capture: CaptureRun): Promise<boolean> {
   const { settings, log } = capture;
   await using context = await openContext(capture);
   await using _lock = await takeCaptureLock({ procNet: context.procNet, log });
   log.info("Performing cleanup of existing iptables");
-  const options = await applyOptions(capture, context);
-  const nft = await cleanNftables(context);
-  const iptables = await cleanIptables(options).catch((thrown: unknown) => {
-    // A machine with nothing but nft has no iptables rules to clean.
-    if (!nft.isUsable || errorCode(thrown) !== "no-backend") throw thrown;
-    return { changed: false, marks: new Set<number>() };
-  });
-  const marks = new Set([...nft.marks, ...iptables.marks, Number(settings.tproxyMark)]);
-  const routes = await removeRoutes(context, marks);
-  for (const command of routes.changed) log.info(`Ran ${command}`);
-  const found = nft.changed || iptables.changed || routes.changed.length > 0;
+  const places = await findRulePlaces(await applyOptions(capture, context));
+  const failures: string[] = [];
+  const marks = new Set([Number(settings.tproxyMark), ...places.flatMap((place) => [...place.marks])]);
+  for (const place of places) {
+    try {
+      await place.remove();
+    } catch (thrown) {
+      failures.push(`${place.name}: ${errorMessage(thrown)}`);
+      // Rules without their routes would swallow traffic.
+      for (const mark of place.marks) marks.delete(mark);
+    }
+  }
+  const reports = [
+    ...(failures.length > 0 ? [] : [await removePassthroughAddress(context)]),
+    await removePolicyRoutes(context, marks),
+  ];
+  const removed = reports.flatMap(({ changed }) => changed);
+  for (const command of removed) log.info(`Ran ${command}`);
+  failures.push(...reports.flatMap(({ failed }) => failed));
+  if (failures.length > 0) {
+    const text = `not everything of traffic capture could be removed: ${failures.join("; ")}`;
+    throw new CaptureError("clean-failed", text);
+  }
+  const found = places.length > 0 || removed.length > 0;
   log.info(
     found ? "Removed all rules, addresses and routes of traffic capture" : "Nothing to remove, nothing was changed",
   );
@@ -81,7 +105,8 @@ function openContext({ options, log, run }: CaptureRun): Promise<NetworkContext>
 async function applyOptions(capture: CaptureRun, context: NetworkContext): Promise<ApplyOptions> {
   const { settings, options, log, env } = capture;
   const names = await ownerNames(settings, MACHINE_FILES, context.run);
-  return { settings, options, context, names, log, lockFile: env.XTABLES_LOCKFILE };
+  const hasNative = () => capture.hasNative ?? hasNativeTables(context);
+  return { settings, options, context, names, log, lockFile: env.XTABLES_LOCKFILE, hasNative };
 }
 
 /** Rules without their routes would swallow traffic: a failure here takes the rules back as well. */
@@ -99,10 +124,17 @@ async function routesOrUndo(
   }
 }
 
-/** After leaving TPROXY its routes serve nobody. */
-async function staleRoutes({ settings, options }: CaptureRun, context: NetworkContext): Promise<readonly string[]> {
-  if (!options.reconcile || needsPolicyRoute(settings)) return [];
-  return (await removePolicyRoutes(context, new Set([Number(settings.tproxyMark)]))).changed;
+/** After leaving TPROXY, or with another mark, the routes of before serve nobody. */
+async function staleRoutes(
+  { settings, options }: CaptureRun,
+  context: NetworkContext,
+  { marks }: ApplyOutcome,
+): Promise<readonly string[]> {
+  if (!options.reconcile) return [];
+  const own = Number(settings.tproxyMark);
+  const stale = new Set([own, ...marks]);
+  if (needsPolicyRoute(settings)) stale.delete(own);
+  return stale.size === 0 ? [] : (await removePolicyRoutes(context, stale)).changed;
 }
 
 function showBanner({ settings, options, env, log, print }: CaptureRun): void {

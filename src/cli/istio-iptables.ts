@@ -49,6 +49,7 @@ async function runIptables(context: CommandContext): Promise<number> {
   for (const warning of given.warnings) log.warn(warning);
   const isExplain = context.args[0] === "explain";
   const isTolerant = isExplain || (options.cleanupOnly && !options.dryRun);
+  const hasNative = isExplain ? undefined : lookAhead(given);
   const derived = capture.deriveSettings(given.settings, given.envoyUser, facts(isTolerant, options.networkNamespace));
   const { settings } = derived;
   const problems = capture.checkSettings(settings, options);
@@ -58,8 +59,19 @@ async function runIptables(context: CommandContext): Promise<number> {
     print(await explain(context, settings));
     return 0;
   }
-  if (!options.skipRuleApply) await capture.runCapture({ settings, options, env, log, print });
+  if (!options.skipRuleApply) {
+    await capture.runCapture({ settings, options, env, log, print, ...(hasNative === undefined ? {} : { hasNative }) });
+  }
   return options.runValidation ? await validate(context, settings, options) : 0;
+}
+
+/** A program that only looks; it runs while the settings are made out. */
+function lookAhead({
+  settings,
+  options,
+}: Pick<capture.CaptureRun, "settings" | "options">): Promise<boolean> | undefined {
+  const isWanted = !settings.nativeNftables && !options.dryRun && !options.cleanupOnly && !options.skipRuleApply;
+  return isWanted && options.networkNamespace === "" ? capture.hasNativeTables({ run: capture.runProgram }) : undefined;
 }
 
 /** Explaining and cleaning work anywhere, so a machine without addresses or resolvers is no obstacle to them. */

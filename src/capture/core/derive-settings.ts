@@ -1,4 +1,4 @@
-import { formatIp, type IpAddress, isLinkLocal, isLoopback, parseIp } from "./ip-address.ts";
+import { formatIp, formatResolver, type IpAddress, isLinkLocal, isLoopback, parseIp } from "./ip-address.ts";
 import type { CaptureSettings } from "./settings.ts";
 
 /** What the machine says; asked for only when a setting depends on it. */
@@ -73,7 +73,7 @@ export function parseResolvers(resolvConf: string): { readonly v4: readonly stri
     .split("\n")
     .map((line) => line.trim().split(/\s+/))
     .flatMap(([keyword, value = ""]) => (keyword === "nameserver" ? (parseIp(value) ?? []) : []));
-  const of = (family: 4 | 6) => addresses.filter((address) => address.family === family).map(formatIp);
+  const of = (family: 4 | 6) => addresses.filter((address) => address.family === family).map(formatResolver);
   return { v4: of(4), v6: of(6) };
 }
 

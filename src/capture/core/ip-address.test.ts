@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import {
   formatIp,
   formatPrefix,
+  formatResolver,
   isLinkLocal,
   isLoopback,
   maskPrefix,
@@ -28,6 +29,14 @@ test.each([
   const address = parseIp(text);
   expect(address && formatIp(address)).toBe(canonical);
 });
+
+test.each(["::127.0.0.53", "::1", "::ffff:1.2.3.4", "10.0.0.1", "fd00::1", "::1:0:0"])(
+  "a resolver %s prints as it is written",
+  (text) => {
+    const address = parseIp(text);
+    expect(address && formatResolver(address)).toBe(text);
+  },
+);
 
 test.each([
   "",

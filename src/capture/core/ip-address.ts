@@ -30,7 +30,7 @@ export function parsePrefix(text: string): IpPrefix | undefined {
   return { address, bits: Number(bitsText) };
 }
 
-/** As the published rules write it: dots only in IPv4-mapped addresses. The kernel's tools have them in IPv4-compatible ones too. */
+/** As the published rules write ranges: dots only in IPv4-mapped addresses. */
 export function formatIp(address: IpAddress): string {
   const [first = 0, second = 0, third = 0, fourth = 0] = address.words;
   if (address.family === 4) return dotted(first);
@@ -40,6 +40,13 @@ export function formatIp(address: IpAddress): string {
   const hex = (part: readonly number[]) => part.map((group) => group.toString(16)).join(":");
   if (gap.length < 2) return hex(groups);
   return `${hex(groups.slice(0, gap.start))}::${hex(groups.slice(gap.start + gap.length))}`;
+}
+
+/** As the published rules write resolvers: with dots in IPv4-compatible addresses too, like the kernel's tools. */
+export function formatResolver(address: IpAddress): string {
+  const [first, second, third, fourth = 0] = address.words;
+  const isCompatible = address.family === 6 && first === 0 && second === 0 && third === 0 && fourth > 0xffff;
+  return isCompatible ? `::${dotted(fourth)}` : formatIp(address);
 }
 
 export function formatPrefix(prefix: IpPrefix): string {
