@@ -221,3 +221,33 @@ test("generation 1.20 exchanges tokens on --stsPort by Google's two steps", asyn
   }
   expect(JSON.parse(read(agent, "etc/istio/proxy/envoy-rev.json")).node.metadata.STS_PORT).toBe(String(stsPort));
 });
+
+test("generation 1.20 does not start a token exchange outside Google's cloud, and says why", async () => {
+  const [stsPort = 0, closed = 0] = await freePorts(2);
+  await using agent = await startAgentProcess({
+    controlPlane,
+    args: ["--stsPort", String(stsPort)],
+    env: { PILOT_AGENT_GENERATION: "1.20", GCE_METADATA_HOST: `127.0.0.1:${closed}` },
+  });
+  expect(await agent.exited).toBe(255);
+  expect(agent.stderr()).toMatch(
+    /^Error: GoogleTokenExchange token manager specified but failed to ready GCP project information: .*ECONNREFUSED/m,
+  );
+});
+
+test("generation 1.20 calls the control plane with a traded token where XDS_AUTH_PROVIDER says so", async () => {
+  await using google = await startFakeGoogle();
+  await using agent = await startAgentProcess({
+    controlPlane,
+    env: {
+      PILOT_AGENT_GENERATION: "1.20",
+      XDS_AUTH_PROVIDER: "gcp",
+      GCP_METADATA: "project|1234|cluster|region",
+      STS_FEDERATED_TOKEN_ENDPOINT: `${google.url}/v1/token`,
+      STS_CREDENTIALS_URL: google.url,
+    },
+  });
+  await agent.untilReady();
+  expect(google.calls.map((call) => call.step)).toEqual(["federated", "access"]);
+  expect(google.calls[0]?.body.subjectToken).toBe(read(agent, "var/run/secrets/tokens/istio-token"));
+});

@@ -71,7 +71,9 @@ async function open(config: AgentConfig, parts: TokenManagerParts): Promise<Toke
 /** Node metadata does not wait long for a cloud; here it decides, so its server is asked once more. */
 async function findProject(config: AgentConfig, known: string | undefined, signal: AbortSignal): Promise<string> {
   const { gceMetadataHost, gcpMetadata } = config.platform;
-  if (known !== undefined || gcpMetadata !== "") return known ?? "";
+  if (known !== undefined) return known;
+  // Said by the operator, also where platforms are not looked for: `PROJECT_ID|NUMBER|CLUSTER|ZONE`.
+  if (gcpMetadata !== "") return gcpMetadata.split("|")[1] ?? "";
   return readProjectNumber(gceMetadataHost === "" ? undefined : `http://${gceMetadataHost}`, signal);
 }
 
