@@ -1,6 +1,8 @@
-import { readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer as createHttpsServer } from "node:https";
 import { createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { recordingLogger, until } from "../../test/support/envoy-life.ts";
 import { startHttpServer } from "../../test/support/http-server.ts";
@@ -171,6 +173,19 @@ test.each([
 ])("exec $command", async ({ command, want }) => {
   const config = { ...readHealthConfig({ exec: { command } }, "x"), timeoutMs: 300 };
   expect(await first({ exec: { command } }, { config })).toEqual(want);
+});
+
+test("a command that is too slow is killed with everything it has started", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "probe-"));
+  const file = join(folder, "pid");
+  const command = ["sh", "-c", `sleep 60 & echo $! > ${file}; wait`];
+  const config = { ...readHealthConfig({ exec: { command } }, "x"), timeoutMs: 300, periodMs: 60_000 };
+  expect(await first({ exec: { command } }, { config })).toMatchObject({ healthy: false });
+  const pid = readFileSync(file, "utf8").trim();
+  expect(pid).toMatch(/^\d+$/);
+  // A process that is gone for good, or waits for somebody to ask how it ended.
+  await until("its end", () => !existsSync(`/proc/${pid}`) || / Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8")));
+  rmSync(folder, { recursive: true });
 });
 
 test.each([
