@@ -32,17 +32,16 @@ export interface ServeOptions {
 export async function serveLastGood(options: ServeOptions): Promise<void> {
   const { kind, downstream, lastGood, failure } = options;
   const sent = new Map<string, ReadonlySet<string> | undefined>();
-  let serving = false;
+  let looking: Promise<void> | undefined;
   let count = 0;
   const onMessage = (message: Buffer) => {
     const { typeUrl } = scanRequest(kind, message);
     const asked = subscriptionOf(kind, typeUrl, message);
     const current = lastGood.current();
-    if (!serving) {
+    if (looking === undefined) {
       if (current === undefined || !canServe(lastGood, kind, message)) throw failure;
-      serving = true;
+      looking = probing(Buffer.from(message));
       options.onServing(current.savedAt);
-      void probing(Buffer.from(message));
     }
     if (current === undefined || typeUrl === SECRET_TYPE) return;
     const isAnswer = asked.nonce !== "";
@@ -68,6 +67,7 @@ export async function serveLastGood(options: ServeOptions): Promise<void> {
     await Promise.race([options.receive(onMessage), lastGood.reachable(done.signal)]);
   } finally {
     done.abort();
+    await looking;
   }
 }
 
