@@ -190,3 +190,17 @@ test("a key-only change to another key of the same certificate's issuer is a new
   await writeFile(at("key"), `${pair.key}\n`); // the same key in other bytes: the certificate file stays
   await until("the key's change is reported", () => changes === 1);
 });
+
+test("a directory that is removed and made anew is followed on, whatever number the file system gives it", async () => {
+  await mkdir(at("d"));
+  await writeFile(at("d", "c"), "one");
+  const seen = await watchText(at("d", "c"));
+  for (const text of ["two", "three"]) {
+    await rm(at("d"), { recursive: true });
+    await mkdir(at("d"));
+    await writeFile(at("d", "c"), text);
+    await until(`${text} is reported`, () => seen.at(-1) === text);
+    await writeFile(at("d", "c"), `${text}, rewritten`);
+    await until(`the rewritten ${text} is reported`, () => seen.at(-1) === `${text}, rewritten`);
+  }
+});

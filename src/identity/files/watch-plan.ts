@@ -68,11 +68,14 @@ function linkTarget(path: string): string {
   }
 }
 
-/** Device and inode; undefined when there is nothing. */
+/**
+ * Device, inode and birth; undefined when there is nothing. Without its birth a directory that was removed and made anew looks like the
+ * old one: most file systems give the number that was just freed to the next comer.
+ */
 export function identityOf(path: string): string | undefined {
   try {
-    const { dev, ino } = statSync(path);
-    return `${dev}:${ino}`;
+    const { dev, ino, birthtimeNs } = statSync(path, { bigint: true });
+    return `${dev}:${ino}:${birthtimeNs}`;
   } catch {
     return undefined;
   }
