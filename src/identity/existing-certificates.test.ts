@@ -1,4 +1,5 @@
-import { truncate, unlink, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { mkdir, symlink, truncate, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { temporaryDirectory } from "../../test/support/sds-manager.ts";
@@ -17,6 +18,20 @@ test("a pair counts when both files have content, and for good from then on", as
   await truncate(at("c"));
   await unlink(at("k"));
   await expect(existing?.hasKeyPair()).resolves.toBe(true);
+  await expect(existing?.hasRoot()).resolves.toBe(false);
+});
+
+test.each([
+  { what: "a directory", make: (path: string) => mkdir(path) },
+  { what: "a link that leads nowhere", make: (path: string) => symlink("nowhere", path) },
+  { what: "a named pipe", make: async (path: string) => void execFileSync("mkfifo", [path]) },
+])("$what in the place of a file is no certificate", async ({ make }) => {
+  await using directory = await temporaryDirectory();
+  const at = (name: string) => join(directory.path, name);
+  const existing = createExistingCertificates({ certificateChain: at("c"), key: at("k"), root: at("r") }, undefined);
+  await writeFile(at("k"), "x");
+  for (const name of ["c", "r"]) await make(at(name));
+  await expect(existing?.hasKeyPair()).resolves.toBe(false);
   await expect(existing?.hasRoot()).resolves.toBe(false);
 });
 

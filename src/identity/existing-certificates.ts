@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { FileName } from "./files/file-secrets.ts";
+import { readCertificateFile } from "./files/read-file.ts";
 
 /** Where a certificate may be mounted instead of being issued. */
 export interface ExistingCertificatePaths {
@@ -41,12 +42,12 @@ function onceSeen(paths: readonly string[]): () => Promise<boolean> {
   };
 }
 
+/** Looked into, not only at: container engines make a directory where a file to mount is missing, and others' files may be closed to us. */
 async function hasContent(path: string): Promise<boolean> {
-  try {
-    return (await stat(path)).size > 0;
-  } catch {
-    return false;
-  }
+  return readCertificateFile(path).then(
+    (content) => content.length > 0,
+    () => false,
+  );
 }
 
 /** The directory where platforms mount a workload's certificate, when all three files are in it. */
