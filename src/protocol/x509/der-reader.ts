@@ -125,10 +125,13 @@ function parseTime(tag: number, text: string): Date {
   const century = tag === TAG.generalizedTime ? "" : text < "5" ? "20" : "19";
   const digits = TIME.exec(century + text);
   if (digits === null) throw malformed("time that is not in UTC with seconds");
-  const [year = 0, month = 0, ...rest] = digits.slice(1).map(Number);
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = digits.slice(1).map(Number);
   const date = new Date(0);
-  date.setUTCFullYear(year, month - 1, rest[0]);
-  date.setUTCHours(rest[1] ?? 0, rest[2], rest[3]);
+  date.setUTCFullYear(year, month - 1, day);
+  date.setUTCHours(hour, minute, second);
+  // JavaScript takes the 31st of February for one in March; verifiers refuse the certificate, and a proxy the bundle with it.
+  const isReal = date.getUTCMonth() === month - 1 && date.getUTCDate() === day && minute < 60 && second < 60;
+  if (!isReal) throw malformed("time that does not exist");
   return date;
 }
 

@@ -126,3 +126,21 @@ test("what was read can be written again, byte for byte", () => {
     { numRuns: 2000 },
   );
 });
+
+test.each([
+  { what: "the 13th month", text: "991301000000Z" },
+  { what: "the month before January", text: "990001000000Z" },
+  { what: "the 31st of February", text: "990231000000Z" },
+  { what: "the 29th of February of a common year", text: "230229000000Z" },
+  { what: "the 25th hour", text: "990101240000Z" },
+  { what: "the 61st minute", text: "990101006000Z" },
+  { what: "a leap second", text: "161231235960Z" },
+])("$what is no time", ({ text }) => {
+  expect(() => new DerReader(element(TAG.utcTime, Buffer.from(text))).time()).toThrow("time that does not exist");
+});
+
+test("the 29th of February of a leap year is a time", () => {
+  expect(new DerReader(element(TAG.utcTime, Buffer.from("240229235959Z"))).time()).toEqual(
+    new Date("2024-02-29T23:59:59Z"),
+  );
+});
