@@ -10,7 +10,8 @@ describe("names in the header", () => {
   test.each([
     [`By=spiffe://x;Hash=abc;URI=${WEB}`, [WEB]],
     [`URI=${WEB};DNS=web.example;DNS=www.example`, [WEB, "web.example", "www.example"]],
-    [`Hash=1;Subject="CN=web,O=example";URI=${WEB},By=y;URI=spiffe://other`, ["web", WEB, "spiffe://other"]],
+    [`Hash=1;Subject="CN=web,O=example";URI=${WEB},By=y;URI=spiffe://other`, [WEB, "web", "spiffe://other"]],
+    [`DNS=www.example;Subject="CN=web";URI=${WEB}`, [WEB, "www.example", "web"]],
     ['Subject="/O=a;b/CN=web, inc";Hash=1', ["web"]],
     ['Subject="O=no name"', []],
     ['URI="spiffe://a,b;c"', ["spiffe://a,b;c"]],

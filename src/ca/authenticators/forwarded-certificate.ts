@@ -38,18 +38,23 @@ export function forwardedCertificateAuthenticator(ranges: readonly string[]): Au
   };
 }
 
-/** URIs, DNS names and common names of all certificates in the header, in their order. */
+/** Of each certificate in the header its URIs, then its DNS names, then its common name: the first one is whose certificate it is. */
 export function forwardedNames(header: string): readonly string[] {
-  return splitOutsideQuotes(header, ",").flatMap((element) =>
-    splitOutsideQuotes(element, ";").flatMap((pair) => {
+  return splitOutsideQuotes(header, ",").flatMap((element) => {
+    const pairs = splitOutsideQuotes(element, ";").map((pair) => {
       const equals = pair.indexOf("=");
       const key = pair.slice(0, Math.max(equals, 0)).trim().toLowerCase();
-      const value = unquote(pair.slice(equals + 1).trim());
-      if (key === "uri" || key === "dns") return value === "" ? [] : [value];
-      const [, common = ""] = (key === "subject" && /(?:^|[,/])\s*CN=((?:\\.|[^,\\/])+)/i.exec(value)) || [];
-      return common === "" ? [] : [common.replace(/\\(.)/g, "$1")];
-    }),
-  );
+      return { key, value: unquote(pair.slice(equals + 1).trim()) };
+    });
+    const values = (wanted: string) => pairs.flatMap(({ key, value }) => (key === wanted ? [value] : []));
+    const names = [...values("uri"), ...values("dns"), ...values("subject").map(commonName)];
+    return names.filter((name) => name !== "");
+  });
+}
+
+function commonName(subject: string): string {
+  const [, name = ""] = /(?:^|[,/])\s*CN=((?:\\.|[^,\\/])+)/i.exec(subject) ?? [];
+  return name.replace(/\\(.)/g, "$1");
 }
 
 function isGateway(gateways: BlockList, peerAddress: string): boolean {
