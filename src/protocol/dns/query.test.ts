@@ -51,6 +51,19 @@ describe("a query", () => {
     expect(view).toMatchObject({ dnssecOk: false, udpBytes: 0 });
   });
 
+  test.each([
+    { what: "nothing", options: "", verdict: "query" },
+    { what: "an empty one", options: "000a0000", verdict: "query" },
+    { what: "a cookie", options: "000a00080102030405060708", verdict: "query" },
+    { what: "two", options: "000a000101000c0000", verdict: "query" },
+    { what: "one without its length", options: "000a00", verdict: "format-error" },
+    { what: "one that is longer than the record", options: "000a000901", verdict: "format-error" },
+    { what: "a whole one and a piece", options: "000a000101ff", verdict: "format-error" },
+  ])("with $what for options is a $verdict", ({ options, verdict }) => {
+    const opt = optRecord(1232, 0, Buffer.from(options, "hex"));
+    expect(readQuery(encodeMessage({ questions: [question], additionals: [opt] }), view)).toBe(verdict);
+  });
+
   test("takes an OPT record only in the additional section", () => {
     expect(readQuery(encodeMessage({ questions: [question], answers: [optRecord(4096)] }), view)).toBe("query");
     expect(view.udpBytes).toBe(0);

@@ -122,12 +122,20 @@ function readRecords(message: Buffer, beforeAdditional: number, records: number,
     const end = fields + 10 + uint16(message, fields + 8);
     if (end > message.length) return false;
     if (index >= beforeAdditional && uint16(message, fields) === RECORD_TYPE.OPT) {
+      if (!hasWholeOptions(message, fields + 10, end)) return false;
       view.udpBytes = Math.max(MIN_UDP_BYTES, uint16(message, fields + 2));
       view.dnssecOk = ((message[fields + 6] ?? 0) & 0x80) !== 0;
     }
     at = end;
   }
   return true;
+}
+
+/** Code, length and as many bytes, any number of times: one that is cut is nobody's option, and must not be passed on. */
+function hasWholeOptions(message: Buffer, start: number, end: number): boolean {
+  let at = start;
+  while (at + 4 <= end) at += 4 + uint16(message, at + 2);
+  return at === end;
 }
 
 function uint16(message: Buffer, offset: number): number {
