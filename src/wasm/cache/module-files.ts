@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { readdir, readFile, rm, rmdir, stat, utimes } from "node:fs/promises";
+import { rmdirSync, rmSync, statSync } from "node:fs";
+import { readdir, readFile, stat, utimes } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { errorCode } from "../../base/coded-error.ts";
 import { makeProxyDirectory, type ProxyOwner, writeProxyFile } from "../../base/proxy-file.ts";
@@ -13,13 +14,19 @@ export interface ModuleFiles {
   /** A file of an earlier run, when it is what its name says. */
   adopt(key: ModuleKey): Promise<{ readonly path: string; readonly bytes: number } | undefined>;
   isIntact(path: string, bytes: number): Promise<boolean>;
-  /** The file's time says after a restart when it was last used. */
+  /** The file's time tells later runs, and other agents with the same directory, when it was last used. */
   touch(path: string, now: number): Promise<void>;
-  remove(path: string): Promise<void>;
+  /**
+   * Removes a file that nobody, no other agent either, has used since that time; false when somebody has. At one go, so that nobody can
+   * begin to use it between the look and the removal.
+   */
+  removeUnused(path: string, time: number): boolean;
   /** Paths of files made by any run, not used since that time. */
   olderThan(time: number): Promise<readonly string[]>;
 }
 
+const VANISHED = new Set(["ENOENT", "EEXIST"]);
+const WRITE_ATTEMPTS = 10;
 const CHECKSUM = /^[0-9a-f]{64}$/;
 const OWN_FILE = /^(?:[0-9a-f]{64}\.(?:wasm|sha256)|\.[0-9a-f]{64}\.(?:wasm|sha256)\.[0-9a-z]+\.tmp)$/;
 
@@ -33,12 +40,19 @@ export function openModuleFiles(directory: string, owner: ProxyOwner | undefined
     async write(key, module) {
       const path = pathOf(key);
       if (path === undefined) throw new Error(`not a checksum: ${JSON.stringify(key.checksum)}`);
-      await makeProxyDirectory(dirname(path), options);
       const content = sha256(module);
-      // An image's checksum does not tell what the file must be; it goes first, so that no module is ever without it.
-      if (content !== key.checksum) await writeProxyFile(contentFile(path), content, options);
-      await writeProxyFile(path, module, options);
-      return { path, bytes: module.length };
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          await makeProxyDirectory(dirname(path), options);
+          // An image's checksum does not tell what the file must be; it goes first, so that no module is ever without it.
+          if (content !== key.checksum) await writeProxyFile(contentFile(path), content, options);
+          await writeProxyFile(path, module, options);
+          return { path, bytes: module.length };
+        } catch (failure) {
+          // The last old module of the folder was purged, and the folder with it, before or while it was looked at.
+          if (!VANISHED.has(errorCode(failure) ?? "") || attempt === WRITE_ATTEMPTS) throw failure;
+        }
+      }
     },
     async adopt(key) {
       const path = pathOf(key);
@@ -55,17 +69,26 @@ export function openModuleFiles(directory: string, owner: ProxyOwner | undefined
     async touch(path, now) {
       await utimes(path, now / 1000, now / 1000).catch(() => undefined);
     },
-    async remove(path) {
-      await rm(path, { force: true });
-      await rm(contentFile(path), { force: true });
-      // Only an empty folder goes.
-      await rmdir(dirname(path)).catch(() => undefined);
+    removeUnused(path, time) {
+      const found = statSync(path, { throwIfNoEntry: false });
+      if (found !== undefined && found.mtimeMs >= time) return false;
+      rmSync(path, { force: true });
+      rmSync(contentFile(path), { force: true });
+      try {
+        rmdirSync(dirname(path));
+      } catch {
+        // Only an empty folder goes.
+      }
+      return true;
     },
     async olderThan(time) {
       const folders = (await namesIn(directory)).filter((name) => CHECKSUM.test(name));
       const old: string[] = [];
       for (const folder of folders) {
-        for (const name of (await namesIn(join(directory, folder))).filter((file) => OWN_FILE.test(file))) {
+        const names = (await namesIn(join(directory, folder))).filter((file) => OWN_FILE.test(file));
+        for (const name of names) {
+          // It has the time of its making, and goes with its module.
+          if (name.endsWith(".sha256") && names.includes(name.replace(/\.sha256$/, ".wasm"))) continue;
           const path = join(directory, folder, name);
           const found = await stat(path).catch(() => undefined);
           if (found?.isFile() && found.mtimeMs < time) old.push(path);

@@ -43,7 +43,7 @@ function ask(url: string, more: Partial<RemoteModule> = {}): RemoteModule {
 /** What the network holds: a module by address. Image manifests have a checksum of their own. */
 function open(
   network: Record<string, Buffer>,
-  options: { now?: () => number; isInUse?: (path: string) => boolean } = {},
+  options: { now?: () => number; isInUse?: (path: string) => boolean; expiryMs?: number } = {},
 ) {
   const registry = new MetricRegistry();
   const seen = { finds: 0, loads: 0 };
@@ -237,6 +237,10 @@ describe("purging", () => {
     expect(existsSync(path)).toBe(true);
     path = "";
     await opened.cache.purge();
+    expect(readdirSync(directory)).toHaveLength(1);
+    // Its time begins when it was last seen in use.
+    time += 25 * HOUR;
+    await opened.cache.purge();
     expect(readdirSync(directory)).toEqual([]);
   });
 
@@ -271,6 +275,67 @@ describe("purging", () => {
     await using opened = open({});
     await opened.cache.purge();
     expect(existsSync(directory)).toBe(false);
+  });
+});
+
+describe("two agents with one directory", () => {
+  test("leave each other's files alone while one of them asks for them or its proxy uses them", async () => {
+    let time = Date.now();
+    const now = () => time;
+    let path = "";
+    await using one = open({ [TAG]: module }, { now });
+    await using other = open({ [TAG]: module }, { now, isInUse: (asked) => asked === path });
+    const shared = await one.cache.get(ask(TAG));
+    expect(await other.cache.get(ask(TAG))).toBe(shared);
+    expect(other.seen).toEqual({ finds: 1, loads: 0 });
+    time += 23 * HOUR;
+    await other.cache.get(ask(TAG));
+    time += 2 * HOUR;
+    // The first has not used it for a day and forgets it; the second has.
+    await one.cache.purge();
+    expect([shared, contentFile(shared)].map(existsSync)).toEqual([true, true]);
+    expect(one.metrics()).toContain("istio_agent_wasm_cache_entries 0");
+    path = shared;
+    for (let hour = 0; hour < 50; hour += 1) {
+      time += HOUR;
+      await other.cache.purge();
+      await one.cache.purge();
+    }
+    expect([shared, contentFile(shared)].map(existsSync)).toEqual([true, true]);
+    path = "";
+    time += 25 * HOUR;
+    await one.cache.purge();
+    expect(readdirSync(directory)).toEqual([]);
+    // What the other has taken away is fetched again.
+    expect(await other.cache.get(ask(TAG))).toBe(shared);
+    expect(existsSync(shared)).toBe(true);
+  });
+
+  test("write and purge at once without a failure", async () => {
+    const network = { [URL_]: module };
+    await using writing = open(network);
+    await using purging = open({}, { expiryMs: 1 });
+    let isDone = false;
+    const purges = (async () => {
+      while (!isDone) await purging.cache.purge();
+    })();
+    for (let index = 0; index < 150; index += 1) {
+      network[URL_] = wasmModule(`version ${index}`);
+      const asked = ask(URL_, { checksum: sha256(network[URL_]), resourceVersion: `${index}` });
+      expect(await writing.cache.get(asked)).toContain(sha256(network[URL_]));
+    }
+    isDone = true;
+    await purges;
+  });
+
+  test("fetch the same at once, each whole", async () => {
+    const large = Buffer.concat([module, Buffer.alloc(2 * 1024 * 1024, 1)]);
+    await using one = open({ [URL_]: large });
+    await using other = open({ [URL_]: large });
+    const paths = await Promise.all([one, other].map(({ cache }) => cache.get(ask(URL_))));
+    expect(new Set(paths).size).toBe(1);
+    expect(readFileSync(paths[0] ?? "").equals(large)).toBe(true);
+    expect(readdirSync(dirname(paths[0] ?? ""))).toHaveLength(1);
   });
 });
 

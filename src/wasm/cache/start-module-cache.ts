@@ -57,6 +57,10 @@ export function startModuleCache(options: ModuleCacheOptions): ModuleCache {
   /** In memory, else left by an earlier run; either way only when the file is there. */
   const lookup = async (key: ModuleKey): Promise<Stored | undefined> => {
     const known = index.find(key);
+    // Before anything is waited for: the purge looks at both times, that of other agents at the file's.
+    if (known !== undefined) known.lastUsedAt = now();
+    const path = files.pathOf(key);
+    if (path !== undefined) await files.touch(path, now());
     if (known !== undefined && !(await files.isIntact(known.path, known.bytes))) {
       log.warn("a cached Wasm module is gone or damaged, fetching it again", { path: known.path });
       index.remove(key);
@@ -67,9 +71,6 @@ export function startModuleCache(options: ModuleCacheOptions): ModuleCache {
       if (adopted !== undefined) entry = remember(key, adopted);
     }
     metrics.cacheLookups.inc([String(entry !== undefined)]);
-    if (entry === undefined) return undefined;
-    entry.lastUsedAt = now();
-    await files.touch(entry.path, entry.lastUsedAt);
     return entry;
   };
 
@@ -107,19 +108,23 @@ export function startModuleCache(options: ModuleCacheOptions): ModuleCache {
   };
 
   const purge = async () => {
-    const limit = now() - options.expiryMs;
+    const time = now();
+    const limit = time - options.expiryMs;
+    for (const entry of index.entries()) {
+      if (!options.isInUse(entry.path)) continue;
+      entry.lastUsedAt = time;
+      await files.touch(entry.path, time);
+    }
     for (const entry of index.unusedSince(limit)) {
-      // Used again while others were removed.
-      if (entry.lastUsedAt >= limit || options.isInUse(entry.path)) continue;
-      if (await removeFile(files, entry.path, log)) index.remove(entry);
+      // Another agent may use the file still; this one has no use for it, and finds it again when it has.
+      if (removeUnused(files, entry.path, limit, log)) index.remove(entry);
     }
     const orphans = await files.olderThan(limit).catch((failure: unknown) => {
       log.warn("cannot look for old Wasm modules", { error: errorMessage(failure) });
       return [];
     });
     for (const path of orphans) {
-      const module = path.replace(/\.sha256$/, ".wasm");
-      if (!index.holds(module) && !options.isInUse(module)) await removeFile(files, path, log);
+      if (!index.holds(path) && !options.isInUse(path)) removeUnused(files, path, limit, log);
     }
     metrics.cacheEntries.set(index.size);
   };
@@ -153,10 +158,10 @@ export function startModuleCache(options: ModuleCacheOptions): ModuleCache {
   };
 }
 
-async function removeFile(files: ModuleFiles, path: string, log: Logger): Promise<boolean> {
+/** False when it should be gone and is not. */
+function removeUnused(files: ModuleFiles, path: string, since: number, log: Logger): boolean {
   try {
-    await files.remove(path);
-    log.debug(`successfully removed stale Wasm module ${path}`);
+    if (files.removeUnused(path, since)) log.debug(`successfully removed stale Wasm module ${path}`);
     return true;
   } catch (failure) {
     log.error(`failed to purge Wasm module ${path}: ${errorMessage(failure)}`);

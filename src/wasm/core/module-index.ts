@@ -75,6 +75,10 @@ export class ModuleIndex {
     }
   }
 
+  entries(): Iterable<ModuleEntry> {
+    return this.#entries.values();
+  }
+
   unusedSince(time: number): readonly ModuleEntry[] {
     return [...this.#entries.values()].filter((entry) => entry.lastUsedAt < time);
   }
