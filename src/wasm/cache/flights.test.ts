@@ -81,3 +81,39 @@ test("stopping aborts all work and waits for its end", async () => {
   await flights.stop();
   expect((await results).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
 });
+
+test("who comes while work that was called off still ends begins anew", async () => {
+  const flights = new Flights<number>();
+  const ending = deferred<number>();
+  const first = expect(flights.run("a", 0, () => ending.promise)).rejects.toThrow("called off");
+  const second = deferred<number>();
+  const later = [flights.run("a", 5000, () => second.promise), flights.run("a", 5000, () => Promise.resolve(0))];
+  ending.reject(new Error("called off"));
+  await first;
+  // The end of the first is not the end of the second: the third has joined it.
+  later.push(flights.run("a", 5000, () => Promise.resolve(0)));
+  second.resolve(2);
+  expect(await Promise.all(later)).toEqual([2, 2, 2]);
+});
+
+test("nothing begins after the stop, and the stop waits for work that was called off before", async () => {
+  const flights = new Flights<number>();
+  const ending = deferred<number>();
+  const first = expect(flights.run("a", 0, () => ending.promise)).rejects.toThrow();
+  const second = expect(flights.run("a", 60_000, untilAborted)).rejects.toThrow("aborted");
+  let stopped = false;
+  const stopping = flights.stop().then(() => {
+    stopped = true;
+  });
+  await second;
+  expect(stopped).toBe(false);
+  ending.reject(new Error("over"));
+  await Promise.all([first, stopping]);
+  let began = false;
+  const late = flights.run("b", 5000, async () => {
+    began = true;
+    return 1;
+  });
+  await expect(late).rejects.toMatchObject({ code: "timeout" });
+  expect(began).toBe(false);
+});

@@ -11,10 +11,16 @@ interface Flight<Result> {
 
 /** One piece of work per key at a time, shared by all who want it while it runs; each waits at most its own time. */
 export class Flights<Result> {
+  /** Those that others may join. */
   readonly #flying = new Map<string, Flight<Result>>();
+  readonly #all = new Set<Flight<Result>>();
+  #stopped = false;
 
   async run(key: string, timeoutMs: number, work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
-    const flight = this.#flying.get(key) ?? this.#start(key, work, timeoutMs);
+    if (this.#stopped) throw new WasmError("timeout", "the agent is stopping");
+    const flying = this.#flying.get(key);
+    // One that was called off ends soon, and not well: whoever comes now has time for another.
+    const flight = flying?.controller.signal.aborted === false ? flying : this.#start(key, work, timeoutMs);
     this.#extend(flight, timeoutMs);
     using limit = abortAfter(Math.max(0, timeoutMs));
     let onLimit: () => void = () => undefined;
@@ -27,11 +33,11 @@ export class Flights<Result> {
     return await Promise.race([flight.result, late]);
   }
 
-  /** Ends all work and waits for it. */
+  /** Ends all work and waits for it; none begins any more. */
   async stop(): Promise<void> {
-    const flying = [...this.#flying.values()];
-    for (const { controller } of flying) controller.abort();
-    await Promise.allSettled(flying.map(({ result }) => result));
+    this.#stopped = true;
+    for (const { controller } of this.#all) controller.abort();
+    await Promise.allSettled([...this.#all].map(({ result }) => result));
   }
 
   #start(key: string, work: (signal: AbortSignal) => Promise<Result>, timeoutMs: number): Flight<Result> {
@@ -44,16 +50,18 @@ export class Flights<Result> {
       timer: undefined,
       result: work(controller.signal).finally(() => {
         clearTimeout(flight.timer);
-        this.#flying.delete(key);
+        this.#all.delete(flight);
+        if (this.#flying.get(key) === flight) this.#flying.delete(key);
       }),
     };
     flight.result.catch(() => undefined);
     this.#flying.set(key, flight);
+    this.#all.add(flight);
     return flight;
   }
 
   #extend(flight: Flight<Result>, timeoutMs: number): void {
-    const until = Date.now() + timeoutMs;
+    const until = performance.now() + timeoutMs;
     if (until <= flight.until) return;
     flight.until = until;
     clearTimeout(flight.timer);
