@@ -44,6 +44,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   skywalking: serviceThenPort,
   stackdriver: nothing,
   prometheus: nothing,
+  sds: nothing,
   envoyFileAccessLog: nothing,
   envoyOtelAls: portThenService,
   envoyHttpAls: portThenService,

@@ -53,13 +53,34 @@ const STACKDRIVER = message(
   field("logging", 6, message(".StackdriverProvider.Logging", field("labels", 1, "string", map))),
 );
 
-const LOG_FORMAT = message(".LogFormat", field("text", 1, "string"), field("labels", 2, "struct"));
+const LOG_FORMAT = message(
+  ".LogFormat",
+  ...oneof("logFormat", field("text", 1, "string"), field("labels", 2, "struct")),
+);
+
+const HTTP_HEADER = message(
+  ".HttpHeader",
+  field("name", 1, "string"),
+  ...oneof("headerValue", field("value", 2, "string"), field("envName", 3, "string")),
+);
 
 const HTTP_SERVICE = message(
   ".HttpService",
   field("path", 1, "string"),
   field("timeout", 2, "duration"),
-  field("headers", 3, "struct"),
+  field("headers", 3, HTTP_HEADER, list),
+);
+
+const DYNATRACE_SAMPLER = message(
+  ".OpenTelemetryTracingProvider.DynatraceSampler",
+  field("tenant", 1, "string"),
+  field("clusterId", 2, "int32"),
+  field("rootSpansPerMinute", 3, "uint32"),
+  field(
+    "httpService",
+    4,
+    message(".OpenTelemetryTracingProvider.DynatraceSampler.DynatraceApi", ...SERVICE, field("http", 3, HTTP_SERVICE)),
+  ),
 );
 
 const OPENTELEMETRY = message(
@@ -67,9 +88,31 @@ const OPENTELEMETRY = message(
   ...SERVICE,
   field("maxTagLength", 3, "uint32"),
   field("http", 4, HTTP_SERVICE),
-  field("resourceDetectors", 5, "struct"),
-  field("grpc", 7, "struct"),
+  field(
+    "grpc",
+    7,
+    message(".GrpcService", field("timeout", 1, "duration"), field("initialMetadata", 2, HTTP_HEADER, list)),
+  ),
+  field(
+    "resourceDetectors",
+    5,
+    message(
+      ".ResourceDetectors",
+      field("environment", 1, message(".ResourceDetectors.EnvironmentResourceDetector")),
+      field("dynatrace", 2, message(".ResourceDetectors.DynatraceResourceDetector")),
+    ),
+  ),
+  field("serviceAttributeEnrichment", 8, {
+    fullName: "istio.mesh.v1alpha1.MeshConfig.ExtensionProvider.ServiceAttributeEnrichment",
+    values: { ISTIO_CANONICAL: 0, OTEL_SEMANTIC_CONVENTIONS: 1 },
+  }),
+  ...oneof("sampling", field("dynatraceSampler", 6, DYNATRACE_SAMPLER)),
 );
+
+const PROVIDER_TRACE_CONTEXT = {
+  ...TRACE_CONTEXT,
+  fullName: "istio.mesh.v1alpha1.MeshConfig.ExtensionProvider.OpenCensusAgentTracingProvider.TraceContext",
+};
 
 const ALS = [
   field("logName", 3, "string"),
@@ -94,6 +137,13 @@ export const EXTENSION_PROVIDER: MessageTable = message(
         ...SERVICE,
         field("maxTagLength", 3, "uint32"),
         field("enable64bitTraceId", 4, "bool", { protoName: "enable_64bit_trace_id" }),
+        field("path", 5, "string"),
+        field("traceContextOption", 6, {
+          fullName: "istio.mesh.v1alpha1.MeshConfig.ExtensionProvider.ZipkinTracingProvider.TraceContextOption",
+          values: { USE_B3: 0, USE_B3_WITH_W3C_PROPAGATION: 1 },
+        }),
+        field("timeout", 7, "duration"),
+        field("headers", 8, HTTP_HEADER, list),
       ),
     ),
     field(
@@ -114,7 +164,7 @@ export const EXTENSION_PROVIDER: MessageTable = message(
       message(
         ".OpenCensusAgentTracingProvider",
         ...SERVICE,
-        field("context", 3, TRACE_CONTEXT, list),
+        field("context", 3, PROVIDER_TRACE_CONTEXT, list),
         field("maxTagLength", 4, "uint32"),
       ),
     ),
@@ -142,6 +192,11 @@ export const EXTENSION_PROVIDER: MessageTable = message(
         field("logName", 3, "string"),
         field("logFormat", 4, LOG_FORMAT),
       ),
+    ),
+    field(
+      "sds",
+      16,
+      message(".SDSProvider", field("name", 1, "string"), field("service", 2, "string"), field("port", 3, "uint32")),
     ),
   ),
 );

@@ -13,6 +13,45 @@ export function localityLbProblems(setting: LocalityLbSetting): readonly Validat
   return [...reasons(setting)].map((message) => ({ field: "localityLbSetting", message }));
 }
 
+/** Zones and subzones are Envoy's own matter here: only regions are put in order. */
+export function zoneAwareLbProblems(
+  setting: Pick<LocalityLbSetting, "failover" | "failoverPriority">,
+): readonly ValidationProblem[] {
+  const { failover = [], failoverPriority = [] } = setting;
+  const labels = failoverPriority
+    .filter((name) => TOPOLOGY_LABELS.has(name))
+    .map(
+      (label) =>
+        `'failover_priority' for zone aware lb must not use topology label '${label}'; region- and zone-level routing are handled automatically`,
+    );
+  return [...labels, ...regionReasons(failover, ZONE_AWARE_WORDS)].map((message) => ({
+    field: "zoneAwareLbSetting",
+    message,
+  }));
+}
+
+const LOCALITY_WORDS = {
+  same: "locality lb failover settings must specify different regions",
+  finer: "locality lb failover only specify region",
+  wildcard: "locality lb failover region should not contain '*' wildcard",
+};
+const ZONE_AWARE_WORDS = {
+  same: "zone aware lb failover settings must specify different regions",
+  finer: "zone aware lb failover only specifies region; zone and subzone failover are handled automatically",
+  wildcard: "zone aware lb failover region should not contain '*' wildcard",
+};
+
+function* regionReasons(
+  failover: NonNullable<LocalityLbSetting["failover"]>,
+  words: typeof LOCALITY_WORDS,
+): Generator<string> {
+  for (const { from = "", to = "" } of failover) {
+    if (from === to) yield words.same;
+    if (from.includes("/") || to.includes("/")) yield words.finer;
+    if (from.includes("*") || to.includes("*")) yield words.wildcard;
+  }
+}
+
 function* reasons({ distribute = [], failover = [], failoverPriority = [] }: LocalityLbSetting): Generator<string> {
   if (distribute.length > 0 && failover.length > 0)
     return yield "can not simultaneously specify 'distribute' and 'failover'";
@@ -27,11 +66,7 @@ function* reasons({ distribute = [], failover = [], failoverPriority = [] }: Loc
     yield* localities(Object.keys(to));
   }
   yield* localities(distribute.map(({ from = "" }) => from));
-  for (const { from = "", to = "" } of failover) {
-    if (from === to) yield "locality lb failover settings must specify different regions";
-    if (from.includes("/") || to.includes("/")) yield "locality lb failover only specify region";
-    if (from.includes("*") || to.includes("*")) yield "locality lb failover region should not contain '*' wildcard";
-  }
+  yield* regionReasons(failover, LOCALITY_WORDS);
 }
 
 /** Localities of one list must not cover each other; only the first problem of a list is told. */

@@ -1,6 +1,7 @@
 import { type EnumTable, field, list, type MessageTable, map, oneof, wrapper } from "../message/message-table.ts";
 import { CLIENT_TLS_SETTINGS, PROXY_CONFIG, TCP_KEEPALIVE } from "../proxy-config/proxy-config-table.ts";
 import { EXTENSION_PROVIDER } from "./extension-provider-table.ts";
+import { DEFAULT_TRAFFIC_POLICY, ZONE_AWARE_LB } from "./traffic-policy-table.ts";
 
 const mesh = (name: string) => `istio.mesh.v1alpha1.${name}`;
 const message = (name: string, ...fields: MessageTable["fields"]): MessageTable => ({ fullName: mesh(name), fields });
@@ -80,7 +81,59 @@ const DEFAULT_PROVIDERS = message(
   field("accessLogging", 3, "string", list),
 );
 
-/** istio.mesh.v1alpha1.MeshConfig. Parts the agent has no rule for are kept as free-form JSON. */
+/** Named as Kubernetes names it. */
+const LABEL_SELECTOR = message(
+  "LabelSelector",
+  field("matchLabels", 1, "string", { ...map, protoName: "matchLabels" }),
+  field(
+    "matchExpressions",
+    2,
+    message(
+      "LabelSelectorRequirement",
+      field("key", 1, "string"),
+      field("operator", 2, "string"),
+      field("values", 3, "string", list),
+    ),
+    { ...list, protoName: "matchExpressions" },
+  ),
+);
+
+const SERVICE_SCOPE = message(
+  "MeshConfig.ServiceScopeConfigs",
+  field("namespaceSelector", 1, LABEL_SELECTOR),
+  field("servicesSelector", 2, LABEL_SELECTOR),
+  field("scope", 3, named("MeshConfig.ServiceScopeConfigs.Scope", { LOCAL: 0, GLOBAL: 1 })),
+);
+
+const VISIBILITY = named("ServiceEntryVisibility.Visibility", {
+  VISIBILITY_UNSPECIFIED: 0,
+  NONE: 1,
+  NAMESPACE: 2,
+  PUBLIC: 3,
+});
+
+const SERVICE_ENTRY_VISIBILITY = message(
+  "ServiceEntryVisibility",
+  field("defaultVisibility", 1, VISIBILITY),
+  field("applyToSidecars", 2, "bool"),
+  field(
+    "policies",
+    3,
+    message(
+      "ServiceEntryVisibility.Policy",
+      field("visibility", 1, VISIBILITY),
+      field(
+        "matchingRules",
+        2,
+        message("ServiceEntryVisibility.MatchRule", ...oneof("matcher", field("namespaceSelector", 1, LABEL_SELECTOR))),
+        list,
+      ),
+    ),
+    list,
+  ),
+);
+
+/** istio.mesh.v1alpha1.MeshConfig. */
 export const MESH_CONFIG: MessageTable = message(
   "MeshConfig",
   field("proxyListenPort", 4, "int32"),
@@ -110,7 +163,12 @@ export const MESH_CONFIG: MessageTable = message(
     17,
     message(
       "MeshConfig.OutboundTrafficPolicy",
-      field("mode", 1, named("MeshConfig.OutboundTrafficPolicy.Mode", { REGISTRY_ONLY: 0, ALLOW_ANY: 1 })),
+      field(
+        "mode",
+        1,
+        named("MeshConfig.OutboundTrafficPolicy.Mode", { REGISTRY_ONLY: 0, ALLOW_ANY: 1, ALLOW_ANY_DYNAMIC_DNS: 3 }),
+      ),
+      field("tls", 2, CLIENT_TLS_SETTINGS),
     ),
   ),
   field(
@@ -131,7 +189,7 @@ export const MESH_CONFIG: MessageTable = message(
   field("defaultDestinationRuleExportTo", 33, "string", list),
   field("rootNamespace", 34, "string"),
   field("localityLbSetting", 35, LOCALITY_LB),
-  field("zoneAwareLbSetting", 73, "struct"),
+  field("zoneAwareLbSetting", 73, ZONE_AWARE_LB),
   field("dnsRefreshRate", 36, "duration"),
   field("h2UpgradePolicy", 41, named("MeshConfig.H2UpgradePolicy", { DO_NOT_UPGRADE: 0, UPGRADE: 1 })),
   field("inboundClusterStatName", 44, "string"),
@@ -143,13 +201,13 @@ export const MESH_CONFIG: MessageTable = message(
     list,
   ),
   field("serviceSettings", 50, SERVICE_SETTINGS, list),
-  field("serviceScopeConfigs", 67, "struct"),
+  field("serviceScopeConfigs", 67, SERVICE_SCOPE, list),
   field("enablePrometheusMerge", 51, "bool", wrapper),
   field("verifyCertificateAtClient", 54, "bool", wrapper),
   field("ca", 55, CA),
   field("extensionProviders", 57, EXTENSION_PROVIDER, list),
   field("defaultProviders", 60, DEFAULT_PROVIDERS),
-  field("discoverySelectors", 59, "struct"),
+  field("discoverySelectors", 59, LABEL_SELECTOR, list),
   field(
     "pathNormalization",
     61,
@@ -173,6 +231,6 @@ export const MESH_CONFIG: MessageTable = message(
   field("defaultInboundHttpRetryPolicy", 0, HTTP_RETRY),
   field("meshMTLS", 63, TLS_CONFIG, { protoName: "mesh_mTLS" }),
   field("tlsDefaults", 64, TLS_CONFIG),
-  field("defaultTrafficPolicy", 71, "struct"),
-  field("serviceEntryVisibility", 72, "struct"),
+  field("defaultTrafficPolicy", 71, DEFAULT_TRAFFIC_POLICY),
+  field("serviceEntryVisibility", 72, SERVICE_ENTRY_VISIBILITY),
 );

@@ -156,8 +156,65 @@ describe("validation", () => {
         "can not simultaneously set 'failover' and topology label 'topology.kubernetes.io/zone' in 'failover_priority'",
       ],
     },
+    { text: "zoneAwareLbSetting: {failover: [{from: a, to: b}], failoverPriority: [app]}", says: [] },
+    {
+      text: "zoneAwareLbSetting: {failover: [{from: a, to: a}], failoverPriority: [topology.istio.io/subzone]}",
+      says: [
+        "'failover_priority' for zone aware lb must not use topology label 'topology.istio.io/subzone'; region- and zone-level routing are handled automatically",
+        "zone aware lb failover settings must specify different regions",
+      ],
+    },
+    {
+      text: "zoneAwareLbSetting: {failover: [{from: a/b, to: 'c*'}]}",
+      says: [
+        "zone aware lb failover only specifies region; zone and subzone failover are handled automatically",
+        "zone aware lb failover region should not contain '*' wildcard",
+      ],
+    },
+    { text: "defaultTrafficPolicy: {}", says: [] },
+    {
+      text: "defaultTrafficPolicy: {connectionPool: {}}",
+      says: ["connection pool must have at least one field"],
+    },
+    {
+      text: "defaultTrafficPolicy: {connectionPool: {http: {http1MaxPendingRequests: -1, http2MaxRequests: -1, maxRequestsPerConnection: -1, maxRetries: -1, maxConcurrentStreams: -1, idleTimeout: 10us, h2UpgradePolicy: UPGRADE, useClientProtocol: true}}}",
+      says: [
+        "http1 max pending requests must be non-negative",
+        "http2 max requests must be non-negative",
+        "max requests per connection must be non-negative",
+        "max retries must be non-negative",
+        "max concurrent streams must be non-negative",
+        "duration must be greater than 1ms",
+        "use client protocol must not be true when H2UpgradePolicy is UPGRADE",
+      ],
+    },
+    {
+      text: "defaultTrafficPolicy: {connectionPool: {tcp: {maxConnections: -1, connectTimeout: 1.0005s, maxConnectionDuration: 0s, idleTimeout: 0.5ms, tcpKeepalive: {time: 0s, interval: 1500us}}}}",
+      says: [
+        "max connections must be non-negative",
+        "only durations to ms precision are supported",
+        "duration must be greater than 1ms",
+        "duration must be greater than 1ms",
+        "only durations to ms precision are supported",
+      ],
+    },
+    {
+      text: "defaultTrafficPolicy: {outlierDetection: {consecutiveLocalOriginFailures: 3, maxEjectionPercent: 101, minHealthPercent: -1, interval: 0s, baseEjectionTime: 1us}}",
+      says: [
+        "duration must be greater than 1ms",
+        "duration must be greater than 1ms",
+        "outlier detection consecutive local origin failures is specified, but split external local origin errors is set to false",
+        "percentage 101 is not in range 0..100",
+        "percentage -1 is not in range 0..100",
+      ],
+    },
+    {
+      text: "defaultTrafficPolicy: {connectionPool: {tcp: {idleTimeout: 0s}}, outlierDetection: {splitExternalLocalOriginErrors: true, consecutiveLocalOriginFailures: 3, consecutive_5xx_errors: 1}}",
+      says: [],
+    },
   ])("$text", async ({ text, says }) => {
-    const { config } = await apply(text);
+    const { config, problems } = await apply(text);
+    expect(problems).toEqual([]);
     expect(meshConfigProblems(config, rules).map((problem) => problem.message)).toEqual(says);
   });
 

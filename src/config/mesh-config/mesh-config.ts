@@ -2,6 +2,7 @@ import type { ProtoDuration, ProxyConfig } from "../../protocol/proxy-config.ts"
 import { deepFreeze } from "../deep-freeze.ts";
 import type { GenerationRules } from "../generations.ts";
 import { defaultProxyConfig } from "../proxy-config/default-proxy-config.ts";
+import type { DefaultTrafficPolicy } from "./default-traffic-policy.ts";
 
 export interface ExtensionProvider {
   readonly name?: string;
@@ -26,6 +27,8 @@ export interface MeshConfig {
   readonly trustDomain?: string;
   readonly trustDomainAliases?: readonly string[];
   readonly localityLbSetting?: LocalityLbSetting;
+  readonly zoneAwareLbSetting?: Pick<LocalityLbSetting, "failover" | "failoverPriority" | "enabled">;
+  readonly defaultTrafficPolicy?: DefaultTrafficPolicy;
   readonly serviceSettings?: readonly {
     readonly settings?: { readonly clusterLocal?: boolean };
     readonly hosts?: readonly string[];

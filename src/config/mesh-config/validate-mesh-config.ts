@@ -10,8 +10,9 @@ import { wildcardDomainProblem } from "../validation/dns-name.ts";
 import { durationProblem, durationRangeProblem, millisecondsProblem } from "../validation/duration-problem.ts";
 import { formatErrorList } from "../validation/error-list.ts";
 import { trustDomainProblem } from "../validation/trust-domain.ts";
+import { defaultTrafficPolicyProblems } from "./default-traffic-policy.ts";
 import { inboundRetryProblems, inboundRetryWarnings } from "./inbound-retry.ts";
-import { localityLbProblems } from "./locality-lb.ts";
+import { localityLbProblems, zoneAwareLbProblems } from "./locality-lb.ts";
 import type { MeshConfig } from "./mesh-config.ts";
 
 const MILLISECOND = 1_000_000n;
@@ -32,11 +33,13 @@ export function meshConfigProblems(config: MeshConfig, rules: GenerationRules): 
     ),
     ...defaultConfigProblems(config, rules),
     ...localityLbProblems(config.localityLbSetting ?? {}),
+    ...zoneAwareLbProblems(config.zoneAwareLbSetting ?? {}),
     ...serviceSettingsProblems(config),
     ...trustDomainProblems(config),
     ...((config.meshMTLS?.ecdhCurves ?? []).length > 0
       ? [{ field: "meshMTLS.ecdhCurves", message: "mesh TLS does not support ECDH curves configuration" }]
       : []),
+    ...defaultTrafficPolicyProblems(config.defaultTrafficPolicy ?? {}),
     ...inboundRetryProblems(config.defaultInboundHttpRetryPolicy),
   ];
 }
