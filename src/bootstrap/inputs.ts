@@ -8,6 +8,7 @@ export interface BootstrapInputs {
   readonly nodeId: string;
   /** In order of preference, duplicates allowed. */
   readonly nodeIps: readonly string[];
+  /** Effective, in proto3 JSON form: a plain field at its zero value is absent, at every depth. */
   readonly proxyConfig: ProxyConfig;
   /** The environment that metadata generation sees. */
   readonly env: StringMap;

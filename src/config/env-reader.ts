@@ -1,8 +1,8 @@
 import { formatDuration, parseDuration } from "../base/duration.ts";
+import { jsonSyntaxError } from "../protocol/json-syntax-error.ts";
 import { type EnvironmentName, environmentVariable } from "./environment-table.ts";
 import type { EnvironmentDefault } from "./environment-variable.ts";
 import type { Generation } from "./generations.ts";
-import { jsonSyntaxError } from "./json-syntax-error.ts";
 import { parseGoBool, parseGoFloat, parseGoInt } from "./parse-go-scalar.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;

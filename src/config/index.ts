@@ -36,7 +36,7 @@ export {
   type PlatformSettings,
   readPlatformSettings,
 } from "./platform/platform-info.ts";
-export { applyProxyConfig, proxyConfigTable } from "./proxy-config/apply-proxy-config.ts";
+export { applyProxyConfig, proxyConfigJson, proxyConfigTable } from "./proxy-config/apply-proxy-config.ts";
 export { defaultProxyConfig } from "./proxy-config/default-proxy-config.ts";
 export { proxyConfigProblems } from "./proxy-config/validate-proxy-config.ts";
 export { defaultProxyFlags, type ProxyFlags } from "./proxy-flags.ts";

@@ -19,8 +19,10 @@ function isUnused(tag: unknown): boolean {
   return UNUSED_TAGS.some((name) => uri?.endsWith(`:${name}`)) || format === "TIME";
 }
 
-/** The library takes a lone dot for a number, which then is none. */
+/** The library takes a lone dot, or an exponent of nothing ("e1"), for a number, which then is none. */
 function withDigits(tag: Tags[number]): Tags[number] {
-  if (typeof tag !== "object" || !("test" in tag) || !tag.test?.test(".")) return tag;
-  return { ...tag, test: new RegExp(`^(?=.*[0-9])${tag.test.source.slice(1)}`) };
+  if (typeof tag !== "object" || !("test" in tag)) return tag;
+  const { test } = tag;
+  if (test === undefined || ![".", "e1"].some((text) => test.test(text))) return tag;
+  return { ...tag, test: new RegExp(`^(?=[-+]?\\.?[0-9])${test.source.slice(1)}`) };
 }

@@ -52,6 +52,10 @@ describe("raw metadata", () => {
     { value: "{", warning: "Env variable X [{] failed json unmarshal: unexpected end of JSON input" },
     { value: '{"a":"b', warning: 'Env variable X [{"a":"b] failed json unmarshal: unexpected end of JSON input' },
     {
+      value: '{"a":}',
+      warning: `Env variable X [{"a":}] failed json unmarshal: invalid character '}' looking for beginning of value`,
+    },
+    {
       value: "[1]",
       warning:
         "Env variable X [[1]] failed json unmarshal: json: cannot unmarshal array into Go value of type map[string]interface {}",
@@ -183,23 +187,6 @@ describe("typed metadata", () => {
     { option: undefined, env: { ISTIO_META_METADATA_DISCOVERY: "true" }, value: "true" },
   ])("metadata discovery with option $option and $env is $value", ({ option, env, value }) => {
     expect(metadata({ env, agent: { metadataDiscovery: option } }).METADATA_DISCOVERY).toBe(value);
-  });
-
-  test("PROXY_CONFIG leaves zero values out but keeps wrappers and oneof members", () => {
-    const proxyConfig = {
-      controlPlaneAuthPolicy: "NONE" as const,
-      concurrency: 0,
-      statsCompression: false,
-      serviceCluster: "",
-      extraStatTags: [],
-      meshId: "",
-      tracing: {},
-      envoyMetricsService: { address: "a:1", tlsSettings: { mode: "DISABLE" as const, sni: "s" } },
-    };
-    const config = metadata({ proxyConfig }).PROXY_CONFIG as Record<string, unknown>;
-    expect(config).toMatchObject({ concurrency: 0, statsCompression: false, serviceCluster: "", tracing: {} });
-    expect(config.envoyMetricsService).toEqual({ address: "a:1", tlsSettings: { sni: "s" } });
-    for (const key of ["controlPlaneAuthPolicy", "extraStatTags", "meshId"]) expect(config).not.toHaveProperty(key);
   });
 
   test("credential sockets add untyped keys", () => {

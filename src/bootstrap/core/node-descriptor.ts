@@ -6,7 +6,6 @@ import { GENERATIONS } from "./generations.ts";
 import type { JsonObject } from "./json.ts";
 import { sortKeys } from "./json.ts";
 import { nodeLocality } from "./locality.ts";
-import { proxyConfigJson } from "./proxy-config-json.ts";
 import type { RawValue } from "./raw-metadata.ts";
 import { readRawMetadata, readStaticLabels } from "./raw-metadata.ts";
 import { serviceCluster } from "./service-cluster.ts";
@@ -94,7 +93,7 @@ function setAgentKeys(typed: TypedMetadata, inputs: BootstrapInputs, rules: Node
     EXIT_ON_ZERO_ACTIVE_CONNECTIONS: flag(agent.exitOnZeroActiveConnections),
     ENVOY_SKIP_DEPRECATED_LOGS: flag(agent.envoySkipDeprecatedLogs),
     WORKLOAD_IDENTITY_SOCKET_FILE: agent.workloadIdentitySocketFile,
-    PROXY_CONFIG: proxyConfigJson(inputs.proxyConfig),
+    PROXY_CONFIG: inputs.proxyConfig,
     NAME: env.POD_NAME ?? typed.get("NAME"),
     NAMESPACE: env.POD_NAMESPACE ?? typed.get("NAMESPACE"),
     SERVICE_ACCOUNT: env.SERVICE_ACCOUNT ?? typed.get("SERVICE_ACCOUNT"),

@@ -1,4 +1,5 @@
 import { parseExactJson } from "../../protocol/exact-json.ts";
+import { jsonSyntaxError } from "../../protocol/json-syntax-error.ts";
 import type { StringMap } from "../../protocol/proxy-config.ts";
 import type { NodeRules } from "./generations.ts";
 import { isJsonObject } from "./json.ts";
@@ -68,14 +69,7 @@ function parseObject(name: string, text: string, warnings: string[]): Readonly<R
       warn(`json: cannot unmarshal ${kind} into Go value of type map[string]interface {}`);
     }
   } catch (failure) {
-    warn(jsonProblem(text, (failure as Error).message));
+    warn(jsonSyntaxError(text) ?? (failure as Error).message);
   }
   return {};
-}
-
-/** A document that stops too early has Go's words; what else is wrong is said in ours. */
-function jsonProblem(text: string, message: string): string {
-  const position = /position (\d+)/.exec(message)?.[1];
-  const cutShort = /end of JSON input/.test(message) || (position !== undefined && Number(position) >= text.length);
-  return cutShort ? "unexpected end of JSON input" : message;
 }

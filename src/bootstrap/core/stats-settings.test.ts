@@ -66,10 +66,33 @@ describe("histogram buckets", () => {
     ]);
   });
 
-  test.each(["{", "[1]", '{"a":1}', '{"a":["x"]}'])("%s is a warning", (text) => {
+  test.each([
+    ["{", "unexpected end of JSON input"],
+    ["bad", "invalid character 'b' looking for beginning of value"],
+    ["[1]", "json: cannot unmarshal array into Go value of type map[string][]float64"],
+    ['{"a":true}', "json: cannot unmarshal bool into Go value of type []float64"],
+    ['{"a":1}', "json: cannot unmarshal number into Go value of type []float64"],
+    ['{"a":[1,"x"]}', "json: cannot unmarshal string into Go value of type float64"],
+    ['{"a":[1e400]}', "json: cannot unmarshal number into Go value of type float64"],
+  ])("%s is a warning", (text, reason) => {
     const { histogramBuckets, warnings } = annotated({ statsHistogramBuckets: text });
     expect(histogramBuckets).toEqual([]);
-    expect(warnings[0]).toContain(`Failed to unmarshal histogram buckets ${text}: `);
+    expect(warnings).toEqual([`Failed to unmarshal histogram buckets ${text}: ${reason}`]);
+  });
+
+  test.each([
+    ["null", []],
+    ["{}", []],
+    [
+      '{"a":null,"b":[null,2]}',
+      [
+        { prefix: "a", buckets: [] },
+        { prefix: "b", buckets: [0, 2] },
+      ],
+    ],
+  ])("%s is none, without a warning", (text, buckets) => {
+    const { histogramBuckets, warnings } = annotated({ statsHistogramBuckets: text });
+    expect([histogramBuckets, warnings]).toEqual([buckets, []]);
   });
 });
 

@@ -1,6 +1,7 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import { parseDuration } from "../../base/duration.ts";
 import { compareText } from "../../protocol/go-text.ts";
+import { jsonSyntaxError } from "../../protocol/json-syntax-error.ts";
 import type { BootstrapInputs } from "../inputs.ts";
 import type { DocumentRules } from "./generations.ts";
 import { isJsonObject } from "./json.ts";
@@ -63,26 +64,32 @@ function readAnnotation(node: NodeDescriptor, rules: DocumentRules, name: string
 
 function histogramBuckets(text: string, warnings: string[]): StatsSettings["histogramBuckets"] {
   if (text === "") return [];
-  const warn = (reason: string) => {
-    warnings.push(`Failed to unmarshal histogram buckets ${text}: ${reason}`);
+  const problem = jsonSyntaxError(text) ?? bucketsProblem(JSON.parse(text));
+  if (problem !== undefined) {
+    warnings.push(`Failed to unmarshal histogram buckets ${text}: ${problem}`);
     return [];
-  };
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (failure) {
-    return warn(errorMessage(failure));
   }
-  if (!isJsonObject(value)) return warn("not an object of number lists by prefix");
-  const entries = Object.entries(value).sort(([left], [right]) => compareText(left, right));
-  if (!entries.every((entry): entry is [string, number[]] => isNumbers(entry[1]))) {
-    return warn("not an object of number lists by prefix");
-  }
-  return entries.map(([prefix, buckets]) => ({ prefix, buckets }));
+  return Object.entries((JSON.parse(text) ?? {}) as Record<string, (number | null)[] | null>)
+    .sort(([left], [right]) => compareText(left, right))
+    .map(([prefix, buckets]) => ({ prefix, buckets: (buckets ?? []).map((bucket) => bucket ?? 0) }));
 }
 
-function isNumbers(value: unknown): value is number[] {
-  return Array.isArray(value) && value.every((item) => typeof item === "number");
+/** What keeps the value from being lists of numbers by prefix; null stands for the empty one of each. */
+function bucketsProblem(value: unknown): string | undefined {
+  if (value === null) return undefined;
+  if (!isJsonObject(value)) return misfit(value, "map[string][]float64");
+  for (const list of Object.values(value)) {
+    if (list === null) continue;
+    if (!Array.isArray(list)) return misfit(list, "[]float64");
+    const other = list.find((item) => item !== null && !Number.isFinite(item));
+    if (other !== undefined) return misfit(other, "float64");
+  }
+  return undefined;
+}
+
+function misfit(value: unknown, type: string): string {
+  const kind = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
+  return `json: cannot unmarshal ${kind} into Go value of type ${type}`;
 }
 
 function intervals(

@@ -142,9 +142,8 @@ function readDuration(json: unknown, place: Place): unknown {
 /** By exact name or by number; a number without a name is kept as it is, as proto3 does. */
 function readEnum(table: EnumTable, json: unknown, place: Place): unknown {
   const names = Object.keys(table.values);
-  const isOpen = names.length === 0;
   if (typeof json === "string") {
-    if (isOpen || Object.hasOwn(table.values, json)) return json;
+    if (Object.hasOwn(table.values, json)) return json;
     return fail(
       place,
       json,

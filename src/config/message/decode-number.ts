@@ -1,4 +1,4 @@
-import { jsonSyntaxError } from "../json-syntax-error.ts";
+import { jsonSyntaxError } from "../../protocol/json-syntax-error.ts";
 
 export type NumberType = "int32" | "uint32" | "int64" | "double";
 

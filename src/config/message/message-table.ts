@@ -6,7 +6,6 @@ export interface MessageTable {
 
 export interface EnumTable {
   readonly fullName: string;
-  /** Without values any name is taken as it is. */
   readonly values: Readonly<Record<string, number>>;
 }
 

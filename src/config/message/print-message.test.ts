@@ -89,7 +89,15 @@ test.each([
   { value: "a: b", prints: "'a: b'" },
   { value: " a", prints: "' a'" },
   { value: "*", prints: "'*'" },
-  { value: "a\u0007", prints: '"a\\u0007"' },
+  { value: "a\u0007", prints: '"a\\x07"' },
+  { value: "tab\t", prints: '"tab\\t"' },
+  { value: 'q"\t\\', prints: '"q\\"\\t\\\\"' },
+  { value: "a\tb\nc", prints: '"a\\tb\\nc"' },
+  { value: "a \nb", prints: '"a \\nb"' },
+  { value: "\n ", prints: '"\\n "' },
+  { value: "😀 é", prints: '"\\U0001F600 é"' },
+  { value: "e1", prints: "e1" },
+  { value: "-", prints: "'-'" },
   { value: "$(HOST_IP):80", prints: "$(HOST_IP):80" },
   { value: "/dev/stdout", prints: "/dev/stdout" },
 ])("$value prints as $prints", ({ value, prints }) => {
@@ -101,6 +109,8 @@ test("what is printed reads back as the same data", async () => {
     fc.string(),
     fc.constantFrom("a\nb", "a\n", " a\nb\n\n", "\n", "y", "0", "~", "a:", "--- x", "'"),
     fc.stringMatching(/^[-:#'"0-9a-z ]*$/),
+    fc.stringMatching(/^[-+.eE0-9_\t\n \\"]*$/),
+    fc.string({ unit: "binary" }),
   );
   const data = fc.dictionary(
     fc.stringMatching(/^[a-zA-Z_.]{1,8}$/),

@@ -46,7 +46,7 @@ const OTHER_TYPE = new RegExp(
     "~|null|Null|NULL|<<",
     "y|Y|yes|Yes|YES|on|On|ON|n|N|no|No|NO|off|Off|OFF|true|True|TRUE|false|False|FALSE",
     "[-+]?(?:0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*)",
-    "[-+]?(?:[0-9][0-9_]*)?\\.?[0-9_]*(?:[eE][-+]?[0-9]+)?",
+    "[-+]?(?:[0-9][0-9_]*\\.?[0-9_]*|\\.[0-9_]*)(?:[eE][-+]?[0-9]+)?",
     "[-+]?\\.(?:inf|Inf|INF)|\\.(?:nan|NaN|NAN)",
     "[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\\.[0-9_]*)?", // base 60
     "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ].*)?",
@@ -54,15 +54,33 @@ const OTHER_TYPE = new RegExp(
     .map((form) => `^(?:${form})$`)
     .join("|"),
 );
-const SPECIAL = /[\u0000-\u0008\u000b-\u001f\u007f-\u0084\u0086-\u009f\ud800-\udfff\ufeff]/u;
-const NOT_PLAIN = /^[#,[\]{}&*!|>'"%@`]|^[-?:](?:\s|$)|^(?:---|\.\.\.)|^\s|\s$|:(?:\s|$)|\s#|\t/;
+/** What the reference does not print as it is: controls with the tab, and all beyond the basic plane. */
+const SPECIAL = /[\u0000-\u0009\u000b-\u001f\u007f-\u0084\u0086-\u009f\ud800-\udfff\ufeff\u{10000}-\u{10ffff}]/u;
+const NOT_PLAIN = /^[#,[\]{}&*!|>'"%@`]|^[-?:](?:\s|$)|^(?:---|\.\.\.)|^\s|\s$|:(?:\s|$)|\s#/;
 
 /** Plain where YAML reads the same text back; double quotes for what would be another type, single quotes for other reasons. */
 function text(value: string, indent: number): string {
-  if (SPECIAL.test(value)) return JSON.stringify(value);
-  if (value.includes("\n")) return literal(value, indent);
+  if (SPECIAL.test(value)) return quoted(value);
+  // Blanks at the end of a line would not be seen.
+  if (value.includes("\n")) return / (?:\n|$)/.test(value) ? quoted(value) : literal(value, indent);
   if (OTHER_TYPE.test(value)) return JSON.stringify(value);
   return NOT_PLAIN.test(value) ? `'${value.replaceAll("'", "''")}'` : value;
+}
+
+/** YAML's own escapes; JSON's would do for half of them only. */
+function quoted(value: string): string {
+  const escaped = value.replaceAll(/["\\]/g, "\\$&").replaceAll(/[\n\r\t]/g, (char) => ESCAPES[char] ?? char);
+  return `"${escaped.replaceAll(new RegExp(SPECIAL, "gu"), (char) => numbered(char.codePointAt(0) ?? 0))}"`;
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+function numbered(code: number): string {
+  const [letter, digits] = code <= 0xff ? ["x", 2] : code <= 0xffff ? (["u", 4] as const) : (["U", 8] as const);
+  return `\\${letter}${code
+    .toString(16)
+    .toUpperCase()
+    .padStart(digits as number, "0")}`;
 }
 
 function literal(value: string, indent: number): string {

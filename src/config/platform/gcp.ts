@@ -103,7 +103,10 @@ function isReachable(context: PlatformContext): Promise<boolean> {
 
 async function readLocality(context: PlatformContext, isStatic: boolean): Promise<Locality> {
   const zone = await readZone(context, isStatic);
-  return zone === "" ? NO_LOCALITY : (parseGcpZone(zone) ?? NO_LOCALITY);
+  const locality = parseGcpZone(zone);
+  if (locality === undefined && zone !== "")
+    context.log.warn(`Error fetching GCP region from zone ${zone}: unable to extract region from GCP zone: ${zone}`);
+  return locality ?? NO_LOCALITY;
 }
 
 /** The resolver file needs no network, so it is asked before the metadata server. */

@@ -350,6 +350,14 @@ describe("GCP", () => {
     expect(lines.at(-1)).toMatch(/^warn unable to retrieve instance labels: /);
   });
 
+  test("a zone that lies in no region warns and gives no locality", async () => {
+    const { info, lines } = await detect({ GCP_METADATA: "p|1|c|l", GCP_ZONE: "us-central1" });
+    expect(info.locality).toEqual(NO_LOCALITY);
+    expect(lines).toContain(
+      "warn Error fetching GCP region from zone us-central1: unable to extract region from GCP zone: us-central1",
+    );
+  });
+
   test("a forced GCP away from Google has no metadata", async () => {
     const { info, lines } = await detect({ CLOUD_PLATFORM: "gcp" });
     expect(info).toMatchObject({ name: "gcp", metadata: {}, locality: NO_LOCALITY });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { generationRules } from "../generations.ts";
 import { parseYaml } from "../message/parse-yaml.ts";
-import { applyProxyConfig } from "./apply-proxy-config.ts";
+import { applyProxyConfig, proxyConfigJson } from "./apply-proxy-config.ts";
 import { defaultProxyConfig } from "./default-proxy-config.ts";
 
 const master = generationRules("master");
@@ -227,6 +227,54 @@ describe("merging", () => {
     expect((await overlay("serviceCluster: x", named)).config).not.toHaveProperty("tracingServiceName");
     const both = (await overlay("tracingServiceName: CANONICAL_NAME_ONLY\nserviceCluster: x")).config;
     expect([both.serviceCluster, both.tracingServiceName]).toEqual([undefined, "CANONICAL_NAME_ONLY"]);
+  });
+});
+
+describe("the JSON form", () => {
+  test("zero values of plain fields are left out at every depth; wrappers, oneof members, messages and durations stay", () => {
+    const { config } = applyProxyConfig(
+      {},
+      {
+        controlPlaneAuthPolicy: "NONE",
+        interceptionMode: "REDIRECT",
+        concurrency: 0,
+        statsCompression: false,
+        serviceCluster: "",
+        extraStatTags: [],
+        meshId: "",
+        terminationDrainDuration: "0s",
+        image: { imageType: "" },
+        tracing: { zipkin: { address: "" }, sampling: 0, maxPathTagLength: 0, customTags: {}, enableIstioTags: false },
+        gatewayTopology: { numTrustedProxies: 0, forwardClientCertDetails: "UNDEFINED", proxyProtocol: {} },
+        proxyStatsMatcher: { inclusionPrefixes: [], inclusionSuffixes: ["a"] },
+        proxyHeaders: { metadataExchangeHeaders: { mode: "UNDEFINED" }, server: { disabled: false, value: "" } },
+        connectionSettings: { profile: "SIDECAR", httpMergeSlashes: false },
+        envoyMetricsService: {
+          address: "a:1",
+          tlsSettings: { mode: "DISABLE", sni: "s" },
+          tcpKeepalive: { probes: 0 },
+        },
+        envoyAccessLogService: { address: "" },
+        proxyMetadata: { A: "" },
+        runtimeValues: {},
+      },
+      master,
+    );
+    expect(proxyConfigJson(config, master)).toEqual({
+      concurrency: 0,
+      statsCompression: false,
+      serviceCluster: "",
+      terminationDrainDuration: "0s",
+      image: {},
+      tracing: { zipkin: {}, enableIstioTags: false },
+      gatewayTopology: { proxyProtocol: {} },
+      proxyStatsMatcher: { inclusionSuffixes: ["a"] },
+      proxyHeaders: { metadataExchangeHeaders: {}, server: { disabled: false } },
+      connectionSettings: { httpMergeSlashes: false },
+      envoyMetricsService: { address: "a:1", tlsSettings: { sni: "s" }, tcpKeepalive: {} },
+      envoyAccessLogService: {},
+      proxyMetadata: { A: "" },
+    });
   });
 });
 

@@ -4,6 +4,7 @@ import type { GenerationRules } from "../generations.ts";
 import { type DecodeProblem, decodeMessage } from "../message/decode-message.ts";
 import { mergeMessage } from "../message/merge-message.ts";
 import type { MessageTable } from "../message/message-table.ts";
+import { pruneMessage } from "../message/print-message.ts";
 import { LEGACY_PROXY_CONFIG, PROXY_CONFIG } from "./proxy-config-table.ts";
 
 export interface AppliedProxyConfig {
@@ -35,6 +36,11 @@ export function applyProxyConfig(base: ProxyConfig, document: unknown, rules: Ge
     ...(rules.mergesProxyHeaders && mergedHeaders(base, overlay)),
   };
   return { config: deepFreeze(structuredClone(config)), problems, unknown };
+}
+
+/** The config in proto3 JSON form, which the control plane reads: fields at their zero value are absent, at every depth. */
+export function proxyConfigJson(config: ProxyConfig, rules: GenerationRules): ProxyConfig {
+  return pruneMessage(proxyConfigTable(rules), config as Record<string, unknown>) as ProxyConfig;
 }
 
 function mergedMetadata(base: ProxyConfig, overlay: ProxyConfig): Pick<ProxyConfig, "proxyMetadata"> {

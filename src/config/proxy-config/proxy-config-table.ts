@@ -35,7 +35,25 @@ const CONNECTION_PROFILE: EnumTable = {
   values: { SIDECAR: 0, EDGE: 1 },
 };
 /** Envoy's names, passed on without a look. */
-const OPEN_ENUM: EnumTable = { fullName: mesh("ProxyConfig.ConnectionSettings.Action"), values: {} };
+const UNDERSCORES_ACTION: EnumTable = {
+  fullName: mesh("ProxyConfig.ConnectionSettings.HeadersWithUnderscoresAction"),
+  values: {
+    HEADERS_WITH_UNDERSCORES_UNSPECIFIED: 0,
+    HEADERS_WITH_UNDERSCORES_ALLOW: 1,
+    HEADERS_WITH_UNDERSCORES_REJECT_REQUEST: 2,
+    HEADERS_WITH_UNDERSCORES_DROP_HEADER: 3,
+  },
+};
+const ESCAPED_SLASHES_ACTION: EnumTable = {
+  fullName: mesh("ProxyConfig.ConnectionSettings.PathWithEscapedSlashesAction"),
+  values: {
+    PATH_WITH_ESCAPED_SLASHES_UNSPECIFIED: 0,
+    KEEP_UNCHANGED: 1,
+    REJECT_REQUEST: 2,
+    UNESCAPE_AND_REDIRECT: 3,
+    UNESCAPE_AND_FORWARD: 4,
+  },
+};
 
 const address: MessageTable = { fullName: mesh("Tracing.Zipkin"), fields: [field("address", 1, "string")] };
 const disabled: MessageTable = {
@@ -158,7 +176,7 @@ const READINESS_PROBE: MessageTable = {
       }),
       field("grpc", 10, {
         fullName: "istio.networking.v1alpha3.GrpcHealthCheckConfig",
-        fields: [field("port", 1, "int32"), field("service", 2, "string")],
+        fields: [field("port", 1, "uint32"), field("service", 2, "string")],
       }),
     ),
   ],
@@ -210,9 +228,9 @@ const CONNECTION_SETTINGS: MessageTable = {
     field("httpMaxConcurrentStreams", 11, "int32", wrapper),
     field("http2InitialStreamWindowSize", 12, "int32", wrapper),
     field("http2InitialConnectionWindowSize", 13, "int32", wrapper),
-    field("httpHeadersWithUnderscoresAction", 14, OPEN_ENUM),
+    field("httpHeadersWithUnderscoresAction", 14, UNDERSCORES_ACTION),
     field("httpMergeSlashes", 15, "bool", wrapper),
-    field("httpPathWithEscapedSlashesAction", 16, OPEN_ENUM),
+    field("httpPathWithEscapedSlashesAction", 16, ESCAPED_SLASHES_ACTION),
     field("listenerConnectionLimit", 17, "int32", wrapper),
     field("globalDownstreamConnectionLimit", 18, "int32", wrapper),
   ],

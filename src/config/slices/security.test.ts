@@ -127,7 +127,7 @@ describe("certificate authority", () => {
   });
 
   test("an unknown compliance policy warns", () => {
-    expect(read({ COMPLIANCE_POLICY: "x" }).lines).toContain("warn unknown compliance policy: x");
+    expect(read({ COMPLIANCE_POLICY: "x" }).lines).toContain('warn unknown compliance policy: "x"');
     expect(read({ COMPLIANCE_POLICY: "pqc" }).lines.join()).not.toContain("compliance");
   });
 });

@@ -1,4 +1,5 @@
 import type { Logger } from "../../base/logger.ts";
+import { quoteGo } from "../../protocol/go-quote.ts";
 import type { ProxyConfig } from "../../protocol/proxy-config.ts";
 import { ConfigError, type ConfigProblem } from "../config-error.ts";
 import { deepFreeze } from "../deep-freeze.ts";
@@ -87,7 +88,8 @@ export function readSecurityConfig(sources: SecuritySources): SecurityConfig {
     );
   }
   const compliancePolicy = env.string("COMPLIANCE_POLICY");
-  if (!COMPLIANCE_POLICIES.includes(compliancePolicy)) log.warn(`unknown compliance policy: ${compliancePolicy}`);
+  if (!COMPLIANCE_POLICIES.includes(compliancePolicy))
+    log.warn(`unknown compliance policy: ${quoteGo(compliancePolicy)}`);
   return deepFreeze({
     ...certificates,
     caEndpoint,

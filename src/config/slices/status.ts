@@ -1,4 +1,5 @@
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
+import { jsonSyntaxError } from "../../protocol/json-syntax-error.ts";
 import type { ProxyConfig } from "../../protocol/proxy-config.ts";
 import {
   readAppProbers,
@@ -11,7 +12,6 @@ import { ConfigError } from "../config-error.ts";
 import { deepFreeze } from "../deep-freeze.ts";
 import type { EnvReader } from "../env-reader.ts";
 import type { Generation } from "../generations.ts";
-import { jsonSyntaxError } from "../json-syntax-error.ts";
 import type { ProxyFlags } from "../proxy-flags.ts";
 import { probeSourceAddress, statusLocalhost } from "../role/localhost.ts";
 import type { ProxyRole } from "../role/read-role.ts";
