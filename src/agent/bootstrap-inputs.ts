@@ -6,6 +6,7 @@ import {
   type Environment,
   fileErrorText,
   type PlatformInfo,
+  proxyConfigJson,
   readIfPresent,
   systemRootCa,
 } from "../config/index.ts";
@@ -44,7 +45,7 @@ export async function readBootstrapInputs(
     generation: generation.name === "1.2" ? "1.6" : generation.name,
     nodeId: role.serviceNode,
     nodeIps: role.ipAddresses,
-    proxyConfig: config.proxyConfig,
+    proxyConfig: proxyConfigJson(config.proxyConfig, generation),
     env: definedValues(sources.env),
     podLabels,
     podAnnotations,

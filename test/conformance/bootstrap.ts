@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from "node:util";
 import { silentLogger } from "../../src/base/logger.ts";
 import type { BootstrapInputs } from "../../src/bootstrap/index.ts";
 import { writeGeneratedBootstrap } from "../../src/bootstrap/index.ts";
+import { generationRules, proxyConfigJson } from "../../src/config/index.ts";
 import type { ProxyConfig } from "../../src/protocol/proxy-config.ts";
 import type { ConformanceCase, ConformanceFamily } from "./family.ts";
 
@@ -73,7 +74,7 @@ export function bootstrapInputs({ inputs }: BootstrapCase, configPath: string): 
     generation: "master",
     nodeId: inputs.nodeId,
     nodeIps: inputs.instanceIPs,
-    proxyConfig: { ...inputs.proxyConfig, configPath },
+    proxyConfig: proxyConfigJson({ ...inputs.proxyConfig, configPath }, generationRules("master")),
     env: {
       ISTIO_METAJSON_LABELS: "{}",
       ...inputs.env,
