@@ -31,6 +31,7 @@ export { type CallKind, type Codec, defineMethod, type Method, rawCodec, rawMeth
 export type { Peer, PeerTls } from "./peer.ts";
 export type { PingPolicy } from "./ping-policy.ts";
 export { type ReservedSocket, reserveSocket } from "./reserve-socket.ts";
+export { NoGrpcAnswer } from "./response-status.ts";
 export type { ServerCredentials, ServerTls } from "./server-tls.ts";
 export {
   type Handlers,

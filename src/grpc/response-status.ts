@@ -4,15 +4,21 @@ import { GrpcError, statusName } from "./status.ts";
 import { http2ErrorName, statusOfHttp, statusOfReset } from "./status-mapping.ts";
 import { decodeStatusMessage } from "./status-message.ts";
 
+/** Somebody between us and the server has answered: a load balancer, a proxy. The code is only what gRPC makes of it. */
+export class NoGrpcAnswer extends GrpcError {}
+
 /** What is wrong with an answer that carries no status of its own; undefined when it is gRPC that we can read. */
 export function headersFailure(headers: IncomingHttpHeaders, accepted: string): GrpcError | undefined {
   const httpStatus = Number(headers[":status"]);
   if (httpStatus !== 200) {
-    return new GrpcError(statusOfHttp(httpStatus), `unexpected HTTP status code received from server: ${httpStatus}`);
+    return new NoGrpcAnswer(
+      statusOfHttp(httpStatus),
+      `unexpected HTTP status code received from server: ${httpStatus}`,
+    );
   }
   const contentType = headers["content-type"] ?? "";
   if (!/^application\/grpc([+;]|$)/i.test(contentType)) {
-    return new GrpcError("UNKNOWN", `unexpected content-type received from server: ${JSON.stringify(contentType)}`);
+    return new NoGrpcAnswer("UNKNOWN", `unexpected content-type received from server: ${JSON.stringify(contentType)}`);
   }
   const encoding = headers["grpc-encoding"]?.toString() ?? "identity";
   if (accepted.split(",").includes(encoding)) return undefined;

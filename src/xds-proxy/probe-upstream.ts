@@ -1,5 +1,5 @@
 import { abortAfter } from "../base/abort-after.ts";
-import { GrpcError, type GrpcStatusName } from "../grpc/index.ts";
+import { GrpcError, type GrpcStatusName, NoGrpcAnswer } from "../grpc/index.ts";
 import { type ProtocolKind, STREAM_PATHS } from "./core/protocol-kind.ts";
 import { openUpstream } from "./open-upstream.ts";
 import type { UpstreamOptions } from "./options.ts";
@@ -22,7 +22,7 @@ const REFUSALS: ReadonlySet<GrpcStatusName> = new Set(["UNAUTHENTICATED", "PERMI
 
 /** Whether a stream that ended like this, without a response, was ended by a control plane. */
 export function isRefusal(failure: unknown): boolean {
-  return failure instanceof GrpcError && REFUSALS.has(failure.code);
+  return failure instanceof GrpcError && !(failure instanceof NoGrpcAnswer) && REFUSALS.has(failure.code);
 }
 
 /** Whether a control plane answers the request on a stream of its own, be it with a refusal. Rejects when no stream can be had. */

@@ -73,6 +73,8 @@ async function restart(agent: Agent, kind: XdsKind): Promise<{ client: XdsClient
 
 const outages: { what: string; answer: FrontAnswer; status: grpc.status }[] = [
   { what: "503", answer: page(503), status: grpc.status.UNAVAILABLE },
+  { what: "401", answer: page(401), status: grpc.status.UNAUTHENTICATED },
+  { what: "403", answer: page(403), status: grpc.status.PERMISSION_DENIED },
   { what: "404", answer: page(404), status: grpc.status.UNIMPLEMENTED },
   { what: "a page", answer: page(200), status: grpc.status.UNKNOWN },
   { what: "UNAVAILABLE", answer: statusOnly(grpc.status.UNAVAILABLE), status: grpc.status.UNAVAILABLE },
