@@ -3,9 +3,11 @@ import type { Logger } from "../base/logger.ts";
 import { type AgentConfig, diskFiles, WORKLOAD_CERTS } from "../config/index.ts";
 import type { ReservedSocket } from "../grpc/index.ts";
 import { generateWorkloadKey, type SecretManager, startSecretManager, type TokenFetcher } from "../identity/index.ts";
-import { type LegacyToken, type PrivateKeyProvider, type SdsStart, startSdsServer } from "../sds/index.ts";
+import { splitHosts } from "../protocol/x509/general-names.ts";
+import type { LegacyToken, PrivateKeyProvider, SdsStart } from "../sds/index.ts";
 import { AgentStartError, step } from "./agent-error.ts";
 import { connectCa } from "./connect-ca.ts";
+import { connectSds } from "./connect-sds.ts";
 import { isLegacySds } from "./decide-sds.ts";
 import type { AgentMetrics } from "./metrics.ts";
 import { proxyUser } from "./proxy-user.ts";
@@ -37,7 +39,7 @@ export async function connectIdentity(config: AgentConfig, parts: IdentityParts)
       log.scope("sds").info("Starting SDS grpc server");
       log.scope("sds").info(`Starting SDS server for ${kind}, will listen on "${sds.listenPath}"`);
       opened.add(
-        await startSdsServer({
+        await connectSds({
           path: sds.listenPath,
           reserved: parts.reserved,
           source: secrets,
@@ -70,7 +72,7 @@ async function startSecrets(config: AgentConfig, parts: IdentityParts): Promise<
     caClient,
     key,
     pkcs8: security.pkcs8Keys,
-    hosts: [workloadSpiffeId(identity)],
+    hosts: splitHosts(workloadSpiffeId(identity)),
     ttlSeconds: security.secretTtlMs / 1000,
     renewal: { ratio: security.gracePeriodRatio, jitter: security.gracePeriodJitter },
     ...(prepared === undefined ? { prepareKey: false } : { prepareKey: prepared }),
