@@ -19,21 +19,17 @@ export function changedKinds(
   const isSeen = (key: string) => contents.some(({ rules }) => rules.has(key));
   const served = [...view.inbound.targets, ...previous.inbound.targets];
   const isServed = (key: string) => served.some(({ service }) => service.key === key);
-  if (some(services, (key) => isSeen(key) || isServed(key))) kinds.add("ServiceEntry");
+  if (some(services, isServed)) kinds.add("ServiceEntry");
+  // Also without any service that changed: Sidecar objects hide services, and let hosts mean those of other namespaces.
+  if (contentDifference(view.outbound.content, previous.outbound.content).hasOtherServices) kinds.add("ServiceEntry");
   for (const key of endpoints) {
     if (isSeen(key)) kinds.add("Endpoints");
     // Identities are in clusters; some services have their endpoints spelled out in clusters, listeners and names.
     const isReshaped = view.snapshot.endpointShape(key) !== previous.snapshot.endpointShape(key);
     if (isSeen(key) && isReshaped) kinds.add("ServiceEntry");
   }
-  // One that nobody saw may have had the port of another, which shows now that it is gone.
-  if (services.size > 0 && contentDifference(view.outbound.content, previous.outbound.content).hasOtherHosts) {
-    kinds.add("ServiceEntry");
-  }
   // What a workload serves may change with its own endpoint alone.
   if (!sameTargets(view, previous)) kinds.add("ServiceEntry");
-  // A Sidecar object may let a host mean a service of another namespace, without any service that changed.
-  if (contentDifference(view.outbound.content, previous.outbound.content).hasOtherOwners) kinds.add("ServiceEntry");
   for (const object of objects) if (dependsOn(view, previous, object)) kinds.add(object.kind);
   return kinds;
 }

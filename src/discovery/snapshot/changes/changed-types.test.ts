@@ -105,8 +105,13 @@ describe("types that a proxy may have changed resources of", () => {
       types: [],
     },
     {
-      is: "a Sidecar object",
+      is: "a Sidecar object that hides services",
       change: put({ kind: "Sidecar", name: "s", spec: { egress: [{ hosts: ["./*"] }] } }),
+      types: RULES,
+    },
+    {
+      is: "a Sidecar object that hides none",
+      change: put({ kind: "Sidecar", name: "s", spec: { egress: [{ hosts: ["*/*"] }] } }),
       types: ["CDS", "LDS", "RDS", "NDS"],
     },
     {

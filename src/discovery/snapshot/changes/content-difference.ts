@@ -6,10 +6,8 @@ export interface ContentDifference {
   /** Some service that both have is under another rule. */
   readonly hasOtherDestinationRules: boolean;
   readonly hasOtherVirtualServices: boolean;
-  /** Some host means another service than before. */
-  readonly hasOtherOwners: boolean;
-  /** Some host came or went. */
-  readonly hasOtherHosts: boolean;
+  /** Some service came, went, is another than before or counts in another order. */
+  readonly hasOtherServices: boolean;
 }
 
 /** Proxies alike share their contents, so that the difference of two is found once for all of them. Neither is held by it. */
@@ -18,8 +16,7 @@ const found = new WeakMap<OutboundContent, WeakMap<OutboundContent, ContentDiffe
 const NO_DIFFERENCE: ContentDifference = {
   hasOtherDestinationRules: false,
   hasOtherVirtualServices: false,
-  hasOtherOwners: false,
-  hasOtherHosts: false,
+  hasOtherServices: false,
 };
 
 export function contentDifference(content: OutboundContent, before: OutboundContent): ContentDifference {
@@ -29,8 +26,7 @@ export function contentDifference(content: OutboundContent, before: OutboundCont
   const difference = {
     hasOtherDestinationRules: someDiffers(content.rules, before.rules),
     hasOtherVirtualServices: !sameVirtualServices(content, before),
-    hasOtherOwners: hasOtherOwners(content, before),
-    hasOtherHosts: hasOtherHosts(content, before),
+    hasOtherServices: !sameElements(content.services, before.services),
   };
   const differences = found.get(content) ?? new WeakMap<OutboundContent, ContentDifference>();
   found.set(content, differences.set(before, difference));
@@ -46,20 +42,4 @@ function sameVirtualServices({ egress }: OutboundContent, { egress: before }: Ou
   if (egress === before) return true;
   if (egress.length !== before.length) return false;
   return egress.every(({ virtualServices }, at) => sameElements(virtualServices, before[at]?.virtualServices ?? []));
-}
-
-function hasOtherOwners({ byHost, services }: OutboundContent, before: OutboundContent): boolean {
-  if (services === before.services) return false;
-  for (const [host, owners] of byHost) {
-    const known = before.byHost.get(host);
-    if (known !== undefined && owners.some(({ key }, at) => known[at]?.key !== key)) return true;
-  }
-  return false;
-}
-
-function hasOtherHosts({ byHost, services }: OutboundContent, before: OutboundContent): boolean {
-  if (services === before.services) return false;
-  if (byHost.size !== before.byHost.size) return true;
-  for (const host of byHost.keys()) if (!before.byHost.has(host)) return true;
-  return false;
 }
