@@ -178,7 +178,14 @@ describe.each(MODES)("mesh apply of a mesh file with isolation $isolation", ({ i
     );
     mesh.write("bad.yaml", wordFile(port, { word: "x" }).replace("namespace: pair", "namespace: other"));
     expect((await mesh.cli("apply", "-f", "bad.yaml")).stderr).toBe(
-      "Error: bad.yaml: namespace is other, the mesh runs in pair; this needs mesh down and mesh up\n",
+      "Error: bad.yaml: namespace is other, the mesh runs in pair; " +
+        `do pilot-agent mesh down --name ${mesh.state().name}, then pilot-agent mesh up -f bad.yaml\n`,
+    );
+    const other = isolation === "none" ? "namespaces" : "none";
+    expect((await mesh.cli("apply", "-f", "mesh.yaml", "--isolation", other)).stderr).toMatch(
+      new RegExp(
+        `isolation ${other} is asked for, the mesh runs with ${isolation}; .* mesh.yaml --isolation ${other}\n$`,
+      ),
     );
     mesh.write("bad.yaml", wordFile(port, { word: "x", command: "[no-such-program]" }));
     expect((await mesh.cli("apply", "-f", "bad.yaml")).stderr).toContain("no-such-program is not on PATH");

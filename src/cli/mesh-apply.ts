@@ -38,6 +38,12 @@ until the mesh ends or --delete takes them back. A file with a mistake changes n
     },
     { name: "delete", type: "bool", default: false, usage: "Take the objects of the file back" },
     { name: "dry-run", type: "bool", default: false, usage: "Say what would be done, and do nothing" },
+    {
+      name: "isolation",
+      type: "string",
+      default: "",
+      usage: "Refuse a mesh that runs with another one: it is chosen by mesh up and stays",
+    },
     ...TARGET_FLAGS,
   ],
   checkArgs: (args) => (args.length > 0 ? `accepts no arguments, received ${args.length}` : undefined),
@@ -77,7 +83,9 @@ async function applyServices(context: CommandContext, { file, text }: ReadFile):
   const parsed = parseMeshFile(text);
   const name = flags.string("name") || ("file" in parsed ? parsed.file.name : "mesh");
   const isDryRun = flags.bool("dry-run");
-  const request = { text, fileName: file, path: resolve(file === "-" ? "mesh.yaml" : file), isDryRun };
+  const isolation = flags.string("isolation");
+  const path = resolve(file === "-" ? "mesh.yaml" : file);
+  const request = { text, fileName: file, path, isDryRun, ...(isolation === "" ? {} : { isolation }) };
   const problems = await applyMeshFile(runningState(stateFolderOf(context, name)), request, (level, line) =>
     level === "info" ? print(`${line}\n`) : printError(`${level}: ${line}\n`),
   );

@@ -2,6 +2,7 @@ import { dirname } from "node:path";
 import { admitReady, type ChangeMeshOptions, changeMesh, changesOf } from "./change-mesh.ts";
 import { checkCommands } from "./check-commands.ts";
 import type { ConfigFiles } from "./config-files.ts";
+import { fixedObstacle } from "./core/fixed-obstacle.ts";
 import { formatChanges } from "./core/mesh-changes.ts";
 import type { MeshFile } from "./core/mesh-file.ts";
 import type { MeshPlan } from "./core/mesh-plan.ts";
@@ -22,6 +23,8 @@ export interface FileRequest {
   readonly path: string;
   /** Says what would happen, and nothing does. */
   readonly isDryRun: boolean;
+  /** That the caller takes for granted; another one cannot be had. */
+  readonly isolation?: string;
 }
 
 export interface FileApplier {
@@ -86,22 +89,17 @@ async function applyFile(options: FileApplierOptions, request: FileRequest, tell
 /** It may have been killed a moment ago. */
 const CONTROL_PLANE_MS = 10_000;
 
-/** What cannot change while a mesh runs is told. */
-function checkedFile({ running }: FileApplierOptions, { text, fileName }: FileRequest): MeshFile {
+/** What cannot change while a mesh runs is told, with the way to it. */
+function checkedFile({ running }: FileApplierOptions, request: FileRequest): MeshFile {
+  const { text, fileName } = request;
   const parsed = parseMeshFile(text);
   if ("problems" in parsed) {
     const lines = parsed.problems.map(({ line, column, text: what }) => `${fileName}:${line}:${column}: ${what}`);
     throw new MeshError("invalid-file", lines.join("\n"));
   }
   const { plan } = running;
-  const anew = "needs mesh down and mesh up";
-  if (plan.proxyless)
-    throw new MeshError("invalid-file", `a mesh without Envoy does not change while it runs; it ${anew}`);
-  if (parsed.file.namespace !== plan.namespace) {
-    const names = `namespace is ${parsed.file.namespace}, the mesh runs in ${plan.namespace}`;
-    throw new MeshError("invalid-file", `${fileName}: ${names}; this ${anew}`);
-  }
-  const obstacle = planObstacle(parsed.file) ?? portObstacle(parsed.file, plan.isolation);
+  const obstacle =
+    fixedObstacle(plan, parsed.file, request) ?? planObstacle(parsed.file) ?? portObstacle(parsed.file, plan.isolation);
   if (obstacle !== undefined) throw new MeshError("invalid-file", obstacle);
   return { ...parsed.file, name: plan.name };
 }

@@ -26,6 +26,8 @@ export type Path = readonly (string | number)[];
 export interface SchemaProblem {
   readonly path: Path;
   readonly text: string;
+  /** Nothing of this name is allowed where it stands. */
+  readonly unknownMember?: string;
 }
 
 /** Every way in which a value breaks the schema, in the order of the value; nothing below a value of the wrong type. */
@@ -61,13 +63,14 @@ function checkMembers(schema: JsonSchema, value: Record<string, unknown>, path: 
       if (wrong !== "") problems.push({ path: at, text: `the name ${wrong}` });
     }
     if (known !== undefined) problems.push(...checkSchema(known, value[key], at));
-    else if (additionalProperties === false) problems.push({ path: at, text: unknownMember(key, properties) });
+    else if (additionalProperties === false)
+      problems.push({ path: at, text: unknownText(key, properties), unknownMember: key });
     else if (additionalProperties !== undefined) problems.push(...checkSchema(additionalProperties, value[key], at));
   }
   return problems;
 }
 
-function unknownMember(key: string, properties: Readonly<Record<string, unknown>>): string {
+function unknownText(key: string, properties: Readonly<Record<string, unknown>>): string {
   return `${JSON.stringify(key)} is not known here, allowed are ${Object.keys(properties).join(", ")}`;
 }
 

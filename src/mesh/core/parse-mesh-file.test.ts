@@ -228,3 +228,22 @@ test("any text gives a file or problems, never a throw", () => {
     }),
   );
 });
+
+test.each([
+  {
+    text: "isolation: none\nservices: {a: {command: x}}\n",
+    says: "1:1: isolation: is not known here: it holds for the whole mesh",
+  },
+  {
+    text: "services: {a: {command: x, namespace: b}}\n",
+    says: "1:28: services.a.namespace: is not known here: all services are in",
+  },
+  {
+    text: "services: {a: {command: x, proxyless: true}}\n",
+    says: "1:28: services.a.proxyless: is not known here: a mesh is without",
+  },
+])("what is decided elsewhere is told where: $says", ({ text, says }) => {
+  const parsed = parseMeshFile(text);
+  const [problem] = "problems" in parsed ? parsed.problems : [];
+  expect(`${problem?.line}:${problem?.column}: ${problem?.text}`).toContain(says);
+});

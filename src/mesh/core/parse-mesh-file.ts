@@ -22,7 +22,7 @@ export function parseMeshFile(text: string): ParsedMeshFile {
     text: path.length === 0 ? what : `${pathText(path)}: ${what}`,
   });
   const broken = checkSchema(MESH_SCHEMA, yaml.data);
-  if (broken.length > 0) return { problems: broken.map(located) };
+  if (broken.length > 0) return { problems: broken.map(withWay).map(located) };
   // The schema has been checked, so this is the decoding edge.
   const raw = yaml.data as RawFile;
   const problems = Object.entries(raw.services).flatMap(([name, service]) => serviceProblems(name, service, raw));
@@ -30,6 +30,18 @@ export function parseMeshFile(text: string): ParsedMeshFile {
   const file = toMeshFile(raw, yaml.locate);
   const twins = twinProblems(file);
   return twins.length > 0 ? { problems: twins.map(located) } : { file };
+}
+
+/** What people look for in the file, and where it is decided instead. */
+const DECIDED_ELSEWHERE: ReadonlyMap<string, string> = new Map([
+  ["isolation", "it holds for the whole mesh, from its start: mesh up --isolation namespaces, or none"],
+  ["proxyless", "a mesh is without Envoy as a whole, where mesh up --demo cannot have one"],
+  ["namespace", "all services are in the one that the file names at its top"],
+]);
+
+function withWay(problem: SchemaProblem): SchemaProblem {
+  const way = DECIDED_ELSEWHERE.get(problem.unknownMember ?? "");
+  return way === undefined ? problem : { ...problem, text: `is not known here: ${way}` };
 }
 
 interface RawWorkload {
