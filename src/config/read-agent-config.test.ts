@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { recordLog } from "../../test/support/ca-log.ts";
 import { ConfigError, describeProblem } from "./config-error.ts";
 import { ENVIRONMENT } from "./environment-table.ts";
 import { chooseGeneration, GENERATIONS } from "./generations.ts";
 import { defaultProxyFlags, type ProxyFlags } from "./proxy-flags.ts";
 import { readAgentConfig } from "./read-agent-config.ts";
 import { memoryFiles } from "./testing/memory-files.ts";
-import { recordingLogger } from "./testing/recording-logger.ts";
 
 interface Case {
   readonly args?: readonly string[];
@@ -16,7 +16,8 @@ interface Case {
 }
 
 async function read({ args = [], env = {}, files = {}, flags = {} }: Case = {}) {
-  const { log, lines } = recordingLogger();
+  const log = recordLog();
+  const lines = log.printed;
   const config = await readAgentConfig({
     args,
     flags: { ...defaultProxyFlags(chooseGeneration(env.PILOT_AGENT_GENERATION)), ...flags },
@@ -88,7 +89,8 @@ test("a scalar that does not parse warns once and never stops the start", async 
 });
 
 test("warnings that every command prints are not repeated, those of late reads are", async () => {
-  const { log, lines } = recordingLogger();
+  const log = recordLog();
+  const lines = log.printed;
   await readAgentConfig({
     args: [],
     flags: defaultProxyFlags(chooseGeneration("")),
@@ -105,7 +107,7 @@ test("warnings that every command prints are not repeated, those of late reads a
 });
 
 test("the machine's own interfaces and files are enough", async () => {
-  const { log } = recordingLogger();
+  const log = recordLog();
   const flags = defaultProxyFlags(chooseGeneration(""));
   const { role, envoy } = await readAgentConfig({ args: ["router"], flags, env: {}, log, uid: 0 });
   expect(role.ipAddresses.length).toBeGreaterThan(0);

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
+import { recordLog } from "../../../test/support/ca-log.ts";
 import { startHttpServer } from "../../../test/support/http-server.ts";
 import { createEnvReader, type Environment } from "../env-reader.ts";
 import { type Generation, generationRules } from "../generations.ts";
-import { recordingLogger } from "../testing/recording-logger.ts";
 import { startPlatformDetection } from "./detect-platform.ts";
 import { parseGcpZone, staticGcpMetadata, zoneOfResolvConf } from "./gcp-values.ts";
 import type { PlatformAccess } from "./platform-access.ts";
@@ -33,7 +33,8 @@ async function detect(
     rules,
     options.supportsIpv6 ?? false,
   );
-  const { log, lines } = recordingLogger();
+  const log = recordLog();
+  const lines = log.printed;
   await using detection = startPlatformDetection({ settings, log, access: { ...nothing, ...access } });
   return { info: await detection.result, lines };
 }
@@ -91,7 +92,7 @@ describe("choice", () => {
       gcpHost: `127.0.0.1:${silent.port}`,
       lookup: () => new Promise<never>(() => undefined),
     };
-    const detection = startPlatformDetection({ settings, log: recordingLogger().log, access });
+    const detection = startPlatformDetection({ settings, log: recordLog(), access });
     await Promise.all([detection.stop(), detection.stop()]);
     expect(await detection.result).toEqual(NO_PLATFORM);
   });

@@ -2,10 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { recordLog } from "../../../test/support/ca-log.ts";
 import { diskFiles, fileErrorText } from "../config-files.ts";
 import { generationRules } from "../generations.ts";
 import { memoryFiles } from "../testing/memory-files.ts";
-import { recordingLogger } from "../testing/recording-logger.ts";
 import { ANNOTATIONS_PATH, readAnnotations } from "./read-pod-info.ts";
 
 const master = generationRules("master");
@@ -13,7 +13,8 @@ const master = generationRules("master");
 test("annotations are read with their quotes undone", async () => {
   const text =
     'foo="bar"\nconfig="foo: bar\\nother: setting"\nequals="a=b"\na1_-.as1="x"\nno separator\n="empty key"\n';
-  const { log, lines } = recordingLogger();
+  const log = recordLog();
+  const lines = log.printed;
   const annotations = await readAnnotations(memoryFiles({ [ANNOTATIONS_PATH]: text }), master, log);
   expect(Object.fromEntries(annotations)).toEqual({
     foo: "bar",
@@ -26,7 +27,8 @@ test("annotations are read with their quotes undone", async () => {
 });
 
 test("a bad line is reported with its number and the others still count", async () => {
-  const { log, lines } = recordingLogger();
+  const log = recordLog();
+  const lines = log.printed;
   const annotations = await readAnnotations(
     memoryFiles({ [ANNOTATIONS_PATH]: 'a="1"\nb=unquoted\nc="3"' }),
     master,
@@ -42,7 +44,8 @@ test.each([
   { generation: "master", level: "debug" },
   { generation: "1.7", level: "warn" },
 ] as const)("a missing file is $level on $generation", async ({ generation, level }) => {
-  const { log, lines } = recordingLogger();
+  const log = recordLog();
+  const lines = log.printed;
   expect((await readAnnotations(memoryFiles({}), generationRules(generation), log)).size).toBe(0);
   expect(lines).toEqual([
     `${level} failed to read pod annotations: open ./etc/istio/pod/annotations: no such file or directory`,
@@ -50,7 +53,8 @@ test.each([
 });
 
 test("an unreadable file warns and the start goes on", async () => {
-  const { log, lines } = recordingLogger();
+  const log = recordLog();
+  const lines = log.printed;
   const denied = Object.assign(new Error("x"), { code: "EACCES" });
   expect((await readAnnotations(memoryFiles({ [ANNOTATIONS_PATH]: denied }), master, log)).size).toBe(0);
   expect(lines).toEqual(["warn failed to read pod annotations: open ./etc/istio/pod/annotations: permission denied"]);

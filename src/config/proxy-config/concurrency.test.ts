@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { recordLog } from "../../../test/support/ca-log.ts";
 import { generationRules } from "../generations.ts";
-import { recordingLogger } from "../testing/recording-logger.ts";
 import { effectiveConcurrency } from "./concurrency.ts";
 
 const detected = (limit: number) => `info cpu limit detected as ${limit}, setting concurrency`;
@@ -25,8 +25,8 @@ test.each([
 ] as const)(
   "$generation: configured $configured, flag $flag, limit $cpuLimit -> $gives",
   ({ generation, gives, lines, ...sources }) => {
-    const recorded = recordingLogger();
-    expect(effectiveConcurrency({ ...sources, hostCpus: 8 }, generationRules(generation), recorded.log)).toBe(gives);
-    expect(recorded.lines).toEqual(lines);
+    const log = recordLog();
+    expect(effectiveConcurrency({ ...sources, hostCpus: 8 }, generationRules(generation), log)).toBe(gives);
+    expect(log.printed).toEqual(lines);
   },
 );

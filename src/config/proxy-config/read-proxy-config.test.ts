@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { recordLog } from "../../../test/support/ca-log.ts";
 import { type ConfigError, describeProblem } from "../config-error.ts";
 import { createEnvReader } from "../env-reader.ts";
 import { type Generation, generationRules } from "../generations.ts";
 import { defaultProxyFlags, type ProxyFlags } from "../proxy-flags.ts";
 import { memoryFiles } from "../testing/memory-files.ts";
-import { recordingLogger } from "../testing/recording-logger.ts";
 import { applyTemplateFlag, readProxyConfig } from "./read-proxy-config.ts";
 
 interface Case {
@@ -19,7 +19,8 @@ interface Case {
 
 async function read(options: Case) {
   const rules = generationRules(options.generation ?? "master");
-  const { log, lines } = recordingLogger();
+  const log = recordLog();
+  const lines = log.printed;
   const config = readProxyConfig({
     flags: { ...defaultProxyFlags(rules), ...options.flags },
     env: createEnvReader(options.env ?? {}, rules.name, () => undefined),

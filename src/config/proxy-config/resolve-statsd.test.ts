@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { recordingLogger } from "../testing/recording-logger.ts";
+import { recordLog } from "../../../test/support/ca-log.ts";
 import { resolveStatsd, systemLookup } from "./resolve-statsd.ts";
 
 const failure = (reason: string) => [`warn resolve StatsdUdpAddress failed: ${reason}`];
@@ -8,7 +8,8 @@ test.each([
   { address: "stats:9080", answers: ["2001:db8::68", "1.2.3.4", "1.2.3.5"], gives: "1.2.3.4:9080" },
   { address: "stats:9080", answers: ["2001:db8::1", "2001:db8::2"], gives: "[2001:db8::2]:9080" },
 ])("$answers -> $gives", async ({ address, answers, gives }) => {
-  const { log, lines } = recordingLogger();
+  const log = recordLog();
+  const lines = log.printed;
   expect(await resolveStatsd(address, async () => answers, log)).toBe(gives);
   expect(lines).toEqual([
     "info Attempting to lookup address: stats",
@@ -26,10 +27,10 @@ test.each([
   { address: "127.0.0.1:-1", gives: "", lines: failure("address 127.0.0.1:-1: invalid port") },
   { address: "localhost:http", gives: "", lines: failure("address localhost:http: invalid port") },
 ])("$address needs no lookup", async ({ address, gives, lines }) => {
-  const recorded = recordingLogger();
+  const log = recordLog();
   const refuse = () => Promise.reject(new Error("looked up"));
-  expect(await resolveStatsd(address, refuse, recorded.log)).toBe(gives);
-  expect(recorded.lines).toEqual(lines);
+  expect(await resolveStatsd(address, refuse, log)).toBe(gives);
+  expect(log.printed).toEqual(lines);
 });
 
 test.each([
@@ -37,11 +38,12 @@ test.each([
   { address: "[::1]:9080", gives: "[::1]:9080" },
   { address: "localhost:9080", gives: "127.0.0.1:9080" },
 ])("the system resolves $address to $gives", async ({ address, gives }) => {
-  expect(await resolveStatsd(address, systemLookup, recordingLogger().log)).toBe(gives);
+  expect(await resolveStatsd(address, systemLookup, recordLog())).toBe(gives);
 });
 
 test("a host that does not exist warns and clears the address", async () => {
-  const { log, lines } = recordingLogger();
+  const log = recordLog();
+  const lines = log.printed;
   const missing = () => Promise.reject(Object.assign(new Error("getaddrinfo ENOTFOUND"), { code: "ENOTFOUND" }));
   expect(await resolveStatsd("127.0.0.1.1:9080", missing, log)).toBe("");
   expect(lines).toEqual([
@@ -52,7 +54,8 @@ test("a host that does not exist warns and clears the address", async () => {
 });
 
 test("a resolver that never answers is given up on", async () => {
-  const { log, lines } = recordingLogger();
+  const log = recordLog();
+  const lines = log.printed;
   expect(await resolveStatsd("slow:1", () => new Promise(() => undefined), log, { limitMs: 5 })).toBe("");
   expect(lines[1]).toBe("warn resolve StatsdUdpAddress failed: lookup failed for IP address: lookup slow: i/o timeout");
 });
@@ -61,7 +64,8 @@ test.each([
   { when: "before", stop: AbortSignal.abort() },
   { when: "while", stop: undefined },
 ])("an abort $when it looks ends the wait for a silent resolver", async ({ stop }) => {
-  const { log, lines } = recordingLogger();
+  const log = recordLog();
+  const lines = log.printed;
   const controller = new AbortController();
   const silent = () => new Promise<never>(() => undefined);
   const resolved = resolveStatsd("slow:1", silent, log, { signal: stop ?? controller.signal });

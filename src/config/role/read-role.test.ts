@@ -1,9 +1,9 @@
 import type { NetworkInterfaceInfo } from "node:os";
 import { describe, expect, test } from "vitest";
+import { recordLog } from "../../../test/support/ca-log.ts";
 import { createEnvReader } from "../env-reader.ts";
 import { type Generation, generationRules } from "../generations.ts";
 import { defaultProxyFlags, type ProxyFlags } from "../proxy-flags.ts";
-import { recordingLogger } from "../testing/recording-logger.ts";
 import { ipModeOf, isLocalAddress } from "./ip-address.ts";
 import { adminLocalhost, probeSourceAddress, statusLocalhost } from "./localhost.ts";
 import { readRole } from "./read-role.ts";
@@ -28,7 +28,8 @@ const POD = { POD_NAME: "p", POD_NAMESPACE: "ns" };
 
 async function role(options: Case) {
   const rules = generationRules(options.generation ?? "master");
-  const { log, lines } = recordingLogger();
+  const log = recordLog();
+  const lines = log.printed;
   const interfaces = Object.entries(options.interfaces ?? {}).map(([name, addresses]) => [name, addresses.map(info)]);
   const result = await readRole({
     args: options.args ?? [],
@@ -123,7 +124,7 @@ describe("addresses", () => {
       rules,
       annotations: new Map(),
       networkInterfaces: () => ({ eth0: [info(++looks < 3 ? "0.0.0.0" : "10.0.0.1")] }),
-      log: recordingLogger().log,
+      log: recordLog(),
       retry: { everyMs: 1, limitMs: 1000 },
     });
     expect([ipAddresses, looks]).toEqual([["10.0.0.1"], 3]);

@@ -1,16 +1,17 @@
 import { describe, expect, test } from "vitest";
+import { recordLog } from "../../../test/support/ca-log.ts";
 import { createEnvReader, type Environment } from "../env-reader.ts";
 import { type Generation, generationRules } from "../generations.ts";
 import { defaultProxyConfig } from "../proxy-config/default-proxy-config.ts";
 import { defaultProxyFlags } from "../proxy-flags.ts";
-import { recordingLogger } from "../testing/recording-logger.ts";
 import { caRootCa, systemRootCa, xdsRootCa } from "./root-ca.ts";
 import { readSecurityConfig } from "./security.ts";
 import { GKE_WORKLOAD_CERTS, MOUNTED_CERTS } from "./well-known-paths.ts";
 
 function read(env: Environment, generation: Generation = "master", present: readonly string[] = []) {
   const rules = generationRules(generation);
-  const { log, lines } = recordingLogger();
+  const log = recordLog();
+  const lines = log.printed;
   const config = readSecurityConfig({
     env: createEnvReader(env, generation, () => undefined),
     flags: { ...defaultProxyFlags(rules), stsPort: 15463 },

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { recordLog } from "../../../test/support/ca-log.ts";
 import type { ProxyConfig } from "../../protocol/proxy-config.ts";
 import { createEnvReader, type Environment } from "../env-reader.ts";
 import { type Generation, generationRules } from "../generations.ts";
 import { defaultProxyConfig } from "../proxy-config/default-proxy-config.ts";
 import { defaultProxyFlags, type ProxyFlags } from "../proxy-flags.ts";
 import type { ProxyRole } from "../role/read-role.ts";
-import { recordingLogger } from "../testing/recording-logger.ts";
 import { readAgentOptions } from "./agent.ts";
 import { readDnsConfig } from "./dns.ts";
 import { readEnvoyConfig } from "./envoy.ts";
@@ -31,7 +31,8 @@ function given(
   change: { flags?: Partial<ProxyFlags>; config?: ProxyConfig } = {},
 ) {
   const rules = generationRules(generation);
-  const { log, lines } = recordingLogger();
+  const log = recordLog();
+  const lines = log.printed;
   return {
     rules,
     log,
