@@ -190,7 +190,8 @@ export const EXTENSION_PROVIDER: MessageTable = message(
         ".EnvoyOpenTelemetryLogProvider",
         ...SERVICE,
         field("logName", 3, "string"),
-        field("logFormat", 4, LOG_FORMAT),
+        // Text is the body of a record and labels are its attributes, so that both may be given.
+        field("logFormat", 4, message(".LogFormat", field("text", 1, "string"), field("labels", 2, "struct"))),
       ),
     ),
     field(
