@@ -25,7 +25,7 @@ export type ImageDocument =
 /** A manifest or an index, told apart by its own media type, the answer's, or what it holds. */
 export function parseImageDocument(bytes: Buffer, contentType: string): ImageDocument {
   const document = parseObject(bytes);
-  const mediaType = text(document.mediaType);
+  const mediaType = mediaTypeOf(document);
   const type = mediaType === "" ? (contentType.split(";")[0] ?? "").trim() : mediaType;
   const isIndex = type === DOCKER_LIST || type === OCI_INDEX;
   if (isIndex || (Array.isArray(document.manifests) && !Array.isArray(document.layers)))
@@ -57,7 +57,12 @@ function toEntry(value: unknown): PlatformEntry {
 function toLayer(value: unknown): LayerDescriptor {
   const layer = asRecord(value);
   const size = typeof layer.size === "number" && Number.isSafeInteger(layer.size) ? layer.size : 0;
-  return { mediaType: text(layer.mediaType), digest: digest(layer.digest), size };
+  return { mediaType: mediaTypeOf(layer), digest: digest(layer.digest), size };
+}
+
+/** It is quoted in errors, so it is one or nothing: no line breaks, no megabytes. */
+function mediaTypeOf({ mediaType }: Record<string, unknown>): string {
+  return /^[\x21-\x7e]{1,255}$/.test(text(mediaType)) ? text(mediaType) : "";
 }
 
 /** Digests become part of addresses and file names, so nothing else than a SHA-256 passes. */

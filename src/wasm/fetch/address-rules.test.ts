@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { checkRealm } from "../oci/check-realm.ts";
-import { forbiddenAddresses, isInternalAddress, isLoopbackAddress } from "./address-rules.ts";
+import { forbiddenAddresses, isInternalAddress, isLoopbackAddress, isPrivateIpv4 } from "./address-rules.ts";
 import { guardedLookup, refuseLiteral } from "./guarded-lookup.ts";
 
 const standard = forbiddenAddresses([]);
@@ -123,4 +123,17 @@ test.each([
   "",
 ])("the realm %s is rejected", (realm) => {
   expect(() => checkRealm(realm)).toThrow("rejected unsafe bearer realm");
+});
+
+test.each([
+  { address: "10.255.0.1", isPrivate: true },
+  { address: "172.16.0.1", isPrivate: true },
+  { address: "172.32.0.1", isPrivate: false },
+  { address: "192.168.1.1", isPrivate: true },
+  { address: "127.0.0.1", isPrivate: false },
+  { address: "8.8.8.8", isPrivate: false },
+  { address: "fd00::1", isPrivate: false },
+  { address: "registry.local", isPrivate: false },
+])("a registry at $address is one of a private network: $isPrivate", ({ address, isPrivate }) => {
+  expect(isPrivateIpv4(address)).toBe(isPrivate);
 });

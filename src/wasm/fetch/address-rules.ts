@@ -12,7 +12,8 @@ const METADATA_NETWORKS = [
   "fd00:ec2::/32",
 ];
 const LOOPBACK_NETWORKS = ["127.0.0.0/8", "::1/128"];
-const PRIVATE_NETWORKS = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "0.0.0.0/8", "::/128"];
+const PRIVATE_IPV4_NETWORKS = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"];
+const PRIVATE_NETWORKS = [...PRIVATE_IPV4_NETWORKS, "fc00::/7", "0.0.0.0/8", "::/128"];
 
 /** Addresses no module is fetched from: what a control plane names must not reach the machine's own metadata. */
 export function forbiddenAddresses(blockedCidrs: readonly string[]): AddressRule {
@@ -20,6 +21,9 @@ export function forbiddenAddresses(blockedCidrs: readonly string[]): AddressRule
 }
 
 export const isLoopbackAddress = addressesIn(LOOPBACK_NETWORKS);
+
+/** RFC 1918. */
+export const isPrivateIpv4 = addressesIn(PRIVATE_IPV4_NETWORKS);
 
 /** Anything that is not out in the world. */
 export const isInternalAddress = addressesIn([...METADATA_NETWORKS, ...LOOPBACK_NETWORKS, ...PRIVATE_NETWORKS]);

@@ -37,6 +37,7 @@ export interface ClientRequest {
 export interface ClientAnswer {
   readonly status: number;
   readonly headers: IncomingMessage["headers"];
+  /** Of an answer with status 200; nobody waits for the words of another, which may be many or slow. */
   readonly body: Buffer;
   /** Where the answer came from in the end. */
   readonly url: URL;
@@ -46,6 +47,7 @@ export interface ClientAnswer {
 export type HttpClient = (request: ClientRequest) => Promise<ClientAnswer>;
 
 const MAX_REDIRECTS = 10;
+const MAX_SHOWN = 500;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 /** These ask for the same request elsewhere; the others for the page that is there. */
 const SAME_METHOD = new Set([307, 308]);
@@ -72,9 +74,9 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   };
 }
 
-/** Without what may be secret: user, query, fragment. */
+/** Without what may be secret: user, query, fragment. A redirect may name an address of many kilobytes. */
 export function shownUrl(url: URL): string {
-  return `${url.protocol}//${url.host}${url.pathname}`;
+  return `${url.protocol}//${url.host}${url.pathname}`.slice(0, MAX_SHOWN);
 }
 
 async function exchange(options: HttpClientOptions, request: ClientRequest): Promise<ClientAnswer> {
@@ -105,8 +107,13 @@ async function exchange(options: HttpClientOptions, request: ClientRequest): Pro
     });
     outgoing.on("error", (cause) => reject(fail(cause)));
     outgoing.on("response", (answer) => {
+      const { statusCode: status = 0, headers } = answer;
+      if (status !== 200) {
+        resolve({ status, headers, body: Buffer.alloc(0), url });
+        return void outgoing.destroy();
+      }
       readBody(answer, request.maxBytes)
-        .then((bytes) => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: bytes, url }))
+        .then((bytes) => resolve({ status, headers, body: bytes, url }))
         .catch((cause: unknown) => {
           outgoing.destroy();
           reject(fail(cause));

@@ -1,4 +1,3 @@
-import { errorMessage } from "../../base/coded-error.ts";
 import { type AuthChallenge, parseChallenges, realmsOf } from "../core/auth-challenge.ts";
 import type { RegistryCredential } from "../core/docker-config.ts";
 import { type HttpClient, shownUrl } from "../fetch/http-client.ts";
@@ -11,7 +10,7 @@ export interface AuthorizeOptions {
   readonly registry: string;
   readonly repository: string;
   readonly credential: RegistryCredential | undefined;
-  /** Whether that host[:port] may be spoken to without TLS. */
+  /** Whether credentials may go there without TLS. */
   readonly allowsPlain: (url: URL) => boolean;
   readonly signal: AbortSignal;
 }
@@ -88,8 +87,9 @@ function readToken(body: Buffer, realm: URL): string {
     const found = typeof token === "string" && token !== "" ? token : accessToken;
     // A token with line breaks would be a header of its own.
     if (typeof found === "string" && /^[\x21-\x7e]+$/.test(found)) return found;
-  } catch (cause) {
-    throw new WasmError("unreachable", `${shownUrl(realm)}: ${errorMessage(cause).slice(0, 40)}`, { cause });
+  } catch {
+    // The parser's message would quote what may be a token.
+    throw new WasmError("unreachable", `${shownUrl(realm)}: the answer is no JSON document`);
   }
   throw new WasmError("unreachable", `${shownUrl(realm)}: the answer has no token`);
 }

@@ -29,6 +29,7 @@ export interface PrepareImageOptions extends RegistryOptions {
 
 type Manifest = ImageDocument & { readonly kind: "manifest" };
 
+const KNOWN_DIGEST = /^sha(?:256|384|512):/;
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
 const DOCKER_LAYER = "application/vnd.docker.image.rootfs.diff.tar.gzip";
 const COMPAT_LAYER = "application/vnd.oci.image.layer.v1.tar+gzip";
@@ -58,12 +59,24 @@ async function fetchDocument(
   wanted: string | undefined,
 ): Promise<{ readonly document: ImageDocument; readonly digest: string }> {
   const answer = await session.get("manifests", name, { accept: MANIFEST_TYPES, maxBytes: MAX_MANIFEST_BYTES });
-  const digest = digestOf(answer.body);
-  const promised = wanted ?? answer.headers["docker-content-digest"];
-  if (typeof promised === "string" && promised.startsWith("sha256:") && promised !== digest)
-    throw new WasmError("manifest", `manifest digest: ${digest} does not match requested digest: ${promised}`);
+  const promised = wanted ?? header(answer.headers["docker-content-digest"]);
+  if (promised !== undefined) checkDigest(answer.body, promised);
   const type = answer.headers["content-type"] ?? "";
-  return { document: parseImageDocument(answer.body, type), digest };
+  return { document: parseImageDocument(answer.body, type), digest: digestOf(answer.body) };
+}
+
+function header(value: string | readonly string[] | undefined): string | undefined {
+  return typeof value === "string" && KNOWN_DIGEST.test(value) ? value : undefined;
+}
+
+/** A reference may be pinned by any algorithm; what cannot be checked is not taken. */
+function checkDigest(bytes: Buffer, promised: string): void {
+  const [algorithm = ""] = promised.split(":");
+  if (!KNOWN_DIGEST.test(promised))
+    throw new WasmError("manifest", `cannot check digests of ${algorithm}: allowed are sha256, sha384 and sha512`);
+  const found = digestOf(bytes, algorithm);
+  if (found !== promised)
+    throw new WasmError("manifest", `manifest digest: ${found} does not match requested digest: ${promised}`);
 }
 
 function prepared(

@@ -3,7 +3,7 @@ import { backoffDelayMs } from "../../base/backoff.ts";
 import { wait } from "../../base/wait.ts";
 import type { RegistryCredential } from "../core/docker-config.ts";
 import type { ImageReference } from "../core/image-reference.ts";
-import { isLoopbackAddress } from "../fetch/address-rules.ts";
+import { isLoopbackAddress, isPrivateIpv4 } from "../fetch/address-rules.ts";
 import { type ClientAnswer, type HttpClient, shownUrl } from "../fetch/http-client.ts";
 import { WasmError } from "../wasm-error.ts";
 import { type AuthorizeOptions, authorize } from "./authorize.ts";
@@ -35,12 +35,21 @@ const MAX_PING_BYTES = 1024 * 1024;
 export async function openRegistry(options: RegistryOptions): Promise<RegistrySession> {
   const { client, reference, signal } = options;
   const { registry, repository } = reference;
-  const allowsPlain = (url: URL) => options.isInsecure(url.host) || isLoopbackHost(url.hostname);
+  const isTrusted = (url: URL) => options.isInsecure(url.host) || isLoopbackHost(url.hostname);
+  const allowsPlain = (url: URL) => isTrusted(url) || isLocalHost(url.hostname);
   const inspect = (url: URL) => {
     if (url.protocol === "http:" && !allowsPlain(url))
       throw new WasmError("blocked", `plain http to ${url.host} is not allowed: name it in WASM_INSECURE_REGISTRIES`);
   };
-  const auth: AuthorizeOptions = { client, registry, repository, credential: options.credential, allowsPlain, signal };
+  const auth: AuthorizeOptions = {
+    client,
+    registry,
+    repository,
+    credential: options.credential,
+    // The registry itself gets them as it is spoken to; whoever it names does not.
+    allowsPlain: (url) => (url.host === registry ? allowsPlain(url) : isTrusted(url)),
+    signal,
+  };
   const { base, answer: ping } = await pingRegistry(options, allowsPlain, inspect);
   let authorization = ping.status === 401 ? await authorize(challengesOf(ping), auth) : undefined;
 
@@ -67,8 +76,8 @@ export async function openRegistry(options: RegistryOptions): Promise<RegistrySe
 }
 
 /** "sha256:..." of bytes as they came. */
-export function digestOf(bytes: Buffer): string {
-  return `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
+export function digestOf(bytes: Buffer, algorithm = "sha256"): string {
+  return `${algorithm}:${createHash(algorithm).update(bytes).digest("hex")}`;
 }
 
 async function pingRegistry(
@@ -121,4 +130,9 @@ function challengesOf(answer: ClientAnswer): readonly string[] {
 function isLoopbackHost(hostname: string): boolean {
   const host = hostname.toLowerCase();
   return host === "localhost" || host.endsWith(".localhost") || isLoopbackAddress(host);
+}
+
+/** By name or number of a private network, as in a cluster: registries there seldom have certificates. */
+function isLocalHost(hostname: string): boolean {
+  return hostname.toLowerCase().endsWith(".local") || isPrivateIpv4(hostname);
 }
