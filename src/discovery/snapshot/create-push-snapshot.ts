@@ -17,6 +17,7 @@ import { createKeptValues, type KeptValues } from "./scopes/kept-values.ts";
 import { buildOutboundContent, type KeptContent, type OutboundContent } from "./scopes/outbound-content.ts";
 import { policiesFor } from "./scopes/policies.ts";
 import { metConditions, type ProxyCondition, proxyConditions } from "./scopes/proxy-conditions.ts";
+import { asRegistered } from "./scopes/registered-workload.ts";
 import { clientLabels, scopeKey, scopeTraits } from "./scopes/scope-traits.ts";
 import { selectSidecar } from "./scopes/select-sidecar.ts";
 import type { SnapshotParts } from "./snapshot-parts.ts";
@@ -85,13 +86,14 @@ export function createPushSnapshot(input: PushSnapshotInput): PushSnapshot {
   const view = (node: ProxyNode): ProxyView => {
     let found = views.get(node);
     if (found === undefined) {
-      const sidecar = selectSidecar(configs, mesh.rootNamespace, node);
       const targets = registry.targets(node);
+      const workload = asRegistered(node, targets);
+      const sidecar = selectSidecar(configs, mesh.rootNamespace, workload);
       found = Object.freeze({
-        node,
+        node: workload,
         snapshot,
-        outbound: outboundScope(node, targets, sidecar),
-        inbound: inboundScope(node, targets, sidecar, parts, inbound),
+        outbound: outboundScope(workload, targets, sidecar),
+        inbound: inboundScope(workload, targets, sidecar, parts, inbound),
       });
       views.set(node, found);
     }

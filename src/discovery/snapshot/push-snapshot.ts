@@ -37,6 +37,7 @@ export interface PushSnapshot {
 
 /** Everything that generators may know about one proxy. */
 export interface ProxyView {
+  /** The workload as its registry knows it: labels and place of its endpoint count before what the proxy says of itself. */
   readonly node: ProxyNode;
   readonly snapshot: PushSnapshot;
   readonly outbound: OutboundScope;

@@ -19,7 +19,8 @@ export function changedTypes(
   previous: ProxyView | undefined,
   changes: PushChanges,
 ): ReadonlySet<XdsType> {
-  if (previous === undefined || changes.forced) return new Set(TYPES);
+  // A workload that is registered otherwise may be reached by other rules, of whatever kind.
+  if (previous === undefined || changes.forced || view.node !== previous.node) return new Set(TYPES);
   const kinds = changedKinds(view, previous, changes);
   const sameScopes = view.outbound.content === previous.outbound.content && view.inbound === previous.inbound;
   // Gateways are also made of rules that no scope holds.
