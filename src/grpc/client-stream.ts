@@ -119,10 +119,11 @@ export class ClientStream implements RawClientCall {
     if (!this.#isReopening) read(this.#stream);
   }
 
-  /** Half a message is an error, but the status, the reset or the loss of the connection that it came with says more. */
+  /** Half a message is an error, but the status, the reset or the loss of the connection that it came with says more; OK does not. */
   #endInMessage(failure: GrpcError): void {
-    if (this.#status?.failure !== undefined) {
-      this.finishReading();
+    if (this.#status !== undefined) {
+      if (this.#status.failure === undefined) this.fail(failure);
+      else this.finishReading();
       return;
     }
     // What follows the end of the data is heard of in this turn or the next; "close" then tells why.

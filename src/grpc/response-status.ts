@@ -1,3 +1,4 @@
+import { STATUS_CODES } from "node:http";
 import type { IncomingHttpHeaders } from "node:http2";
 import type { Metadata } from "./metadata.ts";
 import { GrpcError, statusName } from "./status.ts";
@@ -13,7 +14,7 @@ export function headersFailure(headers: IncomingHttpHeaders, accepted: string): 
   if (httpStatus !== 200) {
     return new NoGrpcAnswer(
       statusOfHttp(httpStatus),
-      `unexpected HTTP status code received from server: ${httpStatus}`,
+      `unexpected HTTP status code received from server: ${httpStatus} (${STATUS_CODES[httpStatus] ?? "unknown"})`,
     );
   }
   const contentType = headers["content-type"] ?? "";

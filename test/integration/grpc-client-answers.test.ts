@@ -29,19 +29,49 @@ async function failureOf(
 
 describe("answers that are not gRPC", () => {
   test.each([
-    { http: 400, code: "INTERNAL" },
-    { http: 401, code: "UNAUTHENTICATED" },
-    { http: 403, code: "PERMISSION_DENIED" },
-    { http: 404, code: "UNIMPLEMENTED" },
-    { http: 429, code: "UNAVAILABLE" },
-    { http: 500, code: "UNKNOWN" },
-    { http: 503, code: "UNAVAILABLE" },
-  ])("HTTP status $http is $code", async ({ http, code }) => {
+    { http: 400, text: "Bad Request", code: "INTERNAL" },
+    { http: 401, text: "Unauthorized", code: "UNAUTHENTICATED" },
+    { http: 403, text: "Forbidden", code: "PERMISSION_DENIED" },
+    { http: 404, text: "Not Found", code: "UNIMPLEMENTED" },
+    { http: 429, text: "Too Many Requests", code: "UNAVAILABLE" },
+    { http: 500, text: "Internal Server Error", code: "UNKNOWN" },
+    { http: 503, text: "Service Unavailable", code: "UNAVAILABLE" },
+  ])("HTTP status $http is $code", async ({ http, text, code }) => {
     const failure = await failureOf((stream) => {
       stream.respond({ ":status": http, "content-type": "text/html" });
       stream.end("<h1>sorry</h1>");
     });
-    expect(failure).toMatchObject({ code, message: `unexpected HTTP status code received from server: ${http}` });
+    expect(failure).toMatchObject({
+      code,
+      message: `unexpected HTTP status code received from server: ${http} (${text})`,
+    });
+  });
+
+  test.each([
+    { status: "0", code: "INTERNAL", message: expect.stringContaining("unexpected EOF") },
+    { status: "14", code: "UNAVAILABLE", message: "bye" },
+  ])("half a message before status $status is $code, whenever the end of the stream is noticed", async (row) => {
+    await using server = await startRawServer((stream) => {
+      const trailers = { "grpc-status": row.status, "grpc-message": "bye" };
+      stream.respond(GRPC_ANSWER, { waitForTrailers: true });
+      stream.once("wantTrailers", () => stream.sendTrailers(trailers));
+      stream.write(frame("a whole message").subarray(0, 12));
+      // The server has finished with the stream before its client has: both sides are closed together with the trailers.
+      stream.once("end", () => stream.end()).resume();
+    });
+    await using channel = createGrpcChannel(server.target);
+    for (let count = 0; count < 20; count += 1) {
+      const call = await channel.raw(BIDI.path);
+      const pieces: Buffer[] = [];
+      const reading = call.readFrames({
+        start: () => undefined,
+        bytes: (piece) => void pieces.push(piece),
+        end: () => undefined,
+      });
+      call.end();
+      await expect(reading).rejects.toMatchObject({ code: row.code, message: row.message });
+      expect(Buffer.concat(pieces).length).toBeLessThan(15);
+    }
   });
 
   test("another content type is UNKNOWN and named", async () => {
