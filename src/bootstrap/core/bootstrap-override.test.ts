@@ -19,6 +19,7 @@ test.each([
     gives: '{"few":1000,"least":[-9223372036854775808,9223372036854775807],"most":18446744073709551615}',
   },
   { what: "a number as a key", text: "0x10: a\n9007199254740993: b\n", gives: '{"16":"a","9007199254740993":"b"}' },
+  { what: "signs that HTML escapes", text: "a: <&>\n", gives: '{"a":"\\u003c\\u0026\\u003e"}' },
   { what: "nothing", text: "", gives: "null" },
   { what: "a comment alone", text: "# nothing\n", gives: "null" },
 ])("$what: $gives", ({ text, gives }) => {

@@ -20,7 +20,9 @@ export function convertBootstrapOverride(text: string, hostIp: string): string {
   const [problem] = document?.errors ?? [];
   if (problem !== undefined) throw problem;
   const value: unknown = document?.toJS({ maxAliasCount: 100 });
-  return toStrictJson(sortKeys(value ?? null, compareText));
+  const json = toStrictJson(sortKeys(value ?? null, compareText));
+  // As the command line has always had it; the same text to every reader of JSON.
+  return json.replaceAll(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 function substituteHostIp(text: string, hostIp: string): string {
