@@ -78,6 +78,18 @@ describe("the resource source", () => {
     expect(source.all(view, "ECDS").resources).toEqual([]);
   });
 
+  test.each(["EDS", "RDS"] as const)("a name of several lines is one name of %s, and nobody else's two", (type) => {
+    const { source } = recording();
+    const { snapshot } = mesh20().take();
+    const [hostile, other] = ["1", "2"].map((number) => snapshot.view(testNode({ name: `web-${number}` })));
+    const namesOf = (view: ProxyView | undefined, names: readonly string[]) =>
+      view && source.named(view, type, names).resources.map(({ name }) => name);
+    const asked = [cluster("svc-1"), "80"];
+    const wanted = namesOf(createTestMesh().take().snapshot.view(testNode()), asked);
+    namesOf(hostile, [asked.join("\n")]);
+    expect(namesOf(other, asked)).toEqual(wanted);
+  });
+
   test("a rule that no cluster can follow is told", () => {
     const { source, problems } = recording();
     const tls = { mode: "MUTUAL", credentialName: "secret" };

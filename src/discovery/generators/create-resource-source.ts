@@ -69,7 +69,7 @@ export function createResourceSource({ onProblem, trustBundle }: ResourceSourceO
   /** Programs that speak xDS themselves get what they ask for by name, in forms of their own; endpoints are the same for all. */
   const grpcOf = (view: ProxyView, type: Exclude<XdsType, "EDS">, names: readonly string[]): ResourceSet => {
     const sets = recall(asked, view, () => new Map<string, ResourceSet>());
-    const key = [type, ...names].join("\n");
+    const key = JSON.stringify([type, ...names]);
     const known = sets.get(key) ?? createResourceSet(grpcResources(view, type, names, { guard, encodeRoute }));
     sets.set(key, known);
     return known;

@@ -80,20 +80,25 @@ export function createScopeResources(
         return outboundListeners(scope, guard, patchingOf("LDS"));
       }),
     nameTable: () => once(lasting, "NDS", () => [nameTable(scope)]),
-    extensions: (names) => once(lasting, `extensions ${names.join("\n")}`, () => extensions(patches, names)),
+    extensions: (names) => once(lasting, `extensions ${keyOf(names)}`, () => extensions(patches, names)),
     // Proxies alike ask for the same names: by one list that the server shares, or by equal ones.
     named: (type, names) => {
       if (type === "RDS") {
-        return once(lasting, `routes ${names.join("\n")}`, () => names.flatMap((name) => route(name).resources));
+        return once(lasting, `routes ${keyOf(names)}`, () => names.flatMap((name) => route(name).resources));
       }
       const known = ofList.get(names);
       if (known !== undefined) memory.counts.hits += 1;
       const make = () => names.flatMap((name) => endpoints(scope, name, memory, guard));
-      const set = known ?? once(passing, names.join("\n"), make);
+      const set = known ?? once(passing, keyOf(names), make);
       ofList.set(names, set);
       return set;
     },
   };
+}
+
+/** Clients choose their names, and no separator is safe from them: what one asks for must not be another's answer. */
+function keyOf(names: readonly string[]): string {
+  return JSON.stringify(names);
 }
 
 function outboundPatching(
