@@ -26,7 +26,7 @@ export interface TestMesh {
   setTokenKeys(keys: TokenKeys): void;
   /** Of the present state, following the last one that was taken; `changes` is what happened since. */
   take(): { readonly snapshot: PushSnapshot; readonly changes: PushChanges };
-  /** Of the present state, following none. */
+  /** Of the present state, following none: nothing in it was made before. */
   takeAlone(): PushSnapshot;
 }
 
@@ -45,7 +45,8 @@ export function createTestMesh(configYaml = "", meshYaml?: string): TestMesh {
     for (const { source } of objects) store.put(source);
   };
   put(configYaml);
-  const registry = createServiceEntryRegistry({ store, trustDomain: mesh.trustDomain, clusterId: "Kubernetes" });
+  const follow = () => createServiceEntryRegistry({ store, trustDomain: mesh.trustDomain, clusterId: "Kubernetes" });
+  const registry = follow();
   store.subscribe((change) => {
     changes = mergeChanges(changes, changesOfConfig(change));
   });
@@ -64,7 +65,11 @@ export function createTestMesh(configYaml = "", meshYaml?: string): TestMesh {
       tokenKeys = keys;
       changes = mergeChanges(changes, { ...NO_CHANGES, objects: store.snapshot.list("RequestAuthentication") });
     },
-    takeAlone: () => createPushSnapshot({ mesh, configs: store.snapshot, registry, tokenKeys, version: "alone" }),
+    takeAlone: () => {
+      const own = follow();
+      own.close();
+      return createPushSnapshot({ mesh, configs: store.snapshot, registry: own, tokenKeys, version: "alone" });
+    },
     take: () => {
       count += 1;
       const version = `2026-01-01T00:00:00Z/${count}`;

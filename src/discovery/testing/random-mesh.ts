@@ -11,13 +11,19 @@ import {
 } from "./test-objects.ts";
 
 /** Few names, so that objects meet each other. */
-const NAMESPACE = fc.constantFrom("default", "prod", "istio-system");
-const NAME = fc.constantFrom("a", "b", "c");
-const HOST = fc.constantFrom("a", "b", "a.default.svc.cluster.local", "b.prod.svc.cluster.local", "shared.example");
+export const NAMESPACE = fc.constantFrom("default", "prod", "istio-system");
+export const NAME = fc.constantFrom("a", "b", "c");
+export const HOST = fc.constantFrom(
+  "a",
+  "b",
+  "a.default.svc.cluster.local",
+  "b.prod.svc.cluster.local",
+  "shared.example",
+);
 const EXPORT_TO = fc.constantFrom({}, { exportTo: ["."] }, { exportTo: ["*"] }, { exportTo: ["default"] });
 const PLACE = { name: NAME, namespace: NAMESPACE };
 
-const SERVICE = fc
+export const ANY_SERVICE = fc
   .record({
     ...PLACE,
     exportTo: EXPORT_TO,
@@ -78,7 +84,7 @@ const MODE = fc
     peerAuthentication(name, namespace, { mtls: { mode }, ...(app && { selector: { matchLabels: { app } } }) }),
   );
 
-const OBJECT = fc.oneof(SERVICE, ROUTE_RULE, DELEGATE, SERVICE_RULE, SIDECAR, MODE);
+export const ANY_OBJECT = fc.oneof(ANY_SERVICE, ROUTE_RULE, DELEGATE, SERVICE_RULE, SIDECAR, MODE);
 
 export interface RandomAction {
   readonly object: TestObject;
@@ -86,10 +92,10 @@ export interface RandomAction {
 }
 
 /** What a mesh begins with. */
-export const ANY_OBJECTS = fc.array(OBJECT, { maxLength: 8 });
+export const ANY_OBJECTS = fc.array(ANY_OBJECT, { maxLength: 8 });
 /** What happens to it then, snapshot by snapshot. */
 export const ANY_STEPS = fc.array(
-  fc.array(fc.record({ object: OBJECT, isDelete: fc.boolean() }), { minLength: 1, maxLength: 3 }),
+  fc.array(fc.record({ object: ANY_OBJECT, isDelete: fc.boolean() }), { minLength: 1, maxLength: 3 }),
   { minLength: 1, maxLength: 4 },
 );
 

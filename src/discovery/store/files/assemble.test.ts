@@ -9,9 +9,10 @@ const entry = (name: string, spec: object = {}) => JSON.stringify(serviceEntry(n
 
 /** A file as its reader gives it. */
 function file(path: string, ...texts: readonly string[]): ReadFile {
-  const documents = splitDocuments(texts.join("\n---\n")).map((piece) => ({
-    ...piece,
-    result: readDocument(piece.text, { defaultNamespace: "default" }),
+  const documents = splitDocuments(texts.join("\n---\n")).map(({ text, linesBefore }) => ({
+    digest: text,
+    linesBefore,
+    result: readDocument(text, { defaultNamespace: "default" }),
   }));
   return { path, mtimeMs: 1000.7, documents };
 }
