@@ -3,6 +3,8 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { eventually, fetchText, freePorts, startAgentProcess } from "../test/support/agent-process.ts";
+import { startForwardProxy } from "../test/support/forward-proxy.ts";
+import { startHttpServer } from "../test/support/http-server.ts";
 import { type MeshResource, startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
 import { httpListener } from "../test/support/mesh-resources.ts";
 import { needs } from "../test/support/needs.ts";
@@ -20,7 +22,7 @@ const WASM = { http_filters: HTTP_WASM, filters: NETWORK_WASM };
 
 /** A listener whose first HTTP or network filter comes by ECDS, as a control plane configures a Wasm plugin. */
 function listenerWithExtension(port: number, name: string, list: keyof typeof WASM = "http_filters"): MeshResource {
-  const listener = httpListener({ name: "hello", port, answer: "hi" });
+  const listener = httpListener({ name: `hello-${name}`, port, answer: "hi" });
   const filter = {
     name,
     config_discovery: {
@@ -158,4 +160,74 @@ test.each([
     return seen === answer ? undefined : `the answer is ${seen}`;
   });
   expect(registry.requests.length).toBeGreaterThan(1);
+});
+
+test("Envoy runs a module over plain http that only the proxy of HTTP_PROXY can reach", async () => {
+  await using server = await startHttpServer((_request, response) => {
+    response.end(headerPlugin("x-wasm", "through the proxy"));
+  });
+  await using proxy = await startForwardProxy(server.port);
+  const [port = 0] = await freePorts(1);
+  await using controlPlane = await startMeshControlPlane({
+    resources: () => [
+      listenerWithExtension(port, "plugin"),
+      extensionResource({ name: "plugin", url: "http://modules.example/m.wasm" }),
+    ],
+  });
+  await using agent = await startAgentProcess({
+    controlPlane,
+    env: { http_proxy: `http://me:word@127.0.0.1:${proxy.port}`, NO_PROXY: "other.example" },
+  });
+  await agent.untilReady();
+  await eventually(async () => {
+    const { plugin } = await headersOf(port);
+    return plugin === "through the proxy" ? undefined : `x-wasm is ${plugin}`;
+  });
+  expect(proxy.asked).toMatchObject([
+    { target: "http://modules.example/m.wasm", login: `Basic ${Buffer.from("me:word").toString("base64")}` },
+  ]);
+});
+
+describe("a disk without room", () => {
+  beforeEach(needs("tmpfs"));
+
+  test("fails the module that does not fit, leaves nothing of it, and the next one that does is run", async () => {
+    const plugin = headerPlugin("x-wasm", "small");
+    // A section that means nothing, of 200,000 bytes.
+    const large = Buffer.concat([plugin, Buffer.from([0, 0xc0, 0x9a, 0x0c]), Buffer.alloc(200_000)]);
+    await using server = await startHttpServer((request, response) => {
+      response.end(request.url === "/large" ? large : plugin);
+    });
+    const [tooLarge = 0, small = 0] = await freePorts(2);
+    const url = (path: string) => `http://127.0.0.1:${server.port}${path}`;
+    await using controlPlane = await startMeshControlPlane({
+      resources: () => [
+        listenerWithExtension(tooLarge, "large"),
+        listenerWithExtension(small, "small"),
+        extensionResource({ name: "large", url: url("/large") }),
+        extensionResource({ name: "small", url: url("/small") }),
+      ],
+    });
+    const data = "var/lib/istio/data";
+    const mount = `mkdir -p ${data} && mount -t tmpfs -o size=100k tmpfs ${data}`;
+    await using agent = await startAgentProcess({
+      controlPlane,
+      wrapper: ["unshare", "--mount", "sh", "-c", `${mount} && exec "$@"`, "-"],
+    });
+    await agent.untilReady();
+    await eventually(async () => {
+      const answers = [await headersOf(tooLarge), await headersOf(small)].map(
+        ({ status, plugin: seen }) => `${status} ${seen}`,
+      );
+      return answers.join() === "403 undefined,200 small" ? undefined : answers.join();
+    });
+    expect(agent.stdout() + agent.stderr()).toMatch(
+      /cannot fetch Wasm module .*large: ENOSPC: no space left on device/,
+    );
+    // Seen from inside, where the disk is.
+    const inside = join("/proc", String(agent.pid), "root", agent.folder, data);
+    const [folder = "", ...others] = readdirSync(inside);
+    expect(others).toEqual([]);
+    expect(readdirSync(join(inside, folder))).toEqual([expect.stringMatching(/^[0-9a-f]{64}\.wasm$/)]);
+  });
 });

@@ -50,7 +50,9 @@ export function openModuleFiles(directory: string, owner: ProxyOwner | undefined
           return { path, bytes: module.length };
         } catch (failure) {
           // The last old module of the folder was purged, and the folder with it, before or while it was looked at.
-          if (!VANISHED.has(errorCode(failure) ?? "") || attempt === WRITE_ATTEMPTS) throw failure;
+          if (VANISHED.has(errorCode(failure) ?? "") && attempt < WRITE_ATTEMPTS) continue;
+          removeIfEmpty(dirname(path));
+          throw failure;
         }
       }
     },
@@ -74,11 +76,7 @@ export function openModuleFiles(directory: string, owner: ProxyOwner | undefined
       if (found !== undefined && found.mtimeMs >= time) return false;
       rmSync(path, { force: true });
       rmSync(contentFile(path), { force: true });
-      try {
-        rmdirSync(dirname(path));
-      } catch {
-        // Only an empty folder goes.
-      }
+      removeIfEmpty(dirname(path));
       return true;
     },
     async olderThan(time) {
@@ -106,6 +104,14 @@ export function contentFile(modulePath: string): string {
 
 export function sha256(data: string | Buffer): string {
   return createHash("sha256").update(data).digest("hex");
+}
+
+function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // It has other modules, or is gone.
+  }
 }
 
 async function readIfPresent(path: string): Promise<Buffer | undefined> {
