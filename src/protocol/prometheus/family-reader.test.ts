@@ -76,6 +76,49 @@ test("time stamps change their unit and exemplars go", () => {
   expect(up.families[0]?.samples).toBe("a 1 1.5\n");
 });
 
+test.each([
+  { what: "blanks before the name", text: " a 1\n\tb 2\n", samples: ["a 1\n", "b 2\n"] },
+  { what: "blanks behind the value", text: "a 1 \na 2 5\t \n", samples: ["a 1\na 2 5\n"] },
+  { what: "blanks before the labels", text: 'a { x = "{ 1" } 1\n', samples: ['a{ x = "{ 1" } 1\n'] },
+  { what: "lines of another system", text: "# TYPE a gauge\r\na 1\r\n\r\na 2\r\n", samples: ["a 1\na 2\n"] },
+  {
+    what: "blanks of one line among others",
+    text: 'a{x="1"} 1\n a{x="2"} 2\na{x="3"} 3\na{x="44"} 4\n',
+    samples: ['a{x="1"} 1\na{x="2"} 2\na{x="3"} 3\na{x="44"} 4\n'],
+  },
+  { what: "blanks before metadata", text: "  # TYPE a gauge\n a 1\n", samples: ["a 1\n"] },
+])("$what are no fault and do not stay", ({ text, samples }) => {
+  const { families, broken } = read([text]);
+  expect(families.map((family) => family.samples)).toEqual(samples);
+  expect(broken).toBe(0);
+  // Every place where the body may be cut.
+  for (let at = 1; at < text.length; at++) {
+    const cut = read([text.slice(0, at), text.slice(at)]).families;
+    expect(cut.map((family) => family.samples).join("")).toBe(samples.join(""));
+  }
+});
+
+test("metadata behind blanks counts as any other", () => {
+  expect(headers("  # TYPE a gauge\r\n a 1\n")).toEqual(["a gauge"]);
+});
+
+test("OpenMetrics counts its blanks", () => {
+  expect(read([' a 1\na 1 \na {x="1"} 1\na 1\r\n'], { from: "openmetrics" }).broken).toBe(4);
+});
+
+test.each([
+  { text: '# TYPE h histogram\nh_bucket{le="x"} 1\nh_bucket{le="1"} 2\n', kept: 'h_bucket{le="1"} 2\n', broken: 1 },
+  { text: '# TYPE h histogram\nh_bucket{le="1"} 1\nh_bucket{le="1x"} 2\n', kept: 'h_bucket{le="1"} 1\n', broken: 1 },
+  { text: '# TYPE s summary\ns{quantile="half"} 1\ns_sum 1\n', kept: "s_sum 1\n", broken: 1 },
+  { text: '# TYPE h histogram\nh_sum{le="x"} 1\n', kept: 'h_sum{le="x"} 1\n', broken: 0 },
+  { text: '# TYPE h gauge\nh{le="x"} 1\nh{quantile="y"} 1\n', kept: 'h{le="x"} 1\nh{quantile="y"} 1\n', broken: 0 },
+  { text: '# TYPE h histogram\nother_bucket{le="x"} 1\n', kept: 'other_bucket{le="x"} 1\n', broken: 0 },
+])("buckets and quantiles are numbers: $text", ({ text, kept, broken }) => {
+  const result = read([text]);
+  expect(result.families.map(({ samples }) => samples).join("")).toBe(kept);
+  expect(result.broken).toBe(broken);
+});
+
 test("broken lines are counted and left out; a last line without newline counts only when the body is whole", () => {
   expect(read(["a 1\n?\nb\n\nc 1"])).toMatchObject({
     broken: 2,

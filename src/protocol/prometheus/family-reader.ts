@@ -2,7 +2,9 @@ import { CodedError } from "../../base/coded-error.ts";
 import { convertHeader, defaultType, type FamilyHeader, isFamilyType, sampleSuffixes } from "./family-type.ts";
 import { LineShape } from "./line-shape.ts";
 import { parseMetadataLine } from "./metadata-line.ts";
+import { numberEnd } from "./number-text.ts";
 import { type PrometheusFormat, SampleScanner } from "./sample-line.ts";
+import { tidyLine } from "./tidy-line.ts";
 
 /** What is said of a family before its first sample. */
 export interface Family extends FamilyHeader {
@@ -122,17 +124,19 @@ export class FamilyReader {
       }
       const known = sharedName(this.#current, bytes, at);
       const newline = scanner.scan(bytes, at, from, known);
-      if (newline < 0) {
+      const isOfFamily = isOfCurrent(this.#current, bytes, { start: at, known, end: scanner.nameEnd });
+      const numberBound = isOfFamily ? boundOfNumber(this.#current, scanner, scanner.nameEnd - at - known) : -1;
+      if (newline < 0 || (numberBound >= 0 && !isNumber(bytes, scanner, numberBound))) {
         this.#flush(bytes, kept, at);
-        at = kept = this.#skipBroken(bytes, at);
+        at = kept = this.#oddLine(bytes, at);
         continue;
       }
-      if (!isOfCurrent(this.#current, bytes, { start: at, known, end: scanner.nameEnd })) {
+      if (!isOfFamily) {
         this.#flush(bytes, kept, at);
         kept = at;
         this.#current = createCurrent(bytes.toString("latin1", at, scanner.nameEnd));
       }
-      shape.remember(bytes, at, scanner);
+      shape.remember(bytes, at, scanner, numberBound);
       if (from !== to && scanner.valueEnd !== newline) {
         this.#flush(bytes, kept, at);
         const converted = convertSample(bytes, { start: at, end: newline, scanner, to });
@@ -144,8 +148,16 @@ export class FamilyReader {
     this.#flush(bytes, kept, end);
   }
 
-  #skipBroken(bytes: Buffer, at: number): number {
+  /** One that may be as it should once its blanks are, or is broken. Returns where the next begins. */
+  #oddLine(bytes: Buffer, at: number): number {
     const newline = bytes.indexOf(NEWLINE, at);
+    const tidy = this.#options.from === "text" ? tidyLine(bytes, at, newline) : undefined;
+    if (tidy !== undefined) {
+      this.#lines(tidy, 0, tidy.length);
+      // It lies in other bytes than the next one.
+      this.#shape.forget();
+      return newline + 1;
+    }
     const isBlank = bytes.toString("latin1", at, newline).trim() === "";
     if (!isBlank && ++this.brokenLines > MAX_BROKEN_LINES)
       throw new PrometheusBodyError("not-metrics", `more than ${MAX_BROKEN_LINES} lines are no metrics`);
@@ -209,6 +221,17 @@ function isOfCurrent(
   for (const suffix of current.suffixes)
     if (name.end - rest === suffix.length && isAt(bytes, rest, suffix)) return true;
   return false;
+}
+
+/** The label value that has to be a number: `le` of a histogram's bucket and `quantile` of a summary, else -1. */
+function boundOfNumber(current: Current | undefined, scanner: SampleScanner, suffixLength: number): number {
+  if (current?.type === "summary") return suffixLength === 0 ? scanner.quantileBound : -1;
+  const hasBuckets = current?.type === "histogram" || current?.type === "gaugehistogram";
+  return hasBuckets && suffixLength === "_bucket".length ? scanner.leBound : -1;
+}
+
+function isNumber(bytes: Buffer, { labelBounds }: SampleScanner, bound: number): boolean {
+  return numberEnd(bytes, labelBounds[bound] as number) === labelBounds[bound + 1];
 }
 
 function isAt(bytes: Buffer, start: number, text: string): boolean {

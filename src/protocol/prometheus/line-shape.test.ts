@@ -51,6 +51,17 @@ test.each(["a 1", 'a{b="\\\\"} 1', 'a{b="\xc3\xbc"} 1'])("%j is no model for oth
   expect(alike([line, line])).toBe(0);
 });
 
+test("a label value that has to be a number is looked at in every line", () => {
+  const lines = ["0.5", "+Inf", "1e3", "x", "2"].map((le) => `h_bucket{a="b",le="${le}"} 1\n`);
+  const bytes = Buffer.from(lines.join(""));
+  const scanner = new SampleScanner();
+  const second = scanner.scan(bytes, 0, "text") + 1;
+  const shape = new LineShape();
+  shape.remember(bytes, 0, scanner, scanner.leBound);
+  const end = shape.follow(bytes, second, bytes.length);
+  expect(bytes.toString("latin1", second, end)).toBe(lines.slice(1, 3).join(""));
+});
+
 test("what is alike is what the scanner takes, and of the same name", () => {
   const value = fc.oneof(
     fc.constantFrom("", "a", "200", "\\n", "\\x", '"', "\xff", "}", "a,b="),

@@ -1,4 +1,5 @@
-import { isPlainByte, numberEnd, type SampleScanner } from "./sample-line.ts";
+import { numberEnd } from "./number-text.ts";
+import { isPlainByte, type SampleScanner } from "./sample-line.ts";
 
 const NEWLINE = 0x0a;
 const SPACE = 0x20;
@@ -19,9 +20,10 @@ export class LineShape {
   #length = 0;
   readonly #bounds = new Int32Array(128);
   #count = 0;
+  #numberBound = -1;
 
-  /** A line that the scanner took. Those without labels, or with escapes or letters beyond ASCII in them, are no model for others. */
-  remember(bytes: Buffer, start: number, scanner: SampleScanner): void {
+  /** A line that the scanner took. The value at `numberBound` has to be a number in the lines behind it, too. Those without labels, or with escapes or letters beyond ASCII in them, are no model for others. */
+  remember(bytes: Buffer, start: number, scanner: SampleScanner, numberBound = -1): void {
     const { labelBounds, boundCount, isPlain, seriesEnd } = scanner;
     this.#count = isPlain ? boundCount : 0;
     if (this.#count === 0) return;
@@ -32,6 +34,7 @@ export class LineShape {
     for (let index = 0; index < boundCount; index++) this.#bounds[index] = (labelBounds[index] as number) - start;
     this.#start = start;
     this.#length = seriesEnd - start;
+    this.#numberBound = numberBound;
   }
 
   /** The next line is another family's, or in other bytes. */
@@ -45,6 +48,7 @@ export class LineShape {
    */
   follow(bytes: Buffer, start: number, end: number): number {
     const count = this.#count;
+    const numberBound = this.#numberBound;
     const bounds = this.#bounds;
     const view = this.#view;
     let before = this.#start;
@@ -75,6 +79,7 @@ export class LineShape {
         let quote = at + same;
         while (isPlainByte(bytes[quote] as number)) quote++;
         if (bytes[quote] !== QUOTE) return at;
+        if (next === numberBound && numberEnd(bytes, at + (bounds[next] as number)) !== quote) return at;
         same = quote - at;
         const longer = same - (bounds[next + 1] as number);
         if (longer !== 0) {

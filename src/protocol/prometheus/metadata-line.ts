@@ -9,11 +9,12 @@ export type MetadataLine =
   | { readonly kind: "comment" };
 
 const FORM = /^#[ \t]+(TYPE|HELP|UNIT)[ \t]+([a-zA-Z_:][a-zA-Z0-9_:]*)(?:[ \t]+(.*))?$/;
+const CARRIAGE_RETURN = 0x0d;
 const BAD_ESCAPE = /\\(?![\\n"])/;
 
 /** `bytes` from the `#` up to the newline, without it. */
 export function parseMetadataLine(bytes: Buffer, start: number, end: number): MetadataLine {
-  const line = bytes.toString("latin1", start, end);
+  const line = bytes.toString("latin1", start, bytes[end - 1] === CARRIAGE_RETURN ? end - 1 : end);
   if (line.trimEnd() === "# EOF") return { kind: "eof" };
   const [, keyword, name = "", rest = ""] = FORM.exec(line) ?? [];
   if (keyword === undefined) return { kind: "comment" };

@@ -1,4 +1,6 @@
 import { isUtf8 } from "node:buffer";
+import { LabelNames } from "./label-names.ts";
+import { finiteEnd, integerEnd, numberEnd } from "./number-text.ts";
 
 /** The two text forms a document may have. They differ in time stamps, exemplars and how strictly blanks are counted. */
 export type PrometheusFormat = "text" | "openmetrics";
@@ -7,17 +9,15 @@ const NAME_START = 1;
 const NAME_PART = 2;
 const LABEL_START = 4;
 const LABEL_PART = 8;
-const DIGIT = 16;
-const BLANK = 32;
+const BLANK = 16;
 /** Ends the quick walk through a label value: quote, backslash, newline and everything beyond ASCII. */
-const SPECIAL = 64;
+const SPECIAL = 32;
 
 const NEWLINE = 0x0a;
 const SPACE = 0x20;
 const QUOTE = 0x22;
 const HASH = 0x23;
 const COMMA = 0x2c;
-const DOT = 0x2e;
 const EQUALS = 0x3d;
 const BACKSLASH = 0x5c;
 const OPEN_BRACE = 0x7b;
@@ -26,7 +26,9 @@ const CLOSE_BRACE = 0x7d;
 /** Of the first 64 labels. */
 const MAX_BOUNDS = 128;
 const CLASS = buildClasses();
-const SPECIAL_VALUES = /^(?:[+-]?inf(?:inity)?|nan)$/i;
+/** Their values are numbers in histograms and summaries. */
+const LE = Buffer.from("le");
+const QUANTILE = Buffer.from("quantile");
 
 /**
  * Checks one sample line byte by byte and remembers where its parts end. One instance is reused for millions of lines, so results are
@@ -42,7 +44,11 @@ export class SampleScanner {
   boundCount = 0;
   /** Its label values are ASCII without escapes. */
   isPlain = true;
+  /** Which of `labelBounds` is the value of `le` and of `quantile`; -1 without such a label. */
+  leBound = -1;
+  quantileBound = -1;
   #hasHighBytes = false;
+  readonly #labelNames = new LabelNames();
 
   /**
    * The position of the line's newline, or -1 when the line is no sample. A newline must follow somewhere behind `start`. `known` bytes
@@ -56,6 +62,8 @@ export class SampleScanner {
     this.#hasHighBytes = false;
     this.isPlain = true;
     this.boundCount = 0;
+    this.leBound = -1;
+    this.quantileBound = -1;
     if (bytes[at] === OPEN_BRACE) {
       at = this.#labels(bytes, at + 1);
       if (at < 0) return -1;
@@ -65,16 +73,22 @@ export class SampleScanner {
     at = numberEnd(bytes, skipBlanks(bytes, at));
     this.valueEnd = at;
     if (at < 0 || bytes[at] === NEWLINE) return at;
+    if (((CLASS[bytes[at] as number] as number) & BLANK) === 0) return -1;
     return format === "text" ? textRest(bytes, at) : this.#openMetricsRest(bytes, at);
   }
 
   /** From behind the opening brace to behind the closing one. */
   #labels(bytes: Uint8Array, start: number): number {
     let at = skipBlanks(bytes, start);
+    const names = this.#labelNames;
+    names.clear();
     while (bytes[at] !== CLOSE_BRACE) {
+      const name = at;
       if (((CLASS[bytes[at] as number] as number) & LABEL_START) === 0) return -1;
       do at++;
       while (((CLASS[bytes[at] as number] as number) & LABEL_PART) !== 0);
+      if (!names.add(bytes, name, at)) return -1;
+      const length = at - name;
       if (bytes[at] !== EQUALS) at = skipBlanks(bytes, at);
       if (bytes[at] !== EQUALS) return -1;
       if (bytes[++at] !== QUOTE) at = skipBlanks(bytes, at);
@@ -83,6 +97,8 @@ export class SampleScanner {
       at = this.#labelValue(bytes, value);
       if (at < 0) return -1;
       if (this.boundCount < MAX_BOUNDS) {
+        if (length === LE.length && startsWith(bytes, name, LE)) this.leBound = this.boundCount;
+        else if (length === QUANTILE.length && startsWith(bytes, name, QUANTILE)) this.quantileBound = this.boundCount;
         this.labelBounds[this.boundCount++] = value;
         this.labelBounds[this.boundCount++] = at - 1;
       } else this.isPlain = false;
@@ -115,12 +131,14 @@ export class SampleScanner {
     if (at < 0 || bytes[at] === NEWLINE) return at;
     if (bytes[at] !== SPACE || bytes[at + 1] !== HASH || bytes[at + 2] !== SPACE || bytes[at + 3] !== OPEN_BRACE)
       return -1;
-    const { boundCount, isPlain } = this;
+    const { boundCount, isPlain, leBound, quantileBound } = this;
     this.#hasHighBytes = false;
     at = this.#labels(bytes, at + 4);
     // An exemplar's labels are none of the series'.
     this.boundCount = boundCount;
     this.isPlain = isPlain;
+    this.leBound = leBound;
+    this.quantileBound = quantileBound;
     if (at < 0 || bytes[at] !== SPACE || (this.#hasHighBytes && !isUtf8(bytes.subarray(start, at)))) return -1;
     at = numberEnd(bytes, at + 1);
     if (at < 0) return -1;
@@ -134,60 +152,25 @@ export function isPlainByte(byte: number): boolean {
   return ((CLASS[byte] as number) & SPECIAL) === 0;
 }
 
-/** An optional time stamp in whole milliseconds, then blanks. */
+/** Whether the bytes go on with these. */
+function startsWith(bytes: Uint8Array, start: number, wanted: Uint8Array): boolean {
+  for (let index = 0; index < wanted.length; index++) if (bytes[start + index] !== wanted[index]) return false;
+  return true;
+}
+
+/** A time stamp in whole milliseconds and the newline. */
 function textRest(bytes: Uint8Array, start: number): number {
-  let at = skipBlanks(bytes, start);
-  if (bytes[at] === NEWLINE) return at;
-  if (at === start) return -1;
-  if (bytes[at] === 0x2d) at++;
-  const digits = at;
-  while (((CLASS[bytes[at] as number] as number) & DIGIT) !== 0) at++;
-  if (at === digits) return -1;
-  at = skipBlanks(bytes, at);
-  return bytes[at] === NEWLINE ? at : -1;
+  const end = integerEnd(bytes, skipBlanks(bytes, start));
+  return end >= 0 && bytes[end] === NEWLINE ? end : -1;
 }
 
 /** Behind ` number`, or `start` itself when a newline or an exemplar is next. */
 function optionalNumber(bytes: Uint8Array, start: number): number {
   if (bytes[start] === NEWLINE) return start;
   if (bytes[start] !== SPACE) return -1;
-  return bytes[start + 1] === HASH ? start : numberEnd(bytes, start + 1);
-}
-
-/** Behind a number as Go's ParseFloat reads it, -1 when there is none. It must be followed by a blank or a newline. */
-export function numberEnd(bytes: Uint8Array, start: number): number {
-  let at = start;
-  if (bytes[at] === 0x2d || bytes[at] === 0x2b) at++;
-  const digits = at;
-  while (((CLASS[bytes[at] as number] as number) & DIGIT) !== 0) at++;
-  let count = at - digits;
-  if (bytes[at] === DOT) {
-    const fraction = ++at;
-    while (((CLASS[bytes[at] as number] as number) & DIGIT) !== 0) at++;
-    count += at - fraction;
-  }
-  if (count === 0) return specialEnd(bytes, start);
-  if (bytes[at] === 0x65 || bytes[at] === 0x45) {
-    at++;
-    if (bytes[at] === 0x2d || bytes[at] === 0x2b) at++;
-    const exponent = at;
-    while (((CLASS[bytes[at] as number] as number) & DIGIT) !== 0) at++;
-    if (at === exponent) return -1;
-  }
-  return isEnd(bytes[at]) ? at : -1;
-}
-
-const LONGEST_SPECIAL = "+infinity".length;
-
-function specialEnd(bytes: Uint8Array, start: number): number {
-  let at = start;
-  let word = "";
-  while (!isEnd(bytes[at]) && word.length <= LONGEST_SPECIAL) word += String.fromCharCode(bytes[at++] as number);
-  return SPECIAL_VALUES.test(word) ? at : -1;
-}
-
-function isEnd(byte: number | undefined): boolean {
-  return byte === NEWLINE || byte === SPACE || byte === 0x09;
+  if (bytes[start + 1] === HASH) return start;
+  const end = finiteEnd(bytes, start + 1);
+  return end === start + 1 ? -1 : end;
 }
 
 function skipBlanks(bytes: Uint8Array, start: number): number {
@@ -203,7 +186,7 @@ function buildClasses(): Uint8Array {
   };
   add("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_", NAME_START | NAME_PART | LABEL_START | LABEL_PART);
   add(":", NAME_START | NAME_PART);
-  add("0123456789", NAME_PART | LABEL_PART | DIGIT);
+  add("0123456789", NAME_PART | LABEL_PART);
   add(" \t", BLANK);
   add('"\\\n', SPECIAL);
   classes.fill(SPECIAL, 0x80);
