@@ -2,8 +2,9 @@ import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { startHttpServer } from "../test/support/http-server.ts";
+import { needs } from "../test/support/needs.ts";
 
 const launcher = resolve(import.meta.dirname, "../bin/pilot-agent");
 const LINE_START = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z\t/gm;
@@ -22,10 +23,15 @@ interface Run {
 }
 
 /** The built program in an empty directory, with nothing of the caller's environment but PATH. */
-function run(words: readonly string[], env: Record<string, string> = {}): Promise<Run> {
+function run(
+  words: readonly string[],
+  env: Record<string, string> = {},
+  wrapper: readonly string[] = [],
+): Promise<Run> {
   return new Promise((done) => {
     const options = { cwd: folder, env: { PATH: process.env.PATH, CLOUD_PLATFORM: "none", ...env } };
-    execFile(launcher, words, options, (failure, stdout, stderr) =>
+    const [program = launcher, ...args] = [...wrapper, launcher, ...words];
+    execFile(program, args, options, (failure, stdout, stderr) =>
       done({ code: Number(failure?.code ?? 0), stdout: stdout.replace(LINE_START, ""), stderr }),
     );
   });
@@ -178,4 +184,21 @@ test.each([
     ),
   );
   expect(code).toBe(255);
+});
+
+describe("in a network without even a loopback device that is up", () => {
+  beforeEach(needs("root", "netns"));
+
+  test.each([
+    { line: ["request", "GET", "stats"], before: 'Get "http://localhost:15000/stats"' },
+    {
+      line: ["wait", "--timeoutSeconds=1", "--periodMillis=100"],
+      before: 'timeout waiting for Envoy proxy to become ready. Last error: Get "http://localhost:15021/healthz/ready"',
+    },
+  ])("$line tells the reason instead of crashing", async ({ line, before }) => {
+    const { code, stderr } = await run(line, {}, ["unshare", "--net"]);
+    const port = /:(\d+)\//.exec(before)?.[1];
+    expect(stderr).toBe(`Error: ${before}: dial tcp 127.0.0.1:${port}: connect: network is unreachable\n`);
+    expect(code).toBe(255);
+  });
 });

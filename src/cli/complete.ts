@@ -19,7 +19,8 @@ export async function completions(commands: readonly CommandEntry[], words: read
     const entry = entries.find((candidate) => candidate.name === word);
     if (entry === undefined) continue;
     const command: Command = await entry.load();
-    entries = command.subcommands ?? [];
+    // The topics of help are the commands themselves.
+    entries = entry.name === "help" ? commands : (command.subcommands ?? []);
     flags = command.flags;
     path = `${path} ${entry.name}`;
   }

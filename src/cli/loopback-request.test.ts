@@ -103,6 +103,31 @@ test("a refused connection reads like the reference's", async () => {
   );
 });
 
+test.each([
+  { path: "a%zz", names: "%zz" },
+  { path: "a%z", names: "%z" },
+  { path: "%", names: "%" },
+  { path: "%41%4g?x=%zz", names: "%4g" },
+])("a path with $names is refused before anything is sent", async ({ path, names }) => {
+  const url = `http://localhost:1/${path}`;
+  await expect(sendRequest({ method: "GET", url, timeoutMs: 5000 })).rejects.toThrow(
+    `parse "${url}": invalid URL escape "${names}"`,
+  );
+});
+
+test("percent signs in a query are the server's matter", async () => {
+  await using server = await startHttpServer((request, response) => response.end(request.url));
+  expect((await sendRequest({ method: "GET", url: `${server.url}/%41?x=%zz`, timeoutMs: 5000 })).body).toBe(
+    "/%41?x=%zz",
+  );
+});
+
+test("an address without a way to it reads like the reference's", async () => {
+  await expect(sendRequest({ method: "GET", url: "http://255.255.255.255:1/", timeoutMs: 5000 })).rejects.toThrow(
+    /^Get "http:\/\/255\.255\.255\.255:1\/": dial tcp 255\.255\.255\.255:1: connect: (network is unreachable|permission denied)$/,
+  );
+});
+
 test("a silent server runs into the time limit", async () => {
   await using server = await startHttpServer(() => undefined);
   await expect(sendRequest({ method: "GET", url: `${server.url}/`, timeoutMs: 50 })).rejects.toMatchObject({

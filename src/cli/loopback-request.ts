@@ -33,6 +33,9 @@ export async function sendRequest(options: LoopbackRequest): Promise<LoopbackRes
 async function follow(options: LoopbackRequest, signal: AbortSignal | undefined): Promise<LoopbackResponse> {
   const given = options.method === "" ? "GET" : options.method;
   if (!METHOD.test(given)) throw new RequestError("invalid-method", `net/http: invalid method ${quoteGo(given)}`);
+  const found = badEscape(options.url);
+  if (found !== undefined)
+    throw new RequestError("failed", `parse ${quoteGo(options.url)}: invalid URL escape ${quoteGo(found)}`);
   // Errors name the method the user gave, also after a redirect has changed it.
   const fail = failureOf(given);
   let { url } = options;
@@ -121,6 +124,12 @@ async function exchange({ method, url, body, signal }: Attempt): Promise<Incomin
   });
 }
 
+/** The first percent sign of the path that begins no escape, with what follows it; in a query anything goes. */
+function badEscape(url: string): string | undefined {
+  const [path = ""] = url.split(/[?#]/);
+  return /%(?![0-9a-fA-F]{2}).{0,2}/s.exec(path)?.[0];
+}
+
 function parseTarget(url: string): URL {
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1]?.toLowerCase() ?? "";
   if (scheme !== "http" && scheme !== "https") throw new Error(`unsupported protocol scheme ${quoteGo(scheme)}`);
@@ -143,13 +152,16 @@ function requestTarget(url: string): string {
 
 type LookupCallback = (error: Error | null, addresses: { address: string; family: number }[]) => void;
 
+const LOCALHOST = [
+  { address: "127.0.0.1", family: 4 },
+  { address: "::1", family: 6 },
+];
+
 /** `localhost` needs no resolver; other names go through the usual one. */
 function localLookup(hostname: string, options: object, callback: LookupCallback): void {
   if (hostname === "localhost") {
-    callback(null, [
-      { address: "127.0.0.1", family: 4 },
-      { address: "::1", family: 6 },
-    ]);
+    // Never at once: a connection that fails at once would do so before the request listens, and end the program.
+    setImmediate(callback, null, LOCALHOST);
     return;
   }
   import("node:dns").then(({ lookup }) =>
@@ -157,18 +169,22 @@ function localLookup(hostname: string, options: object, callback: LookupCallback
   );
 }
 
+/** The system's words for what it says to a connection. */
+const DIAL_PROBLEMS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "connection refused",
+  ENETUNREACH: "network is unreachable",
+  EHOSTUNREACH: "no route to host",
+  EADDRNOTAVAIL: "cannot assign requested address",
+  ETIMEDOUT: "connection timed out",
+};
+
 function describe(cause: unknown): string {
   const inner = cause instanceof AggregateError ? cause.errors[0] : cause;
-  if (
-    errorCode(inner) === "ECONNREFUSED" &&
-    typeof inner === "object" &&
-    inner !== null &&
-    "address" in inner &&
-    "port" in inner
-  ) {
+  const refusal = DIAL_PROBLEMS[errorCode(inner) ?? ""];
+  if (refusal !== undefined && typeof inner === "object" && inner !== null && "address" in inner && "port" in inner) {
     const address = String(inner.address);
     const host = address.includes(":") ? `[${address}]` : address;
-    return `dial tcp ${host}:${String(inner.port)}: connect: connection refused`;
+    return `dial tcp ${host}:${String(inner.port)}: connect: ${refusal}`;
   }
   if (errorCode(inner) === "ECONNRESET") return "EOF";
   if (errorCode(inner) === "ENOTFOUND" && typeof inner === "object" && inner !== null && "hostname" in inner)

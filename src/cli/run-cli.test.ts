@@ -198,6 +198,7 @@ test("completion proposes commands with their texts, then the directive", async 
   expect(stdout).toBe("version\tPrints out build version information\n:4\n");
   expect(stderr).toBe("Completion ended with directive: ShellCompDirectiveNoFileComp\n");
   expect((await run(["__completeNoDesc", "ver"])).stdout).toBe("version\n:4\n");
+  expect((await run(["__completeNoDesc", "help", "ver"])).stdout).toBe("version\n:4\n");
 });
 
 test("completion proposes a command's flags after a dash", async () => {
