@@ -12,6 +12,10 @@ export function isVisibleTo(
   return entries.some((entry) => entry === "*" || (entry === "." ? ownNamespace : entry) === namespace);
 }
 
+export function isPublic(exportTo: ExportTo, meshDefault: ExportTo = ["*"]): boolean {
+  return (exportTo.length === 0 ? meshDefault : exportTo).includes("*");
+}
+
 /** Nobody outside the own namespace may see it. */
 export function isPrivate(exportTo: ExportTo, ownNamespace: string, meshDefault: ExportTo = ["*"]): boolean {
   const entries = exportTo.length === 0 ? meshDefault : exportTo;

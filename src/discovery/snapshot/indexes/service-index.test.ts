@@ -93,6 +93,22 @@ test.each([
   },
 );
 
+test("services that are shown to few come before those that everybody sees, each by age", () => {
+  const given = [
+    made({ name: "a", hostname: "a.example" }),
+    made({ name: "b", hostname: "b.example", namespace: "prod", exportTo: ["default", "prod"] }),
+    made({ name: "c", hostname: "c.example", exportTo: ["."] }),
+    made({ name: "d", hostname: "d.example", exportTo: ["default", "*"] }),
+  ];
+  const names = (meshDefault: readonly string[]) =>
+    buildServiceIndex(given, meshDefault)
+      .visibleTo("default")
+      .all.map(({ name }) => name)
+      .join("");
+  expect(names(["*"])).toBe("bcad");
+  expect(names(["."])).toBe("abcd");
+});
+
 describe("values stay the same", () => {
   const given = [made({ name: "a", ports: [80, 81] }), made({ name: "b", hostname: "b.example" })];
   const before = buildServiceIndex(given, ["*"]);

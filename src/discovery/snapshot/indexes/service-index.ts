@@ -1,7 +1,7 @@
 import { groupBy } from "../../model/group-by.ts";
 import { sameElements } from "../../model/same-elements.ts";
 import { compareServices, type Service } from "../../model/service.ts";
-import { isVisibleTo } from "../../model/visibility.ts";
+import { isPublic, isVisibleTo } from "../../model/visibility.ts";
 
 /** All services, and who sees which. */
 export interface ServiceIndex {
@@ -17,7 +17,7 @@ export interface ServiceIndex {
 }
 
 export interface VisibleServices {
-  /** Every visible one, also those whose host another namespace wins. */
+  /** Every visible one, also those whose host another namespace wins. First those that not everybody sees, then by age. */
   readonly all: readonly Service[];
   /** The winners. */
   readonly services: readonly Service[];
@@ -81,9 +81,12 @@ function selectVisible(
   namespace: string,
   defaultExportTo: readonly string[],
 ): VisibleServices {
-  const all = services.filter((service) =>
+  const visible = services.filter((service) =>
     isVisibleTo(service.exportTo, service.namespace, namespace, defaultExportTo),
   );
+  // What is shown to few was meant for them, and wins over what everybody sees.
+  const isForAll = ({ exportTo }: Service) => isPublic(exportTo, defaultExportTo);
+  const all = [...visible.filter((service) => !isForAll(service)), ...visible.filter(isForAll)];
   return { all, ...chooseByHost(all, namespace) };
 }
 
