@@ -73,3 +73,30 @@ test("any text gives a result, and key bytes never appear in it", () => {
     ),
   );
 });
+
+test.each(["X509 CERTIFICATE", "TRUSTED CERTIFICATE"])("a block of type %s is a certificate like others", (type) => {
+  expect(parseRoots(rootPem.replaceAll("CERTIFICATE", type))).toEqual({ pem: rootPem, count: 1, problems: [] });
+});
+
+test("headers in a block are left out: Envoy would refuse it for them", () => {
+  const withHeaders = rootPem.replace("-----\n", "-----\nComment: ours\nMore: yes\n\n");
+  expect(parseRoots(withHeaders)).toEqual({ pem: rootPem, count: 1, problems: [] });
+});
+
+test("a certificate that was cut off does not take the next one with it", () => {
+  const cut = `${rootPem.slice(0, 100)}\n`;
+  const problems = ["invalid PEM encoded certificate"];
+  expect(parseRoots(cut + rootPem)).toEqual({ pem: rootPem, count: 1, problems });
+  expect(parseRoots(rootPem + cut + cut + rootPem + key)).toEqual({
+    pem: rootPem + rootPem,
+    count: 2,
+    problems: [...problems, "invalid PEM block type PRIVATE KEY"],
+  });
+});
+
+test("a hundred thousand beginnings without an end are read in one pass", () => {
+  const startMs = performance.now();
+  expect(parseRoots("-----BEGIN CERTIFICATE-----\n".repeat(100_000)).count).toBe(0);
+  expect(parseRoots(`${"-----BEGIN CERTIFICATE-----\n".repeat(100_000)}-----END CERTIFICATE-----`).count).toBe(0);
+  expect(performance.now() - startMs).toBeLessThan(5000);
+});

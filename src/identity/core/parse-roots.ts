@@ -1,7 +1,7 @@
 import { parseCertificate } from "../../protocol/x509/certificate.ts";
 import { DerReader } from "../../protocol/x509/der-reader.ts";
 import { TAG } from "../../protocol/x509/der-writer.ts";
-import { encodePem } from "../../protocol/x509/pem.ts";
+import { encodePem, parsePem } from "../../protocol/x509/pem.ts";
 
 /** The usable certificates of a bundle, re-encoded in file order, and what was wrong with the rest. */
 export interface ParsedRoots {
@@ -13,10 +13,12 @@ export interface ParsedRoots {
 /** The explicitly tagged version in front of the serial number. */
 const VERSION_TAG = 0xa0;
 const BEGIN = /-----BEGIN ([^\n-]*)-----/g;
+/** All that TLS libraries read as a certificate to trust; the latter two are older spellings. */
+const CERTIFICATE_TYPES: ReadonlySet<string> = new Set(["CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE"]);
 
 /**
- * A bad certificate or a block of another type (a key) is left out and named; a block without its end stops the scan but keeps what
- * came before. Prose before and between blocks is skipped.
+ * A bad certificate or a block of another type (a key) is left out and named; so is a block that was cut off before the next one begins.
+ * A last block without its end stops the scan but keeps what came before. Prose before and between blocks is skipped.
  */
 export function parseRoots(text: string): ParsedRoots {
   const certificates: string[] = [];
@@ -30,19 +32,26 @@ export function parseRoots(text: string): ParsedRoots {
       problems.push("invalid PEM encoded certificate");
       break;
     }
-    const parsed = parseBlock(begin[1] ?? "", text.slice(BEGIN.lastIndex, end));
+    const next = text.lastIndexOf("-----BEGIN ", end);
+    if (next > begin.index) {
+      problems.push("invalid PEM encoded certificate");
+      at = next;
+      continue;
+    }
+    const close = text.indexOf("\n", end);
+    const parsed = parseBlock(begin[1] ?? "", text.slice(begin.index, close === -1 ? undefined : close));
     if ("problem" in parsed) problems.push(parsed.problem);
     else certificates.push(parsed.pem);
-    at = text.indexOf("\n", end + 1);
+    at = close;
     if (at === -1) break;
   }
   return { pem: certificates.join(""), count: certificates.length, problems };
 }
 
-function parseBlock(type: string, body: string): { readonly pem: string } | { readonly problem: string } {
-  if (type !== "CERTIFICATE") return { problem: `invalid PEM block type ${type}` };
+function parseBlock(type: string, block: string): { readonly pem: string } | { readonly problem: string } {
+  if (!CERTIFICATE_TYPES.has(type)) return { problem: `invalid PEM block type ${type}` };
   try {
-    const der = Buffer.from(body.replace(/\s/g, ""), "base64");
+    const der = parsePem(block)[0]?.der ?? Buffer.alloc(0);
     // Our own reader: OpenSSL takes many times longer, and a system bundle of 150 certificates would block the event loop.
     parseCertificate(der);
     // RFC 5280 forbids them and Envoy's TLS library refuses the whole bundle for one.
