@@ -88,6 +88,14 @@ export class ClientStream implements RawClientCall {
     if (!this.#isReopening && !this.#stream.writableEnded) this.#stream.end();
   }
 
+  sent(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#stream.writableFinished) return resolve();
+      this.#stream.once("finish", resolve);
+      this.whenEnded(() => resolve());
+    });
+  }
+
   cancel(reason = "the call was cancelled by the caller"): void {
     this.fail(new GrpcError("CANCELLED", reason));
   }

@@ -99,6 +99,8 @@ export interface RawClientCall extends FrameStream {
   /** What compressed frames are compressed with, once the answer has begun; undefined when it is something unknown. */
   readonly encoding: Encoding | undefined;
   end(): void;
+  /** After `end`: resolves when all that was written has left, or the call is over. */
+  sent(): Promise<void>;
   cancel(reason?: string): void;
 }
 

@@ -1,6 +1,7 @@
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { errorCode, errorMessage } from "../base/coded-error.ts";
+import { notCompressed } from "./frame-scanner.ts";
 import { GrpcError } from "./status.ts";
 
 export type Encoding = "identity" | "gzip";
@@ -29,9 +30,7 @@ export function acceptsGzip(header: string | undefined): boolean {
 
 /** The limit holds for the result, so that a small frame cannot unfold into all memory. */
 export async function decompress(bytes: Buffer, encoding: Encoding | undefined, maxBytes: number): Promise<Buffer> {
-  if (encoding !== "gzip") {
-    throw new GrpcError("INTERNAL", "grpc: compressed flag set with identity or empty encoding");
-  }
+  if (encoding !== "gzip") throw notCompressed();
   try {
     return await gunzipAsync(bytes, {
       maxOutputLength: Math.max(1, maxBytes),

@@ -17,14 +17,16 @@ export interface FrameSink {
 export class FrameScanner {
   readonly #sink: FrameSink;
   readonly #maxBytes: number;
+  readonly #takesCompressed: boolean;
   readonly #header = Buffer.alloc(FRAME_HEADER_BYTES);
   #headerBytes = 0;
   #missing = 0;
   #waits: Promise<void>[] | undefined;
 
-  constructor(sink: FrameSink, maxBytes: number) {
+  constructor(sink: FrameSink, maxBytes: number, takesCompressed = true) {
     this.#sink = sink;
     this.#maxBytes = maxBytes;
+    this.#takesCompressed = takesCompressed;
   }
 
   /** Throws a GrpcError for an invalid flag or an oversized frame; nothing may be fed after that. */
@@ -77,6 +79,7 @@ export class FrameScanner {
   #startFrame(): void | Promise<void> {
     const flag = this.#header[0] ?? 0;
     if (flag > 1) throw new GrpcError("INTERNAL", `grpc: received unexpected payload format ${flag}`);
+    if (flag === 1 && !this.#takesCompressed) throw notCompressed();
     const length = this.#header.readUInt32BE(1);
     if (length > this.#maxBytes) throw tooLarge(length, this.#maxBytes);
     this.#missing = length;
@@ -85,6 +88,11 @@ export class FrameScanner {
 }
 
 function ignore(): void {}
+
+/** A frame says that it is compressed, and nothing has said with what. */
+export function notCompressed(): GrpcError {
+  return new GrpcError("INTERNAL", "grpc: compressed flag set with identity or empty encoding");
+}
 
 export function tooLarge(length: number, maxBytes: number): GrpcError {
   return new GrpcError("RESOURCE_EXHAUSTED", `grpc: received message larger than max (${length} vs. ${maxBytes})`);

@@ -1,7 +1,7 @@
 import { createGunzip, gunzipSync } from "node:zlib";
 import { errorMessage } from "../base/coded-error.ts";
 import type { Encoding } from "./compression.ts";
-import { type FrameSink, tooLarge } from "./frame-scanner.ts";
+import { type FrameSink, notCompressed, tooLarge } from "./frame-scanner.ts";
 import { GrpcError } from "./status.ts";
 
 export interface InflateOptions {
@@ -55,9 +55,7 @@ export function inflateFrames(sink: FrameSink, options: InflateOptions): Inflate
       start(length, compressed) {
         if (!compressed)
           return busy === undefined ? sink.start(length, false) : inTurn(() => sink.start(length, false));
-        if (options.encoding() !== "gzip") {
-          throw new GrpcError("INTERNAL", "grpc: compressed flag set with identity or empty encoding");
-        }
+        if (options.encoding() !== "gzip") throw notCompressed();
         if (length > MAX_HELD_BYTES) throw tooLarge(length, MAX_HELD_BYTES);
         pieces = [];
         pieceBytes = 0;

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { MAX_TIMER_MS } from "../base/timer-limit.ts";
-import { parseEncoding } from "./compression.ts";
+import { ACCEPTED_ENCODINGS, parseEncoding } from "./compression.ts";
 import { type Codec, encodeMessage, rawCodec } from "./method.ts";
 import { releaseClient } from "./release-client.ts";
 import { runImplementation } from "./run-implementation.ts";
@@ -30,7 +30,9 @@ export function dispatchStream(dispatcher: Dispatcher, stream: ServerHttp2Stream
   }
   const implementation = dispatcher.methods.get(request.headers[":path"] ?? "");
   const encode = encoderOf(implementation);
-  const call = new ServerStream(stream, request, { ...dispatcher.limits, encode, log: dispatcher.log });
+  // Frames that are only moved on cannot be decompressed on the way.
+  const encodings = implementation?.kind === "raw" ? "identity" : ACCEPTED_ENCODINGS;
+  const call = new ServerStream(stream, request, { ...dispatcher.limits, encode, encodings, log: dispatcher.log });
   const failure =
     implementation === undefined ? unknownMethod(dispatcher, call.path) : startFailure(implementation, request);
   if (implementation === undefined || failure !== undefined) {
@@ -71,7 +73,6 @@ function startFailure(implementation: Implementation, { headers }: IncomingReque
   }
   const header = headers["grpc-encoding"]?.toString();
   const encoding = parseEncoding(header);
-  // Frames that are only moved on cannot be decompressed on the way.
   const readable = implementation.kind === "raw" ? encoding === "identity" : encoding !== undefined;
   if (readable) return undefined;
   return new GrpcError(

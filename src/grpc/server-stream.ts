@@ -2,7 +2,7 @@ import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
-import { ACCEPTED_ENCODINGS, acceptsGzip } from "./compression.ts";
+import { acceptsGzip } from "./compression.ts";
 import { FrameScanner, type FrameSink } from "./frame-scanner.ts";
 import { FrameWriter } from "./frame-writer.ts";
 import { Metadata, type MetadataInit } from "./metadata.ts";
@@ -47,6 +47,7 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
   readonly #log: Logger;
   readonly #encode: (message: unknown) => Uint8Array;
   readonly #maxReceiveBytes: number;
+  readonly #encodings: string;
   #metadata: Metadata | undefined;
   #trailers: Metadata | undefined;
   #controller: AbortController | undefined;
@@ -59,7 +60,12 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
   constructor(
     stream: ServerHttp2Stream,
     request: IncomingRequest,
-    options: MessageLimits & { readonly encode: (message: unknown) => Uint8Array; readonly log: Logger },
+    options: MessageLimits & {
+      readonly encode: (message: unknown) => Uint8Array;
+      /** What requests may be compressed with, as clients are told. */
+      readonly encodings: string;
+      readonly log: Logger;
+    },
   ) {
     this.stream = stream;
     this.path = request.headers[":path"] ?? "";
@@ -70,6 +76,7 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
     this.#encode = options.encode;
     this.#log = options.log;
     this.#maxReceiveBytes = options.maxReceiveBytes;
+    this.#encodings = options.encodings;
     this.#writer = new FrameWriter(stream, options.maxSendBytes);
     stream.on("error", () => undefined); // its story is told by "close"
     // "aborted" comes first when the client resets, "close" alone when the connection is lost after our last write.
@@ -102,7 +109,7 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
 
   sendHeaders(metadata?: MetadataInit): void {
     if (this.#headersSent || this.#ended !== undefined) return;
-    const headers = answerHeaders();
+    const headers = this.#answerHeaders();
     if (this.#offersGzip) headers["grpc-encoding"] = "gzip";
     Metadata.from(metadata).copyTo(headers);
     this.stream.respond(headers, { waitForTrailers: true });
@@ -147,7 +154,7 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
   readFrames(sink: FrameSink): Promise<void> {
     const done = new Promise<void>((resolve, reject) => {
       this.whenEnded((failure) => reject(failure ?? new GrpcError("CANCELLED", "the call has already ended")));
-      pumpFrames(this.stream, new FrameScanner(sink, this.#maxReceiveBytes), (failure) => {
+      pumpFrames(this.stream, new FrameScanner(sink, this.#maxReceiveBytes, false), (failure) => {
         // As with messages: a reset may follow the half-close in the same packet.
         if (failure === undefined) setImmediate(resolve);
         else reject(failure);
@@ -172,7 +179,7 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
       this.stream.once("wantTrailers", () => this.#sendStatus(() => this.stream.sendTrailers(trailers)));
       this.stream.end();
     } else {
-      const headers = { ...answerHeaders(), ...trailers };
+      const headers = { ...this.#answerHeaders(), ...trailers };
       this.#sendStatus(() => this.stream.respond(headers, { endStream: true }));
     }
   }
@@ -190,6 +197,10 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
     this.#end(reason);
     this.#controller?.abort(reason);
   };
+
+  #answerHeaders(): OutgoingHttpHeaders {
+    return { ":status": 200, "content-type": "application/grpc", "grpc-accept-encoding": this.#encodings };
+  }
 
   #sendStatus(send: () => void): void {
     try {
@@ -217,8 +228,4 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
       trailers["grpc-message"] = encodeStatusMessage(failure.message);
     return trailers;
   }
-}
-
-function answerHeaders(): OutgoingHttpHeaders {
-  return { ":status": 200, "content-type": "application/grpc", "grpc-accept-encoding": ACCEPTED_ENCODINGS };
 }

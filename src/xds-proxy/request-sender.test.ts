@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createRequestSender } from "./request-sender.ts";
+import { createRequestSender, sendLastRequests } from "./request-sender.ts";
 
 function senderTo(room: () => Promise<void> | undefined) {
   const frames: string[] = [];
@@ -52,4 +52,43 @@ test("a failing write is told", async () => {
   const { sender } = senderTo(() => Promise.reject(new Error("gone")));
   sender.enqueue(Buffer.alloc(1));
   await expect(sender.failed).rejects.toThrow("gone");
+});
+
+test("the last requests are sent before the half-close, which is waited for too", async () => {
+  let free: () => void = () => undefined;
+  const { sender, frames } = senderTo(
+    () =>
+      new Promise((resolve) => {
+        free = resolve;
+      }),
+  );
+  let leave: () => void = () => undefined;
+  const left = new Promise<void>((resolve) => {
+    leave = resolve;
+  });
+  sender.enqueue(Buffer.alloc(1));
+  sender.enqueue(Buffer.alloc(2));
+  let done = false;
+  const call = { end: () => void frames.push("end"), sent: () => left };
+  const sending = sendLastRequests(sender, call).then(() => {
+    done = true;
+  });
+  for (let requests = 0; requests < 2; requests += 1) {
+    expect(frames).not.toContain("end");
+    free();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(frames).toEqual(["<1>", "1", "<2>", "2", "end"]);
+  expect(done).toBe(false);
+  leave();
+  await sending;
+});
+
+test.each([
+  ["a control plane that takes nothing", () => new Promise<void>(() => undefined)],
+  ["one that is gone", () => Promise.reject(new Error("gone"))],
+])("%s is not waited for without an end", async (_, room) => {
+  const { sender } = senderTo(room);
+  sender.enqueue(Buffer.alloc(1));
+  await sendLastRequests(sender, { end: () => undefined, sent: () => Promise.resolve() });
 });

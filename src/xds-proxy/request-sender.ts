@@ -1,4 +1,5 @@
-import type { FrameStream } from "../grpc/index.ts";
+import { wait } from "../base/wait.ts";
+import type { FrameStream, RawClientCall } from "../grpc/index.ts";
 
 /** Everything that goes upstream on one stream, in order: the client's requests, and the agent's own between them. */
 export interface RequestSender {
@@ -6,6 +7,8 @@ export interface RequestSender {
   enqueue(message: Buffer): void;
   /** Rejects with the first failure of a write; never resolves. */
   readonly failed: Promise<never>;
+  /** Resolves when nothing waits in the queue; rejects as `failed` does. */
+  idle(): Promise<void>;
   /** For a watchdog: whether the peer leaves us waiting for room, and how far we are. */
   progress(): { readonly owed: boolean; readonly count: number };
 }
@@ -19,6 +22,7 @@ export function createRequestSender(
 ): RequestSender {
   const queue: Buffer[] = [];
   let sending = false;
+  let drained: Promise<void> = Promise.resolve();
   let waiting = false;
   let sent = 0;
   let fail: (reason: unknown) => void = () => undefined;
@@ -46,10 +50,30 @@ export function createRequestSender(
 
   return {
     failed,
+    idle: () => drained,
     progress: () => ({ owed: waiting, count: sent }),
     enqueue(message) {
       queue.push(message);
-      if (!sending) drain().catch(fail);
+      if (sending) return;
+      drained = drain();
+      drained.catch(fail);
     },
   };
+}
+
+/** A control plane that takes nothing any more is not waited for longer. */
+const LAST_REQUESTS_MS = 1000;
+
+/** What a client has said before it left is still said to the control plane, and that nothing more will come. */
+export async function sendLastRequests(
+  sender: Pick<RequestSender, "idle">,
+  call: Pick<RawClientCall, "end" | "sent">,
+): Promise<void> {
+  const done = new AbortController();
+  const sent = sender.idle().then(() => {
+    call.end();
+    return call.sent();
+  });
+  await Promise.race([sent.catch(() => undefined), wait(LAST_REQUESTS_MS, done.signal)]);
+  done.abort();
 }

@@ -15,7 +15,7 @@ import { createMessageLog, type MessageLog, type ResponseFacts } from "./message
 import { openUpstream, type Upstream } from "./open-upstream.ts";
 import type { StreamDescription, XdsProxyOptions } from "./options.ts";
 import { isRefusal } from "./probe-upstream.ts";
-import { createRequestSender, type RequestSender } from "./request-sender.ts";
+import { createRequestSender, type RequestSender, sendLastRequests } from "./request-sender.ts";
 import { createResponseRelay, type ResponseAction } from "./response-relay.ts";
 import { serveWithoutUpstream } from "./serve-without-upstream.ts";
 import { endOf, endOfSending, reportEnd, type StreamEnd, toStatus } from "./stream-end.ts";
@@ -261,6 +261,7 @@ export class XdsStream implements RegisteredStream {
     const first = await waiting.catch((failure: unknown): StreamEnd => ({ side: "upstream", failure }));
     this.#sender = undefined;
     over.abort();
+    if (first.side === "downstream" && first.failure === undefined) await sendLastRequests(sender, upstream.call);
     reportEnd(first, metrics, this.#log);
     return first;
   }

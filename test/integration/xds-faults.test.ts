@@ -182,6 +182,25 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     expect(running.registry.render()).toContain('envoy_connection_terminations{type="error"} 1');
   });
 
+  test("what a client says right before it half-closes is still said to the control plane", async () => {
+    using socket = socketFolder();
+    await using server = await startFakeXdsServer();
+    await using running = await startTestProxy(server.address, socket.path);
+    for (let index = 0; index < 10; index += 1) {
+      await using client = openXdsClient(socket.path, kind);
+      const last = ask(kind, CDS, { nonce: "n", version: "v", names: ["x".repeat(index * 50_000)] });
+      client.send(ask(kind, CDS, envoy));
+      client.send(last);
+      client.halfClose();
+      const stream = await server.stream(index);
+      expect(await client.status).toMatchObject({ code: grpc.status.OK });
+      await stream.received(2);
+      expect(stream.requests[1]?.equals(last)).toBe(true);
+      await stream.closed;
+    }
+    expect(running.registry.render()).toContain("istio_agent_xds_proxy_requests 20");
+  });
+
   test("a half-closed stream ends cleanly, and the next one on the same connection works", async () => {
     using socket = socketFolder();
     await using server = await startFakeXdsServer();

@@ -1,5 +1,8 @@
+import { connect } from "node:http2";
+import { createConnection } from "node:net";
 import { describe, expect, test } from "vitest";
 import { decodeNameTable } from "../../src/dns/index.ts";
+import { buildFrameHeader } from "../../src/grpc/index.ts";
 import {
   deltaDiscoveryRequest,
   deltaDiscoveryResponse,
@@ -9,7 +12,14 @@ import {
 import { EXTENSION_TYPE, NAME_TABLE_TYPE } from "../../src/xds-proxy/index.ts";
 import { eventually } from "../support/agent-process.ts";
 import { recordLog } from "../support/ca-log.ts";
-import { openXdsClient, socketFolder, startFakeXdsServer, type XdsKind } from "../support/fake-xds-server.ts";
+import {
+  openXdsClient,
+  socketFolder,
+  startFakeXdsServer,
+  XDS_PATHS,
+  type XdsKind,
+} from "../support/fake-xds-server.ts";
+import { grpcHeaders, requestRaw } from "../support/grpc-raw-client.ts";
 import { ask, CDS, LDS, push, read, startTestProxy } from "../support/xds-harness.ts";
 
 const envoy = { agent: "envoy" };
@@ -85,6 +95,28 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     expect(errorDetail).toMatchObject({ code: 13, message: expect.stringMatching(/^protobuf: /) });
     expect(log.text()).toContain(`error failed to unmarshal name table: ${errorDetail?.message}`);
   });
+
+  test.each([
+    { what: "a compressed request without a word on how", headers: {}, status: "13" },
+    { what: "a request compressed as it says", headers: { "grpc-encoding": "gzip" }, status: "12" },
+  ])(
+    "$what is refused, nothing of it is passed on, and the client is told what is taken",
+    async ({ headers, status }) => {
+      using socket = socketFolder();
+      await using server = await startFakeXdsServer();
+      await using _running = await startTestProxy(server.address, socket.path);
+      const session = connect("http://localhost", { createConnection: () => createConnection(socket.path) });
+      const request = ask(kind, CDS, { agent: "envoy" });
+      const answer = await requestRaw(
+        session,
+        grpcHeaders(XDS_PATHS[kind], headers),
+        Buffer.concat([buildFrameHeader(request.length, true), request]),
+      );
+      expect(answer).toMatchObject({ status, headers: { "grpc-accept-encoding": "identity" } });
+      expect(server.streams.flatMap(({ requests }) => requests)).toEqual([]);
+      session.destroy();
+    },
+  );
 
   test("types of other proxies are told by their short names and not passed on", async () => {
     using socket = socketFolder();
