@@ -172,6 +172,16 @@ test("a status port that is taken ends the agent with a clear error", async () =
   expect(second.stderr()).toContain(`listen tcp :${first.ports.status}: bind: address already in use`);
 });
 
+test("a CA provider that nobody knows ends the start with the words operators search for", async () => {
+  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+  await using agent = await startAgentProcess({ controlPlane, env: { CA_PROVIDER: "Vault" } });
+  expect(await agent.exited).toBe(255);
+  expect(agent.stderr()).toContain(
+    'failed to start default Istio SDS server: failed to start workload secret manager CA provider "Vault" not registered',
+  );
+  expect(await agent.envoyPids()).toEqual([]);
+});
+
 test("without Envoy the agent still writes certificates and the gRPC bootstrap, and ends at once on a signal", async () => {
   await using controlPlane = await startMeshControlPlane({ resources: () => [] });
   await using agent = await startAgentProcess({ controlPlane, env: { DISABLE_ENVOY: "true", OUTPUT_CERTS: "out" } });

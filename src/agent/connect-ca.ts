@@ -1,4 +1,5 @@
 import type { CloseStack } from "../base/close-stack.ts";
+import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { type AgentConfig, caRootCa, diskFiles, systemRootCa } from "../config/index.ts";
 import { type CaClient, type IdentityMetrics, startCaClient, type TokenFetcher } from "../identity/index.ts";
@@ -47,6 +48,9 @@ export async function connectCa(
     keepalive: upstreamKeepalive(config.xds),
     retries: metrics.outgoingRetries,
     log: log.scope("citadelclient"),
+  }).catch((cause: unknown) => {
+    const reason = errorMessage(cause);
+    throw new AgentStartError("start-failed", `failed to start workload secret manager ${reason}`, { cause });
   });
   opened.defer(() => client.close());
   return client;

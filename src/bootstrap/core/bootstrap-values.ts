@@ -1,4 +1,5 @@
 import { parseExactJson } from "../../protocol/exact-json.ts";
+import { jsonSyntaxError } from "../../protocol/json-syntax-error.ts";
 import type { ProxyConfig, RemoteService } from "../../protocol/proxy-config.ts";
 import { BootstrapError } from "../bootstrap-error.ts";
 import type { BootstrapInputs } from "../inputs.ts";
@@ -138,7 +139,7 @@ function loadStatsConfig(node: NodeDescriptor): unknown {
   try {
     return parseExactJson(text);
   } catch (failure) {
-    const message = `ISTIO_META_LOAD_STATS_CONFIG_JSON: ${JSON.stringify(text)} is not JSON: ${(failure as Error).message}`;
+    const message = `ISTIO_META_LOAD_STATS_CONFIG_JSON: ${JSON.stringify(text)} is not JSON: ${jsonSyntaxError(text) ?? (failure as Error).message}`;
     throw new BootstrapError("invalid-metadata", message);
   }
 }

@@ -143,7 +143,7 @@ describe("typed metadata", () => {
   });
 
   test.each([
-    ["ISTIO_META_POD_PORTS", "x", "is not JSON"],
+    ["ISTIO_META_POD_PORTS", "x", "is not JSON: invalid character 'x' looking for beginning of value"],
     ["ISTIO_META_POD_PORTS", '{"a":1}', "is not a JSON array of {name, containerPort, protocol}"],
     ["ISTIO_META_LABELS", "x", "is not an object whose values are texts"],
     ["ISTIO_METAJSON_X", '{"OWNER":5}', "is not a text"],

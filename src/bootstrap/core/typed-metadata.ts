@@ -1,3 +1,4 @@
+import { jsonSyntaxError } from "../../protocol/json-syntax-error.ts";
 import { BootstrapError } from "../bootstrap-error.ts";
 import { isJsonObject, toStrictJson } from "./json.ts";
 import type { MetadataType } from "./metadata-keys.ts";
@@ -88,7 +89,7 @@ function decodePodPorts(value: unknown): Decoded {
   try {
     ports = JSON.parse(value);
   } catch (failure) {
-    return { problem: `is not JSON: ${(failure as Error).message}` };
+    return { problem: `is not JSON: ${jsonSyntaxError(value) ?? (failure as Error).message}` };
   }
   if (ports === null) return { value: "" };
   if (!Array.isArray(ports) || !ports.every(isPodPort)) {

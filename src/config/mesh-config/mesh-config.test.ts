@@ -228,8 +228,20 @@ describe("validation", () => {
     );
     const lone = meshConfigProblems((await apply("connectTimeout: 2h")).config, rules);
     expect(formatMeshProblems(lone)).toBe("invalid connect timeout: time 2h0m0s must be >1ms and <1h0m0s");
-    const port = meshConfigProblems((await apply("proxyListenPort: 0")).config, rules);
-    expect(formatMeshProblems(port)).toMatch(/^1 error occurred:/);
+    const domain = meshConfigProblems((await apply("trustDomain: -x")).config, rules);
+    expect(formatMeshProblems(domain)).toMatch(/^1 error occurred:/);
+  });
+
+  test.each([
+    "proxyListenPort: 0",
+    "protocolDetectionTimeout: 1us",
+    "localityLbSetting: {failover: [{from: a, to: a}]}",
+    "zoneAwareLbSetting: {failover: [{from: a, to: a}]}",
+    "defaultTrafficPolicy: {outlierDetection: {maxEjectionPercent: 101}}",
+  ])("%s alone stands bare too", async (text) => {
+    const [lone, ...others] = meshConfigProblems((await apply(text)).config, rules);
+    expect(others).toEqual([]);
+    expect(formatMeshProblems(lone === undefined ? [] : [lone])).toBe(lone?.message);
   });
 
   test("a mesh without defaultConfig is incomplete", () => {

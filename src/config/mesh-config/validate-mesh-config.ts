@@ -19,7 +19,14 @@ const MILLISECOND = 1_000_000n;
 const HOUR = 3_600_000n * MILLISECOND;
 const ECDH_CURVES = new Set(["P-256", "P-384", "P-521", "X25519", "X25519MLKEM768"]);
 /** Reported without the list around them when nothing else is wrong. */
-const BARE_WHEN_ALONE = new Set(["connectTimeout", "protocolDetectionTimeout"]);
+const BARE_WHEN_ALONE = new Set([
+  "proxyListenPort",
+  "connectTimeout",
+  "protocolDetectionTimeout",
+  "localityLbSetting",
+  "zoneAwareLbSetting",
+  "defaultTrafficPolicy",
+]);
 
 /** All broken rules of a mesh file in the reference's order; empty when it is usable. */
 export function meshConfigProblems(config: MeshConfig, rules: GenerationRules): readonly ValidationProblem[] {
@@ -47,7 +54,8 @@ export function meshConfigProblems(config: MeshConfig, rules: GenerationRules): 
 /** The text of an unusable mesh file. */
 export function formatMeshProblems(problems: readonly ValidationProblem[]): string {
   const [first] = problems;
-  if (problems.length === 1 && first !== undefined && BARE_WHEN_ALONE.has(first.field)) return first.message;
+  if (problems.length === 1 && first !== undefined && BARE_WHEN_ALONE.has(first.field.split(".")[0] ?? ""))
+    return first.message;
   return formatErrorList(problems.map((problem) => problem.message));
 }
 
