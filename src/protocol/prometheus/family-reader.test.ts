@@ -102,6 +102,17 @@ test("metadata behind blanks counts as any other", () => {
   expect(headers("  # TYPE a gauge\r\n a 1\n")).toEqual(["a gauge"]);
 });
 
+test.each([
+  { text: "# TYPE a counter\na 1\n", want: ["a unknown"] },
+  { text: "# TYPE a counter\na_total 1\na 1\n", want: ["a counter", "a unknown"] },
+  { text: "# TYPE a histogram\na 1\n", want: ["a unknown"] },
+  { text: "# TYPE a info\na 1\n", want: ["a unknown"] },
+  { text: '# TYPE a summary\na{quantile="1"} 1\n', want: ["a summary"] },
+  { text: "# TYPE a gauge\na 1\n", want: ["a gauge"] },
+])("samples of OpenMetrics that lack their type's ending are a family of no type: $text", ({ text, want }) => {
+  expect(headers(text, { from: "openmetrics", to: "openmetrics" })).toEqual(want);
+});
+
 test("OpenMetrics counts its blanks", () => {
   expect(read([' a 1\na 1 \na {x="1"} 1\na 1\r\n'], { from: "openmetrics" }).broken).toBe(4);
 });

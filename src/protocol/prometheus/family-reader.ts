@@ -1,5 +1,12 @@
 import { CodedError } from "../../base/coded-error.ts";
-import { convertHeader, defaultType, type FamilyHeader, isFamilyType, sampleSuffixes } from "./family-type.ts";
+import {
+  convertHeader,
+  defaultType,
+  type FamilyHeader,
+  hasBareSamples,
+  isFamilyType,
+  sampleSuffixes,
+} from "./family-type.ts";
 import { LineShape } from "./line-shape.ts";
 import { parseMetadataLine } from "./metadata-line.ts";
 import { numberEnd } from "./number-text.ts";
@@ -43,6 +50,7 @@ interface Current {
   help: string | undefined;
   unit: string | undefined;
   suffixes: readonly string[];
+  hasBareSamples: boolean;
   hasBegun: boolean;
 }
 
@@ -175,6 +183,7 @@ export class FamilyReader {
     else if (current.type === undefined && isFamilyType(line.value, this.#options.from)) {
       current.type = line.value;
       current.suffixes = sampleSuffixes(line.value, this.#options.from);
+      current.hasBareSamples = hasBareSamples(line.value, this.#options.from);
     }
   }
 
@@ -199,6 +208,7 @@ function createCurrent(name: string): Current {
     help: undefined,
     unit: undefined,
     suffixes: [],
+    hasBareSamples: true,
     hasBegun: false,
   };
 }
@@ -217,7 +227,7 @@ function isOfCurrent(
 ): boolean {
   if (current === undefined || name.known === 0) return false;
   const rest = name.start + name.known;
-  if (rest === name.end) return true;
+  if (rest === name.end) return current.hasBareSamples;
   for (const suffix of current.suffixes)
     if (name.end - rest === suffix.length && isAt(bytes, rest, suffix)) return true;
   return false;

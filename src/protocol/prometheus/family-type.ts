@@ -28,6 +28,14 @@ export function sampleSuffixes(type: string, format: PrometheusFormat): readonly
   return SUFFIXES[format][type] ?? NO_SUFFIXES;
 }
 
+/** In OpenMetrics every sample of these has an ending; one without is another family's. */
+const ENDING_ONLY = new Set(["counter", "histogram", "gaugehistogram", "info"]);
+
+/** Whether a sample may have the family's own name. */
+export function hasBareSamples(type: string, format: PrometheusFormat): boolean {
+  return format === "text" || !ENDING_ONLY.has(type);
+}
+
 export function isFamilyType(type: string, format: PrometheusFormat): boolean {
   return TYPES[format].has(type);
 }

@@ -95,6 +95,18 @@ test.each([
   'a 1 # {x="y"} z',
   "a 1  2",
   "a 1 2 # {x=y} 1",
+  "a  1",
+  "a\t1",
+  "a 1\t2",
+  'a{x="y"}1',
+  'a{ x="y"} 1',
+  'a{x ="y"} 1',
+  'a{x= "y"} 1',
+  'a{x="y" } 1',
+  'a{x="y", z="y"} 1',
+  'a{x="y",} 1',
+  'a 1 # {x="y",} 1',
+  'a 1 # { x="y"} 1',
 ])("OpenMetrics: %j is no sample", (line) => {
   expect(cut(line, "openmetrics")).toBeUndefined();
 });

@@ -49,6 +49,8 @@ export class SampleScanner {
   quantileBound = -1;
   #hasHighBytes = false;
   readonly #labelNames = new LabelNames();
+  /** OpenMetrics has one blank before each number and none among the labels, nor a comma behind the last. */
+  #hasFreeBlanks = true;
 
   /**
    * The position of the line's newline, or -1 when the line is no sample. A newline must follow somewhere behind `start`. `known` bytes
@@ -59,6 +61,7 @@ export class SampleScanner {
     if (known === 0 && ((CLASS[bytes[at++] as number] as number) & NAME_START) === 0) return -1;
     while (((CLASS[bytes[at] as number] as number) & NAME_PART) !== 0) at++;
     this.nameEnd = at;
+    this.#hasFreeBlanks = format === "text";
     this.#hasHighBytes = false;
     this.isPlain = true;
     this.boundCount = 0;
@@ -70,7 +73,8 @@ export class SampleScanner {
     } else if (((CLASS[bytes[at] as number] as number) & BLANK) === 0) return -1;
     if (this.#hasHighBytes && !isUtf8(bytes.subarray(start, at))) return -1;
     this.seriesEnd = at;
-    at = numberEnd(bytes, skipBlanks(bytes, at));
+    if (!this.#hasFreeBlanks && bytes[at] !== SPACE) return -1;
+    at = numberEnd(bytes, this.#hasFreeBlanks ? skipBlanks(bytes, at) : at + 1);
     this.valueEnd = at;
     if (at < 0 || bytes[at] === NEWLINE) return at;
     if (((CLASS[bytes[at] as number] as number) & BLANK) === 0) return -1;
@@ -79,7 +83,8 @@ export class SampleScanner {
 
   /** From behind the opening brace to behind the closing one. */
   #labels(bytes: Uint8Array, start: number): number {
-    let at = skipBlanks(bytes, start);
+    const isFree = this.#hasFreeBlanks;
+    let at = isFree ? skipBlanks(bytes, start) : start;
     const names = this.#labelNames;
     names.clear();
     while (bytes[at] !== CLOSE_BRACE) {
@@ -89,9 +94,10 @@ export class SampleScanner {
       while (((CLASS[bytes[at] as number] as number) & LABEL_PART) !== 0);
       if (!names.add(bytes, name, at)) return -1;
       const length = at - name;
-      if (bytes[at] !== EQUALS) at = skipBlanks(bytes, at);
+      if (isFree && bytes[at] !== EQUALS) at = skipBlanks(bytes, at);
       if (bytes[at] !== EQUALS) return -1;
-      if (bytes[++at] !== QUOTE) at = skipBlanks(bytes, at);
+      at++;
+      if (isFree && bytes[at] !== QUOTE) at = skipBlanks(bytes, at);
       if (bytes[at] !== QUOTE) return -1;
       const value = at + 1;
       at = this.#labelValue(bytes, value);
@@ -102,9 +108,11 @@ export class SampleScanner {
         this.labelBounds[this.boundCount++] = value;
         this.labelBounds[this.boundCount++] = at - 1;
       } else this.isPlain = false;
-      if (bytes[at] !== COMMA) at = skipBlanks(bytes, at);
-      if (bytes[at] === COMMA) at = skipBlanks(bytes, at + 1);
-      else if (bytes[at] !== CLOSE_BRACE) return -1;
+      if (isFree && bytes[at] !== COMMA) at = skipBlanks(bytes, at);
+      if (bytes[at] === COMMA) {
+        at = isFree ? skipBlanks(bytes, at + 1) : at + 1;
+        if (!isFree && bytes[at] === CLOSE_BRACE) return -1;
+      } else if (bytes[at] !== CLOSE_BRACE) return -1;
     }
     return at + 1;
   }
