@@ -62,6 +62,19 @@ test("lists beyond the number that is remembered are still read right", () => {
   for (const names of [...all, ...all]) expect(codec.decode(request(names)).resourceNames).toEqual(names);
 });
 
+test("lists that are too long together are forgotten, the oldest first", () => {
+  const codec = createSotwRequestCodec();
+  const longName = "x".repeat(1024);
+  const [first, second, third] = ["a", "b", "c"].map((prefix) => request(manyNames(6500, prefix + longName)));
+  const read = (bytes: Buffer | undefined) => bytes && codec.decode(bytes).resourceNames;
+  const before = [first, second].map(read);
+  expect([first, second].map(read)).toEqual(before);
+  expect(read(second)).toBe(before[1]);
+  read(third);
+  expect(read(second)).toBe(before[1]);
+  expect(read(first)).not.toBe(before[0]);
+});
+
 test("random bytes are refused or read as by the plain codec", () => {
   const codec = createSotwRequestCodec();
   fc.assert(

@@ -4,8 +4,9 @@ import { WIRE_BYTES, WireReader } from "../../protocol/protobuf/wire-reader.ts";
 
 const RESOURCE_NAMES = 3;
 const NAMES_TAG = (RESOURCE_NAMES << 3) | WIRE_BYTES;
-/** Distinct lists that are remembered; proxies alike share them. */
+/** Distinct lists that are remembered, and how long they may be together; proxies alike share them. */
 const MAX_LISTS = 64;
+const MAX_BYTES = 16 * 1024 * 1024;
 /** Shorter lists are read as quickly as they are found. */
 const MIN_BYTES = 1024;
 
@@ -71,7 +72,8 @@ function remember(lists: KnownList[], list: KnownList): void {
   if (place === 0) return;
   if (place > 0) lists.splice(place, 1);
   lists.unshift(list);
-  if (lists.length > MAX_LISTS) lists.pop();
+  let bytes = lists.reduce((sum, known) => sum + known.bytes.length, 0);
+  while (lists.length > 1 && (lists.length > MAX_LISTS || bytes > MAX_BYTES)) bytes -= lists.pop()?.bytes.length ?? 0;
 }
 
 function joined(first: readonly string[], second: readonly string[]): readonly string[] {

@@ -22,7 +22,8 @@ describe("the resource source", () => {
     expect(source.all(first, "LDS").sotwBody[0]).toBe(source.all(second, "LDS").sotwBody[0]);
     const clusters = names.map((name) => cluster(name));
     expect(source.named(first, "EDS", clusters)).toBe(source.named(second, "EDS", clusters));
-    expect(source.named(first, "RDS", ["80"])).toBe(source.named(second, "RDS", ["80"]));
+    const routes = ["80"];
+    expect(source.named(first, "RDS", routes)).toBe(source.named(second, "RDS", routes));
   });
 
   test("a change of one service makes its own resources again and no others", () => {
@@ -88,6 +89,22 @@ describe("the resource source", () => {
     const wanted = namesOf(createTestMesh().take().snapshot.view(testNode()), asked);
     namesOf(hostile, [asked.join("\n")]);
     expect(namesOf(other, asked)).toEqual(wanted);
+  });
+
+  test("names that clients think of do not fill the memory, and drive out nothing that is needed", () => {
+    const { source } = recording();
+    const view = mesh20().take().snapshot.view(testNode());
+    const before = source.all(view, "CDS").parts[0];
+    const [first] = source.named(view, "RDS", ["route-0"]).resources;
+    for (let number = 0; number < 4100; number += 1) {
+      source.named(view, "EDS", [`outbound|80||of-nothing-${number}`]);
+      source.named(view, "RDS", [`route-${number}`]);
+    }
+    expect(source.cache.counts.size).toBe(names.length);
+    expect(source.all(view, "CDS").parts[0]).toBe(before);
+    const [again] = source.named(view, "RDS", ["route-0"]).resources;
+    expect(again).not.toBe(first);
+    expect(again).toEqual(first);
   });
 
   test("a rule that no cluster can follow is told", () => {

@@ -10,7 +10,13 @@ import { encodeProxyConfig, generateProxyConfig, PROXY_CONFIG_TYPE_URL } from ".
 import { createResourceGuard, type ResourceGuard, type ResourceProblem } from "./resource-guard.ts";
 import { createResourceSet, joinSets } from "./resource-set.ts";
 import { createScopeMemories } from "./scope-memories.ts";
-import { createScopeResources, type MadeSets, type ScopeResources } from "./scope-resources.ts";
+import {
+  createLastingSets,
+  createScopeResources,
+  type LastingSets,
+  type MadeSets,
+  type ScopeResources,
+} from "./scope-resources.ts";
 
 export interface ResourceSourceOptions {
   /** Something that cannot be sent and was left out; the rest is sent. */
@@ -31,6 +37,7 @@ export interface CachingSource extends ResourceSource {
 }
 
 const EMPTY = createResourceSet([]);
+const MAX_LISTS = 16;
 const ADDRESS_TAKEN = "an outbound listener has this address; give the ingress listener another `bind`";
 
 /**
@@ -50,12 +57,12 @@ export function createResourceSource({ onProblem, trustBundle }: ResourceSourceO
   const counts = createCacheCounts();
   const memories = createScopeMemories(counts);
   let scopes = new WeakMap<OutboundScope, ScopeResources>();
-  let lasting = new WeakMap<OutboundScope["content"], MadeSets>();
+  let lasting = new WeakMap<OutboundScope["content"], LastingSets>();
   let own = new WeakMap<InboundScope, MadeSets>();
 
   const scopeOf = ({ outbound }: ProxyView): ScopeResources =>
     recall(scopes, outbound, () => {
-      const made = recall(lasting, outbound.content, () => new Map());
+      const made = recall(lasting, outbound.content, createLastingSets);
       return createScopeResources(outbound, made, memories.of(outbound), encodeRoute, guardOf(outbound.content));
     });
   const ownOf = (view: ProxyView, type: "CDS" | "LDS"): ResourceSet => {
@@ -71,6 +78,8 @@ export function createResourceSource({ onProblem, trustBundle }: ResourceSourceO
     const sets = recall(asked, view, () => new Map<string, ResourceSet>());
     const key = JSON.stringify([type, ...names]);
     const known = sets.get(key) ?? createResourceSet(grpcResources(view, type, names, { guard, encodeRoute }));
+    // One list of each type is enough for a client; it must not fill the memory with all it can think of.
+    if (sets.size > MAX_LISTS) sets.clear();
     sets.set(key, known);
     return known;
   };

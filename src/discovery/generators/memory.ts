@@ -14,12 +14,23 @@ export interface CacheCounts {
   size: number;
 }
 
+const MAX_ENTRIES = 60_000;
+
 export function createCacheCounts(): CacheCounts {
   return { hits: 0, misses: 0, evictions: 0, size: 0 };
 }
 
-export function createMemory<Result>(counts: CacheCounts = createCacheCounts()): Memory<Result> {
+/** Beyond `maxEntries` the oldest are forgotten: clients may ask for subsets that nobody has, as many as they like. */
+export function createMemory<Result>(
+  counts: CacheCounts = createCacheCounts(),
+  maxEntries = MAX_ENTRIES,
+): Memory<Result> {
   const entries = new Map<string, { readonly inputs: readonly unknown[]; readonly result: Result }>();
+  const forget = (name: string) => {
+    entries.delete(name);
+    counts.size -= 1;
+    counts.evictions += 1;
+  };
   return {
     recall(name, inputs, make) {
       const known = entries.get(name);
@@ -31,15 +42,12 @@ export function createMemory<Result>(counts: CacheCounts = createCacheCounts()):
       const result = make();
       if (known === undefined) counts.size += 1;
       entries.set(name, { inputs, result });
+      const [oldest] = entries.keys();
+      if (entries.size > maxEntries && oldest !== undefined) forget(oldest);
       return result;
     },
     retain(keep) {
-      for (const name of entries.keys()) {
-        if (keep.has(name)) continue;
-        entries.delete(name);
-        counts.size -= 1;
-        counts.evictions += 1;
-      }
+      for (const name of entries.keys()) if (!keep.has(name)) forget(name);
     },
   };
 }

@@ -40,65 +40,86 @@ export interface ScopeResources {
 /** Sets by what they are, made once. */
 export type MadeSets = Map<string, ResourceSet>;
 
+/** Sets by the list of names that was asked for, which its clients hold: what nobody asks for any more is forgotten. */
+type SetsOfLists = WeakMap<readonly string[], ResourceSet>;
+
+/** What stays for as long as the scope's content is the same value: all but endpoints follow from it. */
+export interface LastingSets {
+  readonly made: MadeSets;
+  readonly routes: SetsOfLists;
+  readonly extensions: SetsOfLists;
+}
+
+export const createLastingSets = (): LastingSets => ({
+  made: new Map(),
+  routes: new WeakMap(),
+  extensions: new WeakMap(),
+});
+
+/** Clients may ask for any name, so that not every route that was ever asked for can be kept. */
+const MAX_ROUTES = 4000;
+
 const NAME_TABLE = "type.googleapis.com/istio.networking.nds.v1.NameTable";
 
-/** `lasting` is kept for as long as the scope's content is the same value: all but endpoints follow from it. */
 export function createScopeResources(
   scope: OutboundScope,
-  lasting: MadeSets,
+  lasting: LastingSets,
   memory: ScopeMemory,
   encodeRoute: (route: RouteConfiguration) => EncodedResource,
   guard: ResourceGuard,
 ): ScopeResources {
-  const passing: MadeSets = new Map();
-  const ofList = new WeakMap<readonly string[], ResourceSet>();
-  const once = (sets: MadeSets, key: string, make: () => readonly EncodedResource[]): ResourceSet => {
-    const known = sets.get(key);
+  const endpointSets: SetsOfLists = new WeakMap();
+  const recall = (known: ResourceSet | undefined, make: () => readonly EncodedResource[]): ResourceSet => {
     if (known === undefined) memory.counts.misses += 1;
     else memory.counts.hits += 1;
-    const set = known ?? createResourceSet(make());
-    sets.set(key, set);
+    return known ?? createResourceSet(make());
+  };
+  const once = (key: string, make: () => readonly EncodedResource[]): ResourceSet => {
+    const set = recall(lasting.made.get(key), make);
+    lasting.made.set(key, set);
+    return set;
+  };
+  // Proxies alike ask for the same names, by one list that the server shares.
+  const ofList = (sets: SetsOfLists, names: readonly string[], make: () => readonly EncodedResource[]) => {
+    const set = recall(sets.get(names), make);
+    sets.set(names, set);
     return set;
   };
   const patches = scopePatches(scope);
   const patchingOf = (type: "CDS" | "LDS" | "RDS") => patches && outboundPatching(scope, patches, type, guard);
-  const route = (name: string): ResourceSet =>
-    once(lasting, `route ${name}`, () => {
+  const route = (name: string): ResourceSet => {
+    const set = once(`route ${name}`, () => {
       const patching = patchingOf("RDS");
       return guard.each("RDS", [name], String, () => {
         const made = generateRoute(scope, name);
         return encodeRoute(patching === undefined ? made : patchRoute(patching, made));
       });
     });
+    if (lasting.made.size > MAX_ROUTES) forgetOldestRoute(lasting.made);
+    return set;
+  };
   return {
-    clusters: () => once(lasting, "CDS", () => outboundClusters(scope, memory, guard, patchingOf("CDS"))),
+    clusters: () => once("CDS", () => outboundClusters(scope, memory, guard, patchingOf("CDS"))),
     listeners: () =>
-      once(lasting, "LDS", () => {
+      once("LDS", () => {
         for (const { label, reason } of patches?.bad ?? []) {
           guard.report({ effect: "refused-rule", type: "LDS", resource: label, reason });
         }
         return outboundListeners(scope, guard, patchingOf("LDS"));
       }),
-    nameTable: () => once(lasting, "NDS", () => [nameTable(scope)]),
-    extensions: (names) => once(lasting, `extensions ${keyOf(names)}`, () => extensions(patches, names)),
-    // Proxies alike ask for the same names: by one list that the server shares, or by equal ones.
-    named: (type, names) => {
-      if (type === "RDS") {
-        return once(lasting, `routes ${keyOf(names)}`, () => names.flatMap((name) => route(name).resources));
-      }
-      const known = ofList.get(names);
-      if (known !== undefined) memory.counts.hits += 1;
-      const make = () => names.flatMap((name) => endpoints(scope, name, memory, guard));
-      const set = known ?? once(passing, keyOf(names), make);
-      ofList.set(names, set);
-      return set;
-    },
+    nameTable: () => once("NDS", () => [nameTable(scope)]),
+    extensions: (names) => ofList(lasting.extensions, names, () => extensions(patches, names)),
+    named: (type, names) =>
+      type === "RDS"
+        ? ofList(lasting.routes, names, () => names.flatMap((name) => route(name).resources))
+        : ofList(endpointSets, names, () => names.flatMap((name) => endpoints(scope, name, memory, guard))),
   };
 }
 
-/** Clients choose their names, and no separator is safe from them: what one asks for must not be another's answer. */
-function keyOf(names: readonly string[]): string {
-  return JSON.stringify(names);
+function forgetOldestRoute(sets: MadeSets): void {
+  for (const key of sets.keys()) {
+    if (key.startsWith("route ")) return void sets.delete(key);
+  }
 }
 
 function outboundPatching(
@@ -183,11 +204,13 @@ function extensions(patches: PatchSet | undefined, names: readonly string[]): re
 }
 
 function endpoints(scope: OutboundScope, name: string, memory: ScopeMemory, guard: ResourceGuard) {
-  return memory.endpoints.recall(name, endpointInputs(scope, name), () =>
+  const make = () =>
     guard.each("EDS", [name], String, () =>
       encodeResource("envoy.config.endpoint.v3.ClusterLoadAssignment", name, generateEndpoints(scope, name)),
-    ),
-  );
+    );
+  const inputs = endpointInputs(scope, name);
+  // Names of nothing are as many as clients like.
+  return inputs.length === 0 ? make() : memory.endpoints.recall(name, inputs, make);
 }
 
 function nameTable(scope: OutboundScope): EncodedResource {
