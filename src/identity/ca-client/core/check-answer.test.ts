@@ -30,6 +30,18 @@ test("a chain that fits the request is taken as it is, with its last element as 
   expect(signed.notAfter.getTime() - signed.notBefore.getTime()).toBeCloseTo(HOUR_MS + 120_000, -4);
 });
 
+test.each(["", "\n"])("an empty chain file between leaf and root (%j) does no harm", async (empty) => {
+  const leaf = await ca.issue(keyDer(), [SPIFFE_ID], validFor(HOUR_MS));
+  expect(checkAnswer([leaf, empty, ca.rootPem], await csrFor(SPIFFE_ID), NOW).roots).toEqual([ca.rootPem]);
+});
+
+test("a root in an older spelling is handed on in the usual one", async () => {
+  const leaf = await ca.issue(keyDer(), [SPIFFE_ID], validFor(HOUR_MS));
+  const older = ca.rootPem.replaceAll("CERTIFICATE", "X509 CERTIFICATE");
+  const signed = checkAnswer([leaf, older], await csrFor(SPIFFE_ID), NOW);
+  expect(signed).toMatchObject({ chain: [leaf, ca.rootPem], roots: [ca.rootPem] });
+});
+
 const GARBAGE = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
 
 test.each<{ name: string; chain: () => Promise<readonly string[]>; code: string; says: string }>([

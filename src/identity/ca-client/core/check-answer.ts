@@ -4,6 +4,7 @@ import { parseCsr } from "../../../protocol/x509/csr.ts";
 import { parsePemCertificates } from "../../../protocol/x509/pem.ts";
 import { parseSpiffeId, type SpiffeId } from "../../../protocol/x509/spiffe-id.ts";
 import { parseRoots } from "../../core/parse-roots.ts";
+import { splitBundle } from "../../core/trust-bundle.ts";
 import { CaError, type CaErrorCode } from "../ca-error.ts";
 import type { SignedCertificate } from "../types.ts";
 
@@ -16,7 +17,10 @@ export function checkAnswer(chain: readonly string[], csrPem: string, now: Date)
   const root = more.pop();
   if (leafPem === undefined || root === undefined) throw problem("bad-answer", "invalid empty CertChain");
   const leaf = parsed(leafPem, "the first element");
-  for (const [index, element] of more.entries()) parsed(element, `element ${index + 2}`);
+  for (const [index, element] of more.entries()) {
+    // An empty chain file, which some CAs send as an element of its own.
+    if (element.trim() !== "") parsed(element, `element ${index + 2}`);
+  }
   const roots = usable(root);
   const csr = parseCsr(csrPem);
   if (!leaf.publicKeyDer.equals(csr.publicKeyDer)) {
@@ -73,11 +77,11 @@ function parsed(pem: string, which: string): Certificate {
   throw problem("bad-answer", `${which} of the chain is not a certificate: no PEM certificate in it`);
 }
 
-/** The trust bundle as it came, or without what would make a proxy refuse all of it. */
+/** The trust bundle as it came; without what would make a proxy refuse all of it, and in the usual spelling, where it has other. */
 function usable(root: string): string {
   const { pem, count, problems } = parseRoots(root);
   if (count === 0) throw problem("bad-answer", "the last element of the chain is not a certificate");
-  return problems.length === 0 ? root : pem;
+  return problems.length === 0 && splitBundle(root).length === count ? root : pem;
 }
 
 function problem(code: CaErrorCode, text: string): CaError {
