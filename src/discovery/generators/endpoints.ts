@@ -69,7 +69,7 @@ function targetOf(scope: OutboundScope, name: string): AssignmentTarget | undefi
   const candidates = findPort(first, number) ? [first] : scope.services.filter(({ hostname }) => hostname === host);
   for (const service of candidates) {
     const port = findPort(service, number);
-    if (port !== undefined) return { name, service, port, subset };
+    if (port !== undefined) return { name, service, port, subset, onlyMtls: parseServerName(name) !== undefined };
   }
   return undefined;
 }

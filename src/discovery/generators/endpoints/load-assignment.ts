@@ -18,6 +18,8 @@ export interface AssignmentTarget {
   readonly service: Service;
   readonly port: ServicePort;
   readonly subset: string;
+  /** TLS is passed on as it is, so that who has none would be called by anybody, without being asked for a certificate. */
+  readonly onlyMtls?: boolean;
 }
 
 /** The endpoints of one cluster as a proxy of the scope should use them. Names are kept only for clusters that resolve them. */
@@ -47,6 +49,7 @@ export function candidates(scope: OutboundScope, target: AssignmentTarget): read
         isOffered(endpoint, service, policy) &&
         isInView(endpoint, scope, service) &&
         selects(labels, endpoint.labels) &&
+        (target.onlyMtls !== true || isMtls(scope, endpoint, policy)) &&
         isCallable(endpoint, options),
     );
 }

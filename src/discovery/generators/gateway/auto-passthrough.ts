@@ -2,6 +2,7 @@ import type { Cluster } from "../../../protocol/gen/envoy/config/cluster/v3.ts";
 import { hostCovers } from "../../model/hostname.ts";
 import type { OutboundScope } from "../../snapshot/push-snapshot.ts";
 import { parseClusterName, sniOf } from "../cluster-name.ts";
+import { generateEndpoints } from "../endpoints.ts";
 import { MESH_ALPN } from "../listeners/alpn.ts";
 import { tcpProxyTo } from "../listeners/tcp-proxy.ts";
 import { gatewayPlaces, type RouterServer } from "./gateway-places.ts";
@@ -28,7 +29,7 @@ export function autoPassthroughChains(
     .map((name) => ({ names: [name], alpn: MESH_ALPN, filters: [tcpProxyTo(name, accessLog)] }));
 }
 
-/** The clusters for them: those of the service without TLS and HTTP of their own. */
+/** The clusters for them: those of the service without TLS of their own, and without endpoints that have none. */
 export function passthroughClusters(scope: OutboundScope, clusters: readonly Cluster[]): readonly Cluster[] {
   const isAsked = gatewayPlaces(scope).places.some(({ servers }) =>
     servers.some(({ tls }) => tls?.mode === "AUTO_PASSTHROUGH"),
@@ -37,7 +38,11 @@ export function passthroughClusters(scope: OutboundScope, clusters: readonly Clu
   return clusters.flatMap((cluster) => {
     const parsed = parseClusterName(cluster.name ?? "");
     if (parsed === undefined) return [];
-    const { transportSocket, transportSocketMatches, typedExtensionProtocolOptions, ...rest } = cluster;
-    return { ...rest, name: sniOf("outbound", parsed.port, parsed.subset, parsed.host) };
+    const name = sniOf("outbound", parsed.port, parsed.subset, parsed.host);
+    const { transportSocket, transportSocketMatches, typedExtensionProtocolOptions, loadAssignment, ...rest } = cluster;
+    if (loadAssignment === undefined) return { ...rest, name };
+    const assignment = generateEndpoints(scope, name);
+    // Names to look up are in the cluster itself, which is nothing without them.
+    return assignment.endpoints === undefined ? [] : { ...rest, name, loadAssignment: assignment };
   });
 }

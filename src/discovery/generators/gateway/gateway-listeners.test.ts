@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { ClusterLoadAssignment } from "../../../protocol/gen/envoy/config/endpoint/v3.ts";
 import type { TcpProxy } from "../../../protocol/gen/envoy/extensions/filters/network/tcp_proxy/v3.ts";
 import type { DownstreamTlsContext } from "../../../protocol/gen/envoy/extensions/transport_sockets/tls/v3.ts";
 import {
@@ -15,7 +16,7 @@ import {
   server,
   WEB,
 } from "../../testing/router-view.ts";
-import { clustersOfService, generateInboundClusters } from "../clusters.ts";
+import { clustersOfService, generateInboundClusters, generateOutboundClusters } from "../clusters.ts";
 import { generateEndpoints } from "../endpoints.ts";
 import { generateGatewayListeners } from "./index.ts";
 
@@ -174,6 +175,33 @@ describe("without an HTTP layer", () => {
     expect(cluster).not.toHaveProperty("transportSocketMatches");
     expect(generateEndpoints(outbound, name)).toMatchObject({ clusterName: name });
     expect(clusters.some((one) => one.name?.includes("_.out.local"))).toBe(false);
+  });
+
+  test("TLS that is passed on reaches no endpoint without mutual TLS, which would answer anybody", () => {
+    const endpoints = [{ address: "10.0.0.1", serviceAccount: "a" }, { address: "10.0.0.2" }];
+    const named = [{ address: "a.local", serviceAccount: "a" }, { address: "b.local" }];
+    const entry = (name: string, resolution: string, spec: Json) =>
+      object("ServiceEntry", name, {
+        hosts: [`${name}.local`],
+        location: "MESH_INTERNAL",
+        resolution,
+        ports: [{ number: 80, name: "p", protocol: "TCP" }],
+        ...spec,
+      });
+    const { outbound } = scopeOf([
+      entry("fixed", "STATIC", { endpoints }),
+      entry("named", "DNS", { endpoints: named }),
+      entry("plain", "DNS", { endpoints: named.slice(1) }),
+      gateway([server(15443, "TLS", ["*.local"], { tls: { mode: "AUTO_PASSTHROUGH" } })]),
+    ]);
+    const countOf = (assignment: ClusterLoadAssignment | undefined) =>
+      assignment?.endpoints?.flatMap(({ lbEndpoints = [] }) => lbEndpoints).length;
+    expect(countOf(generateEndpoints(outbound, "outbound_.80_._.fixed.local"))).toBe(1);
+    expect(countOf(generateEndpoints(outbound, "outbound|80||fixed.local"))).toBe(2);
+    const clusters = new Map(generateOutboundClusters(outbound).map((one) => [one.name, one]));
+    expect(countOf(clusters.get("outbound_.80_._.named.local")?.loadAssignment)).toBe(1);
+    expect(countOf(clusters.get("outbound|80||named.local")?.loadAssignment)).toBe(2);
+    expect(clusters.has("outbound_.80_._.plain.local")).toBe(false);
   });
 });
 
