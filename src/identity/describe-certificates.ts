@@ -13,6 +13,7 @@ export interface CertificateDescription {
   readonly lastFailure?: string;
 }
 
+/** Empty texts, and the subject says so, where a file holds something that is no certificate behind the first one. */
 export interface CertificateFacts {
   readonly serial: string;
   readonly subject: string;
@@ -31,7 +32,24 @@ export function describeCertificates(
   return { resource, certificates: splitBundle(pem).map(describeCertificate), ...about };
 }
 
+const UNREADABLE: CertificateFacts = {
+  serial: "",
+  subject: "(not a certificate)",
+  issuer: "",
+  subjectAltNames: [],
+  notBefore: "",
+  notAfter: "",
+};
+
 function describeCertificate(pem: string): CertificateFacts {
+  try {
+    return certificateFacts(pem);
+  } catch {
+    return UNREADABLE;
+  }
+}
+
+function certificateFacts(pem: string): CertificateFacts {
   const certificate = new X509Certificate(pem);
   const { serial, names, notBefore, notAfter } = parsePemCertificate(pem);
   return {
