@@ -94,8 +94,26 @@ function rawHeaders({ headers }: Extract<ProbeMethod, { kind: "http" }>, host: s
 }
 
 function failure(thrown: unknown, url: URL): string {
-  if (errorCode(thrown) === "ECONNREFUSED") return `dial tcp ${url.host}: connect: connection refused`;
-  if (errorCode(thrown) === "ABORT_ERR")
-    return "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
-  return errorMessage(thrown);
+  const text = errorMessage(thrown);
+  switch (errorCode(thrown)) {
+    case "ECONNREFUSED":
+      return `dial tcp ${url.host}: connect: connection refused`;
+    case "ABORT_ERR":
+      return "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
+    case "ENOTFOUND":
+      return `dial tcp: lookup ${url.hostname}: no such host`;
+    case "ECONNRESET":
+      return text === "socket hang up" ? "EOF" : text;
+    case "EPROTO":
+      return tlsFailure(text);
+    default:
+      return text;
+  }
+}
+
+/** Of OpenSSL's line only the reason: what stands before it is another number at every look. */
+function tlsFailure(text: string): string {
+  if (text.includes("wrong version number")) return "http: server gave HTTP response to HTTPS client";
+  const [, reason] = /:SSL routines:[^:]*:([^:]+):/.exec(text) ?? [];
+  return reason === undefined ? text : `tls: ${reason}`;
 }
