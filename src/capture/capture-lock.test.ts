@@ -15,8 +15,10 @@ test("the second taker waits, says so, and gets the lock at the release", async 
   const given = { ...options(), log };
   const order: string[] = [];
   const first = await takeCaptureLock(given);
+  expect(first.hasWaited).toBe(false);
   const second = takeCaptureLock(given).then(async (lock) => {
     order.push("second");
+    expect(lock.hasWaited).toBe(true);
     await lock[Symbol.asyncDispose]();
   });
   await expect.poll(() => said).toHaveLength(1);

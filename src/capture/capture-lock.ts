@@ -16,20 +16,21 @@ export interface CaptureLockOptions {
   readonly limitMs?: number;
 }
 
+export interface CaptureLock extends AsyncDisposable {
+  /** Another command had it: whatever was seen before may be different now. */
+  readonly hasWaited: boolean;
+}
+
 /**
  * One capture command at a time per network: iptables-nft-restore repeats its work when another one commits in between, and then writes
  * rules twice without noticing. An abstract socket is the lock: the kernel gives it to one process and takes it back when that dies.
  */
-export async function takeCaptureLock({
-  procNet,
-  log,
-  limitMs = LIMIT_MS,
-}: CaptureLockOptions): Promise<AsyncDisposable> {
+export async function takeCaptureLock({ procNet, log, limitMs = LIMIT_MS }: CaptureLockOptions): Promise<CaptureLock> {
   const name = `\0pilot-agent/capture/${networkId(procNet)}`;
   const deadline = performance.now() + limitMs;
   for (let tries = 0; ; tries += 1) {
     const lock = await listen(name);
-    if (lock !== undefined) return lock;
+    if (lock !== undefined) return { ...lock, hasWaited: tries > 0 };
     if (tries === 0) log.warn("another traffic capture command is changing this network, waiting for it to end");
     if (performance.now() > deadline) {
       throw new CaptureError("busy", `another traffic capture command did not end within ${limitMs / 1000}s`);

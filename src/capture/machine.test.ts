@@ -35,8 +35,13 @@ test("local addresses are read from the kernel's tables, IPv4 first, each once",
   expect(ipv6Addresses("nonsense\n")).toEqual([]);
 });
 
-test("without the kernel's tables the runtime's list stands in", () => {
+test("where the kernel has no table the runtime's list stands in, for that IP version alone", () => {
   expect(localAddresses(join(folder, "nowhere"))).toContain("127.0.0.1");
+  const partly = mkdtempSync(join(folder, "partly-"));
+  writeFileSync(join(partly, "if_inet6"), IF_INET6);
+  const found = localAddresses(partly);
+  expect(found).toContain("127.0.0.1");
+  expect(found.slice(-2)).toEqual(["::1", "2001:db8::10"]);
 });
 
 test("users, groups and resolvers come from their files", async () => {

@@ -40,15 +40,19 @@ export function machineFacts(files: MachineFiles): MachineFacts {
   };
 }
 
-/** Interfaces that are down count too, which `os.networkInterfaces` leaves out; it stands in where /proc has nothing. */
+/** Interfaces that are down count too, which `os.networkInterfaces` leaves out; it stands in where /proc lacks a table. */
 export function localAddresses(procNet: string): readonly string[] {
-  const v4 = ipv4Addresses(readText(join(procNet, "fib_trie")));
-  const v6 = ipv6Addresses(readText(join(procNet, "if_inet6")));
-  if (v4.length + v6.length > 0) return [...v4, ...v6];
+  const [v4, v6] = [readText(join(procNet, "fib_trie")), readText(join(procNet, "if_inet6"))];
+  return [
+    ...(v4 === "" ? runtimeAddresses("IPv4") : ipv4Addresses(v4)),
+    // Without IPv6 in the kernel there is no table, and the runtime knows of no address either.
+    ...(v6 === "" ? runtimeAddresses("IPv6") : ipv6Addresses(v6)),
+  ];
+}
+
+function runtimeAddresses(family: "IPv4" | "IPv6"): readonly string[] {
   const all = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []);
-  return (["IPv4", "IPv6"] as const).flatMap((family) =>
-    all.filter((entry) => entry.family === family).map((entry) => entry.address),
-  );
+  return all.filter((entry) => entry.family === family).map((entry) => entry.address);
 }
 
 /** The same for a network namespace that this process is not in. */

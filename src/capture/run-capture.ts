@@ -45,8 +45,11 @@ export async function runCapture(capture: CaptureRun): Promise<void> {
   if (settings.nativeNftables) log.info("native nftables enabled, using nft rules for traffic redirection.");
   showBanner(capture);
   await using context = await openContext(capture);
-  await using _lock = await takeCaptureLock({ procNet: context.procNet, log });
-  const apply = await applyOptions(capture, context);
+  await using lock = await takeCaptureLock({ procNet: context.procNet, log });
+  const apply = await applyOptions(
+    lock.hasWaited ? { ...capture, hasNative: hasNativeTables(context) } : capture,
+    context,
+  );
   const outcome = await (settings.nativeNftables ? applyNftables(apply) : applyIptables(apply));
   const routes = [
     ...(await routesOrUndo(settings, context, outcome)),
@@ -152,10 +155,11 @@ async function showDryRun(capture: CaptureRun): Promise<void> {
   const result = dryRun(settings, options);
   if (settings.generation === "1.7" || settings.generation === "1.6") await showRulesFiles(capture, result);
   else if (settings.nativeNftables) log.info(`nftables rules programmed:\n${result.record.join("\n")}`);
-  else if (options.cleanupOnly || settings.generation === "1.20") for (const line of result.record) log.info(line);
+  else if (settings.generation === "1.20") for (const line of result.record) log.info(line);
   else {
     log.info("Clean-state detected, new iptables are needed");
-    log.info("Applying iptables chains and rules");
+    log.info(options.cleanupOnly ? "Performing cleanup of existing iptables" : "Applying iptables chains and rules");
+    if (options.cleanupOnly) for (const line of result.record) log.info(line);
     for (const { program, text } of result.inputs) {
       log.info(`Running iptables restore with: ${program} and the following input:\n${text.trim()}`);
     }
