@@ -48,6 +48,8 @@ describe("a workload as its registry knows it", () => {
         .snapshot.view(placed).node.locality;
     expect(localityOf("r1/z1/s1")).toEqual({ region: "r1", zone: "z1", subzone: "s1" });
     expect(localityOf("")).toEqual({ region: "r9", zone: "", subzone: "" });
+    const later = createTestMesh(documents(service({}), service({ locality: "r2" }, "zzz")));
+    expect(later.take().snapshot.view(placed).node.locality).toEqual({ region: "r2", zone: "", subzone: "" });
   });
 
   test("of several services at its address the first is asked", () => {

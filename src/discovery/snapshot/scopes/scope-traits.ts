@@ -1,6 +1,5 @@
 import { type ConfigObject, objectKey } from "../../model/config-object.ts";
 import type { ServiceTarget } from "../../model/endpoint.ts";
-import { formatLocality, type Locality } from "../../model/locality.ts";
 import type { ProxyNode } from "../../proxy/proxy-node.ts";
 import { labelName } from "../indexes/destination-rule-index.ts";
 import type { ScopeTraits } from "../push-snapshot.ts";
@@ -28,7 +27,7 @@ export function scopeTraits(
     dnsAutoAllocate: node.dnsAutoAllocate,
     httpProxyPort: node.httpProxyPort,
     unprivileged: node.unprivileged,
-    locality: localityOf(node, targets),
+    locality: node.locality,
     network: node.network,
     clusterId: node.clusterId,
     listening: node.listening,
@@ -38,12 +37,6 @@ export function scopeTraits(
     ...(node.clientTls && { clientTls: node.clientTls }),
     ...(node.type === "router" && { routerPorts: routerPorts(targets) }),
   });
-}
-
-/** Where its registry says that the workload runs, else what the node says. */
-function localityOf({ locality }: ProxyNode, targets: readonly ServiceTarget[]): Locality {
-  const placed = targets.find(({ endpoint }) => formatLocality(endpoint.locality) !== "");
-  return placed?.endpoint.locality ?? locality;
 }
 
 export function scopeKey(traits: ScopeTraits, sidecar: ConfigObject<"Sidecar"> | undefined): string {
