@@ -42,6 +42,8 @@ const MAX_STREAMS = 2 ** 32 - 1;
 /** gRPC on connections that somebody else accepted. */
 export function createGrpcAcceptor(options: GrpcAcceptorOptions): GrpcAcceptor {
   const sessions = new Set<ServerHttp2Session>();
+  /** Their clients have not said anything yet. */
+  const mute = new Set<ServerHttp2Session>();
   const perSession = sessionOptions(options);
   let isOver = false;
   return {
@@ -49,10 +51,17 @@ export function createGrpcAcceptor(options: GrpcAcceptorOptions): GrpcAcceptor {
       if (isOver) return void socket.destroy();
       const session = startServerSession(socket, perSession);
       sessions.add(session);
-      session.once("close", () => sessions.delete(session));
+      mute.add(session);
+      session.once("remoteSettings", () => mute.delete(session));
+      session.once("close", () => {
+        sessions.delete(session);
+        mute.delete(session);
+      });
     },
     async drain(deadlineMs) {
       isOver = true;
+      // They have no calls to finish, and node closes none before its client has spoken.
+      for (const session of mute) session.destroy();
       await drainSessions(sessions, deadlineMs);
     },
     stop() {
