@@ -1,20 +1,20 @@
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
-import { type GrpcChannel, GrpcError, type RawServerCall, rpcErrorText } from "../grpc/index.ts";
+import { type GrpcChannel, GrpcError, type RawServerCall } from "../grpc/index.ts";
 import { any } from "../protocol/protobuf/discovery.ts";
 import { type ClientInbox, openInbox } from "./client-inbox.ts";
 import { type Conversions, createConversions } from "./conversions.ts";
-import { type AgentRequest, encodeAgentRequest, type ProtocolKind, STREAM_PATHS } from "./core/protocol-kind.ts";
+import { type AgentRequest, encodeAgentRequest, type ProtocolKind } from "./core/protocol-kind.ts";
 import { type RequestFacts, scanRequest } from "./core/request-facts.ts";
 import { isForwardedType, isResponseType, LISTENER_TYPE } from "./core/type-urls.ts";
 import { createInternalTypes, type InternalTypes } from "./internal-types.ts";
 import type { Recorder } from "./last-good/recorder.ts";
 import type { ServeOptions } from "./last-good/serve-last-good.ts";
-import { SilentUpstream, unlessSilent } from "./last-good/until-silent.ts";
+import { unlessSilent } from "./last-good/until-silent.ts";
 import { createMessageLog, type MessageLog, type ResponseFacts } from "./message-log.ts";
-import { openUpstream, type Upstream } from "./open-upstream.ts";
+import type { Upstream } from "./open-upstream.ts";
 import type { StreamDescription, XdsProxyOptions } from "./options.ts";
-import { isRefusal } from "./probe-upstream.ts";
+import { judgeUnanswered, reachUpstream } from "./reach-upstream.ts";
 import { createRequestSender, type RequestSender, sendLastRequests } from "./request-sender.ts";
 import { createResponseRelay, type ResponseAction } from "./response-relay.ts";
 import { serveWithoutUpstream } from "./serve-without-upstream.ts";
@@ -39,7 +39,6 @@ export interface XdsStreamHooks {
 }
 
 const PROGRESS_LIMIT_MS = 30_000;
-const NO_RESPONSE = "the control plane ended the stream without a response";
 
 /** One client's stream and its own stream to the control plane; they begin and end together. */
 export class XdsStream implements RegisteredStream {
@@ -86,8 +85,15 @@ export class XdsStream implements RegisteredStream {
     const delta = this.kind === "delta" ? "delta " : "";
     this.#messages.accepted();
     const inbox = openInbox(downstream);
-    const upstream = await this.#open(downstream, inbox);
-    if (upstream === undefined) return;
+    const upstream = await reachUpstream(this.#options, {
+      kind: this.kind,
+      first: inbox.first,
+      signal: downstream.signal,
+      streams: this.#hooks.streams(),
+      channel: this.#hooks.takeWarmUpstream(),
+      log: this.#log,
+    });
+    if ("failure" in upstream) return this.#serve(downstream, (take) => inbox.deliver(take), upstream.failure);
     this.#log.info(`connected to ${delta}upstream XDS server: ${address}`);
     this.#upstream = upstream;
     this.shareMemory(this.#hooks.streams()); // others may have come meanwhile
@@ -100,9 +106,9 @@ export class XdsStream implements RegisteredStream {
       await upstream.close();
       this.#log.debug(`disconnected from ${delta}XDS server: ${address}`);
     }
-    if (this.#hasNobody(end) && inbox.canRepeat) {
-      const failure = toStatus(end.failure ?? new GrpcError("UNAVAILABLE", NO_RESPONSE));
-      await this.#serve(downstream, (take) => inbox.repeat(take), failure);
+    const nobody = this.#responses === 0 ? judgeUnanswered(this.#options.lastGood, end) : undefined;
+    if (nobody !== undefined && inbox.canRepeat) {
+      await this.#serve(downstream, (take) => inbox.repeat(take), nobody.failure);
     } else if (end.failure !== undefined) throw toStatus(end.failure);
   }
 
@@ -142,53 +148,6 @@ export class XdsStream implements RegisteredStream {
       lastResponseAt: this.#lastResponseAt,
       source: this.#source,
     };
-  }
-
-  /** Undefined when the client was served without a control plane, to its end. */
-  async #open(downstream: RawServerCall, inbox: ClientInbox): Promise<Upstream | undefined> {
-    const { metrics, upstream, lastGood } = this.#options;
-    const { kind } = this;
-    const givenUp = new AbortController();
-    const opening = openUpstream(upstream, STREAM_PATHS[kind], {
-      signal: AbortSignal.any([downstream.signal, givenUp.signal]),
-      streams: this.#hooks.streams(),
-      takesGzip: upstream.compression,
-      channel: this.#hooks.takeWarmUpstream(),
-    });
-    try {
-      const opened = await unlessSilent(opening, lastGood, { kind, first: inbox.first, isAnswered: () => false });
-      lastGood?.noteConnected();
-      return opened;
-    } catch (failure) {
-      // A client that left or a token that cannot be had says nothing about the connection.
-      if (failure instanceof GrpcError && failure.code === "UNAVAILABLE") metrics.connectionFailures.inc();
-      metrics.upstreamTerminations.inc(["error"]);
-      this.#log.debug(
-        `failed to create ${this.kind === "delta" ? "delta " : ""}upstream grpc client: ${rpcErrorText(failure)}`,
-      );
-      if (lastGood === undefined || !(failure instanceof GrpcError) || failure.code !== "UNAVAILABLE") throw failure;
-      lastGood.noteUnreachable();
-      if (!(failure instanceof SilentUpstream) && !lastGood.isDue()) throw failure;
-      givenUp.abort();
-      await opening.then(
-        (late) => late.close(),
-        () => undefined,
-      );
-      await this.#serve(downstream, (take) => inbox.deliver(take), failure);
-      return undefined;
-    }
-  }
-
-  /** No control plane was behind this upstream, and that for long enough: the client may be served without. */
-  #hasNobody({ side, failure }: StreamEnd): boolean {
-    const { lastGood } = this.#options;
-    if (lastGood === undefined || side === "downstream" || this.#responses > 0) return false;
-    if (isRefusal(failure)) {
-      lastGood.noteReachable();
-      return false;
-    }
-    lastGood.noteUnreachable();
-    return failure instanceof SilentUpstream || lastGood.isDue();
   }
 
   async #serve(downstream: RawServerCall, receive: ServeOptions["receive"], failure: GrpcError): Promise<void> {

@@ -1,0 +1,71 @@
+import type { Logger } from "../base/logger.ts";
+import { type GrpcChannel, GrpcError, rpcErrorText } from "../grpc/index.ts";
+import { type ProtocolKind, STREAM_PATHS } from "./core/protocol-kind.ts";
+import type { LastGood } from "./last-good/start-last-good.ts";
+import { SilentUpstream, unlessSilent } from "./last-good/until-silent.ts";
+import { openUpstream, type Upstream } from "./open-upstream.ts";
+import type { XdsProxyOptions } from "./options.ts";
+import { isRefusal } from "./probe-upstream.ts";
+import { type StreamEnd, toStatus } from "./stream-end.ts";
+
+export interface Reaching {
+  readonly kind: ProtocolKind;
+  /** The client's first request. */
+  readonly first: Promise<Buffer>;
+  /** The client has left. */
+  readonly signal: AbortSignal;
+  readonly streams: number;
+  /** Made ahead, when there is one. */
+  readonly channel: GrpcChannel | undefined;
+  readonly log: Logger;
+}
+
+/** No control plane was reached for long enough: a client that starts may be served without; others get the failure. */
+export interface Nobody {
+  readonly failure: GrpcError;
+}
+
+/** Opens the client's stream to the control plane. Rejects with the status that the client is to see. */
+export async function reachUpstream(options: XdsProxyOptions, reaching: Reaching): Promise<Upstream | Nobody> {
+  const { metrics, upstream, lastGood } = options;
+  const { kind, first, signal, streams, channel, log } = reaching;
+  const givenUp = new AbortController();
+  const opening = openUpstream(upstream, STREAM_PATHS[kind], {
+    signal: AbortSignal.any([signal, givenUp.signal]),
+    streams,
+    takesGzip: upstream.compression,
+    channel,
+  });
+  try {
+    const opened = await unlessSilent(opening, lastGood, { kind, first, isAnswered: () => false });
+    lastGood?.noteConnected();
+    return opened;
+  } catch (failure) {
+    // A client that left or a token that cannot be had says nothing about the connection.
+    if (failure instanceof GrpcError && failure.code === "UNAVAILABLE") metrics.connectionFailures.inc();
+    metrics.upstreamTerminations.inc(["error"]);
+    log.debug(`failed to create ${kind === "delta" ? "delta " : ""}upstream grpc client: ${rpcErrorText(failure)}`);
+    if (lastGood === undefined || !(failure instanceof GrpcError) || failure.code !== "UNAVAILABLE") throw failure;
+    lastGood.noteUnreachable();
+    if (!(failure instanceof SilentUpstream) && !lastGood.isDue()) throw failure;
+    givenUp.abort();
+    await opening.then(
+      (late) => late.close(),
+      () => undefined,
+    );
+    return { failure };
+  }
+}
+
+/** What a stream that ended without a single response says about the control plane; undefined when its end is the client's affair. */
+export function judgeUnanswered(lastGood: LastGood | undefined, { side, failure }: StreamEnd): Nobody | undefined {
+  if (lastGood === undefined || side === "downstream") return undefined;
+  if (isRefusal(failure)) {
+    lastGood.noteReachable();
+    return undefined;
+  }
+  lastGood.noteUnreachable();
+  if (!(failure instanceof SilentUpstream) && !lastGood.isDue()) return undefined;
+  const text = "the control plane ended the stream without a response";
+  return { failure: toStatus(failure ?? new GrpcError("UNAVAILABLE", text)) };
+}
