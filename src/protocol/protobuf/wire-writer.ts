@@ -1,4 +1,4 @@
-import { WIRE_BYTES, WIRE_FIXED64, WIRE_VARINT } from "./wire-reader.ts";
+import { WIRE_BYTES, WIRE_FIXED32, WIRE_FIXED64, WIRE_VARINT } from "./wire-reader.ts";
 
 /** Appends fields in protobuf's wire format. One writer makes one message. */
 export class WireWriter {
@@ -29,6 +29,12 @@ export class WireWriter {
     this.#tag(field, WIRE_FIXED64);
     this.#reserve(8);
     this.#length = this.#buffer.writeDoubleLE(value, this.#length);
+  }
+
+  float(field: number, value: number): void {
+    this.#tag(field, WIRE_FIXED32);
+    this.#reserve(4);
+    this.#length = this.#buffer.writeFloatLE(value, this.#length);
   }
 
   string(field: number, value: string): void {

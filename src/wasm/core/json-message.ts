@@ -64,9 +64,11 @@ export const flag = (number: number): JsonField => ({
 /** Enum values by name or number. */
 export const enumeration = (number: number, names: readonly string[]): JsonField => ({
   write: (writer, value, path) => {
-    const index = typeof value === "string" ? names.indexOf(value) : asInteger(value, path);
-    if (index < 0) throw wrong(path, `${JSON.stringify(value)} is none of ${names.join(", ")}`);
-    if (index !== 0) writer.uint32(number, index);
+    const index = typeof value === "string" ? BigInt(names.indexOf(value)) : asInteger(value, path, INT32);
+    if (typeof value === "string" && index < 0n)
+      throw wrong(path, `${JSON.stringify(value)} is none of ${names.join(", ")}`);
+    // Numbers that have no name yet are allowed, also negative ones.
+    if (index !== 0n) writer.int64(number, index);
   },
 });
 
@@ -76,7 +78,7 @@ export const member = (number: number, message: JsonMessage, oneof?: string): Js
 });
 
 export const integer64 = (number: number): JsonField => ({
-  write: (writer, value, path) => writer.int64(number, BigInt(asInteger(value, path))),
+  write: (writer, value, path) => writer.int64(number, asInteger(value, path, INT64)),
 });
 
 /** The item must be a field that writes even its zero value; here those are texts of a oneof and messages. */
@@ -116,12 +118,38 @@ export function asBoolean(value: JsonValue, path: string): boolean {
   return value;
 }
 
-/** Proto JSON writes large integers as text, so both forms are read. */
-export function asInteger(value: JsonValue, path: string): number {
-  const number = typeof value === "string" && /^-?\d{1,15}$/.test(value) ? Number(value) : value;
-  if (typeof number !== "number" || !Number.isSafeInteger(number)) throw wrong(path, `${shown(value)} is no integer`);
-  return number;
+export interface IntegerRange {
+  readonly least: bigint;
+  readonly most: bigint;
 }
+
+export const INT32: IntegerRange = { least: -(2n ** 31n), most: 2n ** 31n - 1n };
+export const UINT32: IntegerRange = { least: 0n, most: 2n ** 32n - 1n };
+export const INT64: IntegerRange = { least: -(2n ** 63n), most: 2n ** 63n - 1n };
+export const UINT64: IntegerRange = { least: 0n, most: 2n ** 64n - 1n };
+
+/** Proto JSON writes large integers as text, and takes any number of JSON that has no fraction, so all forms are read. */
+export function asInteger(value: JsonValue, path: string, { least, most }: IntegerRange): bigint {
+  const integer = toInteger(value);
+  if (integer === undefined) throw wrong(path, `${shown(value)} is no integer`);
+  if (integer < least || integer > most) throw wrong(path, "out of range");
+  return integer;
+}
+
+function toInteger(value: JsonValue): bigint | undefined {
+  if (typeof value === "string" && DIGITS.test(value)) return BigInt(value);
+  const number = toNumber(value);
+  return number !== undefined && Number.isInteger(number) ? BigInt(number) : undefined;
+}
+
+/** A number, or the text of one. */
+export function toNumber(value: JsonValue): number | undefined {
+  if (typeof value === "string") return JSON_NUMBER.test(value) ? Number(value) : undefined;
+  return typeof value === "number" ? value : undefined;
+}
+
+const DIGITS = /^-?(?:0|[1-9]\d{0,19})$/;
+const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d{1,4})?$/;
 
 /** Standard and URL alphabet, with or without padding. */
 export function decodeBase64(value: string, path: string): Buffer {

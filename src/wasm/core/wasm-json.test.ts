@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { envoyMessages, HTTP_WASM } from "../../../test/support/wasm-resources.ts";
+import { memberBytes } from "../../protocol/protobuf/edit-members.ts";
 import { encodeStruct, type JsonObject } from "../../protocol/protobuf/struct.ts";
 import { WasmError } from "../wasm-error.ts";
 import { encodeWasmJson } from "./wasm-json.ts";
@@ -98,12 +99,94 @@ test.each([
   { value: { config: { vm_config: { code: { remote: { http_uri: { timeout: 5 } } } } } }, error: "no string" },
   { value: { config: { vm_config: { code: { local: { inline_bytes: "***" } } } } }, error: "not base64" },
   { value: { config: { vm_config: { environment_variables: { host_env_keys: "PATH" } } } }, error: "no list" },
-  { value: { config: { configuration: {} } }, error: '["@type"]' },
+  { value: { config: { configuration: { a: 1 } } }, error: '["@type"]' },
   { value: { config: { configuration: { "@type": "type.googleapis.com/a.B" } } }, error: "unable to resolve" },
   { value: { config: { configuration: { "@type": STRING, value: 1 } } }, error: "a number is no string" },
   { value: { config: { configuration: { "@type": STRING, value: "a", more: 1 } } }, error: 'unknown field "more"' },
 ])("$value is refused", ({ value, error }) => {
   expect(() => encodeWasmJson(value)).toThrow(error);
+});
+
+/** The value of the Any that a plugin's configuration becomes. */
+function configured(type: string, value: JsonObject): string {
+  const bytes = encodeWasmJson({ config: { configuration: { "@type": type, ...value } } });
+  const packed = memberBytes(memberBytes(bytes, 1) ?? Buffer.alloc(0), 4) ?? Buffer.alloc(0);
+  expect(memberBytes(packed, 1)?.toString()).toBe(type);
+  return (memberBytes(packed, 2) ?? Buffer.alloc(0)).toString("hex");
+}
+
+test.each([
+  { type: "StringValue", value: "a", hex: "0a0161" },
+  { type: "StringValue", value: "", hex: "" },
+  { type: "BytesValue", value: "_-8", hex: "0a02ffef" },
+  { type: "BytesValue", value: "", hex: "" },
+  { type: "BoolValue", value: false, hex: "" },
+  { type: "UInt32Value", value: "4294967295", hex: "08ffffffff0f" },
+  { type: "Int32Value", value: -1, hex: "08ffffffffffffffffff01" },
+  { type: "Int64Value", value: "9007199254740993", hex: "088180808080808010" },
+  { type: "Int64Value", value: "1e2", hex: "0864" },
+  { type: "Int64Value", value: "2.0", hex: "0802" },
+  { type: "UInt64Value", value: "18446744073709551615", hex: "08ffffffffffffffffff01" },
+  { type: "DoubleValue", value: 0, hex: "" },
+  { type: "DoubleValue", value: "-Infinity", hex: "09000000000000f0ff" },
+  { type: "DoubleValue", value: "1.5", hex: "09000000000000f83f" },
+  { type: "FloatValue", value: 1.5, hex: "0d0000c03f" },
+  { type: "FloatValue", value: "Infinity", hex: "0d0000807f" },
+  { type: "ListValue", value: [true, "a"], hex: "0a0220010a031a0161" },
+  { type: "ListValue", value: [], hex: "" },
+  { type: "Duration", value: "-1.5s", hex: "08ffffffffffffffffff011080b6ca91feffffffff01" },
+  { type: "Duration", value: "+.5s", hex: "1080cab5ee01" },
+  { type: "Duration", value: "2.s", hex: "0802" },
+  { type: "Empty", value: {}, hex: "" },
+])("$value as the configuration of type $type is $hex", ({ type, value, hex }) => {
+  expect(configured(`type.googleapis.com/google.protobuf.${type}`, { value })).toBe(hex);
+});
+
+test.each([
+  "example.com/google.protobuf.StringValue",
+  "google.protobuf.StringValue",
+  "a/b/google.protobuf.StringValue",
+])("%s is known by its last part and kept as it is", (type) => {
+  expect(configured(type, { value: "a" })).toBe("0a0161");
+});
+
+test("a configuration may be empty, or an Any in an Any", () => {
+  expect(encodeWasmJson({ config: { configuration: {} } }).toString("hex")).toBe("0a022200");
+  expect(configured("type.googleapis.com/google.protobuf.Empty", {})).toBe("");
+  const inner = { "@type": "google.protobuf.BoolValue", value: true };
+  const hex = configured("type.googleapis.com/google.protobuf.Any", { value: inner });
+  expect(hex).toBe(`0a19${Buffer.from("google.protobuf.BoolValue").toString("hex")}12020801`);
+});
+
+test("a policy by a number that has no name yet is carried along", () => {
+  expect(encodeWasmJson({ config: { failure_policy: 33 } }).toString("hex")).toBe("0a023821");
+  expect(encodeWasmJson({ config: { failure_policy: -1 } }).toString("hex")).toBe("0a0b38ffffffffffffffffff01");
+});
+
+test.each([
+  { type: "StringValue", value: undefined, error: 'no "value"' },
+  { type: "StringValue", value: null, error: "null is no string" },
+  { type: "UInt64Value", value: -1, error: "out of range" },
+  { type: "UInt64Value", value: "18446744073709551616", error: "out of range" },
+  { type: "Int32Value", value: 3_000_000_000, error: "out of range" },
+  { type: "UInt32Value", value: 1.5, error: "no integer" },
+  { type: "Int64Value", value: "007", error: "no integer" },
+  { type: "Int64Value", value: " 1", error: "no integer" },
+  { type: "Int64Value", value: "1e400", error: "no integer" },
+  { type: "FloatValue", value: 1e300, error: "out of range" },
+  { type: "DoubleValue", value: "nan", error: "not a number" },
+  { type: "ListValue", value: {}, error: "not a list" },
+  { type: "Duration", value: ".s", error: "no duration" },
+  { type: "Duration", value: "s", error: "no duration" },
+  { type: "Duration", value: "315576000001s", error: "out of range" },
+  { type: "Duration", value: "1.0000000001s", error: "no duration" },
+  { type: "Empty", value: { a: 1 }, error: 'unknown field "a" in Empty' },
+])("$value is no configuration of type $type", ({ type, value, error }) => {
+  const configuration = {
+    "@type": `type.googleapis.com/google.protobuf.${type}`,
+    ...(value !== undefined && { value: value as JsonObject }),
+  };
+  expect(() => encodeWasmJson({ config: { configuration } })).toThrow(error);
 });
 
 test("a wrong value is never repeated in the error: it may be secret", () => {
