@@ -34,6 +34,10 @@ describe("validation", () => {
     expect(await istioIptables(netns, args)).toMatchObject({ code: 0 });
     const result = await istioIptables(netns, [...args, ...CHECK]);
     expect(result.stdout).toContain("Validation passed, iptables rules established");
+    for (const line of ["Local addr 127.0.0.1:15006", "Original addr 127.0.0.1: 15002", "Local addr 127.0.0.1:15001"])
+      expect(result.stdout).toContain(`${line}\n`);
+    for (const line of ["Local addr [::1]:15006", "Original addr ::1: 15002", "Local addr [::1]:15001"])
+      expect(result.stdout).toContain(`${line}\n`);
     expect(result).toMatchObject({ code: 0 });
   });
 

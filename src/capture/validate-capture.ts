@@ -63,6 +63,7 @@ async function validateFamily(family: ProbeFamily, options: ValidationOptions): 
   }
   const inbound: Probe = {
     name: `${family.name} inbound`,
+    listen: family.listen,
     from: family.listen,
     to: { host: family.inboundTarget, port: options.probePort },
     expect: Number(settings.inboundCapturePort),
@@ -75,6 +76,7 @@ async function validateFamily(family: ProbeFamily, options: ValidationOptions): 
 
 interface Probe {
   readonly name: string;
+  readonly listen: string;
   readonly from?: string;
   readonly to: { readonly host: string; readonly port: number };
   /** The listener that the connection has to reach. */
@@ -103,7 +105,9 @@ function outbound(family: ProbeFamily, options: ValidationOptions, isProxy: bool
     log.info(`${family.name} outbound is not checked: the rules capture no destination for this user`);
     return [];
   }
-  return [{ name: `${family.name} outbound`, to: { host, port: probePort }, expect: Number(settings.proxyPort) }];
+  const { listen } = family;
+  const to = { host, port: probePort };
+  return [{ name: `${family.name} outbound`, listen, to, expect: Number(settings.proxyPort) }];
 }
 
 async function attempt(
@@ -115,7 +119,7 @@ async function attempt(
   if (!listening.includes(probe.expect)) return `${probe.name}: nothing could listen on port ${probe.expect}`;
   using limit = abortAfter(Math.max(1, timeoutMs), signal);
   const stop = limit.signal;
-  const target = `${probe.to.host}:${probe.to.port}`;
+  const target = hostPort(probe.to.host, probe.to.port);
   let last = "no connection was made";
   while (!stop.aborted) {
     const result = await (probe.uid === undefined ? connectOnce(probe, stop) : connectAs(probe, stop));
@@ -123,7 +127,12 @@ async function attempt(
       // The listener may see the connection a moment later than the client.
       for (let tries = 0; tries < 20 && !stop.aborted; tries += 1) {
         const reached = [...arrivals].find(([, clients]) => clients.has(result))?.[0];
-        if (reached === probe.expect) return undefined;
+        if (reached === probe.expect) {
+          log.info(`Local addr ${hostPort(probe.listen, reached)}`);
+          // The blank belongs to it: who greps for the line has known no other.
+          log.info(`Original addr ${probe.from ?? probe.to.host}: ${probe.to.port}`);
+          return undefined;
+        }
         if (reached !== undefined)
           last = `the connection to ${target} arrived at port ${reached}, expected ${probe.expect}`;
         await wait(10, stop);
@@ -194,7 +203,7 @@ async function listen(
 ): Promise<Server | undefined> {
   const clients = new Set<number>();
   arrivals.set(port, clients);
-  log.info(`Listening on ${host.includes(":") ? `[${host}]` : host}:${port}`);
+  log.info(`Listening on ${hostPort(host, port)}`);
   const server = createServer((socket) => {
     clients.add(socket.remotePort ?? 0);
     socket.on("error", () => undefined);
@@ -216,4 +225,8 @@ async function listen(
 
 function closeServer(server: Server): Promise<void> {
   return new Promise((resolve) => server.close(() => resolve()));
+}
+
+function hostPort(host: string, port: number): string {
+  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
