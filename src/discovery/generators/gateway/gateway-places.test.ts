@@ -195,6 +195,14 @@ describe("virtual hosts", () => {
     expect(hostsOf("http.80", ...objects)).toEqual({ "x.example:80": ["/a"] });
   });
 
+  test("a redirect to the port that TLS has anyway does not name it", () => {
+    const tls = { mode: "SIMPLE", serverCertificate: "/c", privateKey: "/k" };
+    const redirect = rule("v", ["a.example"], { http: [{ redirect: { uri: "/x", port: 443 } }] });
+    const { outbound } = scopeOf([gateway([server(443, "HTTPS", ["a.example"], { tls })]), redirect]);
+    const { virtualHosts = [] } = generateGatewayRoute(outbound, "https.443.https-443.edge.default");
+    expect(virtualHosts[0]?.routes?.[0]?.redirect).toEqual({ pathRedirect: "/x" });
+  });
+
   test("a redirect is for hosts without rules as well", () => {
     const objects = [http(["a.example", "*.b"], { tls: { httpsRedirect: true } }), rule("v", ["x.b"], toWeb)];
     expect(hostsOf("http.80", ...objects)).toEqual({

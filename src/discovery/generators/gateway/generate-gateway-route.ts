@@ -62,10 +62,11 @@ export function boundTo({ gateways }: OutboundScope, gateway: string): readonly 
   return gateways?.virtualServices.filter(({ spec }) => spec.gateways.includes(gateway)) ?? [];
 }
 
-function routesOf(scope: OutboundScope, { spec }: VirtualServiceRule, { port, gateway }: RouterServer) {
+function routesOf(scope: OutboundScope, { spec }: VirtualServiceRule, { port, gateway, kind }: RouterServer) {
   const { namespace, labels } = scope.traits;
   return buildHttpRoutes(spec.http, {
     port,
+    isTls: kind === "https",
     lookup: scope,
     caller: { namespace, labels, gateway },
     isProxyless: false,

@@ -6,10 +6,10 @@ import { buildDirectResponse } from "./direct-response.ts";
 import { buildFault, FAULT_FILTER } from "./fault.ts";
 import { buildForward, type ForwardContext } from "./forward.ts";
 import { buildHeaderChanges } from "./header-operations.ts";
-import { buildRedirect } from "./redirect.ts";
+import { buildRedirect, type RequestPlace } from "./redirect.ts";
 import { buildRouteMatch, isCatchAll } from "./route-match.ts";
 
-export interface RouteContext extends ForwardContext {
+export interface RouteContext extends ForwardContext, RequestPlace {
   readonly caller: Caller;
 }
 
@@ -44,7 +44,7 @@ function buildRoute(http: HttpRoute, match: HttpMatch | undefined, context: Rout
 
 function buildAction(http: HttpRoute, context: RouteContext): Route | undefined {
   if (http.redirect !== undefined) {
-    const redirect = buildRedirect(http.redirect, context.port);
+    const redirect = buildRedirect(http.redirect, context);
     return redirect && { redirect, ...buildHeaderChanges(http.headers) };
   }
   if (http.directResponse !== undefined) {

@@ -5,11 +5,18 @@ import type {
 import type { HttpRedirect } from "../../specs/virtual-service.ts";
 import { isHeaderSafe } from "./envoy-accepts.ts";
 
-/** `port`: where the request came in. Undefined for a code that Envoy cannot send; such a route is left out. */
-export function buildRedirect(redirect: HttpRedirect, port: number): RedirectAction | undefined {
+/** Where a request came in. */
+export interface RequestPlace {
+  readonly port: number;
+  /** The client spoke TLS, so that a redirect that names no scheme is to https. */
+  readonly isTls?: boolean;
+}
+
+/** Undefined for a code that Envoy cannot send; such a route is left out. */
+export function buildRedirect(redirect: HttpRedirect, place: RequestPlace): RedirectAction | undefined {
   const responseCode = RESPONSE_CODES.get(redirect.redirectCode);
   if (responseCode === undefined || !isHeaderSafe(redirect.uri, redirect.authority)) return undefined;
-  const portRedirect = redirectPort(redirect, port);
+  const portRedirect = redirectPort(redirect, place);
   return {
     ...(redirect.authority !== "" && { hostRedirect: redirect.authority }),
     pathRedirect: redirect.uri,
@@ -20,9 +27,10 @@ export function buildRedirect(redirect: HttpRedirect, port: number): RedirectAct
 }
 
 /** 0: none is named, so that the scheme's own port counts. */
-function redirectPort({ port, derivePort, scheme }: HttpRedirect, listenerPort: number): number {
-  const wanted = port ?? (derivePort === "FROM_REQUEST_PORT" ? listenerPort : 0);
-  return wanted === (scheme === "https" ? 443 : 80) ? 0 : wanted;
+function redirectPort({ port, derivePort, scheme }: HttpRedirect, place: RequestPlace): number {
+  const wanted = port ?? (derivePort === "FROM_REQUEST_PORT" ? place.port : 0);
+  const isHttps = scheme === "" ? place.isTls === true : scheme === "https";
+  return wanted === (isHttps ? 443 : 80) ? 0 : wanted;
 }
 
 const RESPONSE_CODES: ReadonlyMap<number, RedirectAction_RedirectResponseCode> = new Map([

@@ -97,14 +97,25 @@ describe("buildHashPolicy", () => {
   });
 });
 
+test.each([
+  { scheme: "", isTls: true, port: 443, names: undefined },
+  { scheme: "", isTls: true, port: 80, names: 80 },
+  { scheme: "", isTls: false, port: 443, names: 443 },
+  { scheme: "http", isTls: true, port: 80, names: undefined },
+  { scheme: "https", isTls: false, port: 443, names: undefined },
+])("a redirect to port $port, scheme '$scheme', of a client with TLS $isTls, names $names", (row) => {
+  const redirect = { uri: "/", authority: "", redirectCode: 0, scheme: row.scheme, port: row.port };
+  expect(buildRedirect(redirect, { port: 8443, isTls: row.isTls })?.portRedirect).toBe(row.names);
+});
+
 describe("what Envoy would refuse leaves its route out", () => {
   const redirect = { uri: "/", authority: "", scheme: "", redirectCode: 0 };
   test.each([300, 304, 305, 399])("the redirect code %d", (redirectCode) => {
-    expect(buildRedirect({ ...redirect, redirectCode }, 80)).toBeUndefined();
+    expect(buildRedirect({ ...redirect, redirectCode }, { port: 80 })).toBeUndefined();
   });
 
   test("a line end in a redirect", () => {
-    expect(buildRedirect({ ...redirect, uri: "/\n" }, 80)).toBeUndefined();
+    expect(buildRedirect({ ...redirect, uri: "/\n" }, { port: 80 })).toBeUndefined();
   });
 
   const match = {

@@ -7,7 +7,7 @@ import type { OutboundScope } from "../../../snapshot/push-snapshot.ts";
 import type { Destination } from "../../../specs/common.ts";
 import type { RouteDestination } from "../../../specs/virtual-service.ts";
 import { BLACK_HOLE_CLUSTER, clusterName } from "../../cluster-name.ts";
-import { type EffectivePolicy, effectivePolicy } from "../../traffic-policy.ts";
+import { type EffectivePolicy, effectivePolicy, findSubset } from "../../traffic-policy.ts";
 import { tcpProxyFilter, tcpProxyTo } from "../tcp-proxy.ts";
 
 export interface DestinationContext {
@@ -65,7 +65,9 @@ function connectionRules(scope: OutboundScope, { host, port, subset }: ClusterTa
   const rule = service === undefined ? undefined : scope.destinationRule(service);
   const ownTimeout = scope.traits.listening.idleTimeout;
   if (rule === undefined) return ownTimeout === "" ? {} : { idleTimeout: ownTimeout };
-  const { connectionPool, loadBalancer, tunnel } = effectivePolicy(rule, port, subset);
+  const { connectionPool, loadBalancer } = effectivePolicy(rule, port, subset);
+  // Settings of a port cannot speak of a tunnel, and so do not close it.
+  const tunnel = findSubset(rule, subset)?.trafficPolicy?.tunnel ?? rule.spec.trafficPolicy?.tunnel;
   const { idleTimeout = ownTimeout, maxConnectionDuration } = connectionPool?.tcp ?? {};
   return {
     ...(idleTimeout !== "" && { idleTimeout }),

@@ -197,6 +197,13 @@ describe("what a DestinationRule says about connections", () => {
       policy: { tunnel: { protocol: "POST", targetHost: "2001:db8::1", targetPort: 443 } },
       gives: { tunnelingConfig: { hostname: "[2001:db8::1]:443", usePost: true } },
     },
+    {
+      policy: {
+        tunnel: { protocol: "CONNECT", targetHost: "t.example", targetPort: 443 },
+        portLevelSettings: [{ port: { number: 9000 }, connectionPool: { tcp: { idleTimeout: "7s" } } }],
+      },
+      gives: { tunnelingConfig: { hostname: "t.example:443" }, idleTimeout: "7s" },
+    },
   ])("$policy gives $gives", ({ policy, gives }) => {
     expect(proxyOf(policy)).toMatchObject(gives);
   });
