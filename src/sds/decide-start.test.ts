@@ -97,8 +97,14 @@ test("a regular file counts as absent and is left alone", async () => {
   await expect(lstat(at("socket"))).resolves.toBeDefined();
 });
 
-test("something dead that cannot be removed fails the start", async () => {
+test("an empty directory, as container engines make for a missing mount, is removed", async () => {
   await mkdir(at("socket"));
+  await expect(probeSocket(at("socket"))).resolves.toBe("absent");
+  await expect(lstat(at("socket"))).rejects.toMatchObject({ code: "ENOENT" });
+});
+
+test("something dead that cannot be removed fails the start", async () => {
+  await mkdir(at("socket", "full"), { recursive: true });
   await expect(probeSocket(at("socket"))).rejects.toMatchObject({
     code: "socket-in-the-way",
     message: expect.stringContaining("failed to check SDS socket: existing SDS socket could not be removed"),

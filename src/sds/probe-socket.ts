@@ -1,4 +1,4 @@
-import { lstat, unlink } from "node:fs/promises";
+import { lstat, rmdir, unlink } from "node:fs/promises";
 import { connect } from "node:net";
 import { errorMessage } from "../base/coded-error.ts";
 import { SdsError } from "./sds-error.ts";
@@ -12,9 +12,10 @@ const PROBE_MS = 1000;
 export async function probeSocket(path: string, timeoutMs: number = PROBE_MS): Promise<"alive" | "absent"> {
   const found = await lstat(path).catch(() => undefined);
   if (found === undefined || found.isFile()) return "absent";
-  if (await answersHttp2(path, timeoutMs)) return "alive";
+  if (!found.isDirectory() && (await answersHttp2(path, timeoutMs))) return "alive";
   try {
-    await unlink(path);
+    // Container engines make an empty directory where a socket to mount is missing.
+    await (found.isDirectory() ? rmdir(path) : unlink(path));
     return "absent";
   } catch (cause) {
     const text = `failed to check SDS socket: existing SDS socket could not be removed: ${errorMessage(cause)}`;
