@@ -29,7 +29,7 @@ test.each([
   {
     what: "cut off",
     make: (path: string) => writeFile(path, ca.rootPem.slice(0, -30)),
-    says: "PEM block without its end line",
+    says: "invalid PEM encoded certificate",
   },
 ])("roots that are $what are told, at once and by name", async ({ make, says }) => {
   await using directory = await makeCaDirectory();
@@ -37,6 +37,19 @@ test.each([
   const reading = readConnectionMaterial({ rootFile: directory.file("root") }, recordLog(), new Date());
   await expect(reading).rejects.toMatchObject({ code: "bad-config", message: expect.stringContaining(says) });
   await expect(reading).rejects.toThrow(directory.file("root"));
+});
+
+const GARBAGE = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+
+test.each([
+  { what: "a block that was cut off behind it", text: ca.rootPem + ca.rootPem.slice(0, 100) },
+  { what: "garbage before it", text: GARBAGE + ca.rootPem },
+  { what: "a key before it", text: pair.key + ca.rootPem },
+  { what: "prose around it", text: `ours\n${ca.rootPem}the end\n` },
+])("a root with $what is trusted all the same, and nothing else is handed to OpenSSL", async ({ text }) => {
+  await using directory = await makeCaDirectory({ root: text });
+  const reading = readConnectionMaterial({ rootFile: directory.file("root") }, recordLog(), new Date());
+  await expect(reading).resolves.toMatchObject({ roots: ca.rootPem });
 });
 
 test.each([

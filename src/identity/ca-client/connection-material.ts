@@ -1,12 +1,12 @@
 import { createHash, createPrivateKey } from "node:crypto";
 import { join } from "node:path";
 import { createSecureContext, rootCertificates, type SecureContextOptions } from "node:tls";
-import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
 import { Secret } from "../../base/secret.ts";
 import type { ClientCredentials } from "../../grpc/index.ts";
 import { parseCertificate } from "../../protocol/x509/certificate.ts";
 import { parsePemCertificates } from "../../protocol/x509/pem.ts";
+import { parseRoots } from "../core/parse-roots.ts";
 import { readCertificateFile, readProblem } from "../files/read-file.ts";
 import { SecretError } from "../secret-error.ts";
 import type { TlsLimits } from "./ca-client-options.ts";
@@ -68,12 +68,10 @@ async function readRoots(files: MaterialFiles): Promise<string | undefined> {
   } catch (cause) {
     throw unusable(readProblem(cause), cause);
   }
-  try {
-    if (parsePemCertificates(text).length > 0) return text;
-  } catch (cause) {
-    throw unusable(errorMessage(cause), cause);
-  }
-  throw unusable("no certificate in it");
+  // What is wrong with the rest of a bundle is no reason to trust none of it, and OpenSSL stops at the first bad certificate.
+  const { pem, count, problems } = parseRoots(text);
+  if (count > 0) return pem;
+  throw unusable(problems[0] ?? "no certificate in it");
 }
 
 async function readClientCertificate(
