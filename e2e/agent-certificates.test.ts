@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { parseCsr } from "../src/protocol/x509/csr.ts";
 import { type AgentProcess, eventually, freePorts, startAgentProcess } from "../test/support/agent-process.ts";
 import { startFakeGoogle } from "../test/support/ca-google.ts";
 import { createWorkFolder } from "../test/support/envoy-life.ts";
@@ -250,4 +251,17 @@ test("generation 1.20 calls the control plane with a traded token where XDS_AUTH
   await agent.untilReady();
   expect(google.calls.map((call) => call.step)).toEqual(["federated", "access"]);
   expect(google.calls[0]?.body.subjectToken).toBe(read(agent, "var/run/secrets/tokens/istio-token"));
+});
+
+test("a service account with a comma is asked for as several names, as by the reference", async () => {
+  const before = ca.calls.length;
+  await using agent = await startAgentProcess({
+    controlPlane,
+    env: { ...caEnv(), OUTPUT_CERTS: "out", DISABLE_ENVOY: "true", SERVICE_ACCOUNT: "a,b" },
+  });
+  await untilWritten(agent);
+  expect(parseCsr(ca.calls[before]?.csr ?? "").names).toEqual([
+    { kind: "uri", value: "spiffe://cluster.local/ns/ns/sa/a" },
+    { kind: "dns", value: "b" },
+  ]);
 });
