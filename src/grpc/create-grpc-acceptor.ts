@@ -35,56 +35,55 @@ export interface GrpcAcceptor {
   stop(): void;
 }
 
+/** How long a connection that is over waits for its client to see so. */
+const LINGER_MS = 300;
 const MAX_MESSAGE_BYTES = 2 ** 31 - 1;
 /** HTTP/2 has 32 bits for it; node throws for what does not fit, with the first connection. */
 const MAX_STREAMS = 2 ** 32 - 1;
 
 /** gRPC on connections that somebody else accepted. */
 export function createGrpcAcceptor(options: GrpcAcceptorOptions): GrpcAcceptor {
-  const sessions = new Set<ServerHttp2Session>();
-  /** Their clients have not said anything yet. */
-  const mute = new Set<ServerHttp2Session>();
+  const sessions = new Map<ServerHttp2Session, Socket>();
   const perSession = sessionOptions(options);
   let isOver = false;
   return {
     accept(socket) {
       if (isOver) return void socket.destroy();
       const session = startServerSession(socket, perSession);
-      sessions.add(session);
-      mute.add(session);
-      session.once("remoteSettings", () => mute.delete(session));
-      session.once("close", () => {
-        sessions.delete(session);
-        mute.delete(session);
-      });
+      sessions.set(session, socket);
+      session.once("close", () => sessions.delete(session));
     },
     async drain(deadlineMs) {
       isOver = true;
-      // They have no calls to finish, and node closes none before its client has spoken.
-      for (const session of mute) session.destroy();
       await drainSessions(sessions, deadlineMs);
     },
     stop() {
       isOver = true;
-      for (const session of sessions) session.destroy();
+      for (const session of sessions.keys()) session.destroy();
     },
   };
 }
 
-async function drainSessions(sessions: ReadonlySet<ServerHttp2Session>, deadlineMs: number): Promise<void> {
+async function drainSessions(sessions: ReadonlyMap<ServerHttp2Session, Socket>, deadlineMs: number): Promise<void> {
   const finished = new AbortController();
   const closing = [...sessions].map(
-    (session) =>
+    ([session, socket]) =>
       new Promise<void>((resolve) => {
-        if (session.destroyed) return resolve();
         // Not as the argument of close: a session that its client is closing already would never call it.
         session.once("close", resolve);
+        // Everything is said, and only a client that is alive closes its side.
+        const linger = () => void wait(LINGER_MS, finished.signal).then(resolve);
+        if (socket.writableFinished) linger();
+        else socket.once("finish", linger);
         session.close();
       }),
   );
   void Promise.all(closing).then(() => finished.abort());
   await wait(deadlineMs, finished.signal);
-  for (const session of sessions) session.destroy();
+  for (const [session, socket] of sessions) {
+    session.destroy();
+    socket.destroy();
+  }
 }
 
 function sessionOptions(options: GrpcAcceptorOptions) {
