@@ -175,6 +175,62 @@ test.each([200, 201, 204, 400, 401, 404, 429, 500, 503, 511])("status %s is pass
   expect((await t.probe()).status).toBe(status);
 });
 
+test.each([
+  { location: "", status: 200 },
+  { location: "http://[::bad", status: 500 },
+  { location: "ftp://127.0.0.1/x", status: 500 },
+  { location: "ftp://elsewhere/x", status: 200 },
+])("a redirect to '$location' is $status", async ({ location, status }) => {
+  let asked = 0;
+  await using app = await http((_request, response) => {
+    asked++;
+    response.writeHead(302, { Location: location }).end("x");
+  });
+  await using t = await startProbes({ httpGet: { port: app.port } });
+  expect(await t.probe()).toMatchObject({ status, text: "" });
+  expect(asked).toBe(1);
+});
+
+test.each<{ what: string; answer: RequestListener; text: string }>([
+  {
+    what: "breaks off",
+    answer: (_request, response) => {
+      response.setHeader("Content-Length", 100);
+      response.write("half", () => response.destroy());
+    },
+    text: "half",
+  },
+  { what: "does not end in time", answer: (_request, response) => void response.write("half"), text: "half" },
+  {
+    what: "is not packed as it says",
+    answer: (_request, response) => void response.setHeader("Content-Encoding", "gzip").end("plain"),
+    text: "",
+  },
+])("a body that $what leaves the status as it is", async ({ answer, text }) => {
+  await using app = await http(answer);
+  await using t = await startProbes({ httpGet: { port: app.port }, timeoutSeconds: 1 });
+  expect(await t.probe()).toMatchObject({ status: 200, text });
+});
+
+test.each([
+  { what: "newlines alone", head: "HTTP/1.1 200 OK\nContent-Length: 2\n\nok" },
+  { what: "no reason", head: "HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok" },
+  {
+    what: "two lengths",
+    head: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+  },
+  { what: "a large header", head: `HTTP/1.1 200 OK\r\nX: ${"x".repeat(100_000)}\r\nContent-Length: 2\r\n\r\nok` },
+  { what: "nothing but a status", head: "HTTP/1.0 200 OK\n\nok" },
+])("an application that answers with $what is healthy", async ({ head }) => {
+  const app = createServer((socket) => {
+    socket.on("error", () => undefined).once("data", () => socket.end(head));
+  });
+  const port = await listen(app);
+  await using t = await startProbes({ httpGet: { port }, timeoutSeconds: 5 });
+  expect(await t.probe()).toMatchObject({ status: 200, text: "ok" });
+  await close(app);
+});
+
 test("redirects: the same host is followed, another one counts as success, ten are too many", async () => {
   const seen: (string | undefined)[] = [];
   await using app = await http((request, response) => {

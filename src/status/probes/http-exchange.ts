@@ -30,6 +30,8 @@ export interface ProbeAnswer {
 
 /** Also for probes without a limit of their own. */
 const TLS_HANDSHAKE_MS = 10_000;
+/** Some applications send cookies and policies of tens of kilobytes, also with their health. */
+const MAX_HEAD_BYTES = 1024 * 1024;
 
 /** Resolves with the answer's head; the caller reads or destroys the body. Rejects when the signal aborts. */
 export async function exchange(probe: ProbeRequest): Promise<ProbeAnswer> {
@@ -61,6 +63,9 @@ function exchangeHttp1(probe: ProbeRequest, socket: Socket | undefined, wasIdle 
       ...socketOptions(probe.target, probe.port),
       method: "GET",
       path: probe.path,
+      maxHeaderSize: MAX_HEAD_BYTES,
+      // Health pages are often a line of shell: newlines without carriage returns and worse. Only the status counts.
+      insecureHTTPParser: true,
       headers: [...probe.rawHeaders, "Connection", connections === undefined ? "close" : "keep-alive"],
       signal: probe.signal,
       ...(socket === undefined ? { agent: connections?.agent ?? false } : { createConnection: () => socket }),

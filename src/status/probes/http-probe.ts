@@ -58,11 +58,16 @@ export async function probeHttp(probe: HttpProbe): Promise<HttpProbeResult> {
       signal: probe.signal,
     });
     const base = `${url.origin}${requestPath}`;
-    const next = redirectOf(answer, base);
-    if (next === undefined || (!probe.isLocal && next.hostname !== url.hostname)) return finish(answer, headers.packs);
+    const location = redirectOf(answer);
+    if (location === undefined) return finish(answer, headers.packs);
+    const next = URL.canParse(location, base) ? new URL(location, base) : undefined;
+    const leadsAway = next !== undefined && !probe.isLocal && next.hostname !== url.hostname;
+    if (leadsAway) return finish(answer, headers.packs);
     answer.body.destroy();
+    if (next === undefined || !/^https?:$/.test(next.protocol))
+      throw new ProbeError("redirects", `cannot follow the redirect to ${JSON.stringify(location)}`);
     if (hops === MAX_REDIRECTS - 1) throw new ProbeError("redirects", `stopped after ${MAX_REDIRECTS} redirects`);
-    if (/^[a-z][a-z0-9+.-]*:|^\/\//i.test(String(answer.headers.location))) host = next.host;
+    if (/^[a-z][a-z0-9+.-]*:|^\/\//i.test(location)) host = next.host;
     referer = base;
     requestPath = next.pathname + next.search;
     url = next;
@@ -80,11 +85,10 @@ function requestTarget(path: string): string {
   return escaped.startsWith("/") ? escaped : `/${escaped}`;
 }
 
-function redirectOf({ status, headers }: ProbeAnswer, base: string): URL | undefined {
-  if (![301, 302, 303, 307, 308].includes(status) || typeof headers.location !== "string") return undefined;
-  if (!URL.canParse(headers.location, base)) return undefined;
-  const next = new URL(headers.location, base);
-  return next.protocol === "http:" || next.protocol === "https:" ? next : undefined;
+function redirectOf({ status, headers }: ProbeAnswer): string | undefined {
+  const { location } = headers;
+  const leads = [301, 302, 303, 307, 308].includes(status) && typeof location === "string" && location !== "";
+  return leads ? location : undefined;
 }
 
 /** Redirects that were not followed count as success, without a body. */
@@ -107,14 +111,18 @@ function unpack(body: Readable): Readable {
   return pipeline(body, createGunzip(), () => undefined);
 }
 
-/** The first bytes of a body that may have no end. */
+/** The first bytes of a body that may have no end. Its status has said how the application is: a body that breaks off is only shorter. */
 async function readSome(body: AsyncIterable<Buffer>): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of body) {
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size >= MAX_BODY_BYTES) break;
+  try {
+    for await (const chunk of body) {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size >= MAX_BODY_BYTES) break;
+    }
+  } catch {
+    // Broken off, out of time, or not packed as it says.
   }
   return Buffer.concat(chunks).subarray(0, MAX_BODY_BYTES);
 }
