@@ -148,7 +148,13 @@ test("of two Envoys the newer one carries what the agent asks for; when it ends 
   await using agent = await startAgent("delta", server.address, { PROXY_CONFIG_XDS_AGENT: "true" });
   const old = await server.stream(0);
   await configure("delta", old, port, "one");
-  await eventually(async () => (old.types().includes(PCDS) ? undefined : "no subscription of the agent"));
+  const asked = () =>
+    old.requests.map((bytes) => deltaDiscoveryRequest.decode(bytes)).filter(({ typeUrl }) => typeUrl === PCDS);
+  const askedFor = (count: number, what: string) =>
+    eventually(async () => (asked().length === count ? undefined : what));
+  await askedFor(1, "no subscription of the agent");
+  old.send(answer("delta", PCDS, "one"));
+  await askedFor(2, "no acknowledgement");
   // As in a hot restart: the same bootstrap, the same node. Linux lets both have the ports.
   const admin = { admin: { address: { socket_address: { address: "127.0.0.1", port_value: 0 } } } };
   const words = ["-c", "etc/istio/proxy/envoy-rev.json", "--config-yaml", JSON.stringify(admin)];
@@ -159,10 +165,8 @@ test("of two Envoys the newer one carries what the agent asks for; when it ends 
     await configure("delta", young, port, "one");
     await eventually(async () => (young.types().includes(PCDS) ? undefined : "the newer one has no subscription"));
     // It had asked for everything, and takes that back.
-    const asked = () =>
-      old.requests.map((bytes) => deltaDiscoveryRequest.decode(bytes)).filter(({ typeUrl }) => typeUrl === PCDS);
-    await eventually(async () => (asked().length === 2 ? undefined : "the older one has kept its subscription"));
-    expect(asked().map(({ resourceNamesUnsubscribe }) => resourceNamesUnsubscribe)).toEqual([[], ["*"]]);
+    await askedFor(3, "the older one has kept its subscription");
+    expect(asked().map(({ resourceNamesUnsubscribe }) => resourceNamesUnsubscribe)).toEqual([[], [], ["*"]]);
     const streams = JSON.parse((await agent.get("status", "/debug/xdsz")).body) as { id: number; primary: boolean }[];
     expect(streams.map(({ id, primary }) => [id, primary])).toEqual([
       [1, false],
@@ -176,9 +180,8 @@ test("of two Envoys the newer one carries what the agent asks for; when it ends 
     const { body } = await agent.get("status", "/debug/xdsz");
     return /"id": 1,[^}]*"primary": true/.test(body) ? undefined : body;
   });
-  await eventually(async () =>
-    old.types().filter((type) => type === PCDS).length === 3 ? undefined : "not asked again",
-  );
+  await askedFor(4, "not asked again");
+  expect(asked()[3]).toMatchObject({ resourceNamesSubscribe: ["*"], responseNonce: "" });
   old.send(answer("delta", LDS, "two", listener(port, "two")));
   await says(port, "two");
 });

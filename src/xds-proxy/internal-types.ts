@@ -33,6 +33,7 @@ const WILDCARD = ["*"];
 
 export function createInternalTypes({ kind, handlers, log, ask, onAccepted }: InternalTypesOptions): InternalTypes {
   const versions = new Map<string, string>();
+  const nonces = new Map<string, string>();
   let state: "never" | "subscribed" | "unsubscribed" = "never";
   const handlerOf = (typeUrl: string) => handlers.find((handler) => handler.typeUrl === typeUrl);
   const isOwn = (typeUrl: string) => handlerOf(typeUrl) !== undefined;
@@ -50,18 +51,24 @@ export function createInternalTypes({ kind, handlers, log, ask, onAccepted }: In
       state = "unsubscribed";
       versions.clear();
       // The state of the world has no words for it where a type is not asked for by name.
-      if (kind === "delta") for (const { typeUrl } of handlers) ask({ typeUrl, unsubscribe: WILDCARD });
+      if (kind === "sotw") return;
+      // With an acknowledgement: istiod takes the star back of nobody, and complains of requests that change nothing.
+      for (const [typeUrl, responseNonce] of nonces) ask({ typeUrl, responseNonce, unsubscribe: WILDCARD });
     },
     answer(typeUrl, message) {
       const handler = handlerOf(typeUrl);
       if (handler === undefined || state !== "subscribed") return;
       const { request, resource } = answerInternal(kind, handler, message, versions.get(typeUrl) ?? "");
-      const { versionInfo = "", error } = request;
+      const { versionInfo = "", responseNonce = "", error } = request;
+      if (responseNonce !== "") nonces.set(typeUrl, responseNonce);
       if (error === undefined) versions.set(typeUrl, versionInfo);
       else log.error(`failed to unmarshal ${handler.name ?? shortTypeName(typeUrl)}: ${error.message}`);
       if (error === undefined && resource !== undefined) onAccepted(typeUrl, versionInfo, resource);
       ask(request);
     },
-    passOver: ({ typeUrl, nonce, versionInfo }) => ask({ typeUrl, responseNonce: nonce, versionInfo }),
+    passOver({ typeUrl, nonce, versionInfo }) {
+      nonces.set(typeUrl, nonce);
+      ask({ typeUrl, responseNonce: nonce, versionInfo, unsubscribe: WILDCARD });
+    },
   };
 }
