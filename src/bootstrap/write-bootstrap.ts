@@ -26,7 +26,7 @@ export interface BootstrapFile {
   /** False for the user's own file, which is used as it is and never deleted. */
   readonly generated: boolean;
   readonly node: NodeDescriptor;
-  /** Deletes a generated file; a failure is a warning. */
+  /** Deletes a generated file, once; a failure is a warning. */
   remove(): Promise<void>;
 }
 
@@ -59,7 +59,12 @@ export async function writeGeneratedBootstrap(inputs: BootstrapInputs, options: 
     for (const file of secretFiles) await writeFile(file.path, file.content, { access: "private", owner });
     await writeFile(path, text, { access: "private", owner });
   });
-  return { path, generated: true, node, remove: () => removeFile(path, log) };
+  let removed: Promise<void> | undefined;
+  const remove = () => {
+    removed ??= removeFile(path, log);
+    return removed;
+  };
+  return { path, generated: true, node, remove };
 }
 
 /** Writes the proxyless gRPC bootstrap, which application containers read. It stays at exit. */
@@ -99,9 +104,8 @@ export async function readBootstrapOverride(
     const { convertBootstrapOverride } = await import("./core/bootstrap-override.ts");
     return convertBootstrapOverride(text, inputs.env.HOST_IP ?? "");
   } catch (failure) {
-    // The library shows the place in the text on lines of its own.
-    const [reason = ""] = errorMessage(failure).split(":\n");
-    log.warn(`Failed to read bootstrap override: failed to convert to JSON: ${path}, yaml: ${reason}`);
+    const reason = errorMessage(failure).replace(/^(?:yaml: )?/, "yaml: ");
+    log.warn(`Failed to read bootstrap override: failed to convert to JSON: ${path}, ${reason}`);
     return undefined;
   }
 }

@@ -2,6 +2,7 @@ import { parseAllDocuments } from "yaml";
 import { compareText } from "../../protocol/go-text.ts";
 import { shallowYaml } from "../../protocol/yaml-depth.ts";
 import { YAML_OPTIONS } from "../../protocol/yaml-options.ts";
+import { yamlProblemText } from "../../protocol/yaml-problem-text.ts";
 import { ipFamily } from "./ip-family.ts";
 import { sortKeys, toStrictJson } from "./json.ts";
 
@@ -11,14 +12,14 @@ const PLACEHOLDER = "$(HOST_IP)";
 
 /**
  * A user's override file (YAML or JSON) as the compact JSON that Envoy merges over the bootstrap (`--config-yaml`). `$(HOST_IP)` becomes
- * the host's address, an IPv6 one in brackets, which are not doubled. Only the first document counts. Throws what the YAML parser
- * reports.
+ * the host's address, an IPv6 one in brackets, which are not doubled. Only the first document counts. Throws with the
+ * reason as the reference words it.
  */
 export function convertBootstrapOverride(text: string, hostIp: string): string {
   const documents = parseAllDocuments(shallowYaml(substituteHostIp(text, hostIp)), EXACT);
   const [document] = Array.isArray(documents) ? documents : [];
   const [problem] = document?.errors ?? [];
-  if (problem !== undefined) throw problem;
+  if (problem !== undefined) throw new Error(yamlProblemText(problem), { cause: problem });
   const value: unknown = document?.toJS({ maxAliasCount: 100 });
   const json = toStrictJson(sortKeys(value ?? null, compareText));
   // As the command line has always had it; the same text to every reader of JSON.

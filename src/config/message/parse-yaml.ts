@@ -2,6 +2,7 @@ import { CodedError, errorMessage } from "../../base/coded-error.ts";
 import { exactInteger, parseExactJson } from "../../protocol/exact-json.ts";
 import { nestsTooDeeply, TOO_DEEP } from "../../protocol/yaml-depth.ts";
 import { YAML_OPTIONS } from "../../protocol/yaml-options.ts";
+import { yamlProblemText } from "../../protocol/yaml-problem-text.ts";
 
 export class YamlError extends CodedError<"invalid-yaml"> {}
 
@@ -25,11 +26,7 @@ export async function parseYaml(text: string): Promise<unknown> {
   const [document] = Array.isArray(documents) ? documents : [];
   if (document === undefined) return null;
   const [problem] = document.errors;
-  if (problem !== undefined)
-    throw new YamlError(
-      "invalid-yaml",
-      `yaml: line ${problem.linePos?.[0].line ?? 1}: ${word(problem.code, problem.message)}`,
-    );
+  if (problem !== undefined) throw new YamlError("invalid-yaml", yamlProblemText(problem));
   try {
     return toJson(document.toJS({ maxAliasCount: 100 }));
   } catch (thrown) {
@@ -65,26 +62,6 @@ export async function tryParseYaml(text: string): Promise<{ readonly document: u
   } catch (thrown) {
     if (thrown instanceof YamlError) return { document: undefined, fault: thrown };
     throw thrown;
-  }
-}
-
-/** The reference's parser words for what our parser reports; the own text where there is no counterpart. */
-function word(code: string, message: string): string {
-  switch (code) {
-    case "MISSING_CHAR":
-      return message.includes("quote") ? "found unexpected end of stream" : "did not find expected node content";
-    case "BAD_INDENT":
-      return "did not find expected node content";
-    case "TAB_AS_INDENT":
-      return "found character that cannot start any token";
-    case "BLOCK_AS_IMPLICIT_KEY":
-      return "mapping values are not allowed in this context";
-    case "MULTILINE_IMPLICIT_KEY":
-      return "could not find expected ':'";
-    case "UNEXPECTED_TOKEN":
-      return "did not find expected key";
-    default:
-      return message.split(" at line")[0] ?? message;
   }
 }
 
