@@ -44,6 +44,7 @@ export function assignmentInputs(
     mesh.clusterLocalHosts.length > 0 ? traits.clusterId : "",
     traits.ipv4,
     traits.ipv6,
+    traits.generator,
     mtlsKey(scope, service),
   ];
 }

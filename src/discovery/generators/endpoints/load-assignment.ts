@@ -60,8 +60,9 @@ function policyOf(scope: OutboundScope, { service, port, subset }: AssignmentTar
   return effectivePolicy(scope.destinationRule(service), port.port, subset, defaults);
 }
 
+/** gRPC refuses an assignment in which any address is a name. */
 function callable({ traits }: OutboundScope, { resolution }: Service): Omit<LbEndpointOptions, "isMtls"> {
-  return { families: traits, resolvesNames: resolution !== "ClientSideLB" };
+  return { families: traits, resolvesNames: resolution !== "ClientSideLB" && traits.generator !== "grpc" };
 }
 
 /** Envoy refuses an assignment whose weights together exceed 32 bits; weights that large say "all of it" anyway. */

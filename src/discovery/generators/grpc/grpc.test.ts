@@ -231,3 +231,29 @@ describe("routes of clients", () => {
     expect(generateGrpcRoute(scopeOf([grpcService("web")], GRPC), name)).toEqual({ name });
   });
 });
+
+test("endpoints that are names are left out: gRPC would refuse those that are addresses with them", () => {
+  const spec = {
+    hosts: ["out.example"],
+    resolution: "DNS",
+    ports: [{ number: 80, name: "grpc", protocol: "GRPC" }],
+    endpoints: [{ address: "a.example" }, { address: "10.0.0.1" }],
+  };
+  const metadata = { name: "out", namespace: "default" };
+  const yaml = JSON.stringify({ apiVersion: "networking.istio.io/v1", kind: "ServiceEntry", metadata, spec });
+  const addressesFor = (generator: string) => {
+    const node = {
+      id: "sidecar~10.0.0.9~a.default~default.svc.cluster.local",
+      metadata: { NAMESPACE: "default", INSTANCE_IPS: "10.0.0.9", GENERATOR: generator },
+    };
+    const { endpoints = [] } = generateEndpoints(
+      viewOfCase(yaml, undefined, node).outbound,
+      "outbound|80||out.example",
+    );
+    return endpoints
+      .flatMap(({ lbEndpoints = [] }) => lbEndpoints)
+      .map(({ endpoint }) => endpoint?.address?.socketAddress?.address);
+  };
+  expect(addressesFor("grpc")).toEqual(["10.0.0.1"]);
+  expect(addressesFor("")).toEqual(["a.example", "10.0.0.1"]);
+});
