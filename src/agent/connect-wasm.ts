@@ -3,7 +3,7 @@ import type { Logger } from "../base/logger.ts";
 import { type AgentConfig, diskFiles, type Environment, systemRootCa } from "../config/index.ts";
 import { parseTarget } from "../grpc/index.ts";
 import { type Route, startWasmConverter, type WasmConverter, type WasmMetrics } from "../wasm/index.ts";
-import { connectThroughProxy, forwardProxy } from "../xds-proxy/index.ts";
+import { connectThroughProxy, EXTENSION_TYPE, forwardProxy, type LastGood } from "../xds-proxy/index.ts";
 import { proxyUser } from "./proxy-user.ts";
 
 /** Below the working directory, which is the root directory in the image. */
@@ -11,6 +11,8 @@ const MODULE_DIRECTORY = "var/lib/istio/data";
 
 export interface WasmParts {
   readonly env: Environment;
+  /** What a starting proxy may be served without a control plane, and so without the converter. */
+  readonly lastGood: Pick<LastGood, "current"> | undefined;
   readonly metrics: WasmMetrics;
   readonly log: Logger;
 }
@@ -29,9 +31,17 @@ export async function connectWasm(config: AgentConfig, parts: WasmParts): Promis
     fallback: generation.name === "master" ? "current" : "legacy",
     owner: proxyUser(config),
     route: (url) => routeFor(url, { httpProxy, httpsProxy, noProxy }),
+    isKept: (path) => isRecorded(path, parts.lastGood),
     metrics: parts.metrics,
     log: parts.log.scope("wasm"),
   });
+}
+
+/** Whether the last known good configuration names that file. */
+export function isRecorded(path: string, lastGood: Pick<LastGood, "current"> | undefined): boolean {
+  const extensions = lastGood?.current()?.snapshot.get(EXTENSION_TYPE)?.resources.values() ?? [];
+  for (const { any } of extensions) if (any.includes(path)) return true;
+  return false;
 }
 
 export interface ProxySettings {

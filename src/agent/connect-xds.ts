@@ -62,7 +62,7 @@ export async function connectXds(config: AgentConfig, parts: XdsParts): Promise<
     const directory = xds.lastGoodDirectory;
     const lastGood = directory === "" ? undefined : await startLastGood({ directory, nodeId: role.serviceNode, log });
     if (lastGood !== undefined) opened.add(lastGood);
-    const wasm = await connectWasm(config, { env: parts.env, metrics: parts.metrics.wasm, log: parts.log });
+    const wasm = await connectWasm(config, { env: parts.env, lastGood, metrics: parts.metrics.wasm, log: parts.log });
     if (wasm !== undefined) opened.add(wasm);
     const proxy = opened.add(
       await startXdsProxy({

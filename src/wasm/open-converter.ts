@@ -53,7 +53,7 @@ export function openConverter(options: WasmOptions): Pick<WasmConverter, "conver
     purgeIntervalMs: positive(options.purgeIntervalMs) ?? DEFAULT_PURGE_INTERVAL_MS,
     owner: options.owner,
     find: (module, signal) => findModule(module, finding, signal),
-    isInUse: (path) => inUse.has(path),
+    isInUse: (path) => inUse.has(path) || options.isKept?.(path) === true,
     metrics,
     log,
   });

@@ -28,6 +28,8 @@ export interface WasmOptions {
   readonly rootsFile?: string | undefined;
   /** The way of each request when it is not the direct one, such as through an HTTP proxy. What it throws fails the request. */
   readonly route?: RouteFor;
+  /** Files that the proxy may be given by somebody else, also when no response here has named them. */
+  readonly isKept?: (path: string) => boolean;
   /** The system's name resolution when absent. */
   readonly resolve?: Resolve;
   readonly metrics: WasmMetrics;

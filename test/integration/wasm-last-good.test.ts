@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
+import { isRecorded } from "../../src/agent/connect-wasm.ts";
 import { silentLogger } from "../../src/base/logger.ts";
 import { any } from "../../src/protocol/protobuf/discovery.ts";
 import { memberBytes, withMember } from "../../src/protocol/protobuf/edit-members.ts";
@@ -88,3 +89,38 @@ test.each(cases)(
     expect(written.includes("auths")).toBe(false);
   },
 );
+
+test("after a restart without a control plane the modules of the last known good stay, other old ones go", async () => {
+  using socket = socketFolder();
+  await using modules = await startHttpServer((request, response) => void response.end(wasmModule(`${request.url}`)));
+  const url = (path: string) => `http://127.0.0.1:${modules.port}${path}`;
+  const directory = join(dirname(dirname(socket.path)), "last-good");
+  const cache = join(dirname(dirname(socket.path)), "modules");
+  const settings = { directory, nodeId: NODE_ID, writeEveryMs: 1, log: silentLogger };
+  const files: string[] = [];
+  {
+    await using wasm = await startTestConverter({ directory: cache });
+    await using server = await startFakeXdsServer();
+    await using lastGood = await startLastGood(settings);
+    await using _proxy = await startTestProxy(server.address, socket.path, { lastGood, converters: [wasm.converter] });
+    files.push(await wasm.load({ url: url("/kept") }), await wasm.load({ url: url("/old") }));
+    await using client = openXdsClient(socket.path, "delta");
+    client.send(ask("delta", EXTENSION_TYPE, { agent: "envoy", names: ["plugin"] }));
+    const stream = await server.stream(0);
+    stream.send(extensionResponse("delta", [remoteExtension({ name: "plugin", url: url("/kept") })], "n1"));
+    await client.received(1);
+    client.send(ask("delta", EXTENSION_TYPE, { nonce: "n1" }));
+    await eventually(async () => (lastGood.current() === undefined ? "nothing is recorded" : undefined));
+  }
+  const [kept = "", old = ""] = files;
+  for (const path of files) utimesSync(path, 1, 1);
+  await using lastGood = await startLastGood(settings);
+  await using _wasm = await startTestConverter({
+    directory: cache,
+    moduleExpiryMs: 1000,
+    purgeIntervalMs: 10,
+    isKept: (path) => isRecorded(path, lastGood),
+  });
+  await eventually(async () => (existsSync(old) ? "the old one is there" : undefined));
+  expect(existsSync(kept)).toBe(true);
+});
