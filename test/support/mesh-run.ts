@@ -4,8 +4,9 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { askStatus } from "../../src/mesh/control-client.ts";
 import type { MeshStatus } from "../../src/mesh/mesh-status.ts";
-import { isListening, markedProcesses } from "../../src/mesh/process/mesh-processes.ts";
-import type { MeshState } from "../../src/mesh/state/mesh-state.ts";
+import { markedProcesses } from "../../src/mesh/process/mesh-processes.ts";
+import { type MeshState, RUN_VARIABLE } from "../../src/mesh/state/mesh-state.ts";
+import { portOwners } from "./port-owners.ts";
 
 export const MESH_PROGRAM = resolve(import.meta.dirname, "../../bin/pilot-agent");
 
@@ -172,11 +173,27 @@ export async function leftovers(state: MeshState): Promise<readonly string[]> {
       .map((name) => `namespace ${name}`),
     ...state.namespaces.filter((name) => etc.split("\n").includes(name)).map((name) => `/etc/netns/${name}`),
     ...state.interfaces.filter((name) => links.includes(` ${name}@`)).map((name) => `interface ${name}`),
-    ...ports.filter((port) => isListening(process.pid, port)).map((port) => `port ${port}`),
+    ...ports
+      .filter((port) => portOwners(port).some((pid) => !isOfAnotherMesh(pid, state)))
+      .map((port) => `port ${port}`),
     ...(await exists(["sh", "-c", `ls ${state.controlSocket} 2>/dev/null || true`]))
       .split("\n")
       .filter((line) => line !== ""),
   ];
+}
+
+/** Ports are free again from the moment a mesh ends: the next one, of another test, looks at them or takes them at once. */
+function isOfAnotherMesh(pid: number, { runId, parent }: MeshState): boolean {
+  const words = (file: string) => {
+    try {
+      return readFileSync(`/proc/${pid}/${file}`, "utf8").split("\0");
+    } catch {
+      return [];
+    }
+  };
+  const mark = words("environ").find((variable) => variable.startsWith(`${RUN_VARIABLE}=`));
+  if (mark !== undefined) return mark !== `${RUN_VARIABLE}=${runId}`;
+  return pid !== parent.pid && words("cmdline").join(" ").includes(" mesh up");
 }
 
 /** The machine's own packet filter and routes, without counters and without the interfaces of meshes, which `leftovers` looks at. */
