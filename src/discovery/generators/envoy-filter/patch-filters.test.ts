@@ -43,6 +43,16 @@ describe("filters", () => {
     },
   );
 
+  test.each(["echo.v3.Echo", "direct_response.v3.Config", "redis_proxy.v3.RedisProxy"])(
+    "%s answers itself, and is refused before a filter that would never be reached",
+    (type) => {
+      const value = { name: "mine", typed_config: { "@type": `${TYPE}.filters.network.${type}` } };
+      const before = patched(patch("NETWORK_FILTER", "INSERT_BEFORE", { context: "SIDECAR_OUTBOUND" }, value));
+      expect(outboundHttp(before)?.filters).toHaveLength(1);
+      expect(before.problems).toContainEqual(expect.stringContaining("mine must be the last filter"));
+    },
+  );
+
   test.each<{ listener: Match; ports: (number | undefined)[] }>([
     { listener: { portNumber: 80 }, ports: [80] },
     { listener: { portNumber: 81 }, ports: [] },

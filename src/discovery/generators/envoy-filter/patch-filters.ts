@@ -50,7 +50,8 @@ function shape<Item extends AnyFilter>(
 }
 
 /** These answer or forward what comes to them; proxies refuse a chain that goes on behind them. */
-const LAST = /\.(HttpConnectionManager|TcpProxy|Router)$/;
+const LAST =
+  /\.(HttpConnectionManager|TcpProxy|Router|Echo|RedisProxy|ThriftProxy|DubboProxy|GenericProxy|network\.direct_response\.v3\.Config)$/;
 
 function strayFilter(filters: readonly AnyFilter[]): string | undefined {
   return filters.slice(0, -1).find(({ typedConfig }) => LAST.test(typedConfig?.["@type"] ?? ""))?.name;
