@@ -21,7 +21,7 @@ export {
   type LocalityLbSetting,
   type MeshConfig,
 } from "./mesh-config/mesh-config.ts";
-export { parseMeshConfig } from "./mesh-config/read-mesh-file.ts";
+export { parseMeshConfig } from "./mesh-config/parse-mesh-config.ts";
 export { parseYaml, YamlError } from "./message/parse-yaml.ts";
 export { printMessage } from "./message/print-message.ts";
 export { printYaml } from "./message/print-yaml.ts";

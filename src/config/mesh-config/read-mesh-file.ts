@@ -3,16 +3,8 @@ import type { ProxyConfig } from "../../protocol/proxy-config.ts";
 import { ConfigError, type ConfigProblem } from "../config-error.ts";
 import { type ConfigFiles, fileErrorText, readIfPresent } from "../config-files.ts";
 import type { GenerationRules } from "../generations.ts";
-import { tryParseYaml } from "../message/parse-yaml.ts";
-import { describeDecodeProblems, toConfigProblems } from "../proxy-config/apply-proxy-config-text.ts";
-import { explainProblems } from "../proxy-config/explain-problems.ts";
 import type { ProxyFlags } from "../proxy-flags.ts";
 import { redactConfigText } from "../redact.ts";
-import { formatErrorList } from "../validation/error-list.ts";
-import { applyMeshConfig } from "./apply-mesh-config.ts";
-import { extensionProviderProblems } from "./extension-provider-problems.ts";
-import { defaultMeshConfig, type MeshConfig } from "./mesh-config.ts";
-import { formatMeshProblems, meshConfigProblems, meshConfigWarnings } from "./validate-mesh-config.ts";
 
 export interface MeshFileSources {
   readonly flags: Pick<ProxyFlags, "meshConfig">;
@@ -39,6 +31,8 @@ export async function readMeshFile(
   }
   if (text === undefined || text === "") return { config: base };
   log.info(`Apply mesh config from file ${redactConfigText(text)}`);
+  // Few pods have the file, and all that is known about a mesh is more than what is known about a proxy.
+  const { defaultMeshConfig, logMeshWarnings, parseMeshConfig } = await import("./parse-mesh-config.ts");
   // The file lies over what earlier sources gave, not over a fresh default.
   const mesh = { ...defaultMeshConfig(rules), defaultConfig: base };
   const { config, problem } = await parseMeshConfig(text, mesh, `file ${path}`, rules);
@@ -52,56 +46,8 @@ export async function readMeshFile(
       ),
     };
   }
-  logWarnings(config, log);
+  logMeshWarnings(config, log);
   return { config: defaultConfig };
-}
-
-/** A whole mesh configuration from text, checked. With a problem, the config holds what could be used. */
-export async function parseMeshConfig(
-  text: string,
-  base: MeshConfig,
-  source: string,
-  rules: GenerationRules,
-): Promise<{
-  readonly config: MeshConfig;
-  readonly problem?: { readonly text: string; readonly problems: readonly ConfigProblem[] };
-}> {
-  const { document, fault } = await tryParseYaml(text);
-  if (fault !== undefined) {
-    const { message } = fault;
-    return {
-      config: base,
-      problem: { text: `failed to convert to proto. ${message}`, problems: [{ source, message }] },
-    };
-  }
-  const applied = applyMeshConfig(base, document, rules);
-  if (applied.problems.length > 0) {
-    const described = `failed to convert to proto. ${describeDecodeProblems(applied.problems)}`;
-    return {
-      config: applied.config,
-      problem: { text: described, problems: toConfigProblems(applied.problems, source) },
-    };
-  }
-  // Rules are checked only on a document whose every field has the right type; otherwise they would blame the defaults.
-  const broken = meshConfigProblems(applied.config, rules);
-  if (broken.length === 0) return { config: applied.config };
-  return {
-    config: applied.config,
-    problem: { text: formatMeshProblems(broken), problems: explainProblems(broken, applied.config, () => source) },
-  };
-}
-
-/** A lone provider problem is printed without the list around it, as the reference does. */
-function logWarnings(config: MeshConfig, log: Logger): void {
-  const warnings = meshConfigWarnings(config);
-  if (warnings.length > 0) log.warn(`warnings occurred during mesh validation: ${formatErrorList(warnings)}`);
-  const providers = extensionProviderProblems(config);
-  const [only] = providers;
-  if (only === undefined) return;
-  const listed = providers.length === 1 ? only : formatErrorList(providers);
-  log
-    .scope("validation")
-    .warn(`found invalid extension provider (can be ignored if the given extension provider is not used): ${listed}`);
 }
 
 function fail(message: string, problems: readonly ConfigProblem[]): ConfigError {
