@@ -75,7 +75,8 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
   });
 
   test("an Envoy whose stream is opened and never answered gets everything that it asked for on it", async () => {
-    await using agent = await startAgent(kind);
+    // Long enough for both requests to be there on a busy machine.
+    await using agent = await startAgent(kind, 1500);
     await using client = agent.connect();
     client.send(ask(kind, CDS, envoy));
     client.send(ask(kind, LDS));
