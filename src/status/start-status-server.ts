@@ -1,5 +1,6 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { answerHalfClosed } from "../base/answer-half-closed.ts";
 import { CodedError, errorCode, errorMessage } from "../base/coded-error.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
@@ -82,22 +83,6 @@ function createHttpServer(
   server.timeout = 0;
   answerHalfClosed(server, halfClosedMs);
   return server;
-}
-
-/**
- * Who has sent its request may close its half at once (`nc -N`, old HTTP clients) and still reads. One that left for good looks the same
- * until something is sent to it: an answer that never comes must not keep its connection.
- */
-function answerHalfClosed(server: Server, limitMs: number): void {
-  // Absent from the types, and the only way: by default node cuts such a connection before its answer.
-  Object.assign(server, { httpAllowHalfOpen: true });
-  server.on("connection", (socket) => {
-    socket.once("end", () => {
-      const sentBytes = socket.bytesWritten;
-      const limit = setTimeout(() => socket.bytesWritten === sentBytes && socket.destroy(), limitMs);
-      socket.once("close", () => clearTimeout(limit));
-    });
-  });
 }
 
 function listen(server: Server, port: number, host: string | undefined): Promise<number> {

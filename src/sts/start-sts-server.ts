@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { answerHalfClosed } from "../base/answer-half-closed.ts";
 import { CodedError, errorCode, errorMessage } from "../base/coded-error.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
@@ -52,6 +53,7 @@ export async function startStsServer(options: StsServerOptions): Promise<StsServ
     },
   );
   server.maxConnections = MAX_CONNECTIONS;
+  answerHalfClosed(server, IDLE_TIMEOUT_MS);
   await bind(server, options);
   // Connections that could not be accepted: without a listener the second one would end the process.
   const ended = new Promise<void>((_resolve, reject) => server.on("error", reject));

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { openSotw, testNode, URLS } from "../support/ads-client.ts";
+import { askAndClose } from "../support/ask-and-close.ts";
 import { eventually } from "../support/ca-wait.ts";
 import {
   type DiscoveryServer,
@@ -53,6 +54,12 @@ describe("readiness and figures", () => {
     expect([ready.status, await ready.text()]).toEqual([200, "ready\n"]);
     expect(await (await server.get("/version")).text()).toMatch(/^\S+-\S+-\S+\n$/);
     expect((await server.get("/nothing")).status).toBe(404);
+  });
+
+  test("a client that closes its half with its request gets its page", async () => {
+    const server = await start();
+    const page = await askAndClose(server.ports.http, "GET /debug/list HTTP/1.0\r\n\r\n");
+    expect(page).toMatch(/^HTTP\/1\.1 200 /);
   });
 
   test("metrics tell of services, proxies, pushes and the CA", async () => {

@@ -10,6 +10,7 @@ import {
   type StatusServer,
   statusRules,
 } from "../../src/status/index.ts";
+import { askAndClose } from "../support/ask-and-close.ts";
 import { recordingLogger } from "../support/envoy-life.ts";
 import { startScrape } from "../support/status-scrape.ts";
 import { startTestStatusServer } from "../support/status-server.ts";
@@ -18,23 +19,6 @@ const READYZ = "/app-health/app/readyz";
 /** Long enough that the client's FIN is here first, on a busy machine too. */
 const SLOW_MS = 150;
 const PATIENT = { timeout: 10_000 };
-
-/** Sends the text and closes its half of the connection at once, as `nc -N` does; gives all that comes back. */
-function askAndClose(port: number, text: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let answer = "";
-    const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
-    socket.setEncoding("latin1").on("data", (part: string) => {
-      answer += part;
-    });
-    socket.on("end", () => {
-      socket.destroy();
-      resolve(answer);
-    });
-    socket.on("error", reject);
-    socket.end(text);
-  });
-}
 
 const get = (path: string, version = "1.1") => `GET ${path} HTTP/${version}\r\nHost: h\r\n\r\n`;
 

@@ -1,5 +1,6 @@
 import { connect } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
+import { askAndClose } from "../support/ask-and-close.ts";
 import { eventually } from "../support/ca-wait.ts";
 import "../support/no-open-handles.ts";
 import { CloseStack } from "../../src/base/close-stack.ts";
@@ -73,6 +74,18 @@ async function start(
     },
   };
 }
+
+test("a client that closes its half with its request gets its token", async () => {
+  const { sts } = await start();
+  const form = { grant_type: GRANT, subject_token: subject("a"), subject_token_type: JWT };
+  const body = new URLSearchParams(form).toString();
+  const head = [
+    "POST /token HTTP/1.0",
+    "Content-Type: application/x-www-form-urlencoded",
+    `Content-Length: ${body.length}`,
+  ].join("\r\n");
+  expect(await askAndClose(sts.port, `${head}\r\n\r\n${body}`)).toMatch(/^HTTP\/1\.1 200 [\s\S]*"access_token"/);
+});
 
 describe("an exchange", () => {
   test("takes Google's two steps and answers with the access token", async () => {

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import { answerHalfClosed } from "../../base/answer-half-closed.ts";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import { type Handle, toHandle } from "../../base/handle.ts";
 import type { Logger } from "../../base/logger.ts";
@@ -30,6 +31,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const server = createServer({ keepAliveTimeout: IDLE_MS, requestTimeout: READ_MS }, (request, response) => {
     void answer(request, response, routes, log);
   });
+  answerHalfClosed(server, IDLE_MS);
   const dropWaiting = onHttp2 === undefined ? () => undefined : splitProtocols(server, onHttp2, READ_MS);
   await listen(server, host, port);
   const bound = server.address() as AddressInfo;

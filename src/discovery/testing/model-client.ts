@@ -1,7 +1,7 @@
-import type { ServerWriter } from "../../grpc/index.ts";
+import { Metadata, type ServerWriter } from "../../grpc/index.ts";
 import {
   type Any,
-  any,
+  any as anyMessage,
   type DeltaDiscoveryRequest,
   type DiscoveryRequest,
   deltaDiscoveryResponse,
@@ -106,7 +106,7 @@ export function createModelClient(protocol: XdsProtocol, node: Partial<Node>, co
     const { typeUrl, nonce, resources } = discoveryResponse.decode(bytes);
     const type = toType(typeUrl);
     const state = stateOf(type);
-    const got = new Map(resources.map((one) => [nameOf(type, one), { version: "", any: any.encode(one) }]));
+    const got = new Map(resources.map((one) => [nameOf(type, one), { version: "", any: anyMessage.encode(one) }]));
     if (got.size < resources.length) throw new Error(`${type} has a name twice`);
     const isWhole = traitsOf(type).isWholeState;
     state.nonce = nonce;
@@ -131,7 +131,7 @@ export function createModelClient(protocol: XdsProtocol, node: Partial<Node>, co
     const got = new Map(
       resources.map(({ name = "", version = "", resource }) => [
         name,
-        { version, any: any.encode(resource ?? NOTHING) },
+        { version, any: anyMessage.encode(resource ?? NOTHING) },
       ]),
     );
     if (got.size < resources.length) throw new Error(`${type} has a name twice`);
@@ -262,20 +262,23 @@ function openStream(protocol: XdsProtocol, context: AdsContext): ModelStream {
     free = undefined;
     room = undefined;
   };
-  const call = {
+  const call: ServerWriter<Uint8Array> = {
+    path: "",
+    authority: "",
+    metadata: new Metadata(),
+    trailers: new Metadata(),
+    deadline: undefined,
+    signal: new AbortController().signal,
     peer: { address: "127.0.0.1:1", tls: undefined },
+    sendHeaders: () => undefined,
+    write: async (message) => void answers.push(Buffer.from(message)),
     offerGzip: () => false,
     writeChunks: (chunks: readonly Uint8Array[]) => {
       answers.push(Buffer.concat(chunks));
       return room;
     },
   };
-  void serveStream(
-    protocol,
-    requests() as AsyncIterable<DiscoveryRequest>,
-    call as unknown as ServerWriter<Uint8Array>,
-    context,
-  );
+  void serveStream(protocol, requests() as AsyncIterable<DiscoveryRequest>, call, context);
   return {
     answers,
     send: (request) => {
