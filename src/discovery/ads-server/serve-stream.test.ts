@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { recordLog } from "../../../test/support/ca-log.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
 import type { ServerWriter } from "../../grpc/index.ts";
-import type { DiscoveryRequest } from "../../protocol/protobuf/discovery.ts";
+import type { DeltaDiscoveryRequest, DiscoveryRequest } from "../../protocol/protobuf/discovery.ts";
+import { createResourceSet } from "../generators/resource-set.ts";
 import { parseNode } from "../proxy/parse-node.ts";
 import type { PushSnapshot } from "../snapshot/push-snapshot.ts";
 import type { AdsContext } from "./ads-context.ts";
@@ -109,4 +110,39 @@ test("who does not read one debug page is not heard further until it has", async
   }
   await served;
   expect(context.connections.all()).toEqual([]);
+});
+
+describe("who asks for more names than any proxy can hold", () => {
+  const names = (count: number, from = 0) => Array.from({ length: count }, (_, at) => `outbound|80||s${from + at}`);
+  const EDS = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
+  const reason = "100001 names of type EDS are asked for, at most 100000 are answered";
+
+  test("is sent away before anything is made for it", async () => {
+    const context = setUp(() => "");
+    async function* requests() {
+      yield request({ node: NODE, typeUrl: EDS, resourceNames: names(100_001) });
+    }
+    const served = serveStream("sotw", requests(), callThat(), context);
+    await expect(served).rejects.toMatchObject({ code: "RESOURCE_EXHAUSTED", message: reason });
+    expect(context.connections.all()).toEqual([]);
+  });
+
+  test("is sent away as well when it asks for them little by little", async () => {
+    const context = setUp(() => "", {
+      source: { all: () => expect.unreachable(), named: () => createResourceSet([]) },
+    });
+    const base = { responseNonce: "", errorDetail: undefined, initialResourceVersions: new Map<string, string>() };
+    async function* requests() {
+      for (const [from, count] of [
+        [0, 60_000],
+        [60_000, 40_001],
+      ] as const) {
+        const resourceNamesSubscribe = names(count, from);
+        yield { ...base, node: NODE, typeUrl: EDS, resourceNamesSubscribe, resourceNamesUnsubscribe: [] };
+      }
+    }
+    const call = callThat({ writeChunks: () => undefined });
+    const served = serveStream("delta", requests() as AsyncIterable<DeltaDiscoveryRequest>, call, context);
+    await expect(served).rejects.toMatchObject({ code: "RESOURCE_EXHAUSTED", message: reason });
+  });
 });

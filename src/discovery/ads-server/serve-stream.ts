@@ -14,6 +14,9 @@ import { nextSotwWatch } from "./core/next-sotw-watch.ts";
 import type { Refusal } from "./core/watch.ts";
 import { HEALTH_URL, traitsOf, typeOfUrl } from "./core/xds-types.ts";
 
+/** Of one type. More than any proxy can hold, and not so many that making them keeps all others waiting. */
+const MAX_NAMES = 100_000;
+
 type Request = DiscoveryRequest | DeltaDiscoveryRequest;
 
 /** One ADS stream from its admission to its end. */
@@ -135,6 +138,12 @@ function take(
     "resourceNames" in request
       ? nextSotwWatch(before, { ...shared, names: request.resourceNames }, rules)
       : nextDeltaWatch(before, { ...shared, ...deltaNames(request) }, rules);
+  const asked = decision.watch?.names.list.length ?? 0;
+  if (asked > MAX_NAMES) {
+    const reason = `${asked} names of type ${type} are asked for, at most ${MAX_NAMES} are answered`;
+    context.log.warn("proxy asks for too much", { proxy: connection.id, reason });
+    throw new GrpcError("RESOURCE_EXHAUSTED", reason);
+  }
   if (decision.event === "nacked" || (decision.event === "subscribed" && shared.error !== undefined)) {
     context.log.warn("proxy refused its configuration", { type, proxy: connection.id, error: shared.error?.message });
   }
