@@ -91,8 +91,36 @@ test("links that lead to each other end the search", () => {
   expect(planOf(at("one", "file"))).toEqual({ "/": ["one", "two"] });
 });
 
-test("relative paths start where the process does", () => {
-  expect([...watchPlan(["some-file"]).keys()].at(-1)).toBe(process.cwd());
+test.each(["some-file", "./some-file", "no-such-folder/../some-file"])(
+  "nothing above the working directory is watched for %s, which no rename up there can change",
+  (path) => {
+    expect([...watchPlan([path]).keys()]).toEqual([process.cwd()]);
+  },
+);
+
+test.each([
+  { target: "../real/file", is: "up and down" },
+  { target: "./../real/./file", is: "with dots" },
+])("a relative link is followed from its directory, $is", ({ target }) => {
+  mkdirSync(at("real"));
+  writeFileSync(at("real", "file"), "x");
+  mkdirSync(at("links"));
+  symlinkSync(target, at("links", "file"));
+  expect(planOf(at("links", "file"))).toEqual({
+    "/": ["links", "real"],
+    "/links": ["file"],
+    "/real": ["file"],
+    "/real/file": "file",
+  });
+});
+
+test("a link that goes up from where another link led goes up from there", () => {
+  mkdirSync(at("far", "real"), { recursive: true });
+  mkdirSync(at("near"));
+  writeFileSync(at("far", "file"), "x");
+  symlinkSync(at("far", "real"), at("near", "folder"));
+  symlinkSync("folder/../file", at("near", "file"));
+  expect(planOf(at("near", "file"))).toMatchObject({ "/near": ["file", "folder"], "/far": ["file", "real"] });
 });
 
 test("a directory that was replaced has another identity, one that was renamed keeps it", () => {

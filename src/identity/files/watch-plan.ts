@@ -1,5 +1,5 @@
 import { lstatSync, readlinkSync, statSync } from "node:fs";
-import { dirname, join, parse, resolve } from "node:path";
+import { dirname, isAbsolute, join } from "node:path";
 
 /** A place to watch: a directory with the entries in it that matter, or a file. Identity tells a replaced directory from the old one. */
 export interface WatchPoint {
@@ -15,34 +15,44 @@ const MAX_LINKS = 40;
 /**
  * Everything whose change can change what `paths` lead to: each directory on the way, those behind every symbolic link on the way (at
  * any level), and the files themselves, because a bind-mounted file changes without an event in its directory. Where the way ends
- * early, the last existing directory is watched for the missing entry. Looks without waiting: dozens of turns through other threads would
- * take longer than the looks themselves.
+ * early, the last existing directory is watched for the missing entry. The way of a relative path begins in the working directory, which
+ * a process keeps whatever becomes of its name: a watch on a directory like /tmp above it would wake the agent for everybody's files, and
+ * takes the kernel 14 ms where many names were looked for in it. Looks without waiting: dozens of turns through other threads would take
+ * longer than the looks themselves.
  */
 export function watchPlan(paths: readonly string[]): ReadonlyMap<string, WatchPoint> {
   const points = new Map<string, { entries: Set<string> | undefined; identity: string }>();
-  for (const path of paths) addPath(points, resolve(path));
+  for (const path of paths) addPath(points, isAbsolute(path) ? "/" : process.cwd(), path);
   return new Map([...points].map(([path, point]) => [path, { path, ...point }]));
 }
 
 type Points = Map<string, { entries: Set<string> | undefined; identity: string }>;
 
-function addPath(points: Points, start: string): void {
-  let { root: at } = parse(start);
-  let rest = start.slice(at.length).split("/").filter(Boolean);
+function addPath(points: Points, start: string, path: string): void {
+  let at = start;
+  let rest = partsOf(path);
   let links = 0;
   for (let entry = rest.shift(); entry !== undefined; entry = rest.shift()) {
+    if (entry === "..") {
+      at = dirname(at);
+      continue;
+    }
     addEntry(points, at, entry);
     const next = join(at, entry);
     const kind = entryKind(next);
     if (kind === "missing" || links > MAX_LINKS) return;
     if (kind === "link") {
       links += 1;
-      const target = resolve(dirname(next), linkTarget(next));
-      at = parse(target).root;
-      rest = [...target.slice(at.length).split("/").filter(Boolean), ...rest];
+      const target = linkTarget(next);
+      if (isAbsolute(target)) at = "/";
+      rest = [...partsOf(target), ...rest];
     } else if (kind === "directory") at = next;
     else points.set(next, { entries: undefined, identity: identityOf(next) ?? "" });
   }
+}
+
+function partsOf(path: string): string[] {
+  return path.split("/").filter((part) => part !== "" && part !== ".");
 }
 
 function addEntry(points: Points, directory: string, entry: string): void {
