@@ -217,7 +217,7 @@ test.each([
   },
   { command: ["/"], want: { healthy: false, message: "fork/exec /: permission denied" } },
   { command: ["sh", "-c", "kill -TERM $$"], want: { healthy: false, message: "signal: terminated" } },
-  { command: ["sh", "-c", "kill -USR2 $$"], want: { healthy: false, message: "signal: SIGUSR2" } },
+  { command: ["sh", "-c", "kill -USR2 $$"], want: { healthy: false, message: "signal: user defined signal 2" } },
 ])("exec $command", async ({ command, want }) => {
   const config = { ...readHealthConfig({ exec: { command } }, "x"), timeoutMs: 300 };
   expect(await first({ exec: { command } }, { config })).toEqual(want);

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { errorCode } from "../../base/coded-error.ts";
+import { signalText, spawnFailureText } from "../../base/process-text.ts";
 import type { ProbeResult } from "../core/health-state.ts";
 
 /**
@@ -21,11 +22,17 @@ export function probeExec(command: readonly [string, ...string[]], signal: Abort
       signal.removeEventListener("abort", kill);
       resolve(result);
     };
-    child.once("error", (thrown) => finish({ healthy: false, message: startFailure(program, thrown) }));
+    child.once("error", (thrown) =>
+      finish({ healthy: false, message: spawnFailureText(program, errorCode(thrown) ?? thrown.message) }),
+    );
     child.once("exit", (code, name) => {
       if (wasKilled) finish({ healthy: false, message: "command timeout exceeded: signal: killed" });
       else if (code === 0) finish({ healthy: true });
-      else finish({ healthy: false, message: code === null ? `signal: ${signalText(name)}` : `exit status ${code}` });
+      else
+        finish({
+          healthy: false,
+          message: code === null ? `signal: ${signalText(name ?? "")}` : `exit status ${code}`,
+        });
     });
   });
 }
@@ -36,27 +43,4 @@ function killGroup(child: ChildProcess): void {
   } catch {
     child.kill("SIGKILL"); // It has not come to leading its group yet, or is gone.
   }
-}
-
-/** In the words that control planes have always shown. */
-function startFailure(program: string, thrown: Error): string {
-  const code = errorCode(thrown);
-  if (code === "ENOENT" && !program.includes("/"))
-    return `exec: ${JSON.stringify(program)}: executable file not found in $PATH`;
-  if (code === "ENOENT") return `fork/exec ${program}: no such file or directory`;
-  if (code === "EACCES") return `fork/exec ${program}: permission denied`;
-  return `fork/exec ${program}: ${thrown.message}`;
-}
-
-const SIGNAL_TEXTS: Readonly<Record<string, string>> = {
-  SIGABRT: "aborted",
-  SIGHUP: "hangup",
-  SIGINT: "interrupt",
-  SIGKILL: "killed",
-  SIGSEGV: "segmentation fault",
-  SIGTERM: "terminated",
-};
-
-function signalText(name: NodeJS.Signals | null): string {
-  return SIGNAL_TEXTS[name ?? ""] ?? `${name}`;
 }
