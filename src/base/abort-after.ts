@@ -1,4 +1,5 @@
 import { MAX_TIMER_MS } from "./timer-limit.ts";
+
 /** A signal with a time limit; `end` takes its timer and its listener away. */
 export interface TimedAbort extends Disposable {
   readonly signal: AbortSignal;

@@ -1,4 +1,5 @@
 import { MAX_TIMER_MS } from "./timer-limit.ts";
+
 /** Resolves after `ms`, or at once, without throwing, when the signal aborts first; the timer and the listener are gone either way. */
 export function wait(ms: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return Promise.resolve();

@@ -24,6 +24,7 @@ const NOT_READY = "istio DNS capture is turned ON and DNS lookup table is not re
 const DEFAULT_TIMEOUT_MS = 5_000;
 /** What a timeout of zero means to everybody who configured one. */
 const ZERO_TIMEOUT_MS = 2_000;
+
 /** Serves one address, or both loopback ones, on UDP and TCP. When a port is taken the start fails and nothing stays open. */
 export async function startDnsServer(options: DnsServerOptions): Promise<DnsServer> {
   await using opened = new CloseStack();

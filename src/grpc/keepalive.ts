@@ -21,6 +21,7 @@ export interface KeepaliveTarget {
 const DEFAULT_INTERVAL_MS = 2 * 60 * 60 * 1000;
 const DEFAULT_TIMEOUT_MS = 20_000;
 const LOOKS_PER_INTERVAL = 4;
+
 /**
  * Detects a peer that is gone without closing its connection. One timer per connection, none per call; it does not keep the process
  * alive. Any byte from the peer counts as a sign of life, because an answer may queue behind a large message. Returns the function

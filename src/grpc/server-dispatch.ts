@@ -19,6 +19,7 @@ export interface Dispatcher {
 }
 
 const GRPC_CONTENT_TYPE = /^application\/grpc([+;]|$)/i;
+
 /** Takes one request from its headers to its status. Never throws, never rejects. */
 export function dispatchStream(dispatcher: Dispatcher, stream: ServerHttp2Stream, request: IncomingRequest): void {
   const refusal = httpRefusal(request.headers);
