@@ -1,5 +1,6 @@
+import { generateBootstrap } from "../src/bootstrap/core/generate-bootstrap.ts";
+import { buildNodeDescriptor } from "../src/bootstrap/core/node-descriptor.ts";
 import { templateRenderer } from "../src/bootstrap/core/template-renderer.ts";
-import { buildNodeDescriptor, generateBootstrap } from "../src/bootstrap/index.ts";
 import { sidecarInputs } from "../test/support/bootstrap-inputs.ts";
 import type { Bench, BenchRow } from "./bench.ts";
 

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { type MessageType, map, message, nested, repeatedString, string } from "../src/protocol/protobuf/message.ts";
+import { type MessageType, map, message, nested, repeatedString, string } from "../src/protobuf/wire/message.ts";
 import { type AgentProcess, freePorts, startAgentProcess } from "../test/support/agent-process.ts";
 import { type MeshResource, startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
 import type { Bench } from "./bench.ts";

@@ -6,16 +6,21 @@ import { runInNewContext } from "node:vm";
 import { CloseStack } from "../src/base/close-stack.ts";
 import { silentLogger } from "../src/base/logger.ts";
 import { MetricRegistry } from "../src/base/metric-registry.ts";
-import { createGrpcChannel, defineMethod, implement, rawCodec, startGrpcServer } from "../src/grpc/index.ts";
-import { declareIdentityMetrics, type SecretManager, startSecretManager } from "../src/identity/index.ts";
+import { createGrpcChannel } from "../src/grpc/create-grpc-channel.ts";
+import { defineMethod, rawCodec } from "../src/grpc/method.ts";
+import { implement } from "../src/grpc/server-types.ts";
+import { startGrpcServer } from "../src/grpc/start-grpc-server.ts";
+import { declareIdentityMetrics } from "../src/identity/metrics.ts";
+import { type SecretManager, startSecretManager } from "../src/identity/start-secret-manager.ts";
 import {
   type DiscoveryRequest,
   type DiscoveryResponse,
   discoveryRequest,
   discoveryResponse,
-} from "../src/protocol/protobuf/discovery.ts";
-import { SECRET_TYPE_URL } from "../src/protocol/protobuf/secret.ts";
-import { declareSdsMetrics, startSdsServer } from "../src/sds/index.ts";
+} from "../src/protobuf/wire/discovery.ts";
+import { SECRET_TYPE_URL } from "../src/protobuf/wire/secret.ts";
+import { declareSdsMetrics } from "../src/sds/metrics.ts";
+import { startSdsServer } from "../src/sds/start-sds-server.ts";
 import { createTestCa, createTestCaClient, SPIFFE_ID } from "../test/support/sds-certificates.ts";
 import type { Bench, BenchRow } from "./bench.ts";
 

@@ -5,7 +5,8 @@ import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
 import { silentLogger } from "../src/base/logger.ts";
 import { MetricRegistry } from "../src/base/metric-registry.ts";
-import { declareSdsMetrics, startSdsServer } from "../src/sds/index.ts";
+import { declareSdsMetrics } from "../src/sds/metrics.ts";
+import { startSdsServer } from "../src/sds/start-sds-server.ts";
 import {
   type AgentOptions,
   type AgentProcess,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { type LogFields, silentLogger } from "../src/base/logger.ts";
 import { wait } from "../src/base/wait.ts";
-import { startNflogReader } from "../src/capture/index.ts";
+import { startNflogReader } from "../src/capture/nflog-reader.ts";
 import { needs } from "../test/support/needs.ts";
 import { createNetns, createNetnsPair, type Netns } from "../test/support/netns.ts";
 import { istioIptables, PROGRAM } from "../test/support/netns-capture.ts";

@@ -134,7 +134,7 @@ describe("plaintext from another machine", () => {
     call.write(Buffer.from(process.argv[1], "hex"));
   `;
   const request = async () => {
-    const { discoveryRequest } = await import("../src/protocol/protobuf/discovery.ts");
+    const { discoveryRequest } = await import("../src/protobuf/wire/discovery.ts");
     const body = discoveryRequest.encode({ node: testNode(), typeUrl: URLS.CDS });
     const head = Buffer.alloc(5);
     head.writeUInt32BE(body.length, 1);

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { CloseStack } from "../src/base/close-stack.ts";
-import type { JsonObject } from "../src/protocol/protobuf/struct.ts";
+import type { JsonObject } from "../src/protobuf/wire/struct.ts";
 import { readGoldenCases } from "../test/conformance/discovery/golden-cases.ts";
 import { unsupportedParts } from "../test/conformance/discovery/unsupported.ts";
 import { eventually, fetchText } from "../test/support/agent-process.ts";

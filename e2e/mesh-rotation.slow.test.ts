@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { beforeEach, expect, test } from "vitest";
-import type { CertificateDescription } from "../src/identity/index.ts";
+import type { CertificateDescription } from "../src/identity/describe-certificates.ts";
 import {
   type AgentProcess,
   eventually,

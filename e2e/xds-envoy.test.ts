@@ -4,12 +4,8 @@ import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { beforeEach, describe, expect, test } from "vitest";
-import { encodeMessage } from "../src/protocol/envoy/index.ts";
-import {
-  deltaDiscoveryRequest,
-  deltaDiscoveryResponse,
-  discoveryResponse,
-} from "../src/protocol/protobuf/discovery.ts";
+import { encodeMessage } from "../src/protobuf/envoy/index.ts";
+import { deltaDiscoveryRequest, deltaDiscoveryResponse, discoveryResponse } from "../src/protobuf/wire/discovery.ts";
 import {
   type AgentProcess,
   eventually,

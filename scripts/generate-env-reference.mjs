@@ -3,5 +3,5 @@ import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { importBundled } from "./run-bundled.mjs";
 
-const { environmentReference } = await importBundled("src/config/environment-reference.ts");
+const { environmentReference } = await importBundled("src/settings/environment-reference.ts");
 writeFileSync(resolve(import.meta.dirname, "../docs/environment.md"), environmentReference());

@@ -1,5 +1,5 @@
-// Writes src/protocol/gen from Envoy's .proto files: TypeScript types of messages in proto3 JSON form, and the tables by which the codec
-// of src/protocol/envoy encodes them. `--out DIR` writes elsewhere and leaves the descriptors beside, so that a test can see whether the
+// Writes src/protobuf/gen from Envoy's .proto files: TypeScript types of messages in proto3 JSON form, and the tables by which the codec
+// of src/protobuf/envoy encodes them. `--out DIR` writes elsewhere and leaves the descriptors beside, so that a test can see whether the
 // committed files are stale and whether the codec does as a general protobuf runtime does.
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { dirname, join, relative, resolve } from "node:path";
 
 const root = resolve(import.meta.dirname, "..");
 const elsewhere = process.argv[2] === "--out" ? resolve(process.argv[3]) : undefined;
-const out = elsewhere ?? join(root, "src/protocol/gen");
+const out = elsewhere ?? join(root, "src/protobuf/gen");
 const FILES = JSON.parse(readFileSync(join(root, "proto/envoy-api.json"), "utf8"));
 // Folders of messages that only users' patches name: they get tables, and no types.
 const EXTENSIONS = JSON.parse(readFileSync(join(root, "proto/envoy-extensions.json"), "utf8"));

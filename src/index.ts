@@ -5,19 +5,19 @@ export type { Handle } from "./base/handle.ts";
 export { createLog, type Log, type LogSettings } from "./base/log/log.ts";
 export type { Logger } from "./base/logger.ts";
 export {
-  type AgentConfig,
-  type AgentConfigSources,
-  ConfigError,
-  chooseGeneration,
-  defaultProxyFlags,
-  type ProxyFlags,
-  readAgentConfig,
-} from "./config/index.ts";
-export {
   type Discovery,
   DiscoveryError,
   type DiscoveryPorts,
   type StartDiscoveryOptions,
   startDiscovery,
 } from "./discovery/index.ts";
+export { ConfigError } from "./istio-api/config-error.ts";
+export { chooseGeneration } from "./istio-api/generations.ts";
 export { type Mesh, MeshError, type StartMeshOptions, startMesh, stopMesh } from "./mesh/index.ts";
+export {
+  type AgentConfig,
+  type AgentConfigSources,
+  defaultProxyFlags,
+  type ProxyFlags,
+  readAgentConfig,
+} from "./settings/index.ts";

@@ -1,9 +1,10 @@
-import { createGrpcChannel, defineMethod } from "../../src/grpc/index.ts";
+import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import { defineMethod } from "../../src/grpc/method.ts";
 import {
   CREATE_CERTIFICATE_PATH,
   istioCertificateRequest,
   istioCertificateResponse,
-} from "../../src/protocol/protobuf/istio-ca.ts";
+} from "../../src/protobuf/wire/istio-ca.ts";
 import { rate } from "./rate.ts";
 
 /** Workloads asking for certificates, in a process of their own: each "go" is one round, answered with its rate. */

@@ -1,4 +1,4 @@
-import { deltaDiscoveryRequest } from "../../src/protocol/protobuf/discovery.ts";
+import { deltaDiscoveryRequest } from "../../src/protobuf/wire/discovery.ts";
 import { ADS_TYPES, type AdsType } from "../../test/support/discovery-ads-client.ts";
 import type { ProxyStream } from "./open-stream.ts";
 import { nodeOf, readResponse } from "./wire.ts";

@@ -1,12 +1,9 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import {
-  assembleMessages,
-  createGrpcChannel,
-  type GrpcChannel,
-  type RawClientCall,
-  rawMethod,
-} from "../../src/grpc/index.ts";
+import type { GrpcChannel, RawClientCall } from "../../src/grpc/client-types.ts";
+import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import { assembleMessages } from "../../src/grpc/message-assembler.ts";
+import { rawMethod } from "../../src/grpc/method.ts";
 
 /** One ADS stream of bytes, as an agent of ours opens it or as a client that takes no compression does. */
 export interface ProxyStream {

@@ -1,6 +1,6 @@
-import { discoveryRequest } from "../../src/protocol/protobuf/discovery.ts";
-import { encodeStruct } from "../../src/protocol/protobuf/struct.ts";
-import { WIRE_BYTES, WireReader } from "../../src/protocol/protobuf/wire-reader.ts";
+import { discoveryRequest } from "../../src/protobuf/wire/discovery.ts";
+import { encodeStruct } from "../../src/protobuf/wire/struct.ts";
+import { WIRE_BYTES, WireReader } from "../../src/protobuf/wire/wire-reader.ts";
 import { ADS_TYPES, type AdsType, nameIn, rdsNames } from "../../test/support/discovery-ads-client.ts";
 
 const TYPES = Object.keys(ADS_TYPES) as AdsType[];

@@ -1,14 +1,15 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { CloseStack } from "../../src/base/close-stack.ts";
-import { createGrpcChannel, defineMethod } from "../../src/grpc/index.ts";
+import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import { defineMethod } from "../../src/grpc/method.ts";
 import {
   type DiscoveryRequest,
   type DiscoveryResponse,
   discoveryRequest,
   discoveryResponse,
-} from "../../src/protocol/protobuf/discovery.ts";
-import { type MessageType, map, message, nested, repeatedString, string } from "../../src/protocol/protobuf/message.ts";
+} from "../../src/protobuf/wire/discovery.ts";
+import { type MessageType, map, message, nested, repeatedString, string } from "../../src/protobuf/wire/message.ts";
 import { type AgentProcess, eventually, freePorts, startAgentProcess } from "../../test/support/agent-process.ts";
 import { type MeshControlPlane, startMeshControlPlane } from "../../test/support/mesh-control-plane.ts";
 import type { DnsTarget } from "./rounds.ts";

@@ -2,8 +2,10 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { isMainThread } from "node:worker_threads";
 import { silentLogger } from "../../src/base/logger.ts";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
-import { declareDnsMetrics, type NameInfo, startDnsServer } from "../../src/dns/index.ts";
+import { declareDnsMetrics } from "../../src/dns/metrics.ts";
+import { startDnsServer } from "../../src/dns/start-dns-server.ts";
 import { WORKER_URL } from "../../src/dns/worker-entry.ts";
+import type { NameInfo } from "../../src/protocol/dns/name-table-message.ts";
 
 /** The DNS server with a table of services; upstream is another child on the address given. Its threads run this same file. */
 if (isMainThread) await main(process.argv.slice(2));

@@ -2,12 +2,10 @@ import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { silentLogger } from "../../src/base/logger.ts";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
-import {
-  createMetricsHandler,
-  createReadiness,
-  declareScrapeMetrics,
-  startStatusServer,
-} from "../../src/status/index.ts";
+import { createMetricsHandler } from "../../src/status/metrics/metrics-handler.ts";
+import { declareScrapeMetrics } from "../../src/status/metrics.ts";
+import { createReadiness } from "../../src/status/readiness.ts";
+import { startStatusServer } from "../../src/status/start-status-server.ts";
 
 /** `merge` or `pipe`, the sources' port, bytes of Envoy and of the application. */
 const [mode, sources = "", envoyBytes = "", appBytes = ""] = process.argv.slice(2);

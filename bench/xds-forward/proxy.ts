@@ -1,6 +1,7 @@
 import { silentLogger } from "../../src/base/logger.ts";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
-import { declareXdsProxyMetrics, startXdsProxy } from "../../src/xds-proxy/index.ts";
+import { declareXdsProxyMetrics } from "../../src/xds-proxy/metrics.ts";
+import { startXdsProxy } from "../../src/xds-proxy/start-xds-proxy.ts";
 
 const [socketPath = "", address = ""] = process.argv.slice(2);
 await startXdsProxy({

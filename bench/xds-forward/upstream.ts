@@ -1,7 +1,9 @@
 import { gzipSync } from "node:zlib";
 import { silentLogger } from "../../src/base/logger.ts";
-import { implement, rawMethod, startGrpcServer } from "../../src/grpc/index.ts";
-import { deltaDiscoveryResponse } from "../../src/protocol/protobuf/discovery.ts";
+import { rawMethod } from "../../src/grpc/method.ts";
+import { implement } from "../../src/grpc/server-types.ts";
+import { startGrpcServer } from "../../src/grpc/start-grpc-server.ts";
+import { deltaDiscoveryResponse } from "../../src/protobuf/wire/discovery.ts";
 
 /** Sends `count` responses of `bytes` bytes to each stream, as fast as the reader takes them; with "gzip", compressed for who takes it. */
 const [bytes = 0, count = 0] = process.argv.slice(2, 4).map(Number);

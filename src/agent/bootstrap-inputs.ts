@@ -1,16 +1,10 @@
 import { type Logger, silentLogger } from "../base/logger.ts";
 import { type BootstrapInputs, pilotSubjectAltNames } from "../bootstrap/index.ts";
-import {
-  type AgentConfig,
-  diskFiles,
-  type Environment,
-  fileErrorText,
-  type PlatformInfo,
-  proxyConfigJson,
-  readIfPresent,
-  systemRootCa,
-} from "../config/index.ts";
+import { proxyConfigJson } from "../istio-api/proxy-config/apply-proxy-config.ts";
+import type { PlatformInfo } from "../platform/index.ts";
 import { probeSocket, type SdsStart } from "../sds/index.ts";
+import type { AgentConfig, Environment } from "../settings/index.ts";
+import { diskFiles, fileErrorText, readIfPresent, systemRootCa } from "../settings/index.ts";
 import { reportedVersion } from "./reported-version.ts";
 
 const LABELS_PATH = "./etc/istio/pod/labels";

@@ -1,9 +1,10 @@
 import type { CloseStack } from "../base/close-stack.ts";
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
-import { type AgentConfig, caRootCa, diskFiles, systemRootCa } from "../config/index.ts";
 import { type CaClient, type IdentityMetrics, startCaClient, type TokenFetcher } from "../identity/index.ts";
-import { connectThroughProxy } from "../xds-proxy/index.ts";
+import { connectThroughProxy } from "../net/http-proxy/connect-through-proxy.ts";
+import type { AgentConfig } from "../settings/index.ts";
+import { caRootCa, diskFiles, systemRootCa } from "../settings/index.ts";
 import { AgentStartError } from "./agent-error.ts";
 import { upstreamKeepalive } from "./connect-xds.ts";
 import { tlsLimits } from "./xds-tls.ts";

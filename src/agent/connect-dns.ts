@@ -1,6 +1,6 @@
 import type { Logger } from "../base/logger.ts";
-import type { AgentConfig } from "../config/index.ts";
 import { type DnsMetrics, type DnsServer, startDnsServer } from "../dns/index.ts";
+import type { AgentConfig } from "../settings/index.ts";
 import { step } from "./agent-error.ts";
 
 /** Undefined when DNS is not captured. */

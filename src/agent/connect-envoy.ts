@@ -1,8 +1,6 @@
 import { dirname } from "node:path";
 import type { Logger } from "../base/logger.ts";
-import { makeProxyDirectory } from "../base/proxy-file.ts";
 import { type BootstrapFile, type BootstrapInputs, readBootstrapOverride, writeBootstrap } from "../bootstrap/index.ts";
-import type { AgentConfig, Environment, PlatformInfo } from "../config/index.ts";
 import {
   type EnvoyHandle,
   type EnvoyOptions,
@@ -11,7 +9,10 @@ import {
   loopbackOf,
   startEnvoy,
 } from "../envoy/index.ts";
+import { makeProxyDirectory } from "../files/proxy-file.ts";
+import type { PlatformInfo } from "../platform/index.ts";
 import type { SdsStart } from "../sds/index.ts";
+import type { AgentConfig, Environment } from "../settings/index.ts";
 import { step } from "./agent-error.ts";
 import { type BootstrapSources, readBootstrapInputs } from "./bootstrap-inputs.ts";
 import type { AgentMetrics } from "./metrics.ts";

@@ -3,8 +3,8 @@ import { readFile } from "node:fs/promises";
 import type { CloseStack } from "../base/close-stack.ts";
 import type { Logger } from "../base/logger.ts";
 import { Secret } from "../base/secret.ts";
-import type { AgentConfig, Environment } from "../config/index.ts";
 import { createGatewaySecrets, getSecret, type KubernetesAccess, startSdsServer, watchSecrets } from "../sds/index.ts";
+import type { AgentConfig, Environment } from "../settings/index.ts";
 import { AgentStartError, step } from "./agent-error.ts";
 import type { AgentMetrics } from "./metrics.ts";
 

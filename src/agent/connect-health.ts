@@ -1,7 +1,7 @@
 import type { Handle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
-import type { AgentConfig } from "../config/index.ts";
 import { type AdminClient, envoyReadinessProbe } from "../envoy/index.ts";
+import type { AgentConfig } from "../settings/index.ts";
 import { type HealthCheckConfig, healthRules, startHealthChecker } from "../workload-health/index.ts";
 import type { XdsProxy } from "../xds-proxy/index.ts";
 import { step } from "./agent-error.ts";

@@ -1,10 +1,11 @@
 import type { CloseStack } from "../base/close-stack.ts";
 import type { Logger } from "../base/logger.ts";
-import { type AgentConfig, diskFiles, WORKLOAD_CERTS } from "../config/index.ts";
 import type { ReservedSocket } from "../grpc/index.ts";
 import { generateWorkloadKey, type SecretManager, startSecretManager, type TokenFetcher } from "../identity/index.ts";
 import { splitHosts } from "../protocol/x509/general-names.ts";
 import type { LegacyToken, PrivateKeyProvider, SdsStart } from "../sds/index.ts";
+import type { AgentConfig } from "../settings/index.ts";
+import { diskFiles, WORKLOAD_CERTS } from "../settings/index.ts";
 import { AgentStartError, step } from "./agent-error.ts";
 import { connectCa } from "./connect-ca.ts";
 import { connectSds } from "./connect-sds.ts";

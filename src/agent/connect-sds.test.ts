@@ -6,7 +6,8 @@ import { recordLog } from "../../test/support/ca-log.ts";
 import "../../test/support/no-open-handles.ts";
 import { type TemporaryDirectory, temporaryDirectory, until } from "../../test/support/sds-manager.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
-import { declareSdsMetrics, probeSocket } from "../sds/index.ts";
+import { declareSdsMetrics } from "../sds/metrics.ts";
+import { probeSocket } from "../sds/probe-socket.ts";
 import { connectSds } from "./connect-sds.ts";
 
 let directory: TemporaryDirectory;

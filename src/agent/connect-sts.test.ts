@@ -2,12 +2,15 @@ import { afterEach, describe, expect, test } from "vitest";
 import { startFakeGoogle } from "../../test/support/ca-google.ts";
 import { freePorts } from "../../test/support/free-ports.ts";
 import { startHttpServer } from "../../test/support/http-server.ts";
+import { memoryFiles } from "../../test/support/settings/memory-files.ts";
 import { CloseStack } from "../base/close-stack.ts";
-import { httpRequest } from "../base/http-request.ts";
 import { silentLogger } from "../base/logger.ts";
 import { Secret } from "../base/secret.ts";
-import { chooseGeneration, defaultProxyFlags, type PlatformInfo, readAgentConfig } from "../config/index.ts";
-import { memoryFiles } from "../config/testing/memory-files.ts";
+import { chooseGeneration } from "../istio-api/generations.ts";
+import { httpRequest } from "../net/http-request.ts";
+import type { PlatformInfo } from "../platform/platform-info.ts";
+import { defaultProxyFlags } from "../settings/proxy-flags.ts";
+import { readAgentConfig } from "../settings/read-agent-config.ts";
 import { connectTokenExchange } from "./connect-sts.ts";
 import { xdsCredentials } from "./xds-credentials.ts";
 

@@ -1,6 +1,6 @@
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
-import type { AgentConfig } from "../config/index.ts";
+import type { AgentConfig } from "../settings/index.ts";
 import { startTap, type Tap, type UpstreamOptions, type XdsProxy } from "../xds-proxy/index.ts";
 
 /**

@@ -1,6 +1,7 @@
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
-import { type AgentConfig, NO_PLATFORM, type PlatformInfo } from "../config/index.ts";
+import { NO_PLATFORM, type PlatformInfo } from "../platform/index.ts";
+import type { AgentConfig } from "../settings/index.ts";
 import {
   createTokenManager,
   GOOGLE_TOKEN_EXCHANGE,

@@ -1,9 +1,13 @@
 import { join } from "node:path";
 import type { Logger } from "../base/logger.ts";
-import { type AgentConfig, diskFiles, type Environment, systemRootCa } from "../config/index.ts";
 import { parseTarget } from "../grpc/index.ts";
+import { connectThroughProxy } from "../net/http-proxy/connect-through-proxy.ts";
+import { forwardProxy } from "../net/http-proxy/forward-proxy.ts";
+import type { AgentConfig, Environment } from "../settings/index.ts";
+import { diskFiles, systemRootCa } from "../settings/index.ts";
 import { type Route, startWasmConverter, type WasmConverter, type WasmMetrics } from "../wasm/index.ts";
-import { connectThroughProxy, EXTENSION_TYPE, forwardProxy, type LastGood } from "../xds-proxy/index.ts";
+import { EXTENSION_TYPE } from "../xds/type-urls.ts";
+import type { LastGood } from "../xds-proxy/index.ts";
 import { proxyUser } from "./proxy-user.ts";
 
 /** Below the working directory, which is the root directory in the image. */

@@ -1,16 +1,16 @@
 import { CloseStack } from "../base/close-stack.ts";
 import { toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
-import type { AgentConfig, Environment } from "../config/index.ts";
-import { type DnsServer, decodeNameTable } from "../dns/index.ts";
+import type { DnsServer } from "../dns/index.ts";
 import type { KeepaliveOptions, ReservedSocket } from "../grpc/index.ts";
 import type { TokenFetcher } from "../identity/index.ts";
-import { message, repeatedString } from "../protocol/protobuf/message.ts";
+import { connectThroughProxy } from "../net/http-proxy/connect-through-proxy.ts";
+import { message, repeatedString } from "../protobuf/wire/message.ts";
+import { decodeNameTable } from "../protocol/dns/name-table-message.ts";
+import type { AgentConfig, Environment } from "../settings/index.ts";
+import { NAME_TABLE_TYPE, PROXY_CONFIG_TYPE } from "../xds/type-urls.ts";
 import {
-  connectThroughProxy,
   type InternalHandler,
-  NAME_TABLE_TYPE,
-  PROXY_CONFIG_TYPE,
   startLastGood,
   startXdsProxy,
   type UpstreamOptions,

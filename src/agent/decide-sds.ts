@@ -1,6 +1,7 @@
 import type { Logger } from "../base/logger.ts";
-import { type AgentConfig, WORKLOAD_SOCKET_DIRECTORY } from "../config/index.ts";
 import { decideSdsStart, type SdsStart } from "../sds/index.ts";
+import type { AgentConfig } from "../settings/index.ts";
+import { WORKLOAD_SOCKET_DIRECTORY } from "../settings/index.ts";
 
 const CREDENTIAL_SOCKET_DIRECTORY = "./var/run/secrets/credential-uds";
 const LEGACY_SOCKET = "./etc/istio/proxy/SDS";

@@ -1,10 +1,10 @@
 import { posix } from "node:path";
 import type { Logger } from "../base/logger.ts";
-import type { ProxyOwner } from "../base/proxy-file.ts";
 import { type BootstrapFile, type NodeDescriptor, updateDynamicBootstrap } from "../bootstrap/index.ts";
+import type { ProxyOwner } from "../files/proxy-file.ts";
 import { createGrpcChannel, defineMethod } from "../grpc/index.ts";
-import { discoveryRequest, discoveryResponse } from "../protocol/protobuf/discovery.ts";
-import { encodeStruct, type JsonObject } from "../protocol/protobuf/struct.ts";
+import { discoveryRequest, discoveryResponse } from "../protobuf/wire/discovery.ts";
+import { encodeStruct, type JsonObject } from "../protobuf/wire/struct.ts";
 
 const STREAM = defineMethod({
   path: "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources",

@@ -1,5 +1,5 @@
-import type { AgentConfig, Environment } from "../config/index.ts";
 import { findEnvoy } from "../envoy/index.ts";
+import type { AgentConfig, Environment } from "../settings/index.ts";
 
 const DEFAULT_BINARY = "/usr/local/bin/envoy";
 

@@ -1,9 +1,10 @@
 import type { CloseStack } from "../base/close-stack.ts";
 import type { Logger } from "../base/logger.ts";
-import type { AgentConfig, Environment, PlatformInfo } from "../config/index.ts";
 import type { EnvoyHandle, EnvoyPhase } from "../envoy/index.ts";
 import type { ReservedSocket } from "../grpc/index.ts";
+import type { PlatformInfo } from "../platform/index.ts";
 import { reserveSdsSocket, type SdsStart } from "../sds/index.ts";
+import type { AgentConfig, Environment } from "../settings/index.ts";
 import { reserveXdsSocket } from "../xds-proxy/index.ts";
 import type { BootstrapSources } from "./bootstrap-inputs.ts";
 import { connectEnvoy, prepareBootstrap } from "./connect-envoy.ts";

@@ -1,6 +1,6 @@
 import type { Handle } from "../base/handle.ts";
 import type { Log } from "../base/log/log.ts";
-import type { AgentConfig, Environment } from "../config/index.ts";
+import type { AgentConfig, Environment } from "../settings/index.ts";
 
 export interface StartAgentOptions {
   readonly config: AgentConfig;

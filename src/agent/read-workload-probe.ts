@@ -1,4 +1,4 @@
-import type { AgentConfig } from "../config/index.ts";
+import type { AgentConfig } from "../settings/index.ts";
 import type { HealthCheckConfig } from "../workload-health/index.ts";
 import { step } from "./agent-error.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { GENERATIONS } from "../config/index.ts";
+import { GENERATIONS } from "../istio-api/generations.ts";
 import { reportedVersion } from "./reported-version.ts";
 
 test.each(GENERATIONS)(

@@ -1,5 +1,5 @@
 import { buildStamp } from "../base/build-stamp.ts";
-import type { Generation } from "../config/index.ts";
+import type { Generation } from "../istio-api/generations.ts";
 
 /** The release that generation "master" is. */
 const MASTER_RELEASE = "1.31";

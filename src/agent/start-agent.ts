@@ -1,7 +1,7 @@
 import { CloseStack } from "../base/close-stack.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
 import { wait } from "../base/wait.ts";
-import { startPlatformDetection } from "../config/index.ts";
+import { startPlatformDetection } from "../platform/index.ts";
 import { launchEnvoy } from "./launch-envoy.ts";
 import { declareAgentMetrics } from "./metrics.ts";
 import type { Agent, StartAgentOptions } from "./options.ts";

@@ -1,7 +1,7 @@
 import type { Handle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
-import type { AgentConfig } from "../config/index.ts";
 import { watchCertificates } from "../envoy/index.ts";
+import type { AgentConfig } from "../settings/index.ts";
 
 /** A bootstrap is edited by hand or swapped in as a whole: a moment is enough for the edit to be complete. */
 const BOOTSTRAP_SETTLE_MS = 1000;

@@ -4,8 +4,10 @@ import { posix } from "node:path";
 import { createSecureContext, rootCertificates, type SecureContextOptions } from "node:tls";
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
-import { type AgentConfig, diskFiles, splitHostPort, xdsRootCa } from "../config/index.ts";
 import type { ClientCredentials, ClientTls } from "../grpc/index.ts";
+import { splitHostPort } from "../net/split-host-port.ts";
+import type { AgentConfig } from "../settings/index.ts";
+import { diskFiles, xdsRootCa } from "../settings/index.ts";
 import { AgentStartError } from "./agent-error.ts";
 
 const LOCAL_SERVER_NAME = "istiod.istio-system.svc";

@@ -2,10 +2,10 @@ import { backoffDelayMs } from "../base/backoff.ts";
 import { errorMessage } from "../base/coded-error.ts";
 import { formatDurationMs } from "../base/duration.ts";
 import type { Logger } from "../base/logger.ts";
-import type { ProxyOwner } from "../base/proxy-file.ts";
-import { writeProxyFile } from "../base/proxy-file.ts";
 import { wait } from "../base/wait.ts";
-import { WireReader } from "../protocol/protobuf/wire-reader.ts";
+import type { ProxyOwner } from "../files/proxy-file.ts";
+import { writeProxyFile } from "../files/proxy-file.ts";
+import { WireReader } from "../protobuf/wire/wire-reader.ts";
 import { BootstrapError } from "./bootstrap-error.ts";
 import type { NodeDescriptor } from "./core/node-descriptor.ts";
 

@@ -1,4 +1,4 @@
-import type { ProxyConfig, StringMap } from "../protocol/proxy-config.ts";
+import type { ProxyConfig, StringMap } from "../istio-api/proxy-config/proxy-config.ts";
 import type { GenerationName } from "./core/generations.ts";
 
 /** Everything the node descriptor and the documents are made of. `config/` fills it; nothing here is read from the machine later. */

@@ -13,8 +13,8 @@ import {
   istioCertificateRequest,
   istioCertificateResponse,
   requestMetadataText,
-} from "../protocol/protobuf/istio-ca.ts";
-import type { MessageType } from "../protocol/protobuf/message.ts";
+} from "../protobuf/wire/istio-ca.ts";
+import type { MessageType } from "../protobuf/wire/message.ts";
 import { authenticate } from "./authenticators/authenticate.ts";
 import type { Authenticator, AuthRequest, Caller } from "./authenticators/authenticator.ts";
 import type { Authority } from "./authority.ts";

@@ -11,9 +11,9 @@ import {
   startAuthority,
 } from "../ca/index.ts";
 import type { ServerCredentials, ServerTls } from "../grpc/index.ts";
+import type { MeshSettings } from "../mesh-model/mesh-settings.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
 import { createFileTls } from "./serving-files.ts";
-import type { MeshSettings } from "./snapshot/mesh-settings.ts";
 
 export interface ConnectedCa {
   readonly authority: Authority;

@@ -1,13 +1,13 @@
 import type { CloseStack } from "../base/close-stack.ts";
+import type { ConfigStore } from "../mesh-model/config-store.ts";
 import { configDirectories } from "./config-directories.ts";
 import type { MeshFile } from "./mesh-file.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
-import { type AggregateRegistry, createAggregateRegistry } from "./registry/create-aggregate-registry.ts";
-import { createServiceEntryRegistry } from "./registry/create-service-entry-registry.ts";
-import { combineStores } from "./store/combine-stores.ts";
-import type { ConfigStore } from "./store/config-store.ts";
-import { createMemoryStore, type MemoryStore } from "./store/create-memory-store.ts";
-import { startFileStore } from "./store/start-file-store.ts";
+import { type AggregateRegistry, createAggregateRegistry } from "./registries/create-aggregate-registry.ts";
+import { createServiceEntryRegistry } from "./registries/create-service-entry-registry.ts";
+import { combineStores } from "./stores/combine-stores.ts";
+import { createMemoryStore, type MemoryStore } from "./stores/create-memory-store.ts";
+import { startFileStore } from "./stores/start-file-store.ts";
 
 export interface ConnectedConfig {
   /** Files first: of two objects with one name theirs counts. */

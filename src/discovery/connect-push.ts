@@ -1,6 +1,9 @@
 import { availableParallelism } from "node:os";
 import type { CloseStack } from "../base/close-stack.ts";
-import type { Connections } from "./ads-server/connections.ts";
+import { changesOfConfig, changesOfRegistry, FORCED_CHANGES, NO_CHANGES } from "../mesh-model/changes/push-changes.ts";
+import type { ConfigSnapshot } from "../mesh-model/config-store.ts";
+import { createPushSnapshot } from "../mesh-model/create-push-snapshot.ts";
+import type { Connections } from "./ads/connections.ts";
 import type { ConnectedConfig } from "./connect-config.ts";
 import type { KeyStore } from "./keys/index.ts";
 import type { MeshFile } from "./mesh-file.ts";
@@ -8,9 +11,6 @@ import type { DiscoveryMetrics } from "./metrics.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
 import { type Pusher, type PushSettings, startPusher } from "./push/start-pusher.ts";
 import { watchProblems } from "./push/watch-problems.ts";
-import { changesOfConfig, changesOfRegistry, FORCED_CHANGES, NO_CHANGES } from "./snapshot/changes/push-changes.ts";
-import { createPushSnapshot } from "./snapshot/create-push-snapshot.ts";
-import type { ConfigSnapshot } from "./store/config-store.ts";
 
 export interface PushParts {
   readonly config: ConnectedConfig;

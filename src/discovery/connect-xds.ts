@@ -2,18 +2,18 @@ import { availableParallelism } from "node:os";
 import { buildStamp } from "../base/build-stamp.ts";
 import type { CloseStack } from "../base/close-stack.ts";
 import type { Logger } from "../base/logger.ts";
+import { type CachingSource, createResourceSource } from "../envoy-config/create-resource-source.ts";
 import { createGrpcAcceptor, type GrpcAcceptor, type GrpcAcceptorOptions, type Implementation } from "../grpc/index.ts";
-import { createAdmission } from "./ads-server/admission.ts";
-import type { DebugPage } from "./ads-server/ads-context.ts";
-import { type AdsService, createAdsService } from "./ads-server/create-ads-service.ts";
-import { decodeNode } from "./ads-server/decode-node.ts";
+import { parseNode } from "../mesh-model/proxy/parse-node.ts";
+import type { PushSnapshot } from "../mesh-model/push-snapshot.ts";
+import { createAdmission } from "./ads/admission.ts";
+import type { DebugPage } from "./ads/ads-context.ts";
+import { type AdsService, createAdsService } from "./ads/create-ads-service.ts";
+import { decodeNode } from "./ads/decode-node.ts";
 import type { ConnectedCa } from "./connect-ca.ts";
-import { type CachingSource, createResourceSource } from "./generators/create-resource-source.ts";
 import { type GrpcPort, listenGrpc } from "./listen-grpc.ts";
 import type { DiscoveryMetrics } from "./metrics.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
-import { parseNode } from "./proxy/parse-node.ts";
-import type { PushSnapshot } from "./snapshot/push-snapshot.ts";
 
 export interface XdsParts {
   readonly ca: ConnectedCa;

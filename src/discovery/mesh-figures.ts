@@ -1,9 +1,9 @@
-import type { Connection } from "./ads-server/connection.ts";
-import type { CachingSource } from "./generators/create-resource-source.ts";
+import type { CachingSource } from "../envoy-config/create-resource-source.ts";
+import type { PushSnapshot } from "../mesh-model/push-snapshot.ts";
+import type { Connection } from "./ads/connection.ts";
 import type { MeshFigures } from "./metrics.ts";
-import type { AggregateRegistry } from "./registry/create-aggregate-registry.ts";
+import type { AggregateRegistry } from "./registries/create-aggregate-registry.ts";
 import { resourceConflicts } from "./resource-conflicts.ts";
-import type { PushSnapshot } from "./snapshot/push-snapshot.ts";
 
 /** Counts what the mesh holds, at each scrape. */
 export function meshFigures(

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { recordLog } from "../../test/support/ca-log.ts";
 import { CloseStack } from "../base/close-stack.ts";
+import type { MeshSettings } from "../mesh-model/mesh-settings.ts";
 import { startMeshFile } from "./mesh-file.ts";
-import type { MeshSettings } from "./snapshot/mesh-settings.ts";
 
 const opened = new CloseStack();
 let folder: string;

@@ -5,10 +5,10 @@ import { dirname } from "node:path";
 import { errorCode, errorMessage } from "../base/coded-error.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
+import { defaultMeshSettings, parseMeshSettings } from "../mesh-model/build-mesh-settings.ts";
+import type { MeshSettings } from "../mesh-model/mesh-settings.ts";
 import { DiscoveryError } from "./discovery-error.ts";
-import { defaultMeshSettings, parseMeshSettings } from "./snapshot/build-mesh-settings.ts";
-import type { MeshSettings } from "./snapshot/mesh-settings.ts";
-import { createDebounced } from "./store/files/debounce.ts";
+import { createDebounced } from "./stores/files/debounce.ts";
 
 export interface MeshFileOptions {
   /** Undefined: defaults for ever. */

@@ -2,11 +2,11 @@ import type { Handle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
 import type { AuthorityOptions, JwtRule } from "../ca/index.ts";
 import type { ListenAddress } from "../grpc/index.ts";
-import type { Connections } from "./ads-server/connections.ts";
+import type { PushSnapshot } from "../mesh-model/push-snapshot.ts";
+import type { Connections } from "./ads/connections.ts";
 import type { KeyStoreOptions } from "./keys/index.ts";
 import type { PushSettings } from "./push/start-pusher.ts";
-import type { PushSnapshot } from "./snapshot/push-snapshot.ts";
-import type { MemoryStore } from "./store/create-memory-store.ts";
+import type { MemoryStore } from "./stores/create-memory-store.ts";
 
 /** Empty host: this machine alone for plaintext xDS, every address for the others. Port 0 takes any free one. */
 export interface PortOption {

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { ResourceProblem } from "./generators/resource-guard.ts";
-import type { ProxyNode } from "./proxy/proxy-node.ts";
+import type { ResourceProblem } from "../envoy-config/resource-guard.ts";
+import type { ProxyNode } from "../mesh-model/proxy/proxy-node.ts";
+import type { ProxyView } from "../mesh-model/push-snapshot.ts";
 import { resourceConflicts } from "./resource-conflicts.ts";
-import type { ProxyView } from "./snapshot/push-snapshot.ts";
 
 /** Proxies by name, with what cannot be made for each. */
 function conflictsOf(problems: Readonly<Record<string, readonly ResourceProblem[]>>) {

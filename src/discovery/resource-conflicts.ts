@@ -1,6 +1,6 @@
-import type { Connection } from "./ads-server/connection.ts";
-import type { CachingSource } from "./generators/create-resource-source.ts";
-import type { ResourceProblem } from "./generators/resource-guard.ts";
+import type { CachingSource } from "../envoy-config/create-resource-source.ts";
+import type { ResourceProblem } from "../envoy-config/resource-guard.ts";
+import type { Connection } from "./ads/connection.ts";
 
 /** By metric, then by the place that is asked for twice. */
 export type Conflicts = Readonly<Record<ConflictMetric, Readonly<Record<string, Conflict>>>>;

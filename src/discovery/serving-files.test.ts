@@ -7,7 +7,7 @@ import { type CaDirectory, makeCaDirectory } from "../../test/support/ca-directo
 import { recordLog } from "../../test/support/ca-log.ts";
 import "../../test/support/no-open-handles.ts";
 import { CloseStack } from "../base/close-stack.ts";
-import { startGrpcServer } from "../grpc/index.ts";
+import { startGrpcServer } from "../grpc/start-grpc-server.ts";
 import { createFileTls } from "./serving-files.ts";
 
 const IDENTITY = "spiffe://td/ns/n/sa/web";

@@ -3,8 +3,9 @@ import { CloseStack } from "../base/close-stack.ts";
 import { toHandle } from "../base/handle.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
 import { type Authenticator, certificateService } from "../ca/index.ts";
+import { FORCED_CHANGES } from "../mesh-model/changes/push-changes.ts";
 import { renderProcessMetrics, startEventLoopLag } from "../status/index.ts";
-import type { AdsService } from "./ads-server/create-ads-service.ts";
+import type { AdsService } from "./ads/create-ads-service.ts";
 import { connectCa } from "./connect-ca.ts";
 import { type ConnectedConfig, connectConfig } from "./connect-config.ts";
 import { connectPush } from "./connect-push.ts";
@@ -21,7 +22,6 @@ import { startMeshFile } from "./mesh-file.ts";
 import { declareDiscoveryMetrics, VERSION_LINE } from "./metrics.ts";
 import type { Discovery, PortOption, StartDiscoveryOptions } from "./options.ts";
 import { resourceConflicts } from "./resource-conflicts.ts";
-import { FORCED_CHANGES } from "./snapshot/changes/push-changes.ts";
 
 /** A start does not wait longer than this for keys that are somewhere else. */
 const FIRST_KEYS_MS = 5000;

@@ -1,5 +1,5 @@
 import { networkInterfaces } from "node:os";
-import { isIP } from "../base/ip-literal.ts";
+import { isIP } from "../net/ip-literal.ts";
 import type { HostPort } from "./core/listen-plan.ts";
 import { DnsError } from "./errors.ts";
 

@@ -1,4 +1,4 @@
-import { message, string, uint32 } from "../protocol/protobuf/message.ts";
+import { message, string, uint32 } from "../protobuf/wire/message.ts";
 import type { GrpcChannelOptions } from "./client-types.ts";
 import { createGrpcChannel } from "./create-grpc-channel.ts";
 import { defineMethod } from "./method.ts";

@@ -1,7 +1,7 @@
 import { connect as connectSocket, isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect as connectTls, rootCertificates, type TLSSocket } from "node:tls";
-import { publicRoots } from "../base/public-roots.ts";
+import { publicRoots } from "../net/public-roots.ts";
 import type { ClientCredentials, Connect } from "./client-types.ts";
 import { connectionFailureText } from "./connection-failure.ts";
 import { GrpcError } from "./status.ts";

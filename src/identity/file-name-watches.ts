@@ -1,8 +1,8 @@
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
+import type { FileWatch } from "../files/watch/watch-files.ts";
 import type { FileName, FileSecrets } from "./files/file-secrets.ts";
 import { watchContent } from "./files/watch-content.ts";
-import type { FileWatch } from "./files/watch-files.ts";
 import type { IdentityMetrics } from "./metrics.ts";
 
 export interface FileNameWatchesOptions {

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
+import { type FileWatch, watchFiles } from "../files/watch/watch-files.ts";
 import type { ExistingCertificates } from "./existing-certificates.ts";
 import type { FileName, FileSecrets } from "./files/file-secrets.ts";
 import { watchContent } from "./files/watch-content.ts";
-import { type FileWatch, watchFiles } from "./files/watch-files.ts";
 import type { SecretManagerOptions } from "./secret-manager-options.ts";
 
 export interface WorkloadFilesOptions {

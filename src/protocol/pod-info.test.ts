@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { quoteGo, quoteGoChar } from "./go-quote.ts";
+import { quoteGo, quoteGoChar } from "../base/go-quote.ts";
 import { parsePodInfo, parsePodInfoLenient, unquoteGo } from "./pod-info.ts";
 
 describe("pod info files", () => {

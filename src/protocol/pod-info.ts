@@ -1,7 +1,7 @@
 import { CodedError } from "../base/coded-error.ts";
-import { unquoteGo } from "./go-quote.ts";
+import { unquoteGo } from "../base/go-quote.ts";
 
-export { unquoteGo } from "./go-quote.ts";
+export { unquoteGo } from "../base/go-quote.ts";
 
 /** A line of a pod info file whose value is not a quoted Go string. `line` counts from 1. */
 export interface PodInfoProblem {

@@ -1,7 +1,7 @@
 import { errorCode } from "../base/coded-error.ts";
 import { GrpcError, type ServerWriter } from "../grpc/index.ts";
-import type { DeltaDiscoveryRequest, DeltaDiscoveryResponse, Resource } from "../protocol/protobuf/discovery.ts";
-import { SECRET_TYPE_URL } from "../protocol/protobuf/secret.ts";
+import type { DeltaDiscoveryRequest, DeltaDiscoveryResponse, Resource } from "../protobuf/wire/discovery.ts";
+import { SECRET_TYPE_URL } from "../protobuf/wire/secret.ts";
 import { createConnection } from "./connection.ts";
 import { type DeltaSubscription, deltaOutcome, NEW_DELTA_SUBSCRIPTION } from "./core/delta-subscription.ts";
 import { checkNameCount, createAnswerBudget, generateOne, inBatches } from "./generate.ts";

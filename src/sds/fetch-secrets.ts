@@ -1,6 +1,6 @@
 import type { ServerCall } from "../grpc/index.ts";
-import type { DiscoveryRequest, DiscoveryResponse } from "../protocol/protobuf/discovery.ts";
-import { SECRET_TYPE_URL } from "../protocol/protobuf/secret.ts";
+import type { DiscoveryRequest, DiscoveryResponse } from "../protobuf/wire/discovery.ts";
+import { SECRET_TYPE_URL } from "../protobuf/wire/secret.ts";
 import { checkNameCount, generate } from "./generate.ts";
 import type { SdsContext } from "./sds-context.ts";
 

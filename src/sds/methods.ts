@@ -8,7 +8,7 @@ import {
   deltaDiscoveryResponse,
   discoveryRequest,
   discoveryResponse,
-} from "../protocol/protobuf/discovery.ts";
+} from "../protobuf/wire/discovery.ts";
 import { deltaSecrets } from "./delta-secrets.ts";
 import { fetchSecrets } from "./fetch-secrets.ts";
 import { type LegacyContext, legacyFetch, legacyStream } from "./legacy/legacy-stream.ts";

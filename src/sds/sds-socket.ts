@@ -1,6 +1,6 @@
 import { chown } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { makeDirectory } from "../base/make-directory.ts";
+import { makeDirectory } from "../files/make-directory.ts";
 import { type ReservedSocket, reserveSocket } from "../grpc/index.ts";
 
 /** The socket itself is open to all, so that the directory decides who gets the workload's key: never everybody. */

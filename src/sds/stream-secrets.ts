@@ -1,6 +1,6 @@
 import { GrpcError, type ServerWriter } from "../grpc/index.ts";
-import type { DiscoveryRequest, DiscoveryResponse } from "../protocol/protobuf/discovery.ts";
-import { SECRET_TYPE_URL } from "../protocol/protobuf/secret.ts";
+import type { DiscoveryRequest, DiscoveryResponse } from "../protobuf/wire/discovery.ts";
+import { SECRET_TYPE_URL } from "../protobuf/wire/secret.ts";
 import { createConnection } from "./connection.ts";
 import { NEW_SUBSCRIPTION, requestOutcome, type Subscription } from "./core/subscription.ts";
 import { checkNameCount, generate, generateOne } from "./generate.ts";

@@ -1,9 +1,9 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { answerHalfClosed } from "../base/answer-half-closed.ts";
 import { CodedError, errorCode, errorMessage } from "../base/coded-error.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
+import { answerHalfClosed } from "../net/answer-half-closed.ts";
 import { registerEndpoints, type StatusActions } from "./endpoints.ts";
 import type { Readiness } from "./readiness.ts";
 import { createRouter, type Router } from "./router.ts";

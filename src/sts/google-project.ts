@@ -1,5 +1,5 @@
 import { errorMessage } from "../base/coded-error.ts";
-import { httpRequest } from "../base/http-request.ts";
+import { httpRequest } from "../net/http-request.ts";
 import { StsError } from "./sts-error.ts";
 
 const METADATA_URL = "http://169.254.169.254";

@@ -1,10 +1,10 @@
 import { setMaxListeners } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { answerHalfClosed } from "../base/answer-half-closed.ts";
 import { CodedError, errorCode, errorMessage } from "../base/coded-error.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
+import { answerHalfClosed } from "../net/answer-half-closed.ts";
 import { errorAnswer, type JsonAnswer, statusAnswer, successAnswer } from "./core/answers.ts";
 import { checkHead, parseExchangeRequest } from "./core/exchange-request.ts";
 import { StsError } from "./sts-error.ts";

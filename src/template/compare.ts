@@ -1,4 +1,4 @@
-import { compareText } from "../protocol/go-text.ts";
+import { compareText } from "../base/go-text.ts";
 import { formatValue } from "./format-value.ts";
 import { TemplateFunctionError } from "./template-error.ts";
 import type { GoKind } from "./values.ts";

@@ -1,4 +1,4 @@
-import { quoteGo } from "../protocol/go-quote.ts";
+import { quoteGo } from "../base/go-quote.ts";
 import type { Branch, Command, Expression, Node, Pipeline } from "./ast.ts";
 import { printExpression } from "./ast.ts";
 import { rangeElements, resolveFields } from "./fields.ts";

@@ -1,5 +1,5 @@
-import { stringifyExactJson } from "../protocol/exact-json.ts";
-import { wellFormed } from "../protocol/go-text.ts";
+import { wellFormed } from "../base/go-text.ts";
+import { stringifyExactJson } from "../files/json/exact-json.ts";
 import { GoEnum, GoStruct, isMap, mapEntries } from "./values.ts";
 
 /** Keeps a cyclic or absurdly deep value from overflowing the stack. */

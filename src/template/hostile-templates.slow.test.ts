@@ -1,5 +1,5 @@
 import { test } from "vitest";
-import { anyArguments, anyText, anyTokens } from "./testing/hostile-text.ts";
+import { anyArguments, anyText, anyTokens } from "../../test/support/template/hostile-text.ts";
 
 test("thirty thousand random texts give a value or a coded error", () => {
   anyText(12_000);

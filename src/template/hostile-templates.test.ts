@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { anyArguments, anyText, anyTokens } from "../../test/support/template/hostile-text.ts";
 import { SPRIG_FUNCTIONS } from "./functions/sprig.ts";
 import { parseTemplate } from "./parse-template.ts";
-import { anyArguments, anyText, anyTokens } from "./testing/hostile-text.ts";
 
 const run = (text: string, data: unknown = {}, limits = {}) =>
   parseTemplate("t", text, { functions: SPRIG_FUNCTIONS, limits }).execute(data);

@@ -1,10 +1,5 @@
-export type { FunctionTable, TemplateFunction } from "./function-table.ts";
-export { fixed, intArg, textArg, variadic, wrongType } from "./function-table.ts";
 export { SPRIG_FUNCTIONS } from "./functions/sprig.ts";
 export { marshalGoJson } from "./go-json.ts";
-export type { Meter, TemplateLimits } from "./limits.ts";
-export type { Template, TemplateOptions } from "./parse-template.ts";
 export { parseTemplate } from "./parse-template.ts";
-export type { TemplateErrorCode, TemplatePosition } from "./template-error.ts";
-export { TemplateError, TemplateFunctionError } from "./template-error.ts";
-export { GoEnum, GoStruct, isTrue, kindOf } from "./values.ts";
+export { TemplateError } from "./template-error.ts";
+export { GoEnum, GoStruct } from "./values.ts";

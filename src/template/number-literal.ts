@@ -1,4 +1,4 @@
-import { unquoteGo } from "../protocol/go-quote.ts";
+import { unquoteGo } from "../base/go-quote.ts";
 
 const MAX_UINT64 = 2n ** 64n - 1n;
 const MIN_INT64 = -(2n ** 63n);

@@ -1,4 +1,4 @@
-import { quoteGo } from "../protocol/go-quote.ts";
+import { quoteGo } from "../base/go-quote.ts";
 import type { Node } from "./ast.ts";
 import { PipelineParser } from "./pipeline-parser.ts";
 import { TokenReader } from "./token-reader.ts";

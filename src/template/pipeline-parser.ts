@@ -1,4 +1,4 @@
-import { quoteGo } from "../protocol/go-quote.ts";
+import { quoteGo } from "../base/go-quote.ts";
 import type { Command, Expression, Pipeline } from "./ast.ts";
 import { printExpression } from "./ast.ts";
 import type { TokenType } from "./lexer.ts";

@@ -1,4 +1,4 @@
-import { quoteGo, quoteGoChar } from "../protocol/go-quote.ts";
+import { quoteGo, quoteGoChar } from "../base/go-quote.ts";
 import { formatFloat } from "./format-float.ts";
 import { formatValue } from "./format-value.ts";
 import { GoEnum, GoStruct, isMap, kindOf, mapEntries, toNumber, typeName } from "./values.ts";

@@ -1,4 +1,4 @@
-import { quoteGo, unquoteGo } from "../protocol/go-quote.ts";
+import { quoteGo, unquoteGo } from "../base/go-quote.ts";
 import type { Token, TokenType } from "./lexer.ts";
 import { tokenize } from "./lexer.ts";
 import { positionAt, TemplateError } from "./template-error.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { compareText, wellFormed } from "../protocol/go-text.ts";
+import { compareText, wellFormed } from "../base/go-text.ts";
 import { equals, isLess } from "./compare.ts";
 import { formatFloat } from "./format-float.ts";
 import { formatValue, printValue, sprint } from "./format-value.ts";

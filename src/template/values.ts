@@ -1,4 +1,4 @@
-import { compareText } from "../protocol/go-text.ts";
+import { compareText } from "../base/go-text.ts";
 /**
  * What a template can see of JavaScript data, in Go's terms: undefined = no value, null = nil, integral numbers and bigint = int, other
  * numbers = float64, arrays = slices, plain objects and Maps = maps, and the two classes below. Anything else is opaque: it can be

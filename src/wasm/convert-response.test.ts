@@ -12,7 +12,7 @@ import {
 } from "../../test/support/wasm-resources.ts";
 import { silentLogger } from "../base/logger.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
-import { deltaDiscoveryResponse } from "../protocol/protobuf/discovery.ts";
+import { deltaDiscoveryResponse } from "../protobuf/wire/discovery.ts";
 import { type ConvertedResponse, convertResponse } from "./convert-response.ts";
 import { CURRENT_RULES, type FallbackRules, LEGACY_RULES } from "./core/generations.ts";
 import type { RemoteModule } from "./core/remote-module.ts";

@@ -1,7 +1,7 @@
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
-import { memberBytes, memberList, withMember, withMembers } from "../protocol/protobuf/edit-members.ts";
-import { WireError } from "../protocol/protobuf/wire-reader.ts";
+import { memberBytes, memberList, withMember, withMembers } from "../protobuf/wire/edit-members.ts";
+import { WireError } from "../protobuf/wire/wire-reader.ts";
 import { fallbackFilter } from "./core/fallback-filter.ts";
 import type { FallbackRules } from "./core/generations.ts";
 import { joinErrors } from "./core/join-errors.ts";

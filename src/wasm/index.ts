@@ -1,4 +1,4 @@
 export type { Route } from "./fetch/route.ts";
 export { declareWasmMetrics, type WasmMetrics } from "./metrics.ts";
-export type { WasmConverter, WasmOptions } from "./options.ts";
+export type { WasmConverter } from "./options.ts";
 export { startWasmConverter } from "./start-wasm-converter.ts";

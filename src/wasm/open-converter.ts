@@ -1,6 +1,6 @@
 import { arch } from "node:os";
 import { resolve as absolute } from "node:path";
-import { memberList } from "../protocol/protobuf/edit-members.ts";
+import { memberList } from "../protobuf/wire/edit-members.ts";
 import { trackModulesInUse } from "./cache/modules-in-use.ts";
 import { startModuleCache } from "./cache/start-module-cache.ts";
 import { type ConvertedResponse, convertResponse } from "./convert-response.ts";

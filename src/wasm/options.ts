@@ -1,6 +1,6 @@
 import type { Handle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
-import type { ProxyOwner } from "../base/proxy-file.ts";
+import type { ProxyOwner } from "../files/proxy-file.ts";
 import type { ConvertedResponse } from "./convert-response.ts";
 import type { Resolve } from "./fetch/guarded-lookup.ts";
 import type { RouteFor } from "./fetch/route.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { FrameSink } from "../grpc/index.ts";
+import type { FrameSink } from "../grpc/frame-scanner.ts";
 import { openInbox } from "./client-inbox.ts";
 
 /** A client whose messages the test sends one by one; each resolves when it was taken. */

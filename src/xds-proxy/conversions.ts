@@ -1,6 +1,6 @@
 import { errorMessage } from "../base/coded-error.ts";
-import { discoveryRequest } from "../protocol/protobuf/discovery.ts";
-import { memberBytes } from "../protocol/protobuf/edit-members.ts";
+import { discoveryRequest } from "../protobuf/wire/discovery.ts";
+import { memberBytes } from "../protobuf/wire/edit-members.ts";
 import type { AgentRequest, ProtocolKind } from "./core/protocol-kind.ts";
 import type { ResponseConverter } from "./options.ts";
 

@@ -1,5 +1,5 @@
 import { errorMessage } from "../base/coded-error.ts";
-import { deltaDiscoveryResponse, discoveryResponse } from "../protocol/protobuf/discovery.ts";
+import { deltaDiscoveryResponse, discoveryResponse } from "../protobuf/wire/discovery.ts";
 import type { AgentRequest, ProtocolKind } from "./core/protocol-kind.ts";
 import type { InternalHandler } from "./options.ts";
 

@@ -1,6 +1,6 @@
 import type { Logger } from "../base/logger.ts";
+import { shortTypeName } from "../xds/type-urls.ts";
 import type { AgentRequest, ProtocolKind } from "./core/protocol-kind.ts";
-import { shortTypeName } from "./core/type-urls.ts";
 import { answerInternal } from "./internal-response.ts";
 import type { InternalHandler } from "./options.ts";
 

@@ -5,9 +5,9 @@ import {
   deltaDiscoveryResponse,
   discoveryRequest,
   discoveryResponse,
-} from "../protocol/protobuf/discovery.ts";
+} from "../protobuf/wire/discovery.ts";
+import { shortTypeName } from "../xds/type-urls.ts";
 import type { ProtocolKind } from "./core/protocol-kind.ts";
-import { shortTypeName } from "./core/type-urls.ts";
 
 /** What was seen of a response while it passed. */
 export interface ResponseFacts {

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { CDS, push } from "../../test/support/xds-harness.ts";
-import { deltaDiscoveryResponse } from "../protocol/protobuf/discovery.ts";
+import { deltaDiscoveryResponse } from "../protobuf/wire/discovery.ts";
 import { createResponseRelay, type ResponseRelayOptions } from "./response-relay.ts";
 
 /** A client whose room the test decides about. */

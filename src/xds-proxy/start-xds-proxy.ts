@@ -1,9 +1,9 @@
 import { CloseStack } from "../base/close-stack.ts";
 import { toHandle } from "../base/handle.ts";
 import { implementRaw, type RawServerCall } from "../grpc/index.ts";
+import { HEALTH_TYPE } from "../xds/type-urls.ts";
 import { createBufferCollector } from "./buffer-collector.ts";
 import { encodeAgentRequest, type ProtocolKind, STREAM_PATHS } from "./core/protocol-kind.ts";
-import { HEALTH_TYPE } from "./core/type-urls.ts";
 import type { WorkloadHealth, XdsProxy, XdsProxyOptions } from "./options.ts";
 import { REFLECTED_SERVICES, readAdsFiles, reflectionMethods } from "./reflection/reflection-methods.ts";
 import { serveSocket } from "./serve-socket.ts";

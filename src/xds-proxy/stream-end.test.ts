@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { recordLog } from "../../test/support/ca-log.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
-import { GrpcError } from "../grpc/index.ts";
+import { GrpcError } from "../grpc/status.ts";
 import { declareXdsProxyMetrics } from "./metrics.ts";
 import { endOf, endOfSending, reportEnd, toStatus } from "./stream-end.ts";
 

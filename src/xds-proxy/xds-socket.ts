@@ -2,8 +2,8 @@ import { unlinkSync } from "node:fs";
 import { dirname } from "node:path";
 import { errorCode, errorMessage } from "../base/coded-error.ts";
 import { type Logger, silentLogger } from "../base/logger.ts";
-import { makeDirectory } from "../base/make-directory.ts";
-import { makeProxyDirectory } from "../base/proxy-file.ts";
+import { makeDirectory } from "../files/make-directory.ts";
+import { makeProxyDirectory } from "../files/proxy-file.ts";
 import { type ReservedSocket, reserveSocket } from "../grpc/index.ts";
 import { XdsProxyError } from "./xds-proxy-error.ts";
 

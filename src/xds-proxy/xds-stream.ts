@@ -1,12 +1,12 @@
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { type GrpcChannel, GrpcError, type RawServerCall } from "../grpc/index.ts";
-import { any } from "../protocol/protobuf/discovery.ts";
+import { any } from "../protobuf/wire/discovery.ts";
+import { isForwardedType, isResponseType, LISTENER_TYPE } from "../xds/type-urls.ts";
 import { type ClientInbox, openInbox } from "./client-inbox.ts";
 import { type Conversions, createConversions } from "./conversions.ts";
 import { type AgentRequest, encodeAgentRequest, type ProtocolKind } from "./core/protocol-kind.ts";
 import { type RequestFacts, scanRequest } from "./core/request-facts.ts";
-import { isForwardedType, isResponseType, LISTENER_TYPE } from "./core/type-urls.ts";
 import { createInternalTypes, type InternalTypes } from "./internal-types.ts";
 import type { Recorder } from "./last-good/recorder.ts";
 import type { ServeOptions } from "./last-good/serve-last-good.ts";

@@ -4,10 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { silentLogger } from "../../src/base/logger.ts";
-import type { BootstrapInputs } from "../../src/bootstrap/index.ts";
-import { writeGeneratedBootstrap } from "../../src/bootstrap/index.ts";
-import { generationRules, proxyConfigJson } from "../../src/config/index.ts";
-import type { ProxyConfig } from "../../src/protocol/proxy-config.ts";
+import type { BootstrapInputs } from "../../src/bootstrap/inputs.ts";
+import { writeGeneratedBootstrap } from "../../src/bootstrap/write-bootstrap.ts";
+import { generationRules } from "../../src/istio-api/generations.ts";
+import { proxyConfigJson } from "../../src/istio-api/proxy-config/apply-proxy-config.ts";
+import type { ProxyConfig } from "../../src/istio-api/proxy-config/proxy-config.ts";
 import type { ConformanceCase, ConformanceFamily } from "./family.ts";
 
 type Json = Record<string, unknown>;

@@ -1,4 +1,7 @@
-import { commandLines, restoreInputs } from "../../src/capture/core/dry-run.ts";
+import { captureBanner } from "../../src/capture/core/banner.ts";
+import { buildRules } from "../../src/capture/core/build-rules.ts";
+import { cleanCommands } from "../../src/capture/core/clean-commands.ts";
+import { commandLines, dryRun, restoreInputs } from "../../src/capture/core/dry-run.ts";
 import { GENERATION_SHAPES } from "../../src/capture/core/generations.ts";
 import type { IptablesRule } from "../../src/capture/core/iptables-args.ts";
 import * as text from "../../src/capture/core/iptables-text.ts";
@@ -6,7 +9,6 @@ import { parseKernelState } from "../../src/capture/core/kernel-state.ts";
 import { NO_NAMES } from "../../src/capture/core/rule-key.ts";
 import { parseSaveState } from "../../src/capture/core/save-state.ts";
 import { planTables } from "../../src/capture/core/transaction.ts";
-import { buildRules, captureBanner, cleanCommands, dryRun } from "../../src/capture/index.ts";
 import * as cases from "./capture-case.ts";
 import type { ConformanceFamily } from "./family.ts";
 

@@ -1,6 +1,6 @@
+import { buildRules } from "../../src/capture/core/build-rules.ts";
 import { toNft } from "../../src/capture/core/nft-args.ts";
 import { nftRulesetDump, nftTransaction } from "../../src/capture/core/nft-transaction.ts";
-import { buildRules } from "../../src/capture/index.ts";
 import { type CaptureCase, effectiveConfigDifference, lineDifference, loadCases, settingsOf } from "./capture-case.ts";
 import type { ConformanceFamily } from "./family.ts";
 

@@ -6,13 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
-import type { BootstrapInputs } from "../../src/bootstrap/index.ts";
-import {
-  buildNodeDescriptor,
-  generateBootstrap,
-  readBootstrapOverride,
-  writeBootstrap,
-} from "../../src/bootstrap/index.ts";
+import { generateBootstrap } from "../../src/bootstrap/core/generate-bootstrap.ts";
+import { buildNodeDescriptor } from "../../src/bootstrap/core/node-descriptor.ts";
+import type { BootstrapInputs } from "../../src/bootstrap/inputs.ts";
+import { readBootstrapOverride, writeBootstrap } from "../../src/bootstrap/write-bootstrap.ts";
 import { bootstrapInputs, loadBootstrapCases } from "../conformance/bootstrap.ts";
 import type { InputOverrides } from "../support/bootstrap-inputs.ts";
 import { sidecarInputs } from "../support/bootstrap-inputs.ts";

@@ -5,20 +5,18 @@ import { connect as connectTls, createServer as createTlsServer, type TLSSocket 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
-import {
-  type CaServer,
-  clientProblem,
-  type DevelopmentIssuer,
-  declareCaServerMetrics,
-  openDevelopmentIssuer,
-  startCaServer,
-} from "../../src/ca/index.ts";
-import { createGrpcChannel, defineMethod, type GrpcChannel } from "../../src/grpc/index.ts";
+import { type DevelopmentIssuer, openDevelopmentIssuer } from "../../src/ca/development-issuer.ts";
+import { declareCaServerMetrics } from "../../src/ca/metrics.ts";
+import { clientProblem } from "../../src/ca/server-credentials.ts";
+import { type CaServer, startCaServer } from "../../src/ca/start-ca-server.ts";
+import type { GrpcChannel } from "../../src/grpc/client-types.ts";
+import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import { defineMethod } from "../../src/grpc/method.ts";
 import {
   CREATE_CERTIFICATE_PATH,
   istioCertificateRequest,
   istioCertificateResponse,
-} from "../../src/protocol/protobuf/istio-ca.ts";
+} from "../../src/protobuf/wire/istio-ca.ts";
 import { parsePemCertificate } from "../../src/protocol/x509/certificate.ts";
 import { buildCsr } from "../../src/protocol/x509/csr.ts";
 import { encodePrivateKey, generateKeyPair, parsePrivateKey } from "../../src/protocol/x509/key-pair.ts";

@@ -5,22 +5,20 @@ import "../support/no-open-handles.ts";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
 import { Secret } from "../../src/base/secret.ts";
-import {
-  type CaServer,
-  type CaServerOptions,
-  certificateService,
-  createJwtAuthenticator,
-  type DevelopmentIssuer,
-  declareCaServerMetrics,
-  openDevelopmentIssuer,
-  startCaServer,
-} from "../../src/ca/index.ts";
-import { addressText, createGrpcChannel, defineMethod, startGrpcServer } from "../../src/grpc/index.ts";
+import { createJwtAuthenticator } from "../../src/ca/authenticators/jwt.ts";
+import { certificateService } from "../../src/ca/certificate-service.ts";
+import { type DevelopmentIssuer, openDevelopmentIssuer } from "../../src/ca/development-issuer.ts";
+import { declareCaServerMetrics } from "../../src/ca/metrics.ts";
+import { type CaServer, type CaServerOptions, startCaServer } from "../../src/ca/start-ca-server.ts";
+import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import { addressText } from "../../src/grpc/listen.ts";
+import { defineMethod } from "../../src/grpc/method.ts";
+import { startGrpcServer } from "../../src/grpc/start-grpc-server.ts";
 import {
   istioCertificateRequest,
   istioCertificateResponse,
   requestMetadata,
-} from "../../src/protocol/protobuf/istio-ca.ts";
+} from "../../src/protobuf/wire/istio-ca.ts";
 import { parsePemCertificate } from "../../src/protocol/x509/certificate.ts";
 import { buildCsr } from "../../src/protocol/x509/csr.ts";
 import { encodePrivateKey, generateKeyPair, type KeyPair } from "../../src/protocol/x509/key-pair.ts";

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
-import { decodeMessage } from "../../src/protocol/envoy/index.ts";
-import { any } from "../../src/protocol/protobuf/discovery.ts";
+import { decodeMessage } from "../../src/protobuf/envoy/index.ts";
+import { any } from "../../src/protobuf/wire/discovery.ts";
 import {
   type AdsClientOptions,
   type DeltaStream,

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
-import { buildFrameHeader } from "../../src/grpc/index.ts";
+import { buildFrameHeader } from "../../src/grpc/frame-scanner.ts";
 import {
   type DeltaDiscoveryResponse,
   type DiscoveryResponse,
@@ -10,7 +10,7 @@ import {
   deltaDiscoveryResponse,
   discoveryRequest,
   discoveryResponse,
-} from "../../src/protocol/protobuf/discovery.ts";
+} from "../../src/protobuf/wire/discovery.ts";
 import { type Library, openDelta, openSotw, testNode, URLS } from "../support/ads-client.ts";
 import { eventually } from "../support/ca-wait.ts";
 import { serviceEntry } from "../support/discovery-objects.ts";

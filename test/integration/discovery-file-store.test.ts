@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
-import { type ConfigChange, type FileStore, type FileStoreOptions, startFileStore } from "../../src/discovery/index.ts";
+import { type FileStore, type FileStoreOptions, startFileStore } from "../../src/discovery/stores/start-file-store.ts";
+import type { ConfigChange } from "../../src/mesh-model/config-store.ts";
 import { serviceEntry, workloadEntry } from "../support/discovery-objects.ts";
 
 let dir: string;

@@ -1,14 +1,14 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { defaultMeshConfig, generationRules, parseMeshConfig, parseServiceNode } from "../../src/config/index.ts";
-import {
-  createMemoryStore,
-  createServiceEntryRegistry,
-  describeDocumentProblem,
-  formatLocality,
-  parseConfigText,
-} from "../../src/discovery/index.ts";
+import { createServiceEntryRegistry } from "../../src/discovery/registries/create-service-entry-registry.ts";
+import { createMemoryStore } from "../../src/discovery/stores/create-memory-store.ts";
+import { describeDocumentProblem, parseConfigText } from "../../src/istio-api/decode/parse-config-text.ts";
+import { generationRules } from "../../src/istio-api/generations.ts";
+import { defaultMeshConfig } from "../../src/istio-api/mesh-config/mesh-config.ts";
+import { parseMeshConfig } from "../../src/istio-api/mesh-config/parse-mesh-config.ts";
+import { formatLocality } from "../../src/mesh-model/locality.ts";
+import { parseServiceNode } from "../../src/settings/role/service-node.ts";
 
 const root = join(process.env.CONFORMANCE_DIR ?? join(import.meta.dirname, "../../../shared/conformance"), "discovery");
 const cases = existsSync(root)

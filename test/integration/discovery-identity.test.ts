@@ -2,14 +2,15 @@ import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
-import { createGrpcChannel, defineMethod } from "../../src/grpc/index.ts";
-import { decodeMessage } from "../../src/protocol/envoy/index.ts";
+import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import { defineMethod } from "../../src/grpc/method.ts";
+import { decodeMessage } from "../../src/protobuf/envoy/index.ts";
 import {
   CREATE_CERTIFICATE_PATH,
   istioCertificateRequest,
   istioCertificateResponse,
-} from "../../src/protocol/protobuf/istio-ca.ts";
-import type { MessageType } from "../../src/protocol/protobuf/message.ts";
+} from "../../src/protobuf/wire/istio-ca.ts";
+import type { MessageType } from "../../src/protobuf/wire/message.ts";
 import { buildCsr } from "../../src/protocol/x509/csr.ts";
 import { encodePrivateKey, generateKeyPair } from "../../src/protocol/x509/key-pair.ts";
 import { type AdsClientOptions, openDelta, openSotw, testNode, URLS } from "../support/ads-client.ts";

@@ -5,18 +5,13 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { join } from "node:path";
 import { createServer as createTlsServer, connect as tlsConnect } from "node:tls";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { createTestMesh, testNode } from "../../src/discovery/testing/create-test-mesh.ts";
-import {
-  destinationRule,
-  documents,
-  peerAuthentication,
-  type TestObject,
-} from "../../src/discovery/testing/test-objects.ts";
 import { staticSidecar } from "../support/discovery-static-sidecar.ts";
 import { createWorkFolder, until } from "../support/envoy-life.ts";
 import { freePorts } from "../support/free-ports.ts";
 import { grpcTestCerts } from "../support/grpc-certs.ts";
 import { type RunningEnvoy, spawnEnvoy } from "../support/grpc-envoy.ts";
+import { createTestMesh, testNode } from "../support/mesh-model/create-test-mesh.ts";
+import { destinationRule, documents, peerAuthentication, type TestObject } from "../support/mesh-model/test-objects.ts";
 import { has, needs } from "../support/needs.ts";
 
 /** One sidecar without interception, whose listeners are really bound; backends beside it. */

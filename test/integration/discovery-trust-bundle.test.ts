@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
-import { message, repeatedString } from "../../src/protocol/protobuf/message.ts";
+import { message, repeatedString } from "../../src/protobuf/wire/message.ts";
 import { openSotw, testNode, URLS } from "../support/ads-client.ts";
 import { makeCertificate } from "../support/ca-certificates.ts";
 import { makeCaDirectory } from "../support/ca-directory.ts";

@@ -1,10 +1,11 @@
 import { createSocket } from "node:dgram";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
-import { declareDnsMetrics, type NameTable } from "../../src/dns/index.ts";
+import { declareDnsMetrics } from "../../src/dns/metrics.ts";
 import { createPortMap, type PortMap } from "../../src/dns/port-owners.ts";
 import type { ResolverSettings } from "../../src/dns/resolver.ts";
 import { startThreads } from "../../src/dns/threads.ts";
+import type { NameTable } from "../../src/protocol/dns/name-table-message.ts";
 import { ask } from "../support/dns-client.ts";
 import { crashThreads } from "../support/dns-crash.ts";
 import { eventually } from "../support/dns-eventually.ts";

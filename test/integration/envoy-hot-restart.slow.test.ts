@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import { startEnvoy } from "../../src/envoy/index.ts";
+import { startEnvoy } from "../../src/envoy/start-envoy.ts";
 import { createWorkFolder, envoyOptions, freePorts, isAlive, recordingLogger, until } from "../support/envoy-life.ts";
 import { startLoad } from "../support/envoy-requests.ts";
 import { staticBootstrap } from "../support/envoy-static-bootstrap.ts";

@@ -1,6 +1,8 @@
 import { existsSync } from "node:fs";
 import { beforeEach, describe, expect, test } from "vitest";
-import { type EnvoyHandle, type EnvoyOptions, startEnvoy, watchCertificates } from "../../src/envoy/index.ts";
+import { watchCertificates } from "../../src/envoy/certificate-watcher.ts";
+import type { EnvoyHandle, EnvoyOptions } from "../../src/envoy/envoy-options.ts";
+import { startEnvoy } from "../../src/envoy/start-envoy.ts";
 import { createWorkFolder, envoyOptions, freePorts, isAlive, recordingLogger, until } from "../support/envoy-life.ts";
 import { getOnce, startLoad } from "../support/envoy-requests.ts";
 import { type StaticBootstrapOptions, staticBootstrap } from "../support/envoy-static-bootstrap.ts";

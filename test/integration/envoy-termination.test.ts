@@ -1,6 +1,8 @@
 import { connect, type Socket } from "node:net";
 import { beforeEach, expect, test } from "vitest";
-import { type EnvoyHandle, startEnvoy, type TerminationOptions } from "../../src/envoy/index.ts";
+import type { TerminationOptions } from "../../src/envoy/drain.ts";
+import type { EnvoyHandle } from "../../src/envoy/envoy-options.ts";
+import { startEnvoy } from "../../src/envoy/start-envoy.ts";
 import { createWorkFolder, envoyOptions, freePorts, isAlive, recordingLogger, until } from "../support/envoy-life.ts";
 import { getOnce } from "../support/envoy-requests.ts";
 import { staticBootstrap } from "../support/envoy-static-bootstrap.ts";

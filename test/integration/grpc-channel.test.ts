@@ -1,7 +1,10 @@
 import type { ServerHttp2Session } from "node:http2";
 import { connect as connectSocket, createServer as createTcpServer } from "node:net";
 import { describe, expect, test } from "vitest";
-import { createGrpcChannel, GrpcError, implement, rawMethod } from "../../src/grpc/index.ts";
+import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import { rawMethod } from "../../src/grpc/method.ts";
+import { implement } from "../../src/grpc/server-types.ts";
+import { GrpcError } from "../../src/grpc/status.ts";
 import { ECHO, ECHO_BIDI, portOf, startEchoServer } from "../support/grpc-echo-server.ts";
 import { startFreezableProxy } from "../support/grpc-freezable-proxy.ts";
 import { answerWith, GRPC_ANSWER, startRawServer } from "../support/grpc-raw-server.ts";

@@ -1,7 +1,11 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { buildFrameHeader, createGrpcChannel, type GrpcError, Metadata, rawMethod } from "../../src/grpc/index.ts";
+import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import { buildFrameHeader } from "../../src/grpc/frame-scanner.ts";
+import { Metadata } from "../../src/grpc/metadata.ts";
+import { rawMethod } from "../../src/grpc/method.ts";
+import type { GrpcError } from "../../src/grpc/status.ts";
 import { startFreezableProxy } from "../support/grpc-freezable-proxy.ts";
 import { answerWith, GRPC_ANSWER, startRawServer } from "../support/grpc-raw-server.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { GRPC_STATUS_NAMES } from "../../src/grpc/index.ts";
+import { GRPC_STATUS_NAMES } from "../../src/grpc/status.ts";
 import {
   BIDI_END,
   BIDI_FAIL,

@@ -1,7 +1,10 @@
 import { connect } from "node:net";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
-import { GRPC_STATUS_NAMES, GrpcError, implement, rawMethod, startGrpcServer } from "../../src/grpc/index.ts";
+import { rawMethod } from "../../src/grpc/method.ts";
+import { implement } from "../../src/grpc/server-types.ts";
+import { startGrpcServer } from "../../src/grpc/start-grpc-server.ts";
+import { GRPC_STATUS_NAMES, GrpcError } from "../../src/grpc/status.ts";
 import { http2Cluster } from "../support/envoy-http2-cluster.ts";
 import {
   BIDI_END,

@@ -1,16 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
-import {
-  createGrpcChannel,
-  type FrameStream,
-  GrpcError,
-  type GrpcServer,
-  type Implementation,
-  implement,
-  implementRaw,
-  rawMethod,
-  startGrpcServer,
-} from "../../src/grpc/index.ts";
+import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import type { FrameStream } from "../../src/grpc/frame-stream.ts";
+import { rawMethod } from "../../src/grpc/method.ts";
+import { type Implementation, implement, implementRaw } from "../../src/grpc/server-types.ts";
+import { type GrpcServer, startGrpcServer } from "../../src/grpc/start-grpc-server.ts";
+import { GrpcError } from "../../src/grpc/status.ts";
 
 const FEED = rawMethod("/flow.Test/Feed", "server-stream");
 const SINK = rawMethod("/flow.Test/Sink", "client-stream");

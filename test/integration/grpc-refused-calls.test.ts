@@ -1,13 +1,10 @@
 import type { ServerHttp2Stream } from "node:http2";
 import { describe, expect, test } from "vitest";
-import {
-  assembleMessages,
-  buildFrameHeader,
-  createGrpcChannel,
-  type GrpcChannel,
-  type RawClientCall,
-  rawMethod,
-} from "../../src/grpc/index.ts";
+import type { GrpcChannel, RawClientCall } from "../../src/grpc/client-types.ts";
+import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import { buildFrameHeader } from "../../src/grpc/frame-scanner.ts";
+import { assembleMessages } from "../../src/grpc/message-assembler.ts";
+import { rawMethod } from "../../src/grpc/method.ts";
 import { GRPC_ANSWER, startRawServer } from "../support/grpc-raw-server.ts";
 import { startRefusingServer } from "../support/grpc-refusing-server.ts";
 

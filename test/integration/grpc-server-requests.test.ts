@@ -3,16 +3,11 @@ import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LogFields, type Logger, silentLogger } from "../../src/base/logger.ts";
-import {
-  buildFrameHeader,
-  defineMethod,
-  GrpcError,
-  type GrpcServer,
-  implement,
-  rawCodec,
-  rawMethod,
-  startGrpcServer,
-} from "../../src/grpc/index.ts";
+import { buildFrameHeader } from "../../src/grpc/frame-scanner.ts";
+import { defineMethod, rawCodec, rawMethod } from "../../src/grpc/method.ts";
+import { implement } from "../../src/grpc/server-types.ts";
+import { type GrpcServer, startGrpcServer } from "../../src/grpc/start-grpc-server.ts";
+import { GrpcError } from "../../src/grpc/status.ts";
 import { connectRaw, grpcHeaders, requestRaw } from "../support/grpc-raw-client.ts";
 
 const ECHO = rawMethod("/edge.Test/Echo", "unary");

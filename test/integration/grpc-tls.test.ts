@@ -2,17 +2,12 @@ import { type AddressInfo, connect as connectSocket } from "node:net";
 import { connect as connectTls, createSecureContext, createServer as createTlsServer } from "node:tls";
 import { beforeEach, describe, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
-import {
-  type ClientCredentials,
-  createGrpcChannel,
-  type GrpcChannel,
-  type GrpcServer,
-  implement,
-  type Peer,
-  type ServerCredentials,
-  type ServerTls,
-  startGrpcServer,
-} from "../../src/grpc/index.ts";
+import type { ClientCredentials, GrpcChannel } from "../../src/grpc/client-types.ts";
+import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import type { Peer } from "../../src/grpc/peer.ts";
+import type { ServerCredentials, ServerTls } from "../../src/grpc/server-tls.ts";
+import { implement } from "../../src/grpc/server-types.ts";
+import { type GrpcServer, startGrpcServer } from "../../src/grpc/start-grpc-server.ts";
 import { grpcTestCerts } from "../support/grpc-certs.ts";
 import { ECHO, portOf } from "../support/grpc-echo-server.ts";
 import { needs } from "../support/needs.ts";

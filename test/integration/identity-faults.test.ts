@@ -3,8 +3,10 @@ import { mkdir, readdir, readFile, realpath, rm, writeFile } from "node:fs/promi
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
-import { type KeyPairSecret, type SecretManager, startSecretManager } from "../../src/identity/index.ts";
-import { declareSdsMetrics, type SdsServer, startSdsServer } from "../../src/sds/index.ts";
+import type { KeyPairSecret } from "../../src/identity/secrets.ts";
+import { type SecretManager, startSecretManager } from "../../src/identity/start-secret-manager.ts";
+import { declareSdsMetrics } from "../../src/sds/metrics.ts";
+import { type SdsServer, startSdsServer } from "../../src/sds/start-sds-server.ts";
 import { type RecordedLog, recordLog } from "../support/ca-log.ts";
 import { needs } from "../support/needs.ts";
 import { createTestCa, createTestCaClient, type TestCaClient } from "../support/sds-certificates.ts";

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { KeyPairSecret } from "../../src/identity/index.ts";
+import type { KeyPairSecret } from "../../src/identity/secrets.ts";
 import { recordLog } from "../support/ca-log.ts";
 import { needs } from "../support/needs.ts";
 import { openssl } from "../support/openssl.ts";

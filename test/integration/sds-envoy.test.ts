@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { KeyPairSecret } from "../../src/identity/index.ts";
+import type { KeyPairSecret } from "../../src/identity/secrets.ts";
 import { needs } from "../support/needs.ts";
 import { createTestCa } from "../support/sds-certificates.ts";
 import { requestOnce } from "../support/sds-envoy.ts";

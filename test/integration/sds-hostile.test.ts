@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
-import { startSecretManager } from "../../src/identity/index.ts";
+import { startSecretManager } from "../../src/identity/start-secret-manager.ts";
 import { createTestCa, createTestCaClient } from "../support/sds-certificates.ts";
 import { connectSds, node, SECRET_TYPE } from "../support/sds-client.ts";
 import { firstRequest, laterRequest, secretNames, useSdsServer } from "../support/sds-harness.ts";

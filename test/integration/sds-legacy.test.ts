@@ -2,14 +2,11 @@ import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
-import {
-  createGatewaySecrets,
-  declareLegacySdsMetrics,
-  declareSdsMetrics,
-  type LegacyToken,
-  type SdsServer,
-  startSdsServer,
-} from "../../src/sds/index.ts";
+import { createGatewaySecrets } from "../../src/sds/gateway/create-gateway-secrets.ts";
+import { declareLegacySdsMetrics } from "../../src/sds/legacy/legacy-metrics.ts";
+import type { LegacyToken } from "../../src/sds/legacy/legacy-rules.ts";
+import { declareSdsMetrics } from "../../src/sds/metrics.ts";
+import { type SdsServer, startSdsServer } from "../../src/sds/start-sds-server.ts";
 import { recordLog } from "../support/ca-log.ts";
 import { createTestCa } from "../support/sds-certificates.ts";
 import { connectSds, decodeSecrets, node, SECRET_TYPE, type TestSdsClient } from "../support/sds-client.ts";

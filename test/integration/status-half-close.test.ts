@@ -3,13 +3,11 @@ import { connect, createServer } from "node:net";
 import { describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { wait } from "../../src/base/wait.ts";
-import {
-  createAppProbeHandler,
-  createReadiness,
-  readAppProbers,
-  type StatusServer,
-  statusRules,
-} from "../../src/status/index.ts";
+import { readAppProbers } from "../../src/status/core/app-probers.ts";
+import { statusRules } from "../../src/status/core/generations.ts";
+import { createAppProbeHandler } from "../../src/status/probes/app-probe-handler.ts";
+import { createReadiness } from "../../src/status/readiness.ts";
+import type { StatusServer } from "../../src/status/start-status-server.ts";
 import { askAndClose } from "../support/ask-and-close.ts";
 import { recordingLogger } from "../support/envoy-life.ts";
 import { startScrape } from "../support/status-scrape.ts";

@@ -5,14 +5,14 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { silentLogger } from "../../src/base/logger.ts";
-import { addressText, HEALTH_CHECK, implement, startGrpcServer } from "../../src/grpc/index.ts";
-import {
-  type AppProbeOptions,
-  createAppProbeHandler,
-  createProbeConnections,
-  readAppProbers,
-  statusRules,
-} from "../../src/status/index.ts";
+import { HEALTH_CHECK } from "../../src/grpc/check-health.ts";
+import { addressText } from "../../src/grpc/listen.ts";
+import { implement } from "../../src/grpc/server-types.ts";
+import { startGrpcServer } from "../../src/grpc/start-grpc-server.ts";
+import { readAppProbers } from "../../src/status/core/app-probers.ts";
+import { statusRules } from "../../src/status/core/generations.ts";
+import { type AppProbeOptions, createAppProbeHandler } from "../../src/status/probes/app-probe-handler.ts";
+import { createProbeConnections } from "../../src/status/probes/probe-connections.ts";
 import { recordingLogger } from "../support/envoy-life.ts";
 import { startHttpServer } from "../support/http-server.ts";
 import { fetchBytes } from "../support/status-scrape.ts";

@@ -1,7 +1,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { readAppProbers, readScrapeTargets, statusRules } from "../../src/status/index.ts";
+import { readAppProbers } from "../../src/status/core/app-probers.ts";
+import { statusRules } from "../../src/status/core/generations.ts";
+import { readScrapeTargets } from "../../src/status/core/scrape-targets.ts";
 import { skipWith } from "../support/skip-with.ts";
 
 const root = process.env.CONFORMANCE_DIR ?? join(import.meta.dirname, "../../../shared/conformance");

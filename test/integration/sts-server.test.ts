@@ -4,17 +4,14 @@ import { askAndClose } from "../support/ask-and-close.ts";
 import { eventually } from "../support/ca-wait.ts";
 import "../support/no-open-handles.ts";
 import { CloseStack } from "../../src/base/close-stack.ts";
-import { httpRequest } from "../../src/base/http-request.ts";
 import { Secret } from "../../src/base/secret.ts";
-import {
-  createTokenManager,
-  fetchAccessToken,
-  type GoogleExchangeOptions,
-  noTokenManager,
-  readProjectNumber,
-  type StsServer,
-  startStsServer,
-} from "../../src/sts/index.ts";
+import { httpRequest } from "../../src/net/http-request.ts";
+import { fetchAccessToken } from "../../src/sts/access-token.ts";
+import { createTokenManager } from "../../src/sts/create-token-manager.ts";
+import type { GoogleExchangeOptions } from "../../src/sts/google-exchange.ts";
+import { readProjectNumber } from "../../src/sts/google-project.ts";
+import { type StsServer, startStsServer } from "../../src/sts/start-sts-server.ts";
+import { noTokenManager } from "../../src/sts/token-manager.ts";
 import { type FakeGoogle, startFakeGoogle } from "../support/ca-google.ts";
 import { type RecordedLog, recordLog } from "../support/ca-log.ts";
 import { startHttpServer } from "../support/http-server.ts";

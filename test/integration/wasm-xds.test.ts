@@ -7,8 +7,10 @@ import {
   deltaDiscoveryResponse,
   discoveryRequest,
   discoveryResponse,
-} from "../../src/protocol/protobuf/discovery.ts";
-import { declareXdsProxyMetrics, type ResponseConverter, startXdsProxy } from "../../src/xds-proxy/index.ts";
+} from "../../src/protobuf/wire/discovery.ts";
+import { declareXdsProxyMetrics } from "../../src/xds-proxy/metrics.ts";
+import type { ResponseConverter } from "../../src/xds-proxy/options.ts";
+import { startXdsProxy } from "../../src/xds-proxy/start-xds-proxy.ts";
 import { openXdsClient, socketFolder, startFakeXdsServer, type XdsKind } from "../support/fake-xds-server.ts";
 import { startHttpServer } from "../support/http-server.ts";
 import { startTestConverter } from "../support/oci-converter.ts";

@@ -1,8 +1,8 @@
 import { readdirSync } from "node:fs";
 import * as grpc from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
-import { deltaDiscoveryRequest, discoveryRequest } from "../../src/protocol/protobuf/discovery.ts";
-import { NAME_TABLE_TYPE, PROXY_CONFIG_TYPE } from "../../src/xds-proxy/index.ts";
+import { deltaDiscoveryRequest, discoveryRequest } from "../../src/protobuf/wire/discovery.ts";
+import { NAME_TABLE_TYPE, PROXY_CONFIG_TYPE } from "../../src/xds/type-urls.ts";
 import { eventually } from "../support/agent-process.ts";
 import { recordLog } from "../support/ca-log.ts";
 import { openXdsClient, socketFolder, startFakeXdsServer, XDS_PATHS } from "../support/fake-xds-server.ts";

@@ -5,14 +5,17 @@ import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { silentLogger } from "../../src/base/logger.ts";
-import { assembleMessages, buildFrameHeader, createGrpcChannel } from "../../src/grpc/index.ts";
+import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import { buildFrameHeader } from "../../src/grpc/frame-scanner.ts";
+import { assembleMessages } from "../../src/grpc/message-assembler.ts";
 import {
   deltaDiscoveryRequest,
   deltaDiscoveryResponse,
   discoveryRequest,
   discoveryResponse,
-} from "../../src/protocol/protobuf/discovery.ts";
-import { EXTENSION_TYPE, NAME_TABLE_TYPE, startLastGood } from "../../src/xds-proxy/index.ts";
+} from "../../src/protobuf/wire/discovery.ts";
+import { EXTENSION_TYPE, NAME_TABLE_TYPE } from "../../src/xds/type-urls.ts";
+import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
 import { testNode, URLS } from "../support/ads-client.ts";
 import { eventually } from "../support/agent-process.ts";
 import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery-server.ts";

@@ -15,7 +15,7 @@ import { dirname, join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { beforeEach, describe, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
-import { buildFrameHeader } from "../../src/grpc/index.ts";
+import { buildFrameHeader } from "../../src/grpc/frame-scanner.ts";
 import { eventually } from "../support/agent-process.ts";
 import { openXdsClient, socketFolder, startFakeXdsServer, XDS_PATHS } from "../support/fake-xds-server.ts";
 import { startFreezableProxy } from "../support/grpc-freezable-proxy.ts";

@@ -2,7 +2,7 @@ import { dirname, join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { beforeEach, describe, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
-import { startLastGood } from "../../src/xds-proxy/index.ts";
+import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
 import { eventually } from "../support/agent-process.ts";
 import { http2Cluster } from "../support/envoy-http2-cluster.ts";
 import {

@@ -1,15 +1,15 @@
 import { connect } from "node:http2";
 import { createConnection } from "node:net";
 import { describe, expect, test } from "vitest";
-import { decodeNameTable } from "../../src/dns/index.ts";
-import { buildFrameHeader } from "../../src/grpc/index.ts";
+import { buildFrameHeader } from "../../src/grpc/frame-scanner.ts";
 import {
   deltaDiscoveryRequest,
   deltaDiscoveryResponse,
   discoveryRequest,
   discoveryResponse,
-} from "../../src/protocol/protobuf/discovery.ts";
-import { EXTENSION_TYPE, NAME_TABLE_TYPE } from "../../src/xds-proxy/index.ts";
+} from "../../src/protobuf/wire/discovery.ts";
+import { decodeNameTable } from "../../src/protocol/dns/name-table-message.ts";
+import { EXTENSION_TYPE, NAME_TABLE_TYPE } from "../../src/xds/type-urls.ts";
 import { eventually } from "../support/agent-process.ts";
 import { recordLog } from "../support/ca-log.ts";
 import {

@@ -3,7 +3,8 @@ import { dirname, join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
-import { NAME_TABLE_TYPE, startLastGood } from "../../src/xds-proxy/index.ts";
+import { NAME_TABLE_TYPE } from "../../src/xds/type-urls.ts";
+import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
 import { eventually } from "../support/agent-process.ts";
 import {
   type FakeXdsServer,

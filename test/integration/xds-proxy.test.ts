@@ -8,13 +8,11 @@ import {
   deltaDiscoveryResponse,
   discoveryRequest,
   discoveryResponse,
-} from "../../src/protocol/protobuf/discovery.ts";
-import {
-  declareXdsProxyMetrics,
-  type InternalHandler,
-  NAME_TABLE_TYPE,
-  startXdsProxy,
-} from "../../src/xds-proxy/index.ts";
+} from "../../src/protobuf/wire/discovery.ts";
+import { NAME_TABLE_TYPE } from "../../src/xds/type-urls.ts";
+import { declareXdsProxyMetrics } from "../../src/xds-proxy/metrics.ts";
+import type { InternalHandler } from "../../src/xds-proxy/options.ts";
+import { startXdsProxy } from "../../src/xds-proxy/start-xds-proxy.ts";
 import { openXdsClient, socketFolder, startFakeXdsServer, type XdsKind } from "../support/fake-xds-server.ts";
 
 const ENVOY = "type.googleapis.com/envoy.";

@@ -5,9 +5,9 @@ import { type AddressInfo, connect, Server } from "node:net";
 import * as grpc from "@grpc/grpc-js";
 import { describe, expect, test, vi } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
-import { any, discoveryRequest, discoveryResponse } from "../../src/protocol/protobuf/discovery.ts";
-import { message, nested, repeated, string, uint32 } from "../../src/protocol/protobuf/message.ts";
-import { startTap, type TapOptions } from "../../src/xds-proxy/index.ts";
+import { any, discoveryRequest, discoveryResponse } from "../../src/protobuf/wire/discovery.ts";
+import { message, nested, repeated, string, uint32 } from "../../src/protobuf/wire/message.ts";
+import { startTap, type TapOptions } from "../../src/xds-proxy/tap/start-tap.ts";
 import { type FakeXdsServer, startFakeXdsServer, XDS_PATHS } from "../support/fake-xds-server.ts";
 import { listServices } from "../support/list-services.ts";
 

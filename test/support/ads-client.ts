@@ -1,5 +1,7 @@
 import * as grpcJs from "@grpc/grpc-js";
-import { createGrpcChannel, GRPC_STATUS_NAMES, GrpcError, rawMethod } from "../../src/grpc/index.ts";
+import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import { rawMethod } from "../../src/grpc/method.ts";
+import { GRPC_STATUS_NAMES, GrpcError } from "../../src/grpc/status.ts";
 import {
   type DeltaDiscoveryRequest,
   type DeltaDiscoveryResponse,
@@ -10,8 +12,8 @@ import {
   discoveryRequest,
   discoveryResponse,
   type Node,
-} from "../../src/protocol/protobuf/discovery.ts";
-import { encodeStruct, type JsonObject } from "../../src/protocol/protobuf/struct.ts";
+} from "../../src/protobuf/wire/discovery.ts";
+import { encodeStruct, type JsonObject } from "../../src/protobuf/wire/struct.ts";
 
 const SERVICE = "/envoy.service.discovery.v3.AggregatedDiscoveryService";
 const PREFIX = "type.googleapis.com/";

@@ -1,4 +1,4 @@
-import type { BootstrapInputs } from "../../src/bootstrap/index.ts";
+import type { BootstrapInputs } from "../../src/bootstrap/inputs.ts";
 
 /** Overrides by group; a group that is given is merged over the defaults. */
 export interface InputOverrides

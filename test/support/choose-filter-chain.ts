@@ -4,7 +4,7 @@ import type {
   FilterChainMatch,
   Listener,
   ListenerFilterChainMatchPredicate,
-} from "../../src/protocol/gen/envoy/config/listener/v3.ts";
+} from "../../src/protobuf/gen/envoy/config/listener/v3.ts";
 
 /** A connection as a listener meets it. */
 export interface Connection {

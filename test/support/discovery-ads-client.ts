@@ -1,5 +1,6 @@
-import { createGrpcChannel, defineMethod } from "../../src/grpc/index.ts";
-import { decodeMessage } from "../../src/protocol/envoy/index.ts";
+import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import { defineMethod } from "../../src/grpc/method.ts";
+import { decodeMessage } from "../../src/protobuf/envoy/index.ts";
 import {
   type DeltaDiscoveryRequest,
   type DeltaDiscoveryResponse,
@@ -9,9 +10,9 @@ import {
   deltaDiscoveryResponse,
   discoveryRequest,
   discoveryResponse,
-} from "../../src/protocol/protobuf/discovery.ts";
-import { encodeStruct, type JsonObject } from "../../src/protocol/protobuf/struct.ts";
-import { WIRE_BYTES, WireReader } from "../../src/protocol/protobuf/wire-reader.ts";
+} from "../../src/protobuf/wire/discovery.ts";
+import { encodeStruct, type JsonObject } from "../../src/protobuf/wire/struct.ts";
+import { WIRE_BYTES, WireReader } from "../../src/protobuf/wire/wire-reader.ts";
 
 const PREFIX = "type.googleapis.com/envoy.config.";
 export const ADS_TYPES = {

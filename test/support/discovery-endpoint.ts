@@ -1,5 +1,5 @@
-import type { Endpoint } from "../../src/discovery/model/endpoint.ts";
-import { type Locality, parseLocality, TOPOLOGY } from "../../src/discovery/model/locality.ts";
+import type { Endpoint } from "../../src/mesh-model/endpoint.ts";
+import { type Locality, parseLocality, TOPOLOGY } from "../../src/mesh-model/locality.ts";
 
 /** An endpoint of port `http` with what the test is about, its place among its labels; everything else is empty. */
 export function endpointOf(address: string, more: Partial<Endpoint> & { readonly place?: string } = {}): Endpoint {

@@ -1,5 +1,5 @@
-import { destinationRule, documents, type TestObject } from "../../src/discovery/testing/test-objects.ts";
 import { entry } from "./discovery-listeners.ts";
+import { destinationRule, documents, type TestObject } from "./mesh-model/test-objects.ts";
 
 const PORTS = "80/HTTP 81/HTTP2 82/GRPC 83/GRPC-Web 84/TCP 85/TLS 86/HTTPS 87/Mongo 88/MySQL 89/Redis 90/ 91/UDP";
 const rule = (name: string, spec: object): TestObject => ({ kind: "VirtualService", name, spec: { ...spec } });

@@ -1,8 +1,8 @@
-import { generateOutboundListeners } from "../../src/discovery/generators/listeners.ts";
-import { createTestMesh, type TestNode, testNode } from "../../src/discovery/testing/create-test-mesh.ts";
-import { documents, type TestObject } from "../../src/discovery/testing/test-objects.ts";
-import type { Listener } from "../../src/protocol/gen/envoy/config/listener/v3.ts";
+import { generateOutboundListeners } from "../../src/envoy-config/listeners.ts";
+import type { Listener } from "../../src/protobuf/gen/envoy/config/listener/v3.ts";
 import { type Connection, chooseFilterChain, describeChain } from "./choose-filter-chain.ts";
+import { createTestMesh, type TestNode, testNode } from "./mesh-model/create-test-mesh.ts";
+import { documents, type TestObject } from "./mesh-model/test-objects.ts";
 
 export interface TestEntry {
   readonly addresses?: readonly string[];

@@ -1,6 +1,6 @@
-import { parseConfigText } from "../../src/discovery/decode/parse-config-text.ts";
-import { type EffectivePolicy, effectivePolicy } from "../../src/discovery/generators/traffic-policy.ts";
-import type { AppliedDestinationRule } from "../../src/discovery/snapshot/push-snapshot.ts";
+import { type EffectivePolicy, effectivePolicy } from "../../src/envoy-config/traffic-policy.ts";
+import { parseConfigText } from "../../src/istio-api/decode/parse-config-text.ts";
+import type { AppliedDestinationRule } from "../../src/mesh-model/push-snapshot.ts";
 
 /** A DestinationRule's spec, written as in a file; throws when it would be refused. */
 export function ruleOf(spec: string): AppliedDestinationRule {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { openDevelopmentIssuer } from "../../src/ca/index.ts";
+import { openDevelopmentIssuer } from "../../src/ca/development-issuer.ts";
 import { eventually } from "./agent-process.ts";
 
 const launcher = resolve(import.meta.dirname, "../../bin/pilot-agent");

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Endpoint, RegistryChange, ServiceRegistry } from "../../src/discovery/index.ts";
+import type { Endpoint } from "../../src/mesh-model/endpoint.ts";
+import type { RegistryChange, ServiceRegistry } from "../../src/mesh-model/service-registry.ts";
 
 /** What an adapter and the aggregate of adapters have in common. */
 export type RegistryView = Omit<ServiceRegistry, "provider" | "clusterId">;

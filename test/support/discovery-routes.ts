@@ -1,6 +1,6 @@
-import type { OutboundScope } from "../../src/discovery/snapshot/push-snapshot.ts";
-import { viewOfCase } from "../../src/discovery/testing/view-of-case.ts";
-import type { Route, RouteConfiguration, VirtualHost } from "../../src/protocol/gen/envoy/config/route/v3.ts";
+import type { OutboundScope } from "../../src/mesh-model/push-snapshot.ts";
+import type { Route, RouteConfiguration, VirtualHost } from "../../src/protobuf/gen/envoy/config/route/v3.ts";
+import { viewOfCase } from "./mesh-model/view-of-case.ts";
 
 /** Rule objects of the namespace `default`, for tests of what proxies are told about others. */
 export function httpService(name: string, spec: object = {}, namespace = "default"): object {

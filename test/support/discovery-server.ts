@@ -1,7 +1,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { type Discovery, type StartDiscoveryOptions, startDiscovery } from "../../src/discovery/index.ts";
+import type { Discovery, StartDiscoveryOptions } from "../../src/discovery/options.ts";
+import { startDiscovery } from "../../src/discovery/start-discovery.ts";
 import { type RecordedLog, recordLog } from "./ca-log.ts";
 
 /** The control plane in this process, on free ports of the loopback, with a directory of rules that the test writes to. */

@@ -1,11 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { generateInboundClusters, generateOutboundClusters } from "../../src/discovery/generators/clusters.ts";
-import { generateEndpoints } from "../../src/discovery/generators/endpoints.ts";
-import { generateInboundListeners, generateOutboundListeners } from "../../src/discovery/generators/listeners.ts";
-import { generateRoute } from "../../src/discovery/generators/routes.ts";
-import type { ProxyView } from "../../src/discovery/snapshot/push-snapshot.ts";
-import type { Cluster } from "../../src/protocol/gen/envoy/config/cluster/v3.ts";
+import { generateInboundClusters, generateOutboundClusters } from "../../src/envoy-config/clusters.ts";
+import { generateEndpoints } from "../../src/envoy-config/endpoints.ts";
+import { generateInboundListeners, generateOutboundListeners } from "../../src/envoy-config/listeners.ts";
+import { generateRoute } from "../../src/envoy-config/routes.ts";
+import type { ProxyView } from "../../src/mesh-model/push-snapshot.ts";
+import type { Cluster } from "../../src/protobuf/gen/envoy/config/cluster/v3.ts";
 
 /**
  * A bootstrap that has everything a sidecar would be sent: endpoints stand in their clusters, routes in files of the folder. For proxies

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import type { ConfigChange, ConfigStore } from "../../src/discovery/index.ts";
+import type { ConfigChange, ConfigStore } from "../../src/mesh-model/config-store.ts";
 import { workloadEntry } from "./discovery-objects.ts";
 
 /** A store and the way to give it objects, whatever they are stored in. */

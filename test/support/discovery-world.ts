@@ -1,11 +1,11 @@
-import { parseConfigText } from "../../src/discovery/decode/parse-config-text.ts";
-import type { ObjectRef } from "../../src/discovery/model/config-object.ts";
-import type { XdsNode } from "../../src/discovery/proxy/parse-node.ts";
-import { createServiceEntryRegistry } from "../../src/discovery/registry/create-service-entry-registry.ts";
-import { createPushSnapshot } from "../../src/discovery/snapshot/create-push-snapshot.ts";
-import type { OutboundScope, PushSnapshot } from "../../src/discovery/snapshot/push-snapshot.ts";
-import { createMemoryStore } from "../../src/discovery/store/create-memory-store.ts";
-import { meshOfCase, nodeOfCase } from "../../src/discovery/testing/view-of-case.ts";
+import { createServiceEntryRegistry } from "../../src/discovery/registries/create-service-entry-registry.ts";
+import { createMemoryStore } from "../../src/discovery/stores/create-memory-store.ts";
+import type { ObjectRef } from "../../src/istio-api/config-object.ts";
+import { parseConfigText } from "../../src/istio-api/decode/parse-config-text.ts";
+import { createPushSnapshot } from "../../src/mesh-model/create-push-snapshot.ts";
+import type { XdsNode } from "../../src/mesh-model/proxy/parse-node.ts";
+import type { OutboundScope, PushSnapshot } from "../../src/mesh-model/push-snapshot.ts";
+import { meshOfCase, nodeOfCase } from "./mesh-model/view-of-case.ts";
 
 /** A mesh whose objects change between snapshots, seen by one sidecar of the namespace `default`. */
 export function createWorld(yaml: string, meshYaml?: string) {

@@ -3,13 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
-import {
-  type DnsServer,
-  type DnsServerOptions,
-  declareDnsMetrics,
-  type NameTable,
-  startDnsServer,
-} from "../../src/dns/index.ts";
+import { declareDnsMetrics } from "../../src/dns/metrics.ts";
+import type { DnsServer, DnsServerOptions } from "../../src/dns/options.ts";
+import { startDnsServer } from "../../src/dns/start-dns-server.ts";
+import type { NameTable } from "../../src/protocol/dns/name-table-message.ts";
 import { type RecordedLog, recordLog } from "./ca-log.ts";
 
 const external = (...ips: string[]) => ({ ips, registry: "External" });

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { EnvoyOptions } from "../../src/envoy/index.ts";
+import type { EnvoyOptions } from "../../src/envoy/envoy-options.ts";
 
 /** Waits for a condition and fails with its name; polls, since the conditions are states of other processes. */
 export async function until(

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { silentLogger } from "../../src/base/logger.ts";
-import { type EnvoyOptions, startEnvoy } from "../../src/envoy/index.ts";
+import type { EnvoyOptions } from "../../src/envoy/envoy-options.ts";
+import { startEnvoy } from "../../src/envoy/start-envoy.ts";
 
 /**
  * A small agent: owns one Envoy and nothing else. Argument: JSON of the options that fit into it. SIGTERM terminates (a second one

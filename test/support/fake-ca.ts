@@ -11,13 +11,13 @@ import {
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { type Handle, toHandle } from "../../src/base/handle.ts";
 import { silentLogger } from "../../src/base/logger.ts";
-import { startAuthority } from "../../src/ca/index.ts";
+import { startAuthority } from "../../src/ca/authority.ts";
 import {
   CREATE_CERTIFICATE_PATH,
   istioCertificateRequest,
   istioCertificateResponse,
   requestMetadataText,
-} from "../../src/protocol/protobuf/istio-ca.ts";
+} from "../../src/protobuf/wire/istio-ca.ts";
 import { parseCsr } from "../../src/protocol/x509/csr.ts";
 
 /** What the CA was asked, as it came over the wire. */

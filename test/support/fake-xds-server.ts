@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
-import { deltaDiscoveryRequest, discoveryRequest } from "../../src/protocol/protobuf/discovery.ts";
+import { deltaDiscoveryRequest, discoveryRequest } from "../../src/protobuf/wire/discovery.ts";
 
 const SERVICE = "/envoy.service.discovery.v3.AggregatedDiscoveryService";
 export const XDS_PATHS = {

@@ -1,6 +1,6 @@
 import * as grpc from "@grpc/grpc-js";
-import { message, nested, repeated, string } from "../../src/protocol/protobuf/message.ts";
-import { WireWriter } from "../../src/protocol/protobuf/wire-writer.ts";
+import { message, nested, repeated, string } from "../../src/protobuf/wire/message.ts";
+import { WireWriter } from "../../src/protobuf/wire/wire-writer.ts";
 
 const LIST_SERVICES = 7;
 const answer = message({

@@ -4,22 +4,23 @@ import { join } from "node:path";
 import * as protoLoader from "@grpc/proto-loader";
 import { silentLogger } from "../../src/base/logger.ts";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
-import {
-  certificateService,
-  clientCertificateAuthenticator,
-  createJwtAuthenticator,
-  createServerTls,
-  declareCaServerMetrics,
-  openDevelopmentIssuer,
-  startAuthority,
-} from "../../src/ca/index.ts";
-import { type Codec, defineMethod, GrpcError, implement, startGrpcServer } from "../../src/grpc/index.ts";
+import { clientCertificateAuthenticator } from "../../src/ca/authenticators/client-certificate.ts";
+import { createJwtAuthenticator } from "../../src/ca/authenticators/jwt.ts";
+import { startAuthority } from "../../src/ca/authority.ts";
+import { certificateService } from "../../src/ca/certificate-service.ts";
+import { openDevelopmentIssuer } from "../../src/ca/development-issuer.ts";
+import { declareCaServerMetrics } from "../../src/ca/metrics.ts";
+import { createServerTls } from "../../src/ca/server-credentials.ts";
+import { type Codec, defineMethod } from "../../src/grpc/method.ts";
+import { implement } from "../../src/grpc/server-types.ts";
+import { startGrpcServer } from "../../src/grpc/start-grpc-server.ts";
+import { GrpcError } from "../../src/grpc/status.ts";
 import {
   deltaDiscoveryRequest,
   deltaDiscoveryResponse,
   discoveryRequest,
   discoveryResponse,
-} from "../../src/protocol/protobuf/discovery.ts";
+} from "../../src/protobuf/wire/discovery.ts";
 import { foreignCodec } from "./sds-envoy-protos.ts";
 
 const PREFIX = "type.googleapis.com/";

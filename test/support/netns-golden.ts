@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TestContext } from "vitest";
+import { buildRules } from "../../src/capture/core/build-rules.ts";
 import { restoreInputs } from "../../src/capture/core/dry-run.ts";
 import { toNft } from "../../src/capture/core/nft-args.ts";
 import { nftTransaction } from "../../src/capture/core/nft-transaction.ts";
-import { buildRules } from "../../src/capture/index.ts";
 import { type CaptureCase, settingsOf } from "../conformance/capture-case.ts";
 import { comparableSave, createNetns, type Netns } from "./netns.ts";
 import { istioIptables, networkState, PROGRAM } from "./netns-capture.ts";

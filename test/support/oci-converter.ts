@@ -4,7 +4,9 @@ import { join } from "node:path";
 import type { Logger } from "../../src/base/logger.ts";
 import { silentLogger } from "../../src/base/logger.ts";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
-import { declareWasmMetrics, startWasmConverter, type WasmConverter, type WasmOptions } from "../../src/wasm/index.ts";
+import { declareWasmMetrics } from "../../src/wasm/metrics.ts";
+import type { WasmConverter, WasmOptions } from "../../src/wasm/options.ts";
+import { startWasmConverter } from "../../src/wasm/start-wasm-converter.ts";
 import { decodeExtensions, extensionResponse, remoteExtension, type WasmResource } from "./wasm-resources.ts";
 
 export interface TestConverter extends AsyncDisposable {

@@ -1,4 +1,5 @@
-import { DEFAULT_RESTART_BUDGET, type EnvoyOptions } from "../../src/envoy/index.ts";
+import { DEFAULT_RESTART_BUDGET } from "../../src/envoy/core/restart-budget.ts";
+import type { EnvoyOptions } from "../../src/envoy/envoy-options.ts";
 import { createWorkFolder, envoyOptions, recordingLogger } from "./envoy-life.ts";
 import { createScriptedEnvoy, type ScriptedEnvoyOptions } from "./scripted-envoy.ts";
 

@@ -1,7 +1,9 @@
 import { join } from "node:path";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
-import { type SecretManager, type SecretManagerOptions, startSecretManager } from "../../src/identity/index.ts";
-import { declareSdsMetrics, startSdsServer } from "../../src/sds/index.ts";
+import type { SecretManagerOptions } from "../../src/identity/secret-manager-options.ts";
+import { type SecretManager, startSecretManager } from "../../src/identity/start-secret-manager.ts";
+import { declareSdsMetrics } from "../../src/sds/metrics.ts";
+import { startSdsServer } from "../../src/sds/start-sds-server.ts";
 import { type RecordedLog, recordLog } from "./ca-log.ts";
 import { createTestCa, createTestCaClient, type TestCa, type TestCaClient } from "./sds-certificates.ts";
 import { requestOnce, type SdsEnvoy, startSdsEnvoy, type TlsClient } from "./sds-envoy.ts";

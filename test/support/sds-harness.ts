@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, expect } from "vitest";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
-import { declareSdsMetrics, type SdsServer, type SdsServerOptions, startSdsServer } from "../../src/sds/index.ts";
+import { declareSdsMetrics } from "../../src/sds/metrics.ts";
+import { type SdsServer, type SdsServerOptions, startSdsServer } from "../../src/sds/start-sds-server.ts";
 import { type RecordedLog, recordLog } from "./ca-log.ts";
 import { connectSds, decodeSecrets, node, type SdsAnswer, SECRET_TYPE, type TestSdsClient } from "./sds-client.ts";
 import { type TemporaryDirectory, temporaryDirectory } from "./sds-manager.ts";

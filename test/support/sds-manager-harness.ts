@@ -1,13 +1,9 @@
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
 import type { MetricRegistry } from "../../src/base/metric-registry.ts";
-import {
-  type KeyPairSecret,
-  type SecretManager,
-  type SecretManagerOptions,
-  startSecretManager,
-  type TrustBundleSecret,
-} from "../../src/identity/index.ts";
+import type { SecretManagerOptions } from "../../src/identity/secret-manager-options.ts";
+import type { KeyPairSecret, TrustBundleSecret } from "../../src/identity/secrets.ts";
+import { type SecretManager, startSecretManager } from "../../src/identity/start-secret-manager.ts";
 import { managerOptions, type TemporaryDirectory, temporaryDirectory } from "./sds-manager.ts";
 
 export interface ManagerHarness {

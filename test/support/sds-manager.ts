@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { silentLogger } from "../../src/base/logger.ts";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
-import { declareIdentityMetrics, type SecretManagerOptions } from "../../src/identity/index.ts";
+import { declareIdentityMetrics } from "../../src/identity/metrics.ts";
+import type { SecretManagerOptions } from "../../src/identity/secret-manager-options.ts";
 import { SPIFFE_ID } from "./sds-certificates.ts";
 
 /** Options of a manager whose keys are quick to make and whose waits are short. */

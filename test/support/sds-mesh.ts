@@ -3,15 +3,15 @@ import { join } from "node:path";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { type Logger, silentLogger } from "../../src/base/logger.ts";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
-import { type CaServer, declareCaServerMetrics, openDevelopmentIssuer, startCaServer } from "../../src/ca/index.ts";
-import {
-  declareIdentityMetrics,
-  fileTokenFetcher,
-  type SecretManager,
-  startCaClient,
-  startSecretManager,
-} from "../../src/identity/index.ts";
-import { declareSdsMetrics, startSdsServer } from "../../src/sds/index.ts";
+import { openDevelopmentIssuer } from "../../src/ca/development-issuer.ts";
+import { declareCaServerMetrics } from "../../src/ca/metrics.ts";
+import { type CaServer, startCaServer } from "../../src/ca/start-ca-server.ts";
+import { startCaClient } from "../../src/identity/ca-client/providers.ts";
+import { declareIdentityMetrics } from "../../src/identity/metrics.ts";
+import { type SecretManager, startSecretManager } from "../../src/identity/start-secret-manager.ts";
+import { fileTokenFetcher } from "../../src/identity/tokens/file-token.ts";
+import { declareSdsMetrics } from "../../src/sds/metrics.ts";
+import { startSdsServer } from "../../src/sds/start-sds-server.ts";
 import { type SdsEnvoy, startSdsEnvoy } from "./sds-envoy.ts";
 import { temporaryDirectory } from "./sds-manager.ts";
 

@@ -1,5 +1,5 @@
 import { Secret } from "../../src/base/secret.ts";
-import type { SecretSource, SourceSecret } from "../../src/sds/index.ts";
+import type { SecretSource, SourceSecret } from "../../src/sds/secret-source.ts";
 
 /** Secrets the test sets by hand. */
 export interface TestSource extends SecretSource {

@@ -1,7 +1,8 @@
 import { type IncomingHttpHeaders, type RequestListener, request } from "node:http";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
-import { createMetricsHandler, declareScrapeMetrics, type MetricsHandlerOptions } from "../../src/status/index.ts";
+import { createMetricsHandler, type MetricsHandlerOptions } from "../../src/status/metrics/metrics-handler.ts";
+import { declareScrapeMetrics } from "../../src/status/metrics.ts";
 import { recordingLogger } from "./envoy-life.ts";
 import { startHttpServer } from "./http-server.ts";
 import { startTestStatusServer } from "./status-server.ts";

@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createGrpcChannel, defineMethod } from "../../src/grpc/index.ts";
-import { discoveryRequest, discoveryResponse } from "../../src/protocol/protobuf/discovery.ts";
-import { map, message, nested, repeatedString, string } from "../../src/protocol/protobuf/message.ts";
+import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import { defineMethod } from "../../src/grpc/method.ts";
+import { discoveryRequest, discoveryResponse } from "../../src/protobuf/wire/discovery.ts";
+import { map, message, nested, repeatedString, string } from "../../src/protobuf/wire/message.ts";
 import { type AgentProcess, freePorts, startAgentProcess } from "./agent-process.ts";
 import { exchangeUdp, queryBytes } from "./dns-client.ts";
 import { startHttpServer } from "./http-server.ts";

@@ -1,6 +1,6 @@
-import { any, deltaDiscoveryResponse, discoveryResponse } from "../../src/protocol/protobuf/discovery.ts";
-import { memberBytes, withMember } from "../../src/protocol/protobuf/edit-members.ts";
-import { message, string, uint32 } from "../../src/protocol/protobuf/message.ts";
+import { any, deltaDiscoveryResponse, discoveryResponse } from "../../src/protobuf/wire/discovery.ts";
+import { memberBytes, withMember } from "../../src/protobuf/wire/edit-members.ts";
+import { message, string, uint32 } from "../../src/protobuf/wire/message.ts";
 import { createEnvoyMessages } from "./scripted-control-plane-json.ts";
 
 export const EXTENSION_TYPE = "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig";

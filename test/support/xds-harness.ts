@@ -5,13 +5,10 @@ import {
   deltaDiscoveryResponse,
   discoveryRequest,
   discoveryResponse,
-} from "../../src/protocol/protobuf/discovery.ts";
-import {
-  declareXdsProxyMetrics,
-  startXdsProxy,
-  type XdsProxy,
-  type XdsProxyOptions,
-} from "../../src/xds-proxy/index.ts";
+} from "../../src/protobuf/wire/discovery.ts";
+import { declareXdsProxyMetrics } from "../../src/xds-proxy/metrics.ts";
+import type { XdsProxy, XdsProxyOptions } from "../../src/xds-proxy/options.ts";
+import { startXdsProxy } from "../../src/xds-proxy/start-xds-proxy.ts";
 import type { XdsKind } from "./fake-xds-server.ts";
 
 const ENVOY = "type.googleapis.com/envoy.";

@@ -1,8 +1,8 @@
 import { parseAllDocuments } from "yaml";
-import { compareText } from "../../protocol/go-text.ts";
-import { shallowYaml } from "../../protocol/yaml-depth.ts";
-import { YAML_OPTIONS } from "../../protocol/yaml-options.ts";
-import { yamlProblemText } from "../../protocol/yaml-problem-text.ts";
+import { compareText } from "../../base/go-text.ts";
+import { shallowYaml } from "../../files/yaml/yaml-depth.ts";
+import { YAML_OPTIONS } from "../../files/yaml/yaml-options.ts";
+import { yamlProblemText } from "../../files/yaml/yaml-problem-text.ts";
 import { ipFamily } from "./ip-family.ts";
 import { sortKeys, toStrictJson } from "./json.ts";
 

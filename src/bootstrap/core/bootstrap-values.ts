@@ -1,6 +1,6 @@
-import { parseExactJson } from "../../protocol/exact-json.ts";
-import { jsonSyntaxError } from "../../protocol/json-syntax-error.ts";
-import type { ProxyConfig, RemoteService } from "../../protocol/proxy-config.ts";
+import { parseExactJson } from "../../files/json/exact-json.ts";
+import { jsonSyntaxError } from "../../files/json/json-syntax-error.ts";
+import type { ProxyConfig, RemoteService } from "../../istio-api/proxy-config/proxy-config.ts";
 import { BootstrapError } from "../bootstrap-error.ts";
 import type { BootstrapInputs } from "../inputs.ts";
 import type { Generation } from "./generations.ts";

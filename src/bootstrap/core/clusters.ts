@@ -1,4 +1,4 @@
-import type { TcpKeepalive } from "../../protocol/proxy-config.ts";
+import type { TcpKeepalive } from "../../istio-api/proxy-config/proxy-config.ts";
 import type { BootstrapValues, RemoteServiceValues, Tracer } from "./bootstrap-values.ts";
 import type { DocumentRules } from "./generations.ts";
 import type { JsonObject } from "./json.ts";

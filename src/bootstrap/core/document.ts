@@ -1,4 +1,4 @@
-import { compareText } from "../../protocol/go-text.ts";
+import { compareText } from "../../base/go-text.ts";
 import type { BootstrapValues } from "./bootstrap-values.ts";
 import { buildClusters } from "./clusters.ts";
 import type { JsonObject } from "./json.ts";

@@ -1,4 +1,4 @@
-import type { StringMap } from "../../protocol/proxy-config.ts";
+import type { StringMap } from "../../istio-api/proxy-config/proxy-config.ts";
 import { METADATA_TYPES } from "./metadata-keys.ts";
 import type { StatsTag } from "./stats-tags.ts";
 import { STANDARD_TAGS_1_7, STATS_TAGS, STATS_TAGS_1_7, STATS_TAGS_1_20 } from "./stats-tags.ts";

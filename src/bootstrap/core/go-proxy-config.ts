@@ -1,5 +1,5 @@
 import { parseDuration } from "../../base/duration.ts";
-import type { ProxyConfig } from "../../protocol/proxy-config.ts";
+import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
 import { GoEnum, GoStruct } from "../../template/index.ts";
 import { isJsonObject } from "./json.ts";
 

@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import { compareText } from "../../protocol/go-text.ts";
+import { compareText } from "../../base/go-text.ts";
 import { BootstrapError } from "../bootstrap-error.ts";
 import type { BootstrapInputs } from "../inputs.ts";
 import { sortKeys, toStrictJson } from "./json.ts";

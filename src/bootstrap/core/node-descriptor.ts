@@ -1,4 +1,4 @@
-import { compareText } from "../../protocol/go-text.ts";
+import { compareText } from "../../base/go-text.ts";
 import { parsePodInfoLenient } from "../../protocol/pod-info.ts";
 import type { AgentFacts, BootstrapInputs, Locality } from "../inputs.ts";
 import type { NodeRules } from "./generations.ts";

@@ -1,4 +1,4 @@
-import type { ProxyConfig } from "../../protocol/proxy-config.ts";
+import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
 import { hostOf } from "./socket-address.ts";
 
 /** The names the control plane's certificate may have: the host of the discovery address, when it is checked at all. */

@@ -1,6 +1,6 @@
-import { parseExactJson } from "../../protocol/exact-json.ts";
-import { jsonSyntaxError } from "../../protocol/json-syntax-error.ts";
-import type { StringMap } from "../../protocol/proxy-config.ts";
+import { parseExactJson } from "../../files/json/exact-json.ts";
+import { jsonSyntaxError } from "../../files/json/json-syntax-error.ts";
+import type { StringMap } from "../../istio-api/proxy-config/proxy-config.ts";
 import type { NodeRules } from "./generations.ts";
 import { isJsonObject } from "./json.ts";
 

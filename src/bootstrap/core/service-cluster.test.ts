@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ProxyConfig } from "../../protocol/proxy-config.ts";
+import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
 import { nodeLocality } from "./locality.ts";
 import { serviceCluster } from "./service-cluster.ts";
 

@@ -1,4 +1,4 @@
-import type { ProxyConfig } from "../../protocol/proxy-config.ts";
+import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
 
 export interface WorkloadNames {
   readonly labels: ReadonlyMap<string, string>;

@@ -1,7 +1,7 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import { parseDuration } from "../../base/duration.ts";
-import { compareText } from "../../protocol/go-text.ts";
-import { jsonSyntaxError } from "../../protocol/json-syntax-error.ts";
+import { compareText } from "../../base/go-text.ts";
+import { jsonSyntaxError } from "../../files/json/json-syntax-error.ts";
 import type { BootstrapInputs } from "../inputs.ts";
 import type { DocumentRules } from "./generations.ts";
 import { isJsonObject } from "./json.ts";

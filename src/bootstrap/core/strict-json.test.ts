@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { sidecarInputs } from "../../../test/support/bootstrap-inputs.ts";
-import { quoteGo } from "../../protocol/go-quote.ts";
+import { quoteGo } from "../../base/go-quote.ts";
 import { BootstrapError } from "../bootstrap-error.ts";
 import { generateBootstrap } from "./generate-bootstrap.ts";
 import type { GenerationName } from "./generations.ts";

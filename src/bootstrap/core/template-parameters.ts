@@ -1,5 +1,5 @@
-import { exactInteger } from "../../protocol/exact-json.ts";
-import { compareText } from "../../protocol/go-text.ts";
+import { compareText } from "../../base/go-text.ts";
+import { exactInteger } from "../../files/json/exact-json.ts";
 import { marshalGoJson } from "../../template/index.ts";
 import type { BootstrapValues, RemoteServiceValues } from "./bootstrap-values.ts";
 import { goMetadata } from "./go-metadata.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ClientTlsSettings } from "../../protocol/proxy-config.ts";
+import type { ClientTlsSettings } from "../../istio-api/proxy-config/proxy-config.ts";
 import { upstreamTlsSocket } from "./tls-context.ts";
 
 const NO_PATHS = { rootCert: "", certChain: "", key: "" };

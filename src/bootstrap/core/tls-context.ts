@@ -1,4 +1,4 @@
-import type { ClientTlsSettings } from "../../protocol/proxy-config.ts";
+import type { ClientTlsSettings } from "../../istio-api/proxy-config/proxy-config.ts";
 import type { JsonObject } from "./json.ts";
 import { extension } from "./type-urls.ts";
 

@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import type { StackdriverTracer, TraceContext, Tracing } from "../../protocol/proxy-config.ts";
+import type { StackdriverTracer, TraceContext, Tracing } from "../../istio-api/proxy-config/proxy-config.ts";
 import type { BootstrapValues } from "./bootstrap-values.ts";
 import type { JsonObject } from "./json.ts";
 import { extension } from "./type-urls.ts";

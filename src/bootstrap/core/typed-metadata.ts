@@ -1,4 +1,4 @@
-import { jsonSyntaxError } from "../../protocol/json-syntax-error.ts";
+import { jsonSyntaxError } from "../../files/json/json-syntax-error.ts";
 import { BootstrapError } from "../bootstrap-error.ts";
 import { isJsonObject, toStrictJson } from "./json.ts";
 import type { MetadataType } from "./metadata-keys.ts";

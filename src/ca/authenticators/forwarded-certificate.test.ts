@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Metadata } from "../../grpc/index.ts";
+import { Metadata } from "../../grpc/metadata.ts";
 import { forwardedCertificateAuthenticator, forwardedNames } from "./forwarded-certificate.ts";
 
 const { signal } = new AbortController();

@@ -1,5 +1,5 @@
 import { BlockList } from "node:net";
-import { isIP } from "../../base/ip-literal.ts";
+import { isIP } from "../../net/ip-literal.ts";
 import { AuthenticationError, type Authenticator } from "./authenticator.ts";
 
 const HEADER = "x-forwarded-client-cert";

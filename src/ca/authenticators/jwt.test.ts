@@ -3,7 +3,7 @@ import { afterEach, expect, test } from "vitest";
 import "../../../test/support/no-open-handles.ts";
 import { startHttpServer } from "../../../test/support/http-server.ts";
 import { CloseStack } from "../../base/close-stack.ts";
-import { Metadata } from "../../grpc/index.ts";
+import { Metadata } from "../../grpc/metadata.ts";
 import { createJwtAuthenticator } from "./jwt.ts";
 
 const opened = new CloseStack();

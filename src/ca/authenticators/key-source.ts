@@ -1,5 +1,5 @@
 import { errorMessage } from "../../base/coded-error.ts";
-import { httpRequest } from "../../base/http-request.ts";
+import { httpRequest } from "../../net/http-request.ts";
 import { parseJwks, type VerificationKey } from "../core/jwks.ts";
 import { AuthenticationError } from "./authenticator.ts";
 

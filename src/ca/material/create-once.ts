@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { chmod, link, open, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
-import { makeDirectory } from "../../base/make-directory.ts";
+import { makeDirectory } from "../../files/make-directory.ts";
 import { CaMaterialError } from "../ca-server-error.ts";
 
 /** The directory that keys live in: nobody else's. */

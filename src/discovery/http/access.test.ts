@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { recordLog } from "../../../test/support/ca-log.ts";
-import type { Authenticator } from "../../ca/index.ts";
+import type { Authenticator } from "../../ca/authenticators/authenticator.ts";
 import { type Caller, identifyCaller, isOfNamespace } from "./access.ts";
 import type { HttpCall } from "./http-types.ts";
 

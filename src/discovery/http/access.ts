@@ -1,8 +1,8 @@
 import type { Logger } from "../../base/logger.ts";
 import { type Authenticator, authenticate } from "../../ca/index.ts";
 import { Metadata } from "../../grpc/index.ts";
-import { isLocal } from "../ads-server/admission.ts";
-import { parseSpiffe } from "../model/workload-identity.ts";
+import { parseSpiffe } from "../../mesh-model/workload-identity.ts";
+import { isLocal } from "../ads/admission.ts";
 import type { HttpCall } from "./http-types.ts";
 
 /** Who asks: somebody on this machine, or whoever the token proves. */

@@ -1,8 +1,8 @@
-import { parseConfigText } from "../decode/parse-config-text.ts";
-import { type AnyConfigObject, type ObjectRef, objectKey } from "../model/config-object.ts";
-import { isKind, KINDS } from "../specs/kinds.ts";
-import type { ConfigStore } from "../store/config-store.ts";
-import { createMemoryStore, type MemoryStore, type PutResult } from "../store/create-memory-store.ts";
+import { type AnyConfigObject, type ObjectRef, objectKey } from "../../istio-api/config-object.ts";
+import { parseConfigText } from "../../istio-api/decode/parse-config-text.ts";
+import { isKind, KINDS } from "../../istio-api/specs/kinds.ts";
+import type { ConfigStore } from "../../mesh-model/config-store.ts";
+import { createMemoryStore, type MemoryStore, type PutResult } from "../stores/create-memory-store.ts";
 import { type AccessOptions, identifyCaller, isOfNamespace } from "./access.ts";
 import { type HttpAnswer, type HttpCall, type HttpHandler, HttpProblem, json } from "./http-types.ts";
 

@@ -1,9 +1,9 @@
-import type { Connections } from "../ads-server/connections.ts";
-import type { CachingSource } from "../generators/create-resource-source.ts";
-import type { AggregateRegistry } from "../registry/create-aggregate-registry.ts";
+import type { CachingSource } from "../../envoy-config/create-resource-source.ts";
+import type { ConfigStore } from "../../mesh-model/config-store.ts";
+import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
+import type { Connections } from "../ads/connections.ts";
+import type { AggregateRegistry } from "../registries/create-aggregate-registry.ts";
 import type { Conflicts } from "../resource-conflicts.ts";
-import type { PushSnapshot } from "../snapshot/push-snapshot.ts";
-import type { ConfigStore } from "../store/config-store.ts";
 
 /** What debug pages may look at. */
 export interface DebugContext {

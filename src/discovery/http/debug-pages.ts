@@ -1,4 +1,4 @@
-import type { DebugPage } from "../ads-server/ads-context.ts";
+import type { DebugPage } from "../ads/ads-context.ts";
 import { type AccessOptions, identifyCaller, isOfNamespace } from "./access.ts";
 import type { DebugContext } from "./debug-context.ts";
 import { type HttpAnswer, type HttpCall, type HttpHandler, HttpProblem, json, text } from "./http-types.ts";

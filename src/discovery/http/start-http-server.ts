@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { answerHalfClosed } from "../../base/answer-half-closed.ts";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import { type Handle, toHandle } from "../../base/handle.ts";
 import type { Logger } from "../../base/logger.ts";
+import { answerHalfClosed } from "../../net/answer-half-closed.ts";
 import { DiscoveryError } from "../discovery-error.ts";
 import { answerCall, answerHeaders, type Routes, toCall } from "./answer-call.ts";
 import { splitProtocols } from "./split-protocols.ts";

@@ -1,8 +1,8 @@
 import { CodedError } from "../../base/coded-error.ts";
-import { httpRequest } from "../../base/http-request.ts";
 import { MAX_TIMER_MS } from "../../base/timer-limit.ts";
-import type { JwtRule } from "../specs/security.ts";
-import { keySetReason } from "../validation/request-authentication-keys.ts";
+import type { JwtRule } from "../../istio-api/specs/security.ts";
+import { keySetReason } from "../../istio-api/validation/request-authentication-keys.ts";
+import { httpRequest } from "../../net/http-request.ts";
 
 /** Keys could not be had. Messages name addresses without what may be secret in them, and nothing of what was answered. */
 export class TokenKeysError extends CodedError<"bad-address" | "bad-answer" | "bad-redirect"> {}

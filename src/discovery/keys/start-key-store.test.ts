@@ -1,11 +1,11 @@
 import type { RequestListener } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
 import { startHttpServer } from "../../../test/support/http-server.ts";
+import { documents } from "../../../test/support/mesh-model/test-objects.ts";
 import { CloseStack } from "../../base/close-stack.ts";
 import { type Logger, silentLogger } from "../../base/logger.ts";
-import { parseConfigText } from "../decode/parse-config-text.ts";
-import type { ConfigObject } from "../model/config-object.ts";
-import { documents } from "../testing/test-objects.ts";
+import type { ConfigObject } from "../../istio-api/config-object.ts";
+import { parseConfigText } from "../../istio-api/decode/parse-config-text.ts";
 import { type KeyStoreOptions, startKeyStore } from "./index.ts";
 
 const keySet = (name: string) => JSON.stringify({ keys: [{ kty: "oct", k: Buffer.from(name).toString("base64url") }] });

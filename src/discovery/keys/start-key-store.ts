@@ -4,8 +4,8 @@ import { errorMessage } from "../../base/coded-error.ts";
 import { type Handle, toHandle } from "../../base/handle.ts";
 import type { Logger } from "../../base/logger.ts";
 import { wait } from "../../base/wait.ts";
-import type { ConfigObject, ObjectRef } from "../model/config-object.ts";
-import type { TokenKeys } from "../model/token-keys.ts";
+import type { ConfigObject, ObjectRef } from "../../istio-api/config-object.ts";
+import type { TokenKeys } from "../../mesh-model/token-keys.ts";
 import { fetchTokenKeys } from "./fetch-token-keys.ts";
 import { type WantedKeys, wantedKeys } from "./wanted-keys.ts";
 

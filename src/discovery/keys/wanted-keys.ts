@@ -1,6 +1,6 @@
-import { parseProtoDuration } from "../../config/index.ts";
-import type { ConfigObject, ObjectRef } from "../model/config-object.ts";
-import { tokenKeysName } from "../model/token-keys.ts";
+import type { ConfigObject, ObjectRef } from "../../istio-api/config-object.ts";
+import { tokenKeysName } from "../../mesh-model/token-keys.ts";
+import { parseProtoDuration } from "../../protobuf/json-message/proto-duration.ts";
 
 /** A key set and who asks for it. */
 export interface WantedKeys {

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { recordLog } from "../../../test/support/ca-log.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
-import { NO_CHANGES, type PushChanges } from "../snapshot/changes/push-changes.ts";
-import type { PushSnapshot } from "../snapshot/push-snapshot.ts";
+import { NO_CHANGES, type PushChanges } from "../../mesh-model/changes/push-changes.ts";
+import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
 import { createPushOrder } from "./core/push-order.ts";
 import { declarePushMetrics } from "./metrics.ts";
 import { createPushQueue } from "./push-queue.ts";

@@ -1,8 +1,8 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
-import { mergeChanges, NO_CHANGES, type PushChanges } from "../snapshot/changes/push-changes.ts";
-import type { PushSnapshot } from "../snapshot/push-snapshot.ts";
-import { createDebounced } from "../store/files/debounce.ts";
+import { mergeChanges, NO_CHANGES, type PushChanges } from "../../mesh-model/changes/push-changes.ts";
+import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
+import { createDebounced } from "../stores/files/debounce.ts";
 import type { PushMetrics } from "./metrics.ts";
 import { createPushQueue } from "./push-queue.ts";
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { recordLog } from "../../../test/support/ca-log.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
-import { FORCED_CHANGES, NO_CHANGES } from "../snapshot/changes/push-changes.ts";
-import type { RuleProblem } from "../snapshot/rule-problems.ts";
+import { FORCED_CHANGES, NO_CHANGES } from "../../mesh-model/changes/push-changes.ts";
+import type { RuleProblem } from "../../mesh-model/rule-problems.ts";
 import { watchProblems } from "./watch-problems.ts";
 
 beforeEach(() => void vi.useFakeTimers());

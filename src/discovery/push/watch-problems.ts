@@ -1,10 +1,10 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
 import type { Gauge } from "../../base/metric-registry.ts";
-import type { PushChanges } from "../snapshot/changes/push-changes.ts";
-import type { PushSnapshot } from "../snapshot/push-snapshot.ts";
-import type { RuleProblem } from "../snapshot/rule-problems.ts";
-import { createDebounced } from "../store/files/debounce.ts";
+import type { PushChanges } from "../../mesh-model/changes/push-changes.ts";
+import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
+import type { RuleProblem } from "../../mesh-model/rule-problems.ts";
+import { createDebounced } from "../stores/files/debounce.ts";
 
 export interface ProblemWatchOptions {
   readonly snapshot: () => Pick<PushSnapshot, "problems">;

@@ -1,5 +1,5 @@
 import { errorMessage } from "../../base/coded-error.ts";
-import { requestMetadata } from "../../protocol/protobuf/istio-ca.ts";
+import { requestMetadata } from "../../protobuf/wire/istio-ca.ts";
 import type { CaClientOptions } from "./ca-client-options.ts";
 import { readConnectionMaterial, tlsCredentials } from "./connection-material.ts";
 import { openConnections } from "./connections.ts";

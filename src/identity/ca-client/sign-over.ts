@@ -8,7 +8,7 @@ import {
   CREATE_CERTIFICATE_PATH,
   istioCertificateRequest,
   istioCertificateResponse,
-} from "../../protocol/protobuf/istio-ca.ts";
+} from "../../protobuf/wire/istio-ca.ts";
 import type { CaClientOptions } from "./ca-client-options.ts";
 import { CaError } from "./ca-error.ts";
 import { callMetadata } from "./call-metadata.ts";

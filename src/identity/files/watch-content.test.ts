@@ -5,11 +5,11 @@ import { createTestCa } from "../../../test/support/sds-certificates.ts";
 import { type TemporaryDirectory, temporaryDirectory, until } from "../../../test/support/sds-manager.ts";
 import { silentLogger } from "../../base/logger.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
+import type { FileWatch } from "../../files/watch/watch-files.ts";
 import { declareIdentityMetrics } from "../metrics.ts";
 import { readKeyPairFiles } from "./key-pair-file.ts";
 import { readCertificateFile } from "./read-file.ts";
 import { watchContent } from "./watch-content.ts";
-import type { FileWatch } from "./watch-files.ts";
 
 const ca = await createTestCa();
 const metrics = declareIdentityMetrics(new MetricRegistry());

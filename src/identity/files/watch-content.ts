@@ -1,7 +1,7 @@
 import type { Logger } from "../../base/logger.ts";
+import { type FileWatch, watchFiles } from "../../files/watch/watch-files.ts";
 import type { IdentityMetrics } from "../metrics.ts";
 import { isMissing } from "./read-file.ts";
-import { type FileWatch, watchFiles } from "./watch-files.ts";
 
 export interface WatchContentOptions {
   readonly paths: readonly string[];

@@ -1,4 +1,4 @@
-import { makeDirectory } from "../../base/make-directory.ts";
+import { makeDirectory } from "../../files/make-directory.ts";
 import {
   linkNames,
   OUTPUT_NAMES,

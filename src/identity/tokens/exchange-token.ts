@@ -1,8 +1,8 @@
 import { errorMessage } from "../../base/coded-error.ts";
-import { type HttpAnswer, httpRequest } from "../../base/http-request.ts";
 import type { Counter } from "../../base/metric-registry.ts";
 import { Secret } from "../../base/secret.ts";
 import { wait } from "../../base/wait.ts";
+import { type HttpAnswer, httpRequest } from "../../net/http-request.ts";
 import {
   CLOUD_PLATFORM_SCOPE,
   federatedTokenBody,

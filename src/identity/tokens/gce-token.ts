@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { rename, rm, stat, writeFile } from "node:fs/promises";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
-import { httpRequest } from "../../base/http-request.ts";
 import type { Logger } from "../../base/logger.ts";
 import { Secret } from "../../base/secret.ts";
 import { wait } from "../../base/wait.ts";
+import { httpRequest } from "../../net/http-request.ts";
 import { needsRefresh } from "./core/needs-refresh.ts";
 import { TokenError, type TokenFetcher } from "./token-fetcher.ts";
 

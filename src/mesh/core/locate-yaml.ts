@@ -1,7 +1,7 @@
 import { LineCounter, parseDocument } from "yaml";
 import { errorMessage } from "../../base/coded-error.ts";
-import { nestsTooDeeply, TOO_DEEP } from "../../protocol/yaml-depth.ts";
-import { yamlOffset } from "../../protocol/yaml-offset.ts";
+import { nestsTooDeeply, TOO_DEEP } from "../../files/yaml/yaml-depth.ts";
+import { yamlOffset } from "../../files/yaml/yaml-offset.ts";
 import type { Path } from "./check-schema.ts";
 import type { Position } from "./mesh-file.ts";
 

@@ -1,5 +1,5 @@
 import { defineMethod } from "../../grpc/index.ts";
-import { type MessageType, message, repeatedString, string } from "../../protocol/protobuf/message.ts";
+import { type MessageType, message, repeatedString, string } from "../../protobuf/wire/message.ts";
 
 const PRODUCTS: Readonly<Record<string, readonly string[]>> = {
   v1: ["tea", "coffee"],

@@ -1,5 +1,5 @@
 import { defineMethod } from "../../grpc/index.ts";
-import { int64, type MessageType, message, string } from "../../protocol/protobuf/message.ts";
+import { int64, type MessageType, message, string } from "../../protobuf/wire/message.ts";
 
 const quoteRequest = message({ product: string(1) });
 const quoteResponse = message({ cents: int64(1), servedBy: string(2) });

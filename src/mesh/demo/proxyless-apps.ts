@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { errorMessage } from "../../base/coded-error.ts";
 import { silentLogger } from "../../base/logger.ts";
 import { type Implementation, implement, type ServerCall, startGrpcServer } from "../../grpc/index.ts";
-import type { JsonObject } from "../../protocol/protobuf/struct.ts";
+import type { JsonObject } from "../../protobuf/wire/struct.ts";
 import { catalogueOf, listMethod } from "./catalogue.ts";
 import { CALL_MS, type DemoAppOptions } from "./demo-options.ts";
 import { quoteMethod } from "./prices-service.ts";

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { type FakeXdsServer, type ServedStream, startFakeXdsServer } from "../../../test/support/fake-xds-server.ts";
 import { CloseStack } from "../../base/close-stack.ts";
-import { encodeMessage, pack } from "../../protocol/envoy/index.ts";
-import { type DiscoveryRequest, discoveryRequest, discoveryResponse } from "../../protocol/protobuf/discovery.ts";
+import { encodeMessage, pack } from "../../protobuf/envoy/index.ts";
+import { type DiscoveryRequest, discoveryRequest, discoveryResponse } from "../../protobuf/wire/discovery.ts";
 import { type Routing, watchRouting } from "./watch-routing.ts";
 
 const TARGET = "prices.default.svc.cluster.local:9000";

@@ -1,16 +1,16 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import { wait } from "../../base/wait.ts";
 import { createGrpcChannel, defineMethod } from "../../grpc/index.ts";
-import { decodeMessage, type MessageName, TYPE_PREFIX } from "../../protocol/envoy/index.ts";
-import type { ClusterLoadAssignment } from "../../protocol/gen/envoy/config/endpoint/v3.ts";
-import type { RouteAction, RouteConfiguration } from "../../protocol/gen/envoy/config/route/v3.ts";
+import { decodeMessage, type MessageName, TYPE_PREFIX } from "../../protobuf/envoy/index.ts";
+import type { ClusterLoadAssignment } from "../../protobuf/gen/envoy/config/endpoint/v3.ts";
+import type { RouteAction, RouteConfiguration } from "../../protobuf/gen/envoy/config/route/v3.ts";
 import {
   type DiscoveryRequest,
   type DiscoveryResponse,
   discoveryRequest,
   discoveryResponse,
-} from "../../protocol/protobuf/discovery.ts";
-import { encodeStruct, type JsonObject } from "../../protocol/protobuf/struct.ts";
+} from "../../protobuf/wire/discovery.ts";
+import { encodeStruct, type JsonObject } from "../../protobuf/wire/struct.ts";
 
 /** Where calls to one service go now. */
 export interface Routing {

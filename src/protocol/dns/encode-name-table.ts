@@ -1,4 +1,4 @@
-import { WireWriter } from "../protobuf/wire-writer.ts";
+import { WireWriter } from "../../protobuf/wire/wire-writer.ts";
 import type { NameInfo, NameTable } from "./name-table-message.ts";
 
 /** The bytes that `decodeNameTable` reads. */

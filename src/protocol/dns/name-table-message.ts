@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { CodedError, errorMessage } from "../../base/coded-error.ts";
-import { WIRE_BYTES, WireReader } from "../protobuf/wire-reader.ts";
+import { WIRE_BYTES, WireReader } from "../../protobuf/wire/wire-reader.ts";
 
 export const NAME_TABLE_TYPE_URL = "type.googleapis.com/istio.networking.nds.v1.NameTable";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { foreignCodec, loadEnvoyProtos } from "../../../test/support/sds-envoy-protos.ts";
 import { Secret } from "../../base/secret.ts";
-import { privateKeyMethodConfig } from "../../protocol/protobuf/secret.ts";
+import { privateKeyMethodConfig } from "../../protobuf/wire/secret.ts";
 import type { SourceSecret } from "../secret-source.ts";
 import { encodeSecret, type PrivateKeyProvider } from "./encode-secret.ts";
 

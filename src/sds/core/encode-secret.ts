@@ -1,6 +1,6 @@
-import { any } from "../../protocol/protobuf/discovery.ts";
-import type { MessageType } from "../../protocol/protobuf/message.ts";
-import { PRIVATE_KEY_METHOD_TYPE_URLS, privateKeyMethodConfig, secret } from "../../protocol/protobuf/secret.ts";
+import { any } from "../../protobuf/wire/discovery.ts";
+import type { MessageType } from "../../protobuf/wire/message.ts";
+import { PRIVATE_KEY_METHOD_TYPE_URLS, privateKeyMethodConfig, secret } from "../../protobuf/wire/secret.ts";
 import type { SourceSecret } from "../secret-source.ts";
 
 /** Hardware that does the private key operations for Envoy; the key then travels inside the provider's configuration. */

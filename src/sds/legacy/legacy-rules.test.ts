@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Metadata } from "../../grpc/index.ts";
+import { Metadata } from "../../grpc/metadata.ts";
 import { legacyOutcome, legacyVersion, missingToken } from "./legacy-rules.ts";
 
 test.each([

@@ -1,7 +1,7 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import { GrpcError, type ServerCall, type ServerWriter } from "../../grpc/index.ts";
-import type { DiscoveryRequest, DiscoveryResponse } from "../../protocol/protobuf/discovery.ts";
-import { SECRET_TYPE_URL } from "../../protocol/protobuf/secret.ts";
+import type { DiscoveryRequest, DiscoveryResponse } from "../../protobuf/wire/discovery.ts";
+import { SECRET_TYPE_URL } from "../../protobuf/wire/secret.ts";
 import { generateOne } from "../generate.ts";
 import { SDS_LABEL } from "../metrics.ts";
 import { runStream } from "../run-stream.ts";

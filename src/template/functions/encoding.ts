@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { parse as parseYaml, stringify as stringifyYaml } from "yaml";
-import { shallowYaml } from "../../protocol/yaml-depth.ts";
+import { shallowYaml } from "../../files/yaml/yaml-depth.ts";
 import type { FunctionTable } from "../function-table.ts";
 import { fixed, textArg } from "../function-table.ts";
 import { marshalGoJson } from "../go-json.ts";

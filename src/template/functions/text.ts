@@ -1,4 +1,4 @@
-import { quoteGo } from "../../protocol/go-quote.ts";
+import { quoteGo } from "../../base/go-quote.ts";
 import { formatValue } from "../format-value.ts";
 import type { FunctionTable } from "../function-table.ts";
 import { fixed, intArg, textArg, variadic } from "../function-table.ts";

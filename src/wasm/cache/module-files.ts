@@ -3,7 +3,7 @@ import { rmdirSync, rmSync, statSync } from "node:fs";
 import { readdir, readFile, stat, utimes } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { errorCode } from "../../base/coded-error.ts";
-import { makeProxyDirectory, type ProxyOwner, writeProxyFile } from "../../base/proxy-file.ts";
+import { makeProxyDirectory, type ProxyOwner, writeProxyFile } from "../../files/proxy-file.ts";
 import type { ModuleKey } from "../core/module-index.ts";
 import { isWasmModule } from "../unpack/unwrap-module.ts";
 

@@ -1,7 +1,7 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
-import type { ProxyOwner } from "../../base/proxy-file.ts";
 import { MAX_TIMER_MS } from "../../base/timer-limit.ts";
+import type { ProxyOwner } from "../../files/proxy-file.ts";
 import { moduleName } from "../core/image-reference.ts";
 import { ModuleIndex, type ModuleKey, pinnedChecksum } from "../core/module-index.ts";
 import { printableUrl } from "../core/printable-url.ts";

@@ -1,4 +1,4 @@
-import { message, nested, string } from "../../protocol/protobuf/message.ts";
+import { message, nested, string } from "../../protobuf/wire/message.ts";
 import type { FilterKind } from "./wasm-filter.ts";
 
 export interface FallbackFilter {

@@ -1,5 +1,5 @@
-import { isList, type JsonObject, type JsonValue } from "../../protocol/protobuf/struct.ts";
-import { WireWriter } from "../../protocol/protobuf/wire-writer.ts";
+import { isList, type JsonObject, type JsonValue } from "../../protobuf/wire/struct.ts";
+import { WireWriter } from "../../protobuf/wire/wire-writer.ts";
 import { WasmError } from "../wasm-error.ts";
 
 /** Reads a message's proto JSON strictly and gives its encoding. `path` is for the error: where in the document it is. */

@@ -1,8 +1,8 @@
 import { Secret } from "../../base/secret.ts";
 import { MAX_TIMER_MS } from "../../base/timer-limit.ts";
-import { duration } from "../../protocol/protobuf/discovery.ts";
-import { memberBytes, memberList, withMember, withMembers } from "../../protocol/protobuf/edit-members.ts";
-import { map, message, nested, repeatedString, string } from "../../protocol/protobuf/message.ts";
+import { duration } from "../../protobuf/wire/discovery.ts";
+import { memberBytes, memberList, withMember, withMembers } from "../../protobuf/wire/edit-members.ts";
+import { map, message, nested, repeatedString, string } from "../../protobuf/wire/message.ts";
 import { WasmError } from "../wasm-error.ts";
 import { CODE, ENVIRONMENT, type RemoteFilter, withVmConfig } from "./wasm-filter.ts";
 

@@ -1,8 +1,8 @@
-import { any } from "../../protocol/protobuf/discovery.ts";
-import { memberBytes, withMember } from "../../protocol/protobuf/edit-members.ts";
-import { bool, message, string, uint32 } from "../../protocol/protobuf/message.ts";
-import { decodeStruct } from "../../protocol/protobuf/struct.ts";
-import { WIRE_BYTES, WireError, WireReader } from "../../protocol/protobuf/wire-reader.ts";
+import { any } from "../../protobuf/wire/discovery.ts";
+import { memberBytes, withMember } from "../../protobuf/wire/edit-members.ts";
+import { bool, message, string, uint32 } from "../../protobuf/wire/message.ts";
+import { decodeStruct } from "../../protobuf/wire/struct.ts";
+import { WIRE_BYTES, WireError, WireReader } from "../../protobuf/wire/wire-reader.ts";
 import { WasmError } from "../wasm-error.ts";
 import { EXTENSION_CONFIG_TYPE } from "./extension-type.ts";
 import { encodeWasmJson, FAILURE_POLICIES } from "./wasm-json.ts";

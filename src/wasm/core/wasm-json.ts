@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../protocol/protobuf/struct.ts";
+import type { JsonObject } from "../../protobuf/wire/struct.ts";
 import {
   base64,
   enumeration,

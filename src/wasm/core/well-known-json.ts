@@ -1,6 +1,6 @@
-import { any } from "../../protocol/protobuf/discovery.ts";
-import { encodeStruct, encodeValue, isList, type JsonValue } from "../../protocol/protobuf/struct.ts";
-import { WireWriter } from "../../protocol/protobuf/wire-writer.ts";
+import { any } from "../../protobuf/wire/discovery.ts";
+import { encodeStruct, encodeValue, isList, type JsonValue } from "../../protobuf/wire/struct.ts";
+import { WireWriter } from "../../protobuf/wire/wire-writer.ts";
 import {
   asBoolean,
   asInteger,

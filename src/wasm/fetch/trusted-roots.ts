@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { createSecureContext, type SecureContext } from "node:tls";
 import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
-import { publicRoots } from "../../base/public-roots.ts";
+import { publicRoots } from "../../net/public-roots.ts";
 
 /**
  * TLS with the machine's roots, to which an operator may have added those of his registry; with the runtime's own where there are none.

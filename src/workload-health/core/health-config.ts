@@ -1,5 +1,5 @@
 import { CodedError } from "../../base/coded-error.ts";
-import type { ReadinessProbe } from "../../protocol/proxy-config.ts";
+import type { ReadinessProbe } from "../../istio-api/proxy-config/proxy-config.ts";
 import { type HealthRules, healthRules } from "./generations.ts";
 
 export class HealthConfigError extends CodedError<"no-method" | "invalid-value"> {}

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { errorCode } from "../../base/coded-error.ts";
-import { signalText, spawnFailureText } from "../../base/process-text.ts";
+import { signalText, spawnFailureText } from "../../process/process-text.ts";
 import type { ProbeResult } from "../core/health-state.ts";
 
 /**

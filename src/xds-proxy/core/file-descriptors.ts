@@ -1,4 +1,4 @@
-import { bool, message, nested, repeated, repeatedString, string, uint32 } from "../../protocol/protobuf/message.ts";
+import { bool, message, nested, repeated, repeatedString, string, uint32 } from "../../protobuf/wire/message.ts";
 
 /** A .proto file as reflection sends it: its name, its package's symbols, the files it needs, and its serialized descriptor. */
 export interface ProtoFile {

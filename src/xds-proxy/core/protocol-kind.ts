@@ -1,4 +1,4 @@
-import { deltaDiscoveryRequest, discoveryRequest } from "../../protocol/protobuf/discovery.ts";
+import { deltaDiscoveryRequest, discoveryRequest } from "../../protobuf/wire/discovery.ts";
 
 /** State of the world or incremental: the two forms of the aggregated stream. */
 export type ProtocolKind = "sotw" | "delta";

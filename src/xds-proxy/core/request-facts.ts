@@ -1,4 +1,4 @@
-import { WIRE_BYTES, WireReader } from "../../protocol/protobuf/wire-reader.ts";
+import { WIRE_BYTES, WireReader } from "../../protobuf/wire/wire-reader.ts";
 import type { ProtocolKind } from "./protocol-kind.ts";
 
 /** What the proxy needs to know of a client's request; the bytes themselves are forwarded untouched. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { deltaDiscoveryResponse, discoveryResponse } from "../../protocol/protobuf/discovery.ts";
+import { deltaDiscoveryResponse, discoveryResponse } from "../../protobuf/wire/discovery.ts";
 import type { ProtocolKind } from "./protocol-kind.ts";
 import { ResponseScanner } from "./response-scanner.ts";
 

@@ -1,4 +1,4 @@
-import { WIRE_BYTES, WIRE_FIXED32, WIRE_FIXED64, WIRE_VARINT } from "../../protocol/protobuf/wire-reader.ts";
+import { WIRE_BYTES, WIRE_FIXED32, WIRE_FIXED64, WIRE_VARINT } from "../../protobuf/wire/wire-reader.ts";
 import type { ProtocolKind } from "./protocol-kind.ts";
 
 /** Strings of interest are short; a longer one is passed over rather than collected. */

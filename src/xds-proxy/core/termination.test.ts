@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { GrpcError, type GrpcStatusName } from "../../grpc/index.ts";
+import { GrpcError, type GrpcStatusName } from "../../grpc/status.ts";
 import { classifyTermination, type Termination, terminationLabel } from "./termination.ts";
 
 const rows: readonly [GrpcStatusName, string, Termination][] = [

@@ -1,5 +1,5 @@
+import { isForwardedType, SECRET_TYPE } from "../../xds/type-urls.ts";
 import type { ProtocolKind } from "../core/protocol-kind.ts";
-import { isForwardedType, SECRET_TYPE } from "../core/type-urls.ts";
 import { applyResponse, keepOnly, type Snapshot, typeOf } from "./core/snapshot.ts";
 import { type Subscription, subscriptionOf } from "./core/subscription.ts";
 

@@ -1,11 +1,11 @@
 import { wait } from "../../base/wait.ts";
 import type { GrpcError, RawServerCall } from "../../grpc/index.ts";
-import { deltaDiscoveryResponse, discoveryResponse } from "../../protocol/protobuf/discovery.ts";
-import { WireReader } from "../../protocol/protobuf/wire-reader.ts";
-import { WireWriter } from "../../protocol/protobuf/wire-writer.ts";
+import { deltaDiscoveryResponse, discoveryResponse } from "../../protobuf/wire/discovery.ts";
+import { WireReader } from "../../protobuf/wire/wire-reader.ts";
+import { WireWriter } from "../../protobuf/wire/wire-writer.ts";
+import { SECRET_TYPE } from "../../xds/type-urls.ts";
 import type { ProtocolKind } from "../core/protocol-kind.ts";
 import { scanRequest } from "../core/request-facts.ts";
-import { SECRET_TYPE } from "../core/type-urls.ts";
 import type { StoredResource, StoredType } from "./core/snapshot.ts";
 import { subscriptionOf } from "./core/subscription.ts";
 import type { LastGood } from "./start-last-good.ts";

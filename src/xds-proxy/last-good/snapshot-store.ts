@@ -3,7 +3,7 @@ import { readdir, readFile, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
-import { makeProxyDirectory, writeProxyFile } from "../../base/proxy-file.ts";
+import { makeProxyDirectory, writeProxyFile } from "../../files/proxy-file.ts";
 import type { Snapshot } from "./core/snapshot.ts";
 import { decodeSnapshotFile, encodeSnapshotFile, type SnapshotFile } from "./core/snapshot-file.ts";
 

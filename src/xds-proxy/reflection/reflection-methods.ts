@@ -1,7 +1,7 @@
 import { defineMethod, type Implementation, implement, rawCodec, statusNumber } from "../../grpc/index.ts";
-import { bytes, message, nested, repeated, string, uint32 } from "../../protocol/protobuf/message.ts";
-import { WireReader } from "../../protocol/protobuf/wire-reader.ts";
-import { WireWriter } from "../../protocol/protobuf/wire-writer.ts";
+import { bytes, message, nested, repeated, string, uint32 } from "../../protobuf/wire/message.ts";
+import { WireReader } from "../../protobuf/wire/wire-reader.ts";
+import { WireWriter } from "../../protobuf/wire/wire-writer.ts";
 import type { ProtoFile } from "../core/file-descriptors.ts";
 
 const errorResponse = message({ errorCode: uint32(1), errorMessage: string(2) });

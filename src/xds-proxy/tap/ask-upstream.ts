@@ -1,7 +1,7 @@
 import { abortAfter } from "../../base/abort-after.ts";
 import { assembleMessages } from "../../grpc/index.ts";
-import { type DiscoveryResponse, discoveryRequest, discoveryResponse } from "../../protocol/protobuf/discovery.ts";
-import { WireWriter } from "../../protocol/protobuf/wire-writer.ts";
+import { type DiscoveryResponse, discoveryRequest, discoveryResponse } from "../../protobuf/wire/discovery.ts";
+import { WireWriter } from "../../protobuf/wire/wire-writer.ts";
 import { STREAM_PATHS } from "../core/protocol-kind.ts";
 import { openUpstream } from "../open-upstream.ts";
 import type { UpstreamOptions } from "../options.ts";

@@ -1,5 +1,5 @@
 import { defineMethod, GrpcError, type Implementation, implement, rawCodec } from "../../grpc/index.ts";
-import { discoveryRequest } from "../../protocol/protobuf/discovery.ts";
+import { discoveryRequest } from "../../protobuf/wire/discovery.ts";
 import { STREAM_PATHS } from "../core/protocol-kind.ts";
 import type { AskDebug } from "./answer-http.ts";
 

@@ -1,10 +1,10 @@
-import type { ResourceSet } from "../../../src/discovery/ads-server/resource-source.ts";
-import { createResourceSource } from "../../../src/discovery/generators/create-resource-source.ts";
-import type { XdsNode } from "../../../src/discovery/proxy/parse-node.ts";
-import { viewOfCase } from "../../../src/discovery/testing/view-of-case.ts";
+import { createResourceSource } from "../../../src/envoy-config/create-resource-source.ts";
+import type { XdsNode } from "../../../src/mesh-model/proxy/parse-node.ts";
+import { decodeMessage, type MessageName } from "../../../src/protobuf/envoy/index.ts";
+import { any } from "../../../src/protobuf/wire/discovery.ts";
 import { decodeNameTable } from "../../../src/protocol/dns/name-table-message.ts";
-import { decodeMessage, type MessageName } from "../../../src/protocol/envoy/index.ts";
-import { any } from "../../../src/protocol/protobuf/discovery.ts";
+import type { ResourceSet } from "../../../src/xds/resource-source.ts";
+import { viewOfCase } from "../../support/mesh-model/view-of-case.ts";
 import type { GoldenCase } from "./golden-cases.ts";
 import { type Json, object, objects, text } from "./json.ts";
 

@@ -1,9 +1,9 @@
+import { decodeMessage } from "../../../protobuf/envoy/index.ts";
+import { any } from "../../../protobuf/wire/discovery.ts";
 import { decodeNameTable } from "../../../protocol/dns/name-table-message.ts";
-import { decodeMessage } from "../../../protocol/envoy/index.ts";
-import { any } from "../../../protocol/protobuf/discovery.ts";
-import type { Connection } from "../../ads-server/connection.ts";
-import { traitsOf, XDS_TYPES } from "../../ads-server/core/xds-types.ts";
-import type { EncodedResource, XdsType } from "../../ads-server/resource-source.ts";
+import type { EncodedResource, XdsType } from "../../../xds/resource-source.ts";
+import { traitsOf, XDS_TYPES } from "../../../xds/xds-types.ts";
+import type { Connection } from "../../ads/connection.ts";
 import type { DebugContext } from "../debug-context.ts";
 import { type HttpAnswer, type HttpCall, HttpProblem, json } from "../http-types.ts";
 import { requireProxy } from "./streams.ts";

@@ -1,5 +1,5 @@
-import { groupBy } from "../../model/group-by.ts";
-import { KINDS, type Kind } from "../../specs/kinds.ts";
+import { KINDS, type Kind } from "../../../istio-api/specs/kinds.ts";
+import { groupBy } from "../../../mesh-model/group-by.ts";
 import type { DebugContext } from "../debug-context.ts";
 import { type HttpAnswer, type HttpCall, json, text } from "../http-types.ts";
 

@@ -1,6 +1,6 @@
-import { describeDocumentProblem } from "../../decode/parse-config-text.ts";
-import { type AnyConfigObject, compareText, objectKey } from "../../model/config-object.ts";
-import { KINDS } from "../../specs/kinds.ts";
+import { type AnyConfigObject, compareText, objectKey } from "../../../istio-api/config-object.ts";
+import { describeDocumentProblem } from "../../../istio-api/decode/parse-config-text.ts";
+import { KINDS } from "../../../istio-api/specs/kinds.ts";
 import type { DebugContext } from "../debug-context.ts";
 import { type HttpAnswer, type HttpCall, json } from "../http-types.ts";
 import { showEndpoint, showPort, showService, timeOf } from "./show-service.ts";

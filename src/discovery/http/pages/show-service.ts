@@ -1,6 +1,6 @@
-import type { Endpoint, EndpointHealth } from "../../model/endpoint.ts";
-import { formatLocality, type Locality, TOPOLOGY } from "../../model/locality.ts";
-import type { Resolution, Service, ServicePort } from "../../model/service.ts";
+import type { Endpoint, EndpointHealth } from "../../../mesh-model/endpoint.ts";
+import { formatLocality, type Locality, TOPOLOGY } from "../../../mesh-model/locality.ts";
+import type { Resolution, Service, ServicePort } from "../../../mesh-model/service.ts";
 
 /** Numbers by which tools know them. */
 const RESOLUTIONS: readonly Resolution[] = [

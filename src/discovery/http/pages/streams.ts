@@ -1,9 +1,9 @@
-import type { Connection } from "../../ads-server/connection.ts";
-import { syncState, type Watch } from "../../ads-server/core/watch.ts";
-import { traitsOf, XDS_TYPES } from "../../ads-server/core/xds-types.ts";
-import type { XdsType } from "../../ads-server/resource-source.ts";
-import type { Locality } from "../../model/locality.ts";
-import { KINDS } from "../../specs/kinds.ts";
+import { KINDS } from "../../../istio-api/specs/kinds.ts";
+import type { Locality } from "../../../mesh-model/locality.ts";
+import type { XdsType } from "../../../xds/resource-source.ts";
+import { traitsOf, XDS_TYPES } from "../../../xds/xds-types.ts";
+import type { Connection } from "../../ads/connection.ts";
+import { syncState, type Watch } from "../../ads/core/watch.ts";
 import type { DebugContext } from "../debug-context.ts";
 import { type HttpAnswer, type HttpCall, HttpProblem, json, text } from "../http-types.ts";
 import { topologyLabels } from "./show-service.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { GrpcError, type GrpcStatusName } from "../../../grpc/index.ts";
+import { GrpcError, type GrpcStatusName } from "../../../grpc/status.ts";
 import { CaError } from "../ca-error.ts";
 import { callFailure } from "./call-failure.ts";
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { CodedError } from "../../../base/coded-error.ts";
-import { bytes, int64, message, string } from "../../../protocol/protobuf/message.ts";
+import { bytes, int64, message, string } from "../../../protobuf/wire/message.ts";
 import { keepResource, type Snapshot, typeOf } from "./snapshot.ts";
 
 /** The file is not one of ours, is damaged, or is another node's. */

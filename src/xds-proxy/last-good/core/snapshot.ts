@@ -1,4 +1,4 @@
-import { WIRE_BYTES, WireReader } from "../../../protocol/protobuf/wire-reader.ts";
+import { WIRE_BYTES, WireReader } from "../../../protobuf/wire/wire-reader.ts";
 import type { ProtocolKind } from "../../core/protocol-kind.ts";
 import { withoutPullSecret } from "./without-pull-secret.ts";
 

@@ -1,6 +1,6 @@
-import { deltaDiscoveryRequest, discoveryRequest } from "../../../protocol/protobuf/discovery.ts";
+import { deltaDiscoveryRequest, discoveryRequest } from "../../../protobuf/wire/discovery.ts";
+import { CLUSTER_TYPE, LISTENER_TYPE, WORKLOAD_TYPE } from "../../../xds/type-urls.ts";
 import type { ProtocolKind } from "../../core/protocol-kind.ts";
-import { CLUSTER_TYPE, LISTENER_TYPE, WORKLOAD_TYPE } from "../../core/type-urls.ts";
 
 /** What one request says about the client's interest in a type, in both protocols. */
 export interface Subscription {

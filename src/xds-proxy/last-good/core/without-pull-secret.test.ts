@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { map, message, nested, string } from "../../../protocol/protobuf/message.ts";
-import { decodeStruct, encodeStruct } from "../../../protocol/protobuf/struct.ts";
+import { map, message, nested, string } from "../../../protobuf/wire/message.ts";
+import { decodeStruct, encodeStruct } from "../../../protobuf/wire/struct.ts";
 import { withoutPullSecret } from "./without-pull-secret.ts";
 
 const NAME = "ISTIO_META_WASM_IMAGE_PULL_SECRET";

@@ -1,5 +1,5 @@
-import { WIRE_BYTES, WireError, WireReader } from "../../../protocol/protobuf/wire-reader.ts";
-import { WireWriter } from "../../../protocol/protobuf/wire-writer.ts";
+import { WIRE_BYTES, WireError, WireReader } from "../../../protobuf/wire/wire-reader.ts";
+import { WireWriter } from "../../../protobuf/wire/wire-writer.ts";
 
 /** A variable of a Wasm filter's VM that holds registry credentials. It is meant for the agent, but reaches Envoy when that leaves it alone. */
 const VARIABLE = "ISTIO_META_WASM_IMAGE_PULL_SECRET";

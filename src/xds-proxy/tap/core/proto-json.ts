@@ -1,4 +1,4 @@
-import { WIRE_BYTES, WireReader } from "../../../protocol/protobuf/wire-reader.ts";
+import { WIRE_BYTES, WireReader } from "../../../protobuf/wire/wire-reader.ts";
 
 /** How one field of a message is shown. */
 export type Shape =

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { discoveryResponse } from "../../../protocol/protobuf/discovery.ts";
+import { discoveryResponse } from "../../../protobuf/wire/discovery.ts";
 import {
   bool,
   bytes,
@@ -11,7 +11,7 @@ import {
   repeated,
   string,
   uint32,
-} from "../../../protocol/protobuf/message.ts";
+} from "../../../protobuf/wire/message.ts";
 import { responseJson } from "./response-json.ts";
 
 const CLIENT_CONFIG = "type.googleapis.com/envoy.service.status.v3.ClientConfig";

@@ -1,4 +1,4 @@
-import type { DiscoveryResponse } from "../../../protocol/protobuf/discovery.ts";
+import type { DiscoveryResponse } from "../../../protobuf/wire/discovery.ts";
 import { type MessageShape, toProtoJson, UnknownTypeError } from "./proto-json.ts";
 
 const LOCALITY: MessageShape = { 1: ["region", "string"], 2: ["zone", "string"], 3: ["subZone", "string"] };

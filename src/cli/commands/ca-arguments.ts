@@ -1,0 +1,53 @@
+import type { JwtRule } from "../../ca/index.ts";
+import type { ListenOptions } from "../../grpc/index.ts";
+
+/** "NAMESPACE/ACCOUNT" */
+export function parseAccount(text: string): { readonly namespace: string; readonly name: string } {
+  const [, namespace, name] = /^([^/:\s]+)\/([^/:\s]+)$/.exec(text) ?? [];
+  if (namespace !== undefined && name !== undefined) return { namespace, name };
+  throw new Error(`--issue-token is ${JSON.stringify(text)}, expected NAMESPACE/ACCOUNT`);
+}
+
+/** "host:port", "[address]:port" or "unix:path"; port 0 takes any free one. */
+export function parseListen(text: string): ListenOptions {
+  if (text.startsWith("unix:") && text.length > "unix:".length) return { path: text.slice("unix:".length) };
+  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
+  const host = bracketed ?? plain;
+  if (host !== undefined && Number(port) <= 65_535) return { host, port: Number(port) };
+  throw new Error(`--listen is ${JSON.stringify(text)}, expected HOST:PORT, [ADDRESS]:PORT or unix:PATH`);
+}
+
+/** The JSON of `JWT_RULE`: which issuer's tokens are accepted, for which audiences, signed with which keys. */
+export function parseJwtRule(text: string): JwtRule {
+  const value = parseObject(text);
+  const { issuer, audiences, jwks_uri: jwksUri, jwks } = value;
+  if (typeof issuer !== "string" || issuer === "") throw invalid('"issuer" must be a text');
+  if (audiences !== undefined && !(Array.isArray(audiences) && audiences.every((one) => typeof one === "string"))) {
+    throw invalid('"audiences" must be a list of texts');
+  }
+  if (jwksUri !== undefined && typeof jwksUri !== "string") throw invalid('"jwks_uri" must be a text');
+  // Inline keys may be the document itself or its text.
+  const inline = typeof jwks === "object" && jwks !== null ? JSON.stringify(jwks) : jwks;
+  if (inline !== undefined && typeof inline !== "string") throw invalid('"jwks" must be a key list or its text');
+  return {
+    issuer,
+    audiences: (audiences as readonly string[] | undefined) ?? [],
+    ...(jwksUri === undefined ? {} : { jwksUri }),
+    ...(inline === undefined ? {} : { jwks: inline }),
+  };
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw invalid(`not JSON: ${cause instanceof Error ? cause.message : cause}`);
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw invalid("not a JSON object");
+  return value as Record<string, unknown>;
+}
+
+function invalid(problem: string): Error {
+  return new Error(`--jwt-rule (or JWT_RULE) cannot be used: ${problem}`);
+}

@@ -1,0 +1,122 @@
+import { errorMessage } from "../../base/coded-error.ts";
+import {
+  type CaptureGeneration,
+  type CaptureOptions,
+  type CaptureSettings,
+  DEFAULT_OPTIONS,
+  DEFAULT_SETTINGS,
+} from "../../capture/index.ts";
+import type { CommandContext } from "../framework/command.ts";
+import type { FlagSpec, FlagValues } from "../framework/flags.ts";
+import { parseFlagValue } from "../framework/parse-flags.ts";
+
+type Environment = CommandContext["env"];
+
+/** Settings as given: ids, IP version and resolvers are still to be found out. */
+export interface GivenSettings {
+  readonly settings: CaptureSettings;
+  readonly options: CaptureOptions;
+  readonly envoyUser: string;
+  readonly warnings: readonly string[];
+}
+
+export function readCaptureSettings(flags: FlagValues, env: Environment, specs: readonly FlagSpec[]): GivenSettings {
+  const generation = captureGeneration(env.PILOT_AGENT_GENERATION);
+  /** A variable that is present but empty does not blank a required value. */
+  const required = (name: string, fallback: string) =>
+    flags.changed(name) || flags.string(name) !== "" ? flags.string(name) : fallback;
+  const redirectDns = flags.bool("redirect-dns");
+  const isFirst = generation === "1.7" || generation === "1.6";
+  return {
+    settings: {
+      ...DEFAULT_SETTINGS,
+      generation,
+      proxyPort: required("envoy-port", DEFAULT_SETTINGS.proxyPort),
+      inboundCapturePort: required("inbound-capture-port", DEFAULT_SETTINGS.inboundCapturePort),
+      inboundTunnelPort: required("inbound-tunnel-port", DEFAULT_SETTINGS.inboundTunnelPort),
+      proxyUid: flags.string("proxy-uid"),
+      proxyGid: flags.string("proxy-gid"),
+      interceptionMode: flags.string("istio-inbound-interception-mode"),
+      tproxyMark: required("istio-inbound-tproxy-mark", DEFAULT_SETTINGS.tproxyMark),
+      tproxyRouteTable: required("istio-inbound-tproxy-route-table", DEFAULT_SETTINGS.tproxyRouteTable),
+      inboundPortsInclude: flags.string("istio-inbound-ports"),
+      inboundPortsExclude: flags.string("istio-local-exclude-ports"),
+      ownerGroupsInclude: env.ISTIO_OUTBOUND_OWNER_GROUPS || DEFAULT_SETTINGS.ownerGroupsInclude,
+      ownerGroupsExclude: env.ISTIO_OUTBOUND_OWNER_GROUPS_EXCLUDE ?? "",
+      outboundPortsInclude: flags.string("istio-outbound-ports"),
+      outboundPortsExclude: flags.string("istio-local-outbound-ports-exclude"),
+      outboundIpRangesInclude: flags.string("istio-service-cidr"),
+      outboundIpRangesExclude: flags.string("istio-service-exclude-cidr"),
+      virtualInterfaces: flags.string("kube-virt-interfaces"),
+      excludeInterfaces: flags.string("istio-exclude-interfaces"),
+      redirectDns: redirectDns && !isFirst,
+      captureAllDns: flags.bool("capture-all-dns"),
+      dropInvalid: flags.bool("drop-invalid"),
+      dualStack: flags.bool("dual-stack"),
+      dnsTargetPort: isFirst ? firstDnsPort(env) : "",
+      loopbackCidr: env.ISTIO_OUTBOUND_IPV4_LOOPBACK_CIDR || DEFAULT_SETTINGS.loopbackCidr,
+      traceLogging: flags.bool("iptables-trace-logging"),
+      nativeNftables: flags.bool("native-nftables"),
+    },
+    options: {
+      ...DEFAULT_OPTIONS,
+      dryRun: flags.bool("dry-run"),
+      dryRunFile: env.DRY_RUN_FILE_PATH ?? "",
+      restoreFormat: flags.bool("restore-format"),
+      probePort: flags.int("iptables-probe-port"),
+      probeTimeoutNs: flags.duration("probe-timeout"),
+      skipRuleApply: flags.bool("skip-rule-apply"),
+      runValidation: flags.bool("run-validation"),
+      networkNamespace: flags.string("network-namespace"),
+      cniMode: flags.bool("cni-mode"),
+      reconcile: flags.bool("reconcile"),
+      cleanupOnly: flags.bool("cleanup-only"),
+      forceApply: flags.bool("force-apply"),
+      forceBinary: flags.string("force-iptables-binary"),
+    },
+    envoyUser: env.ENVOY_USER || "istio-proxy",
+    warnings: environmentWarnings(flags, env, specs),
+  };
+}
+
+/** Rule shapes exist for fewer generations than the product knows; in between, the nearest that has them. */
+const GENERATIONS: ReadonlyMap<string, CaptureGeneration> = new Map([
+  ["", "master"],
+  ["master", "master"],
+  ["1.20", "1.20"],
+  ["1.8", "1.20"],
+  ["1.7", "1.7"],
+  ["1.6", "1.6"],
+  ["1.2", "1.6"],
+]);
+
+export function captureGeneration(text = ""): CaptureGeneration {
+  const generation = GENERATIONS.get(text);
+  if (generation !== undefined) return generation;
+  const allowed = [...GENERATIONS.keys()].filter((name) => name !== "");
+  throw new Error(`PILOT_AGENT_GENERATION is "${text}", allowed are ${allowed.join(", ")}`);
+}
+
+/** 1.7 had two receivers for DNS; any non-empty text turns them on, the agent's own wins. */
+function firstDnsPort(env: Environment): string {
+  if ((env.DNS_AGENT ?? "") !== "") return "15053";
+  return (env.ISTIO_META_DNS_CAPTURE ?? "") === "" ? "" : "15013";
+}
+
+/** The reference silently takes zero for values it cannot read; here the default stays, and the reader learns of it. */
+function environmentWarnings(flags: FlagValues, env: Environment, specs: readonly FlagSpec[]): readonly string[] {
+  const warnings = specs.flatMap((spec) =>
+    (spec.env ?? []).flatMap((name) => {
+      const value = env[name];
+      if (value === undefined || flags.changed(spec.name)) return [];
+      try {
+        parseFlagValue(spec, value);
+        return [];
+      } catch (cause) {
+        return [`ignoring environment variable ${name}: ${errorMessage(cause)} (expected a ${spec.type})`];
+      }
+    }),
+  );
+  if (env.ISTIO_OUTBOUND_OWNER_GROUPS !== "") return warnings;
+  return [...warnings, "ISTIO_OUTBOUND_OWNER_GROUPS is empty and means *; name a group to capture less"];
+}

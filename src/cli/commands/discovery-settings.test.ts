@@ -1,0 +1,130 @@
+import { describe, expect, test } from "vitest";
+import { recordLog } from "../../../test/support/ca-log.ts";
+import { createFlagValues } from "../framework/flag-values.ts";
+import { parseFlags } from "../framework/parse-flags.ts";
+import { DISCOVERY_FLAGS } from "./discovery-flags.ts";
+import { parsePort, readDiscoveryOptions } from "./discovery-settings.ts";
+
+function read(words: readonly string[] = [], env: Readonly<Record<string, string>> = {}) {
+  const flags = createFlagValues(DISCOVERY_FLAGS, parseFlags(DISCOVERY_FLAGS, words, true).set, env);
+  return readDiscoveryOptions(flags, env, recordLog());
+}
+
+test("without flags it serves the usual ports, with plaintext for this machine alone", () => {
+  expect(read()).toMatchObject({
+    ports: {
+      http: { host: "", port: 8080 },
+      grpc: { host: "", port: 15010 },
+      secureGrpc: { host: "", port: 15012 },
+      monitoring: { host: "", port: 15014 },
+    },
+    meshConfigFile: "./etc/istio/config/mesh",
+    domainSuffix: "cluster.local",
+    clusterId: "Kubernetes",
+    systemNamespace: "istio-system",
+    caDirectory: "./etc/cacerts",
+    tlsMinVersion: "TLSv1.2",
+    push: { debounceAfterMs: 100, debounceMaxMs: 10_000, debouncesEndpoints: true, concurrency: 0 },
+    auth: {
+      requiresIdentity: true,
+      requiresPlaintextIdentity: false,
+      checksIdentity: true,
+      allowsRemotePlaintext: false,
+      limitsDebug: false,
+      allowsAdmin: false,
+    },
+    limits: { streamsPerSecond: 0, maxConcurrentStreams: 100_000, maxReceiveBytes: 4_194_304, sendTimeoutMs: 0 },
+    keepalive: { intervalMs: 30_000, timeoutMs: 10_000 },
+    shutdownMs: 10_000,
+  });
+  expect(read()).not.toHaveProperty("configDir");
+  expect(read()).not.toHaveProperty("tlsCiphers");
+  expect(read()).not.toHaveProperty("sharesHttpPort");
+  expect(read()).not.toHaveProperty("maxConnectionAgeMs");
+});
+
+test("flags and environment reach their settings", () => {
+  const options = read(
+    [
+      "--configDir",
+      "mesh",
+      "--grpcAddr=",
+      "--secureGRPCAddr",
+      "[::1]:1",
+      "--tls-min-version=1.3",
+      "--tls-cipher-suites=TLS_RSA_WITH_AES_128_CBC_SHA, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+      "--clusterAliases",
+      "a=b,c=d",
+    ],
+    {
+      PILOT_DEBOUNCE_AFTER: "1s",
+      PILOT_MAX_REQUESTS_PER_SECOND: "25",
+      PILOT_XDS_SEND_TIMEOUT: "5s",
+      XDS_AUTH_PLAINTEXT: "true",
+      CLUSTER_ID: "east",
+      POD_NAMESPACE: "mesh",
+      ISTIOD_CUSTOM_HOST: "a.example, b.example",
+      JWT_RULE: '{"issuer":"https://x","jwks":"{}"}',
+      TRUSTED_GATEWAY_CIDR: "10.0.0.0/8, fd00::/8",
+    },
+  );
+  expect(options).toMatchObject({
+    configDir: "mesh",
+    ports: { secureGrpc: { host: "::1", port: 1 } },
+    sharesHttpPort: true,
+    tlsMinVersion: "TLSv1.3",
+    tlsCiphers: expect.stringMatching(/:AES128-SHA:ECDHE-RSA-AES128-GCM-SHA256$/),
+    push: { debounceAfterMs: 1000 },
+    limits: { streamsPerSecond: 25, sendTimeoutMs: 5000 },
+    auth: { requiresPlaintextIdentity: true },
+    clusterId: "east",
+    systemNamespace: "mesh",
+    hosts: ["a.example", "b.example"],
+    jwtRules: [{ issuer: "https://x" }],
+    trustedGateways: ["10.0.0.0/8", "fd00::/8"],
+  });
+  expect(options.ports).not.toHaveProperty("grpc");
+  expect([...(options.clusterAliases ?? [])]).toEqual([
+    ["a", "b"],
+    ["c", "d"],
+  ]);
+});
+
+test("without a serving certificate there is no TLS port", () => {
+  expect(read([], { PILOT_CERT_PROVIDER: "none" }).ports).not.toHaveProperty("secureGrpc");
+});
+
+describe("what cannot be used is said with what is allowed", () => {
+  test.each([
+    { words: ["--grpcAddr", "15010"], says: '--grpcAddr is "15010", expected HOST:PORT' },
+    { words: ["--httpAddr", ":99999"], says: '--httpAddr is ":99999"' },
+    { words: ["--tls-min-version", "1.1"], says: '--tls-min-version is "1.1", allowed are 1.2 and 1.3' },
+    { words: ["--tls-cipher-suites", "RC4"], says: '--tls-cipher-suites has "RC4", allowed are TLS_AES_128' },
+    { words: ["--registries", "Consul"], says: "service registry Consul is not supported" },
+    { words: ["--registries", "Mock"], says: "service registry Mock is not supported" },
+    { words: ["--registries=", "--registries", "Kubernetes,Kubernetes"], says: "Kubernetes is not supported" },
+    {
+      words: ["--registries=Kubernetes"],
+      says: 'Kubernetes is not supported: --registries allows none ("--registries=")',
+    },
+    { words: ["--clusterAliases", "a"], says: '--clusterAliases has "a", expected alias=id' },
+    { words: ["--clusterAliases", "a=x,b=x"], says: "More than one cluster alias for cluster id: x" },
+    { words: ["--tlsCertFile", "c"], says: "give all three or none" },
+    { words: ["--keepaliveMaxServerConnectionAge", "-1s"], says: "is -1s, only accepts positive duration eg: 30m" },
+  ])("$words: $says", ({ words, says }) => {
+    expect(() => read(words)).toThrow(says);
+  });
+
+  test("no registry is no mistake", () => {
+    expect(() => read(["--registries="])).not.toThrow();
+  });
+});
+
+test.each([
+  { text: "", port: undefined },
+  { text: ":1", port: { host: "", port: 1 } },
+  { text: "a.example:80", port: { host: "a.example", port: 80 } },
+  { text: "[fd00::1]:80", port: { host: "fd00::1", port: 80 } },
+])("$text is $port", ({ text, port }) => {
+  expect(parsePort("httpAddr", text)).toEqual(port);
+});

@@ -1,0 +1,142 @@
+import { formatDuration } from "../../base/duration.ts";
+import type { Logger } from "../../base/logger.ts";
+import type { DiscoveryPorts, PortOption, StartDiscoveryOptions } from "../../discovery/index.ts";
+import { createEnvReader, type Environment } from "../../settings/index.ts";
+import type { FlagValues } from "../framework/flags.ts";
+import { parseJwtRule } from "./ca-arguments.ts";
+import { readCipherSuites } from "./cipher-suites.ts";
+import { readCertificateSource } from "./discovery-certificate.ts";
+
+/** The options of the control plane from flags and environment. Throws with what is wrong and what is allowed. */
+export function readDiscoveryOptions(flags: FlagValues, environment: Environment, log: Logger): StartDiscoveryOptions {
+  const env = createEnvReader(environment, "master", () => undefined); // warned about at the start of every command
+  checkRegistries(flags, log);
+  const configDir = flags.string("configDir");
+  const jwtRule = env.string("JWT_RULE");
+  const certificate = readCertificateSource(flags, env.string("PILOT_CERT_PROVIDER"), log);
+  const maxAgeMs = readMaxAge(flags);
+  const tlsCiphers = readCipherSuites(flags.stringArray("tls-cipher-suites").flatMap(listOf));
+  return {
+    log,
+    ports: readPorts(flags, certificate !== "none"),
+    ...(flags.string("grpcAddr") === "" ? { sharesHttpPort: true } : {}),
+    ...(configDir === "" ? {} : { configDir }),
+    meshConfigFile: flags.string("meshConfig"),
+    domainSuffix: flags.string("domain"),
+    clusterId: flags.string("clusterID"),
+    clusterAliases: readAliases(flags.stringArray("clusterAliases")),
+    systemNamespace: flags.string("namespace"),
+    revision: env.string("REVISION"),
+    podName: env.string("POD_NAME"),
+    caDirectory: env.string("ROOT_CA_DIR"),
+    ca: {
+      ttl: { defaultMs: env.durationMs("DEFAULT_WORKLOAD_CERT_TTL"), maxMs: env.durationMs("MAX_WORKLOAD_CERT_TTL") },
+      allowsSeveralRoots: env.bool("ISTIO_MULTIROOT_MESH"),
+      // As `pilot-agent ca` makes it: a new RSA key would take half a second of the first start.
+      selfSigned: { key: { type: "ecdsa", curve: "P256" } },
+    },
+    hosts: listOf(env.string("ISTIOD_CUSTOM_HOST")),
+    ...(typeof certificate === "string" ? {} : { servingFiles: certificate }),
+    tlsMinVersion: readTlsVersion(flags.string("tls-min-version")),
+    ...(tlsCiphers === undefined ? {} : { tlsCiphers }),
+    trustedGateways: listOf(env.string("TRUSTED_GATEWAY_CIDR")),
+    jwtRules: jwtRule === "" ? [] : [parseJwtRule(jwtRule)],
+    push: {
+      debounceAfterMs: env.durationMs("PILOT_DEBOUNCE_AFTER"),
+      debounceMaxMs: env.durationMs("PILOT_DEBOUNCE_MAX"),
+      debouncesEndpoints: env.bool("PILOT_ENABLE_EDS_DEBOUNCE"),
+      concurrency: env.int("PILOT_PUSH_THROTTLE"),
+    },
+    auth: {
+      requiresIdentity: env.bool("XDS_AUTH"),
+      requiresPlaintextIdentity: env.bool("XDS_AUTH_PLAINTEXT"),
+      checksIdentity: env.bool("PILOT_ENABLE_XDS_IDENTITY_CHECK"),
+      allowsRemotePlaintext: env.bool("PILOT_ALLOW_REMOTE_PLAINTEXT"),
+      limitsDebug: env.bool("ENABLE_DEBUG_ENDPOINT_AUTH"),
+      allowsAdmin: env.bool("UNSAFE_ENABLE_ADMIN_ENDPOINTS"),
+    },
+    limits: {
+      streamsPerSecond: env.float("PILOT_MAX_REQUESTS_PER_SECOND"),
+      maxConcurrentStreams: env.int("ISTIO_GPRC_MAXSTREAMS"),
+      maxReceiveBytes: env.int("ISTIO_GPRC_MAXRECVMSGSIZE"),
+      // Only 1.20 has it; whoever sets it means it.
+      sendTimeoutMs: createEnvReader(environment, "1.20", () => undefined).durationMs("PILOT_XDS_SEND_TIMEOUT"),
+    },
+    keepalive: {
+      intervalMs: milliseconds(flags.duration("keepaliveInterval")),
+      timeoutMs: milliseconds(flags.duration("keepaliveTimeout")),
+    },
+    ...(maxAgeMs === 0 ? {} : { maxConnectionAgeMs: maxAgeMs }),
+    shutdownMs: milliseconds(flags.duration("shutdownDuration")),
+    debugOverHttp: env.bool("ENABLE_DEBUG_ON_HTTP"),
+  };
+}
+
+/** "host:port", "[address]:port" or ":port"; undefined for the empty text. */
+export function parsePort(flag: string, text: string): PortOption | undefined {
+  if (text === "") return undefined;
+  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(text) ?? [];
+  if (port !== undefined && Number(port) <= 65_535) return { host: bracketed ?? plain ?? "", port: Number(port) };
+  throw new Error(`--${flag} is ${JSON.stringify(text)}, expected HOST:PORT, [ADDRESS]:PORT, :PORT or nothing`);
+}
+
+function readPorts(flags: FlagValues, hasCertificate: boolean): DiscoveryPorts {
+  const names = {
+    http: "httpAddr",
+    grpc: "grpcAddr",
+    ...(hasCertificate && { secureGrpc: "secureGRPCAddr" }),
+    monitoring: "monitoringAddr",
+  };
+  const ports = Object.entries(names).map(([port, flag]) => [port, parsePort(flag, flags.string(flag))]);
+  return Object.fromEntries(ports.filter(([, option]) => option !== undefined));
+}
+
+/** Two ids for one alias would make a proxy's cluster a matter of luck. */
+function readAliases(values: readonly string[]): ReadonlyMap<string, string> {
+  const aliases = new Map<string, string>();
+  for (const value of values.flatMap(listOf)) {
+    const [, alias, id] = /^([^=]+)=(.+)$/.exec(value) ?? [];
+    if (alias === undefined || id === undefined) {
+      throw new Error(`--clusterAliases has ${JSON.stringify(value)}, expected alias=id`);
+    }
+    if ([...aliases.values()].includes(id)) throw new Error(`More than one cluster alias for cluster id: ${id}`);
+    aliases.set(alias, id);
+  }
+  return aliases;
+}
+
+function checkRegistries(flags: FlagValues, log: Logger): void {
+  const names = flags.stringArray("registries").flatMap(listOf);
+  const [unsupported] = names;
+  if (unsupported === undefined) return;
+  const duplicate = names.find((name, at) => names.indexOf(name) !== at);
+  if (duplicate !== undefined) log.warn("registry is given twice", { registry: duplicate });
+  throw new Error(
+    `service registry ${unsupported} is not supported: --registries allows none ("--registries="), services come from rule objects`,
+  );
+}
+
+function readTlsVersion(text: string): "TLSv1.2" | "TLSv1.3" {
+  if (text === "1.2") return "TLSv1.2";
+  if (text === "1.3") return "TLSv1.3";
+  throw new Error(`--tls-min-version is ${JSON.stringify(text)}, allowed are 1.2 and 1.3`);
+}
+
+function readMaxAge(flags: FlagValues): number {
+  const age = flags.duration("keepaliveMaxServerConnectionAge");
+  if (age >= 0n) return milliseconds(age);
+  throw new Error(
+    `--keepaliveMaxServerConnectionAge is ${formatDuration(age)}, only accepts positive duration eg: 30m`,
+  );
+}
+
+function listOf(text: string): string[] {
+  return text
+    .split(",")
+    .map((word) => word.trim())
+    .filter((word) => word !== "");
+}
+
+function milliseconds(nanoseconds: bigint): number {
+  return Number(nanoseconds) / 1e6;
+}

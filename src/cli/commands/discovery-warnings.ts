@@ -1,0 +1,29 @@
+import { readFile } from "node:fs/promises";
+import { parse } from "yaml";
+import { errorCode, errorMessage } from "../../base/coded-error.ts";
+import { shallowYaml } from "../../files/yaml/yaml-depth.ts";
+import type { FlagValues } from "../framework/flags.ts";
+
+/** What an operator of the reference expects and does not get here, one line each; said at the start. */
+export async function discoveryWarnings(flags: FlagValues): Promise<readonly string[]> {
+  const lines: (string | undefined)[] = [await networksWarning(flags.string("networksConfig"))];
+  if (flags.changed("httpsAddr")) lines.push("No webhooks are served on --httpsAddr: they only run with Kubernetes");
+  if (flags.string("configDir") === "") {
+    lines.push("No --configDir is given: rules come from the /config API alone and end with the process");
+  }
+  return lines.filter((line) => line !== undefined);
+}
+
+/** A file that names no network, or that is not there, asks for nothing. */
+async function networksWarning(path: string): Promise<string | undefined> {
+  const effect = "several networks are not supported, endpoints are taken as reachable from everywhere";
+  try {
+    const document: unknown = parse(shallowYaml(await readFile(path, "utf8")));
+    const { networks } = (document ?? {}) as { readonly networks?: unknown };
+    const names = Object.keys(networks ?? {});
+    return names.length === 0 ? undefined : `Networks of ${path} have no effect (${names.join(", ")}): ${effect}`;
+  } catch (thrown) {
+    if (errorCode(thrown) === "ENOENT" || errorCode(thrown) === "ENOTDIR") return undefined;
+    return `Networks of ${path} have no effect: ${effect}; the file cannot be read either: ${errorMessage(thrown)}`;
+  }
+}

@@ -1,0 +1,74 @@
+import { buildStamp, formatVersion } from "../../base/build-stamp.ts";
+import type { Discovery } from "../../discovery/index.ts";
+import { startDiscovery } from "../../discovery/index.ts";
+import { addressText, type ListenAddress } from "../../grpc/index.ts";
+import type { Command, CommandContext } from "../framework/command.ts";
+import { DISCOVERY_FLAGS } from "./discovery-flags.ts";
+import { readDiscoveryOptions } from "./discovery-settings.ts";
+import { discoveryWarnings } from "./discovery-warnings.ts";
+
+export const command: Command = {
+  name: "discovery",
+  use: "discovery",
+  short: "Start Istio proxy discovery service",
+  long: `Runs a control plane: reads services and traffic rules from files, and sends Envoys their configuration over xDS.
+
+No Kubernetes is needed. Rule objects are Kubernetes style YAML below --configDir, watched; more can be put over HTTP (/config on the
+HTTP port, from this machine or with a token of the control plane's namespace). The certificate authority's root is made once in
+ROOT_CA_DIR (./etc/cacerts) and kept. Proxies connect over TLS with a certificate or a token, or in plaintext from this machine.`,
+  example: `  # A mesh from files; proxies on this machine connect to localhost:15010
+  pilot-agent discovery --configDir ./mesh
+
+  # What is connected, and what was refused
+  pilot-agent discovery request GET /debug/syncz
+
+  # A token for a workload that connects over TLS
+  pilot-agent ca --dir ./etc/cacerts --issue-token default/web`,
+  flags: DISCOVERY_FLAGS,
+  toleratesUnknownFlags: true,
+  checkArgs: (args) =>
+    args.length > 0 ? `accepts no arguments, received ${args.length}: ${args.join(" ")}` : undefined,
+  subcommands: [
+    {
+      name: "request",
+      short: "Makes an HTTP request to the control plane's monitoring port",
+      load: async () => (await import("./discovery-request.ts")).command,
+    },
+  ],
+  run: runDiscovery,
+};
+
+async function runDiscovery(context: CommandContext): Promise<number> {
+  const { log, signal } = context;
+  log.info(`Version ${formatVersion(buildStamp)}`);
+  const options = readDiscoveryOptions(context.flags, context.env, log);
+  for (const line of await discoveryWarnings(context.flags)) log.warn(line);
+  await using discovery = await startDiscovery(options);
+  for (const line of portLines(discovery)) log.info(line);
+  if (options.sharesHttpPort && options.ports.http !== undefined) log.info("xDS in plaintext is on the HTTP port");
+  await Promise.race([aborted(signal), discovery.ended]);
+  log.info("Stopping", { reason: String(signal.reason ?? "ended") });
+  await discovery.stop();
+  return 0;
+}
+
+const PORT_TEXTS: readonly (readonly [keyof Discovery["addresses"], string])[] = [
+  ["http", "HTTP (/ready, /debug, /config)"],
+  ["monitoring", "monitoring (/metrics, /version, /debug)"],
+  ["grpc", "xDS in plaintext"],
+  ["secureGrpc", "xDS and CA over TLS"],
+];
+
+function portLines({ addresses }: Discovery): string[] {
+  return PORT_TEXTS.flatMap(([name, text]) => {
+    const address: ListenAddress | undefined = addresses[name];
+    return address === undefined ? [] : [`Listening on ${addressText(address)}: ${text}`];
+  });
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,32 @@
+import type { Command, CommandEntry } from "../framework/command.ts";
+import { helpText, usageText } from "../framework/help-text.ts";
+import { helpSubject, PROGRAM, ROOT } from "../run-cli.ts";
+
+/** `help [command]`. An unknown topic is told on stderr with the root's usage, and is no failure. */
+export function createHelpCommand(commands: readonly CommandEntry[]): Command {
+  return {
+    name: "help",
+    use: "help [command]",
+    short: "Help about any command",
+    long: `Help provides help for any command in the application.\nSimply type ${PROGRAM} help [path to command] for full details.`,
+    flags: [],
+    async run({ args, print, printError }) {
+      let subject = helpSubject({ command: ROOT, path: PROGRAM, subcommands: commands });
+      let entries = commands;
+      for (const word of args) {
+        const entry = entries.find((candidate) => candidate.name === word);
+        if (entry === undefined) {
+          if (subject.path !== PROGRAM) break;
+          printError(`Unknown help topic [${args.map((arg) => `\`${arg}\``).join(" ")}]\n`);
+          printError(usageText(helpSubject({ command: ROOT, path: PROGRAM, subcommands: commands })));
+          return 0;
+        }
+        const command = await entry.load();
+        entries = command.subcommands ?? [];
+        subject = helpSubject({ command, path: `${subject.path} ${entry.name}`, subcommands: entries });
+      }
+      print(helpText(subject));
+      return 0;
+    },
+  };
+}

@@ -1,0 +1,102 @@
+import { errorMessage } from "../../base/coded-error.ts";
+import type { Command, CommandContext } from "../framework/command.ts";
+
+/** Every sub-command is loaded only when it runs. */
+export const command: Command = {
+  name: "mesh",
+  use: "mesh",
+  short: "Runs a whole service mesh on this machine",
+  long: `Runs a whole service mesh on this machine, without Kubernetes and without containers: a control plane with its certificate
+authority, and for every workload of a small file its process, an agent and an Envoy.
+
+As root every workload gets a network namespace of its own, its traffic and DNS captured as in a pod. Without root nothing is captured:
+applications find the address of every service they call in their environment.`,
+  flags: [],
+  subcommands: [
+    {
+      name: "up",
+      short: "Starts a mesh and keeps it running until Ctrl-C",
+      load: async () => told((await import("./up.ts")).command),
+    },
+    {
+      name: "down",
+      short: "Ends a mesh and removes everything it made",
+      load: async () => told((await import("./down.ts")).command),
+    },
+    {
+      name: "status",
+      short: "Shows what runs and what does not",
+      load: async () => told((await import("./status.ts")).command),
+    },
+    {
+      name: "logs",
+      short: "Shows the logs of applications, agents and Envoys",
+      load: async () => told((await import("./logs.ts")).command),
+    },
+    {
+      name: "apply",
+      short: "Applies a changed mesh file or Istio objects to a running mesh",
+      load: async () => told((await import("./apply.ts")).command),
+    },
+    {
+      name: "exec",
+      short: "Runs a command where a workload runs",
+      load: async () => told((await import("./exec.ts")).command),
+    },
+    {
+      name: "kill",
+      short: "Kills a process of a running mesh, to see it come back",
+      load: async () => told((await import("./parts.ts")).killCommand),
+    },
+    {
+      name: "stop",
+      short: "Stops a process of a running mesh",
+      load: async () => told((await import("./parts.ts")).stopCommand),
+    },
+    {
+      name: "start",
+      short: "Starts a stopped process of a running mesh",
+      load: async () => told((await import("./parts.ts")).startCommand),
+    },
+    {
+      name: "init",
+      short: "Writes an example of a mesh file",
+      load: async () => told((await import("./file-commands.ts")).initCommand),
+    },
+    {
+      name: "validate",
+      short: "Checks a mesh file and its Istio objects",
+      load: async () => told((await import("./file-commands.ts")).validateCommand),
+    },
+    {
+      name: "schema",
+      short: "Prints the JSON schema of mesh files",
+      load: async () => told((await import("./file-commands.ts")).schemaCommand),
+    },
+    {
+      name: "demo-app",
+      short: "Runs one application of the demo shop",
+      hidden: true,
+      load: async () => told((await import("./demo-app.ts")).command),
+    },
+  ],
+};
+
+const EXIT_FAILED = 1;
+
+/** What a user can mend is told once and in plain words, without the log line that other commands add for collectors. */
+function told(command: Command): Command {
+  const { run } = command;
+  if (run === undefined) return command;
+  return {
+    ...command,
+    run: async (context: CommandContext) => {
+      try {
+        return await run(context);
+      } catch (thrown) {
+        context.printError(`Error: ${errorMessage(thrown)}\n`);
+        return EXIT_FAILED;
+      }
+    },
+  };
+}

@@ -1,0 +1,38 @@
+import { actOnPart, runningState } from "../../mesh/index.ts";
+import type { Command } from "../framework/command.ts";
+import { TARGET_FLAGS, targetFolder } from "./target.ts";
+
+const WHAT = "control-plane, WORKLOAD/app, WORKLOAD/agent";
+
+export const killCommand = partCommand("kill", {
+  short: "Kills a process of a running mesh, to see it come back",
+  long: `Sends SIGKILL to ${WHAT} or WORKLOAD/envoy of a running mesh. It is started again.`,
+});
+
+export const stopCommand = partCommand("stop", {
+  short: "Stops a process of a running mesh",
+  long: `Stops ${WHAT} of a running mesh until mesh start starts it again, to see how the others get along.`,
+});
+
+export const startCommand = partCommand("start", {
+  short: "Starts a stopped process of a running mesh",
+  long: `Starts ${WHAT} of a running mesh after mesh stop.`,
+});
+
+const DONE = { kill: "killed", stop: "stopped", start: "started" } as const;
+
+function partCommand(action: keyof typeof DONE, texts: Pick<Command, "short" | "long">): Command {
+  return {
+    name: action,
+    use: `${action} part`,
+    ...texts,
+    flags: TARGET_FLAGS,
+    checkArgs: (args) => (args.length === 1 ? undefined : `accepts 1 arg(s), received ${args.length}`),
+    async run(context) {
+      const [part = ""] = context.args;
+      const pid = await actOnPart(runningState(targetFolder(context)), part, action);
+      context.print(`${part} ${DONE[action]}${pid === undefined ? "" : ` (process ${pid})`}\n`);
+      return 0;
+    },
+  };
+}

@@ -1,0 +1,57 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { identifyProcess } from "../../mesh/state/process-identity.ts";
+import { createFlagValues } from "../framework/flag-values.ts";
+import { parseFlags } from "../framework/parse-flags.ts";
+import { stateFolderOf, TARGET_FLAGS, targetFolder } from "./target.ts";
+
+let home: string;
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "mesh-home-"));
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+function context(...words: readonly string[]) {
+  const all = ["--state-dir", home, ...words];
+  return { flags: createFlagValues(TARGET_FLAGS, parseFlags(TARGET_FLAGS, all, false).set, {}), env: {} };
+}
+
+function leave(name: string, change: object = {}): void {
+  mkdirSync(join(home, name));
+  const state = {
+    ...{ format: 1, runId: "r", name, startedAt: "", parent: identifyProcess(process.pid), controlSocket: "/tmp/x" },
+    ...{ program: { launcher: "a", node: "n" }, namespaces: [], interfaces: [], resolverFolders: [], processes: {} },
+    ...change,
+  };
+  writeFileSync(join(home, name, "state.json"), JSON.stringify(state));
+}
+
+test.each(["..", "../../etc", "/tmp/x", "a/b", "Shop", "-x", "a\nb", ".", "x".repeat(41)])(
+  "%j is no name of a mesh: a name never leads out of the state's home",
+  (name) => {
+    expect(() => stateFolderOf(context(), name)).toThrow(`--name is ${JSON.stringify(name)}, which does not match`);
+    expect(() => targetFolder(context(`--name=${name}`))).toThrow("which does not match");
+    expect(existsSync(join(home, name.replace(/^.*\//, "")))).toBe(name === "." || name === "..");
+  },
+);
+
+test("the only mesh that runs is meant, whatever others have left", () => {
+  leave("one");
+  leave("gone", { parent: { pid: process.pid, start: "0" } });
+  leave("broken", { parent: undefined });
+  expect(targetFolder(context()).path).toBe(join(home, "one"));
+});
+
+test("a state that cannot be read is told when there is no other, and can be named", () => {
+  leave("broken", { parent: undefined });
+  expect(targetFolder(context()).path).toBe(join(home, "broken"));
+  expect(targetFolder(context("--name", "broken")).path).toBe(join(home, "broken"));
+});
+
+test("of several meshes one has to be named", () => {
+  leave("one");
+  leave("two");
+  expect(() => targetFolder(context())).toThrow("several meshes run: one, two; choose one with --name");
+});

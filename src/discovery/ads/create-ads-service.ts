@@ -1,0 +1,78 @@
+import type { Logger } from "../../base/logger.ts";
+import { defineMethod, type Implementation, implement, rawCodec, type ServerCall } from "../../grpc/index.ts";
+import type { ProxyNode } from "../../mesh-model/proxy/proxy-node.ts";
+import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
+import {
+  type DeltaDiscoveryRequest,
+  type DiscoveryRequest,
+  deltaDiscoveryRequest,
+  type Node,
+} from "../../protobuf/wire/discovery.ts";
+import type { ResourceSource } from "../../xds/resource-source.ts";
+import type { AdsSettings, DebugPage } from "./ads-context.ts";
+import { type Connections, createConnections } from "./connections.ts";
+import type { AdsMetrics } from "./metrics.ts";
+import { createNameLists } from "./name-lists.ts";
+import { serveStream } from "./serve-stream.ts";
+import { createSotwRequestCodec } from "./sotw-request-codec.ts";
+
+export interface AdsServiceOptions {
+  readonly source: ResourceSource;
+  /** The newest one, at any time. */
+  readonly snapshot: () => PushSnapshot;
+  readonly parseNode: (node: Partial<Node>) => ProxyNode;
+  readonly admit: (call: ServerCall) => Promise<readonly string[]>;
+  readonly debugPage?: DebugPage;
+  readonly settings: AdsSettings;
+  readonly metrics: AdsMetrics;
+  readonly log: Logger;
+  readonly now?: () => number;
+}
+
+export interface AdsService {
+  /** To be mounted on gRPC servers. */
+  readonly methods: readonly Implementation[];
+  readonly connections: Connections;
+  /** Ends every stream; clients are expected to come back. */
+  close(reason: string): void;
+}
+
+const SERVICE = "/envoy.service.discovery.v3.AggregatedDiscoveryService";
+
+const streamResources = defineMethod<"bidi", DiscoveryRequest, Buffer>({
+  path: `${SERVICE}/StreamAggregatedResources`,
+  kind: "bidi",
+  request: createSotwRequestCodec(),
+  response: rawCodec,
+});
+
+const deltaResources = defineMethod<"bidi", DeltaDiscoveryRequest, Buffer>({
+  path: `${SERVICE}/DeltaAggregatedResources`,
+  kind: "bidi",
+  request: deltaDiscoveryRequest,
+  response: rawCodec,
+});
+
+/** `envoy.service.discovery.v3.AggregatedDiscoveryService`, state of the world and incremental. */
+export function createAdsService(options: AdsServiceOptions): AdsService {
+  const connections = createConnections(options.metrics);
+  const streams = new Set<(reason: string) => void>();
+  const context = {
+    ...options,
+    connections,
+    streams,
+    toNameList: createNameLists(),
+    debugPage: options.debugPage ?? (() => undefined),
+    now: options.now ?? (() => performance.timeOrigin + performance.now()),
+  };
+  return {
+    connections,
+    close: (reason) => {
+      for (const close of streams) close(reason);
+    },
+    methods: [
+      implement(streamResources, (requests, call) => serveStream("sotw", requests, call, context)),
+      implement(deltaResources, (requests, call) => serveStream("delta", requests, call, context)),
+    ],
+  };
+}

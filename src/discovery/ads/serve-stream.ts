@@ -1,0 +1,165 @@
+import { errorMessage } from "../../base/coded-error.ts";
+import { MAX_TIMER_MS } from "../../base/timer-limit.ts";
+import { GrpcError, type ServerWriter } from "../../grpc/index.ts";
+import type { ProxyNode } from "../../mesh-model/proxy/proxy-node.ts";
+import type { DeltaDiscoveryRequest, DiscoveryRequest } from "../../protobuf/wire/discovery.ts";
+import { HEALTH_URL, traitsOf, typeOfUrl } from "../../xds/xds-types.ts";
+import type { AdsContext } from "./ads-context.ts";
+import { answerDebug, isDebugType } from "./answer-debug.ts";
+import type { XdsProtocol } from "./answer-writer.ts";
+import { createConnection, type OwnedConnection } from "./connection.ts";
+import { checkIdentity } from "./core/check-identity.ts";
+import { firstRequest } from "./core/first-request.ts";
+import { nextDeltaWatch } from "./core/next-delta-watch.ts";
+import { nextSotwWatch } from "./core/next-sotw-watch.ts";
+import type { Refusal } from "./core/watch.ts";
+
+/** Of one type. More than any proxy can hold, and not so many that making them keeps all others waiting. */
+const MAX_NAMES = 100_000;
+
+type Request = DiscoveryRequest | DeltaDiscoveryRequest;
+
+/** One ADS stream from its admission to its end. */
+export async function serveStream(
+  protocol: XdsProtocol,
+  requests: AsyncIterable<Request>,
+  call: ServerWriter<Uint8Array>,
+  context: AdsContext,
+): Promise<void> {
+  const { log, metrics } = context;
+  let connection: OwnedConnection | undefined;
+  let isOver = false;
+  let close: (reason: string) => void = () => undefined;
+  const closed = new Promise<never>((_resolve, reject) => {
+    close = (reason) => reject(new GrpcError("UNAVAILABLE", reason));
+  });
+  context.streams.add(close);
+  const age = startAge(context.settings.maxAgeMs, () => close("the stream has reached its age: connect again"));
+  try {
+    const serve = async () => {
+      const identities = await context.admit(call);
+      for await (const request of requests) {
+        if (isOver) return; // ended meanwhile: nobody would take a connection out again
+        connection ??= begin(protocol, request, { call, context, identities, close });
+        const room = connection && take(connection, request, { call, context });
+        if (room !== undefined) await room;
+      }
+    };
+    await Promise.race([serve(), closed]);
+  } catch (thrown) {
+    if (thrown instanceof GrpcError && connection === undefined && thrown.code !== "CANCELLED") {
+      metrics.streamsRefused.inc([thrown.code]);
+      log.warn("stream refused", { peer: call.peer.address, code: thrown.code, reason: errorMessage(thrown) });
+    }
+    throw thrown;
+  } finally {
+    isOver = true;
+    clearTimeout(age);
+    context.streams.delete(close);
+    if (connection !== undefined) context.connections.remove(connection);
+  }
+}
+
+/** A tenth more or less, so that clients that came together do not come back together. */
+function startAge(maxAgeMs: number | undefined, onOld: () => void): NodeJS.Timeout | undefined {
+  if (maxAgeMs === undefined) return undefined;
+  return setTimeout(onOld, Math.min(maxAgeMs * (0.9 + 0.2 * Math.random()), MAX_TIMER_MS));
+}
+
+interface StreamParts {
+  readonly call: ServerWriter<Uint8Array>;
+  readonly context: AdsContext;
+}
+
+/** Undefined while the client has not introduced itself. */
+function begin(
+  protocol: XdsProtocol,
+  request: Request,
+  parts: StreamParts & { readonly identities: readonly string[]; readonly close: (reason: string) => void },
+): OwnedConnection | undefined {
+  const { call, context, identities } = parts;
+  const first = firstRequest(request);
+  if (first.step === "refuse") throw new GrpcError("INVALID_ARGUMENT", first.reason);
+  if (first.step === "skip") {
+    context.log.warn("health report before the first request is ignored", { peer: call.peer.address });
+    return undefined;
+  }
+  let node: ProxyNode;
+  try {
+    node = context.parseNode(first.node);
+  } catch (thrown) {
+    throw new GrpcError("INVALID_ARGUMENT", errorMessage(thrown), { cause: thrown });
+  }
+  if (identities.length > 0 && context.settings.checksIdentity) {
+    const checked = checkIdentity(identities, node);
+    if ("refusal" in checked) throw new GrpcError("PERMISSION_DENIED", checked.refusal);
+  }
+  const connection = createConnection({
+    id: `${node.id}-${context.connections.nextNumber()}`,
+    node,
+    protocol,
+    peerAddress: call.peer.address,
+    identities,
+    source: context.source,
+    snapshot: context.snapshot,
+    write: (chunks, compressed) => call.writeChunks(chunks, compressed),
+    compresses: call.offerGzip(),
+    close: parts.close,
+    sendTimeoutMs: context.settings.sendTimeoutMs,
+    metrics: context.metrics,
+    log: context.log,
+    now: context.now,
+  });
+  context.connections.add(connection);
+  return connection;
+}
+
+/** A promise: the next request has to wait for it. */
+function take(
+  connection: OwnedConnection,
+  request: Request,
+  { call, context }: StreamParts,
+): Promise<void> | undefined {
+  if (request.typeUrl === HEALTH_URL) {
+    context.log.debug("health report", { proxy: connection.id, error: request.errorDetail?.message });
+    return undefined;
+  }
+  if (isDebugType(request.typeUrl)) return answerDebug(connection, request, { call, context });
+  const type = typeOfUrl(request.typeUrl);
+  if (type === undefined) {
+    context.log.debug("no resources of this type", { proxy: connection.id, type: request.typeUrl });
+    return undefined;
+  }
+  const { needsNames } = traitsOf(type);
+  const before = connection.watch(type);
+  const shared = { nonce: request.responseNonce, error: refusalOf(request) };
+  const rules = { needsNames, toNameList: context.toNameList };
+  const decision =
+    "resourceNames" in request
+      ? nextSotwWatch(before, { ...shared, names: request.resourceNames }, rules)
+      : nextDeltaWatch(before, { ...shared, ...deltaNames(request) }, rules);
+  const asked = decision.watch?.names.list.length ?? 0;
+  if (asked > MAX_NAMES) {
+    const reason = `${asked} names of type ${type} are asked for, at most ${MAX_NAMES} are answered`;
+    context.log.warn("proxy asks for too much", { proxy: connection.id, reason });
+    throw new GrpcError("RESOURCE_EXHAUSTED", reason);
+  }
+  if (decision.event === "nacked" || (decision.event === "subscribed" && shared.error !== undefined)) {
+    context.log.warn("proxy refused its configuration", { type, proxy: connection.id, error: shared.error?.message });
+  }
+  connection.apply(type, decision, "resourceNames" in request ? undefined : request.initialResourceVersions);
+  return undefined;
+}
+
+function deltaNames(request: DeltaDiscoveryRequest) {
+  return {
+    subscribe: request.resourceNamesSubscribe,
+    unsubscribe: request.resourceNamesUnsubscribe,
+    held: request.initialResourceVersions,
+  };
+}
+
+function refusalOf({ errorDetail }: Request): Refusal | undefined {
+  if (errorDetail === undefined) return undefined;
+  return { code: errorDetail.code ?? 0, message: errorDetail.message ?? "" };
+}

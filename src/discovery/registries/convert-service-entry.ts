@@ -1,0 +1,92 @@
+import type { ConfigObject, ObjectRef } from "../../istio-api/config-object.ts";
+import type { ServiceEntrySpec } from "../../istio-api/specs/service-entry.ts";
+import { parseProtocol } from "../../istio-api/values/protocol.ts";
+import type { Endpoint } from "../../mesh-model/endpoint.ts";
+import { type Resolution, type Service, type ServicePort, serviceKey } from "../../mesh-model/service.ts";
+import { type EndpointOrigin, toEndpoint, type Workload, withTopology } from "./convert-workload.ts";
+import type { ServiceWithEndpoints } from "./registry-state.ts";
+
+const RESOLUTIONS: Readonly<Record<ServiceEntrySpec["resolution"], Resolution>> = {
+  NONE: "Passthrough",
+  STATIC: "ClientSideLB",
+  DNS: "DNSLB",
+  DNS_ROUND_ROBIN: "DNSRoundRobinLB",
+  DYNAMIC_DNS: "DynamicDNS",
+};
+
+/** One service per host, with all addresses of the entry. `selected`: the workloads its selector chose. */
+export function convertServiceEntry(
+  entry: ConfigObject<"ServiceEntry">,
+  selected: readonly Workload[],
+  origin: EndpointOrigin,
+): readonly ServiceWithEndpoints[] {
+  const { spec } = entry;
+  const ports: readonly ServicePort[] = spec.ports.map(({ name, number, protocol, targetPort }) => {
+    const isRedirected = spec.resolution === "NONE" && targetPort !== 0;
+    return { name, port: number, protocol: parseProtocol(protocol), ...(isRedirected && { calledPort: targetPort }) };
+  });
+  return spec.hosts.map((hostname) => {
+    const service = toService(entry, hostname, ports, origin);
+    return { service, endpoints: endpointsOf(entry, hostname, selected, origin) };
+  });
+}
+
+function toService(
+  { spec, name, namespace, creationTime, labels, annotations, kind }: ConfigObject<"ServiceEntry">,
+  hostname: string,
+  ports: readonly ServicePort[],
+  { clusterId }: EndpointOrigin,
+): Service {
+  const source: ObjectRef = { kind, namespace, name };
+  const distribution = annotations["networking.istio.io/traffic-distribution"]?.toLowerCase() ?? "";
+  const trafficDistribution = DISTRIBUTIONS.get(distribution);
+  const identity = { provider: "External", clusterId, namespace, name, hostname } as const;
+  return {
+    ...identity,
+    key: serviceKey(identity),
+    ports,
+    addresses: spec.addresses,
+    resolution: RESOLUTIONS[spec.resolution],
+    meshExternal: spec.location === "MESH_EXTERNAL",
+    subjectAltNames: spec.subjectAltNames,
+    creationTime,
+    labels,
+    exportTo: spec.exportTo,
+    ...(spec.workloadSelector === undefined ? {} : { selector: spec.workloadSelector.labels }),
+    ...(trafficDistribution && { trafficDistribution }),
+    source,
+  };
+}
+
+/** How far calls go; the first name is an old one. */
+const DISTRIBUTIONS: ReadonlyMap<string, Service["trafficDistribution"]> = new Map([
+  ["preferclose", "PreferSameZone"],
+  ["prefersamezone", "PreferSameZone"],
+  ["prefersamenode", "PreferSameNode"],
+]);
+
+function endpointsOf(
+  { spec, name, namespace }: ConfigObject<"ServiceEntry">,
+  hostname: string,
+  selected: readonly Workload[],
+  origin: EndpointOrigin,
+): readonly Endpoint[] {
+  const workloads: readonly Workload[] =
+    spec.workloadSelector !== undefined
+      ? selected
+      : spec.endpoints.map((entry, index) => {
+          const labels = withTopology(entry.labels, entry, origin.clusterId);
+          return { entry, labels, namespace, name: `${name}-${index}`, isUnhealthy: false };
+        });
+  const isDns = spec.resolution === "DNS" || spec.resolution === "DNS_ROUND_ROBIN";
+  if (workloads.length === 0 && spec.workloadSelector === undefined && isDns) {
+    return spec.ports.map((port) => toEndpoint(itself(hostname, name, namespace), port, origin));
+  }
+  return workloads.flatMap((workload) => spec.ports.map((port) => toEndpoint(workload, port, origin)));
+}
+
+/** Names without endpoints are resolved by the proxies as they are. */
+function itself(hostname: string, name: string, namespace: string): Workload {
+  const entry = { address: hostname, ports: {}, labels: {}, network: "", locality: "", weight: 0, serviceAccount: "" };
+  return { entry, labels: {}, namespace, name, isUnhealthy: false };
+}

@@ -1,0 +1,97 @@
+import type { ConfigObject } from "../../istio-api/config-object.ts";
+import type { ServiceEntryPort, WorkloadEntrySpec } from "../../istio-api/specs/service-entry.ts";
+import { type Endpoint, isUnixAddress, TLS_MODE_LABEL } from "../../mesh-model/endpoint.ts";
+import { type Locality, labelledLocality, parseLocality, TOPOLOGY } from "../../mesh-model/locality.ts";
+import { formatSpiffe } from "../../mesh-model/workload-identity.ts";
+
+/** Something with an address: a WorkloadEntry, or an endpoint written into a ServiceEntry. */
+export interface Workload {
+  readonly entry: WorkloadEntrySpec;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly namespace: string;
+  readonly name: string;
+  readonly isUnhealthy: boolean;
+}
+
+/** What the registry adds to what objects say. */
+export interface EndpointOrigin {
+  readonly trustDomain: string;
+  readonly clusterId: string;
+}
+
+/** Labels of the object override those of its spec. */
+export function toWorkload(
+  { spec, labels, annotations, namespace, name, status }: ConfigObject<"WorkloadEntry">,
+  clusterId: string,
+): Workload {
+  const all = withTopology({ ...spec.labels, ...labels }, spec, clusterId);
+  return { entry: spec, labels: all, namespace, name, isUnhealthy: isUnhealthy(annotations, status) };
+}
+
+/** Rules choose workloads by their place too, so that it is among the labels; a network that is a label already stays. */
+export function withTopology(
+  labels: Workload["labels"],
+  { locality, network }: WorkloadEntrySpec,
+  clusterId: string,
+): Workload["labels"] {
+  const { region, zone, subzone } = placeOf(locality, labels);
+  return {
+    ...(network !== "" && { [TOPOLOGY.network]: network }),
+    ...labels,
+    ...(region !== "" && { [TOPOLOGY.region]: region }),
+    ...(zone !== "" && { [TOPOLOGY.zone]: zone }),
+    ...(subzone !== "" && { [TOPOLOGY.subzone]: subzone }),
+    [TOPOLOGY.cluster]: clusterId,
+  };
+}
+
+function placeOf(locality: string, labels: Workload["labels"]): Locality {
+  return parseLocality(locality || labelledLocality(labels));
+}
+
+export function toEndpoint(
+  workload: Workload,
+  port: ServiceEntryPort,
+  { trustDomain, clusterId }: EndpointOrigin,
+): Endpoint {
+  const { entry, labels, namespace, name } = workload;
+  const { serviceAccount } = entry;
+  return {
+    addresses: entry.address === "" ? [] : [entry.address],
+    servicePortName: port.name,
+    port: endpointPort(entry, port),
+    labels,
+    serviceAccount: serviceAccount === "" ? "" : formatSpiffe({ trustDomain, namespace, serviceAccount }),
+    network: entry.network,
+    locality: placeOf(entry.locality, labels),
+    clusterId,
+    weight: entry.weight,
+    tlsMode: tlsMode(labels, serviceAccount),
+    namespace,
+    workloadName: name,
+    health: workload.isUnhealthy ? "UnHealthy" : "Unknown",
+  };
+}
+
+function endpointPort({ address, ports }: WorkloadEntrySpec, { name, number, targetPort }: ServiceEntryPort): number {
+  if (isUnixAddress(address)) return 0;
+  const own = Object.hasOwn(ports, name) ? ports[name] : undefined;
+  return own ?? (targetPort === 0 ? number : targetPort);
+}
+
+/** The label decides, whatever it says; without it, who has an identity can prove it. */
+function tlsMode(labels: Readonly<Record<string, string>>, serviceAccount: string): Endpoint["tlsMode"] {
+  const label = labels[TLS_MODE_LABEL];
+  if (label !== undefined) return label === "istio" ? "istio" : "disabled";
+  return serviceAccount === "" ? "disabled" : "istio";
+}
+
+/** An agent's health checks end up in a condition of its WorkloadEntry; until the first one it is not healthy. */
+function isUnhealthy(annotations: Readonly<Record<string, string>>, status: unknown): boolean {
+  if (!TRUE.has(annotations["proxy.istio.io/health-checks-enabled"] ?? "")) return false;
+  const conditions = (status as { readonly conditions?: unknown } | null | undefined)?.conditions;
+  if (!Array.isArray(conditions)) return true;
+  return !conditions.some((condition) => condition?.type === "Healthy" && condition?.status === "True");
+}
+
+const TRUE = new Set(["1", "t", "T", "true", "TRUE", "True"]);

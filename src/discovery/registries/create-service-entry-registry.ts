@@ -1,0 +1,118 @@
+import { deepFreeze } from "../../base/deep-freeze.ts";
+import { type ConfigObject, objectKey } from "../../istio-api/config-object.ts";
+import type { ConfigSnapshot, ConfigStore } from "../../mesh-model/config-store.ts";
+import { isUnixAddress } from "../../mesh-model/endpoint.ts";
+import { selects } from "../../mesh-model/selector.ts";
+import type { ServiceRegistry } from "../../mesh-model/service-registry.ts";
+import { autoAllocate } from "./auto-allocate.ts";
+import { convertServiceEntry } from "./convert-service-entry.ts";
+import { type EndpointOrigin, toWorkload, type Workload } from "./convert-workload.ts";
+import { createRegistryState, type ServiceWithEndpoints } from "./registry-state.ts";
+
+export interface ServiceEntryRegistryOptions extends EndpointOrigin {
+  readonly store: ConfigStore;
+}
+
+export interface ServiceEntryRegistry extends ServiceRegistry {
+  /** Identities of endpoints name the trust domain, which the mesh settings may change. */
+  setTrustDomain(trustDomain: string): void;
+  /** Ends the subscription to the store. */
+  close(): void;
+}
+
+interface Converted {
+  readonly entry: ConfigObject<"ServiceEntry">;
+  readonly selected: readonly Workload[];
+  readonly services: readonly ServiceWithEndpoints[];
+}
+
+/** Services that rule objects describe. Follows its store; an entry is converted again only when it or its workloads changed. */
+export function createServiceEntryRegistry({ store, ...origin }: ServiceEntryRegistryOptions): ServiceEntryRegistry {
+  const state = createRegistryState();
+  let place: EndpointOrigin = origin;
+  let converted = new Map<string, Converted>();
+  let addressed: Addressed = new Map();
+  let workloads = new Map<ConfigObject<"WorkloadEntry">, Workload>();
+
+  const workloadOf = (object: ConfigObject<"WorkloadEntry">) =>
+    workloads.get(object) ?? toWorkload(object, origin.clusterId);
+  const convert = (snapshot: ConfigSnapshot) => {
+    workloads = new Map(snapshot.list("WorkloadEntry").map((object) => [object, workloadOf(object)]));
+    const next = new Map<string, Converted>();
+    for (const entry of snapshot.list("ServiceEntry")) {
+      const key = objectKey(entry);
+      const selected = selectedBy(entry, snapshot, workloadOf);
+      const known = converted.get(key);
+      const isSame = known?.entry === entry && isEqualList(known.selected, selected);
+      next.set(key, isSame ? known : { entry, selected, services: convertServiceEntry(entry, selected, place) });
+    }
+    converted = next;
+    addressed = withAddresses(
+      [...next.values()].flatMap(({ services }) => services),
+      addressed,
+    );
+    state.replace([...addressed.values()]);
+  };
+  convert(store.snapshot);
+  const close = store.subscribe(({ snapshot, changes }) => {
+    if (changes.some(({ kind }) => kind === "ServiceEntry" || kind === "WorkloadEntry")) convert(snapshot);
+  });
+  const { services, service, endpoints, targets, subscribe } = state;
+  return {
+    provider: "External",
+    clusterId: origin.clusterId,
+    synced: true,
+    services,
+    service,
+    endpoints,
+    targets,
+    subscribe,
+    setTrustDomain: (trustDomain) => {
+      if (trustDomain === place.trustDomain) return;
+      place = { ...place, trustDomain };
+      converted = new Map();
+      convert(store.snapshot);
+    },
+    close,
+  };
+}
+
+/** Workloads of the entry's own namespace that carry all labels of its selector. */
+function selectedBy(
+  { spec, namespace }: ConfigObject<"ServiceEntry">,
+  snapshot: ConfigSnapshot,
+  workloadOf: (object: ConfigObject<"WorkloadEntry">) => Workload,
+): readonly Workload[] {
+  const selector = spec.workloadSelector?.labels;
+  // What is not at an address of the network is only for who looks up names.
+  const resolvesNames = spec.resolution === "DNS" || spec.resolution === "DNS_ROUND_ROBIN";
+  // A selector without labels would take every workload by mistake.
+  if (selector === undefined || Object.keys(selector).length === 0) return [];
+  return snapshot
+    .list("WorkloadEntry", namespace)
+    .map(workloadOf)
+    .filter(({ labels, entry }) => selects(selector, labels) && (resolvesNames || !isUnixAddress(entry.address)));
+}
+
+/** What was converted, and the same with its given out addresses. */
+type Addressed = ReadonlyMap<ServiceWithEndpoints, ServiceWithEndpoints>;
+
+/** An entry whose address stays is the same value as before, so that nobody has to compare it member by member. */
+function withAddresses(entries: readonly ServiceWithEndpoints[], before: Addressed): Addressed {
+  const allocated = autoAllocate(entries.map(({ service }) => service));
+  return new Map(
+    entries.map((entry) => {
+      const { service, endpoints } = entry;
+      const needsOne = service.addresses.length === 0 && service.resolution !== "Passthrough";
+      const autoAllocated = needsOne ? allocated.get(`${service.namespace}/${service.hostname}`) : undefined;
+      const known = before.get(entry);
+      if (known !== undefined && known.service.autoAllocated?.ipv4 === autoAllocated?.ipv4) return [entry, known];
+      const placed = autoAllocated === undefined ? service : { ...service, autoAllocated };
+      return [entry, deepFreeze({ service: placed, endpoints })];
+    }),
+  );
+}
+
+function isEqualList(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((element, index) => element === b[index]);
+}

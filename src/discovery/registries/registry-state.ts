@@ -1,0 +1,117 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Endpoint, ServiceTarget } from "../../mesh-model/endpoint.ts";
+import { compareServices, placeOf, type Service } from "../../mesh-model/service.ts";
+import type { ProxyPlace, RegistryChange, RegistryListener } from "../../mesh-model/service-registry.ts";
+
+/** A service with its endpoints, as an adapter builds it. */
+export interface ServiceWithEndpoints {
+  readonly service: Service;
+  readonly endpoints: readonly Endpoint[];
+}
+
+/** The part that every adapter shares: present services, lookup by address, and finding out what a new state changes. */
+export interface RegistryState {
+  services(): readonly Service[];
+  service(key: string): Service | undefined;
+  endpoints(serviceKey: string): readonly Endpoint[];
+  targets(proxy: ProxyPlace): readonly ServiceTarget[];
+  subscribe(listener: RegistryListener): () => void;
+  /** Takes over a new state; listeners hear of it when something differs. */
+  replace(entries: readonly ServiceWithEndpoints[]): RegistryChange;
+}
+
+export function createRegistryState(): RegistryState {
+  let entries = new Map<string, ServiceWithEndpoints>();
+  let sorted: readonly Service[] = [];
+  /** Built when first asked for: most changes come in bursts with nobody asking between. */
+  let byAddress: ReadonlyMap<string, readonly ServiceTarget[]> | undefined;
+  const listeners = new Set<RegistryListener>();
+  return {
+    services: () => sorted,
+    service: (key) => entries.get(key)?.service,
+    endpoints: (key) => entries.get(key)?.endpoints ?? [],
+    targets: ({ addresses, namespace }) => {
+      byAddress ??= indexByAddress(sorted, entries);
+      const index = byAddress;
+      const found = new Set(addresses.flatMap((address) => index.get(address) ?? []));
+      return [...found].filter(({ endpoint }) => endpoint.namespace === namespace);
+    },
+    subscribe: (listener) => {
+      const entry: RegistryListener = (change) => listener(change);
+      listeners.add(entry);
+      return () => void listeners.delete(entry);
+    },
+    replace: (wanted) => {
+      const { next, change } = reconcile(entries, wanted);
+      if (change.updated.length + change.deleted.length + change.endpoints.length === 0) return change;
+      entries = next;
+      byAddress = undefined;
+      if (change.updated.length + change.deleted.length > 0) {
+        sorted = Object.freeze([...entries.values()].map(({ service }) => service).sort(compareServices));
+      }
+      for (const listener of [...listeners]) listener(change);
+      return change;
+    },
+  };
+}
+
+/** Equal services and endpoint lists stay the values they were. */
+function reconcile(before: ReadonlyMap<string, ServiceWithEndpoints>, wanted: readonly ServiceWithEndpoints[]) {
+  const next = new Map<string, ServiceWithEndpoints>();
+  const updated: string[] = [];
+  const changedEndpoints: string[] = [];
+  for (const entry of wanted) {
+    const { key } = entry.service;
+    const known = before.get(key);
+    const service = known !== undefined && same(known.service, entry.service) ? known.service : entry.service;
+    const endpoints = known !== undefined && same(known.endpoints, entry.endpoints) ? known.endpoints : entry.endpoints;
+    if (service !== known?.service) updated.push(key);
+    else if (endpoints !== known.endpoints) changedEndpoints.push(key);
+    next.set(key, { service, endpoints });
+  }
+  const deleted = [...before.keys()].filter((key) => !next.has(key));
+  const touched = [...updated, ...deleted, ...changedEndpoints];
+  changedEndpoints.push(...twinsOf(touched, before, next));
+  return { next, change: { updated, deleted, endpoints: changedEndpoints } };
+}
+
+/** Services that share their endpoints with one that changed, and did not change themselves. */
+function twinsOf(
+  touched: readonly string[],
+  before: ReadonlyMap<string, ServiceWithEndpoints>,
+  next: ReadonlyMap<string, ServiceWithEndpoints>,
+): readonly string[] {
+  const isLeft = touched.filter((key) => next.has(key)).length < next.size;
+  if (touched.length === 0 || !isLeft) return [];
+  const places = new Set(
+    touched.flatMap((key) => {
+      const service = (next.get(key) ?? before.get(key))?.service;
+      return service === undefined ? [] : [placeOf(service)];
+    }),
+  );
+  const known = new Set(touched);
+  return [...next.values()]
+    .filter(({ service }) => !known.has(service.key) && places.has(placeOf(service)))
+    .map(({ service }) => service.key);
+}
+
+function same(a: unknown, b: unknown): boolean {
+  return a === b || isDeepStrictEqual(a, b);
+}
+
+function indexByAddress(services: readonly Service[], entries: ReadonlyMap<string, ServiceWithEndpoints>) {
+  const index = new Map<string, ServiceTarget[]>();
+  for (const service of services) {
+    for (const endpoint of entries.get(service.key)?.endpoints ?? []) {
+      const port = service.ports.find(({ name }) => name === endpoint.servicePortName);
+      if (port === undefined) continue;
+      const target = { service, port, targetPort: endpoint.port, endpoint };
+      for (const address of new Set(endpoint.addresses)) {
+        const targets = index.get(address);
+        if (targets === undefined) index.set(address, [target]);
+        else targets.push(target);
+      }
+    }
+  }
+  return index;
+}

@@ -1,0 +1,89 @@
+import { type AnyConfigObject, type ObjectRef, objectKey } from "../../istio-api/config-object.ts";
+import { decodeObject } from "../../istio-api/decode/decode-object.ts";
+import { formatPath } from "../../istio-api/decode/parse-config-text.ts";
+import type { Problem } from "../../istio-api/schema/decode-message.ts";
+import type { ConfigStore } from "../../mesh-model/config-store.ts";
+import { createSnapshotPublisher } from "./snapshot-publisher.ts";
+
+/** One thing wrong with an object that was put. */
+export interface PutProblem {
+  readonly field: string;
+  readonly message: string;
+  readonly severity: "error" | "warning";
+}
+
+export type PutResult =
+  | {
+      readonly stored: true;
+      readonly object: AnyConfigObject;
+      readonly created: boolean;
+      readonly problems: readonly PutProblem[];
+    }
+  | { readonly stored: false; readonly problems: readonly PutProblem[] };
+
+export interface MemoryStore extends ConfigStore {
+  /** Decodes and validates a document (JSON data); stores it only when it has no error. */
+  put(document: unknown): PutResult;
+  /** False when there was none. */
+  delete(ref: ObjectRef): boolean;
+}
+
+export interface MemoryStoreOptions {
+  /** For objects that name none; "default" when absent. */
+  readonly defaultNamespace?: string;
+  /** Creation time of objects that bring none. */
+  readonly now?: () => number;
+}
+
+/** Rule objects that live as long as the process; changes are seen at once. */
+export function createMemoryStore({
+  defaultNamespace = "default",
+  now = Date.now,
+}: MemoryStoreOptions = {}): MemoryStore {
+  const publisher = createSnapshotPublisher();
+  const put = (document: unknown): PutResult => {
+    // The caller may go on using its document.
+    const { object, ignoredKind, problems } = decodeObject(clone(document), { defaultNamespace });
+    if (object === undefined) {
+      const unknown = {
+        field: "kind",
+        message: `unknown kind ${JSON.stringify(ignoredKind)}`,
+        severity: "error",
+      } as const;
+      return { stored: false, problems: ignoredKind === undefined ? problems.map(toPutProblem) : [unknown] };
+    }
+    const key = objectKey(object);
+    const known = publisher.objects.get(key);
+    const creationTime = object.creationTime === 0 ? (known?.creationTime ?? now()) : object.creationTime;
+    const aged = Object.freeze({ ...object, creationTime }) as AnyConfigObject;
+    publisher.publish(new Map(publisher.objects).set(key, aged), []);
+    const stored = publisher.objects.get(key) ?? aged;
+    return { stored: true, object: stored, created: known === undefined, problems: problems.map(toPutProblem) };
+  };
+  return {
+    get snapshot() {
+      return publisher.snapshot;
+    },
+    subscribe: publisher.subscribe,
+    put,
+    delete: (ref) => {
+      const rest = new Map(publisher.objects);
+      const existed = rest.delete(objectKey(ref));
+      if (existed) publisher.publish(rest, []);
+      return existed;
+    },
+  };
+}
+
+function clone(document: unknown): unknown {
+  try {
+    return structuredClone(document);
+  } catch {
+    // Functions and symbols are no data; the decoder says what it found.
+    return undefined;
+  }
+}
+
+function toPutProblem({ path, message, severity }: Problem): PutProblem {
+  return { field: formatPath(path), message, severity };
+}

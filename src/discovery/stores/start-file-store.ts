@@ -1,0 +1,102 @@
+import { stat } from "node:fs/promises";
+import { CloseStack } from "../../base/close-stack.ts";
+import { errorMessage } from "../../base/coded-error.ts";
+import { type Handle, toHandle } from "../../base/handle.ts";
+import type { Logger } from "../../base/logger.ts";
+import { type DocumentProblem, describeDocumentProblem } from "../../istio-api/decode/parse-config-text.ts";
+import type { ConfigStore } from "../../mesh-model/config-store.ts";
+import { type Assembled, assemble, NOTHING, problemOf } from "./files/assemble.ts";
+import { createDebounced } from "./files/debounce.ts";
+import { createDirectoryWatches } from "./files/directory-watches.ts";
+import { createFileReader } from "./files/file-reader.ts";
+import { listFiles } from "./files/list-files.ts";
+import { createSnapshotPublisher } from "./snapshot-publisher.ts";
+import { StoreError } from "./store-error.ts";
+
+export interface FileStoreOptions {
+  readonly dir: string;
+  readonly log: Logger;
+  /** For objects that name none; "default" when absent. */
+  readonly defaultNamespace?: string;
+  /** Quiet time after a change before files are read; 50 ms. */
+  readonly quietMs?: number;
+  /** Under constant change files are read this often; 500 ms. */
+  readonly maxWaitMs?: number;
+  /** A regular look for what no watch can see, such as a linked file changed at its other end; 5 s. */
+  readonly rescanMs?: number;
+}
+
+export interface FileStore extends ConfigStore, Handle {}
+
+/**
+ * Rule objects of a directory tree, watched. Resolves when everything has been read once; bad documents are listed and block nothing.
+ * Rejects with a StoreError when the directory cannot be read. A directory that goes away later leaves the last state in force.
+ */
+export async function startFileStore(options: FileStoreOptions): Promise<FileStore> {
+  const { dir, log, defaultNamespace = "default", quietMs = 50, maxWaitMs = 500, rescanMs = 5000 } = options;
+  await using opened = new CloseStack();
+  const publisher = createSnapshotPublisher();
+  const reader = createFileReader(defaultNamespace);
+  const watches = opened.add(createDirectoryWatches(() => debounced.trigger(), log));
+  let state: Assembled = NOTHING;
+
+  const load = async (): Promise<void> => {
+    const listing = await listFiles(dir, watches.enter);
+    watches.retain(listing.directories);
+    const files = await reader.read(listing.files);
+    // Files that were gone are deletions only in the directory that was listed: it may have left, or another taken its place.
+    const { dev, ino } = await stat(dir);
+    if (listing.directories[0]?.id !== `${dev}:${ino}`) return load();
+    reader.endRound();
+    // What cannot be looked at counts as a file that cannot be read: its objects stay.
+    const unseen = listing.problems.map(({ path, message }) => ({ path, mtimeMs: 0, documents: [], failure: message }));
+    state = assemble([...files, ...unseen], state);
+    publish(state.problems);
+  };
+  const publish = (problems: readonly DocumentProblem[]) => {
+    logNewProblems(log, publisher.snapshot.problems, problems);
+    const changes = publisher.publish(state.objects, problems);
+    if (changes.length > 0)
+      log.info("rule objects loaded", { dir, objects: state.objects.size, changed: changes.length });
+  };
+  const reload = async (): Promise<void> => {
+    try {
+      await load();
+    } catch (thrown) {
+      publish([
+        ...state.problems,
+        problemOf(dir, `directory cannot be read, its last state stays: ${errorMessage(thrown)}`),
+      ]);
+    }
+  };
+  const debounced = opened.add(createDebounced(reload, { quietMs, maxWaitMs }));
+
+  try {
+    await load();
+  } catch (thrown) {
+    const reason = `config directory ${dir} cannot be read: ${errorMessage(thrown)}`;
+    throw new StoreError("directory-unreadable", reason, { cause: thrown });
+  }
+  const rescan = setInterval(() => debounced.trigger(), rescanMs);
+  opened.defer(() => clearInterval(rescan));
+  const owned = opened.move();
+  return toHandle({
+    get snapshot() {
+      return publisher.snapshot;
+    },
+    subscribe: publisher.subscribe,
+    ended: new Promise<void>(() => undefined),
+    stop: () => owned.close(),
+  });
+}
+
+/** Each problem is logged when it appears, not at every reading. */
+function logNewProblems(log: Logger, known: readonly DocumentProblem[], problems: readonly DocumentProblem[]): void {
+  const before = new Set(known.map(describeDocumentProblem));
+  for (const problem of problems) {
+    const { file, line, message, field, severity } = problem;
+    if (before.has(describeDocumentProblem(problem))) continue;
+    if (severity === "error") log.error("rule object refused", { file, line, field, reason: message });
+    else log.warn("rule object is questionable", { file, line, field, reason: message });
+  }
+}

@@ -1,0 +1,138 @@
+import type { ConnectionPool } from "../../istio-api/specs/common.ts";
+import type { SidecarIngress } from "../../istio-api/specs/sidecar.ts";
+import { type Protocol, parseProtocol } from "../../istio-api/values/protocol.ts";
+import type { ProxyNode } from "../../mesh-model/proxy/proxy-node.ts";
+import type { ProxyView } from "../../mesh-model/push-snapshot.ts";
+import type { Cluster } from "../../protobuf/gen/envoy/config/cluster/v3.ts";
+import type { BindConfig } from "../../protobuf/gen/envoy/config/core/v3.ts";
+import { clusterName } from "../cluster-name.ts";
+import { toAddress } from "../endpoints/lb-endpoint.ts";
+import { type EffectivePolicy, effectivePolicy } from "../traffic-policy.ts";
+import { circuitBreakers } from "./circuit-breakers.ts";
+import { headerCase, httpOptions, upstreamProtocol } from "./http-options.ts";
+import { localEndpoint } from "./local-endpoint.ts";
+import { upstreamConnection } from "./upstream-connection.ts";
+
+/** One cluster per port that the workload serves: those of its Sidecar object, else those of its services. */
+export function inboundClusters(view: ProxyView): readonly Cluster[] {
+  const { inbound, node } = view;
+  if (inbound.ingress.length > 0) return inbound.ingress.flatMap((ingress) => ingressCluster(view, ingress) ?? []);
+  // Without redirection there is no original address to call.
+  return node.interception === "NONE" ? [] : targetClusters(view);
+}
+
+/** Calls to the own application come from an address of their own, by which they are told from what it sends itself. */
+export function inboundBind({ ipv4, ipv6 }: Pick<ProxyNode, "ipv4" | "ipv6">): BindConfig {
+  if (!ipv4) return { sourceAddress: { address: "::6", portValue: 0 } };
+  const sourceAddress = { address: "127.0.0.6", portValue: 0 };
+  return ipv6
+    ? { sourceAddress, extraSourceAddresses: [{ address: { address: "::6", portValue: 0 } }] }
+    : { sourceAddress };
+}
+
+function targetClusters(view: ProxyView): readonly Cluster[] {
+  const { inbound, node, snapshot } = view;
+  const clusters = new Map<number, Cluster>();
+  for (const { service, port, targetPort } of inbound.targets) {
+    // The oldest service comes first and decides.
+    if (clusters.has(targetPort) || targetPort === 0) continue;
+    const defaults = snapshot.mesh.defaultTrafficPolicy;
+    const rule = effectivePolicy(inbound.destinationRule(service), port.port, "", defaults);
+    const pool = inbound.sidecar?.spec.inboundConnectionPool ?? rule.connectionPool;
+    const { retryBudget } = rule;
+    const settings = { name: clusterName("inbound", targetPort), protocol: port.protocol, pool, retryBudget };
+    const cluster = withPool(view, settings);
+    clusters.set(
+      targetPort,
+      snapshot.mesh.inboundTrafficPolicy === "LOCALHOST"
+        ? { ...cluster, ...staticTo(cluster.name, node.ipv4 ? "127.0.0.1" : "::1", targetPort) }
+        : {
+            ...cluster,
+            ...originalAddress(node),
+            ...(port.calledPort !== undefined && {
+              originalDstLbConfig: { upstreamPortOverride: port.calledPort },
+            }),
+          },
+    );
+  }
+  return [...clusters.values()];
+}
+
+/** The set of addresses is small and known: looking for unused ones is wasted work. */
+const LONGEST = "9223372035s";
+
+function originalAddress(node: ProxyNode): Partial<Cluster> {
+  return {
+    type: "ORIGINAL_DST",
+    lbPolicy: "CLUSTER_PROVIDED",
+    cleanupInterval: LONGEST,
+    upstreamBindConfig: inboundBind(node),
+  };
+}
+
+/** Undefined for an ingress listener without a place that it could lead to. */
+function ingressCluster(view: ProxyView, ingress: SidecarIngress): Cluster | undefined {
+  const { inbound, node, snapshot } = view;
+  const port = ingress.port?.number ?? 0;
+  const name = clusterName("inbound", port);
+  const place = ingressPlace(node, name, ingress);
+  if (port === 0 || place === undefined) return undefined;
+  // The service that is called at this port, if there is one: its rule counts as if there was no Sidecar.
+  const served = inbound.targets.find(({ targetPort }) => targetPort === port);
+  const rule = served && inbound.destinationRule(served.service);
+  const policy = effectivePolicy(rule, port, "", snapshot.mesh.defaultTrafficPolicy);
+  const pool = ingress.connectionPool ?? inbound.sidecar?.spec.inboundConnectionPool ?? policy.connectionPool;
+  const protocol = parseProtocol(ingress.port?.protocol ?? "");
+  return { ...withPool(view, { name, protocol, pool, retryBudget: policy.retryBudget }), ...place };
+}
+
+function ingressPlace(
+  node: ProxyNode,
+  name: string,
+  { defaultEndpoint, captureMode }: SidecarIngress,
+): Partial<Cluster> | undefined {
+  if (defaultEndpoint === "") {
+    // What was called is then the proxy itself.
+    const isBound = node.interception === "NONE" || captureMode === "NONE";
+    return isBound ? undefined : originalAddress(node);
+  }
+  const target = localEndpoint(defaultEndpoint, node);
+  if (target === undefined) return undefined;
+  const { address, port, isLoopback } = target;
+  return { ...staticTo(name, address, port), ...(!isLoopback && { upstreamBindConfig: inboundBind(node) }) };
+}
+
+interface InboundSettings {
+  readonly name: string;
+  readonly protocol: Protocol;
+  readonly pool: ConnectionPool | undefined;
+  readonly retryBudget?: EffectivePolicy["retryBudget"] | undefined;
+}
+
+/** Of a rule, only pool and retry budget mean something to the server's own side. */
+function withPool({ snapshot, node }: ProxyView, { name, protocol, pool, retryBudget }: InboundSettings): Cluster {
+  const preservesCase = node.preservesHeaderCase ?? snapshot.mesh.preservesHeaderCase;
+  return {
+    name,
+    ...upstreamConnection(snapshot.mesh, pool),
+    circuitBreakers: circuitBreakers(pool, retryBudget),
+    ...httpOptions(upstreamProtocol(protocol, { pool: withoutUpgrade(pool) }), pool, {
+      http1: headerCase(protocol, preservesCase),
+    }),
+  };
+}
+
+/** How clients may call says nothing of what the application speaks. */
+function withoutUpgrade(pool: ConnectionPool | undefined): ConnectionPool | undefined {
+  return pool?.http === undefined ? pool : { ...pool, http: { ...pool.http, h2UpgradePolicy: "DEFAULT" } };
+}
+
+function staticTo(name: string | undefined, address: string, port: number): Cluster {
+  return {
+    type: "STATIC",
+    loadAssignment: {
+      clusterName: name,
+      endpoints: [{ lbEndpoints: [{ endpoint: { address: toAddress(address, port) } }] }],
+    },
+  };
+}

@@ -1,0 +1,46 @@
+import { parseDuration } from "../../base/duration.ts";
+import type { ConnectionPool } from "../../istio-api/specs/common.ts";
+import type { MeshSettings } from "../../mesh-model/mesh-settings.ts";
+import type { Cluster } from "../../protobuf/gen/envoy/config/cluster/v3.ts";
+import type { TcpKeepalive } from "../../protobuf/gen/envoy/config/core/v3.ts";
+import { formatProtoDuration } from "../../protobuf/json-message/proto-duration.ts";
+
+/** How connections are made and kept: the rule's settings, member by member, else the mesh's. */
+export function upstreamConnection(
+  mesh: MeshSettings,
+  pool: ConnectionPool | undefined,
+): Pick<Cluster, "connectTimeout" | "upstreamConnectionOptions"> {
+  const general = meshKeepalive(mesh);
+  const own = pool?.tcp?.tcpKeepalive;
+  return {
+    connectTimeout: pool?.tcp?.connectTimeout ?? formatProtoDuration(BigInt(Math.round(mesh.connectTimeoutMs * 1e6))),
+    ...((own ?? general) && {
+      upstreamConnectionOptions: { tcpKeepalive: { ...tcpKeepalive(general), ...tcpKeepalive(own) } },
+    }),
+  };
+}
+
+interface Keepalive {
+  readonly probes?: number;
+  readonly time?: string;
+  readonly interval?: string;
+}
+
+function meshKeepalive({ source }: MeshSettings): Keepalive | undefined {
+  const { tcpKeepalive } = source as { readonly tcpKeepalive?: Keepalive };
+  return tcpKeepalive;
+}
+
+/** Members that are not given are left to the operating system. */
+function tcpKeepalive({ probes = 0, time, interval }: Keepalive = {}): TcpKeepalive {
+  return {
+    ...(probes > 0 && { keepaliveProbes: probes }),
+    ...(time !== undefined && { keepaliveTime: wholeSeconds(time) }),
+    ...(interval !== undefined && { keepaliveInterval: wholeSeconds(interval) }),
+  };
+}
+
+/** At least one: the operating system knows no shorter time, and zero would mean its default. */
+function wholeSeconds(duration: string): number {
+  return Math.max(1, Number(parseDuration(duration) / 1_000_000_000n));
+}

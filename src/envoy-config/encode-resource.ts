@@ -1,0 +1,55 @@
+import { createHash } from "node:crypto";
+import { encodeAny, encodeMessage } from "../protobuf/envoy/index.ts";
+import { MessageBuffer } from "../protobuf/envoy/message-buffer.ts";
+import type { RouteConfiguration, VirtualHost } from "../protobuf/gen/envoy/config/route/v3.ts";
+import type { MessageTypes } from "../protobuf/gen/message-types.ts";
+import { WIRE_BYTES } from "../protobuf/wire/wire-reader.ts";
+import type { EncodedResource } from "../xds/resource-source.ts";
+
+const ROUTES = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration";
+/** Field `virtual_hosts` of a RouteConfiguration. */
+const VIRTUAL_HOSTS = 2;
+
+export function encodeResource<Name extends keyof MessageTypes & string>(
+  type: Name,
+  name: string,
+  value: MessageTypes[Name],
+): EncodedResource {
+  return encodedResource(name, encodeAny(type, value));
+}
+
+export function encodedResource(name: string, any: Buffer): EncodedResource {
+  return { name, any, version: contentVersion(any) };
+}
+
+/** Short, and the same in every process. */
+export function contentVersion(content: Buffer | string): string {
+  return createHash("sha256").update(content).digest("base64url").slice(0, 16);
+}
+
+/** Virtual hosts that stayed the same values are not encoded again: a route configuration may hold thousands of them. */
+export function createRouteEncoder(): (route: RouteConfiguration) => EncodedResource {
+  const encoded = new WeakMap<VirtualHost, Buffer>();
+  const encodeHost = (host: VirtualHost): Buffer => {
+    const known = encoded.get(host);
+    if (known !== undefined) return known;
+    const bytes = encodeMessage("envoy.config.route.v3.VirtualHost", host);
+    encoded.set(host, bytes);
+    return bytes;
+  };
+  return ({ virtualHosts = [], ...rest }) => {
+    const out = new MessageBuffer();
+    out.tag(1, WIRE_BYTES);
+    out.text(ROUTES);
+    out.tag(2, WIRE_BYTES);
+    const start = out.open();
+    out.raw(encodeMessage("envoy.config.route.v3.RouteConfiguration", rest));
+    for (const host of virtualHosts) {
+      const bytes = encodeHost(host);
+      out.tag(VIRTUAL_HOSTS, WIRE_BYTES);
+      out.bytes(bytes);
+    }
+    out.close(start);
+    return encodedResource(rest.name ?? "", out.finish());
+  };
+}

@@ -1,0 +1,70 @@
+import { isIP, isIPv6 } from "node:net";
+import { type Endpoint, type EndpointHealth, isUnixAddress } from "../../mesh-model/endpoint.ts";
+import type { ScopeTraits } from "../../mesh-model/push-snapshot.ts";
+import type { Address, HealthStatus, Metadata } from "../../protobuf/gen/envoy/config/core/v3.ts";
+import type { LbEndpoint } from "../../protobuf/gen/envoy/config/endpoint/v3.ts";
+import { endpointWeight } from "./locality-group.ts";
+
+export interface LbEndpointOptions {
+  readonly families: Pick<ScopeTraits, "ipv4" | "ipv6">;
+  /** The proxy resolves names; otherwise only addresses are of use. */
+  readonly resolvesNames: boolean;
+  readonly isMtls: (endpoint: Endpoint) => boolean;
+}
+
+/** Whether the proxy could call it at all. */
+export function isCallable(
+  endpoint: Endpoint,
+  options: Pick<LbEndpointOptions, "families" | "resolvesNames">,
+): boolean {
+  return usableAddresses(endpoint, options).length > 0;
+}
+
+/** Undefined for an endpoint that the proxy could not call. */
+export function lbEndpoint(endpoint: Endpoint, options: LbEndpointOptions): LbEndpoint | undefined {
+  const [address, ...more] = usableAddresses(endpoint, options);
+  if (address === undefined) return undefined;
+  const weight = endpointWeight(endpoint);
+  const healthStatus = HEALTH[endpoint.health];
+  const additionalAddresses = more.map((each) => ({ address: toAddress(each, endpoint.port) }));
+  return {
+    endpoint: {
+      address: toAddress(address, endpoint.port),
+      ...(additionalAddresses.length > 0 && { additionalAddresses }),
+    },
+    ...(healthStatus !== undefined && { healthStatus }),
+    ...(options.isMtls(endpoint) && { metadata: MTLS }),
+    // One is what Envoy assumes.
+    ...(weight !== 1 && { loadBalancingWeight: weight }),
+  };
+}
+
+/** `unix:///run/app.sock` is a path on the proxy's machine. */
+export function toAddress(address: string, port: number): Address {
+  if (isUnixAddress(address)) return { pipe: { path: address.slice("unix://".length) } };
+  return { socketAddress: { address, portValue: port } };
+}
+
+const MTLS: Metadata = Object.freeze({ filterMetadata: { "envoy.transport_socket_match": { tlsMode: "istio" } } });
+
+/** Nobody checks the endpoints of files: nothing is said of them, which counts as healthy. */
+const HEALTH: Readonly<Record<EndpointHealth, HealthStatus | undefined>> = {
+  Unknown: undefined,
+  Healthy: "HEALTHY",
+  UnHealthy: "UNHEALTHY",
+  Draining: "DRAINING",
+  Terminating: undefined,
+};
+
+/** Of several addresses those that the proxy has a network for; a single one is taken as it is. Paths are nothing to look up. */
+function usableAddresses(
+  { addresses }: Endpoint,
+  { families, resolvesNames }: Pick<LbEndpointOptions, "families" | "resolvesNames">,
+): readonly string[] {
+  const usable = addresses.filter((address) =>
+    isUnixAddress(address) ? !resolvesNames : resolvesNames || isIP(address) !== 0,
+  );
+  if (usable.length <= 1) return usable;
+  const reachable = usable.filter((address) => (isIPv6(address) ? families.ipv6 : families.ipv4));
+  return reachable.length === 0 ? usable.slice(0, 1) : reachable;
+}

@@ -1,0 +1,132 @@
+import { hostCovers } from "../../istio-api/values/hostname.ts";
+import type { Endpoint } from "../../mesh-model/endpoint.ts";
+import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
+import { selects } from "../../mesh-model/selector.ts";
+import type { Service, ServicePort } from "../../mesh-model/service.ts";
+import type { ClusterLoadAssignment, LocalityLbEndpoints } from "../../protobuf/gen/envoy/config/endpoint/v3.ts";
+import { type EffectivePolicy, effectivePolicy, findSubset } from "../traffic-policy.ts";
+import { distribute } from "./distribute.ts";
+import { failover } from "./failover.ts";
+import { isCallable, type LbEndpointOptions, lbEndpoint } from "./lb-endpoint.ts";
+import { groupByLocality, type LocalityGroup } from "./locality-group.ts";
+import { localitySetting } from "./locality-setting.ts";
+import { panicPercent } from "./panic-percent.ts";
+
+/** One cluster of a service, as its name says it. */
+export interface AssignmentTarget {
+  readonly name: string;
+  readonly service: Service;
+  readonly port: ServicePort;
+  readonly subset: string;
+  /** TLS is passed on as it is, so that who has none would be called by anybody, without being asked for a certificate. */
+  readonly onlyMtls?: boolean;
+}
+
+/** The endpoints of one cluster as a proxy of the scope should use them. Names are kept only for clusters that resolve them. */
+export function loadAssignment(scope: OutboundScope, target: AssignmentTarget): ClusterLoadAssignment {
+  const { name, service } = target;
+  const policy = policyOf(scope, target);
+  const options = { ...callable(scope, service), isMtls: (endpoint: Endpoint) => isMtls(scope, endpoint, policy) };
+  const groups = arrange(scope, groupByLocality(withinBounds(candidates(scope, target))), policy, service);
+  return groups.length === 0
+    ? { clusterName: name }
+    : { clusterName: name, endpoints: groups.map((group) => toLocality(group, options)) };
+}
+
+/** All that a proxy of the scope could be given, wherever they are. */
+export function candidates(scope: OutboundScope, target: AssignmentTarget): readonly Endpoint[] {
+  const { service, port, subset } = target;
+  const labels = subset === "" ? {} : findSubset(scope.destinationRule(service), subset)?.labels;
+  if (labels === undefined) return [];
+  const policy = policyOf(scope, target);
+  const options = callable(scope, service);
+  // What cannot be called must not leave a gap among the priorities either.
+  return scope.snapshot
+    .endpoints(service.key)
+    .filter(
+      (endpoint) =>
+        endpoint.servicePortName === port.name &&
+        isOffered(endpoint, service, policy) &&
+        isInView(endpoint, scope, service) &&
+        selects(labels, endpoint.labels) &&
+        (target.onlyMtls !== true || isMtls(scope, endpoint, policy)) &&
+        isCallable(endpoint, options),
+    );
+}
+
+/** Clusters that carry their endpoints with them know the mesh's defaults; endpoints that are sent by themselves do not. */
+function policyOf(scope: OutboundScope, { service, port, subset }: AssignmentTarget): EffectivePolicy {
+  const defaults = service.resolution === "ClientSideLB" ? undefined : scope.mesh.defaultTrafficPolicy;
+  return effectivePolicy(scope.destinationRule(service), port.port, subset, defaults);
+}
+
+/** gRPC refuses an assignment in which any address is a name. */
+function callable({ traits }: OutboundScope, { resolution }: Service): Omit<LbEndpointOptions, "isMtls"> {
+  return { families: traits, resolvesNames: resolution !== "ClientSideLB" && traits.generator !== "grpc" };
+}
+
+/** Envoy refuses an assignment whose weights together exceed 32 bits; weights that large say "all of it" anyway. */
+function withinBounds(endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  const most = Math.floor(MAX_TOTAL_WEIGHT / Math.max(1, endpoints.length));
+  return endpoints.map((endpoint) => (endpoint.weight > most ? { ...endpoint, weight: most } : endpoint));
+}
+
+const MAX_TOTAL_WEIGHT = 4294967295;
+
+/** Some proxies ask for endpoints of certain networks only, and some services keep to clients of their own cluster. */
+function isInView({ network, clusterId }: Endpoint, { mesh, traits }: OutboundScope, { hostname }: Service): boolean {
+  const { networkView } = traits;
+  if (networkView.length > 0 && network !== "" && !networkView.includes(network)) return false;
+  return clusterId === traits.clusterId || !mesh.clusterLocalHosts.some((host) => hostCovers(host, hostname));
+}
+
+/**
+ * Endpoints that go away are not offered, unless sessions stick to them. Unhealthy ones are shown as such, so that Envoy knows what is
+ * missing; where a rule wants them to be used when too many are, they are left out.
+ */
+function isOffered({ health }: Endpoint, service: Service, policy: EffectivePolicy): boolean {
+  if (health === "Terminating") return false;
+  if (health === "Draining") return hasSessions(service);
+  return health !== "UnHealthy" || panicPercent(policy, service) <= 0;
+}
+
+/** Sessions stick to endpoints, also to those that go away. */
+export function hasSessions({ labels }: Pick<Service, "labels">): boolean {
+  return SESSION_LABELS.some((label) => Object.hasOwn(labels, label));
+}
+
+const SESSION_LABELS = ["istio.io/persistent-session", "istio.io/persistent-session-header"];
+
+function arrange(
+  { mesh, traits }: OutboundScope,
+  groups: readonly LocalityGroup[],
+  policy: EffectivePolicy,
+  service: Service,
+): readonly LocalityGroup[] {
+  const setting = localitySetting(mesh, policy, service);
+  if (setting === undefined) return groups;
+  if (setting.distribute.length > 0) return distribute(groups, traits.locality, setting.distribute);
+  return setting.hasPriorities ? failover(groups, traits, setting) : groups;
+}
+
+function toLocality(
+  { locality: { region, zone, subzone }, endpoints, weight, priority }: LocalityGroup,
+  options: LbEndpointOptions,
+): LocalityLbEndpoints {
+  return {
+    locality: {
+      ...(region !== "" && { region }),
+      ...(zone !== "" && { zone }),
+      ...(subzone !== "" && { subZone: subzone }),
+    },
+    lbEndpoints: endpoints.flatMap((endpoint) => lbEndpoint(endpoint, options) ?? []),
+    loadBalancingWeight: weight,
+    ...(priority > 0 && { priority }),
+  };
+}
+
+/** Endpoints that can, where a rule asks for it; without a rule, where their own policy has not switched it off. */
+function isMtls(scope: OutboundScope, endpoint: Endpoint, { tls }: EffectivePolicy): boolean {
+  if (endpoint.tlsMode !== "istio") return false;
+  return tls === undefined ? scope.endpointMtls(endpoint) !== "DISABLE" : tls.mode === "ISTIO_MUTUAL";
+}

@@ -1,0 +1,259 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { readGoldenCases } from "../../../test/conformance/discovery/golden-cases.ts";
+import {
+  compareClusters,
+  compareEndpoints,
+  compareListeners,
+  compareRoutes,
+  type Difference,
+  describeDifference,
+} from "../../../test/conformance/discovery/index.ts";
+import {
+  destinationRule,
+  httpService,
+  scopeOf,
+  sidecar,
+  virtualService,
+} from "../../../test/support/discovery-routes.ts";
+import { viewOfCase } from "../../../test/support/mesh-model/view-of-case.ts";
+import { skipWith } from "../../../test/support/skip-with.ts";
+import { decodeMessage, encodeMessage, type MessageName } from "../../protobuf/envoy/index.ts";
+import { generateEndpoints } from "../endpoints.ts";
+import { generateGrpcClusters } from "./clusters.ts";
+import { fullHost, parseTarget } from "./host-spelling.ts";
+import { generateGrpcListeners } from "./listeners.ts";
+import { generateGrpcRoute } from "./route.ts";
+
+const root = join(
+  process.env.CONFORMANCE_DIR ?? join(import.meta.dirname, "../../../../shared/conformance"),
+  "discovery/grpc-proxyless-client",
+);
+
+describe("the captured answers to a proxyless client", () => {
+  const [golden] = existsSync(root) ? readGoldenCases(root) : [];
+  const asked = golden && (JSON.parse(readFileSync(join(root, "subscribe.json"), "utf8")) as { listeners: string[] });
+  const view = golden && viewOfCase(golden.configYaml, golden.meshYaml, golden.node as never);
+  const wire = <Name extends MessageName>(name: Name, values: readonly object[]) =>
+    values.map((value) => decodeMessage(name, encodeMessage(name, value)) as never);
+  const namesIn = (resources: readonly object[], name = "name") => resources.map((own) => String(own[name as never]));
+  const told = (differences: readonly Difference[]) => differences.map(describeDifference);
+
+  test("listeners, routes, clusters and endpoints are the same", (context) => {
+    if (golden === undefined || view === undefined || asked === undefined) {
+      skipWith(context, `no case in ${root}`);
+      return;
+    }
+    const listeners = wire("envoy.config.listener.v3.Listener", generateGrpcListeners(view, asked.listeners));
+    expect(told(compareListeners(golden.listeners, listeners, { context: golden.context }))).toEqual([]);
+    const routes = namesIn(golden.routes).map((name) => generateGrpcRoute(view.outbound, name));
+    const wired = wire("envoy.config.route.v3.RouteConfiguration", routes);
+    expect(told(compareRoutes(golden.routes, wired, golden.context))).toEqual([]);
+    const clusters = generateGrpcClusters(view.outbound, namesIn(golden.clusters));
+    expect(
+      told(compareClusters(golden.clusters, wire("envoy.config.cluster.v3.Cluster", clusters), golden.context)),
+    ).toEqual([]);
+    const endpoints = namesIn(golden.endpoints, "clusterName").map((name) => generateEndpoints(view.outbound, name));
+    const assigned = wire("envoy.config.endpoint.v3.ClusterLoadAssignment", endpoints);
+    expect(told(compareEndpoints(golden.endpoints, assigned))).toEqual([]);
+  });
+
+  test("older gRPC libraries find their members as well", () => {
+    if (golden === undefined || view === undefined) return;
+    const clusters = generateGrpcClusters(view.outbound, namesIn(golden.clusters));
+    const sockets = clusters.map(({ transportSocket }) => transportSocket);
+    expect(sockets).toEqual(golden.clusters.map(({ transportSocket }) => transportSocket));
+  });
+});
+
+const GRPC = { metadata: { GENERATOR: "grpc" } };
+const grpcService = (name: string, spec: object = {}) =>
+  httpService(name, { ports: [{ number: 7070, name: "grpc", protocol: "GRPC" }], ...spec });
+const WEB = "web.default.svc.cluster.local";
+
+/** A workload that serves the ports of the services at its address. */
+function viewOf(objects: readonly object[], metadata: object = {}) {
+  return viewOfCase(objects.map((entry) => JSON.stringify(entry)).join("\n---\n"), undefined, {
+    id: "sidecar~10.10.0.1~web.default~default.svc.cluster.local",
+    metadata: {
+      NAMESPACE: "default",
+      GENERATOR: "grpc",
+      INSTANCE_IPS: "10.10.0.1",
+      CLUSTER_ID: "Kubernetes",
+      ...metadata,
+    },
+  });
+}
+
+describe("targets of clients", () => {
+  test.each([
+    ["web", WEB],
+    ["web.default", WEB],
+    ["web.default.svc", WEB],
+    ["web.prod", "web.prod"],
+    ["web.default.svc.cluster.local", WEB],
+    ["web.example.com", "web.example.com"],
+  ])("%s means %s", (spelling, host) => {
+    expect(fullHost(spelling, "default.svc.cluster.local")).toBe(host);
+  });
+
+  test.each([
+    ["web:7070", { spelling: "web", port: 7070 }],
+    ["web", { spelling: "web" }],
+    ["web:port", { spelling: "web:port" }],
+    ["", { spelling: "" }],
+  ])("%j", (name, target) => {
+    expect(parseTarget(name)).toEqual(target);
+  });
+
+  test("a target without port has a listener per port, one with an unknown port none", () => {
+    const ports = [7070, 7071].map((number) => ({ number, name: `grpc-${number}`, protocol: "GRPC" }));
+    const view = viewOf([grpcService("web", { ports })]);
+    const names = (...asked: string[]) => generateGrpcListeners(view, asked).map(({ name }) => name);
+    expect(names("web")).toEqual(["web:7070", "web:7071"]);
+    expect(names("web:7072", "gone:7070")).toEqual([]);
+    expect(names("web:7070", "web:7070")).toEqual(["web:7070"]);
+    expect(names()).toEqual([`${WEB}:7070`, `${WEB}:7071`]);
+  });
+});
+
+describe("listeners of servers", () => {
+  const PREFIX = "xds.istio.io/grpc/lds/inbound/";
+  const policy = (mode: string) => ({
+    apiVersion: "security.istio.io/v1",
+    kind: "PeerAuthentication",
+    metadata: { name: "default", namespace: "default" },
+    spec: { mtls: { mode } },
+  });
+  const serve = (name: string, objects: readonly object[] = [], metadata: object = {}) =>
+    generateGrpcListeners(viewOf([grpcService("web"), ...objects], metadata), [PREFIX + name])[0];
+
+  test("carry nothing that gRPC would refuse", () => {
+    expect(serve("0.0.0.0:7070")).toEqual({
+      name: `${PREFIX}0.0.0.0:7070`,
+      address: { socketAddress: { address: "0.0.0.0", portValue: 7070 } },
+      filterChains: [
+        { name: "inbound-plaintext", filters: [{ name: "inbound-hcmplaintext", typedConfig: expect.anything() }] },
+      ],
+      trafficDirection: "INBOUND",
+    });
+  });
+
+  test("at an IPv6 address", () => {
+    expect(serve("[::]:7070")?.address).toEqual({ socketAddress: { address: "::", portValue: 7070 } });
+  });
+
+  test.each(["0.0.0.0:7071", "0.0.0.0", "nowhere:7070", "0.0.0.0:99999", ""])("there is none for %j", (name) => {
+    expect(serve(name)).toBeUndefined();
+  });
+
+  const labelled = { LABELS: { "security.istio.io/tlsMode": "istio" } };
+  test.each([
+    { mode: "STRICT", metadata: {}, chain: "inbound-mtls" },
+    { mode: "PERMISSIVE", metadata: {}, chain: "inbound-plaintext" },
+    { mode: "PERMISSIVE", metadata: labelled, chain: "inbound-mtls" },
+    { mode: "DISABLE", metadata: labelled, chain: "inbound-plaintext" },
+  ])("$mode with $metadata is $chain", ({ mode, metadata, chain }) => {
+    const [only] = serve("10.10.0.1:7070", [policy(mode)], metadata)?.filterChains ?? [];
+    expect(only?.name).toBe(chain);
+    expect(only?.transportSocket !== undefined).toBe(chain === "inbound-mtls");
+    expect(only?.filterChainMatch).toBeUndefined();
+  });
+});
+
+describe("clusters of clients", () => {
+  const clusterOf = (policy: object, name = `outbound|7070||${WEB}`) => {
+    const rule = destinationRule("web", {
+      trafficPolicy: policy,
+      subsets: [{ name: "v1", labels: { version: "v1" } }],
+    });
+    return generateGrpcClusters(scopeOf([grpcService("web"), rule], GRPC), [name])[0];
+  };
+  const balanced = (loadBalancer: object) => clusterOf({ loadBalancer });
+
+  test.each([
+    [{ simple: "ROUND_ROBIN" }, undefined],
+    [{ simple: "RANDOM" }, undefined],
+    [{ simple: "LEAST_REQUEST" }, "LEAST_REQUEST"],
+    [{ consistentHash: { httpHeaderName: "x" } }, "RING_HASH"],
+    [{ consistentHash: { httpHeaderName: "x", maglev: { tableSize: 101 } } }, "RING_HASH"],
+  ])("%j is %j", (loadBalancer, expected) => {
+    expect(balanced(loadBalancer)?.lbPolicy).toBe(expected);
+  });
+
+  test.each([
+    ["ISTIO_MUTUAL", true],
+    ["DISABLE", false],
+    ["SIMPLE", false],
+  ])("TLS by the mesh's certificates for %s: %s", (mode, isMutual) => {
+    expect(clusterOf({ tls: { mode } })?.transportSocket !== undefined).toBe(isMutual);
+  });
+
+  test("names of the rule count instead of those of the endpoints", () => {
+    const socket = clusterOf({ tls: { mode: "ISTIO_MUTUAL", subjectAltNames: ["spiffe://a/b"] } })?.transportSocket;
+    expect(JSON.stringify(socket)).toContain('"matchSubjectAltNames":[{"exact":"spiffe://a/b"}]');
+  });
+
+  test.each([`outbound|7070|v2|${WEB}`, `outbound|7071||${WEB}`, "outbound|7070||gone", `inbound|7070||`, "x"])(
+    "there is none for %s",
+    (name) => {
+      expect(clusterOf({ tls: { mode: "DISABLE" } }, name)).toBeUndefined();
+    },
+  );
+});
+
+describe("routes of clients", () => {
+  const to = { route: [{ destination: { host: "web" } }] };
+
+  test("have no settings of filters that gRPC lacks", () => {
+    const entry = {
+      ...to,
+      corsPolicy: { allowOrigins: [{ exact: "*" }] },
+      fault: { abort: { grpcStatus: "ABORTED" } },
+    };
+    const scope = scopeOf([grpcService("web"), virtualService("web", { http: [entry] })], GRPC);
+    const [route] = generateGrpcRoute(scope, `outbound|7070||${WEB}`).virtualHosts?.[0]?.routes ?? [];
+    expect(Object.keys(route?.typedPerFilterConfig ?? {})).toEqual(["envoy.filters.http.fault"]);
+  });
+
+  test("follow the rules of the egress listener that shows the host", () => {
+    const rule = virtualService("web", { http: [{ name: "ruled", ...to }] });
+    const limits = sidecar("s", { egress: [{ hosts: [`./${WEB}`] }] });
+    const scope = scopeOf([grpcService("web"), grpcService("b"), rule, limits], GRPC);
+    expect(generateGrpcRoute(scope, `outbound|7070||${WEB}`).virtualHosts?.[0]?.routes?.[0]?.name).toBe("ruled");
+    expect(generateGrpcRoute(scope, "outbound|7070||b.default.svc.cluster.local")).toEqual({
+      name: "outbound|7070||b.default.svc.cluster.local",
+    });
+  });
+
+  test.each(["x", `outbound|7070|v1|${WEB}`, `outbound|1||${WEB}`, "8080"])("there are none for %s", (name) => {
+    expect(generateGrpcRoute(scopeOf([grpcService("web")], GRPC), name)).toEqual({ name });
+  });
+});
+
+test("endpoints that are names are left out: gRPC would refuse those that are addresses with them", () => {
+  const spec = {
+    hosts: ["out.example"],
+    resolution: "DNS",
+    ports: [{ number: 80, name: "grpc", protocol: "GRPC" }],
+    endpoints: [{ address: "a.example" }, { address: "10.0.0.1" }],
+  };
+  const metadata = { name: "out", namespace: "default" };
+  const yaml = JSON.stringify({ apiVersion: "networking.istio.io/v1", kind: "ServiceEntry", metadata, spec });
+  const addressesFor = (generator: string) => {
+    const node = {
+      id: "sidecar~10.0.0.9~a.default~default.svc.cluster.local",
+      metadata: { NAMESPACE: "default", INSTANCE_IPS: "10.0.0.9", GENERATOR: generator },
+    };
+    const { endpoints = [] } = generateEndpoints(
+      viewOfCase(yaml, undefined, node).outbound,
+      "outbound|80||out.example",
+    );
+    return endpoints
+      .flatMap(({ lbEndpoints = [] }) => lbEndpoints)
+      .map(({ endpoint }) => endpoint?.address?.socketAddress?.address);
+  };
+  expect(addressesFor("grpc")).toEqual(["10.0.0.1"]);
+  expect(addressesFor("")).toEqual(["a.example", "10.0.0.1"]);
+});

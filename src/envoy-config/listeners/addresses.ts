@@ -1,0 +1,82 @@
+import { isIP } from "node:net";
+import { isUnixAddress } from "../../mesh-model/endpoint.ts";
+import type { ScopeTraits } from "../../mesh-model/push-snapshot.ts";
+import type { Service } from "../../mesh-model/service.ts";
+import type { Address } from "../../protobuf/gen/envoy/config/core/v3.ts";
+import type { Listener } from "../../protobuf/gen/envoy/config/listener/v3.ts";
+
+type Families = Pick<ScopeTraits, "ipv4" | "ipv6">;
+
+/** A listener's name, and its addresses; the first address names it. */
+export function buildPlace(
+  binds: readonly string[],
+  port: number,
+): Pick<Listener, "name" | "address" | "additionalAddresses"> {
+  const [primary = "", ...others] = binds;
+  return {
+    name: listenerName(primary, port),
+    address: buildAddress(primary, port),
+    ...(others.length > 0 && { additionalAddresses: others.map((bind) => ({ address: buildAddress(bind, port) })) }),
+  };
+}
+
+export function listenerName(bind: string, port: number): string {
+  return `${bind}_${port}`;
+}
+
+function buildAddress(bind: string, port: number): Address {
+  if (isUnixAddress(bind)) return { pipe: { path: bind.slice("unix://".length) } };
+  return { socketAddress: { address: bind, portValue: port } };
+}
+
+/** Every address of the families that the proxy has. A proxy that has none told us nothing and gets IPv4. */
+export function wildcardBinds({ ipv4, ipv6 }: Families): readonly string[] {
+  if (!ipv6) return ["0.0.0.0"];
+  return ipv4 ? ["0.0.0.0", "::"] : ["::"];
+}
+
+export function loopbackBinds({ ipv4, ipv6 }: Families): readonly string[] {
+  if (!ipv6) return ["127.0.0.1"];
+  return ipv4 ? ["127.0.0.1", "::1"] : ["::1"];
+}
+
+export function isWildcardBind(bind: string): boolean {
+  return bind === "0.0.0.0" || bind === "::";
+}
+
+export interface VirtualAddresses {
+  readonly plain: readonly string[];
+  readonly ranges: readonly string[];
+  /** It has addresses, and none that such a proxy could call. */
+  readonly isForeign: boolean;
+}
+
+/**
+ * Under which addresses this kind of proxy knows the service. Addresses of a family that the proxy lacks are left out: on a machine
+ * without IPv6 Envoy refuses a listener that merely names such an address.
+ */
+export function virtualAddresses(service: Service, traits: ScopeTraits): VirtualAddresses {
+  const given = (service.addresses.length > 0 ? service.addresses : allocated(service, traits)).map(withoutLength);
+  const usable = given.filter((address) => hasFamily(address, traits));
+  return {
+    plain: usable.filter((address) => !address.includes("/")),
+    ranges: usable.filter((address) => address.includes("/")),
+    isForeign: given.length > 0 && usable.length === 0,
+  };
+}
+
+/** A range of one address is an address. */
+function withoutLength(address: string): string {
+  const [ip = "", length] = address.split("/");
+  return length === (isIP(ip) === 6 ? "128" : "32") ? ip : address;
+}
+
+function allocated({ autoAllocated }: Service, { dnsCapture, dnsAutoAllocate }: ScopeTraits): readonly string[] {
+  if (autoAllocated === undefined || !dnsCapture || !dnsAutoAllocate) return [];
+  return [autoAllocated.ipv4, autoAllocated.ipv6];
+}
+
+export function hasFamily(address: string, { ipv4, ipv6 }: Families): boolean {
+  const family = isIP(address.split("/", 1)[0] ?? "");
+  return family === 6 ? ipv6 : family === 4 && (ipv4 || !ipv6);
+}

@@ -1,0 +1,66 @@
+import type { HttpMatch, HttpRoute } from "../../istio-api/specs/virtual-service.ts";
+import type { Route } from "../../protobuf/gen/envoy/config/route/v3.ts";
+import { appliesToCaller, type Caller } from "./applies-to-caller.ts";
+import { buildCors, CORS_FILTER } from "./cors.ts";
+import { buildDirectResponse } from "./direct-response.ts";
+import { buildFault, FAULT_FILTER } from "./fault.ts";
+import { buildForward, type ForwardContext } from "./forward.ts";
+import { buildHeaderChanges } from "./header-operations.ts";
+import { buildRedirect, type RequestPlace } from "./redirect.ts";
+import { buildRouteMatch, isCatchAll } from "./route-match.ts";
+
+export interface RouteContext extends ForwardContext, RequestPlace {
+  readonly caller: Caller;
+}
+
+/** The routes of one rule for one kind of caller, in the rule's order; nothing follows a route that takes every request. */
+export function buildHttpRoutes(http: readonly HttpRoute[], context: RouteContext): readonly Route[] {
+  const routes: Route[] = [];
+  for (const entry of http) {
+    for (const match of entry.match.length === 0 ? [undefined] : entry.match) {
+      const route = buildRoute(entry, match, context);
+      if (route === undefined) continue;
+      routes.push(route);
+      if (isCatchAll(route.match ?? {})) return routes;
+    }
+  }
+  return routes;
+}
+
+function buildRoute(http: HttpRoute, match: HttpMatch | undefined, context: RouteContext): Route | undefined {
+  if (!appliesToCaller(match, context.caller, context.port)) return undefined;
+  const routeMatch = buildRouteMatch(match, context.caller.gateway !== undefined);
+  const action = buildAction(http, context);
+  if (routeMatch === undefined || action === undefined) return undefined;
+  const name = match?.name ? `${http.name}.${match.name}` : http.name;
+  return {
+    ...(name !== "" && { name }),
+    match: routeMatch,
+    ...action,
+    ...buildFilters(http, context),
+    ...(match?.statPrefix && { statPrefix: match.statPrefix }),
+  };
+}
+
+function buildAction(http: HttpRoute, context: RouteContext): Route | undefined {
+  if (http.redirect !== undefined) {
+    const redirect = buildRedirect(http.redirect, context);
+    return redirect && { redirect, ...buildHeaderChanges(http.headers) };
+  }
+  if (http.directResponse !== undefined) {
+    return { directResponse: buildDirectResponse(http.directResponse), ...buildHeaderChanges(http.headers) };
+  }
+  return buildForward(http, context);
+}
+
+/** What filters do differently for this route. gRPC refuses settings of filters that it does not have, as it does not have CORS. */
+function buildFilters({ fault, corsPolicy }: HttpRoute, { isProxyless }: RouteContext): Route {
+  const configs = {
+    [FAULT_FILTER]: fault && buildFault(fault),
+    [CORS_FILTER]: isProxyless ? undefined : corsPolicy && buildCors(corsPolicy),
+  };
+  const given = Object.entries(configs).flatMap(([name, config]) =>
+    config === undefined ? [] : [[name, config] as const],
+  );
+  return given.length === 0 ? {} : { typedPerFilterConfig: Object.fromEntries(given) };
+}

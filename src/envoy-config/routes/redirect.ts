@@ -1,0 +1,40 @@
+import type { HttpRedirect } from "../../istio-api/specs/virtual-service.ts";
+import type { RedirectAction, RedirectAction_RedirectResponseCode } from "../../protobuf/gen/envoy/config/route/v3.ts";
+import { isHeaderSafe } from "./envoy-accepts.ts";
+
+/** Where a request came in. */
+export interface RequestPlace {
+  readonly port: number;
+  /** The client spoke TLS, so that a redirect that names no scheme is to https. */
+  readonly isTls?: boolean;
+}
+
+/** Undefined for a code that Envoy cannot send; such a route is left out. */
+export function buildRedirect(redirect: HttpRedirect, place: RequestPlace): RedirectAction | undefined {
+  const responseCode = RESPONSE_CODES.get(redirect.redirectCode);
+  if (responseCode === undefined || !isHeaderSafe(redirect.uri, redirect.authority)) return undefined;
+  const portRedirect = redirectPort(redirect, place);
+  return {
+    ...(redirect.authority !== "" && { hostRedirect: redirect.authority }),
+    pathRedirect: redirect.uri,
+    ...(redirect.scheme !== "" && { schemeRedirect: redirect.scheme }),
+    ...(portRedirect !== 0 && { portRedirect }),
+    ...(responseCode !== "MOVED_PERMANENTLY" && { responseCode }),
+  };
+}
+
+/** 0: none is named, so that the scheme's own port counts. */
+function redirectPort({ port, derivePort, scheme }: HttpRedirect, place: RequestPlace): number {
+  const wanted = port ?? (derivePort === "FROM_REQUEST_PORT" ? place.port : 0);
+  const isHttps = scheme === "" ? place.isTls === true : scheme === "https";
+  return wanted === (isHttps ? 443 : 80) ? 0 : wanted;
+}
+
+const RESPONSE_CODES: ReadonlyMap<number, RedirectAction_RedirectResponseCode> = new Map([
+  [0, "MOVED_PERMANENTLY"],
+  [301, "MOVED_PERMANENTLY"],
+  [302, "FOUND"],
+  [303, "SEE_OTHER"],
+  [307, "TEMPORARY_REDIRECT"],
+  [308, "PERMANENT_REDIRECT"],
+]);

@@ -1,0 +1,83 @@
+import type { OutboundScope, VirtualServiceRule } from "../../mesh-model/push-snapshot.ts";
+import { sameElements } from "../../mesh-model/same-elements.ts";
+import type { VirtualHost } from "../../protobuf/gen/envoy/config/route/v3.ts";
+import type { PortForm } from "./domains.ts";
+import { routeHeaders } from "./proxy-headers.ts";
+import { type Consulted, isStillTrue } from "./route-lookup.ts";
+
+export interface HostPlace {
+  readonly scope: OutboundScope;
+  readonly port: number;
+  readonly form: PortForm;
+  /** One more address that leads to this host alone. */
+  readonly address?: string;
+}
+
+export interface BuiltHost {
+  readonly host: VirtualHost;
+  /** The answers it was built from, besides owner and rules. */
+  readonly consulted: Consulted;
+}
+
+interface Entry extends BuiltHost {
+  readonly rules: readonly VirtualServiceRule[];
+}
+
+/**
+ * Virtual hosts live as long as the service (or rule) they belong to, over snapshots and for all proxies alike: a change of one
+ * service makes one virtual host anew. Owners are immutable values, so that a changed one is another key and its past is collected.
+ */
+const HOSTS = new WeakMap<object, Map<string, Entry[]>>();
+
+/** Scopes may see different destinations or rules behind the same name; more variants than these are built again. */
+const MAX_VARIANTS = 8;
+
+export interface HostSubject {
+  /** What the virtual host belongs to. */
+  readonly owner: object;
+  readonly rules: readonly VirtualServiceRule[];
+  /** Cheap to find, and equal for most callers: those of the service's namespace, and all others. */
+  readonly domains: readonly string[];
+}
+
+export function remember(subject: HostSubject, place: HostPlace, build: () => BuiltHost): VirtualHost {
+  const { owner, rules } = subject;
+  const entries = entriesOf(owner, hostKey(subject, place));
+  const known = entries.find((entry) => sameElements(entry.rules, rules) && isStillTrue(place.scope, entry.consulted));
+  if (known !== undefined) return known.host;
+  const built = build();
+  entries.unshift({ ...built, rules });
+  if (entries.length > MAX_VARIANTS) entries.pop();
+  return built.host;
+}
+
+function entriesOf(owner: object, key: string): Entry[] {
+  const places = HOSTS.get(owner) ?? new Map<string, Entry[]>();
+  HOSTS.set(owner, places);
+  const entries = places.get(key) ?? [];
+  places.set(key, entries);
+  return entries;
+}
+
+/** Everything of caller and mesh that routes depend on. Labels and namespace count only for rules that look at them. */
+function hostKey({ rules, domains }: HostSubject, { scope, port }: HostPlace): string {
+  const { labels, namespace, generator } = scope.traits;
+  const caller = rules.some(looksAtCaller) ? JSON.stringify([labels, namespace]) : "";
+  const retries = scope.mesh.defaultRetries === undefined ? "" : JSON.stringify(scope.mesh.defaultRetries);
+  const { attemptCount, forwardedHost } = routeHeaders(scope);
+  const headers = `${Number(attemptCount)}${Number(forwardedHost)}`;
+  return `${port} ${generator} ${headers} ${caller} ${retries} ${domains.join(" ")}`;
+}
+
+function looksAtCaller(rule: VirtualServiceRule): boolean {
+  let looks = CALLER_RULES.get(rule);
+  if (looks === undefined) {
+    looks = rule.spec.http.some(({ match }) =>
+      match.some(({ sourceLabels, sourceNamespace }) => sourceNamespace !== "" || Object.keys(sourceLabels).length > 0),
+    );
+    CALLER_RULES.set(rule, looks);
+  }
+  return looks;
+}
+
+const CALLER_RULES = new WeakMap<VirtualServiceRule, boolean>();

@@ -1,0 +1,109 @@
+import { deepFreeze } from "../../base/deep-freeze.ts";
+import type { AnyConfigObject, ObjectRef } from "../config-object.ts";
+import { decodeMessage, type Path, type Problem } from "../schema/decode-message.ts";
+import { describe } from "../schema/decode-number.ts";
+import { type Infer, map, message, string } from "../schema/schema.ts";
+import { isKind, KINDS, type Kind } from "../specs/kinds.ts";
+import { validateObject } from "../validation/validate-object.ts";
+import { nameProblem, namespaceProblem } from "./object-name.ts";
+
+export interface DecodedObject {
+  /** Present when no problem is an error. */
+  readonly object?: AnyConfigObject;
+  /** Which object was meant, as far as the document says. */
+  readonly ref?: ObjectRef;
+  /** Set when the document is of a kind that is none of ours. */
+  readonly ignoredKind?: string;
+  readonly problems: readonly Problem[];
+}
+
+export interface DecodeOptions {
+  /** For objects that name none. */
+  readonly defaultNamespace: string;
+}
+
+const METADATA = message("metadata", {
+  name: string,
+  namespace: string,
+  labels: map(string),
+  annotations: map(string),
+});
+type Metadata = Infer<typeof METADATA>;
+
+/** One Kubernetes style object: envelope, spec and the rules of its kind; everything wrong with it is told at once. */
+export function decodeObject(data: unknown, { defaultNamespace }: DecodeOptions): DecodedObject {
+  if (!isObject(data)) return refuse([], "expected an object with apiVersion, kind, metadata and spec");
+  const { apiVersion, kind } = data;
+  if (kind === undefined || kind === null) return refuse([], "kind is missing");
+  // Not made into text: an object may have a member that keeps it from becoming any.
+  if (typeof kind !== "string") return refuse(["kind"], `expected text, found ${describe(kind)}`);
+  if (!isKind(kind)) return { ignoredKind: kind, problems: [] };
+  const problems: Problem[] = [...versionProblems(kind, apiVersion)];
+  const metadata = readMetadata(data.metadata, problems);
+  const namespace = metadata.namespace === "" ? defaultNamespace : metadata.namespace;
+  const ref = { kind, namespace, name: metadata.name };
+  const spec = decodeMessage(KINDS[kind].spec, data.spec ?? {}, ["spec"]);
+  problems.push(...spec.problems);
+  const object = {
+    ...ref,
+    apiVersion: typeof apiVersion === "string" ? apiVersion : "",
+    labels: metadata.labels,
+    annotations: metadata.annotations,
+    creationTime: readCreationTime(data.metadata, problems),
+    spec: spec.value,
+    ...(data.status === undefined ? {} : { status: data.status }),
+    source: data,
+  } as AnyConfigObject;
+  // Rules are checked only on what was understood, so that one mistake is not told twice.
+  if (!hasErrors(spec.problems)) problems.push(...validateObject(object));
+  const named = metadata.name === "" ? {} : { ref };
+  return hasErrors(problems) ? { ...named, problems } : { ref, object: deepFreeze(object), problems };
+}
+
+export function hasErrors(problems: readonly Problem[]): boolean {
+  return problems.some(({ severity }) => severity === "error");
+}
+
+function versionProblems(kind: Kind, apiVersion: unknown): readonly Problem[] {
+  const { group, versions } = KINDS[kind];
+  const allowed = versions.map((version) => `${group}/${version}`);
+  if (typeof apiVersion === "string" && allowed.includes(apiVersion)) return [];
+  const found =
+    apiVersion === undefined ? "apiVersion is missing" : `apiVersion ${JSON.stringify(apiVersion)} is unknown`;
+  return [problemAt(["apiVersion"], `${found}; allowed for ${kind}: ${allowed.join(", ")}`)];
+}
+
+function readMetadata(data: unknown, problems: Problem[]): Metadata {
+  const decoded = decodeMessage(METADATA, data ?? {}, ["metadata"]);
+  const { name, namespace } = decoded.value;
+  // Kubernetes adds members (uid, managedFields ...) that mean nothing here.
+  problems.push(...decoded.problems.filter(({ severity }) => severity === "error"));
+  const wrongName = nameProblem(name);
+  if (wrongName !== undefined) problems.push(problemAt(["metadata", "name"], wrongName));
+  const wrongNamespace = namespace === "" ? undefined : namespaceProblem(namespace);
+  if (wrongNamespace !== undefined) problems.push(problemAt(["metadata", "namespace"], wrongNamespace));
+  return decoded.value;
+}
+
+function readCreationTime(metadata: unknown, problems: Problem[]): number {
+  const stamp = isObject(metadata) ? metadata.creationTimestamp : undefined;
+  if (stamp === undefined || stamp === null) return 0;
+  const time = typeof stamp === "string" ? Date.parse(stamp) : Number.NaN;
+  if (!Number.isNaN(time)) return time;
+  problems.push(
+    problemAt(["metadata", "creationTimestamp"], `${JSON.stringify(stamp)} is not a time like "2026-08-22T20:00:00Z"`),
+  );
+  return 0;
+}
+
+function isObject(data: unknown): data is Readonly<Record<string, unknown>> {
+  return typeof data === "object" && data !== null && !Array.isArray(data);
+}
+
+function refuse(path: Path, text: string): DecodedObject {
+  return { problems: [problemAt(path, text)] };
+}
+
+function problemAt(path: Path, text: string): Problem {
+  return { path, message: text, severity: "error" };
+}

@@ -1,0 +1,140 @@
+import { quoteGo } from "../../base/go-quote.ts";
+import { parseProtoDuration } from "../../protobuf/json-message/proto-duration.ts";
+import type { GenerationRules } from "../generations.ts";
+import { addressProblem, portProblem } from "../values/address.ts";
+import { tlsSettingsProblems } from "../values/tls-settings.ts";
+import { connectionSettingsProblems } from "./connection-settings-problems.ts";
+import { drainProblems } from "./drain-problems.ts";
+import type { CryptoAccelerator, PrivateKeyProvider, ProxyConfig, Tracing } from "./proxy-config.ts";
+
+/** One broken rule: the field to look at and the reference's words. */
+export interface ValidationProblem {
+  readonly field: string;
+  readonly message: string;
+  /** What the field may hold, where its name alone does not tell. */
+  readonly allowed?: string;
+}
+
+/** All broken rules of a ProxyConfig in the order the reference checks them; empty when it is usable. */
+export function proxyConfigProblems(config: ProxyConfig, rules: GenerationRules): readonly ValidationProblem[] {
+  return [
+    ...required("configPath", config.configPath, "config path must be set"),
+    ...required("binaryPath", config.binaryPath, "binary path must be set"),
+    ...clusterName(config),
+    ...drainProblems(config, rules),
+    ...discoveryAddress(config),
+    ...tracingProblems(config.tracing ?? {}),
+    ...address("statsdUdpAddress", config.statsdUdpAddress, "statsd udp address"),
+    ...address("envoyMetricsServiceAddress", config.envoyMetricsServiceAddress, "envoy metrics service address"),
+    ...address("envoyMetricsService.address", config.envoyMetricsService?.address, "envoy metrics service address"),
+    ...address(
+      "envoyAccessLogService.address",
+      config.envoyAccessLogService?.address,
+      "envoy access log service address",
+    ),
+    ...prefixed("proxyAdminPort", "invalid proxy admin port:", portProblem(config.proxyAdminPort ?? 0)),
+    ...authenticationPolicy(config),
+    ...(rules.validatesStatusPort
+      ? prefixed("statusPort", "invalid status port:", portProblem(config.statusPort ?? 0))
+      : []),
+    ...privateKeyProvider(config.privateKeyProvider, rules),
+    ...(rules.validatesConnectionSettings ? connectionSettingsProblems(config.connectionSettings ?? {}) : []),
+  ];
+}
+
+/** Things worth a warning, none of which stops the start. */
+export function proxyConfigWarnings(config: ProxyConfig): readonly string[] {
+  if (config.proxyMetadata?.ISTIO_META_DNS_AUTO_ALLOCATE === undefined) return [];
+  return ["proxyMetadata ISTIO_META_DNS_AUTO_ALLOCATE is deprecated"];
+}
+
+/** The fields a proxy cannot run without. */
+function required(field: string, value: string | undefined, message: string): readonly ValidationProblem[] {
+  return value === undefined || value === "" ? [{ field, message }] : [];
+}
+
+function prefixed(
+  field: string,
+  prefix: string,
+  ...reasons: readonly (string | undefined)[]
+): readonly ValidationProblem[] {
+  return reasons.flatMap((reason) => (reason === undefined ? [] : [{ field, message: `${prefix} ${reason}` }]));
+}
+
+function address(field: string, value: string | undefined, what: string): readonly ValidationProblem[] {
+  if (value === undefined || value === "") return [];
+  return prefixed(field, `invalid ${what} ${quoteGo(value)}:`, addressProblem(value));
+}
+
+/** An empty name is a mistake, no name at all another. */
+function clusterName(config: ProxyConfig): readonly ValidationProblem[] {
+  if (config.serviceCluster !== undefined)
+    return required("serviceCluster", config.serviceCluster, "service cluster must be specified");
+  if (config.tracingServiceName !== undefined) return [];
+  return [{ field: "serviceCluster", message: "oneof service cluster or tracing service name must be specified" }];
+}
+
+function discoveryAddress({ discoveryAddress: value = "" }: ProxyConfig): readonly ValidationProblem[] {
+  if (value === "")
+    return [{ field: "discoveryAddress", message: "discovery address must be set to the proxy discovery service" }];
+  return prefixed("discoveryAddress", "invalid discovery address:", addressProblem(value));
+}
+
+function tracingProblems({ lightstep, zipkin, datadog, tlsSettings }: Tracing): readonly ValidationProblem[] {
+  const problems: ValidationProblem[] = [];
+  if (lightstep !== undefined) {
+    const { address: host = "", accessToken = "" } = lightstep;
+    const reason = addressProblem(host);
+    problems.push(
+      ...prefixed(
+        "tracing.lightstep.address",
+        "invalid lightstep config:",
+        host === "" ? "address is required" : undefined,
+      ),
+      ...prefixed("tracing.lightstep.address", "invalid lightstep config: invalid lightstep address:", reason),
+      ...prefixed(
+        "tracing.lightstep.accessToken",
+        "invalid lightstep config:",
+        accessToken === "" ? "access token is required" : undefined,
+      ),
+    );
+  }
+  if (zipkin !== undefined)
+    problems.push(...prefixed("tracing.zipkin.address", "invalid zipkin config:", collector(zipkin.address)));
+  if (datadog !== undefined)
+    problems.push(...prefixed("tracing.datadog.address", "invalid datadog config:", collector(datadog.address)));
+  if (tlsSettings !== undefined)
+    problems.push(
+      ...prefixed("tracing.tlsSettings", "invalid tracing TLS config:", ...tlsSettingsProblems(tlsSettings)),
+    );
+  return problems;
+}
+
+/** The node's address is known only to the pod; any address stands in for it. */
+function collector(value = ""): string | undefined {
+  return addressProblem(value.replace("$(HOST_IP)", "127.0.0.1"));
+}
+
+/** INHERIT and numbers without a name decode, but mean nothing here. */
+function authenticationPolicy({ controlPlaneAuthPolicy: policy = "NONE" }: ProxyConfig): readonly ValidationProblem[] {
+  if (policy === "NONE" || policy === "MUTUAL_TLS") return [];
+  const message = `invalid authentication policy: unrecognized control plane auth policy ${quoteGo(String(policy))}`;
+  return [{ field: "controlPlaneAuthPolicy", message }];
+}
+
+function privateKeyProvider(
+  provider: PrivateKeyProvider | undefined,
+  rules: GenerationRules,
+): readonly ValidationProblem[] {
+  if (provider === undefined) return [];
+  const reasons = acceleratorReasons(provider.cryptomb ?? provider.qat);
+  return prefixed("privateKeyProvider", rules.privateKeyProviderPrefix, ...reasons);
+}
+
+/** Both texts for an empty provider are the reference's. */
+function acceleratorReasons(accelerator: CryptoAccelerator | undefined): readonly string[] {
+  if (accelerator === undefined)
+    return ["private key provider configuration is required", "unknown private key provider"];
+  if (accelerator.pollDelay === undefined) return ["pollDelay is required"];
+  return parseProtoDuration(accelerator.pollDelay) === 0n ? ["pollDelay must be non zero"] : [];
+}

@@ -1,0 +1,69 @@
+import { isIP } from "node:net";
+import type { ConfigObject } from "../config-object.ts";
+import type { HttpRoute, VirtualServiceSpec } from "../specs/virtual-service.ts";
+import { wildcardDomainProblem } from "../values/dns-name.ts";
+import { hostsOverlap } from "../values/hostname.ts";
+import { validateExportTo } from "./export-to.ts";
+import { gatewayNameReason, gatewayReach } from "./gateway-name.ts";
+import { validateHttpRoute } from "./http-route.ts";
+import { validateTcpRoute, validateTlsRoute } from "./l4-route.ts";
+import { each, type Report } from "./report.ts";
+
+/** Rules by which requests to a host are routed. */
+export function validateVirtualService(report: Report, { spec, namespace }: ConfigObject<"VirtualService">): void {
+  const isDelegate = spec.hosts.length === 0;
+  const reach = gatewayReach(spec.gateways);
+  if (isDelegate && spec.gateways.length > 0) {
+    report.error("delegate virtual service must have no gateways specified", "gateways");
+  }
+  spec.gateways.forEach((name, index) => {
+    report.error(gatewayNameReason(name), "gateways", index);
+  });
+  validateHosts(report, spec.hosts, reach.mesh);
+  if (spec.http.length + spec.tcp.length + spec.tls.length === 0) {
+    report.error("http, tcp or tls must be provided in virtual service");
+  }
+  if (isDelegate) validateDelegate(report, spec);
+  // Whoever delegates to this rule decides where it applies.
+  const scope = { appliesToGateway: isDelegate || reach.gateway, isDelegate };
+  each(report, "http", spec.http, (at, http) => validateHttpRoute(at, http, scope));
+  each(report, "tls", spec.tls, (at, route) => validateTlsRoute(at, route, spec.hosts));
+  each(report, "tcp", spec.tcp, (at, route) => validateTcpRoute(at, route));
+  warnUnreachable(report, spec.http);
+  validateExportTo(report, spec.exportTo, { namespace, kind: "VirtualService" });
+}
+
+function validateHosts(report: Report, hosts: readonly string[], appliesToMesh: boolean): void {
+  const isValid = hosts.map((host, index) => {
+    const isStar = appliesToMesh && host === "*";
+    const reason = isStar
+      ? "wildcard host * is not allowed for virtual services bound to the mesh gateway"
+      : isIP(host) === 0
+        ? wildcardDomainProblem(host)
+        : undefined;
+    report.error(reason, "hosts", index);
+    return reason === undefined;
+  });
+  if (isValid.includes(false)) return;
+  hosts.forEach((host, index) => {
+    const earlier = hosts.slice(0, index).find((other) => hostsOverlap(other, host));
+    if (earlier !== undefined) report.error(`duplicate hosts in virtual service: ${earlier} & ${host}`, "hosts", index);
+  });
+}
+
+function validateDelegate(report: Report, { tcp, tls }: VirtualServiceSpec): void {
+  if (tcp.length > 0) report.error("delegate virtual service cannot have tcp routes", "tcp");
+  if (tls.length > 0) report.error("delegate virtual service cannot have tls routes", "tls");
+}
+
+/** Rules behind one that takes everything never see a request. */
+function warnUnreachable(report: Report, http: readonly HttpRoute[]): void {
+  const catchAll = http.findIndex(({ match }) => match.length === 0);
+  for (let index = catchAll + 1; catchAll !== -1 && index < http.length; index += 1) {
+    report.warn(
+      `virtualService rule #${index} not used (rule #${catchAll} before it has no matches and takes everything)`,
+      "http",
+      index,
+    );
+  }
+}

@@ -1,0 +1,120 @@
+import { deepFreeze } from "../base/deep-freeze.ts";
+import { generationRules } from "../istio-api/generations.ts";
+import { defaultMeshConfig, type LocalityLbSetting, type MeshConfig } from "../istio-api/mesh-config/mesh-config.ts";
+import { parseMeshConfig } from "../istio-api/mesh-config/parse-mesh-config.ts";
+import { decodeMessage } from "../istio-api/schema/decode-message.ts";
+import { DEFAULT_TRAFFIC_POLICY, ZONE_AWARE_LB } from "../istio-api/specs/destination-rule.ts";
+import { RETRIES } from "../istio-api/specs/virtual-service.ts";
+import { parseProtoDuration } from "../protobuf/json-message/proto-duration.ts";
+import type { MeshSettings, TlsDefaults } from "./mesh-settings.ts";
+import { keepsHeaderCase } from "./proxy/header-case.ts";
+
+/** What generators need of a mesh configuration whose defaults are filled in. */
+export function buildMeshSettings(config: MeshConfig, domainSuffix = "cluster.local"): MeshSettings {
+  return deepFreeze({
+    domainSuffix,
+    trustDomain: config.trustDomain || "cluster.local",
+    trustDomainAliases: config.trustDomainAliases ?? [],
+    rootNamespace: text(config.rootNamespace) || "istio-system",
+    proxyListenPort: positive(config.proxyListenPort, 15001),
+    proxyInboundListenPort: positive(config.proxyInboundListenPort, 15006),
+    proxyHttpPort: positive(config.proxyHttpPort, 0),
+    connectTimeoutMs: milliseconds(config.connectTimeout, 10_000),
+    protocolDetectionTimeoutMs: milliseconds(config.protocolDetectionTimeout, 0),
+    dnsRefreshRateMs: milliseconds(config.dnsRefreshRate, 60_000),
+    enableAutoMtls: config.enableAutoMtls !== false,
+    outboundTrafficPolicy: mode(config.outboundTrafficPolicy, ["ALLOW_ANY", "REGISTRY_ONLY"], "REGISTRY_ONLY"),
+    inboundTrafficPolicy: mode(config.inboundTrafficPolicy, ["PASSTHROUGH", "LOCALHOST"], "PASSTHROUGH"),
+    localityLb: localityLb(config.localityLbSetting),
+    ...(isRecord(config.zoneAwareLbSetting) && {
+      zoneAwareLb: decodeMessage(ZONE_AWARE_LB, config.zoneAwareLbSetting).value,
+    }),
+    defaultTrafficPolicy: decodeMessage(DEFAULT_TRAFFIC_POLICY, config.defaultTrafficPolicy ?? {}).value,
+    tlsDefaults: {
+      ecdhCurves: config.tlsDefaults?.ecdhCurves ?? [],
+      cipherSuites: config.tlsDefaults?.cipherSuites ?? [],
+      ...minimumVersion(config.tlsDefaults),
+    },
+    meshMtls: { cipherSuites: config.meshMTLS?.cipherSuites ?? [], ...minimumVersion(config.meshMTLS) },
+    preservesHeaderCase: keepsHeaderCase(config.defaultConfig) ?? false,
+    clusterLocalHosts: (config.serviceSettings ?? [])
+      .filter(({ settings }) => settings?.clusterLocal === true)
+      .flatMap(({ hosts = [] }) => hosts),
+    pathNormalization: normalization(config.pathNormalization),
+    defaultServiceExportTo: exportTo(config.defaultServiceExportTo),
+    defaultVirtualServiceExportTo: exportTo(config.defaultVirtualServiceExportTo),
+    defaultDestinationRuleExportTo: exportTo(config.defaultDestinationRuleExportTo),
+    accessLog: {
+      file: text(config.accessLogFile),
+      format: text(config.accessLogFormat),
+      encoding: config.accessLogEncoding === "JSON" ? ("JSON" as const) : ("TEXT" as const),
+    },
+    proxyHeaders: config.defaultConfig?.proxyHeaders ?? {},
+    ...(config.defaultHttpRetryPolicy !== undefined && {
+      defaultRetries: decodeMessage(RETRIES, config.defaultHttpRetryPolicy).value,
+    }),
+    source: structuredClone(config),
+  });
+}
+
+/** A mesh file over the defaults. With a problem, the settings hold what could be used. */
+export async function parseMeshSettings(
+  yaml: string,
+  { domainSuffix = "cluster.local", source = "mesh config" } = {},
+): Promise<{ readonly settings: MeshSettings; readonly problem?: string }> {
+  const rules = generationRules("master");
+  const { config, problem } = await parseMeshConfig(yaml, defaultMeshConfig(rules), source, rules);
+  const settings = buildMeshSettings(config, domainSuffix);
+  return problem === undefined ? { settings } : { settings, problem: problem.text };
+}
+
+/** The settings of a mesh without configuration. */
+export function defaultMeshSettings(domainSuffix = "cluster.local"): MeshSettings {
+  return buildMeshSettings(defaultMeshConfig(generationRules("master")), domainSuffix);
+}
+
+/** Nothing for TLS_AUTO, which leaves it to the side that asks. */
+function minimumVersion({ minProtocolVersion }: MeshConfig["tlsDefaults"] = {}): Pick<TlsDefaults, "minimumVersion"> {
+  if (minProtocolVersion === "TLSV1_3") return { minimumVersion: "TLSv1_3" };
+  return minProtocolVersion === "TLSV1_2" ? { minimumVersion: "TLSv1_2" } : {};
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function positive(value: unknown, whenAbsent: number): number {
+  return typeof value === "number" && value > 0 ? value : whenAbsent;
+}
+
+function milliseconds(value: unknown, whenAbsent: number): number {
+  return typeof value === "string" ? Number(parseProtoDuration(value) / 1_000_000n) : whenAbsent;
+}
+
+/** A policy without mode means the first of its enum; a policy that is absent means the mesh's default, which comes first here. */
+function mode<Mode extends string>(policy: unknown, modes: readonly [Mode, ...Mode[]], zero: Mode): Mode {
+  if (typeof policy !== "object" || policy === null) return modes[0];
+  const named = "mode" in policy ? policy.mode : zero;
+  return modes.find((candidate) => candidate === named) ?? zero;
+}
+
+/** Locality load balancing is on unless somebody turns it off. */
+function localityLb(setting: LocalityLbSetting | undefined): LocalityLbSetting {
+  return { ...setting, enabled: setting?.enabled ?? true };
+}
+
+const NORMALIZATIONS = ["DEFAULT", "NONE", "BASE", "MERGE_SLASHES", "DECODE_AND_MERGE_SLASHES"] as const;
+
+function normalization(setting: unknown): MeshSettings["pathNormalization"] {
+  if (typeof setting !== "object" || setting === null || !("normalization" in setting)) return "DEFAULT";
+  return NORMALIZATIONS.find((name) => name === setting.normalization) ?? "DEFAULT";
+}
+
+function exportTo(value: unknown): readonly string[] {
+  const entries = Array.isArray(value) ? value.filter((entry) => typeof entry === "string") : [];
+  return entries.length === 0 ? ["*"] : entries;
+}

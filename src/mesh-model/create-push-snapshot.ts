@@ -1,0 +1,177 @@
+import type { ConfigSnapshot } from "./config-store.ts";
+import type { Endpoint, ServiceTarget } from "./endpoint.ts";
+import { buildDestinationRuleIndex } from "./indexes/destination-rule-index.ts";
+import { buildEndpointIndex } from "./indexes/endpoint-index.ts";
+import { buildPeerAuthenticationIndex } from "./indexes/peer-authentication-index.ts";
+import { buildServiceIndex } from "./indexes/service-index.ts";
+import { buildVirtualServiceIndex } from "./indexes/virtual-service-index.ts";
+import type { MeshSettings } from "./mesh-settings.ts";
+import type { ProxyNode } from "./proxy/proxy-node.ts";
+import type { OutboundScope, ProxyView, PushSnapshot, ScopeTraits } from "./push-snapshot.ts";
+import { findRuleProblems, type RuleProblem } from "./rule-problems.ts";
+import { type InboundEntry, inboundScope } from "./scopes/inbound-scope.ts";
+import { createKeptValues, type KeptValues } from "./scopes/kept-values.ts";
+import { buildOutboundContent, type KeptContent, type OutboundContent } from "./scopes/outbound-content.ts";
+import { policiesFor } from "./scopes/policies.ts";
+import { metConditions, type ProxyCondition, proxyConditions } from "./scopes/proxy-conditions.ts";
+import { asRegistered } from "./scopes/registered-workload.ts";
+import { clientLabels, scopeKey, scopeTraits } from "./scopes/scope-traits.ts";
+import { selectSidecar } from "./scopes/select-sidecar.ts";
+import type { Service } from "./service.ts";
+import type { ServiceRegistry } from "./service-registry.ts";
+import type { SnapshotParts } from "./snapshot-parts.ts";
+import { NO_TOKEN_KEYS, type TokenKeys } from "./token-keys.ts";
+
+export interface PushSnapshotInput {
+  readonly mesh: MeshSettings;
+  readonly configs: ConfigSnapshot;
+  readonly registry: Pick<ServiceRegistry, "services" | "endpoints" | "targets">;
+  readonly version: string;
+  /** None without. */
+  readonly tokenKeys?: TokenKeys;
+  /** The one before; what did not change is taken over from it. */
+  readonly previous?: PushSnapshot;
+}
+
+/** What rules look at in clients of one namespace. */
+interface AskedOfClients {
+  readonly labels: ReadonlySet<string>;
+  readonly conditions: ReadonlyMap<string, ProxyCondition>;
+}
+
+/** The part of a snapshot that the next one may take over. */
+interface Memory {
+  readonly parts: SnapshotParts;
+  readonly contents: KeptValues<KeptContent>;
+  readonly inbound: KeptValues<InboundEntry>;
+}
+
+/** Kept beside the snapshots, so that nobody but the next snapshot sees it. */
+const memories = new WeakMap<PushSnapshot, Memory>();
+
+/** Takes down the mesh of this moment. Scopes are built when a proxy first asks for one and shared by all proxies alike. */
+export function createPushSnapshot(input: PushSnapshotInput): PushSnapshot {
+  const { mesh, configs, registry, version, tokenKeys = NO_TOKEN_KEYS, previous } = input;
+  const before = previous === undefined ? undefined : memories.get(previous);
+  const parts = buildParts({ mesh, configs, registry, tokenKeys }, before?.parts);
+  const contents = createKeptValues(before?.contents);
+  const inbound = createKeptValues(before?.inbound);
+  const asked = new Map<string, AskedOfClients>();
+  const scopes = new Map<string, OutboundScope>();
+  let problems: readonly RuleProblem[] | undefined;
+  const views = new WeakMap<ProxyNode, ProxyView>();
+
+  const askedOfClients = (node: ProxyNode) => {
+    const { type, namespace } = node;
+    let known = asked.get(`${type} ${namespace}`);
+    if (known === undefined) {
+      const policies = policiesFor("outbound", configs, mesh.rootNamespace, namespace);
+      known = { labels: clientLabels(parts, node), conditions: proxyConditions(policies) };
+      asked.set(`${type} ${namespace}`, known);
+    }
+    return known;
+  };
+  const outboundScope = (node: ProxyNode, targets: readonly ServiceTarget[], sidecar: OutboundScope["sidecar"]) => {
+    const { labels, conditions } = askedOfClients(node);
+    const traits = scopeTraits(node, targets, labels, metConditions(node, conditions));
+    const key = scopeKey(traits, sidecar);
+    let scope = scopes.get(key);
+    if (scope === undefined) {
+      const { content } = contents.obtain(key, (known) => buildOutboundContent(traits, sidecar, parts, known));
+      scope = toScope(key, traits, content, parts, snapshot);
+      scopes.set(key, scope);
+    }
+    return scope;
+  };
+  const view = (node: ProxyNode): ProxyView => {
+    let found = views.get(node);
+    if (found === undefined) {
+      const targets = registry.targets(node);
+      const workload = asRegistered(node, targets);
+      const sidecar = selectSidecar(configs, mesh.rootNamespace, workload);
+      found = Object.freeze({
+        node: workload,
+        snapshot,
+        outbound: outboundScope(workload, targets, sidecar),
+        inbound: inboundScope(workload, targets, sidecar, parts, inbound),
+      });
+      views.set(node, found);
+    }
+    return found;
+  };
+  const snapshot: PushSnapshot = Object.freeze({
+    version,
+    mesh,
+    configs,
+    tokenKeys,
+    services: parts.services.services,
+    virtualServices: parts.virtualServices.rules,
+    endpoints: parts.endpoints.endpoints,
+    serviceAccounts: (serviceKey: string) => parts.endpoints.shape(serviceKey).accounts,
+    endpointShape: parts.endpoints.shape,
+    problems: () => {
+      problems ??= findRuleProblems(parts);
+      return problems;
+    },
+    view,
+  });
+  memories.set(snapshot, { parts, contents, inbound });
+  return snapshot;
+}
+
+function buildParts(
+  {
+    mesh,
+    configs,
+    registry,
+    tokenKeys,
+  }: Pick<PushSnapshotInput, "mesh" | "configs" | "registry"> & Pick<SnapshotParts, "tokenKeys">,
+  previous?: SnapshotParts,
+): SnapshotParts {
+  const given = registry.services();
+  return {
+    mesh,
+    configs,
+    tokenKeys,
+    services: buildServiceIndex(given, mesh.defaultServiceExportTo, previous?.services),
+    endpoints: buildEndpointIndex(given, registry.endpoints, previous?.endpoints),
+    virtualServices: buildVirtualServiceIndex(configs.list("VirtualService"), mesh, previous?.virtualServices),
+    destinationRules: buildDestinationRuleIndex(configs.list("DestinationRule"), mesh, previous?.destinationRules),
+    peerAuthentications: buildPeerAuthenticationIndex(
+      configs.list("PeerAuthentication"),
+      mesh.rootNamespace,
+      previous?.peerAuthentications,
+    ),
+  };
+}
+
+function toScope(
+  key: string,
+  traits: ScopeTraits,
+  content: OutboundContent,
+  { mesh, destinationRules, peerAuthentications }: SnapshotParts,
+  snapshot: PushSnapshot,
+): OutboundScope {
+  const { sidecar, egress, services, outboundTrafficPolicy, gateways, rules, modes, byHost } = content;
+  return Object.freeze({
+    key,
+    content,
+    traits,
+    snapshot,
+    mesh,
+    ...(sidecar && { sidecar }),
+    egress,
+    services,
+    outboundTrafficPolicy,
+    ...(gateways && { gateways }),
+    service: (hostname: string, port?: number) => {
+      const found = byHost.get(hostname);
+      if (port === undefined) return found?.[0];
+      return found?.find(({ ports }) => ports.some((candidate) => candidate.port === port));
+    },
+    destinationRule: (service: Service) =>
+      rules.has(service.key) ? rules.get(service.key) : destinationRules.find(traits, service),
+    serviceMtls: (service: Service) => modes.get(service.key) ?? peerAuthentications.ofNamespace(service.namespace),
+    endpointMtls: ({ namespace, labels, port }: Endpoint) => peerAuthentications.ofPort(namespace, labels, port),
+  });
+}

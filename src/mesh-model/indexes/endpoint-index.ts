@@ -1,0 +1,93 @@
+import type { Endpoint } from "../endpoint.ts";
+import { sameElements } from "../same-elements.ts";
+import { placeOf, type Service } from "../service.ts";
+
+/** What of a service's endpoints shows outside of endpoint resources. Equal ones are the same value. */
+export interface EndpointShape {
+  /** Sorted, each once. */
+  readonly accounts: readonly string[];
+  /** Every endpoint speaks mutual TLS. */
+  readonly allMtls: boolean;
+  /** Those that clusters or listeners spell out; empty for services whose endpoints are sent by themselves. */
+  readonly inlined: readonly Endpoint[];
+}
+
+export interface EndpointIndex {
+  endpoints(serviceKey: string): readonly Endpoint[];
+  shape(serviceKey: string): EndpointShape;
+  readonly entries: ReadonlyMap<string, Entry>;
+  readonly given: readonly Service[];
+  /** Keys of all services with the same host in the same namespace, for those that are not alone. */
+  readonly twins: ReadonlyMap<string, readonly string[]>;
+}
+
+interface Entry {
+  readonly endpoints: readonly Endpoint[];
+  readonly inlines: boolean;
+  readonly shape: EndpointShape;
+}
+
+const NO_ENDPOINTS: readonly Endpoint[] = [];
+const NO_SHAPE: EndpointShape = { accounts: [], allMtls: false, inlined: [] };
+
+/** Takes down the endpoints of this moment: registries go on changing. Objects that describe one host share their endpoints. */
+export function buildEndpointIndex(
+  services: readonly Service[],
+  endpointsOf: (serviceKey: string) => readonly Endpoint[],
+  previous?: EndpointIndex,
+): EndpointIndex {
+  const entries = new Map<string, Entry>();
+  const twins = previous?.given === services ? previous.twins : findTwins(services);
+  let isSame = previous !== undefined;
+  for (const service of services) {
+    const known = previous?.entries.get(service.key);
+    const keys = twins.get(service.key);
+    const endpoints = keys === undefined ? endpointsOf(service.key) : combined(keys, endpointsOf, known?.endpoints);
+    const inlines = service.resolution !== "ClientSideLB";
+    const isKnown = known?.endpoints === endpoints && known.inlines === inlines;
+    isSame &&= isKnown;
+    entries.set(
+      service.key,
+      isKnown ? known : { endpoints, inlines, shape: shapeOf(endpoints, inlines, known?.shape) },
+    );
+  }
+  if (previous !== undefined && isSame && previous.entries.size === entries.size) return previous;
+  return {
+    entries,
+    given: services,
+    twins,
+    endpoints: (key) => entries.get(key)?.endpoints ?? NO_ENDPOINTS,
+    shape: (key) => entries.get(key)?.shape ?? NO_SHAPE,
+  };
+}
+
+function findTwins(services: readonly Service[]): ReadonlyMap<string, readonly string[]> {
+  const byPlace = new Map<string, string[]>();
+  for (const service of services) {
+    const { key } = service;
+    const place = placeOf(service);
+    const keys = byPlace.get(place);
+    if (keys === undefined) byPlace.set(place, [key]);
+    else keys.push(key);
+  }
+  const shared = [...byPlace.values()].filter((keys) => keys.length > 1);
+  return new Map(shared.flatMap((keys) => keys.map((key) => [key, keys] as const)));
+}
+
+function combined(
+  keys: readonly string[],
+  endpointsOf: (serviceKey: string) => readonly Endpoint[],
+  known: readonly Endpoint[] = NO_ENDPOINTS,
+): readonly Endpoint[] {
+  const endpoints = keys.flatMap((key) => [...endpointsOf(key)]);
+  return sameElements(known, endpoints) ? known : endpoints;
+}
+
+function shapeOf(endpoints: readonly Endpoint[], inlines: boolean, known: EndpointShape = NO_SHAPE): EndpointShape {
+  const accounts = [...new Set(endpoints.map(({ serviceAccount }) => serviceAccount))].filter(Boolean).sort();
+  const allMtls = endpoints.length > 0 && endpoints.every(({ tlsMode }) => tlsMode === "istio");
+  const inlined = inlines ? endpoints : NO_ENDPOINTS;
+  const isSame =
+    known.allMtls === allMtls && sameElements(known.inlined, inlined) && sameElements(known.accounts, accounts);
+  return isSame ? known : { accounts, allMtls, inlined };
+}

@@ -1,0 +1,125 @@
+import { groupBy } from "../group-by.ts";
+import { sameElements } from "../same-elements.ts";
+import { compareServices, type Service } from "../service.ts";
+import { isPublic, isVisibleTo } from "../visibility.ts";
+
+/** All services, and who sees which. */
+export interface ServiceIndex {
+  /** As the registries gave them. */
+  readonly given: readonly Service[];
+  readonly defaultExportTo: readonly string[];
+  /** In the order in which they win. Ports of one host in one namespace are there once. */
+  readonly services: readonly Service[];
+  /** Those shown to the namespace. Where several namespaces have a host: the own one, else the first in order. */
+  visibleTo(namespace: string): VisibleServices;
+  /** The service with some of its ports only; the same value for the same ports. */
+  withPorts(service: Service, ports: readonly number[]): Service | undefined;
+}
+
+export interface VisibleServices {
+  /** Every visible one, also those whose host another namespace wins. First those that not everybody sees, then by age. */
+  readonly all: readonly Service[];
+  /** The winners. */
+  readonly services: readonly Service[];
+  /** Winners by host: several when several objects share the ports of a host among them. */
+  readonly byHost: ReadonlyMap<string, readonly Service[]>;
+}
+
+/** The previous index is returned when it would be built from the same services. */
+export function buildServiceIndex(
+  given: readonly Service[],
+  defaultExportTo: readonly string[],
+  previous?: ServiceIndex,
+): ServiceIndex {
+  const isSame = previous !== undefined && sameElements(previous.defaultExportTo, defaultExportTo);
+  if (isSame && sameElements(previous.given, given)) return previous;
+  // Cut-down services stay the same values for as long as the whole ones do.
+  const withPorts = previous?.withPorts ?? createPortSelection();
+  const services = withoutRepeatedPorts([...given].sort(compareServices), withPorts);
+  const visible = new Map<string, VisibleServices>();
+  return {
+    given,
+    defaultExportTo,
+    services,
+    withPorts,
+    visibleTo: (namespace) => {
+      let found = visible.get(namespace);
+      if (found === undefined) {
+        found = selectVisible(services, namespace, defaultExportTo);
+        visible.set(namespace, found);
+      }
+      return found;
+    },
+  };
+}
+
+/** Of two objects that describe one host in one namespace, the older one has its ports; the other keeps what is left. */
+function withoutRepeatedPorts(sorted: readonly Service[], withPorts: ServiceIndex["withPorts"]): readonly Service[] {
+  const taken = new Map<string, Set<number>>();
+  const services: Service[] = [];
+  for (const service of sorted) {
+    const place = `${service.namespace}/${service.hostname}`;
+    const numbers = service.ports.map(({ port }) => port);
+    const before = taken.get(place);
+    if (before === undefined) {
+      taken.set(place, new Set(numbers));
+      services.push(service);
+      continue;
+    }
+    const rest = withPorts(
+      service,
+      numbers.filter((port) => !before.has(port)),
+    );
+    if (rest !== undefined) services.push(rest);
+    for (const port of numbers) before.add(port);
+  }
+  return Object.freeze(services);
+}
+
+function selectVisible(
+  services: readonly Service[],
+  namespace: string,
+  defaultExportTo: readonly string[],
+): VisibleServices {
+  const visible = services.filter((service) =>
+    isVisibleTo(service.exportTo, service.namespace, namespace, defaultExportTo),
+  );
+  // What is shown to few was meant for them, and wins over what everybody sees.
+  const isForAll = ({ exportTo }: Service) => isPublic(exportTo, defaultExportTo);
+  const all = [...visible.filter((service) => !isForAll(service)), ...visible.filter(isForAll)];
+  return { all, ...chooseByHost(all, namespace) };
+}
+
+/** One namespace per host: the own one, else that of the first service in order. */
+export function chooseByHost(
+  services: readonly Service[],
+  namespace: string,
+): Pick<VisibleServices, "services" | "byHost"> {
+  const owner = new Map<string, string>();
+  for (const service of services) {
+    if (service.namespace === namespace || !owner.has(service.hostname)) owner.set(service.hostname, service.namespace);
+  }
+  const chosen = services.filter((service) => owner.get(service.hostname) === service.namespace);
+  return { services: Object.freeze(chosen), byHost: groupBy(chosen, ({ hostname }) => hostname) };
+}
+
+function createPortSelection(): ServiceIndex["withPorts"] {
+  const made = new WeakMap<Service, Map<string, Service>>();
+  return (service, wanted) => {
+    const ports = service.ports.filter(({ port }) => wanted.includes(port));
+    if (ports.length === service.ports.length) return service;
+    if (ports.length === 0) return undefined;
+    let selections = made.get(service);
+    if (selections === undefined) {
+      selections = new Map();
+      made.set(service, selections);
+    }
+    const key = ports.map(({ port }) => port).join();
+    let selection = selections.get(key);
+    if (selection === undefined) {
+      selection = Object.freeze({ ...service, ports: Object.freeze(ports) });
+      selections.set(key, selection);
+    }
+    return selection;
+  };
+}

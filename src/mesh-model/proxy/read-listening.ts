@@ -1,0 +1,69 @@
+import { parseDuration } from "../../base/duration.ts";
+import type { GatewayTopology, ProxyHeaders } from "../../istio-api/proxy-config/proxy-config.ts";
+import { formatProtoDuration } from "../../protobuf/json-message/proto-duration.ts";
+
+/** How a proxy wants its listeners to be. */
+export interface NodeListening {
+  /** HTTP/1.0 is accepted. */
+  readonly http10: boolean;
+  /** Of connections without traffic, as protobuf spells it; empty: never. */
+  readonly idleTimeout: string;
+  /** Ports of the listeners that its bootstrap has already. */
+  readonly staticPorts: readonly number[];
+  /** Connections are spread over the workers exactly. */
+  readonly outboundBalance: boolean;
+  readonly inboundBalance: boolean;
+  /** Of its own proxy configuration; undefined: the mesh's default. */
+  readonly headers?: ProxyHeaders;
+  /** What stands in front of a router. */
+  readonly topology?: GatewayTopology;
+}
+
+export function readListening(metadata: Readonly<Record<string, unknown>>): NodeListening {
+  const text = (name: string) => textOf(metadata[name]);
+  const isTrue = (name: string) => /^(?:1|t|T|TRUE|true|True)$/.test(text(name));
+  const config = metadata.PROXY_CONFIG;
+  return Object.freeze({
+    http10: text("HTTP10") === "1",
+    idleTimeout: idleTimeout(text("IDLE_TIMEOUT")),
+    staticPorts: staticPorts(text),
+    outboundBalance: isTrue("OUTBOUND_LISTENER_EXACT_BALANCE"),
+    inboundBalance: isTrue("INBOUND_LISTENER_EXACT_BALANCE"),
+    // A proxy that tells its configuration has told everything about headers, also by saying nothing.
+    ...(isObject(config) && { headers: isObject(config.proxyHeaders) ? (config.proxyHeaders as ProxyHeaders) : {} }),
+    ...(isObject(config) &&
+      isObject(config.gatewayTopology) && { topology: config.gatewayTopology as GatewayTopology }),
+  });
+}
+
+/** Readiness and statistics; where an agent tells nothing of them, they are at their usual places. */
+function staticPorts(text: (name: string) => string): readonly number[] {
+  const told = STATIC_PORTS.map((name) => Number(text(name))).filter((port) => port > 0);
+  return told.length > 0 ? Object.freeze(told) : USUAL_PORTS;
+}
+
+const USUAL_PORTS: readonly number[] = Object.freeze([15021, 15090]);
+const STATIC_PORTS = [
+  "ENVOY_STATUS_PORT",
+  "ENVOY_PROMETHEUS_PORT",
+  "ENVOY_SECURE_METRICS_PORT",
+  "ENVOY_SECURE_MERGED_METRICS_PORT",
+];
+
+function idleTimeout(text: string): string {
+  if (text === "") return "";
+  try {
+    return formatProtoDuration(parseDuration(text));
+  } catch {
+    return "";
+  }
+}
+
+/** Structures are no text: those of the wire have no prototype, and cannot even be made into some. */
+function textOf(value: unknown): string {
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? String(value) : "";
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

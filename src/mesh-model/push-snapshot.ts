@@ -1,0 +1,170 @@
+import type { ConfigObject } from "../istio-api/config-object.ts";
+import type { DestinationRuleSpec } from "../istio-api/specs/destination-rule.ts";
+import type { OutboundTrafficPolicy, SidecarIngress, SidecarPort } from "../istio-api/specs/sidecar.ts";
+import type { VirtualServiceSpec } from "../istio-api/specs/virtual-service.ts";
+import type { ConfigSnapshot } from "./config-store.ts";
+import type { Endpoint, ServiceTarget } from "./endpoint.ts";
+import type { EndpointShape } from "./indexes/endpoint-index.ts";
+import type { MeshSettings } from "./mesh-settings.ts";
+import type { ProxyNode } from "./proxy/proxy-node.ts";
+import type { RuleProblem } from "./rule-problems.ts";
+import type { OutboundContent } from "./scopes/outbound-content.ts";
+import type { Service } from "./service.ts";
+import type { TokenKeys } from "./token-keys.ts";
+
+/** What the mesh is at one moment. Never changes; parts that did not change are the same values in the next one. */
+export interface PushSnapshot {
+  /** `2026-08-22T20:00:00Z/12`. */
+  readonly version: string;
+  readonly mesh: MeshSettings;
+  readonly configs: ConfigSnapshot;
+  /** Key sets of issuers that were fetched for RequestAuthentication objects. */
+  readonly tokenKeys: TokenKeys;
+  /** In the order in which services win. */
+  readonly services: readonly Service[];
+  /** Every VirtualService that has hosts, for whatever gateways; oldest first. */
+  readonly virtualServices: readonly VirtualServiceRule[];
+  endpoints(serviceKey: string): readonly Endpoint[];
+  /** Identities of the endpoints, sorted, each once; the same value while they stay the same. */
+  serviceAccounts(serviceKey: string): readonly string[];
+  /** What of the endpoints shows in clusters and listeners; the same value while it stays the same. */
+  endpointShape(serviceKey: string): EndpointShape;
+  /** Objects that are good by themselves and lose to others; found at first use. */
+  problems(): readonly RuleProblem[];
+  /** Cheap; the same value for the same node. */
+  view(node: ProxyNode): ProxyView;
+}
+
+/** Everything that generators may know about one proxy. */
+export interface ProxyView {
+  /** The workload as its registry knows it: labels and place of its endpoint count before what the proxy says of itself. */
+  readonly node: ProxyNode;
+  readonly snapshot: PushSnapshot;
+  readonly outbound: OutboundScope;
+  readonly inbound: InboundScope;
+}
+
+/**
+ * What a proxy sees of others. Proxies that are alike (namespace, labels that rules ask for, Sidecar object, address families,
+ * interception, DNS, locality) share one value, so that what is generated from it can be shared as well. `client` is one of them:
+ * only members named in `ScopeTraits` may be read from it.
+ */
+export interface OutboundScope {
+  /** Equal for equal scopes of one snapshot and of later ones. */
+  readonly key: string;
+  /**
+   * The same value in later snapshots for as long as everything that clusters, listeners, routes and names are made of is the same:
+   * all members of the scope, and of endpoints their identities (all of them where clusters or listeners list them). What is made
+   * from a scope may be kept under it.
+   */
+  readonly content: OutboundContent;
+  /** `labels` holds only those that some rule asks for. */
+  readonly traits: ScopeTraits;
+  readonly snapshot: PushSnapshot;
+  readonly mesh: MeshSettings;
+  readonly sidecar?: ConfigObject<"Sidecar">;
+  /** The one without port, if there is one, is the last. Without a Sidecar object: one that shows everything exported to the proxy. */
+  readonly egress: readonly EgressListener[];
+  /**
+   * Those of all egress listeners and the destinations of their rules, in the order in which services win. A host is there once, unless
+   * several objects of one namespace share its ports among them: host and port together are there once.
+   */
+  readonly services: readonly Service[];
+  readonly outboundTrafficPolicy: OutboundTrafficPolicy;
+  /** Of routers alone. */
+  readonly gateways?: GatewayContent;
+  /** With a port: the one that has it, undefined when none has. */
+  service(hostname: string, port?: number): Service | undefined;
+  /** The rules that apply to calls of this proxy to the service, already merged; the same value while nothing changed. */
+  destinationRule(service: Service): AppliedDestinationRule | undefined;
+  /** What the PeerAuthentication of the service's namespace or mesh says about it, as far as a client can know. */
+  serviceMtls(service: Service): MtlsMode;
+  /** What an endpoint's own PeerAuthentication says. */
+  endpointMtls(endpoint: Endpoint): MtlsMode;
+}
+
+export type ScopeTraits = Pick<
+  ProxyNode,
+  | "type"
+  | "namespace"
+  | "labels"
+  | "dnsDomain"
+  | "ipv4"
+  | "ipv6"
+  | "interception"
+  | "generator"
+  | "dnsCapture"
+  | "dnsAutoAllocate"
+  | "httpProxyPort"
+  | "unprivileged"
+  | "locality"
+  | "network"
+  | "clusterId"
+  | "listening"
+  | "networkView"
+  | "preservesHeaderCase"
+  | "clientTls"
+> & {
+  /** Keys of the conditions on proxies, made by patches, that it meets. */
+  readonly meets: readonly string[];
+  /** Of routers: where they listen for connections to ports of services that they are endpoints of. */
+  readonly routerPorts?: readonly { readonly port: number; readonly listensOn: readonly number[] }[];
+};
+
+/** What routers listen for. */
+export interface GatewayContent {
+  /** Those that select the router, oldest first. */
+  readonly gateways: readonly ConfigObject<"Gateway">[];
+  /** Bound to one of them and visible here, in the order in which they count. */
+  readonly virtualServices: readonly VirtualServiceRule[];
+  /** Fetched ones, of issuers whose tokens the router takes. */
+  readonly tokenKeys: readonly (string | undefined)[];
+}
+
+export interface EgressListener {
+  readonly port?: SidecarPort;
+  /** Empty: chosen by the interception mode. */
+  readonly bind: string;
+  readonly captureMode: "DEFAULT" | "IPTABLES" | "NONE";
+  readonly services: readonly Service[];
+  /** Bound to the mesh and visible here; hosts and destinations are full names, delegates are merged in. In the order in which they count. */
+  readonly virtualServices: readonly VirtualServiceRule[];
+}
+
+/** A VirtualService with full host names and merged delegates. */
+export interface VirtualServiceRule {
+  readonly object: ConfigObject<"VirtualService">;
+  readonly hosts: readonly string[];
+  readonly spec: VirtualServiceSpec;
+}
+
+export interface AppliedDestinationRule {
+  /** The first of the merged ones. */
+  readonly object: ConfigObject<"DestinationRule">;
+  /** Of all merged ones. */
+  readonly objects: readonly ConfigObject<"DestinationRule">[];
+  readonly spec: DestinationRuleSpec;
+}
+
+export type MtlsMode = "STRICT" | "PERMISSIVE" | "DISABLE";
+
+/**
+ * What a proxy does for its own workload. Workloads that are alike (namespace, labels that rules ask for, served ports, address families,
+ * interception) share one value, and it stays the same value in later snapshots while neither it nor a policy of its namespace or the
+ * root namespace changes. Addresses and names of the workload are in the node only.
+ */
+export interface InboundScope {
+  /** Equal for workloads that serve the same ports under the same rules. */
+  readonly key: string;
+  /** The oldest service first, where several share a target port. `endpoint` is that of one of the workloads. */
+  readonly targets: readonly ServiceTarget[];
+  /** Of the Sidecar object; when it has some, they replace what follows from the services. */
+  readonly ingress: readonly SidecarIngress[];
+  readonly sidecar?: ConfigObject<"Sidecar">;
+  /** For ports that no port level rule names. */
+  readonly mtls: MtlsMode;
+  /** Target ports that a workload's PeerAuthentication names. */
+  readonly portMtls: ReadonlyMap<number, MtlsMode>;
+  /** What the owner of a served service says about it; rules for certain clients do not count. */
+  destinationRule(service: Service): AppliedDestinationRule | undefined;
+}

@@ -1,0 +1,70 @@
+import { type ConfigObject, objectKey } from "../../istio-api/config-object.ts";
+import type { ServiceTarget } from "../endpoint.ts";
+import { labelName } from "../indexes/destination-rule-index.ts";
+import type { ProxyNode } from "../proxy/proxy-node.ts";
+import type { ScopeTraits } from "../push-snapshot.ts";
+import type { SnapshotParts } from "../snapshot-parts.ts";
+import { gatewayLabels, routerPorts } from "./gateway-content.ts";
+import { policiesFor, policyDirection, selectorLabels } from "./policies.ts";
+
+/** The part of a node that what it sees of others may follow from. */
+export function scopeTraits(
+  node: ProxyNode,
+  targets: readonly ServiceTarget[],
+  askedFor: ReadonlySet<string>,
+  meets: readonly string[],
+): ScopeTraits {
+  return Object.freeze({
+    type: node.type,
+    namespace: node.namespace,
+    labels: pickLabels(node.labels, askedFor),
+    dnsDomain: node.dnsDomain,
+    ipv4: node.ipv4,
+    ipv6: node.ipv6,
+    interception: node.interception,
+    generator: node.generator,
+    dnsCapture: node.dnsCapture,
+    dnsAutoAllocate: node.dnsAutoAllocate,
+    httpProxyPort: node.httpProxyPort,
+    unprivileged: node.unprivileged,
+    locality: node.locality,
+    network: node.network,
+    clusterId: node.clusterId,
+    listening: node.listening,
+    networkView: node.networkView,
+    meets,
+    ...(node.preservesHeaderCase !== undefined && { preservesHeaderCase: node.preservesHeaderCase }),
+    ...(node.clientTls && { clientTls: node.clientTls }),
+    ...(node.type === "router" && { routerPorts: routerPorts(targets) }),
+  });
+}
+
+export function scopeKey(traits: ScopeTraits, sidecar: ConfigObject<"Sidecar"> | undefined): string {
+  return JSON.stringify([sidecar === undefined ? "" : objectKey(sidecar), ...Object.values(traits)]);
+}
+
+/** In order of their names, so that equal labels print equally. */
+export function pickLabels(
+  labels: Readonly<Record<string, string>>,
+  askedFor: ReadonlySet<string>,
+): Readonly<Record<string, string>> {
+  const picked = Object.entries(labels).filter(([name]) => askedFor.has(name));
+  return Object.freeze(Object.fromEntries(picked.sort(([a], [b]) => (a < b ? -1 : 1))));
+}
+
+/** Labels of a client of the namespace that some rule may look at. */
+export function clientLabels(
+  parts: SnapshotParts,
+  { type, namespace }: Pick<ProxyNode, "type" | "namespace">,
+): ReadonlySet<string> {
+  const { mesh, configs, virtualServices, destinationRules } = parts;
+  return new Set([
+    ...virtualServices.sourceLabels,
+    ...destinationRules.selectorLabels(namespace),
+    ...destinationRules.failoverLabels,
+    ...(mesh.localityLb.failoverPriority ?? []).map(labelName),
+    ...(mesh.zoneAwareLb?.failoverPriority ?? []).map(labelName),
+    ...selectorLabels(policiesFor(policyDirection({ type }), configs, mesh.rootNamespace, namespace)),
+    ...(type === "router" ? gatewayLabels(configs) : []),
+  ]);
+}

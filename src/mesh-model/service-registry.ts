@@ -1,0 +1,36 @@
+import type { Endpoint, ServiceTarget } from "./endpoint.ts";
+import type { Provider, Service } from "./service.ts";
+
+/** What a registry tells its listeners, by service key. A service is in one of the lists at most. */
+export interface RegistryChange {
+  /** New, or another service than before; its endpoints may differ as well. */
+  readonly updated: readonly string[];
+  readonly deleted: readonly string[];
+  /** The service is the same value as before, its endpoints are not. */
+  readonly endpoints: readonly string[];
+}
+
+export type RegistryListener = (change: RegistryChange) => void;
+
+/** Who asks for what it serves itself. */
+export interface ProxyPlace {
+  readonly addresses: readonly string[];
+  readonly namespace: string;
+}
+
+/** A platform that knows services and where they run. What it returns is immutable; equal answers are the same values. */
+export interface ServiceRegistry {
+  readonly provider: Provider;
+  readonly clusterId: string;
+  /** False until the platform has been read once. */
+  readonly synced: boolean;
+  /** In the order in which services win: oldest, then name, then namespace. */
+  services(): readonly Service[];
+  service(key: string): Service | undefined;
+  /** Of all ports of the service, in the order the platform has them; empty for an unknown key. */
+  endpoints(serviceKey: string): readonly Endpoint[];
+  /** The ports of services that run at one of the addresses, in the proxy's own namespace. */
+  targets(proxy: ProxyPlace): readonly ServiceTarget[];
+  /** Calls after each change. Returns what ends the subscription. */
+  subscribe(listener: RegistryListener): () => void;
+}

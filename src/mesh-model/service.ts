@@ -1,0 +1,97 @@
+import { compareText, type ObjectRef } from "../istio-api/config-object.ts";
+import type { Protocol } from "../istio-api/values/protocol.ts";
+
+/** Where addresses of a service come from: a registry by kind. */
+export type Provider = "Kubernetes" | "Consul" | "External" | "Mock";
+
+/** How a proxy finds the endpoints of a service. */
+export type Resolution = "ClientSideLB" | "DNSLB" | "Passthrough" | "DNSRoundRobinLB" | "Alias" | "DynamicDNS";
+
+export interface ServicePort {
+  readonly name: string;
+  readonly port: number;
+  readonly protocol: Protocol;
+  /** Where clients choose the address themselves: the port that is called there instead. */
+  readonly calledPort?: number;
+}
+
+/** A name with ports that clients may call. One service has all its addresses; none means that it has no virtual address. */
+export interface Service {
+  /** Unique over all registries; see `serviceKey`. */
+  readonly key: string;
+  /** Fully qualified, or a wildcard. */
+  readonly hostname: string;
+  /** Of the object it was made from. */
+  readonly name: string;
+  readonly namespace: string;
+  readonly provider: Provider;
+  /** Cluster of the registry it came from. */
+  readonly clusterId: string;
+  readonly ports: readonly ServicePort[];
+  /** Virtual addresses and CIDR ranges, as the user gave them. */
+  readonly addresses: readonly string[];
+  /** Given out to a service without address; only for proxies whose agent answers DNS. */
+  readonly autoAllocated?: AutoAllocated;
+  readonly resolution: Resolution;
+  readonly meshExternal: boolean;
+  /** Names its certificates may carry besides those of its endpoints. */
+  readonly subjectAltNames: readonly string[];
+  readonly creationTime: number;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Empty: the mesh's default. */
+  readonly exportTo: readonly string[];
+  /** Labels of the workloads that serve it; undefined when endpoints are listed. */
+  readonly selector?: Readonly<Record<string, string>>;
+  /** The rule object it was made from, where there is one. */
+  readonly source?: ObjectRef;
+  readonly publishNotReady?: boolean;
+  readonly externalName?: string;
+  /** Endpoints that are near are tried first. */
+  readonly trafficDistribution?: "PreferSameZone" | "PreferSameNode";
+}
+
+export interface AutoAllocated {
+  readonly ipv4: string;
+  readonly ipv6: string;
+}
+
+/** The order in which services win: Kubernetes first, then the oldest, then by host, then by namespace. */
+export function compareServices(a: Service, b: Service): number {
+  return (
+    rank(a) - rank(b) ||
+    a.creationTime - b.creationTime ||
+    compareText(a.hostname, b.hostname) ||
+    compareText(a.namespace, b.namespace) ||
+    compareText(a.name, b.name)
+  );
+}
+
+function rank({ provider }: Service): number {
+  return provider === "Kubernetes" ? 0 : 1;
+}
+
+/** Several objects may describe one host in one namespace, so that the object's name is a part of it. */
+export function serviceKey(
+  service: Pick<Service, "provider" | "clusterId" | "namespace" | "name" | "hostname">,
+): string {
+  return [service.provider, service.clusterId, service.namespace, service.name, service.hostname].join("/");
+}
+
+/** Services of one registry that share it share their endpoints: several objects that describe one host in one namespace. */
+export function placeOf({ provider, clusterId, namespace, hostname }: Service): string {
+  return `${provider}/${clusterId}/${namespace}/${hostname}`;
+}
+
+/** The first address, or `0.0.0.0` for a service without one. */
+export function defaultAddress(service: Service): string {
+  return service.addresses[0] ?? "0.0.0.0";
+}
+
+/** A service without virtual address whose clients pick an endpoint themselves. */
+export function isHeadless(service: Service): boolean {
+  return service.resolution === "Passthrough" && service.addresses.length === 0;
+}
+
+export function findPort(service: Service, port: number): ServicePort | undefined {
+  return service.ports.find((candidate) => candidate.port === port);
+}

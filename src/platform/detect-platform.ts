@@ -1,0 +1,93 @@
+import { abortAfter } from "../base/abort-after.ts";
+import { deepFreeze } from "../base/deep-freeze.ts";
+import type { Logger } from "../base/logger.ts";
+import type { PlatformAccess } from "./platform-access.ts";
+import { NO_PLATFORM, type PlatformInfo, type PlatformName, type PlatformSettings } from "./platform-info.ts";
+
+export interface PlatformOptions {
+  readonly settings: PlatformSettings;
+  readonly log: Logger;
+  readonly access?: PlatformAccess;
+}
+
+/** A detection that runs beside the start-up. */
+export interface PlatformDetection extends AsyncDisposable {
+  /** Never rejects; `none` when nothing was found, on the time limit and after a stop. */
+  readonly result: Promise<PlatformInfo>;
+  stop(): Promise<void>;
+}
+
+/** What a platform's file is given. */
+export interface PlatformContext {
+  readonly settings: PlatformSettings;
+  readonly access: PlatformAccess;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+/** One platform. All are asked at once, so the order decides nothing. */
+export interface Cloud {
+  readonly name: PlatformName;
+  readonly title: string;
+  detect(context: PlatformContext): Promise<boolean>;
+  read(context: PlatformContext): Promise<PlatformInfo>;
+}
+
+/** Returns at once; the answer comes when it comes. */
+export function startPlatformDetection({ settings, log, access }: PlatformOptions): PlatformDetection {
+  const stopped = new AbortController();
+  const aborted = new Promise<PlatformInfo>((resolve) => {
+    stopped.signal.addEventListener("abort", () => resolve(NO_PLATFORM), { once: true });
+  });
+  const result = Promise.race([readPlatform({ settings, log, access, signal: stopped.signal }), aborted]);
+  const stop = async () => {
+    stopped.abort();
+    await result;
+  };
+  return { result, stop, [Symbol.asyncDispose]: stop };
+}
+
+type UnknownAccess = Omit<PlatformContext, "access"> & { readonly access: PlatformAccess | undefined };
+
+async function readPlatform({ access, ...known }: UnknownAccess): Promise<PlatformInfo> {
+  const { choice } = known.settings;
+  if (choice === "none") return NO_PLATFORM;
+  try {
+    // Who has no cloud does not wait for its code, nor for Node's HTTPS client behind it.
+    const { CLOUDS, cloudAccess } = await import("./clouds.ts");
+    const context: PlatformContext = { ...known, access: access ?? cloudAccess };
+    const name = choice === "detect" ? await detect(context, CLOUDS) : choice;
+    const cloud = CLOUDS.find((candidate) => candidate.name === name);
+    return deepFreeze(cloud === undefined ? NO_PLATFORM : await cloud.read(context));
+  } catch (thrown) {
+    known.log.debug(`platform metadata is not available: ${String(thrown)}`);
+    return NO_PLATFORM;
+  }
+}
+
+/** All probes at once, the first positive wins and ends the others; three quick negatives need no time limit. */
+async function detect(context: PlatformContext, clouds: readonly Cloud[]): Promise<PlatformName> {
+  const limit = abortAfter(context.access.timeouts.detectionMs, context.signal);
+  const over = new AbortController();
+  const follow = () => over.abort();
+  limit.signal.addEventListener("abort", follow, { once: true });
+  const probes = clouds.map(async (cloud) => {
+    if (!(await cloud.detect({ ...context, signal: over.signal }))) throw new Error(`not on ${cloud.title}`);
+    return cloud;
+  });
+  const ended = new Promise<undefined>((resolve) => {
+    limit.signal.addEventListener("abort", () => resolve(undefined), { once: true });
+  });
+  try {
+    const found = await Promise.race([Promise.any(probes).catch(() => undefined), ended]);
+    if (found === undefined) {
+      if (limit.expired) context.log.info("timed out waiting for platform detection, treating it as Unknown");
+      return "none";
+    }
+    context.log.info(`platform detected is ${found.title}`);
+    return found.name;
+  } finally {
+    limit.end();
+    over.abort();
+  }
+}

@@ -1,0 +1,27 @@
+import type { Generation } from "../istio-api/generations.ts";
+
+/** How the text of a variable is read. `json-int` is an integer in JSON syntax, which has its own warning text. */
+export type EnvironmentType = "string" | "bool" | "int" | "float" | "duration" | "json-int" | "json";
+
+export type EnvironmentDefault = string | number | boolean;
+
+/** One row of the environment table: everything code and documentation know about a variable. */
+export interface EnvironmentVariable {
+  /** A trailing `*` stands for any suffix. */
+  readonly name: string;
+  readonly type: EnvironmentType;
+  /** Durations in Go syntax. "" for strings that have none. */
+  readonly default: EnvironmentDefault;
+  /** Defaults that differ in a generation. */
+  readonly defaults?: Partial<Readonly<Record<Generation, EnvironmentDefault>>>;
+  readonly generations: readonly Generation[];
+  /** Whose slice of the configuration it ends in. */
+  readonly component: string;
+  readonly effect: string;
+  /** Set and unset differ although the default has a value. */
+  readonly triState?: true;
+  /** Read at first use, so that its warning follows the logging flags. */
+  readonly lazy?: true;
+  /** An addition of this product, not known to the reference. */
+  readonly own?: true;
+}

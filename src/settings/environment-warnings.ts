@@ -1,0 +1,25 @@
+import { GENERATIONS } from "../istio-api/generations.ts";
+import { createEnvReader, type Environment } from "./env-reader.ts";
+import { ENVIRONMENT } from "./environment-table.ts";
+
+/** The warnings every sub-command prints before anything else: all variables but those read at first use. */
+export function environmentWarnings(env: Environment): readonly string[] {
+  const warnings: string[] = [];
+  const chosen = env.PILOT_AGENT_GENERATION;
+  // A generation that does not exist is refused where it matters, by `proxy`.
+  const generation = GENERATIONS.find((name) => name === chosen) ?? "master";
+  const reader = createEnvReader(env, generation, (text) => warnings.push(text));
+  for (const variable of ENVIRONMENT) {
+    if (env[variable.name] === undefined || ("lazy" in variable && variable.lazy === true)) continue;
+    if (variable.type === "bool") reader.bool(variable.name);
+    if (variable.type === "int" || variable.type === "json-int") reader.int(variable.name);
+    if (variable.type === "float") reader.float(variable.name);
+    if (variable.type === "duration") reader.durationMs(variable.name);
+  }
+  return warnings;
+}
+
+/** Read at first use: its warning follows the logging flags. */
+export function isReadLate(name: string): boolean {
+  return ENVIRONMENT.some((variable) => variable.name === name && "lazy" in variable && variable.lazy === true);
+}

@@ -1,0 +1,13 @@
+export { diskFiles, fileErrorText, readIfPresent } from "./config-files.ts";
+export { createEnvReader, type Environment, type EnvReader } from "./env-reader.ts";
+export { ENVIRONMENT } from "./environment-table.ts";
+export { environmentWarnings } from "./environment-warnings.ts";
+export { describeDecodeProblems, toConfigProblems } from "./proxy-config/apply-proxy-config-text.ts";
+export { defaultProxyFlags, type ProxyFlags } from "./proxy-flags.ts";
+export { type AgentConfig, type AgentConfigSources, readAgentConfig } from "./read-agent-config.ts";
+export { isSecretField } from "./redact.ts";
+export type { ProxyRole } from "./role/read-role.ts";
+export { parseServiceNode, ServiceNodeError } from "./role/service-node.ts";
+export { caRootCa, systemRootCa, xdsRootCa } from "./slices/root-ca.ts";
+export type { SecurityConfig } from "./slices/security.ts";
+export { WORKLOAD_CERTS, WORKLOAD_SOCKET_DIRECTORY } from "./slices/well-known-paths.ts";

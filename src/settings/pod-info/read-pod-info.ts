@@ -1,0 +1,35 @@
+import type { Logger } from "../../base/logger.ts";
+import type { GenerationRules } from "../../istio-api/generations.ts";
+import { parsePodInfoLenient } from "../../protocol/pod-info.ts";
+import { type ConfigFiles, fileErrorText, readIfPresent } from "../config-files.ts";
+
+export const ANNOTATIONS_PATH = "./etc/istio/pod/annotations";
+
+/**
+ * The pod's annotations from the downward API. A missing file is normal outside Kubernetes; a bad line is reported and the others still
+ * count.
+ */
+export async function readAnnotations(
+  files: ConfigFiles,
+  rules: GenerationRules,
+  log: Logger,
+): Promise<ReadonlyMap<string, string>> {
+  let text: string | undefined;
+  try {
+    text = await readIfPresent(files, ANNOTATIONS_PATH);
+  } catch (thrown) {
+    log.warn(`failed to read pod annotations: ${fileErrorText(ANNOTATIONS_PATH, thrown)}`);
+    return new Map();
+  }
+  if (text === undefined) {
+    log[rules.missingAnnotationsLevel](
+      `failed to read pod annotations: open ${ANNOTATIONS_PATH}: no such file or directory`,
+    );
+    return new Map();
+  }
+  const { entries, problems } = parsePodInfoLenient(text);
+  for (const { line, message } of problems) {
+    log.warn(`failed to read pod annotations: ${message} (${ANNOTATIONS_PATH} line ${line}, ignored)`);
+  }
+  return entries;
+}

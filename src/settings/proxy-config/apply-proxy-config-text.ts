@@ -1,0 +1,61 @@
+import type { Logger } from "../../base/logger.ts";
+import { tryParseYaml } from "../../files/yaml/parse-yaml.ts";
+import { ConfigError, type ConfigProblem } from "../../istio-api/config-error.ts";
+import type { GenerationRules } from "../../istio-api/generations.ts";
+import { applyProxyConfig } from "../../istio-api/proxy-config/apply-proxy-config.ts";
+import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
+import type { DecodeProblem } from "../../protobuf/json-message/decode-message.ts";
+import { isSecretField, redactConfigText } from "../redact.ts";
+
+export interface ProxyConfigText {
+  readonly text: string;
+  /** What error messages call the place: environment, annotation. */
+  readonly name: string;
+  readonly source: string;
+}
+
+/** Lays a YAML or JSON text over a config. With an error the config holds what could be applied, so that later sources are checked too. */
+export async function applyProxyConfigText(
+  base: ProxyConfig,
+  { text, name, source }: ProxyConfigText,
+  rules: GenerationRules,
+  log: Logger,
+): Promise<{ readonly config: ProxyConfig; readonly error?: ConfigError }> {
+  const prefix = `failed to get proxy config: failed to unmarshal mesh config from ${name} [${redactConfigText(text)}]: could not parse proxy config: `;
+  const { document, fault } = await tryParseYaml(text);
+  if (fault !== undefined) {
+    const { message } = fault;
+    return {
+      config: base,
+      error: new ConfigError("invalid-proxy-config", prefix + message, [{ source, message }], { cause: fault }),
+    };
+  }
+  const { config, problems, unknown } = applyProxyConfig(base, document, rules);
+  for (const field of unknown) log.debug(`ignoring unknown field ${field} of ${source}`);
+  if (problems.length === 0) return { config };
+  const error = new ConfigError(
+    "invalid-proxy-config",
+    prefix + describeDecodeProblems(problems),
+    toConfigProblems(problems, source),
+  );
+  return { config, error };
+}
+
+/** The reference never names the field; we add it. */
+export function describeDecodeProblems(problems: readonly DecodeProblem[]): string {
+  return problems.map(({ message, path }) => (path === "" ? message : `${message} (field ${path})`)).join("; ");
+}
+
+export function toConfigProblems(problems: readonly DecodeProblem[], source: string): readonly ConfigProblem[] {
+  return problems.map(({ path, message, value, allowed }) => ({
+    source,
+    message,
+    ...(path !== "" && { field: path }),
+    ...(isScalar(value) && !isSecretField(path) && { value: String(value) }),
+    ...(allowed !== undefined && { allowed }),
+  }));
+}
+
+function isScalar(value: unknown): boolean {
+  return ["string", "number", "bigint", "boolean"].includes(typeof value);
+}

@@ -1,0 +1,149 @@
+import { availableParallelism, networkInterfaces } from "node:os";
+import { deepFreeze } from "../base/deep-freeze.ts";
+import { type Logger, silentLogger } from "../base/logger.ts";
+import { ConfigError, joinConfigErrors } from "../istio-api/config-error.ts";
+import { chooseGeneration, type GenerationRules } from "../istio-api/generations.ts";
+import { defaultProxyConfig } from "../istio-api/proxy-config/default-proxy-config.ts";
+import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
+import { type PlatformSettings, readPlatformSettings } from "../platform/index.ts";
+import { type ConfigFiles, diskFiles } from "./config-files.ts";
+import { createEnvReader, type Environment } from "./env-reader.ts";
+import { isReadLate } from "./environment-warnings.ts";
+import { readAnnotations } from "./pod-info/read-pod-info.ts";
+import { applyTemplateFlag, readProxyConfig } from "./proxy-config/read-proxy-config.ts";
+import { type LookupHost, systemLookup } from "./proxy-config/resolve-statsd.ts";
+import type { ProxyFlags } from "./proxy-flags.ts";
+import type { DiscoveryRetry, NetworkInterfaces } from "./role/discover-addresses.ts";
+import { type ProxyRole, readRole } from "./role/read-role.ts";
+import { type AgentOptions, readAgentOptions } from "./slices/agent.ts";
+import { type DnsConfig, readDnsConfig } from "./slices/dns.ts";
+import { type EnvoyConfig, readEnvoyConfig } from "./slices/envoy.ts";
+import { readSecurityConfig, type SecurityConfig } from "./slices/security.ts";
+import { readStatusConfig, type StatusConfig } from "./slices/status.ts";
+import { readWasmConfig, type WasmConfig } from "./slices/wasm.ts";
+import { readXdsConfig, type XdsConfig } from "./slices/xds.ts";
+
+/** Everything `proxy` is told, read once. */
+export interface AgentConfig {
+  readonly generation: GenerationRules;
+  readonly role: ProxyRole;
+  readonly proxyConfig: ProxyConfig;
+  readonly agent: AgentOptions;
+  readonly security: SecurityConfig;
+  readonly xds: XdsConfig;
+  readonly envoy: EnvoyConfig;
+  readonly status: StatusConfig;
+  readonly dns: DnsConfig;
+  readonly wasm: WasmConfig;
+  /** Input of `startPlatformDetection`. */
+  readonly platform: PlatformSettings;
+}
+
+export interface AgentConfigSources {
+  /** Positional words after `proxy`. */
+  readonly args: readonly string[];
+  readonly flags: ProxyFlags;
+  readonly env: Environment;
+  readonly log: Logger;
+  /** Absent: chosen by PILOT_AGENT_GENERATION. */
+  readonly generation?: GenerationRules;
+  readonly uid: number;
+  readonly files?: ConfigFiles;
+  readonly networkInterfaces?: NetworkInterfaces;
+  readonly addressRetry?: DiscoveryRetry;
+  readonly lookupHost?: LookupHost;
+  readonly hostCpus?: number;
+  readonly signal?: AbortSignal;
+  /** The warnings of `environmentWarnings` were printed already. */
+  readonly environmentWarned?: boolean;
+}
+
+/** Rejects with a ConfigError that holds the problems of all sources, before anything is started. */
+export async function readAgentConfig(sources: AgentConfigSources): Promise<AgentConfig> {
+  const { args, flags, uid, files = diskFiles, signal } = sources;
+  const rules = sources.generation ?? chooseGeneration(sources.env.PILOT_AGENT_GENERATION);
+  const env = createEnvReader(sources.env, rules.name, (text, name) => {
+    if (sources.environmentWarned !== true || isReadLate(name)) sources.log.warn(text);
+  });
+  const errors: ConfigError[] = [];
+  // After a failure the other steps still look for problems, but what they would announce is not going to happen.
+  const log = () => (errors.length === 0 ? sources.log : silentLogger);
+  const annotations = await readAnnotations(files, rules, log());
+
+  const readRoleOf = (words: readonly string[]) =>
+    readRole({
+      args: words,
+      flags,
+      env,
+      rules,
+      annotations,
+      networkInterfaces: sources.networkInterfaces ?? networkInterfaces,
+      log: log(),
+      ...(sources.addressRetry && { retry: sources.addressRetry }),
+      ...(signal && { signal }),
+    });
+  const role = await attempt(
+    errors,
+    () => readRoleOf(args),
+    () => readRoleOf([]),
+  );
+  const merged = await attempt(
+    errors,
+    () =>
+      readProxyConfig({
+        flags,
+        env,
+        rules,
+        annotations,
+        files,
+        hostCpus: sources.hostCpus ?? availableParallelism(),
+        isSidecar: role.type === "sidecar",
+        lookupHost: sources.lookupHost ?? systemLookup,
+        log: log(),
+        signal,
+      }),
+    () => defaultProxyConfig(rules),
+  );
+  const security = await attempt(
+    errors,
+    () => readSecurityConfig({ env, flags, rules, proxyConfig: merged, exists: files.exists, log: log() }),
+    () => undefined,
+  );
+  const proxyConfig = applyTemplateFlag(merged, flags.templateFile);
+  const status = await attempt(
+    errors,
+    () => readStatusConfig(env, flags, role, proxyConfig, rules.name),
+    () => undefined,
+  );
+  const failed = joinConfigErrors(errors);
+  if (failed !== undefined) throw failed;
+  if (security === undefined || status === undefined) throw new Error("a step without result has reported no error");
+  return deepFreeze({
+    generation: rules,
+    role,
+    proxyConfig,
+    agent: readAgentOptions(env, flags, role),
+    security,
+    xds: readXdsConfig(env, proxyConfig),
+    envoy: readEnvoyConfig({ env, flags, role, proxyConfig, rules, uid, log: log() }),
+    status,
+    dns: readDnsConfig(env, role),
+    wasm: readWasmConfig(env, log()),
+    platform: readPlatformSettings(env, rules, role.supportsIpv6),
+  });
+}
+
+/** Runs one step; its ConfigError is kept and a stand-in lets the next steps be checked as well. */
+async function attempt<Value>(
+  errors: ConfigError[],
+  step: () => Value | Promise<Value>,
+  standIn: () => Value | Promise<Value>,
+): Promise<Value> {
+  try {
+    return await step();
+  } catch (thrown) {
+    if (!(thrown instanceof ConfigError)) throw thrown;
+    errors.push(thrown);
+    return standIn();
+  }
+}

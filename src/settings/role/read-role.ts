@@ -1,0 +1,89 @@
+import { deepFreeze } from "../../base/deep-freeze.ts";
+import type { Logger } from "../../base/logger.ts";
+import type { GenerationRules, ProxyType } from "../../istio-api/generations.ts";
+import { type IpMode, ipModeOf, isIpAddress } from "../../net/ip-mode.ts";
+import type { EnvReader } from "../env-reader.ts";
+import type { ProxyFlags } from "../proxy-flags.ts";
+import { type DiscoveryRetry, discoverAddresses, type NetworkInterfaces } from "./discover-addresses.ts";
+import { EXCLUDE_INTERFACES, excludeInterfaces } from "./exclude-interfaces.ts";
+import { parseProxyType } from "./proxy-type.ts";
+import { formatServiceNode } from "./service-node.ts";
+
+/** Who this proxy is. */
+export interface ProxyRole {
+  readonly type: ProxyType;
+  /** The first one is the address in the node string. */
+  readonly ipAddresses: readonly string[];
+  readonly ipMode: IpMode;
+  /** IPv6 only. */
+  readonly isIpv6: boolean;
+  /** IPv6 only or dual. */
+  readonly supportsIpv6: boolean;
+  readonly id: string;
+  readonly dnsDomain: string;
+  readonly serviceNode: string;
+}
+
+export interface RoleSources {
+  /** Positional words of the command line; the first is the type. */
+  readonly args: readonly string[];
+  readonly flags: ProxyFlags;
+  readonly env: EnvReader;
+  readonly rules: GenerationRules;
+  readonly annotations: ReadonlyMap<string, string>;
+  readonly networkInterfaces: NetworkInterfaces;
+  readonly log: Logger;
+  readonly retry?: DiscoveryRetry;
+  readonly signal?: AbortSignal;
+}
+
+const LOOPBACK = ["127.0.0.1", "::1"];
+
+export async function readRole(sources: RoleSources): Promise<ProxyRole> {
+  const type = parseProxyType(sources.args[0], sources.rules);
+  const ipAddresses = await readAddresses(sources);
+  const ipMode = ipModeOf(ipAddresses);
+  const [ip = ""] = ipAddresses;
+  const id = proxyId(sources, ip);
+  const dnsDomain = proxyDomain(sources);
+  sources.log.info("Proxy role", { ips: ipAddresses, type, id, domain: dnsDomain });
+  return deepFreeze({
+    type,
+    ipAddresses,
+    ipMode,
+    isIpv6: ipMode === "ipv6",
+    supportsIpv6: ipMode !== "ipv4",
+    id,
+    dnsDomain,
+    serviceNode: formatServiceNode({ type, ip, id, dnsDomain }),
+  });
+}
+
+async function readAddresses(sources: RoleSources): Promise<readonly string[]> {
+  const { env, flags, rules } = sources;
+  const given = rules.hasRegistryFlags && flags.ip !== "" ? flags.ip : env.string("INSTANCE_IP");
+  const first = isIpAddress(given) ? [given] : [];
+  const discovered = await discoverAddresses(sources.networkInterfaces, sources.retry, sources.signal);
+  const others = discovered.filter((address) => address !== given);
+  // A loopback address beside a real one would make the proxy look dual-stack, so it stands in only for nothing at all.
+  if (first.length === 0 && others.length === 0) return LOOPBACK;
+  if (!rules.excludesInterfaces) return [...first, ...others];
+  const exclude = (addresses: readonly string[]) =>
+    excludeInterfaces(addresses, sources.annotations.get(EXCLUDE_INTERFACES), sources.networkInterfaces, sources.log);
+  return rules.exclusionMayRemoveInstanceIp ? exclude([...first, ...others]) : [...first, ...exclude(others)];
+}
+
+function proxyId({ env, flags, rules }: RoleSources, ip: string): string {
+  const podId = `${env.string("POD_NAME")}.${env.string("POD_NAMESPACE")}`;
+  if (!rules.hasRegistryFlags) return podId;
+  if (flags.id !== "") return flags.id;
+  if (flags.serviceregistry === "Kubernetes") return podId;
+  return flags.serviceregistry === "Consul" ? `${ip}.service.consul` : ip;
+}
+
+function proxyDomain({ env, flags, rules }: RoleSources): string {
+  if (flags.domain !== "") return flags.domain;
+  if (rules.hasRegistryFlags && flags.serviceregistry === "Consul") return "service.consul";
+  if (rules.hasRegistryFlags && flags.serviceregistry === "Mock") return "";
+  return `${env.string("POD_NAMESPACE")}.svc.cluster.local`;
+}

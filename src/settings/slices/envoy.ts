@@ -1,0 +1,108 @@
+import type { Logger } from "../../base/logger.ts";
+import type { GenerationRules } from "../../istio-api/generations.ts";
+import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
+import { parseProtoDuration } from "../../protobuf/json-message/proto-duration.ts";
+import type { EnvReader } from "../env-reader.ts";
+import type { ProxyFlags } from "../proxy-flags.ts";
+import type { ProxyRole } from "../role/read-role.ts";
+import { splitProxyLogLevel } from "./proxy-log-level.ts";
+
+export interface EnvoyConfig {
+  readonly disabled: boolean;
+  readonly binaryPath: string;
+  readonly configPath: string;
+  readonly adminPort: number;
+  /** Argument `-l`; empty leaves it out. */
+  readonly logLevel: string;
+  readonly componentLogLevel: string;
+  readonly logAsJson: boolean;
+  readonly ipAddresses: readonly string[];
+  readonly isSidecar: boolean;
+  readonly outlierLogPath: string;
+  /** undefined: Envoy's own interval. */
+  readonly fileFlushIntervalMs: number | undefined;
+  readonly fileFlushMinSizeKb: number;
+  /** 0 leaves the argument out: one thread per host core. */
+  readonly concurrency: number;
+  readonly drainSeconds: number;
+  /** Generations with hot restart only. */
+  readonly parentShutdownSeconds: number | undefined;
+  readonly terminationDrainMs: number;
+  readonly minimumDrainMs: number;
+  readonly exitOnZeroActiveConnections: boolean;
+  readonly maximumDrainMs: number;
+  readonly restartOnCrash: boolean;
+  readonly hotRestart: boolean;
+  readonly skipDeprecatedLogs: boolean;
+  readonly enableCoreDump: boolean;
+  readonly dualStack: boolean;
+  /** Envoy gives up root for 1337:1337, so that the agent may own port 53. */
+  readonly runsAsProxyUser: boolean;
+  readonly statusPort: number;
+  readonly statusPortProxyProtocol: boolean;
+  readonly prometheusPort: number;
+  readonly secureMetricsPort: number;
+  readonly secureMergedMetricsPort: number;
+  readonly bootstrapTemplate: string;
+  readonly bootstrapOverride: string;
+  /** Unset and empty differ: unset leaves the placeholder in the bootstrap. */
+  readonly hostIp: string | undefined;
+  readonly stripFragmentFromPath: boolean;
+}
+
+export interface EnvoyConfigSources {
+  readonly env: EnvReader;
+  readonly flags: ProxyFlags;
+  readonly role: ProxyRole;
+  readonly proxyConfig: ProxyConfig;
+  readonly rules: GenerationRules;
+  readonly uid: number;
+  readonly log: Logger;
+}
+
+/** Options of the Envoy process; ports and paths come from the effective ProxyConfig. */
+export function readEnvoyConfig({ env, flags, role, proxyConfig, rules, uid, log }: EnvoyConfigSources): EnvoyConfig {
+  const levels = splitProxyLogLevel(flags.proxyLogLevel, flags.proxyComponentLogLevel, rules, log);
+  const parent = proxyConfig.parentShutdownDuration;
+  const flush = proxyConfig.fileFlushInterval;
+  return Object.freeze({
+    disabled: env.bool("DISABLE_ENVOY"),
+    binaryPath: proxyConfig.binaryPath ?? "",
+    configPath: proxyConfig.configPath ?? "",
+    adminPort: proxyConfig.proxyAdminPort ?? 0,
+    logLevel: levels.level,
+    componentLogLevel: levels.components,
+    logAsJson: flags.logAsJson,
+    ipAddresses: role.ipAddresses,
+    isSidecar: role.type === "sidecar",
+    outlierLogPath: flags.outlierLogPath,
+    fileFlushIntervalMs: flush === undefined ? undefined : toMs(flush),
+    fileFlushMinSizeKb: proxyConfig.fileFlushMinSizeKb ?? 0,
+    concurrency: Math.max(0, proxyConfig.concurrency ?? 0),
+    drainSeconds: toMs(proxyConfig.drainDuration ?? "0s") / 1000,
+    parentShutdownSeconds: parent === undefined ? undefined : toMs(parent) / 1000,
+    terminationDrainMs: toMs(proxyConfig.terminationDrainDuration ?? "0s"),
+    minimumDrainMs: env.durationMs("MINIMUM_DRAIN_DURATION"),
+    exitOnZeroActiveConnections: env.bool("EXIT_ON_ZERO_ACTIVE_CONNECTIONS"),
+    maximumDrainMs: env.durationMs("MAXIMUM_DRAIN_DURATION"),
+    restartOnCrash: env.bool("ENVOY_RESTART_ON_CRASH"),
+    hotRestart: env.bool("ENVOY_HOT_RESTART"),
+    skipDeprecatedLogs: env.applies("ENVOY_SKIP_DEPRECATED_LOGS") && env.bool("ENVOY_SKIP_DEPRECATED_LOGS"),
+    enableCoreDump: env.bool("ISTIO_ENVOY_ENABLE_CORE_DUMP"),
+    dualStack: env.bool("ISTIO_DUAL_STACK"),
+    runsAsProxyUser: uid === 0 && env.string("DNS_PROXY_ADDR").endsWith(":53"),
+    statusPort: env.int("ENVOY_STATUS_PORT"),
+    statusPortProxyProtocol: env.bool("ENVOY_STATUS_PORT_ENABLE_PROXY_PROTOCOL"),
+    prometheusPort: env.int("ENVOY_PROMETHEUS_PORT"),
+    secureMetricsPort: env.int("ENVOY_SECURE_METRICS_PORT"),
+    secureMergedMetricsPort: env.int("ENVOY_SECURE_MERGED_METRICS_PORT"),
+    bootstrapTemplate: env.string("ISTIO_BOOTSTRAP"),
+    bootstrapOverride: env.string("ISTIO_BOOTSTRAP_OVERRIDE"),
+    hostIp: env.isSet("HOST_IP") ? env.string("HOST_IP") : undefined,
+    stripFragmentFromPath: env.bool("HTTP_STRIP_FRAGMENT_FROM_PATH_UNSAFE_IF_DISABLED"),
+  });
+}
+
+function toMs(duration: string): number {
+  return Number(parseProtoDuration(duration)) / 1e6;
+}

@@ -1,0 +1,332 @@
+import { describe, expect, test } from "vitest";
+import { recordLog } from "../../../test/support/ca-log.ts";
+import { type Generation, generationRules } from "../../istio-api/generations.ts";
+import { defaultProxyConfig } from "../../istio-api/proxy-config/default-proxy-config.ts";
+import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
+import { createEnvReader, type Environment } from "../env-reader.ts";
+import { defaultProxyFlags, type ProxyFlags } from "../proxy-flags.ts";
+import type { ProxyRole } from "../role/read-role.ts";
+import { readAgentOptions } from "./agent.ts";
+import { readDnsConfig } from "./dns.ts";
+import { readEnvoyConfig } from "./envoy.ts";
+import { splitProxyLogLevel } from "./proxy-log-level.ts";
+import { readStatusConfig } from "./status.ts";
+import { readWasmConfig } from "./wasm.ts";
+import { pilotSan, readXdsConfig } from "./xds.ts";
+
+const role: ProxyRole = {
+  type: "sidecar",
+  ipAddresses: ["10.0.0.1"],
+  ipMode: "ipv4",
+  isIpv6: false,
+  supportsIpv6: false,
+  id: "p.ns",
+  dnsDomain: "ns.svc.cluster.local",
+  serviceNode: "sidecar~10.0.0.1~p.ns~ns.svc.cluster.local",
+};
+
+function given(
+  env: Environment = {},
+  generation: Generation = "master",
+  change: { flags?: Partial<ProxyFlags>; config?: ProxyConfig } = {},
+) {
+  const rules = generationRules(generation);
+  const log = recordLog();
+  const lines = log.printed;
+  return {
+    rules,
+    log,
+    lines,
+    env: createEnvReader(env, generation, (text) => lines.push(text)),
+    flags: { ...defaultProxyFlags(rules), ...change.flags },
+    proxyConfig: { ...defaultProxyConfig(rules), ...change.config },
+    role,
+    uid: 1337,
+  };
+}
+
+describe("dns", () => {
+  test.each([
+    { env: {}, type: "sidecar", enabled: false },
+    { env: { ISTIO_META_DNS_CAPTURE: "true" }, type: "sidecar", enabled: true },
+    { env: { ISTIO_META_DNS_CAPTURE: "true" }, type: "router", enabled: false },
+    { env: { ISTIO_META_ENABLE_DNS_SERVER: "true" }, type: "router", enabled: true },
+    { env: { ISTIO_META_DNS_CAPTURE: "ALL" }, type: "sidecar", enabled: false },
+  ] as const)("$env on a $type: $enabled", ({ env, type, enabled }) => {
+    expect(readDnsConfig(given(env).env, { ...role, type }).enabled).toBe(enabled);
+  });
+
+  test("defaults", () => {
+    expect(readDnsConfig(given({ POD_NAMESPACE: "ns" }).env, role)).toEqual({
+      enabled: false,
+      listenAddress: "localhost:15053",
+      forwardParallel: false,
+      forwardTimeoutMs: 5000,
+      threads: 1,
+      proxyNamespace: "ns",
+      proxyDomain: "ns.svc.cluster.local",
+      legacyAgent: undefined,
+    });
+  });
+
+  test("only 1.7 has the DNS-over-TLS agent", () => {
+    const env = { DNS_AGENT: "DNS-TLS", DNS_SERVER: "tls:853" };
+    expect(readDnsConfig(given(env, "1.7").env, role).legacyAgent).toEqual({
+      mode: "DNS-TLS",
+      listenAddress: ":15053",
+      upstream: "tls:853",
+    });
+    expect(readDnsConfig(given(env).env, role).legacyAgent).toBeUndefined();
+  });
+});
+
+describe("envoy", () => {
+  test.each([
+    {
+      level: "info,misc:error,upstream:debug",
+      components: "x:y",
+      gives: { level: "info", components: "misc:error,upstream:debug" },
+      warns: 0,
+    },
+    { level: "warning", components: "misc:error", gives: { level: "warning", components: "misc:error" }, warns: 0 },
+    { level: "info,", components: "", gives: { level: "", components: "" }, warns: 0 },
+    { level: "", components: "", gives: { level: "", components: "" }, warns: 0 },
+    { level: "misc:error", components: "", gives: { level: "", components: "misc:error" }, warns: 0 },
+    { level: "info,a:b:c,debug", components: "", gives: { level: "debug", components: "" }, warns: 1 },
+  ])("log level $level", ({ level, components, gives, warns }) => {
+    const { rules, log, lines } = given();
+    expect(splitProxyLogLevel(level, components, rules, log)).toEqual(gives);
+    expect(lines).toHaveLength(warns);
+    if (warns > 0) expect(lines).toEqual(["warn dropping invalid log level: a:b:c"]);
+  });
+
+  test("1.7 passes the level on as it is", () => {
+    const { rules, log } = given({}, "1.7");
+    expect(splitProxyLogLevel("a,b:c", "misc:error", rules, log)).toEqual({ level: "a,b:c", components: "misc:error" });
+  });
+
+  test("defaults and values from the ProxyConfig", () => {
+    expect(
+      readEnvoyConfig(
+        given({}, "master", {
+          config: {
+            concurrency: -3,
+            drainDuration: "90s",
+            terminationDrainDuration: "0.500s",
+            fileFlushInterval: "2s",
+          },
+        }),
+      ),
+    ).toMatchObject({
+      binaryPath: "/usr/local/bin/envoy",
+      adminPort: 15000,
+      logLevel: "warning",
+      concurrency: 0,
+      drainSeconds: 90,
+      terminationDrainMs: 500,
+      fileFlushIntervalMs: 2000,
+      parentShutdownSeconds: undefined,
+      skipDeprecatedLogs: true,
+      statusPort: 15021,
+      prometheusPort: 15090,
+      hostIp: undefined,
+    });
+    expect(readEnvoyConfig(given({}, "1.7")).parentShutdownSeconds).toBe(60);
+    expect(readEnvoyConfig(given({}, "1.20")).skipDeprecatedLogs).toBe(false);
+  });
+
+  test.each([
+    { uid: 0, address: "localhost:53", gives: true },
+    { uid: 1337, address: "localhost:53", gives: false },
+    { uid: 0, address: "localhost:15053", gives: false },
+  ])("uid $uid and DNS on $address: gives up root $gives", ({ uid, address, gives }) => {
+    expect(readEnvoyConfig({ ...given({ DNS_PROXY_ADDR: address }), uid }).runsAsProxyUser).toBe(gives);
+  });
+});
+
+describe("xds", () => {
+  test.each([
+    { address: "istiod.istio-system.svc:15012", san: "istiod.istio-system.svc" },
+    { address: "localhost:15012", san: "istiod.istio-system.svc" },
+    { address: "127.0.0.1:15012", san: "istiod.istio-system.svc" },
+    { address: "[::1]:15012", san: "istiod.istio-system.svc" },
+    { address: "[2001:db8::1]:15012", san: "2001:db8::1" },
+    { address: "10.1.1.1:15012", san: "10.1.1.1" },
+    { address: "bare", san: "bare" },
+  ])("the control plane at $address is called $san", ({ address, san }) => expect(pilotSan(address)).toBe(san));
+
+  test("defaults", () => {
+    const { env, proxyConfig } = given({ XDS_HEADER_A: "b" });
+    expect(readXdsConfig(env, proxyConfig)).toMatchObject({
+      socketPath: "etc/istio/proxy/XDS",
+      headers: { A: "b" },
+      mutualTls: true,
+      pilotSan: ["istiod.istio-system.svc"],
+      delta: true,
+      keepaliveIntervalMs: 30_000,
+      maxReceiveBytes: 4_194_304,
+      tapPort: 15004,
+      viaAgent: true,
+      httpsProxy: "",
+      lastGoodDirectory: "",
+      compression: true,
+    });
+  });
+
+  test("without mutual TLS no name is expected", () => {
+    const { env, proxyConfig } = given({}, "master", { config: { controlPlaneAuthPolicy: "NONE" } });
+    expect(readXdsConfig(env, proxyConfig)).toMatchObject({ mutualTls: false, pilotSan: [] });
+  });
+
+  test("the debug tap exists since 1.20, direct connections on 1.8 only", () => {
+    expect(readXdsConfig(given({}, "1.8").env, given({}).proxyConfig).tapPort).toBe(0);
+    const on20 = given({}, "1.20");
+    expect(readXdsConfig(on20.env, on20.proxyConfig)).toMatchObject({ tapPort: 15004, delta: false });
+    const off = given({ PROXY_XDS_DEBUG_VIA_AGENT: "false" }, "1.20");
+    expect(readXdsConfig(off.env, off.proxyConfig).tapPort).toBe(0);
+    const direct = { PROXY_XDS_VIA_AGENT: "false" };
+    expect(readXdsConfig(given(direct, "1.8").env, off.proxyConfig).viaAgent).toBe(false);
+    expect(readXdsConfig(given(direct).env, off.proxyConfig).viaAgent).toBe(true);
+  });
+});
+
+describe("status", () => {
+  const read = (env: Environment, options: { type?: ProxyRole["type"]; config?: ProxyConfig } = {}) => {
+    const {
+      env: reader,
+      flags,
+      proxyConfig,
+    } = given(env, "master", options.config === undefined ? {} : { config: options.config });
+    return readStatusConfig(reader, flags, { ...role, type: options.type ?? "sidecar" }, proxyConfig);
+  };
+
+  test("probers and scrape settings are decoded", () => {
+    const status = read({
+      ISTIO_KUBE_APP_PROBERS: '{"/app-health/a/livez":{"httpGet":{"port":8080}}}',
+      ISTIO_PROMETHEUS_ANNOTATIONS: '{"scrape":"true"}',
+      INSTANCE_IP: "2001:db8::1",
+    });
+    expect(status).toMatchObject({
+      appProbers: { "/app-health/a/livez": { httpGet: { port: 8080 } } },
+      prometheus: { scrape: "true" },
+      localhost: "::1",
+      podIp: "2001:db8::1",
+      probeSourceAddress: "::6",
+      statusPort: 15020,
+      profiling: true,
+    });
+    expect(Object.isFrozen(status.appProbers)).toBe(true);
+  });
+
+  test("unset means none", () => {
+    expect(read({ ISTIO_KUBE_APP_PROBERS: "" })).toMatchObject({ appProbers: {}, prometheus: undefined });
+  });
+
+  test.each([
+    {
+      env: { ISTIO_KUBE_APP_PROBERS: "{" },
+      says: "failed to decode app prober err = unexpected end of JSON input, json string = {",
+    },
+    {
+      env: { ISTIO_KUBE_APP_PROBERS: "[]" },
+      says: "failed to decode app prober err = json: cannot unmarshal array into Go value of type map[string]*status.Prober, json string = []",
+    },
+    {
+      env: { ISTIO_PROMETHEUS_ANNOTATIONS: "{" },
+      says: "failed to unmarshal ISTIO_PROMETHEUS_ANNOTATIONS: unexpected end of JSON input",
+    },
+    {
+      env: { ISTIO_PROMETHEUS_ANNOTATIONS: "" },
+      says: "failed to unmarshal ISTIO_PROMETHEUS_ANNOTATIONS: unexpected end of JSON input",
+    },
+  ])("$env stops the start", ({ env, says }) => {
+    expect(() => read(env)).toThrow(expect.objectContaining({ code: "invalid-status-options", message: says }));
+  });
+
+  test("both problems are told together", () => {
+    expect(() => read({ ISTIO_KUBE_APP_PROBERS: "{", ISTIO_PROMETHEUS_ANNOTATIONS: "x" })).toThrow(
+      expect.objectContaining({
+        problems: [expect.objectContaining({ value: "{" }), expect.objectContaining({ value: "x" })],
+      }),
+    );
+  });
+
+  test.each([
+    { release: "1.7", probers: "", want: undefined },
+    { release: "1.7", probers: "{}", want: { targets: 7 } },
+    { release: "1.20", probers: "", want: { targets: 7 } },
+  ] as const)(
+    "$release with probes $probers looks at scrape settings as it did: $want",
+    ({ release, probers, want }) => {
+      const set = { ISTIO_KUBE_APP_PROBERS: probers, ISTIO_PROMETHEUS_ANNOTATIONS: '{"targets":7}' };
+      const { env, flags, proxyConfig } = given(set, release);
+      expect(readStatusConfig(env, flags, { ...role, type: "sidecar" }, proxyConfig, release).prometheus).toEqual(want);
+    },
+  );
+
+  test("scrape settings are for sidecars, and nothing is decoded without a status server", () => {
+    expect(read({ ISTIO_PROMETHEUS_ANNOTATIONS: "" }, { type: "router" }).prometheus).toBeUndefined();
+    expect(
+      read({ ISTIO_KUBE_APP_PROBERS: "{", ISTIO_PROMETHEUS_ANNOTATIONS: "" }, { config: { statusPort: 0 } }).statusPort,
+    ).toBe(0);
+  });
+});
+
+describe("wasm", () => {
+  test("defaults", () => {
+    const { env, log } = given();
+    expect(readWasmConfig(env, log)).toEqual({
+      enabled: true,
+      insecureRegistries: [],
+      moduleExpiryMs: 86_400_000,
+      purgeIntervalMs: 3_600_000,
+      requestTimeoutMs: 15_000,
+      maxRetries: 5,
+      maxModuleBytes: 268_435_456,
+      blockedCidrs: [],
+      httpProxy: "",
+    });
+  });
+
+  test.each([
+    { given: { HTTP_PROXY: "upper:1", http_proxy: "lower:1" }, gives: "upper:1" },
+    { given: { HTTP_PROXY: "", http_proxy: "lower:1" }, gives: "lower:1" },
+    { given: { HTTPS_PROXY: "secure:1" }, gives: "" },
+  ])("the proxy of modules over plain http with $given is $gives", ({ given: variables, gives }) => {
+    const { env, log } = given(variables);
+    expect(readWasmConfig(env, log).httpProxy).toBe(gives);
+  });
+
+  test("a bad network warns and the others count", () => {
+    const { env, log, lines } = given({
+      WASM_INSECURE_REGISTRIES: "a:5000, b",
+      BLOCKED_CIDRS_IN_WASM_FETCH: "10.0.0.0/8,nope,10.0.0.0/33,fd00::/8,1.2.3.4",
+    });
+    expect(readWasmConfig(env, log)).toMatchObject({
+      insecureRegistries: ["a:5000", "b"],
+      blockedCidrs: ["10.0.0.0/8", "fd00::/8"],
+    });
+    expect(lines).toHaveLength(3);
+  });
+});
+
+describe("agent", () => {
+  test.each([
+    { env: {}, gives: null },
+    { env: { PEER_METADATA_DISCOVERY: "true" }, gives: true },
+    { env: { PEER_METADATA_DISCOVERY: "junk" }, gives: false },
+  ])("metadata discovery with $env is $gives", ({ env, gives }) => {
+    const { env: reader, flags } = given(env);
+    expect(readAgentOptions(reader, flags, role).metadataDiscovery).toBe(gives);
+  });
+
+  test("role and flags reach the agent", () => {
+    const { env, flags } = given({ DISABLE_ENVOY: "true" }, "master", { flags: { stsPort: 15463 } });
+    expect(readAgentOptions(env, flags, role)).toMatchObject({
+      stsPort: 15463,
+      disableEnvoy: true,
+      serviceNode: role.serviceNode,
+      grpcBootstrapPath: "etc/istio/proxy/grpc-bootstrap.json",
+    });
+  });
+});

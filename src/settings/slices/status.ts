@@ -1,0 +1,140 @@
+import { errorCode, errorMessage } from "../../base/coded-error.ts";
+import { deepFreeze } from "../../base/deep-freeze.ts";
+import { jsonSyntaxError } from "../../files/json/json-syntax-error.ts";
+import { ConfigError } from "../../istio-api/config-error.ts";
+import type { Generation } from "../../istio-api/generations.ts";
+import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
+import { probeSourceAddress, statusLocalhost } from "../../net/localhost.ts";
+import {
+  readAppProbers,
+  readScrapeTargets,
+  type StatusGeneration,
+  type StatusRules,
+  statusRules,
+} from "../../status/index.ts";
+import type { EnvReader } from "../env-reader.ts";
+import type { ProxyFlags } from "../proxy-flags.ts";
+import type { ProxyRole } from "../role/read-role.ts";
+
+export interface StatusConfig {
+  readonly generation: StatusGeneration;
+  /** 0: no status server. */
+  readonly statusPort: number;
+  readonly adminPort: number;
+  readonly envoyStatusPort: number;
+  readonly envoyPrometheusPort: number;
+  readonly isIpv6: boolean;
+  readonly localhost: string;
+  readonly probeSourceAddress: string;
+  /** INSTANCE_IP as given: where application probes go. */
+  readonly podIp: string;
+  readonly proxyType: ProxyRole["type"];
+  readonly noEnvoy: boolean;
+  readonly grpcBootstrapPath: string;
+  readonly profiling: boolean;
+  /** Decoded JSON of ISTIO_KUBE_APP_PROBERS by URL path. */
+  readonly appProbers: Readonly<Record<string, unknown>>;
+  /** Decoded JSON of ISTIO_PROMETHEUS_ANNOTATIONS; undefined when unset or not a sidecar. */
+  readonly prometheus: unknown;
+  readonly http2Probing: boolean;
+  readonly legacyLocalhostProbes: boolean;
+  readonly keepaliveProbes: boolean;
+  readonly mergeEnvoyStats: boolean;
+  readonly metricsLocalhostOnly: boolean;
+}
+
+/** Throws with both problems at once when the probers or the scrape settings do not decode, or ask for what cannot be. */
+export function readStatusConfig(
+  env: EnvReader,
+  flags: ProxyFlags,
+  role: ProxyRole,
+  proxyConfig: ProxyConfig,
+  release: Generation = "master",
+): StatusConfig {
+  const generation: StatusGeneration = release === "1.6" || release === "1.2" ? "1.7" : release;
+  const statusPort = proxyConfig.statusPort ?? 0;
+  const podIp = env.string("INSTANCE_IP");
+  const problems: { name: string; text: string; message: string }[] = [];
+  // Without a status server nobody would use them, and the reference does not look either.
+  const probers = statusPort > 0 ? env.string("ISTIO_KUBE_APP_PROBERS") : "";
+  const proberError = probers === "" ? undefined : proberProblem(probers, generation);
+  if (proberError !== undefined) problems.push({ name: "ISTIO_KUBE_APP_PROBERS", text: probers, message: proberError });
+  // Set but empty must decode as well: the injector never writes that, so it is a mistake worth stopping for.
+  const rules = statusRules(generation);
+  const canScrape = role.type === "sidecar" && (probers !== "" || !rules.scrapesWithProbesOnly);
+  const wantsScrape = statusPort > 0 && canScrape && env.isSet("ISTIO_PROMETHEUS_ANNOTATIONS");
+  const scrape = wantsScrape ? env.string("ISTIO_PROMETHEUS_ANNOTATIONS") : undefined;
+  const scrapeError = scrape === undefined ? undefined : scrapeProblem(scrape, statusPort, rules);
+  if (scrape !== undefined && scrapeError !== undefined)
+    problems.push({ name: "ISTIO_PROMETHEUS_ANNOTATIONS", text: scrape, message: scrapeError });
+  if (problems.length > 0) {
+    const sources = problems.map(({ name, text, message }) => ({
+      source: `environment variable ${name}`,
+      message,
+      value: text,
+      allowed: "a JSON object",
+    }));
+    throw new ConfigError(
+      "invalid-status-options",
+      problems.map((problem) => problem.message).join("\nalso: "),
+      sources,
+    );
+  }
+  const localhost = statusLocalhost(role, podIp);
+  return deepFreeze({
+    generation,
+    statusPort,
+    adminPort: proxyConfig.proxyAdminPort ?? 0,
+    envoyStatusPort: env.int("ENVOY_STATUS_PORT"),
+    envoyPrometheusPort: env.int("ENVOY_PROMETHEUS_PORT"),
+    isIpv6: role.isIpv6,
+    localhost,
+    probeSourceAddress: probeSourceAddress(localhost === "::1"),
+    podIp,
+    proxyType: role.type,
+    noEnvoy: env.bool("DISABLE_ENVOY"),
+    grpcBootstrapPath: env.string("GRPC_XDS_BOOTSTRAP"),
+    profiling: flags.profiling,
+    appProbers: probers === "" ? {} : (JSON.parse(probers) ?? {}),
+    prometheus: scrape === undefined ? undefined : JSON.parse(scrape),
+    http2Probing: env.bool("ISTIO_ENABLE_HTTP2_PROBING"),
+    legacyLocalhostProbes: env.bool("REWRITE_PROBE_LEGACY_LOCALHOST_DESTINATION"),
+    keepaliveProbes: env.bool("ENABLE_PROBE_KEEPALIVE_CONNECTIONS"),
+    mergeEnvoyStats: env.bool("PILOT_AGENT_MERGE_ENVOY_STATS"),
+    metricsLocalhostOnly: env.bool("METRICS_LOCALHOST_ACCESS_ONLY"),
+  });
+}
+
+function proberProblem(text: string, generation: StatusGeneration): string | undefined {
+  const syntax = objectProblem(text, "map[string]*status.Prober");
+  if (syntax !== undefined) return `failed to decode app prober err = ${syntax}, json string = ${text}`;
+  try {
+    readAppProbers(JSON.parse(text) ?? {}, statusRules(generation).probers);
+    return undefined;
+  } catch (thrown) {
+    const isType = errorCode(thrown) === "wrong-type";
+    return isType
+      ? `failed to decode app prober err = ${errorMessage(thrown)}, json string = ${text}`
+      : errorMessage(thrown);
+  }
+}
+
+function scrapeProblem(text: string, statusPort: number, rules: StatusRules): string | undefined {
+  const syntax = objectProblem(text, "status.PrometheusScrapeConfiguration");
+  if (syntax !== undefined) return `failed to unmarshal ISTIO_PROMETHEUS_ANNOTATIONS: ${syntax}`;
+  try {
+    readScrapeTargets(JSON.parse(text), statusPort, rules.targets);
+    return undefined;
+  } catch (thrown) {
+    return errorMessage(thrown);
+  }
+}
+
+function objectProblem(text: string, goType: string): string | undefined {
+  const syntax = jsonSyntaxError(text);
+  if (syntax !== undefined) return syntax;
+  const value: unknown = JSON.parse(text);
+  if (value === null || (typeof value === "object" && !Array.isArray(value))) return undefined;
+  const kind = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
+  return `json: cannot unmarshal ${kind} into Go value of type ${goType}`;
+}
