@@ -1,7 +1,7 @@
 import { generateBootstrap } from "../src/bootstrap/core/generate-bootstrap.ts";
 import { buildNodeDescriptor } from "../src/bootstrap/core/node-descriptor.ts";
 import { templateRenderer } from "../src/bootstrap/core/template-renderer.ts";
-import { sidecarInputs } from "../test/support/bootstrap-inputs.ts";
+import { sidecarInputs } from "../test/support/bootstrap/bootstrap-inputs.ts";
 import type { Bench, BenchRow } from "./bench.ts";
 
 const MEASURE_MS = 1_000;

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { build } from "esbuild";
-import { createNetns, type Netns } from "../test/support/netns.ts";
+import { createNetns, type Netns } from "../test/support/netns/netns.ts";
 import type { Bench, BenchRow } from "./bench.ts";
 
 interface Figures {

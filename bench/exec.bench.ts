@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { eventually, startAgentProcess } from "../test/support/agent-process.ts";
-import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
+import { eventually, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 import type { Bench } from "./bench.ts";
 
 const RUNS = 9;

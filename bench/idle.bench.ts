@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { type MessageType, map, message, nested, repeatedString, string } from "../src/protobuf/wire/message.ts";
-import { type AgentProcess, freePorts, startAgentProcess } from "../test/support/agent-process.ts";
-import { type MeshResource, startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
+import { type AgentProcess, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { type MeshResource, startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 import type { Bench } from "./bench.ts";
 
 /** Twice this is long enough for the garbage collector to have given back what the start needed. */

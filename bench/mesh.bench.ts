@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { markedProcesses } from "../src/mesh/process/mesh-processes.ts";
-import { startMeshRun } from "../test/support/mesh-run.ts";
+import { startMeshRun } from "../test/support/mesh/run.ts";
 import type { Bench, BenchRow } from "./bench.ts";
 
 const SIZES = [2, 5, 10] as const;

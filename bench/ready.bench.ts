@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
-import { type AgentProcess, fetchText, startAgentProcess } from "../test/support/agent-process.ts";
-import { type MeshControlPlane, startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
+import { type AgentProcess, fetchText, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { envoyPath } from "../test/support/needs.ts";
+import { type MeshControlPlane, startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 import type { Bench } from "./bench.ts";
 
 const RUNS = 9;

@@ -21,7 +21,7 @@ import {
 import { SECRET_TYPE_URL } from "../src/protobuf/wire/secret.ts";
 import { declareSdsMetrics } from "../src/sds/metrics.ts";
 import { startSdsServer } from "../src/sds/start-sds-server.ts";
-import { createTestCa, createTestCaClient, SPIFFE_ID } from "../test/support/sds-certificates.ts";
+import { createTestCa, createTestCaClient, SPIFFE_ID } from "../test/support/certs/sds-certificates.ts";
 import type { Bench, BenchRow } from "./bench.ts";
 
 const ANSWERS = 20_000;

@@ -2,9 +2,9 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { beforeEach, expect, test } from "vitest";
 import { map, message, nested, repeatedString, string } from "../src/protobuf/wire/message.ts";
-import { eventually, freePorts, startAgentProcess } from "../test/support/agent-process.ts";
-import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
+import { eventually, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
+import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 
 beforeEach(needs("envoy", "dig"));
 

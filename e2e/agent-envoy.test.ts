@@ -3,11 +3,11 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
-import { eventually, fetchText, freePorts, startAgentProcess } from "../test/support/agent-process.ts";
-import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
-import { bootstrapResource, httpListener } from "../test/support/mesh-resources.ts";
+import { eventually, fetchText, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
-import { signalProcess } from "../test/support/signal-process.ts";
+import { signalProcess } from "../test/support/process/signal-process.ts";
+import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
+import { bootstrapResource, httpListener } from "../test/support/xds/mesh-resources.ts";
 
 beforeEach(needs("envoy"));
 

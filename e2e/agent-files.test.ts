@@ -8,10 +8,10 @@ import {
   fetchText,
   freePorts,
   startAgentProcess,
-} from "../test/support/agent-process.ts";
-import { staticBootstrap } from "../test/support/envoy-static-bootstrap.ts";
-import { type MeshControlPlane, startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
+} from "../test/support/agent/agent-process.ts";
+import { staticBootstrap } from "../test/support/envoy/static-bootstrap.ts";
 import { needs } from "../test/support/needs.ts";
+import { type MeshControlPlane, startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 
 let controlPlane: MeshControlPlane;
 beforeAll(async () => {

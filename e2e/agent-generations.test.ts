@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { beforeEach, expect, test } from "vitest";
-import { fetchText, freePorts, startAgentProcess } from "../test/support/agent-process.ts";
-import { startFakeGoogle } from "../test/support/ca-google.ts";
-import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
-import { httpListener } from "../test/support/mesh-resources.ts";
+import { fetchText, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
+import { startFakeGoogle } from "../test/support/sts/google-endpoints.ts";
+import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
+import { httpListener } from "../test/support/xds/mesh-resources.ts";
 
 beforeEach(needs("envoy"));
 

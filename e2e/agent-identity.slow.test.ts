@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { eventually, freePorts, startAgentProcess } from "../test/support/agent-process.ts";
-import { startFakeCa } from "../test/support/fake-ca.ts";
-import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
-import { httpListener } from "../test/support/mesh-resources.ts";
+import { eventually, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { startFakeCa } from "../test/support/certs/fake-ca.ts";
 import { needs } from "../test/support/needs.ts";
-import { connectSds, decodeSecrets, node, SECRET_TYPE } from "../test/support/sds-client.ts";
+import { connectSds, decodeSecrets, node, SECRET_TYPE } from "../test/support/sds/client.ts";
+import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
+import { httpListener } from "../test/support/xds/mesh-resources.ts";
 
 beforeEach(needs("envoy"));
 

@@ -13,14 +13,14 @@ import {
   eventually,
   freePorts,
   startAgentProcess,
-} from "../test/support/agent-process.ts";
-import { startConnectProxy } from "../test/support/connect-proxy.ts";
-import { type FakeCa, startFakeCa } from "../test/support/fake-ca.ts";
-import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
-import { httpListener } from "../test/support/mesh-resources.ts";
+} from "../test/support/agent/agent-process.ts";
+import { type FakeCa, startFakeCa } from "../test/support/certs/fake-ca.ts";
 import { needs } from "../test/support/needs.ts";
-import { connectSds, decodeSecrets, node, SECRET_TYPE } from "../test/support/sds-client.ts";
-import { createTestSource } from "../test/support/sds-source.ts";
+import { startConnectProxy } from "../test/support/net/connect-proxy.ts";
+import { connectSds, decodeSecrets, node, SECRET_TYPE } from "../test/support/sds/client.ts";
+import { createTestSource } from "../test/support/sds/source.ts";
+import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
+import { httpListener } from "../test/support/xds/mesh-resources.ts";
 
 beforeEach(needs("envoy"));
 
@@ -224,7 +224,7 @@ test.each([{ algorithm: "" }, { algorithm: "ECDSA" }])(
   "from the opened status port on, no start, key ($algorithm) or rotation holds up the event loop for 20 ms",
   async ({ algorithm }) => {
     await using controlPlane = await startMeshControlPlane({ resources: () => [] });
-    const probe = join(import.meta.dirname, "../test/support/event-loop-probe.cjs");
+    const probe = join(import.meta.dirname, "../test/support/process/event-loop-probe.cjs");
     await using agent = await startAgentProcess({
       controlPlane,
       env: {

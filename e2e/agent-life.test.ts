@@ -3,11 +3,11 @@ import { constants, existsSync, readFileSync, readlinkSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { type AgentProcess, eventually, freePorts, startAgentProcess } from "../test/support/agent-process.ts";
-import { staticBootstrap } from "../test/support/envoy-static-bootstrap.ts";
-import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
-import { httpListener } from "../test/support/mesh-resources.ts";
+import { type AgentProcess, eventually, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { staticBootstrap } from "../test/support/envoy/static-bootstrap.ts";
 import { needs } from "../test/support/needs.ts";
+import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
+import { httpListener } from "../test/support/xds/mesh-resources.ts";
 
 beforeEach(needs("envoy"));
 

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { eventually } from "../test/support/agent-process.ts";
+import { eventually } from "../test/support/agent/agent-process.ts";
 import { envoyPath, needs } from "../test/support/needs.ts";
-import { createNetns } from "../test/support/netns.ts";
+import { createNetns } from "../test/support/netns/netns.ts";
 
 const launcher = resolve(import.meta.dirname, "../bin/pilot-agent");
 

@@ -3,10 +3,10 @@ import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
-import { eventually, fetchText, freePorts, startAgentProcess } from "../test/support/agent-process.ts";
-import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
-import { httpListener, staticCluster } from "../test/support/mesh-resources.ts";
+import { eventually, fetchText, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
+import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
+import { httpListener, staticCluster } from "../test/support/xds/mesh-resources.ts";
 
 const launcher = resolve(import.meta.dirname, "../bin/pilot-agent");
 const exec = promisify(execFile);

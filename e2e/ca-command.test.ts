@@ -3,10 +3,10 @@ import { chmodSync, existsSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
-import { eventually, startAgentProcess } from "../test/support/agent-process.ts";
-import { createWorkFolder } from "../test/support/envoy-life.ts";
-import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
+import { eventually, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { createWorkFolder } from "../test/support/envoy/life.ts";
 import { needs } from "../test/support/needs.ts";
+import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 
 const LAUNCHER = resolve(import.meta.dirname, "../bin/pilot-agent");
 const run = promisify(execFile);

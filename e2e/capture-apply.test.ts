@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { needs } from "../test/support/needs.ts";
-import { BACKENDS, istioIptables } from "../test/support/netns-capture.ts";
-import { createMachine, loadableCases, needsGolden, roundTrip } from "../test/support/netns-golden.ts";
+import { BACKENDS, istioIptables } from "../test/support/netns/capture.ts";
+import { createMachine, loadableCases, needsGolden, roundTrip } from "../test/support/netns/golden.ts";
 
 /** One of each kind; the slow suite takes all of them. */
 const SAMPLE = ["doc-default-today", "tproxy", "ipv6-ipnets"];

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { needs } from "../test/support/needs.ts";
-import { createNetns, type Netns } from "../test/support/netns.ts";
-import { BACKENDS, istioIptables, networkState } from "../test/support/netns-capture.ts";
+import { BACKENDS, istioIptables, networkState } from "../test/support/netns/capture.ts";
+import { createNetns, type Netns } from "../test/support/netns/netns.ts";
 
 const TPROXY = ["-u", "1337", "-i", "*", "-b", "*", "-m", "TPROXY"];
 const REDIRECT = ["-u", "1337", "-i", "*", "-b", "*"];

@@ -9,9 +9,9 @@ import { DEFAULT_OPTIONS, DEFAULT_SETTINGS } from "../src/capture/core/settings.
 import { runCapture } from "../src/capture/run-capture.ts";
 import { type RunProgram, runProgram } from "../src/capture/run-program.ts";
 import { needs } from "../test/support/needs.ts";
-import { createNetns, type Netns } from "../test/support/netns.ts";
-import { istioIptables, networkState, PROGRAM } from "../test/support/netns-capture.ts";
-import { signalProcess } from "../test/support/signal-process.ts";
+import { istioIptables, networkState, PROGRAM } from "../test/support/netns/capture.ts";
+import { createNetns, type Netns } from "../test/support/netns/netns.ts";
+import { signalProcess } from "../test/support/process/signal-process.ts";
 
 const ALL = ["-u", "1337", "-i", "*", "-b", "*"];
 

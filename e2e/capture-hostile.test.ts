@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { needs } from "../test/support/needs.ts";
-import { createNetns } from "../test/support/netns.ts";
-import { BACKENDS, istioIptables, networkState } from "../test/support/netns-capture.ts";
+import { BACKENDS, istioIptables, networkState } from "../test/support/netns/capture.ts";
+import { createNetns } from "../test/support/netns/netns.ts";
 
 const ALL = ["-u", "1337", "-i", "*", "-b", "*"];
 const DROP = "\n-A OUTPUT -j DROP";

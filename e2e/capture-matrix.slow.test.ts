@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { needs } from "../test/support/needs.ts";
-import { BACKENDS } from "../test/support/netns-capture.ts";
-import { loadableCases, needsGolden, roundTrip } from "../test/support/netns-golden.ts";
+import { BACKENDS } from "../test/support/netns/capture.ts";
+import { loadableCases, needsGolden, roundTrip } from "../test/support/netns/golden.ts";
 
 describe.each(BACKENDS)("$backend", ({ flags }) => {
   beforeEach(needs("root", "netns", "iptables", "nft"));

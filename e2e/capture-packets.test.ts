@@ -11,9 +11,9 @@ import { readCaptureSettings } from "../src/cli/commands/capture-settings.ts";
 import { createFlagValues } from "../src/cli/framework/flag-values.ts";
 import { parseFlags } from "../src/cli/framework/parse-flags.ts";
 import { needs } from "../test/support/needs.ts";
-import { createNetnsPair, type NetnsPair } from "../test/support/netns.ts";
-import { BACKENDS, istioIptables } from "../test/support/netns-capture.ts";
-import { type ConnectCall, type NetnsPeer, type Seen, startNetnsPeer } from "../test/support/netns-peer.ts";
+import { BACKENDS, istioIptables } from "../test/support/netns/capture.ts";
+import { createNetnsPair, type NetnsPair } from "../test/support/netns/netns.ts";
+import { type ConnectCall, type NetnsPeer, type Seen, startNetnsPeer } from "../test/support/netns/peer.ts";
 
 const POD_V4 = "10.0.0.10";
 const POD_V6 = "fd00::10";

@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { startHttpServer } from "../test/support/http-server.ts";
 import { needs } from "../test/support/needs.ts";
+import { startHttpServer } from "../test/support/net/http-server.ts";
 
 const launcher = resolve(import.meta.dirname, "../bin/pilot-agent");
 const LINE_START = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z\t/gm;

@@ -1,8 +1,8 @@
 import { createSign, generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { eventually } from "../test/support/agent-process.ts";
-import { startDiscoveryMesh } from "../test/support/discovery-mesh.ts";
-import { destinationRule, documents, guardedService, hostOf, ruleObject } from "../test/support/discovery-rules.ts";
+import { eventually } from "../test/support/agent/agent-process.ts";
+import { startDiscoveryMesh } from "../test/support/discovery/mesh.ts";
+import { destinationRule, documents, guardedService, hostOf, ruleObject } from "../test/support/discovery/rules.ts";
 import { sharedPlace } from "../test/support/shared-place.ts";
 
 const NEEDS = ["envoy", "root", "netns", "iptables", "setpriv"] as const;

@@ -6,11 +6,11 @@ import { join, resolve } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../src/base/close-stack.ts";
 import { runProgram } from "../src/capture/run-program.ts";
-import { openDelta, testNode, URLS } from "../test/support/ads-client.ts";
-import { eventually } from "../test/support/ca-wait.ts";
-import { freePorts } from "../test/support/free-ports.ts";
 import { needs } from "../test/support/needs.ts";
-import { createNetnsPair } from "../test/support/netns.ts";
+import { freePorts } from "../test/support/net/free-ports.ts";
+import { createNetnsPair } from "../test/support/netns/netns.ts";
+import { eventually } from "../test/support/wait/ca-wait.ts";
+import { openDelta, testNode, URLS } from "../test/support/xds/ads-client.ts";
 
 const program = resolve(import.meta.dirname, "../bin/pilot-agent");
 const opened = new CloseStack();

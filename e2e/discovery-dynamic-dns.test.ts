@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { eventually } from "../test/support/agent-process.ts";
-import { startDiscoveryMesh } from "../test/support/discovery-mesh.ts";
-import { documents, ruleObject } from "../test/support/discovery-rules.ts";
-import type { Echo, HttpRequest } from "../test/support/discovery-workload.ts";
-import { createTestCa } from "../test/support/sds-certificates.ts";
+import { eventually } from "../test/support/agent/agent-process.ts";
+import { createTestCa } from "../test/support/certs/sds-certificates.ts";
+import { startDiscoveryMesh } from "../test/support/discovery/mesh.ts";
+import { documents, ruleObject } from "../test/support/discovery/rules.ts";
+import type { Echo, HttpRequest } from "../test/support/discovery/workload.ts";
 import { sharedPlace } from "../test/support/shared-place.ts";
 
 const NEEDS = ["envoy", "root", "netns", "iptables", "setpriv"] as const;

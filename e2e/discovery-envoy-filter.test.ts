@@ -2,9 +2,9 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { eventually } from "../test/support/agent-process.ts";
-import { startDiscoveryMesh } from "../test/support/discovery-mesh.ts";
-import { documents, hostOf, ruleObject, serviceEntry } from "../test/support/discovery-rules.ts";
+import { eventually } from "../test/support/agent/agent-process.ts";
+import { startDiscoveryMesh } from "../test/support/discovery/mesh.ts";
+import { documents, hostOf, ruleObject, serviceEntry } from "../test/support/discovery/rules.ts";
 import { sharedPlace } from "../test/support/shared-place.ts";
 
 const NEEDS = ["envoy", "root", "netns", "iptables", "setpriv"] as const;

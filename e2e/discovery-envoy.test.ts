@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type GoldenCase, readGoldenCases } from "../test/conformance/discovery/golden-cases.ts";
 import { unsupportedParts } from "../test/conformance/discovery/unsupported.ts";
-import { eventually } from "../test/support/agent-process.ts";
-import { type DiscoveryEnvoy, startAnySecrets, startDiscoveryEnvoy } from "../test/support/discovery-envoy.ts";
-import { createFabric } from "../test/support/discovery-fabric.ts";
-import { startDiscoveryProcess } from "../test/support/discovery-process.ts";
-import { documents, ruleObject, serviceEntry } from "../test/support/discovery-rules.ts";
-import { bundleWorkload, startWorkload, type WorkloadProcess } from "../test/support/discovery-workload.ts";
+import { eventually } from "../test/support/agent/agent-process.ts";
+import { createFabric } from "../test/support/discovery/fabric.ts";
+import { startDiscoveryProcess } from "../test/support/discovery/process.ts";
+import { documents, ruleObject, serviceEntry } from "../test/support/discovery/rules.ts";
+import { bundleWorkload, startWorkload, type WorkloadProcess } from "../test/support/discovery/workload.ts";
+import { type DiscoveryEnvoy, startAnySecrets, startDiscoveryEnvoy } from "../test/support/envoy/discovery-envoy.ts";
 import { sharedPlace } from "../test/support/shared-place.ts";
 
 const NEEDS = ["envoy", "root", "netns"] as const;

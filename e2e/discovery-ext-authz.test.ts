@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { eventually } from "../test/support/agent-process.ts";
-import { startDiscoveryMesh } from "../test/support/discovery-mesh.ts";
+import { eventually } from "../test/support/agent/agent-process.ts";
+import { startDiscoveryMesh } from "../test/support/discovery/mesh.ts";
 import {
   destinationRule,
   documents,
@@ -8,7 +8,7 @@ import {
   hostOf,
   ruleObject,
   serviceEntry,
-} from "../test/support/discovery-rules.ts";
+} from "../test/support/discovery/rules.ts";
 import { sharedPlace } from "../test/support/shared-place.ts";
 
 const NEEDS = ["envoy", "root", "netns", "iptables", "setpriv"] as const;

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { eventually } from "../test/support/agent-process.ts";
-import { startDiscoveryMesh } from "../test/support/discovery-mesh.ts";
-import { documents, hostOf, ruleObject, serviceEntry } from "../test/support/discovery-rules.ts";
-import type { Echo, HttpRequest, HttpResult } from "../test/support/discovery-workload.ts";
-import { grpcTestCerts } from "../test/support/grpc-certs.ts";
+import { eventually } from "../test/support/agent/agent-process.ts";
+import { grpcTestCerts } from "../test/support/certs/grpc-certs.ts";
+import { startDiscoveryMesh } from "../test/support/discovery/mesh.ts";
+import { documents, hostOf, ruleObject, serviceEntry } from "../test/support/discovery/rules.ts";
+import type { Echo, HttpRequest, HttpResult } from "../test/support/discovery/workload.ts";
 import { sharedPlace } from "../test/support/shared-place.ts";
 
 const NEEDS = ["envoy", "root", "netns", "iptables", "setpriv"] as const;

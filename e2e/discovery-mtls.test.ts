@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { eventually } from "../test/support/agent-process.ts";
-import { startDiscoveryMesh } from "../test/support/discovery-mesh.ts";
-import { documents, hostOf, peerAuthentication, serviceEntry } from "../test/support/discovery-rules.ts";
-import type { TcpResult, TlsCall } from "../test/support/discovery-workload.ts";
+import { eventually } from "../test/support/agent/agent-process.ts";
+import { startDiscoveryMesh } from "../test/support/discovery/mesh.ts";
+import { documents, hostOf, peerAuthentication, serviceEntry } from "../test/support/discovery/rules.ts";
+import type { TcpResult, TlsCall } from "../test/support/discovery/workload.ts";
 import { has } from "../test/support/needs.ts";
 import { sharedPlace } from "../test/support/shared-place.ts";
 

@@ -5,7 +5,10 @@ import { CloseStack } from "../src/base/close-stack.ts";
 import type { JsonObject } from "../src/protobuf/wire/struct.ts";
 import { readGoldenCases } from "../test/conformance/discovery/golden-cases.ts";
 import { unsupportedParts } from "../test/conformance/discovery/unsupported.ts";
-import { eventually, fetchText } from "../test/support/agent-process.ts";
+import { eventually, fetchText } from "../test/support/agent/agent-process.ts";
+import { type DiscoveryProcess, startDiscoveryProcess } from "../test/support/discovery/process.ts";
+import { documents, hostOf, serviceEntry, virtualService } from "../test/support/discovery/rules.ts";
+import { freePorts } from "../test/support/net/free-ports.ts";
 import {
   ADS_TYPES,
   type AdsClient,
@@ -14,10 +17,7 @@ import {
   connectAds,
   edsNames,
   rdsNames,
-} from "../test/support/discovery-ads-client.ts";
-import { type DiscoveryProcess, startDiscoveryProcess } from "../test/support/discovery-process.ts";
-import { documents, hostOf, serviceEntry, virtualService } from "../test/support/discovery-rules.ts";
-import { freePorts } from "../test/support/free-ports.ts";
+} from "../test/support/xds/discovery-ads-client.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());

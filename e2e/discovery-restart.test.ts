@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { eventually } from "../test/support/agent-process.ts";
-import { type MeshWorkload, startDiscoveryMesh } from "../test/support/discovery-mesh.ts";
-import { hostOf, serviceEntry, virtualService } from "../test/support/discovery-rules.ts";
+import { eventually } from "../test/support/agent/agent-process.ts";
+import { type MeshWorkload, startDiscoveryMesh } from "../test/support/discovery/mesh.ts";
+import { hostOf, serviceEntry, virtualService } from "../test/support/discovery/rules.ts";
 import { needs } from "../test/support/needs.ts";
 
 beforeEach(needs("envoy", "root", "netns", "iptables", "setpriv"));

@@ -2,11 +2,11 @@ import { existsSync } from "node:fs";
 import { createServer } from "node:https";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { eventually, startAgentProcess } from "../test/support/agent-process.ts";
-import { grpcTestCerts } from "../test/support/grpc-certs.ts";
-import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
+import { eventually, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { grpcTestCerts } from "../test/support/certs/grpc-certs.ts";
 import { needs } from "../test/support/needs.ts";
-import { connectSds, decodeSecrets, SECRET_TYPE } from "../test/support/sds-client.ts";
+import { connectSds, decodeSecrets, SECRET_TYPE } from "../test/support/sds/client.ts";
+import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 
 beforeEach(needs("envoy", "openssl"));
 

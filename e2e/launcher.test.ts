@@ -135,7 +135,7 @@ test("a command loads only its own code", async () => {
   const { stdout } = await exec(process.execPath, [join(root, "dist/main.js"), "version"], {
     env: {
       ...process.env,
-      NODE_OPTIONS: `--import=${new URL("../test/support/print-loaded-modules.mjs", import.meta.url).href}`,
+      NODE_OPTIONS: `--import=${new URL("../test/support/process/print-loaded-modules.mjs", import.meta.url).href}`,
     },
   });
   const loaded = stdout.split("\n").filter((line) => line.startsWith("loaded "));

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { freePorts } from "../test/support/agent-process.ts";
-import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
+import { freePorts } from "../test/support/agent/agent-process.ts";
+import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 
 const library = resolve(import.meta.dirname, "../dist/index.js");
 

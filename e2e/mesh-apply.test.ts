@@ -2,11 +2,11 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { runProgram } from "../src/capture/run-program.ts";
-import { fetchAnswer } from "../test/support/fetch-answer.ts";
-import { freePorts } from "../test/support/free-ports.ts";
-import { pairFile } from "../test/support/mesh-pair.ts";
-import { eventually, leftovers, type MeshRun, startMeshRun } from "../test/support/mesh-run.ts";
+import { pairFile } from "../test/support/mesh/pair.ts";
+import { eventually, leftovers, type MeshRun, startMeshRun } from "../test/support/mesh/run.ts";
 import { has, needs, type Requirement } from "../test/support/needs.ts";
+import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
+import { freePorts } from "../test/support/net/free-ports.ts";
 
 const MODES: readonly { readonly isolation: "namespaces" | "none"; readonly requires: readonly Requirement[] }[] = [
   { isolation: "namespaces", requires: ["envoy", "netns", "iptables", "setpriv"] },

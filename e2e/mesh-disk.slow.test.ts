@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { fetchAnswer } from "../test/support/fetch-answer.ts";
-import { freePorts } from "../test/support/free-ports.ts";
-import { pairFile } from "../test/support/mesh-pair.ts";
-import { eventually, leftovers, type MeshRun, startMeshRun } from "../test/support/mesh-run.ts";
+import { pairFile } from "../test/support/mesh/pair.ts";
+import { eventually, leftovers, type MeshRun, startMeshRun } from "../test/support/mesh/run.ts";
 import { needs } from "../test/support/needs.ts";
+import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
+import { freePorts } from "../test/support/net/free-ports.ts";
 
 beforeEach(needs("envoy", "tmpfs"));
 

@@ -4,9 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { identifyProcess } from "../src/mesh/state/process-identity.ts";
-import { fetchAnswer } from "../test/support/fetch-answer.ts";
-import { freePorts } from "../test/support/free-ports.ts";
-import { helloRule, pairFile } from "../test/support/mesh-pair.ts";
+import { helloRule, pairFile } from "../test/support/mesh/pair.ts";
 import {
   eventually,
   execute,
@@ -15,8 +13,10 @@ import {
   type MeshRun,
   patience,
   startMeshRun,
-} from "../test/support/mesh-run.ts";
+} from "../test/support/mesh/run.ts";
 import { has, needs } from "../test/support/needs.ts";
+import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
+import { freePorts } from "../test/support/net/free-ports.ts";
 
 beforeEach(needs("envoy"));
 

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { execute, MESH_PROGRAM } from "../test/support/mesh-run.ts";
+import { execute, MESH_PROGRAM } from "../test/support/mesh/run.ts";
 
 let folder: string;
 beforeEach(() => {

@@ -1,9 +1,9 @@
 import { beforeEach, expect, test } from "vitest";
 import { exampleFile } from "../src/mesh/example-file.ts";
-import { fetchAnswer } from "../test/support/fetch-answer.ts";
-import { freePorts } from "../test/support/free-ports.ts";
-import { eventually, startMeshRun } from "../test/support/mesh-run.ts";
+import { eventually, startMeshRun } from "../test/support/mesh/run.ts";
 import { has, needs } from "../test/support/needs.ts";
+import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
+import { freePorts } from "../test/support/net/free-ports.ts";
 
 beforeEach(needs("envoy"));
 

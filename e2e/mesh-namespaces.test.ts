@@ -3,10 +3,10 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { fetchAnswer } from "../test/support/fetch-answer.ts";
-import { pairFile } from "../test/support/mesh-pair.ts";
-import { startMeshRun } from "../test/support/mesh-run.ts";
+import { pairFile } from "../test/support/mesh/pair.ts";
+import { startMeshRun } from "../test/support/mesh/run.ts";
 import { needs } from "../test/support/needs.ts";
+import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
 
 beforeEach(needs("envoy", "netns", "iptables", "setpriv"));
 

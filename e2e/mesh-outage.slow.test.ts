@@ -1,10 +1,10 @@
 import { beforeEach, expect, test } from "vitest";
-import { fetchAnswer } from "../test/support/fetch-answer.ts";
-import { freePorts } from "../test/support/free-ports.ts";
-import { pairFile } from "../test/support/mesh-pair.ts";
-import { eventually, type MeshRun, patience, startMeshRun } from "../test/support/mesh-run.ts";
+import { pairFile } from "../test/support/mesh/pair.ts";
+import { eventually, type MeshRun, patience, startMeshRun } from "../test/support/mesh/run.ts";
 import { has, needs } from "../test/support/needs.ts";
-import { signalProcess } from "../test/support/signal-process.ts";
+import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
+import { freePorts } from "../test/support/net/free-ports.ts";
+import { signalProcess } from "../test/support/process/signal-process.ts";
 
 beforeEach(needs("envoy"));
 

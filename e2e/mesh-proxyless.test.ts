@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { fetchAnswer } from "../test/support/fetch-answer.ts";
-import { pairFile } from "../test/support/mesh-pair.ts";
-import { eventually, leftovers, startMeshRun } from "../test/support/mesh-run.ts";
+import { pairFile } from "../test/support/mesh/pair.ts";
+import { eventually, leftovers, startMeshRun } from "../test/support/mesh/run.ts";
+import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
 
 const WITHOUT_ENVOY = { ENVOY_BIN: "/nonexistent/envoy" };
 

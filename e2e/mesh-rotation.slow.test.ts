@@ -8,10 +8,10 @@ import {
   fetchText,
   freePorts,
   startAgentProcess,
-} from "../test/support/agent-process.ts";
-import { type MeshControlPlane, startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
-import { httpListener, staticCluster } from "../test/support/mesh-resources.ts";
+} from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
+import { type MeshControlPlane, startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
+import { httpListener, staticCluster } from "../test/support/xds/mesh-resources.ts";
 
 beforeEach(needs("envoy", "openssl"));
 

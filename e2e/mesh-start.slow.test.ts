@@ -5,10 +5,10 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { MeshState } from "../src/mesh/state/mesh-state.ts";
-import { fetchAnswer } from "../test/support/fetch-answer.ts";
-import { eventually, leftovers, patience } from "../test/support/mesh-run.ts";
+import { eventually, leftovers, patience } from "../test/support/mesh/run.ts";
 import { needs } from "../test/support/needs.ts";
-import { signalGroup } from "../test/support/signal-process.ts";
+import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
+import { signalGroup } from "../test/support/process/signal-process.ts";
 import { skipWith } from "../test/support/skip-with.ts";
 
 const root = resolve(import.meta.dirname, "..");

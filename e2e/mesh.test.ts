@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { fetchAnswer } from "../test/support/fetch-answer.ts";
-import { eventually, leftovers, type MeshRun, machineRules, patience, startMeshRun } from "../test/support/mesh-run.ts";
+import { eventually, leftovers, type MeshRun, machineRules, patience, startMeshRun } from "../test/support/mesh/run.ts";
 import { has, needs, type Requirement } from "../test/support/needs.ts";
+import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
 
 interface Page {
   readonly catalogue: { readonly version?: string; readonly caller?: string; readonly error?: string };

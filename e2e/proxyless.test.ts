@@ -5,9 +5,9 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import * as grpc from "@grpc/grpc-js";
 import { beforeEach, expect, test } from "vitest";
-import { startAgentProcess } from "../test/support/agent-process.ts";
-import { type MeshResource, startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
+import { startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
+import { type MeshResource, startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 
 beforeEach(needs("openssl"));
 

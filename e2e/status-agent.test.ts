@@ -6,12 +6,12 @@ import { text as readText } from "node:stream/consumers";
 import type { TLSSocket } from "node:tls";
 import { gunzipSync } from "node:zlib";
 import { beforeEach, expect, test } from "vitest";
-import { eventually, freePorts, startAgentProcess } from "../test/support/agent-process.ts";
-import { startHttpServer } from "../test/support/http-server.ts";
-import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
+import { eventually, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
-import { expectPromtoolAccepts, parseStrictly } from "../test/support/status-document.ts";
-import { fetchBytes } from "../test/support/status-scrape.ts";
+import { startHttpServer } from "../test/support/net/http-server.ts";
+import { expectPromtoolAccepts, parseStrictly } from "../test/support/status/document.ts";
+import { fetchBytes } from "../test/support/status/scrape.ts";
+import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 
 beforeEach(needs("envoy", "promtool"));
 

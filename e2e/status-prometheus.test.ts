@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { collectDefaultMetrics, Histogram, Registry } from "prom-client";
 import { beforeEach, expect, test } from "vitest";
-import { eventually, freePorts, startAgentProcess } from "../test/support/agent-process.ts";
-import { startHttpServer } from "../test/support/http-server.ts";
-import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
+import { eventually, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
-import { expectPromtoolAccepts } from "../test/support/status-document.ts";
-import { fetchBytes } from "../test/support/status-scrape.ts";
+import { startHttpServer } from "../test/support/net/http-server.ts";
+import { expectPromtoolAccepts } from "../test/support/status/document.ts";
+import { fetchBytes } from "../test/support/status/scrape.ts";
+import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 
 beforeEach(needs("envoy", "promtool"));
 

@@ -2,15 +2,15 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { eventually, fetchText, freePorts, startAgentProcess } from "../test/support/agent-process.ts";
-import { startForwardProxy } from "../test/support/forward-proxy.ts";
-import { startHttpServer } from "../test/support/http-server.ts";
-import { type MeshResource, startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
-import { httpListener } from "../test/support/mesh-resources.ts";
+import { eventually, fetchText, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
-import { startOciRegistry } from "../test/support/oci-registry.ts";
-import { headerPlugin } from "../test/support/wasm-plugin.ts";
-import { HTTP_WASM, NETWORK_WASM, remoteExtension, type WasmResource } from "../test/support/wasm-resources.ts";
+import { startForwardProxy } from "../test/support/net/forward-proxy.ts";
+import { startHttpServer } from "../test/support/net/http-server.ts";
+import { startOciRegistry } from "../test/support/oci/registry.ts";
+import { headerPlugin } from "../test/support/wasm/plugin.ts";
+import { HTTP_WASM, NETWORK_WASM, remoteExtension, type WasmResource } from "../test/support/wasm/resources.ts";
+import { type MeshResource, startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
+import { httpListener } from "../test/support/xds/mesh-resources.ts";
 
 beforeEach(needs("envoy"));
 

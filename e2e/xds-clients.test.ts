@@ -2,11 +2,11 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { beforeEach, describe, expect, test } from "vitest";
-import { type AgentProcess, eventually, startAgentProcess } from "../test/support/agent-process.ts";
-import { openXdsClient, startFakeXdsServer } from "../test/support/fake-xds-server.ts";
-import { grpcTestCerts } from "../test/support/grpc-certs.ts";
+import { type AgentProcess, eventually, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { grpcTestCerts } from "../test/support/certs/grpc-certs.ts";
 import { needs } from "../test/support/needs.ts";
-import { ask, CDS, LDS, push } from "../test/support/xds-harness.ts";
+import { openXdsClient, startFakeXdsServer } from "../test/support/xds/fake-xds-server.ts";
+import { ask, CDS, LDS, push } from "../test/support/xds/harness.ts";
 
 beforeEach(needs("openssl"));
 

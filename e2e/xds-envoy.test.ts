@@ -12,13 +12,13 @@ import {
   fetchText,
   freePorts,
   startAgentProcess,
-} from "../test/support/agent-process.ts";
-import { type ServedStream, startFakeXdsServer, type XdsKind } from "../test/support/fake-xds-server.ts";
-import { grpcTestCerts } from "../test/support/grpc-certs.ts";
-import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
-import { httpListener } from "../test/support/mesh-resources.ts";
+} from "../test/support/agent/agent-process.ts";
+import { grpcTestCerts } from "../test/support/certs/grpc-certs.ts";
 import { envoyPath, needs } from "../test/support/needs.ts";
-import { CDS, LDS, push } from "../test/support/xds-harness.ts";
+import { type ServedStream, startFakeXdsServer, type XdsKind } from "../test/support/xds/fake-xds-server.ts";
+import { CDS, LDS, push } from "../test/support/xds/harness.ts";
+import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
+import { httpListener } from "../test/support/xds/mesh-resources.ts";
 
 const PCDS = "type.googleapis.com/istio.mesh.v1alpha1.ProxyConfig";
 const HCM = "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";

@@ -4,10 +4,10 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { eventually, fetchText, freePorts, startAgentProcess } from "../test/support/agent-process.ts";
-import { startMeshControlPlane } from "../test/support/mesh-control-plane.ts";
-import { httpListener } from "../test/support/mesh-resources.ts";
+import { eventually, fetchText, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
+import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
+import { httpListener } from "../test/support/xds/mesh-resources.ts";
 
 beforeEach(needs("envoy"));
 

@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { eventually, fetchText, freePorts } from "../test/support/agent-process.ts";
-import { type DiscoveryProcess, startDiscoveryProcess } from "../test/support/discovery-process.ts";
-import { serviceEntry } from "../test/support/discovery-rules.ts";
+import { eventually, fetchText, freePorts } from "../test/support/agent/agent-process.ts";
+import { type DiscoveryProcess, startDiscoveryProcess } from "../test/support/discovery/process.ts";
+import { serviceEntry } from "../test/support/discovery/rules.ts";
 import { envoyPath, needs } from "../test/support/needs.ts";
 
 /**

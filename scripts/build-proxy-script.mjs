@@ -149,7 +149,7 @@ async function keepCompiledCode(dist) {
   const folder = mkdtempSync(join(tmpdir(), "pilot-agent-build-"));
   let controlPlane;
   try {
-    const { startMeshControlPlane } = await importBundled("test/support/mesh-control-plane.ts");
+    const { startMeshControlPlane } = await importBundled("test/support/xds/mesh-control-plane.ts");
     controlPlane = await startMeshControlPlane({ resources: () => [] });
     const secrets = join(folder, "var/run/secrets");
     for (const name of ["istio", "tokens"]) mkdirSync(join(secrets, name), { recursive: true });

@@ -6,7 +6,7 @@ if (!(minutes > 0)) {
   console.error(`${process.argv[2]} is no number of minutes`);
   process.exit(2);
 }
-const { soak } = await importBundled("test/support/status-soak.ts");
+const { soak } = await importBundled("test/support/status/soak.ts");
 const { problems } = await soak(minutes, (text) => console.log(text));
 for (const problem of problems) console.error(problem);
 console.log(problems.length === 0 ? "flat" : "not flat");

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePorts } from "../../test/support/free-ports.ts";
+import { freePorts } from "../../test/support/net/free-ports.ts";
 import { writeServices } from "./mesh-files.ts";
 
 /** A control plane to measure: a process of ours or of a peer, or one that runs elsewhere on this machine. */

@@ -10,8 +10,8 @@ import {
   discoveryResponse,
 } from "../../src/protobuf/wire/discovery.ts";
 import { type MessageType, map, message, nested, repeatedString, string } from "../../src/protobuf/wire/message.ts";
-import { type AgentProcess, eventually, freePorts, startAgentProcess } from "../../test/support/agent-process.ts";
-import { type MeshControlPlane, startMeshControlPlane } from "../../test/support/mesh-control-plane.ts";
+import { type AgentProcess, eventually, freePorts, startAgentProcess } from "../../test/support/agent/agent-process.ts";
+import { type MeshControlPlane, startMeshControlPlane } from "../../test/support/xds/mesh-control-plane.ts";
 import type { DnsTarget } from "./rounds.ts";
 
 const LISTENER_TYPE = "type.googleapis.com/envoy.config.listener.v3.Listener";

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { createTestTls } from "../../test/support/status-tls.ts";
+import { createTestTls } from "../../test/support/certs/status-tls.ts";
 
 export interface StatusAgent extends AsyncDisposable {
   readonly statusPort: number;

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { eventually, startAgentProcess } from "../../test/support/agent-process.ts";
-import type { MeshControlPlane } from "../../test/support/mesh-control-plane.ts";
+import { eventually, startAgentProcess } from "../../test/support/agent/agent-process.ts";
+import type { MeshControlPlane } from "../../test/support/xds/mesh-control-plane.ts";
 import { type ProcessFigures, processFigures } from "../process-figures.ts";
 
 export interface BenchAgent extends ProcessFigures, AsyncDisposable {

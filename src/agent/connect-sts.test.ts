@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { startFakeGoogle } from "../../test/support/ca-google.ts";
-import { freePorts } from "../../test/support/free-ports.ts";
-import { startHttpServer } from "../../test/support/http-server.ts";
+import { freePorts } from "../../test/support/net/free-ports.ts";
+import { startHttpServer } from "../../test/support/net/http-server.ts";
 import { memoryFiles } from "../../test/support/settings/memory-files.ts";
+import { startFakeGoogle } from "../../test/support/sts/google-endpoints.ts";
 import { CloseStack } from "../base/close-stack.ts";
 import { silentLogger } from "../base/logger.ts";
 import { Secret } from "../base/secret.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { fetchBytes } from "../../test/support/status-scrape.ts";
-import { startTestStatusServer } from "../../test/support/status-server.ts";
+import { fetchBytes } from "../../test/support/status/scrape.ts";
+import { startTestStatusServer } from "../../test/support/status/server.ts";
 import { silentLogger } from "../base/logger.ts";
 import { addDebugRoutes, type DebugSources } from "./debug-routes.ts";
 

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { sidecarInputs } from "../../test/support/bootstrap-inputs.ts";
+import { sidecarInputs } from "../../test/support/bootstrap/bootstrap-inputs.ts";
 import type { Logger } from "../base/logger.ts";
 import { silentLogger } from "../base/logger.ts";
 import { buildNodeDescriptor } from "./core/node-descriptor.ts";

@@ -2,8 +2,8 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promise
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { InputOverrides } from "../../test/support/bootstrap-inputs.ts";
-import { sidecarInputs } from "../../test/support/bootstrap-inputs.ts";
+import type { InputOverrides } from "../../test/support/bootstrap/bootstrap-inputs.ts";
+import { sidecarInputs } from "../../test/support/bootstrap/bootstrap-inputs.ts";
 import { needs } from "../../test/support/needs.ts";
 import type { Logger } from "../base/logger.ts";
 import { silentLogger } from "../base/logger.ts";

@@ -1,9 +1,9 @@
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
-import { eventually } from "../../test/support/ca-wait.ts";
+import { eventually } from "../../test/support/wait/ca-wait.ts";
 import "../../test/support/no-open-handles.ts";
-import { makeCertificate, type TestCertificate } from "../../test/support/ca-certificates.ts";
-import { makeCaDirectory } from "../../test/support/ca-directory.ts";
-import { type RecordedLog, recordLog } from "../../test/support/ca-log.ts";
+import { makeCertificate, type TestCertificate } from "../../test/support/certs/ca-certificates.ts";
+import { makeCaDirectory } from "../../test/support/files/ca-directory.ts";
+import { type RecordedLog, recordLog } from "../../test/support/log/recording-log.ts";
 import { CloseStack } from "../base/close-stack.ts";
 import { isIssuedBy, parsePemCertificate } from "../protocol/x509/certificate.ts";
 import { buildCsr } from "../protocol/x509/csr.ts";

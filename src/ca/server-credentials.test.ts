@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type CaDirectory, makeCaDirectory } from "../../test/support/ca-directory.ts";
-import { recordLog } from "../../test/support/ca-log.ts";
+import { type CaDirectory, makeCaDirectory } from "../../test/support/files/ca-directory.ts";
+import { recordLog } from "../../test/support/log/recording-log.ts";
 import "../../test/support/no-open-handles.ts";
 import { CloseStack } from "../base/close-stack.ts";
 import { type Authority, startAuthority } from "./authority.ts";

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { beforeEach, describe, expect, test } from "vitest";
 import { needs } from "../../test/support/needs.ts";
-import { createNetns } from "../../test/support/netns.ts";
-import { signalProcess } from "../../test/support/signal-process.ts";
+import { createNetns } from "../../test/support/netns/netns.ts";
+import { signalProcess } from "../../test/support/process/signal-process.ts";
 import { silentLogger } from "../base/logger.ts";
 import { openNetworkContext } from "./network-context.ts";
 import { runProgram } from "./run-program.ts";

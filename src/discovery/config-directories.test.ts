@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { recordLog } from "../../test/support/ca-log.ts";
+import { recordLog } from "../../test/support/log/recording-log.ts";
 import { configDirectories } from "./config-directories.ts";
 
 test.each<{ is: string; sources: unknown; given?: string; read: string[]; warns?: number }>([

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { recordLog } from "../../test/support/ca-log.ts";
+import { recordLog } from "../../test/support/log/recording-log.ts";
 import { CloseStack } from "../base/close-stack.ts";
 import type { MeshSettings } from "../mesh-model/mesh-settings.ts";
 import { startMeshFile } from "./mesh-file.ts";

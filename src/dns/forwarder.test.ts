@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { recordLog } from "../../test/support/ca-log.ts";
-import { aRecord, encodeMessage } from "../../test/support/dns-message.ts";
+import { aRecord, encodeMessage } from "../../test/support/dns/message.ts";
+import { recordLog } from "../../test/support/log/recording-log.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
 import { createForwarder, type ForwarderOptions } from "./forwarder.ts";
 import { declareDnsMetrics } from "./metrics.ts";

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { recordLog } from "../../test/support/ca-log.ts";
 import {
   aRecord,
   decodeMessage,
   type EncodedMessage,
   encodeMessage,
   optRecord,
-} from "../../test/support/dns-message.ts";
+} from "../../test/support/dns/message.ts";
+import { recordLog } from "../../test/support/log/recording-log.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
 import { proxyScope } from "./core/alternate-hosts.ts";
 import { type DnsGeneration, dnsRules } from "./core/generations.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { encodeMessage } from "../../test/support/dns-message.ts";
+import { encodeMessage } from "../../test/support/dns/message.ts";
 import { raceUpstreams } from "./race-upstreams.ts";
 import type { UpstreamDone } from "./upstream.ts";
 

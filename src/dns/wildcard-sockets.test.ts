@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { recordingLogger } from "../../test/support/dns-fixture.ts";
+import { recordingLogger } from "../../test/support/dns/fixture.ts";
 import type { HostPort } from "./core/listen-plan.ts";
 import { listenError } from "./errors.ts";
 import { startWildcardSockets } from "./wildcard-sockets.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createWorld, NODE } from "../../test/support/discovery-world.ts";
+import { createWorld, NODE } from "../../test/support/discovery/world.ts";
 import type { OutboundScope } from "../mesh-model/push-snapshot.ts";
 import { encodeMessage } from "../protobuf/envoy/index.ts";
 import { clusterInputs, clusterProblems, clustersOfService, generateOutboundClusters } from "./clusters.ts";

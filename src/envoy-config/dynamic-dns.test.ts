@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createWorld, NODE } from "../../test/support/discovery-world.ts";
+import { createWorld, NODE } from "../../test/support/discovery/world.ts";
 import { encodeMessage } from "../protobuf/envoy/index.ts";
 import type { Cluster } from "../protobuf/gen/envoy/config/cluster/v3.ts";
 import { generateOutboundClusters } from "./clusters.ts";

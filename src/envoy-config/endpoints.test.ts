@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { endpointOf } from "../../test/support/discovery-endpoint.ts";
-import { createWorld, NODE } from "../../test/support/discovery-world.ts";
+import { endpointOf } from "../../test/support/discovery/endpoint.ts";
+import { createWorld, NODE } from "../../test/support/discovery/world.ts";
 import type { ClusterLoadAssignment } from "../protobuf/gen/envoy/config/endpoint/v3.ts";
 import { endpointInputs, generateEndpoints } from "./endpoints.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { httpService, scopeOf, sidecar } from "../../test/support/discovery-routes.ts";
+import { httpService, scopeOf, sidecar } from "../../test/support/discovery/routes.ts";
 import type { Endpoint } from "../mesh-model/endpoint.ts";
 import type { OutboundScope } from "../mesh-model/push-snapshot.ts";
 import type { Service } from "../mesh-model/service.ts";

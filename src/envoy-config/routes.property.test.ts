@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { arbitraryHttpRoutes } from "../../test/support/arbitrary-virtual-service.ts";
-import { httpService, scopeOf, virtualService } from "../../test/support/discovery-routes.ts";
+import { arbitraryHttpRoutes } from "../../test/support/discovery/arbitrary-virtual-service.ts";
+import { httpService, scopeOf, virtualService } from "../../test/support/discovery/routes.ts";
 import { decodeObject } from "../istio-api/decode/decode-object.ts";
 import { generateRoute } from "./routes.ts";
 

@@ -8,7 +8,7 @@ import {
   scopeOf,
   sidecar,
   virtualService,
-} from "../../test/support/discovery-routes.ts";
+} from "../../test/support/discovery/routes.ts";
 import { generateRoute } from "./routes.ts";
 
 const WEB = "web.default.svc.cluster.local";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ruleOf } from "../../test/support/discovery-policy.ts";
+import { ruleOf } from "../../test/support/discovery/policy.ts";
 import { effectivePolicy, findSubset } from "./traffic-policy.ts";
 
 const rule = ruleOf(`

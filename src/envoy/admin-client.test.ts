@@ -1,7 +1,7 @@
 import { createServer, type RequestListener } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 import { expect, test } from "vitest";
-import { freePorts } from "../../test/support/envoy-life.ts";
+import { freePorts } from "../../test/support/envoy/life.ts";
 import { createAdminClient, drainPath } from "./admin-client.ts";
 
 async function serve(listener: RequestListener, host: "127.0.0.1" | "::1" = "127.0.0.1") {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { recordingLogger, until } from "../../test/support/envoy-life.ts";
+import { recordingLogger, until } from "../../test/support/envoy/life.ts";
 import { terminationRules } from "./core/generations.ts";
 import { awaitDrained, type DrainContext, requestDrain, type TerminationOptions } from "./drain.ts";
 

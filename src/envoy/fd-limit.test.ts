@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { recordingLogger } from "../../test/support/envoy-life.ts";
+import { recordingLogger } from "../../test/support/envoy/life.ts";
 import { warnAboutLowFdLimit } from "./fd-limit.ts";
 
 const limits = (soft: string, hard: string) =>

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { recordingLogger } from "../../test/support/envoy-life.ts";
+import { recordingLogger } from "../../test/support/envoy/life.ts";
 import { envoyReadinessProbe } from "./readiness-probe.ts";
 
 const CONFIG = "cluster_manager.cds.update_success: 1\nlistener_manager.lds.update_success: 1\n";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { createWorkFolder, envoyOptions, recordingLogger } from "../../test/support/envoy-life.ts";
-import { createScriptedEnvoy } from "../../test/support/scripted-envoy.ts";
+import { createWorkFolder, envoyOptions, recordingLogger } from "../../test/support/envoy/life.ts";
+import { createScriptedEnvoy } from "../../test/support/envoy/scripted-envoy.ts";
 import { startEnvoy } from "./start-envoy.ts";
 
 test("with the real pauses an Envoy that always crashes ends the agent within 60 s of the first crash", async () => {

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdir, symlink, truncate, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { temporaryDirectory } from "../../test/support/sds-manager.ts";
+import { temporaryDirectory } from "../../test/support/sds/manager.ts";
 import { createExistingCertificates, findMountedCertificates } from "./existing-certificates.ts";
 
 test("a pair counts when both files have content, and for good from then on", async () => {

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { recordLog } from "../../test/support/ca-log.ts";
+import { recordLog } from "../../test/support/log/recording-log.ts";
 import { createListeners } from "./listeners.ts";
 
 test("the first listener of a name and the last one to leave are told so", () => {

@@ -1,10 +1,10 @@
 import { X509Certificate } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { recordLog } from "../../test/support/ca-log.ts";
-import { createTestCa, createTestCaClient, SPIFFE_ID } from "../../test/support/sds-certificates.ts";
-import { until } from "../../test/support/sds-manager.ts";
-import { countChanges, keyPair, trustBundle, useManagers } from "../../test/support/sds-manager-harness.ts";
+import { createTestCa, createTestCaClient, SPIFFE_ID } from "../../test/support/certs/sds-certificates.ts";
+import { recordLog } from "../../test/support/log/recording-log.ts";
+import { until } from "../../test/support/sds/manager.ts";
+import { countChanges, keyPair, trustBundle, useManagers } from "../../test/support/sds/manager-harness.ts";
 import { splitBundle } from "./core/trust-bundle.ts";
 
 const ca = await createTestCa();

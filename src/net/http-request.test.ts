@@ -3,7 +3,7 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Server } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import "../../test/support/no-open-handles.ts";
-import { makeCertificate } from "../../test/support/ca-certificates.ts";
+import { makeCertificate } from "../../test/support/certs/ca-certificates.ts";
 import { CloseStack } from "../base/close-stack.ts";
 import { httpRequest } from "./http-request.ts";
 

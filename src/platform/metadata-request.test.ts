@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { startHttpServer } from "../../test/support/http-server.ts";
+import { startHttpServer } from "../../test/support/net/http-server.ts";
 import { metadataRequest, metadataText } from "./metadata-request.ts";
 
 const never = new AbortController().signal;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
-import { recordLog } from "../../test/support/ca-log.ts";
-import { startHttpServer } from "../../test/support/http-server.ts";
+import { recordLog } from "../../test/support/log/recording-log.ts";
+import { startHttpServer } from "../../test/support/net/http-server.ts";
 import { type Generation, generationRules } from "../istio-api/generations.ts";
 import { createEnvReader, type Environment } from "../settings/env-reader.ts";
 import { startPlatformDetection } from "./detect-platform.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { recordLog } from "../../test/support/ca-log.ts";
+import { recordLog } from "../../test/support/log/recording-log.ts";
 import { Secret } from "../base/secret.ts";
 import { generate, inBatches } from "./generate.ts";
 import type { SdsContext } from "./sds-context.ts";

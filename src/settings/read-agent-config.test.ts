@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { recordLog } from "../../test/support/ca-log.ts";
+import { recordLog } from "../../test/support/log/recording-log.ts";
 import { memoryFiles } from "../../test/support/settings/memory-files.ts";
 import { ConfigError, describeProblem } from "../istio-api/config-error.ts";
 import { chooseGeneration, GENERATIONS } from "../istio-api/generations.ts";

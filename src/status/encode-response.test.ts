@@ -1,6 +1,6 @@
 import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { fetchBytes } from "../../test/support/status-scrape.ts";
+import { fetchBytes } from "../../test/support/status/scrape.ts";
 import { silentLogger } from "../base/logger.ts";
 import { createReadiness } from "./readiness.ts";
 import { sendText } from "./router.ts";

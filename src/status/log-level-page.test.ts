@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { startHttpServer } from "../../test/support/http-server.ts";
-import { fetchBytes } from "../../test/support/status-scrape.ts";
+import { startHttpServer } from "../../test/support/net/http-server.ts";
+import { fetchBytes } from "../../test/support/status/scrape.ts";
 import { createLog } from "../base/log/log.ts";
 import { scopesAt } from "../base/log/scope-levels.ts";
 import { silentLogger } from "../base/logger.ts";

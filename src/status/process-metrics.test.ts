@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { parseStrictly } from "../../test/support/status-document.ts";
+import { parseStrictly } from "../../test/support/status/document.ts";
 import { startEventLoopLag } from "./event-loop-lag.ts";
 import { renderProcessMetrics } from "./process-metrics.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { startHttpServer } from "../../test/support/http-server.ts";
-import { fetchBytes } from "../../test/support/status-scrape.ts";
+import { startHttpServer } from "../../test/support/net/http-server.ts";
+import { fetchBytes } from "../../test/support/status/scrape.ts";
 import { silentLogger } from "../base/logger.ts";
 import { registerProfiling } from "./profiling.ts";
 import { createRouter } from "./router.ts";

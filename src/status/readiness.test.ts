@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { recordingLogger } from "../../test/support/envoy-life.ts";
+import { recordingLogger } from "../../test/support/envoy/life.ts";
 import { silentLogger } from "../base/logger.ts";
 import { createReadiness } from "./readiness.ts";
 

@@ -1,7 +1,7 @@
 import { request } from "node:http";
 import { createServer } from "node:net";
 import { expect, test } from "vitest";
-import { recordingLogger, until } from "../../test/support/envoy-life.ts";
+import { recordingLogger, until } from "../../test/support/envoy/life.ts";
 import { createReadiness } from "./readiness.ts";
 import { sendText } from "./router.ts";
 import { type StatusServerOptions, startStatusServer } from "./start-status-server.ts";

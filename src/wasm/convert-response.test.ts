@@ -9,7 +9,7 @@ import {
   remoteExtension,
   remoteWasm,
   type WasmResource,
-} from "../../test/support/wasm-resources.ts";
+} from "../../test/support/wasm/resources.ts";
 import { silentLogger } from "../base/logger.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
 import { deltaDiscoveryResponse } from "../protobuf/wire/discovery.ts";

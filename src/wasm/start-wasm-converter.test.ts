@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { extensionResponse, remoteExtension } from "../../test/support/wasm-resources.ts";
+import { extensionResponse, remoteExtension } from "../../test/support/wasm/resources.ts";
 import { silentLogger } from "../base/logger.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
 import { declareWasmMetrics, startWasmConverter } from "./index.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { recordLog } from "../../test/support/ca-log.ts";
-import { ask, LDS, push } from "../../test/support/xds-harness.ts";
+import { recordLog } from "../../test/support/log/recording-log.ts";
+import { ask, LDS, push } from "../../test/support/xds/harness.ts";
 import { silentLogger } from "../base/logger.ts";
 import { ResponseScanner } from "./core/response-scanner.ts";
 import { createMessageLog } from "./message-log.ts";

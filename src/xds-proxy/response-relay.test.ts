@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { CDS, push } from "../../test/support/xds-harness.ts";
+import { CDS, push } from "../../test/support/xds/harness.ts";
 import { deltaDiscoveryResponse } from "../protobuf/wire/discovery.ts";
 import { createResponseRelay, type ResponseRelayOptions } from "./response-relay.ts";
 

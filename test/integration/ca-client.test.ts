@@ -7,12 +7,12 @@ import { silentLogger } from "../../src/base/logger.ts";
 import { Secret } from "../../src/base/secret.ts";
 import { fileTokenFetcher } from "../../src/identity/tokens/file-token.ts";
 import type { TokenFetcher } from "../../src/identity/tokens/token-fetcher.ts";
-import { makeCertificate } from "../support/ca-certificates.ts";
-import { startTestClient, type TestClient, WEB_IDENTITY } from "../support/ca-client-setup.ts";
-import { makeCaDirectory } from "../support/ca-directory.ts";
-import { eventually } from "../support/ca-wait.ts";
+import { makeCertificate } from "../support/certs/ca-certificates.ts";
+import { startTestClient, type TestClient, WEB_IDENTITY } from "../support/certs/ca-client-setup.ts";
+import { makeCaDirectory } from "../support/files/ca-directory.ts";
+import { eventually } from "../support/wait/ca-wait.ts";
 import "../support/no-open-handles.ts";
-import { type FakeCa, type FakeCaOptions, FakeCaStatus, startFakeCa } from "../support/fake-ca.ts";
+import { type FakeCa, type FakeCaOptions, FakeCaStatus, startFakeCa } from "../support/certs/fake-ca.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());

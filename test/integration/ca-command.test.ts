@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { eventually } from "../support/ca-wait.ts";
+import { eventually } from "../support/wait/ca-wait.ts";
 import "../support/no-open-handles.ts";
 import { createLog } from "../../src/base/log/log.ts";
 import { Secret } from "../../src/base/secret.ts";
 import { COMMANDS } from "../../src/cli/commands.ts";
 import { runCli } from "../../src/cli/run-cli.ts";
-import { startTestClient } from "../support/ca-client-setup.ts";
-import { makeCaDirectory } from "../support/ca-directory.ts";
+import { startTestClient } from "../support/certs/ca-client-setup.ts";
+import { makeCaDirectory } from "../support/files/ca-directory.ts";
 
 interface Run {
   readonly code: Promise<number>;

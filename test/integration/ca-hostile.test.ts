@@ -20,11 +20,11 @@ import {
 import { parsePemCertificate } from "../../src/protocol/x509/certificate.ts";
 import { buildCsr } from "../../src/protocol/x509/csr.ts";
 import { encodePrivateKey, generateKeyPair, parsePrivateKey } from "../../src/protocol/x509/key-pair.ts";
-import { makeCertificate } from "../support/ca-certificates.ts";
-import { startTestClient, WEB_IDENTITY } from "../support/ca-client-setup.ts";
-import { type CaDirectory, makeCaDirectory } from "../support/ca-directory.ts";
-import { type RecordedLog, recordLog } from "../support/ca-log.ts";
-import { startFakeCa } from "../support/fake-ca.ts";
+import { makeCertificate } from "../support/certs/ca-certificates.ts";
+import { startTestClient, WEB_IDENTITY } from "../support/certs/ca-client-setup.ts";
+import { startFakeCa } from "../support/certs/fake-ca.ts";
+import { type CaDirectory, makeCaDirectory } from "../support/files/ca-directory.ts";
+import { type RecordedLog, recordLog } from "../support/log/recording-log.ts";
 
 const opened = new CloseStack();
 const perTest = new CloseStack();

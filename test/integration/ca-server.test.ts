@@ -1,6 +1,6 @@
 import { credentials, Metadata as JsMetadata, makeClientConstructor, type ServiceError, status } from "@grpc/grpc-js";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { eventually } from "../support/ca-wait.ts";
+import { eventually } from "../support/wait/ca-wait.ts";
 import "../support/no-open-handles.ts";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
@@ -22,13 +22,13 @@ import {
 import { parsePemCertificate } from "../../src/protocol/x509/certificate.ts";
 import { buildCsr } from "../../src/protocol/x509/csr.ts";
 import { encodePrivateKey, generateKeyPair, type KeyPair } from "../../src/protocol/x509/key-pair.ts";
-import { makeCertificate } from "../support/ca-certificates.ts";
-import { startTestClient, WEB_IDENTITY } from "../support/ca-client-setup.ts";
-import { type CaDirectory, makeCaDirectory } from "../support/ca-directory.ts";
-import { type RecordedLog, recordLog } from "../support/ca-log.ts";
-import { startHttpServer } from "../support/http-server.ts";
+import { makeCertificate } from "../support/certs/ca-certificates.ts";
+import { startTestClient, WEB_IDENTITY } from "../support/certs/ca-client-setup.ts";
+import { openssl } from "../support/certs/openssl.ts";
+import { type CaDirectory, makeCaDirectory } from "../support/files/ca-directory.ts";
+import { type RecordedLog, recordLog } from "../support/log/recording-log.ts";
 import { needs } from "../support/needs.ts";
-import { openssl } from "../support/openssl.ts";
+import { startHttpServer } from "../support/net/http-server.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());

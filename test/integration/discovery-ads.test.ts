@@ -2,6 +2,8 @@ import { afterEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { decodeMessage } from "../../src/protobuf/envoy/index.ts";
 import { any } from "../../src/protobuf/wire/discovery.ts";
+import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery/server.ts";
+import { eventually } from "../support/wait/ca-wait.ts";
 import {
   type AdsClientOptions,
   type DeltaStream,
@@ -11,9 +13,7 @@ import {
   type SotwStream,
   testNode,
   URLS,
-} from "../support/ads-client.ts";
-import { eventually } from "../support/ca-wait.ts";
-import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery-server.ts";
+} from "../support/xds/ads-client.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());

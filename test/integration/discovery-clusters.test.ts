@@ -14,13 +14,13 @@ import type { Cluster } from "../../src/protobuf/gen/envoy/config/cluster/v3.ts"
 import { readGoldenCases } from "../conformance/discovery/golden-cases.ts";
 import { compareClusters, compareEndpoints, describeDifference } from "../conformance/discovery/index.ts";
 import type { Json } from "../conformance/discovery/json.ts";
-import { EVERY_FIELD_NODE, EVERY_FIELD_YAML } from "../support/discovery-every-field.ts";
-import { createWorkFolder, until } from "../support/envoy-life.ts";
-import { freePorts } from "../support/free-ports.ts";
-import { grpcTestCerts } from "../support/grpc-certs.ts";
-import { spawnEnvoy } from "../support/grpc-envoy.ts";
+import { grpcTestCerts } from "../support/certs/grpc-certs.ts";
+import { EVERY_FIELD_NODE, EVERY_FIELD_YAML } from "../support/discovery/every-field.ts";
+import { spawnEnvoy } from "../support/envoy/grpc-envoy.ts";
+import { createWorkFolder, until } from "../support/envoy/life.ts";
 import { viewOfCase } from "../support/mesh-model/view-of-case.ts";
 import { envoyPath, needs } from "../support/needs.ts";
+import { freePorts } from "../support/net/free-ports.ts";
 
 const root = join(process.env.CONFORMANCE_DIR ?? join(import.meta.dirname, "../../../shared/conformance"), "discovery");
 /** Those of sidecars; the others are compared where their generators are. */

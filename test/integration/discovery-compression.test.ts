@@ -11,11 +11,11 @@ import {
   discoveryRequest,
   discoveryResponse,
 } from "../../src/protobuf/wire/discovery.ts";
-import { type Library, openDelta, openSotw, testNode, URLS } from "../support/ads-client.ts";
-import { eventually } from "../support/ca-wait.ts";
-import { serviceEntry } from "../support/discovery-objects.ts";
-import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery-server.ts";
-import { connectRaw, grpcHeaders, requestRaw } from "../support/grpc-raw-client.ts";
+import { serviceEntry } from "../support/discovery/objects.ts";
+import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery/server.ts";
+import { connectRaw, grpcHeaders, requestRaw } from "../support/grpc/raw-client.ts";
+import { eventually } from "../support/wait/ca-wait.ts";
+import { type Library, openDelta, openSotw, testNode, URLS } from "../support/xds/ads-client.ts";
 
 const SERVICES = 1000;
 const PATH = "/envoy.service.discovery.v3.AggregatedDiscoveryService";

@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
-import { ADS_TYPES } from "../support/discovery-ads-client.ts";
-import { serviceEntry } from "../support/discovery-objects.ts";
-import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery-server.ts";
-import { http2Cluster } from "../support/envoy-http2-cluster.ts";
-import { freePorts } from "../support/free-ports.ts";
+import { serviceEntry } from "../support/discovery/objects.ts";
+import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery/server.ts";
+import { http2Cluster } from "../support/envoy/http2-cluster.ts";
 import { envoyPath, needs } from "../support/needs.ts";
+import { freePorts } from "../support/net/free-ports.ts";
+import { ADS_TYPES } from "../support/xds/discovery-ads-client.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());

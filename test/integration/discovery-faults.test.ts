@@ -8,14 +8,14 @@ import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
 import { rawMethod } from "../../src/grpc/method.ts";
 import { GrpcError } from "../../src/grpc/status.ts";
 import { discoveryRequest } from "../../src/protobuf/wire/discovery.ts";
-import { openDelta, openSotw, type SotwStream, testNode, URLS } from "../support/ads-client.ts";
-import { eventually } from "../support/ca-wait.ts";
-import { serviceEntry } from "../support/discovery-objects.ts";
+import { serviceEntry } from "../support/discovery/objects.ts";
 import {
   type DiscoveryServer,
   type DiscoveryServerOptions,
   startDiscoveryServer,
-} from "../support/discovery-server.ts";
+} from "../support/discovery/server.ts";
+import { eventually } from "../support/wait/ca-wait.ts";
+import { openDelta, openSotw, type SotwStream, testNode, URLS } from "../support/xds/ads-client.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
 import { type FileStore, type FileStoreOptions, startFileStore } from "../../src/discovery/stores/start-file-store.ts";
 import type { ConfigChange } from "../../src/mesh-model/config-store.ts";
-import { serviceEntry, workloadEntry } from "../support/discovery-objects.ts";
+import { serviceEntry, workloadEntry } from "../support/discovery/objects.ts";
 
 let dir: string;
 let store: FileStore | undefined;

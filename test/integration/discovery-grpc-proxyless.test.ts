@@ -4,11 +4,11 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
-import { eventually } from "../support/ca-wait.ts";
-import { destinationRule, httpService, virtualService } from "../support/discovery-routes.ts";
-import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery-server.ts";
-import { freePorts } from "../support/free-ports.ts";
-import { createTestCa } from "../support/sds-certificates.ts";
+import { createTestCa } from "../support/certs/sds-certificates.ts";
+import { destinationRule, httpService, virtualService } from "../support/discovery/routes.ts";
+import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery/server.ts";
+import { freePorts } from "../support/net/free-ports.ts";
+import { eventually } from "../support/wait/ca-wait.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());
@@ -64,7 +64,7 @@ async function startProgram(server: DiscoveryServer, certificateProviders: objec
     certificate_providers: certificateProviders,
     server_listener_resource_name_template: "xds.istio.io/grpc/lds/inbound/%s",
   };
-  const child = fork(join(import.meta.dirname, "../support/grpc-xds-program.cjs"), {
+  const child = fork(join(import.meta.dirname, "../support/grpc/xds-program.cjs"), {
     env: { ...process.env, GRPC_XDS_BOOTSTRAP_CONFIG: JSON.stringify(bootstrap) },
     stdio: ["ignore", "ignore", "inherit", "ipc"],
   });

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
-import { openSotw, testNode, URLS } from "../support/ads-client.ts";
-import { type DiscoveryServerOptions, startDiscoveryServer } from "../support/discovery-server.ts";
+import { type DiscoveryServerOptions, startDiscoveryServer } from "../support/discovery/server.ts";
+import { openSotw, testNode, URLS } from "../support/xds/ads-client.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());

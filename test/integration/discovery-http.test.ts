@@ -5,14 +5,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
-import { openSotw, testNode, URLS } from "../support/ads-client.ts";
-import { askAndClose } from "../support/ask-and-close.ts";
-import { eventually } from "../support/ca-wait.ts";
 import {
   type DiscoveryServer,
   type DiscoveryServerOptions,
   startDiscoveryServer,
-} from "../support/discovery-server.ts";
+} from "../support/discovery/server.ts";
+import { askAndClose } from "../support/net/ask-and-close.ts";
+import { eventually } from "../support/wait/ca-wait.ts";
+import { openSotw, testNode, URLS } from "../support/xds/ads-client.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());

@@ -13,15 +13,15 @@ import {
 import type { MessageType } from "../../src/protobuf/wire/message.ts";
 import { buildCsr } from "../../src/protocol/x509/csr.ts";
 import { encodePrivateKey, generateKeyPair } from "../../src/protocol/x509/key-pair.ts";
-import { type AdsClientOptions, openDelta, openSotw, testNode, URLS } from "../support/ads-client.ts";
-import { eventually } from "../support/ca-wait.ts";
+import { openssl } from "../support/certs/openssl.ts";
 import {
   type DiscoveryServer,
   type DiscoveryServerOptions,
   startDiscoveryServer,
-} from "../support/discovery-server.ts";
+} from "../support/discovery/server.ts";
 import { needs } from "../support/needs.ts";
-import { openssl } from "../support/openssl.ts";
+import { eventually } from "../support/wait/ca-wait.ts";
+import { type AdsClientOptions, openDelta, openSotw, testNode, URLS } from "../support/xds/ads-client.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());

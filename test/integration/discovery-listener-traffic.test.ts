@@ -5,14 +5,14 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { join } from "node:path";
 import { createServer as createTlsServer, connect as tlsConnect } from "node:tls";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { staticSidecar } from "../support/discovery-static-sidecar.ts";
-import { createWorkFolder, until } from "../support/envoy-life.ts";
-import { freePorts } from "../support/free-ports.ts";
-import { grpcTestCerts } from "../support/grpc-certs.ts";
-import { type RunningEnvoy, spawnEnvoy } from "../support/grpc-envoy.ts";
+import { grpcTestCerts } from "../support/certs/grpc-certs.ts";
+import { staticSidecar } from "../support/discovery/static-sidecar.ts";
+import { type RunningEnvoy, spawnEnvoy } from "../support/envoy/grpc-envoy.ts";
+import { createWorkFolder, until } from "../support/envoy/life.ts";
 import { createTestMesh, testNode } from "../support/mesh-model/create-test-mesh.ts";
 import { destinationRule, documents, peerAuthentication, type TestObject } from "../support/mesh-model/test-objects.ts";
 import { has, needs } from "../support/needs.ts";
+import { freePorts } from "../support/net/free-ports.ts";
 
 /** One sidecar without interception, whose listeners are really bound; backends beside it. */
 const backends: (Server & { closeAllConnections?: () => void })[] = [];

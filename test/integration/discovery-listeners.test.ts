@@ -8,8 +8,8 @@ import { generateInboundListeners, generateOutboundListeners } from "../../src/e
 import type { ProxyView } from "../../src/mesh-model/push-snapshot.ts";
 import type { Listener } from "../../src/protobuf/gen/envoy/config/listener/v3.ts";
 import { readGoldenCases } from "../conformance/discovery/golden-cases.ts";
-import { EVERY_LISTENER_YAML } from "../support/discovery-every-listener.ts";
-import { createWorkFolder } from "../support/envoy-life.ts";
+import { EVERY_LISTENER_YAML } from "../support/discovery/every-listener.ts";
+import { createWorkFolder } from "../support/envoy/life.ts";
 import { createTestMesh, testNode } from "../support/mesh-model/create-test-mesh.ts";
 import { viewOfCase } from "../support/mesh-model/view-of-case.ts";
 import { envoyPath, needs } from "../support/needs.ts";

@@ -12,8 +12,8 @@ import { decodeObject } from "../../src/istio-api/decode/decode-object.ts";
 import { pack } from "../../src/protobuf/envoy/index.ts";
 import type { RouteConfiguration } from "../../src/protobuf/gen/envoy/config/route/v3.ts";
 import { readGoldenCases } from "../conformance/discovery/golden-cases.ts";
-import { arbitraryHttpRoutes } from "../support/arbitrary-virtual-service.ts";
-import { destinationRule, httpService, scopeOf, virtualService } from "../support/discovery-routes.ts";
+import { arbitraryHttpRoutes } from "../support/discovery/arbitrary-virtual-service.ts";
+import { destinationRule, httpService, scopeOf, virtualService } from "../support/discovery/routes.ts";
 import { viewOfCase } from "../support/mesh-model/view-of-case.ts";
 import { envoyPath, needs } from "../support/needs.ts";
 

@@ -3,12 +3,12 @@ import { connect as connectHttp2, type OutgoingHttpHeaders } from "node:http2";
 import { connect } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
-import { openDelta, openSotw, testNode, URLS } from "../support/ads-client.ts";
 import {
   type DiscoveryServer,
   type DiscoveryServerOptions,
   startDiscoveryServer,
-} from "../support/discovery-server.ts";
+} from "../support/discovery/server.ts";
+import { openDelta, openSotw, testNode, URLS } from "../support/xds/ads-client.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());

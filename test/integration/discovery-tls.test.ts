@@ -6,7 +6,7 @@ import {
   type DiscoveryServer,
   type DiscoveryServerOptions,
   startDiscoveryServer,
-} from "../support/discovery-server.ts";
+} from "../support/discovery/server.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());

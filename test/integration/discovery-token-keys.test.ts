@@ -2,9 +2,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
-import { openSotw, testNode, URLS } from "../support/ads-client.ts";
-import { ruleObject } from "../support/discovery-rules.ts";
-import { startDiscoveryServer } from "../support/discovery-server.ts";
+import { ruleObject } from "../support/discovery/rules.ts";
+import { startDiscoveryServer } from "../support/discovery/server.ts";
+import { openSotw, testNode, URLS } from "../support/xds/ads-client.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { message, repeatedString } from "../../src/protobuf/wire/message.ts";
-import { openSotw, testNode, URLS } from "../support/ads-client.ts";
-import { makeCertificate } from "../support/ca-certificates.ts";
-import { makeCaDirectory } from "../support/ca-directory.ts";
-import { startDiscoveryServer } from "../support/discovery-server.ts";
+import { makeCertificate } from "../support/certs/ca-certificates.ts";
+import { startDiscoveryServer } from "../support/discovery/server.ts";
+import { makeCaDirectory } from "../support/files/ca-directory.ts";
+import { openSotw, testNode, URLS } from "../support/xds/ads-client.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());

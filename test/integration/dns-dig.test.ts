@@ -3,9 +3,9 @@ import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
-import { type DnsFixture, SEARCH, startDnsFixture } from "../support/dns-fixture.ts";
-import { aRecord } from "../support/dns-message.ts";
-import { publicNames, replyTo, startDnsUpstream } from "../support/dns-upstream.ts";
+import { type DnsFixture, SEARCH, startDnsFixture } from "../support/dns/fixture.ts";
+import { aRecord } from "../support/dns/message.ts";
+import { publicNames, replyTo, startDnsUpstream } from "../support/dns/upstream.ts";
 import { needs } from "../support/needs.ts";
 
 const run = promisify(execFile);

@@ -5,12 +5,12 @@ import type { Socket } from "node:net";
 import { promisify } from "node:util";
 import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
-import { ask, connectTcp, exchangeTcp, exchangeUdp, framed, queryBytes, readFrames } from "../support/dns-client.ts";
-import { eventually } from "../support/dns-eventually.ts";
-import { startDnsFixture } from "../support/dns-fixture.ts";
-import { aRecord, decodeMessage, encodeMessage } from "../support/dns-message.ts";
-import { replyTo, startDnsUpstream } from "../support/dns-upstream.ts";
+import { ask, connectTcp, exchangeTcp, exchangeUdp, framed, queryBytes, readFrames } from "../support/dns/client.ts";
+import { startDnsFixture } from "../support/dns/fixture.ts";
+import { aRecord, decodeMessage, encodeMessage } from "../support/dns/message.ts";
+import { replyTo, startDnsUpstream } from "../support/dns/upstream.ts";
 import { needs } from "../support/needs.ts";
+import { eventually } from "../support/wait/dns-eventually.ts";
 
 const SERVFAIL = 2;
 const hit = { name: "productpage." };

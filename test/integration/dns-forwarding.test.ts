@@ -1,11 +1,11 @@
 import { rename, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { ask, exchangeUdp, queryBytes } from "../support/dns-client.ts";
-import { eventually } from "../support/dns-eventually.ts";
-import { SEARCH, startDnsFixture } from "../support/dns-fixture.ts";
-import { freePort } from "../support/dns-free-port.ts";
-import { aRecord, decodeMessage, encodeMessage, optRecord } from "../support/dns-message.ts";
-import { replyTo, startDnsUpstream, type UpstreamHandler } from "../support/dns-upstream.ts";
+import { ask, exchangeUdp, queryBytes } from "../support/dns/client.ts";
+import { SEARCH, startDnsFixture } from "../support/dns/fixture.ts";
+import { aRecord, decodeMessage, encodeMessage, optRecord } from "../support/dns/message.ts";
+import { replyTo, startDnsUpstream, type UpstreamHandler } from "../support/dns/upstream.ts";
+import { freePort } from "../support/net/dns-free-port.ts";
+import { eventually } from "../support/wait/dns-eventually.ts";
 
 const [SERVFAIL, NXDOMAIN, REFUSED] = [2, 3, 5];
 const [A, MX, PTR, HTTPS] = [1, 15, 12, 65];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { ask } from "../support/dns-client.ts";
-import { SEARCH, startDnsFixture } from "../support/dns-fixture.ts";
-import { publicNames, startDnsUpstream } from "../support/dns-upstream.ts";
+import { ask } from "../support/dns/client.ts";
+import { SEARCH, startDnsFixture } from "../support/dns/fixture.ts";
+import { publicNames, startDnsUpstream } from "../support/dns/upstream.ts";
 
 const NXDOMAIN = 3;
 const S = "ns1.svc.cluster.local.";

@@ -1,11 +1,11 @@
 import { truncate, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { ask, exchangeUdp, queryBytes } from "../support/dns-client.ts";
-import { eventually } from "../support/dns-eventually.ts";
-import { startDnsFixture } from "../support/dns-fixture.ts";
-import { freePort } from "../support/dns-free-port.ts";
-import { aRecord } from "../support/dns-message.ts";
-import { replyTo, startDnsUpstream, type UpstreamQuery } from "../support/dns-upstream.ts";
+import { ask, exchangeUdp, queryBytes } from "../support/dns/client.ts";
+import { startDnsFixture } from "../support/dns/fixture.ts";
+import { aRecord } from "../support/dns/message.ts";
+import { replyTo, startDnsUpstream, type UpstreamQuery } from "../support/dns/upstream.ts";
+import { freePort } from "../support/net/dns-free-port.ts";
+import { eventually } from "../support/wait/dns-eventually.ts";
 
 const SERVFAIL = 2;
 const answering = (query: UpstreamQuery) =>

@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { describe, expect, test } from "vitest";
-import { ask, connectTcp, exchangeUdp, queryBytes } from "../support/dns-client.ts";
-import { eventually } from "../support/dns-eventually.ts";
-import { recordingLogger, startDnsFixture } from "../support/dns-fixture.ts";
-import { freePort } from "../support/dns-free-port.ts";
-import { decodeMessage } from "../support/dns-message.ts";
-import { startDnsUpstream } from "../support/dns-upstream.ts";
+import { ask, connectTcp, exchangeUdp, queryBytes } from "../support/dns/client.ts";
+import { recordingLogger, startDnsFixture } from "../support/dns/fixture.ts";
+import { decodeMessage } from "../support/dns/message.ts";
+import { startDnsUpstream } from "../support/dns/upstream.ts";
+import { freePort } from "../support/net/dns-free-port.ts";
+import { eventually } from "../support/wait/dns-eventually.ts";
 
 /** Sockets and watchers of this process; timers are the test runner's too. */
 const openHandles = () =>

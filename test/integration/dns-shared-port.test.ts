@@ -2,21 +2,21 @@ import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
 import { whyNoSharedPorts } from "../../src/dns/port-sharing.ts";
-import { ask, queryBytes } from "../support/dns-client.ts";
-import { crashThreads } from "../support/dns-crash.ts";
-import { eventually } from "../support/dns-eventually.ts";
+import { ask, queryBytes } from "../support/dns/client.ts";
+import { crashThreads } from "../support/dns/crash.ts";
 import {
   type DnsFixture,
   type FixtureOptions,
   MESH_TABLE,
   recordingLogger,
   startDnsFixture,
-} from "../support/dns-fixture.ts";
-import { freePort } from "../support/dns-free-port.ts";
-import { aRecord, decodeMessage } from "../support/dns-message.ts";
-import { replyTo, startDnsUpstream } from "../support/dns-upstream.ts";
-import { bundleDnsServer, bundleDnsWorker, type WorkerBundle } from "../support/dns-worker-bundle.ts";
+} from "../support/dns/fixture.ts";
+import { aRecord, decodeMessage } from "../support/dns/message.ts";
+import { replyTo, startDnsUpstream } from "../support/dns/upstream.ts";
+import { bundleDnsServer, bundleDnsWorker, type WorkerBundle } from "../support/dns/worker-bundle.ts";
+import { freePort } from "../support/net/dns-free-port.ts";
 import { skipWith } from "../support/skip-with.ts";
+import { eventually } from "../support/wait/dns-eventually.ts";
 
 let worker: WorkerBundle;
 let obstacle: string | undefined;

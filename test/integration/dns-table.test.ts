@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { wait } from "../../src/base/wait.ts";
-import { ask } from "../support/dns-client.ts";
-import { type DnsFixture, MESH_TABLE, SEARCH, startDnsFixture } from "../support/dns-fixture.ts";
-import { type DnsUpstream, publicNames, startDnsUpstream } from "../support/dns-upstream.ts";
+import { ask } from "../support/dns/client.ts";
+import { type DnsFixture, MESH_TABLE, SEARCH, startDnsFixture } from "../support/dns/fixture.ts";
+import { type DnsUpstream, publicNames, startDnsUpstream } from "../support/dns/upstream.ts";
 
 const IPV6 = "20010db8000000000000ff0000428329";
 

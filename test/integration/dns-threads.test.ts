@@ -6,14 +6,14 @@ import { createPortMap, type PortMap } from "../../src/dns/port-owners.ts";
 import type { ResolverSettings } from "../../src/dns/resolver.ts";
 import { startThreads } from "../../src/dns/threads.ts";
 import type { NameTable } from "../../src/protocol/dns/name-table-message.ts";
-import { ask } from "../support/dns-client.ts";
-import { crashThreads } from "../support/dns-crash.ts";
-import { eventually } from "../support/dns-eventually.ts";
-import { MESH_TABLE, recordingLogger } from "../support/dns-fixture.ts";
-import { freePort } from "../support/dns-free-port.ts";
-import { aRecord } from "../support/dns-message.ts";
-import { replyTo, startDnsUpstream } from "../support/dns-upstream.ts";
-import { bundleDnsWorker, type WorkerBundle } from "../support/dns-worker-bundle.ts";
+import { ask } from "../support/dns/client.ts";
+import { crashThreads } from "../support/dns/crash.ts";
+import { MESH_TABLE, recordingLogger } from "../support/dns/fixture.ts";
+import { aRecord } from "../support/dns/message.ts";
+import { replyTo, startDnsUpstream } from "../support/dns/upstream.ts";
+import { bundleDnsWorker, type WorkerBundle } from "../support/dns/worker-bundle.ts";
+import { freePort } from "../support/net/dns-free-port.ts";
+import { eventually } from "../support/wait/dns-eventually.ts";
 
 let worker: WorkerBundle;
 beforeAll(async () => {

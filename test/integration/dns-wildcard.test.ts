@@ -2,10 +2,10 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { eventually } from "../support/dns-eventually.ts";
-import { bundleDnsServer } from "../support/dns-worker-bundle.ts";
+import { bundleDnsServer } from "../support/dns/worker-bundle.ts";
 import { needs } from "../support/needs.ts";
-import { createNetnsPair, type Netns } from "../support/netns.ts";
+import { createNetnsPair, type Netns } from "../support/netns/netns.ts";
+import { eventually } from "../support/wait/dns-eventually.ts";
 
 beforeEach(needs("root", "netns", "dig", "python3"));
 

@@ -1,8 +1,8 @@
 import { beforeEach, expect, test } from "vitest";
 import { startEnvoy } from "../../src/envoy/start-envoy.ts";
-import { createWorkFolder, envoyOptions, freePorts, isAlive, recordingLogger, until } from "../support/envoy-life.ts";
-import { startLoad } from "../support/envoy-requests.ts";
-import { staticBootstrap } from "../support/envoy-static-bootstrap.ts";
+import { createWorkFolder, envoyOptions, freePorts, isAlive, recordingLogger, until } from "../support/envoy/life.ts";
+import { startLoad } from "../support/envoy/requests.ts";
+import { staticBootstrap } from "../support/envoy/static-bootstrap.ts";
 import { envoyPath, needs } from "../support/needs.ts";
 
 beforeEach(needs("envoy"));

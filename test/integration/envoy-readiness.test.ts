@@ -9,20 +9,20 @@ import { createAdminClient } from "../../src/envoy/admin-client.ts";
 import { envoyReadinessProbe } from "../../src/envoy/readiness-probe.ts";
 import { startEnvoy } from "../../src/envoy/start-envoy.ts";
 import { createReadiness } from "../../src/status/readiness.ts";
-import { sidecarInputs } from "../support/bootstrap-inputs.ts";
-import { createWorkFolder, envoyOptions, freePorts, recordingLogger, until } from "../support/envoy-life.ts";
-import { getOnce } from "../support/envoy-requests.ts";
-import { staticBootstrap } from "../support/envoy-static-bootstrap.ts";
+import { sidecarInputs } from "../support/bootstrap/bootstrap-inputs.ts";
+import { createTestCa } from "../support/certs/sds-certificates.ts";
+import { createWorkFolder, envoyOptions, freePorts, recordingLogger, until } from "../support/envoy/life.ts";
+import { getOnce } from "../support/envoy/requests.ts";
+import { staticBootstrap } from "../support/envoy/static-bootstrap.ts";
 import { envoyPath, needs } from "../support/needs.ts";
+import { startTestStatusServer } from "../support/status/server.ts";
 import {
   certificateSecret,
   type ScriptedControlPlaneOptions,
   startScriptedControlPlane,
   trustSecret,
   XDS_TYPES,
-} from "../support/scripted-control-plane.ts";
-import { createTestCa } from "../support/sds-certificates.ts";
-import { startTestStatusServer } from "../support/status-server.ts";
+} from "../support/xds/scripted-control-plane.ts";
 
 beforeEach(needs("envoy"));
 

@@ -5,9 +5,9 @@ import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
 import { rawMethod } from "../../src/grpc/method.ts";
 import { implement } from "../../src/grpc/server-types.ts";
 import { GrpcError } from "../../src/grpc/status.ts";
-import { ECHO, ECHO_BIDI, portOf, startEchoServer } from "../support/grpc-echo-server.ts";
-import { startFreezableProxy } from "../support/grpc-freezable-proxy.ts";
-import { answerWith, GRPC_ANSWER, startRawServer } from "../support/grpc-raw-server.ts";
+import { ECHO, ECHO_BIDI, portOf, startEchoServer } from "../support/grpc/echo-server.ts";
+import { answerWith, GRPC_ANSWER, startRawServer } from "../support/grpc/raw-server.ts";
+import { startFreezableProxy } from "../support/net/freezable-proxy.ts";
 
 const UPLOAD = rawMethod("/chan.Test/Upload", "client-stream");
 const EMPTY_FRAME = Buffer.alloc(5);

@@ -6,8 +6,8 @@ import { buildFrameHeader } from "../../src/grpc/frame-scanner.ts";
 import { Metadata } from "../../src/grpc/metadata.ts";
 import { rawMethod } from "../../src/grpc/method.ts";
 import type { GrpcError } from "../../src/grpc/status.ts";
-import { startFreezableProxy } from "../support/grpc-freezable-proxy.ts";
-import { answerWith, GRPC_ANSWER, startRawServer } from "../support/grpc-raw-server.ts";
+import { answerWith, GRPC_ANSWER, startRawServer } from "../support/grpc/raw-server.ts";
+import { startFreezableProxy } from "../support/net/freezable-proxy.ts";
 
 const UNARY = rawMethod("/odd.Test/Unary", "unary");
 const STREAM = rawMethod("/odd.Test/Stream", "server-stream");

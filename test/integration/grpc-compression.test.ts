@@ -7,7 +7,7 @@ import { buildFrameHeader } from "../../src/grpc/frame-scanner.ts";
 import { rawMethod } from "../../src/grpc/method.ts";
 import { implement } from "../../src/grpc/server-types.ts";
 import { type GrpcServer, startGrpcServer } from "../../src/grpc/start-grpc-server.ts";
-import { connectRaw, grpcHeaders, requestRaw } from "../support/grpc-raw-client.ts";
+import { connectRaw, grpcHeaders, requestRaw } from "../support/grpc/raw-client.ts";
 
 const TEXT = Buffer.from("the same words again and again ".repeat(2000));
 const OFFERS = rawMethod("/pack.Test/Offers", "server-stream");

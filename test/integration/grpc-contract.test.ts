@@ -10,9 +10,9 @@ import {
   STREAM_REFUSE,
   socketFolder,
   TRANSPORTS,
-} from "../support/grpc-contract.ts";
-import { createJsClient, startJsServer } from "../support/grpc-contract-js.ts";
-import { createOurClient, startOurServer } from "../support/grpc-contract-ours.ts";
+} from "../support/grpc/contract.ts";
+import { createJsClient, startJsServer } from "../support/grpc/contract-js.ts";
+import { createOurClient, startOurServer } from "../support/grpc/contract-ours.ts";
 import { has, needs } from "../support/needs.ts";
 
 const PAIRS = [

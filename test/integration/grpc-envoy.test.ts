@@ -5,7 +5,8 @@ import { rawMethod } from "../../src/grpc/method.ts";
 import { implement } from "../../src/grpc/server-types.ts";
 import { startGrpcServer } from "../../src/grpc/start-grpc-server.ts";
 import { GRPC_STATUS_NAMES, GrpcError } from "../../src/grpc/status.ts";
-import { http2Cluster } from "../support/envoy-http2-cluster.ts";
+import { pipeListener, type RunningEnvoy, spawnEnvoy } from "../support/envoy/grpc-envoy.ts";
+import { http2Cluster } from "../support/envoy/http2-cluster.ts";
 import {
   BIDI_END,
   type ContractClient,
@@ -13,10 +14,9 @@ import {
   command,
   STREAM_REFUSE,
   socketFolder,
-} from "../support/grpc-contract.ts";
-import { createJsClient } from "../support/grpc-contract-js.ts";
-import { createOurClient, startOurServer } from "../support/grpc-contract-ours.ts";
-import { pipeListener, type RunningEnvoy, spawnEnvoy } from "../support/grpc-envoy.ts";
+} from "../support/grpc/contract.ts";
+import { createJsClient } from "../support/grpc/contract-js.ts";
+import { createOurClient, startOurServer } from "../support/grpc/contract-ours.ts";
 import { needs } from "../support/needs.ts";
 
 beforeEach(needs("envoy"));

@@ -5,8 +5,8 @@ import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
 import { buildFrameHeader } from "../../src/grpc/frame-scanner.ts";
 import { assembleMessages } from "../../src/grpc/message-assembler.ts";
 import { rawMethod } from "../../src/grpc/method.ts";
-import { GRPC_ANSWER, startRawServer } from "../support/grpc-raw-server.ts";
-import { startRefusingServer } from "../support/grpc-refusing-server.ts";
+import { GRPC_ANSWER, startRawServer } from "../support/grpc/raw-server.ts";
+import { startRefusingServer } from "../support/grpc/refusing-server.ts";
 
 const REFUSED = 7;
 const CANCEL = 8;

@@ -5,10 +5,10 @@ import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
 import { rawMethod } from "../../src/grpc/method.ts";
 import { implement } from "../../src/grpc/server-types.ts";
 import { GrpcError } from "../../src/grpc/status.ts";
-import { socketFolder } from "../support/grpc-contract.ts";
-import { ECHO, ECHO_BIDI, portOf, startEchoServer } from "../support/grpc-echo-server.ts";
-import { startFreezableProxy } from "../support/grpc-freezable-proxy.ts";
-import { connectRaw, grpcHeaders, requestRaw } from "../support/grpc-raw-client.ts";
+import { socketFolder } from "../support/grpc/contract.ts";
+import { ECHO, ECHO_BIDI, portOf, startEchoServer } from "../support/grpc/echo-server.ts";
+import { connectRaw, grpcHeaders, requestRaw } from "../support/grpc/raw-client.ts";
+import { startFreezableProxy } from "../support/net/freezable-proxy.ts";
 
 const folder = socketFolder();
 afterAll(() => folder.remove());

@@ -8,7 +8,7 @@ import { defineMethod, rawCodec, rawMethod } from "../../src/grpc/method.ts";
 import { implement } from "../../src/grpc/server-types.ts";
 import { type GrpcServer, startGrpcServer } from "../../src/grpc/start-grpc-server.ts";
 import { GrpcError } from "../../src/grpc/status.ts";
-import { connectRaw, grpcHeaders, requestRaw } from "../support/grpc-raw-client.ts";
+import { connectRaw, grpcHeaders, requestRaw } from "../support/grpc/raw-client.ts";
 
 const ECHO = rawMethod("/edge.Test/Echo", "unary");
 const BIDI = rawMethod("/edge.Test/Bidi", "bidi");

@@ -8,8 +8,8 @@ import type { Peer } from "../../src/grpc/peer.ts";
 import type { ServerCredentials, ServerTls } from "../../src/grpc/server-tls.ts";
 import { implement } from "../../src/grpc/server-types.ts";
 import { type GrpcServer, startGrpcServer } from "../../src/grpc/start-grpc-server.ts";
-import { grpcTestCerts } from "../support/grpc-certs.ts";
-import { ECHO, portOf } from "../support/grpc-echo-server.ts";
+import { grpcTestCerts } from "../support/certs/grpc-certs.ts";
+import { ECHO, portOf } from "../support/grpc/echo-server.ts";
 import { needs } from "../support/needs.ts";
 
 beforeEach(needs("openssl"));

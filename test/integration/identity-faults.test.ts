@@ -7,11 +7,11 @@ import type { KeyPairSecret } from "../../src/identity/secrets.ts";
 import { type SecretManager, startSecretManager } from "../../src/identity/start-secret-manager.ts";
 import { declareSdsMetrics } from "../../src/sds/metrics.ts";
 import { type SdsServer, startSdsServer } from "../../src/sds/start-sds-server.ts";
-import { type RecordedLog, recordLog } from "../support/ca-log.ts";
+import { createTestCa, createTestCaClient, type TestCaClient } from "../support/certs/sds-certificates.ts";
+import { type RecordedLog, recordLog } from "../support/log/recording-log.ts";
 import { needs } from "../support/needs.ts";
-import { createTestCa, createTestCaClient, type TestCaClient } from "../support/sds-certificates.ts";
-import { connectSds, decodeSecrets, node, SECRET_TYPE, type TestSdsClient } from "../support/sds-client.ts";
-import { managerOptions, type TemporaryDirectory, temporaryDirectory, until } from "../support/sds-manager.ts";
+import { connectSds, decodeSecrets, node, SECRET_TYPE, type TestSdsClient } from "../support/sds/client.ts";
+import { managerOptions, type TemporaryDirectory, temporaryDirectory, until } from "../support/sds/manager.ts";
 
 const ca = await createTestCa();
 let directory: TemporaryDirectory;

@@ -1,11 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { KeyPairSecret } from "../../src/identity/secrets.ts";
-import { recordLog } from "../support/ca-log.ts";
+import { openssl } from "../support/certs/openssl.ts";
+import { recordLog } from "../support/log/recording-log.ts";
 import { needs } from "../support/needs.ts";
-import { openssl } from "../support/openssl.ts";
-import { until } from "../support/sds-manager.ts";
-import { type SdsMesh, startMeshLoad, startSdsMesh } from "../support/sds-mesh.ts";
+import { until } from "../support/sds/manager.ts";
+import { type SdsMesh, startMeshLoad, startSdsMesh } from "../support/sds/mesh.ts";
 
 let mesh: SdsMesh | undefined;
 beforeEach(needs("envoy", "openssl"));

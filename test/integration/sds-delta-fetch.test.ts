@@ -5,10 +5,10 @@ import { describe, expect, test } from "vitest";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
 import { declareSdsMetrics } from "../../src/sds/metrics.ts";
 import { startSdsServer } from "../../src/sds/start-sds-server.ts";
-import { recordLog } from "../support/ca-log.ts";
-import { decodeDelta, node, SECRET_TYPE } from "../support/sds-client.ts";
-import { firstRequest, secretNames, useSdsServer } from "../support/sds-harness.ts";
-import { until } from "../support/sds-manager.ts";
+import { recordLog } from "../support/log/recording-log.ts";
+import { decodeDelta, node, SECRET_TYPE } from "../support/sds/client.ts";
+import { firstRequest, secretNames, useSdsServer } from "../support/sds/harness.ts";
+import { until } from "../support/sds/manager.ts";
 
 const sds = useSdsServer();
 

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { KeyPairSecret } from "../../src/identity/secrets.ts";
+import { createTestCa } from "../support/certs/sds-certificates.ts";
+import { requestOnce } from "../support/envoy/sds-envoy.ts";
+import { type EnvoyRun, startEnvoyRun, startLoad, untilServing } from "../support/envoy/sds-envoy-run.ts";
 import { needs } from "../support/needs.ts";
-import { createTestCa } from "../support/sds-certificates.ts";
-import { requestOnce } from "../support/sds-envoy.ts";
-import { type EnvoyRun, startEnvoyRun, startLoad, untilServing } from "../support/sds-envoy-run.ts";
-import { until } from "../support/sds-manager.ts";
+import { until } from "../support/sds/manager.ts";
 
 let run: EnvoyRun | undefined;
 beforeEach(needs("envoy"));

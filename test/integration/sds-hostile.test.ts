@@ -3,10 +3,10 @@ import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
 import { startSecretManager } from "../../src/identity/start-secret-manager.ts";
-import { createTestCa, createTestCaClient } from "../support/sds-certificates.ts";
-import { connectSds, node, SECRET_TYPE } from "../support/sds-client.ts";
-import { firstRequest, laterRequest, secretNames, useSdsServer } from "../support/sds-harness.ts";
-import { managerOptions, until } from "../support/sds-manager.ts";
+import { createTestCa, createTestCaClient } from "../support/certs/sds-certificates.ts";
+import { connectSds, node, SECRET_TYPE } from "../support/sds/client.ts";
+import { firstRequest, laterRequest, secretNames, useSdsServer } from "../support/sds/harness.ts";
+import { managerOptions, until } from "../support/sds/manager.ts";
 
 const sds = useSdsServer();
 const ca = await createTestCa();

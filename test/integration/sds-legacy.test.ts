@@ -7,11 +7,11 @@ import { declareLegacySdsMetrics } from "../../src/sds/legacy/legacy-metrics.ts"
 import type { LegacyToken } from "../../src/sds/legacy/legacy-rules.ts";
 import { declareSdsMetrics } from "../../src/sds/metrics.ts";
 import { type SdsServer, startSdsServer } from "../../src/sds/start-sds-server.ts";
-import { recordLog } from "../support/ca-log.ts";
-import { createTestCa } from "../support/sds-certificates.ts";
-import { connectSds, decodeSecrets, node, SECRET_TYPE, type TestSdsClient } from "../support/sds-client.ts";
-import { type TemporaryDirectory, temporaryDirectory, until } from "../support/sds-manager.ts";
-import { createTestSource } from "../support/sds-source.ts";
+import { createTestCa } from "../support/certs/sds-certificates.ts";
+import { recordLog } from "../support/log/recording-log.ts";
+import { connectSds, decodeSecrets, node, SECRET_TYPE, type TestSdsClient } from "../support/sds/client.ts";
+import { type TemporaryDirectory, temporaryDirectory, until } from "../support/sds/manager.ts";
+import { createTestSource } from "../support/sds/source.ts";
 
 const V2_SERVICE = "envoy.service.discovery.v2.SecretDiscoveryService";
 const V2_TYPE = "type.googleapis.com/envoy.api.v2.auth.Secret";

@@ -8,10 +8,10 @@ import { statusRules } from "../../src/status/core/generations.ts";
 import { createAppProbeHandler } from "../../src/status/probes/app-probe-handler.ts";
 import { createReadiness } from "../../src/status/readiness.ts";
 import type { StatusServer } from "../../src/status/start-status-server.ts";
-import { askAndClose } from "../support/ask-and-close.ts";
-import { recordingLogger } from "../support/envoy-life.ts";
-import { startScrape } from "../support/status-scrape.ts";
-import { startTestStatusServer } from "../support/status-server.ts";
+import { recordingLogger } from "../support/envoy/life.ts";
+import { askAndClose } from "../support/net/ask-and-close.ts";
+import { startScrape } from "../support/status/scrape.ts";
+import { startTestStatusServer } from "../support/status/server.ts";
 
 const READYZ = "/app-health/app/readyz";
 /** Long enough that the client's FIN is here first, on a busy machine too. */

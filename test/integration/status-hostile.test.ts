@@ -14,11 +14,11 @@ import { readAppProbers } from "../../src/status/core/app-probers.ts";
 import { statusRules } from "../../src/status/core/generations.ts";
 import { createAppProbeHandler } from "../../src/status/probes/app-probe-handler.ts";
 import { createProbeConnections } from "../../src/status/probes/probe-connections.ts";
-import { recordingLogger, until } from "../support/envoy-life.ts";
-import { startHttpServer } from "../support/http-server.ts";
-import { fetchBytes, startScrape } from "../support/status-scrape.ts";
-import { startTestStatusServer } from "../support/status-server.ts";
-import { createTestTls } from "../support/status-tls.ts";
+import { createTestTls } from "../support/certs/status-tls.ts";
+import { recordingLogger, until } from "../support/envoy/life.ts";
+import { startHttpServer } from "../support/net/http-server.ts";
+import { fetchBytes, startScrape } from "../support/status/scrape.ts";
+import { startTestStatusServer } from "../support/status/server.ts";
 
 const READYZ = "/app-health/app/readyz";
 

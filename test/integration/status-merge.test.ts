@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { beforeEach, expect, test } from "vitest";
 import { needs } from "../support/needs.ts";
-import { expectPromtoolAccepts, parseStrictly } from "../support/status-document.ts";
-import { startScrape } from "../support/status-scrape.ts";
+import { expectPromtoolAccepts, parseStrictly } from "../support/status/document.ts";
+import { startScrape } from "../support/status/scrape.ts";
 
 beforeEach(needs("promtool"));
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { judge } from "../support/status-soak.ts";
+import { judge } from "../support/status/soak.ts";
 
 const samples = (memory: (index: number) => number, descriptors: (index: number) => number = () => 30) =>
   Array.from({ length: 20 }, (_, index) => ({

@@ -6,10 +6,10 @@ import { httpRequest } from "../../src/net/http-request.ts";
 import { createTokenManager } from "../../src/sts/create-token-manager.ts";
 import { startStsServer } from "../../src/sts/start-sts-server.ts";
 import type { TokenManager } from "../../src/sts/token-manager.ts";
-import { startFakeGoogle } from "../support/ca-google.ts";
-import { recordLog } from "../support/ca-log.ts";
+import { recordLog } from "../support/log/recording-log.ts";
+import { startFakeGoogle } from "../support/sts/google-endpoints.ts";
 import "../support/no-open-handles.ts";
-import { eventually } from "../support/ca-wait.ts";
+import { eventually } from "../support/wait/ca-wait.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import { askAndClose } from "../support/ask-and-close.ts";
-import { eventually } from "../support/ca-wait.ts";
+import { askAndClose } from "../support/net/ask-and-close.ts";
+import { eventually } from "../support/wait/ca-wait.ts";
 import "../support/no-open-handles.ts";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { Secret } from "../../src/base/secret.ts";
@@ -12,9 +12,9 @@ import type { GoogleExchangeOptions } from "../../src/sts/google-exchange.ts";
 import { readProjectNumber } from "../../src/sts/google-project.ts";
 import { type StsServer, startStsServer } from "../../src/sts/start-sts-server.ts";
 import { noTokenManager } from "../../src/sts/token-manager.ts";
-import { type FakeGoogle, startFakeGoogle } from "../support/ca-google.ts";
-import { type RecordedLog, recordLog } from "../support/ca-log.ts";
-import { startHttpServer } from "../support/http-server.ts";
+import { type RecordedLog, recordLog } from "../support/log/recording-log.ts";
+import { startHttpServer } from "../support/net/http-server.ts";
+import { type FakeGoogle, startFakeGoogle } from "../support/sts/google-endpoints.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());

@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import { readdirSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
-import { startHttpServer } from "../support/http-server.ts";
-import { startTestConverter } from "../support/oci-converter.ts";
-import { OCI_TYPES, type OciRegistry, startOciRegistry } from "../support/oci-registry.ts";
-import { wasmModule } from "../support/wasm-resources.ts";
+import { startHttpServer } from "../support/net/http-server.ts";
+import { startTestConverter } from "../support/oci/converter.ts";
+import { OCI_TYPES, type OciRegistry, startOciRegistry } from "../support/oci/registry.ts";
+import { wasmModule } from "../support/wasm/resources.ts";
 
 const module = wasmModule("among enemies");
 const MIB = 1024 * 1024;

@@ -7,10 +7,9 @@ import { any } from "../../src/protobuf/wire/discovery.ts";
 import { memberBytes, withMember } from "../../src/protobuf/wire/edit-members.ts";
 import { encodeStruct } from "../../src/protobuf/wire/struct.ts";
 import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
-import { eventually } from "../support/agent-process.ts";
-import { openXdsClient, socketFolder, startFakeXdsServer } from "../support/fake-xds-server.ts";
-import { startHttpServer } from "../support/http-server.ts";
-import { startTestConverter } from "../support/oci-converter.ts";
+import { eventually } from "../support/agent/agent-process.ts";
+import { startHttpServer } from "../support/net/http-server.ts";
+import { startTestConverter } from "../support/oci/converter.ts";
 import {
   EXTENSION_TYPE,
   extension,
@@ -19,8 +18,9 @@ import {
   remoteExtension,
   remoteWasm,
   wasmModule,
-} from "../support/wasm-resources.ts";
-import { ask, NODE_ID, startTestProxy } from "../support/xds-harness.ts";
+} from "../support/wasm/resources.ts";
+import { openXdsClient, socketFolder, startFakeXdsServer } from "../support/xds/fake-xds-server.ts";
+import { ask, NODE_ID, startTestProxy } from "../support/xds/harness.ts";
 
 const SECRET = JSON.stringify({ auths: { "registry.test": { auth: "dXNlcjpzZWNyZXQ=" } } });
 const env = { ISTIO_META_WASM_IMAGE_PULL_SECRET: SECRET, OTHER: "stays" };

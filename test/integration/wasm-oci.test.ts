@@ -2,13 +2,13 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { grpcTestCerts } from "../support/grpc-certs.ts";
-import { startHttpServer } from "../support/http-server.ts";
+import { grpcTestCerts } from "../support/certs/grpc-certs.ts";
 import { needs } from "../support/needs.ts";
-import { buildTarGz } from "../support/oci-archive.ts";
-import { startTestConverter } from "../support/oci-converter.ts";
-import { digestOf, type ImageForm, OCI_TYPES, type OciRegistry, startOciRegistry } from "../support/oci-registry.ts";
-import { wasmModule } from "../support/wasm-resources.ts";
+import { startHttpServer } from "../support/net/http-server.ts";
+import { buildTarGz } from "../support/oci/archive.ts";
+import { startTestConverter } from "../support/oci/converter.ts";
+import { digestOf, type ImageForm, OCI_TYPES, type OciRegistry, startOciRegistry } from "../support/oci/registry.ts";
+import { wasmModule } from "../support/wasm/resources.ts";
 
 const module = wasmModule("in an image");
 const hex = (digest: string) => digest.slice("sha256:".length);

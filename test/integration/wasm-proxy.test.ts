@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { type ProxySettings, routeFor } from "../../src/agent/connect-wasm.ts";
-import { startForwardProxy } from "../support/forward-proxy.ts";
-import { startHttpServer } from "../support/http-server.ts";
-import { startTestConverter } from "../support/oci-converter.ts";
-import { digestOf, startOciRegistry } from "../support/oci-registry.ts";
-import { wasmModule } from "../support/wasm-resources.ts";
+import { startForwardProxy } from "../support/net/forward-proxy.ts";
+import { startHttpServer } from "../support/net/http-server.ts";
+import { startTestConverter } from "../support/oci/converter.ts";
+import { digestOf, startOciRegistry } from "../support/oci/registry.ts";
+import { wasmModule } from "../support/wasm/resources.ts";
 
 const module = wasmModule("behind a proxy");
 const checksum = digestOf(module).slice("sha256:".length);

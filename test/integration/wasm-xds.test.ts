@@ -11,9 +11,8 @@ import {
 import { declareXdsProxyMetrics } from "../../src/xds-proxy/metrics.ts";
 import type { ResponseConverter } from "../../src/xds-proxy/options.ts";
 import { startXdsProxy } from "../../src/xds-proxy/start-xds-proxy.ts";
-import { openXdsClient, socketFolder, startFakeXdsServer, type XdsKind } from "../support/fake-xds-server.ts";
-import { startHttpServer } from "../support/http-server.ts";
-import { startTestConverter } from "../support/oci-converter.ts";
+import { startHttpServer } from "../support/net/http-server.ts";
+import { startTestConverter } from "../support/oci/converter.ts";
 import {
   decodeExtensions,
   EXTENSION_TYPE,
@@ -21,7 +20,8 @@ import {
   extensionResponse,
   remoteExtension,
   wasmModule,
-} from "../support/wasm-resources.ts";
+} from "../support/wasm/resources.ts";
+import { openXdsClient, socketFolder, startFakeXdsServer, type XdsKind } from "../support/xds/fake-xds-server.ts";
 
 const CDS = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 

@@ -3,10 +3,10 @@ import * as grpc from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
 import { deltaDiscoveryRequest, discoveryRequest } from "../../src/protobuf/wire/discovery.ts";
 import { NAME_TABLE_TYPE, PROXY_CONFIG_TYPE } from "../../src/xds/type-urls.ts";
-import { eventually } from "../support/agent-process.ts";
-import { recordLog } from "../support/ca-log.ts";
-import { openXdsClient, socketFolder, startFakeXdsServer, XDS_PATHS } from "../support/fake-xds-server.ts";
-import { ask, CDS, LDS, push, startTestProxy } from "../support/xds-harness.ts";
+import { eventually } from "../support/agent/agent-process.ts";
+import { recordLog } from "../support/log/recording-log.ts";
+import { openXdsClient, socketFolder, startFakeXdsServer, XDS_PATHS } from "../support/xds/fake-xds-server.ts";
+import { ask, CDS, LDS, push, startTestProxy } from "../support/xds/harness.ts";
 
 const HEALTH = "type.googleapis.com/istio.v1.HealthInformation";
 const ECDS = "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig";

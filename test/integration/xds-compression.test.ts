@@ -16,12 +16,12 @@ import {
 } from "../../src/protobuf/wire/discovery.ts";
 import { EXTENSION_TYPE, NAME_TABLE_TYPE } from "../../src/xds/type-urls.ts";
 import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
-import { testNode, URLS } from "../support/ads-client.ts";
-import { eventually } from "../support/agent-process.ts";
-import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery-server.ts";
-import { openXdsClient, socketFolder, XDS_PATHS, type XdsKind } from "../support/fake-xds-server.ts";
-import { GRPC_ANSWER, startRawServer } from "../support/grpc-raw-server.ts";
-import { ask, CDS, LDS, NODE_ID, push, read, startTestProxy } from "../support/xds-harness.ts";
+import { eventually } from "../support/agent/agent-process.ts";
+import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery/server.ts";
+import { GRPC_ANSWER, startRawServer } from "../support/grpc/raw-server.ts";
+import { testNode, URLS } from "../support/xds/ads-client.ts";
+import { openXdsClient, socketFolder, XDS_PATHS, type XdsKind } from "../support/xds/fake-xds-server.ts";
+import { ask, CDS, LDS, NODE_ID, push, read, startTestProxy } from "../support/xds/harness.ts";
 
 const GZIP_ANSWER = { ...GRPC_ANSWER, "grpc-encoding": "gzip" };
 const gzipped = { upstream: { compression: true } };

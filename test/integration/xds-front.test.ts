@@ -3,8 +3,12 @@ import * as grpc from "@grpc/grpc-js";
 import { beforeEach, describe, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
 import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
-import { eventually } from "../support/agent-process.ts";
-import { http2Cluster } from "../support/envoy-http2-cluster.ts";
+import { eventually } from "../support/agent/agent-process.ts";
+import { pipeListener, spawnEnvoy } from "../support/envoy/grpc-envoy.ts";
+import { http2Cluster } from "../support/envoy/http2-cluster.ts";
+import { needs } from "../support/needs.ts";
+import { freePorts } from "../support/net/free-ports.ts";
+import { type FrontAnswer, page, startHttp2Front, statusOnly } from "../support/net/http2-front.ts";
 import {
   openXdsClient,
   type ServedStream,
@@ -12,12 +16,8 @@ import {
   startFakeXdsServer,
   type XdsClient,
   type XdsKind,
-} from "../support/fake-xds-server.ts";
-import { freePorts } from "../support/free-ports.ts";
-import { pipeListener, spawnEnvoy } from "../support/grpc-envoy.ts";
-import { type FrontAnswer, page, startHttp2Front, statusOnly } from "../support/http2-front.ts";
-import { needs } from "../support/needs.ts";
-import { ask, CDS, NODE_ID, push, read, startTestProxy } from "../support/xds-harness.ts";
+} from "../support/xds/fake-xds-server.ts";
+import { ask, CDS, NODE_ID, push, read, startTestProxy } from "../support/xds/harness.ts";
 
 const envoy = { agent: "envoy" };
 const GRACE_MS = 150;

@@ -4,8 +4,8 @@ import { silentLogger } from "../../src/base/logger.ts";
 import { deltaDiscoveryRequest, discoveryRequest } from "../../src/protobuf/wire/discovery.ts";
 import { NAME_TABLE_TYPE, PROXY_CONFIG_TYPE } from "../../src/xds/type-urls.ts";
 import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
-import { openXdsClient, type ServedStream, socketFolder, startFakeXdsServer } from "../support/fake-xds-server.ts";
-import { ask, CDS, LDS, NODE_ID, push, startTestProxy } from "../support/xds-harness.ts";
+import { openXdsClient, type ServedStream, socketFolder, startFakeXdsServer } from "../support/xds/fake-xds-server.ts";
+import { ask, CDS, LDS, NODE_ID, push, startTestProxy } from "../support/xds/harness.ts";
 
 const HEALTH = "type.googleapis.com/istio.v1.HealthInformation";
 const envoy = { agent: "envoy" };

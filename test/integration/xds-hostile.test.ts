@@ -10,17 +10,17 @@ import {
 } from "../../src/protobuf/wire/discovery.ts";
 import { decodeNameTable } from "../../src/protocol/dns/name-table-message.ts";
 import { EXTENSION_TYPE, NAME_TABLE_TYPE } from "../../src/xds/type-urls.ts";
-import { eventually } from "../support/agent-process.ts";
-import { recordLog } from "../support/ca-log.ts";
+import { eventually } from "../support/agent/agent-process.ts";
+import { grpcHeaders, requestRaw } from "../support/grpc/raw-client.ts";
+import { recordLog } from "../support/log/recording-log.ts";
 import {
   openXdsClient,
   socketFolder,
   startFakeXdsServer,
   XDS_PATHS,
   type XdsKind,
-} from "../support/fake-xds-server.ts";
-import { grpcHeaders, requestRaw } from "../support/grpc-raw-client.ts";
-import { ask, CDS, LDS, push, read, startTestProxy } from "../support/xds-harness.ts";
+} from "../support/xds/fake-xds-server.ts";
+import { ask, CDS, LDS, push, read, startTestProxy } from "../support/xds/harness.ts";
 
 const envoy = { agent: "envoy" };
 const MIB = 1024 * 1024;

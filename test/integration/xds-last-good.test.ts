@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
 import { NAME_TABLE_TYPE } from "../../src/xds/type-urls.ts";
 import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
-import { eventually } from "../support/agent-process.ts";
+import { eventually } from "../support/agent/agent-process.ts";
 import {
   type FakeXdsServer,
   openXdsClient,
@@ -13,8 +13,8 @@ import {
   startFakeXdsServer,
   type XdsClient,
   type XdsKind,
-} from "../support/fake-xds-server.ts";
-import { ask, CDS, EDS, LDS, NODE_ID, push, read, SECRET, startTestProxy } from "../support/xds-harness.ts";
+} from "../support/xds/fake-xds-server.ts";
+import { ask, CDS, EDS, LDS, NODE_ID, push, read, SECRET, startTestProxy } from "../support/xds/harness.ts";
 
 const envoy = { agent: "envoy" };
 

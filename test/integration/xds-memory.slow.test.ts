@@ -5,10 +5,10 @@ import { startChild } from "../../bench/child.ts";
 import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
 import { buildFrameHeader } from "../../src/grpc/frame-scanner.ts";
 import { deltaDiscoveryResponse } from "../../src/protobuf/wire/discovery.ts";
-import { eventually } from "../support/agent-process.ts";
-import { socketFolder, XDS_PATHS } from "../support/fake-xds-server.ts";
-import { GRPC_ANSWER, startRawServer } from "../support/grpc-raw-server.ts";
-import { CDS, push } from "../support/xds-harness.ts";
+import { eventually } from "../support/agent/agent-process.ts";
+import { GRPC_ANSWER, startRawServer } from "../support/grpc/raw-server.ts";
+import { socketFolder, XDS_PATHS } from "../support/xds/fake-xds-server.ts";
+import { CDS, push } from "../support/xds/harness.ts";
 
 const MB = 1024 * 1024;
 const PIECE = Buffer.alloc(64 * 1024, 7);

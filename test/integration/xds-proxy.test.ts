@@ -13,7 +13,7 @@ import { NAME_TABLE_TYPE } from "../../src/xds/type-urls.ts";
 import { declareXdsProxyMetrics } from "../../src/xds-proxy/metrics.ts";
 import type { InternalHandler } from "../../src/xds-proxy/options.ts";
 import { startXdsProxy } from "../../src/xds-proxy/start-xds-proxy.ts";
-import { openXdsClient, socketFolder, startFakeXdsServer, type XdsKind } from "../support/fake-xds-server.ts";
+import { openXdsClient, socketFolder, startFakeXdsServer, type XdsKind } from "../support/xds/fake-xds-server.ts";
 
 const ENVOY = "type.googleapis.com/envoy.";
 const CDS = `${ENVOY}config.cluster.v3.Cluster`;

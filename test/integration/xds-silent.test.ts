@@ -3,10 +3,10 @@ import * as grpc from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
 import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
-import { eventually } from "../support/agent-process.ts";
-import { openXdsClient, socketFolder, startFakeXdsServer, type XdsKind } from "../support/fake-xds-server.ts";
-import { startFreezableProxy } from "../support/grpc-freezable-proxy.ts";
-import { ask, CDS, EDS, LDS, NODE_ID, push, read, startTestProxy } from "../support/xds-harness.ts";
+import { eventually } from "../support/agent/agent-process.ts";
+import { startFreezableProxy } from "../support/net/freezable-proxy.ts";
+import { openXdsClient, socketFolder, startFakeXdsServer, type XdsKind } from "../support/xds/fake-xds-server.ts";
+import { ask, CDS, EDS, LDS, NODE_ID, push, read, startTestProxy } from "../support/xds/harness.ts";
 
 const envoy = { agent: "envoy" };
 const CONNECT_MS = 800;

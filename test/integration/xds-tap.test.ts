@@ -8,8 +8,8 @@ import { silentLogger } from "../../src/base/logger.ts";
 import { any, discoveryRequest, discoveryResponse } from "../../src/protobuf/wire/discovery.ts";
 import { message, nested, repeated, string, uint32 } from "../../src/protobuf/wire/message.ts";
 import { startTap, type TapOptions } from "../../src/xds-proxy/tap/start-tap.ts";
-import { type FakeXdsServer, startFakeXdsServer, XDS_PATHS } from "../support/fake-xds-server.ts";
-import { listServices } from "../support/list-services.ts";
+import { listServices } from "../support/grpc/list-services.ts";
+import { type FakeXdsServer, startFakeXdsServer, XDS_PATHS } from "../support/xds/fake-xds-server.ts";
 
 const CLIENT_CONFIG = "type.googleapis.com/envoy.service.status.v3.ClientConfig";
 const generic = message({ typeUrl: string(1), configStatus: uint32(6) });

@@ -10,10 +10,10 @@ import { silentLogger } from "../../src/base/logger.ts";
 import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
 import { connectThroughProxy } from "../../src/net/http-proxy/connect-through-proxy.ts";
 import type { AgentConfig } from "../../src/settings/read-agent-config.ts";
-import { makeCertificate, type TestCertificate } from "../support/ca-certificates.ts";
-import { startConnectProxy } from "../support/connect-proxy.ts";
-import { type FakeXdsServer, openXdsClient, socketFolder, startFakeXdsServer } from "../support/fake-xds-server.ts";
-import { ask, CDS, push, startTestProxy } from "../support/xds-harness.ts";
+import { makeCertificate, type TestCertificate } from "../support/certs/ca-certificates.ts";
+import { startConnectProxy } from "../support/net/connect-proxy.ts";
+import { type FakeXdsServer, openXdsClient, socketFolder, startFakeXdsServer } from "../support/xds/fake-xds-server.ts";
+import { ask, CDS, push, startTestProxy } from "../support/xds/harness.ts";
 
 const envoy = { agent: "envoy" };
 const IDENTITY = "spiffe://cluster.local/ns/ns/sa/vm";

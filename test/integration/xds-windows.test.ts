@@ -3,8 +3,8 @@ import { createServer } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
-import { openXdsClient, socketFolder } from "../support/fake-xds-server.ts";
-import { ask, CDS, startTestProxy } from "../support/xds-harness.ts";
+import { openXdsClient, socketFolder } from "../support/xds/fake-xds-server.ts";
+import { ask, CDS, startTestProxy } from "../support/xds/harness.ts";
 
 const KB = 1024;
 

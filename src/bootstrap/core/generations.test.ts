@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { InputOverrides } from "../../../test/support/bootstrap-inputs.ts";
-import { sidecarInputs } from "../../../test/support/bootstrap-inputs.ts";
+import type { InputOverrides } from "../../../test/support/bootstrap/bootstrap-inputs.ts";
+import { sidecarInputs } from "../../../test/support/bootstrap/bootstrap-inputs.ts";
 import { generateBootstrap } from "./generate-bootstrap.ts";
 import type { GenerationName } from "./generations.ts";
 import { GENERATIONS } from "./generations.ts";

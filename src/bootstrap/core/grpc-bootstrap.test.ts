@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { sidecarInputs } from "../../../test/support/bootstrap-inputs.ts";
+import { sidecarInputs } from "../../../test/support/bootstrap/bootstrap-inputs.ts";
 import { convertBootstrapOverride } from "./bootstrap-override.ts";
 import { buildGrpcBootstrap } from "./grpc-bootstrap.ts";
 import { buildNodeDescriptor } from "./node-descriptor.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { sidecarInputs } from "../../../test/support/bootstrap-inputs.ts";
+import { sidecarInputs } from "../../../test/support/bootstrap/bootstrap-inputs.ts";
 import { quoteGo } from "../../base/go-quote.ts";
 import { BootstrapError } from "../bootstrap-error.ts";
 import { generateBootstrap } from "./generate-bootstrap.ts";

@@ -1,9 +1,9 @@
 import { X509Certificate } from "node:crypto";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import "../../../test/support/no-open-handles.ts";
-import { makeCertificate } from "../../../test/support/ca-certificates.ts";
-import { recordLog } from "../../../test/support/ca-log.ts";
-import { startHttpServer } from "../../../test/support/http-server.ts";
+import { makeCertificate } from "../../../test/support/certs/ca-certificates.ts";
+import { recordLog } from "../../../test/support/log/recording-log.ts";
+import { startHttpServer } from "../../../test/support/net/http-server.ts";
 import { CloseStack } from "../../base/close-stack.ts";
 import { Metadata } from "../../grpc/metadata.ts";
 import type { Peer } from "../../grpc/peer.ts";

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { afterEach, expect, test } from "vitest";
 import "../../../test/support/no-open-handles.ts";
-import { startHttpServer } from "../../../test/support/http-server.ts";
+import { startHttpServer } from "../../../test/support/net/http-server.ts";
 import { CloseStack } from "../../base/close-stack.ts";
 import { Metadata } from "../../grpc/metadata.ts";
 import { createJwtAuthenticator } from "./jwt.ts";

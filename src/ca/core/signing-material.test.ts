@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { makeCertificate, type TestCertificate } from "../../../test/support/ca-certificates.ts";
+import { makeCertificate, type TestCertificate } from "../../../test/support/certs/ca-certificates.ts";
+import { openssl } from "../../../test/support/certs/openssl.ts";
 import { needs } from "../../../test/support/needs.ts";
-import { openssl } from "../../../test/support/openssl.ts";
 import { parseCertificate } from "../../protocol/x509/certificate.ts";
 import { encodePrivateKey } from "../../protocol/x509/key-pair.ts";
 import { mayReplaceRoots } from "./root-change.ts";

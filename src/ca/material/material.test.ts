@@ -1,7 +1,7 @@
 import { readdir, readFile, stat, symlink, unlink } from "node:fs/promises";
 import { beforeAll, describe, expect, test } from "vitest";
-import { makeCertificate, type TestCertificate } from "../../../test/support/ca-certificates.ts";
-import { makeCaDirectory } from "../../../test/support/ca-directory.ts";
+import { makeCertificate, type TestCertificate } from "../../../test/support/certs/ca-certificates.ts";
+import { makeCaDirectory } from "../../../test/support/files/ca-directory.ts";
 import { parsePemCertificate } from "../../protocol/x509/certificate.ts";
 import { createOnce, replaceFile } from "./create-once.ts";
 import { readPluggedIn } from "./plugged-in.ts";

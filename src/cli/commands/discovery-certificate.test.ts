@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { recordLog } from "../../../test/support/ca-log.ts";
+import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { createFlagValues } from "../framework/flag-values.ts";
 import { parseFlags } from "../framework/parse-flags.ts";
 import { readCertificateSource } from "./discovery-certificate.ts";

@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 import { expect, test } from "vitest";
-import { startHttpServer } from "../../../test/support/http-server.ts";
+import { startHttpServer } from "../../../test/support/net/http-server.ts";
 import { sendRequest } from "./loopback-request.ts";
 import { requestUrl } from "./request.ts";
 

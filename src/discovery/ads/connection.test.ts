@@ -1,6 +1,6 @@
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { recordLog } from "../../../test/support/ca-log.ts";
+import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
 import { GrpcError } from "../../grpc/status.ts";
 import { FORCED_CHANGES } from "../../mesh-model/changes/push-changes.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { recordLog } from "../../../test/support/ca-log.ts";
+import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
 import { createResourceSet } from "../../envoy-config/resource-set.ts";
 import type { ServerWriter } from "../../grpc/server-types.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { recordLog } from "../../../test/support/ca-log.ts";
+import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { createTestMesh, type TestNode, testNode } from "../../../test/support/mesh-model/create-test-mesh.ts";
 import { createModelClient, type ModelClient } from "../../../test/support/mesh-model/model-client.ts";
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { recordLog } from "../../../test/support/ca-log.ts";
+import { recordLog } from "../../../test/support/log/recording-log.ts";
 import type { Authenticator } from "../../ca/authenticators/authenticator.ts";
 import { type Caller, identifyCaller, isOfNamespace } from "./access.ts";
 import type { HttpCall } from "./http-types.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { recordLog } from "../../../test/support/ca-log.ts";
+import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { answerCall, answerHeaders, toCall } from "./answer-call.ts";
 import { type HttpHandler, HttpProblem, json, text } from "./http-types.ts";
 

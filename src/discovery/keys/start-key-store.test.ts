@@ -1,7 +1,7 @@
 import type { RequestListener } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
-import { startHttpServer } from "../../../test/support/http-server.ts";
 import { documents } from "../../../test/support/mesh-model/test-objects.ts";
+import { startHttpServer } from "../../../test/support/net/http-server.ts";
 import { CloseStack } from "../../base/close-stack.ts";
 import { type Logger, silentLogger } from "../../base/logger.ts";
 import type { ConfigObject } from "../../istio-api/config-object.ts";

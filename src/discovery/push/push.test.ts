@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { recordLog } from "../../../test/support/ca-log.ts";
+import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
 import { NO_CHANGES, type PushChanges } from "../../mesh-model/changes/push-changes.ts";
 import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { recordLog } from "../../../test/support/ca-log.ts";
+import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
 import { FORCED_CHANGES, NO_CHANGES } from "../../mesh-model/changes/push-changes.ts";
 import type { RuleProblem } from "../../mesh-model/rule-problems.ts";

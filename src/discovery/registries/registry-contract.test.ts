@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { serviceEntry, workloadEntry } from "../../../test/support/discovery-objects.ts";
-import { describeServiceRegistry, type Platform } from "../../../test/support/discovery-registry-contract.ts";
+import { serviceEntry, workloadEntry } from "../../../test/support/discovery/objects.ts";
+import { describeServiceRegistry, type Platform } from "../../../test/support/discovery/registry-contract.ts";
 import type { RegistryChange, ServiceRegistry } from "../../mesh-model/service-registry.ts";
 import { createMemoryStore } from "../stores/create-memory-store.ts";
 import { createAggregateRegistry } from "./create-aggregate-registry.ts";

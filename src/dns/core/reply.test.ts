@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { queryBytes } from "../../../test/support/dns-client.ts";
-import { decodeMessage, encodeMessage, optRecord } from "../../../test/support/dns-message.ts";
+import { queryBytes } from "../../../test/support/dns/client.ts";
+import { decodeMessage, encodeMessage, optRecord } from "../../../test/support/dns/message.ts";
 import { createQueryView, readQuery } from "../../protocol/dns/query.ts";
 import { proxyScope } from "./alternate-hosts.ts";
 import { decideKnown, NO_DATA, pointerTo } from "./decide.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { policyOf } from "../../../test/support/discovery-policy.ts";
+import { policyOf } from "../../../test/support/discovery/policy.ts";
 import type { TransportSocket } from "../../protobuf/gen/envoy/config/core/v3.ts";
 import type { UpstreamTlsContext } from "../../protobuf/gen/envoy/extensions/transport_sockets/tls/v3.ts";
 import { clientTransport, type TransportTarget } from "./client-transport.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { policyOf } from "../../../test/support/discovery-policy.ts";
+import { policyOf } from "../../../test/support/discovery/policy.ts";
 import { PROTOCOLS } from "../../istio-api/values/protocol.ts";
 import { headerCase, httpOptions, PRESERVED_CASE, upstreamProtocol } from "./http-options.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { policyOf } from "../../../test/support/discovery-policy.ts";
+import { policyOf } from "../../../test/support/discovery/policy.ts";
 import { meshOfCase } from "../../../test/support/mesh-model/view-of-case.ts";
 import { localitySetting } from "../endpoints/locality-setting.ts";
 import { commonBalancing, loadBalancing } from "./load-balancer.ts";

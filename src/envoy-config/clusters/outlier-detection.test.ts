@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { policyOf } from "../../../test/support/discovery-policy.ts";
+import { policyOf } from "../../../test/support/discovery/policy.ts";
 import { outlierDetection } from "./outlier-detection.ts";
 
 test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { endpointOf } from "../../../test/support/discovery-endpoint.ts";
+import { endpointOf } from "../../../test/support/discovery/endpoint.ts";
 import { formatLocality, parseLocality } from "../../mesh-model/locality.ts";
 import { distribute } from "./distribute.ts";
 import { groupByLocality } from "./locality-group.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { endpointOf } from "../../../test/support/discovery-endpoint.ts";
+import { endpointOf } from "../../../test/support/discovery/endpoint.ts";
 import { parseLocality } from "../../mesh-model/locality.ts";
 import { type FailoverClient, failover, failoverValues } from "./failover.ts";
 import { groupByLocality, type LocalityGroup } from "./locality-group.ts";

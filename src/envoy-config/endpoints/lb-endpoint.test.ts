@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { endpointOf } from "../../../test/support/discovery-endpoint.ts";
+import { endpointOf } from "../../../test/support/discovery/endpoint.ts";
 import { lbEndpoint, toAddress } from "./lb-endpoint.ts";
 
 const options = { families: { ipv4: true, ipv6: false }, resolvesNames: false, isMtls: () => false };

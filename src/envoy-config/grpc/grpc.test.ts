@@ -16,7 +16,7 @@ import {
   scopeOf,
   sidecar,
   virtualService,
-} from "../../../test/support/discovery-routes.ts";
+} from "../../../test/support/discovery/routes.ts";
 import { viewOfCase } from "../../../test/support/mesh-model/view-of-case.ts";
 import { skipWith } from "../../../test/support/skip-with.ts";
 import { decodeMessage, encodeMessage, type MessageName } from "../../protobuf/envoy/index.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { httpService, routesOf, scopeOf, virtualService } from "../../../test/support/discovery-routes.ts";
+import { httpService, routesOf, scopeOf, virtualService } from "../../../test/support/discovery/routes.ts";
 import type { Route } from "../../protobuf/gen/envoy/config/route/v3.ts";
 import { generateRoute } from "../routes.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { destinationRule, httpService, scopeOf, virtualService } from "../../../test/support/discovery-routes.ts";
+import { destinationRule, httpService, scopeOf, virtualService } from "../../../test/support/discovery/routes.ts";
 import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
 import type { Service } from "../../mesh-model/service.ts";
 import { generateRoute } from "../routes.ts";

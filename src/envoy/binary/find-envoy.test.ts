@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { buildZip } from "../../../test/support/build-zip.ts";
+import { buildZip } from "../../../test/support/envoy/build-zip.ts";
 import { cachedEnvoyPath, findEnvoy } from "./find-envoy.ts";
 import type { EnvoyRelease } from "./release.ts";
 

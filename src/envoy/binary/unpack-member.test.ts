@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { buildZip } from "../../../test/support/build-zip.ts";
+import { buildZip } from "../../../test/support/envoy/build-zip.ts";
 import { ArchiveError, unpackMember } from "./unpack-member.ts";
 
 let folder: string;

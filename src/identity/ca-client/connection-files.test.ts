@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { mkdir, truncate, writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { makeCaDirectory } from "../../../test/support/ca-directory.ts";
-import { recordLog } from "../../../test/support/ca-log.ts";
-import { createTestCa, SPIFFE_ID, validFor } from "../../../test/support/sds-certificates.ts";
+import { createTestCa, SPIFFE_ID, validFor } from "../../../test/support/certs/sds-certificates.ts";
+import { makeCaDirectory } from "../../../test/support/files/ca-directory.ts";
+import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { readConnectionMaterial } from "./connection-material.ts";
 
 const ca = await createTestCa();

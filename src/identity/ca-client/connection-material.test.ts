@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { connect, createServer, type EphemeralKeyInfo } from "node:tls";
 import { expect, test } from "vitest";
-import { createTestTls } from "../../../test/support/status-tls.ts";
+import { createTestTls } from "../../../test/support/certs/status-tls.ts";
 import { tlsCredentials } from "./connection-material.ts";
 
 const pair = createTestTls();

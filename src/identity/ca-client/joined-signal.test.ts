@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
-import { eventually } from "../../../test/support/ca-wait.ts";
+import { eventually } from "../../../test/support/wait/ca-wait.ts";
 import { joinSignals } from "./joined-signal.ts";
 
 test("aborts with the first of the others", () => {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createTestCa, validFor } from "../../../test/support/sds-certificates.ts";
+import { createTestCa, validFor } from "../../../test/support/certs/sds-certificates.ts";
 import { buildCertificate } from "../../protocol/x509/certificate-builder.ts";
 import { generateKeyPair } from "../../protocol/x509/key-pair.ts";
 import { buildName } from "../../protocol/x509/name.ts";

@@ -2,8 +2,8 @@ import { generateKeyPairSync, type KeyObject, randomUUID } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { makeCertificate } from "../../../test/support/ca-certificates.ts";
-import { type TemporaryDirectory, temporaryDirectory } from "../../../test/support/sds-manager.ts";
+import { makeCertificate } from "../../../test/support/certs/ca-certificates.ts";
+import { type TemporaryDirectory, temporaryDirectory } from "../../../test/support/sds/manager.ts";
 import { checkKeyPair, readKeyPairFiles } from "./key-pair-file.ts";
 
 let directory: TemporaryDirectory;

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdir, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { temporaryDirectory } from "../../../test/support/sds-manager.ts";
+import { temporaryDirectory } from "../../../test/support/sds/manager.ts";
 import { isMissing, readCertificateFile } from "./read-file.ts";
 
 test("a regular file is read", async () => {

@@ -1,10 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { mkdir, readdir, readFile, readlink, rm, rmdir, symlink, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { recordLog } from "../../../test/support/ca-log.ts";
-import { SPIFFE_ID } from "../../../test/support/sds-certificates.ts";
-import { until } from "../../../test/support/sds-manager.ts";
-import { newOutputFiles, useOutputDirectory } from "../../../test/support/sds-output.ts";
+import { SPIFFE_ID } from "../../../test/support/certs/sds-certificates.ts";
+import { newOutputFiles, useOutputDirectory } from "../../../test/support/files/sds-output.ts";
+import { recordLog } from "../../../test/support/log/recording-log.ts";
+import { until } from "../../../test/support/sds/manager.ts";
 import { CHAIN_FILE, KEY_FILE, ROOT_FILE } from "./output-version.ts";
 import { readSaved } from "./read-saved.ts";
 import { startOutput } from "./start-output.ts";

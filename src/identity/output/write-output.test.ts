@@ -1,10 +1,10 @@
 import { lstat, mkdir, readdir, readFile, readlink, realpath, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { recordLog } from "../../../test/support/ca-log.ts";
-import { SPIFFE_ID, validFor } from "../../../test/support/sds-certificates.ts";
-import { until } from "../../../test/support/sds-manager.ts";
-import { newOutputFiles, outputCa, useOutputDirectory } from "../../../test/support/sds-output.ts";
+import { SPIFFE_ID, validFor } from "../../../test/support/certs/sds-certificates.ts";
+import { newOutputFiles, outputCa, useOutputDirectory } from "../../../test/support/files/sds-output.ts";
+import { recordLog } from "../../../test/support/log/recording-log.ts";
+import { until } from "../../../test/support/sds/manager.ts";
 import { checkKeyPair } from "../files/key-pair-file.ts";
 import { CHAIN_FILE, KEY_FILE } from "./output-version.ts";
 import { readSaved } from "./read-saved.ts";

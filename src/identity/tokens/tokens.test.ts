@@ -1,12 +1,12 @@
 import { execFileSync } from "node:child_process";
 import { chmod, mkdir, readFile, stat, symlink, truncate, writeFile } from "node:fs/promises";
 import { afterEach, describe, expect, test } from "vitest";
-import { eventually } from "../../../test/support/ca-wait.ts";
+import { eventually } from "../../../test/support/wait/ca-wait.ts";
 import "../../../test/support/no-open-handles.ts";
-import { makeCaDirectory } from "../../../test/support/ca-directory.ts";
-import { startFakeGoogle } from "../../../test/support/ca-google.ts";
-import { recordLog } from "../../../test/support/ca-log.ts";
-import { startHttpServer } from "../../../test/support/http-server.ts";
+import { makeCaDirectory } from "../../../test/support/files/ca-directory.ts";
+import { recordLog } from "../../../test/support/log/recording-log.ts";
+import { startHttpServer } from "../../../test/support/net/http-server.ts";
+import { startFakeGoogle } from "../../../test/support/sts/google-endpoints.ts";
 import { CloseStack } from "../../base/close-stack.ts";
 import { silentLogger } from "../../base/logger.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";

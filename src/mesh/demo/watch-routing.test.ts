@@ -1,5 +1,9 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { type FakeXdsServer, type ServedStream, startFakeXdsServer } from "../../../test/support/fake-xds-server.ts";
+import {
+  type FakeXdsServer,
+  type ServedStream,
+  startFakeXdsServer,
+} from "../../../test/support/xds/fake-xds-server.ts";
 import { CloseStack } from "../../base/close-stack.ts";
 import { encodeMessage, pack } from "../../protobuf/envoy/index.ts";
 import { type DiscoveryRequest, discoveryRequest, discoveryResponse } from "../../protobuf/wire/discovery.ts";

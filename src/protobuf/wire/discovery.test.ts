@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { foreignCodec, loadEnvoyProtos } from "../../../test/support/sds-envoy-protos.ts";
+import { foreignCodec, loadEnvoyProtos } from "../../../test/support/sds/envoy-protos.ts";
 import { deltaDiscoveryRequest, deltaDiscoveryResponse, discoveryRequest, discoveryResponse } from "./discovery.ts";
 import { WireError } from "./wire-reader.ts";
 

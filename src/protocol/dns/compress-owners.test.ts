@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { aRecord, decodeMessage, encodeMessage, encodeName, optRecord } from "../../../test/support/dns-message.ts";
+import { aRecord, decodeMessage, encodeMessage, encodeName, optRecord } from "../../../test/support/dns/message.ts";
 import { compressOwners } from "./compress-owners.ts";
 import { readSections } from "./sections.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { queryBytes } from "../../../test/support/dns-client.ts";
-import { aRecord, encodeMessage, encodeName, optRecord } from "../../../test/support/dns-message.ts";
+import { queryBytes } from "../../../test/support/dns/client.ts";
+import { aRecord, encodeMessage, encodeName, optRecord } from "../../../test/support/dns/message.ts";
 import { createQueryView, readQuery, udpLimit } from "./query.ts";
 
 const view = createQueryView();

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { queryBytes } from "../../../test/support/dns-client.ts";
-import { encodeMessage } from "../../../test/support/dns-message.ts";
+import { queryBytes } from "../../../test/support/dns/client.ts";
+import { encodeMessage } from "../../../test/support/dns/message.ts";
 import { answersQuery, isTruncated, rcodeOf } from "./reply-check.ts";
 
 const query = queryBytes({ name: "www.Example.com.", id: 77 });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { aRecord, decodeMessage, encodeMessage, optRecord } from "../../../test/support/dns-message.ts";
+import { aRecord, decodeMessage, encodeMessage, optRecord } from "../../../test/support/dns/message.ts";
 import { truncateMessage } from "./truncate.ts";
 
 const records = (count: number) => Array.from({ length: count }, (_, index) => aRecord("many.ext.", `10.0.0.${index}`));

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { openssl } from "../../../test/support/certs/openssl.ts";
 import { needs } from "../../../test/support/needs.ts";
-import { openssl } from "../../../test/support/openssl.ts";
 import { certificatePublicKey, isIssuedBy, parseCertificate, parsePemCertificate } from "./certificate.ts";
 import { buildCertificate, certificateExtension, keyIdentifier } from "./certificate-builder.ts";
 import { generateKeyPair, type KeyOptions, type KeyPair } from "./key-pair.ts";

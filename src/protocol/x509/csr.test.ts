@@ -1,8 +1,8 @@
 import { createPrivateKey } from "node:crypto";
 import fc from "fast-check";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { openssl, tryOpenssl } from "../../../test/support/certs/openssl.ts";
 import { needs } from "../../../test/support/needs.ts";
-import { openssl, tryOpenssl } from "../../../test/support/openssl.ts";
 import { buildCsr, parseCsr, verifyCsr } from "./csr.ts";
 import { encodePrivateKey, generateKeyPair, type KeyOptions, type KeyPair } from "./key-pair.ts";
 import { encodePem, parsePem } from "./pem.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { foreignCodec, loadEnvoyProtos } from "../../../test/support/sds-envoy-protos.ts";
+import { foreignCodec, loadEnvoyProtos } from "../../../test/support/sds/envoy-protos.ts";
 import { Secret } from "../../base/secret.ts";
 import { privateKeyMethodConfig } from "../../protobuf/wire/secret.ts";
 import type { SourceSecret } from "../secret-source.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { recordLog } from "../../../test/support/ca-log.ts";
-import { createTestCa } from "../../../test/support/sds-certificates.ts";
+import { createTestCa } from "../../../test/support/certs/sds-certificates.ts";
+import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { silentLogger } from "../../base/logger.ts";
 import { createGatewaySecrets } from "./create-gateway-secrets.ts";
 import { type KubernetesSecret, parseGatewaySecret } from "./kubernetes-secret.ts";

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { expect, test, vi } from "vitest";
-import { recordLog } from "../../../test/support/ca-log.ts";
-import { startHttpServer } from "../../../test/support/http-server.ts";
+import { recordLog } from "../../../test/support/log/recording-log.ts";
+import { startHttpServer } from "../../../test/support/net/http-server.ts";
 import { type Logger, silentLogger } from "../../base/logger.ts";
 import { Secret } from "../../base/secret.ts";
 import { getSecret } from "./kubernetes-api.ts";

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { recordLog } from "../../../test/support/ca-log.ts";
+import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { memoryFiles } from "../../../test/support/settings/memory-files.ts";
 import { generationRules } from "../../istio-api/generations.ts";
 import { diskFiles, fileErrorText } from "../config-files.ts";

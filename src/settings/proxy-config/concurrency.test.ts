@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { recordLog } from "../../../test/support/ca-log.ts";
+import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { generationRules } from "../../istio-api/generations.ts";
 import { effectiveConcurrency } from "./concurrency.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { recordLog } from "../../../test/support/ca-log.ts";
+import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { memoryFiles } from "../../../test/support/settings/memory-files.ts";
 import { type ConfigError, describeProblem } from "../../istio-api/config-error.ts";
 import { type Generation, generationRules } from "../../istio-api/generations.ts";

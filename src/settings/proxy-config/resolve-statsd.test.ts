@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { recordLog } from "../../../test/support/ca-log.ts";
+import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { resolveStatsd, systemLookup } from "./resolve-statsd.ts";
 
 const failure = (reason: string) => [`warn resolve StatsdUdpAddress failed: ${reason}`];

@@ -1,6 +1,6 @@
 import type { NetworkInterfaceInfo } from "node:os";
 import { describe, expect, test } from "vitest";
-import { recordLog } from "../../../test/support/ca-log.ts";
+import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { type Generation, generationRules } from "../../istio-api/generations.ts";
 import { ipModeOf, isLocalAddress } from "../../net/ip-mode.ts";
 import { adminLocalhost, probeSourceAddress, statusLocalhost } from "../../net/localhost.ts";

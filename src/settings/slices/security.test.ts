@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { recordLog } from "../../../test/support/ca-log.ts";
+import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { type Generation, generationRules } from "../../istio-api/generations.ts";
 import { defaultProxyConfig } from "../../istio-api/proxy-config/default-proxy-config.ts";
 import { createEnvReader, type Environment } from "../env-reader.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { wasmModule } from "../../../test/support/wasm-resources.ts";
+import { wasmModule } from "../../../test/support/wasm/resources.ts";
 import { contentFile, openModuleFiles, sha256 } from "./module-files.ts";
 
 const module = wasmModule("m");

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { wasmModule } from "../../../test/support/wasm-resources.ts";
+import { wasmModule } from "../../../test/support/wasm/resources.ts";
 import { silentLogger } from "../../base/logger.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
 import type { PullPolicy, RemoteModule } from "../core/remote-module.ts";

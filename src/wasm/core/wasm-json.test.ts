@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { envoyMessages, HTTP_WASM } from "../../../test/support/wasm-resources.ts";
+import { envoyMessages, HTTP_WASM } from "../../../test/support/wasm/resources.ts";
 import { memberBytes } from "../../protobuf/wire/edit-members.ts";
 import { encodeStruct, type JsonObject } from "../../protobuf/wire/struct.ts";
 import { WasmError } from "../wasm-error.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { buildTar } from "../../../test/support/oci-archive.ts";
+import { buildTar } from "../../../test/support/oci/archive.ts";
 import { WasmError } from "../wasm-error.ts";
 import { isTar, tarEntries } from "./tar-entries.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ask, CDS, EDS, LDS, push, SECRET } from "../../../test/support/xds-harness.ts";
+import { ask, CDS, EDS, LDS, push, SECRET } from "../../../test/support/xds/harness.ts";
 import { deltaDiscoveryResponse } from "../../protobuf/wire/discovery.ts";
 import type { ProtocolKind } from "../core/protocol-kind.ts";
 import type { Snapshot } from "./core/snapshot.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { serviceEntry } from "../../../../test/support/discovery-objects.ts";
+import { serviceEntry } from "../../../../test/support/discovery/objects.ts";
 import { readDocument } from "../../../istio-api/decode/parse-config-text.ts";
 import { splitDocuments } from "../../../istio-api/decode/split-documents.ts";
 import { type Assembled, assemble, NOTHING } from "./assemble.ts";

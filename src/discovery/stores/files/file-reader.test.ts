@@ -11,7 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { serviceEntry } from "../../../../test/support/discovery-objects.ts";
+import { serviceEntry } from "../../../../test/support/discovery/objects.ts";
 import { createFileReader, type FileReader, MAX_FILE_BYTES, type ReadFile } from "./file-reader.ts";
 import type { FoundFile } from "./list-files.ts";
 

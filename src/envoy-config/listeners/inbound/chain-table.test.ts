@@ -1,5 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { type Connection, chooseFilterChain, describeChain } from "../../../../test/support/choose-filter-chain.ts";
+import {
+  type Connection,
+  chooseFilterChain,
+  describeChain,
+} from "../../../../test/support/discovery/choose-filter-chain.ts";
 import { createTestMesh, testNode } from "../../../../test/support/mesh-model/create-test-mesh.ts";
 import { documents, peerAuthentication, type TestObject } from "../../../../test/support/mesh-model/test-objects.ts";
 import type { MtlsMode } from "../../../mesh-model/push-snapshot.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { chooseFilterChain, describeChain } from "../../../../test/support/choose-filter-chain.ts";
+import { chooseFilterChain, describeChain } from "../../../../test/support/discovery/choose-filter-chain.ts";
 import { createTestMesh, type TestNode, testNode } from "../../../../test/support/mesh-model/create-test-mesh.ts";
 import { documents, peerAuthentication, type TestObject } from "../../../../test/support/mesh-model/test-objects.ts";
 import type { Filter, FilterChain, Listener } from "../../../protobuf/gen/envoy/config/listener/v3.ts";

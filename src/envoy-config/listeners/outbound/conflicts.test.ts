@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { entry, NONE, outbound } from "../../../../test/support/discovery-listeners.ts";
+import { entry, NONE, outbound } from "../../../../test/support/discovery/listeners.ts";
 import type { Listener } from "../../../protobuf/gen/envoy/config/listener/v3.ts";
 
 /** Two services without address on port 5000: `tcp` and `http` are where such calls go. */

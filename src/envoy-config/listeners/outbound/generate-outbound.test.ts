@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { entry, NONE, outbound } from "../../../../test/support/discovery-listeners.ts";
+import { entry, NONE, outbound } from "../../../../test/support/discovery/listeners.ts";
 import type { TestObject } from "../../../../test/support/mesh-model/test-objects.ts";
 
 const VIRTUAL = "virtualOutbound";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { entry, outbound } from "../../../../test/support/discovery-listeners.ts";
+import { entry, outbound } from "../../../../test/support/discovery/listeners.ts";
 import { destinationRule, type TestObject } from "../../../../test/support/mesh-model/test-objects.ts";
 
 const VIP = { addresses: ["10.96.0.1"] };

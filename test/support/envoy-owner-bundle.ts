@@ -1,9 +1,0 @@
-import { join } from "node:path";
-import { bundleProgram } from "./bundle-program.ts";
-
-/** Compiles `envoy-owner.ts` into the folder and returns the file to run with Node. */
-export async function buildEnvoyOwner(folder: string): Promise<string> {
-  const outfile = join(folder, "owner.mjs");
-  await bundleProgram("envoy-owner.ts", { outfile });
-  return outfile;
-}

@@ -1,0 +1,225 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtemp, open, readFile, rm, writeFile } from "node:fs/promises";
+import { request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { PeerCertificate, TLSSocket } from "node:tls";
+import { envoyPath } from "../needs.ts";
+import { freePorts } from "../net/free-ports.ts";
+import { until } from "../sds/manager.ts";
+
+export interface SdsEnvoy extends AsyncDisposable {
+  readonly port: number;
+  readonly adminPort: number;
+  /** A statistic of Envoy, 0 while it does not exist. */
+  stat(name: string): Promise<number>;
+  /** Whether Envoy calls itself ready. */
+  isReady(): Promise<boolean>;
+  /** What Envoy has logged so far. */
+  output(): Promise<string>;
+}
+
+/** Where Envoy uses its certificate: on its own listener, or towards another Envoy with this identity. */
+export type SdsEnvoyRole =
+  | { readonly side: "server" }
+  | { readonly side: "client"; readonly upstreamPort: number; readonly upstreamIdentity: string };
+
+/** A stock Envoy with one mutual TLS listener, or cluster, whose certificate and roots come from the SDS server on this socket. */
+export async function startSdsEnvoy(sdsPath: string, role: SdsEnvoyRole = { side: "server" }): Promise<SdsEnvoy> {
+  const directory = await mkdtemp(join(tmpdir(), "sds-envoy-"));
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const [config, logFile] = [join(directory, "envoy.json"), join(directory, "envoy.log")];
+  await writeFile(config, JSON.stringify(bootstrap(sdsPath, { port, adminPort, role })));
+  const args = ["-c", config, "--concurrency", "1", "--disable-hot-restart", "-l", "info"];
+  const logHandle = await open(logFile, "w");
+  const child = spawn(envoyPath() ?? "envoy", args, { stdio: ["ignore", logHandle.fd, logHandle.fd] });
+  await logHandle.close();
+  const get = (path: string) => fetch(`http://127.0.0.1:${adminPort}${path}`, { signal: AbortSignal.timeout(2000) });
+  const close = async () => {
+    await end(child);
+    await rm(directory, { recursive: true, force: true });
+  };
+  try {
+    await until(
+      "Envoy's admin port answers",
+      () =>
+        get("/server_info").then(
+          (answer) => answer.ok,
+          () => false,
+        ),
+      20_000,
+    );
+  } catch (failure) {
+    await close();
+    throw failure;
+  }
+  return {
+    port,
+    adminPort,
+    stat: async (name) => {
+      const text = await (await get(`/stats?filter=${encodeURIComponent(name)}`)).text();
+      return text.split("\n").reduce((sum, line) => sum + (Number(line.split(": ")[1]) || 0), 0);
+    },
+    isReady: async () => (await get("/ready")).ok,
+    output: () => readFile(logFile, "utf8"),
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+export interface TlsClient {
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** One request on a connection of its own; resolves to the certificate the server showed. */
+export function requestOnce(port: number, client: TlsClient): Promise<PeerCertificate> {
+  return new Promise((resolve, reject) => {
+    const options = {
+      host: "127.0.0.1",
+      port,
+      path: "/",
+      agent: false,
+      timeout: 5000,
+      checkServerIdentity: () => undefined,
+    };
+    const outgoing = request({ ...options, ...client }, (response) => {
+      const certificate = (response.socket as TLSSocket).getPeerCertificate();
+      response.resume();
+      response.once("end", () =>
+        response.statusCode === 200 ? resolve(certificate) : reject(new Error(`status ${response.statusCode}`)),
+      );
+    });
+    outgoing.once("timeout", () => outgoing.destroy(new Error("no answer within 5 s")));
+    outgoing.once("error", reject);
+    outgoing.end();
+  });
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = new Promise((resolve) => child.once("exit", resolve));
+  child.kill("SIGKILL");
+  await exited;
+}
+
+async function freePort(): Promise<number> {
+  const [port = 0] = await freePorts(1);
+  return port;
+}
+
+const TYPES = "type.googleapis.com/envoy.extensions";
+
+const socketAddress = (port: number) => ({ socket_address: { address: "127.0.0.1", port_value: port } });
+
+function bootstrap(
+  sdsPath: string,
+  { port, adminPort, role }: { readonly port: number; readonly adminPort: number; readonly role: SdsEnvoyRole },
+): object {
+  const isServer = role.side === "server";
+  const listener = {
+    name: "in",
+    address: socketAddress(port),
+    filter_chains: [
+      {
+        ...(isServer
+          ? { transport_socket: tlsSocket("DownstreamTlsContext", { require_client_certificate: true }) }
+          : {}),
+        filters: [httpFilter(isServer ? { direct_response: { status: 200 } } : { route: { cluster: "upstream" } })],
+      },
+    ],
+  };
+  return {
+    node: { id: "sidecar~127.0.0.1~test.default~default.svc.cluster.local", cluster: "test" },
+    admin: { address: socketAddress(adminPort) },
+    static_resources: {
+      listeners: [listener],
+      clusters: [sdsCluster(sdsPath), ...(role.side === "client" ? [upstreamCluster(role)] : [])],
+    },
+  };
+}
+
+function sdsCluster(path: string): object {
+  return {
+    name: "sds-grpc",
+    type: "STATIC",
+    connect_timeout: "1s",
+    typed_extension_protocol_options: {
+      "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+        "@type": `${TYPES}.upstreams.http.v3.HttpProtocolOptions`,
+        explicit_http_config: { http2_protocol_options: {} },
+      },
+    },
+    load_assignment: endpoint("sds-grpc", { pipe: { path } }),
+  };
+}
+
+function upstreamCluster(role: Extract<SdsEnvoyRole, { side: "client" }>): object {
+  const matcher = { san_type: "URI", matcher: { exact: role.upstreamIdentity } };
+  return {
+    name: "upstream",
+    type: "STATIC",
+    connect_timeout: "2s",
+    // A connection for each request, so that every request is a handshake with the certificates of its moment.
+    typed_extension_protocol_options: {
+      "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+        "@type": `${TYPES}.upstreams.http.v3.HttpProtocolOptions`,
+        explicit_http_config: { http_protocol_options: {} },
+        common_http_protocol_options: { max_requests_per_connection: 1 },
+      },
+    },
+    transport_socket: tlsSocket("UpstreamTlsContext", {}, { match_typed_subject_alt_names: [matcher] }),
+    load_assignment: endpoint("upstream", socketAddress(role.upstreamPort)),
+  };
+}
+
+function endpoint(cluster: string, address: object): object {
+  return { cluster_name: cluster, endpoints: [{ lb_endpoints: [{ endpoint: { address } }] }] };
+}
+
+function tlsSocket(context: string, fields: object, validation: object = {}): object {
+  return {
+    name: "tls",
+    typed_config: {
+      "@type": `${TYPES}.transport_sockets.tls.v3.${context}`,
+      ...fields,
+      common_tls_context: {
+        tls_certificate_sds_secret_configs: [sdsSecret("default")],
+        combined_validation_context: {
+          default_validation_context: validation,
+          validation_context_sds_secret_config: sdsSecret("ROOTCA"),
+        },
+      },
+    },
+  };
+}
+
+function sdsSecret(name: string): object {
+  return {
+    name,
+    sds_config: {
+      resource_api_version: "V3",
+      initial_fetch_timeout: "0s",
+      api_config_source: {
+        api_type: "GRPC",
+        transport_api_version: "V3",
+        set_node_on_first_message_only: true,
+        grpc_services: [{ envoy_grpc: { cluster_name: "sds-grpc" } }],
+      },
+    },
+  };
+}
+
+function httpFilter(action: object): object {
+  return {
+    name: "http",
+    typed_config: {
+      "@type": `${TYPES}.filters.network.http_connection_manager.v3.HttpConnectionManager`,
+      stat_prefix: "test",
+      http_filters: [{ name: "router", typed_config: { "@type": `${TYPES}.filters.http.router.v3.Router` } }],
+      route_config: {
+        virtual_hosts: [{ name: "all", domains: ["*"], routes: [{ match: { prefix: "/" }, ...action }] }],
+      },
+    },
+  };
+}

@@ -1,0 +1,206 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { chmodSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { askStatus } from "../../../src/mesh/control-client.ts";
+import type { MeshStatus } from "../../../src/mesh/mesh-status.ts";
+import { markedProcesses } from "../../../src/mesh/process/mesh-processes.ts";
+import { type MeshState, RUN_VARIABLE } from "../../../src/mesh/state/mesh-state.ts";
+import { portOwners } from "../net/port-owners.ts";
+
+export const MESH_PROGRAM = resolve(import.meta.dirname, "../../../bin/pilot-agent");
+
+export interface MeshRunOptions {
+  /** Text of the mesh file; the demo when absent. */
+  readonly file?: string;
+  readonly files?: Readonly<Record<string, string>>;
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** Words in front of the program, for example to become another user. */
+  readonly wrapper?: readonly string[];
+  readonly program?: string;
+  /** The demo's is its own. */
+  readonly name?: string;
+  /** The state folder lies below it. */
+  readonly folder?: string;
+}
+
+export interface CliResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** `mesh up` as a user would run it, in a folder of its own. */
+export interface MeshRun extends AsyncDisposable {
+  readonly child: ChildProcess;
+  readonly folder: string;
+  readonly stateFolder: string;
+  /** Exit code, or the signal's name. */
+  readonly exited: Promise<number | string>;
+  output(): string;
+  /** Resolves when all workloads are ready; rejects with the output when `mesh up` ends before. */
+  untilUp(): Promise<void>;
+  /** Another command of the program about this mesh. */
+  cli(...words: readonly string[]): Promise<CliResult>;
+  /** As `mesh status` gets it, without the time of a process for each question. */
+  status(): Promise<MeshStatus>;
+  state(): MeshState;
+  write(name: string, text: string): string;
+}
+
+let count = 0;
+
+export function startMeshRun(options: MeshRunOptions = {}): MeshRun {
+  count += 1;
+  const folder = options.folder ?? mkdtempSync(join(tmpdir(), "mesh-run-"));
+  chmodSync(folder, 0o777);
+  const name = options.name ?? (options.file === undefined ? "shop" : `t${process.pid}-${count}`);
+  const states = join(folder, "state");
+  const write = (path: string, text: string) => {
+    writeFileSync(join(folder, path), text);
+    return join(folder, path);
+  };
+  if (options.file !== undefined) write("mesh.yaml", options.file);
+  for (const [path, text] of Object.entries(options.files ?? {})) write(path, text);
+  const output = openSync(join(folder, `output-${count}`), "w");
+  const target = ["--name", name, "--state-dir", states];
+  const what = options.file === undefined ? ["--demo"] : ["-f", "mesh.yaml"];
+  const program = options.program ?? MESH_PROGRAM;
+  const words = [...(options.wrapper ?? []), program, "mesh", "up", ...what, ...target, ...(options.args ?? [])];
+  const outputFile = join(folder, `output-${count}`);
+  const child = spawn(words[0] ?? "", words.slice(1), {
+    cwd: folder,
+    stdio: ["ignore", output, output],
+    env: { ...process.env, ...options.env },
+  });
+  closeSync(output);
+  let ended: number | string | undefined;
+  const exited = new Promise<number | string>((done) =>
+    child.once("exit", (code, signal) => {
+      ended = code ?? signal ?? "unknown";
+      done(ended);
+    }),
+  );
+  const cli = (...given: readonly string[]) => {
+    const split = given.indexOf("--");
+    const at = split === -1 ? given.length : split;
+    const call = [program, "mesh", ...given.slice(0, at), ...target, ...given.slice(at)];
+    return execute([...(options.wrapper ?? []), ...call], folder, options.env);
+  };
+  const run: MeshRun = {
+    child,
+    folder,
+    stateFolder: join(states, name),
+    exited,
+    output: () => readFileSync(outputFile, "utf8"),
+    async untilUp() {
+      await eventually(() => {
+        if (run.output().includes("Ctrl-C ends everything")) return undefined;
+        if (ended !== undefined) throw new Error(`mesh up ended with ${ended}: ${run.output()}`);
+        return `not up yet: ${run.output()}`;
+      }, 60_000);
+    },
+    cli,
+    status: () => askStatus(run.state()),
+    state: () => JSON.parse(readFileSync(join(states, name, "state.json"), "utf8")) as MeshState,
+    write,
+    async [Symbol.asyncDispose]() {
+      if (ended === undefined) {
+        child.kill("SIGTERM");
+        await exited;
+      }
+      await cli("down");
+      if (options.folder === undefined) rmSync(folder, { recursive: true, force: true });
+    },
+  };
+  return run;
+}
+
+export function execute(
+  words: readonly string[],
+  cwd: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<CliResult> {
+  return new Promise((done) => {
+    execFile(words[0] ?? "", words.slice(1), { cwd, env: { ...process.env, ...env } }, (failed, stdout, stderr) => {
+      done({ code: typeof failed?.code === "number" ? failed.code : failed === null ? 0 : 1, stdout, stderr });
+    });
+  });
+}
+
+/** Asks until there is no objection left; the last one is the error. */
+export async function eventually(
+  ask: () => Promise<string | undefined> | string | undefined,
+  limitMs = 15_000,
+): Promise<void> {
+  const deadline = Date.now() + limitMs;
+  for (;;) {
+    const objection = await ask();
+    if (objection === undefined) return;
+    if (Date.now() > deadline) throw new Error(`still so after ${limitMs} ms: ${objection}`);
+    await new Promise((again) => setTimeout(again, 50));
+  }
+}
+
+/**
+ * The limit, or more where the machine is busy with other things: as a bare Node process then takes longer than its usual 50 ms, so
+ * does everything else.
+ */
+export async function patience(limitMs: number): Promise<number> {
+  const before = performance.now();
+  await execute([process.execPath, "-e", ""], "/");
+  return Math.max(limitMs, (limitMs * (performance.now() - before)) / 100);
+}
+
+/** What of a run is still on the machine; empty when it is gone. The state is read while it runs. */
+export async function leftovers(state: MeshState): Promise<readonly string[]> {
+  const { plan } = state;
+  const exists = async (words: readonly string[]) => (await execute(words, "/")).stdout;
+  const [spaces, links, etc] = await Promise.all([
+    exists(["ip", "netns", "list"]),
+    exists(["ip", "-o", "link"]),
+    exists(["sh", "-c", "ls /etc/netns 2>/dev/null || true"]),
+  ]);
+  const ports =
+    plan?.isolation === "none"
+      ? plan.workloads.flatMap(({ ports: own, app }) => [...Object.values(own), ...(app ? [app.port] : [])])
+      : [];
+  return [
+    ...markedProcesses(state.runId).map(({ pid }) => `process ${pid}`),
+    ...state.namespaces
+      .filter((name) => new RegExp(`^${name}\\b`, "m").test(spaces))
+      .map((name) => `namespace ${name}`),
+    ...state.namespaces.filter((name) => etc.split("\n").includes(name)).map((name) => `/etc/netns/${name}`),
+    ...state.interfaces.filter((name) => links.includes(` ${name}@`)).map((name) => `interface ${name}`),
+    ...ports
+      .filter((port) => portOwners(port).some((pid) => !isOfAnotherMesh(pid, state)))
+      .map((port) => `port ${port}`),
+    ...(await exists(["sh", "-c", `ls ${state.controlSocket} 2>/dev/null || true`]))
+      .split("\n")
+      .filter((line) => line !== ""),
+  ];
+}
+
+/** Ports are free again from the moment a mesh ends: the next one, of another test, looks at them or takes them at once. */
+function isOfAnotherMesh(pid: number, { runId, parent }: MeshState): boolean {
+  const words = (file: string) => {
+    try {
+      return readFileSync(`/proc/${pid}/${file}`, "utf8").split("\0");
+    } catch {
+      return [];
+    }
+  };
+  const mark = words("environ").find((variable) => variable.startsWith(`${RUN_VARIABLE}=`));
+  if (mark !== undefined) return mark !== `${RUN_VARIABLE}=${runId}`;
+  return pid !== parent.pid && words("cmdline").join(" ").includes(" mesh up");
+}
+
+/** The machine's own packet filter and routes, without counters and without the interfaces of meshes, which `leftovers` looks at. */
+export async function machineRules(): Promise<string> {
+  const { stdout } = await execute(
+    ["sh", "-c", "iptables-save 2>/dev/null; nft list ruleset 2>/dev/null; ip route; ip rule"],
+    "/",
+  );
+  return stdout.replace(/^(#|.* dev pamesh).*\n/gm, "").replace(/\[\d+:\d+\]|packets \d+ bytes \d+/g, "");
+}

@@ -1,0 +1,198 @@
+import * as grpcJs from "@grpc/grpc-js";
+import { createGrpcChannel } from "../../../src/grpc/create-grpc-channel.ts";
+import { rawMethod } from "../../../src/grpc/method.ts";
+import { GRPC_STATUS_NAMES, GrpcError } from "../../../src/grpc/status.ts";
+import {
+  type DeltaDiscoveryRequest,
+  type DeltaDiscoveryResponse,
+  type DiscoveryRequest,
+  type DiscoveryResponse,
+  deltaDiscoveryRequest,
+  deltaDiscoveryResponse,
+  discoveryRequest,
+  discoveryResponse,
+  type Node,
+} from "../../../src/protobuf/wire/discovery.ts";
+import { encodeStruct, type JsonObject } from "../../../src/protobuf/wire/struct.ts";
+
+const SERVICE = "/envoy.service.discovery.v3.AggregatedDiscoveryService";
+const PREFIX = "type.googleapis.com/";
+export const URLS = {
+  CDS: `${PREFIX}envoy.config.cluster.v3.Cluster`,
+  EDS: `${PREFIX}envoy.config.endpoint.v3.ClusterLoadAssignment`,
+  LDS: `${PREFIX}envoy.config.listener.v3.Listener`,
+  RDS: `${PREFIX}envoy.config.route.v3.RouteConfiguration`,
+  NDS: `${PREFIX}istio.networking.nds.v1.NameTable`,
+  PCDS: `${PREFIX}istio.mesh.v1alpha1.ProxyConfig`,
+} as const;
+
+export type Library = "ours" | "grpc-js";
+
+export interface AdsClientOptions {
+  readonly port: number;
+  readonly host?: string;
+  readonly library?: Library;
+  readonly token?: string;
+  /** What a gateway tells of its client; with the own library only. */
+  readonly forwarded?: string;
+  readonly tls?: { readonly ca: string; readonly cert?: string; readonly key?: string };
+  /** Never reads what it is sent. */
+  readonly isDeaf?: boolean;
+}
+
+export interface StreamEnd {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** One ADS stream. Responses are kept in the order they came. */
+export interface AdsStream<Request, Response> extends AsyncDisposable {
+  send(request: Partial<Request>): void;
+  readonly responses: readonly Response[];
+  /** The next one nobody has taken yet; fails after five seconds. */
+  next(): Promise<Response>;
+  /** Settles when the server ended the stream. */
+  readonly ended: Promise<StreamEnd>;
+}
+
+export type SotwStream = AdsStream<DiscoveryRequest, DiscoveryResponse>;
+export type DeltaStream = AdsStream<DeltaDiscoveryRequest, DeltaDiscoveryResponse>;
+
+export function openSotw(options: AdsClientOptions): SotwStream {
+  const codecs = { encode: discoveryRequest.encode, decode: discoveryResponse.decode };
+  return open(`${SERVICE}/StreamAggregatedResources`, codecs, options);
+}
+
+export function openDelta(options: AdsClientOptions): DeltaStream {
+  const codecs = { encode: deltaDiscoveryRequest.encode, decode: deltaDiscoveryResponse.decode };
+  return open(`${SERVICE}/DeltaAggregatedResources`, codecs, options);
+}
+
+/** A node as agents send it. */
+export function testNode(given: { id?: string; metadata?: JsonObject } = {}): Partial<Node> {
+  const { id = "sidecar~10.10.0.11~web-1.default~default.svc.cluster.local", metadata } = given;
+  const usual = { NAMESPACE: "default", INSTANCE_IPS: "10.10.0.11", CLUSTER_ID: "Kubernetes", LABELS: { app: "web" } };
+  return { id, metadata: encodeStruct(metadata ?? usual) };
+}
+
+interface Codecs<Request, Response> {
+  encode(request: Partial<Request>): Buffer;
+  decode(bytes: Buffer): Response;
+}
+
+interface Transport {
+  write(bytes: Buffer): void;
+  close(): Promise<void>;
+}
+
+function open<Request, Response>(
+  path: string,
+  codecs: Codecs<Request, Response>,
+  options: AdsClientOptions,
+): AdsStream<Request, Response> {
+  const responses: Response[] = [];
+  const waiting: ((response: Response) => void)[] = [];
+  let taken = 0;
+  let settle: (end: StreamEnd) => void = () => undefined;
+  const ended = new Promise<StreamEnd>((resolve) => {
+    settle = resolve;
+  });
+  const onMessage = (bytes: Buffer) => {
+    responses.push(codecs.decode(Buffer.from(bytes)));
+    const response = responses[taken];
+    const waiter = response === undefined ? undefined : waiting.shift();
+    if (response === undefined || waiter === undefined) return;
+    taken += 1;
+    waiter(response);
+  };
+  const connect = options.library === "grpc-js" ? connectGrpcJs : connectOurs;
+  const transport = connect(path, options, onMessage, (end) => settle(end));
+  return {
+    send: (request) => transport.write(codecs.encode(request)),
+    responses,
+    ended,
+    next: () => {
+      const response = responses[taken];
+      if (response !== undefined) {
+        taken += 1;
+        return Promise.resolve(response);
+      }
+      return new Promise((resolve, reject) => {
+        const timer = setTimeout(() => reject(new Error(`no response ${taken + 1} within 5 s`)), 5000);
+        waiting.push((value) => {
+          clearTimeout(timer);
+          resolve(value);
+        });
+        void ended.then((end) => reject(new Error(`the stream ended: ${end.code} ${end.message}`)));
+      });
+    },
+    [Symbol.asyncDispose]: () => transport.close(),
+  };
+}
+
+type Connect = (
+  path: string,
+  options: AdsClientOptions,
+  onMessage: (bytes: Buffer) => void,
+  onEnd: (end: StreamEnd) => void,
+) => Transport;
+
+const connectOurs: Connect = (path, options, onMessage, onEnd) => {
+  const host = options.host ?? "127.0.0.1";
+  const { tls, token, forwarded } = options;
+  const channel = createGrpcChannel(`${host}:${options.port}`, {
+    ...(tls === undefined ? {} : { tls: () => ({ ...tls, serverName: "localhost" }) }),
+    credentials: () => ({
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(forwarded === undefined ? {} : { "x-forwarded-client-cert": forwarded }),
+    }),
+    maxReceiveBytes: 512 * 1024 * 1024,
+  });
+  const opening = channel.bidi(rawMethod(path, "bidi"));
+  const tell = (thrown: unknown) => {
+    if (!(thrown instanceof GrpcError)) throw thrown;
+    onEnd({ code: thrown.code, message: thrown.message });
+  };
+  const read = async () => {
+    const call = await opening;
+    if (options.isDeaf === true) return;
+    for await (const bytes of call.responses) onMessage(bytes);
+    onEnd({ code: "OK", message: "" });
+  };
+  void read().catch(tell);
+  return {
+    write: (bytes) => void opening.then((call) => call.write(bytes)).catch(() => undefined),
+    close: () => channel.stop(),
+  };
+};
+
+const connectGrpcJs: Connect = (path, options, onMessage, onEnd) => {
+  const { tls, token } = options;
+  const credentials =
+    tls === undefined
+      ? grpcJs.credentials.createInsecure()
+      : grpcJs.credentials.createSsl(Buffer.from(tls.ca), bufferOf(tls.key), bufferOf(tls.cert));
+  const client = new grpcJs.Client(`${options.host ?? "127.0.0.1"}:${options.port}`, credentials, {
+    "grpc.max_receive_message_length": -1,
+    "grpc.ssl_target_name_override": "localhost",
+    "grpc.use_local_subchannel_pool": 1,
+  });
+  const metadata = new grpcJs.Metadata();
+  if (token !== undefined) metadata.set("authorization", `Bearer ${token}`);
+  const same = (bytes: Buffer) => bytes;
+  const call = client.makeBidiStreamRequest<Buffer, Buffer>(path, same, same, metadata);
+  if (options.isDeaf !== true) call.on("data", onMessage);
+  call.on("error", () => undefined); // its story is told by "status"
+  call.on("status", ({ code, details }) => onEnd({ code: GRPC_STATUS_NAMES[code] ?? "UNKNOWN", message: details }));
+  return {
+    write: (bytes) => void call.write(bytes),
+    close: async () => {
+      call.cancel();
+      client.close();
+    },
+  };
+};
+
+function bufferOf(text: string | undefined): Buffer | null {
+  return text === undefined ? null : Buffer.from(text);
+}

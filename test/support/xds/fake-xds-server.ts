@@ -1,0 +1,199 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import * as grpc from "@grpc/grpc-js";
+import { deltaDiscoveryRequest, discoveryRequest } from "../../../src/protobuf/wire/discovery.ts";
+
+const SERVICE = "/envoy.service.discovery.v3.AggregatedDiscoveryService";
+export const XDS_PATHS = {
+  sotw: `${SERVICE}/StreamAggregatedResources`,
+  delta: `${SERVICE}/DeltaAggregatedResources`,
+} as const;
+export type XdsKind = keyof typeof XDS_PATHS;
+
+const raw = (bytes: Buffer) => bytes;
+
+/** One client's stream as the control plane sees it. */
+export interface ServedStream {
+  readonly kind: XdsKind;
+  readonly metadata: grpc.Metadata;
+  /** `:authority`. */
+  readonly host: string;
+  readonly requests: Buffer[];
+  /** Type URLs of the requests so far. */
+  types(): string[];
+  send(message: Buffer): boolean;
+  sendHeaders(headers: Readonly<Record<string, string>>): void;
+  end(): void;
+  fail(code: grpc.status, details: string): void;
+  /** Resolves when `count` requests have come. */
+  received(count: number): Promise<void>;
+  readonly closed: Promise<void>;
+}
+
+export interface FakeXdsServer extends AsyncDisposable {
+  readonly address: string;
+  readonly streams: ServedStream[];
+  /** The stream with that index, as soon as it exists. */
+  stream(index: number): Promise<ServedStream>;
+  forceStop(): void;
+}
+
+/** A control plane that says what the test tells it, on grpc-js, so that the other side is not our own code. */
+export async function startFakeXdsServer(
+  port = 0,
+  credentials = grpc.ServerCredentials.createInsecure(),
+  host = "127.0.0.1",
+): Promise<FakeXdsServer> {
+  const server = new grpc.Server({ "grpc.max_receive_message_length": -1, "grpc.max_send_message_length": -1 });
+  const streams: ServedStream[] = [];
+  const waiters = new Set<() => void>();
+  const wake = () => {
+    for (const waiter of [...waiters]) waiter();
+  };
+  const until = (condition: () => boolean, what: () => string) =>
+    new Promise<void>((resolve, reject) => {
+      const timer = setTimeout(() => {
+        waiters.delete(check);
+        reject(new Error(`nothing like it within 10 s: ${what()}`));
+      }, 10_000);
+      const check = () => {
+        if (!condition()) return;
+        clearTimeout(timer);
+        waiters.delete(check);
+        resolve();
+      };
+      waiters.add(check);
+      check();
+    });
+
+  const serve = (kind: XdsKind) => (call: grpc.ServerDuplexStream<Buffer, Buffer>) => {
+    const requests: Buffer[] = [];
+    const decode = kind === "sotw" ? discoveryRequest.decode : deltaDiscoveryRequest.decode;
+    call.on("data", (bytes: Buffer) => {
+      requests.push(bytes);
+      wake();
+    });
+    call.on("end", () => call.end());
+    const closed = new Promise<void>((resolve) => {
+      call.on("close", resolve);
+      call.on("cancelled", resolve);
+    });
+    call.on("error", () => undefined);
+    streams.push({
+      kind,
+      metadata: call.metadata,
+      host: call.getHost(),
+      requests,
+      types: () => requests.map((bytes) => decode(bytes).typeUrl),
+      send: (message) => call.write(message),
+      sendHeaders: (headers) => {
+        const metadata = new grpc.Metadata();
+        for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
+        call.sendMetadata(metadata);
+      },
+      end: () => call.end(),
+      fail: (code, details) => call.emit("error", { code, details }),
+      received: (count) =>
+        until(
+          () => requests.length >= count,
+          () => `${count} requests, there are ${requests.length}`,
+        ),
+      closed,
+    });
+    wake();
+  };
+  const definition = (kind: XdsKind) => ({
+    path: XDS_PATHS[kind],
+    requestStream: true,
+    responseStream: true,
+    requestSerialize: raw,
+    requestDeserialize: raw,
+    responseSerialize: raw,
+    responseDeserialize: raw,
+  });
+  server.addService(
+    { sotw: definition("sotw"), delta: definition("delta") },
+    { sotw: serve("sotw"), delta: serve("delta") },
+  );
+  const bound = await new Promise<number>((resolve, reject) => {
+    server.bindAsync(`${host}:${port}`, credentials, (error, actual) => (error ? reject(error) : resolve(actual)));
+  });
+  return {
+    address: `${host}:${bound}`,
+    streams,
+    async stream(index) {
+      await until(
+        () => streams.length > index,
+        () => `stream ${index}, there are ${streams.length}`,
+      );
+      const found = streams[index];
+      if (found === undefined) throw new Error(`no stream ${index}`);
+      return found;
+    },
+    forceStop: () => server.forceShutdown(),
+    async [Symbol.asyncDispose]() {
+      server.forceShutdown();
+    },
+  };
+}
+
+export interface XdsClient extends AsyncDisposable {
+  readonly responses: Buffer[];
+  send(message: Buffer): void;
+  halfClose(): void;
+  cancel(): void;
+  pause(): void;
+  resume(): void;
+  received(count: number): Promise<void>;
+  readonly status: Promise<grpc.StatusObject>;
+}
+
+/** A client of the agent's socket, on grpc-js. */
+export function openXdsClient(socketPath: string, kind: XdsKind): XdsClient {
+  const client = new grpc.Client(`unix:${socketPath}`, grpc.credentials.createInsecure(), {
+    "grpc.max_receive_message_length": -1,
+    "grpc.use_local_subchannel_pool": 1,
+  });
+  const call = client.makeBidiStreamRequest(XDS_PATHS[kind], raw, raw, new grpc.Metadata(), {});
+  const responses: Buffer[] = [];
+  let wake: () => void = () => undefined;
+  call.on("data", (bytes: Buffer) => {
+    responses.push(bytes);
+    wake();
+  });
+  call.on("error", () => undefined);
+  const status = new Promise<grpc.StatusObject>((resolve) => call.on("status", resolve));
+  return {
+    responses,
+    status,
+    send: (message) => void call.write(message),
+    halfClose: () => call.end(),
+    cancel: () => call.cancel(),
+    pause: () => void call.pause(),
+    resume: () => void call.resume(),
+    received: (count) =>
+      new Promise((resolve, reject) => {
+        const timer = setTimeout(
+          () => reject(new Error(`${responses.length} of ${count} responses after 10 s`)),
+          10_000,
+        );
+        wake = () => {
+          if (responses.length < count) return;
+          clearTimeout(timer);
+          resolve();
+        };
+        wake();
+      }),
+    async [Symbol.asyncDispose]() {
+      call.cancel();
+      client.close();
+    },
+  };
+}
+
+/** A short path for a socket, gone with the block. */
+export function socketFolder(): { readonly path: string } & Disposable {
+  const folder = mkdtempSync(join(tmpdir(), "xds-"));
+  return { path: join(folder, "sub", "XDS"), [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) };
+}
