@@ -26,7 +26,7 @@ test("the event loop turns while keys are generated and used", async () => {
   await pending;
   finished = true;
   expect(turns).toBeGreaterThan(10);
-  expect(jobs.stop()).toEqual(expect.arrayContaining(["KEYPAIRGENREQUEST", "SIGNREQUEST"]));
+  expect(jobs.stop()).toEqual(expect.arrayContaining(["RANDOMPRIMEREQUEST", "SIGNREQUEST"]));
 });
 
 test("each key is new", async () => {

@@ -1,6 +1,7 @@
 import { createPrivateKey, generateKeyPair as generate, type KeyObject } from "node:crypto";
 import { promisify } from "node:util";
 import { Secret } from "../../base/secret.ts";
+import { generateRsaKey } from "./rsa-key.ts";
 import { X509Error } from "./x509-error.ts";
 
 export type KeyOptions =
@@ -24,6 +25,8 @@ export async function generateKeyPair(options: KeyOptions): Promise<KeyPair> {
     const text = `requested key size does not meet the minimum required size of ${MIN_RSA_BITS} ${wanted}`;
     throw new X509Error("bad-key", text);
   }
+  // Two primes of the same length make an even number of bits; other lengths are as rare as they are odd.
+  if (options.bits % 2 === 0) return generateRsaKey(options.bits);
   return generateOnPool("rsa", { modulusLength: options.bits, publicExponent: 65537 });
 }
 
