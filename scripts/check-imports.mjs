@@ -120,7 +120,11 @@ for (const cycle of cycles(folderEdges()))
 checkDoors();
 const withoutLine = (text) => text.replace(/:\d+: /, ": ");
 const debts = new Set(readFileSync(join(import.meta.dirname, "import-debts.txt"), "utf8").split("\n"));
-const fresh = violations.filter((violation) => !debts.has(withoutLine(violation)));
+const cycleOf = (text) => text.split(": ")[0].split(" -> ");
+const isKnownCycle = (text) =>
+  text.includes(" -> ") &&
+  [...debts].some((debt) => debt.includes(" -> ") && cycleOf(text).every((file) => cycleOf(debt).includes(file)));
+const fresh = violations.filter((violation) => !debts.has(withoutLine(violation)) && !isKnownCycle(violation));
 for (const violation of fresh) console.error(violation);
 console.log(`import direction: ${fresh.length} violations, ${violations.length - fresh.length} known ones`);
 process.exitCode = fresh.length > 0 ? 1 : 0;

@@ -1,6 +1,12 @@
-import { createPrivateKey, createPublicKey, generatePrime, sign, verify } from "node:crypto";
+import {
+  createPrivateKey,
+  createPublicKey,
+  generatePrime,
+  type KeyPairKeyObjectResult,
+  sign,
+  verify,
+} from "node:crypto";
 import { promisify } from "node:util";
-import type { KeyPair } from "./key-pair.ts";
 import { X509Error } from "./x509-error.ts";
 
 const EXPONENT = 65537n;
@@ -18,7 +24,7 @@ const verifyOnPool = promisify(verify);
  * The primes are OpenSSL's: its private random generator, both top bits set, 64 Miller-Rabin rounds (128 above 2048 bits), where FIPS
  * 186-5 (table B.1) asks for 5 at most. The conditions of its section A.1.3 are checked here.
  */
-export async function generateRsaKey(bits: number): Promise<KeyPair> {
+export async function generateRsaKey(bits: number): Promise<KeyPairKeyObjectResult> {
   const half = bits / 2;
   const usable = async (): Promise<bigint> => {
     for (;;) {
@@ -37,7 +43,7 @@ export async function generateRsaKey(bits: number): Promise<KeyPair> {
   }
 }
 
-async function assemble(p: bigint, q: bigint, d: bigint): Promise<KeyPair> {
+async function assemble(p: bigint, q: bigint, d: bigint): Promise<KeyPairKeyObjectResult> {
   const number = (value: bigint) => {
     const hex = value.toString(16);
     return Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, "hex").toString("base64url");
