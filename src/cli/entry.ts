@@ -2,5 +2,6 @@
 export { errorCode } from "../base/coded-error.ts";
 export { createLog } from "../base/log/log.ts";
 export { openLogTarget } from "../base/log/log-targets.ts";
+export { createWallClock } from "../base/wall-clock.ts";
 export { COMMANDS } from "./commands.ts";
 export { runCli } from "./run-cli.ts";

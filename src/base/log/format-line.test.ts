@@ -31,6 +31,21 @@ test.each([
     text: "2023-10-05T01:02:03.000004Z\tinfo\tProxy role\tips=[10.3.3.3 ::1] type=sidecar id=p.ns domain=ns.svc.cluster.local\n",
   },
   { name: "newlines raw", given: { message: "a\nb" }, text: "2023-10-05T01:02:03.000004Z\tinfo\ta\nb\n" },
+  {
+    name: "no line that only looks like one",
+    given: { message: "refused: x\n2026-01-01T00:00:00.000000Z\tinfo\tforged" },
+    text: "2023-10-05T01:02:03.000004Z\tinfo\trefused: x\n\t2026-01-01T00:00:00.000000Z\tinfo\tforged\n",
+  },
+  {
+    name: "control characters of values escaped",
+    given: { fields: { pod: "a\nb\tc\u001b[2J\u2028d", list: ["x\r"] } },
+    text: "2023-10-05T01:02:03.000004Z\tinfo\tHello\tpod=a\\nb\\tc\\u001b[2J\\u2028d list=[x\\r]\n",
+  },
+  {
+    name: "terminal sequences of messages escaped",
+    given: { message: "a\u001b]0;title\u0007\rb" },
+    text: "2023-10-05T01:02:03.000004Z\tinfo\ta\\u001b]0;title\\u0007\\rb\n",
+  },
   { name: "a stack below", given: { stack: "at x" }, text: "2023-10-05T01:02:03.000004Z\tinfo\tHello\nat x\n" },
   {
     name: "an undefined label not at all",

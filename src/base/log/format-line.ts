@@ -17,9 +17,10 @@ export function formatTextLine(line: LogLine): string {
   const columns = [formatTime(line.timeMs), line.level];
   if (line.scope !== "") columns.push(line.scope);
   if (line.caller !== undefined) columns.push(line.caller);
-  columns.push(line.message);
+  columns.push(escapeMessage(line.message));
   const labels = Object.entries(line.fields).filter(([, value]) => value !== undefined);
-  if (labels.length > 0) columns.push(labels.map(([key, value]) => `${key}=${formatValue(value)}`).join(" "));
+  if (labels.length > 0)
+    columns.push(labels.map(([key, value]) => `${key}=${escapeValue(formatValue(value))}`).join(" "));
   const text = `${columns.join("\t")}\n`;
   return line.stack === undefined ? text : `${text}${line.stack}\n`;
 }
@@ -46,6 +47,27 @@ export function formatTime(timeMs: number): string {
   const micros = Math.round(timeMs * 1000);
   const fraction = String(micros % 1000).padStart(3, "0");
   return `${new Date(Math.floor(micros / 1000)).toISOString().slice(0, 23)}${fraction}Z`;
+}
+
+// Line separators of Unicode count: terminals and log viewers break lines at them.
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
+const CONTROLS_BUT_LAYOUT = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/g;
+/** What every line of this log begins with. */
+const LINE_START = /\n(?=\d{4}-\d\d-\d\dT)/g;
+const SHORT: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+/** Values come from peers (a NACK's text, a pod's name): none of them starts a line, a column or a terminal sequence. */
+function escapeValue(text: string): string {
+  return text.replace(CONTROLS, escapeCharacter);
+}
+
+/** Messages may have several lines (a configuration, a rule set). A line inside one that looks like a log line is indented. */
+function escapeMessage(text: string): string {
+  return text.replace(CONTROLS_BUT_LAYOUT, escapeCharacter).replace(LINE_START, "\n\t");
+}
+
+function escapeCharacter(character: string): string {
+  return SHORT[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 function formatValue(value: unknown): string {

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { createRepeatLimit } from "./limit-repeats.ts";
 import { createLog, type LogSettings } from "./log.ts";
 import { applyScopeLevels, scopesAt } from "./scope-levels.ts";
 
@@ -81,4 +82,35 @@ test("a target that fails to write does not disturb the others or the caller", (
   const { log } = capture({ targets: [full, { write: (line) => void lines.push(line), close: () => undefined }] });
   expect(() => log.logger.info("kept")).not.toThrow();
   expect(lines).toHaveLength(1);
+});
+
+test("a flood of one line is written as a burst, then counted", () => {
+  let clock = 0;
+  const lines: string[] = [];
+  const log = createLog(() => clock);
+  const targets = [{ write: (line: string) => void lines.push(line), close: () => undefined }];
+  log.configure({ json: false, outputLevels: new Map(), stackLevels: new Map(), callerScopes: new Set(), targets });
+  for (let call = 0; call < 1000; call += 1) log.logger.warn("stream refused", { peer: `10.0.0.${call}` });
+  expect(lines).toHaveLength(50);
+  log.logger.warn("another text");
+  expect(lines).toHaveLength(51);
+  clock = 1000;
+  log.logger.warn("stream refused", { peer: "last" });
+  expect(lines.at(-1)).toBe("1970-01-01T00:00:01.000000Z\twarn\tstream refused\tpeer=last suppressed=950\n");
+  log.logger.warn("stream refused");
+  log.logger.warn("stream refused");
+  log.close();
+  expect(lines.at(-1)).toBe("1970-01-01T00:00:01.000000Z\twarn\tstream refused\tsuppressed=1\n");
+});
+
+test("debug lines are never left out", () => {
+  const { log, lines } = capture({ outputLevels: new Map([["default", "debug"]]) });
+  for (let call = 0; call < 200; call += 1) log.logger.debug("detail");
+  expect(lines).toHaveLength(200);
+});
+
+test("texts that are all different do not fill the memory", () => {
+  const limit = createRepeatLimit();
+  for (let call = 0; call < 5000; call += 1) expect(limit.check("a", "info", `text ${call}`, 0).write).toBe(true);
+  expect(limit.takeSuppressed()).toEqual([]);
 });

@@ -2,6 +2,7 @@ import { errorMessage } from "../coded-error.ts";
 import { LOG_LEVELS, type LogFields, type Logger, type LogLevel, type LogThreshold } from "../logger.ts";
 import { callerOf, stackOf } from "./call-site.ts";
 import { formatJsonLine, formatTextLine, formatTime } from "./format-line.ts";
+import { createRepeatLimit } from "./limit-repeats.ts";
 import type { LogTarget } from "./log-targets.ts";
 import { openLogTarget } from "./log-targets.ts";
 import type { ScopeLevels } from "./scope-levels.ts";
@@ -29,6 +30,8 @@ export interface Log {
 
 const rank = (level: LogThreshold) => LOG_LEVELS.indexOf(level);
 const NO_FIELDS: LogFields = {};
+/** How long after the first line that was left out its count is written, unless an equal line brings it before. */
+const REPORT_MS = 10_000;
 
 /** Without settings: text at info and above on stdout. `onFatal` ends the process after a fatal line. */
 export function createLog(now: () => number, onFatal: () => void = () => undefined): Log {
@@ -44,22 +47,49 @@ export function createLog(now: () => number, onFatal: () => void = () => undefin
   const threshold = (scope: string) => overrides.get(scope) ?? settings.outputLevels.get(scope) ?? "info";
   const isOn = (scope: string, level: LogLevel) => rank(level) >= rank(threshold(scope));
 
+  const repeats = createRepeatLimit();
+  let report: NodeJS.Timeout | undefined;
+
   const emit = (scope: string, level: LogLevel, message: string, fields: LogFields) => {
-    if (isOn(scope, level)) {
-      const stackFrom = settings.stackLevels.get(scope) ?? "none";
-      const line = {
-        timeMs: now(),
-        level,
-        scope: scope === "default" ? "" : scope,
-        caller: settings.callerScopes.has(scope) || settings.callerScopes.has("all") ? callerOf() : undefined,
-        message,
-        fields,
-        stack: rank(level) >= rank(stackFrom) ? stackOf() : undefined,
-      };
-      const text = settings.json ? formatJsonLine(line) : formatTextLine(line);
-      for (const target of settings.targets) writeOrComplain(target, text, now);
-    }
+    if (isOn(scope, level)) emitUnlessRepeated(scope, level, message, fields);
     if (level === "fatal") onFatal();
+  };
+
+  const emitUnlessRepeated = (scope: string, level: LogLevel, message: string, fields: LogFields) => {
+    // Who switches debug on wants every line; a fatal one is the last.
+    if (level === "debug" || level === "fatal") return write(scope, level, message, fields);
+    const verdict = repeats.check(scope, level, message, now());
+    if (verdict.write) {
+      return write(
+        scope,
+        level,
+        message,
+        verdict.suppressed === 0 ? fields : { ...fields, suppressed: verdict.suppressed },
+      );
+    }
+    report ??= setTimeout(reportSuppressed, REPORT_MS).unref();
+  };
+
+  const reportSuppressed = () => {
+    clearTimeout(report);
+    report = undefined;
+    for (const { scope, level, message, count } of repeats.takeSuppressed())
+      write(scope, level, message, { suppressed: count });
+  };
+
+  const write = (scope: string, level: LogLevel, message: string, fields: LogFields) => {
+    const stackFrom = settings.stackLevels.get(scope) ?? "none";
+    const line = {
+      timeMs: now(),
+      level,
+      scope: scope === "default" ? "" : scope,
+      caller: settings.callerScopes.has(scope) || settings.callerScopes.has("all") ? callerOf() : undefined,
+      message,
+      fields,
+      stack: rank(level) >= rank(stackFrom) ? stackOf() : undefined,
+    };
+    const text = settings.json ? formatJsonLine(line) : formatTextLine(line);
+    for (const target of settings.targets) writeOrComplain(target, text, now);
   };
 
   const loggerOf = (scope: string, base: LogFields): Logger => {
@@ -80,6 +110,7 @@ export function createLog(now: () => number, onFatal: () => void = () => undefin
   return {
     logger: loggerOf("default", NO_FIELDS),
     configure(next) {
+      reportSuppressed();
       for (const target of settings.targets) target.close();
       settings = next;
       overrides.clear();
@@ -90,6 +121,7 @@ export function createLog(now: () => number, onFatal: () => void = () => undefin
     },
     levels: () => new Map([...settings.outputLevels, ...overrides]),
     close() {
+      reportSuppressed();
       for (const target of settings.targets) target.close();
     },
   };
