@@ -22,7 +22,7 @@ export function openChannel(target: string, onSocket: (socket: Socket) => void):
   return createGrpcChannel(target, {
     maxReceiveBytes: 2 ** 30,
     windowBytes: WINDOW_BYTES,
-    connect: async (_target, signal) => {
+    connect: async (signal) => {
       const [host, port] = target.split(":");
       const socket = connect({ host, port: Number(port), noDelay: true });
       await once(socket, "connect", { signal });

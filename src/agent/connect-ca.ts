@@ -2,7 +2,7 @@ import type { CloseStack } from "../base/close-stack.ts";
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { type CaClient, type IdentityMetrics, startCaClient, type TokenFetcher } from "../identity/index.ts";
-import { connectThroughProxy } from "../net/http-proxy/connect-through-proxy.ts";
+import { connectThroughProxy } from "../net/http-proxy/proxy-route.ts";
 import type { AgentConfig } from "../settings/index.ts";
 import { caRootCa, diskFiles, systemRootCa } from "../settings/index.ts";
 import { AgentStartError } from "./agent-error.ts";

@@ -1,11 +1,9 @@
 import { join } from "node:path";
 import type { Logger } from "../base/logger.ts";
-import { parseTarget } from "../grpc/index.ts";
-import { connectThroughProxy } from "../net/http-proxy/connect-through-proxy.ts";
-import { forwardProxy } from "../net/http-proxy/forward-proxy.ts";
+import { proxyRoute } from "../net/http-proxy/proxy-route.ts";
 import type { AgentConfig, Environment } from "../settings/index.ts";
 import { diskFiles, systemRootCa } from "../settings/index.ts";
-import { type Route, startWasmConverter, type WasmConverter, type WasmMetrics } from "../wasm/index.ts";
+import { startWasmConverter, type WasmConverter, type WasmMetrics } from "../wasm/index.ts";
 import { EXTENSION_TYPE } from "../xds/type-urls.ts";
 import type { LastGood } from "../xds-proxy/index.ts";
 import { proxyUser } from "./proxy-user.ts";
@@ -34,7 +32,7 @@ export async function connectWasm(config: AgentConfig, parts: WasmParts): Promis
     rootsFile: systemRootCa(diskFiles.exists),
     fallback: generation.name === "master" ? "current" : "legacy",
     owner: proxyUser(config),
-    route: (url) => routeFor(url, { httpProxy, httpsProxy, noProxy }),
+    route: (url) => proxyRoute(url, { httpProxy, httpsProxy, noProxy }),
     isKept: (path) => isRecorded(path, parts.lastGood),
     metrics: parts.metrics,
     log: parts.log.scope("wasm"),
@@ -46,23 +44,6 @@ export function isRecorded(path: string, lastGood: Pick<LastGood, "current"> | u
   const extensions = lastGood?.current()?.snapshot.get(EXTENSION_TYPE)?.resources.values() ?? [];
   for (const { any } of extensions) if (any.includes(path)) return true;
   return false;
-}
-
-export interface ProxySettings {
-  readonly httpProxy: string;
-  readonly httpsProxy: string;
-  readonly noProxy: string;
-}
-
-/** As Go programs choose: HTTPS_PROXY opens a way for https, HTTP_PROXY makes plain requests itself, each as the address asks for. */
-export function routeFor({ protocol, hostname, port }: URL, settings: ProxySettings): Route | undefined {
-  if (protocol === "http:") {
-    const proxy = forwardProxy(`${hostname}:${port || "80"}`, settings);
-    return proxy && { kind: "proxy", proxy };
-  }
-  const target = `${hostname}:${port || "443"}`;
-  const connect = connectThroughProxy(target, settings);
-  return connect && { kind: "tunnel", open: (signal) => connect(parseTarget(target), signal) };
 }
 
 /** Where container tools keep their credentials. */

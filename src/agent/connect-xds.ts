@@ -4,7 +4,7 @@ import type { Logger } from "../base/logger.ts";
 import type { DnsServer } from "../dns/index.ts";
 import type { KeepaliveOptions, ReservedSocket } from "../grpc/index.ts";
 import type { TokenFetcher } from "../identity/index.ts";
-import { connectThroughProxy } from "../net/http-proxy/connect-through-proxy.ts";
+import { connectThroughProxy } from "../net/http-proxy/proxy-route.ts";
 import { message, repeatedString } from "../protobuf/wire/message.ts";
 import { decodeNameTable } from "../protocol/dns/name-table-message.ts";
 import type { AgentConfig, Environment } from "../settings/index.ts";

@@ -36,7 +36,7 @@ export async function openClientSession(
 ): Promise<ClientSession> {
   try {
     const credentials = await unlessAborted(Promise.resolve(options.tls?.()), signal);
-    const socket = await unlessAborted((options.connect ?? dialDirect)(target, signal), signal, (late) =>
+    const socket = await unlessAborted(options.connect?.(signal) ?? dialDirect(target, signal), signal, (late) =>
       late.destroy(),
     );
     const secured =

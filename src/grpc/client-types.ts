@@ -1,11 +1,10 @@
-import type { Duplex } from "node:stream";
 import type { ConnectionOptions } from "node:tls";
+import type { Dial } from "../net/dial.ts";
 import type { Encoding } from "./compression.ts";
 import type { FrameStream } from "./frame-stream.ts";
 import type { KeepaliveOptions } from "./keepalive.ts";
 import type { Metadata, MetadataInit } from "./metadata.ts";
 import type { Method } from "./method.ts";
-import type { Target } from "./target.ts";
 
 /** What one handshake uses. Without `ca`, the public roots. */
 export type ClientCredentials = Pick<
@@ -28,9 +27,6 @@ export type ClientCredentials = Pick<
 /** Asked for every handshake, so that rotated roots and certificates are used from the next connection on. */
 export type ClientTls = () => ClientCredentials | Promise<ClientCredentials>;
 
-/** Opens the byte stream below TLS and HTTP/2. The signal aborts when the connect timeout has passed or the channel stops. */
-export type Connect = (target: Target, signal: AbortSignal) => Promise<Duplex>;
-
 /** Adds metadata to each call, for example a token. What it throws fails the call, with UNAUTHENTICATED unless it is a GrpcError. */
 export type CallCredentials = (call: {
   readonly path: string;
@@ -42,7 +38,8 @@ export interface GrpcChannelOptions {
   readonly tls?: ClientTls;
   /** The `:authority` of requests; the target by default, "localhost" for a unix socket. */
   readonly authority?: string;
-  readonly connect?: Connect;
+  /** Instead of a direct connection to the target. The signal aborts when the connect timeout has passed or the channel stops. */
+  readonly connect?: Dial;
   /** From the first packet to the peer's HTTP/2 settings. */
   readonly connectTimeoutMs?: number;
   readonly credentials?: CallCredentials;

@@ -2,19 +2,19 @@ import { connect as connectSocket, isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect as connectTls, rootCertificates, type TLSSocket } from "node:tls";
 import { publicRoots } from "../net/public-roots.ts";
-import type { ClientCredentials, Connect } from "./client-types.ts";
+import type { ClientCredentials } from "./client-types.ts";
 import { connectionFailureText } from "./connection-failure.ts";
 import { GrpcError } from "./status.ts";
 import type { Target } from "./target.ts";
 
 /** The default way to a target: straight over TCP or the unix socket. */
-export const dialDirect: Connect = (target, signal) => {
+export function dialDirect(target: Target, signal: AbortSignal): Promise<Duplex> {
   const socket =
     target.kind === "unix"
       ? connectSocket({ path: target.path })
       : connectSocket({ host: target.host, port: target.port, noDelay: true });
   return settled(socket, "connect", signal);
-};
+}
 
 /** Rejects when the peer's certificate does not verify or HTTP/2 was not agreed on. */
 export async function secure(

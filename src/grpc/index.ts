@@ -2,7 +2,6 @@ export { checkHealth, HealthConnectError } from "./check-health.ts";
 export type {
   ClientCredentials,
   ClientTls,
-  Connect,
   GrpcChannel,
   GrpcChannelOptions,
   RawClientCall,
@@ -42,4 +41,3 @@ export {
   rpcErrorText,
   statusNumber,
 } from "./status.ts";
-export { parseTarget } from "./target.ts";

@@ -6,7 +6,6 @@ export { describeDecodeProblems, toConfigProblems } from "./proxy-config/apply-p
 export { defaultProxyFlags, type ProxyFlags } from "./proxy-flags.ts";
 export { type AgentConfig, type AgentConfigSources, readAgentConfig } from "./read-agent-config.ts";
 export { isSecretField } from "./redact.ts";
-export type { ProxyRole } from "./role/read-role.ts";
 export { parseServiceNode, ServiceNodeError } from "./role/service-node.ts";
 export { caRootCa, systemRootCa, xdsRootCa } from "./slices/root-ca.ts";
 export type { SecurityConfig } from "./slices/security.ts";

@@ -1,4 +1,3 @@
-export type { Route } from "./fetch/route.ts";
 export { declareWasmMetrics, type WasmMetrics } from "./metrics.ts";
 export type { WasmConverter } from "./options.ts";
 export { startWasmConverter } from "./start-wasm-converter.ts";

@@ -1,9 +1,9 @@
 import type { Handle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
 import type { ProxyOwner } from "../files/proxy-file.ts";
+import type { ProxyRoute } from "../net/http-proxy/proxy-route.ts";
 import type { ConvertedResponse } from "./convert-response.ts";
 import type { Resolve } from "./fetch/guarded-lookup.ts";
-import type { RouteFor } from "./fetch/route.ts";
 import type { WasmMetrics } from "./metrics.ts";
 
 export interface WasmOptions {
@@ -27,7 +27,7 @@ export interface WasmOptions {
   /** The machine's roots, PEM; the runtime's own when absent. */
   readonly rootsFile?: string | undefined;
   /** The way of each request when it is not the direct one, such as through an HTTP proxy. What it throws fails the request. */
-  readonly route?: RouteFor;
+  readonly route?: (url: URL) => ProxyRoute | undefined;
   /** Files that the proxy may be given by somebody else, also when no response here has named them. */
   readonly isKept?: (path: string) => boolean;
   /** The system's name resolution when absent. */

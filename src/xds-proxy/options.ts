@@ -1,6 +1,7 @@
 import type { Handle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
-import type { ClientTls, Connect, KeepaliveOptions, ReservedSocket } from "../grpc/index.ts";
+import type { ClientTls, KeepaliveOptions, ReservedSocket } from "../grpc/index.ts";
+import type { Dial } from "../net/dial.ts";
 import type { ProtocolKind } from "./core/protocol-kind.ts";
 import type { LastGood } from "./last-good/start-last-good.ts";
 import type { XdsProxyMetrics } from "./metrics.ts";
@@ -46,7 +47,7 @@ export interface UpstreamOptions {
   readonly connectTimeoutMs: number;
   /** Whether responses may come compressed; clients get them plain. */
   readonly compression?: boolean;
-  readonly connect?: Connect;
+  readonly connect?: Dial;
 }
 
 export interface XdsProxyOptions {

@@ -33,7 +33,7 @@ describe("the way to the CA", () => {
     const ca = await startCa();
     let taken = 0;
     const client = await connect(ca, {
-      connect: async (_target, signal) => {
+      connect: async (signal) => {
         taken += 1;
         const socket = connectTcp({ host: "127.0.0.1", port: ca.port, signal });
         await once(socket, "connect");

@@ -66,15 +66,15 @@ describe("connecting", () => {
 
   test("a hook may open the byte stream its own way", async () => {
     await using server = await startEchoServer();
-    const asked: string[] = [];
+    let asked = 0;
     await using channel = createGrpcChannel("istiod.example:15012", {
-      connect: async (target) => {
-        asked.push(target.text);
+      connect: async () => {
+        asked += 1;
         return connectSocket(portOf(server), "127.0.0.1");
       },
     });
     expect((await channel.unary(ECHO, Buffer.from("tunnel"))).toString()).toBe("tunnel");
-    expect(asked).toEqual(["istiod.example:15012"]);
+    expect(asked).toBe(1);
   });
 
   test("what the hook throws is the cause", async () => {

@@ -3,7 +3,7 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { routeFor } from "../../src/agent/connect-wasm.ts";
+import { proxyRoute } from "../../src/net/http-proxy/proxy-route.ts";
 import { grpcTestCerts } from "../support/certs/grpc-certs.ts";
 import { needs } from "../support/needs.ts";
 import { startConnectProxy } from "../support/net/connect-proxy.ts";
@@ -285,7 +285,7 @@ describe("TLS", () => {
       await using proxy = await startConnectProxy(`127.0.0.1:${port}`);
       const through = (proxyPort: number) => (address: URL) =>
         // The tests' server is on this machine, which no proxy is for.
-        routeFor(new URL(address.href.replace(/127.0.0.1|localhost/, "modules.example")), {
+        proxyRoute(new URL(address.href.replace(/127.0.0.1|localhost/, "modules.example")), {
           httpsProxy: `127.0.0.1:${proxyPort}`,
           httpProxy: "",
           noProxy: "",

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type ProxySettings, routeFor } from "../../src/agent/connect-wasm.ts";
+import { type ProxySettings, proxyRoute } from "../../src/net/http-proxy/proxy-route.ts";
 import { startForwardProxy } from "../support/net/forward-proxy.ts";
 import { startHttpServer } from "../support/net/http-server.ts";
 import { startTestConverter } from "../support/oci/converter.ts";
@@ -16,7 +16,7 @@ async function setUp(settings: (proxyPort: number) => Partial<ProxySettings>) {
   const proxy = await startForwardProxy(server.port);
   const environment = { httpProxy: "", httpsProxy: "", noProxy: "", ...settings(proxy.port) };
   const wasm = await startTestConverter({
-    route: (url) => routeFor(url, environment),
+    route: (url) => proxyRoute(url, environment),
     // Nobody but the proxy knows the names.
     resolve: async (name) => Promise.reject(new Error(`no such host: ${name}`)),
   });
@@ -64,18 +64,18 @@ test.each([
   { url: "http://[::1]:1/m", noProxy: "" },
   { url: "https://modules.example/m", noProxy: "" },
 ])("$url with NO_PROXY=$noProxy goes there directly", ({ url, noProxy }) => {
-  expect(routeFor(new URL(url), { httpProxy: "proxy:1", httpsProxy: "", noProxy })).toBeUndefined();
+  expect(proxyRoute(new URL(url), { httpProxy: "proxy:1", httpsProxy: "", noProxy })).toBeUndefined();
 });
 
 test.each([
-  { url: "http://modules.example/m", noProxy: "modules.example:8080", kind: "proxy" },
-  { url: "http://10.1.2.3/m", noProxy: "11.0.0.0/8", kind: "proxy" },
-  { url: "http://[fd00::5]:81/m", noProxy: "", kind: "proxy" },
+  { url: "http://modules.example/m", noProxy: "modules.example:8080", kind: "forward" },
+  { url: "http://10.1.2.3/m", noProxy: "11.0.0.0/8", kind: "forward" },
+  { url: "http://[fd00::5]:81/m", noProxy: "", kind: "forward" },
   { url: "https://[fd00::5]/m", noProxy: "", kind: "tunnel" },
   { url: "https://modules.example/m", noProxy: "modules.example:80", kind: "tunnel" },
 ])("$url with NO_PROXY=$noProxy takes the $kind", ({ url, noProxy, kind }) => {
   const proxies = { httpProxy: "proxy:1", httpsProxy: "proxy:2" };
-  expect(routeFor(new URL(url), { ...proxies, noProxy })).toMatchObject({ kind });
+  expect(proxyRoute(new URL(url), { ...proxies, noProxy })).toMatchObject({ kind });
 });
 
 test("a redirect finds its own way, and the proxy's login stays with the proxy", async () => {
@@ -89,7 +89,7 @@ test("a redirect finds its own way, and the proxy's login stays with the proxy",
   });
   await using proxy = await startForwardProxy(redirecting.port);
   const settings = { httpProxy: `me:secret@127.0.0.1:${proxy.port}`, httpsProxy: "", noProxy: "" };
-  await using wasm = await startTestConverter({ route: (url) => routeFor(url, settings) });
+  await using wasm = await startTestConverter({ route: (url) => proxyRoute(url, settings) });
   expect(await wasm.load({ url: "http://modules.example/m.wasm" })).toContain(checksum);
   expect(proxy.asked).toHaveLength(1);
   expect(seen).toEqual([undefined]);
@@ -102,7 +102,7 @@ test("a listed registry over plain http is reached through the proxy too", async
   const settings = { httpProxy: `127.0.0.1:${proxy.port}`, httpsProxy: "", noProxy: "" };
   await using wasm = await startTestConverter({
     insecureRegistries: ["registry.example:5000"],
-    route: (url) => routeFor(url, settings),
+    route: (url) => proxyRoute(url, settings),
     resolve: async () => [{ address: "127.0.0.1", family: 4 }],
   });
   expect(await wasm.load({ url: "oci://registry.example:5000/org/app:v1" })).toContain(".wasm");
@@ -127,7 +127,7 @@ test.each([
 test("a proxy that wants a login is told as its status", async () => {
   await using proxy = await startHttpServer((_request, response) => void response.writeHead(407).end("login!"));
   const settings = { httpProxy: `127.0.0.1:${proxy.port}`, httpsProxy: "", noProxy: "" };
-  await using wasm = await startTestConverter({ route: (url) => routeFor(url, settings) });
+  await using wasm = await startTestConverter({ route: (url) => proxyRoute(url, settings) });
   expect(await wasm.reason({ url: "http://modules.example/m.wasm" })).toContain("status code 407");
 });
 

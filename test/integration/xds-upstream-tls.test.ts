@@ -8,7 +8,7 @@ import { describe, expect, test } from "vitest";
 import { connectXdsTls, tlsLimits } from "../../src/agent/xds-tls.ts";
 import { silentLogger } from "../../src/base/logger.ts";
 import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
-import { connectThroughProxy } from "../../src/net/http-proxy/connect-through-proxy.ts";
+import { connectThroughProxy } from "../../src/net/http-proxy/proxy-route.ts";
 import type { AgentConfig } from "../../src/settings/read-agent-config.ts";
 import { makeCertificate, type TestCertificate } from "../support/certs/ca-certificates.ts";
 import { startConnectProxy } from "../support/net/connect-proxy.ts";

@@ -1,7 +1,8 @@
 import type { SecureContextOptions } from "node:tls";
 import type { Logger } from "../../base/logger.ts";
 import type { Counter } from "../../base/metric-registry.ts";
-import type { Connect, KeepaliveOptions } from "../../grpc/index.ts";
+import type { KeepaliveOptions } from "../../grpc/index.ts";
+import type { Dial } from "../../net/dial.ts";
 import type { TokenFetcher } from "../tokens/token-fetcher.ts";
 
 /** All that a CA provider may need; the environment variable that fills a member is named where there is one. */
@@ -25,7 +26,7 @@ export interface CaClientOptions {
   /** `CA_HEADER_<NAME>`: extra metadata. */
   readonly headers?: Readonly<Record<string, string>>;
   /** The way to the CA when it is not the direct one, such as through an HTTP proxy. */
-  readonly connect?: Connect | undefined;
+  readonly connect?: Dial | undefined;
   /** What a compliance policy leaves of TLS. */
   readonly tlsLimits?: TlsLimits | undefined;
   /** How long one attempt may take, connecting included. */

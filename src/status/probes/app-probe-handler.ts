@@ -76,7 +76,7 @@ async function isServing(prober: Extract<AppProber, { kind: "grpc" }>, options: 
     const status = await checkHealth(hostPort(target.host, prober.port), {
       service: prober.service,
       timeoutMs: prober.timeoutMs > 0 ? prober.timeoutMs : DEFAULT_GRPC_TIMEOUT_MS,
-      connect: (_target, connecting) => connectTcp(target, prober.port, connecting),
+      connect: (connecting) => connectTcp(target, prober.port, connecting),
       ...(userAgent !== undefined && { userAgent }),
       signal,
     });

@@ -4,10 +4,11 @@ import type { SecureContext } from "node:tls";
 import { abortAfter } from "../../base/abort-after.ts";
 import { errorMessage } from "../../base/coded-error.ts";
 import { MAX_TIMER_MS } from "../../base/timer-limit.ts";
+import type { ProxyRoute } from "../../net/http-proxy/proxy-route.ts";
 import { WasmError } from "../wasm-error.ts";
 import type { AddressRule } from "./address-rules.ts";
 import { guardedLookup, type Resolve, refuseLiteral } from "./guarded-lookup.ts";
-import { forwarded, type Route, type RouteFor, tunnelled } from "./route.ts";
+import { forwarded, tunnelled } from "./route.ts";
 
 export interface HttpClientOptions {
   readonly isForbidden: AddressRule;
@@ -17,7 +18,7 @@ export interface HttpClientOptions {
   readonly timeoutMs?: number;
   /** For TLS: the roots that are trusted. */
   readonly roots: () => SecureContext;
-  readonly route?: RouteFor;
+  readonly route?: (url: URL) => ProxyRoute | undefined;
   /** The system's when absent. */
   readonly resolve?: Resolve;
 }
@@ -88,7 +89,7 @@ async function exchange(options: HttpClientOptions, request: ClientRequest): Pro
     if (cause instanceof WasmError) return cause;
     const what = request.signal.aborted ? "deadline exceeded" : `no answer within ${options.timeoutMs} ms`;
     const reason =
-      route?.kind === "proxy" ? `the HTTP proxy ${route.proxy.shown}: ${errorMessage(cause)}` : errorMessage(cause);
+      route?.kind === "forward" ? `the HTTP proxy ${route.proxy.shown}: ${errorMessage(cause)}` : errorMessage(cause);
     const text = limit.signal.aborted ? what : reason;
     const code = limit.signal.aborted ? "timeout" : "unreachable";
     return new WasmError(code, `${body === undefined ? "Get" : "Post"} "${shownUrl(url)}": ${text}`, { cause });
@@ -127,11 +128,11 @@ async function exchange(options: HttpClientOptions, request: ClientRequest): Pro
 function connection(
   options: HttpClientOptions,
   { url, headers = {} }: ClientRequest,
-  route: Route | undefined,
+  route: ProxyRoute | undefined,
   signal: AbortSignal,
 ): RequestOptions {
-  if (route?.kind === "proxy") return forwarded(route.proxy, url, headers);
-  if (route?.kind === "tunnel") return { ...tunnelled(route.open, signal), headers };
+  if (route?.kind === "forward") return forwarded(route.proxy, url, headers);
+  if (route?.kind === "tunnel") return { ...tunnelled(route.dial, signal), headers };
   return { agent: false, lookup: guardedLookup(options.isForbidden, options.resolve), headers };
 }
 
