@@ -15,6 +15,7 @@ export default defineConfig({
     setupFiles: ["test/support/no-open-handles.ts"],
     testTimeout: 20_000,
     hookTimeout: 60_000,
+    expect: { poll: { interval: 10, timeout: 10_000 } },
     projects: [
       suite("unit", ["src/**/*.test.ts", "scripts/**/*.test.ts"]),
       suite("conformance", ["test/conformance/**/*.test.ts"]),

@@ -2,7 +2,8 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { eventually, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { until } from "../test/support/wait/until.ts";
 import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 import type { Bench } from "./bench.ts";
 
@@ -36,7 +37,7 @@ const exec: Bench = {
         await using agent = await startAgentProcess({ controlPlane, proxyConfig: { binaryPath } });
         const started = Date.now(); // its files and ports were made before it was started
         const mark = join(agent.folder, "executed");
-        await eventually(async () => (existsSync(mark) ? undefined : "not executed yet"));
+        await until(async () => (existsSync(mark) ? undefined : "not executed yet"));
         if (run === 0) continue; // the first one warms the file caches
         const [at = Number.NaN, cpu = Number.NaN] = readFileSync(mark, "utf8").split(" ").map(Number);
         times.push(at / 1e6 - started);

@@ -5,12 +5,13 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { parseCsr } from "../src/protocol/x509/csr.ts";
-import { type AgentProcess, eventually, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { type AgentProcess, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { type FakeCa, startFakeCa } from "../test/support/certs/fake-ca.ts";
 import { createWorkFolder } from "../test/support/envoy/life.ts";
 import { needs } from "../test/support/needs.ts";
 import { connectSds, decodeSecrets, node, SECRET_TYPE } from "../test/support/sds/client.ts";
 import { startFakeGoogle } from "../test/support/sts/google-endpoints.ts";
+import { until } from "../test/support/wait/until.ts";
 import { type MeshControlPlane, startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 
 let controlPlane: MeshControlPlane;
@@ -29,7 +30,7 @@ const caEnv = () => ({ CA_ADDR: ca.endpoint, CA_ROOT_CA: ca.rootFile });
 const read = (agent: AgentProcess, path: string) => readFileSync(join(agent.folder, path), "utf8");
 
 async function untilWritten(agent: AgentProcess, folder = "out"): Promise<void> {
-  await eventually(async () => (existsSync(join(agent.folder, folder, "key.pem")) ? undefined : "no certificate yet"));
+  await until(async () => (existsSync(join(agent.folder, folder, "key.pem")) ? undefined : "no certificate yet"));
 }
 
 async function askSds(agent: AgentProcess, name: string) {
@@ -87,8 +88,8 @@ describe("keys, requests and headers", () => {
       [{ ECC_SIGNATURE_ALGORITHM: "ecdsa" }, "unsupported EC signature algorithm"],
     ] as const) {
       await using agent = await startAgentProcess({ controlPlane, env: { ...caEnv(), ...env } });
-      await eventually(async () => (agent.stdout().includes(says) ? undefined : "not told"));
-      await eventually(async () => ((await agent.envoyPids()).length === 1 ? undefined : "no Envoy"));
+      await until(async () => (agent.stdout().includes(says) ? undefined : "not told"));
+      await until(async () => ((await agent.envoyPids()).length === 1 ? undefined : "no Envoy"));
     }
   });
 });
@@ -177,7 +178,7 @@ test("a machine that got its first certificate by token goes on without one", as
     env: { ...options, CA_ADDR: byCertificate.endpoint, PROV_CERT: "prov", OUTPUT_CERTS: "prov" },
     wrapper: ["sh", "-c", 'rm var/run/secrets/tokens/istio-token && exec "$@"', "-"],
   });
-  await eventually(async () => (read(second, "prov/key.pem") === files["prov/key.pem"] ? "not rotated" : undefined));
+  await until(async () => (read(second, "prov/key.pem") === files["prov/key.pem"] ? "not rotated" : undefined));
   const [call] = byCertificate.calls;
   expect(call?.clientCertificate).toBe("URI:spiffe://cluster.local/ns/ns/sa/app");
   expect(call?.metadata.authorization).toBeUndefined();

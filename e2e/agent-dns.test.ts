@@ -2,8 +2,9 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { beforeEach, expect, test } from "vitest";
 import { map, message, nested, repeatedString, string } from "../src/protobuf/wire/message.ts";
-import { eventually, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
+import { until } from "../test/support/wait/until.ts";
 import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 
 beforeEach(needs("envoy", "dig"));
@@ -51,7 +52,7 @@ test("the agent is not ready before the first name table, and says so", async ()
   await using controlPlane = await startMeshControlPlane({ resources: () => [] });
   const env = { ISTIO_META_DNS_CAPTURE: "true", DNS_PROXY_ADDR: `127.0.0.1:${port}` };
   await using agent = await startAgentProcess({ controlPlane, env });
-  await eventually(async () => {
+  await until(async () => {
     const { status, body } = await agent.get("status", "/healthz/ready");
     return status === 503 && body.startsWith("dns: ") ? undefined : `${status} ${body}`;
   });

@@ -1,7 +1,8 @@
 import { createServer } from "node:net";
 import { beforeEach, expect, test } from "vitest";
-import { eventually, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
+import { until } from "../test/support/wait/until.ts";
 import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 
 beforeEach(needs("envoy"));
@@ -22,7 +23,7 @@ test("an Envoy that is killed each time is given up within a minute, with a code
   const code = agent.exited.finally(() => {
     isRunning = false;
   });
-  await eventually(async () => {
+  await until(async () => {
     for (const pid of await agent.envoyPids()) process.kill(pid, "SIGKILL");
     return isRunning ? "still trying" : undefined;
   }, 70_000);

@@ -3,9 +3,10 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
-import { eventually, fetchText, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { fetchText, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
 import { signalProcess } from "../test/support/process/signal-process.ts";
+import { until } from "../test/support/wait/until.ts";
 import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 import { bootstrapResource, httpListener } from "../test/support/xds/mesh-resources.ts";
 
@@ -34,7 +35,7 @@ test("an access log to /dev/stdout arrives in the agent's own output", async () 
   });
   await agent.untilReady();
   await agent.get("admin", "/ready?seen-in-the-log");
-  await eventually(async () => (agent.stdout().includes("/ready?seen-in-the-log") ? undefined : "no access log line"));
+  await until(async () => (agent.stdout().includes("/ready?seen-in-the-log") ? undefined : "no access log line"));
 });
 
 test("JSON logs: the agent's lines and Envoy's are both JSON", async () => {
@@ -72,7 +73,7 @@ describe("hot restart", () => {
       }
     })();
     agent.kill("SIGHUP");
-    await eventually(async () => {
+    await until(async () => {
       const pids = await agent.envoyPids();
       return pids.length === 1 && pids[0] !== before ? undefined : `Envoys: ${pids.join(" ")}`;
     }, 30_000);
@@ -89,7 +90,7 @@ describe("hot restart", () => {
     await agent.untilReady();
     const [before] = await agent.envoyPids();
     agent.kill("SIGHUP");
-    await eventually(async () => (/hot restart is off/.test(agent.stdout()) ? undefined : "no line"));
+    await until(async () => (/hot restart is off/.test(agent.stdout()) ? undefined : "no line"));
     expect(await agent.envoyPids()).toEqual([before]);
   });
 });
@@ -144,7 +145,7 @@ describe("as PID 1", () => {
     const init = tree.trim();
     // A grandchild whose parent is gone becomes a child of PID 1; once dead it must not stay.
     await promisify(execFile)("nsenter", ["-t", init, "-p", "-m", "sh", "-c", "(sh -c 'sleep 0.2' &) ; exit 0"]);
-    await eventually(async () => {
+    await until(async () => {
       const { stdout } = await promisify(execFile)("ps", ["-eo", "stat=,ppid=,args="]);
       const zombies = stdout
         .split("\n")
@@ -167,7 +168,7 @@ test("the bootstrap of the control plane replaces the generated one where that i
     controlPlane,
     env: { BOOTSTRAP_XDS_AGENT: "true", PILOT_AGENT_GENERATION: "1.20" },
   });
-  await eventually(async () => ((await fetchText(port, "/")).body === "given by xDS" ? undefined : "other answer"));
+  await until(async () => ((await fetchText(port, "/")).body === "given by xDS" ? undefined : "other answer"));
   expect(agent.stdout()).toContain("successfully updated bootstrap config");
   expect(readFileSync(`/proc/${(await agent.envoyPids())[0]}/cmdline`, "utf8")).toContain("envoy-rev.pb");
 });
@@ -183,7 +184,7 @@ test("in hot restart mode a changed bootstrap file starts a new epoch", async ()
   await agent.untilReady();
   const [before = 0] = await agent.envoyPids();
   writeFileSync(join(agent.folder, "override.json"), '{"stats_flush_interval": "7s"}');
-  await eventually(async () => {
+  await until(async () => {
     const pids = await agent.envoyPids();
     return pids.length === 1 && pids[0] !== before ? undefined : `Envoys: ${pids.join(" ")}`;
   }, 30_000);

@@ -2,15 +2,10 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import {
-  type AgentProcess,
-  eventually,
-  fetchText,
-  freePorts,
-  startAgentProcess,
-} from "../test/support/agent/agent-process.ts";
+import { type AgentProcess, fetchText, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { staticBootstrap } from "../test/support/envoy/static-bootstrap.ts";
 import { needs } from "../test/support/needs.ts";
+import { until } from "../test/support/wait/until.ts";
 import { type MeshControlPlane, startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 
 let controlPlane: MeshControlPlane;
@@ -22,7 +17,7 @@ beforeEach(needs("envoy"));
 
 /** A document without xDS never makes the agent ready; its admin tells that Envoy runs with it. */
 const untilLive = (agent: AgentProcess) =>
-  eventually(async () => ((await agent.get("admin", "/ready")).status === 200 ? undefined : "not live"));
+  until(async () => ((await agent.get("admin", "/ready")).status === 200 ? undefined : "not live"));
 
 const proxyFile = (agent: AgentProcess, name: string) =>
   readFileSync(join(agent.folder, "etc/istio/proxy", name), "utf8");
@@ -36,7 +31,7 @@ describe("where the bootstrap comes from", () => {
       files: { "own.json": text },
       proxyConfig: { customConfigFile: "own.json", proxyAdminPort: admin },
     });
-    await eventually(async () => ((await fetchText(port, "/")).status === 200 ? undefined : "no answer"));
+    await until(async () => ((await fetchText(port, "/")).status === 200 ? undefined : "no answer"));
     expect(readdirSync(join(agent.folder, "etc/istio/proxy"))).not.toContain("envoy-rev.json");
     agent.kill("SIGTERM");
     expect(await agent.exited).toBe(0);
@@ -210,11 +205,11 @@ describe("a full disk", () => {
       env: { OUTPUT_CERTS: "out" },
       wrapper: onSmall("out", "8k"),
     });
-    await eventually(async () => {
+    await until(async () => {
       const { status, body } = await agent.get("status", "/healthz/ready");
       return status === 503 && body.startsWith("grpc bootstrap: out/") ? undefined : `${status} ${body}`;
     }, 30_000);
-    await eventually(async () => (/failed to write to out: ENOSPC/.test(agent.stdout()) ? undefined : "not told"));
+    await until(async () => (/failed to write to out: ENOSPC/.test(agent.stdout()) ? undefined : "not told"));
     expect((await agent.get("status", "/debug/certs")).body).toContain("spiffe://cluster.local/ns/ns/sa/app");
   });
 });
@@ -236,7 +231,7 @@ describe("a start that does not come to its end leaves no bootstrap behind", () 
       controlPlane,
       env: { CLOUD_PLATFORM: "gcp", GCE_METADATA_HOST: `127.0.0.1:${port}` },
     });
-    await eventually(async () => (agent.stdout().includes("Opening status port") ? undefined : "not started"));
+    await until(async () => (agent.stdout().includes("Opening status port") ? undefined : "not started"));
     const asked = Date.now();
     agent.kill("SIGTERM");
     expect(await agent.exited).toBe(0);
@@ -248,7 +243,7 @@ describe("a start that does not come to its end leaves no bootstrap behind", () 
 
 test("pod labels that cannot be read are told, and the start goes on", async () => {
   await using agent = await startAgentProcess({ controlPlane, files: { "etc/istio/pod/labels/not-a-file": "" } });
-  await eventually(async () => (agent.stdout().includes("Envoy command") ? undefined : "not started"));
+  await until(async () => (agent.stdout().includes("Envoy command") ? undefined : "not started"));
   expect(agent.stdout().match(/warn\tfailed to read pod labels: .*/g)).toEqual([
     "warn\tfailed to read pod labels: read ./etc/istio/pod/labels: is a directory",
   ]);

@@ -1,10 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { eventually, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { startFakeCa } from "../test/support/certs/fake-ca.ts";
 import { needs } from "../test/support/needs.ts";
 import { connectSds, decodeSecrets, node, SECRET_TYPE } from "../test/support/sds/client.ts";
+import { until } from "../test/support/wait/until.ts";
 import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 import { httpListener } from "../test/support/xds/mesh-resources.ts";
 
@@ -22,7 +23,7 @@ test("a CA that hangs is given up after ten seconds and told; files are served m
     files: { "extra.pem": readFileSync(controlPlane.rootFile, "utf8") },
     env: { CA_ADDR: ca.endpoint, CA_ROOT_CA: ca.rootFile },
   });
-  await eventually(async () => (ca.calls.length > 0 ? undefined : "the CA was not asked"));
+  await until(async () => (ca.calls.length > 0 ? undefined : "the CA was not asked"));
 
   await using client = connectSds(join(agent.folder, "var/run/secrets/workload-spiffe-uds/socket"));
   const stream = client.stream();
@@ -30,7 +31,7 @@ test("a CA that hangs is given up after ten seconds and told; files are served m
   stream.send({ node: node(), type_url: SECRET_TYPE, resource_names: [name] });
   expect(decodeSecrets(await stream.next())[0]?.name).toBe(name);
 
-  await eventually(async () => {
+  await until(async () => {
     const { status, body } = await agent.get("status", "/healthz/ready");
     return status !== 200 && body.includes("no answer within 10000 ms") ? undefined : `${status} ${body}`;
   }, 20_000);

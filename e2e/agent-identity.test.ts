@@ -10,7 +10,6 @@ import { startSdsServer } from "../src/sds/start-sds-server.ts";
 import {
   type AgentOptions,
   type AgentProcess,
-  eventually,
   freePorts,
   startAgentProcess,
 } from "../test/support/agent/agent-process.ts";
@@ -19,6 +18,7 @@ import { needs } from "../test/support/needs.ts";
 import { startConnectProxy } from "../test/support/net/connect-proxy.ts";
 import { connectSds, decodeSecrets, node, SECRET_TYPE } from "../test/support/sds/client.ts";
 import { createTestSource } from "../test/support/sds/source.ts";
+import { until } from "../test/support/wait/until.ts";
 import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 import { httpListener } from "../test/support/xds/mesh-resources.ts";
 
@@ -36,7 +36,7 @@ const withCa = (ca: FakeCa, options: AgentOptions): AgentOptions => ({
 });
 
 const untilNotReadyBecause = (agent: AgentProcess, reason: RegExp) =>
-  eventually(async () => {
+  until(async () => {
     const { status, body } = await agent.get("status", "/healthz/ready");
     return status !== 200 && reason.test(body) ? undefined : `${status} ${body}`;
   });
@@ -145,15 +145,15 @@ test("beside a workload SDS of somebody else the agent serves files only", async
   const source = createTestSource({ default: "theirs", ROOTCA: "their roots" });
   const metrics = declareSdsMetrics(new MetricRegistry());
   await using _theirs = await startSdsServer({ path: join(agent.folder, socket), source, metrics, log: silentLogger });
-  await eventually(async () => (agent.stdout().includes("will only serve files") ? undefined : "not noticed"));
+  await until(async () => (agent.stdout().includes("will only serve files") ? undefined : "not noticed"));
   const files = "var/run/secrets/credential-uds/files-socket";
-  await eventually(async () => (agent.stdout().includes(files) ? undefined : "not started"));
+  await until(async () => (agent.stdout().includes(files) ? undefined : "not started"));
   const extra = join(agent.folder, "extra.pem");
   const secret = await askSds(agent, `file-root:${extra}`, files);
   expect(String(secret?.validation_context?.trusted_ca.inline_bytes)).toContain("BEGIN CERTIFICATE");
   await expect(askSds(agent, "default", files)).rejects.toThrow("ca client is nil");
   expect(controlPlane.issued).toBe(0);
-  await eventually(async () => ((await agent.envoyPids()).length === 1 ? undefined : "no Envoy"));
+  await until(async () => ((await agent.envoyPids()).length === 1 ? undefined : "no Envoy"));
   const bootstrap = JSON.parse(readFileSync(join(agent.folder, "etc/istio/proxy/envoy-rev.json"), "utf8"));
   expect(bootstrap.node.metadata["file-credential"]).toBe("true");
   expect(bootstrap.static_resources.clusters.map(({ name }: { name: string }) => name)).toContain("sds-files-grpc");
@@ -177,7 +177,7 @@ describe("OUTPUT_CERTS", () => {
     const out = join(agent.folder, "out");
     const publicKey = async (args: string[]) => (await promisify(execFile)("openssl", args)).stdout;
     const seen = new Set<string>();
-    await eventually(async () => {
+    await until(async () => {
       const version = realpathSync(join(out, "..data"));
       const ofCertificate = await publicKey(["x509", "-in", join(version, "cert-chain.pem"), "-noout", "-pubkey"]);
       const ofKey = await publicKey(["pkey", "-in", join(version, "key.pem"), "-pubout"]);
@@ -214,7 +214,7 @@ test("the control plane and the CA are reached through the proxy of HTTPS_PROXY"
     proxyConfig: { discoveryAddress: address },
   });
   await agent.untilReady();
-  await eventually(async () => (controlPlane.issued > 0 ? undefined : "no certificate yet"));
+  await until(async () => (controlPlane.issued > 0 ? undefined : "no certificate yet"));
   expect(proxy.asked.length).toBeGreaterThanOrEqual(2);
   expect(new Set(proxy.asked.map(({ target }) => target))).toEqual(new Set([address]));
   expect(agent.stdout()).toContain("the CA is reached through the proxy of HTTPS_PROXY");
@@ -237,13 +237,13 @@ test.each([{ algorithm: "" }, { algorithm: "ECDSA" }])(
       },
     });
     // Any answer: from then on somebody may be kept waiting.
-    await eventually(async () => void (await agent.get("status", "/healthz/ready")));
+    await until(async () => void (await agent.get("status", "/healthz/ready")));
     writeFileSync(join(agent.folder, "measure"), "");
     await agent.untilReady();
     const before = controlPlane.issued;
-    await eventually(async () => (controlPlane.issued >= before + 5 ? undefined : "not rotated"), 30_000);
+    await until(async () => (controlPlane.issued >= before + 5 ? undefined : "not rotated"), 30_000);
     const readProbe = () => JSON.parse(readFileSync(join(agent.folder, "loop.json"), "utf8"));
-    await eventually(async () => (readProbe().turns > 200 ? undefined : "not measured"));
+    await until(async () => (readProbe().turns > 200 ? undefined : "not measured"));
     expect(readProbe().longestMs).toBeGreaterThan(0);
     expect(readProbe().longestMs).toBeLessThan(20);
   },

@@ -3,9 +3,10 @@ import { constants, existsSync, readFileSync, readlinkSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { type AgentProcess, eventually, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { type AgentProcess, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { staticBootstrap } from "../test/support/envoy/static-bootstrap.ts";
 import { needs } from "../test/support/needs.ts";
+import { until } from "../test/support/wait/until.ts";
 import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 import { httpListener } from "../test/support/xds/mesh-resources.ts";
 
@@ -31,7 +32,7 @@ async function probeInside(envoy: number, port: number) {
   child.stdout.on("data", (chunk: Buffer) => {
     seen += chunk.toString();
   });
-  await eventually(async () => (seen === "" ? "no connection yet" : undefined));
+  await until(async () => (seen === "" ? "no connection yet" : undefined));
   return { seen: () => seen, [Symbol.dispose]: () => void child.kill("SIGKILL") };
 }
 
@@ -73,7 +74,7 @@ describe("exit on zero active connections", () => {
     const client = await holdConnection(port);
     const before = agent.stdout().length;
     agent.kill("SIGTERM");
-    await eventually(async () => (agent.stdout().includes("There are still 1 active") ? undefined : "not counted"));
+    await until(async () => (agent.stdout().includes("There are still 1 active") ? undefined : "not counted"));
     expect(await agent.get("status", "/healthz/ready")).toMatchObject({
       status: 503,
       body: expect.stringContaining("server is terminated: received signal: terminated"),
@@ -122,7 +123,7 @@ describe("exit on zero active connections", () => {
         proxyConfig: { customConfigFile: "own.json", proxyAdminPort: admin },
         wrapper: ["unshare", "--net", "sh", "-c", lonely, "-"],
       });
-      await eventually(async () => ((await agent.envoyPids()).length === 1 ? undefined : "no Envoy"));
+      await until(async () => ((await agent.envoyPids()).length === 1 ? undefined : "no Envoy"));
       const [envoy = 0] = await agent.envoyPids();
       expect(readFileSync(`/proc/${envoy}/cmdline`, "utf8")).toContain("--local-address-ip-version\0v6");
       using prober = await probeInside(envoy, envoyStatus);
@@ -186,7 +187,7 @@ test("two agents in hot restart mode share a machine, and neither leaves shared 
   const [[first], [second]] = [await epochs(one), await epochs(other)];
   expect(first?.baseId).not.toBe(second?.baseId);
   for (const agent of [one, other]) agent.kill("SIGHUP");
-  await eventually(async () => {
+  await until(async () => {
     const newest = [(await epochs(one)).at(-1), (await epochs(other)).at(-1)];
     return newest.every((each) => each?.epoch === "1") ? undefined : JSON.stringify(newest);
   }, 30_000);
@@ -194,7 +195,7 @@ test("two agents in hot restart mode share a machine, and neither leaves shared 
   await one.exited;
   other.kill("SIGTERM");
   expect(await other.exited).toBe(0);
-  await eventually(async () => {
+  await until(async () => {
     const left = [first, second].map((each) => `/dev/shm/envoy_shared_memory_${each?.baseId}0`).filter(existsSync);
     return left.length === 0 ? undefined : left.join(" ");
   });
@@ -207,7 +208,7 @@ test("a signal while the start is held up ends it with code 0", async () => {
     controlPlane,
     files: { "var/run/secrets/workload-spiffe-uds": "no directory" },
   });
-  await eventually(async () => (agent.stdout().includes("failed to set up UDS") ? undefined : "not held up yet"));
+  await until(async () => (agent.stdout().includes("failed to set up UDS") ? undefined : "not held up yet"));
   agent.kill("SIGTERM");
   expect(await agent.exited).toBe(0);
 });
@@ -222,7 +223,7 @@ test("a signal while Envoy is asked for its flags ends the start at once", async
     env: { ENVOY_RESTART_ON_CRASH: "false" },
     proxyConfig: { binaryPath: "./envoy.sh" },
   });
-  await eventually(async () => (existsSync(join(agent.folder, "asked")) ? undefined : "not asked yet"));
+  await until(async () => (existsSync(join(agent.folder, "asked")) ? undefined : "not asked yet"));
   const before = Date.now();
   agent.kill("SIGTERM");
   expect(await agent.exited).toBe(0);

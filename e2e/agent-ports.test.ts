@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { eventually } from "../test/support/agent/agent-process.ts";
 import { envoyPath, needs } from "../test/support/needs.ts";
 import { createNetns } from "../test/support/netns/netns.ts";
+import { until } from "../test/support/wait/until.ts";
 
 const launcher = resolve(import.meta.dirname, "../bin/pilot-agent");
 
@@ -31,7 +31,7 @@ test("on the well-known ports of a pod, request reaches Envoy and the agent, and
   const agent = pod.spawn("sh", ["-c", 'cd "$1" && exec "$2" proxy sidecar', "sh", folder, launcher], env);
   try {
     const ask = (...words: string[]) => pod.exec(launcher, ["request", ...words]);
-    await eventually(async () => {
+    await until(async () => {
       const { code, stderr } = await ask("GET", "server_info");
       return code === 0 ? undefined : stderr;
     }, 20_000);
@@ -47,7 +47,7 @@ test("on the well-known ports of a pod, request reaches Envoy and the agent, and
     expect(waited.stderr).toContain("timeout waiting for Envoy proxy to become ready. Last error: ");
     expect((await ask("--debug-port=15020", "POST", "drain")).stdout).toBe("OK\n");
     expect((await ask("--debug-port=15020", "POST", "quitquitquit")).stdout).toBe("OK\n");
-    await eventually(async () => (agent.exitCode === null ? "still running" : undefined));
+    await until(async () => (agent.exitCode === null ? "still running" : undefined));
     expect(agent.exitCode).toBe(0);
   } finally {
     if (agent.exitCode === null) agent.kill("SIGKILL");

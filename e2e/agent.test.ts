@@ -3,8 +3,9 @@ import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
-import { eventually, fetchText, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { fetchText, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
+import { until } from "../test/support/wait/until.ts";
 import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 import { httpListener, staticCluster } from "../test/support/xds/mesh-resources.ts";
 
@@ -87,11 +88,11 @@ test("an Envoy that is killed comes back, and the agent is ready again", async (
   await agent.untilReady();
   const [before = 0] = await agent.envoyPids();
   process.kill(before, "SIGKILL");
-  await eventually(async () => {
+  await until(async () => {
     const [now] = await agent.envoyPids();
     return now !== undefined && now !== before ? undefined : "no new Envoy";
   });
-  await eventually(async () => ((await fetchText(port, "/")).body === "hi" ? undefined : "other answer"));
+  await until(async () => ((await fetchText(port, "/")).body === "hi" ? undefined : "other answer"));
 });
 
 test("Envoy does not outlive an agent that is killed", async () => {
@@ -101,7 +102,7 @@ test("Envoy does not outlive an agent that is killed", async () => {
   const [envoy = 0] = await agent.envoyPids();
   agent.kill("SIGKILL");
   await agent.exited;
-  await eventually(async () => (existsSync(`/proc/${envoy}`) ? "Envoy is still there" : undefined));
+  await until(async () => (existsSync(`/proc/${envoy}`) ? "Envoy is still there" : undefined));
 });
 
 test("readiness turns false when the drain begins, and a second signal cuts it short", async () => {
@@ -109,7 +110,7 @@ test("readiness turns false when the drain begins, and a second signal cuts it s
   await using agent = await startAgentProcess({ controlPlane, proxyConfig: { terminationDrainDuration: "600s" } });
   await agent.untilReady();
   agent.kill("SIGTERM");
-  await eventually(async () => {
+  await until(async () => {
     const { status, body } = await agent.get("status", "/healthz/ready");
     return status === 503 && body.includes("terminated") ? undefined : `${status} ${body}`;
   });
@@ -126,7 +127,7 @@ test("/quitquitquit ends at once, /drain keeps running until the signal", async 
   expect(await quitting.get("status", "/quitquitquit", "POST")).toEqual({ status: 200, body: "OK" });
   expect(await quitting.exited).toBe(0);
   expect(await draining.get("status", "/drain", "POST")).toEqual({ status: 200, body: "OK" });
-  await eventually(async () => (draining.stdout().includes("starting drain") ? undefined : "no drain yet"));
+  await until(async () => (draining.stdout().includes("starting drain") ? undefined : "no drain yet"));
   draining.kill("SIGTERM");
   expect(await draining.exited).toBe(0);
 });

@@ -3,9 +3,10 @@ import { chmodSync, existsSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
-import { eventually, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { createWorkFolder } from "../test/support/envoy/life.ts";
 import { needs } from "../test/support/needs.ts";
+import { until } from "../test/support/wait/until.ts";
 import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 
 const LAUNCHER = resolve(import.meta.dirname, "../bin/pilot-agent");
@@ -22,7 +23,7 @@ async function startCa(directory: string) {
   });
   const exited = new Promise<number | null>((done) => child.once("exit", done));
   const endpoint = () => / on (127\.0\.0\.1:\d+) /.exec(output)?.[1];
-  await eventually(async () => (endpoint() === undefined ? output : undefined));
+  await until(async () => (endpoint() === undefined ? output : undefined));
   return {
     endpoint: endpoint() ?? "",
     async [Symbol.asyncDispose]() {
@@ -80,7 +81,7 @@ test("a sidecar gets its certificate from it, by a token that the command prints
     wrapper: ["sh", "-c", 'cp token var/run/secrets/tokens/istio-token && exec "$@"', "-"],
   });
   const chain = join(agent.folder, "out/cert-chain.pem");
-  await eventually(async () => (existsSync(chain) ? undefined : agent.stdout().slice(-500)));
+  await until(async () => (existsSync(chain) ? undefined : agent.stdout().slice(-500)));
   expect((await run("openssl", ["verify", "-CAfile", root, chain])).stdout).toContain("OK");
   const { stdout } = await run("openssl", ["x509", "-in", chain, "-noout", "-ext", "subjectAltName,extendedKeyUsage"]);
   expect(stdout).toContain("URI:spiffe://cluster.local/ns/ns/sa/app");

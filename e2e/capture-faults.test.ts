@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { silentLogger } from "../src/base/logger.ts";
-import { wait } from "../src/base/wait.ts";
 import { DEFAULT_OPTIONS, DEFAULT_SETTINGS } from "../src/capture/core/settings.ts";
 import { runCapture } from "../src/capture/run-capture.ts";
 import { type RunProgram, runProgram } from "../src/capture/run-program.ts";
@@ -12,6 +11,7 @@ import { needs } from "../test/support/needs.ts";
 import { istioIptables, networkState, PROGRAM } from "../test/support/netns/capture.ts";
 import { createNetns, type Netns } from "../test/support/netns/netns.ts";
 import { signalProcess } from "../test/support/process/signal-process.ts";
+import { until } from "../test/support/wait/until.ts";
 
 const ALL = ["-u", "1337", "-i", "*", "-b", "*"];
 
@@ -368,14 +368,6 @@ function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "capture-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
-}
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 20_000;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error("the awaited condition did not come true");
-    await wait(20);
-  }
 }
 
 /** Ends the program that stood in for the hanging restore: the only process in the namespace. */

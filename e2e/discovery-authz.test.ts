@@ -1,9 +1,9 @@
 import { createSign, generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { eventually } from "../test/support/agent/agent-process.ts";
 import { startDiscoveryMesh } from "../test/support/discovery/mesh.ts";
 import { destinationRule, documents, guardedService, hostOf, ruleObject } from "../test/support/discovery/rules.ts";
 import { sharedPlace } from "../test/support/shared-place.ts";
+import { until } from "../test/support/wait/until.ts";
 
 const NEEDS = ["envoy", "root", "netns", "iptables", "setpriv"] as const;
 const SERVER = "10.10.2.1";
@@ -44,7 +44,7 @@ const started = sharedPlace(NEEDS, async (opened) => {
 async function apply(...rules: readonly string[]): Promise<void> {
   const before = await virtualInbound();
   started().controlPlane.write("policy.yaml", documents(...rules));
-  await eventually(async () => ((await virtualInbound()) === before ? "the rules have not arrived" : undefined));
+  await until(async () => ((await virtualInbound()) === before ? "the rules have not arrived" : undefined));
 }
 
 /** With its filters: Envoy keeps the version of a listener of which only filter chains change. */
@@ -72,7 +72,7 @@ const tcp = (from: string) =>
 describe("who may call", () => {
   test("an allowed identity gets through, every other is told that it may not", async () => {
     await apply(authorization("callers", { rules: [{ from: [{ source: { principals } }] }] }));
-    await eventually(async () => ((await get("shop")).status === 200 ? undefined : "the shop is not let in"));
+    await until(async () => ((await get("shop")).status === 200 ? undefined : "the shop is not let in"));
     await expect.poll(() => get("other"), SOON).toEqual(DENIED);
     expect(await get("stranger")).toEqual(DENIED);
   });

@@ -9,7 +9,6 @@ import { runProgram } from "../src/capture/run-program.ts";
 import { needs } from "../test/support/needs.ts";
 import { freePorts } from "../test/support/net/free-ports.ts";
 import { createNetnsPair } from "../test/support/netns/netns.ts";
-import { eventually } from "../test/support/wait/ca-wait.ts";
 import { openDelta, testNode, URLS } from "../test/support/xds/ads-client.ts";
 
 const program = resolve(import.meta.dirname, "../bin/pilot-agent");
@@ -52,13 +51,15 @@ async function startServer(folder: string, ports: { http: number; grpc: number; 
     return child.exitCode;
   };
   opened.defer(async () => void (await end("SIGKILL")));
-  await eventually(async () => {
-    if (child.exitCode !== null) return output;
-    return fetch(`http://127.0.0.1:${ports.http}/ready`).then(
-      ({ status }) => status,
-      () => 0,
-    );
-  }).toBe(200);
+  await expect
+    .poll(async () => {
+      if (child.exitCode !== null) return output;
+      return fetch(`http://127.0.0.1:${ports.http}/ready`).then(
+        ({ status }) => status,
+        () => 0,
+      );
+    })
+    .toBe(200);
   return { end, output: () => output };
 }
 
@@ -158,7 +159,7 @@ describe("plaintext from another machine", () => {
       child.kill("SIGKILL");
       if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
     });
-    await eventually(() => output).toContain("xDS in plaintext");
+    await expect.poll(() => output).toContain("xDS in plaintext");
     const { stdout, stderr } = await remote.exec("node", ["-e", CLIENT, await request()]);
     expect(`${stdout}${stderr}`).toContain(says);
   });

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { eventually } from "../test/support/agent/agent-process.ts";
 import { createTestCa } from "../test/support/certs/sds-certificates.ts";
 import { startDiscoveryMesh } from "../test/support/discovery/mesh.ts";
 import { documents, ruleObject } from "../test/support/discovery/rules.ts";
 import type { Echo, HttpRequest } from "../test/support/discovery/workload.ts";
 import { sharedPlace } from "../test/support/shared-place.ts";
+import { until } from "../test/support/wait/until.ts";
 
 const NEEDS = ["envoy", "root", "netns", "iptables", "setpriv"] as const;
 const ONE = "10.10.2.1";
@@ -55,7 +55,7 @@ const started = sharedPlace(
     return mesh;
   },
   async () => {
-    await eventually(async () => {
+    await until(async () => {
       const { status, body } = await call("one.wild.test", 8080);
       return status === 200 ? undefined : `${status} ${body}`;
     }, 20_000);

@@ -2,10 +2,10 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { eventually } from "../test/support/agent/agent-process.ts";
 import { startDiscoveryMesh } from "../test/support/discovery/mesh.ts";
 import { documents, hostOf, ruleObject, serviceEntry } from "../test/support/discovery/rules.ts";
 import { sharedPlace } from "../test/support/shared-place.ts";
+import { until } from "../test/support/wait/until.ts";
 
 const NEEDS = ["envoy", "root", "netns", "iptables", "setpriv"] as const;
 const SERVER = "10.10.2.1";
@@ -79,14 +79,11 @@ async function get(path: string) {
   return answer;
 }
 
-const waitFor = (what: string, isSo: () => Promise<boolean>) =>
-  eventually(async () => ((await isSo()) ? undefined : what));
-
 test("a Lua filter that a patch puts before the router adds a header to answers", async () => {
-  await waitFor("the server does not answer", async () => (await get("/"))?.status === 200);
+  await until("the server answers", async () => (await get("/"))?.status === 200);
   expect((await get("/"))?.headers["x-from-lua"]).toBeUndefined();
   started().controlPlane.write("filter.yaml", filter(lua(ADD_HEADER)));
-  await waitFor("no header of the filter", async () => (await get("/"))?.headers["x-from-lua"] === "yes");
+  await until("the header of the filter", async () => (await get("/"))?.headers["x-from-lua"] === "yes");
   expect(await started().rejections()).toEqual([]);
 });
 
@@ -94,7 +91,7 @@ test("a patch that no proxy could take is left out, and those beside it stay in 
   const unknown = beforeRouter({ name: "x", typed_config: { "@type": "type.googleapis.com/example.Nobody", a: 1 } });
   const behind = { ...lua(ADD_HEADER), patch: { ...lua(ADD_HEADER).patch, operation: "INSERT_AFTER" } };
   started().controlPlane.write("filter.yaml", filter(unknown, behind, lua(ADD_HEADER.replace("yes", "still"))));
-  await waitFor("the good patch is not there", async () => (await get("/"))?.headers["x-from-lua"] === "still");
+  await until("the good patch is in force", async () => (await get("/"))?.headers["x-from-lua"] === "still");
   expect(await started().rejections()).toEqual([]);
   expect(await started().workload("server").rejections()).toEqual([]);
 });
@@ -111,13 +108,13 @@ test("an access log with a filter has a line of each request that the filter let
     }),
   );
   const lines = () => readFileSync(join(logs, "server.log"), "utf8");
-  await waitFor("Envoy writes no log", async () => {
+  await until("Envoy writes its log", async () => {
     await get("/logged/first");
     return readLines(lines).includes("200 /logged/first");
   });
   await get("/silent");
   await get("/logged/last");
-  await waitFor("the last request is missing", async () => readLines(lines).includes("200 /logged/last"));
+  await until("the line of the last request", async () => readLines(lines).includes("200 /logged/last"));
   expect(readLines(lines).filter((line) => !/^200 \/logged\/(first|last)$/.test(line))).toEqual([]);
   expect(await started().rejections()).toEqual([]);
 });

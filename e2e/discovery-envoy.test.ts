@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type GoldenCase, readGoldenCases } from "../test/conformance/discovery/golden-cases.ts";
 import { unsupportedParts } from "../test/conformance/discovery/unsupported.ts";
-import { eventually } from "../test/support/agent/agent-process.ts";
 import { createFabric } from "../test/support/discovery/fabric.ts";
 import { startDiscoveryProcess } from "../test/support/discovery/process.ts";
 import { documents, ruleObject, serviceEntry } from "../test/support/discovery/rules.ts";
 import { bundleWorkload, startWorkload, type WorkloadProcess } from "../test/support/discovery/workload.ts";
 import { type DiscoveryEnvoy, startAnySecrets, startDiscoveryEnvoy } from "../test/support/envoy/discovery-envoy.ts";
 import { sharedPlace } from "../test/support/shared-place.ts";
+import { until } from "../test/support/wait/until.ts";
 
 const NEEDS = ["envoy", "root", "netns"] as const;
 // Beside the ports of the cases: Envoy runs in the same namespace.
@@ -55,7 +55,7 @@ async function load(configYaml: string, meshYaml = ""): Promise<void> {
   const marker = ruleObject("networking.istio.io/v1", "WorkloadGroup", `marker-${loads}`, { template: {} });
   controlPlane.writeMesh(meshYaml);
   controlPlane.write("config.yaml", configYaml.trim() === "" ? marker : documents(`${configYaml}\n`, marker));
-  await eventually(async () => {
+  await until(async () => {
     const { body } = await get(probe, PORTS.monitoring, "/debug/configz");
     return body.includes(`marker-${loads}`) ? undefined : `not loaded: ${controlPlane.output().slice(-1000)}`;
   });
@@ -82,7 +82,7 @@ async function untilHas(
   isFree = (_name: string) => false,
 ): Promise<void> {
   const wanted = new Set([...clusters, ...listeners]);
-  await eventually(async () => {
+  await until(async () => {
     const names = await envoy.names();
     const found = new Set([...names.clusters, ...names.listeners]);
     const missing = [...wanted].filter((name) => !found.has(name) && !isFree(name));

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { eventually } from "../test/support/agent/agent-process.ts";
 import { startDiscoveryMesh } from "../test/support/discovery/mesh.ts";
 import {
   destinationRule,
@@ -10,6 +9,7 @@ import {
   serviceEntry,
 } from "../test/support/discovery/rules.ts";
 import { sharedPlace } from "../test/support/shared-place.ts";
+import { until } from "../test/support/wait/until.ts";
 
 const NEEDS = ["envoy", "root", "netns", "iptables", "setpriv"] as const;
 const SERVER = "10.10.2.1";
@@ -90,7 +90,7 @@ const started = sharedPlace(NEEDS, async (opened) => {
 /** Puts the policy in force and waits until the server's Envoy has a listener that names its provider. */
 async function apply(provider: string, rules: readonly object[]): Promise<void> {
   started().controlPlane.write("policy.yaml", ask(provider, rules));
-  await eventually(async () => {
+  await until(async () => {
     const dump = await started().workload("server").admin("/config_dump?resource=dynamic_listeners");
     return dump.includes(`istio-ext-authz-${provider}-ns[`) ? undefined : "the policy has not arrived";
   });

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { eventually } from "../test/support/agent/agent-process.ts";
 import { grpcTestCerts } from "../test/support/certs/grpc-certs.ts";
 import { startDiscoveryMesh } from "../test/support/discovery/mesh.ts";
 import { documents, hostOf, ruleObject, serviceEntry } from "../test/support/discovery/rules.ts";
 import type { Echo, HttpRequest, HttpResult } from "../test/support/discovery/workload.ts";
 import { sharedPlace } from "../test/support/shared-place.ts";
+import { until } from "../test/support/wait/until.ts";
 
 const NEEDS = ["envoy", "root", "netns", "iptables", "setpriv"] as const;
 const NETWORKING = "networking.istio.io/v1";
@@ -104,7 +104,7 @@ const started = sharedPlace(
     return mesh;
   },
   async () => {
-    await eventually(async () => {
+    await until(async () => {
       const answer = await call({ port: 8080, host: "web.example" });
       return answer.status === 200 ? undefined : `${answer.status} ${answer.body}${answer.error ?? ""}`;
     }, 20_000);
@@ -160,7 +160,7 @@ test("bytes go to the service of their port", async () => {
 test("a Gateway that changes is followed, and nothing was refused on the way", async () => {
   const { controlPlane } = started();
   controlPlane.write("rules.yaml", documents(rules.replaceAll("plain.example", "renamed.example")));
-  await eventually(async () => {
+  await until(async () => {
     const answer = await call({ port: 8080, host: "renamed.example" });
     return answer.status === 200 ? undefined : `${answer.status}`;
   });

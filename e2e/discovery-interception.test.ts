@@ -6,12 +6,13 @@ import { CloseStack } from "../src/base/close-stack.ts";
 import { createFabric } from "../test/support/discovery/fabric.ts";
 import { entry } from "../test/support/discovery/listeners.ts";
 import { staticSidecar } from "../test/support/discovery/static-sidecar.ts";
-import { createWorkFolder, until } from "../test/support/envoy/life.ts";
+import { createWorkFolder } from "../test/support/envoy/life.ts";
 import { createTestMesh, testNode } from "../test/support/mesh-model/create-test-mesh.ts";
 import { documents, peerAuthentication } from "../test/support/mesh-model/test-objects.ts";
 import { envoyPath, needs } from "../test/support/needs.ts";
 import { istioIptables } from "../test/support/netns/capture.ts";
 import type { Netns } from "../test/support/netns/netns.ts";
+import { until } from "../test/support/wait/until.ts";
 
 const POD = "10.10.5.1";
 const PEER = "10.10.5.2";

@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { eventually } from "../test/support/agent/agent-process.ts";
 import { startDiscoveryMesh } from "../test/support/discovery/mesh.ts";
 import { documents, hostOf, peerAuthentication, serviceEntry } from "../test/support/discovery/rules.ts";
 import type { TcpResult, TlsCall } from "../test/support/discovery/workload.ts";
 import { has } from "../test/support/needs.ts";
 import { sharedPlace } from "../test/support/shared-place.ts";
+import { until } from "../test/support/wait/until.ts";
 
 const NEEDS = ["envoy", "root", "netns", "iptables", "setpriv"] as const;
 const SERVER = "10.10.2.1";
@@ -95,7 +95,7 @@ const started = sharedPlace(NEEDS, async (opened) => {
 async function apply(name: string, spec: object): Promise<void> {
   const before = await virtualInbound();
   started().controlPlane.write("policy.yaml", peerAuthentication(name, spec));
-  await eventually(async () => ((await virtualInbound()) === before ? "the policy has not arrived" : undefined));
+  await until(async () => ((await virtualInbound()) === before ? "the policy has not arrived" : undefined));
 }
 
 async function virtualInbound(): Promise<string> {
@@ -179,8 +179,8 @@ describe("from sidecar to sidecar", () => {
   test.each(MODES)("a client of the mesh reaches the server under %s without a rule of its own", async (mode) => {
     const current = await virtualInbound();
     started().controlPlane.write("policy.yaml", documents(peerAuthentication("default", { mtls: { mode } })));
-    await eventually(async () => ((await virtualInbound()) === current ? "the policy has not arrived" : undefined));
-    await eventually(async () => {
+    await until(async () => ((await virtualInbound()) === current ? "the policy has not arrived" : undefined));
+    await until(async () => {
       const client = started().workload("client");
       const tcp = await client.tcp({ address: "10.96.0.20", port: 9001, send: "hello", timeoutMs: 3000 });
       const http = await client.tcp({

@@ -5,10 +5,11 @@ import { CloseStack } from "../src/base/close-stack.ts";
 import type { JsonObject } from "../src/protobuf/wire/struct.ts";
 import { readGoldenCases } from "../test/conformance/discovery/golden-cases.ts";
 import { unsupportedParts } from "../test/conformance/discovery/unsupported.ts";
-import { eventually, fetchText } from "../test/support/agent/agent-process.ts";
+import { fetchText } from "../test/support/agent/agent-process.ts";
 import { type DiscoveryProcess, startDiscoveryProcess } from "../test/support/discovery/process.ts";
 import { documents, hostOf, serviceEntry, virtualService } from "../test/support/discovery/rules.ts";
 import { freePorts } from "../test/support/net/free-ports.ts";
+import { until } from "../test/support/wait/until.ts";
 import {
   ADS_TYPES,
   type AdsClient,
@@ -49,7 +50,7 @@ const connect = (server: DiscoveryProcess, protocol: "sotw" | "delta", node: Ads
 
 /** Until everything that clusters and listeners refer to is there as well. */
 const untilComplete = (client: AdsClient) =>
-  eventually(async () => {
+  until(async () => {
     if (client.failure !== undefined) throw new Error(client.failure);
     const wanted = { EDS: edsNames(client.resources("CDS")), RDS: rdsNames(client.resources("LDS")) };
     if (client.resources("CDS").size === 0 || client.resources("LDS").size === 0) return "no clusters or listeners yet";
@@ -105,7 +106,7 @@ test("both protocols also agree after services and rules came and went", async (
   server.write("b.yaml", undefined);
   const has = (client: AdsClient, name: string) => client.resources("CDS").has(`outbound|80||${hostOf(name)}`);
   const routes = (client: AdsClient) => client.resources("RDS").get("80")?.includes("to-c") === true;
-  await eventually(async () =>
+  await until(async () =>
     [sotw, delta].every((client) => has(client, "c") && !has(client, "b") && routes(client))
       ? undefined
       : "not there yet",
@@ -130,19 +131,17 @@ test.each(["sotw", "delta"] as const)("a change of endpoints alone sends endpoin
   const before = client.responses.length;
   const cluster = `outbound|80||${hostOf("a")}`;
   server.write("a.yaml", service("a", 1, "10.20.0.1", "10.20.0.77"));
-  await eventually(async () =>
+  await until(async () =>
     client.resources("EDS").get(cluster)?.includes("10.20.0.77") === true ? undefined : "the endpoint is not there",
   );
   // Something else that is pushed later: nothing can be on its way any more when it has arrived.
   server.write("c.yaml", service("c", 3, "10.20.0.3"));
-  await eventually(async () =>
+  await until(async () =>
     client.resources("CDS").has(`outbound|80||${hostOf("c")}`) ? undefined : "the service is not there",
   );
   const later = client.responses.slice(before);
-  const until = later.findIndex(({ type }) => type !== "EDS");
-  expect(later.slice(0, until).map(({ type, names }) => ({ type, names }))).toEqual([
-    { type: "EDS", names: [cluster] },
-  ]);
+  const end = later.findIndex(({ type }) => type !== "EDS");
+  expect(later.slice(0, end).map(({ type, names }) => ({ type, names }))).toEqual([{ type: "EDS", names: [cluster] }]);
 });
 
 test("100 writes within a second are at most five pushes, and the last one counts", async () => {
@@ -159,7 +158,7 @@ test("100 writes within a second are at most five pushes, and the last one count
     while (performance.now() < next)
       await new Promise((resolve) => setTimeout(resolve, Math.max(1, next - performance.now())));
   }
-  await eventually(async () =>
+  await until(async () =>
     client.resources("RDS").get("80")?.includes("write-99") === true ? undefined : "the last write is not there",
   );
   expect(pushes() - pushesBefore).toBeLessThanOrEqual(5);

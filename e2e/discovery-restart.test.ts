@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { eventually } from "../test/support/agent/agent-process.ts";
 import { type MeshWorkload, startDiscoveryMesh } from "../test/support/discovery/mesh.ts";
 import { hostOf, serviceEntry, virtualService } from "../test/support/discovery/rules.ts";
 import { needs } from "../test/support/needs.ts";
+import { until } from "../test/support/wait/until.ts";
 
 beforeEach(needs("envoy", "root", "netns", "iptables", "setpriv"));
 
@@ -48,7 +48,7 @@ test("the control plane is killed and started again under traffic: no request is
   });
   const [client, server] = [mesh.workload("client"), mesh.workload("server")];
   await server.listen({ kind: "http", port: 8080, name: "server" });
-  await eventually(async () => {
+  await until(async () => {
     const [answer] = await client.http({ address: VIP, port: 80, host: hostOf("web") });
     return answer?.status === 200 ? undefined : `${answer?.status} ${answer?.error}`;
   });
@@ -65,7 +65,7 @@ test("the control plane is killed and started again under traffic: no request is
       "rule.yaml",
       virtualService("web", [{ name: `after-${signal}`, route: [{ destination: { host: hostOf("web") } }] }]),
     );
-    await eventually(async () => {
+    await until(async () => {
       const routes = await client.admin("/config_dump?resource=dynamic_route_configs");
       return routes.includes(`after-${signal}`) ? undefined : "the rule has not arrived";
     }, 45_000);

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { eventually } from "../test/support/agent/agent-process.ts";
 import { startDiscoveryMesh } from "../test/support/discovery/mesh.ts";
 import {
   destinationRule,
@@ -12,6 +11,7 @@ import {
 } from "../test/support/discovery/rules.ts";
 import type { Echo, HttpRequest, HttpResult } from "../test/support/discovery/workload.ts";
 import { sharedPlace } from "../test/support/shared-place.ts";
+import { until } from "../test/support/wait/until.ts";
 
 const NEEDS = ["envoy", "root", "netns", "iptables", "setpriv"] as const;
 const VIP = "10.96.0.10";
@@ -80,7 +80,7 @@ const started = sharedPlace(
   },
   async () => {
     // Captured traffic reaches the application only once everything has arrived at both ends.
-    await eventually(async () => {
+    await until(async () => {
       const [answer] = await call({ port: 80 });
       return answer?.status === 200 ? undefined : `${answer?.status} ${answer?.body}${answer?.error ?? ""}`;
     }, 20_000);
@@ -109,7 +109,7 @@ async function apply(http: readonly object[], ...more: readonly string[]): Promi
     "rule.yaml",
     documents(virtualService("web", [{ ...first, name: marker }, ...others]), ...more),
   );
-  await eventually(async () => {
+  await until(async () => {
     const routes = await started().workload("client").admin("/config_dump?resource=dynamic_route_configs");
     return routes.includes(`"${marker}"`) ? undefined : `${marker} has not arrived`;
   });
@@ -238,7 +238,7 @@ describe("routing", () => {
     await started().workload("shadow").seen(8080, true);
     const results = await call({ port: 80, path: "/mirrored", count: 20 });
     expect(namesOf(results)).toEqual(["v1"]);
-    await eventually(async () => {
+    await until(async () => {
       const seen = await started().workload("shadow").seen(8080);
       return seen.filter((line) => line === "GET /mirrored").length === 20 ? undefined : `${seen.length} mirrored`;
     });
@@ -247,7 +247,7 @@ describe("routing", () => {
   test("a subset that no rule defines is answered with 503, no cluster", async () => {
     await apply([{ route: [toSubset("web", "v9")] }]);
     expect(countStatus(await call({ port: 80, path: "/nc", count: 3 }), 503)).toBe(3);
-    await eventually(async () => (/ \/nc HTTP\/1\.1" 503 NC /.test(logOfClient()) ? undefined : "no NC in the log"));
+    await until(async () => (/ \/nc HTTP\/1\.1" 503 NC /.test(logOfClient()) ? undefined : "no NC in the log"));
   });
 });
 
@@ -279,7 +279,7 @@ describe("resilience", () => {
       [everything()],
       virtualService("patchy", [{ retries: { attempts: 0 }, route: [{ destination: { host: hostOf("patchy") } }] }]),
     );
-    await eventually(async () => {
+    await until(async () => {
       const results = await call(patchy);
       return countStatus(results, 503) > 0 ? undefined : "still retried";
     });
@@ -314,7 +314,7 @@ describe("resilience", () => {
       "limits.yaml",
       destinationRule("shadow", { trafficPolicy: { connectionPool: limits } }),
     );
-    await eventually(async () => {
+    await until(async () => {
       const clusters = await started().workload("client").admin("/clusters");
       const limit = new RegExp(`${hostOf("shadow").replaceAll(".", "\\.")}::default_priority::max_connections::1\n`);
       return limit.test(clusters) ? undefined : "no limit yet";
@@ -327,7 +327,7 @@ describe("resilience", () => {
     expect(countStatus(results, 200)).toBeGreaterThanOrEqual(1);
     expect(refused.length).toBeGreaterThanOrEqual(8);
     expect(refused[0]?.headers["x-envoy-overloaded"]).toBe("true");
-    await eventually(async () => (/ \/crowd HTTP\/1\.1" 503 UO /.test(logOfClient()) ? undefined : "no UO in the log"));
+    await until(async () => (/ \/crowd HTTP\/1\.1" 503 UO /.test(logOfClient()) ? undefined : "no UO in the log"));
     await server.behave({ port: 8080 });
     started().controlPlane.write("limits.yaml", undefined);
   });
@@ -348,7 +348,7 @@ describe("resilience", () => {
     );
     await apply([{ route: [{ destination: { host: hostOf("web") } }], retries: { attempts: 0 } }]);
     await started().workload("v2").behave({ port: 8080, status: 500 });
-    await eventually(async () => {
+    await until(async () => {
       await call({ port: 80, count: 20 });
       const clusters = await started().workload("client").admin("/clusters");
       return clusters.includes("10.10.2.2:8080::health_flags::/failed_outlier_check") ? undefined : "not ejected";
@@ -364,7 +364,7 @@ describe("resilience", () => {
 test("with REGISTRY_ONLY a host that nobody registered is answered with 502 by the sidecar", async () => {
   const stranger = { port: 80, host: "unknown.example", path: "/out" };
   started().controlPlane.writeMesh("accessLogFile: /dev/stdout\noutboundTrafficPolicy: {mode: REGISTRY_ONLY}\n");
-  await eventually(async () => {
+  await until(async () => {
     const [answer] = await call(stranger);
     return answer?.status === 502 ? undefined : `${answer?.status} ${answer?.error}`;
   });

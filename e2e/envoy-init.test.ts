@@ -2,12 +2,13 @@ import { spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { createWorkFolder, freePorts, until } from "../test/support/envoy/life.ts";
+import { createWorkFolder, freePorts } from "../test/support/envoy/life.ts";
 import { buildEnvoyOwner } from "../test/support/envoy/owner-bundle.ts";
 import { getOnce } from "../test/support/envoy/requests.ts";
 import { staticBootstrap } from "../test/support/envoy/static-bootstrap.ts";
 import { envoyPath, needs } from "../test/support/needs.ts";
 import { signalProcess } from "../test/support/process/signal-process.ts";
+import { until } from "../test/support/wait/until.ts";
 
 /** setpriv comes with unshare. */
 beforeEach(needs("root", "setpriv"));

@@ -2,10 +2,11 @@ import { existsSync } from "node:fs";
 import { createServer } from "node:https";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { eventually, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { grpcTestCerts } from "../test/support/certs/grpc-certs.ts";
 import { needs } from "../test/support/needs.ts";
 import { connectSds, decodeSecrets, SECRET_TYPE } from "../test/support/sds/client.ts";
+import { until } from "../test/support/wait/until.ts";
 import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 
 beforeEach(needs("envoy", "openssl"));
@@ -49,7 +50,7 @@ test("a gateway of 1.7 serves the Kubernetes secrets of its namespace on a socke
     files: { "var/run/ingress_gateway/.keep": "", [`${account}/ca.crt`]: api.ca, [`${account}/token`]: "api-token\n" },
   });
   const socket = join(agent.folder, "var/run/ingress_gateway/sds");
-  await eventually(async () => (existsSync(socket) ? undefined : `no socket: ${agent.stdout().slice(-500)}`));
+  await until(async () => (existsSync(socket) ? undefined : `no socket: ${agent.stdout().slice(-500)}`));
   await using sds = connectSds(socket);
   const stream = sds.stream();
   stream.send({

@@ -3,10 +3,11 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { runProgram } from "../src/capture/run-program.ts";
 import { pairFile } from "../test/support/mesh/pair.ts";
-import { eventually, leftovers, type MeshRun, startMeshRun } from "../test/support/mesh/run.ts";
+import { leftovers, type MeshRun, startMeshRun } from "../test/support/mesh/run.ts";
 import { has, needs, type Requirement } from "../test/support/needs.ts";
 import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
 import { freePorts } from "../test/support/net/free-ports.ts";
+import { until } from "../test/support/wait/until.ts";
 
 const MODES: readonly { readonly isolation: "namespaces" | "none"; readonly requires: readonly Requirement[] }[] = [
   { isolation: "namespaces", requires: ["envoy", "netns", "iptables", "setpriv"] },
@@ -82,7 +83,7 @@ describe.each(MODES)("mesh apply of a mesh file with isolation $isolation", ({ i
   }
 
   async function untilAnswers(...wanted: readonly string[]): Promise<void> {
-    await eventually(async () => {
+    await until(async () => {
       const answers = await Promise.all(Array.from({ length: 40 }, () => fetchAnswer(url)));
       const seen = [...new Set(answers.map(({ body }) => body))].sort().join(", ");
       return seen === wanted.join(", ") ? undefined : seen;
@@ -149,7 +150,7 @@ describe.each(MODES)("mesh apply of a mesh file with isolation $isolation", ({ i
     // The new one is a member: what it calls, it reaches.
     const call = await mesh.cli("exec", "late", "--", "sh", "-c", 'curl -s -m 5 "$HELLO_URL"');
     expect(call.stdout).toMatch(/^two hello-\d$/);
-    await eventually(async () => (await mesh.status()).problems[0]);
+    await until(async () => (await mesh.status()).problems[0]);
   });
 
   test("a change that does not start stops at the first instance: the others answer as before, and a mended file goes on", async () => {
@@ -201,7 +202,7 @@ describe.each(MODES)("mesh apply of a mesh file with isolation $isolation", ({ i
   test("an apply that is cut off by Ctrl-C, or by SIGKILL and mesh down, leaves nothing", async () => {
     mesh.write("mesh.yaml", wordFile(port, { word: "four", replicas: 4 }));
     const applying = mesh.cli("apply", "-f", "mesh.yaml");
-    await eventually(() => (existsSync(join(mesh.stateFolder, "logs/hello-4.agent.log")) ? undefined : "not begun"));
+    await until(() => (existsSync(join(mesh.stateFolder, "logs/hello-4.agent.log")) ? undefined : "not begun"));
     const state = mesh.state();
     mesh.child.kill(isolation === "namespaces" ? "SIGKILL" : "SIGINT");
     expect(await mesh.exited).toBe(isolation === "namespaces" ? "SIGKILL" : 0);

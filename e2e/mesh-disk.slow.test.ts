@@ -4,10 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { pairFile } from "../test/support/mesh/pair.ts";
-import { eventually, leftovers, type MeshRun, startMeshRun } from "../test/support/mesh/run.ts";
+import { leftovers, type MeshRun, startMeshRun } from "../test/support/mesh/run.ts";
 import { needs } from "../test/support/needs.ts";
 import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
 import { freePorts } from "../test/support/net/free-ports.ts";
+import { until } from "../test/support/wait/until.ts";
 
 beforeEach(needs("envoy", "tmpfs"));
 
@@ -59,10 +60,10 @@ test("a disk that fills while the mesh runs costs log lines, no request, and mes
   await mesh.untilUp();
   const state = mesh.state();
   fill(disk.path);
-  await eventually(() => (mesh.output().includes("logs were cut off to go on") ? undefined : "not noticed"), 20_000);
+  await until(() => (mesh.output().includes("logs were cut off to go on") ? undefined : "not noticed"), 20_000);
   for (let times = 0; times < 20; times += 1) expect(await ask(mesh)).toMatch(/^hello /);
   await mesh.cli("kill", "hello/app");
-  await eventually(async () => ((await ask(mesh)).startsWith("hello ") ? undefined : "the application is not back"));
+  await until(async () => ((await ask(mesh)).startsWith("hello ") ? undefined : "the application is not back"));
   expect(await mesh.cli("down")).toMatchObject({ code: 0 });
   expect(await leftovers(state)).toEqual([]);
 });

@@ -5,18 +5,11 @@ import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { identifyProcess } from "../src/mesh/state/process-identity.ts";
 import { helloRule, pairFile } from "../test/support/mesh/pair.ts";
-import {
-  eventually,
-  execute,
-  leftovers,
-  MESH_PROGRAM,
-  type MeshRun,
-  patience,
-  startMeshRun,
-} from "../test/support/mesh/run.ts";
+import { execute, leftovers, MESH_PROGRAM, type MeshRun, patience, startMeshRun } from "../test/support/mesh/run.ts";
 import { has, needs } from "../test/support/needs.ts";
 import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
 import { freePorts } from "../test/support/net/free-ports.ts";
+import { until } from "../test/support/wait/until.ts";
 
 beforeEach(needs("envoy"));
 
@@ -59,7 +52,7 @@ test("a command that is not there is told with its place in the file, before any
 test("an application that keeps crashing, and one the shell does not find, leave the others alone", async () => {
   const more = "  broken: {command: exit 3, calls: []}\n  absent: {command: no-such-program, calls: []}\n";
   await using mesh = startMeshRun({ file: pairFile({ port: await freePort(), more }), args: ["--isolation", "none"] });
-  await eventually(async () => {
+  await until(async () => {
     const found = existsSync(join(mesh.stateFolder, "state.json")) ? await mesh.cli("status", "-o", "json") : undefined;
     if (!found?.stdout) return `no status: ${mesh.output()}`;
     const { workloads } = JSON.parse(found.stdout) as Awaited<ReturnType<MeshRun["status"]>>;
@@ -96,31 +89,31 @@ test("broken YAML while running is shown with its place, and the last good confi
   writeFileSync(join(folder, "rules/hello.yaml"), helloRule("first"));
   await using mesh = startMeshRun({ file, folder, args: ["--isolation", "none"] });
   await mesh.untilUp();
-  await eventually(async () => ((await ask(mesh)) === "first" ? undefined : "the folder's rule is not in force"));
+  await until(async () => ((await ask(mesh)) === "first" ? undefined : "the folder's rule is not in force"));
 
   mesh.write("rules/hello.yaml", `${helloRule("second")}  broken: [\n`);
-  await eventually(async () => ((await mesh.status()).problems.length > 0 ? undefined : "no problem shown"));
+  await until(async () => ((await mesh.status()).problems.length > 0 ? undefined : "no problem shown"));
   const [problem] = (await mesh.status()).problems;
   expect(problem).toMatch(/rules\/hello\.yaml:\d+:\d+: YAML: /);
   expect(mesh.output()).toContain(`error: ${problem} (the last good configuration stays)`);
   expect(await ask(mesh)).toBe("first");
 
   mesh.write("rules/hello.yaml", helloRule("second"));
-  await eventually(async () => ((await ask(mesh)) === "second" ? undefined : "the mended rule is not in force"));
+  await until(async () => ((await ask(mesh)) === "second" ? undefined : "the mended rule is not in force"));
   expect((await mesh.status()).problems).toEqual([]);
 
   mesh.write("mesh.yaml", file.replace("namespace: pair", "namespce: pair"));
-  await eventually(async () => ((await mesh.status()).problems.length > 0 ? undefined : "no problem shown"));
+  await until(async () => ((await mesh.status()).problems.length > 0 ? undefined : "no problem shown"));
   expect((await mesh.status()).problems[0]).toMatch(/^mesh\.yaml:1:1: namespce: "namespce" is not known here/);
   expect(await ask(mesh)).toBe("second");
   mesh.write("mesh.yaml", file.replace("entry: true", "entry: false"));
-  await eventually(async () =>
+  await until(async () =>
     (await mesh.status()).problems[0]?.includes("services have changed; pilot-agent mesh apply -f mesh.yaml takes")
       ? undefined
       : "not told",
   );
   mesh.write("mesh.yaml", file);
-  await eventually(async () => ((await mesh.status()).problems.length === 0 ? undefined : "still a problem"));
+  await until(async () => ((await mesh.status()).problems.length === 0 ? undefined : "still a problem"));
   await mesh[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -151,7 +144,7 @@ test.each(ISOLATIONS)(
       (mesh: MeshRun) => existsSync(join(mesh.stateFolder, "logs/hello.agent.log")),
     ]) {
       await using mesh = startMeshRun({ file, args: ["--isolation", isolation] });
-      await eventually(() => (isReached(mesh) ? undefined : `not reached: ${mesh.output()}`), 30_000);
+      await until(() => (isReached(mesh) ? undefined : `not reached: ${mesh.output()}`), 30_000);
       mesh.child.kill("SIGKILL");
       await mesh.exited;
       const state = mesh.state();
@@ -190,7 +183,7 @@ test("a killed control plane is back within five seconds, and nobody notices", a
   expect((await mesh.cli("kill", "control-plane")).code).toBe(0);
   const killedAt = Date.now();
   expect(await ask(mesh)).toMatch(/^hello /);
-  await eventually(async () => {
+  await until(async () => {
     expect(await ask(mesh)).toMatch(/^hello /);
     const { controlPlane } = await mesh.status();
     return controlPlane.ready && controlPlane.restarts === 1 ? undefined : `not back: ${controlPlane.reason}`;
@@ -250,7 +243,7 @@ test.each(ISOLATIONS)("what a removed workload has sent into the background ends
   await using mesh = startMeshRun({ file: pairFile({ port, more }), args: ["--isolation", isolation] });
   await mesh.untilUp();
   const pidFile = join(mesh.folder, "stray.pid");
-  await eventually(() => (existsSync(pidFile) && readFileSync(pidFile, "utf8") !== "" ? undefined : "not there yet"));
+  await until(() => (existsSync(pidFile) && readFileSync(pidFile, "utf8") !== "" ? undefined : "not there yet"));
   const pid = Number(readFileSync(pidFile, "utf8"));
   expect(isAlive(pid)).toBe(true);
   mesh.write("mesh.yaml", pairFile({ port }));

@@ -1,9 +1,10 @@
 import { beforeEach, expect, test } from "vitest";
 import { exampleFile } from "../src/mesh/example-file.ts";
-import { eventually, startMeshRun } from "../test/support/mesh/run.ts";
+import { startMeshRun } from "../test/support/mesh/run.ts";
 import { has, needs } from "../test/support/needs.ts";
 import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
 import { freePorts } from "../test/support/net/free-ports.ts";
+import { until } from "../test/support/wait/until.ts";
 
 beforeEach(needs("envoy"));
 
@@ -37,7 +38,7 @@ test.each(ISOLATIONS)("calls of a TCP service reach all of its replicas, over mu
   await mesh.untilUp();
   const { entries, workloads } = await mesh.status();
   const seen = new Set<string>();
-  await eventually(async () => {
+  await until(async () => {
     const { body } = await fetchAnswer(`${entries.web}/`);
     seen.add(body);
     return seen.size === 2 ? undefined : `seen so far: ${[...seen]}`;
@@ -56,7 +57,7 @@ test.each(ISOLATIONS)("the example that mesh init writes runs as it is (%s)", as
   const { entries } = await mesh.status();
   const answers = new Set<string>();
   // One in ten goes to v2.
-  await eventually(async () => {
+  await until(async () => {
     answers.add((await fetchAnswer(`${entries.web}/`)).body);
     return answers.size === 2 ? undefined : `answers so far: ${[...answers]}`;
   }, 30_000);
@@ -75,7 +76,7 @@ test("a closed terminal ends a mesh as Ctrl-C does", async () => {
 test("Ctrl-C while everything still starts leaves nothing", async () => {
   const [web = 0, tcp = 0] = await freePorts(2);
   await using mesh = startMeshRun({ file: tcpFile(web, tcp), args: ["--isolation", "none"] });
-  await eventually(() => (mesh.output().includes("isolation: ") ? undefined : "not begun"));
+  await until(() => (mesh.output().includes("isolation: ") ? undefined : "not begun"));
   mesh.child.kill("SIGINT");
   await mesh.exited;
   expect((await mesh.cli("status")).stderr).toContain("no mesh runs in");

@@ -1,10 +1,11 @@
 import { beforeEach, expect, test } from "vitest";
 import { pairFile } from "../test/support/mesh/pair.ts";
-import { eventually, type MeshRun, patience, startMeshRun } from "../test/support/mesh/run.ts";
+import { type MeshRun, patience, startMeshRun } from "../test/support/mesh/run.ts";
 import { has, needs } from "../test/support/needs.ts";
 import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
 import { freePorts } from "../test/support/net/free-ports.ts";
 import { signalProcess } from "../test/support/process/signal-process.ts";
+import { until } from "../test/support/wait/until.ts";
 
 beforeEach(needs("envoy"));
 
@@ -64,7 +65,7 @@ test.each(CASES)(
     const endsAt = Date.now() + OUTAGE_MS;
 
     const before = startLoad(url);
-    await eventually(() => (Date.now() > endsAt - OUTAGE_MS / 2 ? undefined : "first half"), OUTAGE_MS);
+    await until(() => (Date.now() > endsAt - OUTAGE_MS / 2 ? undefined : "first half"), OUTAGE_MS);
     await before.stop();
     expect(before.failures).toEqual([]);
 
@@ -73,7 +74,7 @@ test.each(CASES)(
       const old = (await mesh.status()).workloads.find(({ name }) => name === workload)?.envoyPid;
       expect((await mesh.cli("kill", `${workload}/envoy`)).code).toBe(0);
       const killedAt = Date.now();
-      await eventually(async () => {
+      await until(async () => {
         const now = (await mesh.status()).workloads.find(({ name }) => name === workload);
         if (now?.ready !== true || now.envoyPid === undefined || now.envoyPid === old)
           return `not back: ${now?.reason}`;
@@ -84,9 +85,9 @@ test.each(CASES)(
     }
 
     const after = startLoad(url);
-    await eventually(() => (Date.now() > endsAt ? undefined : "second half"), OUTAGE_MS);
+    await until(() => (Date.now() > endsAt ? undefined : "second half"), OUTAGE_MS);
     await end(mesh);
-    await eventually(
+    await until(
       async () => ((await mesh.status()).controlPlane.ready ? undefined : "the control plane is not back"),
       20_000,
     );

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { pairFile } from "../test/support/mesh/pair.ts";
-import { eventually, leftovers, startMeshRun } from "../test/support/mesh/run.ts";
+import { leftovers, startMeshRun } from "../test/support/mesh/run.ts";
 import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
+import { until } from "../test/support/wait/until.ts";
 
 const WITHOUT_ENVOY = { ENVOY_BIN: "/nonexistent/envoy" };
 
@@ -30,7 +31,7 @@ test("without an Envoy to be had the demo runs as gRPC programs with agents, and
   expect(mesh.output()).toMatch(/6 workloads with an agent each and no Envoy/);
   const { entries, workloads } = await mesh.status();
   const url = entries.front ?? "";
-  await eventually(async () => (await page(url)).catalogue.error);
+  await until(async () => (await page(url)).catalogue.error);
   const first = await page(url);
   expect(first.catalogue).toMatchObject({ version: "v1", caller: "spiffe://cluster.local/ns/shop/sa/front" });
   expect(first.price).toMatchObject({ servedBy: "prices" });
@@ -40,7 +41,7 @@ test("without an Envoy to be had the demo runs as gRPC programs with agents, and
   ).rejects.toThrow();
 
   await mesh.cli("apply", "-f", `${mesh.stateFolder}/try/split-80-20.yaml`);
-  await eventually(async () => ((await versions(url, 20)).v2 === undefined ? "not shifted yet" : undefined));
+  await until(async () => ((await versions(url, 20)).v2 === undefined ? "not shifted yet" : undefined));
   const seen = await versions(url, 300);
   // Five standard deviations of 300 draws at one in five.
   expect(Math.abs((seen.v2 ?? 0) - 60)).toBeLessThan(35);
@@ -50,9 +51,9 @@ test("without an Envoy to be had the demo runs as gRPC programs with agents, and
   await mesh.cli("kill", "front/agent");
   expect(await versions(url, 50)).not.toHaveProperty("error");
   await mesh.cli("start", "control-plane");
-  await eventually(async () => ((await mesh.cli("status")).code === 0 ? undefined : "not ready again"));
+  await until(async () => ((await mesh.cli("status")).code === 0 ? undefined : "not ready again"));
   await mesh.cli("apply", "--delete", "-f", `${mesh.stateFolder}/try/split-80-20.yaml`);
-  await eventually(async () => ((await versions(url, 30)).v1 === 30 ? undefined : "not taken back yet"));
+  await until(async () => ((await versions(url, 30)).v1 === 30 ? undefined : "not taken back yet"));
 
   const state = mesh.state();
   mesh.child.kill("SIGINT");

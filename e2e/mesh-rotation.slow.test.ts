@@ -2,14 +2,9 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { beforeEach, expect, test } from "vitest";
 import type { CertificateDescription } from "../src/identity/describe-certificates.ts";
-import {
-  type AgentProcess,
-  eventually,
-  fetchText,
-  freePorts,
-  startAgentProcess,
-} from "../test/support/agent/agent-process.ts";
+import { type AgentProcess, fetchText, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
+import { until } from "../test/support/wait/until.ts";
 import { type MeshControlPlane, startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 import { httpListener, staticCluster } from "../test/support/xds/mesh-resources.ts";
 
@@ -95,7 +90,7 @@ test("certificates of twenty seconds rotate five times under constant load witho
   const load = startLoad(mesh.clientPort);
   const first = mesh.controlPlane.issued;
   // Two workloads, five rotations each.
-  await eventually(
+  await until(
     async () => (mesh.controlPlane.issued - first >= 10 ? undefined : `${mesh.controlPlane.issued - first} issued`),
     90_000,
   );
@@ -111,15 +106,15 @@ test("a CA that is gone for a whole half-life costs no request, and rotation goe
   await using mesh = await startMesh();
   const load = startLoad(mesh.clientPort);
   const before = await serial(mesh.server);
-  await eventually(async () => ((await serial(mesh.server)) === before ? "not rotated" : undefined), 30_000);
+  await until(async () => ((await serial(mesh.server)) === before ? "not rotated" : undefined), 30_000);
   mesh.controlPlane.setCaDown(true);
   const downUntil = Date.now() + HALF_LIFE_MS;
   const last = await serial(mesh.server);
-  await eventually(async () => (Date.now() > downUntil ? undefined : "still down"), HALF_LIFE_MS + 5000);
+  await until(async () => (Date.now() > downUntil ? undefined : "still down"), HALF_LIFE_MS + 5000);
   expect(await serial(mesh.server)).toBe(last);
 
   mesh.controlPlane.setCaDown(false);
-  await eventually(async () => ((await serial(mesh.server)) === last ? "not rotated again" : undefined), 30_000);
+  await until(async () => ((await serial(mesh.server)) === last ? "not rotated again" : undefined), 30_000);
   await load.stop();
   expect(load.failures).toEqual([]);
 });

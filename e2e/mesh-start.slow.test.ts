@@ -5,11 +5,12 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { MeshState } from "../src/mesh/state/mesh-state.ts";
-import { eventually, leftovers, patience } from "../test/support/mesh/run.ts";
+import { leftovers, patience } from "../test/support/mesh/run.ts";
 import { needs } from "../test/support/needs.ts";
 import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
 import { signalGroup } from "../test/support/process/signal-process.ts";
 import { skipWith } from "../test/support/skip-with.ts";
+import { until } from "../test/support/wait/until.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const exec = promisify(execFile);
@@ -127,10 +128,7 @@ describe.each(PEOPLE)("as $who", ({ make, isolation, lacks }) => {
     const readyMs = await patience(20_000);
     const startedAt = Date.now();
     await using started = npmStart(person, clone);
-    await eventually(
-      () => (started.output().includes("Ctrl-C ends everything") ? undefined : started.output()),
-      60_000,
-    );
+    await until(() => (started.output().includes("Ctrl-C ends everything") ? undefined : started.output()), 60_000);
     expect(Date.now() - startedAt).toBeLessThan(readyMs);
     expect(started.output()).toContain(isolation);
     const url = /front: (http:\S+)\//.exec(started.output())?.[1] ?? "";
@@ -151,20 +149,20 @@ describe.each(PEOPLE)("as $who", ({ make, isolation, lacks }) => {
       await run("sh", "-c", command).catch((failed: { stdout: string }) =>
         expect(failed.stdout).toContain("front          no"),
       );
-    await eventually(async () => {
+    await until(async () => {
       const { stdout } = await run("./bin/pilot-agent", "mesh", "status").catch((failed: { stdout: string }) => failed);
       return stdout.includes("front          yes") ? undefined : stdout;
     }, 5000);
-    await eventually(async () => ((await split(url, 20)) > 0 ? undefined : "not shifted"));
+    await until(async () => ((await split(url, 20)) > 0 ? undefined : "not shifted"));
     expect(Math.abs((await split(url, 300)) - 0.2)).toBeLessThan(0.12);
-    await eventually(async () => {
+    await until(async () => {
       const { body } = await fetchAnswer(`${url}/`);
       return body.includes("fault filter abort") ? undefined : "no fault";
     });
 
     signalGroup(started.child.pid, "SIGINT");
-    await eventually(async () => (await leftovers(state)).join(", ") || undefined, 20_000);
-    await eventually(() => (started.output().includes("mesh shop is down") ? undefined : started.output()));
+    await until(async () => (await leftovers(state)).join(", ") || undefined, 20_000);
+    await until(() => (started.output().includes("mesh shop is down") ? undefined : started.output()));
     // What stays on purpose: logs and the root certificate.
     rmSync(status.stateFolder, { recursive: true, force: true });
   });

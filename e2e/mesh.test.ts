@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { eventually, leftovers, type MeshRun, machineRules, patience, startMeshRun } from "../test/support/mesh/run.ts";
+import { leftovers, type MeshRun, machineRules, patience, startMeshRun } from "../test/support/mesh/run.ts";
 import { has, needs, type Requirement } from "../test/support/needs.ts";
 import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
+import { until } from "../test/support/wait/until.ts";
 
 interface Page {
   readonly catalogue: { readonly version?: string; readonly caller?: string; readonly error?: string };
@@ -77,24 +78,24 @@ describe.each(MODES)("the demo shop with isolation $isolation", ({ isolation, re
       code: 0,
       stdout: "VirtualService shop/catalogue applied\n",
     });
-    await eventually(async () => ((await versions(url, 20)).v2 === undefined ? "not shifted yet" : undefined));
+    await until(async () => ((await versions(url, 20)).v2 === undefined ? "not shifted yet" : undefined));
     const seen = await versions(url, 500);
     // Five standard deviations of 500 draws at one in five.
     expect(Math.abs((seen.v2 ?? 0) - 100)).toBeLessThan(45);
     expect((seen.v1 ?? 0) + (seen.v2 ?? 0)).toBe(500);
     expect(await mesh.cli("apply", "--delete", "-f", split)).toMatchObject({ code: 0 });
-    await eventually(async () => ((await versions(url, 50)).v1 === 50 ? undefined : "not taken back yet"));
+    await until(async () => ((await versions(url, 50)).v1 === 50 ? undefined : "not taken back yet"));
   });
 
   test("the fault to try makes half of the calls fail", async () => {
     const fault = `${mesh.stateFolder}/try/fault.yaml`;
     expect((await mesh.cli("apply", "-f", fault)).code).toBe(0);
-    await eventually(async () => ((await page(url)).stock.error?.startsWith("503") ? undefined : "no fault yet"));
+    await until(async () => ((await page(url)).stock.error?.startsWith("503") ? undefined : "no fault yet"));
     const pages = await Promise.all(Array.from({ length: 200 }, () => page(url)));
     const failed = pages.filter(({ stock }) => stock.error !== undefined).length;
     expect(Math.abs(failed - 100)).toBeLessThan(36);
     await mesh.cli("apply", "--delete", "-f", fault);
-    await eventually(async () => {
+    await until(async () => {
       const again = await Promise.all(Array.from({ length: 20 }, () => page(url)));
       return again.some(({ stock }) => stock.error !== undefined) ? "still failing" : undefined;
     });
@@ -144,7 +145,7 @@ describe.each(MODES)("the demo shop with isolation $isolation", ({ isolation, re
     const limitMs = await patience(5000);
     expect(await mesh.cli("kill", `catalogue-v1/${part}`)).toMatchObject({ code: 0 });
     const killedAt = Date.now();
-    await eventually(async () => {
+    await until(async () => {
       const now = (await mesh.status()).workloads.find(({ name }) => name === "catalogue-v1");
       const pid = (workload: typeof now) => {
         if (part === "envoy") return workload?.envoyPid;

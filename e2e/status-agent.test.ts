@@ -6,11 +6,12 @@ import { text as readText } from "node:stream/consumers";
 import type { TLSSocket } from "node:tls";
 import { gunzipSync } from "node:zlib";
 import { beforeEach, expect, test } from "vitest";
-import { eventually, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
 import { startHttpServer } from "../test/support/net/http-server.ts";
 import { expectPromtoolAccepts, parseStrictly } from "../test/support/status/document.ts";
 import { fetchBytes } from "../test/support/status/scrape.ts";
+import { until } from "../test/support/wait/until.ts";
 import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 
 beforeEach(needs("envoy", "promtool"));
@@ -132,9 +133,7 @@ test("an Envoy that is frozen is not ready any more, and is again when it goes o
   const [envoy = 0] = await agent.envoyPids();
   process.kill(envoy, "SIGSTOP");
   try {
-    await eventually(async () =>
-      (await agent.get("status", "/healthz/ready")).status === 503 ? undefined : "still ready",
-    );
+    await until(async () => ((await agent.get("status", "/healthz/ready")).status === 503 ? undefined : "still ready"));
     expect((await agent.get("status", "/healthz/ready")).body).toMatch(/Envoy does not answer/);
   } finally {
     process.kill(envoy, "SIGCONT");
@@ -167,7 +166,7 @@ test("the merged metrics have a port with mutual TLS, which nobody without a cer
       });
       sent.on("error", fail).end();
     });
-  await eventually(async () => {
+  await until(async () => {
     const { text, subject } = await scrape(identity);
     expect(subject).toBe("URI:spiffe://cluster.local/ns/ns/sa/app");
     const { families } = parseStrictly(text, "text");
@@ -194,7 +193,7 @@ test("an Envoy that is killed during a scrape leaves a valid document with the o
   // Stopped, it accepts the scrape and says nothing until it is gone.
   process.kill(envoy, "SIGSTOP");
   const scraped = fetchBytes(agent.ports.status, "/stats/prometheus");
-  await eventually(async () => (answers.length < 1 ? "the application was not asked" : undefined));
+  await until(async () => (answers.length < 1 ? "the application was not asked" : undefined));
   process.kill(envoy, "SIGKILL");
   answers[0]?.();
   const { status, text } = await scraped;
@@ -204,7 +203,7 @@ test("an Envoy that is killed during a scrape leaves a valid document with the o
   expect([...families.keys()]).toContain("http_requests_total");
   expect([...families.keys()]).not.toContain("envoy_server_live");
   const next = fetchBytes(agent.ports.status, "/stats/prometheus");
-  await eventually(async () => (answers.length < 2 ? "the application was not asked again" : undefined));
+  await until(async () => (answers.length < 2 ? "the application was not asked again" : undefined));
   answers[1]?.();
   expect((await next).text).toMatch(/^istio_agent_scrape_failures_total\{type="envoy"\} [1-9]/m);
 });
@@ -220,7 +219,7 @@ test("with a gRPC bootstrap the certificate files it names must be there too", a
   expect(JSON.parse(readFileSync(bootstrap, "utf8"))).toHaveProperty("certificate_providers");
   const folder = join(agent.folder, "certs");
   renameSync(folder, `${folder}-away`);
-  await eventually(async () => {
+  await until(async () => {
     const { status, body } = await agent.get("status", "/healthz/ready");
     return status === 503 && /grpc bootstrap: .*does not exist/.test(body) ? undefined : `${status} ${body}`;
   });

@@ -1,13 +1,14 @@
 import { beforeEach, expect, test } from "vitest";
-import { eventually, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
 import { startHttpServer, type TestHttpServer } from "../test/support/net/http-server.ts";
+import { until } from "../test/support/wait/until.ts";
 import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 
 beforeEach(needs("envoy"));
 
 const told = (reports: readonly (string | undefined)[], count: number) =>
-  eventually(async () => (reports.length >= count ? undefined : `told so far: ${JSON.stringify(reports)}`), 20_000);
+  until(async () => (reports.length >= count ? undefined : `told so far: ${JSON.stringify(reports)}`), 20_000);
 
 test("a workload outside Kubernetes is healthy, fails and recovers; the control plane hears of each change once", async () => {
   const reports: (string | undefined)[] = [];
@@ -30,7 +31,7 @@ test("a workload outside Kubernetes is healthy, fails and recovers; the control 
   await using agent = await startAgentProcess({ controlPlane, proxyConfig: { readinessProbe } });
   await told(reports, 1);
   const seen = looks;
-  await eventually(async () => (looks > seen + 1 ? undefined : "no further looks"));
+  await until(async () => (looks > seen + 1 ? undefined : "no further looks"));
   expect(reports).toEqual([undefined]);
   status = 500;
   await told(reports, 2);

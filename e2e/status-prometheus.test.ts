@@ -4,11 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { collectDefaultMetrics, Histogram, Registry } from "prom-client";
 import { beforeEach, expect, test } from "vitest";
-import { eventually, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
 import { startHttpServer } from "../test/support/net/http-server.ts";
 import { expectPromtoolAccepts } from "../test/support/status/document.ts";
 import { fetchBytes } from "../test/support/status/scrape.ts";
+import { until } from "../test/support/wait/until.ts";
 import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 
 beforeEach(needs("envoy", "promtool"));
@@ -32,7 +33,7 @@ async function startPrometheus(port: number, target: number) {
     await rm(folder, { recursive: true, force: true });
   };
   try {
-    await eventually(async () => {
+    await until(async () => {
       const { status } = await fetchBytes(port, "/-/ready").catch(() => ({ status: 0 }));
       return status === 200 ? undefined : `Prometheus is not ready: ${status}`;
     });
@@ -72,7 +73,7 @@ test("Prometheus takes the merged document of a pod, in which another program's 
     'count(prometheus_http_request_duration_seconds_bucket{job="pod"}) > 10',
     "istio_agent_scrapes_total > 1",
   ];
-  await eventually(async () => {
+  await until(async () => {
     for (const expression of wanted)
       if ((await prometheus.value(expression)) === undefined) return `${expression}: ${await prometheus.targetError()}`;
     return undefined;

@@ -2,11 +2,12 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { eventually, fetchText, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { fetchText, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
 import { startForwardProxy } from "../test/support/net/forward-proxy.ts";
 import { startHttpServer } from "../test/support/net/http-server.ts";
 import { startOciRegistry } from "../test/support/oci/registry.ts";
+import { until } from "../test/support/wait/until.ts";
 import { headerPlugin } from "../test/support/wasm/plugin.ts";
 import { HTTP_WASM, NETWORK_WASM, remoteExtension, type WasmResource } from "../test/support/wasm/resources.ts";
 import { type MeshResource, startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
@@ -70,7 +71,7 @@ describe.each([
     });
     await using agent = await startAgentProcess({ controlPlane, env });
     await agent.untilReady();
-    await eventually(async () => {
+    await until(async () => {
       const { plugin } = await headersOf(port);
       return plugin === "from the registry" ? undefined : `x-wasm is ${plugin}`;
     });
@@ -99,7 +100,7 @@ test.each([
   });
   await using agent = await startAgentProcess({ controlPlane, env: { WASM_HTTP_REQUEST_MAX_RETRIES: "1" } });
   await agent.untilReady();
-  await eventually(async () => {
+  await until(async () => {
     const answer = await headersOf(port);
     return answer.status === status ? undefined : `the answer is ${answer.status}`;
   });
@@ -122,7 +123,7 @@ test("with the conversion off Envoy gets the remote source as it is and the agen
     env: { ISTIO_AGENT_ENABLE_WASM_REMOTE_LOAD_CONVERSION: "false" },
   });
   // Envoy itself demands a checksum of what it fetches, and this source has none.
-  await eventually(async () => {
+  await until(async () => {
     const output = agent.stdout() + agent.stderr();
     return /TypedExtensionConfig rejected[\s\S]*RemoteDataSource/.test(output)
       ? undefined
@@ -152,7 +153,7 @@ test.each([
   });
   await using agent = await startAgentProcess({ controlPlane });
   await agent.untilReady();
-  await eventually(async () => {
+  await until(async () => {
     const seen = await headersOf(port).then(
       ({ status }) => status,
       (failure: NodeJS.ErrnoException) => (failure.code === "ECONNRESET" ? "refused" : `${failure.code}`),
@@ -179,7 +180,7 @@ test("Envoy runs a module over plain http that only the proxy of HTTP_PROXY can 
     env: { http_proxy: `http://me:word@127.0.0.1:${proxy.port}`, NO_PROXY: "other.example" },
   });
   await agent.untilReady();
-  await eventually(async () => {
+  await until(async () => {
     const { plugin } = await headersOf(port);
     return plugin === "through the proxy" ? undefined : `x-wasm is ${plugin}`;
   });
@@ -215,7 +216,7 @@ describe("a disk without room", () => {
       wrapper: ["unshare", "--mount", "sh", "-c", `${mount} && exec "$@"`, "-"],
     });
     await agent.untilReady();
-    await eventually(async () => {
+    await until(async () => {
       const answers = [await headersOf(tooLarge), await headersOf(small)].map(
         ({ status, plugin: seen }) => `${status} ${seen}`,
       );

@@ -2,9 +2,10 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { beforeEach, describe, expect, test } from "vitest";
-import { type AgentProcess, eventually, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { type AgentProcess, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { grpcTestCerts } from "../test/support/certs/grpc-certs.ts";
 import { needs } from "../test/support/needs.ts";
+import { until } from "../test/support/wait/until.ts";
 import { openXdsClient, startFakeXdsServer } from "../test/support/xds/fake-xds-server.ts";
 import { ask, CDS, LDS, push } from "../test/support/xds/harness.ts";
 
@@ -20,7 +21,7 @@ async function startAgent(address: string): Promise<AgentProcess & { readonly so
     files: { "var/run/secrets/istio/root-cert.pem": grpcTestCerts().ca, [TOKEN]: "the-first-token" },
   });
   const socket = join(agent.folder, "etc/istio/proxy/XDS");
-  await eventually(async () => (existsSync(socket) ? undefined : "no socket"));
+  await until(async () => (existsSync(socket) ? undefined : "no socket"));
   return Object.assign(agent, { socket });
 }
 

@@ -6,15 +6,10 @@ import * as grpc from "@grpc/grpc-js";
 import { beforeEach, describe, expect, test } from "vitest";
 import { encodeMessage } from "../src/protobuf/envoy/index.ts";
 import { deltaDiscoveryRequest, deltaDiscoveryResponse, discoveryResponse } from "../src/protobuf/wire/discovery.ts";
-import {
-  type AgentProcess,
-  eventually,
-  fetchText,
-  freePorts,
-  startAgentProcess,
-} from "../test/support/agent/agent-process.ts";
+import { type AgentProcess, fetchText, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { grpcTestCerts } from "../test/support/certs/grpc-certs.ts";
 import { envoyPath, needs } from "../test/support/needs.ts";
+import { until } from "../test/support/wait/until.ts";
 import { type ServedStream, startFakeXdsServer, type XdsKind } from "../test/support/xds/fake-xds-server.ts";
 import { CDS, LDS, push } from "../test/support/xds/harness.ts";
 import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
@@ -52,8 +47,7 @@ function answer(kind: XdsKind, typeUrl: string, version: string, value?: Buffer)
 
 /** Sends what Envoy waits for, and waits until it does what it says. */
 async function configure(kind: XdsKind, stream: ServedStream, port: number, text: string): Promise<void> {
-  const asked = (type: string) =>
-    eventually(async () => (stream.types().includes(type) ? undefined : `no ${type} yet`));
+  const asked = (type: string) => until(async () => (stream.types().includes(type) ? undefined : `no ${type} yet`));
   await asked(CDS);
   stream.send(answer(kind, CDS, text));
   await asked(LDS);
@@ -62,7 +56,7 @@ async function configure(kind: XdsKind, stream: ServedStream, port: number, text
 }
 
 async function says(port: number, text: string): Promise<void> {
-  await eventually(async () => {
+  await until(async () => {
     const got = await fetchText(port, "/").catch((thrown: Error) => ({ body: thrown.message }));
     return got.body === text ? undefined : `Envoy says ${got.body}, not ${text}`;
   }, 20_000);
@@ -124,7 +118,7 @@ describe.each(["sotw", "delta"] as const)("a real Envoy, %s", (kind) => {
     const back = await server.stream(0);
     await configure(kind, back, port, "two");
     rmSync(join(agent.folder, "etc/istio/proxy/XDS"));
-    await eventually(async () => (agent.stdout().includes("is gone; making it again") ? undefined : "not noticed"));
+    await until(async () => (agent.stdout().includes("is gone; making it again") ? undefined : "not noticed"));
     back.end();
 
     const anew = await server.stream(1);
@@ -146,8 +140,7 @@ test("of two Envoys the newer one carries what the agent asks for; when it ends 
   await configure("delta", old, port, "one");
   const asked = () =>
     old.requests.map((bytes) => deltaDiscoveryRequest.decode(bytes)).filter(({ typeUrl }) => typeUrl === PCDS);
-  const askedFor = (count: number, what: string) =>
-    eventually(async () => (asked().length === count ? undefined : what));
+  const askedFor = (count: number, what: string) => until(async () => (asked().length === count ? undefined : what));
   await askedFor(1, "no subscription of the agent");
   old.send(answer("delta", PCDS, "one"));
   await askedFor(2, "no acknowledgement");
@@ -159,7 +152,7 @@ test("of two Envoys the newer one carries what the agent asks for; when it ends 
   try {
     const young = await server.stream(1);
     await configure("delta", young, port, "one");
-    await eventually(async () => (young.types().includes(PCDS) ? undefined : "the newer one has no subscription"));
+    await until(async () => (young.types().includes(PCDS) ? undefined : "the newer one has no subscription"));
     // It had asked for everything, and takes that back.
     await askedFor(3, "the older one has kept its subscription");
     expect(asked().map(({ resourceNamesUnsubscribe }) => resourceNamesUnsubscribe)).toEqual([[], [], ["*"]]);
@@ -172,7 +165,7 @@ test("of two Envoys the newer one carries what the agent asks for; when it ends 
     other.kill("SIGKILL");
     await once(other, "exit");
   }
-  await eventually(async () => {
+  await until(async () => {
     const { body } = await agent.get("status", "/debug/xdsz");
     return /"id": 1,[^}]*"primary": true/.test(body) ? undefined : body;
   });

@@ -4,8 +4,9 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { eventually, fetchText, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { fetchText, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
+import { until } from "../test/support/wait/until.ts";
 import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 import { httpListener } from "../test/support/xds/mesh-resources.ts";
 
@@ -77,9 +78,9 @@ test.each([true, false])(
     {
       await using agent = await startAgentProcess(options);
       await agent.untilReady();
-      await eventually(async () => ((await fetchText(plain, "/")).body === "hi" ? undefined : "no listener"));
-      await eventually(async () => ((await getMutual(mutual, certs)) === "hi, friend" ? undefined : "no TLS"));
-      await eventually(async () => (readdirSync(lastGood).length === 1 ? undefined : "nothing kept yet"));
+      await until(async () => ((await fetchText(plain, "/")).body === "hi" ? undefined : "no listener"));
+      await until(async () => ((await getMutual(mutual, certs)) === "hi, friend" ? undefined : "no TLS"));
+      await until(async () => (readdirSync(lastGood).length === 1 ? undefined : "nothing kept yet"));
       agent.kill("SIGTERM");
       expect(await agent.exited).toBe(0);
     }
@@ -89,12 +90,12 @@ test.each([true, false])(
     await agent.untilReady();
     expect((await agent.get("status", "/healthz/ready")).body).toMatch(/^serving last known good from \d{4}-/);
     expect((await fetchText(plain, "/")).body).toBe("hi");
-    await eventually(async () => ((await getMutual(mutual, certs)) === "hi, friend" ? undefined : "no TLS"));
+    await until(async () => ((await getMutual(mutual, certs)) === "hi, friend" ? undefined : "no TLS"));
     expect(agent.stdout()).toMatch(/no control plane can be reached; serving last known good from/);
     expect(JSON.parse((await agent.get("status", "/debug/xdsz")).body)).toMatchObject([{ source: "last-known-good" }]);
 
     await gate.open();
-    await eventually(async () => {
+    await until(async () => {
       expect((await fetchText(plain, "/")).body).toBe("hi");
       const streams = JSON.parse((await agent.get("status", "/debug/xdsz")).body) as {
         source: string;

@@ -2,8 +2,9 @@ import { execFile } from "node:child_process";
 import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, expect, test } from "vitest";
-import { eventually, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
+import { until } from "../test/support/wait/until.ts";
 import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 
 beforeEach(needs("envoy"));
@@ -19,7 +20,7 @@ test("the control plane's debug pages are read through the agent, without touchi
   await using agent = await startAgentProcess({ controlPlane, env: { PROXY_XDS_DEBUG_VIA_AGENT: "true" } });
   await agent.untilReady();
   const streams = async () => JSON.parse((await agent.get("status", "/debug/xdsz")).body) as { id: number }[];
-  await eventually(async () => ((await streams()).length === 1 ? undefined : "Envoy is not connected"));
+  await until(async () => ((await streams()).length === 1 ? undefined : "Envoy is not connected"));
   const [before] = await streams();
   expect(JSON.parse(await ask("/debug/syncz"))).toMatchObject({ typeUrl: "istio.io/debug/syncz" });
   expect(JSON.parse(await ask("debug/config_dump?resourceName=x"))).toMatchObject({

@@ -5,10 +5,11 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { eventually, fetchText, freePorts } from "../test/support/agent/agent-process.ts";
+import { fetchText, freePorts } from "../test/support/agent/agent-process.ts";
 import { type DiscoveryProcess, startDiscoveryProcess } from "../test/support/discovery/process.ts";
 import { serviceEntry } from "../test/support/discovery/rules.ts";
 import { envoyPath, needs } from "../test/support/needs.ts";
+import { until } from "../test/support/wait/until.ts";
 
 /**
  * The documented way to a control plane that runs somewhere: an address, a token file, a root file. With ISTIOD_ADDRESS, ISTIOD_TOKEN and
@@ -74,7 +75,7 @@ describe("with Envoy", () => {
     });
     const ended = once(child, "exit");
     try {
-      await eventually(async () => {
+      await until(async () => {
         const ready = await fetchText(status, "/healthz/ready").catch((thrown: Error) => ({
           status: 0,
           body: thrown.message,

@@ -10,7 +10,8 @@ import {
   discoveryResponse,
 } from "../../src/protobuf/wire/discovery.ts";
 import { type MessageType, map, message, nested, repeatedString, string } from "../../src/protobuf/wire/message.ts";
-import { type AgentProcess, eventually, freePorts, startAgentProcess } from "../../test/support/agent/agent-process.ts";
+import { type AgentProcess, freePorts, startAgentProcess } from "../../test/support/agent/agent-process.ts";
+import { until } from "../../test/support/wait/until.ts";
 import { type MeshControlPlane, startMeshControlPlane } from "../../test/support/xds/mesh-control-plane.ts";
 import type { DnsTarget } from "./rounds.ts";
 
@@ -82,7 +83,7 @@ async function startOne(
 async function subscribe(agent: AgentProcess, opened: CloseStack): Promise<void> {
   const channel = createGrpcChannel(`unix:${join(agent.folder, "etc/istio/proxy/XDS")}`);
   opened.defer(() => channel.stop());
-  await eventually(async () => {
+  await until(async () => {
     if (agent.child.exitCode !== null) throw new Error(`${agent.stdout().slice(-2000)} ${agent.stderr()}`);
     const call = await channel.bidi(streamResources, {});
     await call.write({ node: { id: "sidecar~127.0.0.1~app.ns~ns.svc.cluster.local" }, typeUrl: LISTENER_TYPE });
@@ -90,7 +91,7 @@ async function subscribe(agent: AgentProcess, opened: CloseStack): Promise<void>
     if (first === undefined || first.done === true) return "no stream through the agent";
     return undefined;
   }, 20_000);
-  await eventually(async () => {
+  await until(async () => {
     const { status, body } = await agent.get("status", "/debug/ndsz");
     return status === 200 && body.length > 100 ? undefined : `no name table: ${status}`;
   });

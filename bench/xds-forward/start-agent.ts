@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { eventually, startAgentProcess } from "../../test/support/agent/agent-process.ts";
+import { startAgentProcess } from "../../test/support/agent/agent-process.ts";
+import { until } from "../../test/support/wait/until.ts";
 import type { MeshControlPlane } from "../../test/support/xds/mesh-control-plane.ts";
 import { type ProcessFigures, processFigures } from "../process-figures.ts";
 
@@ -18,6 +19,6 @@ export async function startAgent(program: string, upstream: string, ca: MeshCont
     proxyConfig: { discoveryAddress: upstream, controlPlaneAuthPolicy: "NONE" },
   });
   const socket = join(agent.folder, "etc/istio/proxy/XDS");
-  await eventually(async () => (existsSync(socket) ? undefined : `no socket: ${agent.stdout().slice(-2000)}`));
+  await until(async () => (existsSync(socket) ? undefined : `no socket: ${agent.stdout().slice(-2000)}`));
   return { ...processFigures(agent.pid), socket, [Symbol.asyncDispose]: () => agent[Symbol.asyncDispose]() };
 }

@@ -1,5 +1,4 @@
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
-import { eventually } from "../../test/support/wait/ca-wait.ts";
 import "../../test/support/no-open-handles.ts";
 import { makeCertificate, type TestCertificate } from "../../test/support/certs/ca-certificates.ts";
 import { makeCaDirectory } from "../../test/support/files/ca-directory.ts";
@@ -111,7 +110,7 @@ describe("a self-signed authority", () => {
     authority.onChange((material) => void changes.push(material.certificate.serial));
     const old = await leafOf(sign(authority));
     now += 9 * HOUR;
-    await eventually(() => changes.length).toBe(1);
+    await expect.poll(() => changes.length).toBe(1);
     expect(authority.material.certificate.publicKeyDer).toEqual(before.certificate.publicKeyDer);
     expect(authority.material.certificate.notAfter.getTime()).toBeGreaterThan(before.certificate.notAfter.getTime());
     expect(isIssuedBy(old, authority.material.certificate)).toBe(true);
@@ -135,7 +134,7 @@ describe("a self-signed authority", () => {
       selfSigned: { ...life, checkIntervalMs: 0 },
       now: clock,
     });
-    await eventually(() => idle.material.certificate.serial).not.toBe(before);
+    await expect.poll(() => idle.material.certificate.serial).not.toBe(before);
     expect(renewing.material.certificate.publicKeyDer).toEqual(idle.material.certificate.publicKeyDer);
   });
 
@@ -144,7 +143,7 @@ describe("a self-signed authority", () => {
     const { authority, log } = await start(directory.path, { selfSigned: { checkIntervalMs: 10 } });
     const { unlink } = await import("node:fs/promises");
     await unlink(directory.file("ca-cert.pem"));
-    await eventually(() => log.text()).toContain("the root certificate is gone");
+    await expect.poll(() => log.text()).toContain("the root certificate is gone");
     await sign(authority);
   });
 });
@@ -199,10 +198,10 @@ describe("a plugged-in authority", () => {
     const { authority, log } = await start(directory.path, { debounceMs: 20 });
     const next = await makeCertificate({ organization: "next", by: root });
     await directory.write({ "ca-cert.pem": next.pem });
-    await eventually(() => log.text()).toContain("new signing certificate not used, the old one stays");
+    await expect.poll(() => log.text()).toContain("new signing certificate not used, the old one stays");
     expect((await sign(authority))[1]).toBe(signer.pem);
     await directory.write(files(next));
-    await eventually(async () => (await sign(authority))[1]).toBe(next.pem);
+    await expect.poll(async () => (await sign(authority))[1]).toBe(next.pem);
     expect(log.text()).not.toContain("PRIVATE KEY");
   });
 
@@ -220,7 +219,7 @@ describe("a plugged-in authority", () => {
     await rename(parent.file("ca"), parent.file("old"));
     await rename(parent.file("new"), parent.file("ca"));
     await rm(parent.file("old"), { recursive: true });
-    await eventually(async () => (await sign(authority))[1]).toBe(next.pem);
+    await expect.poll(async () => (await sign(authority))[1]).toBe(next.pem);
   });
 
   test("refuses another root, and in a mesh of several roots takes one more", async () => {
@@ -229,12 +228,12 @@ describe("a plugged-in authority", () => {
     await using strict = await makeCaDirectory(files(signer));
     const { authority, log } = await start(strict.path, { debounceMs: 5 });
     await strict.write(files(under, other.pem));
-    await eventually(() => log.text()).toContain("the root certificates changed");
+    await expect.poll(() => log.text()).toContain("the root certificates changed");
     expect((await sign(authority)).at(-1)).toBe(root.pem);
     await using open = await makeCaDirectory(files(signer));
     const { authority: several } = await start(open.path, { debounceMs: 5, allowsSeveralRoots: true });
     await open.write(files(signer, root.pem + other.pem));
-    await eventually(async () => (await sign(several)).at(-1)).toBe(root.pem + other.pem);
+    await expect.poll(async () => (await sign(several)).at(-1)).toBe(root.pem + other.pem);
   });
 
   test("lowers the default TTL to what is left of the chain, anew after a reload", async () => {
@@ -244,7 +243,7 @@ describe("a plugged-in authority", () => {
     const left = async () => (await leafOf(sign(authority, 0n))).notAfter.getTime() - Date.now();
     expect(await left()).toBeGreaterThan(23 * HOUR);
     await directory.write(files(short));
-    await eventually(left).toBeLessThan(2 * HOUR + 1000);
+    await expect.poll(left).toBeLessThan(2 * HOUR + 1000);
   });
 
   test("whose chain has expired does not start", async () => {

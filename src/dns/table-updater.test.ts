@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
+import { until } from "../../test/support/wait/until.ts";
 import { proxyScope } from "./core/alternate-hosts.ts";
 import { createTableUpdater } from "./table-updater.ts";
 
@@ -27,13 +28,13 @@ test("a large table lets others have their turn", async () => {
   expect(sizes).toEqual([]);
   for (let turn = 0; turn < 2; turn++) await nextTurn();
   expect(sizes).toEqual([]);
-  await vi.waitFor(() => expect(sizes).toEqual([3_500]));
+  await until(() => expect(sizes).toEqual([3_500]));
 });
 
 test("pushes during a build leave only the last one to do", async () => {
   const { sizes, updater } = record();
   for (const count of [2_500, 10, 2_600, 20]) updater.update(tableOf(count));
-  await vi.waitFor(() => expect(sizes).toEqual([2_500, 20]));
+  await until(() => expect(sizes).toEqual([2_500, 20]));
   updater.update(tableOf(30));
   expect(sizes.at(-1)).toBe(30);
 });

@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { recordingLogger, until } from "../../test/support/envoy/life.ts";
+import { recordingLogger } from "../../test/support/envoy/life.ts";
+import { until } from "../../test/support/wait/until.ts";
 import { silentLogger } from "../base/logger.ts";
 import { hashFiles, watchCertificates } from "./certificate-watcher.ts";
 

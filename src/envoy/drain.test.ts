@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { recordingLogger, until } from "../../test/support/envoy/life.ts";
+import { recordingLogger } from "../../test/support/envoy/life.ts";
+import { until } from "../../test/support/wait/until.ts";
 import { terminationRules } from "./core/generations.ts";
 import { awaitDrained, type DrainContext, requestDrain, type TerminationOptions } from "./drain.ts";
 

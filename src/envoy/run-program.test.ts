@@ -2,8 +2,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { until } from "../../test/support/envoy/life.ts";
 import { signalProcess } from "../../test/support/process/signal-process.ts";
+import { until } from "../../test/support/wait/until.ts";
 import { runProgram } from "./run-program.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "run-program-"));

@@ -1,9 +1,9 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { until } from "../../test/support/envoy/life.ts";
 import { setUpScripted } from "../../test/support/envoy/scripted-envoy-setup.ts";
 import { needs } from "../../test/support/needs.ts";
+import { until } from "../../test/support/wait/until.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
 import { FIPS_CIPHER_SUITES } from "./epoch.ts";
 import { ENVOY_EXIT_CODES } from "./errors.ts";

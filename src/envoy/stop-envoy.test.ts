@@ -3,10 +3,11 @@ import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { freePorts, isAlive, until } from "../../test/support/envoy/life.ts";
+import { freePorts, isAlive } from "../../test/support/envoy/life.ts";
 import { buildEnvoyOwner } from "../../test/support/envoy/owner-bundle.ts";
 import { setUpScripted } from "../../test/support/envoy/scripted-envoy-setup.ts";
 import { signalProcess } from "../../test/support/process/signal-process.ts";
+import { until } from "../../test/support/wait/until.ts";
 import { startEnvoy } from "./start-envoy.ts";
 
 test("stop ends Envoy without a drain and leaves no process; a second stop shares its result", async () => {

@@ -1,8 +1,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { createTestCa, createTestCaClient, SPIFFE_ID, validFor } from "../../test/support/certs/sds-certificates.ts";
-import { until } from "../../test/support/sds/manager.ts";
 import { keyPair, useManagers } from "../../test/support/sds/manager-harness.ts";
+import { until } from "../../test/support/wait/until.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
 import { splitBundle } from "./core/trust-bundle.ts";
 import { generateWorkloadKey } from "./workload-key.ts";

@@ -3,8 +3,8 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { createTestCa, createTestCaClient, SPIFFE_ID } from "../../test/support/certs/sds-certificates.ts";
 import { recordLog } from "../../test/support/log/recording-log.ts";
-import { until } from "../../test/support/sds/manager.ts";
 import { countChanges, keyPair, trustBundle, useManagers } from "../../test/support/sds/manager-harness.ts";
+import { until } from "../../test/support/wait/until.ts";
 import { splitBundle } from "./core/trust-bundle.ts";
 
 const ca = await createTestCa();

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { until } from "../../test/support/wait/until.ts";
 import type { FileRequest } from "./apply-mesh-file.ts";
 import { applyObjects, takeBackObjects } from "./apply-objects.ts";
 import { actOnPart, applyMeshFile, askStatus, runningState } from "./control-client.ts";
@@ -73,14 +74,6 @@ const pidOf = (name: string) => {
   const status = parts.find(name).status();
   return status.phase === "running" ? status.pid : undefined;
 };
-
-async function until(isSo: () => boolean): Promise<void> {
-  const deadline = Date.now() + 5000;
-  while (!isSo()) {
-    if (Date.now() > deadline) throw new Error(`not so: ${isSo}`);
-    await new Promise((again) => setTimeout(again, 10));
-  }
-}
 
 test("parts are killed, stopped and started over the socket, and a wrong name is told with the right ones", async () => {
   addPart("web/app");

@@ -12,6 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { until } from "../../test/support/wait/until.ts";
 import { lastLines, prefixLines } from "./core/log-lines.ts";
 import { findLogs, followLogs } from "./follow-logs.ts";
 import { limitLogs } from "./limit-logs.ts";
@@ -24,14 +25,6 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const put = (name: string, text: string) => writeFileSync(join(folder, name), text);
 const names = (wanted?: string) => findLogs(folder, wanted).map(({ name }) => name);
-
-async function until(isSo: () => boolean): Promise<void> {
-  const deadline = Date.now() + 5000;
-  while (!isSo()) {
-    if (Date.now() > deadline) throw new Error(`not so: ${isSo}`);
-    await new Promise((again) => setTimeout(again, 10));
-  }
-}
 
 test.each([
   { text: "a\nb\nc\n", count: 2, last: "b\nc\n" },

@@ -1,7 +1,8 @@
 import { request } from "node:http";
 import { createServer } from "node:net";
 import { expect, test } from "vitest";
-import { recordingLogger, until } from "../../test/support/envoy/life.ts";
+import { recordingLogger } from "../../test/support/envoy/life.ts";
+import { until } from "../../test/support/wait/until.ts";
 import { createReadiness } from "./readiness.ts";
 import { sendText } from "./router.ts";
 import { type StatusServerOptions, startStatusServer } from "./start-status-server.ts";

@@ -10,7 +10,6 @@ import type { TokenFetcher } from "../../src/identity/tokens/token-fetcher.ts";
 import { makeCertificate } from "../support/certs/ca-certificates.ts";
 import { startTestClient, type TestClient, WEB_IDENTITY } from "../support/certs/ca-client-setup.ts";
 import { makeCaDirectory } from "../support/files/ca-directory.ts";
-import { eventually } from "../support/wait/ca-wait.ts";
 import "../support/no-open-handles.ts";
 import { type FakeCa, type FakeCaOptions, FakeCaStatus, startFakeCa } from "../support/certs/fake-ca.ts";
 
@@ -171,7 +170,7 @@ describe("retries", () => {
     const client = await connect(ca);
     const stop = new AbortController();
     const signing = client.sign(stop.signal);
-    await eventually(() => ca.calls.length).toBeGreaterThan(0);
+    await expect.poll(() => ca.calls.length).toBeGreaterThan(0);
     stop.abort();
     await expect(signing).rejects.toMatchObject({ code: "cancelled" });
     expect(ca.calls.length).toBeLessThan(5);
@@ -200,7 +199,7 @@ describe("a CA in trouble", () => {
       message: expect.stringContaining("no answer within 1000 ms"),
     });
     expect(ca.calls).toHaveLength(1);
-    await eventually(() => ca.calls[0]?.cancelled.aborted).toBe(true);
+    await expect.poll(() => ca.calls[0]?.cancelled.aborted).toBe(true);
     ca.setAnswer((_call, sign) => sign());
     await client.sign();
   });
@@ -260,7 +259,7 @@ describe("a CA in trouble", () => {
     const ca = await startCa({ answer: () => new Promise(() => undefined) });
     const client = await connect(ca);
     const signing = client.sign();
-    await eventually(() => ca.calls.length).toBe(1);
+    await expect.poll(() => ca.calls.length).toBe(1);
     const refused = expect(signing).rejects.toMatchObject({ code: "cancelled" });
     await client.client.close();
     await refused;

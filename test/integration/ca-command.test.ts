@@ -1,5 +1,4 @@
 import { expect, test } from "vitest";
-import { eventually } from "../support/wait/ca-wait.ts";
 import "../support/no-open-handles.ts";
 import { createLog } from "../../src/base/log/log.ts";
 import { Secret } from "../../src/base/secret.ts";
@@ -45,7 +44,7 @@ test("a workload gets its certificate with the token that the command prints", a
   await using directory = await makeCaDirectory();
   const dir = directory.file("ca");
   const server = run("--dir", dir, "--listen", "127.0.0.1:0");
-  await eventually(server.stdout).toContain("to get a token:");
+  await expect.poll(server.stdout).toContain("to get a token:");
   const [, endpoint = ""] = / on (127\.0\.0\.1:\d+) \(self-signed\)/.exec(server.stdout()) ?? [];
   const [, rootFile = ""] = /root certificate: (.*)/.exec(server.stdout()) ?? [];
   const issue = run("--dir", dir, "--issue-token", "default/web", "--token-ttl", "1m");

@@ -1,6 +1,5 @@
 import { credentials, Metadata as JsMetadata, makeClientConstructor, type ServiceError, status } from "@grpc/grpc-js";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { eventually } from "../support/wait/ca-wait.ts";
 import "../support/no-open-handles.ts";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
@@ -227,7 +226,7 @@ describe("a workload with a certificate", () => {
     await running.directory.write({ "key.pem": foreign.keyPem, "cert-chain.pem": foreign.pem });
     const client = await connect(running, { clientDirectory: running.directory.path, token: await running.token() });
     await expect(client.sign()).rejects.toMatchObject({ code: "unreachable" });
-    await eventually(() => running.log.text()).toContain("client certificate does not verify");
+    await expect.poll(() => running.log.text()).toContain("client certificate does not verify");
   });
 
   test("whose trust domain is another is refused", async () => {
@@ -236,7 +235,7 @@ describe("a workload with a certificate", () => {
     await running.directory.write({ "key.pem": issued.keyPem.reveal(), "cert-chain.pem": issued.chainPem });
     const client = await connect(running, { clientDirectory: running.directory.path });
     await expect(client.sign()).rejects.toMatchObject({ code: "unreachable" });
-    await eventually(() => running.log.text()).toContain("no cert pool found for trust domain elsewhere");
+    await expect.poll(() => running.log.text()).toContain("no cert pool found for trust domain elsewhere");
   });
 });
 
@@ -442,7 +441,7 @@ describe("life of the server", () => {
     expect((await client.sign()).chain[1]).toBe(first.pem);
     const second = await makeCertificate({ organization: "second", by: root });
     await plugged.write(files(second));
-    await eventually(async () => (await client.sign()).chain[1]).toBe(second.pem);
+    await expect.poll(async () => (await client.sign()).chain[1]).toBe(second.pem);
     const fresh = await connect(
       { ...running, rootFile: plugged.file("root-cert.pem") },
       { token: await running.token() },

@@ -3,7 +3,6 @@ import { CloseStack } from "../../src/base/close-stack.ts";
 import { decodeMessage } from "../../src/protobuf/envoy/index.ts";
 import { any } from "../../src/protobuf/wire/discovery.ts";
 import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery/server.ts";
-import { eventually } from "../support/wait/ca-wait.ts";
 import {
   type AdsClientOptions,
   type DeltaStream,
@@ -112,7 +111,7 @@ describe.each<Library>(["ours", "grpc-js"])("state of the world, client library 
     const changed = await stream.next();
     expect(changed.typeUrl).toBe(URLS.EDS);
     expect(namesOf(changed.resources, "EDS")).toEqual([clusterOf("b")]);
-    await eventually(() => server.discovery.pushes).toBeGreaterThan(1);
+    await expect.poll(() => server.discovery.pushes).toBeGreaterThan(1);
     expect(stream.responses).toHaveLength(4);
   });
 
@@ -125,7 +124,7 @@ describe.each<Library>(["ours", "grpc-js"])("state of the world, client library 
     expect(changed.versionInfo).not.toBe(clusters.versionInfo);
     ack(stream, clusters);
     ack(stream, changed);
-    await eventually(() => server.discovery.connections.all()[0]?.watches.get("CDS")?.nonceAcked).toBe(changed.nonce);
+    await expect.poll(() => server.discovery.connections.all()[0]?.watches.get("CDS")?.nonceAcked).toBe(changed.nonce);
     expect(stream.responses).toHaveLength(2);
   });
 
@@ -133,7 +132,7 @@ describe.each<Library>(["ours", "grpc-js"])("state of the world, client library 
     const { server, stream, clusters } = await begin({ "a.yaml": service("a", ["10.0.0.1"]) });
     const refusal = { code: 3, message: "no such cluster type" };
     stream.send({ typeUrl: URLS.CDS, responseNonce: clusters.nonce, errorDetail: refusal });
-    await eventually(async () => (await server.get("/debug/syncz")).text()).toContain("no such cluster type");
+    await expect.poll(async () => (await server.get("/debug/syncz")).text()).toContain("no such cluster type");
     expect(await (await server.get("/debug/syncz")).json()).toMatchObject([
       {
         proxy: "web-1.default",
@@ -146,7 +145,7 @@ describe.each<Library>(["ours", "grpc-js"])("state of the world, client library 
     const fixed = await stream.next();
     expect(fixed.nonce).not.toBe(clusters.nonce);
     ack(stream, fixed);
-    await eventually(async () => (await server.get("/debug/syncz")).text()).not.toContain("no such cluster type");
+    await expect.poll(async () => (await server.get("/debug/syncz")).text()).not.toContain("no such cluster type");
   });
 
   test("a file that says the same again sends nothing", async () => {

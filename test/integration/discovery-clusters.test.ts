@@ -17,10 +17,11 @@ import type { Json } from "../conformance/discovery/json.ts";
 import { grpcTestCerts } from "../support/certs/grpc-certs.ts";
 import { EVERY_FIELD_NODE, EVERY_FIELD_YAML } from "../support/discovery/every-field.ts";
 import { spawnEnvoy } from "../support/envoy/grpc-envoy.ts";
-import { createWorkFolder, until } from "../support/envoy/life.ts";
+import { createWorkFolder } from "../support/envoy/life.ts";
 import { viewOfCase } from "../support/mesh-model/view-of-case.ts";
 import { envoyPath, needs } from "../support/needs.ts";
 import { freePorts } from "../support/net/free-ports.ts";
+import { until } from "../support/wait/until.ts";
 
 const root = join(process.env.CONFORMANCE_DIR ?? join(import.meta.dirname, "../../../shared/conformance"), "discovery");
 /** Those of sidecars; the others are compared where their generators are. */

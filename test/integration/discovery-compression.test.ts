@@ -14,7 +14,6 @@ import {
 import { serviceEntry } from "../support/discovery/objects.ts";
 import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery/server.ts";
 import { connectRaw, grpcHeaders, requestRaw } from "../support/grpc/raw-client.ts";
-import { eventually } from "../support/wait/ca-wait.ts";
 import { type Library, openDelta, openSotw, testNode, URLS } from "../support/xds/ads-client.ts";
 
 const SERVICES = 1000;
@@ -120,7 +119,7 @@ test("a client that takes gzip and never reads holds back its own answers and no
   const request = discoveryRequest.encode({ node, typeUrl: URLS.CDS });
   deaf.write(Buffer.concat([buildFrameHeader(request.length), request]));
   const watch = () => server.discovery.connections.find("deaf.default")?.watches.get("CDS");
-  await eventually(() => watch()?.nonceSent ?? "").not.toBe("");
+  await expect.poll(() => watch()?.nonceSent ?? "").not.toBe("");
   await using reader = openSotw({ port: server.ports.grpc });
   reader.send({ node: testNode(), typeUrl: URLS.CDS });
   await reader.next();

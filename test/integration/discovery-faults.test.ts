@@ -14,7 +14,6 @@ import {
   type DiscoveryServerOptions,
   startDiscoveryServer,
 } from "../support/discovery/server.ts";
-import { eventually } from "../support/wait/ca-wait.ts";
 import { openDelta, openSotw, type SotwStream, testNode, URLS } from "../support/xds/ads-client.ts";
 
 const opened = new CloseStack();
@@ -47,7 +46,7 @@ test("a proxy that refuses everything is answered once per change and never in a
   refuse(await stream.next());
   server.write("b.yaml", services(1, "10.0.0.2", 10));
   refuse(await stream.next());
-  await eventually(() => metric(server, 'pilot_total_xds_rejects{type="cds"}')).toBe(2);
+  await expect.poll(() => metric(server, 'pilot_total_xds_rejects{type="cds"}')).toBe(2);
   expect(await metric(server, 'pilot_total_xds_rejects{type="lds"}')).toBe(1);
   expect(stream.responses).toHaveLength(3);
   const [proxy] = (await (await server.get("/debug/syncz")).json()) as {
@@ -63,8 +62,8 @@ test.each([0, -1000])(
     // It speaks HTTP/2 by hand and never looks at its socket after the first answer's beginning.
     const deaf = await deafClient(server.ports.grpc);
     opened.defer(() => void deaf.destroy());
-    await eventually(() => server.discovery.connections.all().length).toBe(1);
-    await eventually(() => server.discovery.connections.all()[0]?.watches.get("CDS")?.nonceSent ?? "").not.toBe("");
+    await expect.poll(() => server.discovery.connections.all().length).toBe(1);
+    await expect.poll(() => server.discovery.connections.all()[0]?.watches.get("CDS")?.nonceSent ?? "").not.toBe("");
     const reader = opened.add(openSotw({ port: server.ports.grpc }));
     reader.send({
       node: testNode({ id: "sidecar~10.10.0.12~reader.default~default.svc.cluster.local" }),
@@ -90,8 +89,8 @@ test("a client that never reads is sent away after the send timeout, where there
   const server = await start({ files: { "a.yaml": services(400) }, limits: { sendTimeoutMs: 100 } });
   const deaf = await deafClient(server.ports.grpc);
   opened.defer(() => void deaf.destroy());
-  await eventually(() => metric(server, "pilot_xds_write_timeout")).toBe(1);
-  await eventually(() => server.discovery.connections.all()).toEqual([]);
+  await expect.poll(() => metric(server, "pilot_xds_write_timeout")).toBe(1);
+  await expect.poll(() => server.discovery.connections.all()).toEqual([]);
 });
 
 test("a configuration file rewritten a hundred times in a second leads to at most five pushes", async () => {
@@ -110,10 +109,10 @@ test("a configuration file rewritten a hundred times in a second leads to at mos
     const dueAt = startedAt + (write + 1) * 10;
     while (performance.now() < dueAt) await new Promise((resolve) => setImmediate(resolve));
   }
-  await eventually(() => server.discovery.snapshot.services.map(({ hostname }) => hostname)).toEqual(["s99.example"]);
-  await eventually(() => stream.responses.at(-1)?.resources.map(({ name }) => name)).toContain(
-    "outbound|80||s99.example",
-  );
+  await expect.poll(() => server.discovery.snapshot.services.map(({ hostname }) => hostname)).toEqual(["s99.example"]);
+  await expect
+    .poll(() => stream.responses.at(-1)?.resources.map(({ name }) => name))
+    .toContain("outbound|80||s99.example");
   expect(server.discovery.pushes - before).toBeLessThanOrEqual(5);
 });
 
@@ -125,7 +124,7 @@ test("a rule that is put and taken over HTTP a hundred times leads to at most fi
     const { status } = await server.get("/config/ServiceEntry/default/s0", { method: "PUT", body });
     expect(status).toBe(write === 0 ? 201 : 200);
   }
-  await eventually(() => server.discovery.snapshot.services.length).toBe(1);
+  await expect.poll(() => server.discovery.snapshot.services.length).toBe(1);
   expect(server.discovery.pushes - before).toBeLessThanOrEqual(5);
 });
 
@@ -180,9 +179,9 @@ test("a client that has not introduced itself does not hold up the stop", async 
   const server = await start({ shutdownMs: 15_000 });
   const stream = opened.add(openSotw({ port: server.ports.grpc }));
   stream.send({ typeUrl: "type.googleapis.com/istio.v1.HealthInformation" });
-  await eventually(() => server.log.lines.map(({ message }) => message)).toContain(
-    "health report before the first request is ignored",
-  );
+  await expect
+    .poll(() => server.log.lines.map(({ message }) => message))
+    .toContain("health report before the first request is ignored");
   await server.discovery.stop();
   expect(await stream.ended).toEqual({ code: "UNAVAILABLE", message: "the server is stopping" });
 });
@@ -192,7 +191,7 @@ test("a stream that reached its age is ended, and the client may come back at on
   const stream = opened.add(openSotw({ port: server.ports.grpc }));
   stream.send({ node: testNode(), typeUrl: URLS.CDS });
   expect(await stream.ended).toMatchObject({ code: "UNAVAILABLE", message: expect.stringContaining("age") });
-  await eventually(() => server.discovery.connections.all()).toEqual([]);
+  await expect.poll(() => server.discovery.connections.all()).toEqual([]);
 });
 
 test("five hundred clients that come back at once are all served", async () => {

@@ -6,6 +6,7 @@ import { silentLogger } from "../../src/base/logger.ts";
 import { type FileStore, type FileStoreOptions, startFileStore } from "../../src/discovery/stores/start-file-store.ts";
 import type { ConfigChange } from "../../src/mesh-model/config-store.ts";
 import { serviceEntry, workloadEntry } from "../support/discovery/objects.ts";
+import { until } from "../support/wait/until.ts";
 
 let dir: string;
 let store: FileStore | undefined;
@@ -21,7 +22,6 @@ afterEach(async () => {
 
 const at = (...parts: string[]) => join(dir, ...parts);
 const document = (name: string, address = "10.0.0.1") => JSON.stringify(workloadEntry(name, { address }));
-const until = (check: () => void) => vi.waitFor(check, { timeout: 15_000, interval: 5 });
 
 async function start(options: Partial<FileStoreOptions> = {}): Promise<FileStore> {
   store = await startFileStore({ dir, log: silentLogger, quietMs: 10, ...options });

@@ -8,7 +8,6 @@ import { createTestCa } from "../support/certs/sds-certificates.ts";
 import { destinationRule, httpService, virtualService } from "../support/discovery/routes.ts";
 import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery/server.ts";
 import { freePorts } from "../support/net/free-ports.ts";
-import { eventually } from "../support/wait/ca-wait.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());
@@ -104,7 +103,7 @@ describe("programs that speak xDS themselves", () => {
 
     server.write("mesh.yaml", files([{ route: [to("v2")] }]));
     const ten = () => program.ask({ call: "xds:///quotes:7070", method: "/quotes.Quotes/Get", times: 10 });
-    await eventually(ten).toEqual({ [String(ports[1])]: 10 });
+    await expect.poll(ten).toEqual({ [String(ports[1])]: 10 });
     expect(await (await server.get("/metrics")).text()).not.toMatch(/^pilot_total_xds_rejects\S* [1-9]/m);
   });
 
@@ -152,6 +151,6 @@ describe("programs that speak xDS themselves", () => {
     expect(await once()).toEqual({ [String(port)]: 1 });
     // Now the server's name is another one than the registry says.
     server.write("mesh.yaml", documents(rules).replace('"serviceAccount":"quotes"', '"serviceAccount":"other"'));
-    await eventually(once).toEqual({ UNAVAILABLE: 1 });
+    await expect.poll(once).toEqual({ UNAVAILABLE: 1 });
   });
 });

@@ -11,7 +11,6 @@ import {
   startDiscoveryServer,
 } from "../support/discovery/server.ts";
 import { askAndClose } from "../support/net/ask-and-close.ts";
-import { eventually } from "../support/wait/ca-wait.ts";
 import { openSotw, testNode, URLS } from "../support/xds/ads-client.ts";
 
 const opened = new CloseStack();
@@ -126,16 +125,16 @@ test("collisions that show when resources are made are counted", async () => {
     pilot_duplicate_envoy_clusters: {},
   });
   expect(await metrics()).toContain("pilot_no_ip 1\n");
-  await eventually(metrics).toContain("pilot_vservice_dup_domain 1\n");
+  await expect.poll(metrics).toContain("pilot_vservice_dup_domain 1\n");
   // Another change, by which nothing of it is made again, leaves it; once it is over, it is not counted any more.
   const { pushes } = server.discovery;
   server.write("e.yaml", served("e", "HTTP").replaceAll("7000", "7100").replace("10.9.9.1", "10.9.9.2"));
-  await eventually(() => server.discovery.pushes).toBeGreaterThan(pushes);
+  await expect.poll(() => server.discovery.pushes).toBeGreaterThan(pushes);
   expect(await metrics()).toContain("pilot_conflict_inbound_listener 1\n");
   server.write("b.yaml", "");
   server.write("d.yaml", "");
-  await eventually(metrics).toContain("pilot_conflict_outbound_listener_tcp_over_current_tcp 0\n");
-  await eventually(metrics).toContain("pilot_conflict_inbound_listener 0\n");
+  await expect.poll(metrics).toContain("pilot_conflict_outbound_listener_tcp_over_current_tcp 0\n");
+  await expect.poll(metrics).toContain("pilot_conflict_inbound_listener 0\n");
 });
 
 test("a refused document and a rule that collides are counted and told, and block nothing", async () => {
@@ -147,15 +146,14 @@ test("a refused document and a rule that collides are counted and told, and bloc
   expect(metrics).toContain("pilot_services 1\n");
   server.write("b.yaml", JSON.stringify({ ...entry("b"), spec: { ...entry("a").spec } }));
   const status = async () => (await server.get("/debug/push_status")).text();
-  await eventually(status).toContain("port 80 of a.example is taken by");
+  await expect.poll(status).toContain("port 80 of a.example is taken by");
   expect(await status()).toContain("bad.yaml:1:");
-  await eventually(() => server.log.text()).toContain("rule is not followed as written");
+  await expect.poll(() => server.log.text()).toContain("rule is not followed as written");
   server.write("c.yaml", JSON.stringify({ ...entry("c"), spec: { ...entry("a").spec } }));
   const told = () => server.log.lines.filter(({ message }) => message === "rule is not followed as written");
-  await eventually(() => told().map(({ fields }) => fields.object)).toEqual([
-    "ServiceEntry default/b",
-    "ServiceEntry default/c",
-  ]);
+  await expect
+    .poll(() => told().map(({ fields }) => fields.object))
+    .toEqual(["ServiceEntry default/b", "ServiceEntry default/c"]);
 });
 
 describe("debug pages", () => {
@@ -351,8 +349,8 @@ describe("debug pages", () => {
     expect(await size()).toBe(0);
     const { pushes } = server.discovery;
     await server.get("/debug/adsz?push=true");
-    await eventually(() => server.discovery.pushes).toBe(pushes + 1);
-    await eventually(size).toBe(before);
+    await expect.poll(() => server.discovery.pushes).toBe(pushes + 1);
+    await expect.poll(size).toBe(before);
     // What comes next is the answer to the next question.
     stream.send({ typeUrl: URLS.LDS });
     expect((await stream.next()).typeUrl).toBe(URLS.LDS);
@@ -363,7 +361,7 @@ describe("debug pages", () => {
     const stream = await connected(server);
     const before = server.discovery.pushes;
     expect((await server.get("/debug/adsz?push=true")).status).toBe(200);
-    await eventually(() => server.discovery.pushes).toBe(before + 1);
+    await expect.poll(() => server.discovery.pushes).toBe(before + 1);
     await server.get("/debug/force_disconnect?proxyID=web-1.default");
     expect((await stream.ended).code).toBe("UNAVAILABLE");
   });
@@ -416,7 +414,7 @@ describe("rules over HTTP", () => {
     expect(items).toHaveLength(1);
     expect((await server.get("/config/ServiceEntry/default/a", { method: "DELETE" })).status).toBe(204);
     expect((await server.get("/config/ServiceEntry/default/a")).status).toBe(404);
-    await eventually(() => server.discovery.snapshot.services).toEqual([]);
+    await expect.poll(() => server.discovery.snapshot.services).toEqual([]);
   });
 
   test("may be YAML, and a dry run changes nothing", async () => {
@@ -537,7 +535,7 @@ describe("the mesh file", () => {
     expect(server.log.text()).toContain("config source is not supported and ignored");
     expect(server.log.text()).toContain("--configDir is not read");
     write("two", "d");
-    await eventually(hosts).toEqual(["a.example", "b.example", "d.example"]);
+    await expect.poll(hosts).toEqual(["a.example", "b.example", "d.example"]);
     // They are files like any other: the API shows them and cannot change them.
     expect((await server.get("/config/ServiceEntry/default/b", { method: "DELETE" })).status).toBe(409);
   });
@@ -556,7 +554,7 @@ describe("the mesh file", () => {
     writeFileSync(path, "outboundTrafficPolicy: {mode: REGISTRY_ONLY}\n");
     expect((await stream.next()).typeUrl).toBe(URLS.LDS);
     writeFileSync(path, "outboundTrafficPolicy: [");
-    await eventually(() => server.log.text()).toContain("mesh config cannot be used, the last one stays");
+    await expect.poll(() => server.log.text()).toContain("mesh config cannot be used, the last one stays");
     expect(await (await server.get("/debug/mesh")).json()).toMatchObject({
       outboundTrafficPolicy: { mode: "REGISTRY_ONLY" },
     });

@@ -20,7 +20,6 @@ import {
   startDiscoveryServer,
 } from "../support/discovery/server.ts";
 import { needs } from "../support/needs.ts";
-import { eventually } from "../support/wait/ca-wait.ts";
 import { type AdsClientOptions, openDelta, openSotw, testNode, URLS } from "../support/xds/ads-client.ts";
 
 const opened = new CloseStack();
@@ -241,7 +240,7 @@ describe("the trust domain of the mesh file", () => {
   const setMesh = async (server: DiscoveryServer, text: string) => {
     const before = server.discovery.snapshot.mesh;
     writeFileSync(join(server.folder, "mesh.yaml"), text);
-    await eventually(() => server.discovery.snapshot.mesh).not.toBe(before);
+    await expect.poll(() => server.discovery.snapshot.mesh).not.toBe(before);
   };
 
   test("counts for client certificates as soon as it changes, and its aliases do", async () => {
@@ -250,7 +249,7 @@ describe("the trust domain of the mesh file", () => {
     expect(await attempt(server, { tls })).toBe("served");
     await setMesh(server, "trustDomain: other.example");
     expect(await attempt(server, { tls })).toMatch(/^UNAVAILABLE /);
-    await eventually(() => server.log.text()).toContain("no cert pool found for trust domain cluster.local");
+    await expect.poll(() => server.log.text()).toContain("no cert pool found for trust domain cluster.local");
     expect(await attempt(server, { tls: { ...tls, ...(await certificate(server)) } })).toBe("served");
     await setMesh(server, "trustDomain: other.example\ntrustDomainAliases: [cluster.local]");
     expect(await attempt(server, { tls })).toBe("served");

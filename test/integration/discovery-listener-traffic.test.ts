@@ -8,11 +8,12 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { grpcTestCerts } from "../support/certs/grpc-certs.ts";
 import { staticSidecar } from "../support/discovery/static-sidecar.ts";
 import { type RunningEnvoy, spawnEnvoy } from "../support/envoy/grpc-envoy.ts";
-import { createWorkFolder, until } from "../support/envoy/life.ts";
+import { createWorkFolder } from "../support/envoy/life.ts";
 import { createTestMesh, testNode } from "../support/mesh-model/create-test-mesh.ts";
 import { destinationRule, documents, peerAuthentication, type TestObject } from "../support/mesh-model/test-objects.ts";
 import { has, needs } from "../support/needs.ts";
 import { freePorts } from "../support/net/free-ports.ts";
+import { until } from "../support/wait/until.ts";
 
 /** One sidecar without interception, whose listeners are really bound; backends beside it. */
 const backends: (Server & { closeAllConnections?: () => void })[] = [];

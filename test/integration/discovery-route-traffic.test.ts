@@ -5,10 +5,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { destinationRule, httpService, sidecar, virtualService } from "../support/discovery/routes.ts";
 import { staticSidecar } from "../support/discovery/static-sidecar.ts";
 import { type RunningEnvoy, spawnEnvoy } from "../support/envoy/grpc-envoy.ts";
-import { createWorkFolder, until } from "../support/envoy/life.ts";
+import { createWorkFolder } from "../support/envoy/life.ts";
 import { viewOfCase } from "../support/mesh-model/view-of-case.ts";
 import { has, needs } from "../support/needs.ts";
 import { freePorts } from "../support/net/free-ports.ts";
+import { until } from "../support/wait/until.ts";
 
 /** One real sidecar without interception in front of three backends; what it does with requests is what the rules say. */
 const backends: Server[] = [];

@@ -10,7 +10,7 @@ import { startDnsFixture } from "../support/dns/fixture.ts";
 import { aRecord, decodeMessage, encodeMessage } from "../support/dns/message.ts";
 import { replyTo, startDnsUpstream } from "../support/dns/upstream.ts";
 import { needs } from "../support/needs.ts";
-import { eventually } from "../support/wait/dns-eventually.ts";
+import { until } from "../support/wait/until.ts";
 
 const SERVFAIL = 2;
 const hit = { name: "productpage." };
@@ -131,13 +131,13 @@ test("10,000 forwards at a time to a dead upstream all fail in time, while known
     client.send(queryBytes({ name: `${id}.example.`, id }));
     if (id % 20 === 0) await new Promise((resolve) => setImmediate(resolve));
   }
-  await eventually(() => expect(fixture.registry.render()).toContain(`dns_upstream_requests_total ${total}`));
+  await until(() => expect(fixture.registry.render()).toContain(`dns_upstream_requests_total ${total}`));
   const began = performance.now();
   expect(await ask("udp", fixture.address, hit)).toMatchObject({ answers: [{ text: "9.9.9.9" }] });
   expect(performance.now() - began).toBeLessThan(1_500);
   // Their failures arrive together; what the client's own buffer could not hold is no fault of the server.
-  await eventually(() => expect(fixture.registry.render()).toContain(`dns_upstream_failures_total ${total}`));
-  await eventually(() => expect(outcomes.size).toBeGreaterThan(total / 10));
+  await until(() => expect(fixture.registry.render()).toContain(`dns_upstream_failures_total ${total}`));
+  await until(() => expect(outcomes.size).toBeGreaterThan(total / 10));
   expect(new Set(outcomes.values())).toEqual(new Set([SERVFAIL]));
   upstream.handle = (query) => replyTo(query, { answers: [aRecord("late.example.", "1.1.1.1")] });
   expect(await ask("udp", fixture.address, { name: "late.example." })).toMatchObject({
@@ -269,7 +269,7 @@ describe("TCP clients", () => {
     const query = framed(queryBytes({ name: "many.example." }));
     const before = process.memoryUsage().arrayBuffers;
     socket.write(Buffer.concat(Array.from({ length: 5_000 }, () => query)));
-    await eventually(() => expect(fixture.registry.render()).toMatch(/dns_requests_total \d{2,}/));
+    await until(() => expect(fixture.registry.render()).toMatch(/dns_requests_total \d{2,}/));
     // 5,000 answers of 32 kB would be 160 MB.
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(40_000_000);
     socket.on("error", () => undefined);

@@ -5,7 +5,7 @@ import { SEARCH, startDnsFixture } from "../support/dns/fixture.ts";
 import { aRecord, decodeMessage, encodeMessage, optRecord } from "../support/dns/message.ts";
 import { replyTo, startDnsUpstream, type UpstreamHandler } from "../support/dns/upstream.ts";
 import { freePort } from "../support/net/dns-free-port.ts";
-import { eventually } from "../support/wait/dns-eventually.ts";
+import { until } from "../support/wait/until.ts";
 
 const [SERVFAIL, NXDOMAIN, REFUSED] = [2, 3, 5];
 const [A, MX, PTR, HTTPS] = [1, 15, 12, 65];
@@ -73,7 +73,7 @@ describe("the next server is asked", () => {
     await using pair = await startPair(mute, mute);
     await using fixture = await startDnsFixture({ ...pair.options, forwardTimeoutMs: 1_000 });
     const asked = ask("udp", fixture.address, { name: "x.example." });
-    await eventually(() => expect(pair.two.queries).toHaveLength(1));
+    await until(() => expect(pair.two.queries).toHaveLength(1));
     const [query] = pair.one.queries;
     if (query === undefined) throw new Error("the first server was not asked");
     pair.one.send(answering("1.1.1.1")(query) as Buffer, query);
@@ -203,7 +203,7 @@ describe("identical questions at the same time", () => {
     await using upstream = await startDnsUpstream(mute);
     await using fixture = await startDnsFixture({ upstreamPort: upstream.port });
     const clients = Array.from({ length: 50 }, (_, id) => ask("udp", fixture.address, { name: "x.example.", id }));
-    await eventually(() => expect(fixture.registry.render()).toContain("dns_upstream_requests_total 50"));
+    await until(() => expect(fixture.registry.render()).toContain("dns_upstream_requests_total 50"));
     const [query] = upstream.queries;
     if (query === undefined) throw new Error("nothing was asked");
     upstream.send(answering("1.1.1.1")(query) as Buffer, query);
@@ -232,7 +232,7 @@ test("beyond the limit of waiting questions new ones fail at once, known ones st
     limits: { maxForwards: 1 },
   });
   const first = ask("udp", fixture.address, { name: "a.example." });
-  await eventually(() => expect(upstream.queries).toHaveLength(1));
+  await until(() => expect(upstream.queries).toHaveLength(1));
   const began = performance.now();
   expect(await ask("udp", fixture.address, { name: "b.example." })).toMatchObject({ rcode: SERVFAIL });
   expect(performance.now() - began).toBeLessThan(1_500);
@@ -371,7 +371,7 @@ describe("resolv.conf", () => {
     await using fixture = await startDnsFixture({ ...pair.options, resolvConf: "nameserver 127.0.0.2\n", limits });
     expect(await ask("udp", fixture.address, { name: "x.example." })).toMatchObject({ answers: [{ text: "1.1.1.1" }] });
     await writeFile(fixture.resolvConfPath, `nameserver 127.0.0.3\n${SEARCH}\n`);
-    await eventually(async () => {
+    await until(async () => {
       expect(await ask("udp", fixture.address, { name: "x.example." })).toMatchObject({
         answers: [{ text: "2.2.2.2" }],
       });
@@ -384,7 +384,7 @@ describe("resolv.conf", () => {
     await using upstream = await startDnsUpstream(answering("1.1.1.1"));
     await using fixture = await startDnsFixture({ upstreamPort: upstream.port, limits });
     await rename(fixture.resolvConfPath, `${fixture.resolvConfPath}.away`);
-    await eventually(() => expect(fixture.log.lines.at(-1)?.message).toMatch(/^failed to load .*no such file/));
+    await until(() => expect(fixture.log.lines.at(-1)?.message).toMatch(/^failed to load .*no such file/));
     expect(await ask("udp", fixture.address, { name: "x.example." })).toMatchObject({ answers: [{ text: "1.1.1.1" }] });
   });
 });

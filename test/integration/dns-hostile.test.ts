@@ -5,7 +5,7 @@ import { startDnsFixture } from "../support/dns/fixture.ts";
 import { aRecord } from "../support/dns/message.ts";
 import { replyTo, startDnsUpstream, type UpstreamQuery } from "../support/dns/upstream.ts";
 import { freePort } from "../support/net/dns-free-port.ts";
-import { eventually } from "../support/wait/dns-eventually.ts";
+import { until } from "../support/wait/until.ts";
 
 const SERVFAIL = 2;
 const answering = (query: UpstreamQuery) =>
@@ -56,10 +56,10 @@ test("a resolv.conf that is emptied, as by a writer that is not done, leaves the
   await using upstream = await startDnsUpstream(answering);
   await using fixture = await startDnsFixture({ upstreamPort: upstream.port, limits: { resolvConfPollMs: 20 } });
   await truncate(fixture.resolvConfPath);
-  await eventually(() => expect(fixture.log.lines.at(-1)?.message).toContain("resolv.conf"));
+  await until(() => expect(fixture.log.lines.at(-1)?.message).toContain("resolv.conf"));
   expect(await ask("udp", fixture.address, { name: "x.example." })).toMatchObject(ANSWERED);
   await writeFile(fixture.resolvConfPath, "nameserver 127.0.0.9\n");
-  await eventually(async () => {
+  await until(async () => {
     expect(await ask("udp", fixture.address, { name: "x.example." })).toMatchObject({ rcode: SERVFAIL });
   });
 });

@@ -8,7 +8,7 @@ import { recordingLogger, startDnsFixture } from "../support/dns/fixture.ts";
 import { decodeMessage } from "../support/dns/message.ts";
 import { startDnsUpstream } from "../support/dns/upstream.ts";
 import { freePort } from "../support/net/dns-free-port.ts";
-import { eventually } from "../support/wait/dns-eventually.ts";
+import { until } from "../support/wait/until.ts";
 
 /** Sockets and watchers of this process; timers are the test runner's too. */
 const openHandles = () =>
@@ -17,7 +17,7 @@ const openHandles = () =>
 
 /** Closing takes a turn or two of the event loop: what was closed before must be gone when anything is counted. */
 async function settledHandles(expected: number): Promise<number> {
-  await eventually(() => expect(openHandles()).toBe(expected));
+  await until(() => expect(openHandles()).toBe(expected));
   return expected;
 }
 
@@ -111,7 +111,7 @@ describe("a start that fails", () => {
   ])("because $what says so and leaves nothing open", async ({ options, code, message }) => {
     const before = await settledHandles(0);
     await expect(startDnsFixture(options)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
-    await eventually(() => expect(openHandles()).toBe(before));
+    await until(() => expect(openHandles()).toBe(before));
   });
 
   test("because it was aborted while starting leaves nothing open", async () => {
@@ -130,7 +130,7 @@ describe("a start that fails", () => {
       aborting.abort();
       await outcome;
     }
-    await eventually(() => expect(openHandles()).toBe(before));
+    await until(() => expect(openHandles()).toBe(before));
   });
 
   test("logs the reason once", async () => {
@@ -221,7 +221,7 @@ describe("stopping", () => {
     const idle = await connectTcp(fixture.address);
     idle.on("error", () => undefined);
     const waiting = ask("udp", fixture.address, { name: "x.example." });
-    await eventually(() => expect(upstream.queries).toHaveLength(1));
+    await until(() => expect(upstream.queries).toHaveLength(1));
     const first = fixture.server.stop();
     expect(fixture.server.stop()).toBe(first);
     await first;
@@ -229,7 +229,7 @@ describe("stopping", () => {
     expect(await waiting).toMatchObject({ rcode: 2 });
     await fixture[Symbol.asyncDispose]();
     idle.destroy();
-    await eventually(() => expect(openHandles()).toBe(before));
+    await until(() => expect(openHandles()).toBe(before));
     await using _udp = await squatUdp("127.0.0.1", fixture.address.port);
     await using _tcp = await squatTcp("127.0.0.1", fixture.address.port);
   });
@@ -244,7 +244,7 @@ describe("stopping", () => {
         ask("tcp", fixture.address, { name: "x.example." }),
       ];
       for (const reply of waiting) reply.catch(() => undefined);
-      await eventually(() => expect(upstream.queries.length).toBe(asked + 2));
+      await until(() => expect(upstream.queries.length).toBe(asked + 2));
       const began = performance.now();
       await fixture[Symbol.asyncDispose]();
       expect(performance.now() - began).toBeLessThan(5_000);

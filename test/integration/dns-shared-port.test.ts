@@ -16,7 +16,7 @@ import { replyTo, startDnsUpstream } from "../support/dns/upstream.ts";
 import { bundleDnsServer, bundleDnsWorker, type WorkerBundle } from "../support/dns/worker-bundle.ts";
 import { freePort } from "../support/net/dns-free-port.ts";
 import { skipWith } from "../support/skip-with.ts";
-import { eventually } from "../support/wait/dns-eventually.ts";
+import { until } from "../support/wait/until.ts";
 
 let worker: WorkerBundle;
 let obstacle: string | undefined;
@@ -63,7 +63,7 @@ const linesAbout = (fixture: DnsFixture, message: RegExp) =>
 
 async function startThreaded(threads: number, options: FixtureOptions = {}): Promise<DnsFixture> {
   const fixture = await startDnsFixture({ threads, workerUrl: worker.url, ...options });
-  await eventually(() => expect(linesAbout(fixture, /^DNS thread serves/)).toHaveLength(threads - 1));
+  await until(() => expect(linesAbout(fixture, /^DNS thread serves/)).toHaveLength(threads - 1));
   return fixture;
 }
 
@@ -72,7 +72,7 @@ test("two threads are asked for: both serve where ports can be shared, else one 
   expect(await ask("udp", fixture.address, { name: KNOWN })).toMatchObject({ answers: [{ text: "9.9.9.9" }] });
   expect(await ask("tcp", fixture.address, { name: KNOWN })).toMatchObject({ answers: [{ text: "9.9.9.9" }] });
   expect(fixture.server.notReadyReason()).toBeUndefined();
-  if (obstacle === undefined) await eventually(() => expect(linesAbout(fixture, /^DNS thread serves/)).toHaveLength(1));
+  if (obstacle === undefined) await until(() => expect(linesAbout(fixture, /^DNS thread serves/)).toHaveLength(1));
   const causes = fixture.log.lines.filter(({ level }) => level === "warn").map(({ fields }) => fields.cause);
   expect(causes).toEqual(obstacle === undefined ? [] : [expect.stringContaining("EADDRINUSE")]);
 });
@@ -99,7 +99,7 @@ describe("several threads on one port", () => {
     const options = { listen: "127.0.0.1:0", proxyNamespace: "ns1", proxyDomain: "ns1.svc.cluster.local" };
     await using server = await built.startDnsServer({ ...options, resolvConfPath, log, metrics, threads: 2 });
     server.updateNameTable(MESH_TABLE);
-    await eventually(() => expect(log.lines.at(-1)?.message).toBe("DNS thread serves"));
+    await until(() => expect(log.lines.at(-1)?.message).toBe("DNS thread serves"));
   });
 
   test("forward, each by itself", async () => {
@@ -115,13 +115,13 @@ describe("several threads on one port", () => {
   test("have one sum of their queries", async () => {
     await using fixture = await startThreaded(3);
     await askAll(fixture, KNOWN);
-    await eventually(() => expect(fixture.registry.render()).toContain(`dns_requests_total ${CLIENTS}\n`));
+    await until(() => expect(fixture.registry.render()).toContain(`dns_requests_total ${CLIENTS}\n`));
   });
 
   test("all have a new table soon after it came", async () => {
     await using fixture = await startThreaded(3);
     fixture.server.updateNameTable({ table: { "new.example": { ips: ["3.3.3.3"] } } });
-    await eventually(async () => {
+    await until(async () => {
       const replies = await askAll(fixture, "new.example.");
       expect(replies.map(({ answers }) => answers[0]?.text)).toEqual(new Array(CLIENTS).fill("3.3.3.3"));
     });
@@ -145,9 +145,9 @@ describe("several threads on one port", () => {
   test("serve on when one dies, and are as many as before soon after", async () => {
     await using fixture = await startThreaded(3);
     crashThreads();
-    await eventually(() => expect(linesAbout(fixture, /^a DNS thread ended/)).toHaveLength(2));
+    await until(() => expect(linesAbout(fixture, /^a DNS thread ended/)).toHaveLength(2));
     expect(await ask("udp", fixture.address, { name: KNOWN })).toMatchObject({ answers: [{ text: "9.9.9.9" }] });
-    await eventually(() => expect(linesAbout(fixture, /^DNS thread serves/)).toHaveLength(4));
+    await until(() => expect(linesAbout(fixture, /^DNS thread serves/)).toHaveLength(4));
     expect(askWithoutMainThread(fixture, KNOWN).length).toBeGreaterThan(0);
   });
 

@@ -13,7 +13,7 @@ import { aRecord } from "../support/dns/message.ts";
 import { replyTo, startDnsUpstream } from "../support/dns/upstream.ts";
 import { bundleDnsWorker, type WorkerBundle } from "../support/dns/worker-bundle.ts";
 import { freePort } from "../support/net/dns-free-port.ts";
-import { eventually } from "../support/wait/dns-eventually.ts";
+import { until } from "../support/wait/until.ts";
 
 let worker: WorkerBundle;
 beforeAll(async () => {
@@ -52,7 +52,7 @@ async function startOne(settings: Partial<ResolverSettings> = {}, url = worker.u
   });
   const messages = () => log.lines.map(({ message }) => message);
   const served = (times: number) =>
-    eventually(() => expect(messages().filter((line) => line === "DNS thread serves")).toHaveLength(times));
+    until(() => expect(messages().filter((line) => line === "DNS thread serves")).toHaveLength(times));
   return { address, log, messages, registry, ports, threads, served, [Symbol.asyncDispose]: () => threads.stop() };
 }
 
@@ -88,7 +88,7 @@ describe("a thread", () => {
     await one.served(1);
     expect(await texts(one.address, "x.example.")).toEqual(["1.1.1.1"]);
     one.threads.configure({ search: undefined, servers: [second.host] });
-    await eventually(async () => expect(await texts(one.address, "x.example.")).toEqual(["2.2.2.2"]));
+    await until(async () => expect(await texts(one.address, "x.example.")).toEqual(["2.2.2.2"]));
   });
 
   test("has its queries counted in the registry of the main thread, failures and times included", async () => {
@@ -100,7 +100,7 @@ describe("a thread", () => {
     one.threads.setTable(MESH_TABLE);
     await one.served(1);
     for (const name of ["productpage.", "x.example.", "dead.example."]) await ask("udp", one.address, { name });
-    await eventually(() => {
+    await until(() => {
       const text = one.registry.render();
       expect(text).toContain("istio_agent_dns_requests_total 3\n");
       expect(text).toContain("istio_agent_dns_upstream_requests_total 2\n");
@@ -116,7 +116,7 @@ describe("a thread", () => {
     one.threads.setTable(MESH_TABLE);
     await one.served(1);
     for (let index = 0; index < 20; index++) await ask("udp", one.address, { name: `x${index}.example.` });
-    await eventually(() => expect(isFree(one.ports)).toBe(true));
+    await until(() => expect(isFree(one.ports)).toBe(true));
   });
 
   test("ends a storm of pushes with the last table, and never answers in between without one", async () => {
@@ -127,14 +127,14 @@ describe("a thread", () => {
       one.threads.setTable(withAddress(`10.0.0.${push}`));
       if (push % 20 === 0) expect(await texts(one.address, "moving.example.")).toHaveLength(1);
     }
-    await eventually(async () => expect(await texts(one.address, "moving.example.")).toEqual(["10.0.0.200"]));
+    await until(async () => expect(await texts(one.address, "moving.example.")).toEqual(["10.0.0.200"]));
   });
 });
 
 describe("a thread whose addresses change", () => {
   const otherOf = ({ port }: { port: number }) => ({ host: "127.0.0.2", port });
   const isServed = (address: { host: string; port: number }) =>
-    eventually(async () => {
+    until(async () => {
       const reply = await ask("udp", address, { name: "productpage.", timeoutMs: 200 });
       expect(reply.answers).toMatchObject([{ text: "9.9.9.9" }]);
     });
@@ -189,7 +189,7 @@ describe("a thread that dies", () => {
     expect(await texts(one.address, "moving.example.")).toEqual(["10.0.0.2"]);
     expect(await texts(one.address, "x.example.")).toEqual(["1.1.1.1"]);
     one.threads.setTable(withAddress("10.0.0.3"));
-    await eventually(async () => expect(await texts(one.address, "moving.example.")).toEqual(["10.0.0.3"]));
+    await until(async () => expect(await texts(one.address, "moving.example.")).toEqual(["10.0.0.3"]));
   });
 
   test("while it forwards leaves no port that would look like a loop", async () => {
@@ -199,7 +199,7 @@ describe("a thread that dies", () => {
     one.threads.setTable(MESH_TABLE);
     await one.served(1);
     const unanswered = ask("udp", one.address, { name: "x.example.", timeoutMs: 500 }).catch(() => "no answer");
-    await eventually(() => expect(one.ports.owners.includes(2)).toBe(true));
+    await until(() => expect(one.ports.owners.includes(2)).toBe(true));
     crashThreads();
     await one.served(2);
     expect(isFree(one.ports)).toBe(true);
@@ -208,7 +208,7 @@ describe("a thread that dies", () => {
 
   test("because its program is missing is tried again, and stops at once when told to", async () => {
     await using one = await startOne({}, new URL("./nowhere.mjs", worker.url));
-    await eventually(() => expect(one.log.lines.filter(({ level }) => level === "warn").length).toBeGreaterThan(1));
+    await until(() => expect(one.log.lines.filter(({ level }) => level === "warn").length).toBeGreaterThan(1));
     expect(one.log.lines[0]?.fields.cause).toMatch(/nowhere\.mjs/);
   });
 
@@ -218,7 +218,7 @@ describe("a thread that dies", () => {
     const squatter = createSocket("udp4");
     await new Promise<void>((bound) => squatter.bind({ port, address: host, exclusive: true }, bound));
     one.threads.setTable(MESH_TABLE);
-    await eventually(() => expect(one.log.lines.length).toBeGreaterThan(0));
+    await until(() => expect(one.log.lines.length).toBeGreaterThan(0));
     expect(one.log.lines[0]?.fields.cause).toBe(`listen udp ${host}:${port}: bind: address already in use`);
     squatter.close();
     await one.served(1);
@@ -233,7 +233,7 @@ describe("stopping threads", () => {
     one.threads.setTable(MESH_TABLE);
     await one.served(1);
     const waiting = ask("udp", one.address, { name: "x.example." });
-    await eventually(() => expect(upstream.queries).toHaveLength(1));
+    await until(() => expect(upstream.queries).toHaveLength(1));
     await one.threads.stop();
     expect(await waiting).toMatchObject({ rcode: 2 });
     expect(one.registry.render()).toContain("istio_agent_dns_requests_total 1\n");

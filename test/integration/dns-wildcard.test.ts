@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { bundleDnsServer } from "../support/dns/worker-bundle.ts";
 import { needs } from "../support/needs.ts";
 import { createNetnsPair, type Netns } from "../support/netns/netns.ts";
-import { eventually } from "../support/wait/dns-eventually.ts";
+import { until } from "../support/wait/until.ts";
 
 beforeEach(needs("root", "netns", "dig", "python3"));
 
@@ -42,7 +42,7 @@ async function startServer(pod: Netns, listen: string, nameserver = "127.0.0.1")
   child.stderr?.on("data", (text) => {
     said += text;
   });
-  await eventually(() => expect(said).toContain("served"));
+  await until(() => expect(said).toContain("served"));
   return {
     said: () => said,
     async [Symbol.asyncDispose]() {
@@ -69,11 +69,11 @@ describe.each([":1053", "0.0.0.0:1053"])("a server on '%s'", (listen) => {
     for (const round of ["first", "again"]) {
       await pod.must("ip addr add 10.0.0.11/24 dev eth0");
       // The kernel by itself would answer from 10.0.0.10, which dig refuses.
-      await eventually(async () => expect(await answerAt(remote, "10.0.0.11"), round).toBe("9.9.9.9"));
+      await until(async () => expect(await answerAt(remote, "10.0.0.11"), round).toBe("9.9.9.9"));
       expect(await answerAt(remote, "10.0.0.11", "+tcp")).toBe("9.9.9.9");
       await pod.must("ip addr del 10.0.0.11/24 dev eth0");
       const gone = "Local udp DNS server on 10.0.0.11:1053 ended: the address is gone";
-      await eventually(() => expect(server.said().split(gone)).toHaveLength(round === "first" ? 2 : 3));
+      await until(() => expect(server.said().split(gone)).toHaveLength(round === "first" ? 2 : 3));
     }
     expect(await answerAt(remote, "10.0.0.10")).toBe("9.9.9.9");
   });
@@ -88,7 +88,7 @@ test("an interface that comes with addresses of its own is served", async () => 
   await both.pod.must("ip link set extra-peer up");
   await both.pod.must("ip link set extra up");
   for (const address of ["192.168.77.1", "fd77::1"]) {
-    await eventually(async () => expect(await answerAt(both.pod, address)).toBe("9.9.9.9"));
+    await until(async () => expect(await answerAt(both.pod, address)).toBe("9.9.9.9"));
   }
   expect(server.said()).not.toContain("not served");
 });
@@ -103,7 +103,7 @@ test("an IPv6 address that is still checked for a double fails no start and is s
   expect(await both.pod.must("ip -6 addr show dev eth0 tentative")).toContain("fd00::20");
   await both.pod.must("ip addr del fd00::20/64 dev eth0");
   await both.pod.must("ip addr add fd00::20/64 dev eth0 nodad");
-  await eventually(async () => expect(await answerAt(both.remote, "fd00::20")).toBe("9.9.9.9"));
+  await until(async () => expect(await answerAt(both.remote, "fd00::20")).toBe("9.9.9.9"));
 });
 
 test("an address whose port somebody else has is told and the others are served", async () => {
@@ -120,8 +120,8 @@ test("an address whose port somebody else has is told and the others are served"
     await once(squatter.stdout ?? squatter, "data");
     await pod.must("ip addr add 10.0.0.12/24 dev eth0");
     await pod.must("ip addr add 10.0.0.13/24 dev eth0");
-    await eventually(async () => expect(await answerAt(remote, "10.0.0.13")).toBe("9.9.9.9"));
-    await eventually(() =>
+    await until(async () => expect(await answerAt(remote, "10.0.0.13")).toBe("9.9.9.9"));
+    await until(() =>
       expect(server.said()).toContain(
         "an address of this machine is not served: listen udp 10.0.0.12:1053: bind: address already in use",
       ),
@@ -131,7 +131,7 @@ test("an address whose port somebody else has is told and the others are served"
     squatter.kill("SIGKILL");
     await exited;
   }
-  await eventually(async () => expect(await answerAt(remote, "10.0.0.12")).toBe("9.9.9.9"));
+  await until(async () => expect(await answerAt(remote, "10.0.0.12")).toBe("9.9.9.9"));
 });
 
 test("a nameserver that becomes one of our own addresses is left out", async () => {
@@ -140,5 +140,5 @@ test("a nameserver that becomes one of our own addresses is left out", async () 
   expect(server.said()).not.toContain("left out");
   await both.pod.must("ip addr add 10.0.0.14/24 dev eth0");
   const line = 'nameserver is this DNS proxy itself and is left out {"server":"10.0.0.14"}';
-  await eventually(() => expect(server.said()).toContain(line));
+  await until(() => expect(server.said()).toContain(line));
 });

@@ -1,9 +1,10 @@
 import { beforeEach, expect, test } from "vitest";
 import { startEnvoy } from "../../src/envoy/start-envoy.ts";
-import { createWorkFolder, envoyOptions, freePorts, isAlive, recordingLogger, until } from "../support/envoy/life.ts";
+import { createWorkFolder, envoyOptions, freePorts, isAlive, recordingLogger } from "../support/envoy/life.ts";
 import { startLoad } from "../support/envoy/requests.ts";
 import { staticBootstrap } from "../support/envoy/static-bootstrap.ts";
 import { envoyPath, needs } from "../support/needs.ts";
+import { until } from "../support/wait/until.ts";
 
 beforeEach(needs("envoy"));
 

@@ -3,11 +3,12 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { watchCertificates } from "../../src/envoy/certificate-watcher.ts";
 import type { EnvoyHandle, EnvoyOptions } from "../../src/envoy/envoy-options.ts";
 import { startEnvoy } from "../../src/envoy/start-envoy.ts";
-import { createWorkFolder, envoyOptions, freePorts, isAlive, recordingLogger, until } from "../support/envoy/life.ts";
+import { createWorkFolder, envoyOptions, freePorts, isAlive, recordingLogger } from "../support/envoy/life.ts";
 import { getOnce, startLoad } from "../support/envoy/requests.ts";
 import { type StaticBootstrapOptions, staticBootstrap } from "../support/envoy/static-bootstrap.ts";
 import { envoyPath, needs } from "../support/needs.ts";
 import { signalProcess } from "../support/process/signal-process.ts";
+import { until } from "../support/wait/until.ts";
 
 async function setUp(overrides: Partial<EnvoyOptions> = {}) {
   const [adminPort = 0, port = 0] = await freePorts(2);

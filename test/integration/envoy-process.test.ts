@@ -5,12 +5,13 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { createAdminClient } from "../../src/envoy/admin-client.ts";
 import { startEnvoy } from "../../src/envoy/start-envoy.ts";
-import { createWorkFolder, envoyOptions, freePorts, isAlive, recordingLogger, until } from "../support/envoy/life.ts";
+import { createWorkFolder, envoyOptions, freePorts, isAlive, recordingLogger } from "../support/envoy/life.ts";
 import { buildEnvoyOwner } from "../support/envoy/owner-bundle.ts";
 import { getOnce } from "../support/envoy/requests.ts";
 import { staticBootstrap } from "../support/envoy/static-bootstrap.ts";
 import { envoyPath, needs } from "../support/needs.ts";
 import { signalProcess } from "../support/process/signal-process.ts";
+import { until } from "../support/wait/until.ts";
 
 beforeEach(needs("envoy"));
 

@@ -11,11 +11,12 @@ import { startEnvoy } from "../../src/envoy/start-envoy.ts";
 import { createReadiness } from "../../src/status/readiness.ts";
 import { sidecarInputs } from "../support/bootstrap/bootstrap-inputs.ts";
 import { createTestCa } from "../support/certs/sds-certificates.ts";
-import { createWorkFolder, envoyOptions, freePorts, recordingLogger, until } from "../support/envoy/life.ts";
+import { createWorkFolder, envoyOptions, freePorts, recordingLogger } from "../support/envoy/life.ts";
 import { getOnce } from "../support/envoy/requests.ts";
 import { staticBootstrap } from "../support/envoy/static-bootstrap.ts";
 import { envoyPath, needs } from "../support/needs.ts";
 import { startTestStatusServer } from "../support/status/server.ts";
+import { until } from "../support/wait/until.ts";
 import {
   certificateSecret,
   type ScriptedControlPlaneOptions,

@@ -3,11 +3,12 @@ import { beforeEach, expect, test } from "vitest";
 import type { TerminationOptions } from "../../src/envoy/drain.ts";
 import type { EnvoyHandle } from "../../src/envoy/envoy-options.ts";
 import { startEnvoy } from "../../src/envoy/start-envoy.ts";
-import { createWorkFolder, envoyOptions, freePorts, isAlive, recordingLogger, until } from "../support/envoy/life.ts";
+import { createWorkFolder, envoyOptions, freePorts, isAlive, recordingLogger } from "../support/envoy/life.ts";
 import { getOnce } from "../support/envoy/requests.ts";
 import { staticBootstrap } from "../support/envoy/static-bootstrap.ts";
 import { envoyPath, needs } from "../support/needs.ts";
 import { signalProcess } from "../support/process/signal-process.ts";
+import { until } from "../support/wait/until.ts";
 
 beforeEach(needs("envoy"));
 

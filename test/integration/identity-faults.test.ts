@@ -11,7 +11,8 @@ import { createTestCa, createTestCaClient, type TestCaClient } from "../support/
 import { type RecordedLog, recordLog } from "../support/log/recording-log.ts";
 import { needs } from "../support/needs.ts";
 import { connectSds, decodeSecrets, node, SECRET_TYPE, type TestSdsClient } from "../support/sds/client.ts";
-import { managerOptions, type TemporaryDirectory, temporaryDirectory, until } from "../support/sds/manager.ts";
+import { managerOptions, type TemporaryDirectory, temporaryDirectory } from "../support/sds/manager.ts";
+import { until } from "../support/wait/until.ts";
 
 const ca = await createTestCa();
 let directory: TemporaryDirectory;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { needs } from "../support/needs.ts";
-import { until } from "../support/sds/manager.ts";
 import { type SdsMesh, startMeshLoad, startSdsMesh } from "../support/sds/mesh.ts";
+import { until } from "../support/wait/until.ts";
 
 let mesh: SdsMesh | undefined;
 beforeEach(needs("envoy"));

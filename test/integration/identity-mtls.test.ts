@@ -4,8 +4,8 @@ import type { KeyPairSecret } from "../../src/identity/secrets.ts";
 import { openssl } from "../support/certs/openssl.ts";
 import { recordLog } from "../support/log/recording-log.ts";
 import { needs } from "../support/needs.ts";
-import { until } from "../support/sds/manager.ts";
 import { type SdsMesh, startMeshLoad, startSdsMesh } from "../support/sds/mesh.ts";
+import { until } from "../support/wait/until.ts";
 
 let mesh: SdsMesh | undefined;
 beforeEach(needs("envoy", "openssl"));

@@ -8,7 +8,7 @@ import { startSdsServer } from "../../src/sds/start-sds-server.ts";
 import { recordLog } from "../support/log/recording-log.ts";
 import { decodeDelta, node, SECRET_TYPE } from "../support/sds/client.ts";
 import { firstRequest, secretNames, useSdsServer } from "../support/sds/harness.ts";
-import { until } from "../support/sds/manager.ts";
+import { until } from "../support/wait/until.ts";
 
 const sds = useSdsServer();
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type EnvoyRun, startEnvoyRun, startLoad, untilServing } from "../support/envoy/sds-envoy-run.ts";
 import { needs } from "../support/needs.ts";
-import { until } from "../support/sds/manager.ts";
+import { until } from "../support/wait/until.ts";
 
 let run: EnvoyRun | undefined;
 beforeEach(needs("envoy"));

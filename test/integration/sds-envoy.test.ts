@@ -4,7 +4,7 @@ import { createTestCa } from "../support/certs/sds-certificates.ts";
 import { requestOnce } from "../support/envoy/sds-envoy.ts";
 import { type EnvoyRun, startEnvoyRun, startLoad, untilServing } from "../support/envoy/sds-envoy-run.ts";
 import { needs } from "../support/needs.ts";
-import { until } from "../support/sds/manager.ts";
+import { until } from "../support/wait/until.ts";
 
 let run: EnvoyRun | undefined;
 beforeEach(needs("envoy"));

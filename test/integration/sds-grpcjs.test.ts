@@ -2,7 +2,7 @@ import * as grpc from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import { decodeSecrets, node, type SdsAnswer, SECRET_TYPE, type TestStream } from "../support/sds/client.ts";
 import { firstRequest, laterRequest, secretNames, useSdsServer } from "../support/sds/harness.ts";
-import { until } from "../support/sds/manager.ts";
+import { until } from "../support/wait/until.ts";
 
 const sds = useSdsServer();
 

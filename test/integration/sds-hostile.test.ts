@@ -6,7 +6,8 @@ import { startSecretManager } from "../../src/identity/start-secret-manager.ts";
 import { createTestCa, createTestCaClient } from "../support/certs/sds-certificates.ts";
 import { connectSds, node, SECRET_TYPE } from "../support/sds/client.ts";
 import { firstRequest, laterRequest, secretNames, useSdsServer } from "../support/sds/harness.ts";
-import { managerOptions, until } from "../support/sds/manager.ts";
+import { managerOptions } from "../support/sds/manager.ts";
+import { until } from "../support/wait/until.ts";
 
 const sds = useSdsServer();
 const ca = await createTestCa();

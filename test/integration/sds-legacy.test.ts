@@ -10,8 +10,9 @@ import { type SdsServer, startSdsServer } from "../../src/sds/start-sds-server.t
 import { createTestCa } from "../support/certs/sds-certificates.ts";
 import { recordLog } from "../support/log/recording-log.ts";
 import { connectSds, decodeSecrets, node, SECRET_TYPE, type TestSdsClient } from "../support/sds/client.ts";
-import { type TemporaryDirectory, temporaryDirectory, until } from "../support/sds/manager.ts";
+import { type TemporaryDirectory, temporaryDirectory } from "../support/sds/manager.ts";
 import { createTestSource } from "../support/sds/source.ts";
+import { until } from "../support/wait/until.ts";
 
 const V2_SERVICE = "envoy.service.discovery.v2.SecretDiscoveryService";
 const V2_TYPE = "type.googleapis.com/envoy.api.v2.auth.Secret";

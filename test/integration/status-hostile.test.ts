@@ -15,10 +15,11 @@ import { statusRules } from "../../src/status/core/generations.ts";
 import { createAppProbeHandler } from "../../src/status/probes/app-probe-handler.ts";
 import { createProbeConnections } from "../../src/status/probes/probe-connections.ts";
 import { createTestTls } from "../support/certs/status-tls.ts";
-import { recordingLogger, until } from "../support/envoy/life.ts";
+import { recordingLogger } from "../support/envoy/life.ts";
 import { startHttpServer } from "../support/net/http-server.ts";
 import { fetchBytes, startScrape } from "../support/status/scrape.ts";
 import { startTestStatusServer } from "../support/status/server.ts";
+import { until } from "../support/wait/until.ts";
 
 const READYZ = "/app-health/app/readyz";
 

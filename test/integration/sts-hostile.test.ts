@@ -9,7 +9,6 @@ import type { TokenManager } from "../../src/sts/token-manager.ts";
 import { recordLog } from "../support/log/recording-log.ts";
 import { startFakeGoogle } from "../support/sts/google-endpoints.ts";
 import "../support/no-open-handles.ts";
-import { eventually } from "../support/wait/ca-wait.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());
@@ -93,20 +92,22 @@ test("a body of many megabytes is refused with an answer, and costs no memory", 
   socket.write(`${head}content-length: 100000000\r\n\r\n`);
   const piece = Buffer.alloc(64 * 1024, 120);
   for (let sent = 0; sent < 64 && !socket.destroyed; sent += 1) if (!socket.write(piece)) await drainedOrClosed(socket);
-  await eventually(() => answer).toContain("413");
+  await expect.poll(() => answer).toContain("413");
 });
 
 test("more clients than one Envoy has are turned away instead of using up the descriptors", async () => {
   const { sts, url } = await start(hanging);
   const sockets = await Promise.all(Array.from({ length: 300 }, () => rawClient(sts.port)));
-  await eventually(() => sockets.filter((socket) => socket.closed).length).toBe(44);
+  await expect.poll(() => sockets.filter((socket) => socket.closed).length).toBe(44);
   for (const socket of sockets) socket.destroy();
-  await eventually(() =>
-    httpRequest({ url: `${url}/stsStatus`, timeoutMs: 5_000 }).then(
-      ({ status }) => status,
-      () => 0,
-    ),
-  ).toBe(200);
+  await expect
+    .poll(() =>
+      httpRequest({ url: `${url}/stsStatus`, timeoutMs: 5_000 }).then(
+        ({ status }) => status,
+        () => 0,
+      ),
+    )
+    .toBe(200);
 });
 
 test("exchanges under way are bounded, however many subjects a client makes up", async () => {
@@ -128,7 +129,7 @@ test("exchanges under way are bounded, however many subjects a client makes up",
     const { status, body } = await post(form({ subject_token: `subject-${index}` }));
     if (status === 500) refused.push(body);
   });
-  await eventually(() => [google.calls.length, refused.length]).toEqual([64, 16]);
+  await expect.poll(() => [google.calls.length, refused.length]).toEqual([64, 16]);
   answer();
   await Promise.all(clients);
   expect(refused.every((body) => body.includes("too many token exchanges at a time"))).toBe(true);

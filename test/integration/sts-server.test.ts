@@ -1,7 +1,6 @@
 import { connect } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { askAndClose } from "../support/net/ask-and-close.ts";
-import { eventually } from "../support/wait/ca-wait.ts";
 import "../support/no-open-handles.ts";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { Secret } from "../../src/base/secret.ts";
@@ -323,7 +322,7 @@ describe("the server", () => {
     const { sts, google, exchange } = await start();
     google.answer("federated", { after: new Promise(() => undefined) });
     const waiting = exchange();
-    await eventually(() => google.count("federated")).toBe(1);
+    await expect.poll(() => google.count("federated")).toBe(1);
     await Promise.all([sts.stop(), sts.stop()]);
     expect(await waiting).toMatchObject({ status: 500, json: { error: "invalid_target" } });
   });

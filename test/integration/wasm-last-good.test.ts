@@ -7,9 +7,9 @@ import { any } from "../../src/protobuf/wire/discovery.ts";
 import { memberBytes, withMember } from "../../src/protobuf/wire/edit-members.ts";
 import { encodeStruct } from "../../src/protobuf/wire/struct.ts";
 import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
-import { eventually } from "../support/agent/agent-process.ts";
 import { startHttpServer } from "../support/net/http-server.ts";
 import { startTestConverter } from "../support/oci/converter.ts";
+import { until } from "../support/wait/until.ts";
 import {
   EXTENSION_TYPE,
   extension,
@@ -77,7 +77,7 @@ test.each(cases)(
     expect(client.responses[0]?.equals(sent)).toBe(!isConverted);
     const names = kind === "sotw" ? ["plugin"] : [];
     client.send(ask(kind, EXTENSION_TYPE, { names, nonce: "n1", version: "v1" }));
-    await eventually(async () => {
+    await until(async () => {
       const stored = lastGood.current()?.snapshot.get(EXTENSION_TYPE);
       return stored?.resources.size === 1 ? undefined : "nothing is recorded";
     });
@@ -110,7 +110,7 @@ test("after a restart without a control plane the modules of the last known good
     stream.send(extensionResponse("delta", [remoteExtension({ name: "plugin", url: url("/kept") })], "n1"));
     await client.received(1);
     client.send(ask("delta", EXTENSION_TYPE, { nonce: "n1" }));
-    await eventually(async () => (lastGood.current() === undefined ? "nothing is recorded" : undefined));
+    await until(async () => (lastGood.current() === undefined ? "nothing is recorded" : undefined));
   }
   const [kept = "", old = ""] = files;
   for (const path of files) utimesSync(path, 1, 1);
@@ -121,6 +121,6 @@ test("after a restart without a control plane the modules of the last known good
     purgeIntervalMs: 10,
     isKept: (path) => isRecorded(path, lastGood),
   });
-  await eventually(async () => (existsSync(old) ? "the old one is there" : undefined));
+  await until(async () => (existsSync(old) ? "the old one is there" : undefined));
   expect(existsSync(kept)).toBe(true);
 });

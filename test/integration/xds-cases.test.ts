@@ -3,8 +3,8 @@ import * as grpc from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
 import { deltaDiscoveryRequest, discoveryRequest } from "../../src/protobuf/wire/discovery.ts";
 import { NAME_TABLE_TYPE, PROXY_CONFIG_TYPE } from "../../src/xds/type-urls.ts";
-import { eventually } from "../support/agent/agent-process.ts";
 import { recordLog } from "../support/log/recording-log.ts";
+import { until } from "../support/wait/until.ts";
 import { openXdsClient, socketFolder, startFakeXdsServer, XDS_PATHS } from "../support/xds/fake-xds-server.ts";
 import { ask, CDS, LDS, push, startTestProxy } from "../support/xds/harness.ts";
 
@@ -38,7 +38,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       const other = await server.stream(1);
       upstream.send(push(kind, CDS, ["to the first"]));
       other.send(push(kind, CDS, ["to the second"]));
-      await eventually(async () => (first.got.length + second.got.length === 2 ? undefined : "not both answered"));
+      await until(async () => (first.got.length + second.got.length === 2 ? undefined : "not both answered"));
       expect([first.got[0], second.got[0]]).toEqual([
         push(kind, CDS, ["to the first"]),
         push(kind, CDS, ["to the second"]),
@@ -101,12 +101,12 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       const stream = await server.stream(0);
       client.pause();
       for (let count = 0; count < 15; count += 1) stream.send(push(kind, CDS, ["x".repeat(1_000_000)]));
-      await eventually(async () =>
+      await until(async () =>
         running.proxy.describeStreams()[0]?.responses ? undefined : "the first response is not through",
       );
       await client[Symbol.asyncDispose]();
       await stream.closed;
-      await eventually(async () => {
+      await until(async () => {
         const [streams, open] = [running.proxy.describeStreams().length, descriptors()];
         return streams === 0 && open <= before ? undefined : `${streams} streams, ${open} descriptors of ${before}`;
       });
@@ -170,7 +170,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
         code: grpc.status.RESOURCE_EXHAUSTED,
         details: `grpc: received message larger than max (${large.length} vs. 100000)`,
       });
-      await eventually(async () => (log.text().includes("ISTIO_GPRC_MAXRECVMSGSIZE") ? undefined : log.text()));
+      await until(async () => (log.text().includes("ISTIO_GPRC_MAXRECVMSGSIZE") ? undefined : log.text()));
       const [, largest = ""] = /istio_agent_pilot_xds_recv_max (\d+)/.exec(running.registry.render()) ?? [];
       expect(Number(largest)).toBe(ask(kind, CDS, envoy).length);
     });
@@ -268,7 +268,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       running.proxy.reportHealth({ healthy: true });
       expect(await round(0, true)).toEqual(["healthy"]);
       expect(await round(1, true)).toEqual(["healthy"]);
-      await eventually(async () => (running.proxy.describeStreams().length === 0 ? undefined : "still connected"));
+      await until(async () => (running.proxy.describeStreams().length === 0 ? undefined : "still connected"));
       running.proxy.reportHealth({ healthy: false, message: "while away" });
       expect(await round(2, true)).toEqual(["while away"]);
     });
@@ -296,6 +296,6 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await stream.closed;
     finish();
     const text = `downstream dropped ${kind === "delta" ? "delta " : ""}xds push to Envoy, connection already closed`;
-    await eventually(async () => (log.text().includes(`error ${text}`) ? undefined : log.text()));
+    await until(async () => (log.text().includes(`error ${text}`) ? undefined : log.text()));
   });
 });

@@ -16,9 +16,9 @@ import {
 } from "../../src/protobuf/wire/discovery.ts";
 import { EXTENSION_TYPE, NAME_TABLE_TYPE } from "../../src/xds/type-urls.ts";
 import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
-import { eventually } from "../support/agent/agent-process.ts";
 import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery/server.ts";
 import { GRPC_ANSWER, startRawServer } from "../support/grpc/raw-server.ts";
+import { until } from "../support/wait/until.ts";
 import { testNode, URLS } from "../support/xds/ads-client.ts";
 import { openXdsClient, socketFolder, XDS_PATHS, type XdsKind } from "../support/xds/fake-xds-server.ts";
 import { ask, CDS, LDS, NODE_ID, push, read, startTestProxy } from "../support/xds/harness.ts";
@@ -124,7 +124,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       expect(client.responses.map(digest).sort()).toEqual([converted, clusters].map(digest).sort());
       expect(tables).toHaveLength(1);
       client.send(ask(kind, CDS, { nonce: "n", version: "3" }));
-      await eventually(async () => (lastGood.current()?.snapshot.has(CDS) ? undefined : "no clusters kept"));
+      await until(async () => (lastGood.current()?.snapshot.has(CDS) ? undefined : "no clusters kept"));
     }
     await using later = openXdsClient(socket.path, kind);
     later.send(ask(kind, CDS, { agent: "envoy" }));

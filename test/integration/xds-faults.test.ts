@@ -16,11 +16,11 @@ import * as grpc from "@grpc/grpc-js";
 import { beforeEach, describe, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
 import { buildFrameHeader } from "../../src/grpc/frame-scanner.ts";
-import { eventually } from "../support/agent/agent-process.ts";
 import { listServices } from "../support/grpc/list-services.ts";
 import { startRawServer } from "../support/grpc/raw-server.ts";
 import { needs } from "../support/needs.ts";
 import { startFreezableProxy } from "../support/net/freezable-proxy.ts";
+import { until } from "../support/wait/until.ts";
 import { openXdsClient, socketFolder, startFakeXdsServer, XDS_PATHS } from "../support/xds/fake-xds-server.ts";
 import { ask, CDS, EDS, LDS, push, startTestProxy } from "../support/xds/harness.ts";
 
@@ -72,7 +72,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     client.send(ask(kind, CDS, envoy));
     expect(await client.status).toMatchObject(status);
     expect(client.responses).toHaveLength(0);
-    await eventually(async () =>
+    await until(async () =>
       new RegExp(`istiod_connection_terminations{type="${counts}"} 1`).test(running.registry.render())
         ? undefined
         : "no count",
@@ -91,7 +91,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await using _running = await startTestProxy(server.target, socket.path);
     await using client = openXdsClient(socket.path, kind);
     client.send(ask(kind, CDS, envoy));
-    await eventually(async () => (streams.length === 1 ? undefined : "no stream"));
+    await until(async () => (streams.length === 1 ? undefined : "no stream"));
     for (const nonce of ["1", "2"]) {
       const message = push(kind, CDS, ["a"], { nonce });
       streams[0]?.write(Buffer.concat([buildFrameHeader(message.length), message]));
@@ -119,7 +119,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     client.send(request);
     await client.received(1);
     const sent = Buffer.concat([buildFrameHeader(request.length), request]);
-    await eventually(async () => (Buffer.concat(received).equals(sent) ? undefined : "not sent again"));
+    await until(async () => (Buffer.concat(received).equals(sent) ? undefined : "not sent again"));
     expect(streams).toBe(2);
   });
 
@@ -158,7 +158,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     expect(running.proxy.describeStreams()).toMatchObject([silent]);
     client.cancel();
     await stream.closed;
-    await eventually(async () => (running.proxy.describeStreams().length === 0 ? undefined : "still a stream"));
+    await until(async () => (running.proxy.describeStreams().length === 0 ? undefined : "still a stream"));
   });
 
   test("bytes that are no message end the stream of whoever sent them", async () => {
@@ -232,7 +232,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     for (let count = 0; count < 10; count += 1) stream.send(push(kind, CDS, ["x".repeat(2_000_000)]));
     await client[Symbol.asyncDispose]();
     await stream.closed;
-    await eventually(async () => (running.proxy.describeStreams().length === 0 ? undefined : "still a stream"));
+    await until(async () => (running.proxy.describeStreams().length === 0 ? undefined : "still a stream"));
   });
 
   test("200 reconnects leave no descriptor and no stream behind", async () => {
@@ -250,7 +250,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     const descriptors = () => readdirSync("/proc/self/fd").length;
     const before = descriptors();
     for (let index = 5; index < 205; index += 1) await round(index);
-    await eventually(async () => {
+    await until(async () => {
       const [streams, open] = [running.proxy.describeStreams().length, descriptors()];
       return streams === 0 && open <= before ? undefined : `${streams} streams, ${open} descriptors, ${before} before`;
     });
@@ -341,7 +341,7 @@ test("a client that leaves while the connection is made, or has no token, is no 
   refused.send(ask("sotw", CDS, envoy));
   expect(await refused.status).toMatchObject({ code: grpc.status.UNAUTHENTICATED });
   const ends = 'istiod_connection_terminations{type="error"} 2';
-  await eventually(async () => (running.registry.render().includes(ends) ? undefined : "still there"));
+  await until(async () => (running.registry.render().includes(ends) ? undefined : "still there"));
   expect(running.registry.render()).not.toMatch(/^istio_agent_istiod_connection_failures \d/m);
   mute.close();
 });
@@ -387,14 +387,14 @@ describe("a connection made ahead", () => {
     await using running = await startTestProxy(server.target, socket.path);
     running.proxy.prepare();
     running.proxy.prepare();
-    await eventually(async () => (server.sessions.size === 1 ? undefined : `${server.sessions.size} connections`));
+    await until(async () => (server.sessions.size === 1 ? undefined : `${server.sessions.size} connections`));
     for (const index of [1, 2]) {
       const client = openXdsClient(socket.path, "delta");
       client.send(ask("delta", CDS, envoy));
-      await eventually(async () => (server.requests.length === index ? undefined : "no request"));
+      await until(async () => (server.requests.length === index ? undefined : "no request"));
       expect(server.sessions.size).toBe(1);
       await client[Symbol.asyncDispose]();
-      await eventually(async () => (server.sessions.size === 0 ? undefined : "the connection stays"));
+      await until(async () => (server.sessions.size === 0 ? undefined : "the connection stays"));
     }
   });
 
@@ -406,9 +406,9 @@ describe("a connection made ahead", () => {
     await refused.proxy.stop();
     const unused = await startTestProxy(server.target, socket.path);
     unused.proxy.prepare();
-    await eventually(async () => (server.sessions.size === 1 ? undefined : "no connection"));
+    await until(async () => (server.sessions.size === 1 ? undefined : "no connection"));
     await unused.proxy.stop();
-    await eventually(async () => (server.sessions.size === 0 ? undefined : "the connection stays"));
+    await until(async () => (server.sessions.size === 0 ? undefined : "the connection stays"));
   });
 });
 
@@ -470,12 +470,12 @@ describe("the socket", () => {
     client.send(ask("delta", LDS, envoy));
     const stream = await server.stream(0);
     rmSync(dirname(socket.path), { recursive: true });
-    await eventually(async () => (existsSync(socket.path) ? undefined : "no socket"));
+    await until(async () => (existsSync(socket.path) ? undefined : "no socket"));
     await open(socket.path, 1, server);
     stream.send(push("delta", LDS, ["still"]));
     await client.received(1);
     unlinkSync(socket.path);
-    await eventually(async () => (existsSync(socket.path) ? undefined : "no socket"));
+    await until(async () => (existsSync(socket.path) ? undefined : "no socket"));
     await open(socket.path, 2, server);
     expect(warnings).toEqual(Array(2).fill(`the socket ${socket.path} is gone; making it again`));
   });

@@ -3,12 +3,12 @@ import * as grpc from "@grpc/grpc-js";
 import { beforeEach, describe, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
 import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
-import { eventually } from "../support/agent/agent-process.ts";
 import { pipeListener, spawnEnvoy } from "../support/envoy/grpc-envoy.ts";
 import { http2Cluster } from "../support/envoy/http2-cluster.ts";
 import { needs } from "../support/needs.ts";
 import { freePorts } from "../support/net/free-ports.ts";
 import { type FrontAnswer, page, startHttp2Front, statusOnly } from "../support/net/http2-front.ts";
+import { until } from "../support/wait/until.ts";
 import {
   openXdsClient,
   type ServedStream,
@@ -104,7 +104,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
     // It is asked again and again, and what it says changes nothing.
     const asked = front.requests;
-    await eventually(async () => (front.requests > asked + 2 ? undefined : "it is not asked"));
+    await until(async () => (front.requests > asked + 2 ? undefined : "it is not asked"));
     expect(agent.proxy.notice()).toMatch(/^serving last known good from /);
     expect(agent.proxy.describeStreams()).toMatchObject([{ source: "last-known-good" }]);
 
@@ -168,7 +168,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "14" }));
       stream.end(Buffer.concat([start, message.subarray(0, message.length - 10)]));
     });
-    await eventually(async () => {
+    await until(async () => {
       await using client = agent.connect(kind);
       client.send(ask(kind, CDS, envoy));
       expect(await client.status).toMatchObject({ code: grpc.status.UNAVAILABLE });
@@ -199,7 +199,7 @@ describe("a stock Envoy in front of the control plane", () => {
     {
       await using server = await startFakeXdsServer(controlPort);
       const opened = server.stream(0);
-      await eventually(async () => {
+      await until(async () => {
         if (front.exited) throw new Error(front.output);
         return acceptOne(agent, "delta", opened).then(
           () => undefined,

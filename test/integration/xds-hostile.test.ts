@@ -10,9 +10,9 @@ import {
 } from "../../src/protobuf/wire/discovery.ts";
 import { decodeNameTable } from "../../src/protocol/dns/name-table-message.ts";
 import { EXTENSION_TYPE, NAME_TABLE_TYPE } from "../../src/xds/type-urls.ts";
-import { eventually } from "../support/agent/agent-process.ts";
 import { grpcHeaders, requestRaw } from "../support/grpc/raw-client.ts";
 import { recordLog } from "../support/log/recording-log.ts";
+import { until } from "../support/wait/until.ts";
 import {
   openXdsClient,
   socketFolder,
@@ -168,10 +168,10 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       const stream = await server.stream(0);
       for (let index = 0; index < 60; index += 1) stream.send(push(kind, EXTENSION_TYPE, ["x".repeat(MIB)]));
       const taken = () => running.proxy.describeStreams()[0]?.responses ?? 0;
-      await eventually(async () => (taken() > 1 ? undefined : "nothing came"));
+      await until(async () => (taken() > 1 ? undefined : "nothing came"));
       let [before, same] = [taken(), 0];
       // It has come to a rest: nothing more was taken for a while.
-      await eventually(async () => {
+      await until(async () => {
         same = taken() === before ? same + 1 : 0;
         before = taken();
         return same >= 10 ? undefined : "still taking";
@@ -179,7 +179,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       expect(taken()).toBeLessThan(20);
       await client[Symbol.asyncDispose]();
       await stream.closed;
-      await eventually(async () => (running.proxy.describeStreams().length === 0 ? undefined : "still there"));
+      await until(async () => (running.proxy.describeStreams().length === 0 ? undefined : "still there"));
     });
   });
 
@@ -203,12 +203,12 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       client.send(ask(kind, EXTENSION_TYPE, { ...envoy, names: ["w"] }));
       const stream = await server.stream(0);
       for (const nonce of ["1", "2"]) stream.send(push(kind, EXTENSION_TYPE, ["w"], { nonce }));
-      await eventually(async () => (begun.length === 1 ? undefined : "not begun"));
+      await until(async () => (begun.length === 1 ? undefined : "not begun"));
       if (side === "client") client.halfClose();
       else stream.end();
       expect(await client.status).toMatchObject({ code: 0 });
       const dropped = () => log.text().split("connection already closed").length - 1;
-      await eventually(async () => (dropped() === 2 ? undefined : log.text()));
+      await until(async () => (dropped() === 2 ? undefined : log.text()));
       expect(begun.map(({ aborted }) => aborted)).toEqual([true]);
       expect(client.responses).toEqual([]);
     },

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
 import { NAME_TABLE_TYPE } from "../../src/xds/type-urls.ts";
 import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
-import { eventually } from "../support/agent/agent-process.ts";
+import { until } from "../support/wait/until.ts";
 import {
   type FakeXdsServer,
   openXdsClient,
@@ -90,7 +90,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     // The grace period begins with the first failure.
     await failing(socket.path, kind);
     expect(running.proxy.notice()).toBeUndefined();
-    await eventually(async () => (running.lastGood.isDue() ? undefined : "the grace period"));
+    await until(async () => (running.lastGood.isDue() ? undefined : "the grace period"));
     await using client = openXdsClient(socket.path, kind);
     client.send(ask(kind, CDS, envoy));
     client.send(ask(kind, SECRET, { names: ["s"] }));
@@ -121,7 +121,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     expect(probe.requests[0]?.equals(ask(kind, CDS, envoy))).toBe(true);
     probe.send(push(kind, CDS, ["a", "b"]));
     expect(await client.status).toMatchObject({ code: grpc.status.OK });
-    await eventually(async () => running.proxy.notice());
+    await until(async () => running.proxy.notice());
     expect(running.registry.render()).toContain("istio_agent_xds_last_good_streams 0");
   });
 
@@ -136,7 +136,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     }
     await server[Symbol.asyncDispose]();
     await failing(socket.path, kind);
-    await eventually(async () => (running.lastGood.isDue() ? undefined : "the grace period"));
+    await until(async () => (running.lastGood.isDue() ? undefined : "the grace period"));
     for (const first of [
       ask(kind, CDS, { ...envoy, version: "7", initial: { a: "1" } }),
       ask(kind, CDS, { agent: "grpc" }),
@@ -159,9 +159,7 @@ test("a damaged file is ignored with one warning, and written anew", async () =>
     await using running = await startWithLastGood(server.address, socket.path);
     await using client = openXdsClient(socket.path, "delta");
     await accept(server, client, "delta");
-    await eventually(async () =>
-      readdirSync(join(running.directory, "..")).includes("last-good") ? undefined : "no file",
-    );
+    await until(async () => (readdirSync(join(running.directory, "..")).includes("last-good") ? undefined : "no file"));
     file = running.directory;
   }
   const path = join(file, readdirSync(file)[0] ?? "");
@@ -170,7 +168,7 @@ test("a damaged file is ignored with one warning, and written anew", async () =>
   expect(warnings).toEqual([`ignoring the last known good configuration in ${path}: it is no file of this agent`]);
   await using client = openXdsClient(socket.path, "delta");
   await accept(server, client, "delta", 1);
-  await eventually(async () =>
+  await until(async () =>
     readFileSync(path, "utf8").startsWith("pilot-agent last known good") ? undefined : "not written",
   );
   expect(running.proxy.notice()).toBeUndefined();

@@ -5,8 +5,8 @@ import { startChild } from "../../bench/child.ts";
 import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
 import { buildFrameHeader } from "../../src/grpc/frame-scanner.ts";
 import { deltaDiscoveryResponse } from "../../src/protobuf/wire/discovery.ts";
-import { eventually } from "../support/agent/agent-process.ts";
 import { GRPC_ANSWER, startRawServer } from "../support/grpc/raw-server.ts";
+import { until } from "../support/wait/until.ts";
 import { socketFolder, XDS_PATHS } from "../support/xds/fake-xds-server.ts";
 import { CDS, push } from "../support/xds/harness.ts";
 
@@ -97,7 +97,7 @@ test("a slow client and 100 MB of pushes: memory grows by less than three of the
   });
   const reading = receive(socket.path, 20, () => opened);
   // Everything on the way is full when the proxy has stopped growing.
-  await eventually(async () => (taken > 0 ? undefined : "not begun"));
+  await until(async () => (taken > 0 ? undefined : "not begun"));
   await untilSteady(() => proxy.memory().rss);
   expect(proxy.memory().peakRss - before).toBeLessThan(15);
   open();
@@ -124,7 +124,7 @@ test("a slow client and 100 MB of compressed pushes: only the compressed form wa
     begun = true;
     return opened;
   });
-  await eventually(async () => (begun ? undefined : "not begun"));
+  await until(async () => (begun ? undefined : "not begun"));
   await untilSteady(() => proxy.memory().rss);
   expect(proxy.memory().peakRss - before).toBeLessThan(15);
   open();
@@ -138,7 +138,7 @@ test("a slow client and 100 MB of compressed pushes: only the compressed form wa
 /** Until a figure has stopped moving. */
 async function untilSteady(read: () => number): Promise<void> {
   let [last, steady] = [0, 0];
-  await eventually(async () => {
+  await until(async () => {
     const now = read();
     steady = Math.abs(now - last) < 0.2 ? steady + 1 : 0;
     last = now;

@@ -3,8 +3,8 @@ import * as grpc from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
 import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
-import { eventually } from "../support/agent/agent-process.ts";
 import { startFreezableProxy } from "../support/net/freezable-proxy.ts";
+import { until } from "../support/wait/until.ts";
 import { openXdsClient, socketFolder, startFakeXdsServer, type XdsKind } from "../support/xds/fake-xds-server.ts";
 import { ask, CDS, EDS, LDS, NODE_ID, push, read, startTestProxy } from "../support/xds/harness.ts";
 
@@ -71,7 +71,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     const probe = await agent.server.stream(1);
     probe.send(push(kind, CDS, ["a"]));
     expect(await client.status).toMatchObject({ code: grpc.status.OK });
-    await eventually(async () => agent.proxy.notice());
+    await until(async () => agent.proxy.notice());
   });
 
   test("an Envoy whose stream is opened and never answered gets everything that it asked for on it", async () => {
@@ -139,7 +139,7 @@ test("a client that leaves while the control plane hangs takes the attempt to re
     client.send(ask("delta", CDS, envoy));
     await client.received(1);
   }
-  await eventually(async () => (agent.proxy.describeStreams().length === 0 ? undefined : "a stream is left"));
+  await until(async () => (agent.proxy.describeStreams().length === 0 ? undefined : "a stream is left"));
   expect(agent.registry.render()).toContain("istio_agent_xds_last_good_streams 0");
 });
 
@@ -149,7 +149,7 @@ test("how long a silent control plane is waited for: what is left of the grace p
   await using lastGood = await startLastGood({ ...options, graceMs: 3000 });
   expect(lastGood.patienceMs()).toBeGreaterThan(2500);
   await using brief = await startLastGood({ ...options, graceMs: 20 });
-  await eventually(async () =>
+  await until(async () =>
     brief.patienceMs() === 20 ? undefined : "never less than the grace period, if that is short",
   );
 });

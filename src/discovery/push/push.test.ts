@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
+import { until } from "../../../test/support/wait/until.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
 import { NO_CHANGES, type PushChanges } from "../../mesh-model/changes/push-changes.ts";
 import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
@@ -61,14 +62,11 @@ describe("the queue", () => {
       },
     });
     for (let client = 0; client < 20; client += 1) queue.enqueue(client, 0);
-    await vi.waitFor(() => expect(running).toBe(3));
-    await vi.waitFor(
-      () => {
-        releases.shift()?.();
-        expect(served).toHaveLength(20);
-      },
-      { interval: 1, timeout: 5000 },
-    );
+    await until(() => expect(running).toBe(3));
+    await until(() => {
+      releases.shift()?.();
+      expect(served).toHaveLength(20);
+    });
     expect(most).toBe(3);
     await queue.stop();
   });
@@ -87,7 +85,7 @@ describe("the queue", () => {
     });
     queue.enqueue("a", 0);
     queue.enqueue("b", 0);
-    await vi.waitFor(() => expect(served).toEqual(["a"]));
+    await until(() => expect(served).toEqual(["a"]));
     const stopped = queue.stop();
     release();
     await stopped;

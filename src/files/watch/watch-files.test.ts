@@ -3,7 +3,8 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
-import { temporaryDirectory, until } from "../../../test/support/sds/manager.ts";
+import { temporaryDirectory } from "../../../test/support/sds/manager.ts";
+import { until } from "../../../test/support/wait/until.ts";
 
 /** The kernel's answer while the user's inotify limit is reached; no test can reach that limit without harming the machine. */
 const limit = vi.hoisted(() => ({ refusals: 0 }));

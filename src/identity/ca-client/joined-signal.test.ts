@@ -1,6 +1,5 @@
 import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
-import { eventually } from "../../../test/support/wait/ca-wait.ts";
 import { joinSignals } from "./joined-signal.ts";
 
 test("aborts with the first of the others", () => {
@@ -18,7 +17,7 @@ test("is aborted from the start when one of the others is", () => {
 
 test("aborts after its time", async () => {
   const joined = joinSignals([], 5);
-  await eventually(() => joined.signal.aborted).toBe(true);
+  await expect.poll(() => joined.signal.aborted).toBe(true);
 });
 
 test("leaves nothing on the others once it is released", () => {

@@ -2,7 +2,8 @@ import { chmod, mkdir, rename, rm, symlink, unlink, utimes, writeFile } from "no
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createTestCa } from "../../../test/support/certs/sds-certificates.ts";
-import { type TemporaryDirectory, temporaryDirectory, until } from "../../../test/support/sds/manager.ts";
+import { type TemporaryDirectory, temporaryDirectory } from "../../../test/support/sds/manager.ts";
+import { until } from "../../../test/support/wait/until.ts";
 import { silentLogger } from "../../base/logger.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
 import type { FileWatch } from "../../files/watch/watch-files.ts";

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { SPIFFE_ID } from "../../../test/support/certs/sds-certificates.ts";
 import { newOutputFiles, useOutputDirectory } from "../../../test/support/files/sds-output.ts";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
-import { until } from "../../../test/support/sds/manager.ts";
+import { until } from "../../../test/support/wait/until.ts";
 import { CHAIN_FILE, KEY_FILE, ROOT_FILE } from "./output-version.ts";
 import { readSaved } from "./read-saved.ts";
 import { startOutput } from "./start-output.ts";

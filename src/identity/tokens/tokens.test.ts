@@ -1,7 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { chmod, mkdir, readFile, stat, symlink, truncate, writeFile } from "node:fs/promises";
 import { afterEach, describe, expect, test } from "vitest";
-import { eventually } from "../../../test/support/wait/ca-wait.ts";
 import "../../../test/support/no-open-handles.ts";
 import { makeCaDirectory } from "../../../test/support/files/ca-directory.ts";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
@@ -153,7 +152,7 @@ describe("a Google machine's token", () => {
     }));
     const options = { tokenPath: directory.file("t"), metadataUrl: metadata.url, refreshIntervalMs: 5, now: () => now };
     const { fetcher } = await start(options);
-    await eventually(() => metadata.paths.length).toBe(2);
+    await expect.poll(() => metadata.paths.length).toBe(2);
     await fetcher.stop();
     await expect(fetcher.fetch()).rejects.toMatchObject({ code: "unavailable" });
     expect(metadata.paths).toHaveLength(2);

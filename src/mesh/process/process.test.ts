@@ -3,6 +3,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { until } from "../../../test/support/wait/until.ts";
 import { isAlive, type ProcessIdentity } from "../state/process-identity.ts";
 import { endProcesses, isListening, markedProcesses } from "./mesh-processes.ts";
 import { type Part, type PartEvent, startPart } from "./start-part.ts";
@@ -47,14 +48,6 @@ function run(
   );
   parts.push(part);
   return part;
-}
-
-async function until(isSo: () => boolean, limitMs = 8000): Promise<void> {
-  const deadline = Date.now() + limitMs;
-  while (!isSo()) {
-    if (Date.now() > deadline) throw new Error(`not so after ${limitMs} ms: ${isSo}`);
-    await new Promise((again) => setTimeout(again, 10));
-  }
 }
 
 const started = () => events.filter(({ type }) => type === "started").length;

@@ -1,7 +1,8 @@
 import type { ServerResponse } from "node:http";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { startHttpServer } from "../../../test/support/net/http-server.ts";
+import { until } from "../../../test/support/wait/until.ts";
 import { type Logger, silentLogger } from "../../base/logger.ts";
 import { Secret } from "../../base/secret.ts";
 import { getSecret } from "./kubernetes-api.ts";
@@ -46,8 +47,6 @@ function follow(access: Parameters<typeof watchSecrets>[0]["access"], log: Logge
   });
   return { events, [Symbol.asyncDispose]: () => watch.stop() };
 }
-
-const until = (check: () => void) => vi.waitFor(check, { timeout: 5000 });
 
 test("the list is applied, then every change the watch tells, with the token sent each time", async () => {
   await using api = await startApi([[object("a", "1"), object("b", "1")]]);

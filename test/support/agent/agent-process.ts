@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import { envoyPath } from "../needs.ts";
 import { type Answer, fetchAnswer } from "../net/fetch-answer.ts";
 import { freePorts } from "../net/free-ports.ts";
+import { until } from "../wait/until.ts";
 import type { MeshControlPlane } from "../xds/mesh-control-plane.ts";
 
 export { freePorts } from "../net/free-ports.ts";
@@ -124,7 +125,7 @@ export async function startAgentProcess(options: AgentOptions = {}): Promise<Age
     envoyPids: () => childEnvoys(child.pid ?? 0),
     get: (port, path, method = "GET") => fetchText(ports[port], path, method),
     untilReady: () =>
-      eventually(async () => {
+      until(async () => {
         if (!isRunning)
           throw new Error(`the agent ended: ${agent.stdout().slice(-3000)} ${agent.stderr().slice(-2000)}`);
         const { status: code, body } = await fetchText(status, "/healthz/ready");
@@ -138,20 +139,6 @@ export async function startAgentProcess(options: AgentOptions = {}): Promise<Age
     },
   };
   return agent;
-}
-
-/** Asks until it answers undefined; the last objection is the error. A thrown error that is no connection failure ends it at once. */
-export async function eventually(ask: () => Promise<string | undefined>, limitMs = 15_000): Promise<void> {
-  const deadline = Date.now() + limitMs;
-  for (;;) {
-    const objection = await ask().catch((thrown: unknown) => {
-      if (thrown instanceof Error && "code" in thrown) return thrown.message;
-      throw thrown;
-    });
-    if (objection === undefined) return;
-    if (Date.now() > deadline) throw new Error(`still so after ${limitMs} ms: ${objection}`);
-    await new Promise((again) => setTimeout(again, 25));
-  }
 }
 
 /** One request to a port of this machine. */

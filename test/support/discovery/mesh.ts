@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import { CloseStack } from "../../../src/base/close-stack.ts";
-import { type AgentProcess, eventually, startAgentProcess } from "../agent/agent-process.ts";
+import { type AgentProcess, startAgentProcess } from "../agent/agent-process.ts";
 import { istioIptables } from "../netns/capture.ts";
 import type { Netns } from "../netns/netns.ts";
+import { until } from "../wait/until.ts";
 import { createFabric, type Fabric } from "./fabric.ts";
 import { type DiscoveryProcess, startDiscoveryProcess } from "./process.ts";
 import { bundleWorkload, type HttpResult, startWorkload, type WorkloadProcess } from "./workload.ts";
@@ -178,7 +179,7 @@ async function startSidecar(
     },
   });
   try {
-    await eventually(async () => {
+    await until(async () => {
       if (agent.child.exitCode !== null) throw new Error(`the agent of ${name} ended: ${agent.stdout().slice(-3000)}`);
       const [answer] = await process.http({
         address: "127.0.0.1",

@@ -4,7 +4,7 @@ import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writ
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { openDevelopmentIssuer } from "../../../src/ca/development-issuer.ts";
-import { eventually } from "../agent/agent-process.ts";
+import { until } from "../wait/until.ts";
 
 const launcher = resolve(import.meta.dirname, "../../../bin/pilot-agent");
 
@@ -59,7 +59,7 @@ export async function startDiscoveryProcess(options: DiscoveryProcessOptions): P
   let child = launch(folder, options);
   let isRunning = true;
   const untilReady = () =>
-    eventually(async () => {
+    until(async () => {
       if (child.exitCode !== null) throw new Error(`the control plane ended: ${output()}`);
       return (await options.isReady()) ? undefined : `the control plane is not ready: ${output().slice(-2000)}`;
     }, 30_000);

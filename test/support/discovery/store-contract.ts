@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import type { ConfigChange, ConfigStore } from "../../../src/mesh-model/config-store.ts";
+import { until } from "../wait/until.ts";
 import { workloadEntry } from "./objects.ts";
 
 /** A store and the way to give it objects, whatever they are stored in. */
@@ -9,8 +10,6 @@ export interface StoreSetup extends AsyncDisposable {
   /** Takes a WorkloadEntry of namespace prod away. */
   remove(name: string): Promise<void>;
 }
-
-const until = (check: () => void) => vi.waitFor(check, { timeout: 10_000, interval: 5 });
 
 /** What every config store promises; run once per implementation. */
 export function describeConfigStore(name: string, start: () => Promise<StoreSetup>): void {

@@ -7,11 +7,11 @@ import { Secret } from "../../../src/base/secret.ts";
 import { declareSdsMetrics } from "../../../src/sds/metrics.ts";
 import type { SecretSource } from "../../../src/sds/secret-source.ts";
 import { startSdsServer } from "../../../src/sds/start-sds-server.ts";
-import { eventually } from "../agent/agent-process.ts";
 import { createTestCa } from "../certs/sds-certificates.ts";
 import type { WorkloadProcess } from "../discovery/workload.ts";
 import { envoyPath } from "../needs.ts";
 import type { Netns } from "../netns/netns.ts";
+import { until } from "../wait/until.ts";
 import { http2Cluster } from "./http2-cluster.ts";
 
 const ADMIN_PORT = 19_000;
@@ -66,7 +66,7 @@ export async function startDiscoveryEnvoy(options: DiscoveryEnvoyOptions): Promi
     await exited;
   };
   try {
-    await eventually(async () => {
+    await until(async () => {
       if (child.exitCode !== null) throw new Error(`Envoy ended: ${readFileSync(output, "utf8")}`);
       await admin("/server_info");
       return undefined;

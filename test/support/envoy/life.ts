@@ -4,19 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { EnvoyOptions } from "../../../src/envoy/envoy-options.ts";
 
-/** Waits for a condition and fails with its name; polls, since the conditions are states of other processes. */
-export async function until(
-  what: string,
-  condition: () => boolean | Promise<boolean>,
-  timeoutMs = 10_000,
-): Promise<void> {
-  const deadline = Date.now() + timeoutMs;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
-
 export { recordLog as recordingLogger } from "../log/recording-log.ts";
 export { freePorts } from "../net/free-ports.ts";
 

@@ -6,7 +6,8 @@ import { declareSdsMetrics } from "../../../src/sds/metrics.ts";
 import { startSdsServer } from "../../../src/sds/start-sds-server.ts";
 import { createTestCa, createTestCaClient, type TestCa, type TestCaClient } from "../certs/sds-certificates.ts";
 import { type RecordedLog, recordLog } from "../log/recording-log.ts";
-import { managerOptions, temporaryDirectory, until } from "../sds/manager.ts";
+import { managerOptions, temporaryDirectory } from "../sds/manager.ts";
+import { until } from "../wait/until.ts";
 import { requestOnce, type SdsEnvoy, startSdsEnvoy, type TlsClient } from "./sds-envoy.ts";
 
 /** Envoy, our SDS server and our secret manager together, with a CA whose answers the test sets. */

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { PeerCertificate, TLSSocket } from "node:tls";
 import { envoyPath } from "../needs.ts";
 import { freePorts } from "../net/free-ports.ts";
-import { until } from "../sds/manager.ts";
+import { until } from "../wait/until.ts";
 
 export interface SdsEnvoy extends AsyncDisposable {
   readonly port: number;

@@ -7,6 +7,7 @@ import type { MeshStatus } from "../../../src/mesh/mesh-status.ts";
 import { markedProcesses } from "../../../src/mesh/process/mesh-processes.ts";
 import { type MeshState, RUN_VARIABLE } from "../../../src/mesh/state/mesh-state.ts";
 import { portOwners } from "../net/port-owners.ts";
+import { until } from "../wait/until.ts";
 
 export const MESH_PROGRAM = resolve(import.meta.dirname, "../../../bin/pilot-agent");
 
@@ -95,7 +96,7 @@ export function startMeshRun(options: MeshRunOptions = {}): MeshRun {
     exited,
     output: () => readFileSync(outputFile, "utf8"),
     async untilUp() {
-      await eventually(() => {
+      await until(() => {
         if (run.output().includes("Ctrl-C ends everything")) return undefined;
         if (ended !== undefined) throw new Error(`mesh up ended with ${ended}: ${run.output()}`);
         return `not up yet: ${run.output()}`;
@@ -127,20 +128,6 @@ export function execute(
       done({ code: typeof failed?.code === "number" ? failed.code : failed === null ? 0 : 1, stdout, stderr });
     });
   });
-}
-
-/** Asks until there is no objection left; the last one is the error. */
-export async function eventually(
-  ask: () => Promise<string | undefined> | string | undefined,
-  limitMs = 15_000,
-): Promise<void> {
-  const deadline = Date.now() + limitMs;
-  for (;;) {
-    const objection = await ask();
-    if (objection === undefined) return;
-    if (Date.now() > deadline) throw new Error(`still so after ${limitMs} ms: ${objection}`);
-    await new Promise((again) => setTimeout(again, 50));
-  }
 }
 
 /**

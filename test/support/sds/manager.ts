@@ -35,12 +35,3 @@ export async function temporaryDirectory(): Promise<TemporaryDirectory> {
   const path = await mkdtemp(join(tmpdir(), "identity-"));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
-
-/** Waits for a condition with a deadline; the message says what did not come. */
-export async function until(what: string, holds: () => boolean | Promise<boolean>, limitMs = 5000): Promise<void> {
-  const endMs = performance.now() + limitMs;
-  while (!(await holds())) {
-    if (performance.now() > endMs) throw new Error(`not within ${limitMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}

@@ -1,0 +1,42 @@
+/** Returns false, or a text that says why not, while the condition does not hold; anything else, `undefined` included, when it does. */
+type Check = () => unknown;
+type Arguments = [what: string, check: Check, limitMs?: number] | [check: Check, limitMs?: number];
+
+const LIMIT_MS = 15_000;
+const FIRST_PAUSE_MS = 2;
+const LONGEST_PAUSE_MS = 40;
+
+/**
+ * Waits for a condition with a deadline; the error names it and says what was missing last. A failed `expect` and an error with a code
+ * (a refused connection, a missing file) count as "not yet"; any other error ends the wait at once.
+ */
+export async function until(...given: Arguments): Promise<void> {
+  const [what, check, limitMs = LIMIT_MS] = isNamed(given) ? given : [String(given[0]), ...given];
+  const deadline = performance.now() + limitMs;
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 1.5, LONGEST_PAUSE_MS)) {
+    const missing = await missingFor(check);
+    if (missing === undefined) return;
+    if (performance.now() > deadline) {
+      throw new Error(
+        `not within ${limitMs} ms: ${what}${missing.text === "" ? "" : `; last: ${missing.text}`}`,
+        missing,
+      );
+    }
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+  }
+}
+
+function isNamed(given: Arguments): given is [string, Check, number?] {
+  return typeof given[0] === "string";
+}
+
+async function missingFor(check: Check): Promise<{ readonly text: string; readonly cause?: Error } | undefined> {
+  try {
+    const outcome = await check();
+    if (outcome === false) return { text: "" };
+    return typeof outcome === "string" ? { text: outcome } : undefined;
+  } catch (thrown) {
+    if (!(thrown instanceof Error) || !("code" in thrown || thrown.name === "AssertionError")) throw thrown;
+    return { text: thrown.message, cause: thrown };
+  }
+}
