@@ -1,9 +1,9 @@
 import { connect as connectSocket, isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect as connectTls, rootCertificates, type TLSSocket } from "node:tls";
+import { connectionFailureText } from "../net/connection-failure.ts";
 import { publicRoots } from "../net/public-roots.ts";
 import type { ClientCredentials } from "./client-types.ts";
-import { connectionFailureText } from "./connection-failure.ts";
 import { GrpcError } from "./status.ts";
 import type { Target } from "./target.ts";
 

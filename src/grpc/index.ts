@@ -1,3 +1,7 @@
+export { addressText, type ListenAddress, type ListenOptions, type ReservedSocket } from "../net/listen/listen.ts";
+export { ListenError } from "../net/listen/listen-error.ts";
+export { reserveSocket } from "../net/listen/reserve-socket.ts";
+export type { ServerCredentials, ServerTls } from "../net/listen/tls-acceptor.ts";
 export { checkHealth, HealthConnectError } from "./check-health.ts";
 export type {
   ClientCredentials,
@@ -15,15 +19,11 @@ export type { FrameSink } from "./frame-scanner.ts";
 export type { FrameStream } from "./frame-stream.ts";
 export { inflateFrames } from "./inflate-frames.ts";
 export type { KeepaliveOptions } from "./keepalive.ts";
-export { addressText, type ListenAddress, type ListenOptions } from "./listen.ts";
-export { ListenError } from "./listen-error.ts";
 export { assembleMessages } from "./message-assembler.ts";
 export { Metadata, MetadataError } from "./metadata.ts";
 export { type Codec, defineMethod, type Method, rawCodec } from "./method.ts";
 export type { Peer } from "./peer.ts";
-export { type ReservedSocket, reserveSocket } from "./reserve-socket.ts";
 export { NoGrpcAnswer } from "./response-status.ts";
-export type { ServerCredentials, ServerTls } from "./server-tls.ts";
 export {
   type Implementation,
   implement,

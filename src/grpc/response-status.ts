@@ -1,5 +1,5 @@
-import { STATUS_CODES } from "node:http";
 import type { IncomingHttpHeaders } from "node:http2";
+import { reasonPhrase } from "../net/http-status.ts";
 import type { Metadata } from "./metadata.ts";
 import { GrpcError, statusName } from "./status.ts";
 import { http2ErrorName, statusOfHttp, statusOfReset } from "./status-mapping.ts";
@@ -14,7 +14,7 @@ export function headersFailure(headers: IncomingHttpHeaders, accepted: string): 
   if (httpStatus !== 200) {
     return new NoGrpcAnswer(
       statusOfHttp(httpStatus),
-      `unexpected HTTP status code received from server: ${httpStatus} (${STATUS_CODES[httpStatus] ?? "unknown"})`,
+      `unexpected HTTP status code received from server: ${httpStatus} (${reasonPhrase(httpStatus) ?? "unknown"})`,
     );
   }
   const contentType = headers["content-type"] ?? "";

@@ -1,9 +1,9 @@
 import type { Socket } from "node:net";
 import { CloseStack } from "../base/close-stack.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
+import { type ListenAddress, type ListenOptions, listen } from "../net/listen/listen.ts";
+import { createTlsAcceptor, type ServerTls } from "../net/listen/tls-acceptor.ts";
 import { createGrpcAcceptor, type GrpcAcceptorOptions } from "./create-grpc-acceptor.ts";
-import { type ListenAddress, type ListenOptions, listen } from "./listen.ts";
-import { createTlsAcceptor, type ServerTls } from "./server-tls.ts";
 
 export interface GrpcServerOptions extends GrpcAcceptorOptions {
   readonly listen: ListenOptions;
@@ -61,6 +61,8 @@ function acceptTls(
 ): (socket: Socket) => void {
   return createTlsAcceptor({
     tls,
+    alpn: ["h2"],
+    refuse: ({ alpnProtocol }) => (alpnProtocol === "h2" ? undefined : "the client does not offer HTTP/2 (ALPN h2)"),
     handshakeTimeoutMs: options.handshakeTimeoutMs ?? 20_000,
     onSecure: serve,
     onFailure: (reason) => options.log.debug("TLS handshake failed", { reason }),

@@ -10,9 +10,9 @@ import { type DevelopmentIssuer, openDevelopmentIssuer } from "../../src/ca/deve
 import { declareCaServerMetrics } from "../../src/ca/metrics.ts";
 import { type CaServer, type CaServerOptions, startCaServer } from "../../src/ca/start-ca-server.ts";
 import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
-import { addressText } from "../../src/grpc/listen.ts";
 import { defineMethod } from "../../src/grpc/method.ts";
 import { startGrpcServer } from "../../src/grpc/start-grpc-server.ts";
+import { addressText } from "../../src/net/listen/listen.ts";
 import {
   istioCertificateRequest,
   istioCertificateResponse,

@@ -3,12 +3,12 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { silentLogger } from "../base/logger.ts";
-import { createGrpcChannel } from "./create-grpc-channel.ts";
-import { defineMethod, rawCodec } from "./method.ts";
+import { silentLogger } from "../../base/logger.ts";
+import { createGrpcChannel } from "../../grpc/create-grpc-channel.ts";
+import { defineMethod, rawCodec } from "../../grpc/method.ts";
+import { implement } from "../../grpc/server-types.ts";
+import { startGrpcServer } from "../../grpc/start-grpc-server.ts";
 import { reserveSocket } from "./reserve-socket.ts";
-import { implement } from "./server-types.ts";
-import { startGrpcServer } from "./start-grpc-server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "reserve-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,13 +1,12 @@
 import { chmodSync } from "node:fs";
-import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
-import { errorCode, errorMessage } from "../base/coded-error.ts";
-import { hostPort } from "./host-port.ts";
+import { type AddressInfo, createServer, type Server, type ServerOpts, type Socket } from "node:net";
+import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import { ListenError } from "./listen-error.ts";
-import type { ReservedSocket } from "./reserve-socket.ts";
 import { checkSocketPath, clearSocketPath, type ReplacePolicy } from "./unix-socket.ts";
 
 export type ListenOptions =
-  | { readonly host: string; readonly port: number }
+  /** Without a host, or with an empty one: every address of both families. */
+  | { readonly host?: string; readonly port: number }
   | {
       readonly path: string;
       /** Permissions of the socket file; 0o666 lets an Envoy of another user connect. */
@@ -26,13 +25,21 @@ export interface Listener {
   close(): Promise<void>;
 }
 
+/** A unix socket that is bound before its server's code is loaded: clients that come early are not refused, they wait. */
+export interface ReservedSocket extends AsyncDisposable {
+  /** Once; undefined when it was taken or released before. From then on the listener's owner closes it. */
+  take(onConnection: (socket: Socket) => void): Listener | undefined;
+  /** Releases the path unless it was taken. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
 const DEFAULT_MODE = 0o666;
 
 /** Rejects with a ListenError and leaves nothing open. */
 export async function listen(
   options: ListenOptions,
   onConnection: (socket: Socket) => void,
-  pauseOnConnect = false,
+  socketOptions: Pick<ServerOpts, "pauseOnConnect" | "allowHalfOpen"> = {},
 ): Promise<Listener> {
   if ("path" in options) {
     const reserved = options.reserved?.take(onConnection);
@@ -41,7 +48,7 @@ export async function listen(
     await clearSocketPath(options.path, options.replace ?? "stale");
   }
   // Nagle's delay would hold back the small frames of a call that waits for its answer.
-  const server = createServer({ noDelay: true, pauseOnConnect }, onConnection);
+  const server = createServer({ ...socketOptions, noDelay: true }, onConnection);
   await bind(server, options);
   if (!("path" in options)) {
     const { address, port } = server.address() as AddressInfo;
@@ -56,8 +63,12 @@ export async function listen(
   return { address: { path: options.path }, server, close: () => close(server) };
 }
 
-export function addressText(address: ListenAddress): string {
-  return "path" in address ? `unix:${address.path}` : hostPort(address.host, address.port);
+export function addressText(address: ListenOptions | ListenAddress): string {
+  return "path" in address ? `unix:${address.path}` : `${bracketed(address.host ?? "")}:${address.port}`;
+}
+
+function bracketed(host: string): string {
+  return host.includes(":") ? `[${host}]` : host;
 }
 
 function bind(server: Server, options: ListenOptions): Promise<void> {
@@ -66,12 +77,15 @@ function bind(server: Server, options: ListenOptions): Promise<void> {
       const code = errorCode(cause) === "EADDRINUSE" ? "address-in-use" : "listen-failed";
       reject(new ListenError(code, `cannot listen on ${addressText(options)}: ${errorMessage(cause)}`, { cause }));
     });
-    const target = "path" in options ? { path: options.path } : { host: options.host, port: options.port };
-    server.listen(target, () => {
+    server.listen("path" in options ? { path: options.path } : tcpAddress(options), () => {
       server.removeAllListeners("error");
       resolve();
     });
   });
+}
+
+function tcpAddress({ host = "", port }: { readonly host?: string; readonly port: number }) {
+  return host === "" ? { port } : { host, port };
 }
 
 /** node removes the file of a unix socket itself when the server closes. */

@@ -1,6 +1,6 @@
 import { lstatSync, type Stats, unlinkSync } from "node:fs";
 import { connect } from "node:net";
-import { errorCode, errorMessage } from "../base/coded-error.ts";
+import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import { ListenError } from "./listen-error.ts";
 
 /** sun_path of Linux holds 108 bytes with the closing NUL. */

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { createServer, type Server, type TLSSocket, type TlsOptions } from "node:tls";
-import { errorMessage } from "../base/coded-error.ts";
-import { connectionFailureText } from "./connection-failure.ts";
+import { errorMessage } from "../../base/coded-error.ts";
+import { connectionFailureText } from "../connection-failure.ts";
 
 /**
  * What one connection is served with. `requestCert` asks the client for a certificate; with `rejectUnauthorized: false` one that
@@ -32,6 +32,10 @@ export type ServerTls = () => ServerCredentials | Promise<ServerCredentials>;
 
 export interface TlsAcceptorOptions {
   readonly tls: ServerTls;
+  /** Protocols to negotiate, the preferred one first. */
+  readonly alpn: readonly string[];
+  /** A returned text refuses the connection after its handshake. */
+  readonly refuse?: (socket: TLSSocket) => string | undefined;
   readonly handshakeTimeoutMs: number;
   readonly onSecure: (socket: TLSSocket) => void;
   /** The socket is destroyed already. */
@@ -56,7 +60,7 @@ export function createTlsAcceptor(options: TlsAcceptorOptions): (socket: Socket)
       socket.destroy();
       options.onFailure(`no credentials to serve with: ${errorMessage(failure)}`);
     };
-    // While the credentials are fetched the client may go away; nobody else listens for that yet.
+    // While the credentials are fetched the client may go away; without a listener that error would end the process.
     socket.on("error", () => undefined);
     new Promise<ServerCredentials>((resolve) => resolve(options.tls()))
       .then((credentials) => {
@@ -68,14 +72,18 @@ export function createTlsAcceptor(options: TlsAcceptorOptions): (socket: Socket)
 
 function createHandshaker(credentials: ServerCredentials, options: TlsAcceptorOptions): Server {
   const { refuse, ...tlsOptions } = credentials;
-  const server = createServer({ ...tlsOptions, ALPNProtocols: ["h2"], handshakeTimeout: options.handshakeTimeoutMs });
+  const server = createServer({
+    ...tlsOptions,
+    ALPNProtocols: [...options.alpn],
+    handshakeTimeout: options.handshakeTimeoutMs,
+  });
   const refuseSocket = (socket: TLSSocket, reason: string) => {
     socket.on("error", () => undefined);
     socket.destroy();
     options.onFailure(reason);
   };
   server.on("secureConnection", (socket) => {
-    const reason = socket.alpnProtocol === "h2" ? refuse?.(socket) : "the client does not offer HTTP/2 (ALPN h2)";
+    const reason = options.refuse?.(socket) ?? refuse?.(socket);
     if (reason === undefined) options.onSecure(socket);
     else refuseSocket(socket, reason);
   });
