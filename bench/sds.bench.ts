@@ -18,9 +18,9 @@ import {
   discoveryRequest,
   discoveryResponse,
 } from "../src/protobuf/wire/discovery.ts";
-import { SECRET_TYPE_URL } from "../src/protobuf/wire/secret.ts";
 import { declareSdsMetrics } from "../src/sds/metrics.ts";
 import { startSdsServer } from "../src/sds/start-sds-server.ts";
+import { SECRET_TYPE } from "../src/xds/type-urls.ts";
 import { createTestCa, createTestCaClient, SPIFFE_ID } from "../test/support/certs/sds-certificates.ts";
 import type { Bench, BenchRow } from "./bench.ts";
 
@@ -81,7 +81,7 @@ async function latencyRows(manager: SecretManager, directory: string, opened: Cl
     for await (const _request of requests) await call.write(answer);
   });
   opened.add(await startGrpcServer({ listen: { path: echoPath }, methods: [echoServer], log: silentLogger }));
-  const request = { node: { id: "bench" }, typeUrl: SECRET_TYPE_URL, resourceNames: ["default"] };
+  const request = { node: { id: "bench" }, typeUrl: SECRET_TYPE, resourceNames: ["default"] };
   const bytes = discoveryRequest.encode(request);
   const ours = await measure(path, streamSecrets, request, opened);
   const bare = await measure(echoPath, echo, bytes, opened);
@@ -150,11 +150,11 @@ async function memoryRows(
   const channel = createGrpcChannel(`unix:${path}`);
   opened.add(channel);
   const call = await channel.bidi(streamSecrets, {});
-  await call.write({ node: { id: "bench" }, typeUrl: SECRET_TYPE_URL, resourceNames: ["default"] });
+  await call.write({ node: { id: "bench" }, typeUrl: SECRET_TYPE, resourceNames: ["default"] });
   const start = caClient.calls;
   let earlyBytes = 0;
   for await (const { nonce } of call.responses) {
-    await call.write({ typeUrl: SECRET_TYPE_URL, resourceNames: ["default"], responseNonce: nonce });
+    await call.write({ typeUrl: SECRET_TYPE, resourceNames: ["default"], responseNonce: nonce });
     const done = caClient.calls - start;
     if (earlyBytes === 0 && done >= ROTATIONS / 10) earlyBytes = usedBytes();
     if (done >= ROTATIONS) break;

@@ -5,7 +5,7 @@ import { MetricRegistry } from "../../src/base/metric-registry.ts";
 import { declareDnsMetrics } from "../../src/dns/metrics.ts";
 import { startDnsServer } from "../../src/dns/start-dns-server.ts";
 import { WORKER_URL } from "../../src/dns/worker-entry.ts";
-import type { NameInfo } from "../../src/protocol/dns/name-table-message.ts";
+import type { NameInfo } from "../../src/xds/name-table.ts";
 
 /** The DNS server with a table of services; upstream is another child on the address given. Its threads run this same file. */
 if (isMainThread) await main(process.argv.slice(2));

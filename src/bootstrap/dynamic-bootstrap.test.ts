@@ -5,9 +5,10 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { sidecarInputs } from "../../test/support/bootstrap/bootstrap-inputs.ts";
 import type { Logger } from "../base/logger.ts";
 import { silentLogger } from "../base/logger.ts";
+import { BOOTSTRAP_TYPE } from "../xds/type-urls.ts";
 import { buildNodeDescriptor } from "./core/node-descriptor.ts";
 import type { BootstrapDiscovery, BootstrapResource } from "./dynamic-bootstrap.ts";
-import { BOOTSTRAP_TYPE_URL, bootstrapBytes, updateDynamicBootstrap } from "./dynamic-bootstrap.ts";
+import { bootstrapBytes, updateDynamicBootstrap } from "./dynamic-bootstrap.ts";
 
 let dir: string;
 let lines: string[];
@@ -21,7 +22,7 @@ beforeEach(async () => {
 afterEach(() => rm(dir, { recursive: true, force: true }));
 
 /** Field 1 of the message is the node; "0a00" is an empty one. */
-const resource = (hex: string, typeUrl = BOOTSTRAP_TYPE_URL): BootstrapResource => ({
+const resource = (hex: string, typeUrl = BOOTSTRAP_TYPE): BootstrapResource => ({
   typeUrl,
   value: Buffer.from(hex, "hex"),
 });
@@ -57,7 +58,7 @@ const update = (discovery: BootstrapDiscovery, signal = new AbortController().si
 test("the control plane's message is written as it came, private", async () => {
   const discovery = scripted([resource("0a030a0178ba3e03010203")]);
   expect(await update(discovery)).toBe(true);
-  expect(discovery.asked).toEqual([BOOTSTRAP_TYPE_URL]);
+  expect(discovery.asked).toEqual([BOOTSTRAP_TYPE]);
   expect((await readFile(join(dir, "envoy-rev.pb"))).toString("hex")).toBe("0a030a0178ba3e03010203");
   expect((await stat(join(dir, "envoy-rev.pb"))).mode & 0o777).toBe(0o600);
   expect(lines).toEqual(["successfully updated bootstrap config"]);

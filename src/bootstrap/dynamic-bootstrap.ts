@@ -6,10 +6,9 @@ import { wait } from "../base/wait.ts";
 import type { ProxyOwner } from "../files/proxy-file.ts";
 import { writeProxyFile } from "../files/proxy-file.ts";
 import { WireReader } from "../protobuf/wire/wire-reader.ts";
+import { BOOTSTRAP_TYPE } from "../xds/type-urls.ts";
 import { BootstrapError } from "./bootstrap-error.ts";
 import type { NodeDescriptor } from "./core/node-descriptor.ts";
-
-export const BOOTSTRAP_TYPE_URL = "type.googleapis.com/envoy.config.bootstrap.v3.Bootstrap";
 
 /** One discovery request over a stream of its own through the agent's xDS proxy. Rejects when the stream fails. */
 export interface BootstrapDiscovery {
@@ -44,7 +43,7 @@ export async function updateDynamicBootstrap(options: DynamicBootstrapOptions): 
   for (let failures = 1; !signal.aborted; failures += 1) {
     let resources: readonly BootstrapResource[];
     try {
-      resources = await options.discovery.request(BOOTSTRAP_TYPE_URL, options.node, signal);
+      resources = await options.discovery.request(BOOTSTRAP_TYPE, options.node, signal);
     } catch (failure) {
       if (signal.aborted) return false;
       const delayMs = backoffDelayMs(backoff, failures, options.random);
@@ -70,7 +69,7 @@ export function bootstrapBytes(resources: readonly BootstrapResource[]): Buffer 
   if (resource === undefined || resources.length !== 1) {
     throw new BootstrapError("unexpected-resources", `unexpected number of bootstraps: ${resources.length}`);
   }
-  if (resource.typeUrl !== BOOTSTRAP_TYPE_URL) {
+  if (resource.typeUrl !== BOOTSTRAP_TYPE) {
     throw new BootstrapError("unexpected-resources", `bootstrap discovery returned a ${resource.typeUrl}`);
   }
   const { buffer, byteOffset, byteLength } = resource.value;

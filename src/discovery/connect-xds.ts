@@ -6,10 +6,10 @@ import { type CachingSource, createResourceSource } from "../envoy-config/create
 import { createGrpcAcceptor, type GrpcAcceptor, type GrpcAcceptorOptions, type Implementation } from "../grpc/index.ts";
 import { parseNode } from "../mesh-model/proxy/parse-node.ts";
 import type { PushSnapshot } from "../mesh-model/push-snapshot.ts";
+import { decodeNode } from "../xds/node.ts";
 import { createAdmission } from "./ads/admission.ts";
 import type { DebugPage } from "./ads/ads-context.ts";
 import { type AdsService, createAdsService } from "./ads/create-ads-service.ts";
-import { decodeNode } from "./ads/decode-node.ts";
 import type { ConnectedCa } from "./connect-ca.ts";
 import { type GrpcPort, listenGrpc } from "./listen-grpc.ts";
 import type { DiscoveryMetrics } from "./metrics.ts";

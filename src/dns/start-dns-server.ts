@@ -4,7 +4,7 @@ import { errorMessage } from "../base/coded-error.ts";
 import { toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
 import { MAX_TIMER_MS } from "../base/timer-limit.ts";
-import type { NameTable } from "../protocol/dns/name-table-message.ts";
+import type { NameTable } from "../xds/name-table.ts";
 import { describeTable } from "./core/describe-table.ts";
 import { type DnsRules, dnsRules } from "./core/generations.ts";
 import { DEFAULT_LISTEN, type HostPort, type ListenPlan, planListeners } from "./core/listen-plan.ts";

@@ -1,4 +1,4 @@
-import type { NameTable } from "../protocol/dns/name-table-message.ts";
+import type { NameTable } from "../xds/name-table.ts";
 import { buildInSteps, type LookupTable, type TableOptions } from "./core/name-table.ts";
 
 export interface TableUpdater {

@@ -1,6 +1,6 @@
 import type { Logger } from "../base/logger.ts";
-import { encodeNameTable } from "../protocol/dns/encode-name-table.ts";
-import type { NameTable } from "../protocol/dns/name-table-message.ts";
+import type { NameTable } from "../xds/name-table.ts";
+import { encodeNameTable } from "../xds/name-table.ts";
 import type { HostPort } from "./core/listen-plan.ts";
 import type { DnsMetrics } from "./metrics.ts";
 import { MAIN_THREAD, type PortMap, releaseAll } from "./port-owners.ts";

@@ -1,7 +1,7 @@
 import type { MessagePort } from "node:worker_threads";
 import { CloseStack } from "../base/close-stack.ts";
 import type { LogFields, Logger, LogLevel } from "../base/logger.ts";
-import { decodeNameTable } from "../protocol/dns/name-table-message.ts";
+import { decodeNameTable } from "../xds/name-table.ts";
 import type { HostPort } from "./core/listen-plan.ts";
 import { portOwners } from "./port-owners.ts";
 import { createResolver, tableOptions } from "./resolver.ts";

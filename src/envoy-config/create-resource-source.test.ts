@@ -4,7 +4,8 @@ import { createTestMesh, testNode } from "../../test/support/mesh-model/create-t
 import { ANY_OBJECTS, ANY_STEPS, apply } from "../../test/support/mesh-model/random-mesh.ts";
 import { destinationRule, documents, service, virtualService } from "../../test/support/mesh-model/test-objects.ts";
 import type { ProxyView } from "../mesh-model/push-snapshot.ts";
-import type { ResourceSource, XdsType } from "../xds/resource-source.ts";
+import type { ResourceSource } from "../xds/resource-source.ts";
+import type { XdsType } from "../xds/xds-types.ts";
 import { type CachingSource, createResourceSource } from "./create-resource-source.ts";
 import type { ResourceProblem } from "./resource-guard.ts";
 
@@ -172,15 +173,15 @@ function recording(): { readonly source: CachingSource; readonly problems: Resou
   return { problems, source: createResourceSource({ onProblem: (problem) => problems.push(problem) }) };
 }
 
-function sets(source: ResourceSource, view: ProxyView, clusters: readonly string[]) {
+function sets(source: ResourceSource<ProxyView>, view: ProxyView, clusters: readonly string[]) {
   return [source.named(view, "EDS", clusters), source.all(view, "CDS")] as const;
 }
 
 /** Names and versions of all that a sidecar would ask for. */
-function everything(source: ResourceSource, view: ProxyView): Record<string, string> {
+function everything(source: ResourceSource<ProxyView>, view: ProxyView): Record<string, string> {
   const clusters = source.all(view, "CDS").resources.map(({ name }) => name);
   const found: Record<string, string> = {};
-  const add = (type: XdsType, resources: ReturnType<ResourceSource["all"]>["resources"]) => {
+  const add = (type: XdsType, resources: ReturnType<ResourceSource<ProxyView>["all"]>["resources"]) => {
     for (const { name, version } of resources) found[`${type} ${name}`] = version;
   };
   for (const type of ["CDS", "LDS", "NDS"] as const) add(type, source.all(view, type).resources);

@@ -1,12 +1,14 @@
 import type { InboundScope, OutboundScope, ProxyView } from "../mesh-model/push-snapshot.ts";
 import { any } from "../protobuf/wire/discovery.ts";
-import type { ResourceSet, ResourceSource, XdsType } from "../xds/resource-source.ts";
+import type { ResourceSet, ResourceSource } from "../xds/resource-source.ts";
+import { PROXY_CONFIG_TYPE } from "../xds/type-urls.ts";
+import type { XdsType } from "../xds/xds-types.ts";
 import { createRouteEncoder, encodedResource } from "./encode-resource.ts";
 import { takenName } from "./envoy-filter/index.ts";
 import { GRPC_GENERATOR, grpcResources } from "./grpc/index.ts";
 import { inboundResources, inboundTraits } from "./inbound-resources.ts";
 import { type CacheCounts, createCacheCounts } from "./memory.ts";
-import { encodeProxyConfig, generateProxyConfig, PROXY_CONFIG_TYPE_URL } from "./proxy-config.ts";
+import { encodeProxyConfig, generateProxyConfig } from "./proxy-config.ts";
 import { createResourceGuard, type ResourceGuard, type ResourceProblem } from "./resource-guard.ts";
 import { createResourceSet, joinSets } from "./resource-set.ts";
 import { createScopeMemories } from "./scope-memories.ts";
@@ -26,7 +28,7 @@ export interface ResourceSourceOptions {
 }
 
 /** A source that remembers what it made. */
-export interface CachingSource extends ResourceSource {
+export interface CachingSource extends ResourceSource<ProxyView> {
   /** What showed when the resources that the proxy has now were made, whenever that was. */
   problems(view: ProxyView): readonly ResourceProblem[];
   readonly cache: {
@@ -141,7 +143,7 @@ interface Known<Key, Value> {
 
 function proxyConfigResource(bundle: readonly string[]) {
   const value = encodeProxyConfig(generateProxyConfig(bundle));
-  return encodedResource("", any.encode({ typeUrl: PROXY_CONFIG_TYPE_URL, value }));
+  return encodedResource("", any.encode({ typeUrl: PROXY_CONFIG_TYPE, value }));
 }
 
 function recall<Key, Value>(known: Known<Key, Value>, key: Key, make: () => Value): Value {

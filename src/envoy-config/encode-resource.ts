@@ -5,8 +5,8 @@ import type { RouteConfiguration, VirtualHost } from "../protobuf/gen/envoy/conf
 import type { MessageTypes } from "../protobuf/gen/message-types.ts";
 import { WIRE_BYTES } from "../protobuf/wire/wire-reader.ts";
 import type { EncodedResource } from "../xds/resource-source.ts";
+import { ROUTE_TYPE } from "../xds/type-urls.ts";
 
-const ROUTES = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration";
 /** Field `virtual_hosts` of a RouteConfiguration. */
 const VIRTUAL_HOSTS = 2;
 
@@ -40,7 +40,7 @@ export function createRouteEncoder(): (route: RouteConfiguration) => EncodedReso
   return ({ virtualHosts = [], ...rest }) => {
     const out = new MessageBuffer();
     out.tag(1, WIRE_BYTES);
-    out.text(ROUTES);
+    out.text(ROUTE_TYPE);
     out.tag(2, WIRE_BYTES);
     const start = out.open();
     out.raw(encodeMessage("envoy.config.route.v3.RouteConfiguration", rest));

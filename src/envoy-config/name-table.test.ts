@@ -3,7 +3,7 @@ import { httpService, scopeOf, sidecar } from "../../test/support/discovery/rout
 import type { Endpoint } from "../mesh-model/endpoint.ts";
 import type { OutboundScope } from "../mesh-model/push-snapshot.ts";
 import type { Service } from "../mesh-model/service.ts";
-import { decodeNameTable } from "../protocol/dns/name-table-message.ts";
+import { decodeNameTable } from "../xds/name-table.ts";
 import { encodeNameTable, generateNameTable } from "./name-table.ts";
 import { encodeProxyConfig, generateProxyConfig } from "./proxy-config.ts";
 

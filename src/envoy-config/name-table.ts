@@ -2,8 +2,8 @@ import { isIP } from "node:net";
 import type { Endpoint } from "../mesh-model/endpoint.ts";
 import type { OutboundScope, ScopeTraits } from "../mesh-model/push-snapshot.ts";
 import { isHeadless, type Service } from "../mesh-model/service.ts";
-import { encodeNameTable } from "../protocol/dns/encode-name-table.ts";
-import type { NameInfo, NameTable } from "../protocol/dns/name-table-message.ts";
+import type { NameInfo, NameTable } from "../xds/name-table.ts";
+import { encodeNameTable } from "../xds/name-table.ts";
 import { serviceAddresses } from "./routes/service-addresses.ts";
 
 /** Host names and addresses of all services that proxies of the scope see, for agents that answer DNS. */

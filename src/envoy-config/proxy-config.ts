@@ -1,8 +1,6 @@
 import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
 import { message, repeatedString } from "../protobuf/wire/message.ts";
 
-export const PROXY_CONFIG_TYPE_URL = "type.googleapis.com/istio.mesh.v1alpha1.ProxyConfig";
-
 /**
  * What agents take from the control plane while they run: the trust anchors of the mesh, PEM text each, in the order in which they
  * are to be tried. Everything else of ProxyConfig is read when an agent starts.

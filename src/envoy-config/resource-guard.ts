@@ -1,4 +1,5 @@
-import type { EncodedResource, XdsType } from "../xds/resource-source.ts";
+import type { EncodedResource } from "../xds/resource-source.ts";
+import type { XdsType } from "../xds/xds-types.ts";
 import type { ConflictKind, ListenerConflict } from "./listeners.ts";
 
 export interface ResourceProblem {

@@ -7,7 +7,7 @@ import { text } from "../../test/conformance/discovery/json.ts";
 import { viewOfCase } from "../../test/support/mesh-model/view-of-case.ts";
 import { skipWith } from "../../test/support/skip-with.ts";
 import { decodeMessage, encodeMessage } from "../protobuf/envoy/index.ts";
-import { decodeNameTable } from "../protocol/dns/name-table-message.ts";
+import { decodeNameTable } from "../xds/name-table.ts";
 import { encodeNameTable, generateNameTable } from "./name-table.ts";
 import { generateRoute } from "./routes.ts";
 

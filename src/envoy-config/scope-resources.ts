@@ -3,8 +3,9 @@ import type { Service } from "../mesh-model/service.ts";
 import type { Cluster } from "../protobuf/gen/envoy/config/cluster/v3.ts";
 import type { RouteConfiguration } from "../protobuf/gen/envoy/config/route/v3.ts";
 import { any } from "../protobuf/wire/discovery.ts";
-import { encodeNameTable } from "../protocol/dns/encode-name-table.ts";
+import { encodeNameTable } from "../xds/name-table.ts";
 import type { EncodedResource, ResourceSet } from "../xds/resource-source.ts";
+import { NAME_TABLE_TYPE } from "../xds/type-urls.ts";
 import { clusterInputs, clusterProblems, clustersOfService } from "./clusters.ts";
 import { encodedResource, encodeResource } from "./encode-resource.ts";
 import { endpointInputs, generateEndpoints } from "./endpoints.ts";
@@ -58,8 +59,6 @@ export const createLastingSets = (): LastingSets => ({
 
 /** Clients may ask for any name, so that not every route that was ever asked for can be kept. */
 const MAX_ROUTES = 4000;
-
-const NAME_TABLE = "type.googleapis.com/istio.networking.nds.v1.NameTable";
 
 export function createScopeResources(
   scope: OutboundScope,
@@ -214,7 +213,10 @@ function endpoints(scope: OutboundScope, name: string, memory: ScopeMemory, guar
 }
 
 function nameTable(scope: OutboundScope): EncodedResource {
-  return encodedResource("", any.encode({ typeUrl: NAME_TABLE, value: encodeNameTable(generateNameTable(scope)) }));
+  return encodedResource(
+    "",
+    any.encode({ typeUrl: NAME_TABLE_TYPE, value: encodeNameTable(generateNameTable(scope)) }),
+  );
 }
 
 function nameOf({ name = "" }: { readonly name?: string | undefined }): string {

@@ -1,7 +1,7 @@
 import { errorCode } from "../base/coded-error.ts";
 import { GrpcError, type ServerWriter } from "../grpc/index.ts";
 import type { DeltaDiscoveryRequest, DeltaDiscoveryResponse, Resource } from "../protobuf/wire/discovery.ts";
-import { SECRET_TYPE_URL } from "../protobuf/wire/secret.ts";
+import { SECRET_TYPE } from "../xds/type-urls.ts";
 import { createConnection } from "./connection.ts";
 import { type DeltaSubscription, deltaOutcome, NEW_DELTA_SUBSCRIPTION } from "./core/delta-subscription.ts";
 import { checkNameCount, createAnswerBudget, generateOne, inBatches } from "./generate.ts";
@@ -25,7 +25,7 @@ export function deltaSecrets(
     subscription = { ...subscription, nonce };
     const systemVersionInfo = context.nextVersion();
     const resources = secrets.map((secret) => toResource(context, secret));
-    await send(context, call, { systemVersionInfo, typeUrl: SECRET_TYPE_URL, nonce, resources, removedResources });
+    await send(context, call, { systemVersionInfo, typeUrl: SECRET_TYPE, nonce, resources, removedResources });
   }
 
   return runStream(context, requests, call, (watches) => {
@@ -90,5 +90,5 @@ async function find(context: SdsContext, name: string, signal: AbortSignal): Pro
 
 function toResource(context: SdsContext, secret: SourceSecret): Partial<Resource> {
   const { name, version } = secret;
-  return { name, version, resource: { typeUrl: SECRET_TYPE_URL, value: context.encode(secret) } };
+  return { name, version, resource: { typeUrl: SECRET_TYPE, value: context.encode(secret) } };
 }

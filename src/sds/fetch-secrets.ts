@@ -1,6 +1,6 @@
 import type { ServerCall } from "../grpc/index.ts";
 import type { DiscoveryRequest, DiscoveryResponse } from "../protobuf/wire/discovery.ts";
-import { SECRET_TYPE_URL } from "../protobuf/wire/secret.ts";
+import { SECRET_TYPE } from "../xds/type-urls.ts";
 import { checkNameCount, generate } from "./generate.ts";
 import type { SdsContext } from "./sds-context.ts";
 
@@ -12,7 +12,7 @@ export async function fetchSecrets(
 ): Promise<Partial<DiscoveryResponse>> {
   checkNameCount(request.resourceNames.length);
   const secrets = await generate(context, request.resourceNames, call.signal);
-  const typeUrl = SECRET_TYPE_URL;
+  const typeUrl = SECRET_TYPE;
   const resources = secrets.flatMap((secret) =>
     secret === undefined ? [] : [{ typeUrl, value: context.encode(secret) }],
   );

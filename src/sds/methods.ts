@@ -9,14 +9,12 @@ import {
   discoveryRequest,
   discoveryResponse,
 } from "../protobuf/wire/discovery.ts";
+import { SDS_SERVICE, SDS_V2_SERVICE } from "../xds/methods.ts";
 import { deltaSecrets } from "./delta-secrets.ts";
 import { fetchSecrets } from "./fetch-secrets.ts";
 import { type LegacyContext, legacyFetch, legacyStream } from "./legacy/legacy-stream.ts";
 import type { SdsContext } from "./sds-context.ts";
 import { streamSecrets } from "./stream-secrets.ts";
-
-export const SDS_SERVICE = "envoy.service.secret.v3.SecretDiscoveryService";
-export const SDS_V2_SERVICE = "envoy.service.discovery.v2.SecretDiscoveryService";
 
 const stream = (service: string) =>
   defineMethod<"bidi", DiscoveryRequest, Partial<DiscoveryResponse>>({

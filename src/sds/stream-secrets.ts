@@ -1,6 +1,6 @@
 import { GrpcError, type ServerWriter } from "../grpc/index.ts";
 import type { DiscoveryRequest, DiscoveryResponse } from "../protobuf/wire/discovery.ts";
-import { SECRET_TYPE_URL } from "../protobuf/wire/secret.ts";
+import { HEALTH_TYPE, SECRET_TYPE } from "../xds/type-urls.ts";
 import { createConnection } from "./connection.ts";
 import { NEW_SUBSCRIPTION, requestOutcome, type Subscription } from "./core/subscription.ts";
 import { checkNameCount, generate, generateOne } from "./generate.ts";
@@ -9,9 +9,6 @@ import { runStream } from "./run-stream.ts";
 import type { SdsContext } from "./sds-context.ts";
 import type { SourceSecret } from "./secret-source.ts";
 import { send } from "./send.ts";
-
-/** What an agent reports of a VM's health; some send it on any stream they have. */
-const HEALTH_TYPE_URL = "type.googleapis.com/istio.v1.HealthInformation";
 
 /** The state-of-the-world method: each reply holds only the names it is about. */
 export function streamSecrets(
@@ -24,14 +21,14 @@ export function streamSecrets(
 
   async function reply(secrets: readonly SourceSecret[]): Promise<void> {
     const nonce = context.nextNonce();
-    const resources = secrets.map((secret) => ({ typeUrl: SECRET_TYPE_URL, value: context.encode(secret) }));
+    const resources = secrets.map((secret) => ({ typeUrl: SECRET_TYPE, value: context.encode(secret) }));
     subscription = { ...subscription, nonce };
-    await send(context, call, { versionInfo: context.nextVersion(), typeUrl: SECRET_TYPE_URL, nonce, resources });
+    await send(context, call, { versionInfo: context.nextVersion(), typeUrl: SECRET_TYPE, nonce, resources });
   }
 
   return runStream(context, requests, call, (watches) => ({
     onRequest: async (request) => {
-      if (!connection.isIdentified && request.typeUrl === HEALTH_TYPE_URL) {
+      if (!connection.isIdentified && request.typeUrl === HEALTH_TYPE) {
         context.log.warn("ADS: health information before the first request is ignored");
         return;
       }

@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { toHandle } from "../base/handle.ts";
-import { EXTENSION_CONFIG_TYPE } from "./core/extension-type.ts";
+import { EXTENSION_TYPE } from "../xds/type-urls.ts";
 import type { WasmConverter, WasmOptions } from "./options.ts";
 
 type Opened = Pick<WasmConverter, "convert" | "stop">;
@@ -18,7 +18,7 @@ export async function startWasmConverter(options: WasmOptions): Promise<WasmConv
   };
   if (await hasModules(options.directory)) await open();
   return toHandle({
-    typeUrl: EXTENSION_CONFIG_TYPE,
+    typeUrl: EXTENSION_TYPE,
     convert: async (response, signal) => {
       if (isStopped) return { refusal: "the agent is stopping" };
       return (await open()).convert(response, signal);

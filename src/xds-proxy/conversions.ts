@@ -1,11 +1,12 @@
 import { errorMessage } from "../base/coded-error.ts";
 import { discoveryRequest } from "../protobuf/wire/discovery.ts";
 import { memberBytes } from "../protobuf/wire/edit-members.ts";
-import type { AgentRequest, ProtocolKind } from "./core/protocol-kind.ts";
+import type { XdsProtocol } from "../xds/methods.ts";
+import type { AgentRequest } from "./core/agent-request.ts";
 import type { ResponseConverter } from "./options.ts";
 
 export interface ConversionOptions {
-  readonly kind: ProtocolKind;
+  readonly kind: XdsProtocol;
   readonly converters: readonly ResponseConverter[];
   readonly signal: AbortSignal;
   /** Sends a converted response to the client; a promise settles when it has room for more. */

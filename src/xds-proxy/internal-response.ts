@@ -1,6 +1,7 @@
 import { errorMessage } from "../base/coded-error.ts";
 import { deltaDiscoveryResponse, discoveryResponse } from "../protobuf/wire/discovery.ts";
-import type { AgentRequest, ProtocolKind } from "./core/protocol-kind.ts";
+import type { XdsProtocol } from "../xds/methods.ts";
+import type { AgentRequest } from "./core/agent-request.ts";
 import type { InternalHandler } from "./options.ts";
 
 const INTERNAL = 13;
@@ -23,7 +24,7 @@ export interface InternalAnswer {
  * that keeps the version accepted before.
  */
 export function answerInternal(
-  kind: ProtocolKind,
+  kind: XdsProtocol,
   handler: InternalHandler,
   message: Buffer,
   acceptedVersion: string,
@@ -48,7 +49,7 @@ export function answerInternal(
   }
 }
 
-function decode(kind: ProtocolKind, message: Buffer): InternalResponse {
+function decode(kind: XdsProtocol, message: Buffer): InternalResponse {
   if (kind === "sotw") {
     const { versionInfo, nonce, resources } = discoveryResponse.decode(message);
     return { versionInfo, nonce, first: toFirst(resources[0]) };

@@ -1,11 +1,12 @@
 import type { Logger } from "../base/logger.ts";
+import type { XdsProtocol } from "../xds/methods.ts";
 import { shortTypeName } from "../xds/type-urls.ts";
-import type { AgentRequest, ProtocolKind } from "./core/protocol-kind.ts";
+import type { AgentRequest } from "./core/agent-request.ts";
 import { answerInternal } from "./internal-response.ts";
 import type { InternalHandler } from "./options.ts";
 
 export interface InternalTypesOptions {
-  readonly kind: ProtocolKind;
+  readonly kind: XdsProtocol;
   readonly handlers: readonly InternalHandler[];
   readonly log: Logger;
   ask(request: AgentRequest): void;

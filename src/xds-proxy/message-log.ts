@@ -6,8 +6,8 @@ import {
   discoveryRequest,
   discoveryResponse,
 } from "../protobuf/wire/discovery.ts";
+import type { XdsProtocol } from "../xds/methods.ts";
 import { shortTypeName } from "../xds/type-urls.ts";
-import type { ProtocolKind } from "./core/protocol-kind.ts";
 
 /** What was seen of a response while it passed. */
 export interface ResponseFacts {
@@ -30,7 +30,7 @@ export interface MessageLog {
   dropped(): void;
 }
 
-export function createMessageLog(kind: ProtocolKind, log: Logger): MessageLog {
+export function createMessageLog(kind: XdsProtocol, log: Logger): MessageLog {
   const isDelta = kind === "delta";
   // What passes need not be well-formed inside; a line less is better than a stream less.
   const write = (line: () => Line) => {

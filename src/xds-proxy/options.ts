@@ -2,7 +2,7 @@ import type { Handle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
 import type { ClientTls, KeepaliveOptions, ReservedSocket } from "../grpc/index.ts";
 import type { Dial } from "../net/dial.ts";
-import type { ProtocolKind } from "./core/protocol-kind.ts";
+import type { XdsProtocol } from "../xds/methods.ts";
 import type { LastGood } from "./last-good/start-last-good.ts";
 import type { XdsProxyMetrics } from "./metrics.ts";
 
@@ -26,7 +26,7 @@ export interface ResponseConverter {
 }
 
 export interface ConvertibleResponse {
-  readonly kind: ProtocolKind;
+  readonly kind: XdsProtocol;
   readonly message: Buffer;
 }
 
@@ -93,7 +93,7 @@ export interface XdsProxy extends Handle {
 
 export interface StreamDescription {
   readonly id: number;
-  readonly kind: ProtocolKind;
+  readonly kind: XdsProtocol;
   readonly nodeId: string;
   readonly primary: boolean;
   readonly requests: number;

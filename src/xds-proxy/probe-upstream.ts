@@ -1,11 +1,11 @@
 import { abortAfter } from "../base/abort-after.ts";
 import { GrpcError, type GrpcStatusName, NoGrpcAnswer } from "../grpc/index.ts";
-import { type ProtocolKind, STREAM_PATHS } from "./core/protocol-kind.ts";
+import { ADS_PATHS, type XdsProtocol } from "../xds/methods.ts";
 import { openUpstream } from "./open-upstream.ts";
 import type { UpstreamOptions } from "./options.ts";
 
 export interface Probe {
-  readonly kind: ProtocolKind;
+  readonly kind: XdsProtocol;
   /** What a control plane would answer. */
   readonly request: Buffer;
   readonly signal: AbortSignal;
@@ -28,7 +28,7 @@ export function isRefusal(failure: unknown): boolean {
 /** Whether a control plane answers the request on a stream of its own, be it with a refusal. Rejects when no stream can be had. */
 export async function isAnswering(options: UpstreamOptions, { kind, request, signal }: Probe): Promise<boolean> {
   using limit = abortAfter(ANSWER_LIMIT_MS, signal);
-  const upstream = await openUpstream(options, STREAM_PATHS[kind], { signal: limit.signal });
+  const upstream = await openUpstream(options, ADS_PATHS[kind], { signal: limit.signal });
   try {
     let hasResponse = false;
     const { call } = upstream;

@@ -1,6 +1,6 @@
 import type { Logger } from "../base/logger.ts";
 import { type GrpcChannel, GrpcError, rpcErrorText } from "../grpc/index.ts";
-import { type ProtocolKind, STREAM_PATHS } from "./core/protocol-kind.ts";
+import { ADS_PATHS, type XdsProtocol } from "../xds/methods.ts";
 import type { LastGood } from "./last-good/start-last-good.ts";
 import { SilentUpstream, unlessSilent } from "./last-good/until-silent.ts";
 import { openUpstream, type Upstream } from "./open-upstream.ts";
@@ -9,7 +9,7 @@ import { isRefusal } from "./probe-upstream.ts";
 import { type StreamEnd, toStatus } from "./stream-end.ts";
 
 export interface Reaching {
-  readonly kind: ProtocolKind;
+  readonly kind: XdsProtocol;
   /** The client's first request. */
   readonly first: Promise<Buffer>;
   /** The client has left. */
@@ -30,7 +30,7 @@ export async function reachUpstream(options: XdsProxyOptions, reaching: Reaching
   const { metrics, upstream, lastGood } = options;
   const { kind, first, signal, streams, channel, log } = reaching;
   const givenUp = new AbortController();
-  const opening = openUpstream(upstream, STREAM_PATHS[kind], {
+  const opening = openUpstream(upstream, ADS_PATHS[kind], {
     signal: AbortSignal.any([signal, givenUp.signal]),
     streams,
     takesGzip: upstream.compression,

@@ -1,5 +1,5 @@
 import { type Encoding, type FrameSink, type FrameStream, GrpcError, inflateFrames } from "../grpc/index.ts";
-import type { ProtocolKind } from "./core/protocol-kind.ts";
+import type { XdsProtocol } from "../xds/methods.ts";
 import { ResponseScanner } from "./core/response-scanner.ts";
 import { MAX_RESPONSE_BYTES } from "./open-upstream.ts";
 
@@ -7,7 +7,7 @@ import { MAX_RESPONSE_BYTES } from "./open-upstream.ts";
 export type ResponseAction = "forward" | "hold" | "drop";
 
 export interface ResponseRelayOptions {
-  readonly kind: ProtocolKind;
+  readonly kind: XdsProtocol;
   readonly downstream: Pick<FrameStream, "writeFrameStart" | "writeFrameBytes">;
   /** What the control plane compresses with; a client never sees it. */
   readonly encoding?: () => Encoding | undefined;

@@ -1,13 +1,13 @@
 import type { Logger } from "../base/logger.ts";
 import type { GrpcError, RawServerCall } from "../grpc/index.ts";
-import type { ProtocolKind } from "./core/protocol-kind.ts";
+import type { XdsProtocol } from "../xds/methods.ts";
 import { anyValue, type ServeOptions, serveLastGood } from "./last-good/serve-last-good.ts";
 import type { LastGood } from "./last-good/start-last-good.ts";
 import type { XdsProxyOptions } from "./options.ts";
 import { isAnswering } from "./probe-upstream.ts";
 
 export interface WithoutUpstream {
-  readonly kind: ProtocolKind;
+  readonly kind: XdsProtocol;
   readonly downstream: RawServerCall;
   receive: ServeOptions["receive"];
   readonly lastGood: LastGood;

@@ -1,9 +1,10 @@
 import { CloseStack } from "../base/close-stack.ts";
 import { toHandle } from "../base/handle.ts";
 import { implementRaw, type RawServerCall } from "../grpc/index.ts";
+import { ADS_PATHS, type XdsProtocol } from "../xds/methods.ts";
 import { HEALTH_TYPE } from "../xds/type-urls.ts";
 import { createBufferCollector } from "./buffer-collector.ts";
-import { encodeAgentRequest, type ProtocolKind, STREAM_PATHS } from "./core/protocol-kind.ts";
+import { encodeAgentRequest } from "./core/agent-request.ts";
 import type { WorkloadHealth, XdsProxy, XdsProxyOptions } from "./options.ts";
 import { REFLECTED_SERVICES, readAdsFiles, reflectionMethods } from "./reflection/reflection-methods.ts";
 import { serveSocket } from "./serve-socket.ts";
@@ -40,7 +41,7 @@ export async function startXdsProxy(options: XdsProxyOptions): Promise<XdsProxy>
   const shareMemory = () => {
     for (const stream of registry.all) stream.shareMemory(registry.size);
   };
-  const serve = (kind: ProtocolKind) => async (call: RawServerCall) => {
+  const serve = (kind: XdsProtocol) => async (call: RawServerCall) => {
     nextId += 1;
     const stream = new XdsStream(nextId, kind, options, hooks);
     registry.add(stream);
@@ -60,8 +61,8 @@ export async function startXdsProxy(options: XdsProxyOptions): Promise<XdsProxy>
       reserved: options.reserved,
       ...(options.socketCheckMs !== undefined && { checkMs: options.socketCheckMs }),
       methods: [
-        implementRaw(STREAM_PATHS.sotw, serve("sotw")),
-        implementRaw(STREAM_PATHS.delta, serve("delta")),
+        implementRaw(ADS_PATHS.sotw, serve("sotw")),
+        implementRaw(ADS_PATHS.delta, serve("delta")),
         ...reflectionMethods(readAdsFiles, REFLECTED_SERVICES),
       ],
       maxReceiveBytes: options.maxReceiveBytes,
@@ -96,7 +97,7 @@ export async function startXdsProxy(options: XdsProxyOptions): Promise<XdsProxy>
 }
 
 /** The control plane looks at the presence of an error only; there is no message behind this type. */
-function healthRequest(kind: ProtocolKind, health: WorkloadHealth): Buffer {
+function healthRequest(kind: XdsProtocol, health: WorkloadHealth): Buffer {
   const error = health.healthy ? undefined : { code: INTERNAL, message: health.message };
   return encodeAgentRequest(kind, { typeUrl: HEALTH_TYPE, ...(error && { error }) });
 }

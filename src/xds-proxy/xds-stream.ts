@@ -2,10 +2,11 @@ import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { type GrpcChannel, GrpcError, type RawServerCall } from "../grpc/index.ts";
 import { any } from "../protobuf/wire/discovery.ts";
+import type { XdsProtocol } from "../xds/methods.ts";
 import { isForwardedType, isResponseType, LISTENER_TYPE } from "../xds/type-urls.ts";
 import { type ClientInbox, openInbox } from "./client-inbox.ts";
 import { type Conversions, createConversions } from "./conversions.ts";
-import { type AgentRequest, encodeAgentRequest, type ProtocolKind } from "./core/protocol-kind.ts";
+import { type AgentRequest, encodeAgentRequest } from "./core/agent-request.ts";
 import { type RequestFacts, scanRequest } from "./core/request-facts.ts";
 import { createInternalTypes, type InternalTypes } from "./internal-types.ts";
 import type { Recorder } from "./last-good/recorder.ts";
@@ -35,7 +36,7 @@ export interface XdsStreamHooks {
   /** A connection that was made ahead. */
   takeWarmUpstream(): GrpcChannel | undefined;
   /** What the primary stream sends besides the subscriptions, in the order it is to be sent. */
-  storedRequests(kind: ProtocolKind): readonly Buffer[];
+  storedRequests(kind: XdsProtocol): readonly Buffer[];
 }
 
 const PROGRESS_LIMIT_MS = 30_000;
@@ -43,7 +44,7 @@ const PROGRESS_LIMIT_MS = 30_000;
 /** One client's stream and its own stream to the control plane; they begin and end together. */
 export class XdsStream implements RegisteredStream {
   readonly id: number;
-  readonly kind: ProtocolKind;
+  readonly kind: XdsProtocol;
   isEnvoy = false;
   isIntroduced = false;
 
@@ -63,7 +64,7 @@ export class XdsStream implements RegisteredStream {
   #responses = 0;
   #lastResponseAt: number | undefined;
 
-  constructor(id: number, kind: ProtocolKind, options: XdsProxyOptions, hooks: XdsStreamHooks) {
+  constructor(id: number, kind: XdsProtocol, options: XdsProxyOptions, hooks: XdsStreamHooks) {
     this.id = id;
     this.kind = kind;
     this.#options = options;

@@ -1,33 +1,40 @@
-import type { XdsType } from "./resource-source.ts";
+import {
+  CLUSTER_TYPE,
+  ENDPOINT_TYPE,
+  EXTENSION_TYPE,
+  LISTENER_TYPE,
+  NAME_TABLE_TYPE,
+  needsNames,
+  PROXY_CONFIG_TYPE,
+  ROUTE_TYPE,
+} from "./type-urls.ts";
+
+/** The types a control plane generates, by their short names. */
+export type XdsType = "CDS" | "EDS" | "LDS" | "RDS" | "NDS" | "PCDS" | "ECDS";
 
 interface XdsTypeTraits {
   readonly type: XdsType;
   readonly url: string;
   /** Lower case name in metrics. */
   readonly metric: string;
-  /** Clients say which ones they want; without names there is nothing to send. */
+  /** Subscribed to by name only: there is no wildcard subscription. */
   readonly needsNames: boolean;
-  /** An answer replaces everything the client had of the type; of other types it may hold a part. */
+  /** A SotW response replaces everything the client has of the type; of other types it may carry a part. */
   readonly isWholeState: boolean;
-  /** No resource means that there is nothing to say, not that everything is gone. */
-  readonly isSilentWhenEmpty: boolean;
+  /** Without resources no response is sent: an empty one would say that everything is gone. */
+  readonly skipsEmpty: boolean;
 }
-
-const PREFIX = "type.googleapis.com/";
 
 /** In the order in which they are sent: what is referred to comes before what refers to it. */
 export const XDS_TYPES: readonly XdsTypeTraits[] = [
-  traits("CDS", "envoy.config.cluster.v3.Cluster", { isWholeState: true }),
-  traits("EDS", "envoy.config.endpoint.v3.ClusterLoadAssignment", { needsNames: true }),
-  traits("LDS", "envoy.config.listener.v3.Listener", { isWholeState: true }),
-  traits("RDS", "envoy.config.route.v3.RouteConfiguration", { needsNames: true }),
-  traits("ECDS", "envoy.config.core.v3.TypedExtensionConfig", { needsNames: true }),
-  traits("NDS", "istio.networking.nds.v1.NameTable", { isWholeState: true, isSilentWhenEmpty: true }),
-  traits("PCDS", "istio.mesh.v1alpha1.ProxyConfig", { isWholeState: true, isSilentWhenEmpty: true }),
+  traits("CDS", CLUSTER_TYPE, { isWholeState: true }),
+  traits("EDS", ENDPOINT_TYPE),
+  traits("LDS", LISTENER_TYPE, { isWholeState: true }),
+  traits("RDS", ROUTE_TYPE),
+  traits("ECDS", EXTENSION_TYPE),
+  traits("NDS", NAME_TABLE_TYPE, { isWholeState: true, skipsEmpty: true }),
+  traits("PCDS", PROXY_CONFIG_TYPE, { isWholeState: true, skipsEmpty: true }),
 ];
-
-/** How a VM's agent tells whether its application is well; it is never answered. */
-export const HEALTH_URL = `${PREFIX}istio.v1.HealthInformation`;
 
 const BY_URL: ReadonlyMap<string, XdsTypeTraits> = new Map(XDS_TYPES.map((each) => [each.url, each]));
 const BY_TYPE: ReadonlyMap<XdsType, XdsTypeTraits> = new Map(XDS_TYPES.map((each) => [each.type, each]));
@@ -44,16 +51,9 @@ export function traitsOf(type: XdsType): XdsTypeTraits {
 
 function traits(
   type: XdsType,
-  message: string,
-  given: Partial<Pick<XdsTypeTraits, "needsNames" | "isWholeState" | "isSilentWhenEmpty">>,
+  url: string,
+  given: Partial<Pick<XdsTypeTraits, "isWholeState" | "skipsEmpty">> = {},
 ): XdsTypeTraits {
-  return {
-    type,
-    url: `${PREFIX}${message}`,
-    metric: type.toLowerCase(),
-    needsNames: false,
-    isWholeState: false,
-    isSilentWhenEmpty: false,
-    ...given,
-  };
+  const metric = type.toLowerCase();
+  return { type, url, metric, needsNames: needsNames(url), isWholeState: false, skipsEmpty: false, ...given };
 }

@@ -5,7 +5,7 @@ import { declareDnsMetrics } from "../../src/dns/metrics.ts";
 import { createPortMap, type PortMap } from "../../src/dns/port-owners.ts";
 import type { ResolverSettings } from "../../src/dns/resolver.ts";
 import { startThreads } from "../../src/dns/threads.ts";
-import type { NameTable } from "../../src/protocol/dns/name-table-message.ts";
+import type { NameTable } from "../../src/xds/name-table.ts";
 import { ask } from "../support/dns/client.ts";
 import { crashThreads } from "../support/dns/crash.ts";
 import { MESH_TABLE, recordingLogger } from "../support/dns/fixture.ts";

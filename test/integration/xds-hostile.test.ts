@@ -8,7 +8,7 @@ import {
   discoveryRequest,
   discoveryResponse,
 } from "../../src/protobuf/wire/discovery.ts";
-import { decodeNameTable } from "../../src/protocol/dns/name-table-message.ts";
+import { decodeNameTable } from "../../src/xds/name-table.ts";
 import { EXTENSION_TYPE, NAME_TABLE_TYPE } from "../../src/xds/type-urls.ts";
 import { grpcHeaders, requestRaw } from "../support/grpc/raw-client.ts";
 import { recordLog } from "../support/log/recording-log.ts";

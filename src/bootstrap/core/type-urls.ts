@@ -1,5 +1,6 @@
-/** `type.googleapis.com/` names that more than one part of the document uses. */
-export const typeUrl = (name: string) => `type.googleapis.com/${name}`;
+import { TYPE_PREFIX } from "../../protobuf/type-url.ts";
+
+export const typeUrl = (name: string) => TYPE_PREFIX + name;
 
 /** A named extension with its typed configuration. */
 export function extension(name: string, type: string, config: Readonly<Record<string, unknown>> = {}) {

@@ -1,7 +1,7 @@
 import type { Logger } from "../../base/logger.ts";
 import type { ServerCall } from "../../grpc/index.ts";
 import type { ProxyNode } from "../../mesh-model/proxy/proxy-node.ts";
-import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
+import type { ProxyView, PushSnapshot } from "../../mesh-model/push-snapshot.ts";
 import type { Node } from "../../protobuf/wire/discovery.ts";
 import type { ResourceSource } from "../../xds/resource-source.ts";
 import type { Connections } from "./connections.ts";
@@ -16,7 +16,7 @@ export interface AdsContext {
   readonly connections: Connections;
   /** How each stream is ended, also of those whose client has not introduced itself. */
   readonly streams: Set<(reason: string) => void>;
-  readonly source: ResourceSource;
+  readonly source: ResourceSource<ProxyView>;
   readonly snapshot: () => PushSnapshot;
   /** Throws with a text for the client. */
   readonly parseNode: (node: Partial<Node>) => ProxyNode;

@@ -1,12 +1,11 @@
 import { gzipPieces } from "../../grpc/index.ts";
-import type { XdsType } from "../../xds/resource-source.ts";
+import type { XdsProtocol } from "../../xds/methods.ts";
+import type { XdsType } from "../../xds/xds-types.ts";
 import { traitsOf } from "../../xds/xds-types.ts";
 import type { Plan } from "./core/plan-answer.ts";
 import { deltaChunks, sotwChunks } from "./core/response-chunks.ts";
 import type { AdsMetrics } from "./metrics.ts";
 import { countSendFailure } from "./send-failures.ts";
-
-export type XdsProtocol = "sotw" | "delta";
 
 export interface AnswerWriterOptions {
   readonly protocol: XdsProtocol;

@@ -1,9 +1,9 @@
 import { encodeAny } from "../../protobuf/envoy/index.ts";
+import { TYPE_PREFIX } from "../../protobuf/type-url.ts";
 import { any } from "../../protobuf/wire/discovery.ts";
 import type { EncodedResource } from "../../xds/resource-source.ts";
 import type { DebugPage } from "./ads-context.ts";
 
-const PREFIX = "type.googleapis.com/";
 /** Parts of a dump that hold something; of the others a control plane knows nothing. */
 const FILLED = [
   "envoy.admin.v3.ClustersConfigDump",
@@ -27,6 +27,6 @@ export function configDumpMessages(proxy: string, debugPage: DebugPage): readonl
 
 function encodeDump(config: Dump): Buffer {
   const typeUrl = config["@type"];
-  const name = FILLED.find((filled) => typeUrl === PREFIX + filled);
+  const name = FILLED.find((filled) => typeUrl === TYPE_PREFIX + filled);
   return name === undefined ? any.encode({ typeUrl, value: Buffer.alloc(0) }) : encodeAny(name, config);
 }

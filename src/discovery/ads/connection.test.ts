@@ -7,7 +7,8 @@ import { FORCED_CHANGES } from "../../mesh-model/changes/push-changes.ts";
 import type { ProxyNode } from "../../mesh-model/proxy/proxy-node.ts";
 import type { ProxyView, PushSnapshot } from "../../mesh-model/push-snapshot.ts";
 import { any, discoveryResponse } from "../../protobuf/wire/discovery.ts";
-import type { ResourceSet, ResourceSource, XdsType } from "../../xds/resource-source.ts";
+import type { ResourceSet, ResourceSource } from "../../xds/resource-source.ts";
+import type { XdsType } from "../../xds/xds-types.ts";
 import { createConnection } from "./connection.ts";
 import { createNameList, NO_NAMES } from "./core/name-list.ts";
 import { sotwBody } from "./core/set-difference.ts";
@@ -48,7 +49,7 @@ function connect({ fails = () => false, writes, bytes = 1, ...more }: Given = {}
     if (fails(type)) throw new Error(`no ${type}`);
     return setOf(names, String(version), bytes);
   };
-  const source: ResourceSource = {
+  const source: ResourceSource<ProxyView> = {
     all: (_view, type) => make(type, ["a", "b"]),
     named: (_view, type, names) => make(type, names),
   };

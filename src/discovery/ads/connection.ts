@@ -5,9 +5,11 @@ import { changedTypes } from "../../mesh-model/changes/changed-types.ts";
 import { mergeChanges, NO_CHANGES, type PushChanges } from "../../mesh-model/changes/push-changes.ts";
 import type { ProxyNode } from "../../mesh-model/proxy/proxy-node.ts";
 import type { ProxyView, PushSnapshot } from "../../mesh-model/push-snapshot.ts";
-import type { ResourceSet, ResourceSource, XdsType } from "../../xds/resource-source.ts";
+import type { XdsProtocol } from "../../xds/methods.ts";
+import type { ResourceSet, ResourceSource } from "../../xds/resource-source.ts";
+import type { XdsType } from "../../xds/xds-types.ts";
 import { traitsOf } from "../../xds/xds-types.ts";
-import { type AnswerWriterOptions, createAnswerWriter, type XdsProtocol } from "./answer-writer.ts";
+import { type AnswerWriterOptions, createAnswerWriter } from "./answer-writer.ts";
 import { DUE_CHANGES, type Due, type Plan, planDelta, planSotw } from "./core/plan-answer.ts";
 import { type Decision, type Watch, withSent } from "./core/watch.ts";
 import { countWatchEvent } from "./count-watch-event.ts";
@@ -44,7 +46,7 @@ export interface ConnectionOptions extends AnswerWriterOptions {
   readonly node: ProxyNode;
   readonly peerAddress: string;
   readonly identities: readonly string[];
-  readonly source: ResourceSource;
+  readonly source: ResourceSource<ProxyView>;
   readonly snapshot: () => PushSnapshot;
   readonly close: (reason: string) => void;
   /** A client that has not taken a message by then is sent away; undefined: it may take its time. */
@@ -90,7 +92,7 @@ export function createConnection(options: ConnectionOptions): OwnedConnection {
       ? source.all(currentView(), type)
       : source.named(currentView(), type, watch.names.list);
     const isWholeState = traits.isWholeState || node.generator === "grpc";
-    const input = { sent: sent.get(type), next, due: why, isWholeState, isSilentWhenEmpty: traits.isSilentWhenEmpty };
+    const input = { sent: sent.get(type), next, due: why, isWholeState, skipsEmpty: traits.skipsEmpty };
     const plan = options.protocol === "sotw" ? planSotw(input) : planDelta(input, { keepsRemoved: traits.needsNames });
     sent.set(type, next);
     metrics.pushTime.observe((now() - startedAt) / 1000, [traits.metric]);

@@ -1,13 +1,14 @@
 import type { Logger } from "../../base/logger.ts";
 import { defineMethod, type Implementation, implement, rawCodec, type ServerCall } from "../../grpc/index.ts";
 import type { ProxyNode } from "../../mesh-model/proxy/proxy-node.ts";
-import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
+import type { ProxyView, PushSnapshot } from "../../mesh-model/push-snapshot.ts";
 import {
   type DeltaDiscoveryRequest,
   type DiscoveryRequest,
   deltaDiscoveryRequest,
   type Node,
 } from "../../protobuf/wire/discovery.ts";
+import { ADS_PATHS } from "../../xds/methods.ts";
 import type { ResourceSource } from "../../xds/resource-source.ts";
 import type { AdsSettings, DebugPage } from "./ads-context.ts";
 import { type Connections, createConnections } from "./connections.ts";
@@ -17,7 +18,7 @@ import { serveStream } from "./serve-stream.ts";
 import { createSotwRequestCodec } from "./sotw-request-codec.ts";
 
 export interface AdsServiceOptions {
-  readonly source: ResourceSource;
+  readonly source: ResourceSource<ProxyView>;
   /** The newest one, at any time. */
   readonly snapshot: () => PushSnapshot;
   readonly parseNode: (node: Partial<Node>) => ProxyNode;
@@ -37,17 +38,15 @@ export interface AdsService {
   close(reason: string): void;
 }
 
-const SERVICE = "/envoy.service.discovery.v3.AggregatedDiscoveryService";
-
 const streamResources = defineMethod<"bidi", DiscoveryRequest, Buffer>({
-  path: `${SERVICE}/StreamAggregatedResources`,
+  path: ADS_PATHS.sotw,
   kind: "bidi",
   request: createSotwRequestCodec(),
   response: rawCodec,
 });
 
 const deltaResources = defineMethod<"bidi", DeltaDiscoveryRequest, Buffer>({
-  path: `${SERVICE}/DeltaAggregatedResources`,
+  path: ADS_PATHS.delta,
   kind: "bidi",
   request: deltaDiscoveryRequest,
   response: rawCodec,

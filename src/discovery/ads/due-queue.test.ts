@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { XdsType } from "../../xds/resource-source.ts";
+import type { XdsType } from "../../xds/xds-types.ts";
 import { DUE_CHANGES, type Due } from "./core/plan-answer.ts";
 import { createDueQueue } from "./due-queue.ts";
 

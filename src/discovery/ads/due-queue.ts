@@ -1,4 +1,4 @@
-import type { XdsType } from "../../xds/resource-source.ts";
+import type { XdsType } from "../../xds/xds-types.ts";
 import { XDS_TYPES } from "../../xds/xds-types.ts";
 import { DUE_CHANGES, type Due, mergeDue } from "./core/plan-answer.ts";
 

@@ -6,10 +6,10 @@ import type { ServerWriter } from "../../grpc/server-types.ts";
 import { parseNode } from "../../mesh-model/proxy/parse-node.ts";
 import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
 import type { DeltaDiscoveryRequest, DiscoveryRequest } from "../../protobuf/wire/discovery.ts";
+import { decodeNode } from "../../xds/node.ts";
 import type { AdsContext } from "./ads-context.ts";
 import { createConnections } from "./connections.ts";
 import { createNameList } from "./core/name-list.ts";
-import { decodeNode } from "./decode-node.ts";
 import { declareAdsMetrics } from "./metrics.ts";
 import { serveStream } from "./serve-stream.ts";
 

@@ -3,10 +3,11 @@ import { MAX_TIMER_MS } from "../../base/timer-limit.ts";
 import { GrpcError, type ServerWriter } from "../../grpc/index.ts";
 import type { ProxyNode } from "../../mesh-model/proxy/proxy-node.ts";
 import type { DeltaDiscoveryRequest, DiscoveryRequest } from "../../protobuf/wire/discovery.ts";
-import { HEALTH_URL, traitsOf, typeOfUrl } from "../../xds/xds-types.ts";
+import type { XdsProtocol } from "../../xds/methods.ts";
+import { HEALTH_TYPE } from "../../xds/type-urls.ts";
+import { traitsOf, typeOfUrl } from "../../xds/xds-types.ts";
 import type { AdsContext } from "./ads-context.ts";
 import { answerDebug, isDebugType } from "./answer-debug.ts";
-import type { XdsProtocol } from "./answer-writer.ts";
 import { createConnection, type OwnedConnection } from "./connection.ts";
 import { checkIdentity } from "./core/check-identity.ts";
 import { firstRequest } from "./core/first-request.ts";
@@ -120,7 +121,7 @@ function take(
   request: Request,
   { call, context }: StreamParts,
 ): Promise<void> | undefined {
-  if (request.typeUrl === HEALTH_URL) {
+  if (request.typeUrl === HEALTH_TYPE) {
     context.log.debug("health report", { proxy: connection.id, error: request.errorDetail?.message });
     return undefined;
   }

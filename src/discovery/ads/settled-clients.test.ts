@@ -189,7 +189,7 @@ function follow(client: ModelClient): void {
 }
 
 /** The same as what is made for a proxy that nobody knew, from a mesh of which nothing is remembered. */
-function checkHolds({ protocol, types }: ModelClient, view: ProxyView, source: ResourceSource): void {
+function checkHolds({ protocol, types }: ModelClient, view: ProxyView, source: ResourceSource<ProxyView>): void {
   for (const [type, { wanted, held, refused }] of types) {
     // Extensions in use are not taken away from a client.
     const mayStay = (name: string) => type === "ECDS" && !resources.some((resource) => resource.name === name);

@@ -1,4 +1,4 @@
-import type { NameInfo } from "../../protocol/dns/name-table-message.ts";
+import type { NameInfo } from "../../xds/name-table.ts";
 
 export const KUBERNETES_REGISTRY = "Kubernetes";
 

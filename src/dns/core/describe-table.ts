@@ -1,4 +1,4 @@
-import type { NameInfo, NameTable } from "../../protocol/dns/name-table-message.ts";
+import type { NameInfo, NameTable } from "../../xds/name-table.ts";
 import { alternateHosts, type ProxyScope } from "./alternate-hosts.ts";
 import { isIpv4, parseIp } from "./ip-address.ts";
 

@@ -1,6 +1,6 @@
 import { RECORD_CLASS, RECORD_TYPE } from "../../protocol/dns/constants.ts";
 import { canonicalName, type DomainName, parentName } from "../../protocol/dns/name.ts";
-import type { NameInfo, NameTable } from "../../protocol/dns/name-table-message.ts";
+import type { NameInfo, NameTable } from "../../xds/name-table.ts";
 import { alternateHosts, KUBERNETES_REGISTRY, type ProxyScope } from "./alternate-hosts.ts";
 import { isIpv4, parseIp } from "./ip-address.ts";
 

@@ -1,6 +1,7 @@
 import type { ProxyView } from "../../mesh-model/push-snapshot.ts";
 import type { RouteConfiguration } from "../../protobuf/gen/envoy/config/route/v3.ts";
-import type { EncodedResource, XdsType } from "../../xds/resource-source.ts";
+import type { EncodedResource } from "../../xds/resource-source.ts";
+import type { XdsType } from "../../xds/xds-types.ts";
 import { encodeResource } from "../encode-resource.ts";
 import type { ResourceGuard } from "../resource-guard.ts";
 import { generateGrpcClusters } from "./clusters.ts";

@@ -1,4 +1,4 @@
-import type { XdsType } from "../../xds/resource-source.ts";
+import type { XdsType } from "../../xds/xds-types.ts";
 import type { ProxyView } from "../push-snapshot.ts";
 import { changedKinds } from "./changed-kinds.ts";
 import { needsPush } from "./needs-push.ts";

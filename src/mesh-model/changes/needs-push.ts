@@ -1,5 +1,5 @@
 import type { Kind } from "../../istio-api/specs/kinds.ts";
-import type { XdsType } from "../../xds/resource-source.ts";
+import type { XdsType } from "../../xds/xds-types.ts";
 
 /** What can differ between two snapshots. `ServiceEntry` stands for services of every registry. */
 export type ChangedKind = Kind | "Endpoints" | "MeshConfig";

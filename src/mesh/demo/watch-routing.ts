@@ -1,9 +1,10 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import { wait } from "../../base/wait.ts";
 import { createGrpcChannel, defineMethod } from "../../grpc/index.ts";
-import { decodeMessage, type MessageName, TYPE_PREFIX } from "../../protobuf/envoy/index.ts";
+import { decodeMessage, type MessageName } from "../../protobuf/envoy/index.ts";
 import type { ClusterLoadAssignment } from "../../protobuf/gen/envoy/config/endpoint/v3.ts";
 import type { RouteAction, RouteConfiguration } from "../../protobuf/gen/envoy/config/route/v3.ts";
+import { TYPE_PREFIX } from "../../protobuf/type-url.ts";
 import {
   type DiscoveryRequest,
   type DiscoveryResponse,

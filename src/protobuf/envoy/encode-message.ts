@@ -1,4 +1,5 @@
 import type { MessageTypes } from "../gen/message-types.ts";
+import { TYPE_PREFIX } from "../type-url.ts";
 import { encodeStruct, encodeValue, type JsonObject, type JsonValue } from "../wire/struct.ts";
 import { WIRE_BYTES, WIRE_VARINT } from "../wire/wire-reader.ts";
 import { EnvoyCodecError } from "./codec-error.ts";
@@ -12,7 +13,7 @@ import {
 } from "./field-table.ts";
 import type { AnyMessage } from "./json-types.ts";
 import { MessageBuffer } from "./message-buffer.ts";
-import { type MessageName, TYPE_PREFIX } from "./pack.ts";
+import type { MessageName } from "./pack.ts";
 import { isZero, wireOf, writeScalar } from "./scalar-codec.ts";
 import { writeDuration, writeTimestamp } from "./well-known.ts";
 

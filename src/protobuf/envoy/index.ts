@@ -4,5 +4,5 @@ export { encodeAny, encodeMessage } from "./encode-message.ts";
 export { enumTable } from "./field-table.ts";
 export type { AnyMessage } from "./json-types.ts";
 export { mergeAny, mergeMessages, replaceLists } from "./merge-messages.ts";
-export { type MessageName, pack, TYPE_PREFIX } from "./pack.ts";
+export { type MessageName, pack } from "./pack.ts";
 export { parseMessage } from "./parse-message.ts";

@@ -1,9 +1,6 @@
+import { TYPE_PREFIX } from "../type-url.ts";
 import { any, duration } from "./discovery.ts";
 import { bool, bytes, type MessageType, message, nested, string } from "./message.ts";
-
-export const SECRET_TYPE_URL = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret";
-/** The retired v2 name of the same message; its field numbers did not change. */
-export const SECRET_V2_TYPE_URL = "type.googleapis.com/envoy.api.v2.auth.Secret";
 
 /** envoy.config.core.v3.DataSource; exactly one member is set. */
 export const dataSource = message({ filename: string(1), inlineBytes: bytes(2), inlineString: string(3) });
@@ -34,7 +31,6 @@ export type SecretMessage = MessageType<typeof secret>;
 export const privateKeyMethodConfig = message({ privateKey: nested(1, dataSource), pollDelay: nested(2, duration) });
 
 export const PRIVATE_KEY_METHOD_TYPE_URLS = {
-  cryptomb:
-    "type.googleapis.com/envoy.extensions.private_key_providers.cryptomb.v3alpha.CryptoMbPrivateKeyMethodConfig",
-  qat: "type.googleapis.com/envoy.extensions.private_key_providers.qat.v3alpha.QatPrivateKeyMethodConfig",
+  cryptomb: `${TYPE_PREFIX}envoy.extensions.private_key_providers.cryptomb.v3alpha.CryptoMbPrivateKeyMethodConfig`,
+  qat: `${TYPE_PREFIX}envoy.extensions.private_key_providers.qat.v3alpha.QatPrivateKeyMethodConfig`,
 } as const;

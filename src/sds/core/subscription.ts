@@ -1,3 +1,5 @@
+import { needsNames } from "../../xds/type-urls.ts";
+
 /** What one state-of-the-world stream has asked for and been sent. */
 export interface Subscription {
   /** Undefined before the first names and after an unsubscribe. */
@@ -23,19 +25,11 @@ export type RequestOutcome =
 
 export const NEW_SUBSCRIPTION: Subscription = { watched: undefined, nonce: "" };
 
-/** Types for which a request without names means that nothing is wanted any more. */
-const UNSUBSCRIBE_TYPES: ReadonlySet<string> = new Set([
-  "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret",
-  "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment",
-  "type.googleapis.com/envoy.config.route.v3.RouteConfiguration",
-  "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig",
-]);
-
 /** Decides what a request means; the rules stand in the order in which they apply. Any first message is safe, even a rejection. */
 export function requestOutcome(subscription: Subscription, request: SubscriptionRequest): RequestOutcome {
   if (request.isNack) return { action: "rejected" };
   const names = request.resourceNames;
-  if (names.length === 0 && UNSUBSCRIBE_TYPES.has(request.typeUrl)) return { action: "unsubscribed" };
+  if (names.length === 0 && needsNames(request.typeUrl)) return { action: "unsubscribed" };
   const { watched, nonce } = subscription;
   const wanted = new Set(names);
   // Also a client that reconnects and still quotes the nonce of its former stream.

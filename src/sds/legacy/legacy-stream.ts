@@ -1,7 +1,7 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import { GrpcError, type ServerCall, type ServerWriter } from "../../grpc/index.ts";
 import type { DiscoveryRequest, DiscoveryResponse } from "../../protobuf/wire/discovery.ts";
-import { SECRET_TYPE_URL } from "../../protobuf/wire/secret.ts";
+import { SECRET_TYPE } from "../../xds/type-urls.ts";
 import { generateOne } from "../generate.ts";
 import { SDS_LABEL } from "../metrics.ts";
 import { runStream } from "../run-stream.ts";
@@ -42,7 +42,7 @@ function runLegacyStream(
   requests: AsyncIterable<DiscoveryRequest>,
   call: ServerWriter<Partial<DiscoveryResponse>>,
 ): Promise<void> {
-  const sent = { version: undefined as string | undefined, typeUrl: SECRET_TYPE_URL, isUnanswered: false };
+  const sent = { version: undefined as string | undefined, typeUrl: SECRET_TYPE, isUnanswered: false };
   const held = new Set<string>();
   let connection: string | undefined;
 
@@ -114,7 +114,7 @@ export async function legacyFetch(
   const names = request.resourceNames;
   const outcome = legacyOutcome({ names, version: "", isNack: false }, undefined);
   if (outcome.action === "fail") throw new GrpcError("UNKNOWN", outcome.message);
-  const typeUrl = request.typeUrl === "" ? SECRET_TYPE_URL : request.typeUrl;
+  const typeUrl = request.typeUrl === "" ? SECRET_TYPE : request.typeUrl;
   const secret = outcome.action === "reply" ? await generateOne(context, outcome.name, call.signal) : undefined;
   return secret === undefined ? { typeUrl } : legacyResponse(context, secret, typeUrl);
 }

@@ -1,3 +1,4 @@
+import { TYPE_PREFIX } from "../../protobuf/type-url.ts";
 import { message, nested, string } from "../../protobuf/wire/message.ts";
 import type { FilterKind } from "./wasm-filter.ts";
 
@@ -6,7 +7,7 @@ export interface FallbackFilter {
   readonly value: Buffer;
 }
 
-const FILTERS = "type.googleapis.com/envoy.extensions.filters";
+const FILTERS = `${TYPE_PREFIX}envoy.extensions.filters`;
 /** envoy.config.rbac.v3.RBAC: without policies it lets nothing pass; a filter without it lets everything pass. */
 const rules = message({});
 const httpRbac = message({ rules: nested(1, rules), rulesStatPrefix: string(6) });

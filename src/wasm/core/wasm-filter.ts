@@ -1,20 +1,19 @@
+import { TYPE_PREFIX } from "../../protobuf/type-url.ts";
 import { any } from "../../protobuf/wire/discovery.ts";
 import { memberBytes, withMember } from "../../protobuf/wire/edit-members.ts";
 import { bool, message, string, uint32 } from "../../protobuf/wire/message.ts";
 import { decodeStruct } from "../../protobuf/wire/struct.ts";
 import { WIRE_BYTES, WireError, WireReader } from "../../protobuf/wire/wire-reader.ts";
+import { EXTENSION_TYPE } from "../../xds/type-urls.ts";
 import { WasmError } from "../wasm-error.ts";
-import { EXTENSION_CONFIG_TYPE } from "./extension-type.ts";
 import { encodeWasmJson, FAILURE_POLICIES } from "./wasm-json.ts";
-
-const GOOGLEAPIS = "type.googleapis.com/";
 
 export type FilterKind = "http" | "network";
 export const FILTER_TYPES: Readonly<Record<FilterKind, string>> = {
-  http: `${GOOGLEAPIS}envoy.extensions.filters.http.wasm.v3.Wasm`,
-  network: `${GOOGLEAPIS}envoy.extensions.filters.network.wasm.v3.Wasm`,
+  http: `${TYPE_PREFIX}envoy.extensions.filters.http.wasm.v3.Wasm`,
+  network: `${TYPE_PREFIX}envoy.extensions.filters.network.wasm.v3.Wasm`,
 };
-const TYPED_STRUCTS = [`${GOOGLEAPIS}udpa.type.v1.TypedStruct`, `${GOOGLEAPIS}xds.type.v3.TypedStruct`];
+const TYPED_STRUCTS = [`${TYPE_PREFIX}udpa.type.v1.TypedStruct`, `${TYPE_PREFIX}xds.type.v3.TypedStruct`];
 const FILTER_TITLES: Readonly<Record<FilterKind, string>> = { http: "HTTP", network: "Network" };
 
 /** Members by number; everything else of these messages is carried along unread. */
@@ -45,8 +44,8 @@ export interface RemoteFilter {
 /** Undefined: there is nothing to fetch, the resource stays as it is. Throws `invalid-config` for what Envoy must never see. */
 export function readRemoteFilter(resource: Buffer): RemoteFilter | undefined {
   const { typeUrl, value } = decoded(() => any.decode(resource), "the resource");
-  if (typeUrl !== EXTENSION_CONFIG_TYPE)
-    throw invalid(`mismatched message type: got ${JSON.stringify(typeUrl)}, want ${EXTENSION_CONFIG_TYPE}`);
+  if (typeUrl !== EXTENSION_TYPE)
+    throw invalid(`mismatched message type: got ${JSON.stringify(typeUrl)}, want ${EXTENSION_TYPE}`);
   const extension = Buffer.from(value.buffer, value.byteOffset, value.length);
   const { name } = decoded(() => extensionName.decode(extension), "the extension configuration");
   const typed = decoded(() => memberBytes(extension, TYPED_CONFIG), name);

@@ -1,5 +1,5 @@
 import { WIRE_BYTES, WireReader } from "../../protobuf/wire/wire-reader.ts";
-import type { ProtocolKind } from "./protocol-kind.ts";
+import type { XdsProtocol } from "../../xds/methods.ts";
 
 /** What the proxy needs to know of a client's request; the bytes themselves are forwarded untouched. */
 export interface RequestFacts {
@@ -24,13 +24,13 @@ interface FieldNumbers {
   readonly error: number;
 }
 
-const FIELDS: Readonly<Record<ProtocolKind, FieldNumbers>> = {
+const FIELDS: Readonly<Record<XdsProtocol, FieldNumbers>> = {
   sotw: { version: 1, node: 2, type: 4, nonce: 5, error: 6 },
   delta: { version: -1, node: 1, type: 2, nonce: 6, error: 7 },
 };
 
 /** Looks at the top level only. Throws a WireError for bytes that are no message. */
-export function scanRequest(kind: ProtocolKind, bytes: Buffer): RequestFacts {
+export function scanRequest(kind: XdsProtocol, bytes: Buffer): RequestFacts {
   const fields = FIELDS[kind];
   let [typeUrl, responseNonce, versionInfo, isNack] = ["", "", "", false];
   let node: Buffer | undefined;

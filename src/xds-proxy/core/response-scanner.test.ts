@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { deltaDiscoveryResponse, discoveryResponse } from "../../protobuf/wire/discovery.ts";
-import type { ProtocolKind } from "./protocol-kind.ts";
+import type { XdsProtocol } from "../../xds/methods.ts";
 import { ResponseScanner } from "./response-scanner.ts";
 
 const CLUSTER = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 const resource = (size: number) => ({ typeUrl: CLUSTER, value: Buffer.alloc(size, 7) });
 
-function encode(kind: ProtocolKind, sizes: readonly number[], typeUrl = CLUSTER): Buffer {
+function encode(kind: XdsProtocol, sizes: readonly number[], typeUrl = CLUSTER): Buffer {
   if (kind === "sotw") {
     return discoveryResponse.encode({ versionInfo: "v1", resources: sizes.map(resource), typeUrl, nonce: "n1" });
   }
@@ -15,7 +15,7 @@ function encode(kind: ProtocolKind, sizes: readonly number[], typeUrl = CLUSTER)
   return deltaDiscoveryResponse.encode({ systemVersionInfo: "v1", resources, typeUrl, nonce: "n1" });
 }
 
-function scan(kind: ProtocolKind, bytes: Buffer, cuts: readonly number[] = []): ResponseScanner {
+function scan(kind: XdsProtocol, bytes: Buffer, cuts: readonly number[] = []): ResponseScanner {
   const scanner = new ResponseScanner(kind);
   let from = 0;
   for (const cut of [...cuts].sort((a, b) => a - b)) {

@@ -1,5 +1,5 @@
 import { WIRE_BYTES, WIRE_FIXED32, WIRE_FIXED64, WIRE_VARINT } from "../../protobuf/wire/wire-reader.ts";
-import type { ProtocolKind } from "./protocol-kind.ts";
+import type { XdsProtocol } from "../../xds/methods.ts";
 
 /** Strings of interest are short; a longer one is passed over rather than collected. */
 const MAX_STRING_BYTES = 4096;
@@ -40,7 +40,7 @@ export class ResponseScanner {
   /** Ends of the messages we are inside of: [] top, [a] resource, [a, b] Any within a delta resource. */
   readonly #ends: number[] = [];
 
-  constructor(kind: ProtocolKind) {
+  constructor(kind: XdsProtocol) {
     this.#wrapped = kind === "delta";
   }
 

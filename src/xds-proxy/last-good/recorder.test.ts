@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { ask, CDS, EDS, LDS, push, SECRET } from "../../../test/support/xds/harness.ts";
 import { deltaDiscoveryResponse } from "../../protobuf/wire/discovery.ts";
-import type { ProtocolKind } from "../core/protocol-kind.ts";
+import type { XdsProtocol } from "../../xds/methods.ts";
 import type { Snapshot } from "./core/snapshot.ts";
 import { Recorder } from "./recorder.ts";
 
-function record(kind: ProtocolKind, snapshot: Snapshot = new Map(), maxPendingBytes = 1_000_000) {
+function record(kind: XdsProtocol, snapshot: Snapshot = new Map(), maxPendingBytes = 1_000_000) {
   let [commits, overflows] = [0, 0];
   const recorder = new Recorder({
     kind,

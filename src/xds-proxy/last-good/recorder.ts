@@ -1,10 +1,10 @@
+import type { XdsProtocol } from "../../xds/methods.ts";
 import { isForwardedType, SECRET_TYPE } from "../../xds/type-urls.ts";
-import type { ProtocolKind } from "../core/protocol-kind.ts";
 import { applyResponse, keepOnly, type Snapshot, typeOf } from "./core/snapshot.ts";
 import { type Subscription, subscriptionOf } from "./core/subscription.ts";
 
 export interface RecorderOptions {
-  readonly kind: ProtocolKind;
+  readonly kind: XdsProtocol;
   readonly snapshot: Snapshot;
   /** For responses that wait for their acknowledgement. */
   readonly maxPendingBytes: number;

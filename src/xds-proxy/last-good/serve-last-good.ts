@@ -3,15 +3,15 @@ import type { GrpcError, RawServerCall } from "../../grpc/index.ts";
 import { deltaDiscoveryResponse, discoveryResponse } from "../../protobuf/wire/discovery.ts";
 import { WireReader } from "../../protobuf/wire/wire-reader.ts";
 import { WireWriter } from "../../protobuf/wire/wire-writer.ts";
+import type { XdsProtocol } from "../../xds/methods.ts";
 import { SECRET_TYPE } from "../../xds/type-urls.ts";
-import type { ProtocolKind } from "../core/protocol-kind.ts";
 import { scanRequest } from "../core/request-facts.ts";
 import type { StoredResource, StoredType } from "./core/snapshot.ts";
 import { subscriptionOf } from "./core/subscription.ts";
 import type { LastGood } from "./start-last-good.ts";
 
 export interface ServeOptions {
-  readonly kind: ProtocolKind;
+  readonly kind: XdsProtocol;
   readonly downstream: RawServerCall;
   /** Hands the client's requests over, from the first one on; settles when there are no more. */
   receive(take: (message: Buffer) => void | Promise<void>): Promise<void>;
@@ -72,7 +72,7 @@ export async function serveLastGood(options: ServeOptions): Promise<void> {
 }
 
 /** Whether this is the first request of the node's own Envoy, which starts without any configuration, and there is some for it. */
-export function canServe(lastGood: LastGood, kind: ProtocolKind, first: Buffer): boolean {
+export function canServe(lastGood: LastGood, kind: XdsProtocol, first: Buffer): boolean {
   if (lastGood.current() === undefined) return false;
   try {
     const { typeUrl, nodeId, isEnvoy } = scanRequest(kind, first);

@@ -1,7 +1,7 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import { type Handle, toHandle } from "../../base/handle.ts";
 import type { Logger } from "../../base/logger.ts";
-import type { ProtocolKind } from "../core/protocol-kind.ts";
+import type { XdsProtocol } from "../../xds/methods.ts";
 import { type Snapshot, snapshotBytes } from "./core/snapshot.ts";
 import { Recorder } from "./recorder.ts";
 import { createSnapshotStore } from "./snapshot-store.ts";
@@ -25,7 +25,7 @@ export interface LastGood extends Handle {
   readonly probeEveryMs: number;
   /** Time of the last change, and the resources; undefined when nothing was ever accepted. */
   current(): { readonly savedAt: number; readonly snapshot: Snapshot } | undefined;
-  recorder(kind: ProtocolKind): Recorder;
+  recorder(kind: XdsProtocol): Recorder;
   /** A control plane has answered, be it with a refusal. */
   noteReachable(): void;
   /** Somebody accepts connections, who may be the front of a control plane that is gone: only the wait for its word begins anew. */
@@ -90,7 +90,7 @@ export async function startLastGood(options: LastGoodOptions): Promise<LastGood>
     probeEveryMs: options.probeEveryMs ?? DEFAULT_PROBE_EVERY_MS,
     ended: new Promise<void>(() => undefined),
     current: () => (savedAt === undefined ? undefined : { savedAt, snapshot }),
-    recorder: (kind: ProtocolKind) =>
+    recorder: (kind: XdsProtocol) =>
       new Recorder({
         kind,
         snapshot,

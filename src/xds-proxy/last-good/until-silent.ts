@@ -1,11 +1,11 @@
 import { wait } from "../../base/wait.ts";
 import { GrpcError } from "../../grpc/index.ts";
-import type { ProtocolKind } from "../core/protocol-kind.ts";
+import type { XdsProtocol } from "../../xds/methods.ts";
 import { canServe } from "./serve-last-good.ts";
 import type { LastGood } from "./start-last-good.ts";
 
 export interface Waiting {
-  readonly kind: ProtocolKind;
+  readonly kind: XdsProtocol;
   /** The client's first request. */
   readonly first: Promise<Buffer>;
   isAnswered(): boolean;

@@ -2,6 +2,7 @@ import { defineMethod, type Implementation, implement, rawCodec, statusNumber } 
 import { bytes, message, nested, repeated, string, uint32 } from "../../protobuf/wire/message.ts";
 import { WireReader } from "../../protobuf/wire/wire-reader.ts";
 import { WireWriter } from "../../protobuf/wire/wire-writer.ts";
+import { ADS_SERVICE } from "../../xds/methods.ts";
 import type { ProtoFile } from "../core/file-descriptors.ts";
 
 const errorResponse = message({ errorCode: uint32(1), errorMessage: string(2) });
@@ -30,7 +31,7 @@ const LIST_SERVICES = 7;
 
 /** What the agent's sockets offer. */
 export const REFLECTED_SERVICES = [
-  "envoy.service.discovery.v3.AggregatedDiscoveryService",
+  ADS_SERVICE,
   "grpc.reflection.v1.ServerReflection",
   "grpc.reflection.v1alpha.ServerReflection",
 ];

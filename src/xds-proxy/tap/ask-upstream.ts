@@ -2,7 +2,7 @@ import { abortAfter } from "../../base/abort-after.ts";
 import { assembleMessages } from "../../grpc/index.ts";
 import { type DiscoveryResponse, discoveryRequest, discoveryResponse } from "../../protobuf/wire/discovery.ts";
 import { WireWriter } from "../../protobuf/wire/wire-writer.ts";
-import { STREAM_PATHS } from "../core/protocol-kind.ts";
+import { ADS_PATHS } from "../../xds/methods.ts";
 import { openUpstream } from "../open-upstream.ts";
 import type { UpstreamOptions } from "../options.ts";
 
@@ -26,7 +26,7 @@ const NODE_FIELD = 2;
 /** Asks one question on a stream of its own: what the control plane refuses ends this stream and no client's. */
 export async function askUpstream(options: UpstreamOptions, question: DebugQuestion): Promise<DebugAnswer> {
   using limit = abortAfter(question.timeoutMs, question.signal);
-  const upstream = await openUpstream(options, STREAM_PATHS.sotw, { signal: limit.signal }).catch(() => undefined);
+  const upstream = await openUpstream(options, ADS_PATHS.sotw, { signal: limit.signal }).catch(() => undefined);
   if (upstream === undefined) return { outcome: limit.expired ? "no-answer" : "no-upstream", reason: "timeout" };
   try {
     let answer: Buffer | undefined;

@@ -1,6 +1,6 @@
 import { defineMethod, GrpcError, type Implementation, implement, rawCodec } from "../../grpc/index.ts";
 import { discoveryRequest } from "../../protobuf/wire/discovery.ts";
-import { STREAM_PATHS } from "../core/protocol-kind.ts";
+import { ADS_PATHS } from "../../xds/methods.ts";
 import type { AskDebug } from "./answer-http.ts";
 
 const TIMEOUT_MS = 15_000;
@@ -10,7 +10,7 @@ const DEBUG_PREFIX = "istio.io/debug/";
 export function tapMethods(ask: AskDebug): Implementation[] {
   const stream = { kind: "bidi", request: rawCodec, response: rawCodec } as const;
   return [
-    implement(defineMethod({ path: STREAM_PATHS.sotw, ...stream }), async (requests, call) => {
+    implement(defineMethod({ path: ADS_PATHS.sotw, ...stream }), async (requests, call) => {
       for await (const bytes of requests) {
         const { typeUrl, resourceNames } = discoveryRequest.decode(Buffer.from(bytes));
         if (!typeUrl.startsWith(DEBUG_PREFIX)) return;
@@ -20,7 +20,7 @@ export function tapMethods(ask: AskDebug): Implementation[] {
         return;
       }
     }),
-    implement(defineMethod({ path: STREAM_PATHS.delta, ...stream }), async () => {
+    implement(defineMethod({ path: ADS_PATHS.delta, ...stream }), async () => {
       throw new GrpcError("UNKNOWN", "not implemented");
     }),
   ];

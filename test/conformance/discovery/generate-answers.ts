@@ -2,7 +2,7 @@ import { createResourceSource } from "../../../src/envoy-config/create-resource-
 import type { XdsNode } from "../../../src/mesh-model/proxy/parse-node.ts";
 import { decodeMessage, type MessageName } from "../../../src/protobuf/envoy/index.ts";
 import { any } from "../../../src/protobuf/wire/discovery.ts";
-import { decodeNameTable } from "../../../src/protocol/dns/name-table-message.ts";
+import { decodeNameTable } from "../../../src/xds/name-table.ts";
 import type { ResourceSet } from "../../../src/xds/resource-source.ts";
 import { viewOfCase } from "../../support/mesh-model/view-of-case.ts";
 import type { GoldenCase } from "./golden-cases.ts";

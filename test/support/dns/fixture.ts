@@ -6,7 +6,7 @@ import { MetricRegistry } from "../../../src/base/metric-registry.ts";
 import { declareDnsMetrics } from "../../../src/dns/metrics.ts";
 import type { DnsServer, DnsServerOptions } from "../../../src/dns/options.ts";
 import { startDnsServer } from "../../../src/dns/start-dns-server.ts";
-import type { NameTable } from "../../../src/protocol/dns/name-table-message.ts";
+import type { NameTable } from "../../../src/xds/name-table.ts";
 import { type RecordedLog, recordLog } from "../log/recording-log.ts";
 
 const external = (...ips: string[]) => ({ ips, registry: "External" });

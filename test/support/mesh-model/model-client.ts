@@ -1,5 +1,4 @@
 import type { AdsContext } from "../../../src/discovery/ads/ads-context.ts";
-import type { XdsProtocol } from "../../../src/discovery/ads/answer-writer.ts";
 import { serveStream } from "../../../src/discovery/ads/serve-stream.ts";
 import { Metadata } from "../../../src/grpc/metadata.ts";
 import type { ServerWriter } from "../../../src/grpc/server-types.ts";
@@ -13,7 +12,8 @@ import {
   type Node,
 } from "../../../src/protobuf/wire/discovery.ts";
 import { message, string } from "../../../src/protobuf/wire/message.ts";
-import type { XdsType } from "../../../src/xds/resource-source.ts";
+import type { XdsProtocol } from "../../../src/xds/methods.ts";
+import type { XdsType } from "../../../src/xds/xds-types.ts";
 import { traitsOf, typeOfUrl, XDS_TYPES } from "../../../src/xds/xds-types.ts";
 
 /** What a client holds of one resource. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import type { XdsProtocol } from "../../../src/discovery/ads/answer-writer.ts";
-import type { XdsType } from "../../../src/xds/resource-source.ts";
+import type { XdsProtocol } from "../../../src/xds/methods.ts";
+import type { XdsType } from "../../../src/xds/xds-types.ts";
 import type { TestNode } from "./create-test-mesh.ts";
 import { ANY_AGED_RULE, ANY_MESH_SETTINGS } from "./random-rules.ts";
 import type { TestObject } from "./test-objects.ts";

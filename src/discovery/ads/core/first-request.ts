@@ -1,5 +1,5 @@
 import type { Node } from "../../../protobuf/wire/discovery.ts";
-import { HEALTH_URL } from "../../../xds/xds-types.ts";
+import { HEALTH_TYPE } from "../../../xds/type-urls.ts";
 
 /** What the first messages of a stream have to bring before the client can be answered. */
 export type FirstRequest<NodeMessage> =
@@ -12,7 +12,7 @@ export function firstRequest(request: {
   readonly typeUrl: string;
   readonly node: Partial<Node> | undefined;
 }): FirstRequest<Partial<Node>> {
-  if (request.typeUrl === HEALTH_URL) return { step: "skip" };
+  if (request.typeUrl === HEALTH_TYPE) return { step: "skip" };
   if (request.node === undefined || (request.node.id ?? "") === "") {
     return { step: "refuse", reason: "missing node information" };
   }

@@ -35,7 +35,7 @@ const input = (
   next,
   due: why,
   isWholeState: false,
-  isSilentWhenEmpty: false,
+  skipsEmpty: false,
   ...more,
 });
 const namesOf = (resources: readonly EncodedResource[] | undefined) => resources?.map(({ name }) => name).join("");
@@ -92,7 +92,7 @@ describe("state of the world", () => {
   });
 
   test("types that are silent when empty say nothing, until they had something", () => {
-    const silent = { isSilentWhenEmpty: true, isWholeState: true };
+    const silent = { skipsEmpty: true, isWholeState: true };
     expect(planSotw(input(undefined, setOf(), due({ everything: true }), silent))).toBeUndefined();
     expect(planSotw(input(setOf("a1"), setOf(), DUE_CHANGES, silent))?.count).toBe(0);
   });

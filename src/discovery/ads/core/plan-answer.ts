@@ -40,12 +40,12 @@ export interface PlanInput {
   readonly due: Due;
   /** Each answer replaces everything the client has of the type. */
   readonly isWholeState: boolean;
-  readonly isSilentWhenEmpty: boolean;
+  readonly skipsEmpty: boolean;
 }
 
-export function planSotw({ sent, next, due, isWholeState, isSilentWhenEmpty }: PlanInput): Plan | undefined {
+export function planSotw({ sent, next, due, isWholeState, skipsEmpty }: PlanInput): Plan | undefined {
   const isFirst = sent === undefined;
-  if (isSilentWhenEmpty && next.resources.length === 0 && (isFirst || sent.resources.length === 0)) return undefined;
+  if (skipsEmpty && next.resources.length === 0 && (isFirst || sent.resources.length === 0)) return undefined;
   const { changed, removed } = setDifference(sent, next);
   if (due.everything || isFirst) return whole(next, due.everything ? next.resources : changed);
   if (isWholeState) {
@@ -58,11 +58,11 @@ export function planSotw({ sent, next, due, isWholeState, isSilentWhenEmpty }: P
 
 /** `keepsRemoved`: a resource that is gone is not told as removed, because that would take traffic from clients that still use it. */
 export function planDelta(
-  { sent, next, due, isSilentWhenEmpty }: PlanInput,
+  { sent, next, due, skipsEmpty }: PlanInput,
   { keepsRemoved }: { readonly keepsRemoved: boolean },
 ): Plan | undefined {
   const isFirst = sent === undefined;
-  if (isSilentWhenEmpty && next.resources.length === 0 && (isFirst || sent.resources.length === 0)) return undefined;
+  if (skipsEmpty && next.resources.length === 0 && (isFirst || sent.resources.length === 0)) return undefined;
   const difference = isFirst ? heldDifference(due.held, next) : setDifference(sent, next);
   // Before the first answer, names are covered by what is held: asking for a name does not mean to lack it.
   const again = isFirst ? [] : due.everything ? next.resources.map(({ name }) => name) : [...due.names];

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { HEALTH_URL } from "../../../xds/xds-types.ts";
+import { HEALTH_TYPE } from "../../../xds/type-urls.ts";
 import { isLocal } from "../admission.ts";
 import { checkIdentity } from "./check-identity.ts";
 import { firstRequest } from "./first-request.ts";
@@ -28,7 +28,7 @@ describe("who may have a node's configuration", () => {
 
 describe("the first request", () => {
   test.each([
-    { request: { typeUrl: HEALTH_URL, node: { id: "x" } }, step: "skip" },
+    { request: { typeUrl: HEALTH_TYPE, node: { id: "x" } }, step: "skip" },
     { request: { typeUrl: "t", node: undefined }, step: "refuse" },
     { request: { typeUrl: "t", node: {} }, step: "refuse" },
     { request: { typeUrl: "t", node: { id: "x" } }, step: "begin" },

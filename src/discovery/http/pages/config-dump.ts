@@ -1,7 +1,9 @@
 import { decodeMessage } from "../../../protobuf/envoy/index.ts";
+import { TYPE_PREFIX } from "../../../protobuf/type-url.ts";
 import { any } from "../../../protobuf/wire/discovery.ts";
-import { decodeNameTable } from "../../../protocol/dns/name-table-message.ts";
-import type { EncodedResource, XdsType } from "../../../xds/resource-source.ts";
+import { decodeNameTable } from "../../../xds/name-table.ts";
+import type { EncodedResource } from "../../../xds/resource-source.ts";
+import type { XdsType } from "../../../xds/xds-types.ts";
 import { traitsOf, XDS_TYPES } from "../../../xds/xds-types.ts";
 import type { Connection } from "../../ads/connection.ts";
 import type { DebugContext } from "../debug-context.ts";
@@ -69,7 +71,7 @@ function endpointsDump(context: DebugContext, connection: Connection) {
 }
 
 function dump(name: string, members: object = {}) {
-  return { "@type": `type.googleapis.com/envoy.admin.v3.${name}ConfigDump`, ...members };
+  return { "@type": `${TYPE_PREFIX}envoy.admin.v3.${name}ConfigDump`, ...members };
 }
 
 /** A message without members is written without them. */

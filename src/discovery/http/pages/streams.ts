@@ -1,6 +1,6 @@
 import { KINDS } from "../../../istio-api/specs/kinds.ts";
 import type { Locality } from "../../../mesh-model/locality.ts";
-import type { XdsType } from "../../../xds/resource-source.ts";
+import type { XdsType } from "../../../xds/xds-types.ts";
 import { traitsOf, XDS_TYPES } from "../../../xds/xds-types.ts";
 import type { Connection } from "../../ads/connection.ts";
 import { syncState, type Watch } from "../../ads/core/watch.ts";

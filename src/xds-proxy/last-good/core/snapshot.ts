@@ -1,5 +1,5 @@
 import { WIRE_BYTES, WireReader } from "../../../protobuf/wire/wire-reader.ts";
-import type { ProtocolKind } from "../../core/protocol-kind.ts";
+import type { XdsProtocol } from "../../../xds/methods.ts";
 import { withoutPullSecret } from "./without-pull-secret.ts";
 
 /** One resource as it came, its Any still encoded. */
@@ -28,7 +28,7 @@ const REMOVED = 6;
 export function applyResponse(
   snapshot: Snapshot,
   response: {
-    readonly kind: ProtocolKind;
+    readonly kind: XdsProtocol;
     readonly typeUrl: string;
     readonly message: Buffer;
     readonly replaces: boolean;
@@ -69,7 +69,7 @@ export function snapshotBytes(snapshot: Snapshot): number {
   return total;
 }
 
-function readResponse(kind: ProtocolKind, message: Buffer) {
+function readResponse(kind: XdsProtocol, message: Buffer) {
   const resources: [string, StoredResource][] = [];
   const removed: string[] = [];
   let version = "";
@@ -88,7 +88,7 @@ function readResponse(kind: ProtocolKind, message: Buffer) {
 }
 
 /** Copies: a small resource must not keep the large response alive that it came in. */
-function readResource(kind: ProtocolKind, bytes: Buffer): [string, StoredResource] {
+function readResource(kind: XdsProtocol, bytes: Buffer): [string, StoredResource] {
   if (kind === "sotw") return [nameInside(bytes), { version: "", any: Buffer.from(bytes) }];
   const fields = readFields(bytes, 3);
   const [version, any = NOTHING, name] = [fields[1], fields[2], fields[3]];

@@ -1,6 +1,6 @@
 import { deltaDiscoveryRequest, discoveryRequest } from "../../../protobuf/wire/discovery.ts";
+import type { XdsProtocol } from "../../../xds/methods.ts";
 import { CLUSTER_TYPE, LISTENER_TYPE, WORKLOAD_TYPE } from "../../../xds/type-urls.ts";
-import type { ProtocolKind } from "../../core/protocol-kind.ts";
 
 /** What one request says about the client's interest in a type, in both protocols. */
 export interface Subscription {
@@ -21,7 +21,7 @@ const NONE: ReadonlySet<string> = new Set();
 /** Without names these mean everything; the others are asked for by name. */
 const WHOLE_TYPES: ReadonlySet<string> = new Set([CLUSTER_TYPE, LISTENER_TYPE, WORKLOAD_TYPE]);
 
-export function subscriptionOf(kind: ProtocolKind, typeUrl: string, message: Buffer): Subscription {
+export function subscriptionOf(kind: XdsProtocol, typeUrl: string, message: Buffer): Subscription {
   if (kind === "sotw") {
     const request = discoveryRequest.decode(message);
     return {

@@ -1,3 +1,4 @@
+import { TYPE_PREFIX } from "../../../protobuf/type-url.ts";
 import type { DiscoveryResponse } from "../../../protobuf/wire/discovery.ts";
 import { type MessageShape, toProtoJson, UnknownTypeError } from "./proto-json.ts";
 
@@ -22,7 +23,7 @@ const GENERIC_CONFIG: MessageShape = {
 
 /** What the control plane's status pages are made of. */
 const PACKED = {
-  "type.googleapis.com/envoy.service.status.v3.ClientConfig": {
+  [`${TYPE_PREFIX}envoy.service.status.v3.ClientConfig`]: {
     1: ["node", { message: NODE }],
     3: ["genericXdsConfigs", { list: { message: GENERIC_CONFIG } }],
     4: ["clientScope", "string"],

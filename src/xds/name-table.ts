@@ -1,8 +1,7 @@
 import { isUtf8 } from "node:buffer";
-import { CodedError, errorMessage } from "../../base/coded-error.ts";
-import { WIRE_BYTES, WireReader } from "../../protobuf/wire/wire-reader.ts";
-
-export const NAME_TABLE_TYPE_URL = "type.googleapis.com/istio.networking.nds.v1.NameTable";
+import { CodedError, errorMessage } from "../base/coded-error.ts";
+import { WIRE_BYTES, WireReader } from "../protobuf/wire/wire-reader.ts";
+import { WireWriter } from "../protobuf/wire/wire-writer.ts";
 
 /** `istio.networking.nds.v1.NameTable.NameInfo`; absent and empty fields mean the same, as in proto3. */
 export interface NameInfo {
@@ -34,6 +33,18 @@ export function decodeNameTable(bytes: Uint8Array): NameTable {
     throw new NameTableError("invalid-name-table", errorMessage(cause), { cause });
   }
   return { table };
+}
+
+/** The bytes that `decodeNameTable` reads. */
+export function encodeNameTable({ table }: NameTable): Buffer {
+  const message = new WireWriter();
+  for (const [host, info] of Object.entries(table)) {
+    const entry = new WireWriter();
+    entry.string(1, host);
+    entry.bytes(2, encodeNameInfo(info));
+    message.bytes(1, entry.finish());
+  }
+  return message.finish();
 }
 
 function readEntry(entry: Buffer, table: Record<string, NameInfo>): void {
@@ -75,4 +86,14 @@ function forEachBytesField(message: Buffer, read: (field: number, value: Buffer)
 function utf8(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw new NameTableError("invalid-name-table", "string field contains invalid UTF-8");
   return bytes.toString("utf8");
+}
+
+function encodeNameInfo(info: NameInfo): Buffer {
+  const writer = new WireWriter();
+  for (const ip of info.ips) writer.string(1, ip);
+  if (info.registry) writer.string(2, info.registry);
+  if (info.shortname) writer.string(3, info.shortname);
+  if (info.namespace) writer.string(4, info.namespace);
+  for (const host of info.altHosts ?? []) writer.string(5, host);
+  return writer.finish();
 }
