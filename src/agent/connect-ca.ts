@@ -3,11 +3,11 @@ import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { type CaClient, type IdentityMetrics, startCaClient, type TokenFetcher } from "../identity/index.ts";
 import { connectThroughProxy } from "../net/http-proxy/proxy-route.ts";
+import { tlsLimits } from "../net/tls/compliance-policy.ts";
 import type { AgentConfig } from "../settings/index.ts";
 import { caRootCa, diskFiles, systemRootCa } from "../settings/index.ts";
 import { AgentStartError } from "./agent-error.ts";
 import { upstreamKeepalive } from "./connect-xds.ts";
-import { tlsLimits } from "./xds-tls.ts";
 
 /** The client for the configured CA; what it opens is closed by `opened`. */
 export async function connectCa(

@@ -1,11 +1,14 @@
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { posix } from "node:path";
-import { createSecureContext, rootCertificates, type SecureContextOptions } from "node:tls";
+import { rootCertificates } from "node:tls";
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import type { ClientCredentials, ClientTls } from "../grpc/index.ts";
 import { splitHostPort } from "../net/split-host-port.ts";
+import { tlsLimits } from "../net/tls/compliance-policy.ts";
+import { handshakeOptions } from "../net/tls/handshake-options.ts";
+import { createBundleWarnings, parseTrustBundle, type TrustBundle } from "../protocol/x509/trust-bundle.ts";
 import type { AgentConfig } from "../settings/index.ts";
 import { diskFiles, xdsRootCa } from "../settings/index.ts";
 import { AgentStartError } from "./agent-error.ts";
@@ -30,7 +33,13 @@ export async function connectXdsTls(config: AgentConfig, log: Logger): Promise<X
   const root = xdsRootCa({ configured: xds.rootCa, security, proxyMetadata }, diskFiles.exists);
   if ("problem" in root)
     throw new AgentStartError("start-failed", `failed to find root CA cert for XDS: ${root.problem}`);
-  let roots = root.path === "" ? undefined : await readRoots(root.path);
+  const warnOf = createBundleWarnings(log);
+  const currentRoots = async () => {
+    const bundle = await readRoots(root.path);
+    warnOf(root.path, bundle);
+    return bundle.pem;
+  };
+  let roots = root.path === "" ? undefined : await currentRoots();
   const serverName = xdsServerName(xds.discoveryAddress, xds.istiodSan);
   const identity = clientIdentity(config);
   const limits = tlsLimits(security.compliancePolicy);
@@ -39,18 +48,13 @@ export async function connectXdsTls(config: AgentConfig, log: Logger): Promise<X
     rootFile: root.path,
     tls: async (): Promise<ClientCredentials> => {
       if (root.path !== "") {
-        roots = await readRoots(root.path).catch((failure: unknown) => {
+        roots = await currentRoots().catch((failure: unknown) => {
           log.warn(`Failed to init xds proxy dial options, using the roots read before: ${errorMessage(failure)}`);
           return roots;
         });
       }
       const client = identity === undefined ? {} : await readClientIdentity(identity, log);
-      const options = { ...limits, ca: roots ?? [...rootCertificates], ...client };
-      // Curves can only be given with a context.
-      return {
-        serverName,
-        ...(limits.ecdhCurve === undefined ? options : { secureContext: createSecureContext(options) }),
-      };
+      return { serverName, ...handshakeOptions({ ...limits, ca: roots ?? [...rootCertificates], ...client }) };
     },
   };
 }
@@ -63,58 +67,14 @@ export function xdsServerName(discoveryAddress: string, override: string): strin
   return host.includes("localhost") ? LOCAL_SERVER_NAME : host;
 }
 
-const FIPS_CIPHERS = [
-  "ECDHE-ECDSA-AES128-GCM-SHA256",
-  "ECDHE-RSA-AES128-GCM-SHA256",
-  "ECDHE-ECDSA-AES256-GCM-SHA384",
-  "ECDHE-RSA-AES256-GCM-SHA384",
-];
-const TLS13_CIPHERS = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"];
-
-/** What a compliance policy allows. Throws where this runtime's OpenSSL cannot do it, so that the start tells and not a handshake. */
-export function tlsLimits(policy: string): SecureContextOptions {
-  const limits = LIMITS[policy];
-  if (limits === undefined) return { minVersion: "TLSv1.2" };
-  try {
-    // Without roots of its own a context reads all of node's, which takes longer than the rest of the start.
-    createSecureContext({ ...limits, ca: [] });
-  } catch (cause) {
-    const text = `COMPLIANCE_POLICY ${policy} needs ${limits.ecdhCurve}, which OpenSSL ${process.versions.openssl} does not have`;
-    throw new AgentStartError("start-failed", text, { cause });
-  }
-  return limits;
-}
-
-const LIMITS: Readonly<Record<string, SecureContextOptions>> = {
-  "fips-140-2": { minVersion: "TLSv1.2", maxVersion: "TLSv1.2", ciphers: FIPS_CIPHERS.join(":"), ecdhCurve: "P-256" },
-  "fips-140-3": {
-    minVersion: "TLSv1.2",
-    maxVersion: "TLSv1.3",
-    ciphers: [...TLS13_CIPHERS.slice(0, 2), ...FIPS_CIPHERS].join(":"),
-    ecdhCurve: "P-256:P-384",
-  },
-  pqc: { minVersion: "TLSv1.3", ecdhCurve: "X25519MLKEM768" },
-};
-
-async function readRoots(path: string): Promise<string> {
-  const text = await readFile(path, "utf8");
+async function readRoots(path: string): Promise<TrustBundle> {
+  const bundle = parseTrustBundle(await readFile(path, "utf8"));
   // A file that is being written may end inside of one; OpenSSL would take it for an empty list.
-  if (text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)?.some(isCertificate) !== true) {
-    throw new AgentStartError(
-      "start-failed",
-      `failed to create TLS dial option with root certificates: ${path} holds no certificate`,
-    );
-  }
-  return text;
-}
-
-function isCertificate(pem: string): boolean {
-  try {
-    new X509Certificate(pem);
-    return true;
-  } catch {
-    return false;
-  }
+  if (bundle.count > 0) return bundle;
+  throw new AgentStartError(
+    "start-failed",
+    `failed to create TLS dial option with root certificates: ${path} holds no certificate`,
+  );
 }
 
 interface ClientIdentity {

@@ -1,8 +1,8 @@
 import { connect as connectSocket, isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { connect as connectTls, rootCertificates, type TLSSocket } from "node:tls";
+import { connect as connectTls, type TLSSocket } from "node:tls";
 import { connectionFailureText } from "../net/connection-failure.ts";
-import { publicRoots } from "../net/public-roots.ts";
+import { publicRootsFor } from "../net/tls/handshake-options.ts";
 import type { ClientCredentials } from "./client-types.ts";
 import { GrpcError } from "./status.ts";
 import type { Target } from "./target.ts";
@@ -24,7 +24,7 @@ export async function secure(
   signal: AbortSignal,
 ): Promise<TLSSocket> {
   const { serverName, ...given } = credentials;
-  const options = given.ca === undefined ? { ...given, ...withPublicRoots(given) } : given;
+  const options = { ...given, ...publicRootsFor(given) };
   const name = serverName ?? (target.kind === "tcp" ? target.host : "localhost");
   // Neither an IP address nor a trailing dot may be sent as a server name (RFC 6066). The address is what the certificate must be for.
   const identity = isIP(name) === 0 ? { servername: name.replace(/\.$/, ""), host: name } : { host: name };
@@ -33,12 +33,6 @@ export async function secure(
   if (secured.alpnProtocol === "h2") return secured;
   secured.destroy();
   throw new Error("the server did not agree to HTTP/2 (ALPN h2)");
-}
-
-/** A shared context where nothing else is asked for: reading the roots takes longer than the handshake. */
-function withPublicRoots({ secureContext, cert, key, rejectUnauthorized }: ClientCredentials): ClientCredentials {
-  if (secureContext !== undefined || rejectUnauthorized === false) return {};
-  return cert === undefined && key === undefined ? { secureContext: publicRoots() } : { ca: [...rootCertificates] };
 }
 
 /** Failures before the first call name the address and keep the cause. */

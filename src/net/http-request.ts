@@ -1,7 +1,7 @@
 import { type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { CodedError } from "../base/coded-error.ts";
-import { publicRoots } from "./public-roots.ts";
+import { publicRoots } from "./tls/public-roots.ts";
 
 /** The exchange itself failed. An answer with an error status is an answer. Messages name the address, never headers or bodies. */
 export class HttpError extends CodedError<"invalid-url" | "unreachable" | "timeout" | "too-large" | "cancelled"> {}

@@ -2,7 +2,7 @@ import { type IncomingHttpHeaders, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { abortAfter } from "../base/abort-after.ts";
 import { CodedError } from "../base/coded-error.ts";
-import { publicRoots } from "../net/public-roots.ts";
+import { publicRoots } from "../net/tls/public-roots.ts";
 
 export class MetadataError extends CodedError<"unexpected-status" | "too-large"> {}
 

@@ -275,6 +275,10 @@ describe("TLS", () => {
       expect(await all.load({ url })).toContain(checksum);
       await using known = await startTestConverter({ ca: certs.ca });
       expect(await known.load({ url })).toContain(checksum);
+      await using partlyBad = await startTestConverter({
+        ca: `-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n${certs.ca}`,
+      });
+      expect(await partlyBad.load({ url })).toContain(checksum);
       await using empty = await startTestConverter({
         ca: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
       });

@@ -5,10 +5,11 @@ import { join } from "node:path";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import * as grpc from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
-import { connectXdsTls, tlsLimits } from "../../src/agent/xds-tls.ts";
+import { connectXdsTls } from "../../src/agent/xds-tls.ts";
 import { silentLogger } from "../../src/base/logger.ts";
 import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
 import { connectThroughProxy } from "../../src/net/http-proxy/proxy-route.ts";
+import { tlsLimits } from "../../src/net/tls/compliance-policy.ts";
 import type { AgentConfig } from "../../src/settings/read-agent-config.ts";
 import { makeCertificate, type TestCertificate } from "../support/certs/ca-certificates.ts";
 import { startConnectProxy } from "../support/net/connect-proxy.ts";
@@ -125,6 +126,23 @@ test.each(["sotw", "delta"] as const)(
     await first.received(1);
   },
 );
+
+test("a bad certificate in the bundle does not cost the others: the control plane is connected to, and the bad one is reported", async () => {
+  using files = await setUp();
+  using socket = socketFolder();
+  await using server = await serve(files.root, files.server);
+  files.write("root-cert.pem", `-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n${files.root.pem}`);
+  const { tls, serverName, rootFile } = await files.tls(server.address);
+  await using _running = await startTestProxy(server.address, socket.path, {
+    upstream: { tls, authority: serverName },
+  });
+  await using client = openXdsClient(socket.path, "delta");
+  client.send(ask("delta", CDS, envoy));
+  await (await server.stream(0)).received(1);
+  expect(files.warnings.filter((text) => text.includes("root"))).toEqual([
+    `some root certificates in ${rootFile} are not used: certificate 1: failed to parse X.509 certificate`,
+  ]);
+});
 
 describe("the client certificate is read for each handshake", () => {
   const open = async (kind: "ok" | "fails", files: Awaited<ReturnType<typeof setUp>>, mounted = false) => {

@@ -1,5 +1,6 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import { requestMetadata } from "../../protobuf/wire/istio-ca.ts";
+import { createBundleWarnings } from "../../protocol/x509/trust-bundle.ts";
 import type { CaClientOptions } from "./ca-client-options.ts";
 import { readConnectionMaterial, tlsCredentials } from "./connection-material.ts";
 import { openConnections } from "./connections.ts";
@@ -18,7 +19,8 @@ export async function startCitadelClient(options: CaClientOptions): Promise<CaCl
   const { log, attemptTimeoutMs = DEFAULT_ATTEMPT_TIMEOUT_MS, now = () => new Date() } = options;
   const endpoint = caEndpoint(options.endpoint, options.serverName);
   const rootName = options.rootFile === "" ? (options.systemRootFile ?? "system") : options.rootFile;
-  const material = () => readConnectionMaterial(options, log, now());
+  const onRoots = createBundleWarnings(log);
+  const material = () => readConnectionMaterial({ ...options, onRoots }, log, now());
   if (endpoint.plaintext) log.warn("Debug mode or IP-secure network");
   else await material();
   const connections = openConnections(endpoint.target, {

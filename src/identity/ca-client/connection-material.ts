@@ -1,12 +1,13 @@
 import { createHash, createPrivateKey } from "node:crypto";
 import { join } from "node:path";
-import { createSecureContext, rootCertificates, type SecureContextOptions } from "node:tls";
+import type { SecureContextOptions } from "node:tls";
 import type { Logger } from "../../base/logger.ts";
 import { Secret } from "../../base/secret.ts";
 import type { ClientCredentials } from "../../grpc/index.ts";
+import { handshakeOptions } from "../../net/tls/handshake-options.ts";
 import { parseCertificate } from "../../protocol/x509/certificate.ts";
 import { parsePemCertificates } from "../../protocol/x509/pem.ts";
-import { parseRoots } from "../core/parse-roots.ts";
+import { parseTrustBundle, type TrustBundle } from "../../protocol/x509/trust-bundle.ts";
 import { readCertificateFile, readProblem } from "../files/read-file.ts";
 import { SecretError } from "../secret-error.ts";
 import type { TlsLimits } from "./ca-client-options.ts";
@@ -16,6 +17,8 @@ export interface MaterialFiles {
   readonly rootFile: string;
   readonly systemRootFile?: string | undefined;
   readonly clientCertificateDirectory?: string | undefined;
+  /** Called with the bundle of every read, to report what is left out of it. */
+  onRoots?(path: string, bundle: TrustBundle): void;
 }
 
 /** What a connection to the CA is made with, as the files are now. */
@@ -44,17 +47,13 @@ export function tlsCredentials(
   serverName: string,
   limits: TlsLimits = {},
 ): ClientCredentials {
-  const { ecdhCurve, ...others } = limits;
-  const options: SecureContextOptions & ClientCredentials = {
+  const options: SecureContextOptions = {
     minVersion: "TLSv1.2",
-    ...others,
+    ...limits,
     ...(material.roots === undefined ? {} : { ca: material.roots }),
     ...(material.client === undefined ? {} : { cert: material.client.chain, key: material.client.key.reveal() }),
   };
-  if (ecdhCurve === undefined) return { serverName, ...options };
-  // Curves can only be given with a context.
-  const ca = material.roots ?? [...rootCertificates];
-  return { serverName, secureContext: createSecureContext({ ...options, ca, ecdhCurve }) };
+  return { serverName, ...handshakeOptions(options) };
 }
 
 async function readRoots(files: MaterialFiles): Promise<string | undefined> {
@@ -68,10 +67,10 @@ async function readRoots(files: MaterialFiles): Promise<string | undefined> {
   } catch (cause) {
     throw unusable(readProblem(cause), cause);
   }
-  // What is wrong with the rest of a bundle is no reason to trust none of it, and OpenSSL stops at the first bad certificate.
-  const { pem, count, problems } = parseRoots(text);
-  if (count > 0) return pem;
-  throw unusable(problems[0] ?? "no certificate in it");
+  const bundle = parseTrustBundle(text);
+  if (bundle.count === 0) throw unusable(bundle.problems[0]?.reason ?? "no certificate in it");
+  files.onRoots?.(path, bundle);
+  return bundle.pem;
 }
 
 async function readClientCertificate(

@@ -1,4 +1,4 @@
-import { parseRoots } from "./parse-roots.ts";
+import { parseTrustBundle } from "../../protocol/x509/trust-bundle.ts";
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 
@@ -18,7 +18,7 @@ export function splitBundle(bundle: string): string[] {
 /** The certificates that can be used, their text unchanged: Envoy refuses a whole bundle for one that cannot. */
 export function usableRoots(bundle: string): { readonly pem: string; readonly dropped: number } {
   const all = splitBundle(bundle);
-  const usable = all.filter((certificate) => parseRoots(certificate).count === 1);
+  const usable = all.filter((certificate) => parseTrustBundle(certificate).count === 1);
   return { pem: usable.join("\n"), dropped: all.length - usable.length };
 }
 

@@ -1,4 +1,5 @@
 import { posix } from "node:path";
+import { SYSTEM_ROOT_PATHS } from "../../net/tls/system-roots.ts";
 import type { SecurityConfig } from "./security.ts";
 import { ISTIOD_ROOT, MOUNTED_CERTS } from "./well-known-paths.ts";
 
@@ -7,20 +8,9 @@ export type RootCa = { readonly path: string } | { readonly problem: string };
 
 export type FileExists = (path: string) => boolean;
 
-const OS_BUNDLES = [
-  "/etc/ssl/certs/ca-certificates.crt",
-  "/etc/pki/tls/certs/ca-bundle.crt",
-  "/etc/ssl/ca-bundle.pem",
-  "/etc/pki/tls/cacert.pem",
-  "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
-  "/etc/ssl/cert.pem",
-  "/usr/local/etc/ssl/cert.pem",
-  "/etc/ssl/certs/ca-certificates",
-];
-
 /** The system's bundle; undefined when none of the known places has one. */
 export function systemRootCa(exists: FileExists): string | undefined {
-  return OS_BUNDLES.find(exists);
+  return SYSTEM_ROOT_PATHS.find(exists);
 }
 
 export interface XdsRootCaSources {

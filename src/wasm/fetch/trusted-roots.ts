@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { createSecureContext, type SecureContext } from "node:tls";
 import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
-import { publicRoots } from "../../net/public-roots.ts";
+import { publicRoots } from "../../net/tls/public-roots.ts";
+import { createBundleWarnings, parseTrustBundle } from "../../protocol/x509/trust-bundle.ts";
 
 /**
  * TLS with the machine's roots, to which an operator may have added those of his registry; with the runtime's own where there are none.
@@ -13,7 +14,10 @@ export function trustedRoots(file: string | undefined, log: Logger): () => Secur
   const read = (): SecureContext | undefined => {
     if (file === undefined) return undefined;
     try {
-      return createSecureContext({ ca: readFileSync(file) });
+      const bundle = parseTrustBundle(readFileSync(file, "utf8"));
+      if (bundle.count === 0) throw new Error("no certificate in it");
+      createBundleWarnings(log)(file, bundle);
+      return createSecureContext({ ca: bundle.pem });
     } catch (failure) {
       log.warn(`cannot read the roots in ${file}, using those that come with the runtime: ${errorMessage(failure)}`);
       return undefined;

@@ -3,7 +3,7 @@ import { type Certificate, parseCertificate } from "../../../protocol/x509/certi
 import { parseCsr } from "../../../protocol/x509/csr.ts";
 import { parsePemCertificates } from "../../../protocol/x509/pem.ts";
 import { parseSpiffeId, type SpiffeId } from "../../../protocol/x509/spiffe-id.ts";
-import { parseRoots } from "../../core/parse-roots.ts";
+import { parseTrustBundle } from "../../../protocol/x509/trust-bundle.ts";
 import { splitBundle } from "../../core/trust-bundle.ts";
 import { CaError, type CaErrorCode } from "../ca-error.ts";
 import type { SignedCertificate } from "../types.ts";
@@ -79,7 +79,7 @@ function parsed(pem: string, which: string): Certificate {
 
 /** The trust bundle as it came; without what would make a proxy refuse all of it, and in the usual spelling, where it has other. */
 function usable(root: string): string {
-  const { pem, count, problems } = parseRoots(root);
+  const { pem, count, problems } = parseTrustBundle(root);
   if (count === 0) throw problem("bad-answer", "the last element of the chain is not a certificate");
   return problems.length === 0 && splitBundle(root).length === count ? root : pem;
 }
