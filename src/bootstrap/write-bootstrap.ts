@@ -2,14 +2,12 @@ import { readFile, unlink } from "node:fs/promises";
 import { posix } from "node:path";
 import { errorCode, errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
-import type { ProxyOwner } from "../files/proxy-file.ts";
-import { makeProxyDirectory, writeProxyFile } from "../files/proxy-file.ts";
+import { makeProxyDirectory, type ProxyOwner, writeProxyFile } from "../files/proxy-file.ts";
 import { BootstrapError } from "./bootstrap-error.ts";
 import { type BootstrapRenderer, generateBootstrap } from "./core/generate-bootstrap.ts";
 import { GENERATIONS } from "./core/generations.ts";
 import { buildGrpcBootstrap } from "./core/grpc-bootstrap.ts";
-import type { NodeDescriptor } from "./core/node-descriptor.ts";
-import { buildNodeDescriptor } from "./core/node-descriptor.ts";
+import { buildNodeDescriptor, type NodeDescriptor } from "./core/node-descriptor.ts";
 import type { BootstrapInputs } from "./inputs.ts";
 
 export interface WriteOptions {

@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { buildStamp } from "../base/build-stamp.ts";
 import type { CloseStack } from "../base/close-stack.ts";
 import type { Logger } from "../base/logger.ts";
-import { type CachingSource, createResourceSource } from "../envoy-config/create-resource-source.ts";
+import { type CachingSource, createResourceSource } from "../envoy-config/index.ts";
 import { createGrpcAcceptor, type GrpcAcceptor, type GrpcAcceptorOptions, type Implementation } from "../grpc/index.ts";
 import { parseNode } from "../mesh-model/proxy/parse-node.ts";
 import type { PushSnapshot } from "../mesh-model/push-snapshot.ts";

@@ -1,4 +1,4 @@
-import type { CachingSource } from "../envoy-config/create-resource-source.ts";
+import type { CachingSource } from "../envoy-config/index.ts";
 import type { PushSnapshot } from "../mesh-model/push-snapshot.ts";
 import type { Connection } from "./ads/connection.ts";
 import type { MeshFigures } from "./metrics.ts";

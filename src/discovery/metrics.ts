@@ -1,7 +1,7 @@
 import { buildStamp } from "../base/build-stamp.ts";
 import type { Gauge, MetricRegistry } from "../base/metric-registry.ts";
 import { type CaServerMetrics, declareCaServerMetrics } from "../ca/index.ts";
-import type { CacheCounts } from "../envoy-config/memory.ts";
+import type { CacheCounts } from "../envoy-config/index.ts";
 import { type AdsMetrics, declareAdsMetrics } from "./ads/metrics.ts";
 import { declarePushMetrics, type PushMetrics } from "./push/metrics.ts";
 import { CONFLICT_METRICS, type ConflictMetric, type Conflicts } from "./resource-conflicts.ts";

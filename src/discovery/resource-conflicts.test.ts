@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ResourceProblem } from "../envoy-config/resource-guard.ts";
+import type { ResourceProblem } from "../envoy-config/resource-problems.ts";
 import type { ProxyNode } from "../mesh-model/proxy/proxy-node.ts";
 import type { ProxyView } from "../mesh-model/push-snapshot.ts";
 import { resourceConflicts } from "./resource-conflicts.ts";

@@ -1,5 +1,4 @@
-import type { CachingSource } from "../envoy-config/create-resource-source.ts";
-import type { ResourceProblem } from "../envoy-config/resource-guard.ts";
+import type { CachingSource, ResourceProblem } from "../envoy-config/index.ts";
 import type { Connection } from "./ads/connection.ts";
 
 /** By metric, then by the place that is asked for twice. */

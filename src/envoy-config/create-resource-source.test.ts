@@ -7,7 +7,7 @@ import type { ProxyView } from "../mesh-model/push-snapshot.ts";
 import type { ResourceSource } from "../xds/resource-source.ts";
 import type { XdsType } from "../xds/xds-types.ts";
 import { type CachingSource, createResourceSource } from "./create-resource-source.ts";
-import type { ResourceProblem } from "./resource-guard.ts";
+import type { ResourceProblem } from "./resource-problems.ts";
 
 const names = Array.from({ length: 20 }, (_, index) => `svc-${index}`);
 const mesh20 = () => createTestMesh(documents(...names.map((name) => service({ name }))));

@@ -1,26 +1,25 @@
+import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
 import type { InboundScope, OutboundScope, ProxyView } from "../mesh-model/push-snapshot.ts";
 import { any } from "../protobuf/wire/discovery.ts";
+import { message, repeatedString } from "../protobuf/wire/message.ts";
 import type { ResourceSet, ResourceSource } from "../xds/resource-source.ts";
 import { PROXY_CONFIG_TYPE } from "../xds/type-urls.ts";
 import type { XdsType } from "../xds/xds-types.ts";
-import { createRouteEncoder, encodedResource } from "./encode-resource.ts";
-import { takenName } from "./envoy-filter/index.ts";
-import { GRPC_GENERATOR, grpcResources } from "./grpc/index.ts";
+import { createResourceSet, createRouteEncoder, encodedResource, joinSets } from "./encoded-resource.ts";
+import { takenName } from "./envoy-filter/patching.ts";
+import { GRPC_GENERATOR, grpcResources } from "./grpc-resources.ts";
 import { inboundResources, inboundTraits } from "./inbound-resources.ts";
-import { type CacheCounts, createCacheCounts } from "./memory.ts";
-import { encodeProxyConfig, generateProxyConfig } from "./proxy-config.ts";
-import { createResourceGuard, type ResourceGuard, type ResourceProblem } from "./resource-guard.ts";
-import { createResourceSet, joinSets } from "./resource-set.ts";
-import { createScopeMemories } from "./scope-memories.ts";
 import {
   createLastingSets,
   createScopeResources,
   type LastingSets,
   type MadeSets,
   type ScopeResources,
-} from "./scope-resources.ts";
+} from "./outbound-resources.ts";
+import { type CacheCounts, createCacheCounts, createScopeMemories } from "./resource-cache.ts";
+import { createResourceGuard, type ResourceGuard, type ResourceProblem } from "./resource-problems.ts";
 
-export interface ResourceSourceOptions {
+interface ResourceSourceOptions {
   /** Something that cannot be sent and was left out; the rest is sent. */
   readonly onProblem: (problem: ResourceProblem) => void;
   /** Trust anchors that running agents are told, PEM text each; without it they keep those they got with their certificate. */
@@ -153,3 +152,18 @@ function recall<Key, Value>(known: Known<Key, Value>, key: Key, make: () => Valu
   known.set(key, made);
   return made;
 }
+
+/**
+ * What agents take from the control plane while they run: the trust anchors of the mesh, PEM text each, in the order in which they
+ * are to be tried. Everything else of ProxyConfig is read when an agent starts.
+ */
+export function generateProxyConfig(trustBundle: readonly string[]): ProxyConfig {
+  return { caCertificatesPem: [...new Set(trustBundle)] };
+}
+
+/** istio.mesh.v1alpha1.ProxyConfig as far as `generateProxyConfig` fills it. */
+export function encodeProxyConfig({ caCertificatesPem = [] }: ProxyConfig): Buffer {
+  return CODEC.encode({ caCertificatesPem: [...caCertificatesPem] });
+}
+
+const CODEC = message({ caCertificatesPem: repeatedString(34) });

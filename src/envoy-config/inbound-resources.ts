@@ -1,18 +1,15 @@
 import type { ProxyView } from "../mesh-model/push-snapshot.ts";
 import type { EncodedResource } from "../xds/resource-source.ts";
-import { authorizersKey, buildAccessPolicies } from "./authz/index.ts";
-import { generateInboundClusters } from "./clusters.ts";
-import { encodeResource } from "./encode-resource.ts";
-import {
-  addedBy,
-  type Patching,
-  patchInboundClusters,
-  patchListeners,
-  workloadPatching,
-} from "./envoy-filter/index.ts";
-import { generateInboundListeners } from "./listeners.ts";
-import type { ResourceGuard } from "./resource-guard.ts";
-import { inboundLogs, logServersKey } from "./telemetry/index.ts";
+import { inboundLogs, logServersKey } from "./access-log/telemetry.ts";
+import { buildAccessPolicies } from "./authz/access-policies.ts";
+import { authorizersKey } from "./authz/ext-authz.ts";
+import { generateInboundClusters } from "./clusters/generate-clusters.ts";
+import { encodeResource } from "./encoded-resource.ts";
+import { patchInboundClusters, workloadPatching } from "./envoy-filter/patch-clusters.ts";
+import { patchListeners } from "./envoy-filter/patch-listeners.ts";
+import { addedBy, type Patching } from "./envoy-filter/patching.ts";
+import { generateInboundListeners } from "./listeners/inbound.ts";
+import type { ResourceGuard } from "./resource-problems.ts";
 
 /** What a proxy needs for its own workload. */
 export function inboundResources(

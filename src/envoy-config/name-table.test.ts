@@ -4,8 +4,8 @@ import type { Endpoint } from "../mesh-model/endpoint.ts";
 import type { OutboundScope } from "../mesh-model/push-snapshot.ts";
 import type { Service } from "../mesh-model/service.ts";
 import { decodeNameTable } from "../xds/name-table.ts";
+import { encodeProxyConfig, generateProxyConfig } from "./create-resource-source.ts";
 import { encodeNameTable, generateNameTable } from "./name-table.ts";
-import { encodeProxyConfig, generateProxyConfig } from "./proxy-config.ts";
 
 const HOST = "hs.prod.svc.cluster.local";
 

@@ -95,3 +95,8 @@ export function isHeadless(service: Service): boolean {
 export function findPort(service: Service, port: number): ServicePort | undefined {
   return service.ports.find((candidate) => candidate.port === port);
 }
+
+/** Its host stands for many names, each of which the proxy looks up when it is called. */
+export function isDynamic({ resolution }: Pick<Service, "resolution">): boolean {
+  return resolution === "DynamicDNS";
+}

@@ -11,8 +11,7 @@ import { buildNodeDescriptor } from "../../src/bootstrap/core/node-descriptor.ts
 import type { BootstrapInputs } from "../../src/bootstrap/inputs.ts";
 import { readBootstrapOverride, writeBootstrap } from "../../src/bootstrap/write-bootstrap.ts";
 import { bootstrapInputs, loadBootstrapCases } from "../conformance/bootstrap.ts";
-import type { InputOverrides } from "../support/bootstrap/bootstrap-inputs.ts";
-import { sidecarInputs } from "../support/bootstrap/bootstrap-inputs.ts";
+import { type InputOverrides, sidecarInputs } from "../support/bootstrap/bootstrap-inputs.ts";
 import { envoyPath, needs } from "../support/needs.ts";
 import { skipWith } from "../support/skip-with.ts";
 

@@ -5,8 +5,11 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { generateInboundClusters, generateOutboundClusters } from "../../src/envoy-config/clusters.ts";
-import { generateEndpoints } from "../../src/envoy-config/endpoints.ts";
+import {
+  generateInboundClusters,
+  generateOutboundClusters,
+} from "../../src/envoy-config/clusters/generate-clusters.ts";
+import { generateEndpoints } from "../../src/envoy-config/endpoints/load-assignment.ts";
 import type { ProxyView } from "../../src/mesh-model/push-snapshot.ts";
 import { httpRequest } from "../../src/net/http-request.ts";
 import { decodeMessage, encodeMessage } from "../../src/protobuf/envoy/index.ts";

@@ -1,4 +1,4 @@
-import type { CachingSource } from "../../envoy-config/create-resource-source.ts";
+import type { CachingSource } from "../../envoy-config/index.ts";
 import type { ConfigStore } from "../../mesh-model/config-store.ts";
 import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
 import type { Connections } from "../ads/connections.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createTestMesh, testNode } from "../../../test/support/mesh-model/create-test-mesh.ts";
 import { documents } from "../../../test/support/mesh-model/test-objects.ts";
-import { buildAccessPolicies } from "./index.ts";
+import { buildAccessPolicies } from "./access-policies.ts";
 
 /** The one policy that a rule becomes, on a chain with or without HTTP. Undefined: the rule is not there. */
 function compile(rule: object, { layer = "http", action = "ALLOW", mesh = "" } = {}) {

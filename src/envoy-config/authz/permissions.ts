@@ -3,10 +3,8 @@ import { isPathTemplate, parsePathTemplate } from "../../istio-api/validation/au
 import { pack } from "../../protobuf/envoy/index.ts";
 import type { Permission } from "../../protobuf/gen/envoy/config/rbac/v3.ts";
 import type { ValueMatcher } from "../../protobuf/gen/envoy/type/matcher/v3.ts";
-import { parseCidr } from "../listeners/cidr.ts";
-import { type Attribute, attribute } from "./attribute.ts";
-import type { Clause } from "./clause.ts";
-import { matchHeader, matchText } from "./value-match.ts";
+import { parseCidr } from "../shared/cidr.ts";
+import { type Attribute, attribute, type Clause, matchHeader, matchText } from "./clause.ts";
 
 /** What an operation asks, in the order in which it is cheap to find out. */
 export function operationClauses(operation: AuthorizationOperation): readonly Clause<Permission>[] {

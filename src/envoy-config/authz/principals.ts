@@ -1,12 +1,21 @@
 import type { AuthorizationSource } from "../../istio-api/specs/security.ts";
+import type { MeshSettings } from "../../mesh-model/mesh-settings.ts";
 import type { Principal } from "../../protobuf/gen/envoy/config/rbac/v3.ts";
-import type { StringMatcher } from "../../protobuf/gen/envoy/type/matcher/v3.ts";
-import { parseCidr } from "../listeners/cidr.ts";
-import { type Attribute, attribute, keysIn } from "./attribute.ts";
-import type { Clause } from "./clause.ts";
-import { claimAttribute, matchRequestPrincipal } from "./token-claims.ts";
-import { spellPrincipals } from "./trust-domains.ts";
-import { matchHeader, matchRegex, matchTextAfter, quote, quoteAroundStars } from "./value-match.ts";
+import type { StringMatcher, ValueMatcher } from "../../protobuf/gen/envoy/type/matcher/v3.ts";
+import { parseCidr } from "../shared/cidr.ts";
+import {
+  ANY_TEXT,
+  type Attribute,
+  attribute,
+  type Clause,
+  keysIn,
+  matchHeader,
+  matchRegex,
+  matchText,
+  matchTextAfter,
+  quote,
+  quoteAroundStars,
+} from "./clause.ts";
 
 /** What names in rules are to be read by. */
 export interface PrincipalScope {
@@ -108,3 +117,64 @@ const REMOTE_IP = attribute<Principal>("any", anyPrincipal, (value) => {
   const remoteIp = parseCidr(value);
   return remoteIp && { remoteIp };
 });
+
+/** A claim is one text or a list of them; in a list one has to match. */
+function claimAttribute(path: readonly string[]): Attribute<Principal> {
+  return {
+    isHttpOnly: true,
+    anyOf(values) {
+      const texts = values.map((value): ValueMatcher => ({ stringMatch: matchText(value) }));
+      const text = texts.length === 1 && texts[0] !== undefined ? texts[0] : { orMatch: { valueMatchers: texts } };
+      return claim(path, { orMatch: { valueMatchers: [{ listMatch: { oneOf: text } }, text] } });
+    },
+  };
+}
+
+/**
+ * `ISSUER/SUBJECT`, which a token holds as two claims. The last slash parts them: issuers are often URLs. A prefix that ends before it
+ * says something of the issuer alone.
+ */
+function matchRequestPrincipal(value: string): Principal | undefined {
+  if (value === "*") return issuerAndSubject(ANY_TEXT, ANY_TEXT);
+  const slash = value.lastIndexOf("/");
+  const [issuer, subject] = [value.slice(0, Math.max(slash, 0)), value.slice(slash + 1)];
+  const isPrefix = value.endsWith("*") && !value.startsWith("*");
+  const byIssuer = issuerAndSubject({ prefix: value.slice(0, -1) }, ANY_TEXT);
+  if (slash === -1) {
+    if (isPrefix) return byIssuer;
+    return value.startsWith("*") ? issuerAndSubject(ANY_TEXT, matchText(value)) : undefined;
+  }
+  if (issuer === "" || subject === "") return undefined;
+  // `https://*` cannot have reached the end of the issuer.
+  if (isPrefix && issuer.endsWith("/")) return byIssuer;
+  return issuerAndSubject(matchText(issuer), matchText(subject));
+}
+
+function issuerAndSubject(issuer: StringMatcher, subject: StringMatcher): Principal {
+  return { andIds: { ids: [claim(["iss"], { stringMatch: issuer }), claim(["sub"], { stringMatch: subject })] } };
+}
+
+/** Where the filter that checks tokens leaves what they say. */
+function claim(path: readonly string[], value: ValueMatcher): Principal {
+  return {
+    metadata: { filter: "envoy.filters.http.jwt_authn", path: ["payload", ...path].map((key) => ({ key })), value },
+  };
+}
+
+/** Names the mesh's own trust domain in rules, whatever it is called. */
+const LOCAL = "cluster.local";
+
+/** A principal in every trust domain that it stands for: one of the mesh's own stands for all of them. */
+function spellPrincipals(
+  principals: readonly string[],
+  { trustDomain, trustDomainAliases }: Pick<MeshSettings, "trustDomain" | "trustDomainAliases">,
+): readonly string[] {
+  const own = [trustDomain, ...trustDomainAliases];
+  const spelled = principals.flatMap((principal) => {
+    const slash = principal.indexOf("/");
+    const domain = principal.slice(0, Math.max(slash, 0));
+    if (domain !== LOCAL && !own.includes(domain)) return [principal];
+    return own.map((name) => name + principal.slice(slash));
+  });
+  return [...new Set(spelled)];
+}

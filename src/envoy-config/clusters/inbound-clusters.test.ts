@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { viewOfCase } from "../../../test/support/mesh-model/view-of-case.ts";
 import type { Cluster } from "../../protobuf/gen/envoy/config/cluster/v3.ts";
-import { generateInboundClusters } from "../clusters.ts";
+import { generateInboundClusters } from "./generate-clusters.ts";
 
 const SERVICE = `
 apiVersion: networking.istio.io/v1

@@ -1,17 +1,17 @@
 import type { ConnectionPool } from "../../istio-api/specs/common.ts";
 import type { SidecarIngress } from "../../istio-api/specs/sidecar.ts";
 import { type Protocol, parseProtocol } from "../../istio-api/values/protocol.ts";
+import { isUnixAddress } from "../../mesh-model/endpoint.ts";
 import type { ProxyNode } from "../../mesh-model/proxy/proxy-node.ts";
 import type { ProxyView } from "../../mesh-model/push-snapshot.ts";
 import type { Cluster } from "../../protobuf/gen/envoy/config/cluster/v3.ts";
 import type { BindConfig } from "../../protobuf/gen/envoy/config/core/v3.ts";
-import { clusterName } from "../cluster-name.ts";
 import { toAddress } from "../endpoints/lb-endpoint.ts";
-import { type EffectivePolicy, effectivePolicy } from "../traffic-policy.ts";
-import { circuitBreakers } from "./circuit-breakers.ts";
-import { headerCase, httpOptions, upstreamProtocol } from "./http-options.ts";
-import { localEndpoint } from "./local-endpoint.ts";
-import { upstreamConnection } from "./upstream-connection.ts";
+import { clusterName } from "../shared/cluster-name.ts";
+import { headerCase } from "../shared/header-case.ts";
+import { type EffectivePolicy, effectivePolicy } from "../shared/traffic-policy.ts";
+import { circuitBreakers, upstreamConnection } from "./connection-pool.ts";
+import { httpOptions, upstreamProtocol } from "./upstream-http.ts";
 
 /** One cluster per port that the workload serves: those of its Sidecar object, else those of its services. */
 export function inboundClusters(view: ProxyView): readonly Cluster[] {
@@ -135,4 +135,34 @@ function staticTo(name: string | undefined, address: string, port: number): Clus
       endpoints: [{ lbEndpoints: [{ endpoint: { address: toAddress(address, port) } }] }],
     },
   };
+}
+
+interface LocalEndpoint {
+  /** An address, or `unix://` and a path. */
+  readonly address: string;
+  readonly port: number;
+  readonly isLoopback: boolean;
+}
+
+/**
+ * Where a Sidecar's ingress listener leads: `127.0.0.1:80`, `[::1]:80`, `unix:///run/app.sock`, or the wildcard address, which means
+ * the workload's own one. Undefined for anything else; validation has told the user.
+ */
+export function localEndpoint(
+  text: string,
+  node: Pick<ProxyNode, "addresses" | "ipv4" | "ipv6">,
+): LocalEndpoint | undefined {
+  if (isUnixAddress(text)) return { address: text, port: 0, isLoopback: false };
+  const [, host = "", digits = ""] = /^(.+):(\d+)$/.exec(text) ?? [];
+  const address = host.replace(/^\[(.*)\]$/, "$1");
+  const port = Number(digits);
+  if (port < 1 || port > 65535) return undefined;
+  if (address === "127.0.0.1" || address === "::1") {
+    // Of the other family, where the workload has but that one.
+    const isIpv4 = node.ipv4 && (address === "127.0.0.1" || !node.ipv6);
+    return { address: isIpv4 ? "127.0.0.1" : "::1", port, isLoopback: true };
+  }
+  if (address !== "0.0.0.0" && address !== "::") return undefined;
+  const own = node.addresses.find((candidate) => candidate.includes(":") === (address === "::")) ?? node.addresses[0];
+  return own === undefined ? undefined : { address: own, port, isLoopback: false };
 }

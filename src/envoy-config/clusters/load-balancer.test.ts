@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { policyOf } from "../../../test/support/discovery/policy.ts";
 import { meshOfCase } from "../../../test/support/mesh-model/view-of-case.ts";
-import { localitySetting } from "../endpoints/locality-setting.ts";
+import { localitySetting } from "../endpoints/locality-lb.ts";
 import { commonBalancing, loadBalancing } from "./load-balancer.ts";
 
 const WARM = {

@@ -2,9 +2,8 @@ import type { ConsistentHash, LoadBalancer } from "../../istio-api/specs/destina
 import type { Service } from "../../mesh-model/service.ts";
 import type { Cluster, Cluster_SlowStartConfig } from "../../protobuf/gen/envoy/config/cluster/v3.ts";
 import type { HealthStatusSet } from "../../protobuf/gen/envoy/config/core/v3.ts";
-import { type LocalitySetting, localityBalancing } from "../endpoints/locality-setting.ts";
-import { panicPercent } from "../endpoints/panic-percent.ts";
-import type { EffectivePolicy } from "../traffic-policy.ts";
+import { type LocalitySetting, localityBalancing, panicPercent } from "../endpoints/locality-lb.ts";
+import type { EffectivePolicy } from "../shared/traffic-policy.ts";
 
 type Balancing = Pick<
   Cluster,

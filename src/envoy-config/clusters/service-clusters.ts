@@ -1,5 +1,5 @@
 import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
-import type { Service, ServicePort } from "../../mesh-model/service.ts";
+import { isDynamic, type Service, type ServicePort } from "../../mesh-model/service.ts";
 import type {
   Cluster,
   Cluster_DiscoveryType,
@@ -7,19 +7,17 @@ import type {
 } from "../../protobuf/gen/envoy/config/cluster/v3.ts";
 import type { LocalityLbEndpoints } from "../../protobuf/gen/envoy/config/endpoint/v3.ts";
 import { formatProtoDuration } from "../../protobuf/json-message/proto-duration.ts";
-import { clusterName, sniOf } from "../cluster-name.ts";
-import { isDynamic } from "../dynamic-dns.ts";
 import { type AssignmentTarget, candidates, hasSessions, loadAssignment } from "../endpoints/load-assignment.ts";
-import { localitySetting } from "../endpoints/locality-setting.ts";
-import { type EffectivePolicy, effectivePolicy } from "../traffic-policy.ts";
-import { autoMtls, identitiesOf } from "./auto-mtls.ts";
-import { circuitBreakers } from "./circuit-breakers.ts";
-import { clientTransport } from "./client-transport.ts";
-import { dynamicClusters } from "./dynamic-cluster.ts";
-import { headerCase, httpOptions, upstreamProtocol } from "./http-options.ts";
+import { localitySetting } from "../endpoints/locality-lb.ts";
+import { clusterName, sniOf } from "../shared/cluster-name.ts";
+import { headerCase } from "../shared/header-case.ts";
+import { type EffectivePolicy, effectivePolicy } from "../shared/traffic-policy.ts";
+import { circuitBreakers, upstreamConnection } from "./connection-pool.ts";
+import { dynamicClusters } from "./dynamic-clusters.ts";
 import { commonBalancing, loadBalancing } from "./load-balancer.ts";
 import { outlierDetection } from "./outlier-detection.ts";
-import { upstreamConnection } from "./upstream-connection.ts";
+import { httpOptions, upstreamProtocol } from "./upstream-http.ts";
+import { autoMtls, clientTransport, identitiesOf } from "./upstream-tls.ts";
 
 /** One cluster per port of the service, and one more per port and subset of its rule. */
 export function serviceClusters(scope: OutboundScope, service: Service): readonly Cluster[] {

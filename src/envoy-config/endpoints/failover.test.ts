@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { endpointOf } from "../../../test/support/discovery/endpoint.ts";
 import { parseLocality } from "../../mesh-model/locality.ts";
 import { type FailoverClient, failover, failoverValues } from "./failover.ts";
-import { groupByLocality, type LocalityGroup } from "./locality-group.ts";
+import { groupByLocality, type LocalityGroup } from "./lb-endpoint.ts";
 
 const client = (place: string, labels: Record<string, string> = {}): FailoverClient => ({
   labels,

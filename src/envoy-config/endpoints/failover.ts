@@ -1,8 +1,8 @@
 import type { Endpoint } from "../../mesh-model/endpoint.ts";
 import { type Locality, TOPOLOGY } from "../../mesh-model/locality.ts";
 import type { ScopeTraits } from "../../mesh-model/push-snapshot.ts";
-import { group, type LocalityGroup } from "./locality-group.ts";
-import type { LocalitySetting } from "./locality-setting.ts";
+import { group, type LocalityGroup } from "./lb-endpoint.ts";
+import type { LocalitySetting } from "./locality-lb.ts";
 
 export type FailoverClient = Pick<ScopeTraits, "labels" | "locality" | "network" | "clusterId">;
 

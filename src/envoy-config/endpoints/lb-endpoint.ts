@@ -1,9 +1,10 @@
-import { isIP, isIPv6 } from "node:net";
+import { compareText } from "../../istio-api/config-object.ts";
 import { type Endpoint, type EndpointHealth, isUnixAddress } from "../../mesh-model/endpoint.ts";
+import { formatLocality, type Locality } from "../../mesh-model/locality.ts";
 import type { ScopeTraits } from "../../mesh-model/push-snapshot.ts";
+import { isIP, isIPv6 } from "../../net/ip-literal.ts";
 import type { Address, HealthStatus, Metadata } from "../../protobuf/gen/envoy/config/core/v3.ts";
 import type { LbEndpoint } from "../../protobuf/gen/envoy/config/endpoint/v3.ts";
-import { endpointWeight } from "./locality-group.ts";
 
 export interface LbEndpointOptions {
   readonly families: Pick<ScopeTraits, "ipv4" | "ipv6">;
@@ -67,4 +68,34 @@ function usableAddresses(
   if (usable.length <= 1) return usable;
   const reachable = usable.filter((address) => (isIPv6(address) ? families.ipv6 : families.ipv4));
   return reachable.length === 0 ? usable.slice(0, 1) : reachable;
+}
+
+/** Endpoints of one place that are equally preferred. */
+export interface LocalityGroup {
+  readonly locality: Locality;
+  readonly endpoints: readonly Endpoint[];
+  readonly weight: number;
+  readonly priority: number;
+}
+
+/** By place, sorted, all equally preferred; each place weighs as much as its endpoints together. */
+export function groupByLocality(endpoints: readonly Endpoint[]): readonly LocalityGroup[] {
+  const places = new Map<string, Endpoint[]>();
+  for (const endpoint of endpoints) {
+    const place = formatLocality(endpoint.locality);
+    const there = places.get(place);
+    if (there === undefined) places.set(place, [endpoint]);
+    else there.push(endpoint);
+  }
+  return [...places]
+    .toSorted(([a], [b]) => compareText(a, b))
+    .flatMap(([, there]) => (there[0] === undefined ? [] : [group(there[0].locality, there)]));
+}
+
+export function group(locality: Locality, endpoints: readonly Endpoint[], priority = 0): LocalityGroup {
+  return { locality, endpoints, weight: endpoints.reduce((sum, each) => sum + endpointWeight(each), 0), priority };
+}
+
+function endpointWeight({ weight }: Endpoint): number {
+  return weight === 0 ? 1 : weight;
 }

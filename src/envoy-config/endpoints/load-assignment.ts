@@ -1,16 +1,82 @@
 import { hostCovers } from "../../istio-api/values/hostname.ts";
 import type { Endpoint } from "../../mesh-model/endpoint.ts";
+import { formatLocality } from "../../mesh-model/locality.ts";
 import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
 import { selects } from "../../mesh-model/selector.ts";
-import type { Service, ServicePort } from "../../mesh-model/service.ts";
+import { findPort, type Service, type ServicePort } from "../../mesh-model/service.ts";
 import type { ClusterLoadAssignment, LocalityLbEndpoints } from "../../protobuf/gen/envoy/config/endpoint/v3.ts";
-import { type EffectivePolicy, effectivePolicy, findSubset } from "../traffic-policy.ts";
-import { distribute } from "./distribute.ts";
-import { failover } from "./failover.ts";
-import { isCallable, type LbEndpointOptions, lbEndpoint } from "./lb-endpoint.ts";
-import { groupByLocality, type LocalityGroup } from "./locality-group.ts";
-import { localitySetting } from "./locality-setting.ts";
-import { panicPercent } from "./panic-percent.ts";
+import { parseClusterName, parseServerName } from "../shared/cluster-name.ts";
+import { type EffectivePolicy, effectivePolicy, findSubset } from "../shared/traffic-policy.ts";
+import { failover, failoverValues } from "./failover.ts";
+import { groupByLocality, isCallable, type LbEndpointOptions, type LocalityGroup, lbEndpoint } from "./lb-endpoint.ts";
+import { distributeByWeight, localitySetting, panicPercent } from "./locality-lb.ts";
+
+/** The endpoints of one outbound cluster. A name that nothing is known of has none: a proxy that asks must get an answer. */
+export function generateEndpoints(scope: OutboundScope, clusterName: string): ClusterLoadAssignment {
+  const target = targetOf(scope, clusterName);
+  return target === undefined ? { clusterName } : loadAssignment(scope, target);
+}
+
+/** Everything that the result follows from besides the name; when all values are the same ones (===), so is the result. */
+export function endpointInputs(scope: OutboundScope, clusterName: string): readonly unknown[] {
+  const target = targetOf(scope, clusterName);
+  return target === undefined ? [] : assignmentInputs(scope, target);
+}
+
+/** For clusters that carry their endpoints with them as well. */
+export function assignmentInputs(
+  scope: OutboundScope,
+  { service, port, subset }: Omit<AssignmentTarget, "name">,
+): readonly unknown[] {
+  const { snapshot, mesh, traits } = scope;
+  const rule = scope.destinationRule(service);
+  const defaults = service.resolution === "ClientSideLB" ? undefined : mesh.defaultTrafficPolicy;
+  const setting = localitySetting(mesh, effectivePolicy(rule, port.port, subset, defaults), service);
+  // Places matter only where something is made of them, so that proxies of different places share the rest.
+  const isPlaced = setting !== undefined && (setting.distribute.length > 0 || setting.hasPriorities);
+  const place = isPlaced
+    ? [formatLocality(traits.locality), ...failoverValues(traits, setting.failoverPriority)].join("\0")
+    : "";
+  return [
+    service,
+    snapshot.endpoints(service.key),
+    rule,
+    mesh,
+    place,
+    traits.networkView.join(),
+    mesh.clusterLocalHosts.length > 0 ? traits.clusterId : "",
+    traits.ipv4,
+    traits.ipv6,
+    traits.generator,
+    mtlsKey(scope, service),
+  ];
+}
+
+/** Which endpoints' own policies switch mutual TLS off; a text, because policies may change without changing this. */
+function mtlsKey(scope: OutboundScope, service: Service): string {
+  if (scope.snapshot.configs.list("PeerAuthentication").length === 0) return "";
+  const off = scope.snapshot
+    .endpoints(service.key)
+    .flatMap((endpoint, index) =>
+      endpoint.tlsMode === "istio" && scope.endpointMtls(endpoint) === "DISABLE" ? [index] : [],
+    );
+  return off.join();
+}
+
+/** Several objects may share the ports of one host among them. */
+function targetOf(scope: OutboundScope, name: string): AssignmentTarget | undefined {
+  const parsed = parseClusterName(name) ?? parseServerName(name);
+  if (parsed?.direction !== "outbound") return undefined;
+  const { host, port: number, subset } = parsed;
+  const first = scope.service(host);
+  if (first === undefined) return undefined;
+  const candidates = findPort(first, number) ? [first] : scope.services.filter(({ hostname }) => hostname === host);
+  for (const service of candidates) {
+    const port = findPort(service, number);
+    if (port !== undefined) return { name, service, port, subset, onlyMtls: parseServerName(name) !== undefined };
+  }
+  return undefined;
+}
 
 /** One cluster of a service, as its name says it. */
 export interface AssignmentTarget {
@@ -105,7 +171,7 @@ function arrange(
 ): readonly LocalityGroup[] {
   const setting = localitySetting(mesh, policy, service);
   if (setting === undefined) return groups;
-  if (setting.distribute.length > 0) return distribute(groups, traits.locality, setting.distribute);
+  if (setting.distribute.length > 0) return distributeByWeight(groups, traits.locality, setting.distribute);
   return setting.hasPriorities ? failover(groups, traits, setting) : groups;
 }
 

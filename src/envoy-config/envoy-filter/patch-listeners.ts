@@ -1,11 +1,18 @@
 import type { FilterChain, Listener, ListenerFilter } from "../../protobuf/gen/envoy/config/listener/v3.ts";
-import { VIRTUAL_INBOUND } from "../listeners/inbound/virtual-inbound.ts";
-import { isMerge, shapeList } from "./list-operations.ts";
-import { isMeantChain, isMeantListener, isVirtual, listenerFilterNamed } from "./listener-match.ts";
-import { mergeNamed, mergeSocket } from "./merge-socket.ts";
-import { patchNetworkFilters } from "./patch-filters.ts";
-import { addsHere, mergePatch, type Patching, RENAMED, takenName } from "./patching.ts";
-import type { Patch } from "./read-patches.ts";
+import { VIRTUAL_INBOUND } from "../listeners/inbound.ts";
+import { isMeantChain, isMeantListener, isVirtual, listenerFilterNamed, patchNetworkFilters } from "./patch-filters.ts";
+import type { Patch } from "./patches.ts";
+import {
+  addsHere,
+  isMerge,
+  mergeNamed,
+  mergePatch,
+  mergeSocket,
+  type Patching,
+  RENAMED,
+  shapeList,
+  takenName,
+} from "./patching.ts";
 
 /** From the outside in: listeners, their filters, chains, network filters, HTTP filters; then what is added. */
 export function patchListeners(patching: Patching, given: readonly Listener[]): readonly Listener[] {

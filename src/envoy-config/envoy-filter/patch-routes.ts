@@ -1,8 +1,7 @@
 import type { Route, RouteConfiguration, VirtualHost } from "../../protobuf/gen/envoy/config/route/v3.ts";
-import { parseClusterName } from "../cluster-name.ts";
-import { isMerge, shapeList } from "./list-operations.ts";
-import { mergePatch, type Patching } from "./patching.ts";
-import type { Patch } from "./read-patches.ts";
+import { parseClusterName } from "../shared/cluster-name.ts";
+import type { Patch } from "./patches.ts";
+import { isMerge, mergePatch, type Patching, shapeList } from "./patching.ts";
 
 /** The configuration itself where nothing is patched in it. */
 export function patchRoute(patching: Patching, made: RouteConfiguration): RouteConfiguration {

@@ -1,7 +1,7 @@
 import { patchedMessage } from "../../istio-api/values/patch-value.ts";
-import { mergeMessages, replaceLists } from "../../protobuf/envoy/index.ts";
-import type { PatchContext, PatchSet } from "./patch-set.ts";
-import type { ApplyTo, Patch } from "./read-patches.ts";
+import { type AnyMessage, mergeAny, mergeMessages, replaceLists } from "../../protobuf/envoy/index.ts";
+import type { TransportSocket } from "../../protobuf/gen/envoy/config/core/v3.ts";
+import type { ApplyTo, Patch, PatchContext, PatchSet } from "./patches.ts";
 
 /** Patches of one context, and where to tell of those that cannot be applied. */
 export interface Patching {
@@ -56,4 +56,62 @@ export function addedBy(patching: Patching, applyTo: ApplyTo, name: string | und
 /** Things that no context is named for are added once, on the way out. */
 export function addsHere({ operation, match }: Patch, context: PatchContext): boolean {
   return operation === "ADD" && (match.context !== "ANY" || context !== "SIDECAR_INBOUND");
+}
+
+/**
+ * A list after one patch. `isMatch` finds what the patch names in it, undefined: the patch names nothing. The list itself where the patch
+ * does nothing to it.
+ */
+export function shapeList<Item>(
+  items: readonly Item[],
+  { operation, value }: Patch,
+  isMatch: ((item: Item) => boolean) | undefined,
+): readonly Item[] {
+  const item = value as Item;
+  const at = isMatch === undefined ? -1 : items.findIndex(isMatch);
+  const isLost = isMatch !== undefined && at === -1;
+  switch (operation) {
+    case "ADD":
+      return [...items, item];
+    case "INSERT_FIRST":
+      return [item, ...items];
+    case "INSERT_BEFORE":
+      return isLost ? items : items.toSpliced(Math.max(at, 0), 0, item);
+    case "INSERT_AFTER":
+      if (isLost) return items;
+      return at === -1 ? [...items, item] : items.toSpliced(at + 1, 0, item);
+    case "REPLACE":
+      return at === -1 ? items : items.with(at, item);
+    case "REMOVE":
+      return at === -1 || isMatch === undefined ? items : items.filter((candidate) => !isMatch(candidate));
+    default:
+      return items;
+  }
+}
+
+export function isMerge({ operation }: Patch): boolean {
+  return operation === "MERGE" || operation === "MERGE_AND_REPLACE_LIST";
+}
+
+/** The settings of a named extension. */
+interface Named {
+  readonly name?: string | undefined;
+  readonly typedConfig?: AnyMessage | undefined;
+}
+
+/** Settings of one type are merged, and the name may change. A text says why nothing can be made of the two. */
+export function mergeNamed<Extension extends Named>(target: Extension, over: Named): Extension | string {
+  const name = over.name || target.name;
+  if (over.typedConfig === undefined) return { ...target, name };
+  if (target.typedConfig === undefined) return `${target.name} has no settings that could be merged`;
+  const typedConfig = mergeAny(target.typedConfig, over.typedConfig);
+  if (typedConfig === undefined) {
+    return `${target.name} has settings of type ${target.typedConfig["@type"]}, not of ${over.typedConfig["@type"]}`;
+  }
+  return { ...target, name, typedConfig };
+}
+
+/** Sockets of one name are merged; another takes the place of the first. */
+export function mergeSocket(target: TransportSocket | undefined, over: TransportSocket): TransportSocket | string {
+  return target === undefined || target.name !== over.name ? over : mergeNamed(target, over);
 }

@@ -16,9 +16,9 @@ import {
 import type { ClusterLoadAssignment } from "../../protobuf/gen/envoy/config/endpoint/v3.ts";
 import type { TcpProxy } from "../../protobuf/gen/envoy/extensions/filters/network/tcp_proxy/v3.ts";
 import type { DownstreamTlsContext } from "../../protobuf/gen/envoy/extensions/transport_sockets/tls/v3.ts";
-import { clustersOfService, generateInboundClusters, generateOutboundClusters } from "../clusters.ts";
-import { generateEndpoints } from "../endpoints.ts";
-import { generateGatewayListeners } from "./index.ts";
+import { clustersOfService, generateInboundClusters, generateOutboundClusters } from "../clusters/generate-clusters.ts";
+import { generateEndpoints } from "../endpoints/load-assignment.ts";
+import { generateGatewayListeners } from "./gateway-listeners.ts";
 
 describe("TLS that a router ends", () => {
   const contextOf = (tls: Json, mesh?: string) => {

@@ -1,10 +1,13 @@
 import type { TcpMatch, TlsMatch } from "../../istio-api/specs/virtual-service.ts";
+import { hostCovers } from "../../istio-api/values/hostname.ts";
 import type { OutboundScope, VirtualServiceRule } from "../../mesh-model/push-snapshot.ts";
+import type { Cluster } from "../../protobuf/gen/envoy/config/cluster/v3.ts";
 import type { Filter } from "../../protobuf/gen/envoy/config/listener/v3.ts";
-import { type DestinationContext, filterToRoute } from "../listeners/outbound/destination-filter.ts";
-import type { RouterServer } from "./gateway-places.ts";
-import { boundTo } from "./generate-gateway-route.ts";
-import { commonHosts } from "./server-hosts.ts";
+import { generateEndpoints } from "../endpoints/load-assignment.ts";
+import { type DestinationContext, filterToRoute, tcpProxyTo } from "../listeners/tcp-proxy.ts";
+import { MESH_ALPN } from "../shared/alpn.ts";
+import { parseClusterName, sniOf } from "../shared/cluster-name.ts";
+import { boundTo, commonHosts, gatewayPlaces, type RouterServer } from "./gateway-servers.ts";
 
 /** A chain before it is known which others it stands beside. */
 export interface GatewayChain {
@@ -50,4 +53,43 @@ function applies({ port, gateways }: Pick<TcpMatch & TlsMatch, "port" | "gateway
 
 function ruleName({ object }: VirtualServiceRule): string {
   return `${object.name}.${object.namespace}`;
+}
+
+/**
+ * Connections of other networks' proxies name the cluster they want by their server name; they are passed on as they are, mutual TLS
+ * and all.
+ */
+export function autoPassthroughChains(
+  scope: OutboundScope,
+  { hosts }: RouterServer,
+  accessLog: Parameters<typeof tcpProxyTo>[1],
+): readonly GatewayChain[] {
+  return scope.services
+    .filter((service) => !service.meshExternal && hosts.some(({ host }) => hostCovers(host, service.hostname)))
+    .flatMap((service) => {
+      const subsets = scope.destinationRule(service)?.spec.subsets.map(({ name }) => name) ?? [];
+      const ports = service.ports.filter(({ protocol }) => protocol !== "UDP");
+      return ports.flatMap(({ port }) =>
+        ["", ...new Set(subsets)].map((subset) => sniOf("outbound", port, subset, service.hostname)),
+      );
+    })
+    .map((name) => ({ names: [name], alpn: MESH_ALPN, filters: [tcpProxyTo(name, accessLog)] }));
+}
+
+/** The clusters for them: those of the service without TLS of their own, and without endpoints that have none. */
+export function passthroughClusters(scope: OutboundScope, clusters: readonly Cluster[]): readonly Cluster[] {
+  const isAsked = gatewayPlaces(scope).places.some(({ servers }) =>
+    servers.some(({ tls }) => tls?.mode === "AUTO_PASSTHROUGH"),
+  );
+  if (!isAsked) return [];
+  return clusters.flatMap((cluster) => {
+    const parsed = parseClusterName(cluster.name ?? "");
+    if (parsed === undefined) return [];
+    const name = sniOf("outbound", parsed.port, parsed.subset, parsed.host);
+    const { transportSocket, transportSocketMatches, typedExtensionProtocolOptions, loadAssignment, ...rest } = cluster;
+    if (loadAssignment === undefined) return { ...rest, name };
+    const assignment = generateEndpoints(scope, name);
+    // Names to look up are in the cluster itself, which is nothing without them.
+    return assignment.endpoints === undefined ? [] : { ...rest, name, loadAssignment: assignment };
+  });
 }

@@ -2,10 +2,13 @@ import type { LoadBalancer } from "../../istio-api/specs/destination-rule.ts";
 import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
 import { pack } from "../../protobuf/envoy/index.ts";
 import type { Cluster } from "../../protobuf/gen/envoy/config/cluster/v3.ts";
-import { parseClusterName } from "../cluster-name.ts";
-import { identitiesOf } from "../clusters/auto-mtls.ts";
-import { type EffectivePolicy, effectivePolicy, findSubset } from "../traffic-policy.ts";
-import { providedTls } from "./certificates.ts";
+import type {
+  CertificateProviderPluginInstance,
+  CommonTlsContext,
+} from "../../protobuf/gen/envoy/extensions/transport_sockets/tls/v3.ts";
+import { identitiesOf } from "../clusters/upstream-tls.ts";
+import { parseClusterName } from "../shared/cluster-name.ts";
+import { type EffectivePolicy, effectivePolicy, findSubset } from "../shared/traffic-policy.ts";
 
 /** The clusters asked for, as far as they exist. */
 export function generateGrpcClusters(scope: OutboundScope, names: readonly string[]): readonly Cluster[] {
@@ -58,5 +61,29 @@ function mutualTls(peerNames: readonly string[]) {
     typedConfig: pack("envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext", {
       commonTlsContext: providedTls(peerNames),
     }),
+  };
+}
+
+/** Names of the agent's gRPC bootstrap: the provider that reads the workload's certificate and the mesh's roots from files. */
+const OWN: CertificateProviderPluginInstance = { instanceName: "default", certificateName: "default" };
+const ROOTS: CertificateProviderPluginInstance = { instanceName: "default", certificateName: "ROOTCA" };
+
+/**
+ * Mutual TLS in gRPC's terms; older libraries read the older members. Peers of other names are refused when names are given: gRPC
+ * knows only the untyped kind of matcher.
+ */
+export function providedTls(peerNames: readonly string[] = []): CommonTlsContext {
+  return {
+    tlsCertificateProviderInstance: OWN,
+    tlsCertificateCertificateProviderInstance: OWN,
+    combinedValidationContext: {
+      defaultValidationContext: {
+        caCertificateProviderInstance: ROOTS,
+        ...(peerNames.length > 0 && {
+          matchSubjectAltNames: [...new Set(peerNames)].sort().map((exact) => ({ exact })),
+        }),
+      },
+      validationContextCertificateProviderInstance: ROOTS,
+    },
   };
 }

@@ -20,11 +20,10 @@ import {
 import { viewOfCase } from "../../../test/support/mesh-model/view-of-case.ts";
 import { skipWith } from "../../../test/support/skip-with.ts";
 import { decodeMessage, encodeMessage, type MessageName } from "../../protobuf/envoy/index.ts";
-import { generateEndpoints } from "../endpoints.ts";
+import { generateEndpoints } from "../endpoints/load-assignment.ts";
+import { generateGrpcRoute } from "../grpc-resources.ts";
 import { generateGrpcClusters } from "./clusters.ts";
-import { fullHost, parseTarget } from "./host-spelling.ts";
-import { generateGrpcListeners } from "./listeners.ts";
-import { generateGrpcRoute } from "./route.ts";
+import { fullHost, generateGrpcListeners, parseTarget } from "./listeners.ts";
 
 const root = join(
   process.env.CONFORMANCE_DIR ?? join(import.meta.dirname, "../../../../shared/conformance"),

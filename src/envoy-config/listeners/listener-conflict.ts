@@ -1,3 +1,5 @@
+import type { MeshSettings } from "../../mesh-model/mesh-settings.ts";
+import type { NodeListening } from "../../mesh-model/proxy/read-listening.ts";
 import type { Listener } from "../../protobuf/gen/envoy/config/listener/v3.ts";
 
 /** Something that was asked for and cannot be there together with what else was asked for. */
@@ -26,4 +28,9 @@ export type ConflictKind =
 export interface GeneratedListeners {
   readonly listeners: readonly Listener[];
   readonly conflicts: readonly ListenerConflict[];
+}
+
+/** Ports on which the proxy itself listens, at all addresses. */
+export function isReservedPort(mesh: MeshSettings, { staticPorts }: NodeListening, port: number): boolean {
+  return port === mesh.proxyListenPort || port === mesh.proxyInboundListenPort || staticPorts.includes(port);
 }

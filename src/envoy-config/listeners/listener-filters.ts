@@ -1,10 +1,12 @@
+import type { MeshSettings } from "../../mesh-model/mesh-settings.ts";
 import { pack } from "../../protobuf/envoy/index.ts";
 import type {
   FilterChainMatch,
+  Listener,
   ListenerFilter,
   ListenerFilterChainMatchPredicate,
 } from "../../protobuf/gen/envoy/config/listener/v3.ts";
-import { PLAINTEXT_HTTP } from "./alpn.ts";
+import { PLAINTEXT_HTTP } from "../shared/alpn.ts";
 
 export const ORIGINAL_DESTINATION: ListenerFilter = {
   name: "envoy.filters.listener.original_dst",
@@ -96,4 +98,29 @@ function anyPort(ports: readonly number[]): ListenerFilterChainMatchPredicate | 
     .map((port) => ({ destinationPortRange: { start: port, end: port + 1 } }));
   // Envoy wants two rules at least in a list.
   return rules.length > 1 ? { orMatch: { rules } } : rules[0];
+}
+
+/** Long enough for a lost first segment to be sent again. */
+const DEFAULT_TIMEOUT_MS = 1_000;
+
+/**
+ * How long inspectors wait for the client's first bytes. Zero in the mesh's settings would mean for ever, and clients of protocols in
+ * which the server speaks first would wait with them; after the time the connection is taken as plain TCP.
+ */
+export function detectionTimeout(
+  { protocolDetectionTimeoutMs }: MeshSettings,
+  listenerFilters: readonly ListenerFilter[],
+): Pick<Listener, "listenerFiltersTimeout" | "listenerFilters" | "continueOnListenerFiltersTimeout"> {
+  if (listenerFilters.length === 0) return { continueOnListenerFiltersTimeout: true };
+  const timeoutMs = protocolDetectionTimeoutMs > 0 ? protocolDetectionTimeoutMs : DEFAULT_TIMEOUT_MS;
+  return {
+    listenerFilters,
+    listenerFiltersTimeout: `${timeoutMs / 1000}s`,
+    continueOnListenerFiltersTimeout: true,
+  };
+}
+
+/** Few long connections are spread over the workers exactly, at the price of a lock for each new one. */
+export function exactBalance(isWanted: boolean): Pick<Listener, "connectionBalanceConfig"> {
+  return isWanted ? { connectionBalanceConfig: { exactBalance: {} } } : {};
 }

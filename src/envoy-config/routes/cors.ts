@@ -1,8 +1,6 @@
 import type { CorsPolicy } from "../../istio-api/specs/virtual-service.ts";
 import { type AnyMessage, pack } from "../../protobuf/envoy/index.ts";
-import { isRegex } from "./envoy-accepts.ts";
-import { buildPercent } from "./fraction.ts";
-import { buildStringMatcher } from "./string-match.ts";
+import { buildPercent, buildStringMatcher, isRegex } from "./envoy-values.ts";
 
 export const CORS_FILTER = "envoy.filters.http.cors";
 

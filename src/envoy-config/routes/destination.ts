@@ -1,8 +1,11 @@
 import type { Destination } from "../../istio-api/specs/common.ts";
+import type { ConsistentHash } from "../../istio-api/specs/destination-rule.ts";
+import type { AppliedDestinationRule } from "../../mesh-model/push-snapshot.ts";
 import type { RouteAction_HashPolicy } from "../../protobuf/gen/envoy/config/route/v3.ts";
-import { clusterName } from "../cluster-name.ts";
-import { buildHashPolicy } from "./hash-policy.ts";
-import type { RouteLookup } from "./route-lookup.ts";
+import { clusterName } from "../shared/cluster-name.ts";
+import { effectivePolicy } from "../shared/traffic-policy.ts";
+import { isHeaderSafe } from "./envoy-values.ts";
+import type { RouteLookup } from "./virtual-host-cache.ts";
 
 export interface ResolvedDestination {
   readonly cluster: string;
@@ -21,5 +24,33 @@ export function resolveDestination(
   return {
     cluster: clusterName("outbound", port, destination.subset, destination.host),
     hashPolicy: service && buildHashPolicy(lookup.destinationRule(service), port, destination.subset),
+  };
+}
+
+/** What of a request decides on the endpoint; the same policy that makes the cluster a ring or a table. */
+export function buildHashPolicy(
+  rule: AppliedDestinationRule | undefined,
+  port: number,
+  subset: string,
+): RouteAction_HashPolicy | undefined {
+  const hash = effectivePolicy(rule, port, subset).loadBalancer?.consistentHash;
+  return hash && convertHash(hash);
+}
+
+function convertHash(hash: ConsistentHash): RouteAction_HashPolicy | undefined {
+  const { httpHeaderName, httpCookie, useSourceIp, httpQueryParameterName } = hash;
+  if (httpHeaderName && isHeaderSafe(httpHeaderName)) return { header: { headerName: httpHeaderName } };
+  if (httpCookie && httpCookie.name !== "") return { cookie: convertCookie(httpCookie) };
+  if (useSourceIp !== undefined) return { connectionProperties: useSourceIp ? { sourceIp: true } : {} };
+  return httpQueryParameterName ? { queryParameter: { name: httpQueryParameterName } } : undefined;
+}
+
+function convertCookie({ name, path, ttl, attributes }: NonNullable<ConsistentHash["httpCookie"]>) {
+  const named = attributes.filter((attribute) => attribute.name !== "");
+  return {
+    name,
+    ...(path !== "" && { path }),
+    ...(ttl !== undefined && { ttl }),
+    ...(named.length > 0 && { attributes: named }),
   };
 }

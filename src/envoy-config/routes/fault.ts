@@ -3,7 +3,7 @@ import type { HttpFault } from "../../istio-api/specs/virtual-service.ts";
 import { type AnyMessage, pack } from "../../protobuf/envoy/index.ts";
 import type { FaultDelay } from "../../protobuf/gen/envoy/extensions/filters/common/fault/v3.ts";
 import type { FaultAbort } from "../../protobuf/gen/envoy/extensions/filters/http/fault/v3.ts";
-import { buildFraction, buildPercent } from "./fraction.ts";
+import { buildFraction, buildPercent } from "./envoy-values.ts";
 
 const STATUS_NAMES: readonly string[] = GRPC_STATUS_NAMES;
 

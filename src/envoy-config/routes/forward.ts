@@ -1,11 +1,11 @@
 import type { HttpRetries, HttpRoute, HttpRouteDestination } from "../../istio-api/specs/virtual-service.ts";
 import type { Route, RouteAction, WeightedCluster_ClusterWeight } from "../../protobuf/gen/envoy/config/route/v3.ts";
 import { type ResolvedDestination, resolveDestination } from "./destination.ts";
-import { isHeaderSafe, isRegex } from "./envoy-accepts.ts";
-import { authorityOf, buildHeaderChanges, joinHeaderChanges } from "./header-operations.ts";
+import { isHeaderSafe, isRegex } from "./envoy-values.ts";
+import { authorityOf, buildHeaderChanges, joinHeaderChanges } from "./headers.ts";
 import { buildMirrors } from "./mirrors.ts";
-import { buildRetryPolicy } from "./retry-policy.ts";
-import type { RouteLookup } from "./route-lookup.ts";
+import { buildRetryPolicy } from "./retries.ts";
+import type { RouteLookup } from "./virtual-host-cache.ts";
 
 export interface ForwardContext {
   /** Of the listener the request came to. */

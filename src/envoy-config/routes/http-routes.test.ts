@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { httpService, routesOf, scopeOf, virtualService } from "../../../test/support/discovery/routes.ts";
 import type { Route } from "../../protobuf/gen/envoy/config/route/v3.ts";
-import { generateRoute } from "../routes.ts";
+import { generateRoute } from "./generate-route.ts";
 
 const HOST = "web.default.svc.cluster.local";
 const TO_WEB = { route: [{ destination: { host: "web" } }] };

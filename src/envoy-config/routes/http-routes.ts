@@ -1,15 +1,13 @@
 import type { HttpMatch, HttpRoute } from "../../istio-api/specs/virtual-service.ts";
 import type { Route } from "../../protobuf/gen/envoy/config/route/v3.ts";
-import { appliesToCaller, type Caller } from "./applies-to-caller.ts";
 import { buildCors, CORS_FILTER } from "./cors.ts";
-import { buildDirectResponse } from "./direct-response.ts";
 import { buildFault, FAULT_FILTER } from "./fault.ts";
 import { buildForward, type ForwardContext } from "./forward.ts";
-import { buildHeaderChanges } from "./header-operations.ts";
-import { buildRedirect, type RequestPlace } from "./redirect.ts";
-import { buildRouteMatch, isCatchAll } from "./route-match.ts";
+import { buildHeaderChanges } from "./headers.ts";
+import { buildRouteMatch, isCatchAll } from "./match.ts";
+import { buildDirectResponse, buildRedirect, type RequestPlace } from "./redirect.ts";
 
-export interface RouteContext extends ForwardContext, RequestPlace {
+interface RouteContext extends ForwardContext, RequestPlace {
   readonly caller: Caller;
 }
 
@@ -63,4 +61,24 @@ function buildFilters({ fault, corsPolicy }: HttpRoute, { isProxyless }: RouteCo
     config === undefined ? [] : [[name, config] as const],
   );
   return given.length === 0 ? {} : { typedPerFilterConfig: Object.fromEntries(given) };
+}
+
+/** Who sends the requests: a match may ask for some callers only. */
+interface Caller {
+  readonly namespace: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** The gateway that the requests come to, as `namespace/name`; sidecars have none. */
+  readonly gateway?: string;
+}
+
+/** The gateway name that stands for every sidecar. */
+const MESH_GATEWAY = "mesh";
+
+/** Conditions that are known before any request comes. Gateways given, source labels and namespace count for nothing. */
+function appliesToCaller(match: HttpMatch | undefined, caller: Caller, port: number): boolean {
+  if (match === undefined) return true;
+  if (match.port !== 0 && match.port !== port) return false;
+  if (match.gateways.length > 0) return match.gateways.includes(caller.gateway ?? MESH_GATEWAY);
+  const hasLabels = Object.entries(match.sourceLabels).every(([name, value]) => caller.labels[name] === value);
+  return hasLabels && (match.sourceNamespace === "" || match.sourceNamespace === caller.namespace);
 }

@@ -3,8 +3,8 @@ import type { HttpRoute } from "../../istio-api/specs/virtual-service.ts";
 import type { RouteAction_RequestMirrorPolicy } from "../../protobuf/gen/envoy/config/route/v3.ts";
 import type { FractionalPercent } from "../../protobuf/gen/envoy/type/v3.ts";
 import { resolveDestination } from "./destination.ts";
-import { buildFraction, buildPercent } from "./fraction.ts";
-import type { RouteLookup } from "./route-lookup.ts";
+import { buildFraction, buildPercent } from "./envoy-values.ts";
+import type { RouteLookup } from "./virtual-host-cache.ts";
 
 /** Where copies of the requests go. Nothing goes to a mirror of 0 percent; one without percentage gets a copy of each request. */
 export function buildMirrors(

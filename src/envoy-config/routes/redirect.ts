@@ -1,6 +1,10 @@
-import type { HttpRedirect } from "../../istio-api/specs/virtual-service.ts";
-import type { RedirectAction, RedirectAction_RedirectResponseCode } from "../../protobuf/gen/envoy/config/route/v3.ts";
-import { isHeaderSafe } from "./envoy-accepts.ts";
+import type { HttpDirectResponse, HttpRedirect } from "../../istio-api/specs/virtual-service.ts";
+import type {
+  DirectResponseAction,
+  RedirectAction,
+  RedirectAction_RedirectResponseCode,
+} from "../../protobuf/gen/envoy/config/route/v3.ts";
+import { isHeaderSafe } from "./envoy-values.ts";
 
 /** Where a request came in. */
 export interface RequestPlace {
@@ -38,3 +42,8 @@ const RESPONSE_CODES: ReadonlyMap<number, RedirectAction_RedirectResponseCode> =
   [307, "TEMPORARY_REDIRECT"],
   [308, "PERMANENT_REDIRECT"],
 ]);
+
+export function buildDirectResponse({ status, body }: HttpDirectResponse): DirectResponseAction {
+  if (body?.bytes !== undefined) return { status, body: { inlineBytes: body.bytes } };
+  return body?.string !== undefined ? { status, body: { inlineString: body.string } } : { status };
+}

@@ -1,13 +1,12 @@
 import { describe, expect, test } from "vitest";
 import type { ConsistentHash } from "../../istio-api/specs/destination-rule.ts";
 import type { AppliedDestinationRule } from "../../mesh-model/push-snapshot.ts";
-import { isHeaderSafe, isRegex } from "./envoy-accepts.ts";
-import { buildHashPolicy } from "./hash-policy.ts";
-import { formatHeaderValue } from "./header-format.ts";
-import { buildHeaderChanges } from "./header-operations.ts";
+import { buildHashPolicy } from "./destination.ts";
+import { shortNames } from "./domains.ts";
+import { isHeaderSafe, isRegex } from "./envoy-values.ts";
+import { buildHeaderChanges, formatHeaderValue } from "./headers.ts";
+import { buildRouteMatch } from "./match.ts";
 import { buildRedirect } from "./redirect.ts";
-import { buildRouteMatch } from "./route-match.ts";
-import { shortNames } from "./short-names.ts";
 
 describe("shortNames", () => {
   test.each([

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { destinationRule, httpService, scopeOf, virtualService } from "../../../test/support/discovery/routes.ts";
 import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
 import type { Service } from "../../mesh-model/service.ts";
-import { generateRoute } from "../routes.ts";
+import { generateRoute } from "./generate-route.ts";
 
 /** A mesh as it is later: other services and rules, everything else the same value. */
 function later(scope: OutboundScope, change: Partial<OutboundScope>, services = scope.services): OutboundScope {

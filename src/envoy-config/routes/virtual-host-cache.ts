@@ -1,9 +1,9 @@
-import type { OutboundScope, VirtualServiceRule } from "../../mesh-model/push-snapshot.ts";
+import type { AppliedDestinationRule, OutboundScope, VirtualServiceRule } from "../../mesh-model/push-snapshot.ts";
 import { sameElements } from "../../mesh-model/same-elements.ts";
+import type { Service } from "../../mesh-model/service.ts";
 import type { VirtualHost } from "../../protobuf/gen/envoy/config/route/v3.ts";
 import type { PortForm } from "./domains.ts";
-import { routeHeaders } from "./proxy-headers.ts";
-import { type Consulted, isStillTrue } from "./route-lookup.ts";
+import { routeHeaders } from "./route-configuration.ts";
 
 export interface HostPlace {
   readonly scope: OutboundScope;
@@ -13,7 +13,7 @@ export interface HostPlace {
   readonly address?: string;
 }
 
-export interface BuiltHost {
+interface BuiltHost {
   readonly host: VirtualHost;
   /** The answers it was built from, besides owner and rules. */
   readonly consulted: Consulted;
@@ -32,7 +32,7 @@ const HOSTS = new WeakMap<object, Map<string, Entry[]>>();
 /** Scopes may see different destinations or rules behind the same name; more variants than these are built again. */
 const MAX_VARIANTS = 8;
 
-export interface HostSubject {
+interface HostSubject {
   /** What the virtual host belongs to. */
   readonly owner: object;
   readonly rules: readonly VirtualServiceRule[];
@@ -81,3 +81,42 @@ function looksAtCaller(rule: VirtualServiceRule): boolean {
 }
 
 const CALLER_RULES = new WeakMap<VirtualServiceRule, boolean>();
+
+/** What routes need to know about the places they lead to. */
+export type RouteLookup = Pick<OutboundScope, "service" | "destinationRule">;
+
+/** The answers that something was built from: while all of them are the same, so is what was built. */
+interface Consulted {
+  readonly services: readonly (readonly [string, Service | undefined])[];
+  readonly rules: readonly (readonly [Service, AppliedDestinationRule | undefined])[];
+}
+
+export interface RecordingLookup extends RouteLookup {
+  consulted(): Consulted;
+}
+
+/** Asks the scope and remembers the answers. */
+export function recordLookups(scope: RouteLookup): RecordingLookup {
+  const services = new Map<string, Service | undefined>();
+  const rules = new Map<Service, AppliedDestinationRule | undefined>();
+  return {
+    service(host) {
+      const service = scope.service(host);
+      services.set(host, service);
+      return service;
+    },
+    destinationRule(service) {
+      const rule = scope.destinationRule(service);
+      rules.set(service, rule);
+      return rule;
+    },
+    consulted: () => ({ services: [...services], rules: [...rules] }),
+  };
+}
+
+function isStillTrue(scope: RouteLookup, { services, rules }: Consulted): boolean {
+  return (
+    services.every(([host, service]) => scope.service(host) === service) &&
+    rules.every(([service, rule]) => scope.destinationRule(service) === rule)
+  );
+}

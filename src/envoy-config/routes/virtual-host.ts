@@ -1,13 +1,21 @@
+import type { MeshSettings } from "../../mesh-model/mesh-settings.ts";
 import type { ScopeTraits, VirtualServiceRule } from "../../mesh-model/push-snapshot.ts";
 import type { Service } from "../../mesh-model/service.ts";
 import type { Route, VirtualHost } from "../../protobuf/gen/envoy/config/route/v3.ts";
-import { buildDefaultRoute } from "./default-route.ts";
+import { clusterName } from "../shared/cluster-name.ts";
+import { buildHashPolicy } from "./destination.ts";
 import { addressDomain, serviceDomains, withPort } from "./domains.ts";
 import { buildHttpRoutes } from "./http-routes.ts";
-import { routeHeaders } from "./proxy-headers.ts";
-import { type RecordingLookup, recordLookups } from "./route-lookup.ts";
-import type { RuleHost } from "./rule-hosts.ts";
-import { type HostPlace, remember } from "./virtual-host-cache.ts";
+import { buildRetryPolicy } from "./retries.ts";
+import { routeHeaders } from "./route-configuration.ts";
+import type { RuleHost } from "./rule-index.ts";
+import {
+  type HostPlace,
+  type RecordingLookup,
+  type RouteLookup,
+  recordLookups,
+  remember,
+} from "./virtual-host-cache.ts";
 
 /** The virtual host of a service on one of its ports. The same value as before while service, rule and destinations are. */
 export function serviceHost(service: Service, rules: readonly VirtualServiceRule[], place: HostPlace): VirtualHost {
@@ -56,7 +64,7 @@ function firstRoutes(
   return [];
 }
 
-export function isProxyless({ generator }: ScopeTraits): boolean {
+function isProxyless({ generator }: ScopeTraits): boolean {
   return generator === "grpc";
 }
 
@@ -68,4 +76,26 @@ function buildHost(
 ): VirtualHost {
   const { attemptCount } = routeHeaders(scope);
   return { name: `${host}:${port}`, domains, ...(attemptCount && { includeRequestAttemptCount: true }), routes };
+}
+
+/** Everything to the service, where no rule says otherwise. */
+function buildDefaultRoute(
+  service: Service,
+  port: number,
+  lookup: RouteLookup,
+  { defaultRetries }: Pick<MeshSettings, "defaultRetries">,
+): Route {
+  const hashPolicy = buildHashPolicy(lookup.destinationRule(service), port, "");
+  const retryPolicy = buildRetryPolicy(defaultRetries, false);
+  return {
+    name: "default",
+    match: { prefix: "/" },
+    route: {
+      cluster: clusterName("outbound", port, "", service.hostname),
+      timeout: "0s",
+      maxGrpcTimeout: "0s",
+      ...(retryPolicy && { retryPolicy }),
+      ...(hashPolicy && { hashPolicy: [hashPolicy] }),
+    },
+  };
 }

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { destinationRule, documents, type TestObject } from "../../../test/support/mesh-model/test-objects.ts";
-import type { ConfigObject } from "../../istio-api/config-object.ts";
-import { compareAge } from "../../istio-api/config-object.ts";
+import { type ConfigObject, compareAge } from "../../istio-api/config-object.ts";
 import { parseConfigText } from "../../istio-api/decode/parse-config-text.ts";
 import { buildDestinationRuleIndex } from "./destination-rule-index.ts";
 

@@ -1,4 +1,4 @@
-import { generateOutboundListeners } from "../../../src/envoy-config/listeners.ts";
+import { generateOutboundListeners } from "../../../src/envoy-config/listeners/outbound.ts";
 import type { Listener } from "../../../src/protobuf/gen/envoy/config/listener/v3.ts";
 import { createTestMesh, type TestNode, testNode } from "../mesh-model/create-test-mesh.ts";
 import { documents, type TestObject } from "../mesh-model/test-objects.ts";

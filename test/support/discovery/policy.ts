@@ -1,4 +1,4 @@
-import { type EffectivePolicy, effectivePolicy } from "../../../src/envoy-config/traffic-policy.ts";
+import { type EffectivePolicy, effectivePolicy } from "../../../src/envoy-config/shared/traffic-policy.ts";
 import { parseConfigText } from "../../../src/istio-api/decode/parse-config-text.ts";
 import type { AppliedDestinationRule } from "../../../src/mesh-model/push-snapshot.ts";
 

@@ -1,9 +1,13 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { generateInboundClusters, generateOutboundClusters } from "../../../src/envoy-config/clusters.ts";
-import { generateEndpoints } from "../../../src/envoy-config/endpoints.ts";
-import { generateInboundListeners, generateOutboundListeners } from "../../../src/envoy-config/listeners.ts";
-import { generateRoute } from "../../../src/envoy-config/routes.ts";
+import {
+  generateInboundClusters,
+  generateOutboundClusters,
+} from "../../../src/envoy-config/clusters/generate-clusters.ts";
+import { generateEndpoints } from "../../../src/envoy-config/endpoints/load-assignment.ts";
+import { generateInboundListeners } from "../../../src/envoy-config/listeners/inbound.ts";
+import { generateOutboundListeners } from "../../../src/envoy-config/listeners/outbound.ts";
+import { generateRoute } from "../../../src/envoy-config/routes/generate-route.ts";
 import type { ProxyView } from "../../../src/mesh-model/push-snapshot.ts";
 import type { Cluster } from "../../../src/protobuf/gen/envoy/config/cluster/v3.ts";
 

@@ -1,4 +1,5 @@
-import { generateGatewayListeners, generateGatewayRoute } from "../../../src/envoy-config/gateway/index.ts";
+import { generateGatewayListeners } from "../../../src/envoy-config/gateway/gateway-listeners.ts";
+import { generateGatewayRoute } from "../../../src/envoy-config/gateway/gateway-routes.ts";
 import type { Listener } from "../../../src/protobuf/gen/envoy/config/listener/v3.ts";
 import type { HttpConnectionManager } from "../../../src/protobuf/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
 import { viewOfCase } from "./view-of-case.ts";

@@ -1,0 +1,188 @@
+import { type ConfigObject, compareText } from "../../istio-api/config-object.ts";
+import type { TelemetryAccessLogging } from "../../istio-api/specs/telemetry.ts";
+import type { ConfigSnapshot } from "../../mesh-model/config-store.ts";
+import type { MeshSettings } from "../../mesh-model/mesh-settings.ts";
+import type { OutboundScope, ProxyView } from "../../mesh-model/push-snapshot.ts";
+import { selects } from "../../mesh-model/selector.ts";
+import { pack } from "../../protobuf/envoy/index.ts";
+import type { AccessLog } from "../../protobuf/gen/envoy/config/accesslog/v3.ts";
+import { findProviderServer } from "../shared/cluster-name.ts";
+import { type AccessLogs, buildAccessLogs, NO_ACCESS_LOGS, toAccessLogs } from "./file-log.ts";
+import { type FindServer, type LogProvider, providerLog } from "./provider-log.ts";
+
+export interface WorkloadLogs extends AccessLogs {
+  /** What an object asks for and cannot be had. */
+  readonly problems: readonly string[];
+}
+
+/** Of calls that workloads of the scope make. */
+export function outboundLogs(scope: OutboundScope): WorkloadLogs {
+  const { traits, mesh, snapshot } = scope;
+  return workloadLogs("CLIENT", { mesh, configs: snapshot.configs, workload: traits, find: finderIn(scope) });
+}
+
+/** Of calls to the view's workload. */
+export function inboundLogs({ node, snapshot, outbound }: ProxyView): WorkloadLogs {
+  const { mesh, configs } = snapshot;
+  return workloadLogs("SERVER", { mesh, configs, workload: node, find: finderIn(outbound) });
+}
+
+/** A proxy refuses a listener that names a cluster it does not have, so that only what the scope shows will do. */
+function finderIn(scope: OutboundScope): FindServer {
+  return (service, port) => findProviderServer(scope, service, port);
+}
+
+interface LogsInput {
+  readonly mesh: MeshSettings;
+  readonly configs: OutboundScope["snapshot"]["configs"];
+  readonly workload: LoggingWorkload;
+  readonly find: FindServer;
+}
+
+function workloadLogs(mode: LoggingMode, { mesh, configs, workload, find }: LogsInput): WorkloadLogs {
+  const { source } = mesh;
+  const layers = selectLogging(configs, mesh.rootNamespace, workload);
+  const choices = mergeLogging(layers, defaultProviders(source), mode);
+  const providers = logProviders(source);
+  const problems: string[] = [];
+  const logs: { readonly name: string; readonly log: AccessLog; readonly isDisabled: boolean }[] = [];
+  for (const [name, { isDisabled, filter }] of choices) {
+    const provider = providers.find((candidate) => candidate.name.toLowerCase() === name.toLowerCase());
+    const log = provider === undefined ? "the mesh has no such provider" : providerLog(provider, mesh.accessLog, find);
+    if (typeof log === "string") problems.push(`access log provider ${JSON.stringify(name)}: ${log}`);
+    else if (log !== undefined) logs.push({ name, isDisabled, log: filter === "" ? log : filtered(log, filter) });
+  }
+  const isListenerSilent = source.disableEnvoyListenerLog === true;
+  const made =
+    logs.length === 0
+      ? buildAccessLogs(mesh.accessLog)
+      : toAccessLogs(
+          logs
+            .filter(({ isDisabled }) => !isDisabled)
+            .toSorted((a, b) => compareText(a.name, b.name))
+            .map(({ log }) => log),
+        );
+  return { ...made, ...(isListenerSilent && { listener: NO_ACCESS_LOGS.listener }), problems };
+}
+
+function filtered(log: AccessLog, expression: string): AccessLog {
+  return {
+    ...log,
+    filter: {
+      extensionFilter: {
+        name: "envoy.access_loggers.extension_filters.cel",
+        typedConfig: pack("envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter", { expression }),
+      },
+    },
+  };
+}
+
+function defaultProviders({ defaultProviders: given }: MeshSettings["source"]): readonly string[] {
+  const { accessLogging = [] } = (given ?? {}) as { readonly accessLogging?: readonly string[] };
+  return accessLogging;
+}
+
+/** The mesh settings are checked when they are read, so that providers have the shape of their kind. One without a name is nobody's. */
+function logProviders({ extensionProviders }: MeshSettings["source"]): readonly LogProvider[] {
+  return ((extensionProviders ?? []) as readonly LogProvider[]).filter(({ name }) => typeof name === "string");
+}
+
+/** Which servers of logs the view's workload can call: its listeners follow from that, and the inbound scope does not tell it. */
+export function logServersKey({ snapshot, outbound }: ProxyView): string {
+  const find = finderIn(outbound);
+  return logProviders(snapshot.mesh.source)
+    .flatMap(({ envoyHttpAls, envoyTcpAls, envoyOtelAls }) => envoyHttpAls ?? envoyTcpAls ?? envoyOtelAls ?? [])
+    .map(({ service = "", port = 0 }) => (typeof find(service, port) === "string" ? "0" : "1"))
+    .join("");
+}
+
+/** Whose logs are asked for. */
+interface LoggingWorkload {
+  readonly namespace: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** What Telemetry objects say about a workload's access logs: the mesh's layer, the namespace's, then each that selects the workload. */
+function selectLogging(
+  configs: Pick<ConfigSnapshot, "list">,
+  rootNamespace: string,
+  { namespace, labels }: LoggingWorkload,
+): readonly (readonly TelemetryAccessLogging[])[] {
+  const own = configs.list("Telemetry", namespace);
+  const ofMesh = namespace === rootNamespace ? [] : configs.list("Telemetry", rootNamespace);
+  // Of several for a whole namespace the oldest is meant; the lists are in that order.
+  const layers = [
+    ofMesh.find(isForAll),
+    own.find(isForAll),
+    ...own.filter((object) => isForSome(object) && selects(selectorOf(object), labels)),
+  ];
+  return layers.flatMap((layer) => (layer === undefined ? [] : [layer.spec.accessLogging])).filter(isFilled);
+}
+
+function selectorOf({ spec }: ConfigObject<"Telemetry">): Readonly<Record<string, string>> {
+  return spec.selector?.matchLabels ?? {};
+}
+
+function isForAll(object: ConfigObject<"Telemetry">): boolean {
+  return !namesTarget(object) && Object.keys(selectorOf(object)).length === 0;
+}
+
+/** Those that name a target are for gateways. */
+function isForSome(object: ConfigObject<"Telemetry">): boolean {
+  return !namesTarget(object) && !isForAll(object);
+}
+
+function namesTarget({ spec }: ConfigObject<"Telemetry">): boolean {
+  return spec.targetRef !== undefined || spec.targetRefs.length > 0;
+}
+
+function isFilled(list: readonly unknown[]): boolean {
+  return list.length > 0;
+}
+
+export type LoggingMode = "CLIENT" | "SERVER";
+
+/** What is to be done with one provider. */
+interface LoggingChoice {
+  readonly isDisabled: boolean;
+  /** A CEL expression; empty: everything is logged. */
+  readonly filter: string;
+}
+
+/**
+ * Providers of one direction by name. The innermost layer that names providers says which ones there are; entries without providers are
+ * about those that the entry before them was about.
+ */
+export function mergeLogging(
+  layers: readonly (readonly TelemetryAccessLogging[])[],
+  defaults: readonly string[],
+  mode: LoggingMode,
+): ReadonlyMap<string, LoggingChoice> {
+  const isMeant = ({ match }: TelemetryAccessLogging) =>
+    match === undefined || match.mode === "CLIENT_AND_SERVER" || match.mode === mode;
+  if (layers.length === 0) return new Map(defaults.map((name) => [name, { isDisabled: false, filter: "" }]));
+  const named = layers.map((layer) => layer.filter(isMeant).flatMap(namesOf));
+  const inScope = new Set(named.findLast((names) => names.length > 0) ?? defaults);
+  const filters = new Map<string, string>();
+  const isOff = new Map<string, boolean>();
+  let about = defaults;
+  for (const entry of layers.flat()) {
+    const names = namesOf(entry);
+    if (names.length > 0) about = names;
+    if (!isMeant(entry)) continue;
+    for (const name of about) {
+      // Naming a provider again without a filter takes its filter away; saying something else of it does not.
+      if (names.length > 0 || entry.filter !== undefined) filters.set(name, entry.filter?.expression ?? "");
+      isOff.set(name, entry.disabled === true);
+    }
+  }
+  return new Map(
+    [...isOff]
+      .filter(([name]) => inScope.has(name))
+      .map(([name, isDisabled]) => [name, { isDisabled, filter: filters.get(name) ?? "" }]),
+  );
+}
+
+function namesOf({ providers }: TelemetryAccessLogging): readonly string[] {
+  return providers.map(({ name }) => name);
+}

@@ -1,0 +1,68 @@
+import type { ProxyView } from "../../mesh-model/push-snapshot.ts";
+import { pack } from "../../protobuf/envoy/index.ts";
+import type { Filter } from "../../protobuf/gen/envoy/config/listener/v3.ts";
+import type { HttpFilter } from "../../protobuf/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
+import { buildCustomFilters } from "./custom-action.ts";
+import { buildJwtFilters } from "./jwt.ts";
+import { type AccessView, buildRbac, httpRbac, networkRbac, type RbacOptions, selectPolicies } from "./rbac.ts";
+
+/** What security rules put in front of the workload; the same for all its ports. */
+export interface InboundPolicies {
+  /** ext_authz, jwt_authn and rbac, in this order; before every other HTTP filter. */
+  readonly http: readonly HttpFilter[];
+  /** ext_authz and rbac of chains without HTTP layer, before the TCP proxy. */
+  readonly network: readonly Filter[];
+}
+
+export const NO_POLICIES: InboundPolicies = { http: [], network: [] };
+
+interface AccessPolicies extends InboundPolicies {
+  /** What rules ask for and nobody can do; access is narrower for it, never wider. */
+  readonly problems: readonly string[];
+}
+
+/** What AuthorizationPolicy and RequestAuthentication objects put in front of a workload. Of the node, namespace and labels are read. */
+export function buildAccessPolicies(view: AccessView): AccessPolicies {
+  const policies = selectPolicies(view, "AuthorizationPolicy");
+  const jwt = buildJwtFilters(
+    selectPolicies(view, "RequestAuthentication"),
+    view.snapshot.tokenKeys,
+    view.outbound.traits.type,
+  );
+  const custom = buildCustomFilters(view, policies);
+  const rbacs = (layer: RbacOptions["layer"]) =>
+    ACTIONS.flatMap((action) => buildRbac(policies, action, { mesh: view.snapshot.mesh, layer, keyOf }) ?? []);
+  return {
+    // Providers first: what they add to a request may be the token that is then looked at.
+    http: [...custom.http, ...jwt, ...rbacs("http").map(httpRbac)],
+    network: [...custom.network, ...rbacs("tcp").map(networkRbac)],
+    problems: custom.problems,
+  };
+}
+
+/** Before what they may still refuse: who is refused by one is not asked by the next. */
+const ACTIONS = ["AUDIT", "DENY", "ALLOW"] as const;
+
+const keyOf: RbacOptions["keyOf"] = ({ namespace, name }, rule) => `ns[${namespace}]-policy[${name}]-rule[${rule}]`;
+
+/** For servers without a proxy. gRPC knows neither trials nor tokens. */
+export function buildGrpcAccessFilters(view: ProxyView): readonly HttpFilter[] {
+  const policies = selectPolicies(view, "AuthorizationPolicy");
+  const options: RbacOptions = { mesh: view.snapshot.mesh, layer: "grpc", keyOf: grpcKeyOf };
+  return (["CUSTOM", "DENY", "ALLOW"] as const).flatMap((action) => {
+    const rules = buildRbac(policies, action, options)?.rules;
+    if (rules === undefined) return [];
+    return [
+      { name: GRPC_FILTER_NAMES[action], typedConfig: pack("envoy.extensions.filters.http.rbac.v3.RBAC", { rules }) },
+    ];
+  });
+}
+
+/** Names must differ within a chain. */
+const GRPC_FILTER_NAMES = {
+  CUSTOM: "envoy.filters.http.rbac.CUSTOM",
+  DENY: "envoy.filters.http.rbac.DENY",
+  ALLOW: "envoy.filters.http.rbac",
+} as const;
+
+const grpcKeyOf: RbacOptions["keyOf"] = ({ namespace, name }, rule) => `${namespace}-${name}-${rule}`;

@@ -1,0 +1,83 @@
+import { compareText } from "../../istio-api/config-object.ts";
+import type { OutboundScope, VirtualServiceRule } from "../../mesh-model/push-snapshot.ts";
+import type { Route, RouteConfiguration, VirtualHost } from "../../protobuf/gen/envoy/config/route/v3.ts";
+import { buildHttpRoutes } from "../routes/http-routes.ts";
+import { isCatchAll } from "../routes/match.ts";
+import { routeConfiguration, routeHeaders } from "../routes/route-configuration.ts";
+import { boundTo, commonHosts, gatewayPlaces, type RouterServer } from "./gateway-servers.ts";
+
+/** The route configuration of that name for all routers of the scope; one that no listener would ask for has no virtual hosts. */
+export function generateGatewayRoute(scope: OutboundScope, name: string): RouteConfiguration {
+  const servers = gatewayPlaces(scope).places.flatMap((place) =>
+    place.servers.filter(({ routeName }) => routeName !== "" && routeName === name),
+  );
+  const [first] = servers;
+  if (first === undefined) return routeConfiguration(name, [], true);
+  const hosts = [...collect(scope, servers)].map(([host, open]) => virtualHost(scope, host, open));
+  // Whatever is asked for, nothing is here.
+  const nothing: VirtualHost = { name: `blackhole:${first.port}`, domains: ["*"] };
+  const sorted = hosts.sort((a, b) => compareText(a.name ?? "", b.name ?? ""));
+  return routeConfiguration(name, sorted.length > 0 ? sorted : [nothing], true);
+}
+
+interface OpenHost {
+  readonly port: number;
+  readonly routes: Route[];
+  /** Rules whose routes it has: two servers may have the same one. */
+  readonly rules: Set<VirtualServiceRule>;
+  requiresTls: boolean;
+}
+
+/** Rules for one host are all in force, one after the other. */
+function collect(scope: OutboundScope, servers: readonly RouterServer[]): ReadonlyMap<string, OpenHost> {
+  const hosts = new Map<string, OpenHost>();
+  for (const server of servers) {
+    const redirects = server.tls?.httpsRedirect === true;
+    const open = (host: string) => {
+      const known = hosts.get(host) ?? { port: server.port, routes: [], rules: new Set(), requiresTls: false };
+      hosts.set(host, known);
+      if (redirects) known.requiresTls = true;
+      return known;
+    };
+    for (const rule of boundTo(scope, server.gateway)) {
+      const common = commonHosts(server.hosts, rule.object.namespace, rule.hosts);
+      if (common.length === 0) continue;
+      const routes = routesOf(scope, rule, server);
+      // A rule for other ports or gateways says nothing here.
+      if (routes.length === 0) continue;
+      for (const host of common) {
+        const known = open(host);
+        if (!known.rules.has(rule)) known.routes.push(...routes);
+        known.rules.add(rule);
+      }
+    }
+    if (redirects) for (const { host } of server.hosts) open(host);
+  }
+  return hosts;
+}
+
+function routesOf(scope: OutboundScope, { spec }: VirtualServiceRule, { port, gateway, kind }: RouterServer) {
+  const { namespace, labels } = scope.traits;
+  return buildHttpRoutes(spec.http, {
+    port,
+    isTls: kind === "https",
+    lookup: scope,
+    caller: { namespace, labels, gateway },
+    isProxyless: false,
+    forwardedHost: routeHeaders(scope).forwardedHost,
+    defaultRetries: scope.mesh.defaultRetries,
+  });
+}
+
+/** A route that takes every request comes last, of whichever rule it is: rules of one host do not know each other. */
+function virtualHost(scope: OutboundScope, host: string, { port, routes, requiresTls }: OpenHost): VirtualHost {
+  const isLast = ({ match = {} }: Route) => isCatchAll(match);
+  const ordered = [...routes.filter((route) => !isLast(route)), ...routes.filter(isLast)];
+  return {
+    name: `${host}:${port}`,
+    domains: [host],
+    ...(routeHeaders(scope).attemptCount && { includeRequestAttemptCount: true }),
+    ...(requiresTls && { requireTls: "ALL" }),
+    ...(ordered.length > 0 && { routes: ordered }),
+  };
+}

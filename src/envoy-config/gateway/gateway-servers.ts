@@ -1,0 +1,186 @@
+import { objectKey } from "../../istio-api/config-object.ts";
+import type { ServerTls } from "../../istio-api/specs/common.ts";
+import type { GatewayServer } from "../../istio-api/specs/gateway.ts";
+import { hostCovers } from "../../istio-api/values/hostname.ts";
+import { isHttp, type Protocol, parseProtocol } from "../../istio-api/values/protocol.ts";
+import type { GatewayContent, OutboundScope, ScopeTraits, VirtualServiceRule } from "../../mesh-model/push-snapshot.ts";
+import { gatewayName } from "../../mesh-model/scopes/gateway-content.ts";
+import { isWildcardBind } from "../listeners/addresses.ts";
+
+/** One server of one Gateway, as a router has it. */
+export interface RouterServer {
+  /** `namespace/name` of the Gateway. */
+  readonly gateway: string;
+  /** That clients know and rules speak of; the router may listen on another. */
+  readonly port: number;
+  readonly protocol: Protocol;
+  readonly kind: "http" | "https" | "tcp" | "tls";
+  readonly hosts: readonly ServerHost[];
+  readonly tls: ServerTls | undefined;
+  /** Of its HTTP layer; empty where it has none. */
+  readonly routeName: string;
+}
+
+/** An address and port with all servers that share it: plain HTTP, one of plain TCP, or any number with TLS. */
+export interface GatewayPlace {
+  /** Empty: all addresses. */
+  readonly bind: string;
+  readonly port: number;
+  readonly servers: readonly RouterServer[];
+}
+
+interface GatewayPlaces {
+  readonly places: readonly GatewayPlace[];
+  /** Servers that cannot be had, and why. */
+  readonly problems: readonly string[];
+}
+
+const KNOWN = new WeakMap<GatewayContent, Map<string, GatewayPlaces>>();
+const NOTHING: GatewayPlaces = { places: [], problems: [] };
+
+/** Where the routers of the scope listen; found once for listeners and routes. */
+export function gatewayPlaces({ gateways, traits }: Pick<OutboundScope, "gateways" | "traits">): GatewayPlaces {
+  if (gateways === undefined) return NOTHING;
+  const byTraits = KNOWN.get(gateways) ?? new Map<string, GatewayPlaces>();
+  KNOWN.set(gateways, byTraits);
+  const key = JSON.stringify([traits.unprivileged, traits.listening.staticPorts, traits.routerPorts]);
+  const places = byTraits.get(key) ?? mergeServers(gateways, traits);
+  byTraits.set(key, places);
+  return places;
+}
+
+interface OpenPlace {
+  readonly bind: string;
+  readonly port: number;
+  readonly servers: RouterServer[];
+  readonly tlsHosts: Set<string>;
+}
+
+function mergeServers({ gateways }: GatewayContent, traits: ScopeTraits): GatewayPlaces {
+  const places = new Map<string, OpenPlace>();
+  const problems: string[] = [];
+  for (const gateway of gateways) {
+    for (const [at, server] of gateway.spec.servers.entries()) {
+      if (server.port === undefined) continue;
+      for (const port of listensOn(server.port.number, traits)) {
+        const key = `${isWildcardBind(server.bind) ? "" : server.bind}_${port}`;
+        const place = places.get(key) ?? { bind: server.bind, port, servers: [], tlsHosts: new Set() };
+        const made = sharingRoutes(toServer(server, gatewayName(gateway), port), place.servers[0]);
+        const reason = unusable(port, traits) ?? refusal(place, made);
+        if (reason !== undefined) {
+          problems.push(`${objectKey(gateway)}: spec.servers[${at}]: ${reason}`);
+          continue;
+        }
+        place.servers.push(made);
+        for (const name of tlsNames(made)) place.tlsHosts.add(name);
+        places.set(key, place);
+      }
+    }
+  }
+  return { places: [...places.values()].map(({ bind, port, servers }) => ({ bind, port, servers })), problems };
+}
+
+/** One place has one set of plain routes, however its servers spell the address. */
+function sharingRoutes(server: RouterServer, first: RouterServer | undefined): RouterServer {
+  return server.kind === "http" && first?.kind === "http" ? { ...server, routeName: first.routeName } : server;
+}
+
+/** A service in front of the router has its own numbers for the router's ports. */
+function listensOn(port: number, { routerPorts = [] }: ScopeTraits): readonly number[] {
+  return routerPorts.find((known) => known.port === port)?.listensOn ?? [port];
+}
+
+function toServer({ port, hosts, tls, bind }: GatewayServer, gateway: string, listenPort: number): RouterServer {
+  const [namespace = "", name = ""] = gateway.split("/");
+  const number = port?.number ?? 0;
+  const protocol = parseProtocol(port?.protocol ?? "");
+  const kind = kindOf(protocol, tls);
+  const at = bind === "" ? "" : `.${bind}`;
+  const routeNames = {
+    http: `http.${listenPort}${at}`,
+    https: `https.${number}.${port?.name ?? ""}.${name}.${namespace}${at}`,
+    tcp: "",
+    tls: "",
+  };
+  const parsed = hosts.map((host) => parseServerHost(host, namespace));
+  return { gateway, port: number, protocol, kind, hosts: parsed, tls, routeName: routeNames[kind] };
+}
+
+/** TLS that is ended here and has HTTP inside is `https`; all else that is TLS is told apart by server names alone. */
+function kindOf(protocol: Protocol, tls: ServerTls | undefined): RouterServer["kind"] {
+  if (isHttp(protocol)) return "http";
+  if (tls === undefined) return "tcp";
+  return protocol === "HTTPS" && !isPassthrough(tls) ? "https" : "tls";
+}
+
+function isPassthrough({ mode }: ServerTls): boolean {
+  return mode === "PASSTHROUGH" || mode === "AUTO_PASSTHROUGH";
+}
+
+function tlsNames({ kind, hosts }: RouterServer): readonly string[] {
+  if (kind !== "https" && kind !== "tls") return [];
+  const names = sniHosts(hosts);
+  return names.length === 0 ? ["*"] : names;
+}
+
+function unusable(port: number, { unprivileged, listening }: ScopeTraits): string | undefined {
+  if (unprivileged && port < 1024) return `port ${port} needs privileges`;
+  return listening.staticPorts.includes(port) ? `the proxy itself listens on port ${port}` : undefined;
+}
+
+/** Why the server cannot be where others are already. */
+function refusal({ servers: [first], tlsHosts }: OpenPlace, server: RouterServer): string | undefined {
+  if (first === undefined) return undefined;
+  const has = `${first.protocol} of ${first.gateway}`;
+  if (layer(first) !== layer(server)) return `${server.protocol} cannot share port ${server.port} with ${has}`;
+  if (layer(server) === "tcp") return `port ${server.port} is taken by ${has}`;
+  const repeated = tlsNames(server).filter((name) => tlsHosts.has(name));
+  return repeated.length === 0 ? undefined : `${repeated.join(", ")} is already served on port ${server.port}`;
+}
+
+function layer({ kind }: RouterServer): "http" | "tcp" | "tls" {
+  return kind === "https" ? "tls" : kind;
+}
+
+/** Rules that name the gateway, in the order in which they count. */
+export function boundTo({ gateways }: OutboundScope, gateway: string): readonly VirtualServiceRule[] {
+  return gateways?.virtualServices.filter(({ spec }) => spec.gateways.includes(gateway)) ?? [];
+}
+
+/** A host of a server, and of which namespaces rules for it may come (`*`: of all). */
+interface ServerHost {
+  readonly namespace: string;
+  readonly host: string;
+}
+
+/** `host` or `namespace/host`, where `.` is the namespace of the gateway itself. */
+function parseServerHost(text: string, own: string): ServerHost {
+  const slash = text.indexOf("/");
+  const host = text.slice(slash + 1).toLowerCase();
+  if (slash === -1) return { namespace: "*", host };
+  const namespace = text.slice(0, slash);
+  return { namespace: namespace === "." ? own : namespace, host };
+}
+
+/** What a rule of the namespace may say about hosts of the server: of two that overlap the narrower one. */
+export function commonHosts(
+  server: readonly ServerHost[],
+  namespace: string,
+  ruled: readonly string[],
+): readonly string[] {
+  const open = server.filter((one) => one.namespace === "*" || one.namespace === namespace);
+  const common = open.flatMap(({ host }) =>
+    ruled.flatMap((name) => {
+      const lower = name.toLowerCase();
+      if (hostCovers(host, lower)) return [lower];
+      return hostCovers(lower, host) ? [host] : [];
+    }),
+  );
+  return [...new Set(common)];
+}
+
+/** By which server names TLS connections are meant for these hosts; none: every one is. */
+export function sniHosts(hosts: readonly ServerHost[]): readonly string[] {
+  const names = new Set(hosts.map(({ host }) => host));
+  return names.has("*") ? [] : [...names];
+}

@@ -1,1 +1,0 @@
-export { GRPC_GENERATOR, grpcResources } from "./grpc-resources.ts";

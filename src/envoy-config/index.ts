@@ -1,0 +1,3 @@
+export { type CachingSource, createResourceSource } from "./create-resource-source.ts";
+export type { CacheCounts } from "./resource-cache.ts";
+export type { ResourceProblem } from "./resource-problems.ts";

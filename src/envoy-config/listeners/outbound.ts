@@ -1,0 +1,173 @@
+import { isUnixAddress } from "../../mesh-model/endpoint.ts";
+import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
+import { isDynamic } from "../../mesh-model/service.ts";
+import type { FilterChain, FilterChainMatch, Listener } from "../../protobuf/gen/envoy/config/listener/v3.ts";
+import type { HttpConnectionManager } from "../../protobuf/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
+import type { AccessLogs } from "../access-log/file-log.ts";
+import { outboundLogs } from "../access-log/telemetry.ts";
+import { HTTP_PROXY_ROUTE } from "../routes/route-configuration.ts";
+import { PLAINTEXT_HTTP } from "../shared/alpn.ts";
+import { hostLookupFilter } from "../shared/dynamic-dns.ts";
+import { buildPlace, isWildcardBind, listenerName, loopbackBinds, wildcardBinds } from "./addresses.ts";
+import { buildHttpFilters, httpManagerFilter, httpManagerSettings, routesFrom } from "./http-manager.ts";
+import {
+  type ConflictKind,
+  type GeneratedListeners,
+  isReservedPort,
+  type ListenerConflict,
+} from "./listener-conflict.ts";
+import { detectionTimeout, exactBalance, inspectorsFor } from "./listener-filters.ts";
+import { collectEntries } from "./outbound-entries.ts";
+import type { HttpPart, OutboundEntry } from "./outbound-entry.ts";
+import { blackHoleChain, catchAllChain } from "./tcp-proxy.ts";
+
+/** For calls to services, then for the HTTP proxy, then for everything that was redirected. */
+export function generateOutboundListeners(scope: OutboundScope): GeneratedListeners {
+  const accessLogs = outboundLogs(scope);
+  const conflicts: ListenerConflict[] = [];
+  const httpProxy = buildHttpProxyListener(scope, accessLogs);
+  const taken = new Set([...ingressPlaces(scope), ...placesOf(httpProxy)]);
+  const listeners: Listener[] = [];
+  for (const entry of collectEntries(scope, accessLogs, (conflict) => conflicts.push(conflict))) {
+    const { binds, port } = entry;
+    const free = binds.filter((bind) => !taken.has(listenerName(bind, port)));
+    const kind = unusable(scope, entry) ?? (free.length === 0 ? "address" : undefined);
+    if (kind !== undefined) {
+      const listener = listenerName(binds[0] ?? "", port);
+      conflicts.push({ kind, listener, kept: "", dropped: ownerOf(entry) });
+      continue;
+    }
+    for (const bind of free) taken.add(listenerName(bind, port));
+    listeners.push(buildOutboundListener(scope, { ...entry, binds: free }, accessLogs));
+  }
+  if (httpProxy !== undefined) listeners.push(httpProxy);
+  if (scope.traits.interception !== "NONE") listeners.push(buildVirtualOutbound(scope, accessLogs));
+  return { listeners, conflicts };
+}
+
+/** What the Sidecar object binds for calls to the workload goes before. */
+function ingressPlaces({ sidecar, traits }: OutboundScope): readonly string[] {
+  const ingress = sidecar?.spec.ingress ?? [];
+  return ingress
+    .filter(({ captureMode, bind }) => bind !== "" && (captureMode === "NONE" || traits.interception === "NONE"))
+    .map(({ bind, port }) => listenerName(bind, port?.number ?? 0));
+}
+
+function placesOf(listener: Listener | undefined): readonly string[] {
+  if (listener === undefined) return [];
+  const addresses = [listener.address, ...(listener.additionalAddresses ?? []).map(({ address }) => address)];
+  return addresses.map((address) =>
+    listenerName(address?.socketAddress?.address ?? "", address?.socketAddress?.portValue ?? 0),
+  );
+}
+
+/** The proxy's own listeners have all addresses; whoever binds one of their ports, or waits for every address of it, is in their way. */
+function unusable({ mesh, traits }: OutboundScope, { binds, port, isBound }: OutboundEntry): ConflictKind | undefined {
+  const [primary = ""] = binds;
+  if (isUnixAddress(primary)) return undefined;
+  if ((isBound || isWildcardBind(primary)) && isReservedPort(mesh, traits.listening, port)) return "reserved-port";
+  return isBound && traits.unprivileged && port < 1024 ? "privileged-port" : undefined;
+}
+
+function ownerOf({ tcp, http }: OutboundEntry): string {
+  return tcp[0]?.owners[0] ?? http?.routeName ?? "";
+}
+
+const VIRTUAL_OUTBOUND = "virtualOutbound";
+
+/** Takes every redirected connection and hands it to the listener of its first destination, if there is one. */
+function buildVirtualOutbound(scope: OutboundScope, accessLogs: AccessLogs): Listener {
+  const port = scope.mesh.proxyListenPort;
+  return {
+    ...buildPlace(wildcardBinds(scope.traits), port),
+    name: VIRTUAL_OUTBOUND,
+    trafficDirection: "OUTBOUND",
+    useOriginalDst: true,
+    ...(scope.traits.interception === "TPROXY" && { transparent: true }),
+    filterChains: [
+      blackHoleChain(`${VIRTUAL_OUTBOUND}-blackhole`, port),
+      catchAllChain(scope, `${VIRTUAL_OUTBOUND}-catchall-tcp`, accessLogs.traffic),
+    ],
+    maxConnectionsToAcceptPerSocketEvent: 1,
+    ...(accessLogs.listener.length > 0 && { accessLog: accessLogs.listener }),
+  };
+}
+
+/** For applications that are told to use a proxy, as `http_proxy` does. */
+function buildHttpProxyListener(scope: OutboundScope, accessLogs: AccessLogs): Listener | undefined {
+  const port = scope.traits.httpProxyPort || scope.mesh.proxyHttpPort;
+  if (port === 0) return undefined;
+  const place = buildPlace(loopbackBinds(scope.traits), port);
+  const looksUpHosts = scope.services.some(isDynamic);
+  const part = { routeName: HTTP_PROXY_ROUTE, grpcWeb: false, looksUpHosts, isProxy: true };
+  return {
+    ...place,
+    trafficDirection: "OUTBOUND",
+    ...exactBalance(scope.traits.listening.outboundBalance),
+    ...detectionTimeout(scope.mesh, []),
+    filterChains: [outboundHttpChain(scope, place.name ?? "", part, accessLogs)],
+    maxConnectionsToAcceptPerSocketEvent: 1,
+  };
+}
+
+function buildOutboundListener(scope: OutboundScope, entry: OutboundEntry, accessLogs: AccessLogs): Listener {
+  const { binds, port, isBound } = entry;
+  const chains = [...httpChains(scope, entry, accessLogs), ...tcpChains(entry)];
+  const matches = chains.map(({ filterChainMatch = {} }) => filterChainMatch);
+  return {
+    ...buildPlace(binds, port),
+    trafficDirection: "OUTBOUND",
+    // Connections come from the listener of all redirected ones; nobody connects to this address.
+    ...(isBound ? { maxConnectionsToAcceptPerSocketEvent: 1 } : { bindToPort: false }),
+    ...exactBalance(scope.traits.listening.outboundBalance),
+    ...detectionTimeout(scope.mesh, inspectorsFor(matches)),
+    ...withDefault(chains, () => catchAllChain(scope, "PassthroughFilterChain", accessLogs.traffic)),
+  };
+}
+
+/** The manager alone, as for HTTP that needs no looking for. */
+function outboundHttpChain(scope: OutboundScope, name: string, part: HttpPart, accessLogs: AccessLogs): FilterChain {
+  const { routeName, grpcWeb, looksUpHosts } = part;
+  const lookup = looksUpHosts ? hostLookupFilter(scope.traits) : undefined;
+  const absolute: Partial<HttpConnectionManager> = { httpProtocolOptions: { allowAbsoluteUrl: true } };
+  const settings = httpManagerSettings(scope.mesh, scope.traits, accessLogs.traffic);
+  const hidesDebugHeaders = settings.headers.envoyDebugHeaders?.disabled === true;
+  const manager = httpManagerFilter(settings, {
+    statPrefix: `outbound_${name};`,
+    httpFilters: buildHttpFilters({ grpcWeb, hidesDebugHeaders, lookup }),
+    ...routesFrom(routeName),
+    ...(routeName === HTTP_PROXY_ROUTE && absolute),
+  });
+  return { filters: [manager] };
+}
+
+const PLAINTEXT_MATCH: FilterChainMatch = { transportProtocol: "raw_buffer", applicationProtocols: PLAINTEXT_HTTP };
+
+/** Where anything else may come to the same address, HTTP has to be recognised. */
+function httpChains(scope: OutboundScope, entry: OutboundEntry, accessLogs: AccessLogs): readonly FilterChain[] {
+  const { http, binds, port, tcp, isBound } = entry;
+  if (http === undefined) return [];
+  const [primary = ""] = binds;
+  const chain = outboundHttpChain(scope, listenerName(primary, port), http, accessLogs);
+  const isMixed = tcp.length > 0 || (isWildcardBind(primary) && !isBound && !http.isProxy);
+  return [isMixed ? { ...chain, filterChainMatch: PLAINTEXT_MATCH } : chain];
+}
+
+function tcpChains({ tcp }: OutboundEntry): readonly FilterChain[] {
+  return tcp.map(({ match, filters }) => (isEmpty(match) ? { filters } : { filterChainMatch: match, filters }));
+}
+
+/** The chain that matches everything is the default of the others; where all have conditions, the rest is let through or not. */
+function withDefault(
+  chains: readonly FilterChain[],
+  catchAll: () => FilterChain,
+): Pick<Listener, "filterChains" | "defaultFilterChain"> {
+  const open = chains.find(({ filterChainMatch }) => filterChainMatch === undefined);
+  if (open === undefined) return { filterChains: chains, defaultFilterChain: catchAll() };
+  if (chains.length === 1) return { filterChains: chains };
+  return { filterChains: chains.filter((chain) => chain !== open), defaultFilterChain: open };
+}
+
+function isEmpty(match: FilterChainMatch): boolean {
+  return Object.keys(match).length === 0;
+}

@@ -1,0 +1,172 @@
+import { compareText } from "../../istio-api/config-object.ts";
+import { parseProtocol } from "../../istio-api/values/protocol.ts";
+import type { EgressListener, OutboundScope } from "../../mesh-model/push-snapshot.ts";
+import type { RouteConfiguration, VirtualHost } from "../../protobuf/gen/envoy/config/route/v3.ts";
+import { clusterName, PASSTHROUGH_CLUSTER } from "../shared/cluster-name.ts";
+import { addressDomain, type PortForm } from "./domains.ts";
+import { parseRouteName, routeConfiguration, routeHeaders } from "./route-configuration.ts";
+import { httpPorts, listenerIndex } from "./rule-index.ts";
+import { ruleHost, serviceHost } from "./virtual-host.ts";
+
+/** The route configuration of that name for all proxies of the scope; one that no listener would ask for has no virtual hosts. */
+export function generateRoute(scope: OutboundScope, routeName: string): RouteConfiguration {
+  const name = parseRouteName(routeName);
+  switch (name?.kind) {
+    case "port": {
+      const listeners = listenersOn(scope, name.port);
+      const proxy = listeners.find(isProxy);
+      if (proxy !== undefined) return routeConfiguration(routeName, allPorts(scope, proxy), false);
+      const candidates = listeners.flatMap((listener) => hostsOn(scope, listener, name.port, "plain"));
+      return routeConfiguration(routeName, listeners.length === 0 ? [] : closed(scope, candidates), true);
+    }
+    case "service":
+      return routeConfiguration(routeName, serviceOnly(scope, name.host, name.port), true);
+    case "http-proxy":
+      return routeConfiguration(routeName, allPorts(scope, scope.egress.find(isPortless)), false);
+    case "socket": {
+      const { bind } = name;
+      const listener = scope.egress.find((egress) => egress.port?.number === 0 && egress.bind === bind);
+      return routeConfiguration(routeName, allPorts(scope, listener), false);
+    }
+    case undefined:
+      return routeConfiguration(routeName, [], true);
+  }
+}
+
+/**
+ * Listeners of the port share a route name, whatever address they are bound to. The portless one leaves ports to those that name them,
+ * unless it is bound elsewhere and so listens beside them.
+ */
+function listenersOn({ egress }: OutboundScope, port: number): readonly EgressListener[] {
+  const own = egress.filter((listener) => listener.port?.number === port);
+  const binds = new Set(own.map(({ bind }) => bind));
+  return [...own, ...egress.filter((listener) => isPortless(listener) && !binds.has(listener.bind))];
+}
+
+/** Clients are told to use it as their proxy. */
+function isProxy({ port }: EgressListener): boolean {
+  return port !== undefined && parseProtocol(port.protocol) === "HTTP_PROXY";
+}
+
+function isPortless({ port }: EgressListener): boolean {
+  return port === undefined;
+}
+
+function hostsOn(scope: OutboundScope, listener: EgressListener, port: number, form: PortForm): readonly Candidate[] {
+  const index = listenerIndex(listener);
+  const services = index.servicesOn(port);
+  // Bound to an address of its own, a listener with one service needs no host in the request to know what is meant.
+  const isAlone = services.length === 1 && listener.bind !== "" && form === "plain";
+  const address = isAlone && isSpecific(listener.bind) ? { address: addressDomain(listener.bind) } : {};
+  return [
+    ...services.map((service) => ({
+      host: serviceHost(service, index.rulesFor(service.hostname), { scope, port, form, ...address }),
+      name: service.hostname,
+    })),
+    ...index.ruleHostsOn(port).flatMap((ruled) => {
+      const host = ruleHost(ruled, { scope, port, form });
+      return host === undefined ? [] : { host, name: ruled.host };
+    }),
+  ];
+}
+
+function isSpecific(bind: string): boolean {
+  return bind !== "0.0.0.0" && bind !== "::" && !bind.startsWith("unix://");
+}
+
+/** What no other virtual host takes goes to the last one. */
+function closed(scope: OutboundScope, candidates: readonly Candidate[]): readonly VirtualHost[] {
+  return [...assembleHosts(candidates), buildCatchAllHost(scope)];
+}
+
+/** The listener's address already says which service is meant, so that any host will do. */
+function serviceOnly(scope: OutboundScope, host: string, port: number): readonly VirtualHost[] {
+  for (const listener of listenersOn(scope, port)) {
+    const index = listenerIndex(listener);
+    const service = index.servicesOn(port).find(({ hostname }) => hostname === host);
+    if (service === undefined) continue;
+    return [{ ...serviceHost(service, index.rulesFor(host), { scope, port, form: "plain" }), domains: ["*"] }];
+  }
+  return [];
+}
+
+/** Hosts of all ports at once: requests name the port in their host, except for that of plain HTTP. */
+function allPorts(scope: OutboundScope, listener: EgressListener | undefined): readonly VirtualHost[] {
+  if (listener === undefined) return [];
+  const ports = [80, ...listener.services.flatMap(httpPorts)];
+  const candidates = [...new Set(ports)].flatMap((port) =>
+    hostsOn(scope, listener, port, port === 80 ? "both" : "with-port"),
+  );
+  return closed(scope, candidates);
+}
+
+/** A virtual host that wants a place in a configuration; candidates come in the order in which they win. */
+interface Candidate {
+  readonly host: VirtualHost;
+  /** Its real name, which no short form of another host may take. */
+  readonly name: string;
+}
+
+/**
+ * Gives each domain to one virtual host: Envoy refuses a configuration in which one stands twice. Hosts that are left without domains
+ * go. Hosts that keep all of theirs are passed on as the same values, so that what was encoded for them can be used again.
+ */
+function assembleHosts(candidates: readonly Candidate[]): VirtualHost[] {
+  const realNames = new Set(candidates.map(({ name }) => name.toLowerCase()));
+  const taken = new Set<string>();
+  const names = new Set<string>();
+  const hosts: VirtualHost[] = [];
+  for (const { host, name } of candidates) {
+    if (host.name === undefined || names.has(host.name)) continue;
+    const own = name.toLowerCase();
+    const wanted = host.domains ?? [];
+    const domains = wanted.filter((domain) => {
+      if (taken.has(domain) || (domain !== own && realNames.has(domain))) return false;
+      taken.add(domain);
+      return true;
+    });
+    if (domains.length === 0) continue;
+    names.add(host.name);
+    hosts.push(domains.length === wanted.length ? host : { ...host, domains });
+  }
+  return hosts.sort((a, b) => compareText(a.name ?? "", b.name ?? ""));
+}
+
+/** What happens to requests for hosts that nobody knows: on to where they were meant to go, or refused. */
+function buildCatchAllHost(scope: OutboundScope): VirtualHost {
+  const { mode, egressProxy } = scope.outboundTrafficPolicy;
+  const { attemptCount, forwardedHost } = routeHeaders(scope);
+  if (mode === "REGISTRY_ONLY") return withoutCount(BLOCK_ALL, attemptCount);
+  if (egressProxy === undefined && !forwardedHost) return withoutCount(ALLOW_ANY, attemptCount);
+  const cluster =
+    egressProxy === undefined
+      ? PASSTHROUGH_CLUSTER
+      : clusterName("outbound", egressProxy.port?.number ?? 0, egressProxy.subset, egressProxy.host);
+  return withoutCount(allowAny(cluster, forwardedHost), attemptCount);
+}
+
+/** The host itself, unless how often a request was tried is not to be told. */
+function withoutCount(host: VirtualHost, attemptCount: boolean): VirtualHost {
+  if (attemptCount) return host;
+  const { includeRequestAttemptCount: _count, ...silent } = host;
+  return silent;
+}
+
+function allowAny(cluster: string, appendXForwardedHost = false): VirtualHost {
+  const route = { cluster, timeout: "0s", maxGrpcTimeout: "0s", ...(appendXForwardedHost && { appendXForwardedHost }) };
+  return {
+    name: "allow_any",
+    domains: ["*"],
+    includeRequestAttemptCount: true,
+    routes: [{ name: "allow_any", match: { prefix: "/" }, route }],
+  };
+}
+
+/** Shared by all proxies, so that they are encoded once. */
+const ALLOW_ANY = allowAny(PASSTHROUGH_CLUSTER);
+const BLOCK_ALL: VirtualHost = {
+  name: "block_all",
+  domains: ["*"],
+  includeRequestAttemptCount: true,
+  routes: [{ name: "block_all", match: { prefix: "/" }, directResponse: { status: 502 } }],
+};

@@ -1,1 +1,0 @@
-export { inboundLogs, logServersKey, outboundLogs, type WorkloadLogs } from "./telemetry-logs.ts";
