@@ -2,16 +2,17 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { goldenPath, needsGoldenData } from "../test/conformance/golden-data.ts";
 import { needs } from "../test/support/needs.ts";
 import { BACKENDS, istioIptables } from "../test/support/netns/capture.ts";
-import { createMachine, loadableCases, needsGolden, roundTrip } from "../test/support/netns/golden.ts";
+import { createMachine, loadableCases, roundTrip } from "../test/support/netns/golden.ts";
 
 /** One of each kind; the slow suite takes all of them. */
 const SAMPLE = ["doc-default-today", "tproxy", "ipv6-ipnets"];
 
 describe("dry run", () => {
   beforeEach(needs("root", "netns"));
-  test("golden data is present", needsGolden);
+  test("golden data is present", (context) => needsGoldenData(context, goldenPath("iptables")));
 
   test.each(loadableCases([...SAMPLE, "dns-uid-gid"]))(
     "$name: the file holds the golden record, and nothing was run",
@@ -34,7 +35,7 @@ describe("dry run", () => {
 
 describe.each(BACKENDS)("$backend", ({ flags }) => {
   beforeEach(needs("root", "netns", "iptables", "nft"));
-  test("golden data is present", needsGolden);
+  test("golden data is present", (context) => needsGoldenData(context, goldenPath("iptables")));
 
   test.each(loadableCases(SAMPLE))("$name is applied as written, once, and removed without a trace", async (entry) => {
     expect(await roundTrip(entry, flags)).toEqual([]);

@@ -1,9 +1,10 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { type GoldenCase, readGoldenCases } from "../test/conformance/discovery/golden-cases.ts";
+import type { GoldenCase } from "../test/conformance/discovery/golden-cases.ts";
 import { unsupportedParts } from "../test/conformance/discovery/unsupported.ts";
+import { discoveryCases, goldenPath, needsGoldenData } from "../test/conformance/golden-data.ts";
 import { createFabric } from "../test/support/discovery/fabric.ts";
 import { startDiscoveryProcess } from "../test/support/discovery/process.ts";
 import { documents, ruleObject, serviceEntry } from "../test/support/discovery/rules.ts";
@@ -15,12 +16,9 @@ import { until } from "../test/support/wait/until.ts";
 const NEEDS = ["envoy", "root", "netns"] as const;
 // Beside the ports of the cases: Envoy runs in the same namespace.
 const PORTS = { host: "", http: 18080, grpc: 15010, secureGrpc: 15012, monitoring: 15014 };
-const root = join(process.env.CONFORMANCE_DIR ?? join(import.meta.dirname, "../../shared/conformance"), "discovery");
 // Proxyless clients ask for names that Envoy never asks for.
 const isEnvoy = ({ node }: GoldenCase) => (node.metadata as Readonly<Record<string, unknown>>).GENERATOR === undefined;
-const cases = existsSync(root)
-  ? readGoldenCases(root).filter((entry) => isEnvoy(entry) && unsupportedParts(entry).length === 0)
-  : [];
+const cases = discoveryCases().filter((entry) => isEnvoy(entry) && unsupportedParts(entry).length === 0);
 
 const started = sharedPlace(NEEDS, async (opened) => {
   const folder = mkdtempSync(join(tmpdir(), "discovery-envoy-"));
@@ -62,11 +60,9 @@ async function load(configYaml: string, meshYaml = ""): Promise<void> {
 }
 
 function startEnvoy(node: object, protocol: "sotw" | "delta"): Promise<DiscoveryEnvoy> {
-  const { fabric, probe, folder } = started();
+  const { fabric, folder } = started();
   return startDiscoveryEnvoy({
     netns: fabric.netns,
-    probe,
-    folder,
     sdsPath: join(folder, "sds"),
     xdsPort: PORTS.grpc,
     node,
@@ -101,8 +97,9 @@ async function expectNothingRefused(envoy: DiscoveryEnvoy): Promise<void> {
   ).toEqual([]);
 }
 
-test("golden cases are there to be shown to Envoy", () => {
-  if (existsSync(root)) expect(cases.length).toBeGreaterThan(25);
+test("golden cases are there to be shown to Envoy", (context) => {
+  needsGoldenData(context, goldenPath("discovery"));
+  expect(cases.length).toBeGreaterThan(25);
 });
 
 const namesOf = (resources: GoldenCase["clusters"]) => resources.map(({ name }) => String(name));

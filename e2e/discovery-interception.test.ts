@@ -7,9 +7,10 @@ import { createFabric } from "../test/support/discovery/fabric.ts";
 import { entry } from "../test/support/discovery/listeners.ts";
 import { staticSidecar } from "../test/support/discovery/static-sidecar.ts";
 import { createWorkFolder } from "../test/support/envoy/life.ts";
+import { runEnvoy } from "../test/support/envoy/run-envoy.ts";
 import { createTestMesh, testNode } from "../test/support/mesh-model/create-test-mesh.ts";
 import { documents, peerAuthentication } from "../test/support/mesh-model/test-objects.ts";
-import { envoyPath, needs } from "../test/support/needs.ts";
+import { needs } from "../test/support/needs.ts";
 import { istioIptables } from "../test/support/netns/capture.ts";
 import type { Netns } from "../test/support/netns/netns.ts";
 import { until } from "../test/support/wait/until.ts";
@@ -17,7 +18,7 @@ import { until } from "../test/support/wait/until.ts";
 const POD = "10.10.5.1";
 const PEER = "10.10.5.2";
 const VIP = "10.96.5.9";
-/** Each connection is told who answers, and where it seems to come from. */
+/** Answers each connection with its own name and the address of the caller. */
 const server = (name: string) =>
   `require("net").createServer((s) => s.end("${name} called from " + s.remoteAddress)).listen(9000, "0.0.0.0")`;
 const client = (address: string) =>
@@ -53,19 +54,13 @@ test.each([
   const view = createTestMesh(documents(...OBJECTS))
     .take()
     .snapshot.view(node);
-  const config = work.write("envoy.json", staticSidecar(view, work.folder, 15000));
-  const envoy = opened.add(ended(startEnvoy(pod, user, config)));
+  // As in a pod: user or group is one whose traffic is not captured.
+  const identity = { uid: user, gid: 1337 };
+  opened.add(await runEnvoy(staticSidecar(view, work.folder), { netns: pod, user: identity }));
 
-  await until(
-    "the workload is called",
-    async () => {
-      if (envoy.child.exitCode !== null) throw new Error(envoy.output());
-      return (await call(peer, POD)).startsWith("pod");
-    },
-    15_000,
-  );
+  await until("the workload is called", async () => (await call(peer, POD)).startsWith("pod"));
   expect(await call(peer, POD)).toBe(`pod called from ${seen}`);
-  // The address is nobody's: only the sidecar knows who is meant.
+  // No machine has this address: only the sidecar knows which endpoint it stands for.
   expect(await call(pod, VIP)).toBe(`peer called from ${POD}`);
 });
 
@@ -73,24 +68,9 @@ async function call(netns: Netns, address: string): Promise<string> {
   return (await netns.exec(process.execPath, ["-e", client(address)])).stdout;
 }
 
-/** As in a pod: user or group is one whose traffic is not captured. */
-function startEnvoy(netns: Netns, user: number, config: string): ChildProcess {
-  const identity = [`--reuid=${user}`, "--regid=1337", "--clear-groups"];
-  const flags = ["-c", config, "--disable-hot-restart", "--concurrency", "1", "-l", "warning"];
-  return netns.spawn("setpriv", [...identity, envoyPath() ?? "envoy", ...flags]);
-}
-
 function ended(child: ChildProcess) {
-  let said = "";
-  const note = (chunk: Buffer) => {
-    said += chunk.toString();
-  };
-  child.stdout?.on("data", note);
-  child.stderr?.on("data", note);
   const gone = once(child, "close");
   return {
-    child,
-    output: () => said,
     async stop() {
       child.kill("SIGKILL");
       await gone;

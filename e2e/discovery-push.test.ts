@@ -1,10 +1,8 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { CloseStack } from "../src/base/close-stack.ts";
 import type { JsonObject } from "../src/protobuf/wire/struct.ts";
-import { readGoldenCases } from "../test/conformance/discovery/golden-cases.ts";
 import { unsupportedParts } from "../test/conformance/discovery/unsupported.ts";
+import { discoveryCases } from "../test/conformance/golden-data.ts";
 import { fetchText } from "../test/support/agent/agent-process.ts";
 import { type DiscoveryProcess, startDiscoveryProcess } from "../test/support/discovery/process.ts";
 import { documents, hostOf, serviceEntry, virtualService } from "../test/support/discovery/rules.ts";
@@ -69,8 +67,7 @@ const contentOf = (client: AdsClient) =>
     ]),
   );
 
-const root = join(process.env.CONFORMANCE_DIR ?? join(import.meta.dirname, "../../shared/conformance"), "discovery");
-const golden = (existsSync(root) ? readGoldenCases(root) : []).filter(
+const golden = discoveryCases().filter(
   (entry) =>
     ["mixed-ports-one-service", "locality-failover", "sidecar-ingress"].includes(entry.name) &&
     unsupportedParts(entry).length === 0,

@@ -1,8 +1,8 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { skipWith } from "../support/skip-with.ts";
+import { goldenPath, needsGoldenData } from "./golden-data.ts";
 import { main } from "./run.ts";
 
 let folder: string;
@@ -35,9 +35,8 @@ test("a folder without cases is no success", async () => {
 });
 
 test("golden cases pass, line by line", async (context) => {
-  const root = process.env.CONFORMANCE_DIR ?? join(import.meta.dirname, "../../../shared/conformance");
-  if (!existsSync(root)) skipWith(context, `notice: no golden cases at ${root} (set CONFORMANCE_DIR)`);
-  const { code, lines } = await run("bootstrap", join(root, "bootstrap"));
+  needsGoldenData(context, goldenPath("bootstrap"));
+  const { code, lines } = await run("bootstrap", goldenPath("bootstrap"));
   expect(code).toBe(0);
   expect(lines.slice(0, -1).every((line) => /^pass \S/.test(line))).toBe(true);
   expect(lines.at(-1)).toMatch(/^[1-9]\d* passed, 0 failed$/);

@@ -1,7 +1,5 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdtemp, open, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -11,9 +9,10 @@ import { buildNodeDescriptor } from "../../src/bootstrap/core/node-descriptor.ts
 import type { BootstrapInputs } from "../../src/bootstrap/inputs.ts";
 import { readBootstrapOverride, writeBootstrap } from "../../src/bootstrap/write-bootstrap.ts";
 import { bootstrapInputs, loadBootstrapCases } from "../conformance/bootstrap.ts";
+import { goldenPath, needsGoldenData } from "../conformance/golden-data.ts";
 import { type InputOverrides, sidecarInputs } from "../support/bootstrap/bootstrap-inputs.ts";
-import { envoyPath, needs } from "../support/needs.ts";
-import { skipWith } from "../support/skip-with.ts";
+import { envoyVerdict } from "../support/envoy/run-envoy.ts";
+import { needs } from "../support/needs.ts";
 
 /** A self-signed root that Envoy can load; nothing is signed with it. */
 const TEST_ROOT = `-----BEGIN CERTIFICATE-----
@@ -36,29 +35,18 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dir, { recursive: true, force: true }));
 
-/** Envoy's verdict: "ok", or the reason it prints. Output goes to a file: Envoy cannot open /dev/stdout when that is Node's socket. */
-async function validate(path: string, ...args: readonly string[]): Promise<string> {
-  const log = await open(join(dir, "envoy.log"), "w");
-  const flags = ["--mode", "validate", "-c", path, "-l", "error", "--disable-hot-restart", ...args];
-  const envoy = spawn(envoyPath() ?? "envoy", flags, { cwd: dir, stdio: ["ignore", log.fd, log.fd] });
-  const [code] = await once(envoy, "exit");
-  await log.close();
-  return code === 0 ? "ok" : (await readFile(join(dir, "envoy.log"), "utf8")).replaceAll(/\s+/g, " ");
-}
-
 async function validateInputs(inputs: BootstrapInputs): Promise<string> {
   const path = join(dir, "bootstrap.json");
   await writeFile(path, generateBootstrap(inputs, buildNodeDescriptor(inputs)).text);
-  return validate(path);
+  return envoyVerdict(path);
 }
 
-const goldens = process.env.CONFORMANCE_DIR ?? join(import.meta.dirname, "../../../shared/conformance");
-const goldenDir = join(goldens, "bootstrap");
+const goldenDir = goldenPath("bootstrap");
 const cases = existsSync(goldenDir) ? await loadBootstrapCases(goldenDir) : [];
 
 describe("stock Envoy accepts the document of every golden case", () => {
   test("golden data is present", (context) => {
-    if (!existsSync(goldenDir)) skipWith(context, `notice: no golden cases at ${goldenDir} (set CONFORMANCE_DIR)`);
+    needsGoldenData(context, goldenDir);
     expect(cases.length).toBeGreaterThan(0);
   });
   for (const entry of cases.filter((candidate) => candidate.inputs.proxyConfig.tracing?.lightstep === undefined)) {
@@ -251,7 +239,7 @@ test("a user's template with Istio's parameters makes a document Envoy accepts",
     proxyConfig: { configPath: join(dir, "proxy"), proxyBootstrapTemplatePath: template },
   });
   const written = await writeBootstrap(inputs, { log: silentLogger });
-  expect(await validate(written.path)).toBe("ok");
+  expect(await envoyVerdict(written.path)).toBe("ok");
 });
 
 test("an override is merged over the document by Envoy", async () => {
@@ -263,8 +251,8 @@ test("an override is merged over the document by Envoy", async () => {
   const env = { ISTIO_BOOTSTRAP_OVERRIDE: override };
   const json = await readBootstrapOverride({ env, generation: "master" }, silentLogger);
   const written = await writeBootstrap(sidecarInputs({ proxyConfig: { configPath: dir } }), { log: silentLogger });
-  expect(await validate(written.path, "--config-yaml", json ?? "")).toBe("ok");
-  expect(await validate(written.path, "--config-yaml", '{"static_resources":{"clusters":[{"name":1}]}}')).not.toBe(
+  expect(await envoyVerdict(written.path, "--config-yaml", json ?? "")).toBe("ok");
+  expect(await envoyVerdict(written.path, "--config-yaml", '{"static_resources":{"clusters":[{"name":1}]}}')).not.toBe(
     "ok",
   );
 });

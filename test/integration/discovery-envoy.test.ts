@@ -1,15 +1,10 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { serviceEntry } from "../support/discovery/objects.ts";
 import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery/server.ts";
 import { http2Cluster } from "../support/envoy/http2-cluster.ts";
-import { envoyPath, needs } from "../support/needs.ts";
-import { freePorts } from "../support/net/free-ports.ts";
+import { type RunningEnvoy, runEnvoy } from "../support/envoy/run-envoy.ts";
+import { needs } from "../support/needs.ts";
 import { ADS_TYPES } from "../support/xds/discovery-ads-client.ts";
 
 const opened = new CloseStack();
@@ -20,7 +15,7 @@ const service = (name: string, addresses: readonly string[]) =>
 
 const socketAddress = (port: number) => ({ socket_address: { address: "127.0.0.1", port_value: port } });
 
-function bootstrap(api: "GRPC" | "DELTA_GRPC", ports: { admin: number; grpc: number }) {
+function bootstrap(api: "GRPC" | "DELTA_GRPC", grpcPort: number) {
   return {
     node: {
       id: "sidecar~10.10.0.11~web-1.default~default.svc.cluster.local",
@@ -32,7 +27,6 @@ function bootstrap(api: "GRPC" | "DELTA_GRPC", ports: { admin: number; grpc: num
         CLUSTER_ID: "Kubernetes",
       },
     },
-    admin: { address: socketAddress(ports.admin) },
     dynamic_resources: {
       ads_config: {
         api_type: api,
@@ -45,31 +39,15 @@ function bootstrap(api: "GRPC" | "DELTA_GRPC", ports: { admin: number; grpc: num
     static_resources: {
       // Certificates come from the agent, which is not here: its cluster only has to be known.
       clusters: [
-        http2Cluster("xds", socketAddress(ports.grpc)),
+        http2Cluster("xds", socketAddress(grpcPort)),
         http2Cluster("sds-grpc", { pipe: { path: "/nonexistent/sds" } }),
       ],
     },
   };
 }
 
-interface RunningEnvoy {
-  get(path: string): Promise<string>;
-  readonly child: ChildProcess;
-}
-
 async function startEnvoy(api: "GRPC" | "DELTA_GRPC", server: DiscoveryServer): Promise<RunningEnvoy> {
-  const [admin = 0] = await freePorts(1);
-  const folder = mkdtempSync(join(tmpdir(), "discovery-envoy-"));
-  const config = join(folder, "envoy.json");
-  writeFileSync(config, JSON.stringify(bootstrap(api, { admin, grpc: server.ports.grpc })));
-  const args = ["-c", config, "--use-dynamic-base-id", "--log-level", "error", "--concurrency", "1"];
-  const child = spawn(envoyPath() ?? "envoy", args, { stdio: "ignore" });
-  opened.defer(async () => {
-    child.kill("SIGKILL");
-    if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
-    rmSync(folder, { recursive: true, force: true });
-  });
-  return { child, get: async (path) => (await fetch(`http://127.0.0.1:${admin}${path}`)).text() };
+  return opened.add(await runEnvoy(bootstrap(api, server.ports.grpc)));
 }
 
 const slowly = { timeout: 20_000, interval: 50 };
@@ -92,7 +70,7 @@ describe.each(["GRPC", "DELTA_GRPC"] as const)("stock Envoy over %s", (api) => {
     const envoy = await startEnvoy(api, server);
     const synced = Object.fromEntries(Object.values(ADS_TYPES).map((type) => [type, "SYNCED"]));
     await expect.poll(() => states(server), slowly).toEqual(synced);
-    const clusters = () => envoy.get("/clusters").catch(() => "");
+    const clusters = () => envoy.admin("/clusters").catch(() => "");
     await expect.poll(clusters, slowly).toContain("outbound|80||a.example::10.0.0.1:8080::");
 
     server.write("a.yaml", service("a", ["10.10.0.11", "10.0.0.2"]));
@@ -106,16 +84,16 @@ describe.each(["GRPC", "DELTA_GRPC"] as const)("stock Envoy over %s", (api) => {
     await expect.poll(() => states(server), slowly).toMatchObject(synced);
     server.write("a.yaml", service("a", ["10.10.0.11", "10.0.0.4"]));
     await expect.poll(clusters, slowly).toContain("outbound|80||a.example::10.0.0.4:8080::");
-    const stats = await envoy.get("/stats?filter=update_rejected|warming_state&usedonly");
+    const stats = await envoy.admin("/stats?filter=update_rejected|warming_state&usedonly");
     expect(stats).not.toMatch(/update_rejected: [1-9]/);
-    expect(await envoy.get("/stats?filter=cluster_manager.warming_clusters")).toContain("warming_clusters: 0");
+    expect(await envoy.admin("/stats?filter=cluster_manager.warming_clusters")).toContain("warming_clusters: 0");
   }, 60_000);
 
   test("a rule that changes a cluster leaves no cluster waiting for its endpoints", async () => {
     const files = { "a.yaml": service("a", ["10.0.0.1"]) };
     const server = opened.add(await startDiscoveryServer({ files, mesh: "enableAutoMtls: false\n" }));
     const envoy = await startEnvoy(api, server);
-    const clusters = () => envoy.get("/clusters").catch(() => "");
+    const clusters = () => envoy.admin("/clusters").catch(() => "");
     await expect.poll(clusters, slowly).toContain("outbound|80||a.example::10.0.0.1:8080::");
     const rule = {
       apiVersion: "networking.istio.io/v1",

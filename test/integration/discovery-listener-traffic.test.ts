@@ -7,8 +7,8 @@ import { createServer as createTlsServer, connect as tlsConnect } from "node:tls
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { grpcTestCerts } from "../support/certs/grpc-certs.ts";
 import { staticSidecar } from "../support/discovery/static-sidecar.ts";
-import { type RunningEnvoy, spawnEnvoy } from "../support/envoy/grpc-envoy.ts";
 import { createWorkFolder } from "../support/envoy/life.ts";
+import { type RunningEnvoy, runEnvoy } from "../support/envoy/run-envoy.ts";
 import { createTestMesh, testNode } from "../support/mesh-model/create-test-mesh.ts";
 import { destinationRule, documents, peerAuthentication, type TestObject } from "../support/mesh-model/test-objects.ts";
 import { has, needs } from "../support/needs.ts";
@@ -23,7 +23,6 @@ let envoy: RunningEnvoy | undefined;
 let ports: Ports;
 
 interface Ports {
-  readonly admin: number;
   readonly mixed: number;
   readonly silent: number;
   readonly tls: number;
@@ -45,8 +44,8 @@ const listening = async (server: Server) => {
 
 beforeAll(async () => {
   if (!has("envoy") || !has("openssl")) return;
-  const [admin = 0, mixed = 0, silent = 0, tls = 0, tunnel = 0, proxy = 0, ingress = 0] = await freePorts(7);
-  ports = { admin, mixed, silent, tls, tunnel, proxy, ingress };
+  const [mixed = 0, silent = 0, tls = 0, tunnel = 0, proxy = 0, ingress = 0] = await freePorts(6);
+  ports = { mixed, silent, tls, tunnel, proxy, ingress };
   const { server: pair } = grpcTestCerts();
   const named = (name: string) => createTlsServer(pair, (socket) => socket.end(name));
   const at = {
@@ -76,12 +75,9 @@ beforeAll(async () => {
   const view = createTestMesh(documents(...objects), meshYaml)
     .take()
     .snapshot.view(node);
-  envoy = spawnEnvoy(work.folder, staticSidecar(view, work.folder, admin));
-  const running = envoy;
-  await until("the sidecar is ready", async () => {
-    if (running.exited) throw new Error(running.output);
-    return (await get({ port: admin, path: "/ready" }).catch(() => "")).startsWith("LIVE");
-  });
+  const running = await runEnvoy(staticSidecar(view, work.folder));
+  envoy = running;
+  await until("the sidecar is ready", () => running.isReady());
 });
 
 afterAll(async () => {
@@ -139,7 +135,7 @@ test("calls leave lines in the access log", async () => {
   const line = /"GET \/logged HTTP\/1\.1" 200 - via_upstream - .*outbound\|\d+\|\|web\.example/;
   await until("the line", async () => {
     // Lines are written every ten seconds, or when the file is opened again.
-    await get({ port: ports.admin, path: "/reopen_logs", method: "POST" });
+    await envoy?.admin("/reopen_logs", "POST");
     return line.test(readFileSync(join(work?.folder ?? "", "access.log"), "utf8"));
   });
 });

@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { destinationRule, httpService, sidecar, virtualService } from "../support/discovery/routes.ts";
 import { staticSidecar } from "../support/discovery/static-sidecar.ts";
-import { type RunningEnvoy, spawnEnvoy } from "../support/envoy/grpc-envoy.ts";
 import { createWorkFolder } from "../support/envoy/life.ts";
+import { type RunningEnvoy, runEnvoy } from "../support/envoy/run-envoy.ts";
 import { viewOfCase } from "../support/mesh-model/view-of-case.ts";
 import { has, needs } from "../support/needs.ts";
 import { freePorts } from "../support/net/free-ports.ts";
@@ -20,7 +20,7 @@ let port = 0;
 
 beforeAll(async () => {
   if (!has("envoy")) return;
-  const [admin = 0, listen = 0] = await freePorts(2);
+  const [listen = 0] = await freePorts(1);
   port = listen;
   work = createWorkFolder();
   const [v1, v2, other] = [await backend("v1"), await backend("v2"), await backend("other")];
@@ -56,13 +56,9 @@ beforeAll(async () => {
     id: "sidecar~10.10.9.9~client.default~default.svc.cluster.local",
     metadata: { NAMESPACE: "default", INTERCEPTION_MODE: "NONE", LABELS: { app: "client" } },
   });
-  envoy = spawnEnvoy(work.folder, staticSidecar(view, work.folder, admin));
-  const running = envoy;
-  await until("the sidecar is ready", async () => {
-    if (running.exited) throw new Error(running.output);
-    const { body } = await get("/ready", { host: "127.0.0.1", port: admin }).catch(() => ({ body: "" }));
-    return body.startsWith("LIVE");
-  });
+  const running = await runEnvoy(staticSidecar(view, work.folder));
+  envoy = running;
+  await until("the sidecar is ready", () => running.isReady());
 });
 
 afterAll(async () => {

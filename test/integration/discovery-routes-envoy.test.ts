@@ -1,45 +1,25 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { existsSync } from "node:fs";
-import { mkdtemp, open, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { generateRoute } from "../../src/envoy-config/routes/generate-route.ts";
 import { PLAIN_COMMANDS } from "../../src/envoy-config/routes/headers.ts";
 import { decodeObject } from "../../src/istio-api/decode/decode-object.ts";
 import { pack } from "../../src/protobuf/envoy/index.ts";
 import type { RouteConfiguration } from "../../src/protobuf/gen/envoy/config/route/v3.ts";
-import { readGoldenCases } from "../conformance/discovery/golden-cases.ts";
 import { arbitraryHttpRoutes } from "../support/discovery/arbitrary-virtual-service.ts";
 import { destinationRule, httpService, scopeOf, virtualService } from "../support/discovery/routes.ts";
-import { viewOfCase } from "../support/mesh-model/view-of-case.ts";
-import { envoyPath, needs } from "../support/needs.ts";
+import { envoyVerdict } from "../support/envoy/run-envoy.ts";
+import { needs } from "../support/needs.ts";
 
-let dir: string;
 beforeEach(needs("envoy"));
-beforeEach(async () => {
-  dir = await mkdtemp(join(tmpdir(), "routes-"));
-});
-afterEach(() => rm(dir, { recursive: true, force: true }));
 
 /** Envoy's verdict on all of them at once, each in a listener of its own: "ok", or the reason it prints. */
-async function validate(configs: readonly RouteConfiguration[]): Promise<string> {
-  const bootstrap = {
+function validate(configs: readonly RouteConfiguration[]): Promise<string> {
+  return envoyVerdict({
     node: { id: "test", cluster: "test" },
     // As in every bootstrap of the agent: Envoy's own limit of 100 is too low for everyday patterns.
     layeredRuntime: { layers: [{ name: "regex", staticLayer: { "re2.max_program_size.error_level": 32768 } }] },
     staticResources: { listeners: configs.map((config, index) => listener(config, index)) },
-  };
-  const path = join(dir, "bootstrap.json");
-  await writeFile(path, JSON.stringify(bootstrap));
-  const log = await open(join(dir, "envoy.log"), "w");
-  const flags = ["--mode", "validate", "-c", path, "-l", "error", "--disable-hot-restart", "--concurrency", "1"];
-  const envoy = spawn(envoyPath() ?? "envoy", flags, { cwd: dir, stdio: ["ignore", log.fd, log.fd] });
-  const [code] = await once(envoy, "exit");
-  await log.close();
-  return code === 0 ? "ok" : (await readFile(join(dir, "envoy.log"), "utf8")).replaceAll(/\s+/g, " ");
+  });
 }
 
 function listener(routeConfig: RouteConfiguration, index: number): object {
@@ -68,19 +48,6 @@ describe("stock Envoy accepts", () => {
   test("nothing that is wrong: the check can fail", async () => {
     const twice = { name: "a", domains: ["x"], routes: [] };
     expect(await validate([{ name: "bad", virtualHosts: [twice, { ...twice, name: "b" }] }])).toMatch(/unique values/i);
-  });
-
-  test("the routes of every captured case", async () => {
-    const root = process.env.CONFORMANCE_DIR ?? join(import.meta.dirname, "../../../shared/conformance");
-    const cases = existsSync(join(root, "discovery")) ? readGoldenCases(join(root, "discovery")) : [];
-    const sidecars = cases.filter(
-      ({ node }) => String(node.id).startsWith("sidecar~") && !("GENERATOR" in Object(node.metadata)),
-    );
-    const configs = sidecars.flatMap(({ configYaml, meshYaml, node, routes }) => {
-      const { outbound } = viewOfCase(configYaml, meshYaml, node as never);
-      return [...routes.map(({ name }) => String(name)), "http_proxy"].map((name) => generateRoute(outbound, name));
-    });
-    expect(await validate(configs)).toBe("ok");
   });
 
   test("whatever a rule says that passed validation", async () => {

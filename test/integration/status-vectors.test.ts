@@ -1,13 +1,11 @@
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { readAppProbers } from "../../src/status/core/app-probers.ts";
 import { statusRules } from "../../src/status/core/generations.ts";
 import { readScrapeTargets } from "../../src/status/core/scrape-targets.ts";
-import { skipWith } from "../support/skip-with.ts";
+import { goldenPath, needsGoldenData } from "../conformance/golden-data.ts";
 
-const root = process.env.CONFORMANCE_DIR ?? join(import.meta.dirname, "../../../shared/conformance");
-const file = join(root, "inject/vectors.json");
+const file = goldenPath("inject/vectors.json");
 
 interface Vectors {
   readonly prometheus_merge: readonly { readonly want_env?: string | null }[];
@@ -15,7 +13,7 @@ interface Vectors {
 }
 
 test("what injection writes for probes and scraping is understood here", (context) => {
-  if (!existsSync(file)) skipWith(context, `notice: no golden cases at ${root} (set CONFORMANCE_DIR)`);
+  needsGoldenData(context, file);
   const vectors = JSON.parse(readFileSync(file, "utf8")) as Vectors;
   let scrapes = 0;
   for (const { want_env: env } of vectors.prometheus_merge) {

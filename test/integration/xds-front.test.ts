@@ -3,8 +3,9 @@ import * as grpc from "@grpc/grpc-js";
 import { beforeEach, describe, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
 import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
-import { pipeListener, spawnEnvoy } from "../support/envoy/grpc-envoy.ts";
 import { http2Cluster } from "../support/envoy/http2-cluster.ts";
+import { pipeListener } from "../support/envoy/pipe-listener.ts";
+import { runEnvoy } from "../support/envoy/run-envoy.ts";
 import { needs } from "../support/needs.ts";
 import { freePorts } from "../support/net/free-ports.ts";
 import { type FrontAnswer, page, startHttp2Front, statusOnly } from "../support/net/http2-front.ts";
@@ -186,7 +187,6 @@ describe("a stock Envoy in front of the control plane", () => {
   beforeEach(needs("envoy"));
 
   test("says UNAVAILABLE while there is none, and Envoy behind the agent has its configuration meanwhile", async () => {
-    using folder = socketFolder();
     const [frontPort = 0, controlPort = 0] = await freePorts(2);
     const address = { socket_address: { address: "127.0.0.1", port_value: controlPort } };
     const listener = {
@@ -194,18 +194,17 @@ describe("a stock Envoy in front of the control plane", () => {
       address: { socket_address: { address: "127.0.0.1", port_value: frontPort } },
     };
     const bootstrap = { static_resources: { listeners: [listener], clusters: [http2Cluster("istiod", address)] } };
-    await using front = spawnEnvoy(dirname(dirname(folder.path)), bootstrap);
+    await using _front = await runEnvoy(bootstrap);
     await using agent = await startAgent(`127.0.0.1:${frontPort}`);
     {
       await using server = await startFakeXdsServer(controlPort);
       const opened = server.stream(0);
-      await until(async () => {
-        if (front.exited) throw new Error(front.output);
-        return acceptOne(agent, "delta", opened).then(
+      await until(() =>
+        acceptOne(agent, "delta", opened).then(
           () => undefined,
           (failure: Error) => failure.message,
-        );
-      });
+        ),
+      );
     }
     const { client, statuses } = await restart(agent, "delta");
     await using _served = client;

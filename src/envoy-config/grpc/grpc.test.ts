@@ -1,15 +1,5 @@
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { readGoldenCases } from "../../../test/conformance/discovery/golden-cases.ts";
-import {
-  compareClusters,
-  compareEndpoints,
-  compareListeners,
-  compareRoutes,
-  type Difference,
-  describeDifference,
-} from "../../../test/conformance/discovery/index.ts";
+import { discoveryCases } from "../../../test/conformance/golden-data.ts";
 import {
   destinationRule,
   httpService,
@@ -18,52 +8,18 @@ import {
   virtualService,
 } from "../../../test/support/discovery/routes.ts";
 import { viewOfCase } from "../../../test/support/mesh-model/view-of-case.ts";
-import { skipWith } from "../../../test/support/skip-with.ts";
-import { decodeMessage, encodeMessage, type MessageName } from "../../protobuf/envoy/index.ts";
 import { generateEndpoints } from "../endpoints/load-assignment.ts";
 import { generateGrpcRoute } from "../grpc-resources.ts";
 import { generateGrpcClusters } from "./clusters.ts";
 import { fullHost, generateGrpcListeners, parseTarget } from "./listeners.ts";
 
-const root = join(
-  process.env.CONFORMANCE_DIR ?? join(import.meta.dirname, "../../../../shared/conformance"),
-  "discovery/grpc-proxyless-client",
-);
-
-describe("the captured answers to a proxyless client", () => {
-  const [golden] = existsSync(root) ? readGoldenCases(root) : [];
-  const asked = golden && (JSON.parse(readFileSync(join(root, "subscribe.json"), "utf8")) as { listeners: string[] });
-  const view = golden && viewOfCase(golden.configYaml, golden.meshYaml, golden.node as never);
-  const wire = <Name extends MessageName>(name: Name, values: readonly object[]) =>
-    values.map((value) => decodeMessage(name, encodeMessage(name, value)) as never);
-  const namesIn = (resources: readonly object[], name = "name") => resources.map((own) => String(own[name as never]));
-  const told = (differences: readonly Difference[]) => differences.map(describeDifference);
-
-  test("listeners, routes, clusters and endpoints are the same", (context) => {
-    if (golden === undefined || view === undefined || asked === undefined) {
-      skipWith(context, `no case in ${root}`);
-      return;
-    }
-    const listeners = wire("envoy.config.listener.v3.Listener", generateGrpcListeners(view, asked.listeners));
-    expect(told(compareListeners(golden.listeners, listeners, { context: golden.context }))).toEqual([]);
-    const routes = namesIn(golden.routes).map((name) => generateGrpcRoute(view.outbound, name));
-    const wired = wire("envoy.config.route.v3.RouteConfiguration", routes);
-    expect(told(compareRoutes(golden.routes, wired, golden.context))).toEqual([]);
-    const clusters = generateGrpcClusters(view.outbound, namesIn(golden.clusters));
-    expect(
-      told(compareClusters(golden.clusters, wire("envoy.config.cluster.v3.Cluster", clusters), golden.context)),
-    ).toEqual([]);
-    const endpoints = namesIn(golden.endpoints, "clusterName").map((name) => generateEndpoints(view.outbound, name));
-    const assigned = wire("envoy.config.endpoint.v3.ClusterLoadAssignment", endpoints);
-    expect(told(compareEndpoints(golden.endpoints, assigned))).toEqual([]);
-  });
-
-  test("older gRPC libraries find their members as well", () => {
-    if (golden === undefined || view === undefined) return;
-    const clusters = generateGrpcClusters(view.outbound, namesIn(golden.clusters));
-    const sockets = clusters.map(({ transportSocket }) => transportSocket);
-    expect(sockets).toEqual(golden.clusters.map(({ transportSocket }) => transportSocket));
-  });
+test("the captured transport sockets of a proxyless client: older gRPC libraries find their members as well", () => {
+  const golden = discoveryCases().find(({ name }) => name === "grpc-proxyless-client");
+  if (golden === undefined) return;
+  const view = viewOfCase(golden.configYaml, golden.meshYaml, golden.node as never);
+  const names = golden.clusters.map(({ name }) => String(name));
+  const sockets = generateGrpcClusters(view.outbound, names).map(({ transportSocket }) => transportSocket);
+  expect(sockets).toEqual(golden.clusters.map(({ transportSocket }) => transportSocket));
 });
 
 const GRPC = { metadata: { GENERATOR: "grpc" } };

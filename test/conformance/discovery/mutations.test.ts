@@ -1,17 +1,10 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { skipWith } from "../../support/skip-with.ts";
-import { readGoldenCases } from "./golden-cases.ts";
+import { discoveryCases, goldenPath, needsGoldenData } from "../golden-data.ts";
 import { compareClusters, compareEndpoints, compareListeners, compareNameTable, compareRoutes } from "./index.ts";
 import type { Json } from "./json.ts";
 import { mutations } from "./mutate.ts";
 
-const root = join(
-  process.env.CONFORMANCE_DIR ?? join(import.meta.dirname, "../../../../shared/conformance"),
-  "discovery",
-);
-const cases = existsSync(root) ? readGoldenCases(root) : [];
+const cases = discoveryCases();
 
 const STATISTICS = /\.(statPrefix|altStatName|shadowRulesStatPrefix)\b/;
 const SECRET_SOURCE = /\.sdsConfig\b/;
@@ -71,7 +64,7 @@ const FREE: Readonly<Record<keyof typeof KINDS, readonly RegExp[]>> = {
 };
 
 test("golden cases are there to be mutated", (context) => {
-  if (cases.length === 0) skipWith(context, `notice: no golden cases at ${root} (set CONFORMANCE_DIR)`);
+  needsGoldenData(context, goldenPath("discovery"));
   expect(cases.length).toBeGreaterThan(30);
 });
 

@@ -15,7 +15,7 @@ import type { Cluster } from "../../../src/protobuf/gen/envoy/config/cluster/v3.
  * A bootstrap that has everything a sidecar would be sent: endpoints stand in their clusters, routes in files of the folder. For proxies
  * that need no certificates.
  */
-export function staticSidecar(view: ProxyView, folder: string, adminPort: number): object {
+export function staticSidecar(view: ProxyView, folder: string): object {
   const listeners = [
     ...generateOutboundListeners(view.outbound).listeners,
     ...generateInboundListeners(view).listeners,
@@ -24,7 +24,6 @@ export function staticSidecar(view: ProxyView, folder: string, adminPort: number
   const text = JSON.stringify(listeners, (key, value) => (key === "rds" ? fromFile(view, folder, value) : value));
   return {
     node: { id: "test", cluster: "test" },
-    admin: { address: { socketAddress: { address: "127.0.0.1", portValue: adminPort } } },
     staticResources: { listeners: JSON.parse(text), clusters: clusters.map((cluster) => inlined(view, cluster)) },
   };
 }

@@ -1,22 +1,11 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtemp, open, readFile, rm, writeFile } from "node:fs/promises";
 import { request } from "node:https";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { PeerCertificate, TLSSocket } from "node:tls";
-import { envoyPath } from "../needs.ts";
 import { freePorts } from "../net/free-ports.ts";
-import { until } from "../wait/until.ts";
+import { http2Cluster } from "./http2-cluster.ts";
+import { type RunningEnvoy, runEnvoy } from "./run-envoy.ts";
 
-export interface SdsEnvoy extends AsyncDisposable {
+export interface SdsEnvoy extends RunningEnvoy {
   readonly port: number;
-  readonly adminPort: number;
-  /** A statistic of Envoy, 0 while it does not exist. */
-  stat(name: string): Promise<number>;
-  /** Whether Envoy calls itself ready. */
-  isReady(): Promise<boolean>;
-  /** What Envoy has logged so far. */
-  output(): Promise<string>;
 }
 
 /** Where Envoy uses its certificate: on its own listener, or towards another Envoy with this identity. */
@@ -26,44 +15,8 @@ export type SdsEnvoyRole =
 
 /** A stock Envoy with one mutual TLS listener, or cluster, whose certificate and roots come from the SDS server on this socket. */
 export async function startSdsEnvoy(sdsPath: string, role: SdsEnvoyRole = { side: "server" }): Promise<SdsEnvoy> {
-  const directory = await mkdtemp(join(tmpdir(), "sds-envoy-"));
-  const [port, adminPort] = [await freePort(), await freePort()];
-  const [config, logFile] = [join(directory, "envoy.json"), join(directory, "envoy.log")];
-  await writeFile(config, JSON.stringify(bootstrap(sdsPath, { port, adminPort, role })));
-  const args = ["-c", config, "--concurrency", "1", "--disable-hot-restart", "-l", "info"];
-  const logHandle = await open(logFile, "w");
-  const child = spawn(envoyPath() ?? "envoy", args, { stdio: ["ignore", logHandle.fd, logHandle.fd] });
-  await logHandle.close();
-  const get = (path: string) => fetch(`http://127.0.0.1:${adminPort}${path}`, { signal: AbortSignal.timeout(2000) });
-  const close = async () => {
-    await end(child);
-    await rm(directory, { recursive: true, force: true });
-  };
-  try {
-    await until(
-      "Envoy's admin port answers",
-      () =>
-        get("/server_info").then(
-          (answer) => answer.ok,
-          () => false,
-        ),
-      20_000,
-    );
-  } catch (failure) {
-    await close();
-    throw failure;
-  }
-  return {
-    port,
-    adminPort,
-    stat: async (name) => {
-      const text = await (await get(`/stats?filter=${encodeURIComponent(name)}`)).text();
-      return text.split("\n").reduce((sum, line) => sum + (Number(line.split(": ")[1]) || 0), 0);
-    },
-    isReady: async () => (await get("/ready")).ok,
-    output: () => readFile(logFile, "utf8"),
-    [Symbol.asyncDispose]: close,
-  };
+  const [port = 0] = await freePorts(1);
+  return { port, ...(await runEnvoy(bootstrap(sdsPath, port, role), { logLevel: "info" })) };
 }
 
 export interface TlsClient {
@@ -96,26 +49,11 @@ export function requestOnce(port: number, client: TlsClient): Promise<PeerCertif
   });
 }
 
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const exited = new Promise((resolve) => child.once("exit", resolve));
-  child.kill("SIGKILL");
-  await exited;
-}
-
-async function freePort(): Promise<number> {
-  const [port = 0] = await freePorts(1);
-  return port;
-}
-
 const TYPES = "type.googleapis.com/envoy.extensions";
 
 const socketAddress = (port: number) => ({ socket_address: { address: "127.0.0.1", port_value: port } });
 
-function bootstrap(
-  sdsPath: string,
-  { port, adminPort, role }: { readonly port: number; readonly adminPort: number; readonly role: SdsEnvoyRole },
-): object {
+function bootstrap(sdsPath: string, port: number, role: SdsEnvoyRole): object {
   const isServer = role.side === "server";
   const listener = {
     name: "in",
@@ -131,26 +69,13 @@ function bootstrap(
   };
   return {
     node: { id: "sidecar~127.0.0.1~test.default~default.svc.cluster.local", cluster: "test" },
-    admin: { address: socketAddress(adminPort) },
     static_resources: {
       listeners: [listener],
-      clusters: [sdsCluster(sdsPath), ...(role.side === "client" ? [upstreamCluster(role)] : [])],
+      clusters: [
+        http2Cluster("sds-grpc", { pipe: { path: sdsPath } }),
+        ...(role.side === "client" ? [upstreamCluster(role)] : []),
+      ],
     },
-  };
-}
-
-function sdsCluster(path: string): object {
-  return {
-    name: "sds-grpc",
-    type: "STATIC",
-    connect_timeout: "1s",
-    typed_extension_protocol_options: {
-      "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
-        "@type": `${TYPES}.upstreams.http.v3.HttpProtocolOptions`,
-        explicit_http_config: { http2_protocol_options: {} },
-      },
-    },
-    load_assignment: endpoint("sds-grpc", { pipe: { path } }),
   };
 }
 

@@ -32,7 +32,7 @@ export async function networkState(netns: Netns): Promise<string> {
     "ip -4 route list table all",
     "ip -6 addr show dev lo",
   ];
-  const texts = await Promise.all(commands.map((command) => netns.must(command)));
+  const texts = (await netns.script(commands.flatMap((command) => ["echo @@@@", command]))).split("@@@@\n").slice(1);
   return texts.map((text, index) => `# ${commands[index]}\n${settled(text)}`).join("\n");
 }
 

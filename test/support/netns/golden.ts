@@ -1,20 +1,17 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { TestContext } from "vitest";
 import { buildRules } from "../../../src/capture/core/build-rules.ts";
 import { restoreInputs } from "../../../src/capture/core/dry-run.ts";
 import { toNft } from "../../../src/capture/core/nft-args.ts";
 import { nftTransaction } from "../../../src/capture/core/nft-transaction.ts";
 import { type CaptureCase, settingsOf } from "../../conformance/capture-case.ts";
-import { skipWith } from "../skip-with.ts";
+import { goldenPath } from "../../conformance/golden-data.ts";
 import { istioIptables, networkState, PROGRAM } from "./capture.ts";
 import { comparableSave, createNetns, type Netns } from "./netns.ts";
 
-const root = process.env.CONFORMANCE_DIR ?? join(import.meta.dirname, "../../../../shared/conformance");
-
 /** Captures that can be loaded: everything that is a full rule set, from both families of golden data. */
 export function loadableCases(names?: readonly string[]): readonly CaptureCase[] {
-  const folder = join(root, "iptables");
+  const folder = goldenPath("iptables");
   if (!existsSync(folder)) return [];
   const files = [folder, join(folder, "gen-1.20")].flatMap((dir) =>
     existsSync(dir) ? readdirSync(dir).map((file) => join(dir, file)) : [],
@@ -25,11 +22,6 @@ export function loadableCases(names?: readonly string[]): readonly CaptureCase[]
     .filter((entry) => entry.kind === "capture" || entry.kind === "document")
     .filter((entry) => names === undefined || (entry.generation === "master" && names.includes(entry.name)))
     .map((entry) => ({ ...entry, args: entry.args.filter((arg) => arg !== "--dry-run") }));
-}
-
-/** Golden data lives outside the project; without it there is nothing to load, which is a notice and no failure. */
-export function needsGolden(context: TestContext): void {
-  if (loadableCases().length === 0) skipWith(context, `notice: no golden cases at ${root} (set CONFORMANCE_DIR)`);
 }
 
 /** The machine that a case asks for: addresses, resolvers, and the groups its rules may name. */
@@ -75,13 +67,13 @@ export async function roundTrip(entry: CaptureCase, flags: readonly string[]): P
 
 /** Rules of others, in every table and both versions, that must survive all of it. */
 async function addStrangers(machine: Netns): Promise<void> {
-  for (const program of ["iptables-nft", "ip6tables-nft"]) {
-    await machine.must(`${program} -t nat -A OUTPUT -p tcp --dport 123 -j ACCEPT`);
-    await machine.must(`${program} -t nat -N STRANGER`);
-    await machine.must(`${program} -t nat -A PREROUTING -p tcp --dport 124 -j STRANGER`);
-    await machine.must(`${program} -t mangle -A PREROUTING -m mark --mark 7 -j RETURN`);
-  }
-  await machine.must("ip rule add fwmark 7 lookup 700");
+  const rules = ["iptables-nft", "ip6tables-nft"].flatMap((program) => [
+    `${program} -t nat -A OUTPUT -p tcp --dport 123 -j ACCEPT`,
+    `${program} -t nat -N STRANGER`,
+    `${program} -t nat -A PREROUTING -p tcp --dport 124 -j STRANGER`,
+    `${program} -t mangle -A PREROUTING -m mark --mark 7 -j RETURN`,
+  ]);
+  await machine.script([...rules, "ip rule add fwmark 7 lookup 700"]);
 }
 
 /** Without counters. */

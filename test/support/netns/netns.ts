@@ -23,6 +23,8 @@ export interface Netns extends AsyncDisposable {
   exec(program: string, args: readonly string[], options?: ExecOptions): Promise<NetnsResult>;
   /** Words of a command line; throws when it fails. */
   must(line: string, options?: ExecOptions): Promise<string>;
+  /** Lines for the shell, all in one process; throws with the first that fails. Entering a namespace costs more than most commands. */
+  script(lines: readonly string[]): Promise<string>;
   spawn(program: string, args: readonly string[], env?: Readonly<Record<string, string>>): ChildProcess;
 }
 
@@ -65,6 +67,11 @@ export async function createNetns(options: NetnsOptions = {}): Promise<Netns> {
       if (result.code !== 0) throw new Error(`${line}: exit ${result.code}: ${result.stderr}${result.stdout}`);
       return result.stdout;
     },
+    script: async (lines) => {
+      const result = await netns.exec("sh", ["-ec", lines.join("\n")]);
+      if (result.code !== 0) throw new Error(`${lines.join("; ")}: exit ${result.code}: ${result.stderr}`);
+      return result.stdout;
+    },
     spawn: (program, args, env = {}) => {
       const assignments = Object.entries(env).map(([key, value]) => `${key}=${value}`);
       return spawn("ip", ["netns", "exec", name, "env", ...assignments, program, ...args], { stdio: "pipe" });
@@ -72,12 +79,12 @@ export async function createNetns(options: NetnsOptions = {}): Promise<Netns> {
     [Symbol.asyncDispose]: dispose,
   };
   try {
-    await netns.must("ip link set lo up");
-    if (options.isBare !== true) {
-      await netns.must("ip link add eth0 type veth peer name peer0");
-      await bringUp(netns, "peer0", []);
-      await bringUp(netns, "eth0", options.addresses ?? ["10.0.0.10/24"]);
-    }
+    const cable = [
+      "ip link add eth0 type veth peer name peer0",
+      ...bringUp("peer0", []),
+      ...bringUp("eth0", options.addresses ?? ["10.0.0.10/24"]),
+    ];
+    await netns.script(["ip link set lo up", ...(options.isBare === true ? [] : cable)]);
   } catch (thrown) {
     await dispose();
     throw thrown;
@@ -95,15 +102,18 @@ export async function createNetnsPair(etc: Readonly<Record<string, string>> = {}
   const pod = await createNetns({ isBare: true, etc });
   const remote = await createNetns({ isBare: true });
   await outside(`ip link add eth0 netns ${pod.name} type veth peer name eth0 netns ${remote.name}`);
-  await bringUp(pod, "eth0", ["10.0.0.10/24", "fd00::10/64"]);
-  await bringUp(remote, "eth0", ["10.0.0.99/24", "fd00::99/64"]);
-  await pod.must("ip route add default via 10.0.0.99");
-  await pod.must("ip -6 route add default via fd00::99");
   // These networks are local to the remote, so that its listeners can stand for the whole world.
-  for (const network of ["1.0.0.0/8", "9.9.0.0/16", "10.96.0.0/16", "192.0.2.0/24", "203.0.113.0/24"]) {
-    await remote.must(`ip route add local ${network} dev lo`);
-  }
-  await remote.must("ip -6 route add local 2001:db8::/32 dev lo");
+  const world = ["1.0.0.0/8", "9.9.0.0/16", "10.96.0.0/16", "192.0.2.0/24", "203.0.113.0/24"];
+  await remote.script([
+    ...bringUp("eth0", ["10.0.0.99/24", "fd00::99/64"]),
+    ...world.map((network) => `ip route add local ${network} dev lo`),
+    "ip -6 route add local 2001:db8::/32 dev lo",
+  ]);
+  await pod.script([
+    ...bringUp("eth0", ["10.0.0.10/24", "fd00::10/64"]),
+    "ip route add default via 10.0.0.99",
+    "ip -6 route add default via fd00::99",
+  ]);
   return {
     pod,
     remote,
@@ -114,12 +124,12 @@ export async function createNetnsPair(etc: Readonly<Record<string, string>> = {}
   };
 }
 
-async function bringUp(netns: Netns, device: string, addresses: readonly string[]): Promise<void> {
-  for (const address of addresses) {
+function bringUp(device: string, addresses: readonly string[]): readonly string[] {
+  return [
     // Without nodad an IPv6 address is unusable for a second.
-    await netns.must(`ip addr add ${address} dev ${device}${address.includes(":") ? " nodad" : ""}`);
-  }
-  await netns.must(`ip link set ${device} up`);
+    ...addresses.map((address) => `ip addr add ${address} dev ${device}${address.includes(":") ? " nodad" : ""}`),
+    `ip link set ${device} up`,
+  ];
 }
 
 async function outside(line: string): Promise<void> {
