@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
+import { MessageBuffer } from "../protobuf/binary/message-buffer.ts";
 import { encodeAny, encodeMessage } from "../protobuf/envoy/index.ts";
-import { MessageBuffer } from "../protobuf/envoy/message-buffer.ts";
 import type { RouteConfiguration, VirtualHost } from "../protobuf/gen/envoy/config/route/v3.ts";
-import type { MessageTypes } from "../protobuf/gen/message-types.ts";
+import type { MessageTypes } from "../protobuf/gen/envoy-types.ts";
 import { WIRE_BYTES } from "../protobuf/wire/wire-reader.ts";
 import type { EncodedResource, ResourceSet } from "../xds/resource-source.ts";
 import { ROUTE_TYPE } from "../xds/type-urls.ts";

@@ -5,7 +5,7 @@ import { parseMeshConfig } from "../istio-api/mesh-config/parse-mesh-config.ts";
 import { decodeMessage } from "../istio-api/schema/decode-message.ts";
 import { DEFAULT_TRAFFIC_POLICY, ZONE_AWARE_LB } from "../istio-api/specs/destination-rule.ts";
 import { RETRIES } from "../istio-api/specs/virtual-service.ts";
-import { parseProtoDuration } from "../protobuf/json-message/proto-duration.ts";
+import { parseProtoDuration } from "../protobuf/proto-duration.ts";
 import type { MeshSettings, TlsDefaults } from "./mesh-settings.ts";
 import { keepsHeaderCase } from "./proxy/header-case.ts";
 

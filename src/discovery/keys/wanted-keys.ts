@@ -1,6 +1,6 @@
 import type { ConfigObject, ObjectRef } from "../../istio-api/config-object.ts";
 import { tokenKeysName } from "../../mesh-model/token-keys.ts";
-import { parseProtoDuration } from "../../protobuf/json-message/proto-duration.ts";
+import { parseProtoDuration } from "../../protobuf/proto-duration.ts";
 
 /** A key set and who asks for it. */
 export interface WantedKeys {

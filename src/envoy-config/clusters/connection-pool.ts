@@ -7,7 +7,7 @@ import type {
   Cluster,
 } from "../../protobuf/gen/envoy/config/cluster/v3.ts";
 import type { TcpKeepalive } from "../../protobuf/gen/envoy/config/core/v3.ts";
-import { formatProtoDuration } from "../../protobuf/json-message/proto-duration.ts";
+import { formatProtoDuration } from "../../protobuf/proto-duration.ts";
 import type { EffectivePolicy } from "../shared/traffic-policy.ts";
 
 /** Envoy's own limits (1024 of each) would be surprising in a mesh: without a rule there is none. */

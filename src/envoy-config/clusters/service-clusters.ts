@@ -6,7 +6,7 @@ import type {
   Cluster_EdsClusterConfig,
 } from "../../protobuf/gen/envoy/config/cluster/v3.ts";
 import type { LocalityLbEndpoints } from "../../protobuf/gen/envoy/config/endpoint/v3.ts";
-import { formatProtoDuration } from "../../protobuf/json-message/proto-duration.ts";
+import { formatProtoDuration } from "../../protobuf/proto-duration.ts";
 import { type AssignmentTarget, candidates, hasSessions, loadAssignment } from "../endpoints/load-assignment.ts";
 import { localitySetting } from "../endpoints/locality-lb.ts";
 import { clusterName, sniOf } from "../shared/cluster-name.ts";

@@ -84,7 +84,7 @@ test("a patch that cannot be read is told with its place and left out; the other
   expect(cluster(OUTBOUND)?.connectTimeout).toBe("2s");
   expect(problems).toEqual([
     "refused-rule: envoy.config.cluster.v3.Cluster has no member connect_timout",
-    "refused-rule: typedConfig: no message is known by the name envoy.extensions.Nobody",
+    "refused-rule: typed_config: no message is known by the name envoy.extensions.Nobody",
   ]);
 });
 

@@ -1,5 +1,5 @@
 import { patchedMessage } from "../../istio-api/values/patch-value.ts";
-import { type AnyMessage, mergeAny, mergeMessages, replaceLists } from "../../protobuf/envoy/index.ts";
+import { type AnyMessage, mergeAny, mergeMessages } from "../../protobuf/envoy/index.ts";
 import type { TransportSocket } from "../../protobuf/gen/envoy/config/core/v3.ts";
 import type { ApplyTo, Patch, PatchContext, PatchSet } from "./patches.ts";
 
@@ -37,7 +37,7 @@ export function createPatching(set: PatchSet, context: PatchContext, tell: TellR
 export function mergePatch<Message extends object>(target: Message, { applyTo, operation, value }: Patch): Message {
   const name = patchedMessage(applyTo) ?? "";
   return operation === "MERGE_AND_REPLACE_LIST"
-    ? mergeMessages(name, target, value, replaceLists)
+    ? mergeMessages(name, target, value, "replace-lists")
     : mergeMessages(name, target, value);
 }
 

@@ -1,4 +1,4 @@
-import { parseProtoDuration } from "../../protobuf/json-message/proto-duration.ts";
+import { parseProtoDuration } from "../../protobuf/proto-duration.ts";
 import type { ProtoDuration } from "../proxy-config/proxy-config.ts";
 import type { ValidationProblem } from "../proxy-config/validate-proxy-config.ts";
 import { durationProblem } from "../values/duration-problem.ts";

@@ -1,4 +1,4 @@
-import { parseProtoDuration } from "../../protobuf/json-message/proto-duration.ts";
+import { parseProtoDuration } from "../../protobuf/proto-duration.ts";
 import type { ConnectionSettings } from "./proxy-config.ts";
 import type { ValidationProblem } from "./validate-proxy-config.ts";
 

@@ -1,4 +1,4 @@
-import { parseProtoDuration } from "../../protobuf/json-message/proto-duration.ts";
+import { parseProtoDuration } from "../../protobuf/proto-duration.ts";
 import type { GenerationRules } from "../generations.ts";
 import { durationProblem } from "../values/duration-problem.ts";
 import type { ProxyConfig } from "./proxy-config.ts";

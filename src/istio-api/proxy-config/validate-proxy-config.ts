@@ -1,5 +1,5 @@
 import { quoteGo } from "../../base/go-quote.ts";
-import { parseProtoDuration } from "../../protobuf/json-message/proto-duration.ts";
+import { parseProtoDuration } from "../../protobuf/proto-duration.ts";
 import type { GenerationRules } from "../generations.ts";
 import { addressProblem, portProblem } from "../values/address.ts";
 import { tlsSettingsProblems } from "../values/tls-settings.ts";

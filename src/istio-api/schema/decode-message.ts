@@ -1,6 +1,6 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import { parseDuration } from "../../base/duration.ts";
-import { formatProtoDuration } from "../../protobuf/json-message/proto-duration.ts";
+import { formatProtoDuration } from "../../protobuf/proto-duration.ts";
 import { decodeNumber, describe } from "./decode-number.ts";
 import type { EnumSchema, FieldSchema, Infer, MapSchema, MessageSchema, Schema } from "./schema.ts";
 

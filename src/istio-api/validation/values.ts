@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { parseProtoDuration } from "../../protobuf/json-message/proto-duration.ts";
+import { parseProtoDuration } from "../../protobuf/proto-duration.ts";
 import { portProblem } from "../values/address.ts";
 import { fqdnProblem, isDnsLabel } from "../values/dns-name.ts";
 import { durationProblem } from "../values/duration-problem.ts";

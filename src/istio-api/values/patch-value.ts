@@ -1,4 +1,4 @@
-import { EnvoyCodecError, parseMessage } from "../../protobuf/envoy/index.ts";
+import { CodecError, parseMessage } from "../../protobuf/envoy/index.ts";
 import type { EnvoyPatch } from "../specs/envoy-filter.ts";
 
 /** What patches of each kind are made of. Patches of the bootstrap are for files that the control plane does not write. */
@@ -26,7 +26,7 @@ export function readPatchValue(applyTo: EnvoyPatch["applyTo"], value: unknown): 
   try {
     return parseMessage(name, value ?? {});
   } catch (thrown) {
-    if (thrown instanceof EnvoyCodecError) return thrown.message;
+    if (thrown instanceof CodecError) return thrown.message;
     throw thrown;
   }
 }

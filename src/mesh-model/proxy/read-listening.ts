@@ -1,6 +1,6 @@
 import { parseDuration } from "../../base/duration.ts";
 import type { GatewayTopology, ProxyHeaders } from "../../istio-api/proxy-config/proxy-config.ts";
-import { formatProtoDuration } from "../../protobuf/json-message/proto-duration.ts";
+import { formatProtoDuration } from "../../protobuf/proto-duration.ts";
 
 /** How a proxy wants its listeners to be. */
 export interface NodeListening {

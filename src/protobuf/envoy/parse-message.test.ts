@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { mergeAny, mergeMessages, parseMessage, replaceLists } from "./index.ts";
+import { mergeAny, mergeMessages, parseMessage } from "./index.ts";
 
 const CLUSTER = "envoy.config.cluster.v3.Cluster";
 const ROUTE = "envoy.config.route.v3.Route";
@@ -46,20 +46,32 @@ describe("parsing", () => {
 
   test.each([
     { value: { connect_timout: "2s" }, says: `${CLUSTER} has no member connect_timout` },
-    { value: { connect_timeout: "2" }, says: 'connectTimeout: expected a duration such as "1.5s", found "2"' },
+    {
+      value: { connect_timeout: "2" },
+      says: 'connect_timeout: expected a duration like "1.5s": not a proto duration: 2',
+    },
     {
       value: { circuit_breakers: { thresholds: {} } },
-      says: "circuit_breakers: thresholds: expected a list, found {}",
+      says: "circuit_breakers.thresholds: expected a list, found an object",
     },
-    { value: { lb_policy: "BEST" }, says: /^lbPolicy: expected one of ROUND_ROBIN, .*, found "BEST"$/ },
-    { value: { type: "EDS", cluster_type: {} }, says: `${CLUSTER} has type or cluster_type, not both` },
-    { value: { name: "a", lbPolicy: "RANDOM", lb_policy: "RANDOM" }, says: "lbPolicy is there twice" },
-    { value: [], says: "expected an object, found []" },
+    { value: { lb_policy: "BEST" }, says: /^lb_policy: unknown value "BEST"; allowed: ROUND_ROBIN, .*$/ },
+    {
+      value: { type: "EDS", cluster_type: {} },
+      says: "only one of type, clusterType may be set, found type and clusterType",
+    },
+    {
+      value: { name: "a", lbPolicy: "RANDOM", lb_policy: "RANDOM" },
+      says: "lbPolicy: is set a second time, in its other spelling",
+    },
+    { value: [], says: "expected an object (cluster), found a list" },
     {
       value: { transport_socket: { name: "x", typed_config: { "@type": `${TYPE}a.b.C`, d: 1 } } },
-      says: "transportSocket: typedConfig: no message is known by the name a.b.C",
+      says: "transport_socket.typed_config: no message is known by the name a.b.C",
     },
-    { value: { transport_socket: { typed_config: {} } }, says: 'transport_socket: typed_config: "@type" is missing' },
+    {
+      value: { transport_socket: { typed_config: {} } },
+      says: 'transport_socket.typed_config["@type"]: "@type" is missing',
+    },
   ])("$value is refused: $says", ({ value, says }) => {
     expect(() => parseMessage(CLUSTER, value)).toThrow(says);
   });
@@ -94,7 +106,7 @@ describe("merging", () => {
     expect(mergeMessages(CLUSTER, base, over)).toEqual({
       circuitBreakers: { thresholds: [{ maxRetries: 1 }, { maxRetries: 2 }] },
     });
-    expect(mergeMessages(CLUSTER, base, over, replaceLists)).toEqual(over);
+    expect(mergeMessages(CLUSTER, base, over, "replace-lists")).toEqual(over);
   });
 
   test("entries of a map are replaced as a whole", () => {

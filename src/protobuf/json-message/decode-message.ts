@@ -1,9 +1,9 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import { parseDuration } from "../../base/duration.ts";
 import { quoteGo } from "../../base/go-quote.ts";
+import { formatProtoDuration } from "../proto-duration.ts";
 import { decodeNumber, kindOf, NUMBER_TEXTS } from "./decode-number.ts";
 import { type EnumTable, type Field, isEnum, isMessage, type MessageTable, protoName } from "./message-table.ts";
-import { formatProtoDuration } from "./proto-duration.ts";
 
 /** A value that does not fit its field: the reference's words, and where it was. */
 export interface DecodeProblem {

@@ -4,6 +4,7 @@ import { parseYaml } from "../../files/yaml/parse-yaml.ts";
 import { MESH_CONFIG } from "../../istio-api/mesh-config/mesh-config-table.ts";
 import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
 import { LEGACY_PROXY_CONFIG, PROXY_CONFIG } from "../../istio-api/proxy-config/proxy-config-table.ts";
+import { formatProtoDuration, parseProtoDuration } from "../proto-duration.ts";
 import { decodeMessage } from "./decode-message.ts";
 import { decodeNumber } from "./decode-number.ts";
 import { mergeMessage } from "./merge-message.ts";
@@ -20,7 +21,6 @@ import {
   wrapper,
 } from "./message-table.ts";
 import { printMessage, pruneMessage } from "./print-message.ts";
-import { formatProtoDuration, parseProtoDuration } from "./proto-duration.ts";
 
 const INNER: MessageTable = {
   fullName: "t.Inner",

@@ -43,7 +43,7 @@ export function decodeValue(bytes: Buffer, depth = 0): JsonValue {
     else if (field === 3 && wire === WIRE_BYTES) value = reader.string();
     else if (field === 4 && wire === WIRE_VARINT) value = reader.uint64() !== 0n;
     else if (field === 5 && wire === WIRE_BYTES) value = decodeStruct(reader.bytes(), depth + 1);
-    else if (field === 6 && wire === WIRE_BYTES) value = decodeList(reader.bytes(), depth + 1);
+    else if (field === 6 && wire === WIRE_BYTES) value = decodeListValue(reader.bytes(), depth + 1);
     else reader.skip(wire);
   }
   return value;
@@ -55,7 +55,7 @@ export function encodeValue(value: JsonValue): Buffer {
   else if (typeof value === "number" || typeof value === "bigint") writer.double(2, Number(value));
   else if (typeof value === "string") writer.string(3, value);
   else if (typeof value === "boolean") writer.uint32(4, value ? 1 : 0);
-  else if (isList(value)) writer.bytes(6, encodeList(value));
+  else if (isList(value)) writer.bytes(6, encodeListValue(value));
   else writer.bytes(5, encodeStruct(value));
   return writer.finish();
 }
@@ -75,14 +75,14 @@ const presentBytes: Field<Buffer | undefined> = {
 };
 const entryCodec = message({ key: string(1), value: presentBytes });
 
-function decodeList(bytes: Buffer, depth: number): readonly JsonValue[] {
+export function decodeListValue(bytes: Buffer, depth = 0): readonly JsonValue[] {
   if (depth > MAX_DEPTH) throw new WireError("bad-field", `protobuf: Struct nested deeper than ${MAX_DEPTH}`);
   const list: JsonValue[] = [];
   eachMember(bytes, 1, (value) => list.push(decodeValue(value, depth)));
   return list;
 }
 
-function encodeList(values: readonly JsonValue[]): Buffer {
+export function encodeListValue(values: readonly JsonValue[]): Buffer {
   const writer = new WireWriter();
   for (const value of values) writer.bytes(1, encodeValue(value));
   return writer.finish();

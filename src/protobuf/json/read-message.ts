@@ -1,0 +1,276 @@
+import { errorMessage } from "../../base/coded-error.ts";
+import { parseDuration } from "../../base/duration.ts";
+import {
+  alternativesOf,
+  type EnumTable,
+  type FieldEntry,
+  type FieldType,
+  hasPresence,
+  type MessageTable,
+  type MessageTables,
+  type ScalarCode,
+  WELL_KNOWN,
+} from "../message-tables.ts";
+import { formatProtoDuration, parseProtoDuration } from "../proto-duration.ts";
+import { allowedWords, type Fault, type JsonDialect } from "./dialects.ts";
+import { type NumberCode, readNumber, zeroNumber } from "./read-number.ts";
+
+/** Where in a document: member names as they are spelled there, and list positions. */
+export type Path = readonly (string | number)[];
+
+/** A value that does not fit its field, or a member that its message does not have. */
+export interface JsonProblem {
+  readonly path: Path;
+  readonly code: Fault["code"];
+  readonly message: string;
+  readonly value: unknown;
+  /** What may stand there. */
+  readonly allowed: string;
+}
+
+export interface ReadMessage {
+  /** By JSON name; null members and unknown ones are left out, those with a problem too. */
+  readonly value: Readonly<Record<string, unknown>>;
+  readonly problems: readonly JsonProblem[];
+}
+
+type Members = Record<string, unknown>;
+
+/** A JSON document as a message. All problems are collected. */
+export function readMessage(
+  table: MessageTable,
+  document: unknown,
+  dialect: JsonDialect,
+  path: Path = [],
+): ReadMessage {
+  const reader = new Reader(dialect, table.tables);
+  const value = reader.message(table, document, path);
+  return { value, problems: reader.problems };
+}
+
+class Reader {
+  readonly problems: JsonProblem[] = [];
+  readonly #dialect: JsonDialect;
+  readonly #tables: MessageTables;
+  /** How many values did not fit; unknown members do not count. */
+  #failures = 0;
+
+  constructor(dialect: JsonDialect, tables: MessageTables) {
+    this.#dialect = dialect;
+    this.#tables = tables;
+  }
+
+  message(table: MessageTable, json: unknown, path: Path, beside?: string): Members {
+    const result: Members = {};
+    const object = isObject(json) ? json : this.#fail(path, json, { code: "object", name: table.name });
+    const known = new Set<string>(beside === undefined ? [] : [beside]);
+    for (const field of table.byName.values()) {
+      if (this.#dialect.isIgnored?.(table, field) === true) continue;
+      known.add(field.name).add(field.protoName);
+      const value = object === undefined ? undefined : this.#member(field, object, path);
+      if (value !== undefined) {
+        if (this.#dialect.oneofs === "last")
+          for (const other of alternativesOf(table, field)) delete result[other.name];
+        result[field.name] = value;
+      } else if (this.#dialect.fills && !hasPresence(field)) result[field.name] = this.#absent(field);
+    }
+    for (const key of Object.keys(object ?? {})) {
+      if (!known.has(key)) this.#fail([...path, key], object?.[key], { code: "unknown", name: table.name, key });
+    }
+    if (this.#dialect.oneofs === "refuse") this.#checkOneofs(table, result, path);
+    return result;
+  }
+
+  /** Undefined for a member that is not there, or is wrong. */
+  #member(field: FieldEntry, object: Readonly<Members>, path: Path): unknown {
+    // The JSON name wins over the name of the .proto file, even when it is null.
+    const key = Object.hasOwn(object, field.name) ? field.name : field.protoName;
+    const json = Object.hasOwn(object, key) ? object[key] : undefined;
+    if (json === undefined || json === null) return undefined;
+    if (this.#dialect.isStrict && key !== field.protoName && Object.hasOwn(object, field.protoName)) {
+      return this.#fail([...path, key], json, { code: "twice" });
+    }
+    const before = this.#failures;
+    const value = this.#field(field, json, [...path, key]);
+    return this.#failures > before ? undefined : value;
+  }
+
+  #field({ shape, type, key: keyType }: FieldEntry, json: unknown, path: Path): unknown {
+    if (shape === "one") return this.#value(type, json, path);
+    if (shape === "list") {
+      if (!Array.isArray(json)) return this.#fail(path, json, { code: "list" });
+      return json.map((element, index) => this.#element(type, element, [...path, index], "nullElements"));
+    }
+    if (!isObject(json)) return this.#fail(path, json, { code: "object" });
+    return Object.fromEntries(
+      Object.entries(json).map(([key, element]) => {
+        const inside = [...path, key];
+        if (keyType !== "s" && !/^\d+$/.test(key)) this.#fail(inside, key, { code: "key" });
+        return [key, this.#element(type, element, inside, "nullEntries")];
+      }),
+    );
+  }
+
+  #element(type: FieldType, json: unknown, path: Path, nulls: "nullElements" | "nullEntries"): unknown {
+    if (json !== null || type.kind === "value") return this.#value(type, json, path);
+    return this.#dialect[nulls] ? this.#zero(type) : this.#fail(path, json, { code: "null", type });
+  }
+
+  #value(type: FieldType, json: unknown, path: Path): unknown {
+    switch (type.kind) {
+      case "message":
+        return this.message(type.table, json, path);
+      case "scalar":
+      case "wrapper":
+        return this.#scalar(type.code, json, path);
+      case "enum":
+        return this.#enum(type.table, json, path);
+      case "duration":
+        return this.#duration(json, path);
+      case "timestamp":
+        if (typeof json === "string" && !Number.isNaN(Date.parse(json))) return json;
+        return this.#fail(path, json, { code: "timestamp" });
+      case "struct":
+        // What has no other shape is checked by whoever reads it.
+        return !this.#dialect.isStrict || isObject(json) ? asDoubles(json) : this.#fail(path, json, { code: "object" });
+      case "list":
+        return Array.isArray(json) ? asDoubles(json) : this.#fail(path, json, { code: "list" });
+      case "value":
+        return asDoubles(json);
+      case "any":
+        return isObject(json) ? this.#any(json, path) : this.#fail(path, json, { code: "object" });
+    }
+  }
+
+  #scalar(code: ScalarCode, json: unknown, path: Path): unknown {
+    if (code === "b") return typeof json === "boolean" ? json : this.#fail(path, json, { code: "bool" });
+    if (code === "s") return typeof json === "string" ? json : this.#fail(path, json, { code: "text" });
+    if (code !== "y") return this.#number(code, json, path);
+    if (typeof json !== "string") return this.#fail(path, json, { code: "text" });
+    // Standard and URL alphabet, with or without padding.
+    if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(json)) return this.#fail(path, json, { code: "base64" });
+    return json;
+  }
+
+  #number(code: NumberCode, json: unknown, path: Path): unknown {
+    const number = readNumber(code, json, this.#numbers());
+    if (!("reason" in number)) return number.value;
+    return this.#fail(path, json, { code: "number", type: code, asNumbers: this.#dialect.fills, fault: number });
+  }
+
+  #numbers() {
+    return { quotedDocuments: this.#dialect.isGo, asNumbers: this.#dialect.fills };
+  }
+
+  #duration(json: unknown, path: Path): unknown {
+    if (typeof json !== "string") return this.#fail(path, json, { code: "duration" });
+    try {
+      return formatProtoDuration(this.#dialect.isStrict ? parseProtoDuration(json) : parseDuration(json));
+    } catch (thrown) {
+      return this.#fail(path, json, { code: "duration", reason: errorMessage(thrown) });
+    }
+  }
+
+  /** By exact name or by number. */
+  #enum(table: EnumTable, json: unknown, path: Path): unknown {
+    if (typeof json === "string" && table.numbers.has(json)) return json;
+    if (typeof json === "string") return this.#fail(path, json, { code: "enum", table });
+    const number = readNumber("i", json, this.#numbers());
+    if ("reason" in number) return this.#fail(path, json, { code: "enum", table, fault: number });
+    const name = table.names.get(Number(number.value));
+    if (name !== undefined || this.#dialect.hasOpenEnums) return name ?? number.value;
+    return this.#fail(path, json, { code: "enum", table });
+  }
+
+  /** A type is known by what follows the last slash of its URL. */
+  #any(json: Readonly<Members>, path: Path): unknown {
+    const url = json["@type"];
+    if (Object.keys(json).length === 0 && this.#dialect.allowsEmptyAny === true) return {};
+    if (typeof url !== "string") return this.#fail([...path, "@type"], url, { code: "type" });
+    const name = url.slice(url.lastIndexOf("/") + 1);
+    if (this.#tables.has(name)) {
+      return { "@type": url, ...this.message(this.#tables.message(name), json, path, "@type") };
+    }
+    const known = WELL_KNOWN.get(name);
+    if (known === undefined && name !== EMPTY) return this.#fail(path, url, { code: "unresolved", name });
+    const extra = Object.keys(json).find((key) => key !== "@type" && key !== "value");
+    if (extra !== undefined) return this.#fail([...path, extra], json[extra], { code: "unknown", name, key: extra });
+    if (known === undefined) return this.#empty(url, json.value, path);
+    const value = Object.hasOwn(json, "value") ? this.#value(known, json.value, [...path, "value"]) : undefined;
+    if (value === undefined && !Object.hasOwn(json, "value")) this.#fail(path, undefined, { code: "missing", name });
+    return { "@type": url, value };
+  }
+
+  #empty(url: string, json: unknown, path: Path): unknown {
+    const key = isObject(json) ? Object.keys(json)[0] : undefined;
+    if (key !== undefined) return this.#fail([...path, "value", key], json, { code: "unknown", name: EMPTY, key });
+    return { "@type": url };
+  }
+
+  #checkOneofs(table: MessageTable, members: Members, path: Path): void {
+    const groups = new Map<number, string[]>();
+    for (const { oneof, name } of table.byName.values()) {
+      if (oneof !== 0) groups.set(oneof, [...(groups.get(oneof) ?? []), name]);
+    }
+    for (const group of groups.values()) {
+      const set = group.filter((name) => members[name] !== undefined);
+      if (set.length > 1) this.#fail(path, undefined, { code: "oneof", group, set });
+    }
+  }
+
+  #absent({ shape, type }: FieldEntry): unknown {
+    if (shape === "one") return this.#zero(type);
+    return shape === "list" ? [] : {};
+  }
+
+  #zero(type: FieldType): unknown {
+    switch (type.kind) {
+      case "message":
+        return this.message(type.table, {}, []);
+      case "enum":
+        return type.table.names.get(0);
+      case "duration":
+        return "0s";
+      case "scalar":
+      case "wrapper":
+        if (type.code === "b") return false;
+        return type.code === "s" || type.code === "y" ? "" : zeroNumber(type.code, { asNumbers: this.#dialect.fills });
+      case "list":
+        return [];
+      default:
+        return null;
+    }
+  }
+
+  #fail(path: Path, value: unknown, fault: Fault): undefined {
+    if (fault.code !== "unknown") this.#failures += 1;
+    const message = this.#dialect.words(fault, value);
+    this.problems.push({ path, code: fault.code, message, value, allowed: allowedWords(fault) });
+    return undefined;
+  }
+}
+
+const EMPTY = "google.protobuf.Empty";
+
+/** `http[0].match[1]["x.y"]`: names with other characters than those of names are quoted. */
+export function formatPath(path: Path): string {
+  return path
+    .map((part, index) => {
+      if (typeof part === "number") return `[${part}]`;
+      if (!/^[-\w]+$/.test(part)) return `[${JSON.stringify(part)}]`;
+      return index === 0 ? part : `.${part}`;
+    })
+    .join("");
+}
+
+function isObject(json: unknown): json is Readonly<Members> {
+  return typeof json === "object" && json !== null && !Array.isArray(json);
+}
+
+/** A Struct has no other numbers. */
+function asDoubles(json: unknown): unknown {
+  if (typeof json === "bigint") return Number(json);
+  if (Array.isArray(json)) return json.map(asDoubles);
+  if (typeof json !== "object" || json === null) return json;
+  return Object.fromEntries(Object.entries(json).map(([key, member]) => [key, asDoubles(member)]));
+}
