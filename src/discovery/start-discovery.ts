@@ -4,17 +4,16 @@ import { toHandle } from "../base/handle.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
 import { type Authenticator, certificateService } from "../ca/index.ts";
 import { FORCED_CHANGES } from "../mesh-model/changes/push-changes.ts";
+import { createHttp2Answer } from "../net/http-server/exchanges.ts";
 import { renderProcessMetrics, startEventLoopLag } from "../status/index.ts";
 import type { AdsService } from "./ads/create-ads-service.ts";
 import { connectCa } from "./connect-ca.ts";
 import { type ConnectedConfig, connectConfig } from "./connect-config.ts";
 import { connectPush } from "./connect-push.ts";
 import { connectXds, openXdsPorts } from "./connect-xds.ts";
-import { createHttp2Answer } from "./http/answer-http2.ts";
 import type { DebugContext } from "./http/debug-context.ts";
 import { createDebugPage } from "./http/debug-pages.ts";
-import { createRoutes } from "./http/routes.ts";
-import { type HttpServerOptions, startHttpServer } from "./http/start-http-server.ts";
+import { createPages, servePages } from "./http/routes.ts";
 import { startKeyStore } from "./keys/index.ts";
 import type { GrpcPort } from "./listen-grpc.ts";
 import { meshFigures } from "./mesh-figures.ts";
@@ -43,7 +42,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
 
   await using opened = new CloseStack();
   const lag = opened.add(startEventLoopLag());
-  const routes = createRoutes({
+  const pages = createPages({
     notReady: () => notReady,
     registry,
     processMetrics: () => renderProcessMetrics(lag),
@@ -56,8 +55,8 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     limitsDebug: auth.limitsDebug ?? false,
     log,
   });
-  const openHttp = async (port: PortOption | undefined, more: Pick<HttpServerOptions, "onHttp2"> = {}) =>
-    port === undefined ? undefined : opened.add(await startHttpServer({ ...port, ...more, routes, log }));
+  const openHttp = async (port: PortOption | undefined, more: Parameters<typeof servePages>[2] = {}) =>
+    port === undefined ? undefined : opened.add(await servePages(pages, port, more));
   // Until xDS can be served, who asks for it there is sent away and comes again.
   let onHttp2 = (socket: Socket): void => void socket.destroy();
   const http = await openHttp(ports.http, options.sharesHttpPort ? { onHttp2: (socket) => onHttp2(socket) } : {});
@@ -124,7 +123,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
   });
   // Ready before the ports are open: nobody who gets in is sent away.
   notReady = "";
-  const onOtherRequest = createHttp2Answer(routes, log);
+  const onOtherRequest = createHttp2Answer(pages);
   const { methods } = service;
   const open = await openXdsPorts(options, { methods, certificates, ca, onOtherRequest, log, opened });
   onHttp2 = open.shared?.accept ?? onHttp2;

@@ -14,7 +14,6 @@ export type { Encoding } from "./compression.ts";
 export { gzipPieces } from "./compression-pieces.ts";
 export { createGrpcAcceptor, type GrpcAcceptor, type GrpcAcceptorOptions } from "./create-grpc-acceptor.ts";
 export { createGrpcChannel } from "./create-grpc-channel.ts";
-export { createRequestHandler } from "./create-request-handler.ts";
 export type { FrameSink } from "./frame-scanner.ts";
 export type { FrameStream } from "./frame-stream.ts";
 export { inflateFrames } from "./inflate-frames.ts";

@@ -1,6 +1,8 @@
-import { chmodSync } from "node:fs";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { errorMessage } from "../base/coded-error.ts";
+import { silentLogger } from "../base/logger.ts";
+import { type HttpAnswer, type HttpHandler, json } from "../net/http-server/http-types.ts";
+import { createRouteTable } from "../net/http-server/route-table.ts";
+import { startHttpServer } from "../net/http-server/start-http-server.ts";
 import type { FileApplier, FileRequest } from "./apply-mesh-file.ts";
 import { MeshError } from "./mesh-error.ts";
 import type { MeshParts } from "./mesh-parts.ts";
@@ -15,41 +17,33 @@ export interface ControlServerOptions {
   readonly files: Pick<FileApplier, "apply">;
 }
 
+/** A mesh file with everything in it is a few hundred kilobytes. */
+const MAX_FILE_BYTES = 16 * 1024 * 1024;
+
 /**
  * What the other commands ask a running mesh: GET /status, POST /parts/NAME?do=stop|start|kill, and POST /file with a mesh file, which is
  * answered by a line for each step.
  */
 export async function startControlServer(options: ControlServerOptions): Promise<{ stop(): Promise<void> }> {
-  const server = createServer((request, response) => {
-    const answered =
-      request.url === "/file"
-        ? applyFile(options, request, response)
-        : answer(options, request).then((body) => send(response, 200, body));
-    answered.catch((thrown: unknown) =>
-      send(response, thrown instanceof MeshError ? 404 : 500, { error: errorMessage(thrown) }),
-    );
+  const table = createRouteTable(({ method, path }) => unknown(`${method} ${path} is not known here`));
+  table.route("GET", "/status", async () => json(await options.status()));
+  table.route("POST", "/parts/{name}", async ({ query }, { name = "" }) => json(await act(options, name, query)));
+  table.route("POST", "/file", applyFile(options));
+  return startHttpServer({
+    listen: [{ path: options.path, mode: 0o600 }],
+    handler: table.handle,
+    onFailure: (thrown) =>
+      thrown instanceof MeshError ? unknown(errorMessage(thrown)) : json({ error: errorMessage(thrown) }, 500),
+    log: silentLogger,
   });
-  await new Promise<void>((ready, failed) => {
-    // It stays: without a descriptor left a connection is lost, the mesh is not.
-    server.on("error", failed);
-    server.listen(options.path, ready);
-  });
-  chmodSync(options.path, 0o600);
-  return {
-    stop: () =>
-      new Promise((closed) => {
-        server.close(() => closed());
-        server.closeAllConnections();
-      }),
-  };
 }
 
-async function answer({ parts, status }: ControlServerOptions, { method, url }: IncomingMessage): Promise<unknown> {
-  const { pathname, searchParams } = new URL(url ?? "", "http://mesh");
-  if (method === "GET" && pathname === "/status") return status();
-  const name = decodeURIComponent(pathname.replace(/^\/parts\//, ""));
-  if (method !== "POST") throw new MeshError("unknown-part", `${method} ${pathname} is not known here`);
-  switch (searchParams.get("do")) {
+function unknown(error: string): HttpAnswer {
+  return json({ error }, 404);
+}
+
+async function act({ parts }: ControlServerOptions, name: string, query: URLSearchParams): Promise<unknown> {
+  switch (query.get("do")) {
     case "stop":
       await parts.find(name).stop();
       return { stopped: name };
@@ -70,23 +64,21 @@ export type FileStep =
   | { readonly error: string };
 
 /** The caller may go away: what was begun is brought to its end all the same. */
-async function applyFile(
-  { files }: ControlServerOptions,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  let text = "";
-  for await (const chunk of request) text += String(chunk);
-  const write = (step: FileStep) => void response.write(`${JSON.stringify(step)}\n`);
-  response.on("error", () => undefined);
-  response.writeHead(200, { "content-type": "application/x-ndjson" });
-  try {
-    const done = await files.apply(JSON.parse(text) as FileRequest, (level, line) => write({ level, text: line }));
-    write({ done });
-  } catch (thrown) {
-    write({ error: errorMessage(thrown) });
-  }
-  response.end();
+function applyFile({ files }: ControlServerOptions): HttpHandler {
+  return async (request) => {
+    const text = (await request.body(MAX_FILE_BYTES)).toString("utf8");
+    const output = request.stream({ status: 200, contentType: "application/x-ndjson" });
+    output.on("error", () => undefined);
+    const write = (step: FileStep) => void output.write(`${JSON.stringify(step)}\n`);
+    try {
+      const done = await files.apply(JSON.parse(text) as FileRequest, (level, line) => write({ level, text: line }));
+      write({ done });
+    } catch (thrown) {
+      write({ error: errorMessage(thrown) });
+    }
+    output.end();
+    return undefined;
+  };
 }
 
 /** Envoy is the agent's child, not a part of its own: the agent has to bring it back. */
@@ -103,8 +95,4 @@ function kill(parts: MeshParts, name: string): number | undefined {
   if (envoy === undefined) throw new MeshError("unknown-part", `${name} does not run now`);
   process.kill(envoy, "SIGKILL");
   return envoy;
-}
-
-function send(response: ServerResponse, status: number, body: unknown): void {
-  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
 }

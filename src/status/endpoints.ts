@@ -1,7 +1,7 @@
-import type { ServerResponse } from "node:http";
 import type { Logger } from "../base/logger.ts";
+import { errorText, type HttpAnswer, type HttpHandler } from "../net/http-server/http-types.ts";
 import type { Readiness } from "./readiness.ts";
-import { type Router, sendError, sendText } from "./router.ts";
+import type { StatusRoutes } from "./status-routes.ts";
 
 /** What the shutdown endpoints set in motion; an agent without Envoy simply has nothing to drain. */
 export interface StatusActions {
@@ -20,58 +20,50 @@ export interface EndpointOptions {
   readonly log: Logger;
 }
 
-export function registerEndpoints(router: Router, options: EndpointOptions): void {
+const LOOPBACK_ONLY = { loopbackOnly: true };
+
+export function registerEndpoints(routes: StatusRoutes, options: EndpointOptions): void {
   const { readiness, actions, version, log, hasDrain = true } = options;
-  router.route("*", "/healthz/ready", async (_request, response) => {
+  routes.route("*", "/healthz/ready", async () => {
     const reasons = await readiness.reasons();
     const lines = [...reasons, ...readiness.notes()];
-    sendText(response, reasons.length === 0 ? 200 : 503, lines.map((line) => `${line}\n`).join(""));
+    return { status: reasons.length === 0 ? 200 : 503, body: lines.map((line) => `${line}\n`).join("") };
   });
-  router.route(
-    "POST",
-    "/quitquitquit",
-    (_request, response) => {
-      log.info("handling /quitquitquit, notifying pilot-agent to exit");
-      // The answer has to be on its way before the process ends.
-      response.once("close", () => actions.quit());
-      sendOk(response);
-    },
-    { loopbackOnly: true },
-  );
-  if (hasDrain) registerDrain(router, actions, log);
-  router.route(
+  const quit = () => {
+    log.info("handling /quitquitquit, notifying pilot-agent to exit");
+    return actions.quit;
+  };
+  routes.route("POST", "/quitquitquit", afterAnswer(quit), LOOPBACK_ONLY);
+  const drain = () => {
+    log.info("handling /drain, starting drain");
+    return () => void actions.drain().catch((thrown) => log.warn("drain failed", { error: String(thrown) }));
+  };
+  if (hasDrain) routes.route("POST", "/drain", afterAnswer(drain), LOOPBACK_ONLY);
+  routes.route(
     "*",
     "/debug/",
-    (_request, response, path) => {
-      if (path !== "/debug/") return sendError(response, 404, "404 page not found");
-      response.setHeader("Content-Type", "text/plain; charset=utf-8");
-      const pages = router.paths().filter((page) => page.startsWith("/debug/") && page !== path);
-      sendText(response, 200, pages.map((page) => `${page}\n`).join(""));
+    ({ path }) => {
+      if (path !== "/debug/") return errorText(404, "404 page not found");
+      const pages = routes.paths().filter((page) => page.startsWith("/debug/") && page !== path);
+      return plainText(pages.map((page) => `${page}\n`).join(""));
     },
-    { loopbackOnly: true },
+    LOOPBACK_ONLY,
   );
-  router.route("GET", "/version", (_request, response) => {
-    response.setHeader("Content-Type", "application/json");
-    sendText(response, 200, `${JSON.stringify(version)}\n`);
-  });
+  routes.route("GET", "/version", () => ({
+    status: 200,
+    contentType: "application/json",
+    body: `${JSON.stringify(version)}\n`,
+  }));
 }
 
-function registerDrain(router: Router, actions: StatusActions, log: Logger): void {
-  router.route(
-    "POST",
-    "/drain",
-    (_request, response) => {
-      log.info("handling /drain, starting drain");
-      response.once("close", () => {
-        actions.drain().catch((thrown) => log.warn("drain failed", { error: String(thrown) }));
-      });
-      sendOk(response);
-    },
-    { loopbackOnly: true },
-  );
+export function plainText(body: string): HttpAnswer {
+  return { status: 200, contentType: "text/plain; charset=utf-8", body };
 }
 
-function sendOk(response: ServerResponse): void {
-  response.setHeader("Content-Type", "text/plain; charset=utf-8");
-  sendText(response, 200, "OK");
+/** Answers OK and acts when the answer has left: it has to be on its way before the process ends. */
+function afterAnswer(begin: () => () => void): HttpHandler {
+  return ({ closed }) => {
+    closed.addEventListener("abort", begin(), { once: true });
+    return plainText("OK");
+  };
 }

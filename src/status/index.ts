@@ -13,5 +13,4 @@ export { createProbeConnections } from "./probes/probe-connections.ts";
 export { renderProcessMetrics } from "./process-metrics.ts";
 export { registerProfiling } from "./profiling.ts";
 export { createReadiness, type Readiness, type ReadinessReason } from "./readiness.ts";
-export { type RouteHandler, sendText } from "./router.ts";
 export { type StatusServer, startStatusServer } from "./start-status-server.ts";

@@ -1,11 +1,10 @@
 import { expect, test } from "vitest";
-import { startHttpServer } from "../../test/support/net/http-server.ts";
 import { fetchBytes } from "../../test/support/status/scrape.ts";
+import { startTestStatusServer } from "../../test/support/status/server.ts";
 import { createLog } from "../base/log/log.ts";
 import { scopesAt } from "../base/log/scope-levels.ts";
 import { silentLogger } from "../base/logger.ts";
 import { logLevelPage } from "./log-level-page.ts";
-import { createRouter } from "./router.ts";
 
 async function startPage() {
   const log = createLog(() => 0);
@@ -17,9 +16,8 @@ async function startPage() {
     callerScopes: new Set(),
     targets: [{ write: (line) => void lines.push(line), close: () => undefined }],
   });
-  const router = createRouter(silentLogger);
-  router.route("*", "/debug/logging", logLevelPage(log), { loopbackOnly: true });
-  const server = await startHttpServer(router.handle);
+  const server = await startTestStatusServer(silentLogger);
+  server.route("*", "/debug/logging", logLevelPage(log), { loopbackOnly: true });
   return { log, lines, server, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 }
 

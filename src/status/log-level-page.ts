@@ -1,5 +1,5 @@
 import { LOG_LEVELS, type LogThreshold } from "../base/logger.ts";
-import { type RouteHandler, sendError, sendText } from "./router.ts";
+import { errorText, type HttpHandler, json } from "../net/http-server/http-types.ts";
 
 /** What the page needs of the process's log. */
 export interface LogLevels {
@@ -8,16 +8,14 @@ export interface LogLevels {
 }
 
 /** GET shows the level of every scope; POST or PUT with `?level=scope:level,...` changes some, all of them or none when one is wrong. */
-export function logLevelPage(log: LogLevels): RouteHandler {
-  return (request, response) => {
-    if (request.method !== "GET" && request.method !== "HEAD") {
-      const asked = new URLSearchParams((request.url ?? "").split("?")[1]).get("level");
-      const changes = parseChanges(asked, log.levels());
-      if ("problem" in changes) return sendError(response, 400, changes.problem);
+export function logLevelPage(log: LogLevels): HttpHandler {
+  return ({ method, query }) => {
+    if (method !== "GET" && method !== "HEAD") {
+      const changes = parseChanges(query.get("level"), log.levels());
+      if ("problem" in changes) return errorText(400, changes.problem);
       for (const [scope, threshold] of changes.items) log.setLevel(scope, threshold);
     }
-    response.setHeader("Content-Type", "application/json");
-    sendText(response, 200, `${JSON.stringify(Object.fromEntries(log.levels()), undefined, 2)}\n`);
+    return json(Object.fromEntries(log.levels()));
   };
 }
 

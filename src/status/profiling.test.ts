@@ -1,14 +1,13 @@
 import { expect, test } from "vitest";
-import { startHttpServer } from "../../test/support/net/http-server.ts";
 import { fetchBytes } from "../../test/support/status/scrape.ts";
+import { startTestStatusServer } from "../../test/support/status/server.ts";
 import { silentLogger } from "../base/logger.ts";
 import { registerProfiling } from "./profiling.ts";
-import { createRouter } from "./router.ts";
 
 async function start() {
-  const router = createRouter(silentLogger);
-  registerProfiling(router);
-  return startHttpServer(router.handle);
+  const server = await startTestStatusServer(silentLogger);
+  registerProfiling(server);
+  return server;
 }
 
 test("a CPU profile shows functions of this process; a second one at the same time has to wait", async () => {

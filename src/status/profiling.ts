@@ -1,9 +1,16 @@
 import { readFileSync } from "node:fs";
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
 import { getHeapSnapshot } from "node:v8";
 import { wait } from "../base/wait.ts";
-import { type Router, sendError, sendText } from "./router.ts";
+import {
+  type AnswerHead,
+  errorText,
+  type HttpAnswer,
+  type HttpHandler,
+  type HttpRequest,
+} from "../net/http-server/http-types.ts";
+import { plainText } from "./endpoints.ts";
+import type { StatusRoutes } from "./status-routes.ts";
 
 const MAX_PROFILE_SECONDS = 300;
 const DEFAULT_PROFILE_SECONDS = 30;
@@ -16,61 +23,41 @@ const PAGES = {
 } as const;
 
 /** Profiles in the formats that Node's tools read, under the paths where operators look for them. Loopback only. */
-export function registerProfiling(router: Pick<Router, "route">): void {
+export function registerProfiling(routes: Pick<StatusRoutes, "route">): void {
   let isBusy = false;
   /** One at a time: profiles taken together would show each other. */
   const alone =
-    (handler: (request: IncomingMessage, response: ServerResponse) => Promise<void>) =>
-    async (request: IncomingMessage, response: ServerResponse) => {
-      if (isBusy) return sendError(response, 503, "another profile is being taken");
+    (handler: (request: HttpRequest) => Promise<HttpAnswer | undefined>): HttpHandler =>
+    async (request) => {
+      if (isBusy) return errorText(503, "another profile is being taken");
       isBusy = true;
-      await handler(request, response).finally(() => {
+      return handler(request).finally(() => {
         isBusy = false;
       });
     };
-  const loopbackOnly = { loopbackOnly: true };
-  router.route(
-    "*",
-    "/debug/pprof/",
-    (_request, response, path) => {
-      if (path !== "/debug/pprof/") return sendError(response, 404, "404 page not found");
-      response.setHeader("Content-Type", "text/plain; charset=utf-8");
-      const lines = Object.entries(PAGES).map(([name, text]) => `/debug/pprof/${name}\t${text}\n`);
-      sendText(response, 200, lines.join(""));
-    },
-    loopbackOnly,
-  );
-  router.route(
-    "*",
-    "/debug/pprof/cmdline",
-    (_request, response) => {
-      response.setHeader("Content-Type", "text/plain; charset=utf-8");
-      sendText(response, 200, readFileSync("/proc/self/cmdline", "utf8").replace(/\0$/, ""));
-    },
-    loopbackOnly,
-  );
-  router.route(
-    "*",
-    "/debug/pprof/symbol",
-    (_request, response) => sendText(response, 200, "num_symbols: 0\n"),
-    loopbackOnly,
-  );
-  router.route("*", "/debug/pprof/profile", alone(sendCpuProfile), loopbackOnly);
-  router.route("*", "/debug/pprof/heap", alone(sendHeapSnapshot), loopbackOnly);
+  const add = (page: string, handler: HttpHandler) =>
+    routes.route("*", `/debug/pprof/${page}`, handler, { loopbackOnly: true });
+  add("", ({ path }) => {
+    if (path !== "/debug/pprof/") return errorText(404, "404 page not found");
+    return plainText(
+      Object.entries(PAGES)
+        .map(([name, text]) => `/debug/pprof/${name}\t${text}\n`)
+        .join(""),
+    );
+  });
+  add("cmdline", () => plainText(readFileSync("/proc/self/cmdline", "utf8").replace(/\0$/, "")));
+  add("symbol", () => ({ status: 200, body: "num_symbols: 0\n" }));
+  add("profile", alone(cpuProfile));
+  add("heap", alone(sendHeapSnapshot));
 }
 
-async function sendCpuProfile(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const given = new URLSearchParams((request.url ?? "").split("?")[1]).get("seconds");
+async function cpuProfile({ query, closed }: HttpRequest): Promise<HttpAnswer> {
+  const given = query.get("seconds");
   const seconds = given === null ? DEFAULT_PROFILE_SECONDS : Number(given);
   if (!(seconds > 0 && seconds <= MAX_PROFILE_SECONDS)) {
-    return sendError(
-      response,
-      400,
-      `seconds is ${JSON.stringify(given)}, allowed are numbers above 0 and up to ${MAX_PROFILE_SECONDS}`,
-    );
+    const allowed = `allowed are numbers above 0 and up to ${MAX_PROFILE_SECONDS}`;
+    return errorText(400, `seconds is ${JSON.stringify(given)}, ${allowed}`);
   }
-  const gone = new AbortController();
-  response.once("close", () => gone.abort());
   // Loaded when first asked for: the inspector costs every agent memory, and hardly any is ever profiled.
   const { Session } = await import("node:inspector/promises");
   const session = new Session();
@@ -78,19 +65,20 @@ async function sendCpuProfile(request: IncomingMessage, response: ServerResponse
   try {
     await session.post("Profiler.enable");
     await session.post("Profiler.start");
-    await wait(seconds * 1000, gone.signal);
+    await wait(seconds * 1000, closed);
     const { profile } = await session.post("Profiler.stop");
-    response.setHeader("Content-Type", "application/json");
-    response.setHeader("Content-Disposition", 'attachment; filename="pilot-agent.cpuprofile"');
-    sendText(response, 200, JSON.stringify(profile));
+    return { ...attachment("pilot-agent.cpuprofile"), body: JSON.stringify(profile) };
   } finally {
     session.disconnect();
   }
 }
 
-async function sendHeapSnapshot(_request: IncomingMessage, response: ServerResponse): Promise<void> {
-  response.setHeader("Content-Type", "application/json");
-  response.setHeader("Content-Disposition", 'attachment; filename="pilot-agent.heapsnapshot"');
-  // Streamed: as one text it would need its size a second time. A caller that leaves early is no failure.
-  await pipeline(getHeapSnapshot(), response).catch(() => undefined);
+async function sendHeapSnapshot(request: HttpRequest): Promise<undefined> {
+  // Streamed: as one text it would need its size a second time. A caller that leaves early is not a failure.
+  await pipeline(getHeapSnapshot(), request.stream(attachment("pilot-agent.heapsnapshot"))).catch(() => undefined);
+}
+
+function attachment(file: string): AnswerHead {
+  const headers = { "Content-Disposition": `attachment; filename="${file}"` };
+  return { status: 200, contentType: "application/json", headers };
 }

@@ -4,7 +4,6 @@ import { expect, test } from "vitest";
 import { recordingLogger } from "../../test/support/envoy/life.ts";
 import { until } from "../../test/support/wait/until.ts";
 import { createReadiness } from "./readiness.ts";
-import { sendText } from "./router.ts";
 import { type StatusServerOptions, startStatusServer } from "./start-status-server.ts";
 
 function setUp(overrides: Partial<StatusServerOptions> = {}) {
@@ -121,9 +120,9 @@ test("unknown paths are 404, unclean ones lead to the clean one with their query
 test("later parts register exact paths and whole subtrees", async () => {
   const t = setUp();
   await using server = await startStatusServer(t.options);
-  server.route("GET", "/metrics", (_request, response) => sendText(response, 200, "m"));
-  server.route("*", "/app-health/", (_request, response, path) => sendText(response, 200, path));
-  server.route("GET", "/app-health/special", (_request, response) => sendText(response, 200, "special"));
+  server.route("GET", "/metrics", () => ({ status: 200, body: "m" }));
+  server.route("*", "/app-health/", ({ path }) => ({ status: 200, body: path }));
+  server.route("GET", "/app-health/special", () => ({ status: 200, body: "special" }));
   expect((await ask(server.port, "GET", "/metrics?x")).body).toBe("m");
   expect((await ask(server.port, "PUT", "/app-health/c/livez")).body).toBe("/app-health/c/livez");
   expect((await ask(server.port, "GET", "/app-health/special")).body).toBe("special");

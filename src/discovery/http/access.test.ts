@@ -2,7 +2,6 @@ import { describe, expect, test } from "vitest";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
 import type { Authenticator } from "../../ca/authenticators/authenticator.ts";
 import { type Caller, identifyCaller, isOfNamespace } from "./access.ts";
-import type { HttpCall } from "./http-types.ts";
 
 const WEB = "spiffe://cluster.local/ns/default/sa/web";
 const TOKENS: Authenticator = {
@@ -14,15 +13,7 @@ const TOKENS: Authenticator = {
 };
 
 function identify(peerAddress: string, headers: Readonly<Record<string, string>> = {}): Promise<Caller | undefined> {
-  const call: HttpCall = {
-    method: "GET",
-    path: "/debug",
-    query: new URLSearchParams(),
-    headers,
-    peerAddress,
-    body: async () => "",
-  };
-  return identifyCaller(call, { authenticators: () => [TOKENS], log: recordLog() });
+  return identifyCaller({ peerAddress, headers }, { authenticators: () => [TOKENS], log: recordLog() });
 }
 
 describe("somebody on this machine", () => {

@@ -2,10 +2,10 @@ import type { Logger } from "../../base/logger.ts";
 import { type Authenticator, authenticate } from "../../ca/index.ts";
 import { Metadata } from "../../grpc/index.ts";
 import { parseSpiffe } from "../../mesh-model/workload-identity.ts";
-import { isLocal } from "../ads/admission.ts";
-import type { HttpCall } from "./http-types.ts";
+import type { HttpRequest } from "../../net/http-server/http-types.ts";
+import { isLocalCaller } from "../../net/http-server/local-caller.ts";
 
-/** Who asks: somebody on this machine, or whoever the token proves. */
+/** Who asks: a program on this machine, or the workload that a token identifies. */
 export type Caller =
   | { readonly kind: "local" }
   | { readonly kind: "identified"; readonly identities: readonly string[] };
@@ -15,26 +15,21 @@ export interface AccessOptions {
   readonly log: Logger;
 }
 
-const LOCAL_NAMES = /^(localhost|127(\.\d{1,3}){3}|\[::1\]|\[::ffff:127(\.\d{1,3}){3}\])(:\d+)?$/i;
-
-/**
- * Undefined for strangers. Loopback alone is not enough: a page in a browser on this machine can be made to ask for a name that leads
- * here, so the name asked for has to be this machine's own; and it may ask for this machine by name, but not hide that it is a page of
- * another place.
- */
-export async function identifyCaller(call: HttpCall, options: AccessOptions): Promise<Caller | undefined> {
-  const isLocalPeer = isLocal(call.peerAddress.includes(":") ? `[${call.peerAddress}]:0` : `${call.peerAddress}:0`);
-  const { authorization, host = "localhost", origin } = call.headers;
-  const isOwnPage = origin === undefined || origin === `http://${host}`;
-  if (isLocalPeer && isOwnPage && LOCAL_NAMES.test(host)) return { kind: "local" };
+/** Undefined for strangers. */
+export async function identifyCaller(
+  call: Pick<HttpRequest, "peerAddress" | "headers">,
+  options: AccessOptions,
+): Promise<Caller | undefined> {
+  if (isLocalCaller(call)) return { kind: "local" };
+  const { authorization } = call.headers;
   if (authorization === undefined) return undefined;
-  const request = { peer: { address: call.peerAddress, tls: undefined }, metadata: sentMetadata(authorization) };
+  const request = { peer: { address: call.peerAddress ?? "", tls: undefined }, metadata: sentMetadata(authorization) };
   const signal = AbortSignal.timeout(10_000);
   const caller = await authenticate(options.authenticators(), request, { signal, log: options.log });
   return caller === undefined ? undefined : { kind: "identified", identities: caller.identities };
 }
 
-/** As it was sent: no text is so odd that it is more than a token that proves nothing. */
+/** As it was sent: odd text is a token that does not verify, not an error. */
 function sentMetadata(authorization: string): Metadata {
   return Metadata.fromRawHeaders(["authorization", authorization]);
 }

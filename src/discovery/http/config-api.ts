@@ -1,10 +1,17 @@
+import { isUtf8 } from "node:buffer";
 import { type AnyConfigObject, type ObjectRef, objectKey } from "../../istio-api/config-object.ts";
 import { parseConfigText } from "../../istio-api/decode/parse-config-text.ts";
 import { isKind, KINDS } from "../../istio-api/specs/kinds.ts";
 import type { ConfigStore } from "../../mesh-model/config-store.ts";
+import {
+  type HttpAnswer,
+  HttpError,
+  type HttpHandler,
+  type HttpRequest,
+  json,
+} from "../../net/http-server/http-types.ts";
 import { createMemoryStore, type MemoryStore, type PutResult } from "../stores/create-memory-store.ts";
 import { type AccessOptions, identifyCaller, isOfNamespace } from "./access.ts";
-import { type HttpAnswer, type HttpCall, type HttpHandler, HttpProblem, json } from "./http-types.ts";
 
 export interface ConfigApiOptions extends AccessOptions {
   readonly systemNamespace: string;
@@ -27,13 +34,13 @@ export function createConfigApi(options: ConfigApiOptions): HttpHandler {
   return async (call) => {
     const caller = await identifyCaller(call, options);
     if (caller === undefined) {
-      throw new HttpProblem(401, "Authentication failed: a caller of another machine needs a token");
+      throw new HttpError(401, "Authentication failed: a caller of another machine needs a token");
     }
     if (!isOfNamespace(caller, options.systemNamespace)) {
-      throw new HttpProblem(403, `only identities of namespace ${options.systemNamespace} may use this`);
+      throw new HttpError(403, `only identities of namespace ${options.systemNamespace} may use this`);
     }
     const stores = options.stores();
-    if (stores === undefined) throw new HttpProblem(503, "the server is starting");
+    if (stores === undefined) throw new HttpError(503, "the server is starting");
     const ref = parseRef(call.path);
     switch (call.method) {
       case "GET":
@@ -54,6 +61,7 @@ export function createConfigApi(options: ConfigApiOptions): HttpHandler {
 }
 
 const ALLOWED = "GET, HEAD, PUT, POST, DELETE";
+const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
 function list({ store, files }: ConfigStores, query: URLSearchParams): HttpAnswer {
   const [kind, namespace] = [query.get("kind"), query.get("namespace")];
@@ -70,18 +78,18 @@ function list({ store, files }: ConfigStores, query: URLSearchParams): HttpAnswe
 
 function get({ store, files }: ConfigStores, ref: ObjectRef): HttpAnswer {
   const object = store.snapshot.get(ref.kind, ref.namespace, ref.name) as AnyConfigObject | undefined;
-  if (object === undefined) throw new HttpProblem(404, `there is no ${objectKey(ref)}`);
+  if (object === undefined) throw new HttpError(404, `there is no ${objectKey(ref)}`);
   return json(show(object, files).item);
 }
 
-async function put(stores: ConfigStores, ref: ObjectRef | undefined, call: HttpCall): Promise<HttpAnswer> {
+async function put(stores: ConfigStores, ref: ObjectRef | undefined, call: HttpRequest): Promise<HttpAnswer> {
   const document = await parseBody(call);
   const meant = ref === undefined ? document : named(document, ref);
   const checked = createMemoryStore().put(meant);
   if (!checked.stored) return refused(checked);
   const fromFile = stores.files?.snapshot.get(checked.object.kind, checked.object.namespace, checked.object.name);
   if (fromFile !== undefined) {
-    throw new HttpProblem(409, `${objectKey(checked.object)} comes from a file: change it there`);
+    throw new HttpError(409, `${objectKey(checked.object)} comes from a file: change it there`);
   }
   const isDryRun = call.query.get("dryRun") === "true";
   const result = isDryRun ? checked : stores.memory.put(meant);
@@ -91,11 +99,11 @@ async function put(stores: ConfigStores, ref: ObjectRef | undefined, call: HttpC
 }
 
 function remove({ memory, files }: ConfigStores, ref: ObjectRef | undefined): HttpAnswer {
-  if (ref === undefined) throw new HttpProblem(400, "the path has to be /config/KIND/NAMESPACE/NAME");
+  if (ref === undefined) throw new HttpError(400, "the path has to be /config/KIND/NAMESPACE/NAME");
   if (files?.snapshot.get(ref.kind, ref.namespace, ref.name) !== undefined) {
-    throw new HttpProblem(409, `${objectKey(ref)} comes from a file: delete it there`);
+    throw new HttpError(409, `${objectKey(ref)} comes from a file: delete it there`);
   }
-  if (!memory.delete(ref)) throw new HttpProblem(404, `there is no ${objectKey(ref)}`);
+  if (!memory.delete(ref)) throw new HttpError(404, `there is no ${objectKey(ref)}`);
   return { status: 204, body: "" };
 }
 
@@ -108,7 +116,7 @@ function parseRef(path: string): ObjectRef | undefined {
     .map(decodePart);
   if (parts.length === 0) return undefined;
   const [kind = "", namespace = "", name = ""] = parts;
-  if (parts.length !== 3) throw new HttpProblem(400, "the path has to be /config/KIND/NAMESPACE/NAME");
+  if (parts.length !== 3) throw new HttpError(400, "the path has to be /config/KIND/NAMESPACE/NAME");
   if (!isKind(kind)) throw unknownKind(kind);
   return { kind, namespace, name };
 }
@@ -117,24 +125,25 @@ function decodePart(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    throw new HttpProblem(400, `the path has a bad escape: ${part}`);
+    throw new HttpError(400, `the path has a bad escape: ${part}`);
   }
 }
 
 /** JSON, or YAML, of which JSON is a part; one document. */
-async function parseBody(call: HttpCall): Promise<Readonly<Record<string, unknown>>> {
-  const body = await call.body();
-  const { objects, problems } = parseConfigText(body, { file: "body" });
+async function parseBody(call: HttpRequest): Promise<Readonly<Record<string, unknown>>> {
+  const bytes = await call.body(MAX_BODY_BYTES);
+  if (!isUtf8(bytes)) throw new HttpError(400, "the body is not UTF-8 text");
+  const { objects, problems } = parseConfigText(bytes.toString("utf8"), { file: "body" });
   const [object] = objects;
   const errors = problems.filter(({ severity }) => severity === "error");
   // Also of a second document: half of what was sent must not count as all of it.
   if (errors.length > 0) throw new ProblemList(errors);
-  if (objects.length > 1) throw new HttpProblem(400, `the body holds ${objects.length} documents, one is allowed`);
+  if (objects.length > 1) throw new HttpError(400, `the body holds ${objects.length} documents, one is allowed`);
   if (object !== undefined) return object.source;
-  throw new HttpProblem(422, `the body holds no rule object; known kinds are ${Object.keys(KINDS).join(", ")}`);
+  throw new HttpError(422, `the body holds no rule object; known kinds are ${Object.keys(KINDS).join(", ")}`);
 }
 
-class ProblemList extends HttpProblem {
+class ProblemList extends HttpError {
   constructor(problems: readonly { readonly line: number; readonly field: string; readonly message: string }[]) {
     const lines = problems.map(
       ({ line, field, message }) => `line ${line}: ${field === "" ? "" : `${field}: `}${message}`,
@@ -150,7 +159,7 @@ function named(document: Readonly<Record<string, unknown>>, ref: ObjectRef): Rea
   for (const member of ["kind", "namespace", "name"] as const) {
     if (given[member] === ref[member]) continue;
     const values = `${JSON.stringify(given[member])}, the path says ${JSON.stringify(ref[member])}`;
-    throw new HttpProblem(400, `the document's ${member} is ${values}`);
+    throw new HttpError(400, `the document's ${member} is ${values}`);
   }
   return { ...document, metadata: { ...metadata, namespace: ref.namespace } };
 }
@@ -166,6 +175,6 @@ function show(object: AnyConfigObject, files: ConfigStore | undefined) {
   return { key: objectKey(object), item: { ...source, metadata: { ...metadata, namespace }, origin } };
 }
 
-function unknownKind(kind: string): HttpProblem {
-  return new HttpProblem(400, `kind ${JSON.stringify(kind)} is unknown, known are ${Object.keys(KINDS).join(", ")}`);
+function unknownKind(kind: string): HttpError {
+  return new HttpError(400, `kind ${JSON.stringify(kind)} is unknown, known are ${Object.keys(KINDS).join(", ")}`);
 }

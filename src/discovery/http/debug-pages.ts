@@ -1,13 +1,20 @@
+import {
+  HttpError,
+  type HttpHandler,
+  type HttpRequest,
+  json,
+  type TextAnswer,
+  text,
+} from "../../net/http-server/http-types.ts";
 import type { DebugPage } from "../ads/ads-context.ts";
 import { type AccessOptions, identifyCaller, isOfNamespace } from "./access.ts";
 import type { DebugContext } from "./debug-context.ts";
-import { type HttpAnswer, type HttpCall, type HttpHandler, HttpProblem, json, text } from "./http-types.ts";
 import { configDump, resourcesPage } from "./pages/config-dump.ts";
 import { authorizationz, cachez, clusterz, nothing, pushContext, telemetryz } from "./pages/inventory.ts";
 import { configz, endpointShardz, instancesz, meshConfig, pushStatus, registryz, sidecarz } from "./pages/mesh.ts";
 import { adsz, connections, forceDisconnect, resourcesz, syncz } from "./pages/streams.ts";
 
-type Page = (context: DebugContext, call: Pick<HttpCall, "query">) => HttpAnswer;
+type Page = (context: DebugContext, call: Pick<HttpRequest, "query">) => TextAnswer;
 
 const PAGES: Readonly<Record<string, readonly [text: string, page: Page]>> = {
   adsz: ["who is connected and what it watches; ?push=true pushes", adsz],
@@ -55,15 +62,15 @@ export function createDebugHandler(options: DebugPagesOptions): HttpHandler {
   return async (call) => {
     const caller = await identifyCaller(call, options);
     if (caller === undefined)
-      throw new HttpProblem(401, "Authentication failed: a caller of another machine needs a token");
+      throw new HttpError(401, "Authentication failed: a caller of another machine needs a token");
     const name = call.path.replace(/^\/debug\/?/, "");
     if (options.limitsDebug && !OPEN_TO_WORKLOADS.has(name) && !isOfNamespace(caller, options.systemNamespace)) {
-      throw new HttpProblem(403, `only identities of namespace ${options.systemNamespace} may see this page`);
+      throw new HttpError(403, `only identities of namespace ${options.systemNamespace} may see this page`);
     }
     if (name === "") return index();
     if (name === "list") return json([...Object.keys(PAGES), ...VARIANTS].sort());
     const context = options.context();
-    if (context === undefined) throw new HttpProblem(503, "the server is starting");
+    if (context === undefined) throw new HttpError(503, "the server is starting");
     return renderPage(context, name, call) ?? text(404, "404 page not found");
   };
 }
@@ -78,17 +85,17 @@ export function createDebugPage(context: () => DebugContext | undefined): DebugP
     try {
       return renderPage(current, url.pathname.slice(1), { query: url.searchParams });
     } catch (thrown) {
-      if (thrown instanceof HttpProblem) return { status: thrown.status, body: `${thrown.message}\n` };
+      if (thrown instanceof HttpError) return { status: thrown.status, body: `${thrown.message}\n` };
       throw thrown;
     }
   };
 }
 
-function renderPage(context: DebugContext, name: string, call: Pick<HttpCall, "query">): HttpAnswer | undefined {
+function renderPage(context: DebugContext, name: string, call: Pick<HttpRequest, "query">): TextAnswer | undefined {
   return Object.hasOwn(PAGES, name) ? PAGES[name]?.[1](context, call) : undefined;
 }
 
-function index(): HttpAnswer {
+function index(): TextAnswer {
   const rows = Object.entries(PAGES).map(([name, [about]]) => `<li><a href="/debug/${name}">${name}</a> ${about}</li>`);
   const body = `<!doctype html><title>Pilot debug</title><h1>Debug pages</h1><ul>\n${rows.join("\n")}\n</ul>\n`;
   return { status: 200, contentType: "text/html; charset=utf-8", body };

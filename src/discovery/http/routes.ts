@@ -1,7 +1,13 @@
+import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import type { MetricRegistry } from "../../base/metric-registry.ts";
+import type { AnswerOptions } from "../../net/http-server/answer-exchange.ts";
+import { text } from "../../net/http-server/http-types.ts";
+import { createRouteTable } from "../../net/http-server/route-table.ts";
+import { type HttpServer, type HttpServerOptions, startHttpServer } from "../../net/http-server/start-http-server.ts";
+import { DiscoveryError } from "../discovery-error.ts";
+import type { PortOption } from "../options.ts";
 import { type ConfigApiOptions, createConfigApi } from "./config-api.ts";
 import { createDebugHandler, type DebugPagesOptions } from "./debug-pages.ts";
-import { type HttpHandler, text } from "./http-types.ts";
 
 export interface RouteOptions extends DebugPagesOptions, ConfigApiOptions {
   /** Why the server is not ready; empty when it is. */
@@ -14,26 +20,44 @@ export interface RouteOptions extends DebugPagesOptions, ConfigApiOptions {
   readonly debugOverHttp: boolean;
 }
 
+const IDLE_MS = 90_000;
+const READ_MS = 30_000;
+const LIMITS = { keepAliveMs: IDLE_MS, requestMs: READ_MS, silenceMs: READ_MS, halfClosedMs: IDLE_MS };
+
 /** What the HTTP and the monitoring port answer; both have everything, as tools look on either. */
-export function createRoutes(options: RouteOptions): ReadonlyMap<string, HttpHandler> {
-  const routes = new Map<string, HttpHandler>();
-  routes.set("/ready", () => {
+export function createPages(options: RouteOptions): AnswerOptions {
+  const table = createRouteTable();
+  table.route("*", "/ready", () => {
     const reason = options.notReady();
     return reason === "" ? text(200, "ready") : text(503, reason);
   });
-  routes.set("/metrics", () => ({
+  table.route("*", "/metrics", () => ({
     status: 200,
     contentType: "text/plain; version=0.0.4; charset=utf-8",
     body: options.registry.render() + options.processMetrics(),
   }));
-  routes.set("/version", () => text(200, options.version));
+  table.route("*", "/version", () => text(200, options.version));
   if (options.debugOverHttp) {
     const debug = createDebugHandler(options);
-    routes.set("/debug", debug);
-    routes.set("/debug/", debug);
+    table.route("*", "/debug", debug);
+    table.route("*", "/debug/", debug);
   }
   const config = createConfigApi(options);
-  routes.set("/config", config);
-  routes.set("/config/", config);
-  return routes;
+  table.route("*", "/config", config);
+  table.route("*", "/config/", config);
+  return { handler: table.handle, headers: { "X-Content-Type-Options": "nosniff" }, log: options.log };
+}
+
+/** Rejects with a DiscoveryError when the address cannot be bound. */
+export async function servePages(
+  pages: AnswerOptions,
+  port: PortOption,
+  more: Pick<HttpServerOptions, "onHttp2">,
+): Promise<HttpServer> {
+  try {
+    return await startHttpServer({ ...pages, ...more, listen: [port], limits: LIMITS });
+  } catch (thrown) {
+    const code = errorCode(thrown) === "address-in-use" ? "address-in-use" : "cannot-listen";
+    throw new DiscoveryError(code, errorMessage(thrown), { cause: thrown });
+  }
 }

@@ -1,12 +1,12 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import { silentLogger } from "../../base/logger.ts";
-import { wait } from "../../base/wait.ts";
+import { untilAborted, wait } from "../../base/wait.ts";
 import { createGrpcChannel, implement, startGrpcServer } from "../../grpc/index.ts";
 import { type HttpAnswer, httpRequest } from "../../net/http-request.ts";
 import { catalogueOf } from "./catalogue.ts";
 import { CALL_MS, type DemoAppOptions } from "./demo-options.ts";
 import { quoteMethod } from "./prices-service.ts";
-import { servePage, untilAborted } from "./serve-page.ts";
+import { servePage } from "./serve-page.ts";
 
 /** One application of the demo shop; runs until the signal. It knows nothing of a mesh but its environment. */
 type DemoApp = (options: DemoAppOptions) => Promise<void>;

@@ -1,13 +1,14 @@
 import { readFileSync } from "node:fs";
 import { errorMessage } from "../../base/coded-error.ts";
 import { silentLogger } from "../../base/logger.ts";
+import { untilAborted } from "../../base/wait.ts";
 import { type Implementation, implement, type ServerCall, startGrpcServer } from "../../grpc/index.ts";
 import type { JsonObject } from "../../protobuf/wire/struct.ts";
 import { catalogueOf, listMethod } from "./catalogue.ts";
 import { CALL_MS, type DemoAppOptions } from "./demo-options.ts";
 import { quoteMethod } from "./prices-service.ts";
 import { createRoutedClient, readCertificates } from "./routed-client.ts";
-import { servePage, untilAborted } from "./serve-page.ts";
+import { servePage } from "./serve-page.ts";
 
 /** Beside the application, in the folder of its agent. */
 const AGENT_SOCKET = "unix:etc/istio/proxy/XDS";

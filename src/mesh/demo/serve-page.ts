@@ -1,40 +1,31 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { errorMessage } from "../../base/coded-error.ts";
+import { silentLogger } from "../../base/logger.ts";
+import { untilAborted } from "../../base/wait.ts";
+import { startHttpServer } from "../../net/http-server/start-http-server.ts";
 import type { DemoAppOptions } from "./demo-options.ts";
+
+/** Envoy keeps its connections for an hour; a server that closes them first would race with a request. */
+const KEEP_ALIVE_MS = 2 * 3600 * 1000;
 
 /** An HTTP server whose every answer is a JSON page; runs until the signal. */
 export async function servePage(options: DemoAppOptions, page: () => Promise<object>): Promise<void> {
   const { env, signal, print } = options;
-  const server = createServer((request, response) => {
-    answer(request, response, page).catch((thrown: unknown) => {
+  const { HOST: host = "", PORT: port } = env;
+  await using _server = await startHttpServer({
+    listen: [{ host, port: Number(port) }],
+    handler: async ({ headers }) => {
+      // Who calls, as the sidecar read it from the caller's certificate.
+      const caller = /URI=([^;,]+)/.exec(headers["x-forwarded-client-cert"] ?? "")?.[1];
+      const body = { ...(await page()), ...(caller === undefined ? {} : { caller }) };
+      return { status: 200, contentType: "application/json", body: `${JSON.stringify(body)}\n` };
+    },
+    onFailure: (thrown) => {
       print(errorMessage(thrown));
-      response.writeHead(500).end();
-    });
+      return { status: 500 };
+    },
+    limits: { keepAliveMs: KEEP_ALIVE_MS },
+    log: silentLogger,
   });
-  // Envoy keeps its connections for an hour; a server that closes them first would race with a request.
-  server.keepAliveTimeout = 2 * 3600 * 1000;
-  await new Promise<void>((ready, refused) => {
-    server.once("error", refused);
-    server.listen(Number(env.PORT), env.HOST, ready);
-  });
-  print(`listening on ${env.HOST}:${env.PORT}`);
+  print(`listening on ${host}:${port}`);
   await untilAborted(signal);
-  await new Promise<void>((closed) => {
-    server.close(() => closed());
-    server.closeAllConnections();
-  });
-}
-
-async function answer(request: IncomingMessage, response: ServerResponse, page: () => Promise<object>): Promise<void> {
-  // Who calls, as the sidecar read it from the caller's certificate.
-  const caller = /URI=([^;,]+)/.exec(String(request.headers["x-forwarded-client-cert"] ?? ""))?.[1];
-  const body = { ...(await page()), ...(caller === undefined ? {} : { caller }) };
-  response.writeHead(200, { "content-type": "application/json" }).end(`${JSON.stringify(body)}\n`);
-}
-
-export function untilAborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

@@ -1,7 +1,7 @@
 import type { Logger } from "../../base/logger.ts";
+import type { HttpHandler } from "../../net/http-server/http-types.ts";
 import type { ScrapeTarget } from "../core/scrape-targets.ts";
 import type { ScrapeMetrics } from "../metrics.ts";
-import type { RouteHandler } from "../router.ts";
 import { createBlockPool } from "./block-pool.ts";
 import { createGate } from "./gate.ts";
 import type { ScrapeSource } from "./open-sources.ts";
@@ -28,7 +28,7 @@ const MAX_ONLY_TARGET_BYTES = 256 * MEBIBYTE;
 const MAX_TARGET_BYTES = 10 * MEBIBYTE;
 
 /** Answers `/stats/prometheus`: Envoy's, the applications' and the agent's own metrics as one valid document. */
-export function createMetricsHandler(options: MetricsHandlerOptions): RouteHandler {
+export function createMetricsHandler(options: MetricsHandlerOptions): HttpHandler {
   const gate = createGate(SCRAPES_AT_ONCE);
   const pool = createBlockPool(MAX_FREE_BLOCKS);
   const applications = options.targets.map(({ port, path }) => ({
@@ -37,19 +37,18 @@ export function createMetricsHandler(options: MetricsHandlerOptions): RouteHandl
     name: `"${port}":"${path}"`,
     maxBytes: options.targets.length > 1 ? MAX_TARGET_BYTES : MAX_ONLY_TARGET_BYTES,
   }));
-  return async (request, response) => {
-    // The headers depend on what the sources say, and nobody reads a body: asking them would be for nothing.
-    if (request.method === "HEAD") return void response.end();
-    const gone = new AbortController();
-    response.once("close", () => gone.abort());
-    if (!(await gate.enter(gone.signal))) return;
+  return async (request) => {
+    // The headers depend on what the sources say, and a body would not be read: asking them would be for nothing.
+    if (request.method === "HEAD") return { status: 200 };
+    if (!(await gate.enter(request.closed))) return undefined;
     try {
-      const query = (request.url ?? "").split("?").slice(1).join("?");
+      const query = request.target.split("?").slice(1).join("?");
       const sources = [...envoySource(options, query), ...applications];
-      await scrape({ ...options, sources, pool }, request, response);
+      await scrape({ ...options, sources, pool }, request);
     } finally {
       gate.leave();
     }
+    return undefined;
   };
 }
 

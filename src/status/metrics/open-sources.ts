@@ -1,4 +1,4 @@
-import type { IncomingMessage } from "node:http";
+import type { HttpRequest } from "../../net/http-server/http-types.ts";
 import { acceptFormats, type SourceKind } from "../core/accept-formats.ts";
 import { type AnswerFormat, formatOf, TEXT_ANSWER } from "../core/answer-format.ts";
 import type { BlockPool } from "./block-pool.ts";
@@ -29,7 +29,7 @@ const HEAD_BYTES = 512 * 1024;
 const FORWARDED = ["user-agent", "x-prometheus-scrape-timeout-seconds"] as const;
 
 export interface OpenContext {
-  readonly request: IncomingMessage;
+  readonly request: Pick<HttpRequest, "headers">;
   readonly limits: ScrapeLimits;
   readonly signal: AbortSignal;
   /** False: the scraper's Accept header goes on as it is. */
@@ -40,7 +40,7 @@ export interface OpenContext {
 
 export async function openSource(source: ScrapeSource, context: OpenContext): Promise<OpenSource> {
   const { request, limits, signal, pool } = context;
-  const asked = joined(request.headers.accept);
+  const asked = request.headers.accept;
   const asIs = context.filtersAccept ? undefined : asked;
   const { accept, warning } =
     asIs === undefined ? acceptFormats(asked, source.kind) : { accept: asIs, warning: undefined };
@@ -50,7 +50,7 @@ export async function openSource(source: ScrapeSource, context: OpenContext): Pr
   // Envoy on the same machine would only burn cycles on packing.
   if (source.kind === "application") headers["accept-encoding"] = "gzip";
   for (const name of FORWARDED) {
-    const value = joined(request.headers[name]);
+    const value = request.headers[name];
     if (value !== undefined) headers[name] = value;
   }
   const body = await fetchSource({ url: source.url, headers, stallMs: limits.stallMs, signal, pool });
@@ -68,8 +68,4 @@ export async function openSource(source: ScrapeSource, context: OpenContext): Pr
 
 export function tooLarge(source: ScrapeSource): ScrapeError {
   return new ScrapeError("too-large", `error scraping ${source.url}: response exceeds ${source.maxBytes} bytes`);
-}
-
-function joined(value: string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? value.join(",") : value;
 }

@@ -1,12 +1,10 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { finished } from "node:stream/promises";
 import { abortAfter } from "../../base/abort-after.ts";
 import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
-import { wait } from "../../base/wait.ts";
+import { untilAborted, wait } from "../../base/wait.ts";
+import type { HttpRequest } from "../../net/http-server/http-types.ts";
 import { FamilyReader } from "../../protocol/prometheus/family-reader.ts";
 import { type AnswerFormat, commonFormat } from "../core/answer-format.ts";
-import { openBody } from "../encode-response.ts";
 import type { ScrapeMetrics } from "../metrics.ts";
 import type { BlockPool } from "./block-pool.ts";
 import { BlockWriter } from "./block-writer.ts";
@@ -34,20 +32,15 @@ export interface ScrapeOptions {
 const PROCESS_FAMILY = /^(?:process|nodejs)_/;
 
 /** Writes one document with the metrics of all sources that answer; the status is 200 whatever becomes of them. */
-export async function scrape(
-  options: ScrapeOptions,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
+export async function scrape(options: ScrapeOptions, request: HttpRequest): Promise<void> {
   options.metrics.scrapes.inc();
-  const gone = new AbortController();
-  response.once("close", () => gone.abort());
-  const limits = scrapeLimits(header(request, "x-prometheus-scrape-timeout-seconds"));
-  using limit = abortAfter(limits.totalMs, gone.signal);
+  const { closed } = request;
+  const limits = scrapeLimits(request.headers["x-prometheus-scrape-timeout-seconds"]);
+  using limit = abortAfter(limits.totalMs, closed);
   using grace = abortAfter(limits.graceMs, limit.signal);
-  // A scraper that does not read must not keep its place for ever.
-  const patience = setTimeout(() => response.destroy(), limits.scraperMs);
-  response.once("close", () => clearTimeout(patience));
+  // A scraper that does not read must not occupy one of the parallel scrapes for ever.
+  const patience = setTimeout(() => request.abort(), limits.scraperMs);
+  closed.addEventListener("abort", () => clearTimeout(patience), { once: true });
   const attempts = options.sources.map((source) =>
     startAttempt(options, source, {
       request,
@@ -56,17 +49,16 @@ export async function scrape(
       filtersAccept: options.filtersAccept ?? true,
       pool: options.pool,
       warn: (text) => options.log.warn(text),
-      isGone: () => gone.signal.aborted,
+      isGone: () => closed.aborted,
     }),
   );
   await Promise.race([Promise.all(attempts.map((attempt) => attempt.opened)), wait(limits.graceMs, grace.signal)]);
-  if (gone.signal.aborted) return;
+  if (closed.aborted) return;
 
   const answer = commonFormat(
     attempts.flatMap(({ state, source }) => (source.kind === "application" && state.open ? [state.open.answer] : [])),
   );
-  response.setHeader("Content-Type", answer.contentType);
-  const output = openBody(request, response);
+  const output = request.stream({ status: 200, contentType: answer.contentType });
   const out = new BlockWriter(output, options.pool);
   const plan = planDocument(attempts, answer, options);
   const document = createMergedDocument({ format: answer.format, out, known: plan.known });
@@ -87,7 +79,7 @@ export async function scrape(
   document.finish();
   for (const { state } of attempts) state.open?.head.release();
   output.end();
-  await finished(response).catch(() => undefined);
+  await untilAborted(closed);
 }
 
 interface Attempt {
@@ -194,9 +186,4 @@ async function streamSource(
 
 function readerOptions({ source, answer: own }: OpenSource, answer: AnswerFormat) {
   return { from: own.format, to: answer.format, isTrusted: source.kind === "envoy" };
-}
-
-function header(request: IncomingMessage, name: string): string | undefined {
-  const value = request.headers[name];
-  return Array.isArray(value) ? value.join(",") : value;
 }

@@ -1,11 +1,10 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { abortAfter } from "../../base/abort-after.ts";
 import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
 import { MAX_TIMER_MS } from "../../base/timer-limit.ts";
 import { checkHealth, GrpcError, HealthConnectError, rpcErrorText } from "../../grpc/index.ts";
+import type { HttpAnswer, HttpHandler, HttpRequest } from "../../net/http-server/http-types.ts";
 import type { AppProber } from "../core/app-probers.ts";
-import { type RouteHandler, sendBytes, sendText } from "../router.ts";
 import { probeHttp } from "./http-probe.ts";
 import type { ProbeConnections } from "./probe-connections.ts";
 import { connectTcp, hostPort, type ProbeTarget } from "./probe-target.ts";
@@ -25,51 +24,55 @@ export interface AppProbeOptions {
 
 /** Kubernetes' own default, for probes that must have a limit. */
 const DEFAULT_GRPC_TIMEOUT_MS = 1000;
+const TEXT = "text/plain; charset=utf-8";
+
 /** Answers `/app-health/...` and `/app-lifecycle/...`: asks the application and passes on how it went. */
-export function createAppProbeHandler(options: AppProbeOptions): RouteHandler {
-  return async (request, response, path) => {
+export function createAppProbeHandler(options: AppProbeOptions): HttpHandler {
+  return async (request) => {
+    const { path, closed } = request;
     const prober = options.probers.get(path);
     if (prober === undefined) {
-      response.setHeader("Content-Type", "text/plain; charset=utf-8");
-      return sendText(response, 400, `app prober config does not exists for ${path}`);
+      return { status: 400, contentType: TEXT, body: `app prober config does not exists for ${path}` };
     }
-    const gone = new AbortController();
     // A kubelet that gives up takes its probe along, also one without a limit of its own.
-    response.once("close", () => gone.abort());
-    using limit = abortAfter(
-      prober.timeoutMs > 0 ? Math.min(prober.timeoutMs, MAX_TIMER_MS) : MAX_TIMER_MS,
-      gone.signal,
-    );
+    using limit = abortAfter(prober.timeoutMs > 0 ? Math.min(prober.timeoutMs, MAX_TIMER_MS) : MAX_TIMER_MS, closed);
     try {
-      await run(prober, { ...options, signal: limit.signal, path }, request, response);
+      return await run(prober, { ...options, signal: limit.signal, path }, request);
     } catch (thrown) {
-      if (gone.signal.aborted) return;
+      if (closed.aborted) return undefined;
       const why = limit.expired ? `context deadline exceeded after ${prober.timeoutMs} ms` : errorMessage(thrown);
       options.log.error(`Request to probe app failed: ${why}, original URL path = ${path}`);
-      sendText(response, 500, "");
+      return { status: 500, body: "" };
     }
   };
 }
 
 type Run = AppProbeOptions & { readonly signal: AbortSignal; readonly path: string };
 
-async function run(prober: AppProber, options: Run, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function run(prober: AppProber, options: Run, request: HttpRequest): Promise<HttpAnswer> {
   if (prober.kind === "tcp") {
     const socket = await connectTcp(options.target, prober.port, options.signal);
     socket.destroy();
-    return sendText(response, 200, "");
+    return { status: 200, body: "" };
   }
-  if (prober.kind === "grpc") return sendText(response, (await isServing(prober, options, request)) ? 200 : 500, "");
-  const result = await probeHttp({ ...options, prober, rawHeaders: request.rawHeaders });
-  const body = options.relaysBody ? result.body : Buffer.alloc(0);
-  if (body.length > 0) {
-    response.setHeader("Content-Type", result.contentType ?? "text/plain; charset=utf-8");
-    if (result.contentEncoding !== undefined) response.setHeader("Content-Encoding", result.contentEncoding);
-  }
-  sendBytes(response, result.status, body);
+  if (prober.kind === "grpc") return { status: (await isServing(prober, options, request)) ? 200 : 500, body: "" };
+  const {
+    status,
+    body,
+    contentType = TEXT,
+    contentEncoding,
+  } = await probeHttp({
+    ...options,
+    prober,
+    rawHeaders: request.rawHeaders,
+  });
+  if (status < 100) throw new Error(`Invalid status code: ${status}`);
+  if (!options.relaysBody || body.length === 0) return { status, body: "" };
+  const headers = contentEncoding === undefined ? {} : { "Content-Encoding": contentEncoding };
+  return { status, contentType, headers, body };
 }
 
-async function isServing(prober: Extract<AppProber, { kind: "grpc" }>, options: Run, request: IncomingMessage) {
+async function isServing(prober: Extract<AppProber, { kind: "grpc" }>, options: Run, request: HttpRequest) {
   const { target, signal, log } = options;
   const userAgent = request.headers["user-agent"];
   try {

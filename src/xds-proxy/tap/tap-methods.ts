@@ -1,7 +1,7 @@
 import { defineMethod, GrpcError, type Implementation, implement, rawCodec } from "../../grpc/index.ts";
 import { discoveryRequest } from "../../protobuf/wire/discovery.ts";
 import { ADS_PATHS } from "../../xds/methods.ts";
-import type { AskDebug } from "./answer-http.ts";
+import type { AskDebug } from "./debug-handler.ts";
 
 const TIMEOUT_MS = 15_000;
 const DEBUG_PREFIX = "istio.io/debug/";

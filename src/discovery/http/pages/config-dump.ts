@@ -1,3 +1,4 @@
+import { HttpError, type HttpRequest, json, type TextAnswer } from "../../../net/http-server/http-types.ts";
 import { decodeMessage } from "../../../protobuf/envoy/index.ts";
 import { TYPE_PREFIX } from "../../../protobuf/type-url.ts";
 import { any } from "../../../protobuf/wire/discovery.ts";
@@ -7,7 +8,6 @@ import type { XdsType } from "../../../xds/xds-types.ts";
 import { traitsOf, XDS_TYPES } from "../../../xds/xds-types.ts";
 import type { Connection } from "../../ads/connection.ts";
 import type { DebugContext } from "../debug-context.ts";
-import { type HttpAnswer, type HttpCall, HttpProblem, json } from "../http-types.ts";
 import { requireProxy } from "./streams.ts";
 
 const MESSAGES: Partial<Record<XdsType, Parameters<typeof decodeMessage>[0]>> = {
@@ -18,7 +18,7 @@ const MESSAGES: Partial<Record<XdsType, Parameters<typeof decodeMessage>[0]>> = 
 };
 
 /** What a proxy gets at this moment, in the form of Envoy's own dump. `?types=CDS,RDS` shows the resources of these types alone. */
-export function configDump(context: DebugContext, call: Pick<HttpCall, "query">): HttpAnswer {
+export function configDump(context: DebugContext, call: Pick<HttpRequest, "query">): TextAnswer {
   const connection = requireProxy(context, call);
   const asked = (call.query.get("types") ?? "").split(",").filter((name) => name !== "");
   if (asked.length > 0) {
@@ -57,7 +57,7 @@ export function configDump(context: DebugContext, call: Pick<HttpCall, "query">)
 }
 
 /** Pages of one type: its resources as the proxy gets them. */
-export function resourcesPage(type: XdsType): (context: DebugContext, call: Pick<HttpCall, "query">) => HttpAnswer {
+export function resourcesPage(type: XdsType): (context: DebugContext, call: Pick<HttpRequest, "query">) => TextAnswer {
   return (context, call) => configs(shownOf(context, requireProxy(context, call), type).map(({ message }) => message));
 }
 
@@ -75,7 +75,7 @@ function dump(name: string, members: object = {}) {
 }
 
 /** A message without members is written without them. */
-function configs(list: readonly unknown[]): HttpAnswer {
+function configs(list: readonly unknown[]): TextAnswer {
   return json(list.length === 0 ? {} : { configs: list });
 }
 
@@ -86,7 +86,7 @@ function typeNamed(name: string): XdsType {
   );
   if (found !== undefined) return found.type;
   const allowed = XDS_TYPES.map(({ type }) => type).join(", ");
-  throw new HttpProblem(400, `types has ${JSON.stringify(name)}, allowed are ${allowed}`);
+  throw new HttpError(400, `types has ${JSON.stringify(name)}, allowed are ${allowed}`);
 }
 
 const HOLDS: Partial<Record<XdsType, string>> = { CDS: "clusters", EDS: "endpoints", LDS: "listeners", RDS: "routes" };

@@ -1,10 +1,10 @@
 import { KINDS, type Kind } from "../../../istio-api/specs/kinds.ts";
 import { groupBy } from "../../../mesh-model/group-by.ts";
+import { type HttpRequest, json, type TextAnswer, text } from "../../../net/http-server/http-types.ts";
 import type { DebugContext } from "../debug-context.ts";
-import { type HttpAnswer, type HttpCall, json, text } from "../http-types.ts";
 
 /** What generators remember; `?sizes` for the number of results alone, `?clear=true` to have everything made anew. */
-export function cachez({ source }: DebugContext, { query }: Pick<HttpCall, "query">): HttpAnswer {
+export function cachez({ source }: DebugContext, { query }: Pick<HttpRequest, "query">): TextAnswer {
   const { counts, clear } = source.cache;
   if (query.get("clear") === "true") {
     clear();
@@ -14,7 +14,7 @@ export function cachez({ source }: DebugContext, { query }: Pick<HttpCall, "quer
 }
 
 /** The snapshot that answers are made from, in numbers and names. */
-export function pushContext(context: DebugContext): HttpAnswer {
+export function pushContext(context: DebugContext): TextAnswer {
   const { version, mesh, services, virtualServices, configs } = context.snapshot();
   const byNamespace = groupBy(services, ({ namespace }) => namespace);
   const kinds = (Object.keys(KINDS) as Kind[]).map((kind) => [kind, configs.list(kind).length]);
@@ -35,20 +35,20 @@ export function pushContext(context: DebugContext): HttpAnswer {
 }
 
 /** Clusters whose services are known: that of the server itself. */
-export function clusterz({ clusterId }: DebugContext): HttpAnswer {
+export function clusterz({ clusterId }: DebugContext): TextAnswer {
   return json([{ id: clusterId, secretName: "", syncStatus: "synced" }]);
 }
 
 /** Gateways between networks, services of several clusters, ambient workloads, injection: none of them is served. */
-export function nothing(shape: unknown): () => HttpAnswer {
+export function nothing(shape: unknown): () => TextAnswer {
   return () => json(shape);
 }
 
-export function authorizationz(context: DebugContext): HttpAnswer {
+export function authorizationz(context: DebugContext): TextAnswer {
   return json({ authorization_policies: byNamespaceOf(context, "AuthorizationPolicy", "namespace_to_policies") });
 }
 
-export function telemetryz(context: DebugContext): HttpAnswer {
+export function telemetryz(context: DebugContext): TextAnswer {
   return json({ telemetries: byNamespaceOf(context, "Telemetry", "namespace_to_telemetries") });
 }
 

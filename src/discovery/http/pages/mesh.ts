@@ -1,13 +1,13 @@
 import { type AnyConfigObject, compareText, objectKey } from "../../../istio-api/config-object.ts";
 import { describeDocumentProblem } from "../../../istio-api/decode/parse-config-text.ts";
 import { KINDS } from "../../../istio-api/specs/kinds.ts";
+import { type HttpRequest, json, type TextAnswer } from "../../../net/http-server/http-types.ts";
 import type { DebugContext } from "../debug-context.ts";
-import { type HttpAnswer, type HttpCall, json } from "../http-types.ts";
 import { showEndpoint, showPort, showService, timeOf } from "./show-service.ts";
 import { requireProxy } from "./streams.ts";
 
 /** All services, as the registries have them. */
-export function registryz({ registry }: DebugContext): HttpAnswer {
+export function registryz({ registry }: DebugContext): TextAnswer {
   const services = [...registry.services()].sort((a, b) => compareText(a.hostname, b.hostname));
   return json(services.flatMap(showService));
 }
@@ -19,7 +19,7 @@ interface Shards {
 }
 
 /** Endpoints by host name and namespace, in the shards they come from. */
-export function endpointShardz({ registry }: DebugContext): HttpAnswer {
+export function endpointShardz({ registry }: DebugContext): TextAnswer {
   const hosts: Record<string, Record<string, Shards>> = {};
   for (const service of registry.services()) {
     const endpoints = registry.endpoints(service.key);
@@ -39,7 +39,7 @@ export function endpointShardz({ registry }: DebugContext): HttpAnswer {
 }
 
 /** Every rule object in force. */
-export function configz({ store }: DebugContext): HttpAnswer {
+export function configz({ store }: DebugContext): TextAnswer {
   const objects = [...store.snapshot.all()].sort((a, b) => compareText(objectKey(a), objectKey(b)));
   return json(
     objects.map(({ source, namespace, creationTime }) => {
@@ -49,12 +49,12 @@ export function configz({ store }: DebugContext): HttpAnswer {
   );
 }
 
-export function meshConfig({ snapshot }: DebugContext): HttpAnswer {
+export function meshConfig({ snapshot }: DebugContext): TextAnswer {
   return json(snapshot().mesh.source);
 }
 
 /** What collides, by metric and by name; then figures of the last push, refused documents and rules that lose. */
-export function pushStatus(context: DebugContext): HttpAnswer {
+export function pushStatus(context: DebugContext): TextAnswer {
   const { version, services } = context.snapshot();
   return json({
     ...context.conflicts(),
@@ -67,7 +67,7 @@ export function pushStatus(context: DebugContext): HttpAnswer {
 }
 
 /** What the proxies serve themselves. */
-export function instancesz(context: DebugContext): HttpAnswer {
+export function instancesz(context: DebugContext): TextAnswer {
   const entries = context.connections.all().map((connection) => {
     const { targets } = connection.view().inbound;
     const shown = targets.map(({ service, port, targetPort }) => ({
@@ -80,7 +80,7 @@ export function instancesz(context: DebugContext): HttpAnswer {
 }
 
 /** What a proxy may see: the effect of its Sidecar object. */
-export function sidecarz(context: DebugContext, call: Pick<HttpCall, "query">): HttpAnswer {
+export function sidecarz(context: DebugContext, call: Pick<HttpRequest, "query">): TextAnswer {
   const { outbound, node } = requireProxy(context, call).view();
   const { sidecar, services, egress, mesh } = outbound;
   const rules = services.flatMap((service) => {

@@ -1,17 +1,17 @@
 import { KINDS } from "../../../istio-api/specs/kinds.ts";
 import type { Locality } from "../../../mesh-model/locality.ts";
+import { HttpError, type HttpRequest, json, type TextAnswer, text } from "../../../net/http-server/http-types.ts";
 import type { XdsType } from "../../../xds/xds-types.ts";
 import { traitsOf, XDS_TYPES } from "../../../xds/xds-types.ts";
 import type { Connection } from "../../ads/connection.ts";
 import { syncState, type Watch } from "../../ads/core/watch.ts";
 import type { DebugContext } from "../debug-context.ts";
-import { type HttpAnswer, type HttpCall, HttpProblem, json, text } from "../http-types.ts";
 import { topologyLabels } from "./show-service.ts";
 
 const NOT_CONNECTED = "Proxy not connected to this Pilot instance. It may be connected to another instance.";
 
 /** Who is connected and what it watches; `?push=true` makes and pushes a new snapshot. */
-export function adsz(context: DebugContext, { query }: Pick<HttpCall, "query">): HttpAnswer {
+export function adsz(context: DebugContext, { query }: Pick<HttpRequest, "query">): TextAnswer {
   if (query.get("push") === "true") {
     context.push();
     return text(200, `Pushed to ${context.connections.all().length} servers`);
@@ -31,7 +31,7 @@ export function adsz(context: DebugContext, { query }: Pick<HttpCall, "query">):
   return json({ totalClients: clients.length, clients });
 }
 
-export function connections(context: DebugContext): HttpAnswer {
+export function connections(context: DebugContext): TextAnswer {
   const clients = context.connections.all().map(({ id, connectedAt, peerAddress }) => ({
     connectionId: id,
     connectedAt: new Date(connectedAt).toISOString(),
@@ -49,7 +49,7 @@ const SYNC_NAMES: readonly (readonly [XdsType, string])[] = [
 ];
 
 /** How far every proxy is: what it was sent, what it accepted, and why it refused what it refused. */
-export function syncz(context: DebugContext, { query }: Pick<HttpCall, "query">): HttpAnswer {
+export function syncz(context: DebugContext, { query }: Pick<HttpRequest, "query">): TextAnswer {
   const namespace = query.get("namespace");
   const proxies = context.connections.all().filter(({ node }) => namespace === null || node.namespace === namespace);
   return json(
@@ -76,7 +76,7 @@ export function syncz(context: DebugContext, { query }: Pick<HttpCall, "query">)
 }
 
 /** The kinds of objects that are read; of one proxy, the names and versions it was last sent. */
-export function resourcesz(context: DebugContext, call: Pick<HttpCall, "query">): HttpAnswer {
+export function resourcesz(context: DebugContext, call: Pick<HttpRequest, "query">): TextAnswer {
   if (!call.query.has("proxyID")) {
     return json(Object.entries(KINDS).map(([kind, { group, versions }]) => ({ group, version: versions[0], kind })));
   }
@@ -94,18 +94,18 @@ export function resourcesz(context: DebugContext, call: Pick<HttpCall, "query">)
   );
 }
 
-export function forceDisconnect(context: DebugContext, call: Pick<HttpCall, "query">): HttpAnswer {
-  if (!context.allowsAdmin) throw new HttpProblem(404, "404 page not found: UNSAFE_ENABLE_ADMIN_ENDPOINTS is not set");
+export function forceDisconnect(context: DebugContext, call: Pick<HttpRequest, "query">): TextAnswer {
+  if (!context.allowsAdmin) throw new HttpError(404, "404 page not found: UNSAFE_ENABLE_ADMIN_ENDPOINTS is not set");
   requireProxy(context, call).close("disconnected by an operator");
   return text(200, "OK");
 }
 
 /** `?proxyID=`: the id of a stream, or of the proxy that has it. */
-export function requireProxy(context: DebugContext, { query }: Pick<HttpCall, "query">): Connection {
+export function requireProxy(context: DebugContext, { query }: Pick<HttpRequest, "query">): Connection {
   const id = query.get("proxyID") ?? "";
-  if (id === "") throw new HttpProblem(400, "You must provide a proxyID in the query string");
+  if (id === "") throw new HttpError(400, "You must provide a proxyID in the query string");
   const connection = context.connections.find(id);
-  if (connection === undefined) throw new HttpProblem(404, NOT_CONNECTED);
+  if (connection === undefined) throw new HttpError(404, NOT_CONNECTED);
   return connection;
 }
 

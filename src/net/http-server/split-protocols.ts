@@ -1,4 +1,3 @@
-import type { Server } from "node:http";
 import type { Socket } from "node:net";
 
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
@@ -10,20 +9,20 @@ export function protocolOf(seen: Buffer): "http1" | "http2" | "undecided" {
   return length === PREFACE.length ? "http2" : "undecided";
 }
 
-/**
- * Hands connections that begin with the preface of HTTP/2 to somebody else and leaves the others to the server, which goes on to own
- * the port. Returns the way to end those that have not said anything yet.
- */
-export function splitProtocols(server: Server, onHttp2: (socket: Socket) => void, silenceMs: number): () => void {
-  const waiting = new Set<Socket>();
-  const serveHttp1 = server.listeners("connection");
-  server.removeAllListeners("connection");
-  server.on("connection", (socket: Socket) => {
+export interface SplitOptions {
+  readonly onHttp1: (socket: Socket) => void;
+  readonly onHttp2: (socket: Socket) => void;
+  /** How long a connection may take with the bytes that show its protocol. */
+  readonly silenceMs: number;
+}
+
+/** Passes connections on by their first bytes: HTTP/2 begins with its preface. */
+export function createProtocolSplitter({ onHttp1, onHttp2, silenceMs }: SplitOptions): (socket: Socket) => void {
+  return (socket) => {
     let seen = Buffer.alloc(0);
     const ended = () => socket.destroy();
     const settle = () => {
-      waiting.delete(socket);
-      socket.off("data", look).off("error", ended).off("end", ended).off("close", settle).off("timeout", ended);
+      socket.off("data", look).off("error", ended).off("end", ended).off("timeout", ended);
       socket.setTimeout(0);
     };
     const look = (chunk: Buffer) => {
@@ -34,15 +33,11 @@ export function splitProtocols(server: Server, onHttp2: (socket: Socket) => void
       socket.pause();
       socket.unshift(seen);
       if (protocol === "http2") return onHttp2(socket);
-      for (const serve of serveHttp1) serve.call(server, socket);
+      onHttp1(socket);
       // Not before the HTTP/1 side has put its own listeners on.
       setImmediate(() => socket.resume());
     };
-    waiting.add(socket);
     socket.setTimeout(silenceMs);
-    socket.on("data", look).on("error", ended).on("end", ended).on("close", settle).on("timeout", ended);
-  });
-  return () => {
-    for (const socket of waiting) socket.destroy();
+    socket.on("data", look).on("error", ended).on("end", ended).on("timeout", ended);
   };
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { decodedPath, splitTarget } from "./request-target.ts";
+import { cleanPath, decodedPath, splitTarget } from "./request-path.ts";
 
 test.each([
   { target: "/metrics", want: { path: "/metrics", query: "" } },
@@ -39,6 +39,33 @@ test("reading inverts escaping, and no text throws", () => {
       expect(decodedPath(escaped)).toBe(`/${text.replaceAll("/", "")}`);
       decodedPath(text);
       splitTarget(text);
+    }),
+  );
+});
+
+test.each([
+  ["/", "/"],
+  ["", "/"],
+  ["//", "/"],
+  ["/metrics", "/metrics"],
+  ["//debug/pprof/cmdline", "/debug/pprof/cmdline"],
+  ["/x/../metrics", "/metrics"],
+  ["/../../etc", "/etc"],
+  ["/a/./b", "/a/b"],
+  ["/a/b/", "/a/b/"],
+  ["/a//", "/a/"],
+  ["/a/..", "/"],
+])("the path %s is %s when clean", (path, clean) => {
+  expect(cleanPath(path)).toBe(clean);
+});
+
+test("cleaning is idempotent and leaves no way up", () => {
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom("a", "", ".", "..", "b.c", "...")), (elements) => {
+      const clean = cleanPath(`/${elements.join("/")}`);
+      expect(cleanPath(clean)).toBe(clean);
+      expect(clean.split("/")).not.toContain("..");
+      expect(clean).not.toContain("//");
     }),
   );
 });

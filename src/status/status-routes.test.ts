@@ -1,17 +1,18 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer, request } from "node:http";
+import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { silentLogger } from "../base/logger.ts";
-import { createRouter, type Router, sendText } from "./router.ts";
+import { startHttpServer } from "../net/http-server/start-http-server.ts";
+import { createStatusRoutes, readStatusPath, type StatusRoutes } from "./status-routes.ts";
 
 /** On a unix socket the peer has no address, which is how an unknown caller looks. */
-async function serveUnknownPeers(router: Router) {
-  const folder = mkdtempSync(join(tmpdir(), "router-"));
+async function serveUnknownPeers({ handle }: StatusRoutes) {
+  const folder = mkdtempSync(join(tmpdir(), "status-routes-"));
   const socketPath = join(folder, "s");
-  const server = createServer(router.handle);
-  await new Promise<void>((resolve) => server.listen(socketPath, resolve));
+  const listen = [{ path: socketPath }];
+  const server = await startHttpServer({ listen, handler: handle, readPath: readStatusPath, log: silentLogger });
   return {
     ask: (method: string, path: string) =>
       new Promise<{ status: number; body: string }>((resolve, reject) => {
@@ -26,22 +27,22 @@ async function serveUnknownPeers(router: Router) {
         outgoing.end();
       }),
     [Symbol.asyncDispose]: async () => {
-      await new Promise((resolve) => server.close(resolve));
+      await server.stop();
       rmSync(folder, { recursive: true });
     },
   };
 }
 
 test("an unknown peer is refused before its method is looked at, and only where the rule applies", async () => {
-  const router = createRouter(silentLogger);
+  const routes = createStatusRoutes();
   let calls = 0;
-  const handler = (_request: unknown, response: Parameters<typeof sendText>[0]) => {
+  const handler = () => {
     calls++;
-    sendText(response, 200, "OK");
+    return { status: 200, body: "OK" };
   };
-  router.route("POST", "/quit", handler, { loopbackOnly: true });
-  router.route("*", "/open", handler);
-  await using server = await serveUnknownPeers(router);
+  routes.route("POST", "/quit", handler, { loopbackOnly: true });
+  routes.route("*", "/open", handler);
+  await using server = await serveUnknownPeers(routes);
   const refusal = { status: 403, body: "Only requests from localhost are allowed\n" };
   expect(await server.ask("POST", "/quit")).toEqual(refusal);
   expect(await server.ask("GET", "/quit")).toEqual(refusal);
@@ -61,16 +62,16 @@ test.each([
   { method: "GET", target: "/below?x", status: 307, body: '<a href="/below/?x">Temporary Redirect</a>.\n\n' },
   { method: "POST", target: "/below?x", status: 307, body: "" },
 ])("$method $target is $status", async ({ method, target, status, body }) => {
-  const router = createRouter(silentLogger);
-  router.route("POST", "/quit", () => undefined, { loopbackOnly: true });
-  router.route("*", "/open", (_request, response, path) => sendText(response, 200, path));
-  router.route("*", "/below/", (_request, response, path) => sendText(response, 200, path));
-  await using server = await serveUnknownPeers(router);
+  const routes = createStatusRoutes();
+  routes.route("POST", "/quit", () => undefined, { loopbackOnly: true });
+  routes.route("*", "/open", ({ path }) => ({ status: 200, body: path }));
+  routes.route("*", "/below/", ({ path }) => ({ status: 200, body: path }));
+  await using server = await serveUnknownPeers(routes);
   expect(await server.ask(method, target)).toEqual({ status, body });
 });
 
 test("a redirect's text cannot carry markup", async () => {
-  await using server = await serveUnknownPeers(createRouter(silentLogger));
+  await using server = await serveUnknownPeers(createStatusRoutes());
   const { status, body } = await server.ask("GET", '//<script>"&');
   expect(status).toBe(307);
   expect(body).toBe('<a href="/&lt;script&gt;&#34;&amp;">Temporary Redirect</a>.\n\n');

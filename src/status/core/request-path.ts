@@ -18,3 +18,16 @@ export function decodedPath(path: string): string | undefined {
   const bytes = path.replace(/%(?!2f)(..)/gi, (_escape, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
   return Buffer.from(bytes, "latin1").toString("utf8");
 }
+
+/** Removes empty, `.` and `..` elements as a file path would; a trailing slash stays. */
+export function cleanPath(path: string): string {
+  const clean: string[] = [];
+  const elements = path.split("/");
+  for (const element of elements) {
+    if (element === "..") clean.pop();
+    else if (element !== "" && element !== ".") clean.push(element);
+  }
+  const last = elements.at(-1);
+  const isFolder = clean.length > 0 && (last === "" || last === "." || last === "..") && path.endsWith("/");
+  return `/${clean.join("/")}${isFolder ? "/" : ""}`;
+}
