@@ -2,7 +2,6 @@ import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vi
 import { buildRules } from "../src/capture/core/build-rules.ts";
 import { checkSettings } from "../src/capture/core/check-settings.ts";
 import { deriveSettings } from "../src/capture/core/derive-settings.ts";
-import { parseIp } from "../src/capture/core/ip-address.ts";
 import { parsePacket } from "../src/capture/core/packet.ts";
 import { NO_NAMES } from "../src/capture/core/rule-key.ts";
 import { createWalker, type Fate } from "../src/capture/core/walk.ts";
@@ -10,6 +9,7 @@ import { CAPTURE_FLAGS } from "../src/cli/commands/capture-flags.ts";
 import { readCaptureSettings } from "../src/cli/commands/capture-settings.ts";
 import { createFlagValues } from "../src/cli/framework/flag-values.ts";
 import { parseFlags } from "../src/cli/framework/parse-flags.ts";
+import { parseIp } from "../src/net/ip.ts";
 import { needs } from "../test/support/needs.ts";
 import { BACKENDS, istioIptables } from "../test/support/netns/capture.ts";
 import { createNetnsPair, type NetnsPair } from "../test/support/netns/netns.ts";

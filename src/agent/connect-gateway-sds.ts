@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import type { CloseStack } from "../base/close-stack.ts";
 import type { Logger } from "../base/logger.ts";
 import { Secret } from "../base/secret.ts";
+import { joinHostPort } from "../net/host-port.ts";
 import { parseTrustBundle } from "../protocol/x509/trust-bundle.ts";
 import { createGatewaySecrets, getSecret, type KubernetesAccess, startSdsServer, watchSecrets } from "../sds/index.ts";
 import type { AgentConfig, Environment } from "../settings/index.ts";
@@ -55,11 +56,10 @@ async function clusterAccess(env: Environment): Promise<KubernetesAccess> {
       "unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined";
     throw new AgentStartError("start-failed", message);
   }
-  const bracketed = host.includes(":") ? `[${host}]` : host;
   const caText = await readFile(`${SERVICE_ACCOUNT}/ca.crt`, "utf8");
   const { pem, count } = parseTrustBundle(caText);
   return {
-    apiUrl: `https://${bracketed}:${port}`,
+    apiUrl: `https://${joinHostPort(host, port)}`,
     // An empty list would mean the public roots.
     ca: count === 0 ? caText : pem,
     token: async () => new Secret((await readFile(`${SERVICE_ACCOUNT}/token`, "utf8")).trim()),

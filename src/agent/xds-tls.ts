@@ -5,7 +5,7 @@ import { rootCertificates } from "node:tls";
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import type { ClientCredentials, ClientTls } from "../grpc/index.ts";
-import { splitHostPort } from "../net/split-host-port.ts";
+import { splitHostPort } from "../net/host-port.ts";
 import { tlsLimits } from "../net/tls/compliance-policy.ts";
 import { handshakeOptions } from "../net/tls/handshake-options.ts";
 import { createBundleWarnings, parseTrustBundle, type TrustBundle } from "../protocol/x509/trust-bundle.ts";

@@ -6,6 +6,7 @@ import { CloseStack } from "../base/close-stack.ts";
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { wait } from "../base/wait.ts";
+import { joinHostPort } from "../net/host-port.ts";
 import { buildRules } from "./core/build-rules.ts";
 import { outboundProbe, type ProbeFamily, probeFamilies } from "./core/probe-plan.ts";
 import type { OwnerNames } from "./core/rule-key.ts";
@@ -119,7 +120,7 @@ async function attempt(
   if (!listening.includes(probe.expect)) return `${probe.name}: nothing could listen on port ${probe.expect}`;
   using limit = abortAfter(Math.max(1, timeoutMs), signal);
   const stop = limit.signal;
-  const target = hostPort(probe.to.host, probe.to.port);
+  const target = joinHostPort(probe.to.host, probe.to.port);
   let last = "no connection was made";
   while (!stop.aborted) {
     const result = await (probe.uid === undefined ? connectOnce(probe, stop) : connectAs(probe, stop));
@@ -128,7 +129,7 @@ async function attempt(
       for (let tries = 0; tries < 20 && !stop.aborted; tries += 1) {
         const reached = [...arrivals].find(([, clients]) => clients.has(result))?.[0];
         if (reached === probe.expect) {
-          log.info(`Local addr ${hostPort(probe.listen, reached)}`);
+          log.info(`Local addr ${joinHostPort(probe.listen, reached)}`);
           // The blank belongs to it: who greps for the line has known no other.
           log.info(`Original addr ${probe.from ?? probe.to.host}: ${probe.to.port}`);
           return undefined;
@@ -203,7 +204,7 @@ async function listen(
 ): Promise<Server | undefined> {
   const clients = new Set<number>();
   arrivals.set(port, clients);
-  log.info(`Listening on ${hostPort(host, port)}`);
+  log.info(`Listening on ${joinHostPort(host, port)}`);
   const server = createServer((socket) => {
     clients.add(socket.remotePort ?? 0);
     socket.on("error", () => undefined);
@@ -225,8 +226,4 @@ async function listen(
 
 function closeServer(server: Server): Promise<void> {
   return new Promise((resolve) => server.close(() => resolve()));
-}
-
-function hostPort(host: string, port: number): string {
-  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }

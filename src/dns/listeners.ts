@@ -1,10 +1,10 @@
 import { CloseStack } from "../base/close-stack.ts";
 import type { Logger } from "../base/logger.ts";
-import type { HostPort } from "./core/listen-plan.ts";
+import { type HostPort, joinHostPort } from "../net/host-port.ts";
 import { DnsError } from "./errors.ts";
 import type { DnsLimits, Transport } from "./options.ts";
 import type { QueryHandler } from "./query-handler.ts";
-import { bindableHost, formatHostPort, isWildcard, localAddresses } from "./socket-address.ts";
+import { bindableHost, isWildcard, localAddresses } from "./socket-address.ts";
 import { startTcpListener, type TcpListener } from "./tcp-listener.ts";
 import { startUdpListener, type UdpListener } from "./udp-listener.ts";
 import { startWildcardSockets, type WildcardSockets } from "./wildcard-sockets.ts";
@@ -70,14 +70,15 @@ async function bindAll(
       chosenPort ||= listener.address.port;
       return listener;
     } catch (failure) {
-      failedOn.set(failure, `${protocol} port ${formatHostPort(asked)}`);
+      failedOn.set(failure, `${protocol} port ${joinHostPort(asked.host, asked.port)}`);
       throw failure;
     }
   };
   const startUdp = (address: HostPort) =>
     start("udp", address, (asked) => startUdpListener(asked, handler, log, options.sharesUdp ? "shared" : "alone"));
   const started = (protocol: Transport, bound: readonly HostPort[]) => {
-    for (const address of bound) lines.push(`Starting local ${protocol} DNS server on ${formatHostPort(address)}`);
+    for (const address of bound)
+      lines.push(`Starting local ${protocol} DNS server on ${joinHostPort(address.host, address.port)}`);
     signal?.throwIfAborted();
   };
   for (const { host: given, port } of requested) {

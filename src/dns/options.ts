@@ -1,8 +1,8 @@
 import type { Handle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
+import type { HostPort } from "../net/host-port.ts";
 import type { NameTable } from "../xds/name-table.ts";
 import type { DnsGeneration } from "./core/generations.ts";
-import type { HostPort } from "./core/listen-plan.ts";
 import type { Random16 } from "./core/shuffle.ts";
 import type { DnsMetrics } from "./metrics.ts";
 

@@ -1,11 +1,6 @@
 import { networkInterfaces } from "node:os";
-import { isIP } from "../net/ip-literal.ts";
-import type { HostPort } from "./core/listen-plan.ts";
+import { isIP } from "../net/ip.ts";
 import { DnsError } from "./errors.ts";
-
-export function formatHostPort({ host, port }: HostPort): string {
-  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
-}
 
 /** The IP address to bind for a host; names resolve to their first IPv4 address, else to their first. */
 export async function bindableHost(host: string): Promise<string> {

@@ -1,11 +1,10 @@
 import { createServer, type Server, type Socket } from "node:net";
 import type { Logger } from "../base/logger.ts";
+import { type HostPort, joinHostPort } from "../net/host-port.ts";
 import { MAX_MESSAGE_BYTES } from "../protocol/dns/constants.ts";
-import type { HostPort } from "./core/listen-plan.ts";
 import { listenError } from "./errors.ts";
 import type { DnsLimits } from "./options.ts";
 import { LATER, type QueryHandler } from "./query-handler.ts";
-import { formatHostPort } from "./socket-address.ts";
 import { serveTcpConnection } from "./tcp-connection.ts";
 
 export interface TcpListener {
@@ -54,7 +53,7 @@ export async function startTcpListener(
 function bindTcp(server: Server, address: HostPort): Promise<number> {
   const { host, port } = address;
   return new Promise((resolve, reject) => {
-    server.once("error", (cause) => reject(listenError("tcp", formatHostPort(address), cause)));
+    server.once("error", (cause) => reject(listenError("tcp", joinHostPort(address.host, address.port), cause)));
     server.listen({ port, exclusive: true, ...(host === "" ? {} : { host, ipv6Only: false }) }, () => {
       server.removeAllListeners("error");
       const bound = server.address();

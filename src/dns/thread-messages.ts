@@ -1,5 +1,5 @@
 import type { LogFields, LogLevel } from "../base/logger.ts";
-import type { HostPort } from "./core/listen-plan.ts";
+import type { HostPort } from "../net/host-port.ts";
 import type { PortMap } from "./port-owners.ts";
 import type { ResolverConfig, ResolverSettings } from "./resolver.ts";
 

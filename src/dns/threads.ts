@@ -1,7 +1,7 @@
 import type { Logger } from "../base/logger.ts";
+import type { HostPort } from "../net/host-port.ts";
 import type { NameTable } from "../xds/name-table.ts";
 import { encodeNameTable } from "../xds/name-table.ts";
-import type { HostPort } from "./core/listen-plan.ts";
 import type { DnsMetrics } from "./metrics.ts";
 import { MAIN_THREAD, type PortMap, releaseAll } from "./port-owners.ts";
 import type { ResolverConfig, ResolverSettings } from "./resolver.ts";

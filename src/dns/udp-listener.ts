@@ -1,11 +1,10 @@
 import { createSocket, type Socket, type SocketOptions } from "node:dgram";
-import { isIPv6 } from "node:net";
 import type { Logger } from "../base/logger.ts";
+import { type HostPort, joinHostPort } from "../net/host-port.ts";
+import { isIPv6 } from "../net/ip.ts";
 import { MAX_MESSAGE_BYTES, MIN_UDP_BYTES } from "../protocol/dns/constants.ts";
-import type { HostPort } from "./core/listen-plan.ts";
 import { listenError } from "./errors.ts";
 import { LATER, type QueryHandler } from "./query-handler.ts";
-import { formatHostPort } from "./socket-address.ts";
 
 export interface UdpListener {
   readonly address: HostPort;
@@ -79,7 +78,7 @@ async function bindShared(address: HostPort): Promise<Socket> {
 }
 
 function bindUdp(address: HostPort, reusePort: boolean): Promise<Socket> {
-  const isV6 = isIPv6(address.host.replace(/%.*$/, ""));
+  const isV6 = isIPv6(address.host);
   const family = isV6 ? 6 : 4;
   const options: SocketOptions & { readonly reusePort: boolean } = {
     type: isV6 ? "udp6" : "udp4",
@@ -93,7 +92,7 @@ function bindUdp(address: HostPort, reusePort: boolean): Promise<Socket> {
   return new Promise((resolve, reject) => {
     socket.once("error", (cause) => {
       socket.close();
-      reject(listenError("udp", formatHostPort(address), cause));
+      reject(listenError("udp", joinHostPort(address.host, address.port), cause));
     });
     socket.bind({ address: address.host, port: address.port, exclusive: true }, () => {
       socket.removeAllListeners("error");

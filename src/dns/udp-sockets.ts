@@ -1,5 +1,5 @@
 import { errorCode } from "../base/coded-error.ts";
-import type { HostPort } from "./core/listen-plan.ts";
+import type { HostPort } from "../net/host-port.ts";
 import type { UdpListener } from "./udp-listener.ts";
 
 /** UDP sockets of one thread, brought in line with a list of addresses that changes. */

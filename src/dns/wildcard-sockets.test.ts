@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { recordingLogger } from "../../test/support/dns/fixture.ts";
-import type { HostPort } from "./core/listen-plan.ts";
+import type { HostPort } from "../net/host-port.ts";
 import { listenError } from "./errors.ts";
 import { startWildcardSockets } from "./wildcard-sockets.ts";
 

@@ -1,8 +1,7 @@
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
-import type { HostPort } from "./core/listen-plan.ts";
+import { type HostPort, joinHostPort } from "../net/host-port.ts";
 import { createLogLimit } from "./log-limit.ts";
-import { formatHostPort } from "./socket-address.ts";
 import type { UdpListener } from "./udp-listener.ts";
 import { createUdpSockets } from "./udp-sockets.ts";
 
@@ -40,9 +39,10 @@ export async function startWildcardSockets({ list, start, log }: WildcardSockets
   const look = async (): Promise<boolean> => {
     const { opened, closed, failures } = await sockets.update(list());
     failures.forEach(warn);
-    for (const address of opened) log.info(`Starting local udp DNS server on ${formatHostPort(address)}`);
+    for (const address of opened)
+      log.info(`Starting local udp DNS server on ${joinHostPort(address.host, address.port)}`);
     for (const address of closed)
-      log.info(`Local udp DNS server on ${formatHostPort(address)} ended: the address is gone`);
+      log.info(`Local udp DNS server on ${joinHostPort(address.host, address.port)} ended: the address is gone`);
     return opened.length + closed.length > 0;
   };
   // Polling: Node has no way to be told of addresses by the kernel.

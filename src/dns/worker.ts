@@ -1,8 +1,8 @@
 import type { MessagePort } from "node:worker_threads";
 import { CloseStack } from "../base/close-stack.ts";
 import type { LogFields, Logger, LogLevel } from "../base/logger.ts";
+import type { HostPort } from "../net/host-port.ts";
 import { decodeNameTable } from "../xds/name-table.ts";
-import type { HostPort } from "./core/listen-plan.ts";
 import { portOwners } from "./port-owners.ts";
 import { createResolver, tableOptions } from "./resolver.ts";
 import { createTableUpdater } from "./table-updater.ts";

@@ -1,5 +1,6 @@
 import { abortAfter, type TimedAbort } from "../base/abort-after.ts";
 import { errorCode, errorMessage } from "../base/coded-error.ts";
+import { joinHostPort } from "../net/host-port.ts";
 import { AdminError } from "./errors.ts";
 
 /** Envoy's admin interface on this machine. Every call has a time and a size limit and rejects with an `AdminError`. */
@@ -53,7 +54,7 @@ const MEBIBYTE = 1024 * 1024;
 const DEFAULT_LIMITS = { timeoutMs: 3_000, maxBytes: 64 * MEBIBYTE };
 
 export function createAdminClient(address: AdminAddress): AdminClient {
-  const authority = `${address.host === "::1" ? "[::1]" : address.host}:${address.port}`;
+  const authority = joinHostPort(address.host, address.port);
   const fetch = (method: "GET" | "POST", path: string, limits: AdminLimits = {}) =>
     call({ address, authority, method, path }, { ...DEFAULT_LIMITS, ...limits });
   const fetchOk = async (method: "GET" | "POST", path: string, limits?: AdminLimits) => {

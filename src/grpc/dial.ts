@@ -1,7 +1,8 @@
-import { connect as connectSocket, isIP, type Socket } from "node:net";
+import { connect as connectSocket, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { connectionFailureText } from "../net/connection-failure.ts";
+import { isIP } from "../net/ip.ts";
 import { publicRootsFor } from "../net/tls/handshake-options.ts";
 import type { ClientCredentials } from "./client-types.ts";
 import { GrpcError } from "./status.ts";

@@ -1,7 +1,7 @@
 import type { X509Certificate } from "node:crypto";
 import type { Socket } from "node:net";
 import { type PeerCertificate, TLSSocket } from "node:tls";
-import { hostPort } from "./host-port.ts";
+import { joinHostPort } from "../net/host-port.ts";
 
 /** Who is at the other end of a connection. */
 export interface Peer {
@@ -23,7 +23,8 @@ export interface PeerTls {
 
 /** Read once after the handshake, because a socket forgets its peer when it is destroyed and calls may outlive it. */
 export function describePeer(socket: Socket): Peer {
-  const address = socket.remoteAddress === undefined ? "unix" : hostPort(socket.remoteAddress, socket.remotePort ?? 0);
+  const address =
+    socket.remoteAddress === undefined ? "unix" : joinHostPort(socket.remoteAddress, socket.remotePort ?? 0);
   return { address, tls: socket instanceof TLSSocket ? describeTls(socket) : undefined };
 }
 

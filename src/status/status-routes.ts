@@ -1,6 +1,6 @@
 import { errorText, type HttpAnswer, type HttpHandler, type HttpRequest } from "../net/http-server/http-types.ts";
 import { createRouteTable, type RouteMethod } from "../net/http-server/route-table.ts";
-import { isLoopback } from "../net/is-loopback.ts";
+import { isLoopback } from "../net/ip.ts";
 import { cleanPath, decodedPath, type RequestTarget, splitTarget } from "./core/request-path.ts";
 
 export interface StatusRouteOptions {

@@ -3,7 +3,7 @@ import { compareText } from "../../base/go-text.ts";
 import { shallowYaml } from "../../files/yaml/yaml-depth.ts";
 import { YAML_OPTIONS } from "../../files/yaml/yaml-options.ts";
 import { yamlProblemText } from "../../files/yaml/yaml-problem-text.ts";
-import { ipFamily } from "./ip-family.ts";
+import { isIP } from "../../net/ip.ts";
 import { sortKeys, toStrictJson } from "./json.ts";
 
 /** Envoy's 64-bit fields take more than a double holds. */
@@ -27,7 +27,7 @@ export function convertBootstrapOverride(text: string, hostIp: string): string {
 }
 
 function substituteHostIp(text: string, hostIp: string): string {
-  if (ipFamily(hostIp) !== 6) return text.replaceAll(PLACEHOLDER, hostIp);
+  if (isIP(hostIp) !== 6) return text.replaceAll(PLACEHOLDER, hostIp);
   const bracketed = `[${hostIp}]`;
   return text.replaceAll(`[${PLACEHOLDER}]`, bracketed).replaceAll(PLACEHOLDER, bracketed);
 }

@@ -1,5 +1,6 @@
-import { BlockList } from "node:net";
-import { isIP } from "../../net/ip-literal.ts";
+import { splitHostPort } from "../../net/host-port.ts";
+import { parseIp } from "../../net/ip.ts";
+import { type IpPrefix, isInPrefixes, parsePrefixOrIp } from "../../net/ip-prefix.ts";
 import { AuthenticationError, type Authenticator } from "./authenticator.ts";
 
 const HEADER = "x-forwarded-client-cert";
@@ -10,19 +11,11 @@ const HEADER = "x-forwarded-client-cert";
  */
 export function forwardedCertificateAuthenticator(ranges: readonly string[]): Authenticator {
   const name = "XfccAuthenticator";
-  const gateways = new BlockList();
-  for (const range of ranges) {
-    const [address = "", bits] = range.split("/");
-    const version = isIP(address);
-    const most = version === 4 ? 32 : 128;
-    const width = bits === undefined ? most : Number(bits);
-    if (version === 0 || !/^\d{1,3}$/.test(bits ?? "0") || width > most) {
-      throw new Error(
-        `TRUSTED_GATEWAY_CIDR has ${JSON.stringify(range)}, expected addresses or ranges like 10.0.0.0/8`,
-      );
-    }
-    gateways.addSubnet(address, width, version === 4 ? "ipv4" : "ipv6");
-  }
+  const gateways = ranges.map((range) => {
+    const prefix = parsePrefixOrIp(range);
+    if (prefix !== undefined) return prefix;
+    throw new Error(`TRUSTED_GATEWAY_CIDR has ${JSON.stringify(range)}, expected addresses or ranges like 10.0.0.0/8`);
+  });
   return {
     name,
     authenticate: async ({ peer, metadata }) => {
@@ -57,13 +50,10 @@ function commonName(subject: string): string {
   return name.replace(/\\(.)/g, "$1");
 }
 
-function isGateway(gateways: BlockList, peerAddress: string): boolean {
-  const host = peerAddress
-    .replace(/:\d+$/, "")
-    .replace(/^\[|\]$/g, "")
-    .replace(/^::ffff:(?=\d+\.)/i, "");
-  const version = isIP(host);
-  return version !== 0 && gateways.check(host, version === 4 ? "ipv4" : "ipv6");
+function isGateway(gateways: readonly IpPrefix[], peerAddress: string): boolean {
+  const split = splitHostPort(peerAddress);
+  const ip = parseIp("problem" in split ? peerAddress : split.host);
+  return ip !== undefined && isInPrefixes(gateways, ip);
 }
 
 function splitOutsideQuotes(text: string, separator: "," | ";"): readonly string[] {

@@ -1,4 +1,5 @@
-import { formatIp, isLoopback, parsePrefix } from "./ip-address.ts";
+import { formatIp, isLoopback } from "../../net/ip.ts";
+import { parsePrefix } from "../../net/ip-prefix.ts";
 import { type CaptureOptions, type CaptureSettings, isTproxy, splitList } from "./settings.ts";
 
 /** What is wrong with the settings: errors stop the command before anything runs, warnings do not. */

@@ -65,3 +65,8 @@ test("a mapped resolver counts as IPv6, and text is canonical", () => {
     v6: ["::ffff:1.2.3.4", "2001:db8::1"],
   });
 });
+
+test("a resolver inside IPv6 prints with dots, one with a zone is left out", () => {
+  const text = "nameserver ::127.0.0.53\nnameserver fe80::1%eth0\nnameserver ::1:0:0\n";
+  expect(parseResolvers(text)).toEqual({ v4: [], v6: ["::127.0.0.53", "::1:0:0"] });
+});

@@ -1,4 +1,4 @@
-import { formatIp, formatResolver, type IpAddress, isLinkLocal, isLoopback, parseIp } from "./ip-address.ts";
+import { formatIp, type IpAddress, isLinkLocal, isLoopback, parseIp, unmap } from "../../net/ip.ts";
 import type { CaptureSettings } from "./settings.ts";
 
 /** What the machine says; asked for only when a setting depends on it. */
@@ -47,8 +47,8 @@ function defaultUid({ generation }: CaptureSettings, found: string | undefined):
 
 export function usableAddresses(texts: readonly string[]): readonly IpAddress[] {
   return texts.flatMap((text) => {
-    const address = unmap(parseIp(text));
-    return address === undefined || isLoopback(address) || isLinkLocal(address) ? [] : [address];
+    const address = parseIp(text);
+    return address === undefined || isLoopback(address) || isLinkLocal(address) ? [] : [unmap(address)];
   });
 }
 
@@ -67,18 +67,20 @@ function bypassWarning(addresses: readonly IpAddress[], ipv6: boolean): readonly
   ];
 }
 
-/** Second field of the `nameserver` lines; what is no address is left out, as no rule could match it. */
+/** Second field of the `nameserver` lines; what is not an address or has a zone is left out, as no rule could match it. */
 export function parseResolvers(resolvConf: string): { readonly v4: readonly string[]; readonly v6: readonly string[] } {
-  const addresses = resolvConf
-    .split("\n")
-    .map((line) => line.trim().split(/\s+/))
-    .flatMap(([keyword, value = ""]) => (keyword === "nameserver" ? (parseIp(value) ?? []) : []));
+  const addresses = resolvConf.split("\n").flatMap((line) => {
+    const [keyword, value = ""] = line.trim().split(/\s+/);
+    const address = keyword === "nameserver" ? parseIp(value) : undefined;
+    return address === undefined || address.zone !== undefined ? [] : [address];
+  });
   const of = (family: 4 | 6) => addresses.filter((address) => address.family === family).map(formatResolver);
   return { v4: of(4), v6: of(6) };
 }
 
-function unmap(address: IpAddress | undefined): IpAddress | undefined {
-  const [first, second, third, fourth = 0] = address?.words ?? [];
-  if (address?.family !== 6 || first !== 0 || second !== 0 || third !== 0xffff) return address;
-  return { family: 4, words: [fourth] };
+/** As the published rules write resolvers: with dots in IPv4-compatible addresses too, like the kernel's tools. */
+function formatResolver(address: IpAddress): string {
+  const [first, second, third, fourth = 0] = address.words;
+  const isCompatible = address.family === 6 && first === 0 && second === 0 && third === 0 && fourth > 0xffff;
+  return isCompatible ? `::${formatIp({ family: 4, words: [fourth] })}` : formatIp(address);
 }

@@ -1,4 +1,5 @@
-import { formatIp, maskPrefix, parseIp, parsePrefix } from "./ip-address.ts";
+import { formatIp, parseIp } from "../../net/ip.ts";
+import { maskPrefix, parsePrefix } from "../../net/ip-prefix.ts";
 import { type CaptureSettings, splitList } from "./settings.ts";
 
 export interface Sample {

@@ -1,6 +1,6 @@
+import { type IpAddress, isLoopback, parseIp } from "../../net/ip.ts";
 import { explainSamples } from "./explain-samples.ts";
 import { explainInWords } from "./explain-words.ts";
-import { type IpAddress, isLoopback, parseIp } from "./ip-address.ts";
 import { toIptables } from "./iptables-args.ts";
 import { toNft } from "./nft-args.ts";
 import { formatPacket, type Packet, parsePacket } from "./packet.ts";

@@ -1,4 +1,4 @@
-import { formatIp } from "./ip-address.ts";
+import { formatIp } from "../../net/ip.ts";
 
 /** What one NFLOG message says about a packet; labels as they are logged. */
 export interface NflogPacket {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { formatIp } from "./ip-address.ts";
+import { formatIp } from "../../net/ip.ts";
 import { formatPacket, PacketSyntaxError, parsePacket } from "./packet.ts";
 
 const parse = (text: string) => parsePacket(text, (address) => ["10.0.0.5", "::1"].includes(formatIp(address)));

@@ -1,4 +1,5 @@
-import { formatIp, type IpAddress, parseIp } from "./ip-address.ts";
+import { joinHostPort } from "../../net/host-port.ts";
+import { formatIp, type IpAddress, parseIp } from "../../net/ip.ts";
 
 /** One packet at the moment it enters or is sent; what is undefined does not match any condition on it. */
 export interface Packet {
@@ -62,7 +63,7 @@ export function formatPacket(packet: Packet): string {
   const end = (address: IpAddress, port: number) => {
     const written = formatIp(address);
     if (packet.protocol === "icmp") return written;
-    return address.family === 6 ? `[${written}]:${port}` : `${written}:${port}`;
+    return joinHostPort(written, port);
   };
   const owner =
     packet.uid === undefined ? "" : ` uid ${packet.uid}${packet.gid === packet.uid ? "" : ` gid ${packet.gid}`}`;
@@ -76,7 +77,7 @@ export function formatPacket(packet: Packet): string {
 function parseEnd(text: string, end: string): { readonly address: IpAddress; readonly port: number | undefined } {
   const [, bracketed, bracketPort, plain, plainPort] = /^(?:\[(.+)\](?::(\d+))?|([\d.]+)(?::(\d+))?)$/.exec(end) ?? [];
   const address = parseIp(bracketed ?? plain ?? end);
-  if (address === undefined) throw refuse(text, `"${end}" is no address`);
+  if (address === undefined || address.zone !== undefined) throw refuse(text, `"${end}" is no address`);
   const portText = bracketPort ?? plainPort;
   const port = portText === undefined ? undefined : Number(portText);
   if (port !== undefined && port > 65535) throw refuse(text, `port ${port} is above 65535`);

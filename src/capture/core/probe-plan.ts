@@ -1,4 +1,5 @@
-import { formatIp, type IpAddress, maskPrefix, parseIp, parsePrefix } from "./ip-address.ts";
+import { formatIp, type IpAddress, parseIp } from "../../net/ip.ts";
+import { maskPrefix, parsePrefix } from "../../net/ip-prefix.ts";
 import type { Rule } from "./rule.ts";
 import type { OwnerNames } from "./rule-key.ts";
 import { type CaptureSettings, splitList } from "./settings.ts";

@@ -1,4 +1,4 @@
-import { formatPrefix, maskPrefix, parsePrefix } from "./ip-address.ts";
+import { formatPrefix, maskPrefix, parsePrefix } from "../../net/ip-prefix.ts";
 import type { Match, Target } from "./rule.ts";
 
 /** Names that rules may carry and the kernel replaces by numbers. */

@@ -1,4 +1,5 @@
-import { formatPrefix, isLoopback, maskPrefix, parsePrefix } from "./ip-address.ts";
+import { isLoopback } from "../../net/ip.ts";
+import { formatPrefix, maskPrefix, parsePrefix } from "../../net/ip-prefix.ts";
 import type { Family, Match, Rule, TableName, Target } from "./rule.ts";
 import { type CaptureSettings, splitList } from "./settings.ts";
 

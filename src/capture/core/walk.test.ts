@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { formatIp, type parseIp } from "../../net/ip.ts";
 import { buildRules } from "./build-rules.ts";
-import { formatIp, type parseIp } from "./ip-address.ts";
 import { parsePacket } from "./packet.ts";
 import { NO_NAMES } from "./rule-key.ts";
 import { type CaptureSettings, DEFAULT_SETTINGS } from "./settings.ts";

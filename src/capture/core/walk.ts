@@ -1,4 +1,4 @@
-import { type IpPrefix, parsePrefix, prefixMasks } from "./ip-address.ts";
+import { type IpPrefix, parsePrefix, prefixMasks } from "../../net/ip-prefix.ts";
 import type { Packet } from "./packet.ts";
 import { arrangeRules, type Family, type Match, type Rule, type TableName, type Target } from "./rule.ts";
 import type { OwnerNames } from "./rule-key.ts";

@@ -2,6 +2,7 @@ import http, { type IncomingMessage } from "node:http";
 import { abortAfter } from "../../base/abort-after.ts";
 import { CodedError, errorCode, errorMessage } from "../../base/coded-error.ts";
 import { quoteGo } from "../../base/go-quote.ts";
+import { joinHostPort } from "../../net/host-port.ts";
 
 export class RequestError extends CodedError<"failed" | "timeout" | "invalid-method"> {}
 
@@ -182,9 +183,7 @@ function describe(cause: unknown): string {
   const inner = cause instanceof AggregateError ? cause.errors[0] : cause;
   const refusal = DIAL_PROBLEMS[errorCode(inner) ?? ""];
   if (refusal !== undefined && typeof inner === "object" && inner !== null && "address" in inner && "port" in inner) {
-    const address = String(inner.address);
-    const host = address.includes(":") ? `[${address}]` : address;
-    return `dial tcp ${host}:${String(inner.port)}: connect: ${refusal}`;
+    return `dial tcp ${joinHostPort(String(inner.address), String(inner.port))}: connect: ${refusal}`;
   }
   if (errorCode(inner) === "ECONNRESET") return "EOF";
   if (errorCode(inner) === "ENOTFOUND" && typeof inner === "object" && inner !== null && "hostname" in inner)

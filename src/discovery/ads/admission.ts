@@ -2,6 +2,8 @@ import type { Logger } from "../../base/logger.ts";
 import { wait } from "../../base/wait.ts";
 import { type Authenticator, authenticate } from "../../ca/index.ts";
 import { GrpcError, type ServerCall } from "../../grpc/index.ts";
+import { splitHostPort } from "../../net/host-port.ts";
+import { isLoopback } from "../../net/ip.ts";
 import { fullRate, type StreamRateLimits, takeStream } from "./core/stream-rate.ts";
 
 export interface AdmissionOptions {
@@ -45,6 +47,6 @@ export function createAdmission(options: AdmissionOptions): (call: ServerCall) =
 /** The other end of the connection, never a header. Unix sockets are on this machine by nature. */
 export function isLocal(peerAddress: string): boolean {
   if (peerAddress === "unix") return true;
-  const host = peerAddress.replace(/:\d+$/, "").replace(/^\[|\]$/g, "");
-  return host === "::1" || /^(::ffff:)?127(\.\d{1,3}){3}$/i.test(host);
+  const split = splitHostPort(peerAddress);
+  return !("problem" in split) && isLoopback(split.host);
 }

@@ -1,6 +1,6 @@
+import { formatIp, parseIp } from "../../net/ip.ts";
 import type { NameInfo, NameTable } from "../../xds/name-table.ts";
 import { alternateHosts, type ProxyScope } from "./alternate-hosts.ts";
-import { isIpv4, parseIp } from "./ip-address.ts";
 
 /**
  * The table as `/debug/ndsz` shows it: compact proto-JSON with sorted keys, the received entries as received and one more entry per
@@ -36,6 +36,6 @@ function shownInfo(info: NameInfo): object {
 
 function canonicalIps(ips: readonly string[]): string[] {
   const parsed = ips.map(parseIp).filter((address) => address !== undefined);
-  const ordered = [...parsed.filter(isIpv4), ...parsed.filter((address) => !isIpv4(address))];
-  return ordered.map((address) => address.text);
+  const ordered = [...parsed.filter(({ family }) => family === 4), ...parsed.filter(({ family }) => family === 6)];
+  return ordered.map(formatIp);
 }

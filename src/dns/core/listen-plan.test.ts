@@ -43,7 +43,7 @@ test.each([
   { listen: "::1:5", problem: "address ::1:5: too many colons in address" },
   { listen: "[::1]", problem: "address [::1]: missing port in address" },
   { listen: "[::1", problem: "address [::1: missing ']' in address" },
-  { listen: "[::1]5:5", problem: "address [::1]5:5: too many colons in address" },
+  { listen: "[::1]5:5", problem: "address [::1]5:5: missing port in address" },
   { listen: "a:70000", problem: 'address a:70000: invalid port "70000"' },
   { listen: "a:domain", problem: 'address a:domain: invalid port "domain"' },
   { listen: "a:", problem: 'address a:: invalid port ""' },

@@ -1,11 +1,7 @@
-import { isIpv4, parseIp } from "./ip-address.ts";
+import { type HostPort, parsePort, splitHostPort } from "../../net/host-port.ts";
+import { isIPv4, isIPv6 } from "../../net/ip.ts";
 
 export const DEFAULT_LISTEN = "localhost:15053";
-
-export interface HostPort {
-  readonly host: string;
-  readonly port: number;
-}
 
 export interface ListenPlan {
   /** One UDP and one TCP socket each. An empty host is every local address; "localhost" is left to the system. */
@@ -24,7 +20,7 @@ export function planListeners(
 ): ListenPlan | { readonly problem: string } {
   const wantsPort53 = requested.endsWith(":53");
   const fellBack = wantsPort53 && !asRoot;
-  const split = splitHostPort(requested === "" || fellBack ? DEFAULT_LISTEN : requested);
+  const split = parseListen(requested === "" || fellBack ? DEFAULT_LISTEN : requested);
   if ("problem" in split) return split;
   const addresses = split.host === "localhost" ? loopbacks(split, nameservers) : [split];
   return { addresses, respondsBeforeSync: wantsPort53 && asRoot, fellBack };
@@ -32,26 +28,16 @@ export function planListeners(
 
 /** Clients of a family exist where there is a nameserver of that family. */
 function loopbacks(requested: HostPort, nameservers: readonly string[]): HostPort[] {
-  const parsed = nameservers.map(parseIp).filter((address) => address !== undefined);
   const addresses: HostPort[] = [];
-  if (parsed.some(isIpv4)) addresses.push({ host: "127.0.0.1", port: requested.port });
-  if (parsed.some((address) => !isIpv4(address))) addresses.push({ host: "::1", port: requested.port });
+  if (nameservers.some(isIPv4)) addresses.push({ host: "127.0.0.1", port: requested.port });
+  if (nameservers.some(isIPv6)) addresses.push({ host: "::1", port: requested.port });
   return addresses.length === 0 ? [requested] : addresses;
 }
 
 /** Go's rules and words, as the message is the one operators know. */
-function splitHostPort(text: string): HostPort | { readonly problem: string } {
-  const problem = (reason: string) => ({ problem: `address ${text}: ${reason}` });
-  const bracketed = /^\[([^\]]*)\](.*)$/.exec(text);
-  if (text.startsWith("[") && bracketed === null) return problem("missing ']' in address");
-  const [, inBrackets, behind = ""] = bracketed ?? [];
-  const colon = text.lastIndexOf(":");
-  if (inBrackets === undefined ? colon < 0 : behind === "") return problem("missing port in address");
-  const host = inBrackets ?? text.slice(0, colon);
-  if (inBrackets === undefined ? host.includes(":") : !/^:[^:]*$/.test(behind))
-    return problem("too many colons in address");
-  const portText = text.slice(colon + 1);
-  const port = Number(portText);
-  if (!/^\d{1,5}$/.test(portText) || port > 65_535) return problem(`invalid port "${portText}"`);
-  return { host, port };
+function parseListen(text: string): HostPort | { readonly problem: string } {
+  const split = splitHostPort(text);
+  if ("problem" in split) return split;
+  const port = parsePort(split.port);
+  return port === undefined ? { problem: `address ${text}: invalid port "${split.port}"` } : { host: split.host, port };
 }

@@ -1,8 +1,8 @@
+import { type IpAddress, parseIp } from "../../net/ip.ts";
 import { RECORD_CLASS, RECORD_TYPE } from "../../protocol/dns/constants.ts";
 import { canonicalName, type DomainName, parentName } from "../../protocol/dns/name.ts";
 import type { NameInfo, NameTable } from "../../xds/name-table.ts";
 import { alternateHosts, KUBERNETES_REGISTRY, type ProxyScope } from "./alternate-hosts.ts";
-import { isIpv4, parseIp } from "./ip-address.ts";
 
 /** Owner pointer to the question, type, class, TTL, length and address. */
 export const A_RECORD_BYTES = 16;
@@ -103,27 +103,27 @@ function createRecordWriter(entries: readonly (readonly [string, NameInfo])[], t
   head.writeUInt16BE(0xc00c, 0);
   head.writeUInt16BE(RECORD_CLASS.IN, 4);
   head.writeUInt32BE(ttlSeconds, 6);
-  const put = (type: number, address: string) => {
+  const put = (type: number, words: readonly number[]) => {
     for (let index = 0; index < 12; index++) records[end + index] = head[index] ?? 0;
     records[end + 3] = type;
-    records[end + 11] = address.length;
-    for (let index = 0; index < address.length; index++) records[end + 12 + index] = address.charCodeAt(index);
-    end += 12 + address.length;
+    records[end + 11] = words.length * 4;
+    end += 12;
+    for (const word of words) end = records.writeUInt32BE(word, end);
   };
   const write = (ips: readonly string[]): Addresses | undefined => {
     const start = end;
-    const ipv6: string[] = [];
+    const ipv6: IpAddress[] = [];
     let ipv4Count = 0;
     for (const ip of ips) {
       const address = parseIp(ip);
       if (address === undefined) continue;
-      if (!isIpv4(address)) ipv6.push(address.bytes);
+      if (address.family === 6) ipv6.push(address);
       else {
-        put(RECORD_TYPE.A, address.bytes);
+        put(RECORD_TYPE.A, address.words);
         ipv4Count++;
       }
     }
-    for (const bytes of ipv6) put(RECORD_TYPE.AAAA, bytes);
+    for (const { words } of ipv6) put(RECORD_TYPE.AAAA, words);
     return ipv4Count + ipv6.length === 0 ? undefined : { start, ipv4Count, ipv6Count: ipv6.length };
   };
   return { write, records: () => records.subarray(0, end) };

@@ -2,7 +2,7 @@ import { compareText } from "../../istio-api/config-object.ts";
 import { type Endpoint, type EndpointHealth, isUnixAddress } from "../../mesh-model/endpoint.ts";
 import { formatLocality, type Locality } from "../../mesh-model/locality.ts";
 import type { ScopeTraits } from "../../mesh-model/push-snapshot.ts";
-import { isIP, isIPv6 } from "../../net/ip-literal.ts";
+import { isIP, isIPv6 } from "../../net/ip.ts";
 import type { Address, HealthStatus, Metadata } from "../../protobuf/gen/envoy/config/core/v3.ts";
 import type { LbEndpoint } from "../../protobuf/gen/envoy/config/endpoint/v3.ts";
 

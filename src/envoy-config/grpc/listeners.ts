@@ -1,7 +1,7 @@
 import { TLS_MODE_LABEL } from "../../mesh-model/endpoint.ts";
 import type { InboundScope, OutboundScope, ProxyView } from "../../mesh-model/push-snapshot.ts";
 import { defaultAddress, type Service } from "../../mesh-model/service.ts";
-import { isIP } from "../../net/ip-literal.ts";
+import { isIP } from "../../net/ip.ts";
 import { type AnyMessage, pack } from "../../protobuf/envoy/index.ts";
 import type { Listener } from "../../protobuf/gen/envoy/config/listener/v3.ts";
 import { buildGrpcAccessFilters } from "../authz/access-policies.ts";

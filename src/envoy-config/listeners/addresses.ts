@@ -2,7 +2,7 @@ import { isHttp, type Protocol } from "../../istio-api/values/protocol.ts";
 import { isUnixAddress } from "../../mesh-model/endpoint.ts";
 import type { EgressListener, OutboundScope, ScopeTraits } from "../../mesh-model/push-snapshot.ts";
 import { isHeadless, type Service, type ServicePort } from "../../mesh-model/service.ts";
-import { isIP } from "../../net/ip-literal.ts";
+import { isIP } from "../../net/ip.ts";
 import type { Address } from "../../protobuf/gen/envoy/config/core/v3.ts";
 import type { Listener } from "../../protobuf/gen/envoy/config/listener/v3.ts";
 

@@ -2,7 +2,7 @@ import type { Destination } from "../../istio-api/specs/common.ts";
 import type { RouteDestination } from "../../istio-api/specs/virtual-service.ts";
 import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
 import { findPort } from "../../mesh-model/service.ts";
-import { isIPv6 } from "../../net/ip-literal.ts";
+import { joinHostPort } from "../../net/host-port.ts";
 import { pack } from "../../protobuf/envoy/index.ts";
 import type { AccessLog } from "../../protobuf/gen/envoy/config/accesslog/v3.ts";
 import type { Filter, FilterChain } from "../../protobuf/gen/envoy/config/listener/v3.ts";
@@ -106,8 +106,10 @@ function connectionRules(scope: OutboundScope, { host, port, subset }: ClusterTa
 
 /** The connection is carried through an HTTP proxy: the destination is the proxy, and it is asked for the target. */
 function tunnelingConfig({ targetHost, targetPort, protocol }: NonNullable<EffectivePolicy["tunnel"]>) {
-  const host = isIPv6(targetHost) ? `[${targetHost}]` : targetHost;
-  return { hostname: `${host}:${targetPort}`, ...(protocol.toUpperCase() === "POST" && { usePost: true }) };
+  return {
+    hostname: joinHostPort(targetHost, targetPort),
+    ...(protocol.toUpperCase() === "POST" && { usePost: true }),
+  };
 }
 
 /** Where connections go that no service is known for. */

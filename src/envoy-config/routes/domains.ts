@@ -1,7 +1,7 @@
 import { isWildcard } from "../../istio-api/values/hostname.ts";
 import type { ScopeTraits } from "../../mesh-model/push-snapshot.ts";
 import type { Service } from "../../mesh-model/service.ts";
-import { isIP, isIPv6 } from "../../net/ip-literal.ts";
+import { isIP, isIPv6 } from "../../net/ip.ts";
 
 /**
  * How domains are spelled: `plain` where the port of a request's host is ignored, `with-port` where virtual hosts of several ports

@@ -10,7 +10,7 @@ test.each([
   { text: "1.2.3.4/0", range: "0.0.0.0/0" },
   { text: "2001:DB8:0:0:1::7/64", range: "2001:db8::/64" },
   { text: "2001:db8::1", range: "2001:db8::1/128" },
-  { text: "::ffff:1.2.3.4/120", range: "::ffff:102:300/120" },
+  { text: "::ffff:1.2.3.4/120", range: "::ffff:1.2.3.0/120" },
   { text: "fe80::1%eth0", range: "fe80::1/128" },
 ])("$text is the range $range", ({ text, range }) => {
   const { addressPrefix, prefixLen } = parseCidr(text) ?? {};

@@ -1,6 +1,6 @@
 import { compareText } from "../../istio-api/config-object.ts";
 import type { NodeTlsFiles } from "../../mesh-model/proxy/proxy-node.ts";
-import { isIP } from "../../net/ip-literal.ts";
+import { isIP } from "../../net/ip.ts";
 import type { ConfigSource } from "../../protobuf/gen/envoy/config/core/v3.ts";
 import type {
   CommonTlsContext,

@@ -1,6 +1,6 @@
+import { isIPv4 } from "../../net/ip.ts";
 import { type BaseFlag, COMMAND_LINES, type CommandLine, type TrailingFlag } from "./command-lines.ts";
 import { minorOf } from "./generations.ts";
-import { isIPv4 } from "./ip-family.ts";
 
 /** What the agent knows of one Envoy start. Values a generation has no flag for are ignored. */
 export interface EnvoyArgs {

@@ -1,6 +1,6 @@
 import { quoteGo } from "../../base/go-quote.ts";
 import { goIntProblem, parseGoInt } from "../../base/parse-go-scalar.ts";
-import { isIP } from "../../net/ip-literal.ts";
+import { isIP } from "../../net/ip.ts";
 import { portProblem } from "../values/address.ts";
 import { fqdnProblem, isDnsLabel, wildcardDomainProblem } from "../values/dns-name.ts";
 import type { ExtensionProvider, MeshConfig } from "./mesh-config.ts";

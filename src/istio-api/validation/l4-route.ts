@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { isIP } from "../../net/ip.ts";
 import type { TcpMatch, TcpRoute, TlsMatch, TlsRoute } from "../specs/virtual-service.ts";
 import { wildcardDomainProblem } from "../values/dns-name.ts";
 import { hostCovers } from "../values/hostname.ts";

@@ -1,5 +1,5 @@
-import { isIP } from "node:net";
 import { isUnixAddress } from "../../mesh-model/endpoint.ts";
+import { isIP } from "../../net/ip.ts";
 import type { ConfigObject } from "../config-object.ts";
 import type { ServiceEntrySpec, WorkloadEntrySpec } from "../specs/service-entry.ts";
 import { portProblem } from "../values/address.ts";

@@ -1,6 +1,6 @@
-import { isIP } from "node:net";
 import { isUnixAddress } from "../../mesh-model/endpoint.ts";
-import { splitHostPort } from "../../net/split-host-port.ts";
+import { splitHostPort } from "../../net/host-port.ts";
+import { isIP } from "../../net/ip.ts";
 import type { SidecarEgress, SidecarIngress, SidecarPort, SidecarSpec } from "../specs/sidecar.ts";
 import { portProblem } from "../values/address.ts";
 import { fqdnProblem, isDnsLabel, wildcardDomainProblem } from "../values/dns-name.ts";

@@ -1,4 +1,5 @@
-import { isIP } from "node:net";
+import { isIP } from "../../net/ip.ts";
+import { parsePrefixOrIp } from "../../net/ip-prefix.ts";
 import { parseProtoDuration } from "../../protobuf/proto-duration.ts";
 import { portProblem } from "../values/address.ts";
 import { fqdnProblem, isDnsLabel } from "../values/dns-name.ts";
@@ -36,12 +37,7 @@ export function protocolReason(name: string): string | undefined {
 
 /** An address, or a range in CIDR form. */
 export function subnetReason(text: string): string | undefined {
-  const [address = "", bits, ...more] = text.split("/");
-  const version = isIP(address);
-  if (version === 0 || more.length > 0) return `${text} is not a valid CIDR block`;
-  if (bits === undefined) return undefined;
-  const isWidth = /^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128);
-  return isWidth ? undefined : `${text} is not a valid CIDR block`;
+  return parsePrefixOrIp(text) === undefined ? `${text} is not a valid CIDR block` : undefined;
 }
 
 /** `unix://` and an absolute path, or a name of the abstract namespace. */

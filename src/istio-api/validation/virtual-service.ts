@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { isIP } from "../../net/ip.ts";
 import type { ConfigObject } from "../config-object.ts";
 import type { HttpRoute, VirtualServiceSpec } from "../specs/virtual-service.ts";
 import { wildcardDomainProblem } from "../values/dns-name.ts";

@@ -1,7 +1,7 @@
 import { quoteGo } from "../../base/go-quote.ts";
 import { goIntProblem, parseGoInt } from "../../base/parse-go-scalar.ts";
-import { isIP } from "../../net/ip-literal.ts";
-import { splitHostPort } from "../../net/split-host-port.ts";
+import { splitHostPort } from "../../net/host-port.ts";
+import { isIP } from "../../net/ip.ts";
 import { fqdnProblem } from "./dns-name.ts";
 
 /** Undefined for `host:port` with a port from 1 to 65535 and a domain name or IP literal; otherwise the reason. */

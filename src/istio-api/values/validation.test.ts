@@ -1,6 +1,4 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { splitHostPort } from "../../net/split-host-port.ts";
 import type { ClientTlsSettings } from "../proxy-config/proxy-config.ts";
 import { addressProblem } from "./address.ts";
 import { fqdnProblem, wildcardDomainProblem } from "./dns-name.ts";
@@ -51,20 +49,6 @@ describe("addresses", () => {
     { address: `${"a".repeat(64)}:80`, says: `"${"a".repeat(64)}" is not a valid hostname or an IP address` },
   ])("$address: $says", ({ address, says }) => {
     expect(addressProblem(address)).toBe(says);
-  });
-
-  test("joining host and port is inverted by splitting", () => {
-    const host = fc.oneof(fc.stringMatching(/^[a-z.]{0,10}$/), fc.ipV4(), fc.ipV6());
-    fc.assert(
-      fc.property(host, fc.integer({ min: 0, max: 99999 }), (name, port) => {
-        const joined = name.includes(":") ? `[${name}]:${port}` : `${name}:${port}`;
-        expect(splitHostPort(joined)).toEqual({ host: name, port: String(port) });
-      }),
-    );
-  });
-
-  test.each(["[a", "[a]b:1", "a]:1", "a[b:1", "[a]:1:2", "[a[b]:1"])("%s does not split", (text) => {
-    expect(splitHostPort(text)).toHaveProperty("problem");
   });
 });
 

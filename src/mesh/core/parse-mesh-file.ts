@@ -1,3 +1,4 @@
+import { type HostPort, splitHostPort } from "../../net/host-port.ts";
 import { checkSchema, type Path, type SchemaProblem } from "./check-schema.ts";
 import { locateYaml } from "./locate-yaml.ts";
 import type { CommandLine, InlineObject, MeshFile, Position, ServiceSpec, VersionSpec } from "./mesh-file.ts";
@@ -183,9 +184,10 @@ function texts(values: Readonly<Record<string, unknown>>): Record<string, string
   return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, String(value)]));
 }
 
-function splitAddress(text: string): { readonly host: string; readonly port: number } {
-  const split = text.lastIndexOf(":");
-  return { host: text.slice(0, split).replace(/^\[|\]$/g, ""), port: Number(text.slice(split + 1)) };
+/** The schema has checked the form. */
+function splitAddress(text: string): HostPort | undefined {
+  const split = splitHostPort(text);
+  return "problem" in split ? undefined : { host: split.host, port: Number(split.port) };
 }
 
 /** `services.web.versions.v1`, `config[2]` */

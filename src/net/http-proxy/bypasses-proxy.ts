@@ -1,10 +1,6 @@
-import { BlockList, isIP } from "node:net";
-
-/** Where a connection goes, before its name is resolved. */
-export interface HostPort {
-  readonly host: string;
-  readonly port: number;
-}
+import type { HostPort } from "../host-port.ts";
+import { isIP, isLoopback, parseIp } from "../ip.ts";
+import { type IpPrefix, isInPrefixes, parsePrefix, parsePrefixOrIp } from "../ip-prefix.ts";
 
 /**
  * Whether a target is reached without the proxy, by the rules that Go programs follow: this machine always, and what NO_PROXY lists.
@@ -17,44 +13,20 @@ export function bypassesProxy({ host, port }: HostPort, noProxy: string): boolea
   return noProxy.split(",").some((entry) => matches(entry.trim().toLowerCase(), name, port));
 }
 
-const loopback = new BlockList();
-loopback.addSubnet("127.0.0.0", 8, "ipv4");
-loopback.addAddress("::1", "ipv6");
-
-function isLoopback(host: string): boolean {
-  return isIP(host) !== 0 && loopback.check(host, family(host));
-}
-
 function matches(entry: string, host: string, port: number): boolean {
   if (entry === "") return false;
   if (entry === "*") return true;
-  if (entry.includes("/")) return inSubnet(entry, host);
+  if (entry.includes("/")) return isInRange(parsePrefix(entry), host);
   const [, bracketed, plain, portText] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?$/.exec(entry) ?? [];
   const name = bracketed ?? plain ?? (isIP(entry) === 6 ? entry : undefined);
   if (name === undefined || (portText !== undefined && Number(portText) !== port)) return false;
-  if (isIP(name) !== 0 || isIP(host) !== 0) return isSameAddress(name, host);
+  if (isIP(name) !== 0 || isIP(host) !== 0) return isInRange(parsePrefixOrIp(name), host);
   const suffix = name.replace(/^\*(?=\.)/, "");
   if (suffix.startsWith(".")) return host.endsWith(suffix);
   return host === suffix || host.endsWith(`.${suffix}`);
 }
 
-/** IPv6 has many spellings of one address. */
-function isSameAddress(one: string, other: string): boolean {
-  if (isIP(one) === 0 || isIP(other) === 0) return false;
-  const list = new BlockList();
-  list.addAddress(one, family(one));
-  return list.check(other, family(other));
-}
-
-function inSubnet(entry: string, host: string): boolean {
-  const [network = "", bits = ""] = entry.split("/");
-  const limit = isIP(network) === 4 ? 32 : 128;
-  if (isIP(network) === 0 || isIP(host) === 0 || !/^\d{1,3}$/.test(bits) || Number(bits) > limit) return false;
-  const subnet = new BlockList();
-  subnet.addSubnet(network, Number(bits), family(network));
-  return subnet.check(host, family(host));
-}
-
-function family(address: string): "ipv4" | "ipv6" {
-  return isIP(address) === 4 ? "ipv4" : "ipv6";
+function isInRange(range: IpPrefix | undefined, host: string): boolean {
+  const ip = parseIp(host);
+  return range !== undefined && ip !== undefined && isInPrefixes([range], ip);
 }

@@ -1,5 +1,5 @@
 import type { Dial } from "../dial.ts";
-import { splitHostPort } from "../split-host-port.ts";
+import { splitHostPort } from "../host-port.ts";
 import { bypassesProxy } from "./bypasses-proxy.ts";
 import { connectTunnel } from "./connect-tunnel.ts";
 import { type ProxyAddress, parseProxy } from "./parse-proxy.ts";

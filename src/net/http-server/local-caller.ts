@@ -1,4 +1,4 @@
-import { isLoopback } from "../is-loopback.ts";
+import { isLoopback } from "../ip.ts";
 import type { HttpRequest } from "./http-types.ts";
 
 const LOCAL_NAMES = /^(localhost|127(\.\d{1,3}){3}|\[::1\]|\[::ffff:127(\.\d{1,3}){3}\])(:\d+)?$/i;

@@ -1,6 +1,7 @@
 import { chmodSync } from "node:fs";
 import { type AddressInfo, createServer, type Server, type ServerOpts, type Socket } from "node:net";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
+import { joinHostPort } from "../host-port.ts";
 import { ListenError } from "./listen-error.ts";
 import { checkSocketPath, clearSocketPath, type ReplacePolicy } from "./unix-socket.ts";
 
@@ -64,11 +65,7 @@ export async function listen(
 }
 
 export function addressText(address: ListenOptions | ListenAddress): string {
-  return "path" in address ? `unix:${address.path}` : `${bracketed(address.host ?? "")}:${address.port}`;
-}
-
-function bracketed(host: string): string {
-  return host.includes(":") ? `[${host}]` : host;
+  return "path" in address ? `unix:${address.path}` : joinHostPort(address.host ?? "", address.port);
 }
 
 function bind(server: Server, options: ListenOptions): Promise<void> {

@@ -1,7 +1,7 @@
-import { isIP } from "node:net";
+import { parseIp } from "../../net/ip.ts";
 import { DerReader } from "./der-reader.ts";
 import { contextPrimitive, sequence } from "./der-writer.ts";
-import { formatIp, parseIp } from "./ip-bytes.ts";
+import { formatIpBytes, ipBytes } from "./ip-bytes.ts";
 
 /** One subject alternative name. Kinds that carry no text (directoryName ...) have their tag as kind and an empty value. */
 export interface GeneralName {
@@ -32,13 +32,14 @@ export function parseGeneralNames(der: Buffer): GeneralName[] {
   while (!reader.atEnd) {
     const { tag, content } = reader.next();
     const kind = KIND_BY_TAG.get(tag) ?? "other";
-    const value = kind === "other" ? "" : kind === "ip" ? formatIp(content) : content.toString("utf8");
+    const value = kind === "other" ? "" : kind === "ip" ? formatIpBytes(content) : content.toString("utf8");
     names.push({ kind, value });
   }
   return names;
 }
 
 function generalName(host: string): Buffer {
-  if (isIP(host) !== 0) return contextPrimitive(7, parseIp(host));
+  const ip = parseIp(host);
+  if (ip !== undefined) return contextPrimitive(7, ipBytes(ip));
   return contextPrimitive(host.startsWith("spiffe://") ? 6 : 2, Buffer.from(host));
 }

@@ -1,14 +1,13 @@
-import { isIPv4 } from "node:net";
 import { abortAfter } from "../../base/abort-after.ts";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
-import { splitHostPort } from "../../net/split-host-port.ts";
+import { joinHostPort, parsePort, splitHostPort } from "../../net/host-port.ts";
+import { isIPv4 } from "../../net/ip.ts";
 
 /** All addresses of a host name or IP literal. */
 export type LookupHost = (host: string) => Promise<readonly string[]>;
 
 const LIMIT_MS = 15_000;
-const MAX_PORT = 65_535;
 
 export const systemLookup: LookupHost = async (host) => {
   const { lookup } = await import("node:dns/promises");
@@ -31,13 +30,13 @@ export async function resolveStatsd(
   const { host, port } = split;
   if (port === "") return "";
   // The reference clears these without a word; zero it leaves to the validation.
-  if (!/^\d{1,5}$/.test(port) || Number(port) > MAX_PORT) return failed(log, `address ${address}: invalid port`);
+  if (parsePort(port) === undefined) return failed(log, `address ${address}: invalid port`);
   log.info(`Attempting to lookup address: ${host}`);
   try {
     const answers = await withLimit(lookupHost(host), limitMs, signal);
     const chosen = answers.find((answer) => isIPv4(answer)) ?? answers.at(-1);
     if (chosen === undefined) return failed(log, `lookup failed for IP address: lookup ${host}: no such host`);
-    const resolved = isIPv4(chosen) ? `${chosen}:${port}` : `[${chosen}]:${port}`;
+    const resolved = joinHostPort(chosen, port);
     log.info(`Addr resolved to: ${resolved}`);
     return resolved;
   } catch (thrown) {

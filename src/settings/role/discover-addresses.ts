@@ -1,6 +1,7 @@
 import type { NetworkInterfaceInfo } from "node:os";
 import { wait } from "../../base/wait.ts";
-import { isLocalAddress, isUnspecified, unmap } from "../../net/ip-mode.ts";
+import { isUnspecified } from "../../net/ip.ts";
+import { isLocalAddress, unmapText } from "../../net/ip-mode.ts";
 
 /** `os.networkInterfaces`: running interfaces by name, in the system's order. */
 export type NetworkInterfaces = () => Readonly<Record<string, readonly NetworkInterfaceInfo[] | undefined>>;
@@ -33,10 +34,10 @@ export async function discoverAddresses(
 export function interfaceAddresses(networkInterfaces: NetworkInterfaces, name: string): readonly string[] | undefined {
   const infos = networkInterfaces()[name];
   return infos
-    ?.map(({ address }) => unmap(address))
+    ?.map(({ address }) => unmapText(address))
     .filter((address) => !isLocalAddress(address) && !isUnspecified(address));
 }
 
 function externalAddresses(infos: readonly NetworkInterfaceInfo[]): readonly string[] {
-  return infos.flatMap(({ internal, address }) => (internal || isLocalAddress(address) ? [] : [unmap(address)]));
+  return infos.flatMap(({ internal, address }) => (internal || isLocalAddress(address) ? [] : [unmapText(address)]));
 }

@@ -1,7 +1,8 @@
 import { deepFreeze } from "../../base/deep-freeze.ts";
 import type { Logger } from "../../base/logger.ts";
 import type { GenerationRules, ProxyType } from "../../istio-api/generations.ts";
-import { type IpMode, ipModeOf, isIpAddress } from "../../net/ip-mode.ts";
+import { isIP } from "../../net/ip.ts";
+import { type IpMode, ipModeOf } from "../../net/ip-mode.ts";
 import type { EnvReader } from "../env-reader.ts";
 import type { ProxyFlags } from "../proxy-flags.ts";
 import { type DiscoveryRetry, discoverAddresses, type NetworkInterfaces } from "./discover-addresses.ts";
@@ -62,7 +63,7 @@ export async function readRole(sources: RoleSources): Promise<ProxyRole> {
 async function readAddresses(sources: RoleSources): Promise<readonly string[]> {
   const { env, flags, rules } = sources;
   const given = rules.hasRegistryFlags && flags.ip !== "" ? flags.ip : env.string("INSTANCE_IP");
-  const first = isIpAddress(given) ? [given] : [];
+  const first = isIP(given) !== 0 ? [given] : [];
   const discovered = await discoverAddresses(sources.networkInterfaces, sources.retry, sources.signal);
   const others = discovered.filter((address) => address !== given);
   // A loopback address beside a real one would make the proxy look dual-stack, so it stands in only for nothing at all.

@@ -1,7 +1,7 @@
 import { CodedError } from "../../base/coded-error.ts";
 import { quoteGo } from "../../base/go-quote.ts";
 import type { GenerationRules, ProxyType } from "../../istio-api/generations.ts";
-import { isIpAddress } from "../../net/ip-mode.ts";
+import { isIP } from "../../net/ip.ts";
 import { parseProxyType } from "./proxy-type.ts";
 
 export class ServiceNodeError extends CodedError<"missing-parts" | "no-address"> {}
@@ -41,7 +41,7 @@ export function parseServiceNode(node: string, metadata: ServiceNodeMetadata, ru
   }
   const type = parseProxyType(typeWord, rules);
   const listed = (metadata.INSTANCE_IPS ?? "").split(",").filter((address) => address !== "");
-  const ipAddresses = listed.length > 0 && listed.every(isIpAddress) ? listed : [ip].filter(isIpAddress);
+  const ipAddresses = listed.length > 0 && listed.every(isIP) ? listed : [ip].filter(isIP);
   if (ipAddresses.length === 0) {
     throw new ServiceNodeError("no-address", "no valid IP address in the service node id or metadata");
   }

@@ -4,7 +4,7 @@ import { jsonSyntaxError } from "../../files/json/json-syntax-error.ts";
 import { ConfigError } from "../../istio-api/config-error.ts";
 import type { Generation } from "../../istio-api/generations.ts";
 import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
-import { probeSourceAddress, statusLocalhost } from "../../net/localhost.ts";
+import { isRoutableIpv6 } from "../../net/ip-mode.ts";
 import {
   readAppProbers,
   readScrapeTargets,
@@ -80,7 +80,7 @@ export function readStatusConfig(
       sources,
     );
   }
-  const localhost = statusLocalhost(role, podIp);
+  const localhost = statusLocalhost(role.isIpv6, podIp);
   return deepFreeze({
     generation,
     statusPort,
@@ -89,7 +89,8 @@ export function readStatusConfig(
     envoyPrometheusPort: env.int("ENVOY_PROMETHEUS_PORT"),
     isIpv6: role.isIpv6,
     localhost,
-    probeSourceAddress: probeSourceAddress(localhost === "::1"),
+    // The captured traffic rules let this source address of application probes through.
+    probeSourceAddress: localhost === "::1" ? "::6" : "127.0.0.6",
     podIp,
     proxyType: role.type,
     noEnvoy: env.bool("DISABLE_ENVOY"),
@@ -137,4 +138,9 @@ function objectProblem(text: string, goType: string): string | undefined {
   if (value === null || (typeof value === "object" && !Array.isArray(value))) return undefined;
   const kind = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
   return `json: cannot unmarshal ${kind} into Go value of type ${goType}`;
+}
+
+/** Loopback address of the status server and the token server, which also follow an IPv6 INSTANCE_IP. */
+export function statusLocalhost(isIpv6: boolean, instanceIp: string): string {
+  return isIpv6 || isRoutableIpv6(instanceIp) ? "::1" : "127.0.0.1";
 }

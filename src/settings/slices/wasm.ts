@@ -1,5 +1,5 @@
 import type { Logger } from "../../base/logger.ts";
-import { isIP } from "../../net/ip-literal.ts";
+import { parsePrefix } from "../../net/ip-prefix.ts";
 import type { EnvReader } from "../env-reader.ts";
 
 export interface WasmConfig {
@@ -41,12 +41,9 @@ function splitList(text: string): string[] {
     .filter((part) => part !== "");
 }
 
-/** A wrong entry would block less than the operator meant, so it is told loudly and not guessed at. */
+/** A wrong entry would block less than the operator meant, so the log says so and nothing is guessed. */
 function isCidr(text: string, log: Logger): boolean {
-  const [address = "", bits = "", ...rest] = text.split("/");
-  const family = isIP(address);
-  const valid =
-    family !== 0 && rest.length === 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128);
+  const valid = parsePrefix(text) !== undefined;
   if (!valid)
     log.warn(
       `ignoring BLOCKED_CIDRS_IN_WASM_FETCH entry ${JSON.stringify(text)}: invalid CIDR address, expecting for example 10.0.0.0/8`,

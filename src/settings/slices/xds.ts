@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
+import { splitHostPort } from "../../net/host-port.ts";
 import { isLocalAddress } from "../../net/ip-mode.ts";
-import { splitHostPort } from "../../net/split-host-port.ts";
 import type { EnvReader } from "../env-reader.ts";
 
 export interface XdsConfig {
@@ -74,11 +74,5 @@ export function readXdsConfig(env: EnvReader, proxyConfig: ProxyConfig): XdsConf
 export function pilotSan(discoveryAddress: string): string {
   const split = splitHostPort(discoveryAddress);
   const host = "problem" in split ? (discoveryAddress.split(":")[0] ?? "") : split.host;
-  return host === "localhost" || host === "::1" || host === "127.0.0.1" || (isLiteral(host) && isLocalAddress(host))
-    ? SERVER_NAME
-    : host;
-}
-
-function isLiteral(host: string): boolean {
-  return /^[\d.]+$/.test(host) || host.includes(":");
+  return host === "localhost" || isLocalAddress(host) ? SERVER_NAME : host;
 }

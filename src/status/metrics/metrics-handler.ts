@@ -1,4 +1,5 @@
 import type { Logger } from "../../base/logger.ts";
+import { joinHostPort } from "../../net/host-port.ts";
 import type { HttpHandler } from "../../net/http-server/http-types.ts";
 import type { ScrapeTarget } from "../core/scrape-targets.ts";
 import type { ScrapeMetrics } from "../metrics.ts";
@@ -54,7 +55,6 @@ export function createMetricsHandler(options: MetricsHandlerOptions): HttpHandle
 
 function envoySource({ envoy, passesQuery }: MetricsHandlerOptions, query: string): ScrapeSource[] {
   if (envoy === undefined) return [];
-  const host = envoy.host.includes(":") ? `[${envoy.host}]` : envoy.host;
-  const url = `http://${host}:${envoy.port}/stats/prometheus${query !== "" && passesQuery ? `?${query}` : ""}`;
+  const url = `http://${joinHostPort(envoy.host, envoy.port)}/stats/prometheus${query !== "" && passesQuery ? `?${query}` : ""}`;
   return [{ kind: "envoy", url, name: undefined, maxBytes: Number.POSITIVE_INFINITY }];
 }

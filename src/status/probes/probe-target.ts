@@ -1,5 +1,6 @@
 import { connect, isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { joinHostPort } from "../../net/host-port.ts";
 
 /** Where the application listens and from which address it is asked. */
 export interface ProbeTarget {
@@ -41,6 +42,5 @@ export function connectTcp(target: ProbeTarget, port: number, signal: AbortSigna
 
 /** `host:port`, with brackets around IPv6. */
 export function hostPort(host: string, port: number): string {
-  const name = host === "" ? "localhost" : host;
-  return name.includes(":") ? `[${name}]:${port}` : `${name}:${port}`;
+  return joinHostPort(host === "" ? "localhost" : host, port);
 }

@@ -1,4 +1,6 @@
-import { BlockList, isIP } from "node:net";
+import { unbracketHost } from "../../net/host-port.ts";
+import { type IpAddress, parseIp } from "../../net/ip.ts";
+import { isInPrefixes, parsePrefix } from "../../net/ip-prefix.ts";
 
 export type AddressRule = (address: string) => boolean;
 
@@ -20,36 +22,24 @@ export function forbiddenAddresses(blockedCidrs: readonly string[]): AddressRule
   return addressesIn([...METADATA_NETWORKS, ...blockedCidrs]);
 }
 
-export const isLoopbackAddress = addressesIn(LOOPBACK_NETWORKS);
-
 /** RFC 1918. */
 export const isPrivateIpv4 = addressesIn(PRIVATE_IPV4_NETWORKS);
 
 /** Anything that is not out in the world. */
 export const isInternalAddress = addressesIn([...METADATA_NETWORKS, ...LOOPBACK_NETWORKS, ...PRIVATE_NETWORKS]);
 
-/** An IPv4 address in IPv6 clothes is judged as what it is; so is the one inside a NAT64 address. */
+/** IPv4-mapped IPv6 is judged as the IPv4 address it is; so is the one inside a NAT64 address. */
 function addressesIn(cidrs: readonly string[]): AddressRule {
-  const list = new BlockList();
-  for (const cidr of cidrs) {
-    const [address = "", bits = ""] = cidr.split("/");
-    list.addSubnet(address, Number(bits), isIP(address) === 4 ? "ipv4" : "ipv6");
-  }
-  return (address) => {
-    const bare = address.replace(/^\[|\]$/g, "").replace(/%.*$/, "");
-    const family = isIP(bare);
-    if (family === 0) return false;
-    if (family === 4) return list.check(bare, "ipv4");
-    const inner = embeddedIpv4(bare);
-    return list.check(bare, "ipv6") || (inner !== undefined && list.check(inner, "ipv4"));
+  const prefixes = cidrs.flatMap((cidr) => parsePrefix(cidr) ?? []);
+  return (text) => {
+    const address = parseIp(unbracketHost(text));
+    if (address === undefined) return false;
+    return isInPrefixes(prefixes, address) || isInPrefixes(prefixes, withoutNat64(address));
   };
 }
 
-/** Of ::ffff:0:0/96 and 64:ff9b::/96. The URL parser gives every IPv6 address one spelling. */
-function embeddedIpv4(address: string): string | undefined {
-  const spelled = new URL(`http://[${address}]/`).hostname.slice(1, -1);
-  const found = /^(?:::ffff:|64:ff9b::)(?:([0-9a-f]{1,4}):)?([0-9a-f]{1,4})$/.exec(spelled);
-  if (found === null) return undefined;
-  const [high, low] = [Number.parseInt(found[1] ?? "0", 16), Number.parseInt(found[2] ?? "0", 16)];
-  return [high >> 8, high & 255, low >> 8, low & 255].join(".");
+/** 64:ff9b::/96 carries an IPv4 address. */
+function withoutNat64(address: IpAddress): IpAddress {
+  const [first, second, third, fourth = 0] = address.words;
+  return first === 0x64ff9b && second === 0 && third === 0 ? { family: 4, words: [fourth] } : address;
 }

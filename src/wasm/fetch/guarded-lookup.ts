@@ -1,5 +1,6 @@
 import { type LookupAddress, lookup } from "node:dns";
-import { isIP, type LookupFunction } from "node:net";
+import type { LookupFunction } from "node:net";
+import { isIP } from "../../net/ip.ts";
 import { WasmError } from "../wasm-error.ts";
 import type { AddressRule } from "./address-rules.ts";
 

@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { isIP } from "../../net/ip.ts";
 import { isInternalAddress } from "../fetch/address-rules.ts";
 import { WasmError } from "../wasm-error.ts";
 

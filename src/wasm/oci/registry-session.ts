@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import { backoffDelayMs } from "../../base/backoff.ts";
 import { wait } from "../../base/wait.ts";
+import { isLoopback } from "../../net/ip.ts";
 import type { RegistryCredential } from "../core/docker-config.ts";
 import type { ImageReference } from "../core/image-reference.ts";
-import { isLoopbackAddress, isPrivateIpv4 } from "../fetch/address-rules.ts";
+import { isPrivateIpv4 } from "../fetch/address-rules.ts";
 import { type ClientAnswer, type HttpClient, shownUrl } from "../fetch/http-client.ts";
 import { WasmError } from "../wasm-error.ts";
 import { type AuthorizeOptions, authorize } from "./authorize.ts";
@@ -129,7 +130,7 @@ function challengesOf(answer: ClientAnswer): readonly string[] {
 
 function isLoopbackHost(hostname: string): boolean {
   const host = hostname.toLowerCase();
-  return host === "localhost" || host.endsWith(".localhost") || isLoopbackAddress(host);
+  return host === "localhost" || host.endsWith(".localhost") || isLoopback(host);
 }
 
 /** By name or number of a private network, as in a cluster: registries there seldom have certificates. */

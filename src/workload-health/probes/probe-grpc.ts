@@ -1,5 +1,6 @@
 import { formatDurationMs } from "../../base/duration.ts";
 import { checkHealth, GrpcError, HealthConnectError, rpcErrorText } from "../../grpc/index.ts";
+import { joinHostPort } from "../../net/host-port.ts";
 import type { ProbeMethod } from "../core/health-config.ts";
 import type { ProbeResult } from "../core/health-state.ts";
 
@@ -9,7 +10,7 @@ export async function probeGrpc(
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<ProbeResult> {
-  const address = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+  const address = joinHostPort(host, port);
   try {
     const status = await checkHealth(address, { service, timeoutMs, userAgent: "istio-probe/1.0", signal });
     return status === "SERVING" ? { healthy: true } : { healthy: false, message: `grpc status ${status}` };

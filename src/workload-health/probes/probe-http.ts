@@ -1,7 +1,8 @@
 import { type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
-import { isIP } from "node:net";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
+import { joinHostPort } from "../../net/host-port.ts";
+import { isIP } from "../../net/ip.ts";
 import type { ProbeMethod } from "../core/health-config.ts";
 import type { ProbeResult } from "../core/health-state.ts";
 
@@ -20,8 +21,7 @@ export async function probeHttp(
   source: HttpSource,
   signal: AbortSignal,
 ): Promise<ProbeResult> {
-  const host = method.host.includes(":") ? `[${method.host}]` : method.host;
-  const first = `${method.isTls ? "https" : "http"}://${host}:${method.port}${method.path}`;
+  const first = `${method.isTls ? "https" : "http"}://${joinHostPort(method.host, method.port)}${method.path}`;
   if (!URL.canParse(first)) return { healthy: false, message: `parse ${JSON.stringify(first)}: invalid URL` };
   let url = new URL(first);
   const named = method.headers.find(({ name }) => name === "Host")?.value;

@@ -1,11 +1,12 @@
 import { connect } from "node:net";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
+import { joinHostPort } from "../../net/host-port.ts";
 import type { ProbeResult } from "../core/health-state.ts";
 
 /** Healthy when a connection can be made. */
 export function probeTcp(host: string, port: number, signal: AbortSignal): Promise<ProbeResult> {
   return new Promise((resolve) => {
-    const address = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+    const address = joinHostPort(host, port);
     const socket = connect({ host, port });
     const finish = (result: ProbeResult) => {
       signal.removeEventListener("abort", expire);

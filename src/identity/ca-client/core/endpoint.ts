@@ -1,3 +1,5 @@
+import { joinHostPort } from "../../../net/host-port.ts";
+
 /** How to reach a CA: where to dial, whether in plaintext, and which name its certificate must carry. */
 export interface CaEndpoint {
   /** "host:port" as the gRPC layer takes it. */
@@ -21,9 +23,8 @@ export function caEndpoint(address: string, nameOverride: string | undefined): C
   const bare = host.replace(/^\[|\]$/g, "");
   const implied = bare.includes("localhost") ? ISTIOD_NAME : bare;
   const serverName = nameOverride === undefined || nameOverride === "" ? implied : nameOverride;
-  const bracketed = bare.includes(":") ? `[${bare}]` : bare;
   return {
-    target: hasPort ? address : `${bracketed}:${DEFAULT_PORT}`,
+    target: hasPort ? address : joinHostPort(bare, DEFAULT_PORT),
     plaintext,
     serverName,
     authority: plaintext ? address : serverName,

@@ -1,7 +1,27 @@
-/** `host:port` or `[host]:port` split as Go's net package does; the problem is in its words. */
-export type HostPort = { readonly host: string; readonly port: string } | { readonly problem: string };
+/** A network address: a name or an IP literal without brackets, and a port. */
+export interface HostPort {
+  readonly host: string;
+  readonly port: number;
+}
 
-export function splitHostPort(text: string): HostPort {
+/** As it stands in addresses and URLs: brackets around IPv6. */
+export function joinHostPort(host: string, port: number | string): string {
+  return `${bracketHost(host)}:${port}`;
+}
+
+export function bracketHost(host: string): string {
+  return host.includes(":") ? `[${host}]` : host;
+}
+
+/** The host of `[host]` and of `host`. */
+export function unbracketHost(host: string): string {
+  return host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
+}
+
+/** `host:port` or `[host]:port` split as Go's net package does, the port as text; the problem is in its words. */
+export function splitHostPort(
+  text: string,
+): { readonly host: string; readonly port: string } | { readonly problem: string } {
   const colon = text.lastIndexOf(":");
   if (colon === -1) return problem(text, "missing port in address");
   let host: string;
@@ -23,7 +43,12 @@ export function splitHostPort(text: string): HostPort {
   return { host, port: text.slice(colon + 1) };
 }
 
+/** A decimal number from 0 to 65535. */
+export function parsePort(text: string): number | undefined {
+  return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined;
+}
+
 /** The text between is left out for an empty address, as Go does. */
-function problem(text: string, reason: string): HostPort {
+function problem(text: string, reason: string): { readonly problem: string } {
   return { problem: text === "" ? reason : `address ${text}: ${reason}` };
 }
