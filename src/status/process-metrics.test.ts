@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parseStrictly } from "../../test/support/status/document.ts";
-import { startEventLoopLag } from "./event-loop-lag.ts";
-import { renderProcessMetrics } from "./process-metrics.ts";
+import { renderProcessMetrics, startEventLoopLag } from "./process-metrics.ts";
 
 test("the usual figures are there and true", () => {
   const lag = startEventLoopLag();

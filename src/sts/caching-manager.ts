@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import type { ExchangeRequest } from "./core/exchange-request.ts";
-import { StsError } from "./sts-error.ts";
+import { type ExchangeRequest, StsError } from "./core/exchange-request.ts";
 import type { IssuedToken, TokenManager } from "./token-manager.ts";
 
 export interface CacheOptions {

@@ -9,9 +9,7 @@ import {
   parseAccessToken,
   parseFederatedToken,
 } from "../protocol/google-token.ts";
-import type { ExchangeRequest } from "./core/exchange-request.ts";
-import { identityNamespace } from "./core/identity-namespace.ts";
-import { StsError } from "./sts-error.ts";
+import { type ExchangeRequest, identityNamespace, StsError } from "./core/exchange-request.ts";
 import type { IssuedToken, TokenManager, TokenStatus } from "./token-manager.ts";
 
 export interface GoogleExchangeOptions {

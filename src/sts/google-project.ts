@@ -1,6 +1,6 @@
 import { errorMessage } from "../base/coded-error.ts";
 import { httpRequest } from "../net/http-request.ts";
-import { StsError } from "./sts-error.ts";
+import { StsError } from "./core/exchange-request.ts";
 
 const METADATA_URL = "http://169.254.169.254";
 

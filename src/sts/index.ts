@@ -1,5 +1,4 @@
-export { fetchAccessToken } from "./access-token.ts";
 export { createTokenManager, GOOGLE_TOKEN_EXCHANGE } from "./create-token-manager.ts";
 export { readProjectNumber } from "./google-project.ts";
 export { type StsServer, startStsServer } from "./start-sts-server.ts";
-export { noTokenManager, type TokenManager } from "./token-manager.ts";
+export { fetchAccessToken, noTokenManager, type TokenManager } from "./token-manager.ts";

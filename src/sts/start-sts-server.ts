@@ -6,8 +6,7 @@ import { type HttpAnswer, HttpError, type HttpHandler } from "../net/http-server
 import { createRouteTable } from "../net/http-server/route-table.ts";
 import { startHttpServer } from "../net/http-server/start-http-server.ts";
 import { errorAnswer, type JsonAnswer, statusAnswer, successAnswer } from "./core/answers.ts";
-import { checkHead, parseExchangeRequest } from "./core/exchange-request.ts";
-import { StsError } from "./sts-error.ts";
+import { checkHead, parseExchangeRequest, StsError } from "./core/exchange-request.ts";
 import type { TokenManager } from "./token-manager.ts";
 
 export class StsListenError extends CodedError<"address-in-use" | "listen-failed"> {}

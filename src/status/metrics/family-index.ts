@@ -1,6 +1,4 @@
 import { type Family, FamilyReader, type FamilyReaderOptions } from "../../protocol/prometheus/family-reader.ts";
-import { seriesKey } from "../core/series-key.ts";
-import type { Drop } from "./drop.ts";
 
 interface Block {
   readonly bytes: Buffer;
@@ -92,4 +90,14 @@ function* linesOf(family: IndexedFamily): Generator<Block> {
       at = next;
     }
   }
+}
+
+/** What was left out of a merged document, and how much: whole families, single series, or lines that are no metrics. */
+export type Drop = (what: "family" | "series" | "line", count: number) => void;
+
+/** The line up to the blank before its value; blanks may also stand in label values, behind a quote. */
+export function seriesKey(bytes: Buffer, start: number, end: number): string {
+  const line = bytes.toString("latin1", start, end);
+  const labelsEnd = /^[^{ \t]*\{(?:[^"}]*"(?:[^"\\]|\\.)*")*[^"}]*\}/.exec(line)?.[0];
+  return labelsEnd ?? /^[^ \t]*/.exec(line)?.[0] ?? line;
 }

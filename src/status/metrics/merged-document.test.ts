@@ -4,8 +4,7 @@ import { FamilyReader } from "../../protocol/prometheus/family-reader.ts";
 import type { PrometheusFormat } from "../../protocol/prometheus/sample-line.ts";
 import { createBlockPool } from "./block-pool.ts";
 import { BlockWriter } from "./block-writer.ts";
-import type { Drop } from "./drop.ts";
-import { indexBody } from "./family-index.ts";
+import { type Drop, indexBody } from "./family-index.ts";
 import { createMergedDocument } from "./merged-document.ts";
 
 /** A document of families that are known as a whole, and what was left out of it. */

@@ -2,10 +2,8 @@ import type { Family, FamilySink } from "../../protocol/prometheus/family-reader
 import { sampleSuffixes } from "../../protocol/prometheus/family-type.ts";
 import type { PrometheusFormat } from "../../protocol/prometheus/sample-line.ts";
 import { FamilySet } from "../core/family-set.ts";
-import { seriesKey } from "../core/series-key.ts";
 import type { BlockWriter } from "./block-writer.ts";
-import type { Drop } from "./drop.ts";
-import { type IndexedFamily, seriesOf } from "./family-index.ts";
+import { type Drop, type IndexedFamily, seriesKey, seriesOf } from "./family-index.ts";
 
 export interface MergedDocumentOptions {
   readonly format: PrometheusFormat;

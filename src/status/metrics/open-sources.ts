@@ -1,6 +1,5 @@
 import type { HttpRequest } from "../../net/http-server/http-types.ts";
-import { acceptFormats, type SourceKind } from "../core/accept-formats.ts";
-import { type AnswerFormat, formatOf, TEXT_ANSWER } from "../core/answer-format.ts";
+import { type AnswerFormat, acceptFormats, formatOf, type SourceKind, TEXT_ANSWER } from "../core/formats.ts";
 import type { BlockPool } from "./block-pool.ts";
 import { fetchSource, ScrapeError, type SourceBody } from "./fetch-source.ts";
 import { type BodyHead, readHead } from "./read-body.ts";

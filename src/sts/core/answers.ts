@@ -1,6 +1,6 @@
 import { ACCESS_TOKEN_TYPE } from "../../protocol/google-token.ts";
-import type { StsError } from "../sts-error.ts";
 import type { IssuedToken, TokenStatus } from "../token-manager.ts";
+import type { StsError } from "./exchange-request.ts";
 
 export interface JsonAnswer {
   readonly status: number;

@@ -1,10 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Secret } from "../../base/secret.ts";
-import { StsError } from "../sts-error.ts";
 import { errorAnswer, statusAnswer, successAnswer } from "./answers.ts";
-import { checkHead, parseExchangeRequest } from "./exchange-request.ts";
-import { identityNamespace } from "./identity-namespace.ts";
+import { checkHead, identityNamespace, parseExchangeRequest, StsError } from "./exchange-request.ts";
 
 const GRANT = "urn:ietf:params:oauth:grant-type:token-exchange";
 const JWT = "urn:ietf:params:oauth:token-type:jwt";

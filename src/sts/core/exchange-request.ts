@@ -1,6 +1,7 @@
+import { CodedError } from "../../base/coded-error.ts";
 import { Secret } from "../../base/secret.ts";
 import { JWT_TOKEN_TYPE, TOKEN_EXCHANGE_GRANT } from "../../protocol/google-token.ts";
-import { StsError } from "../sts-error.ts";
+import { jwtAudiences, parseJwt } from "../../protocol/jwt.ts";
 
 /** RFC 8693, section 2.1. Optional members are empty when absent. */
 export interface ExchangeRequest {
@@ -56,4 +57,19 @@ function expectValue(name: string, value: string, wanted: string): void {
 
 function invalid(text: string): StsError {
   return new StsError("invalid_request", text);
+}
+
+/** Why a token was not issued. The code is RFC 6749's and RFC 8693's `error`; messages never quote a token. */
+export class StsError extends CodedError<"invalid_request" | "invalid_target"> {}
+
+/** The workload pool that a subject token is made for: its one audience; the trust domain when it has none or several. */
+export function identityNamespace(subjectToken: string, trustDomain: string): string {
+  try {
+    const audiences = jwtAudiences(parseJwt(subjectToken).claims);
+    const [only] = audiences;
+    return audiences.length === 1 && only !== undefined && only !== "" ? only : trustDomain;
+  } catch {
+    // Google decides whether it is a token at all.
+    return trustDomain;
+  }
 }
