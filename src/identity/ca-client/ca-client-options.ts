@@ -23,6 +23,10 @@ export interface CaClientOptions {
   readonly clusterId: string;
   /** `ISTIO_META_CERT_SIGNER` */
   readonly certSigner: string;
+  /** `GKE_CLUSTER_URL`, for Google's CA: where the cluster is. */
+  readonly clusterUrl?: string | undefined;
+  /** "host:port" of a CA whose `endpoint` names something else than an address; the provider's own when absent. */
+  readonly serviceAddress?: string | undefined;
   /** `CA_HEADER_<NAME>`: extra metadata. */
   readonly headers?: Readonly<Record<string, string>>;
   /** The way to the CA when it is not the direct one, such as through an HTTP proxy. */

@@ -3,8 +3,9 @@ import { Secret } from "../../base/secret.ts";
 import { callMetadata } from "./call-metadata.ts";
 
 const names = ["clusterid", "authorization", "x-retry-attempt", "x-team", "under_score"];
-const sent = (parts: Partial<Parameters<typeof callMetadata>[0]>) => {
-  const metadata = callMetadata({ clusterId: "Kubernetes", token: undefined, attempt: 1, ...parts });
+const sent = ({ headers, ...parts }: Partial<Parameters<typeof callMetadata>[0]>) => {
+  const all = { clusterid: "Kubernetes", ...headers };
+  const metadata = callMetadata({ headers: all, token: undefined, attempt: 1, ...parts });
   return Object.fromEntries(names.map((name) => [name, metadata.get(name)]).filter(([, value]) => value !== undefined));
 };
 
@@ -34,7 +35,7 @@ test.each([
 test.each([
   { name: "a header's name", parts: { headers: { "bad name": "x" } } },
   { name: "a header's value", parts: { headers: { "x-team": "line\nend" } } },
-  { name: "a cluster", parts: { clusterId: "a\r\nb" } },
+  { name: "a cluster", parts: { headers: { clusterid: "a\r\nb" } } },
 ])("$name that cannot be sent is the configuration's fault", ({ parts }) => {
   expect(() => sent(parts)).toThrow(
     expect.objectContaining({ code: "bad-config", message: expect.stringMatching(/^cannot call the CA: /) }),

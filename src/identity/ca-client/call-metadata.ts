@@ -3,8 +3,7 @@ import { Metadata, MetadataError } from "../../grpc/index.ts";
 import { CaError } from "./ca-error.ts";
 
 export interface CallMetadataParts {
-  readonly clusterId: string;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string>>;
   readonly token: Secret | undefined;
   /** From 1. */
   readonly attempt: number;
@@ -13,8 +12,8 @@ export interface CallMetadataParts {
 /** The metadata of one attempt. Names are sent in lower case, underscores kept. */
 export function callMetadata(parts: CallMetadataParts): Metadata {
   try {
-    const metadata = new Metadata().set("clusterid", parts.clusterId);
-    for (const [name, value] of Object.entries(parts.headers ?? {})) metadata.set(name, value);
+    const metadata = new Metadata();
+    for (const [name, value] of Object.entries(parts.headers)) metadata.set(name, value);
     if (parts.token !== undefined) metadata.set("authorization", `Bearer ${parts.token.reveal()}`);
     if (parts.attempt > 1) metadata.set("x-retry-attempt", String(parts.attempt - 1));
     return metadata;

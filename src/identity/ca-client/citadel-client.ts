@@ -1,65 +1,34 @@
-import { errorMessage } from "../../base/coded-error.ts";
-import { requestMetadata } from "../../protobuf/wire/istio-ca.ts";
-import { createBundleWarnings } from "../../protocol/x509/trust-bundle.ts";
+import { defineMethod } from "../../grpc/index.ts";
+import {
+  CREATE_CERTIFICATE_PATH,
+  istioCertificateRequest,
+  istioCertificateResponse,
+  requestMetadata,
+} from "../../protobuf/wire/istio-ca.ts";
 import type { CaClientOptions } from "./ca-client-options.ts";
-import { readConnectionMaterial, tlsCredentials } from "./connection-material.ts";
-import { openConnections } from "./connections.ts";
-import { caEndpoint } from "./core/endpoint.ts";
-import { joinSignals } from "./joined-signal.ts";
-import { type Citadel, signOver } from "./sign-over.ts";
+import { startGrpcCaClient } from "./grpc-ca-client.ts";
+import type { CaProtocol } from "./sign-over.ts";
 import type { CaClient } from "./types.ts";
 
-const DEFAULT_ATTEMPT_TIMEOUT_MS = 10_000;
-const WINDOW_BYTES = 1024 * 1024;
-/** Thousands of roots; what is larger is no chain, and must not fill a sidecar's memory. */
-const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+const createCertificate = defineMethod({
+  path: CREATE_CERTIFICATE_PATH,
+  kind: "unary",
+  request: istioCertificateRequest,
+  response: istioCertificateResponse,
+});
 
-/** The client for istiod and everything that speaks its protocol. Connects when first used; rejects when the roots cannot be used. */
-export async function startCitadelClient(options: CaClientOptions): Promise<CaClient> {
-  const { log, attemptTimeoutMs = DEFAULT_ATTEMPT_TIMEOUT_MS, now = () => new Date() } = options;
-  const endpoint = caEndpoint(options.endpoint, options.serverName);
-  const rootName = options.rootFile === "" ? (options.systemRootFile ?? "system") : options.rootFile;
-  const onRoots = createBundleWarnings(log);
-  const material = () => readConnectionMaterial({ ...options, onRoots }, log, now());
-  if (endpoint.plaintext) log.warn("Debug mode or IP-secure network");
-  else await material();
-  const connections = openConnections(endpoint.target, {
-    ...(endpoint.plaintext
-      ? {}
-      : { tls: async () => tlsCredentials(await material(), endpoint.serverName, options.tlsLimits) }),
-    authority: endpoint.authority,
-    connectTimeoutMs: attemptTimeoutMs,
-    windowBytes: WINDOW_BYTES,
-    maxReceiveBytes: MAX_ANSWER_BYTES,
-    ...(options.connect === undefined ? {} : { connect: options.connect }),
-    ...(options.keepalive === undefined ? {} : { keepalive: options.keepalive }),
-  });
-  const target = { endpoint: options.endpoint, serverName: endpoint.serverName, rootName };
-  const citadel: Citadel = { options, target, connections, attemptTimeoutMs, now };
-  const closed = new AbortController();
-  return {
-    sign: async (csrPem, ttlSeconds, signal) => {
+/** The client for istiod and everything that speaks its protocol. */
+export function startCitadelClient(options: CaClientOptions): Promise<CaClient> {
+  const protocol: CaProtocol = {
+    metadata: { clusterid: options.clusterId },
+    async createCertificate(channel, { csrPem, ttlSeconds }, call) {
       const request = {
         csr: csrPem,
         validityDuration: BigInt(Math.trunc(ttlSeconds)),
         metadata: requestMetadata({ CertSigner: options.certSigner }),
       };
-      const joined = joinSignals([signal, closed.signal]);
-      try {
-        const fingerprint = endpoint.plaintext ? "" : (await material()).fingerprint;
-        return await signOver(citadel, request, fingerprint, joined.signal);
-      } catch (failure) {
-        // Nobody waits for it any more: the agent is ending, or told of the time limit already.
-        const level = joined.signal.aborted ? "debug" : "error";
-        log[level](`failed to sign CSR: ${errorMessage(failure)}`);
-        throw failure;
-      } finally {
-        joined.release();
-      }
-    },
-    close: async () => {
-      closed.abort();
-      await connections.close();
+      return (await channel.unary(createCertificate, request, call)).certChain ?? [];
     },
   };
+  return startGrpcCaClient(options, protocol);
 }

@@ -14,15 +14,15 @@ const options: CaClientOptions = {
   log: silentLogger,
 };
 
-test.each(["GoogleCA", "GoogleCAS", "", "citadel"])("provider %j is not registered", async (name) => {
+test.each(["VaultCA", "", "citadel"])("provider %j is not registered", async (name) => {
   await expect(startCaClient(name, options)).rejects.toMatchObject({
     code: "bad-config",
     message: `CA provider "${name}" not registered`,
   });
 });
 
-test("Citadel is, and connects only when it is used", async () => {
-  const client = await startCaClient("Citadel", options);
+test.each(["Citadel", "GoogleCA", "GoogleCAS"])("%s is, and connects only when it is used", async (name) => {
+  const client = await startCaClient(name, options);
   await client.close();
 });
 

@@ -7,7 +7,12 @@ import type { CaClient } from "./types.ts";
 export type CaProvider = (options: CaClientOptions) => Promise<CaClient>;
 
 /** By the name that `CA_PROVIDER` gives. A program with a CA of its own passes a map with more entries. */
-export const CA_PROVIDERS: ReadonlyMap<string, CaProvider> = new Map([["Citadel", startCitadelClient]]);
+export const CA_PROVIDERS: ReadonlyMap<string, CaProvider> = new Map<string, CaProvider>([
+  ["Citadel", startCitadelClient],
+  // Few use them, and every agent would load their code.
+  ["GoogleCA", async (options) => (await import("./google-ca-client.ts")).startGoogleCaClient(options)],
+  ["GoogleCAS", async (options) => (await import("./google-cas-client.ts")).startGoogleCasClient(options)],
+]);
 
 export async function startCaClient(
   provider: string,

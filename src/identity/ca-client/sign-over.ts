@@ -3,12 +3,7 @@ import { errorMessage } from "../../base/coded-error.ts";
 import { formatDurationMs } from "../../base/duration.ts";
 import type { Secret } from "../../base/secret.ts";
 import { wait } from "../../base/wait.ts";
-import { defineMethod, GrpcError } from "../../grpc/index.ts";
-import {
-  CREATE_CERTIFICATE_PATH,
-  istioCertificateRequest,
-  istioCertificateResponse,
-} from "../../protobuf/wire/istio-ca.ts";
+import { type GrpcChannel, GrpcError, type Metadata } from "../../grpc/index.ts";
 import type { CaClientOptions } from "./ca-client-options.ts";
 import { CaError } from "./ca-error.ts";
 import { callMetadata } from "./call-metadata.ts";
@@ -19,15 +14,26 @@ import { retryDelayMs } from "./core/retry.ts";
 import { joinSignals } from "./joined-signal.ts";
 import type { SignedCertificate } from "./types.ts";
 
-const createCertificate = defineMethod({
-  path: CREATE_CERTIFICATE_PATH,
-  kind: "unary",
-  request: istioCertificateRequest,
-  response: istioCertificateResponse,
-});
+/** The calls of one kind of CA. */
+export interface CaProtocol {
+  /** Sent with every call, beside the token and the headers of the environment. */
+  readonly metadata: Readonly<Record<string, string>>;
+  /** PEM elements: the leaf first, the trust bundle last. Rejects with the `GrpcError` of the call that failed. */
+  createCertificate(
+    channel: GrpcChannel,
+    request: CertificateRequest,
+    call: { readonly metadata: Metadata; readonly signal: AbortSignal },
+  ): Promise<readonly string[]>;
+}
+
+export interface CertificateRequest {
+  readonly csrPem: string;
+  readonly ttlSeconds: number;
+}
 
 /** What all requests of one client share. */
-export interface Citadel {
+export interface CaSession {
+  readonly protocol: CaProtocol;
   readonly options: CaClientOptions;
   readonly target: CallTarget;
   readonly connections: Connections;
@@ -35,39 +41,37 @@ export interface Citadel {
   readonly now: () => Date;
 }
 
-export type CertificateRequest = Parameters<typeof istioCertificateRequest.encode>[0] & { readonly csr: string };
-
 /** Attempts share a connection; after a failure the next signing makes a new one, with whatever the files hold by then. */
 export async function signOver(
-  citadel: Citadel,
+  session: CaSession,
   request: CertificateRequest,
   fingerprint: string,
   signal: AbortSignal,
 ): Promise<SignedCertificate> {
-  const { options, connections } = citadel;
+  const { options, connections } = session;
   let connection: Connection | undefined;
   try {
     for (let attempt = 1; ; attempt += 1) {
       // The limit is no gRPC deadline: this protocol's clients send none, and the server's clock is not asked.
-      const limit = joinSignals([signal], citadel.attemptTimeoutMs);
+      const limit = joinSignals([signal], session.attemptTimeoutMs);
       let outcome: Outcome;
       try {
-        const token = await fetchToken(citadel, signal, limit.signal);
+        const token = await fetchToken(session, signal, limit.signal);
         connection ??= connections.acquire(`${fingerprint} ${digest(token)}`);
-        outcome = await attemptOnce(citadel, connection, { request, token, attempt, signal, limit: limit.signal });
+        outcome = await attemptOnce(session, connection, { request, token, attempt, signal, limit: limit.signal });
       } finally {
         limit.release();
       }
-      if (outcome.ok) return checkedAnswer(citadel, outcome.chain, request.csr);
+      if (outcome.ok) return checkedAnswer(session, outcome.chain, request.csrPem);
       const delayMs = retryDelayMs(outcome.failure.code, attempt, options.random ?? Math.random);
-      if (delayMs === undefined) throw callFailure(outcome.failure, citadel.target);
+      if (delayMs === undefined) throw callFailure(outcome.failure, session.target);
       options.retries.inc(["csr"]);
       const delay = formatDurationMs(Math.round(delayMs));
       options.log.scope("ca").warn(`ca request failed, starting attempt ${attempt} in ${delay}`, {
         error: outcome.failure.message,
       });
       await wait(delayMs, signal);
-      if (signal.aborted) throw cancelled(citadel);
+      if (signal.aborted) throw cancelled(session);
     }
   } catch (failure) {
     connection?.retire();
@@ -91,49 +95,48 @@ interface Attempt {
   readonly limit: AbortSignal;
 }
 
-async function attemptOnce(citadel: Citadel, connection: Connection, attempt: Attempt): Promise<Outcome> {
-  const { options } = citadel;
-  const metadata = callMetadata({ ...options, token: attempt.token, attempt: attempt.attempt });
+async function attemptOnce(session: CaSession, connection: Connection, attempt: Attempt): Promise<Outcome> {
+  const { options, protocol } = session;
+  const headers = { ...protocol.metadata, ...options.headers };
+  const metadata = callMetadata({ headers, token: attempt.token, attempt: attempt.attempt });
   try {
-    const answer = await connection.channel.unary(createCertificate, attempt.request, {
-      metadata,
-      signal: attempt.limit,
-    });
-    return { ok: true, chain: answer.certChain ?? [] };
+    const call = { metadata, signal: attempt.limit };
+    return { ok: true, chain: await protocol.createCertificate(connection.channel, attempt.request, call) };
   } catch (failure) {
-    if (attempt.signal.aborted) throw cancelled(citadel, failure);
-    if (attempt.limit.aborted) throw timedOut(citadel, failure);
+    if (attempt.signal.aborted) throw cancelled(session, failure);
+    if (attempt.limit.aborted) throw timedOut(session, failure);
     if (failure instanceof GrpcError) return { ok: false, failure };
+    if (failure instanceof CaError) throw failure;
     throw new CaError("bad-answer", `CA at ${options.endpoint}: ${errorMessage(failure)}`, { cause: failure });
   }
 }
 
-async function fetchToken(citadel: Citadel, signal: AbortSignal, limit: AbortSignal): Promise<Secret | undefined> {
+async function fetchToken(session: CaSession, signal: AbortSignal, limit: AbortSignal): Promise<Secret | undefined> {
   try {
-    return await citadel.options.tokens?.fetch(limit);
+    return await session.options.tokens?.fetch(limit);
   } catch (cause) {
-    if (signal.aborted) throw cancelled(citadel, cause);
-    const text = `CA at ${citadel.options.endpoint}: no token to authenticate with: ${errorMessage(cause)}`;
+    if (signal.aborted) throw cancelled(session, cause);
+    const text = `CA at ${session.options.endpoint}: no token to authenticate with: ${errorMessage(cause)}`;
     throw new CaError("unauthenticated", text, { cause });
   }
 }
 
-function checkedAnswer(citadel: Citadel, chain: readonly string[], csrPem: string): SignedCertificate {
+function checkedAnswer(session: CaSession, chain: readonly string[], csrPem: string): SignedCertificate {
   try {
-    return checkAnswer(chain, csrPem, citadel.now());
+    return checkAnswer(chain, csrPem, session.now());
   } catch (cause) {
     if (!(cause instanceof CaError)) throw cause;
-    throw new CaError(cause.code, `CA at ${citadel.options.endpoint}: ${cause.message}`, { cause });
+    throw new CaError(cause.code, `CA at ${session.options.endpoint}: ${cause.message}`, { cause });
   }
 }
 
-function timedOut(citadel: Citadel, cause: unknown): CaError {
-  const text = `CA at ${citadel.options.endpoint}: no answer within ${citadel.attemptTimeoutMs} ms`;
+function timedOut(session: CaSession, cause: unknown): CaError {
+  const text = `CA at ${session.options.endpoint}: no answer within ${session.attemptTimeoutMs} ms`;
   return new CaError("timeout", text, { cause });
 }
 
-function cancelled(citadel: Citadel, cause?: unknown): CaError {
-  return new CaError("cancelled", `CA at ${citadel.options.endpoint}: the request was cancelled`, { cause });
+function cancelled(session: CaSession, cause?: unknown): CaError {
+  return new CaError("cancelled", `CA at ${session.options.endpoint}: the request was cancelled`, { cause });
 }
 
 /** Of the token, to notice that it changed; never the token itself. */
