@@ -2,8 +2,7 @@ import type { Endpoint } from "../mesh-model/endpoint.ts";
 import type { OutboundScope, ScopeTraits } from "../mesh-model/push-snapshot.ts";
 import { isHeadless, type Service } from "../mesh-model/service.ts";
 import { isIP } from "../net/ip.ts";
-import type { NameInfo, NameTable } from "../xds/name-table.ts";
-import { encodeNameTable } from "../xds/name-table.ts";
+import { encodeNameTable, type NameInfo, type NameTable } from "../xds/name-table.ts";
 import { serviceAddresses } from "./routes/domains.ts";
 
 /** Host names and addresses of all services that proxies of the scope see, for agents that answer DNS. */

@@ -7,16 +7,21 @@ import { buildServiceIndex } from "./indexes/service-index.ts";
 import { buildVirtualServiceIndex } from "./indexes/virtual-service-index.ts";
 import type { MeshSettings } from "./mesh-settings.ts";
 import type { ProxyNode } from "./proxy/proxy-node.ts";
-import type { OutboundScope, ProxyView, PushSnapshot, ScopeTraits } from "./push-snapshot.ts";
-import { findRuleProblems, type RuleProblem } from "./rule-problems.ts";
+import type {
+  OutboundContent,
+  OutboundScope,
+  ProxyView,
+  PushSnapshot,
+  RuleProblem,
+  ScopeTraits,
+} from "./push-snapshot.ts";
+import { findRuleProblems } from "./rule-problems.ts";
 import { type InboundEntry, inboundScope } from "./scopes/inbound-scope.ts";
-import { createKeptValues, type KeptValues } from "./scopes/kept-values.ts";
-import { buildOutboundContent, type KeptContent, type OutboundContent } from "./scopes/outbound-content.ts";
-import { policiesFor } from "./scopes/policies.ts";
-import { metConditions, type ProxyCondition, proxyConditions } from "./scopes/proxy-conditions.ts";
-import { asRegistered } from "./scopes/registered-workload.ts";
-import { clientLabels, scopeKey, scopeTraits } from "./scopes/scope-traits.ts";
-import { selectSidecar } from "./scopes/select-sidecar.ts";
+import { buildOutboundContent, type KeptContent } from "./scopes/outbound-content.ts";
+import { metConditions, type ProxyCondition, policiesFor, proxyConditions } from "./scopes/policies.ts";
+import { asRegistered, clientLabels, scopeKey, scopeTraits } from "./scopes/scope-traits.ts";
+import { selectSidecar } from "./scopes/sidecar.ts";
+import { createSnapshotCache, type SnapshotCache } from "./scopes/snapshot-cache.ts";
 import type { Service } from "./service.ts";
 import type { ServiceRegistry } from "./service-registry.ts";
 import type { SnapshotParts } from "./snapshot-parts.ts";
@@ -42,8 +47,8 @@ interface AskedOfClients {
 /** The part of a snapshot that the next one may take over. */
 interface Memory {
   readonly parts: SnapshotParts;
-  readonly contents: KeptValues<KeptContent>;
-  readonly inbound: KeptValues<InboundEntry>;
+  readonly contents: SnapshotCache<KeptContent>;
+  readonly inbound: SnapshotCache<InboundEntry>;
 }
 
 /** Kept beside the snapshots, so that nobody but the next snapshot sees it. */
@@ -54,8 +59,8 @@ export function createPushSnapshot(input: PushSnapshotInput): PushSnapshot {
   const { mesh, configs, registry, version, tokenKeys = NO_TOKEN_KEYS, previous } = input;
   const before = previous === undefined ? undefined : memories.get(previous);
   const parts = buildParts({ mesh, configs, registry, tokenKeys }, before?.parts);
-  const contents = createKeptValues(before?.contents);
-  const inbound = createKeptValues(before?.inbound);
+  const contents = createSnapshotCache(before?.contents);
+  const inbound = createSnapshotCache(before?.inbound);
   const asked = new Map<string, AskedOfClients>();
   const scopes = new Map<string, OutboundScope>();
   let problems: readonly RuleProblem[] | undefined;

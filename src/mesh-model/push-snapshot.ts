@@ -1,14 +1,11 @@
-import type { ConfigObject } from "../istio-api/config-object.ts";
+import type { ConfigObject, ObjectRef } from "../istio-api/config-object.ts";
 import type { DestinationRuleSpec } from "../istio-api/specs/destination-rule.ts";
 import type { OutboundTrafficPolicy, SidecarIngress, SidecarPort } from "../istio-api/specs/sidecar.ts";
 import type { VirtualServiceSpec } from "../istio-api/specs/virtual-service.ts";
 import type { ConfigSnapshot } from "./config-store.ts";
 import type { Endpoint, ServiceTarget } from "./endpoint.ts";
-import type { EndpointShape } from "./indexes/endpoint-index.ts";
 import type { MeshSettings } from "./mesh-settings.ts";
 import type { ProxyNode } from "./proxy/proxy-node.ts";
-import type { RuleProblem } from "./rule-problems.ts";
-import type { OutboundContent } from "./scopes/outbound-content.ts";
 import type { Service } from "./service.ts";
 import type { TokenKeys } from "./token-keys.ts";
 
@@ -33,6 +30,26 @@ export interface PushSnapshot {
   problems(): readonly RuleProblem[];
   /** Cheap; the same value for the same node. */
   view(node: ProxyNode): ProxyView;
+}
+
+/** What of a service's endpoints shows outside of endpoint resources. Equal ones are the same value. */
+export interface EndpointShape {
+  /** Sorted, each once. */
+  readonly accounts: readonly string[];
+  /** Every endpoint speaks mutual TLS. */
+  readonly allMtls: boolean;
+  /** Those that clusters or listeners spell out; empty for services whose endpoints are sent by themselves. */
+  readonly inlined: readonly Endpoint[];
+}
+
+/** An object that is good by itself and does not do, or not all of, what it says, because of others. */
+export interface RuleProblem {
+  readonly object: ObjectRef;
+  readonly message: string;
+  /** Where the object is a VirtualService and an older one has this host of it. */
+  readonly repeatedHost?: string;
+  /** Where the object is a DestinationRule and an older one for the host has this subset. */
+  readonly repeatedSubset?: string;
 }
 
 /** Everything that generators may know about one proxy. */
@@ -82,6 +99,32 @@ export interface OutboundScope {
   /** What an endpoint's own PeerAuthentication says. */
   endpointMtls(endpoint: Endpoint): MtlsMode;
 }
+
+/** What a scope shows, all looked up, so that two of them can be compared. */
+export interface OutboundContent {
+  readonly mesh: MeshSettings;
+  readonly sidecar: ConfigObject<"Sidecar"> | undefined;
+  readonly egress: readonly EgressListener[];
+  readonly services: readonly Service[];
+  readonly byHost: ReadonlyMap<string, readonly Service[]>;
+  readonly rules: ReadonlyMap<string, AppliedDestinationRule | undefined>;
+  readonly modes: ReadonlyMap<string, MtlsMode>;
+  readonly shapes: readonly EndpointShape[];
+  readonly policies: readonly Policy[];
+  readonly outboundTrafficPolicy: OutboundTrafficPolicy;
+  readonly gateways: GatewayContent | undefined;
+}
+
+/** Kinds whose objects of the root namespace and the own namespace reach a workload, most of them by labels. */
+export type PolicyKind =
+  | "EnvoyFilter"
+  | "Telemetry"
+  | "ProxyConfig"
+  | "AuthorizationPolicy"
+  | "RequestAuthentication"
+  | "PeerAuthentication";
+
+export type Policy = { [Of in PolicyKind]: ConfigObject<Of> }[PolicyKind];
 
 export type ScopeTraits = Pick<
   ProxyNode,

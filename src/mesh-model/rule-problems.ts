@@ -1,22 +1,12 @@
 import type { ConfigObject, ObjectRef } from "../istio-api/config-object.ts";
-import { groupBy } from "./group-by.ts";
+import { selectorOf } from "./indexes/destination-rule-index.ts";
 import { mergeDelegate } from "./indexes/merge-delegate.ts";
-import { selectorOf } from "./indexes/merge-destination-rules.ts";
-import { MESH_GATEWAY } from "./indexes/resolve-virtual-service.ts";
-import type { AppliedDestinationRule, VirtualServiceRule } from "./push-snapshot.ts";
+import { MESH_GATEWAY } from "./indexes/virtual-service-index.ts";
+import { groupBy } from "./lists.ts";
+import type { AppliedDestinationRule, RuleProblem, VirtualServiceRule } from "./push-snapshot.ts";
 import type { Service } from "./service.ts";
 import type { SnapshotParts } from "./snapshot-parts.ts";
 import { exportToKey, isVisibleTo } from "./visibility.ts";
-
-/** An object that is good by itself and does not do, or not all of, what it says, because of others. */
-export interface RuleProblem {
-  readonly object: ObjectRef;
-  readonly message: string;
-  /** Where the object is a VirtualService and an older one has this host of it. */
-  readonly repeatedHost?: string;
-  /** Where the object is a DestinationRule and an older one for the host has this subset. */
-  readonly repeatedSubset?: string;
-}
 
 /** Looks at everything; for those who ask, not for every push. */
 export function findRuleProblems(parts: SnapshotParts): readonly RuleProblem[] {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
 import { FORCED_CHANGES, NO_CHANGES } from "../../mesh-model/changes/push-changes.ts";
-import type { RuleProblem } from "../../mesh-model/rule-problems.ts";
+import type { RuleProblem } from "../../mesh-model/push-snapshot.ts";
 import { watchProblems } from "./watch-problems.ts";
 
 beforeEach(() => void vi.useFakeTimers());

@@ -2,8 +2,7 @@ import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
 import type { Gauge } from "../../base/metric-registry.ts";
 import type { PushChanges } from "../../mesh-model/changes/push-changes.ts";
-import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
-import type { RuleProblem } from "../../mesh-model/rule-problems.ts";
+import type { PushSnapshot, RuleProblem } from "../../mesh-model/push-snapshot.ts";
 import { createDebounced } from "../stores/files/debounce.ts";
 
 export interface ProblemWatchOptions {

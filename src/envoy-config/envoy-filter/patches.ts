@@ -3,7 +3,7 @@ import type { EnvoyPatch } from "../../istio-api/specs/envoy-filter.ts";
 import { readPatchValue } from "../../istio-api/values/patch-value.ts";
 import type { ConfigSnapshot } from "../../mesh-model/config-store.ts";
 import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
-import { conditionKey } from "../../mesh-model/scopes/proxy-conditions.ts";
+import { conditionKey } from "../../mesh-model/scopes/policies.ts";
 import { selects } from "../../mesh-model/selector.ts";
 
 export type PatchContext = "SIDECAR_INBOUND" | "SIDECAR_OUTBOUND" | "GATEWAY";

@@ -1,5 +1,5 @@
+import { sameElements } from "../../mesh-model/lists.ts";
 import type { AppliedDestinationRule, OutboundScope, VirtualServiceRule } from "../../mesh-model/push-snapshot.ts";
-import { sameElements } from "../../mesh-model/same-elements.ts";
 import type { Service } from "../../mesh-model/service.ts";
 import type { VirtualHost } from "../../protobuf/gen/envoy/config/route/v3.ts";
 import type { PortForm } from "./domains.ts";

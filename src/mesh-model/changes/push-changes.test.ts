@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { needsPush } from "./needs-push.ts";
+import { needsPush } from "./changed-types.ts";
 import { changesOfConfig, changesOfRegistry, FORCED_CHANGES, mergeChanges, NO_CHANGES } from "./push-changes.ts";
 
 test("changes add up, each once, and forcing stays", () => {

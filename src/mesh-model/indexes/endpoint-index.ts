@@ -1,16 +1,7 @@
 import type { Endpoint } from "../endpoint.ts";
-import { sameElements } from "../same-elements.ts";
+import { sameElements } from "../lists.ts";
+import type { EndpointShape } from "../push-snapshot.ts";
 import { placeOf, type Service } from "../service.ts";
-
-/** What of a service's endpoints shows outside of endpoint resources. Equal ones are the same value. */
-export interface EndpointShape {
-  /** Sorted, each once. */
-  readonly accounts: readonly string[];
-  /** Every endpoint speaks mutual TLS. */
-  readonly allMtls: boolean;
-  /** Those that clusters or listeners spell out; empty for services whose endpoints are sent by themselves. */
-  readonly inlined: readonly Endpoint[];
-}
 
 export interface EndpointIndex {
   endpoints(serviceKey: string): readonly Endpoint[];

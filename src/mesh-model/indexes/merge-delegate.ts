@@ -1,5 +1,4 @@
-import type { HttpMatch, HttpRoute } from "../../istio-api/specs/virtual-service.ts";
-import { joinNames, mergeMatch } from "./merge-match.ts";
+import type { HttpMatch, HttpRoute, StringMatch } from "../../istio-api/specs/virtual-service.ts";
 
 /**
  * The routes of a delegate as they work below a route of the root: matches of both together, names joined, settings of the delegate
@@ -29,4 +28,66 @@ function withRootSettings(root: HttpRoute, route: HttpRoute, match: readonly Htt
     match,
     mirrors: route.mirrors.length > 0 ? route.mirrors : mirrors,
   };
+}
+
+/** Requests that both the root's and the delegate's match accept; undefined when the delegate's is not plainly part of the root's. */
+export function mergeMatch(root: HttpMatch, delegate: HttpMatch): HttpMatch | undefined {
+  if (!isWithin(root, delegate)) return undefined;
+  const { uri = root.uri, scheme = root.scheme, method = root.method, authority = root.authority } = delegate;
+  return {
+    name: joinNames(root.name, delegate.name),
+    ...(uri && { uri }),
+    ...(scheme && { scheme }),
+    ...(method && { method }),
+    ...(authority && { authority }),
+    headers: { ...root.headers, ...delegate.headers },
+    queryParams: { ...root.queryParams, ...delegate.queryParams },
+    withoutHeaders: { ...root.withoutHeaders, ...delegate.withoutHeaders },
+    sourceLabels: { ...root.sourceLabels, ...delegate.sourceLabels },
+    port: delegate.port || root.port,
+    sourceNamespace: delegate.sourceNamespace || root.sourceNamespace,
+    statPrefix: delegate.statPrefix || root.statPrefix,
+    gateways: delegate.gateways.length > 0 ? delegate.gateways : root.gateways,
+    ignoreUriCase: delegate.ignoreUriCase,
+  };
+}
+
+/** `root-delegate`, or the one that is there. */
+function joinNames(root: string, delegate: string): string {
+  return [root, delegate].filter((name) => name !== "").join("-");
+}
+
+function isWithin(root: HttpMatch, delegate: HttpMatch): boolean {
+  return (
+    TEXTS.every((name) => isPart(root[name], delegate[name])) &&
+    MAPS.every((name) => everyShared(root[name], delegate[name], isPart)) &&
+    everyShared(root.sourceLabels, delegate.sourceLabels, (a, b) => a === b) &&
+    root.ignoreUriCase === delegate.ignoreUriCase &&
+    (root.port === 0 || delegate.port === 0 || root.port === delegate.port) &&
+    // A root for one namespace wants delegates to say so, too.
+    (root.sourceNamespace === "" || root.sourceNamespace === delegate.sourceNamespace) &&
+    // A delegate may narrow the gateways of its root, not add to them.
+    (root.gateways.length === 0 || delegate.gateways.every((gateway) => root.gateways.includes(gateway)))
+  );
+}
+
+const TEXTS = ["uri", "scheme", "method", "authority"] as const;
+const MAPS = ["headers", "withoutHeaders", "queryParams"] as const;
+
+/** The same text, or one that begins with the root's prefix. Of regular expressions, and of "present", nothing can be told. */
+function isPart(root: StringMatch | undefined, delegate: StringMatch | undefined): boolean {
+  if (root === undefined || delegate === undefined) return true;
+  if (root.exact) return root.exact === delegate.exact;
+  const inner = delegate.prefix || delegate.exact;
+  return root.prefix && inner ? inner.startsWith(root.prefix) : false;
+}
+
+function everyShared<Value>(
+  root: Readonly<Record<string, Value>>,
+  delegate: Readonly<Record<string, Value>>,
+  holds: (root: Value, delegate: Value) => boolean,
+): boolean {
+  return Object.entries(delegate).every(
+    ([key, value]) => !Object.hasOwn(root, key) || holds(root[key] as Value, value),
+  );
 }

@@ -1,8 +1,7 @@
 import type { ConfigObject } from "../../istio-api/config-object.ts";
 import type { MutualTls } from "../../istio-api/specs/security.ts";
-import { groupBy } from "../group-by.ts";
+import { groupBy, sameElements } from "../lists.ts";
 import type { MtlsMode } from "../push-snapshot.ts";
-import { sameElements } from "../same-elements.ts";
 import { selects } from "../selector.ts";
 
 type PeerAuthentication = ConfigObject<"PeerAuthentication">;

@@ -1,5 +1,4 @@
-import { groupBy } from "../group-by.ts";
-import { sameElements } from "../same-elements.ts";
+import { groupBy, sameElements } from "../lists.ts";
 import { compareServices, type Service } from "../service.ts";
 import { isPublic, isVisibleTo } from "../visibility.ts";
 

@@ -1,12 +1,13 @@
 import { deepFreeze } from "../../base/deep-freeze.ts";
 import { type ConfigObject, objectKey } from "../../istio-api/config-object.ts";
-import type { HttpRoute } from "../../istio-api/specs/virtual-service.ts";
+import type { Destination } from "../../istio-api/specs/common.ts";
+import type { HttpMatch, HttpRoute, VirtualServiceSpec } from "../../istio-api/specs/virtual-service.ts";
+import { resolveShortHost } from "../../istio-api/values/hostname.ts";
+import { sameElements } from "../lists.ts";
 import type { MeshSettings } from "../mesh-settings.ts";
 import type { VirtualServiceRule } from "../push-snapshot.ts";
-import { sameElements } from "../same-elements.ts";
 import { isVisibleTo } from "../visibility.ts";
 import { mergeDelegate } from "./merge-delegate.ts";
-import { MESH_GATEWAY, resolveVirtualService } from "./resolve-virtual-service.ts";
 
 type VirtualService = ConfigObject<"VirtualService">;
 type Settings = Pick<MeshSettings, "domainSuffix" | "defaultVirtualServiceExportTo">;
@@ -154,4 +155,46 @@ function toRule(
 function sourceLabelsOf({ spec }: VirtualServiceRule): readonly string[] {
   const matches = [...spec.http, ...spec.tls, ...spec.tcp].flatMap(({ match }) => [...match]);
   return matches.flatMap(({ sourceLabels }) => Object.keys(sourceLabels));
+}
+
+/** The gateway name that stands for all sidecars. */
+export const MESH_GATEWAY = "mesh";
+
+/** Hosts, destinations and gateways with their full names: short ones mean things beside the rule. */
+function resolveVirtualService(spec: VirtualServiceSpec, namespace: string, domain: string): VirtualServiceSpec {
+  const host = (name: string) => resolveShortHost(name, namespace, domain);
+  const destination = (to: Destination): Destination => ({ ...to, host: host(to.host) });
+  const gateways = (names: readonly string[]) => names.map((name) => gatewayName(name, namespace));
+  const l4 = <Route extends VirtualServiceSpec["tls"][number] | VirtualServiceSpec["tcp"][number]>(route: Route) => ({
+    ...route,
+    match: route.match.map((match) => ({ ...match, gateways: gateways(match.gateways) })),
+    route: route.route.map((to) => (to.destination ? { ...to, destination: destination(to.destination) } : to)),
+  });
+  const match = (of: HttpMatch): HttpMatch => ({ ...of, gateways: gateways(of.gateways) });
+  const http = (route: HttpRoute): HttpRoute => ({
+    ...route,
+    match: route.match.map(match),
+    route: route.route.map((to) => (to.destination ? { ...to, destination: destination(to.destination) } : to)),
+    ...(route.mirror && { mirror: destination(route.mirror) }),
+    mirrors: route.mirrors.map((to) => (to.destination ? { ...to, destination: destination(to.destination) } : to)),
+    ...(route.delegate && {
+      delegate: { ...route.delegate, namespace: route.delegate.namespace || namespace },
+    }),
+  });
+  return {
+    ...spec,
+    hosts: spec.hosts.map(host),
+    gateways: spec.gateways.length === 0 ? [MESH_GATEWAY] : gateways(spec.gateways),
+    http: spec.http.map(http),
+    tls: spec.tls.map((route) => l4(route) as VirtualServiceSpec["tls"][number]),
+    tcp: spec.tcp.map((route) => l4(route) as VirtualServiceSpec["tcp"][number]),
+  };
+}
+
+/** `name` and the old `name.namespace.svc...` are spelled `namespace/name`. */
+function gatewayName(name: string, namespace: string): string {
+  if (name === MESH_GATEWAY) return name;
+  if (name.includes("/")) return name;
+  const [first = name, second] = name.split(".");
+  return `${second ?? namespace}/${first}`;
 }

@@ -1,11 +1,11 @@
 import type { ConfigObject } from "../../istio-api/config-object.ts";
 import type { ConfigSnapshot } from "../config-store.ts";
 import type { ServiceTarget } from "../endpoint.ts";
-import type { GatewayContent, ScopeTraits } from "../push-snapshot.ts";
-import { sameElements } from "../same-elements.ts";
+import { sameElements } from "../lists.ts";
+import type { GatewayContent, Policy, ScopeTraits } from "../push-snapshot.ts";
 import { selects } from "../selector.ts";
 import type { SnapshotParts } from "../snapshot-parts.ts";
-import { keysFor, type Policy } from "./policies.ts";
+import { keysFor } from "./policies.ts";
 
 type Gateway = ConfigObject<"Gateway">;
 

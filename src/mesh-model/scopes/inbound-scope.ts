@@ -1,13 +1,13 @@
 import { type ConfigObject, objectKey } from "../../istio-api/config-object.ts";
 import type { ServiceTarget } from "../endpoint.ts";
+import { sameElements } from "../lists.ts";
 import type { ProxyNode } from "../proxy/proxy-node.ts";
-import type { AppliedDestinationRule, InboundScope } from "../push-snapshot.ts";
-import { sameElements } from "../same-elements.ts";
+import type { AppliedDestinationRule, InboundScope, Policy } from "../push-snapshot.ts";
 import { compareServices, type Service } from "../service.ts";
 import type { SnapshotParts } from "../snapshot-parts.ts";
-import type { KeptValues } from "./kept-values.ts";
-import { keysFor, type Policy, policiesFor, selectorLabels } from "./policies.ts";
+import { keysFor, policiesFor, selectorLabels } from "./policies.ts";
 import { pickLabels } from "./scope-traits.ts";
+import type { SnapshotCache } from "./snapshot-cache.ts";
 
 /** A scope and what it was made from, to find out whether it still holds. */
 export interface InboundEntry {
@@ -26,7 +26,7 @@ export function inboundScope(
   found: readonly ServiceTarget[],
   sidecar: ConfigObject<"Sidecar"> | undefined,
   parts: SnapshotParts,
-  entries: KeptValues<InboundEntry>,
+  entries: SnapshotCache<InboundEntry>,
 ): InboundScope {
   const { mesh, configs } = parts;
   const targets = Object.freeze(oncePerPort([...found].sort(byAgeAndPort)));

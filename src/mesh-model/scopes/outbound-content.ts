@@ -1,37 +1,13 @@
 import type { ConfigObject } from "../../istio-api/config-object.ts";
 import type { OutboundTrafficPolicy } from "../../istio-api/specs/sidecar.ts";
 import { resolveShortHost } from "../../istio-api/values/hostname.ts";
-import { groupBy } from "../group-by.ts";
-import type { EndpointShape } from "../indexes/endpoint-index.ts";
-import type {
-  AppliedDestinationRule,
-  EgressListener,
-  GatewayContent,
-  MtlsMode,
-  ScopeTraits,
-} from "../push-snapshot.ts";
-import { sameElements } from "../same-elements.ts";
+import { groupBy, sameElements } from "../lists.ts";
+import type { EgressListener, OutboundContent, ScopeTraits } from "../push-snapshot.ts";
 import type { Service } from "../service.ts";
 import type { SnapshotParts } from "../snapshot-parts.ts";
-import { buildEgressListener } from "./egress-listener.ts";
 import { gatewayContent } from "./gateway-content.ts";
-import { type Policy, policiesFor, policyDirection } from "./policies.ts";
-import { buildScopeServices } from "./scope-services.ts";
-
-/** What a scope shows, all looked up, so that two of them can be compared. */
-export interface OutboundContent {
-  readonly mesh: SnapshotParts["mesh"];
-  readonly sidecar: ConfigObject<"Sidecar"> | undefined;
-  readonly egress: readonly EgressListener[];
-  readonly services: readonly Service[];
-  readonly byHost: ReadonlyMap<string, readonly Service[]>;
-  readonly rules: ReadonlyMap<string, AppliedDestinationRule | undefined>;
-  readonly modes: ReadonlyMap<string, MtlsMode>;
-  readonly shapes: readonly EndpointShape[];
-  readonly policies: readonly Policy[];
-  readonly outboundTrafficPolicy: OutboundTrafficPolicy;
-  readonly gateways: GatewayContent | undefined;
-}
+import { policiesFor, policyDirection } from "./policies.ts";
+import { buildEgressListener, buildScopeServices } from "./sidecar.ts";
 
 /** A content and the parts it holds for, which may be newer than those it was made from. */
 export interface KeptContent {

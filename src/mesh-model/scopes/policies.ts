@@ -1,18 +1,16 @@
-import type { ConfigObject } from "../../istio-api/config-object.ts";
+import type { EnvoyPatch } from "../../istio-api/specs/envoy-filter.ts";
 import type { ConfigSnapshot } from "../config-store.ts";
+import type { ProxyNode } from "../proxy/proxy-node.ts";
+import type { Policy, PolicyKind } from "../push-snapshot.ts";
 import { type TokenKeys, tokenKeysName } from "../token-keys.ts";
 
-/** Kinds whose objects of the root namespace and the own namespace reach a workload, most of them by labels. */
-const OUTBOUND_POLICIES = ["EnvoyFilter", "Telemetry", "ProxyConfig"] as const;
-const INBOUND_POLICIES = [
+const OUTBOUND_POLICIES: readonly PolicyKind[] = ["EnvoyFilter", "Telemetry", "ProxyConfig"];
+const INBOUND_POLICIES: readonly PolicyKind[] = [
   ...OUTBOUND_POLICIES,
   "AuthorizationPolicy",
   "RequestAuthentication",
   "PeerAuthentication",
-] as const;
-
-type PolicyKind = (typeof INBOUND_POLICIES)[number];
-export type Policy = { [Of in PolicyKind]: ConfigObject<Of> }[PolicyKind];
+];
 
 /** Policies that may reach workloads of a namespace, the root namespace's first. */
 export function policiesFor(
@@ -21,7 +19,7 @@ export function policiesFor(
   rootNamespace: string,
   namespace: string,
 ): readonly Policy[] {
-  const kinds: readonly PolicyKind[] = direction === "inbound" ? INBOUND_POLICIES : OUTBOUND_POLICIES;
+  const kinds = direction === "inbound" ? INBOUND_POLICIES : OUTBOUND_POLICIES;
   const namespaces = namespace === rootNamespace ? [namespace] : [rootNamespace, namespace];
   return kinds.flatMap((kind) => namespaces.flatMap((place) => configs.list(kind, place) as readonly Policy[]));
 }
@@ -45,4 +43,60 @@ export function selectorLabels(policies: readonly Policy[]): readonly string[] {
     if (policy.kind === "EnvoyFilter") return Object.keys(policy.spec.workloadSelector?.labels ?? {});
     return Object.keys(policy.spec.selector?.matchLabels ?? {});
   });
+}
+
+/** What a patch asks of the proxy itself, beyond labels. */
+export type ProxyCondition = NonNullable<NonNullable<EnvoyPatch["match"]>["proxy"]>;
+
+/** Expressions for versions are short; compiling a long one is a burden that nobody needs. */
+const MAX_VERSION_LENGTH = 1024;
+
+/** Equal for equal conditions, empty where there is none. */
+export function conditionKey(condition: ProxyCondition | undefined): string {
+  if (condition === undefined) return "";
+  const { proxyVersion, metadata } = condition;
+  const members = Object.entries(metadata).sort(([a], [b]) => (a < b ? -1 : 1));
+  return proxyVersion === "" && members.length === 0 ? "" : JSON.stringify([proxyVersion, ...members]);
+}
+
+/** Of all patches among the policies, by their keys. */
+export function proxyConditions(policies: readonly Policy[]): ReadonlyMap<string, ProxyCondition> {
+  const conditions = new Map<string, ProxyCondition>();
+  for (const policy of policies) {
+    if (policy.kind !== "EnvoyFilter") continue;
+    for (const { match } of policy.spec.configPatches) {
+      const key = conditionKey(match?.proxy);
+      if (match?.proxy !== undefined && key !== "") conditions.set(key, match.proxy);
+    }
+  }
+  return conditions;
+}
+
+const NONE: readonly string[] = [];
+
+/** The keys of those that the node meets, in order: nodes that meet the same are alike. */
+export function metConditions(
+  node: Pick<ProxyNode, "istioVersion" | "metadata">,
+  conditions: ReadonlyMap<string, ProxyCondition>,
+): readonly string[] {
+  if (conditions.size === 0) return NONE;
+  return [...conditions].flatMap(([key, condition]) => (meets(node, condition) ? [key] : [])).sort();
+}
+
+function meets(
+  { istioVersion, metadata }: Pick<ProxyNode, "istioVersion" | "metadata">,
+  condition: ProxyCondition,
+): boolean {
+  const { proxyVersion } = condition;
+  if (proxyVersion !== "" && !hasVersion(istioVersion, proxyVersion)) return false;
+  return Object.entries(condition.metadata).every(([name, value]) => metadata[name] === value);
+}
+
+function hasVersion(version: string, pattern: string): boolean {
+  if (version === "" || pattern.length > MAX_VERSION_LENGTH) return false;
+  try {
+    return new RegExp(pattern).test(version);
+  } catch {
+    return false;
+  }
 }

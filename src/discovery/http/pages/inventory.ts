@@ -1,5 +1,5 @@
 import { KINDS, type Kind } from "../../../istio-api/specs/kinds.ts";
-import { groupBy } from "../../../mesh-model/group-by.ts";
+import { groupBy } from "../../../mesh-model/lists.ts";
 import { type HttpRequest, json, type TextAnswer, text } from "../../../net/http-server/http-types.ts";
 import type { DebugContext } from "../debug-context.ts";
 

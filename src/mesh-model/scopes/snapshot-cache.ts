@@ -1,12 +1,12 @@
 /** Values made at need in one snapshot, which know their predecessors of earlier ones. */
-export interface KeptValues<Value> {
+export interface SnapshotCache<Value> {
   /** Makes the value at first use; `make` gets the last one made under this key, if it was not long ago. */
   obtain(key: string, make: (before: Value | undefined) => Value): Value;
   /** For the snapshot that follows: the last value of each key and how many snapshots went by without its use. */
-  latest(): ReadonlyMap<string, Kept<Value>>;
+  latest(): ReadonlyMap<string, CachedValue<Value>>;
 }
 
-interface Kept<Value> {
+interface CachedValue<Value> {
   readonly value: Value;
   readonly idle: number;
 }
@@ -14,9 +14,9 @@ interface Kept<Value> {
 /** Snapshots may follow each other faster than proxies ask; beyond this, a key's proxies have left. */
 const MAX_IDLE_SNAPSHOTS = 8;
 
-export function createKeptValues<Value>(previous?: KeptValues<Value>): KeptValues<Value> {
+export function createSnapshotCache<Value>(previous?: SnapshotCache<Value>): SnapshotCache<Value> {
   // The map, not `previous` itself: otherwise every snapshot would hold all that were before it.
-  const earlier = previous?.latest() ?? new Map<string, Kept<Value>>();
+  const earlier = previous?.latest() ?? new Map<string, CachedValue<Value>>();
   const own = new Map<string, Value>();
   return {
     obtain: (key, make) => {
@@ -27,7 +27,7 @@ export function createKeptValues<Value>(previous?: KeptValues<Value>): KeptValue
       return value;
     },
     latest: () => {
-      const latest = new Map<string, Kept<Value>>();
+      const latest = new Map<string, CachedValue<Value>>();
       for (const [key, { value, idle }] of earlier) {
         if (idle < MAX_IDLE_SNAPSHOTS) latest.set(key, { value, idle: idle + 1 });
       }

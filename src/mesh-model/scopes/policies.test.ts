@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { conditionKey, metConditions, type ProxyCondition } from "./proxy-conditions.ts";
+import { conditionKey, metConditions, type ProxyCondition } from "./policies.ts";
 
 const condition = (proxyVersion: string, metadata: Readonly<Record<string, string>> = {}): ProxyCondition => ({
   proxyVersion,

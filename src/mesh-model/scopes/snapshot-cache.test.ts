@@ -1,19 +1,19 @@
 import { expect, test } from "vitest";
-import { createKeptValues } from "./kept-values.ts";
+import { createSnapshotCache } from "./snapshot-cache.ts";
 
 test("a value is made once, and its maker sees the one before", () => {
-  const first = createKeptValues<string>();
+  const first = createSnapshotCache<string>();
   expect(first.obtain("k", (before) => `${before}1`)).toBe("undefined1");
   expect(first.obtain("k", () => "never")).toBe("undefined1");
-  const second = createKeptValues(first);
+  const second = createSnapshotCache(first);
   expect(second.obtain("k", (before) => `${before}2`)).toBe("undefined12");
   expect(second.obtain("other", (before) => String(before))).toBe("undefined");
 });
 
 test("a key that nobody asks for is remembered for eight generations", () => {
-  let values = createKeptValues<string>();
+  let values = createSnapshotCache<string>();
   values.obtain("k", () => "v");
-  for (let idle = 0; idle < 8; idle += 1) values = createKeptValues(values);
-  expect(createKeptValues(values).latest().has("k")).toBe(false);
+  for (let idle = 0; idle < 8; idle += 1) values = createSnapshotCache(values);
+  expect(createSnapshotCache(values).latest().has("k")).toBe(false);
   expect(values.obtain("k", (before) => before ?? "lost")).toBe("v");
 });

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { HttpMatch, HttpRoute } from "../../istio-api/specs/virtual-service.ts";
-import { mergeDelegate } from "./merge-delegate.ts";
-import { mergeMatch } from "./merge-match.ts";
+import { mergeDelegate, mergeMatch } from "./merge-delegate.ts";
 
 const NOTHING: HttpMatch = {
   name: "",

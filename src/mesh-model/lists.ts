@@ -1,3 +1,8 @@
+/** The same values in the same order: what was made from one list holds for the other. */
+export function sameElements(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a === b || (a.length === b.length && a.every((element, index) => element === b[index]));
+}
+
 /** Groups keep the order of their elements, and come in the order of their first ones. */
 export function groupBy<Element>(
   elements: readonly Element[],
