@@ -1,13 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { encodeAny } from "../protobuf/envoy/index.ts";
 import { discoveryResponse } from "../protobuf/wire/discovery.ts";
-import {
-  createResourceSet,
-  createRouteEncoder,
-  encodedResource,
-  encodeResource,
-  joinSets,
-} from "./encoded-resource.ts";
+import { createResourceSet, joinSets } from "../xds/resource-set.ts";
+import { createRouteEncoder, encodedResource, encodeResource } from "./encoded-resource.ts";
 import { createMemory } from "./resource-cache.ts";
 import { createResourceGuard, onlyUnique, type ResourceProblem } from "./resource-problems.ts";
 

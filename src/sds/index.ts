@@ -1,9 +1,9 @@
+export type { LegacyToken } from "./compat/legacy-rules.ts";
 export type { PrivateKeyProvider } from "./core/encode-secret.ts";
 export { decideSdsStart, type SdsStart } from "./decide-start.ts";
 export { createGatewaySecrets } from "./gateway/create-gateway-secrets.ts";
 export { getSecret, type KubernetesAccess } from "./gateway/kubernetes-api.ts";
 export { watchSecrets } from "./gateway/watch-secrets.ts";
-export type { LegacyToken } from "./legacy/legacy-rules.ts";
 export { declareSdsMetrics } from "./metrics.ts";
 export { probeSocket } from "./probe-socket.ts";
 export { reserveSdsSocket } from "./sds-socket.ts";

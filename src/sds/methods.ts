@@ -1,27 +1,23 @@
-import { defineMethod, type Implementation, implement } from "../grpc/index.ts";
+import { defineMethod, type Implementation, implement, rawCodec } from "../grpc/index.ts";
 import {
   type DeltaDiscoveryRequest,
-  type DeltaDiscoveryResponse,
   type DiscoveryRequest,
   type DiscoveryResponse,
   deltaDiscoveryRequest,
-  deltaDiscoveryResponse,
   discoveryRequest,
   discoveryResponse,
 } from "../protobuf/wire/discovery.ts";
 import { SDS_SERVICE, SDS_V2_SERVICE } from "../xds/methods.ts";
-import { deltaSecrets } from "./delta-secrets.ts";
-import { fetchSecrets } from "./fetch-secrets.ts";
-import { type LegacyContext, legacyFetch, legacyStream } from "./legacy/legacy-stream.ts";
+import { type LegacyContext, legacyFetch, legacyStream } from "./compat/legacy-stream.ts";
 import type { SdsContext } from "./sds-context.ts";
-import { streamSecrets } from "./stream-secrets.ts";
+import { fetchSecrets, serveSecrets } from "./serve-secrets.ts";
 
 const stream = (service: string) =>
-  defineMethod<"bidi", DiscoveryRequest, Partial<DiscoveryResponse>>({
+  defineMethod<"bidi", DiscoveryRequest, Uint8Array>({
     path: `/${service}/StreamSecrets`,
     kind: "bidi",
     request: discoveryRequest,
-    response: discoveryResponse,
+    response: rawCodec,
   });
 
 const fetch = (service: string) =>
@@ -32,18 +28,18 @@ const fetch = (service: string) =>
     response: discoveryResponse,
   });
 
-const delta = defineMethod<"bidi", DeltaDiscoveryRequest, Partial<DeltaDiscoveryResponse>>({
+const delta = defineMethod<"bidi", DeltaDiscoveryRequest, Uint8Array>({
   path: `/${SDS_SERVICE}/DeltaSecrets`,
   kind: "bidi",
   request: deltaDiscoveryRequest,
-  response: deltaDiscoveryResponse,
+  response: rawCodec,
 });
 
 /** The methods of the current generations. */
 export function sdsMethods(context: SdsContext): readonly Implementation[] {
   return [
-    implement(stream(SDS_SERVICE), (requests, call) => streamSecrets(context, requests, call)),
-    implement(delta, (requests, call) => deltaSecrets(context, requests, call)),
+    implement(stream(SDS_SERVICE), (requests, call) => serveSecrets(context, "sotw", requests, call)),
+    implement(delta, (requests, call) => serveSecrets(context, "delta", requests, call)),
     implement(fetch(SDS_SERVICE), (request, call) => fetchSecrets(context, request, call)),
   ];
 }

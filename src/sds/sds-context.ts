@@ -1,5 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "../base/logger.ts";
+import { any } from "../protobuf/wire/discovery.ts";
+import { createResourceSet } from "../xds/resource-set.ts";
+import type { ResourceSet } from "../xds/resource-source.ts";
+import { SECRET_TYPE } from "../xds/type-urls.ts";
 import { encodeSecret, type PrivateKeyProvider } from "./core/encode-secret.ts";
 import { formatRfc3339 } from "./core/rfc3339.ts";
 import type { SdsMetrics } from "./metrics.ts";
@@ -18,6 +22,8 @@ export interface SdsContext {
   nextNonce(): string;
   /** Encoded once for all streams. */
   encode(secret: SourceSecret): Buffer;
+  /** Of one secret, which is the usual case, the same value for all streams. */
+  toSet(secrets: readonly SourceSecret[], typeUrl: string): ResourceSet;
 }
 
 /** Release 1.20 took well-formed ids only: "type~address~name.namespace~domain". */
@@ -35,6 +41,22 @@ export interface SdsContextOptions {
 export function createSdsContext(options: SdsContextOptions): SdsContext {
   // Weak: the bytes hold a key and must not outlive the secret they come from.
   const encoded = new WeakMap<SourceSecret, Buffer>();
+  const sets = new WeakMap<SourceSecret, ResourceSet>();
+  const encode = (secret: SourceSecret) => {
+    const known = encoded.get(secret);
+    if (known !== undefined) return known;
+    const bytes = encodeSecret(secret, options.privateKeyProvider);
+    encoded.set(secret, bytes);
+    return bytes;
+  };
+  const toSet = (secrets: readonly SourceSecret[], typeUrl: string) =>
+    createResourceSet(
+      secrets.map((secret) => ({
+        name: secret.name,
+        version: secret.version,
+        any: any.encode({ typeUrl, value: encode(secret) }),
+      })),
+    );
   let connections = 0;
   let versions = 0;
   return {
@@ -53,12 +75,13 @@ export function createSdsContext(options: SdsContextOptions): SdsContext {
       return `${formatRfc3339(now.getTime(), -now.getTimezoneOffset())}/${versions}`;
     },
     nextNonce: randomUUID,
-    encode: (secret) => {
-      const known = encoded.get(secret);
-      if (known !== undefined) return known;
-      const bytes = encodeSecret(secret, options.privateKeyProvider);
-      encoded.set(secret, bytes);
-      return bytes;
+    encode,
+    toSet: (secrets, typeUrl) => {
+      const [only, ...more] = secrets;
+      if (only === undefined || more.length > 0 || typeUrl !== SECRET_TYPE) return toSet(secrets, typeUrl);
+      const known = sets.get(only) ?? toSet(secrets, typeUrl);
+      sets.set(only, known);
+      return known;
     },
   };
 }

@@ -124,7 +124,9 @@ describe.each<Library>(["ours", "grpc-js"])("state of the world, client library 
     expect(changed.versionInfo).not.toBe(clusters.versionInfo);
     ack(stream, clusters);
     ack(stream, changed);
-    await expect.poll(() => server.discovery.connections.all()[0]?.watches.get("CDS")?.nonceAcked).toBe(changed.nonce);
+    await expect
+      .poll(() => server.discovery.connections.all()[0]?.subscriptions.get("CDS")?.nonceAcked)
+      .toBe(changed.nonce);
     expect(stream.responses).toHaveLength(2);
   });
 

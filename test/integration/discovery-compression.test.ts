@@ -118,7 +118,7 @@ test("a client that takes gzip and never reads holds back its own answers and no
   const node = testNode({ id: "sidecar~10.10.0.12~deaf.default~default.svc.cluster.local" });
   const request = discoveryRequest.encode({ node, typeUrl: URLS.CDS });
   deaf.write(Buffer.concat([buildFrameHeader(request.length), request]));
-  const watch = () => server.discovery.connections.find("deaf.default")?.watches.get("CDS");
+  const watch = () => server.discovery.connections.find("deaf.default")?.subscriptions.get("CDS");
   await expect.poll(() => watch()?.nonceSent ?? "").not.toBe("");
   await using reader = openSotw({ port: server.ports.grpc });
   reader.send({ node: testNode(), typeUrl: URLS.CDS });

@@ -63,7 +63,9 @@ test.each([0, -1000])(
     const deaf = await deafClient(server.ports.grpc);
     opened.defer(() => void deaf.destroy());
     await expect.poll(() => server.discovery.connections.all().length).toBe(1);
-    await expect.poll(() => server.discovery.connections.all()[0]?.watches.get("CDS")?.nonceSent ?? "").not.toBe("");
+    await expect
+      .poll(() => server.discovery.connections.all()[0]?.subscriptions.get("CDS")?.nonceSent ?? "")
+      .not.toBe("");
     const reader = opened.add(openSotw({ port: server.ports.grpc }));
     reader.send({
       node: testNode({ id: "sidecar~10.10.0.12~reader.default~default.svc.cluster.local" }),

@@ -3,9 +3,9 @@ import type { ServerCall } from "../../grpc/index.ts";
 import type { ProxyNode } from "../../mesh-model/proxy/proxy-node.ts";
 import type { ProxyView, PushSnapshot } from "../../mesh-model/push-snapshot.ts";
 import type { Node } from "../../protobuf/wire/discovery.ts";
+import type { NameList } from "../../xds/name-list.ts";
 import type { ResourceSource } from "../../xds/resource-source.ts";
 import type { Connections } from "./connections.ts";
-import type { NameList } from "./core/name-list.ts";
 import type { AdsMetrics } from "./metrics.ts";
 
 /** A page of the debug pages by its path without `/debug/`; undefined when there is none. */

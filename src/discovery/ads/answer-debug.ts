@@ -3,13 +3,12 @@ import { GrpcError, type ServerWriter } from "../../grpc/index.ts";
 import { parseSpiffe } from "../../mesh-model/workload-identity.ts";
 import type { DeltaDiscoveryRequest, DiscoveryRequest } from "../../protobuf/wire/discovery.ts";
 import { WireWriter } from "../../protobuf/wire/wire-writer.ts";
+import { deltaBody, encodeResponse, sotwBody } from "../../xds/encode-response.ts";
 import type { EncodedResource } from "../../xds/resource-source.ts";
 import type { AdsContext } from "./ads-context.ts";
 import { clientStatus } from "./client-status.ts";
 import { configDumpMessages } from "./config-dump-messages.ts";
 import type { OwnedConnection } from "./connection.ts";
-import { deltaChunks, sotwChunks } from "./core/response-chunks.ts";
-import { deltaBody, sotwBody } from "./core/set-difference.ts";
 
 const DEBUG = "istio.io/debug";
 /** Pages that have message types of their own. */
@@ -50,10 +49,9 @@ export function answerDebug(
         ? names.flatMap((name) => configDumpMessages(name, context.debugPage))
         : [pageOf(path, context)];
   const head = { version: "", typeUrl: request.typeUrl, nonce: randomUUID() };
-  const chunks =
-    connection.protocol === "sotw"
-      ? sotwChunks(head, [sotwBody(resources)], controlPlane)
-      : deltaChunks(head, [deltaBody(resources)], []);
+  const { protocol } = connection;
+  const body = [protocol === "sotw" ? sotwBody(resources) : deltaBody(resources)];
+  const chunks = encodeResponse(protocol, head, { body, ...(controlPlane !== "" && { controlPlane }) });
   return call.writeChunks(chunks);
 }
 

@@ -1,11 +1,10 @@
 import { gunzipSync } from "node:zlib";
-import { describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { MetricRegistry } from "../../base/metric-registry.ts";
 import { GrpcError } from "../../grpc/status.ts";
-import { any, deltaDiscoveryResponse, discoveryResponse } from "../../protobuf/wire/discovery.ts";
-import { type AnswerWriterOptions, createAnswerWriter } from "./answer-writer.ts";
-import type { Plan } from "./core/plan-answer.ts";
-import { deltaBody, sotwBody } from "./core/set-difference.ts";
+import { any } from "../../protobuf/wire/discovery.ts";
+import { sotwBody } from "../../xds/encode-response.ts";
+import { type AnswerWriterOptions, countSendFailure, createAnswerWriter, isDoneWithin } from "./answer-writer.ts";
 import { declareAdsMetrics } from "./metrics.ts";
 
 const resource = (name: string, bytes = 1) => ({
@@ -13,18 +12,10 @@ const resource = (name: string, bytes = 1) => ({
   version: "v1",
   any: any.encode({ typeUrl: name, value: Buffer.alloc(bytes, name) }),
 });
-const planOf = (body: Plan["body"], removed: readonly string[] = []): Plan => ({
-  body,
-  count: 1,
-  removed,
-  changed: [],
-});
-
 function setUp(given: Partial<AnswerWriterOptions> = {}) {
   const registry = new MetricRegistry();
   const messages: { bytes: Buffer; compressed: boolean }[] = [];
   const write = createAnswerWriter({
-    protocol: "sotw",
     write: (chunks, compressed) => {
       messages.push({ bytes: Buffer.concat(chunks), compressed });
       return undefined;
@@ -36,34 +27,12 @@ function setUp(given: Partial<AnswerWriterOptions> = {}) {
   return { write, messages, figure };
 }
 
-const HEAD = { version: "2026-01-01T00:00:00Z/1", nonce: "abc" };
-
-test("a state-of-the-world answer says type, version and nonce around the resources", () => {
-  const { write, messages } = setUp();
-  write("CDS", { plan: planOf([sotwBody([resource("a"), resource("b")])]), ...HEAD });
-  const answer = discoveryResponse.decode(messages[0]?.bytes ?? Buffer.alloc(0));
-  expect(answer).toMatchObject({
-    typeUrl: "type.googleapis.com/envoy.config.cluster.v3.Cluster",
-    versionInfo: HEAD.version,
-    nonce: "abc",
-  });
-  expect(answer.resources.map(({ typeUrl }) => typeUrl)).toEqual(["a", "b"]);
-});
-
-test("a delta answer says as well what is gone", () => {
-  const { write, messages } = setUp({ protocol: "delta" });
-  write("LDS", { plan: planOf([deltaBody([resource("a")]), deltaBody([resource("b")])], ["old"]), ...HEAD });
-  const answer = deltaDiscoveryResponse.decode(messages[0]?.bytes ?? Buffer.alloc(0));
-  expect(answer).toMatchObject({ systemVersionInfo: HEAD.version, nonce: "abc", removedResources: ["old"] });
-  expect(answer.resources.map(({ name, version }) => `${name} ${version}`)).toEqual(["a v1", "b v1"]);
-});
-
 describe("compression", () => {
   const large = [sotwBody([resource("a", 100_000)])];
 
   test("is for clients that take it, and the message unpacks to the same", () => {
     const [plain, packed] = [setUp(), setUp({ compresses: true })];
-    for (const { write } of [plain, packed]) write("CDS", { plan: planOf(large), ...HEAD });
+    for (const { write } of [plain, packed]) write("CDS", large);
     expect(plain.messages[0]?.compressed).toBe(false);
     expect(packed.messages[0]?.compressed).toBe(true);
     expect(gunzipSync(packed.messages[0]?.bytes ?? "").equals(plain.messages[0]?.bytes ?? Buffer.alloc(0))).toBe(true);
@@ -71,13 +40,13 @@ describe("compression", () => {
 
   test("is left out where it is not worth it", () => {
     const { write, messages } = setUp({ compresses: true });
-    write("CDS", { plan: planOf([sotwBody([resource("a")])]), ...HEAD });
+    write("CDS", [sotwBody([resource("a")])]);
     expect(messages[0]?.compressed).toBe(false);
   });
 
   test("is counted by what went out, the answer's size by what was in it", () => {
     const { write, messages, figure } = setUp({ compresses: true });
-    write("CDS", { plan: planOf(large), ...HEAD });
+    write("CDS", large);
     expect(figure('pilot_xds_sent_bytes_total\\{encoding="gzip"\\}')).toBe(messages[0]?.bytes.length);
     expect(figure('pilot_xds_config_size_bytes_sum\\{type="cds"\\}')).toBeGreaterThan(100_000);
     expect(figure('pilot_xds_pushes\\{type="cds"\\}')).toBe(1);
@@ -87,7 +56,7 @@ describe("compression", () => {
 test("a client that is behind is told of by the network's promise", async () => {
   const room = Promise.resolve();
   const { write } = setUp({ write: () => room });
-  expect(write("CDS", { plan: planOf([]), ...HEAD })).toBe(room);
+  expect(write("CDS", [])).toBe(room);
 });
 
 test.each([
@@ -101,7 +70,48 @@ test.each([
       throw thrown;
     },
   });
-  expect(() => write("RDS", { plan: planOf([]), ...HEAD })).toThrow(thrown);
+  expect(() => write("RDS", [])).toThrow(thrown);
   expect(figure('pilot_xds_pushes\\{type="rds_senderr"\\}')).toBe(counted);
   expect(figure('pilot_xds_pushes\\{type="rds"\\}')).toBe(0);
+});
+
+describe("the wait for a client", () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  const never = new Promise<void>(() => undefined);
+
+  test("work is done in time, or late, and leaves no timer either way", async () => {
+    await expect(isDoneWithin(Promise.resolve(), 100)).resolves.toBe(true);
+    const late = isDoneWithin(never, 100);
+    await vi.advanceTimersByTimeAsync(100);
+    await expect(late).resolves.toBe(false);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test.each([undefined, 2 ** 31, Number.POSITIVE_INFINITY])(
+    "within %d ms nobody is late after a minute",
+    async (ms) => {
+      const settled = vi.fn();
+      void isDoneWithin(never, ms).then(settled);
+      await vi.advanceTimersByTimeAsync(60_000);
+      expect(settled).not.toHaveBeenCalled();
+    },
+  );
+
+  test("work that fails is told to who waits for it", async () => {
+    await expect(isDoneWithin(Promise.reject(new Error("broken")), 100)).rejects.toThrow("broken");
+  });
+
+  test.each([
+    { thrown: new GrpcError("CANCELLED", "gone"), counts: [] },
+    { thrown: new GrpcError("UNAVAILABLE", "gone"), counts: [] },
+    { thrown: new GrpcError("RESOURCE_EXHAUSTED", "too large"), counts: [["cds_senderr"]] },
+    { thrown: new Error("broken"), counts: [["cds_senderr"]] },
+  ])("a send that fails with $thrown counts as $counts", ({ thrown, counts }) => {
+    const inc = vi.fn();
+    const pushes = { inc } as unknown as Parameters<typeof countSendFailure>[0]["pushes"];
+    countSendFailure({ pushes }, "cds", thrown);
+    expect(inc.mock.calls.map(([labels]) => labels)).toEqual(counts);
+  });
 });

@@ -7,12 +7,12 @@ import { FORCED_CHANGES } from "../../mesh-model/changes/push-changes.ts";
 import type { ProxyNode } from "../../mesh-model/proxy/proxy-node.ts";
 import type { ProxyView, PushSnapshot } from "../../mesh-model/push-snapshot.ts";
 import { any, discoveryResponse } from "../../protobuf/wire/discovery.ts";
+import { sotwBody } from "../../xds/encode-response.ts";
+import { createNameList, NO_NAMES } from "../../xds/name-list.ts";
 import type { ResourceSet, ResourceSource } from "../../xds/resource-source.ts";
+import { createSubscription } from "../../xds/subscription.ts";
 import type { XdsType } from "../../xds/xds-types.ts";
 import { createConnection } from "./connection.ts";
-import { createNameList, NO_NAMES } from "./core/name-list.ts";
-import { sotwBody } from "./core/set-difference.ts";
-import { createWatch } from "./core/watch.ts";
 import { declareAdsMetrics } from "./metrics.ts";
 
 function setOf(names: readonly string[], version: string, bytes: number): ResourceSet {
@@ -80,7 +80,7 @@ function connect({ fails = () => false, writes, bytes = 1, ...more }: Given = {}
   });
   const subscribe = (type: XdsType, names: readonly string[] = []) =>
     connection.apply(type, {
-      watch: createWatch(names.length === 0, names.length === 0 ? NO_NAMES : createNameList(names)),
+      subscription: createSubscription(names.length === 0, names.length === 0 ? NO_NAMES : createNameList(names)),
       event: "subscribed",
       answer: "everything",
     });
@@ -225,10 +225,10 @@ describe("a send that fails", () => {
 test("a refusal shows in a series of its own and leaves with the stream", () => {
   const client = connect();
   client.subscribe("CDS");
-  const watch = client.connection.watch("CDS");
-  if (watch === undefined) throw new Error("CDS is not watched");
+  const subscription = client.connection.subscriptions.get("CDS");
+  if (subscription === undefined) throw new Error("CDS is not subscribed to");
   client.connection.apply("CDS", {
-    watch: { ...watch, error: { code: 13, message: "bad" } },
+    subscription: { ...subscription, error: { code: 13, message: "bad" } },
     event: "nacked",
     answer: "nothing",
   });
@@ -240,7 +240,7 @@ test("a refusal shows in a series of its own and leaves with the stream", () => 
 test("an unsubscribed type is not sent any more", async () => {
   const client = connect();
   client.subscribe("EDS", ["a"]);
-  client.connection.apply("EDS", { watch: undefined, event: "unsubscribed", answer: "nothing" });
+  client.connection.apply("EDS", { subscription: undefined, event: "unsubscribed", answer: "nothing" });
   await client.push();
   expect(client.sent()).toEqual(["ClusterLoadAssignment 1"]);
 });

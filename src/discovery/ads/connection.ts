@@ -6,17 +6,15 @@ import { mergeChanges, NO_CHANGES, type PushChanges } from "../../mesh-model/cha
 import type { ProxyNode } from "../../mesh-model/proxy/proxy-node.ts";
 import type { ProxyView, PushSnapshot } from "../../mesh-model/push-snapshot.ts";
 import type { XdsProtocol } from "../../xds/methods.ts";
+import { DUE_CHANGES, type Plan } from "../../xds/plan-answer.ts";
 import type { ResourceSet, ResourceSource } from "../../xds/resource-source.ts";
-import type { XdsType } from "../../xds/xds-types.ts";
-import { traitsOf } from "../../xds/xds-types.ts";
-import { type AnswerWriterOptions, createAnswerWriter } from "./answer-writer.ts";
-import { DUE_CHANGES, type Due, type Plan, planDelta, planSotw } from "./core/plan-answer.ts";
-import { type Decision, type Watch, withSent } from "./core/watch.ts";
-import { countWatchEvent } from "./count-watch-event.ts";
-import { createDueQueue } from "./due-queue.ts";
-import { countSendFailure, isDoneWithin } from "./send-failures.ts";
+import { createServerStream } from "../../xds/server-stream.ts";
+import type { Decision, Subscription } from "../../xds/subscription.ts";
+import { traitsOf, XDS_TYPES, type XdsType } from "../../xds/xds-types.ts";
+import { type AnswerWriterOptions, countSendFailure, createAnswerWriter, isDoneWithin } from "./answer-writer.ts";
+import { countRequest } from "./count-request.ts";
 
-/** What one client is, watches and was sent. */
+/** What one client is, has subscribed to and was sent. */
 export interface Connection {
   /** The node's own name and a number: one workload may have several streams. */
   readonly id: string;
@@ -26,7 +24,7 @@ export interface Connection {
   /** Proven; empty on plaintext. */
   readonly identities: readonly string[];
   readonly connectedAt: number;
-  readonly watches: ReadonlyMap<XdsType, Watch>;
+  readonly subscriptions: ReadonlyMap<XdsType, Subscription>;
   /** What the client was last sent of a type. */
   sent(type: XdsType): ResourceSet | undefined;
   view(): ProxyView;
@@ -44,33 +42,32 @@ export interface Connection {
 export interface ConnectionOptions extends AnswerWriterOptions {
   readonly id: string;
   readonly node: ProxyNode;
+  readonly protocol: XdsProtocol;
   readonly peerAddress: string;
   readonly identities: readonly string[];
   readonly source: ResourceSource<ProxyView>;
   readonly snapshot: () => PushSnapshot;
   readonly close: (reason: string) => void;
-  /** A client that has not taken a message by then is sent away; undefined: it may take its time. */
+  /** A client that has not taken a message by then is disconnected; undefined: never. */
   readonly sendTimeoutMs?: number | undefined;
   readonly log: Logger;
   readonly now: () => number;
 }
 
 export interface OwnedConnection extends Connection {
-  watch(type: XdsType): Watch | undefined;
   /** Takes over what a request led to, and answers. */
   apply(type: XdsType, decision: Decision, held?: ReadonlyMap<string, string>): void;
   /** The stream is over: series about it go. */
   ended(): void;
 }
 
-/** A slow client gives its place among the concurrent pushes to others after this time. */
+/** A slow client leaves its slot among the concurrent pushes to others after this time. */
 const HOLD_MS = 200;
+const PUSH_ORDER: readonly XdsType[] = XDS_TYPES.map(({ type }) => type);
 
-/** Keeps what one client watches, works out what a new snapshot means for it and sends that. */
+/** Works out what a new snapshot means for one client, and when it is sent. */
 export function createConnection(options: ConnectionOptions): OwnedConnection {
   const { node, source, metrics, now } = options;
-  const watches = new Map<XdsType, Watch>();
-  const sent = new Map<XdsType, ResourceSet>();
   const write = createAnswerWriter(options);
   let view: ProxyView | undefined;
   /** Of the last push; undefined when every type has to be looked at with the next one. */
@@ -82,46 +79,6 @@ export function createConnection(options: ConnectionOptions): OwnedConnection {
     if (view?.snapshot !== snapshot) view = snapshot.view(node);
     return view;
   };
-
-  const sendType = (type: XdsType, why: Due): Promise<void> | undefined => {
-    const watch = watches.get(type);
-    if (watch === undefined || (!watch.isWildcard && watch.names.list.length === 0)) return undefined;
-    const startedAt = now();
-    const traits = traitsOf(type);
-    const next = watch.isWildcard
-      ? source.all(currentView(), type)
-      : source.named(currentView(), type, watch.names.list);
-    const isWholeState = traits.isWholeState || node.generator === "grpc";
-    const input = { sent: sent.get(type), next, due: why, isWholeState, skipsEmpty: traits.skipsEmpty };
-    const plan = options.protocol === "sotw" ? planSotw(input) : planDelta(input, { keepsRemoved: traits.needsNames });
-    sent.set(type, next);
-    metrics.pushTime.observe((now() - startedAt) / 1000, [traits.metric]);
-    if (plan === undefined) return undefined;
-    const answer = { plan, version: next.version, nonce: `${currentView().snapshot.version}${randomUUID()}` };
-    const room = write(type, answer);
-    watches.set(type, withSent(watch, { ...answer, now: now() }));
-    // A cluster that changes warms anew and waits for endpoints, also for those it already had.
-    if (type === "CDS") markEndpoints(plan, why.everything);
-    return room;
-  };
-  const markEndpoints = (plan: Plan, everything: boolean) => {
-    const endpoints = watches.get("EDS");
-    if (endpoints === undefined) return;
-    const names = plan.changed.map(({ name }) => name).filter((name) => endpoints.names.has(name));
-    if (everything || names.length > 0) queue.mark("EDS", { everything, names: new Set(names), held: new Map() });
-  };
-  /** What cannot be made is left out: the client keeps what it has, and its other types go on. */
-  const send = (type: XdsType, why: Due): Promise<void> | undefined => {
-    try {
-      return sendType(type, why);
-    } catch (thrown) {
-      if (queue.isOver) return undefined;
-      metrics.internalErrors.inc();
-      pushedView = undefined;
-      options.log.error("resources could not be made", { type, proxy: options.id, error: errorMessage(thrown) });
-      return undefined;
-    }
-  };
   const untilTaken = async (type: XdsType, room: Promise<void>): Promise<void> => {
     const startedAt = now();
     room.catch((thrown: unknown) => countSendFailure(metrics, traitsOf(type).metric, thrown));
@@ -129,34 +86,57 @@ export function createConnection(options: ConnectionOptions): OwnedConnection {
     metrics.sendTime.observe((now() - startedAt) / 1000);
     if (isTaken) return;
     metrics.writeTimeouts.inc();
-    queue.end();
+    stream.end();
     options.close(`the client has not read an answer for ${options.sendTimeoutMs} ms`);
   };
-  const queue = createDueQueue({ send, untilTaken });
+  /** A cluster that changes warms again and waits for endpoints, also for those it already had. */
+  const markEndpoints = (plan: Plan, everything: boolean) => {
+    const endpoints = stream.subscriptions.get("EDS");
+    if (endpoints === undefined) return;
+    const names = plan.changed.map(({ name }) => name).filter((name) => endpoints.names.has(name));
+    if (everything || names.length > 0) stream.mark("EDS", { everything, names: new Set(names), held: new Map() });
+  };
+  const stream = createServerStream<XdsType>({
+    protocol: options.protocol,
+    order: PUSH_ORDER,
+    typeUrl: (type) => traitsOf(type).url,
+    resources: (type, { isWildcard, names }) =>
+      isWildcard ? source.all(currentView(), type) : source.named(currentView(), type, names.list),
+    policy: (type) => {
+      const { isWholeState, skipsEmpty, needsNames } = traitsOf(type);
+      const isRemovable = needsNames ? undefined : () => true;
+      return { isWholeState: isWholeState || node.generator === "grpc", skipsEmpty, isRemovable };
+    },
+    version: ({ version }) => version,
+    nonce: () => `${currentView().snapshot.version}${randomUUID()}`,
+    write: (type, chunks) => {
+      const room = write(type, chunks);
+      return room && untilTaken(type, room);
+    },
+    onPlanned: (type, ms) => metrics.pushTime.observe(ms / 1000, [traitsOf(type).metric]),
+    onSent: (type, plan, due) => {
+      if (type === "CDS") markEndpoints(plan, due.everything);
+    },
+    // What cannot be generated is left out: the client has what it had, and its other types go on.
+    onFailure: (type, thrown) => {
+      metrics.internalErrors.inc();
+      pushedView = undefined;
+      options.log.error("resources could not be made", { type, proxy: options.id, error: errorMessage(thrown) });
+    },
+    now,
+  });
 
   return {
     ...options,
     connectedAt: now(),
-    watches,
-    sent: (type) => sent.get(type),
+    subscriptions: stream.subscriptions,
+    sent: stream.sent,
     view: currentView,
-    watch: (type) => watches.get(type),
-    apply: (type, { watch, event, answer }, held = new Map()) => {
-      const { metric } = traitsOf(type);
-      const before = watches.get(type);
-      countWatchEvent(metrics, options.node.id, { metric, event, before, after: watch });
-      if (watch === undefined) {
-        watches.delete(type);
-        sent.delete(type);
-        queue.forget(type);
-        return;
-      }
-      watches.set(type, watch);
-      if (event === "subscribed") sent.delete(type);
-      if (answer === "nothing") return;
-      const everything = answer === "everything";
-      queue.mark(type, { everything, names: new Set(everything ? [] : answer), held });
-      void queue.drain();
+    apply: (type, decision, held) => {
+      const before = stream.subscriptions.get(type);
+      const { event, subscription: after } = decision;
+      countRequest(metrics, options.node.id, { metric: traitsOf(type).metric, event, before, after });
+      void stream.apply(type, decision, held);
     },
     note: (changes) => {
       noted = mergeChanges(noted, changes);
@@ -164,25 +144,25 @@ export function createConnection(options: ConnectionOptions): OwnedConnection {
     push: async () => {
       const changes = noted;
       noted = NO_CHANGES;
-      if (queue.isBehind) {
-        // Nobody keeps an old state for a client that does not read: it is looked at as a whole when it does.
-        for (const type of watches.keys()) queue.mark(type, DUE_CHANGES);
+      if (stream.isBehind) {
+        // No old state is held for a client that does not read: all of it is looked at when it does.
+        for (const type of stream.subscriptions.keys()) stream.mark(type, DUE_CHANGES);
         view = undefined;
         pushedView = undefined;
         return;
       }
       const types = changedTypes(currentView(), pushedView, changes);
-      for (const type of watches.keys()) if (types.has(type)) queue.mark(type, DUE_CHANGES);
+      for (const type of stream.subscriptions.keys()) if (types.has(type)) stream.mark(type, DUE_CHANGES);
       pushedView = currentView();
-      const finished = queue.drain();
-      await (queue.isBehind ? isDoneWithin(finished, HOLD_MS) : finished);
+      const finished = stream.drain();
+      await (stream.isBehind ? isDoneWithin(finished, HOLD_MS) : finished);
     },
     close: options.close,
     ended: () => {
-      queue.end();
-      for (const [type, before] of watches) {
+      stream.end();
+      for (const [type, before] of stream.subscriptions) {
         const { metric } = traitsOf(type);
-        countWatchEvent(metrics, options.node.id, { metric, event: "unsubscribed", before, after: undefined });
+        countRequest(metrics, options.node.id, { metric, event: "unsubscribed", before, after: undefined });
       }
     },
   };

@@ -9,11 +9,11 @@ import {
   type Node,
 } from "../../protobuf/wire/discovery.ts";
 import { ADS_PATHS } from "../../xds/methods.ts";
+import { createNameLists } from "../../xds/name-list.ts";
 import type { ResourceSource } from "../../xds/resource-source.ts";
 import type { AdsSettings, DebugPage } from "./ads-context.ts";
 import { type Connections, createConnections } from "./connections.ts";
 import type { AdsMetrics } from "./metrics.ts";
-import { createNameLists } from "./name-lists.ts";
 import { serveStream } from "./serve-stream.ts";
 import { createSotwRequestCodec } from "./sotw-request-codec.ts";
 

@@ -1,15 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
-import { createResourceSet } from "../../envoy-config/encoded-resource.ts";
 import type { ServerWriter } from "../../grpc/server-types.ts";
 import { parseNode } from "../../mesh-model/proxy/parse-node.ts";
 import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
 import type { DeltaDiscoveryRequest, DiscoveryRequest } from "../../protobuf/wire/discovery.ts";
+import { createNameList } from "../../xds/name-list.ts";
 import { decodeNode } from "../../xds/node.ts";
+import { createResourceSet } from "../../xds/resource-set.ts";
 import type { AdsContext } from "./ads-context.ts";
 import { createConnections } from "./connections.ts";
-import { createNameList } from "./core/name-list.ts";
 import { declareAdsMetrics } from "./metrics.ts";
 import { serveStream } from "./serve-stream.ts";
 

@@ -4,6 +4,7 @@ import { GrpcError, type ServerWriter } from "../../grpc/index.ts";
 import type { ProxyNode } from "../../mesh-model/proxy/proxy-node.ts";
 import type { DeltaDiscoveryRequest, DiscoveryRequest } from "../../protobuf/wire/discovery.ts";
 import type { XdsProtocol } from "../../xds/methods.ts";
+import { nextSubscription } from "../../xds/subscription.ts";
 import { HEALTH_TYPE } from "../../xds/type-urls.ts";
 import { traitsOf, typeOfUrl } from "../../xds/xds-types.ts";
 import type { AdsContext } from "./ads-context.ts";
@@ -11,9 +12,6 @@ import { answerDebug, isDebugType } from "./answer-debug.ts";
 import { createConnection, type OwnedConnection } from "./connection.ts";
 import { checkIdentity } from "./core/check-identity.ts";
 import { firstRequest } from "./core/first-request.ts";
-import { nextDeltaWatch } from "./core/next-delta-watch.ts";
-import { nextSotwWatch } from "./core/next-sotw-watch.ts";
-import type { Refusal } from "./core/watch.ts";
 
 /** Of one type. More than any proxy can hold, and not so many that making them keeps all others waiting. */
 const MAX_NAMES = 100_000;
@@ -40,7 +38,7 @@ export async function serveStream(
     const serve = async () => {
       const identities = await context.admit(call);
       for await (const request of requests) {
-        if (isOver) return; // ended meanwhile: nobody would take a connection out again
+        if (isOver) return; // ended meanwhile: the connection would never be removed
         connection ??= begin(protocol, request, { call, context, identities, close });
         const room = connection && take(connection, request, { call, context });
         if (room !== undefined) await room;
@@ -132,35 +130,19 @@ function take(
     return undefined;
   }
   const { needsNames } = traitsOf(type);
-  const before = connection.watch(type);
-  const shared = { nonce: request.responseNonce, error: refusalOf(request) };
-  const rules = { needsNames, toNameList: context.toNameList };
-  const decision =
-    "resourceNames" in request
-      ? nextSotwWatch(before, { ...shared, names: request.resourceNames }, rules)
-      : nextDeltaWatch(before, { ...shared, ...deltaNames(request) }, rules);
-  const asked = decision.watch?.names.list.length ?? 0;
+  const before = connection.subscriptions.get(type);
+  const decision = nextSubscription(before, request, { needsNames, toNameList: context.toNameList });
+  const asked = decision.subscription?.names.list.length ?? 0;
   if (asked > MAX_NAMES) {
     const reason = `${asked} names of type ${type} are asked for, at most ${MAX_NAMES} are answered`;
     context.log.warn("proxy asks for too much", { proxy: connection.id, reason });
     throw new GrpcError("RESOURCE_EXHAUSTED", reason);
   }
-  if (decision.event === "nacked" || (decision.event === "subscribed" && shared.error !== undefined)) {
-    context.log.warn("proxy refused its configuration", { type, proxy: connection.id, error: shared.error?.message });
+  const { errorDetail } = request;
+  if (decision.event === "nacked" || (decision.event === "subscribed" && errorDetail !== undefined)) {
+    const error = errorDetail?.message ?? "";
+    context.log.warn("proxy refused its configuration", { type, proxy: connection.id, error });
   }
   connection.apply(type, decision, "resourceNames" in request ? undefined : request.initialResourceVersions);
   return undefined;
-}
-
-function deltaNames(request: DeltaDiscoveryRequest) {
-  return {
-    subscribe: request.resourceNamesSubscribe,
-    unsubscribe: request.resourceNamesUnsubscribe,
-    held: request.initialResourceVersions,
-  };
-}
-
-function refusalOf({ errorDetail }: Request): Refusal | undefined {
-  if (errorDetail === undefined) return undefined;
-  return { code: errorDetail.code ?? 0, message: errorDetail.message ?? "" };
 }

@@ -17,12 +17,12 @@ import { documents, type TestObject } from "../../../test/support/mesh-model/tes
 import { MetricRegistry } from "../../base/metric-registry.ts";
 import { createResourceSource } from "../../envoy-config/create-resource-source.ts";
 import type { ProxyView } from "../../mesh-model/push-snapshot.ts";
+import { createNameLists } from "../../xds/name-list.ts";
 import type { ResourceSource } from "../../xds/resource-source.ts";
 import { traitsOf } from "../../xds/xds-types.ts";
 import type { AdsContext } from "./ads-context.ts";
 import { createConnections } from "./connections.ts";
 import { declareAdsMetrics } from "./metrics.ts";
-import { createNameLists } from "./name-lists.ts";
 
 /** What is rare shows in thousands: `MODEL_RUNS=5000` is worth its minutes after changes to stores, snapshots or streams. */
 const RUNS = Number(process.env.MODEL_RUNS ?? 120);

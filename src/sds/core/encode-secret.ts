@@ -1,4 +1,3 @@
-import { any } from "../../protobuf/wire/discovery.ts";
 import type { MessageType } from "../../protobuf/wire/message.ts";
 import { PRIVATE_KEY_METHOD_TYPE_URLS, privateKeyMethodConfig, secret } from "../../protobuf/wire/secret.ts";
 import type { SourceSecret } from "../secret-source.ts";
@@ -39,9 +38,4 @@ function bundle(source: Extract<SourceSecret, { kind: "trust-bundle" }>): Secret
   const trustedCa = { inlineBytes: source.roots };
   if (source.crlPath === undefined) return { validationContext: { trustedCa } };
   return { validationContext: { trustedCa, crl: { filename: source.crlPath } } };
-}
-
-/** The resource entry of an answer. */
-export function encodeAny(typeUrl: string, value: Uint8Array): Buffer {
-  return any.encode({ typeUrl, value });
 }

@@ -1,7 +1,7 @@
 import type { XdsProtocol } from "../../xds/methods.ts";
 import { isForwardedType, SECRET_TYPE } from "../../xds/type-urls.ts";
+import { type RequestedNames, readRequest } from "./core/read-request.ts";
 import { applyResponse, keepOnly, type Snapshot, typeOf } from "./core/snapshot.ts";
-import { type Subscription, subscriptionOf } from "./core/subscription.ts";
 
 export interface RecorderOptions {
   readonly kind: XdsProtocol;
@@ -21,7 +21,7 @@ interface TypeState {
   replaceNext: boolean;
   readonly pending: { readonly nonce: string; readonly pieces: readonly Buffer[] }[];
   /** An answer to a response that is not here yet: a quick client answers before the last piece is noted. */
-  early?: Pick<Subscription, "nonce" | "isNack"> | undefined;
+  early?: Pick<RequestedNames, "nonce" | "isNack"> | undefined;
 }
 
 /** Follows one stream of the node and keeps what the client has acknowledged. Never a secret. */
@@ -64,17 +64,17 @@ export class Recorder {
 
   onRequest(typeUrl: string, message: Buffer): void {
     if (this.#stopped || typeUrl === SECRET_TYPE) return;
-    const subscription = subscriptionOf(this.#options.kind, typeUrl, message);
+    const request = readRequest(this.#options.kind, typeUrl, message);
     const before = this.#types.get(typeUrl);
     const state = before ?? { names: undefined, replaceNext: false, pending: [] };
     this.#types.set(typeUrl, state);
-    const settled = this.#settle(typeUrl, state, subscription);
-    const pruned = this.#subscribe(typeUrl, state, subscription, before === undefined);
+    const settled = this.#settle(typeUrl, state, request);
+    const pruned = this.#subscribe(typeUrl, state, request, before === undefined);
     if (settled || pruned) this.#options.onCommit();
   }
 
   /** Responses come in order and so do their answers: what is older than the answered one was never acknowledged. */
-  #settle(typeUrl: string, state: TypeState, { nonce, isNack }: Pick<Subscription, "nonce" | "isNack">): boolean {
+  #settle(typeUrl: string, state: TypeState, { nonce, isNack }: Pick<RequestedNames, "nonce" | "isNack">): boolean {
     if (nonce === "") return false;
     const index = state.pending.findIndex((pending) => pending.nonce === nonce);
     state.early = index === -1 ? { nonce, isNack } : undefined;
@@ -90,24 +90,24 @@ export class Recorder {
     return true;
   }
 
-  #subscribe(typeUrl: string, state: TypeState, subscription: Subscription, isFirst: boolean): boolean {
+  #subscribe(typeUrl: string, state: TypeState, request: RequestedNames, isFirst: boolean): boolean {
     const { snapshot, kind } = this.#options;
     if (kind === "sotw") {
-      state.names = subscription.names;
+      state.names = request.names;
       // An empty list of a type that is asked for by name means that nothing is wanted for now; it is no reason to forget.
       if (state.names === undefined || state.names.size === 0) return false;
       return prune(snapshot, typeUrl, state.names);
     }
     if (isFirst) {
-      state.names = subscription.names;
-      if (state.names === undefined && subscription.initial.size === 0) {
+      state.names = request.names;
+      if (state.names === undefined && request.initial.size === 0) {
         state.replaceNext = true;
         return false;
       }
-      return prune(snapshot, typeUrl, new Set([...(state.names ?? []), ...subscription.initial]));
+      return prune(snapshot, typeUrl, new Set([...(state.names ?? []), ...request.initial]));
     }
     const stored = snapshot.get(typeUrl);
-    return [...subscription.dropped].filter((name) => stored?.resources.delete(name)).length > 0;
+    return [...request.unsubscribed].filter((name) => stored?.resources.delete(name)).length > 0;
   }
 
   #overflow(): void {

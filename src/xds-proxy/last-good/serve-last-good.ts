@@ -1,13 +1,15 @@
 import { wait } from "../../base/wait.ts";
 import type { GrpcError, RawServerCall } from "../../grpc/index.ts";
-import { deltaDiscoveryResponse, discoveryResponse } from "../../protobuf/wire/discovery.ts";
+import { deltaDiscoveryRequest, discoveryRequest } from "../../protobuf/wire/discovery.ts";
 import { WireReader } from "../../protobuf/wire/wire-reader.ts";
-import { WireWriter } from "../../protobuf/wire/wire-writer.ts";
 import type { XdsProtocol } from "../../xds/methods.ts";
-import { SECRET_TYPE } from "../../xds/type-urls.ts";
+import { createNameList } from "../../xds/name-list.ts";
+import { createResourceSet } from "../../xds/resource-set.ts";
+import { createServerStream } from "../../xds/server-stream.ts";
+import { nextSubscription } from "../../xds/subscription.ts";
+import { needsNames, SECRET_TYPE } from "../../xds/type-urls.ts";
 import { scanRequest } from "../core/request-facts.ts";
-import type { StoredResource, StoredType } from "./core/snapshot.ts";
-import { subscriptionOf } from "./core/subscription.ts";
+import { readRequest } from "./core/read-request.ts";
 import type { LastGood } from "./start-last-good.ts";
 
 export interface ServeOptions {
@@ -30,30 +32,25 @@ export interface ServeOptions {
  * configuration, or is another node, gets the failure.
  */
 export async function serveLastGood(options: ServeOptions): Promise<void> {
-  const { kind, downstream, lastGood, failure } = options;
-  const sent = new Map<string, ReadonlySet<string> | undefined>();
+  const { kind, lastGood, failure } = options;
   let looking: Promise<void> | undefined;
-  let count = 0;
+  let fail: (reason: unknown) => void = () => undefined;
+  const failed = new Promise<never>((_resolve, reject) => {
+    fail = reject;
+  });
+  const stream = createLastGoodStream(options, (thrown) => fail(thrown));
   const onMessage = (message: Buffer) => {
-    const { typeUrl } = scanRequest(kind, message);
-    const asked = subscriptionOf(kind, typeUrl, message);
+    const request = kind === "sotw" ? discoveryRequest.decode(message) : deltaDiscoveryRequest.decode(message);
+    const { typeUrl } = request;
     const current = lastGood.current();
     if (looking === undefined) {
       if (current === undefined || !canServe(lastGood, kind, message)) throw failure;
       looking = probing(Buffer.from(message));
       options.onServing(current.savedAt);
     }
-    if (current === undefined || typeUrl === SECRET_TYPE) return;
-    const isAnswer = asked.nonce !== "";
-    if (isAnswer && (asked.names === undefined || asked.names.size === 0 || isSame(sent.get(typeUrl), asked.names)))
-      return;
-    sent.set(typeUrl, asked.names);
-    count += 1;
-    const stored = current.snapshot.get(typeUrl) ?? { version: "", resources: new Map() };
-    const answer = { typeUrl, nonce: `last-good-${count}`, stored, names: asked.names };
-    const bytes = kind === "sotw" ? stateOfTheWorld(answer) : incremental(answer);
-    downstream.writeFrameStart(bytes.length);
-    return downstream.writeFrameBytes(bytes);
+    if (current === undefined || typeUrl === SECRET_TYPE) return undefined;
+    const rules = { needsNames: needsNames(typeUrl), toNameList: createNameList };
+    return stream.apply(typeUrl, nextSubscription(stream.subscriptions.get(typeUrl), request, rules));
   };
 
   const done = new AbortController();
@@ -64,9 +61,10 @@ export async function serveLastGood(options: ServeOptions): Promise<void> {
     }
   };
   try {
-    await Promise.race([options.receive(onMessage), lastGood.reachable(done.signal)]);
+    await Promise.race([options.receive(onMessage), lastGood.reachable(done.signal), failed]);
   } finally {
     done.abort();
+    stream.end();
     await looking;
   }
 }
@@ -76,47 +74,40 @@ export function canServe(lastGood: LastGood, kind: XdsProtocol, first: Buffer): 
   if (lastGood.current() === undefined) return false;
   try {
     const { typeUrl, nodeId, isEnvoy } = scanRequest(kind, first);
-    return isEnvoy && nodeId === lastGood.nodeId && !subscriptionOf(kind, typeUrl, first).hasVersions;
+    return isEnvoy && nodeId === lastGood.nodeId && !readRequest(kind, typeUrl, first).hasVersions;
   } catch {
     // Who reads it says what is wrong with it.
     return false;
   }
 }
 
-interface Answer {
-  readonly typeUrl: string;
-  readonly nonce: string;
-  readonly stored: StoredType;
-  readonly names: ReadonlySet<string> | undefined;
-}
-
-function stateOfTheWorld({ typeUrl, nonce, stored, names }: Answer): Buffer {
-  const writer = new WireWriter();
-  for (const [, { any }] of chosen(stored, names)) writer.bytes(2, any);
-  return Buffer.concat([writer.finish(), discoveryResponse.encode({ versionInfo: stored.version, typeUrl, nonce })]);
-}
-
-/** Names that are not there are said to be removed, else the client would wait for them. */
-function incremental({ typeUrl, nonce, stored, names }: Answer): Buffer {
-  const writer = new WireWriter();
-  for (const [name, { version, any }] of chosen(stored, names)) {
-    const resource = new WireWriter();
-    resource.string(1, version);
-    resource.bytes(2, any);
-    resource.string(3, name);
-    writer.bytes(2, resource.finish());
-  }
-  const removedResources = [...(names ?? [])].filter((name) => !stored.resources.has(name));
-  const rest = deltaDiscoveryResponse.encode({ systemVersionInfo: stored.version, typeUrl, nonce, removedResources });
-  return Buffer.concat([writer.finish(), rest]);
-}
-
-function chosen(stored: StoredType, names: ReadonlySet<string> | undefined): [string, StoredResource][] {
-  return [...stored.resources].filter(([name]) => names === undefined || names.has(name));
-}
-
-function isSame(before: ReadonlySet<string> | undefined, now: ReadonlySet<string>): boolean {
-  return before !== undefined && before.size === now.size && [...now].every((name) => before.has(name));
+/** Names that are not stored are sent as removed in delta, else the client would wait for them. */
+function createLastGoodStream({ kind, downstream, lastGood }: ServeOptions, fail: (thrown: unknown) => void) {
+  let count = 0;
+  const stored = (typeUrl: string) => lastGood.current()?.snapshot.get(typeUrl);
+  return createServerStream<string>({
+    protocol: kind,
+    typeUrl: (typeUrl) => typeUrl,
+    resources: (typeUrl, { isWildcard, names }) => {
+      const all = [...(stored(typeUrl)?.resources ?? [])].map(([name, resource]) => ({ name, ...resource }));
+      return createResourceSet(isWildcard ? all : all.filter(({ name }) => names.has(name)));
+    },
+    policy: (typeUrl) => ({ isWholeState: !needsNames(typeUrl), skipsEmpty: false, isRemovable: () => true }),
+    version: (_set, typeUrl) => stored(typeUrl)?.version ?? "",
+    nonce: () => {
+      count += 1;
+      return `last-good-${count}`;
+    },
+    write: (_type, chunks) => {
+      downstream.writeFrameStart(chunks.reduce((sum, { length }) => sum + length, 0));
+      let room: Promise<void> | undefined;
+      for (const chunk of chunks) if (chunk.length > 0) room = downstream.writeFrameBytes(chunk) ?? room;
+      return room;
+    },
+    onFailure: (_type, thrown) => fail(thrown),
+    onBroken: fail,
+    now: () => performance.now(),
+  });
 }
 
 /** The payload of a stored Any. */

@@ -4,7 +4,6 @@ import { HEALTH_TYPE } from "../../../xds/type-urls.ts";
 import { isLocal } from "../admission.ts";
 import { checkIdentity } from "./check-identity.ts";
 import { firstRequest } from "./first-request.ts";
-import { createNameList, hasExactly } from "./name-list.ts";
 import { fullRate, takeStream } from "./stream-rate.ts";
 
 describe("who may have a node's configuration", () => {
@@ -71,17 +70,6 @@ describe("new streams per second", () => {
       }),
     );
   });
-});
-
-test("a list is exactly the names of a request whatever their order and repetition", () => {
-  fc.assert(
-    fc.property(fc.array(fc.string(), { maxLength: 8 }), fc.array(fc.string(), { maxLength: 8 }), (known, names) => {
-      const equal =
-        new Set(known).size === new Set([...known, ...names]).size && new Set(names).size === new Set(known).size;
-      expect(hasExactly(createNameList(known), names)).toBe(equal);
-      expect(hasExactly(createNameList(known), [...known, ...known].reverse())).toBe(true);
-    }),
-  );
 });
 
 test.each([

@@ -100,7 +100,7 @@ interface Shown {
 /** Of types with names, those the proxy watches. */
 function shownOf({ source }: DebugContext, connection: Connection, type: XdsType): readonly Shown[] {
   const { needsNames, url } = traitsOf(type);
-  const names = connection.watches.get(type)?.names.list ?? [];
+  const names = connection.subscriptions.get(type)?.names.list ?? [];
   if (needsNames && names.length === 0) return [];
   const view = connection.view();
   const { resources } = needsNames ? source.named(view, type, names) : source.all(view, type);

@@ -1,10 +1,10 @@
 import { KINDS } from "../../../istio-api/specs/kinds.ts";
 import type { Locality } from "../../../mesh-model/locality.ts";
 import { HttpError, type HttpRequest, json, type TextAnswer, text } from "../../../net/http-server/http-types.ts";
+import { type Subscription, syncState } from "../../../xds/subscription.ts";
 import type { XdsType } from "../../../xds/xds-types.ts";
 import { traitsOf, XDS_TYPES } from "../../../xds/xds-types.ts";
 import type { Connection } from "../../ads/connection.ts";
-import { syncState, type Watch } from "../../ads/core/watch.ts";
 import type { DebugContext } from "../debug-context.ts";
 import { topologyLabels } from "./show-service.ts";
 
@@ -25,7 +25,9 @@ export function adsz(context: DebugContext, { query }: Pick<HttpRequest, "query"
     labels: { ...connection.node.labels, ...topologyLabels(connection.node) },
     metadata: connection.node.metadata,
     locality: showLocality(connection.node.locality),
-    watches: Object.fromEntries([...connection.watches].map(([type, { names }]) => [traitsOf(type).url, names.list])),
+    watches: Object.fromEntries(
+      [...connection.subscriptions].map(([type, { names }]) => [traitsOf(type).url, names.list]),
+    ),
     refused: refusals(connection),
   }));
   return json({ totalClients: clients.length, clients });
@@ -54,13 +56,13 @@ export function syncz(context: DebugContext, { query }: Pick<HttpRequest, "query
   const proxies = context.connections.all().filter(({ node }) => namespace === null || node.namespace === namespace);
   return json(
     proxies.map((connection) => {
-      const { node, watches } = connection;
+      const { node, subscriptions } = connection;
       const pairs = SYNC_NAMES.flatMap(([type, name]) => {
-        const watch = watches.get(type);
-        if (watch === undefined || watch.nonceSent === "") return [];
+        const subscription = subscriptions.get(type);
+        if (subscription === undefined || subscription.nonceSent === "") return [];
         return [
-          [`${name}_sent`, watch.nonceSent],
-          ...(watch.nonceAcked === "" ? [] : [[`${name}_acked`, watch.nonceAcked]]),
+          [`${name}_sent`, subscription.nonceSent],
+          ...(subscription.nonceAcked === "" ? [] : [[`${name}_acked`, subscription.nonceAcked]]),
         ];
       });
       return {
@@ -69,7 +71,9 @@ export function syncz(context: DebugContext, { query }: Pick<HttpRequest, "query
         proxy_type: node.type,
         istio_version: node.istioVersion,
         ...Object.fromEntries(pairs),
-        resources: Object.fromEntries([...watches].map(([type, watch]) => [traitsOf(type).url, resourceState(watch)])),
+        resources: Object.fromEntries(
+          [...subscriptions].map(([type, subscription]) => [traitsOf(type).url, resourceState(subscription)]),
+        ),
       };
     }),
   );
@@ -110,14 +114,14 @@ export function requireProxy(context: DebugContext, { query }: Pick<HttpRequest,
 }
 
 /** What is sent and acknowledged, by nonce; versions follow from content and may be equal for several nonces. */
-function resourceState(watch: Watch) {
+function resourceState(subscription: Subscription) {
   return {
-    ...(watch.nonceSent === "" ? {} : { sent: watch.nonceSent }),
-    ...(watch.nonceAcked === "" ? {} : { acked: watch.nonceAcked }),
-    ...(watch.sentAt === 0 ? {} : { sentTime: new Date(watch.sentAt).toISOString() }),
-    ...(watch.error === undefined ? {} : { lastError: watch.error.message }),
-    status: syncState(watch),
-    version: watch.versionSent,
+    ...(subscription.nonceSent === "" ? {} : { sent: subscription.nonceSent }),
+    ...(subscription.nonceAcked === "" ? {} : { acked: subscription.nonceAcked }),
+    ...(subscription.sentAt === 0 ? {} : { sentTime: new Date(subscription.sentAt).toISOString() }),
+    ...(subscription.error === undefined ? {} : { lastError: subscription.error.message }),
+    status: syncState(subscription),
+    version: subscription.versionSent,
   };
 }
 
@@ -127,8 +131,10 @@ function showLocality({ region, zone, subzone }: Locality) {
   return Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== ""));
 }
 
-function refusals({ watches }: Connection): Readonly<Record<string, string>> {
+function refusals({ subscriptions }: Connection): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    [...watches].flatMap(([type, { error }]) => (error === undefined ? [] : [[traitsOf(type).url, error.message]])),
+    [...subscriptions].flatMap(([type, { error }]) =>
+      error === undefined ? [] : [[traitsOf(type).url, error.message]],
+    ),
   );
 }

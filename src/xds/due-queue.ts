@@ -1,21 +1,21 @@
-import type { XdsType } from "../../xds/xds-types.ts";
-import { XDS_TYPES } from "../../xds/xds-types.ts";
-import { DUE_CHANGES, type Due, mergeDue } from "./core/plan-answer.ts";
+import { DUE_CHANGES, type Due, mergeDue } from "./plan-answer.ts";
 
-export interface DueQueueOptions {
-  /** A promise: the client is behind. Must not throw. */
-  readonly send: (type: XdsType, why: Due) => Promise<void> | undefined;
-  /** Resolves when the client took what was sent; rejects when the stream is over. */
-  readonly untilTaken: (type: XdsType, room: Promise<void>) => Promise<void>;
+export interface DueQueueOptions<Type> {
+  /** Types that go before others, and in which order. */
+  readonly order: readonly Type[];
+  /** A promise: the client has not taken the message yet. Must not throw. */
+  readonly send: (type: Type, why: Due) => Promise<void> | undefined;
+  /** A promise of `send` was rejected: nothing more is sent until the next `drain`. */
+  readonly onFailure?: (thrown: unknown) => void;
 }
 
 /** What is still to be sent to one client, type by type and one message at a time. */
-export interface DueQueue {
+export interface DueQueue<Type> {
   /** The client has not taken the last message yet. */
   readonly isBehind: boolean;
   readonly isOver: boolean;
-  mark(type: XdsType, why: Due): void;
-  forget(type: XdsType): void;
+  mark(type: Type, why: Due): void;
+  forget(type: Type): void;
   /** Sends what is due, in the order of the types; resolves when nothing is. */
   drain(): Promise<void>;
   /** Nothing is sent any more. */
@@ -23,31 +23,30 @@ export interface DueQueue {
 }
 
 /**
- * While the client does not read, only marks of what is due are kept, never messages, so a client that stopped reading costs no more than
+ * While the client does not read, only marks of what is due are held, never messages, so a client that stopped reading costs no more than
  * one that is idle.
  */
-export function createDueQueue({ send, untilTaken }: DueQueueOptions): DueQueue {
-  const due = new Map<XdsType, Due>();
+export function createDueQueue<Type>({ order, send, onFailure }: DueQueueOptions<Type>): DueQueue<Type> {
+  const due = new Map<Type, Due>();
   let sending: Promise<void> | undefined;
   let isBehind = false;
   let isOver = false;
 
   const sendAll = async (): Promise<void> => {
     while (due.size > 0 && !isOver) {
-      const type = XDS_TYPES.find((each) => due.has(each.type))?.type;
-      if (type === undefined) return;
+      const type = order.find((each) => due.has(each)) ?? (due.keys().next().value as Type);
       const why = due.get(type) ?? DUE_CHANGES;
       due.delete(type);
-      const room = send(type, why);
-      if (room === undefined) continue;
+      const taken = send(type, why);
+      if (taken === undefined) continue;
       isBehind = true;
-      await untilTaken(type, room);
+      await taken;
       isBehind = false;
     }
   };
   const drain = (): Promise<void> => {
     sending ??= sendAll()
-      .catch(() => undefined) // the stream is over, which its reader meets too
+      .catch((thrown: unknown) => onFailure?.(thrown))
       .finally(() => {
         sending = undefined;
         if (due.size > 0 && !isOver) void drain();

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { deltaDiscoveryResponse, discoveryResponse } from "../../../protobuf/wire/discovery.ts";
-import type { EncodedResource, ResourceSet } from "../../../xds/resource-source.ts";
-import { DUE_CHANGES, type Due, mergeDue, type PlanInput, planDelta, planSotw } from "./plan-answer.ts";
-import { deltaChunks, sotwChunks } from "./response-chunks.ts";
-import { deltaBody, setDifference, sotwBody } from "./set-difference.ts";
+import { deltaDiscoveryResponse, discoveryResponse } from "../protobuf/wire/discovery.ts";
+import { deltaBody, encodeResponse, sotwBody } from "./encode-response.ts";
+import { DUE_CHANGES, type Due, mergeDue, type PlanInput, planDelta, planSotw, setDifference } from "./plan-answer.ts";
+import type { EncodedResource, ResourceSet } from "./resource-source.ts";
 
 /** `a1` is resource a in version 1. */
 function setOf(...words: readonly string[]): ResourceSet {
@@ -36,6 +35,8 @@ const input = (
   due: why,
   isWholeState: false,
   skipsEmpty: false,
+  isRemovable: () => true,
+  names: [],
   ...more,
 });
 const namesOf = (resources: readonly EncodedResource[] | undefined) => resources?.map(({ name }) => name).join("");
@@ -91,13 +92,13 @@ describe("state of the world", () => {
     expect(plan?.count).toBe(count);
   });
 
-  test("types that are silent when empty say nothing, until they had something", () => {
+  test("types that skip empty responses send none, until they had something", () => {
     const silent = { skipsEmpty: true, isWholeState: true };
     expect(planSotw(input(undefined, setOf(), due({ everything: true }), silent))).toBeUndefined();
     expect(planSotw(input(setOf("a1"), setOf(), DUE_CHANGES, silent))?.count).toBe(0);
   });
 
-  test("clients that are alike are sent the same buffer", () => {
+  test("equal clients are sent the same buffer", () => {
     const [from, to] = [setOf("a1", "b1"), setOf("a1", "b2")];
     const first = planSotw(input(from, to, DUE_CHANGES));
     const second = planSotw(input(from, to, DUE_CHANGES));
@@ -157,13 +158,13 @@ describe("incremental", () => {
       removed: ["x"],
     },
   ])("$when: $changed, removed $removed", ({ sent, next, why, changed, removed }) => {
-    const plan = planDelta(input(sent && setOf(...sent), setOf(...next), why), { keepsRemoved: false });
+    const plan = planDelta(input(sent && setOf(...sent), setOf(...next), why));
     expect(namesOf(plan?.changed)).toBe(changed);
     expect(plan?.removed).toEqual(removed);
   });
 
-  test("assignments are never told as removed", () => {
-    expect(planDelta(input(setOf("a1", "b1"), setOf("a1"), DUE_CHANGES), { keepsRemoved: true })).toBeUndefined();
+  test("a resource that is not removable stays with the client", () => {
+    expect(planDelta(input(setOf("a1", "b1"), setOf("a1"), DUE_CHANGES, { isRemovable: undefined }))).toBeUndefined();
   });
 });
 
@@ -182,12 +183,25 @@ test("reasons add up, and a mere change adds nothing", () => {
   expect(both).toEqual({ everything: true, names: new Set(["a", "b"]), held: new Map([["h", "1"]]) });
 });
 
+test("names of a first subscription that do not exist are removed, unless they may appear later", () => {
+  const asked = (isRemovable: (name: string) => boolean) =>
+    planDelta(input(undefined, setOf("a1"), due({ everything: true }), { names: ["a", "x", "y"], isRemovable }));
+  expect(asked(() => true)?.removed).toEqual(["x", "y"]);
+  expect(asked((name) => name === "x")?.removed).toEqual(["x"]);
+});
+
+test("a server that skips empty responses stays silent when the client has everything", () => {
+  const first = due({ everything: true, held: new Map([["a", "1"]]) });
+  expect(planDelta(input(undefined, setOf("a1"), first, { skipsEmpty: true }))).toBeUndefined();
+  expect(planDelta(input(undefined, setOf("a1"), first))?.count).toBe(0);
+});
+
 describe("answers on the wire", () => {
   const head = { version: "v", typeUrl: "type.googleapis.com/T", nonce: "n" };
 
   test("state of the world decodes to what was planned, and the body is not copied", () => {
     const body = sotwBody(setOf("a1", "b1").resources);
-    const chunks = sotwChunks(head, [body]);
+    const chunks = encodeResponse("sotw", head, { body: [body] });
     expect(chunks[1]).toBe(body);
     const decoded = discoveryResponse.decode(Buffer.concat(chunks));
     expect(decoded).toMatchObject({ versionInfo: "v", typeUrl: head.typeUrl, nonce: "n" });
@@ -195,7 +209,10 @@ describe("answers on the wire", () => {
   });
 
   test("incremental answers carry names, versions and removals", () => {
-    const chunks = deltaChunks(head, [deltaBody(setOf("a1", "b2").resources)], ["x", "y"]);
+    const chunks = encodeResponse("delta", head, {
+      body: [deltaBody(setOf("a1", "b2").resources)],
+      removed: ["x", "y"],
+    });
     const decoded = deltaDiscoveryResponse.decode(Buffer.concat(chunks));
     expect(decoded).toMatchObject({ systemVersionInfo: "v", nonce: "n", removedResources: ["x", "y"] });
     expect(decoded.resources.map(({ name, version }) => `${name}${version}`)).toEqual(["a1", "b2"]);
@@ -207,12 +224,11 @@ describe("answers on the wire", () => {
       ...setOf(...parts.flat().map(({ name, version }) => `${name}${version}`)),
       parts,
     });
-    const first = (set: ResourceSet) =>
-      planDelta(input(undefined, set, due({ everything: true })), { keepsRemoved: false })?.body ?? [];
+    const first = (set: ResourceSet) => planDelta(input(undefined, set, due({ everything: true })))?.body ?? [];
     const [one, two] = [first(joined(common, own)), first(joined(common, other))];
     expect(one[0]).toBe(two[0]);
     expect(one[1]).not.toEqual(two[1]);
-    const decoded = deltaDiscoveryResponse.decode(Buffer.concat(deltaChunks(head, one, [])));
+    const decoded = deltaDiscoveryResponse.decode(Buffer.concat(encodeResponse("delta", head, { body: one })));
     expect(decoded.resources.map(({ name }) => name)).toEqual(["a", "b", "c"]);
   });
 });

@@ -1,19 +1,23 @@
 import { expect, test } from "vitest";
 import { MetricRegistry } from "../../base/metric-registry.ts";
-import { NO_NAMES } from "./core/name-list.ts";
-import { createWatch, type Decision, type Watch } from "./core/watch.ts";
-import { countWatchEvent } from "./count-watch-event.ts";
+import { NO_NAMES } from "../../xds/name-list.ts";
+import { createSubscription, type Decision, type Subscription } from "../../xds/subscription.ts";
+import { countRequest } from "./count-request.ts";
 import { declareAdsMetrics } from "./metrics.ts";
 
-const GOOD = createWatch(true, NO_NAMES);
-const refused = (code: number, message: string): Watch => ({ ...GOOD, error: { code, message } });
+const GOOD = createSubscription(true, NO_NAMES);
+const refused = (code: number, message: string): Subscription => ({ ...GOOD, error: { code, message } });
 
 function setUp() {
   const registry = new MetricRegistry();
   const metrics = declareAdsMetrics(registry);
   return {
-    count: (event: Decision["event"], before: Watch | undefined, after: Watch | undefined, metric = "cds") =>
-      countWatchEvent(metrics, "web-1", { metric, event, before, after }),
+    count: (
+      event: Decision["event"],
+      before: Subscription | undefined,
+      after: Subscription | undefined,
+      metric = "cds",
+    ) => countRequest(metrics, "web-1", { metric, event, before, after }),
     series: (name: string) =>
       registry
         .render()

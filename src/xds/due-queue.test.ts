@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { XdsType } from "../../xds/xds-types.ts";
-import { DUE_CHANGES, type Due } from "./core/plan-answer.ts";
 import { createDueQueue } from "./due-queue.ts";
+import { DUE_CHANGES, type Due } from "./plan-answer.ts";
+import { XDS_TYPES, type XdsType } from "./xds-types.ts";
 
+const ORDER = XDS_TYPES.map(({ type }) => type);
 const EVERYTHING: Due = { everything: true, names: new Set(), held: new Map() };
 const named = (...names: readonly string[]): Due => ({ everything: false, names: new Set(names), held: new Map() });
 
@@ -11,14 +12,14 @@ function setUp({ isSlow = () => false }: { isSlow?: (type: XdsType) => boolean }
   const sent: string[] = [];
   const reasons: Due[] = [];
   const takers: { resolve(): void; reject(thrown: Error): void }[] = [];
-  const queue = createDueQueue({
+  const queue = createDueQueue<XdsType>({
     send: (type, why) => {
       sent.push(type);
       reasons.push(why);
       if (!isSlow(type)) return undefined;
       return new Promise<void>((resolve, reject) => takers.push({ resolve, reject }));
     },
-    untilTaken: (_type, room) => room,
+    order: ORDER,
   });
   return { queue, sent, reasons, takers };
 }
@@ -53,13 +54,13 @@ describe("what is due", () => {
 
   test("may lead to more, which goes out before what stands behind it", async () => {
     const sent: XdsType[] = [];
-    const queue = createDueQueue({
+    const queue = createDueQueue<XdsType>({
       send: (type) => {
         sent.push(type);
         if (type === "CDS") queue.mark("EDS", EVERYTHING);
         return undefined;
       },
-      untilTaken: (_type, room) => room,
+      order: ORDER,
     });
     queue.mark("CDS", DUE_CHANGES);
     queue.mark("LDS", DUE_CHANGES);

@@ -1,13 +1,15 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import { GrpcError, type ServerCall, type ServerWriter } from "../../grpc/index.ts";
 import type { DiscoveryRequest, DiscoveryResponse } from "../../protobuf/wire/discovery.ts";
+import { createNameList } from "../../xds/name-list.ts";
+import type { ResourceSet } from "../../xds/resource-source.ts";
+import { createSubscription } from "../../xds/subscription.ts";
 import { SECRET_TYPE } from "../../xds/type-urls.ts";
 import { generateOne } from "../generate.ts";
 import { SDS_LABEL } from "../metrics.ts";
-import { runStream } from "../run-stream.ts";
 import type { SdsContext } from "../sds-context.ts";
 import type { SourceSecret } from "../secret-source.ts";
-import { send } from "../send.ts";
+import { runSecretStream, type SecretStreamOptions } from "../secret-stream.ts";
 import type { LegacySdsMetrics } from "./legacy-metrics.ts";
 import { type LegacyToken, legacyOutcome, missingToken } from "./legacy-rules.ts";
 
@@ -15,7 +17,7 @@ export interface LegacyContext extends SdsContext {
   readonly token: LegacyToken;
   readonly legacyMetrics: LegacySdsMetrics | undefined;
   /** The text that stands for the content of a secret. */
-  versionText(secret: SourceSecret): string;
+  versionText(secret: Pick<SourceSecret, "name" | "version">): string;
 }
 
 /** The id is part of a status, which travels in a header. */
@@ -25,7 +27,7 @@ const MAX_NODE_ID = 512;
 export async function legacyStream(
   context: LegacyContext,
   requests: AsyncIterable<DiscoveryRequest>,
-  call: ServerWriter<Partial<DiscoveryResponse>>,
+  call: ServerWriter<Uint8Array>,
 ): Promise<void> {
   const metrics = context.legacyMetrics;
   metrics?.activeConnections.inc();
@@ -40,68 +42,46 @@ export async function legacyStream(
 function runLegacyStream(
   context: LegacyContext,
   requests: AsyncIterable<DiscoveryRequest>,
-  call: ServerWriter<Partial<DiscoveryResponse>>,
+  call: ServerWriter<Uint8Array>,
 ): Promise<void> {
-  const sent = { version: undefined as string | undefined, typeUrl: SECRET_TYPE, isUnanswered: false };
-  const held = new Set<string>();
+  let typeUrl = SECRET_TYPE;
+  let isUnanswered = false;
   let connection: string | undefined;
-
-  async function reply(secret: SourceSecret): Promise<void> {
-    sent.version = context.versionText(secret);
-    sent.isUnanswered = true;
-    await send(context, call, legacyResponse(context, secret, sent.typeUrl));
-  }
-
-  return runStream(context, requests, call, (watches) => {
-    async function push(name: string): Promise<void> {
-      try {
-        await pushNewest(name);
-        context.legacyMetrics?.pushes.inc();
-      } catch (failure) {
-        context.legacyMetrics?.pushErrors.inc();
-        context.legacyMetrics?.secretUpdateFailures.inc();
-        throw failure;
-      }
-    }
-
-    async function pushNewest(name: string): Promise<void> {
-      const secret = await generateOne(context, name, call.signal);
-      if (secret === undefined && sent.version === undefined) return;
-      if (secret === undefined)
-        throw new GrpcError("UNKNOWN", `Close connection to proxy ${connection}: ${name} is gone`);
-      if (context.versionText(secret) !== sent.version) await reply(secret);
-    }
-
-    return {
-      onRequest: async (request) => {
-        connection ??= identify(context, request);
-        if (request.typeUrl !== "") sent.typeUrl = request.typeUrl;
-        sent.isUnanswered = false;
-        const isNack = request.errorDetail !== undefined;
-        if (isNack) context.metrics.rejects.inc(SDS_LABEL);
-        const { resourceNames: names, versionInfo: version } = request;
-        const outcome = legacyOutcome({ names, version, isNack }, sent.version);
-        if (outcome.action === "fail") throw new GrpcError("UNKNOWN", outcome.message);
-        if (outcome.action === "reply") {
-          await checkToken(context.token, call);
-          watches.watch(new Set([outcome.name]));
-          const secret = await generateOne(context, outcome.name, call.signal);
-          if (secret !== undefined) await reply(secret);
-          return;
-        }
-        // A change that came while the last answer was on its way was held back, not forgotten.
-        const [missed] = held;
-        held.clear();
-        if (missed !== undefined) await push(missed);
-      },
-      onChanged: async (names) => {
-        const name = names.find((each) => watches.has(each));
-        if (name === undefined) return;
-        if (sent.isUnanswered) held.add(name);
-        else await push(name);
-      },
-    };
+  const options: SecretStreamOptions = {
+    protocol: "sotw",
+    typeUrl: () => typeUrl,
+    version: (set) => versionOf(context, set),
+    nonce: (set) => {
+      isUnanswered = true;
+      return versionOf(context, set);
+    },
+    deletedText: (name) => `Close connection to proxy ${connection}: ${name} is gone`,
+    mayPush: () => !isUnanswered,
+    onPushed: (hasFailed) => {
+      if (!hasFailed) return context.legacyMetrics?.pushes.inc();
+      context.legacyMetrics?.pushErrors.inc();
+      context.legacyMetrics?.secretUpdateFailures.inc();
+    },
+  };
+  return runSecretStream(context, call, options, requests, async (request, stream) => {
+    connection ??= identify(context, request);
+    if (request.typeUrl !== "") typeUrl = request.typeUrl;
+    isUnanswered = false;
+    const isNack = request.errorDetail !== undefined;
+    if (isNack) context.metrics.rejects.inc(SDS_LABEL);
+    const { resourceNames: names, versionInfo: version } = request;
+    const outcome = legacyOutcome({ names, version, isNack }, stream.subscription?.versionSent);
+    if (outcome.action === "fail") throw new GrpcError("UNKNOWN", outcome.message);
+    // A change that came while the last response was on its way was held back.
+    if (outcome.action === "silent") return stream.push();
+    await checkToken(context.token, call);
+    const subscription = createSubscription(false, createNameList([outcome.name]));
+    await stream.apply({ subscription, event: "subscribed", answer: "everything" });
   });
+}
+
+function versionOf(context: LegacyContext, { resources: [only] }: ResourceSet): string {
+  return only === undefined ? "" : context.versionText(only);
 }
 
 /** The unary method of the same releases. */

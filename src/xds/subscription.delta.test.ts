@@ -1,12 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { createNameList, NO_NAMES } from "./name-list.ts";
-import { type DeltaRequest, nextDeltaWatch } from "./next-delta-watch.ts";
-import { createWatch, type Refusal, type Watch, withSent } from "./watch.ts";
+import {
+  createSubscription,
+  type DeltaRequest,
+  type Nack,
+  nextDelta,
+  type Subscription,
+  withSent,
+} from "./subscription.ts";
 
 const BAD = { code: 13, message: "bad" };
 
-const sent = (names: readonly string[], isWildcard = false): Watch =>
-  withSent(createWatch(isWildcard, names.length === 0 ? NO_NAMES : createNameList(names)), {
+const sent = (names: readonly string[], isWildcard = false): Subscription =>
+  withSent(createSubscription(isWildcard, names.length === 0 ? NO_NAMES : createNameList(names)), {
     nonce: "n1",
     version: "v1",
     now: 5,
@@ -14,7 +20,7 @@ const sent = (names: readonly string[], isWildcard = false): Watch =>
 
 interface Row {
   readonly when: string;
-  readonly watch?: Watch;
+  readonly subscription?: Subscription;
   readonly request: Partial<DeltaRequest>;
   readonly needsNames: boolean;
   readonly event: string;
@@ -22,7 +28,7 @@ interface Row {
   readonly names: readonly string[];
   readonly isWildcard?: boolean;
   readonly acked?: string;
-  readonly error?: Refusal;
+  readonly error?: Nack;
 }
 
 const held = (...names: readonly string[]) => new Map(names.map((name) => [name, "1"]));
@@ -115,7 +121,7 @@ describe.each<Row>([
   {
     when: "an acknowledgement",
     needsNames: true,
-    watch: sent(["a"]),
+    subscription: sent(["a"]),
     request: { nonce: "n1" },
     event: "acked",
     answer: "nothing",
@@ -125,7 +131,7 @@ describe.each<Row>([
   {
     when: "an acknowledgement with a new name",
     needsNames: true,
-    watch: sent(["a"]),
+    subscription: sent(["a"]),
     request: { nonce: "n1", subscribe: ["b"] },
     event: "changed",
     answer: ["b"],
@@ -135,7 +141,7 @@ describe.each<Row>([
   {
     when: "a spontaneous subscription",
     needsNames: true,
-    watch: sent(["a"]),
+    subscription: sent(["a"]),
     request: { subscribe: ["b"] },
     event: "changed",
     answer: ["b"],
@@ -145,7 +151,7 @@ describe.each<Row>([
   {
     when: "a name asked for again",
     needsNames: true,
-    watch: sent(["a"]),
+    subscription: sent(["a"]),
     request: { subscribe: ["a"] },
     event: "changed",
     answer: ["a"],
@@ -154,7 +160,7 @@ describe.each<Row>([
   {
     when: "only unsubscribed",
     needsNames: true,
-    watch: sent(["a", "b"]),
+    subscription: sent(["a", "b"]),
     request: { unsubscribe: ["a"] },
     event: "changed",
     answer: "nothing",
@@ -163,7 +169,7 @@ describe.each<Row>([
   {
     when: "subscribed and unsubscribed at once",
     needsNames: true,
-    watch: sent(["a"]),
+    subscription: sent(["a"]),
     request: { subscribe: ["b"], unsubscribe: ["b"] },
     event: "changed",
     answer: "nothing",
@@ -172,7 +178,7 @@ describe.each<Row>([
   {
     when: "a stale nonce keeps its subscriptions",
     needsNames: true,
-    watch: sent(["a"]),
+    subscription: sent(["a"]),
     request: { nonce: "n0", subscribe: ["b"] },
     event: "stale",
     answer: ["b"],
@@ -182,7 +188,7 @@ describe.each<Row>([
   {
     when: "a refusal",
     needsNames: true,
-    watch: sent(["a"]),
+    subscription: sent(["a"]),
     request: { nonce: "n1", error: BAD },
     event: "nacked",
     answer: "nothing",
@@ -193,7 +199,7 @@ describe.each<Row>([
   {
     when: "a refusal with a new name",
     needsNames: true,
-    watch: sent(["a"]),
+    subscription: sent(["a"]),
     request: { nonce: "n1", error: BAD, subscribe: ["b"] },
     event: "nacked",
     answer: ["b"],
@@ -203,7 +209,7 @@ describe.each<Row>([
   {
     when: "the star is given up",
     needsNames: false,
-    watch: sent(["a"], true),
+    subscription: sent(["a"], true),
     request: { unsubscribe: ["*"] },
     event: "changed",
     answer: "nothing",
@@ -213,20 +219,20 @@ describe.each<Row>([
   {
     when: "the star comes later",
     needsNames: false,
-    watch: sent(["a"]),
+    subscription: sent(["a"]),
     request: { subscribe: ["*"] },
     event: "changed",
     answer: "everything",
     names: ["a"],
     isWildcard: true,
   },
-])("$when", ({ watch, request, needsNames, event, answer, names, isWildcard = false, acked, error }) => {
+])("$when", ({ subscription, request, needsNames, event, answer, names, isWildcard = false, acked, error }) => {
   test(`${event}, answers ${JSON.stringify(answer)}`, () => {
     const full = { subscribe: [], unsubscribe: [], held: new Map(), nonce: "", error: undefined, ...request };
-    const decision = nextDeltaWatch(watch, full, { needsNames, toNameList: createNameList });
+    const decision = nextDelta(subscription, full, { needsNames, toNameList: createNameList });
     expect(decision).toMatchObject({ event, answer });
-    expect(decision.watch).toMatchObject({ isWildcard, error });
-    expect(decision.watch?.names.list).toEqual(names);
-    if (acked !== undefined) expect(decision.watch?.nonceAcked).toBe(acked);
+    expect(decision.subscription).toMatchObject({ isWildcard, error });
+    expect(decision.subscription?.names.list).toEqual(names);
+    if (acked !== undefined) expect(decision.subscription?.nonceAcked).toBe(acked);
   });
 });

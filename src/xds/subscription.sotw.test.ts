@@ -1,36 +1,44 @@
 import { describe, expect, test } from "vitest";
 import { createNameList, NO_NAMES } from "./name-list.ts";
-import { nextSotwWatch, type SotwRequest } from "./next-sotw-watch.ts";
-import { createWatch, type Refusal, syncState, type Watch, withSent } from "./watch.ts";
+import {
+  createSubscription,
+  type Nack,
+  nextSotw,
+  type SotwRequest,
+  type Subscription,
+  syncState,
+  withSent,
+} from "./subscription.ts";
 
 const BAD = { code: 13, message: "bad" };
 
 const toNameList = createNameList;
-const sent = (names: readonly string[], nonce = "n1"): Watch =>
-  withSent(createWatch(false, createNameList(names)), { nonce, version: "v1", now: 5 });
-const wild = (nonce = "n1"): Watch => withSent(createWatch(true, NO_NAMES), { nonce, version: "v1", now: 5 });
+const sent = (names: readonly string[], nonce = "n1"): Subscription =>
+  withSent(createSubscription(false, createNameList(names)), { nonce, version: "v1", now: 5 });
+const wild = (nonce = "n1"): Subscription =>
+  withSent(createSubscription(true, NO_NAMES), { nonce, version: "v1", now: 5 });
 
 interface Row {
   readonly when: string;
-  readonly watch: Watch | undefined;
+  readonly subscription: Subscription | undefined;
   readonly request: Partial<SotwRequest>;
   readonly event: string;
   readonly answer: unknown;
   readonly names?: readonly string[] | undefined;
   readonly acked?: string;
-  readonly error?: Refusal;
+  readonly error?: Nack;
 }
 
 function decide(row: Row, needsNames: boolean) {
   const request = { names: [], nonce: "", error: undefined, ...row.request };
-  return nextSotwWatch(row.watch, request, { needsNames, toNameList });
+  return nextSotw(row.subscription, request, { needsNames, toNameList });
 }
 
 describe("a type whose clients give names (EDS, RDS)", () => {
   const rows: readonly Row[] = [
     {
       when: "the first request",
-      watch: undefined,
+      subscription: undefined,
       request: { names: ["b", "a", "a"] },
       event: "subscribed",
       answer: "everything",
@@ -38,7 +46,7 @@ describe("a type whose clients give names (EDS, RDS)", () => {
     },
     {
       when: "a reconnect with version and nonce of another server",
-      watch: undefined,
+      subscription: undefined,
       request: { names: ["a"], nonce: "other" },
       event: "subscribed",
       answer: "everything",
@@ -46,7 +54,7 @@ describe("a type whose clients give names (EDS, RDS)", () => {
     },
     {
       when: "no nonce on a type that was answered before",
-      watch: sent(["a"]),
+      subscription: sent(["a"]),
       request: { names: ["a", "b"] },
       event: "subscribed",
       answer: "everything",
@@ -54,7 +62,7 @@ describe("a type whose clients give names (EDS, RDS)", () => {
     },
     {
       when: "no names",
-      watch: sent(["a"]),
+      subscription: sent(["a"]),
       request: { nonce: "n1" },
       event: "unsubscribed",
       answer: "nothing",
@@ -62,7 +70,7 @@ describe("a type whose clients give names (EDS, RDS)", () => {
     },
     {
       when: "no names on the first request",
-      watch: undefined,
+      subscription: undefined,
       request: {},
       event: "unsubscribed",
       answer: "nothing",
@@ -70,7 +78,7 @@ describe("a type whose clients give names (EDS, RDS)", () => {
     },
     {
       when: "an older nonce",
-      watch: sent(["a"]),
+      subscription: sent(["a"]),
       request: { names: ["a", "b"], nonce: "n0" },
       event: "stale",
       answer: "nothing",
@@ -79,7 +87,7 @@ describe("a type whose clients give names (EDS, RDS)", () => {
     },
     {
       when: "an acknowledgement",
-      watch: sent(["a", "b"]),
+      subscription: sent(["a", "b"]),
       request: { names: ["b", "a"], nonce: "n1" },
       event: "acked",
       answer: "nothing",
@@ -88,7 +96,7 @@ describe("a type whose clients give names (EDS, RDS)", () => {
     },
     {
       when: "names added",
-      watch: sent(["a"]),
+      subscription: sent(["a"]),
       request: { names: ["a", "c", "b"], nonce: "n1" },
       event: "changed",
       answer: ["c", "b"],
@@ -97,7 +105,7 @@ describe("a type whose clients give names (EDS, RDS)", () => {
     },
     {
       when: "names removed only",
-      watch: sent(["a", "b"]),
+      subscription: sent(["a", "b"]),
       request: { names: ["b"], nonce: "n1" },
       event: "changed",
       answer: "nothing",
@@ -106,7 +114,7 @@ describe("a type whose clients give names (EDS, RDS)", () => {
     },
     {
       when: "a refusal without names",
-      watch: sent(["a"]),
+      subscription: sent(["a"]),
       request: { nonce: "n1", error: BAD },
       event: "nacked",
       answer: "nothing",
@@ -116,7 +124,7 @@ describe("a type whose clients give names (EDS, RDS)", () => {
     },
     {
       when: "a refusal",
-      watch: sent(["a"]),
+      subscription: sent(["a"]),
       request: { names: ["a"], nonce: "n1", error: BAD },
       event: "nacked",
       answer: "nothing",
@@ -126,7 +134,7 @@ describe("a type whose clients give names (EDS, RDS)", () => {
     },
     {
       when: "a refusal that also adds a name",
-      watch: sent(["a"]),
+      subscription: sent(["a"]),
       request: { names: ["a", "b"], nonce: "n1", error: BAD },
       event: "nacked",
       answer: ["b"],
@@ -136,7 +144,7 @@ describe("a type whose clients give names (EDS, RDS)", () => {
     },
     {
       when: "a refusal of an older answer",
-      watch: sent(["a"]),
+      subscription: sent(["a"]),
       request: { names: ["a"], nonce: "n0", error: BAD },
       event: "nacked",
       answer: "nothing",
@@ -148,34 +156,43 @@ describe("a type whose clients give names (EDS, RDS)", () => {
   test.each(rows)("$when: $event, answers $answer", (row) => {
     const decision = decide(row, true);
     expect(decision).toMatchObject({ event: row.event, answer: row.answer });
-    expect(decision.watch?.names.list).toEqual(row.names);
-    if (row.acked !== undefined) expect(decision.watch?.nonceAcked).toBe(row.acked);
-    expect(decision.watch?.error).toBe(row.error);
+    expect(decision.subscription?.names.list).toEqual(row.names);
+    if (row.acked !== undefined) expect(decision.subscription?.nonceAcked).toBe(row.acked);
+    expect(decision.subscription?.error).toBe(row.error);
   });
 
   test("an acknowledgement after a refusal clears the error", () => {
     const refused = decide(
-      { when: "", watch: sent(["a"]), request: { names: ["a"], nonce: "n1", error: BAD }, event: "", answer: "" },
+      {
+        when: "",
+        subscription: sent(["a"]),
+        request: { names: ["a"], nonce: "n1", error: BAD },
+        event: "",
+        answer: "",
+      },
       true,
     );
-    expect(syncState(refused.watch)).toBe("ERROR");
-    const again = refused.watch && withSent(refused.watch, { nonce: "n2", version: "v2", now: 6 });
-    const accepted = nextSotwWatch(
-      again,
-      { names: ["a"], nonce: "n2", error: undefined },
-      { needsNames: true, toNameList },
-    );
-    expect(accepted.watch).toMatchObject({ error: undefined, nonceAcked: "n2", versionAcked: "v2" });
-    expect(syncState(accepted.watch)).toBe("SYNCED");
+    expect(syncState(refused.subscription)).toBe("ERROR");
+    const again = refused.subscription && withSent(refused.subscription, { nonce: "n2", version: "v2", now: 6 });
+    const accepted = nextSotw(again, { names: ["a"], nonce: "n2", error: undefined }, { needsNames: true, toNameList });
+    expect(accepted.subscription).toMatchObject({ error: undefined, nonceAcked: "n2", versionAcked: "v2" });
+    expect(syncState(accepted.subscription)).toBe("SYNCED");
   });
 });
 
 describe("a type with wildcard subscriptions (CDS, LDS)", () => {
   const rows: readonly Row[] = [
-    { when: "no names at first", watch: undefined, request: {}, event: "subscribed", answer: "everything", names: [] },
+    {
+      when: "no names at first",
+      subscription: undefined,
+      request: {},
+      event: "subscribed",
+      answer: "everything",
+      names: [],
+    },
     {
       when: "the star",
-      watch: undefined,
+      subscription: undefined,
       request: { names: ["*"] },
       event: "subscribed",
       answer: "everything",
@@ -183,7 +200,7 @@ describe("a type with wildcard subscriptions (CDS, LDS)", () => {
     },
     {
       when: "an acknowledgement",
-      watch: wild(),
+      subscription: wild(),
       request: { nonce: "n1" },
       event: "acked",
       answer: "nothing",
@@ -191,7 +208,7 @@ describe("a type with wildcard subscriptions (CDS, LDS)", () => {
     },
     {
       when: "an acknowledgement again",
-      watch: wild(),
+      subscription: wild(),
       request: { nonce: "n1" },
       event: "acked",
       answer: "nothing",
@@ -199,7 +216,7 @@ describe("a type with wildcard subscriptions (CDS, LDS)", () => {
     },
     {
       when: "names of a proxyless client",
-      watch: undefined,
+      subscription: undefined,
       request: { names: ["x:80"] },
       event: "subscribed",
       answer: "everything",
@@ -207,7 +224,7 @@ describe("a type with wildcard subscriptions (CDS, LDS)", () => {
     },
     {
       when: "the star after names",
-      watch: sent(["x:80"]),
+      subscription: sent(["x:80"]),
       request: { names: ["*", "x:80"], nonce: "n1" },
       event: "changed",
       answer: "everything",
@@ -218,12 +235,12 @@ describe("a type with wildcard subscriptions (CDS, LDS)", () => {
   test.each(rows)("$when: $event, answers $answer", (row) => {
     const decision = decide(row, false);
     expect(decision).toMatchObject({ event: row.event, answer: row.answer });
-    expect(decision.watch?.names.list).toEqual(row.names);
+    expect(decision.subscription?.names.list).toEqual(row.names);
   });
 });
 
 test("a type that was never answered, or whose answer is on its way, is not in sync", () => {
   expect(syncState(undefined)).toBe("NOT_SENT");
-  expect(syncState(createWatch(true, NO_NAMES))).toBe("NOT_SENT");
+  expect(syncState(createSubscription(true, NO_NAMES))).toBe("NOT_SENT");
   expect(syncState(wild())).toBe("STALE");
 });

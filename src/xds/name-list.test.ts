@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { NO_NAMES } from "./core/name-list.ts";
-import { createNameLists } from "./name-lists.ts";
+import { createNameList, createNameLists, hasExactly, NO_NAMES } from "./name-list.ts";
 
 test.each([
   { order: "the same", asked: ["a", "b", "c"] },
@@ -42,4 +41,15 @@ test("whoever comes first, two lists are one value exactly when they have the sa
 
 test("no names are always the same nothing", () => {
   expect(createNameLists()([])).toBe(NO_NAMES);
+});
+
+test("a list is exactly the names of a request whatever their order and repetition", () => {
+  fc.assert(
+    fc.property(fc.array(fc.string(), { maxLength: 8 }), fc.array(fc.string(), { maxLength: 8 }), (known, names) => {
+      const equal =
+        new Set(known).size === new Set([...known, ...names]).size && new Set(names).size === new Set(known).size;
+      expect(hasExactly(createNameList(known), names)).toBe(equal);
+      expect(hasExactly(createNameList(known), [...known, ...known].reverse())).toBe(true);
+    }),
+  );
 });

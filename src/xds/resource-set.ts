@@ -1,0 +1,69 @@
+import { createHash } from "node:crypto";
+import { MessageBuffer } from "../protobuf/binary/message-buffer.ts";
+import { WIRE_BYTES } from "../protobuf/wire/wire-reader.ts";
+import type { EncodedResource, ResourceSet } from "./resource-source.ts";
+
+/** Field `resources` of a DiscoveryResponse. */
+const RESOURCES = 2;
+
+/** Short, and the same in every process. */
+export function contentVersion(content: Buffer | string): string {
+  return createHash("sha256").update(content).digest("base64url").slice(0, 16);
+}
+
+/** Everything that is derived from the resources is made when it is first asked for. */
+export function createResourceSet(resources: readonly EncodedResource[]): ResourceSet {
+  const index = lazy(() => new Map(resources.map((resource) => [resource.name, resource])));
+  const version = lazy(() => contentVersion(resources.map(({ name, version }) => `${name}\n${version}\n`).join("")));
+  const body = lazy(() => (resources.length === 0 ? [] : [encodeBody(resources)]));
+  return {
+    resources,
+    parts: [resources],
+    get version() {
+      return version();
+    },
+    get sotwBody() {
+      return body();
+    },
+    get: (name) => index().get(name),
+  };
+}
+
+/** One set after another; the pieces stay shared. */
+export function joinSets(first: ResourceSet, second: ResourceSet): ResourceSet {
+  if (second.resources.length === 0) return first;
+  if (first.resources.length === 0) return second;
+  const resources = lazy(() => [...first.resources, ...second.resources]);
+  return {
+    get resources() {
+      return resources();
+    },
+    get parts() {
+      return [...first.parts, ...second.parts];
+    },
+    get version() {
+      return `${first.version}.${second.version}`;
+    },
+    get sotwBody() {
+      return [...first.sotwBody, ...second.sotwBody];
+    },
+    get: (name) => first.get(name) ?? second.get(name),
+  };
+}
+
+function encodeBody(resources: readonly EncodedResource[]): Buffer {
+  const out = new MessageBuffer(resources.reduce((sum, { any }) => sum + any.length + 8, 0));
+  for (const { any } of resources) {
+    out.tag(RESOURCES, WIRE_BYTES);
+    out.bytes(any);
+  }
+  return out.finish();
+}
+
+function lazy<Value>(make: () => Value): () => Value {
+  let made: { readonly value: Value } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}
