@@ -136,7 +136,7 @@ test("a pointer names its host, and a name that cannot be written is no data", (
 });
 
 test("an error about a packet whose question was not read is a bare header", () => {
-  const query = encodeMessage({ id: 3, opcode: 5, flags: ["rd", "z"], questions: [{ name: "a." }] });
+  const query = encodeMessage({ id: 3, opcode: 5, flags: ["rd", "cd", "z"], questions: [{ name: "a." }] });
   readQuery(query, view);
   const length = writeErrorReply(out, { message: query, view }, 4);
   expect(length).toBe(12);
@@ -144,7 +144,7 @@ test("an error about a packet whose question was not read is a bare header", () 
     id: 3,
     opcode: 5,
     rcode: 4,
-    flags: ["qr"],
+    flags: ["qr", "rd", "cd"],
     questions: [],
   });
 });

@@ -134,13 +134,13 @@ function finish(draft: Draft, { message, view }: Query, rcode: number, authorita
   const { out, end, answers } = draft;
   const requested = message[2] ?? 0;
   const opcode = requested & 0x78;
-  // RD and CD belong to queries; a NOTIFY gets neither back.
-  const isQuery = opcode >> 3 === OPCODE.QUERY;
+  // A NOTIFY is answered without RD and CD; queries and what is not implemented get them back.
+  const copiesFlags = opcode >> 3 !== OPCODE.NOTIFY;
   const truncation = draft.truncated ? FLAG_TC : 0;
   out[0] = message[0] ?? 0;
   out[1] = message[1] ?? 0;
-  out[2] = FLAG_QR | opcode | (authoritative ? FLAG_AA : 0) | truncation | (isQuery ? requested & FLAG_RD : 0);
-  out[3] = (isQuery ? (message[3] ?? 0) & FLAG_CD : 0) | rcode;
+  out[2] = FLAG_QR | opcode | (authoritative ? FLAG_AA : 0) | truncation | (copiesFlags ? requested & FLAG_RD : 0);
+  out[3] = (copiesFlags ? (message[3] ?? 0) & FLAG_CD : 0) | rcode;
   out[4] = 0;
   out[5] = view.questionEnd > 0 ? 1 : 0;
   out[6] = answers >> 8;
