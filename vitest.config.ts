@@ -1,10 +1,13 @@
 import { defineConfig } from "vitest/config";
 
-/** Suites by cost; `npm test` runs all but "slow". Each file gets a process of its own, so that a leak shows where it is made. */
+/** Suites by cost; `npm test` runs all but "slow". */
 const suite = (name: string, include: string[], extra: Record<string, unknown> = {}) => ({
   extends: true as const,
   test: { name, include, exclude: ["**/*.slow.test.ts", "**/node_modules/**"], ...extra },
 });
+
+/** Files that share a process save its start and the loading of modules; no-open-handles.ts looks for leaks after each of them. */
+const shared = { isolate: false };
 
 export default defineConfig({
   // `await using` has to work on Node versions that do not know it.
@@ -12,15 +15,16 @@ export default defineConfig({
   test: {
     pool: "forks",
     maxWorkers: 2,
+    globalSetup: ["test/support/global-setup.ts"],
     setupFiles: ["test/support/no-open-handles.ts"],
     testTimeout: 20_000,
     hookTimeout: 60_000,
     expect: { poll: { interval: 10, timeout: 10_000 } },
     projects: [
-      suite("unit", ["src/**/*.test.ts", "scripts/**/*.test.ts"]),
-      suite("conformance", ["test/conformance/**/*.test.ts"]),
-      suite("integration", ["test/integration/**/*.test.ts"]),
-      suite("e2e", ["e2e/**/*.test.ts"], { testTimeout: 60_000 }),
+      suite("unit", ["src/**/*.test.ts", "scripts/**/*.test.ts"], shared),
+      suite("conformance", ["test/conformance/**/*.test.ts"], shared),
+      suite("integration", ["test/integration/**/*.test.ts"], shared),
+      suite("e2e", ["e2e/**/*.test.ts"], { ...shared, testTimeout: 60_000 }),
       suite("slow", ["{src,test,e2e}/**/*.slow.test.ts"], { exclude: ["**/node_modules/**"], testTimeout: 600_000 }),
     ],
   },

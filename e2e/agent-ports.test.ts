@@ -1,12 +1,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { envoyPath, needs } from "../test/support/needs.ts";
 import { createNetns } from "../test/support/netns/netns.ts";
+import { PROGRAM } from "../test/support/process/program.ts";
 import { until } from "../test/support/wait/until.ts";
-
-const launcher = resolve(import.meta.dirname, "../bin/pilot-agent");
 
 beforeEach(needs("envoy", "root", "netns"));
 
@@ -28,9 +27,9 @@ test("on the well-known ports of a pod, request reaches Envoy and the agent, and
       configPath: join(folder, "proxy"),
     }),
   };
-  const agent = pod.spawn("sh", ["-c", 'cd "$1" && exec "$2" proxy sidecar', "sh", folder, launcher], env);
+  const agent = pod.spawn("sh", ["-c", 'cd "$1" && exec "$2" proxy sidecar', "sh", folder, PROGRAM], env);
   try {
-    const ask = (...words: string[]) => pod.exec(launcher, ["request", ...words]);
+    const ask = (...words: string[]) => pod.exec(PROGRAM, ["request", ...words]);
     await until(async () => {
       const { code, stderr } = await ask("GET", "server_info");
       return code === 0 ? undefined : stderr;
@@ -42,7 +41,7 @@ test("on the well-known ports of a pod, request reaches Envoy and the agent, and
     expect(notReady.code).toBe(255);
     expect(notReady.stderr).toMatch(/^Error: received unsuccessful status code 503: envoy: /);
     expect((await ask("--debug-port=15020", "GET", "no/such/path")).stdout).toContain("404");
-    const waited = await pod.exec(launcher, ["wait", "--timeoutSeconds=1", "--periodMillis=100"]);
+    const waited = await pod.exec(PROGRAM, ["wait", "--timeoutSeconds=1", "--periodMillis=100"]);
     expect(waited.code).toBe(255);
     expect(waited.stderr).toContain("timeout waiting for Envoy proxy to become ready. Last error: ");
     expect((await ask("--debug-port=15020", "POST", "drain")).stdout).toBe("OK\n");

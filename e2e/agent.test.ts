@@ -1,15 +1,15 @@
 import { execFile } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
 import { fetchText, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
+import { PROGRAM } from "../test/support/process/program.ts";
 import { until } from "../test/support/wait/until.ts";
 import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 import { httpListener, staticCluster } from "../test/support/xds/mesh-resources.ts";
 
-const launcher = resolve(import.meta.dirname, "../bin/pilot-agent");
 const exec = promisify(execFile);
 
 beforeEach(needs("envoy"));
@@ -69,7 +69,7 @@ test("two workloads talk mutual TLS with certificates of the CA, a stranger is r
 test("wait and request work against a running agent and its Envoy", async () => {
   await using controlPlane = await startMeshControlPlane({ resources: () => [] });
   await using agent = await startAgentProcess({ controlPlane });
-  const waited = await exec(launcher, [
+  const waited = await exec(PROGRAM, [
     "wait",
     "--periodMillis=50",
     "--url",
@@ -157,7 +157,7 @@ describe("a start that cannot work ends before anything runs", () => {
       expect(agent.stderr()).not.toMatch(/\n\s+at /);
       return;
     }
-    await expect(exec(launcher, ["proxy", node], { cwd: agent.folder })).rejects.toMatchObject({
+    await expect(exec(PROGRAM, ["proxy", node], { cwd: agent.folder })).rejects.toMatchObject({
       code: 255,
       stderr: `Error: ${message}\n`,
     });

@@ -1,20 +1,20 @@
 import { execFile, spawn } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, statSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
 import { startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { createWorkFolder } from "../test/support/envoy/life.ts";
 import { needs } from "../test/support/needs.ts";
+import { PROGRAM } from "../test/support/process/program.ts";
 import { until } from "../test/support/wait/until.ts";
 import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 
-const LAUNCHER = resolve(import.meta.dirname, "../bin/pilot-agent");
 const run = promisify(execFile);
 
 /** `pilot-agent ca` on any free port, until disposed. */
 async function startCa(directory: string) {
-  const child = spawn(LAUNCHER, ["ca", "--dir", directory, "--listen", "127.0.0.1:0"], {
+  const child = spawn(PROGRAM, ["ca", "--dir", directory, "--listen", "127.0.0.1:0"], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   let output = "";
@@ -37,7 +37,7 @@ const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
 test("a directory that cannot be made ends it with a clear error, at once", async () => {
   await expect(
-    run(LAUNCHER, ["ca", "--dir", "/proc/no/such"], { timeout: 15_000, killSignal: "SIGKILL" }),
+    run(PROGRAM, ["ca", "--dir", "/proc/no/such"], { timeout: 15_000, killSignal: "SIGKILL" }),
   ).rejects.toMatchObject({
     killed: false,
     stderr: expect.stringContaining("the CA's directory /proc/no/such cannot be made"),
@@ -71,7 +71,7 @@ test("a sidecar gets its certificate from it, by a token that the command prints
   using work = createWorkFolder();
   const directory = join(work.folder, "ca");
   await using ca = await startCa(directory);
-  const { stdout: token } = await run(LAUNCHER, ["ca", "--dir", directory, "--issue-token", "ns/app"]);
+  const { stdout: token } = await run(PROGRAM, ["ca", "--dir", directory, "--issue-token", "ns/app"]);
   const root = join(directory, "root-cert.pem");
   await using controlPlane = await startMeshControlPlane({ resources: () => [] });
   await using agent = await startAgentProcess({
@@ -97,7 +97,7 @@ describe("a directory that cannot be used is named", () => {
   ])("$what", async ({ options, path, says }) => {
     using work = createWorkFolder();
     const script = `mkdir disk && mount -t tmpfs -o ${options} tmpfs disk && exec "$@"`;
-    const words = ["--mount", "sh", "-c", script, "-", LAUNCHER, "ca", "--dir", path, "--listen", "127.0.0.1:0"];
+    const words = ["--mount", "sh", "-c", script, "-", PROGRAM, "ca", "--dir", path, "--listen", "127.0.0.1:0"];
     const refused = run("unshare", words, { cwd: work.folder });
     await expect(refused).rejects.toMatchObject({ code: 255, stderr: expect.stringContaining(says) });
   });

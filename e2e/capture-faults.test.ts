@@ -8,8 +8,9 @@ import { DEFAULT_OPTIONS, DEFAULT_SETTINGS } from "../src/capture/core/settings.
 import { runCapture } from "../src/capture/run-capture.ts";
 import { type RunProgram, runProgram } from "../src/capture/run-program.ts";
 import { needs } from "../test/support/needs.ts";
-import { istioIptables, networkState, PROGRAM } from "../test/support/netns/capture.ts";
+import { istioIptables, networkState } from "../test/support/netns/capture.ts";
 import { createNetns, type Netns } from "../test/support/netns/netns.ts";
+import { PROGRAM } from "../test/support/process/program.ts";
 import { signalProcess } from "../test/support/process/signal-process.ts";
 import { until } from "../test/support/wait/until.ts";
 

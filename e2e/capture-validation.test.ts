@@ -6,9 +6,10 @@ import { type LogFields, silentLogger } from "../src/base/logger.ts";
 import { wait } from "../src/base/wait.ts";
 import { startNflogReader } from "../src/capture/nflog-reader.ts";
 import { needs } from "../test/support/needs.ts";
-import { istioIptables, PROGRAM } from "../test/support/netns/capture.ts";
+import { istioIptables } from "../test/support/netns/capture.ts";
 import { createNetns, createNetnsPair, type Netns } from "../test/support/netns/netns.ts";
 import { startNetnsPeer } from "../test/support/netns/peer.ts";
+import { PROGRAM } from "../test/support/process/program.ts";
 
 const ALL = ["-u", "1337", "-i", "*", "-b", "*"];
 const checkWithin = (limit: string) => ["--skip-rule-apply", "--run-validation", "--probe-timeout", limit];

@@ -1,12 +1,12 @@
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { needs } from "../test/support/needs.ts";
 import { startHttpServer } from "../test/support/net/http-server.ts";
+import { PROGRAM } from "../test/support/process/program.ts";
 
-const launcher = resolve(import.meta.dirname, "../bin/pilot-agent");
 const LINE_START = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z\t/gm;
 
 let folder: string;
@@ -30,7 +30,7 @@ function run(
 ): Promise<Run> {
   return new Promise((done) => {
     const options = { cwd: folder, env: { PATH: process.env.PATH, CLOUD_PLATFORM: "none", ...env } };
-    const [program = launcher, ...args] = [...wrapper, launcher, ...words];
+    const [program = PROGRAM, ...args] = [...wrapper, PROGRAM, ...words];
     execFile(program, args, options, (failure, stdout, stderr) =>
       done({ code: Number(failure?.code ?? 0), stdout: stdout.replace(LINE_START, ""), stderr }),
     );
@@ -179,9 +179,7 @@ test.each([
   { line: "foo", redirect: ">/dev/full 2>/dev/full" },
 ])("$line with $redirect fails by its exit code, not by a crash", async ({ line, redirect }) => {
   const code = await new Promise((done) =>
-    execFile("/bin/sh", ["-c", `"$0" ${line} ${redirect}`, launcher], { cwd: folder }, (failure) =>
-      done(failure?.code),
-    ),
+    execFile("/bin/sh", ["-c", `"$0" ${line} ${redirect}`, PROGRAM], { cwd: folder }, (failure) => done(failure?.code)),
   );
   expect(code).toBe(255);
 });

@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { PROGRAM } from "../test/support/process/program.ts";
 
-const launcher = resolve(import.meta.dirname, "../bin/pilot-agent");
 const exec = promisify(execFile);
 
 let folder: string;
@@ -18,8 +18,8 @@ afterAll(() => rmSync(folder, { recursive: true }));
 async function bashOffers(...words: string[]): Promise<string[]> {
   const script = `source <("$1" completion bash); shift
     COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); __start_pilot-agent; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const env = { ...process.env, PATH: `${dirname(launcher)}:${process.env.PATH}` };
-  const { stdout } = await exec("bash", ["-c", script, "bash", launcher, ...words], { env });
+  const env = { ...process.env, PATH: `${dirname(PROGRAM)}:${process.env.PATH}` };
+  const { stdout } = await exec("bash", ["-c", script, "bash", PROGRAM, ...words], { env });
   return stdout.trim().split("\n");
 }
 
@@ -33,13 +33,13 @@ test("bash completes commands, sub-commands and flags", async () => {
 test.each(["bash", "zsh", "fish", "powershell"])(
   "the script for %s asks the hidden command, with or without descriptions",
   async (shell) => {
-    expect((await exec(launcher, ["completion", shell])).stdout).toContain("__complete ");
-    expect((await exec(launcher, ["completion", shell, "--no-descriptions"])).stdout).toContain("__completeNoDesc ");
+    expect((await exec(PROGRAM, ["completion", shell])).stdout).toContain("__complete ");
+    expect((await exec(PROGRAM, ["completion", shell, "--no-descriptions"])).stdout).toContain("__completeNoDesc ");
   },
 );
 
 test("collateral writes every kind of document for every command", async () => {
-  const { stdout } = await exec(launcher, ["collateral", "--all", "-o", folder]);
+  const { stdout } = await exec(PROGRAM, ["collateral", "--all", "-o", folder]);
   expect(stdout).toContain("man: ");
   const files = readdirSync(folder);
   for (const name of [
@@ -59,7 +59,7 @@ test("collateral writes every kind of document for every command", async () => {
 });
 
 test("collateral without a kind says which there are", async () => {
-  await expect(exec(launcher, ["collateral"])).rejects.toMatchObject({
+  await expect(exec(PROGRAM, ["collateral"])).rejects.toMatchObject({
     code: 255,
     stderr: expect.stringContaining("--markdown, --man, --bash"),
   });

@@ -2,16 +2,16 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../src/base/close-stack.ts";
 import { runProgram } from "../src/capture/run-program.ts";
 import { needs } from "../test/support/needs.ts";
 import { freePorts } from "../test/support/net/free-ports.ts";
 import { createNetnsPair } from "../test/support/netns/netns.ts";
+import { PROGRAM as program } from "../test/support/process/program.ts";
 import { openDelta, testNode, URLS } from "../test/support/xds/ads-client.ts";
 
-const program = resolve(import.meta.dirname, "../bin/pilot-agent");
 const opened = new CloseStack();
 afterEach(() => opened.close());
 

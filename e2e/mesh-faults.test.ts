@@ -5,10 +5,11 @@ import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { identifyProcess } from "../src/mesh/state/process-identity.ts";
 import { helloRule, pairFile } from "../test/support/mesh/pair.ts";
-import { execute, leftovers, MESH_PROGRAM, type MeshRun, patience, startMeshRun } from "../test/support/mesh/run.ts";
+import { execute, leftovers, type MeshRun, patience, startMeshRun } from "../test/support/mesh/run.ts";
 import { has, needs } from "../test/support/needs.ts";
 import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
 import { freePorts } from "../test/support/net/free-ports.ts";
+import { PROGRAM } from "../test/support/process/program.ts";
 import { until } from "../test/support/wait/until.ts";
 
 beforeEach(needs("envoy"));
@@ -196,7 +197,7 @@ test("mesh up whose output nobody reads any more ends in order", async () => {
   writeFileSync(join(folder, "mesh.yaml"), pairFile({ port: await freePort() }));
   const name = `pipe-${process.pid}`;
   const up = `"$0" mesh up --isolation none --name ${name} --state-dir state 2>&1 | head -n 1`;
-  const { stdout } = await execute(["sh", "-c", up, MESH_PROGRAM], folder);
+  const { stdout } = await execute(["sh", "-c", up, PROGRAM], folder);
   expect(stdout).toMatch(/^isolation: /);
   const left = join(folder, "state", name);
   expect(existsSync(join(left, "mesh-config.yaml"))).toBe(true);
@@ -210,7 +211,7 @@ test("mesh up does not clear a folder that is somebody else's", async () => {
   mkdirSync(join(folder, "project/config"), { recursive: true });
   writeFileSync(join(folder, "project/config/mine"), "");
   writeFileSync(join(folder, "mesh.yaml"), "name: project\nservices: {web: {command: sleep 60}}\n");
-  const up = (...words: readonly string[]) => execute([MESH_PROGRAM, "mesh", "up", ...words], folder);
+  const up = (...words: readonly string[]) => execute([PROGRAM, "mesh", "up", ...words], folder);
   expect(await up("--state-dir", ".")).toMatchObject({
     code: 1,
     stderr: expect.stringContaining("project holds config and is not the folder of a mesh"),

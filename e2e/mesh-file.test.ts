@@ -3,7 +3,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { execute, MESH_PROGRAM } from "../test/support/mesh/run.ts";
+import { execute } from "../test/support/mesh/run.ts";
+import { PROGRAM } from "../test/support/process/program.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -11,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-const mesh = (...words: readonly string[]) => execute([MESH_PROGRAM, "mesh", ...words], folder);
+const mesh = (...words: readonly string[]) => execute([PROGRAM, "mesh", ...words], folder);
 
 test("init writes an example that validates, and never over a file", async () => {
   expect(await mesh("init")).toMatchObject({
@@ -88,6 +89,6 @@ test.each([
 });
 
 test("an ordinary user's state is below the home directory", async () => {
-  const shown = execFileSync(MESH_PROGRAM, ["mesh", "status", "--help"], { encoding: "utf8" });
+  const shown = execFileSync(PROGRAM, ["mesh", "status", "--help"], { encoding: "utf8" });
   expect(shown).toContain("~/.local/state/pilot-agent/mesh for others");
 });

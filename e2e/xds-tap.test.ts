@@ -1,17 +1,16 @@
 import { execFile } from "node:child_process";
-import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, expect, test } from "vitest";
 import { startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
+import { PROGRAM } from "../test/support/process/program.ts";
 import { until } from "../test/support/wait/until.ts";
 import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 
 beforeEach(needs("envoy"));
 
-const launcher = resolve(import.meta.dirname, "../bin/pilot-agent");
 const ask = async (path: string) => {
-  const { stdout } = await promisify(execFile)(launcher, ["request", "--debug-port", "15004", "GET", path]);
+  const { stdout } = await promisify(execFile)(PROGRAM, ["request", "--debug-port", "15004", "GET", path]);
   return stdout;
 };
 

@@ -1,6 +1,8 @@
 // Bundles the program into dist/: one entry per door, a chunk per command, so that a command loads only its own code.
+// With --if-stale nothing happens when dist/ was built from the same sources.
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { build } from "esbuild";
 import { buildProxyScript } from "./build-proxy-script.mjs";
@@ -25,6 +27,28 @@ const stamp = {
   status: revision === "" ? "unknown" : git("status", "--porcelain") === "" ? "Clean" : "Modified",
   tag: (inCheckout && git("describe", "--tags", "--always")) || "unknown",
 };
+
+/** Whatever the result depends on: sources, scripts, dependencies, the stamp and this Node, whose compiled code is part of it. */
+function hashInputs() {
+  const hash = createHash("sha256").update(JSON.stringify([stamp, process.version, process.arch]));
+  const files = ["src", "bin", "scripts"].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && !entry.name.endsWith(".test.ts"))
+      .map((entry) => join(entry.parentPath, entry.name)),
+  );
+  for (const name of ["package.json", "package-lock.json", "tsconfig.json", "tsconfig.types.json"])
+    files.push(join(root, name));
+  for (const file of files.sort()) hash.update(`${file}\0`).update(readFileSync(file));
+  return hash.digest("hex");
+}
+
+const inputs = hashInputs();
+const record = "build-inputs.sha256";
+const known = join(root, "dist", record);
+if (process.argv.includes("--if-stale") && existsSync(known) && readFileSync(known, "utf8") === inputs) {
+  console.log("dist/ is up to date");
+  process.exit(0);
+}
 
 // Built aside and swapped in, so that a program started meanwhile finds a whole dist/.
 const fresh = join(root, `.dist-${process.pid}`);
@@ -59,6 +83,8 @@ const types = ["-p", "tsconfig.types.json", "--outDir", join(fresh, "types")];
 // The compiler has told what is wrong; the stack of this script would only bury it.
 const { status } = spawnSync(process.execPath, [tsc, ...types], { cwd: root, stdio: "inherit" });
 if (status !== 0) process.exit(1);
+
+writeFileSync(join(fresh, record), inputs);
 
 const previous = `${fresh}-previous`;
 if (existsSync(join(root, "dist"))) renameSync(join(root, "dist"), previous);

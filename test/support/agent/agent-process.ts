@@ -1,17 +1,16 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { chmodSync, closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { envoyPath } from "../needs.ts";
 import { type Answer, fetchAnswer } from "../net/fetch-answer.ts";
 import { freePorts } from "../net/free-ports.ts";
+import { PROGRAM } from "../process/program.ts";
 import { until } from "../wait/until.ts";
 import type { MeshControlPlane } from "../xds/mesh-control-plane.ts";
 
 export { freePorts } from "../net/free-ports.ts";
-
-const launcher = resolve(import.meta.dirname, "../../../bin/pilot-agent");
 
 export interface AgentProcess extends AsyncDisposable {
   readonly child: ChildProcess;
@@ -48,7 +47,7 @@ export interface AgentOptions {
   readonly args?: readonly string[];
   /** The node type; sidecar when absent. */
   readonly node?: string;
-  /** Command in front of the launcher, for example `unshare ...`. */
+  /** Command in front of the PROGRAM, for example `unshare ...`. */
   readonly wrapper?: readonly string[];
   readonly files?: Readonly<Record<string, string>>;
 }
@@ -78,9 +77,9 @@ export async function startAgentProcess(options: AgentOptions = {}): Promise<Age
     ...options.proxyConfig,
   };
   const [out, err] = [openSync(join(folder, "stdout"), "w"), openSync(join(folder, "stderr"), "w")];
-  const [program = launcher, ...words] = [
+  const [program = PROGRAM, ...words] = [
     ...(options.wrapper ?? []),
-    launcher,
+    PROGRAM,
     "proxy",
     options.node ?? "sidecar",
     ...(options.args ?? []),

@@ -2,11 +2,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import { openDevelopmentIssuer } from "../../../src/ca/development-issuer.ts";
+import { PROGRAM } from "../process/program.ts";
 import { until } from "../wait/until.ts";
-
-const launcher = resolve(import.meta.dirname, "../../../bin/pilot-agent");
 
 /** `pilot-agent discovery` as a user would run it, with a configuration directory that tests write to. */
 export interface DiscoveryProcess extends AsyncDisposable {
@@ -106,9 +105,9 @@ export async function startDiscoveryProcess(options: DiscoveryProcessOptions): P
 
 function launch(folder: string, { ports, env, args = [], wrapper = [] }: DiscoveryProcessOptions): ChildProcess {
   const at = (port: number) => `${ports.host}:${port}`;
-  const [program = launcher, ...words] = [
+  const [program = PROGRAM, ...words] = [
     ...wrapper,
-    launcher,
+    PROGRAM,
     "discovery",
     `--configDir=${join(folder, "config")}`,
     `--meshConfig=${join(folder, "mesh.yaml")}`,

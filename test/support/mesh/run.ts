@@ -1,15 +1,14 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { chmodSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { askStatus } from "../../../src/mesh/control-client.ts";
 import type { MeshStatus } from "../../../src/mesh/mesh-status.ts";
 import { markedProcesses } from "../../../src/mesh/process/mesh-processes.ts";
 import { type MeshState, RUN_VARIABLE } from "../../../src/mesh/state/mesh-state.ts";
 import { portOwners } from "../net/port-owners.ts";
+import { PROGRAM } from "../process/program.ts";
 import { until } from "../wait/until.ts";
-
-export const MESH_PROGRAM = resolve(import.meta.dirname, "../../../bin/pilot-agent");
 
 export interface MeshRunOptions {
   /** Text of the mesh file; the demo when absent. */
@@ -67,7 +66,7 @@ export function startMeshRun(options: MeshRunOptions = {}): MeshRun {
   const output = openSync(join(folder, `output-${count}`), "w");
   const target = ["--name", name, "--state-dir", states];
   const what = options.file === undefined ? ["--demo"] : ["-f", "mesh.yaml"];
-  const program = options.program ?? MESH_PROGRAM;
+  const program = options.program ?? PROGRAM;
   const words = [...(options.wrapper ?? []), program, "mesh", "up", ...what, ...target, ...(options.args ?? [])];
   const outputFile = join(folder, `output-${count}`);
   const child = spawn(words[0] ?? "", words.slice(1), {

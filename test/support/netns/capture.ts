@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { PROGRAM } from "../process/program.ts";
 import type { Netns, NetnsResult } from "./netns.ts";
 
 /** The three ways to program the kernel, as flags of the command. */
@@ -7,8 +7,6 @@ export const BACKENDS = [
   { backend: "iptables-legacy", flags: ["--force-iptables-binary", "legacy"], save: "iptables-legacy-save" },
   { backend: "nft", flags: ["--native-nftables"], save: undefined },
 ] as const;
-
-export const PROGRAM = join(import.meta.dirname, "../../../bin/pilot-agent");
 
 /** Runs the built command inside a namespace. */
 export function istioIptables(

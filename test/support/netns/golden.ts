@@ -6,7 +6,8 @@ import { toNft } from "../../../src/capture/core/nft-args.ts";
 import { nftTransaction } from "../../../src/capture/core/nft-transaction.ts";
 import { type CaptureCase, settingsOf } from "../../conformance/capture-case.ts";
 import { goldenPath } from "../../conformance/golden-data.ts";
-import { istioIptables, networkState, PROGRAM } from "./capture.ts";
+import { PROGRAM } from "../process/program.ts";
+import { istioIptables, networkState } from "./capture.ts";
 import { comparableSave, createNetns, type Netns } from "./netns.ts";
 
 /** Captures that can be loaded: everything that is a full rule set, from both families of golden data. */
