@@ -4,6 +4,7 @@ import { beforeEach, expect, test } from "vitest";
 import { type MeshWorkload, startDiscoveryMesh } from "../test/support/discovery/mesh.ts";
 import { hostOf, serviceEntry, virtualService } from "../test/support/discovery/rules.ts";
 import { needs } from "../test/support/needs.ts";
+import { startLoad } from "../test/support/net/start-load.ts";
 import { until } from "../test/support/wait/until.ts";
 
 beforeEach(needs("envoy", "root", "netns", "iptables", "setpriv"));
@@ -11,30 +12,17 @@ beforeEach(needs("envoy", "root", "netns", "iptables", "setpriv"));
 const VIP = "10.96.0.30";
 const SERVER = "10.10.2.1";
 
-/** Requests in batches, each on new connections, until told to stop. */
-function startLoad(client: MeshWorkload) {
-  let [asked, isRunning] = [0, true];
-  const failures: string[] = [];
-  const done = (async () => {
-    while (isRunning) {
-      const call = { address: VIP, port: 80, host: hostOf("web"), count: 25, concurrency: 5, fresh: true };
-      for (const { status, body, error } of await client.http(call)) {
-        asked += 1;
-        if (status !== 200) failures.push(`${status} ${body}${error ?? ""}`);
-      }
-    }
-  })();
-  return {
-    failures,
-    get asked() {
-      return asked;
-    },
-    async stop() {
-      isRunning = false;
-      await done;
-    },
-  };
-}
+const BATCH = 25;
+
+/** Each request of the load is a batch of calls. */
+const startCalls = (client: MeshWorkload) =>
+  startLoad(async () => {
+    const call = { address: VIP, port: 80, host: hostOf("web"), count: BATCH, concurrency: 5, fresh: true };
+    const failed = (await client.http(call)).filter(({ status }) => status !== 200);
+    if (failed.length > 0)
+      throw new Error(failed.map(({ status, body, error }) => `${status} ${body}${error ?? ""}`).join());
+    return "all answered";
+  });
 
 test("the control plane is killed and started again under traffic: no request is lost, the root stays, rules arrive", async () => {
   const ports = [{ number: 80, name: "http", protocol: "HTTP", targetPort: 8080 }];
@@ -53,12 +41,12 @@ test("the control plane is killed and started again under traffic: no request is
     return answer?.status === 200 ? undefined : `${answer?.status} ${answer?.error}`;
   });
   const root = readFileSync(mesh.controlPlane.rootFile, "utf8");
-  const load = startLoad(client);
+  const load = startCalls(client);
   const certificate = () => readFileSync(join(client.agent?.folder ?? "", "out/cert-chain.pem"), "utf8");
   const before = certificate();
 
   for (const signal of ["SIGKILL", "SIGTERM"] as const) {
-    const askedBefore = load.asked;
+    const askedBefore = load.requests;
     await mesh.controlPlane.restart(signal);
     // The new process knows both proxies again, and what it says from now on reaches them.
     mesh.controlPlane.write(
@@ -69,11 +57,11 @@ test("the control plane is killed and started again under traffic: no request is
       const routes = await client.admin("/config_dump?resource=dynamic_route_configs");
       return routes.includes(`after-${signal}`) ? undefined : "the rule has not arrived";
     }, 45_000);
-    expect(load.asked).toBeGreaterThan(askedBefore);
+    expect(load.requests).toBeGreaterThan(askedBefore);
   }
   await load.stop();
   expect(load.failures).toEqual([]);
-  expect(load.asked).toBeGreaterThan(500);
+  expect(load.requests * BATCH).toBeGreaterThan(500);
   expect(readFileSync(mesh.controlPlane.rootFile, "utf8")).toBe(root);
   expect(certificate()).toBe(before);
   expect(await mesh.rejections()).toEqual([]);

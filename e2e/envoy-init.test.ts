@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { createWorkFolder, freePorts } from "../test/support/envoy/life.ts";
 import { buildEnvoyOwner } from "../test/support/envoy/owner-bundle.ts";
-import { getOnce } from "../test/support/envoy/requests.ts";
 import { staticBootstrap } from "../test/support/envoy/static-bootstrap.ts";
 import { envoyPath, needs } from "../test/support/needs.ts";
+import { fetchOk } from "../test/support/net/fetch-answer.ts";
 import { signalProcess } from "../test/support/process/signal-process.ts";
 import { until } from "../test/support/wait/until.ts";
 
@@ -117,7 +117,7 @@ test("as process 1 the agent runs the real Envoy, ends it on SIGTERM and leaves 
   const given = { binaryPath: envoyPath(), config, admin: { host: "127.0.0.1", port: adminPort } };
   const contained = startContained("sh", [process.execPath, owner, JSON.stringify(given)]);
   await until("Envoy", () =>
-    getOnce(port).then(
+    fetchOk(`http://127.0.0.1:${port}/`).then(
       () => true,
       () => false,
     ),
@@ -125,5 +125,5 @@ test("as process 1 the agent runs the real Envoy, ends it on SIGTERM and leaves 
   expect(contained.processes().filter((name) => name.endsWith(" Z"))).toEqual([]);
   contained.signal("SIGTERM");
   expect(await contained.exit).toBe(0);
-  await expect(getOnce(port)).rejects.toThrow();
+  await expect(fetchOk(`http://127.0.0.1:${port}/`)).rejects.toThrow();
 });

@@ -5,8 +5,9 @@ import { runProgram } from "../src/capture/run-program.ts";
 import { pairFile } from "../test/support/mesh/pair.ts";
 import { leftovers, type MeshRun, startMeshRun } from "../test/support/mesh/run.ts";
 import { has, needs, type Requirement } from "../test/support/needs.ts";
-import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
+import { fetchAnswer, fetchOk } from "../test/support/net/fetch-answer.ts";
 import { freePorts } from "../test/support/net/free-ports.ts";
+import { startLoad } from "../test/support/net/start-load.ts";
 import { until } from "../test/support/wait/until.ts";
 
 const MODES: readonly { readonly isolation: "namespaces" | "none"; readonly requires: readonly Requirement[] }[] = [
@@ -35,29 +36,6 @@ ${more ?? ""}`;
 }
 
 const IDLE = "  idle: {command: exec sleep 1000, calls: []}\n";
-
-/** Several callers at once, one request after the other, until told to stop; all that was not a good answer. */
-function startLoad(url: string) {
-  let [asked, isRunning] = [0, true];
-  const failures: string[] = [];
-  const seen = new Set<string>();
-  const call = async () => {
-    while (isRunning) {
-      asked += 1;
-      const { status, body } = await fetchAnswer(url).catch((thrown: unknown) => ({ status: 0, body: String(thrown) }));
-      if (status === 200) seen.add(body);
-      else failures.push(`${new Date().toISOString()} ${status} ${body}`);
-    }
-  };
-  const done = Promise.all(Array.from({ length: 4 }, call));
-  return {
-    async stop() {
-      isRunning = false;
-      await done;
-      return { asked, failures, seen };
-    },
-  };
-}
 
 describe.each(MODES)("mesh apply of a mesh file with isolation $isolation", ({ isolation, requires }) => {
   let mesh: MeshRun;
@@ -111,14 +89,14 @@ describe.each(MODES)("mesh apply of a mesh file with isolation $isolation", ({ i
     const spaces = mesh.state().namespaces;
     const more = "  late: {command: exec sleep 1000, calls: [hello]}\n";
     mesh.write("mesh.yaml", wordFile(port, { word: "two", replicas: 2, more }));
-    const load = startLoad(url);
+    const load = startLoad(() => fetchOk(url), { lanes: 4 });
     const { code, stdout, stderr } = await mesh.cli("apply", "-f", "mesh.yaml");
-    const { asked, failures, seen } = await load.stop();
+    await load.stop();
     expect([code, stderr]).toEqual([0, ""]);
-    expect(failures).toEqual([]);
-    expect(asked).toBeGreaterThan(50);
-    expect([...seen].filter((answer) => answer.startsWith("one")).length).toBeGreaterThan(0);
-    expect([...seen].filter((answer) => answer.startsWith("two")).length).toBeGreaterThan(0);
+    expect(load.failures).toEqual([]);
+    expect(load.requests).toBeGreaterThan(50);
+    expect([...load.answers.keys()].filter((answer) => answer.startsWith("one")).length).toBeGreaterThan(0);
+    expect([...load.answers.keys()].filter((answer) => answer.startsWith("two")).length).toBeGreaterThan(0);
     const steps = stdout.split("\n").slice(-7);
     expect([...steps.slice(0, 3), ...steps.slice(3, 5).sort(), ...steps.slice(5)]).toEqual([
       "late is started",
@@ -156,13 +134,13 @@ describe.each(MODES)("mesh apply of a mesh file with isolation $isolation", ({ i
   test("a change that does not start stops at the first instance: the others answer as before, and a mended file goes on", async () => {
     const other = await pids("hello-2");
     mesh.write("mesh.yaml", wordFile(port, { word: "three", replicas: 2, command: "exit 3" }));
-    const load = startLoad(url);
+    const load = startLoad(() => fetchOk(url), { lanes: 4 });
     const { code, stderr } = await mesh.cli("apply", "-f", "mesh.yaml");
-    const { failures, seen } = await load.stop();
+    await load.stop();
     expect(code).toBe(1);
     expect(stderr).toBe("error: hello-1/app: exit code 3; the workloads behind it were not changed\n");
-    expect(failures).toEqual([]);
-    expect(seen).toContain("two hello-2");
+    expect(load.failures).toEqual([]);
+    expect([...load.answers.keys()]).toContain("two hello-2");
     expect(await pids("hello-2")).toEqual(other);
     expect((await mesh.cli("status")).code).toBe(1);
 

@@ -7,14 +7,10 @@ import { pairFile } from "../test/support/mesh/pair.ts";
 import { leftovers, type MeshRun, startMeshRun } from "../test/support/mesh/run.ts";
 import { needs } from "../test/support/needs.ts";
 import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
-import { freePorts } from "../test/support/net/free-ports.ts";
+import { freePort } from "../test/support/net/free-ports.ts";
 import { until } from "../test/support/wait/until.ts";
 
 beforeEach(needs("envoy", "tmpfs"));
-
-async function freePort(): Promise<number> {
-  return (await freePorts(1))[0] ?? 0;
-}
 
 async function ask(mesh: MeshRun): Promise<string> {
   const { entries } = await mesh.status();

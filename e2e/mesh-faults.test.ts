@@ -8,7 +8,7 @@ import { helloRule, pairFile } from "../test/support/mesh/pair.ts";
 import { execute, leftovers, type MeshRun, patience, startMeshRun } from "../test/support/mesh/run.ts";
 import { has, needs } from "../test/support/needs.ts";
 import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
-import { freePorts } from "../test/support/net/free-ports.ts";
+import { freePort } from "../test/support/net/free-ports.ts";
 import { PROGRAM } from "../test/support/process/program.ts";
 import { until } from "../test/support/wait/until.ts";
 
@@ -16,10 +16,6 @@ beforeEach(needs("envoy"));
 
 /** Both ways where the machine allows both; a test that asks for namespaces says so itself. */
 const ISOLATIONS = has("netns") && has("iptables") ? (["none", "namespaces"] as const) : (["none"] as const);
-
-async function freePort(): Promise<number> {
-  return (await freePorts(1))[0] ?? 0;
-}
 
 async function ask(mesh: MeshRun): Promise<string> {
   const { entries } = await mesh.status();

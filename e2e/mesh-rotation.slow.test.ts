@@ -1,9 +1,12 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { beforeEach, expect, test } from "vitest";
+import { CloseStack } from "../src/base/close-stack.ts";
 import type { CertificateDescription } from "../src/identity/describe-certificates.ts";
-import { type AgentProcess, fetchText, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { type AgentProcess, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
+import { fetchOk } from "../test/support/net/fetch-answer.ts";
+import { startLoad } from "../test/support/net/start-load.ts";
 import { until } from "../test/support/wait/until.ts";
 import { type MeshControlPlane, startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 import { httpListener, staticCluster } from "../test/support/xds/mesh-resources.ts";
@@ -21,9 +24,9 @@ interface Mesh extends AsyncDisposable {
 
 /** A client and a server workload, each an agent with its Envoy, whose certificates live twenty seconds. */
 async function startMesh(): Promise<Mesh> {
-  const stack = new AsyncDisposableStackLike();
+  await using opened = new CloseStack();
   const [serverPort = 0, clientPort = 0] = await freePorts(2);
-  const controlPlane = stack.use(
+  const controlPlane = opened.add(
     await startMeshControlPlane({
       maxTtlMs: TTL_MS,
       resources: (node) =>
@@ -36,45 +39,17 @@ async function startMesh(): Promise<Mesh> {
     }),
   );
   const env = { SECRET_TTL: "20s", OUTPUT_CERTS: "out" };
-  const server = stack.use(await startAgentProcess({ name: "server", controlPlane, env }));
-  const client = stack.use(await startAgentProcess({ name: "client", controlPlane, env }));
+  const server = opened.add(await startAgentProcess({ name: "server", controlPlane, env }));
+  const client = opened.add(await startAgentProcess({ name: "client", controlPlane, env }));
   await Promise.all([server.untilReady(), client.untilReady()]);
-  return { controlPlane, server, clientPort, [Symbol.asyncDispose]: () => stack.close() };
+  const owned = opened.move();
+  return { controlPlane, server, clientPort, [Symbol.asyncDispose]: () => owned.close() };
 }
 
-/** Closes in reverse; what fails to start later is closed with the rest by the test's own end. */
-class AsyncDisposableStackLike {
-  readonly #resources: AsyncDisposable[] = [];
-
-  use<Resource extends AsyncDisposable>(resource: Resource): Resource {
-    this.#resources.push(resource);
-    return resource;
-  }
-
-  async close(): Promise<void> {
-    for (const resource of this.#resources.reverse()) await resource[Symbol.asyncDispose]();
-  }
-}
-
-/** Requests one after the other, each on a new connection, until told to stop. */
-function startLoad(port: number) {
-  let [asked, running] = [0, true];
-  const failures: string[] = [];
-  const done = (async () => {
-    while (running) {
-      asked += 1;
-      const answer = await fetchText(port, "/").catch((thrown: unknown) => ({ status: 0, body: String(thrown) }));
-      if (answer.body !== "secured") failures.push(`request ${asked}: ${answer.status} ${answer.body}`);
-    }
-  })();
-  return {
-    failures,
-    asked: () => asked,
-    async stop() {
-      running = false;
-      await done;
-    },
-  };
+async function fetchSecured(port: number): Promise<string> {
+  const body = await fetchOk(`http://127.0.0.1:${port}/`);
+  if (body !== "secured") throw new Error(body);
+  return body;
 }
 
 /** Of the certificate that is served now. */
@@ -85,9 +60,9 @@ async function serial(agent: AgentProcess): Promise<string> {
   return leaf.serial;
 }
 
-test("certificates of twenty seconds rotate five times under constant load without a failed request", async () => {
+test.concurrent("certificates of twenty seconds rotate five times under constant load without a failed request", async () => {
   await using mesh = await startMesh();
-  const load = startLoad(mesh.clientPort);
+  const load = startLoad(() => fetchSecured(mesh.clientPort), { pauseMs: 5 });
   const first = mesh.controlPlane.issued;
   // Two workloads, five rotations each.
   await until(
@@ -95,16 +70,16 @@ test("certificates of twenty seconds rotate five times under constant load witho
     90_000,
   );
   await load.stop();
-  expect(load.asked()).toBeGreaterThan(500);
+  expect(load.requests).toBeGreaterThan(500);
   expect(load.failures).toEqual([]);
   const verify = ["verify", "-CAfile", "out/root-cert.pem", "out/cert-chain.pem"];
   const { stdout } = await promisify(execFile)("openssl", verify, { cwd: mesh.server.folder });
   expect(stdout).toContain("cert-chain.pem: OK");
 });
 
-test("a CA that is gone for a whole half-life costs no request, and rotation goes on afterwards", async () => {
+test.concurrent("a CA that is gone for a whole half-life costs no request, and rotation goes on afterwards", async () => {
   await using mesh = await startMesh();
-  const load = startLoad(mesh.clientPort);
+  const load = startLoad(() => fetchSecured(mesh.clientPort), { pauseMs: 5 });
   const before = await serial(mesh.server);
   await until(async () => ((await serial(mesh.server)) === before ? "not rotated" : undefined), 30_000);
   mesh.controlPlane.setCaDown(true);

@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createTestTls } from "../../test/support/certs/status-tls.ts";
+import { freePort } from "../../test/support/net/free-ports.ts";
 
 export interface StatusAgent extends AsyncDisposable {
   readonly statusPort: number;
@@ -56,14 +57,6 @@ export async function startStatusAgent(
       await rm(folder, { recursive: true, force: true });
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((ready) => server.once("listening", ready));
-  const { port } = server.address() as { port: number };
-  await new Promise((closed) => server.close(closed));
-  return port;
 }
 
 function isOpen(port: number): Promise<boolean> {

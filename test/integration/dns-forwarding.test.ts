@@ -4,7 +4,7 @@ import { ask, exchangeUdp, queryBytes } from "../support/dns/client.ts";
 import { SEARCH, startDnsFixture } from "../support/dns/fixture.ts";
 import { aRecord, decodeMessage, encodeMessage, optRecord } from "../support/dns/message.ts";
 import { replyTo, startDnsUpstream, type UpstreamHandler } from "../support/dns/upstream.ts";
-import { freePort } from "../support/net/dns-free-port.ts";
+import { freePort } from "../support/net/free-ports.ts";
 import { until } from "../support/wait/until.ts";
 
 const [SERVFAIL, NXDOMAIN, REFUSED] = [2, 3, 5];

@@ -7,7 +7,7 @@ import { ask, connectTcp, exchangeUdp, queryBytes } from "../support/dns/client.
 import { recordingLogger, startDnsFixture } from "../support/dns/fixture.ts";
 import { decodeMessage } from "../support/dns/message.ts";
 import { startDnsUpstream } from "../support/dns/upstream.ts";
-import { freePort } from "../support/net/dns-free-port.ts";
+import { freePort } from "../support/net/free-ports.ts";
 import { until } from "../support/wait/until.ts";
 
 /** Sockets and watchers of this process; timers are the test runner's too. */

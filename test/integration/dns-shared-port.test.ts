@@ -14,7 +14,7 @@ import {
 import { aRecord, decodeMessage } from "../support/dns/message.ts";
 import { replyTo, startDnsUpstream } from "../support/dns/upstream.ts";
 import { bundleDnsServer, bundleDnsWorker, type WorkerBundle } from "../support/dns/worker-bundle.ts";
-import { freePort } from "../support/net/dns-free-port.ts";
+import { freePort } from "../support/net/free-ports.ts";
 import { skipWith } from "../support/skip-with.ts";
 import { until } from "../support/wait/until.ts";
 

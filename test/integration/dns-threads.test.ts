@@ -12,7 +12,7 @@ import { MESH_TABLE, recordingLogger } from "../support/dns/fixture.ts";
 import { aRecord } from "../support/dns/message.ts";
 import { replyTo, startDnsUpstream } from "../support/dns/upstream.ts";
 import { bundleDnsWorker, type WorkerBundle } from "../support/dns/worker-bundle.ts";
-import { freePort } from "../support/net/dns-free-port.ts";
+import { freePort } from "../support/net/free-ports.ts";
 import { until } from "../support/wait/until.ts";
 
 let worker: WorkerBundle;

@@ -1,9 +1,10 @@
 import { beforeEach, expect, test } from "vitest";
 import { startEnvoy } from "../../src/envoy/start-envoy.ts";
 import { createWorkFolder, envoyOptions, freePorts, isAlive, recordingLogger } from "../support/envoy/life.ts";
-import { startLoad } from "../support/envoy/requests.ts";
 import { staticBootstrap } from "../support/envoy/static-bootstrap.ts";
 import { envoyPath, needs } from "../support/needs.ts";
+import { fetchOk } from "../support/net/fetch-answer.ts";
+import { startLoad } from "../support/net/start-load.ts";
 import { until } from "../support/wait/until.ts";
 
 beforeEach(needs("envoy"));
@@ -31,18 +32,18 @@ test("at least 2,000 requests, each on a new connection, across three hot restar
       () => false,
     ),
   );
-  const load = startLoad(port);
+  const load = startLoad(() => fetchOk(`http://127.0.0.1:${port}/`), { lanes: 4 });
   for (const epoch of [1, 2, 3]) {
-    const [before, parent] = [load.sent(), envoy.pid ?? 0];
-    await until("requests between the restarts", () => load.sent() > before + 300);
+    const [before, parent] = [load.requests, envoy.pid ?? 0];
+    await until("requests between the restarts", () => load.requests > before + 300);
     envoy.reload(`restart ${epoch}`);
-    await until(`epoch ${epoch}`, () => (load.bodies().get(`epoch ${epoch}`) ?? 0) > 300, 30_000);
+    await until(`epoch ${epoch}`, () => (load.answers.get(`epoch ${epoch}`) ?? 0) > 300, 30_000);
     await until("the parent's exit", () => !isAlive(parent), 30_000);
   }
-  await until("2,000 requests", () => load.sent() > 2_000, 60_000);
+  await until("2,000 requests", () => load.requests > 2_000, 60_000);
   await load.stop();
   expect(epochs).toBe(3);
-  expect(load.sent()).toBeGreaterThanOrEqual(2_000);
-  expect(load.failures()).toEqual([]);
-  expect([...load.bodies().keys()]).toEqual(["epoch 0", "epoch 1", "epoch 2", "epoch 3"]);
+  expect(load.requests).toBeGreaterThanOrEqual(2_000);
+  expect(load.failures).toEqual([]);
+  expect([...load.answers.keys()]).toEqual(["epoch 0", "epoch 1", "epoch 2", "epoch 3"]);
 });

@@ -4,9 +4,10 @@ import { watchCertificates } from "../../src/envoy/certificate-watcher.ts";
 import type { EnvoyHandle, EnvoyOptions } from "../../src/envoy/envoy-options.ts";
 import { startEnvoy } from "../../src/envoy/start-envoy.ts";
 import { createWorkFolder, envoyOptions, freePorts, isAlive, recordingLogger } from "../support/envoy/life.ts";
-import { getOnce, startLoad } from "../support/envoy/requests.ts";
 import { type StaticBootstrapOptions, staticBootstrap } from "../support/envoy/static-bootstrap.ts";
 import { envoyPath, needs } from "../support/needs.ts";
+import { fetchOk } from "../support/net/fetch-answer.ts";
+import { startLoad } from "../support/net/start-load.ts";
 import { signalProcess } from "../support/process/signal-process.ts";
 import { until } from "../support/wait/until.ts";
 
@@ -55,17 +56,17 @@ describe("with the real Envoy", () => {
     await using envoy = await startEnvoy(t.options);
     await until("epoch 0", () => isLive(envoy, 0));
     const parent = envoy.pid ?? 0;
-    const load = startLoad(t.port);
-    await until("requests to the parent", () => load.sent() > 50);
+    const load = startLoad(() => fetchOk(`http://127.0.0.1:${t.port}/`), { lanes: 4 });
+    await until("requests to the parent", () => load.requests > 50);
     t.configure({ body: "epoch 1" });
     envoy.reload("test");
     await until("epoch 1", () => isLive(envoy, 1));
     await until("the parent's exit", () => !isAlive(parent));
-    const atExit = load.sent();
-    await until("requests after the parent's exit", () => load.sent() > atExit + 50);
+    const atExit = load.requests;
+    await until("requests after the parent's exit", () => load.requests > atExit + 50);
     await load.stop();
-    expect(load.failures()).toEqual([]);
-    expect(load.bodies().get("epoch 1")).toBeGreaterThan(50);
+    expect(load.failures).toEqual([]);
+    expect(load.answers.get("epoch 1")).toBeGreaterThan(50);
     expect(envoy.epoch).toBe(1);
     expect(t.log.texts()).toContain("info Received new config, creating new Envoy epoch 1");
     expect(t.log.texts()).toContain("info Epoch 0 exited normally");
@@ -84,7 +85,7 @@ describe("with the real Envoy", () => {
     envoy.reload("test");
     expect(t.log.texts()).toContain("info waiting for epoch 0 to go live before performing a hot restart");
     await until("epoch 1", () => isLive(envoy, 1));
-    expect(await getOnce(t.port)).toBe("epoch 1");
+    expect(await fetchOk(`http://127.0.0.1:${t.port}/`)).toBe("epoch 1");
   });
 
   test("a child with a configuration Envoy refuses never touches the parent, and the reason is shown", async () => {
@@ -95,7 +96,7 @@ describe("with the real Envoy", () => {
     envoy.reload("test");
     await until("the refusal", () => t.log.lines.some((line) => line.message.startsWith("Hot restart failed")));
     expect(t.log.texts().join("\n")).toContain("soon");
-    expect(await getOnce(t.port)).toBe("epoch 0");
+    expect(await fetchOk(`http://127.0.0.1:${t.port}/`)).toBe("epoch 0");
     expect((await envoy.admin.ready()).isLive).toBe(true);
     expect(t.work.stderr()).not.toContain("shutting down admin");
   });
@@ -105,20 +106,20 @@ describe("with the real Envoy", () => {
     await using envoy = await startEnvoy(t.options);
     await until("epoch 0", () => isLive(envoy, 0));
     const parent = envoy.pid;
-    const load = startLoad(t.port);
+    const load = startLoad(() => fetchOk(`http://127.0.0.1:${t.port}/`), { lanes: 4 });
     // An address that is not this machine's passes the validation and fails when the child binds it.
     t.configure({ host: "203.0.113.1" });
     envoy.reload("test");
     await until("the failure", () => t.log.lines.some((line) => line.message.startsWith("Hot restart failed")));
     expect(envoy.pid).toBe(parent);
-    const then = load.sent();
-    await until("requests after the failure", () => load.sent() > then + 50);
+    const then = load.requests;
+    await until("requests after the failure", () => load.requests > then + 50);
     t.configure({ body: "repaired" });
     envoy.reload("test");
     await until("epoch 1", () => isLive(envoy, 1));
-    await until("answers of the new one", () => (load.bodies().get("repaired") ?? 0) > 20);
+    await until("answers of the new one", () => (load.answers.get("repaired") ?? 0) > 20);
     await load.stop();
-    expect(load.failures()).toEqual([]);
+    expect(load.failures).toEqual([]);
   });
 
   test("a crash of the newest epoch is followed by a cold start at epoch 0", async () => {
@@ -131,7 +132,7 @@ describe("with the real Envoy", () => {
     signalProcess(envoy.pid, "SIGABRT");
     await until("a new epoch 0", async () => envoy.epoch === 0 && envoy.pid !== oldest && (await isLive(envoy, 0)));
     expect(isAlive(oldest)).toBe(false);
-    expect(await getOnce(t.port)).toBe("epoch 0");
+    expect(await fetchOk(`http://127.0.0.1:${t.port}/`)).toBe("epoch 0");
     expect(t.log.texts()).toContain("error Epoch 1 exited with error: signal: aborted");
   });
 
@@ -158,7 +159,7 @@ describe("with the real Envoy", () => {
     await until("both", async () => (await isLive(one, 0)) && (await isLive(two, 0)));
     for (const envoy of [one, two]) envoy.reload("test");
     await until("both reloaded", async () => (await isLive(one, 1)) && (await isLive(two, 1)));
-    expect(await getOnce(first.port)).toBe("epoch 0");
-    expect(await getOnce(second.port)).toBe("epoch 0");
+    expect(await fetchOk(`http://127.0.0.1:${first.port}/`)).toBe("epoch 0");
+    expect(await fetchOk(`http://127.0.0.1:${second.port}/`)).toBe("epoch 0");
   });
 });

@@ -7,16 +7,16 @@ import { createAdminClient } from "../../src/envoy/admin-client.ts";
 import { startEnvoy } from "../../src/envoy/start-envoy.ts";
 import { createWorkFolder, envoyOptions, freePorts, isAlive, recordingLogger } from "../support/envoy/life.ts";
 import { buildEnvoyOwner } from "../support/envoy/owner-bundle.ts";
-import { getOnce } from "../support/envoy/requests.ts";
 import { staticBootstrap } from "../support/envoy/static-bootstrap.ts";
 import { envoyPath, needs } from "../support/needs.ts";
+import { fetchOk } from "../support/net/fetch-answer.ts";
 import { signalProcess } from "../support/process/signal-process.ts";
 import { until } from "../support/wait/until.ts";
 
 beforeEach(needs("envoy"));
 
 const isServing = (port: number) => () =>
-  getOnce(port).then(
+  fetchOk(`http://127.0.0.1:${port}/`).then(
     () => true,
     () => false,
   );

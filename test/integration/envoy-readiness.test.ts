@@ -12,9 +12,9 @@ import { createReadiness } from "../../src/status/readiness.ts";
 import { sidecarInputs } from "../support/bootstrap/bootstrap-inputs.ts";
 import { createTestCa } from "../support/certs/sds-certificates.ts";
 import { createWorkFolder, envoyOptions, freePorts, recordingLogger } from "../support/envoy/life.ts";
-import { getOnce } from "../support/envoy/requests.ts";
 import { staticBootstrap } from "../support/envoy/static-bootstrap.ts";
 import { envoyPath, needs } from "../support/needs.ts";
+import { fetchOk } from "../support/net/fetch-answer.ts";
 import { startTestStatusServer } from "../support/status/server.ts";
 import { until } from "../support/wait/until.ts";
 import {
@@ -122,7 +122,7 @@ test.each([true, false])(
       resources: { lds: [inboundListener(t.port, t.adminPort)], sds: secrets },
     });
     await until("readiness", async () => (await t.ready()).status === 200, 15_000);
-    expect(await getOnce(t.port)).toBe("from the control plane");
+    expect(await fetchOk(`http://127.0.0.1:${t.port}/`)).toBe("from the control plane");
     await until("readiness through Envoy", async () => (await t.readyThroughEnvoy()).status === 200);
     expect(plane.requests.filter((asked) => asked.error !== undefined)).toEqual([]);
     expect(plane.requests[0]).toMatchObject({
@@ -148,7 +148,7 @@ test("a refused configuration keeps it from being ready and says so; the repaire
   expect(refusal?.error).toContain("broken");
   plane.set("lds", [inboundListener(t.port, t.adminPort)]);
   await until("readiness", async () => (await t.ready()).status === 200, 15_000);
-  expect(await getOnce(t.port)).toBe("from the control plane");
+  expect(await fetchOk(`http://127.0.0.1:${t.port}/`)).toBe("from the control plane");
 });
 
 test("certificates come over the workload socket", async () => {

@@ -4,9 +4,9 @@ import type { TerminationOptions } from "../../src/envoy/drain.ts";
 import type { EnvoyHandle } from "../../src/envoy/envoy-options.ts";
 import { startEnvoy } from "../../src/envoy/start-envoy.ts";
 import { createWorkFolder, envoyOptions, freePorts, isAlive, recordingLogger } from "../support/envoy/life.ts";
-import { getOnce } from "../support/envoy/requests.ts";
 import { staticBootstrap } from "../support/envoy/static-bootstrap.ts";
 import { envoyPath, needs } from "../support/needs.ts";
+import { fetchOk } from "../support/net/fetch-answer.ts";
 import { signalProcess } from "../support/process/signal-process.ts";
 import { until } from "../support/wait/until.ts";
 
@@ -29,7 +29,7 @@ async function start(termination: Partial<TerminationOptions>) {
     }),
   );
   await until("Envoy", () =>
-    getOnce(port).then(
+    fetchOk(`http://127.0.0.1:${port}/`).then(
       () => true,
       () => false,
     ),
@@ -89,7 +89,7 @@ test("while it drains Envoy still answers and asks its clients to close", async 
   await using t = await start({ drainMs: 1_000 });
   const done = t.envoy.terminate();
   await until("draining", () => t.log.texts().some((line) => line.startsWith("info Graceful termination period is")));
-  expect(await getOnce(t.port)).toBe("ok");
+  expect(await fetchOk(`http://127.0.0.1:${t.port}/`)).toBe("ok");
   await done;
 });
 
@@ -107,7 +107,7 @@ test.each([
 ])("with $what it ends at once", async ({ prepare }) => {
   await using t = await start({ drainMs: 60_000 });
   await prepare(t.envoy);
-  expect(await getOnce(t.port)).toBe("ok");
+  expect(await fetchOk(`http://127.0.0.1:${t.port}/`)).toBe("ok");
   expect(await timed(t.envoy)).toBeLessThan(2_000);
   expect(t.log.texts()).toContain("info Agent already drained, exiting immediately");
 });
@@ -162,7 +162,7 @@ test("connections to Envoy's own listeners do not hold up exit on zero", async (
     }),
   );
   await until("Envoy", () =>
-    getOnce(port, "::1").then(
+    fetchOk(`http://[::1]:${port}/`).then(
       () => true,
       () => false,
     ),

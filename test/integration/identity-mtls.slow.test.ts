@@ -1,34 +1,21 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { needs } from "../support/needs.ts";
+import { fetchOk } from "../support/net/fetch-answer.ts";
 import { type SdsMesh, startMeshLoad, startSdsMesh } from "../support/sds/mesh.ts";
 import { until } from "../support/wait/until.ts";
 
-let mesh: SdsMesh | undefined;
 beforeEach(needs("envoy"));
-afterEach(async () => {
-  await mesh?.[Symbol.asyncDispose]();
-  mesh = undefined;
-});
 
 const TTL_SECONDS = 20;
 
 async function startServing(): Promise<SdsMesh> {
   const started = await startSdsMesh(TTL_SECONDS);
-  const url = `http://127.0.0.1:${started.client.envoy.port}/`;
-  await until(
-    "the first request succeeds",
-    () =>
-      fetch(url).then(
-        (answer) => answer.ok,
-        () => false,
-      ),
-    10_000,
-  );
+  await until("the first request succeeds", () => fetchOk(`http://127.0.0.1:${started.client.envoy.port}/`), 10_000);
   return started;
 }
 
-test("certificates of twenty seconds rotate five times on both sides with no failed request", async () => {
-  mesh = await startServing();
+test.concurrent("certificates of twenty seconds rotate five times on both sides with no failed request", async () => {
+  await using mesh = await startServing();
   const load = startMeshLoad(mesh);
   const seen = { server: new Set<string>(), client: new Set<string>() };
   const { server, client } = mesh;
@@ -43,8 +30,8 @@ test("certificates of twenty seconds rotate five times on both sides with no fai
   expect(load.requests).toBeGreaterThan(1000);
 });
 
-test("with the CA stopped for a whole half life no request fails", async () => {
-  mesh = await startServing();
+test.concurrent("with the CA stopped for a whole half life no request fails", async () => {
+  await using mesh = await startServing();
   const load = startMeshLoad(mesh);
   const { manager } = mesh.server.workload;
   const before = (await manager.get("default")).version;

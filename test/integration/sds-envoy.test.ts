@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { KeyPairSecret } from "../../src/identity/secrets.ts";
 import { createTestCa } from "../support/certs/sds-certificates.ts";
 import { requestOnce } from "../support/envoy/sds-envoy.ts";
-import { type EnvoyRun, startEnvoyRun, startLoad, untilServing } from "../support/envoy/sds-envoy-run.ts";
+import { type EnvoyRun, startEnvoyRun, startTlsLoad, untilServing } from "../support/envoy/sds-envoy-run.ts";
 import { needs } from "../support/needs.ts";
 import { until } from "../support/wait/until.ts";
 
@@ -16,8 +16,8 @@ afterEach(async () => {
 test("Envoy serves through rotations under load without one failed request", async () => {
   run = await startEnvoyRun(4000, { renewal: { ratio: 0.7, jitter: 0 } });
   await untilServing(run);
-  const load = startLoad(run);
-  await until("four certificates were shown", () => load.serials.size >= 4, 15_000);
+  const load = startTlsLoad(run);
+  await until("four certificates were shown", () => load.answers.size >= 4, 15_000);
   await load.stop();
   expect(load.failures).toEqual([]);
   expect(await run.envoy.stat("update_rejected")).toBe(0);
@@ -30,7 +30,7 @@ test("with the CA down Envoy keeps its certificate and its streams, and gets the
   run = await startEnvoyRun(60_000, { renewal: { ratio: 0.98, jitter: 0 } });
   await untilServing(run);
   run.caClient.answer = () => Promise.reject(new Error("CA is down"));
-  const load = startLoad(run, 1);
+  const load = startTlsLoad(run, 1);
   const failing = run;
   await until(
     "renewals fail",
@@ -38,8 +38,8 @@ test("with the CA down Envoy keeps its certificate and its streams, and gets the
   );
   const streams = await run.envoy.stat("cluster.sds-grpc.upstream_rq_active");
   run.caClient.answer = undefined;
-  const before = load.serials.size;
-  await until("the next certificate was shown", () => load.serials.size > before, 10_000);
+  const before = load.answers.size;
+  await until("the next certificate was shown", () => load.answers.size > before, 10_000);
   await load.stop();
   expect(load.failures).toEqual([]);
   expect(streams).toBe(2);

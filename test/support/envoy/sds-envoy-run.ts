@@ -6,6 +6,7 @@ import { declareSdsMetrics } from "../../../src/sds/metrics.ts";
 import { startSdsServer } from "../../../src/sds/start-sds-server.ts";
 import { createTestCa, createTestCaClient, type TestCa, type TestCaClient } from "../certs/sds-certificates.ts";
 import { type RecordedLog, recordLog } from "../log/recording-log.ts";
+import { type Load, startLoad } from "../net/start-load.ts";
 import { managerOptions, temporaryDirectory } from "../sds/manager.ts";
 import { until } from "../wait/until.ts";
 import { requestOnce, type SdsEnvoy, startSdsEnvoy, type TlsClient } from "./sds-envoy.ts";
@@ -52,52 +53,11 @@ export async function startEnvoyRun(
   };
 }
 
-export interface Load {
-  /** Different certificates the server has shown. */
-  readonly serials: ReadonlySet<string>;
-  readonly failures: readonly string[];
-  readonly requests: number;
-  stop(): Promise<void>;
-}
-
-/** Requests one after the other on fresh connections, on several tracks, without a pause. */
-export function startLoad(run: EnvoyRun, tracks = 3): Load {
-  const serials = new Set<string>();
-  const failures: string[] = [];
-  let requests = 0;
-  let isRunning = true;
-  const track = async () => {
-    while (isRunning) {
-      requests += 1;
-      try {
-        serials.add((await requestOnce(run.envoy.port, run.client)).serialNumber);
-      } catch (failure) {
-        failures.push(String(failure));
-      }
-    }
-  };
-  const running = Array.from({ length: tracks }, track);
-  return {
-    serials,
-    failures,
-    get requests() {
-      return requests;
-    },
-    stop: async () => {
-      isRunning = false;
-      await Promise.all(running);
-    },
-  };
+/** Requests on fresh connections, one after the other in each lane; an answer is the serial number of Envoy's certificate. */
+export function startTlsLoad({ envoy, client }: EnvoyRun, lanes = 3): Load {
+  return startLoad(async () => (await requestOnce(envoy.port, client)).serialNumber, { lanes });
 }
 
 export async function untilServing(run: EnvoyRun): Promise<void> {
-  await until(
-    "Envoy serves",
-    () =>
-      requestOnce(run.envoy.port, run.client).then(
-        () => true,
-        () => false,
-      ),
-    10_000,
-  );
+  await until("Envoy serves", () => requestOnce(run.envoy.port, run.client), 10_000);
 }

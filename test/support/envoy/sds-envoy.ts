@@ -40,7 +40,9 @@ export function requestOnce(port: number, client: TlsClient): Promise<PeerCertif
       const certificate = (response.socket as TLSSocket).getPeerCertificate();
       response.resume();
       response.once("end", () =>
-        response.statusCode === 200 ? resolve(certificate) : reject(new Error(`status ${response.statusCode}`)),
+        response.statusCode === 200
+          ? resolve(certificate)
+          : reject(Object.assign(new Error(`status ${response.statusCode}`), { code: "unexpected-status" })),
       );
     });
     outgoing.once("timeout", () => outgoing.destroy(new Error("no answer within 5 s")));

@@ -17,8 +17,16 @@ export function fetchAnswer(url: string, method = "GET", timeoutMs = 5000): Prom
         fail(thrown);
       }
     });
-    sent.on("timeout", () => sent.destroy(new Error(`no answer within ${timeoutMs} ms`)));
+    const late = Object.assign(new Error(`no answer within ${timeoutMs} ms`), { code: "no-answer" });
+    sent.on("timeout", () => sent.destroy(late));
     sent.on("error", fail);
     sent.end();
   });
+}
+
+/** Body of a complete answer with status 200; anything else is an error. */
+export async function fetchOk(url: string): Promise<string> {
+  const { status, body } = await fetchAnswer(url);
+  if (status !== 200) throw Object.assign(new Error(`${status} ${body}`), { code: "unexpected-status" });
+  return body;
 }

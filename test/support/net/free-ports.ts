@@ -1,4 +1,6 @@
 import { randomInt } from "node:crypto";
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
 import { createServer } from "node:net";
 
 /** Below the ports that the kernel hands out for outgoing connections: one of those may take a port between our look and its use. */
@@ -6,23 +8,48 @@ const LOWEST = 16_000;
 const HIGHEST = 32_000;
 const given = new Set<number>();
 
-/** Ports that nobody listens on, none of them given twice to this process. */
+/** Ports without a TCP listener on any address, none of them given twice to this process. */
 export async function freePorts(count: number): Promise<number[]> {
   const ports: number[] = [];
-  while (ports.length < count) {
-    const port = randomInt(LOWEST, HIGHEST);
-    if (given.has(port)) continue;
-    given.add(port);
-    if (await canListen(port)) ports.push(port);
-  }
+  while (ports.length < count) ports.push(await choosePort((port) => isTcpFree(port)));
   return ports;
 }
 
-/** On every address, as Envoy's wildcard listeners do. */
-function canListen(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once("error", () => resolve(false));
-    server.listen(port, () => server.close(() => resolve(true)));
+/** A port that is free on UDP and TCP of all these addresses; without addresses, on TCP of every one. */
+export function freePort(...hosts: readonly string[]): Promise<number> {
+  if (hosts.length === 0) return choosePort((port) => isTcpFree(port));
+  return choosePort(async (port) => {
+    const checks = await Promise.all(hosts.flatMap((host) => [isUdpFree(port, host), isTcpFree(port, host)]));
+    return checks.every((free) => free);
   });
+}
+
+async function choosePort(isFree: (port: number) => Promise<boolean>): Promise<number> {
+  for (;;) {
+    const port = randomInt(LOWEST, HIGHEST);
+    if (given.has(port)) continue;
+    given.add(port);
+    if (await isFree(port)) return port;
+  }
+}
+
+async function isTcpFree(port: number, host?: string): Promise<boolean> {
+  const server = createServer().listen(port, host);
+  const free = await settles(once(server, "listening"));
+  if (free) await new Promise<void>((closed) => void server.close(() => closed()));
+  return free;
+}
+
+async function isUdpFree(port: number, host: string): Promise<boolean> {
+  const socket = createSocket(host.includes(":") ? "udp6" : "udp4").bind(port, host);
+  const free = await settles(once(socket, "listening"));
+  await new Promise<void>((closed) => void socket.close(closed));
+  return free;
+}
+
+function settles(event: Promise<unknown>): Promise<boolean> {
+  return event.then(
+    () => true,
+    () => false,
+  );
 }

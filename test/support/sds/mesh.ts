@@ -13,6 +13,8 @@ import { fileTokenFetcher } from "../../../src/identity/tokens/file-token.ts";
 import { declareSdsMetrics } from "../../../src/sds/metrics.ts";
 import { startSdsServer } from "../../../src/sds/start-sds-server.ts";
 import { type SdsEnvoy, startSdsEnvoy } from "../envoy/sds-envoy.ts";
+import { fetchOk } from "../net/fetch-answer.ts";
+import { type Load, startLoad } from "../net/start-load.ts";
 import { temporaryDirectory } from "./manager.ts";
 
 export interface MeshWorkload {
@@ -113,35 +115,7 @@ export async function startSdsMesh(ttlSeconds: number, log: Logger = silentLogge
   };
 }
 
-export interface MeshLoad {
-  readonly requests: number;
-  readonly failures: readonly string[];
-  stop(): Promise<void>;
-}
-
 /** Plain requests to the client's Envoy, each of which makes one mutual TLS handshake between the two Envoys. */
-export function startMeshLoad(mesh: SdsMesh): MeshLoad {
-  const failures: string[] = [];
-  let requests = 0;
-  let isRunning = true;
-  const url = `http://127.0.0.1:${mesh.client.envoy.port}/`;
-  const running = (async () => {
-    while (isRunning) {
-      requests += 1;
-      const answer = await fetch(url, { signal: AbortSignal.timeout(5000) }).catch((failure: unknown) => failure);
-      if (!(answer instanceof Response)) failures.push(String(answer));
-      else if (answer.status !== 200) failures.push(`${answer.status} ${await answer.text()}`);
-      else await answer.arrayBuffer();
-    }
-  })();
-  return {
-    get requests() {
-      return requests;
-    },
-    failures,
-    stop: () => {
-      isRunning = false;
-      return running;
-    },
-  };
+export function startMeshLoad(mesh: SdsMesh): Load {
+  return startLoad(() => fetchOk(`http://127.0.0.1:${mesh.client.envoy.port}/`));
 }

@@ -7,6 +7,7 @@ import { map, message, nested, repeatedString, string } from "../../../src/proto
 import { type AgentProcess, freePorts, startAgentProcess } from "../agent/agent-process.ts";
 import { exchangeUdp, queryBytes } from "../dns/client.ts";
 import { startHttpServer } from "../net/http-server.ts";
+import { startLoad } from "../net/start-load.ts";
 import { startMeshControlPlane } from "../xds/mesh-control-plane.ts";
 import { fetchBytes } from "./scrape.ts";
 
@@ -71,7 +72,7 @@ export async function soak(minutes: number, note: (text: string) => void): Promi
     if (answer.status !== 200) throw new Error(`${path}: ${answer.status}`);
   };
   const question = queryBytes({ name: "web.ns.svc.cluster.local" });
-  const load = startLoad({
+  const load = startJobs({
     dns: { pauseMs: 2, run: async () => void (await exchangeUdp({ host: "127.0.0.1", port: dnsPort }, question)) },
     scrape: { pauseMs: 50, run: () => expectOk("/stats/prometheus") },
     packedScrape: { pauseMs: 100, run: () => expectOk("/stats/prometheus", { "accept-encoding": "gzip" }) },
@@ -85,7 +86,7 @@ export async function soak(minutes: number, note: (text: string) => void): Promi
     await new Promise((next) => setTimeout(next, (minutes * 60_000) / SAMPLES));
     const sample = {
       ...look(agent, (performance.now() - startedAt) / 60_000),
-      work: { ...load.done, certificates: controlPlane.issued },
+      work: { ...load.done(), certificates: controlPlane.issued },
     };
     samples.push(sample);
     note(
@@ -93,7 +94,7 @@ export async function soak(minutes: number, note: (text: string) => void): Promi
     );
   }
   await load.stop();
-  return { samples, failures: load.failed, problems: judge(samples, load.failed) };
+  return { samples, failures: load.failed(), problems: judge(samples, load.failed()) };
 }
 
 interface Job {
@@ -101,31 +102,24 @@ interface Job {
   run(): Promise<void>;
 }
 
-function startLoad(jobs: Readonly<Record<string, Job>>) {
-  const done: Record<string, number> = {};
-  const failed: Record<string, number> = {};
-  let isRunning = true;
-  const loops = Object.entries(jobs).map(async ([name, { pauseMs, run }]) => {
-    while (isRunning) {
-      await run().then(
-        () => {
-          done[name] = (done[name] ?? 0) + 1;
-        },
-        (thrown: unknown) => {
-          const what = `${name}: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
-          failed[what] = (failed[what] ?? 0) + 1;
-        },
-      );
-      await new Promise((next) => setTimeout(next, pauseMs));
-    }
+/** Each job in a loop of its own. */
+function startJobs(jobs: Readonly<Record<string, Job>>) {
+  const loads = Object.entries(jobs).map(([name, { pauseMs, run }]) => {
+    const load = startLoad(() => run().then(() => "done"), { pauseMs });
+    return { name, load };
   });
   return {
-    done,
-    failed,
-    async stop() {
-      isRunning = false;
-      await Promise.all(loops);
+    done: () => Object.fromEntries(loads.map(({ name, load }) => [name, load.answers.get("done") ?? 0])),
+    failed: () => {
+      const times: Record<string, number> = {};
+      for (const { name, load } of loads)
+        for (const failure of load.failures) {
+          const what = `${name}: ${failure.replace(/^request \d+: /, "")}`;
+          times[what] = (times[what] ?? 0) + 1;
+        }
+      return times;
     },
+    stop: () => Promise.all(loads.map(({ load }) => load.stop())),
   };
 }
 
