@@ -6,10 +6,10 @@ import { parsePacket } from "../src/capture/core/packet.ts";
 import { NO_NAMES } from "../src/capture/core/rule-key.ts";
 import { createWalker, type Fate } from "../src/capture/core/walk.ts";
 import { CAPTURE_FLAGS } from "../src/cli/commands/capture-flags.ts";
-import { readCaptureSettings } from "../src/cli/commands/capture-settings.ts";
 import { createFlagValues } from "../src/cli/framework/flag-values.ts";
 import { parseFlags } from "../src/cli/framework/parse-flags.ts";
 import { parseIp } from "../src/net/ip.ts";
+import { readCaptureSettings } from "../src/settings/capture.ts";
 import { needs } from "../test/support/needs.ts";
 import { BACKENDS, istioIptables } from "../test/support/netns/capture.ts";
 import { createNetnsPair, type NetnsPair } from "../test/support/netns/netns.ts";
@@ -233,7 +233,7 @@ function checkAddresses(entry: Expectation, seen: Seen, isTproxy: boolean): void
 
 function walkerFor(args: readonly string[], env: Readonly<Record<string, string>>): (entry: Expectation) => number {
   const flags = createFlagValues(CAPTURE_FLAGS, parseFlags(CAPTURE_FLAGS, args, false).set, env);
-  const given = readCaptureSettings(flags, env, CAPTURE_FLAGS);
+  const given = readCaptureSettings(flags, env);
   const { settings } = deriveSettings(given.settings, "", {
     userId: () => undefined,
     localAddresses: () => [POD_V4, POD_V6],

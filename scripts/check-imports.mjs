@@ -49,6 +49,8 @@ const LIBRARIES = new Set([
   "xds",
   "istio-api",
   "mesh-model",
+  "settings",
+  "grpc",
   "cli",
 ]);
 /** Rooms without sockets, files, processes, timers and clock, like every core/ folder. */

@@ -7,17 +7,12 @@ export type { Logger } from "./base/logger.ts";
 export {
   type Discovery,
   DiscoveryError,
-  type DiscoveryPorts,
   type StartDiscoveryOptions,
   startDiscovery,
 } from "./discovery/index.ts";
-export { ConfigError } from "./istio-api/config-error.ts";
-export { chooseGeneration } from "./istio-api/generations.ts";
 export { type Mesh, MeshError, type StartMeshOptions, startMesh, stopMesh } from "./mesh/index.ts";
-export {
-  type AgentConfig,
-  type AgentConfigSources,
-  defaultProxyFlags,
-  type ProxyFlags,
-  readAgentConfig,
-} from "./settings/index.ts";
+export { ConfigError } from "./settings/config-error.ts";
+export type { DiscoveryPorts } from "./settings/discovery-settings.ts";
+export { chooseGeneration } from "./settings/generations.ts";
+export { defaultProxyFlags, type ProxyFlags } from "./settings/proxy-flags.ts";
+export { type AgentConfig, type AgentConfigSources, readAgentConfig } from "./settings/read-agent-config.ts";

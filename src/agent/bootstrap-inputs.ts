@@ -3,8 +3,10 @@ import { type BootstrapInputs, pilotSubjectAltNames } from "../bootstrap/index.t
 import { proxyConfigJson } from "../istio-api/proxy-config/apply-proxy-config.ts";
 import type { PlatformInfo } from "../platform/index.ts";
 import { probeSocket, type SdsStart } from "../sds/index.ts";
-import type { AgentConfig, Environment } from "../settings/index.ts";
-import { diskFiles, fileErrorText, readIfPresent, systemRootCa } from "../settings/index.ts";
+import { diskFiles, fileErrorText, readIfPresent } from "../settings/config-files.ts";
+import type { Environment } from "../settings/env-reader.ts";
+import type { AgentConfig } from "../settings/read-agent-config.ts";
+import { systemRootCa } from "../settings/root-ca.ts";
 import { reportedVersion } from "./reported-version.ts";
 
 const LABELS_PATH = "./etc/istio/pod/labels";
@@ -35,8 +37,7 @@ export async function readBootstrapInputs(
     probeSocket(CREDENTIAL_SOCKET),
   ]);
   return {
-    // 1.2 has the document of 1.6.
-    generation: generation.name === "1.2" ? "1.6" : generation.name,
+    rules: generation.bootstrap,
     nodeId: role.serviceNode,
     nodeIps: role.ipAddresses,
     proxyConfig: proxyConfigJson(config.proxyConfig, generation),
@@ -50,7 +51,7 @@ export async function readBootstrapInputs(
       isKubernetes: platform.isKubernetes,
     },
     agent: {
-      version: reportedVersion(generation.name),
+      version: reportedVersion(generation.release),
       pilotSubjectAltNames: pilotSubjectAltNames(config.proxyConfig),
       // Envoy knows files only, not the word for whatever the system trusts.
       xdsRootCert: sources.xdsRootCert === "SYSTEM" ? (systemRootCa(diskFiles.exists) ?? "") : sources.xdsRootCert,

@@ -4,8 +4,9 @@ import type { Logger } from "../base/logger.ts";
 import { type CaClient, type IdentityMetrics, startCaClient, type TokenFetcher } from "../identity/index.ts";
 import { connectThroughProxy } from "../net/http-proxy/proxy-route.ts";
 import { tlsLimits } from "../net/tls/compliance-policy.ts";
-import type { AgentConfig } from "../settings/index.ts";
-import { caRootCa, diskFiles, systemRootCa } from "../settings/index.ts";
+import { diskFiles } from "../settings/config-files.ts";
+import type { AgentConfig } from "../settings/read-agent-config.ts";
+import { caRootCa, systemRootCa } from "../settings/root-ca.ts";
 import { AgentStartError } from "./agent-error.ts";
 import { upstreamKeepalive } from "./connect-xds.ts";
 

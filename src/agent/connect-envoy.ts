@@ -12,7 +12,8 @@ import {
 import { makeProxyDirectory } from "../files/proxy-file.ts";
 import type { PlatformInfo } from "../platform/index.ts";
 import type { SdsStart } from "../sds/index.ts";
-import type { AgentConfig, Environment } from "../settings/index.ts";
+import type { Environment } from "../settings/env-reader.ts";
+import type { AgentConfig } from "../settings/read-agent-config.ts";
 import { step } from "./agent-error.ts";
 import { type BootstrapSources, readBootstrapInputs } from "./bootstrap-inputs.ts";
 import type { AgentMetrics } from "./metrics.ts";
@@ -66,6 +67,7 @@ export async function connectEnvoy(config: AgentConfig, parts: EnvoyParts): Prom
       return discoverBootstrap(file, { socketPath: xds.socketPath, log, owner, signal: parts.signal });
     };
     return startEnvoy({
+      rules: config.generation.envoy,
       binaryPath: await parts.binary,
       args: {
         ...envoyArgs(config),
@@ -98,9 +100,8 @@ export async function connectEnvoy(config: AgentConfig, parts: EnvoyParts): Prom
   });
 }
 
-function envoyArgs({ generation, envoy, role, proxyConfig }: AgentConfig): EnvoyOptions["args"] {
+function envoyArgs({ envoy, role, proxyConfig }: AgentConfig): EnvoyOptions["args"] {
   return {
-    generation: generation.name,
     drainMs: envoy.drainSeconds * 1000,
     nodeIps: role.ipAddresses,
     logLevel: envoy.logLevel,
@@ -130,7 +131,7 @@ function termination({ envoy }: AgentConfig): EnvoyOptions["termination"] {
 }
 
 function hotRestart({ generation, envoy }: AgentConfig): Pick<EnvoyOptions, "hotRestart"> {
-  if (!envoy.hotRestart && !impliesHotRestart(generation.name)) return {};
+  if (!envoy.hotRestart && !impliesHotRestart(generation.envoy.commandLine)) return {};
   const seconds = envoy.parentShutdownSeconds ?? Math.ceil(envoy.drainSeconds * PARENT_SHUTDOWN_FACTOR);
   return { hotRestart: { parentShutdownMs: seconds * 1000 } };
 }

@@ -6,7 +6,8 @@ import { Secret } from "../base/secret.ts";
 import { joinHostPort } from "../net/host-port.ts";
 import { parseTrustBundle } from "../protocol/x509/trust-bundle.ts";
 import { createGatewaySecrets, getSecret, type KubernetesAccess, startSdsServer, watchSecrets } from "../sds/index.ts";
-import type { AgentConfig, Environment } from "../settings/index.ts";
+import type { Environment } from "../settings/env-reader.ts";
+import type { AgentConfig } from "../settings/read-agent-config.ts";
 import { AgentStartError, step } from "./agent-error.ts";
 import type { AgentMetrics } from "./metrics.ts";
 

@@ -1,8 +1,8 @@
 import type { Handle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
 import { type AdminClient, envoyReadinessProbe } from "../envoy/index.ts";
-import type { AgentConfig } from "../settings/index.ts";
-import { type HealthCheckConfig, healthRules, startHealthChecker } from "../workload-health/index.ts";
+import type { AgentConfig } from "../settings/read-agent-config.ts";
+import { type HealthCheckConfig, startHealthChecker } from "../workload-health/index.ts";
 import type { XdsProxy } from "../xds-proxy/index.ts";
 import { step } from "./agent-error.ts";
 import { HEALTH_STEP } from "./read-workload-probe.ts";
@@ -20,17 +20,22 @@ export interface HealthParts {
 export async function connectHealth(config: AgentConfig, parts: HealthParts): Promise<Handle | undefined> {
   const { probe: asked } = parts;
   if (asked === undefined) return undefined;
-  const { status, role } = config;
+  const { status, role, generation } = config;
   const own = new Set(["localhost", "127.0.0.1", "::1", ...role.ipAddresses]);
   const log = parts.log.scope("healthcheck");
   return step(HEALTH_STEP, async () => {
     const probe =
       parts.admin === undefined
         ? undefined
-        : envoyReadinessProbe({ admin: parts.admin, log: quiet(log), uptimeMs: parts.uptimeMs });
+        : envoyReadinessProbe({
+            admin: parts.admin,
+            log: quiet(log),
+            rules: generation.envoy.readiness,
+            uptimeMs: parts.uptimeMs,
+          });
     return startHealthChecker({
       config: asked,
-      rules: healthRules(status.generation),
+      rules: generation.health,
       ...(probe !== undefined && { envoy: () => probe.check() }),
       source: { localAddress: status.probeSourceAddress, isOwnAddress: (host) => own.has(host) },
       report: (event) => parts.xds.reportHealth(event),

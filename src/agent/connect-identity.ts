@@ -4,8 +4,9 @@ import type { ReservedSocket } from "../grpc/index.ts";
 import { generateWorkloadKey, type SecretManager, startSecretManager, type TokenFetcher } from "../identity/index.ts";
 import { splitHosts } from "../protocol/x509/general-names.ts";
 import type { LegacyToken, PrivateKeyProvider, SdsStart } from "../sds/index.ts";
-import type { AgentConfig } from "../settings/index.ts";
-import { diskFiles, WORKLOAD_CERTS } from "../settings/index.ts";
+import { diskFiles } from "../settings/config-files.ts";
+import type { AgentConfig } from "../settings/read-agent-config.ts";
+import { WORKLOAD_CERTS } from "../settings/well-known-paths.ts";
 import { AgentStartError, step } from "./agent-error.ts";
 import { connectCa } from "./connect-ca.ts";
 import { connectSds } from "./connect-sds.ts";
@@ -61,7 +62,7 @@ async function startSecrets(config: AgentConfig, parts: IdentityParts): Promise<
   const { security } = config;
   const { log, metrics, sds } = parts;
   const key = workloadKeyOptions(security);
-  const identity = config.generation.hasRegistryFlags ? await withTokenSubject(security, parts.tokens) : security;
+  const identity = config.generation.identityFromToken ? await withTokenSubject(security, parts.tokens) : security;
   const mounted = mountedFiles(config, log);
   const wantsCa = sds.mode === "workload" && !mounted;
   // The key is on its way while the CA client reads its roots: an RSA key takes longer than the rest of the start.

@@ -4,8 +4,8 @@ import type { MetricRegistry } from "../base/metric-registry.ts";
 import { writeGrpcBootstrap } from "../bootstrap/index.ts";
 import type { EnvoyHandle } from "../envoy/index.ts";
 import type { PlatformInfo } from "../platform/index.ts";
-import type { AgentConfig } from "../settings/index.ts";
-import { createReadiness, envoyLivenessCheck, grpcBootstrapCheck, statusRules } from "../status/index.ts";
+import type { AgentConfig } from "../settings/read-agent-config.ts";
+import { createReadiness, envoyLivenessCheck, grpcBootstrapCheck } from "../status/index.ts";
 import type { HealthCheckConfig } from "../workload-health/index.ts";
 import { readBootstrapInputs } from "./bootstrap-inputs.ts";
 import { connectDns } from "./connect-dns.ts";
@@ -60,7 +60,7 @@ export async function connectParts(options: StartAgentOptions, parts: AgentParts
       await envoy?.drain();
     },
     quit: () => {
-      if (statusRules(config.status.generation).quitsAtOnce) envoy?.disableDrain();
+      if (config.status.rules.quitsAtOnce) envoy?.disableDrain();
       else cause ??= "received signal: terminated";
       // Older generations sent themselves the signal that ends a pod, which drains first.
       if (cause === undefined || envoy === undefined) quit();
@@ -89,7 +89,7 @@ export async function connectParts(options: StartAgentOptions, parts: AgentParts
   const identityParts = { opened, tokens, sds: launch.sds, reserved: reserved.sds, metrics, log, signal };
   const secrets = await connectIdentity(config, identityParts);
   bundle.attach(secrets);
-  if (config.generation.hasRegistryFlags) {
+  if (config.generation.hasGatewaySds) {
     const { connectGatewaySds } = await import("./connect-gateway-sds.ts");
     await connectGatewaySds(config, { opened, env, metrics, log, signal });
   }
@@ -108,7 +108,7 @@ export async function connectParts(options: StartAgentOptions, parts: AgentParts
       readiness,
       secrets,
       log,
-      generation: config.generation.name,
+      rules: config.generation.envoy.readiness,
       uptimeMs: options.uptimeMs,
       terminationCause: () => cause,
       onFirstReady: (uptimeMs) => metrics.envoy.startupSeconds.set(uptimeMs / 1000),

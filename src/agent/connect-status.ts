@@ -15,7 +15,6 @@ import {
   type StatusServer,
   startEventLoopLag,
   startStatusServer,
-  statusRules,
 } from "../status/index.ts";
 import { step } from "./agent-error.ts";
 import type { AgentMetrics } from "./metrics.ts";
@@ -35,7 +34,7 @@ export async function connectStatus(options: StartAgentOptions, parts: StatusPar
   const { status: settings } = options.config;
   if (settings.statusPort <= 0) return undefined;
   const { version, revision, status: state, tag } = buildStamp;
-  const rules = statusRules(settings.generation);
+  const { rules } = settings;
   const server = await step("failed to start status server", () =>
     startStatusServer({
       port: settings.statusPort,
@@ -58,7 +57,7 @@ export async function connectStatus(options: StartAgentOptions, parts: StatusPar
 
 function addMetrics(server: StatusServer, { config, log }: StartAgentOptions, parts: StatusParts): void {
   const { status: settings } = config;
-  const rules = statusRules(settings.generation);
+  const { rules } = settings;
   const lag = startEventLoopLag();
   parts.opened.add(lag);
   const hasEnvoy = !settings.noEnvoy && settings.mergeEnvoyStats;
@@ -79,7 +78,7 @@ function addMetrics(server: StatusServer, { config, log }: StartAgentOptions, pa
 
 function addAppProbes(server: StatusServer, { config, log }: StartAgentOptions, opened: CloseStack): void {
   const { status: settings } = config;
-  const rules = statusRules(settings.generation);
+  const { rules } = settings;
   const isLocal = settings.legacyLocalhostProbes || rules.localProbes;
   const connections = settings.keepaliveProbes ? createProbeConnections() : undefined;
   opened.defer(async () => connections?.close());

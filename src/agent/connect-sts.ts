@@ -1,6 +1,6 @@
 import type { CloseStack } from "../base/close-stack.ts";
 import type { Logger } from "../base/logger.ts";
-import type { AgentConfig } from "../settings/index.ts";
+import type { AgentConfig } from "../settings/read-agent-config.ts";
 import { type StsServer, startStsServer, type TokenManager } from "../sts/index.ts";
 import { step } from "./agent-error.ts";
 import { connectTokenManager, type TokenExchange, type TokenManagerParts } from "./connect-token-manager.ts";

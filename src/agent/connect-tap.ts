@@ -1,11 +1,10 @@
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
-import type { AgentConfig } from "../settings/index.ts";
+import type { AgentConfig } from "../settings/read-agent-config.ts";
 import { startTap, type Tap, type UpstreamOptions, type XdsProxy } from "../xds-proxy/index.ts";
 
 /**
- * The debug tap; undefined when it is off. A taken port ends the start where the generation always had a tap. The newest has none of
- * its own, and several agents on one machine must go on working without it.
+ * The debug tap; undefined when it is off. A taken port ends the start where the generation always had a tap.
  */
 export async function connectTap(
   { xds, generation }: AgentConfig,
@@ -16,7 +15,7 @@ export async function connectTap(
   try {
     return await startTap({ port: xds.tapPort, upstream, node: () => proxy.connectedNode(), log });
   } catch (failure) {
-    if (generation.name !== "master") throw failure;
+    if (generation.requiresTap) throw failure;
     log.warn(`${errorMessage(failure)}; going on without the debug tap`);
     return undefined;
   }

@@ -1,7 +1,7 @@
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { NO_PLATFORM, type PlatformInfo } from "../platform/index.ts";
-import type { AgentConfig } from "../settings/index.ts";
+import type { AgentConfig } from "../settings/read-agent-config.ts";
 import {
   createTokenManager,
   GOOGLE_TOKEN_EXCHANGE,
@@ -53,7 +53,7 @@ async function open(config: AgentConfig, parts: TokenManagerParts): Promise<Toke
   const isGoogle = security.tokenManagerPlugin === GOOGLE_TOKEN_EXCHANGE;
   const projectNumber = isGoogle ? await findProject(config, metadata.gcp_project_number, parts.signal) : "";
   // Up to 1.7 the federated token came from another address and for the trust domain, whatever the subject token said.
-  const isOld = config.generation.hasRegistryFlags;
+  const isOld = config.generation.oldFederatedToken;
   const { credentialFetcher: fetcher, trustDomain, stsEndpoints } = security;
   const federatedEndpoint = stsEndpoints.federated || (isOld ? OLD_FEDERATED_ENDPOINT : "");
   const provider = fetcher.type === "google-compute-engine" ? fetcher.identityProvider : security.gkeClusterUrl;

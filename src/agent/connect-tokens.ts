@@ -1,6 +1,6 @@
 import type { Logger } from "../base/logger.ts";
 import { startTokenFetcher, type TokenFetcher } from "../identity/index.ts";
-import type { AgentConfig } from "../settings/index.ts";
+import type { AgentConfig } from "../settings/read-agent-config.ts";
 
 /** Where the agent's own token comes from; undefined when there is none. */
 export function connectTokens(config: AgentConfig, log: Logger): TokenFetcher | undefined {

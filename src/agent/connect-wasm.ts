@@ -1,8 +1,10 @@
 import { join } from "node:path";
 import type { Logger } from "../base/logger.ts";
 import { proxyRoute } from "../net/http-proxy/proxy-route.ts";
-import type { AgentConfig, Environment } from "../settings/index.ts";
-import { diskFiles, systemRootCa } from "../settings/index.ts";
+import { diskFiles } from "../settings/config-files.ts";
+import type { Environment } from "../settings/env-reader.ts";
+import type { AgentConfig } from "../settings/read-agent-config.ts";
+import { systemRootCa } from "../settings/root-ca.ts";
 import { startWasmConverter, type WasmConverter, type WasmMetrics } from "../wasm/index.ts";
 import { EXTENSION_TYPE } from "../xds/type-urls.ts";
 import type { LastGood } from "../xds-proxy/index.ts";
@@ -30,7 +32,7 @@ export async function connectWasm(config: AgentConfig, parts: WasmParts): Promis
     directory: MODULE_DIRECTORY,
     dockerConfigPath: dockerConfigPath(parts.env),
     rootsFile: systemRootCa(diskFiles.exists),
-    fallback: generation.name === "master" ? "current" : "legacy",
+    rules: generation.wasm,
     owner: proxyUser(config),
     route: (url) => proxyRoute(url, { httpProxy, httpsProxy, noProxy }),
     isKept: (path) => isRecorded(path, parts.lastGood),

@@ -6,7 +6,8 @@ import type { KeepaliveOptions, ReservedSocket } from "../grpc/index.ts";
 import type { TokenFetcher } from "../identity/index.ts";
 import { connectThroughProxy } from "../net/http-proxy/proxy-route.ts";
 import { message, repeatedString } from "../protobuf/wire/message.ts";
-import type { AgentConfig, Environment } from "../settings/index.ts";
+import type { Environment } from "../settings/env-reader.ts";
+import type { AgentConfig } from "../settings/read-agent-config.ts";
 import { decodeNameTable } from "../xds/name-table.ts";
 import { NAME_TABLE_TYPE, PROXY_CONFIG_TYPE } from "../xds/type-urls.ts";
 import {

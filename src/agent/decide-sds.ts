@@ -1,7 +1,7 @@
 import type { Logger } from "../base/logger.ts";
 import { decideSdsStart, type SdsStart } from "../sds/index.ts";
-import type { AgentConfig } from "../settings/index.ts";
-import { WORKLOAD_SOCKET_DIRECTORY } from "../settings/index.ts";
+import type { AgentConfig } from "../settings/read-agent-config.ts";
+import { WORKLOAD_SOCKET_DIRECTORY } from "../settings/well-known-paths.ts";
 
 const CREDENTIAL_SOCKET_DIRECTORY = "./var/run/secrets/credential-uds";
 const LEGACY_SOCKET = "./etc/istio/proxy/SDS";
@@ -14,7 +14,7 @@ export async function decideSds(config: AgentConfig, log: Logger): Promise<SdsSt
     workloadDirectory: WORKLOAD_SOCKET_DIRECTORY,
     credentialDirectory: CREDENTIAL_SOCKET_DIRECTORY,
     socketName: security.socketFile,
-    besideExternal: generation.name === "master" ? "serve-files" : "serve-nothing",
+    besideExternal: generation.sds === "legacy" ? "serve-nothing" : generation.sds,
     requireExternal: security.requireExternalSds,
     log,
   });
@@ -22,5 +22,5 @@ export async function decideSds(config: AgentConfig, log: Logger): Promise<SdsSt
 
 /** Up to 1.8 the agent serves on one socket of its own and Envoy asks with fixed rules. */
 export function isLegacySds({ generation }: AgentConfig): boolean {
-  return generation.hasRegistryFlags || generation.name === "1.8";
+  return generation.sds === "legacy";
 }

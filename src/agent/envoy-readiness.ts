@@ -1,5 +1,5 @@
 import type { Logger } from "../base/logger.ts";
-import { type AdminClient, type EnvoyPhase, envoyReadinessProbe, readinessRules } from "../envoy/index.ts";
+import { type AdminClient, type EnvoyPhase, type EnvoyRules, envoyReadinessProbe } from "../envoy/index.ts";
 import type { SecretManager } from "../identity/index.ts";
 import type { Readiness, ReadinessReason } from "../status/index.ts";
 
@@ -7,7 +7,7 @@ export interface EnvoyReadinessParts {
   readonly readiness: Readiness;
   readonly secrets: SecretManager;
   readonly log: Logger;
-  readonly generation: string;
+  readonly rules: EnvoyRules["readiness"];
   readonly uptimeMs: () => number;
   /** Why the agent is ending; undefined while it is not. */
   terminationCause(): string | undefined;
@@ -26,7 +26,7 @@ export function createEnvoyReadiness(parts: EnvoyReadinessParts): EnvoyReadiness
   let phase: EnvoyPhase | "starting" = "starting";
   const why = () => {
     const cause = parts.terminationCause();
-    return cause === undefined ? `Envoy is ${phase}` : readinessRules(parts.generation).terminated(cause);
+    return cause === undefined ? `Envoy is ${phase}` : parts.rules.terminated(cause);
   };
   const takeReason = () => readiness.take("envoy", why);
   let reason: ReadinessReason | undefined = takeReason();
@@ -44,8 +44,8 @@ export function createEnvoyReadiness(parts: EnvoyReadinessParts): EnvoyReadiness
       }
     },
     watch(admin) {
-      const { log, generation, uptimeMs, terminationCause, onFirstReady } = parts;
-      const probe = envoyReadinessProbe({ admin, log, generation, uptimeMs, terminationCause, onFirstReady });
+      const { log, rules, uptimeMs, terminationCause, onFirstReady } = parts;
+      const probe = envoyReadinessProbe({ admin, log, rules, uptimeMs, terminationCause, onFirstReady });
       forget = () => probe.reset();
       readiness.addCheck("envoy", async () => {
         const why = await probe.check();

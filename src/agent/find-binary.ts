@@ -1,5 +1,6 @@
 import { findEnvoy } from "../envoy/index.ts";
-import type { AgentConfig, Environment } from "../settings/index.ts";
+import type { Environment } from "../settings/env-reader.ts";
+import type { AgentConfig } from "../settings/read-agent-config.ts";
 
 const DEFAULT_BINARY = "/usr/local/bin/envoy";
 

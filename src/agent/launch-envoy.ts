@@ -4,7 +4,8 @@ import type { EnvoyHandle, EnvoyPhase } from "../envoy/index.ts";
 import type { ReservedSocket } from "../grpc/index.ts";
 import type { PlatformInfo } from "../platform/index.ts";
 import { reserveSdsSocket, type SdsStart } from "../sds/index.ts";
-import type { AgentConfig, Environment } from "../settings/index.ts";
+import type { Environment } from "../settings/env-reader.ts";
+import type { AgentConfig } from "../settings/read-agent-config.ts";
 import { reserveXdsSocket } from "../xds-proxy/index.ts";
 import type { BootstrapSources } from "./bootstrap-inputs.ts";
 import { connectEnvoy, prepareBootstrap } from "./connect-envoy.ts";
@@ -98,5 +99,5 @@ async function bindSockets(config: AgentConfig, sds: SdsStart, opened: CloseStac
 
 /** Whether Envoy gets its configuration through the agent. */
 export function servesXds({ xds, generation }: AgentConfig): boolean {
-  return xds.viaAgent && !generation.hasRegistryFlags;
+  return xds.viaAgent && generation.servesXds;
 }

@@ -1,6 +1,7 @@
 import type { Handle } from "../base/handle.ts";
 import type { Log } from "../base/log/log.ts";
-import type { AgentConfig, Environment } from "../settings/index.ts";
+import type { Environment } from "../settings/env-reader.ts";
+import type { AgentConfig } from "../settings/read-agent-config.ts";
 
 export interface StartAgentOptions {
   readonly config: AgentConfig;

@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
-import { GENERATIONS } from "../istio-api/generations.ts";
+import { GENERATIONS, generationRules } from "../settings/generations.ts";
 import { reportedVersion } from "./reported-version.ts";
 
 test.each(GENERATIONS)(
   "the version of generation %s begins with a release that a control plane can compare",
   (name) => {
-    const [, major, minor, patch] = /^(\d+)\.(\d+)\.(\d+)-pilot-agent\./.exec(reportedVersion(name)) ?? [];
+    const [, major, minor, patch] =
+      /^(\d+)\.(\d+)\.(\d+)-pilot-agent\./.exec(reportedVersion(generationRules(name).release)) ?? [];
     expect([major, patch]).toEqual(["1", "0"]);
     if (name !== "master") expect(`${major}.${minor}`).toBe(name);
     // Newer than every release that a generation stands for.

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { wait } from "../base/wait.ts";
 import type { PlatformDetection } from "../platform/index.ts";
 import { NO_PLATFORM, type PlatformInfo } from "../platform/index.ts";
-import type { AgentConfig } from "../settings/index.ts";
+import type { AgentConfig } from "../settings/read-agent-config.ts";
 
 /** Firmware of the clouds whose metadata the detection looks for. */
 const CLOUD_FIRMWARE = /Amazon|Google|Microsoft Corporation/;

@@ -1,7 +1,7 @@
 import type { Handle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
 import { watchCertificates } from "../envoy/index.ts";
-import type { AgentConfig } from "../settings/index.ts";
+import type { AgentConfig } from "../settings/read-agent-config.ts";
 
 /** A bootstrap is edited by hand or swapped in as a whole: a moment is enough for the edit to be complete. */
 const BOOTSTRAP_SETTLE_MS = 1000;
@@ -13,7 +13,9 @@ const BOOTSTRAP_SETTLE_MS = 1000;
 export function watchForReload(config: AgentConfig, reload: (reason: string) => void, log: Logger): Handle[] {
   return [
     watchFiles(bootstrapFiles(config), "the bootstrap has changed", BOOTSTRAP_SETTLE_MS),
-    ...(config.generation.name === "1.6" ? [watchFiles(serviceCertificates(config), "certificates have changed")] : []),
+    ...(config.generation.reloadsServiceCertificates
+      ? [watchFiles(serviceCertificates(config), "certificates have changed")]
+      : []),
   ].filter((handle) => handle !== undefined);
 
   function watchFiles(files: readonly string[], reason: string, settleMs?: number): Handle | undefined {

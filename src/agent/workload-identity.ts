@@ -1,6 +1,6 @@
 import type { TokenFetcher, WorkloadKeyOptions } from "../identity/index.ts";
 import { parseJwt } from "../protocol/jwt.ts";
-import type { SecurityConfig } from "../settings/index.ts";
+import type { SecurityConfig } from "../settings/security.ts";
 
 /** The key that the security options ask for. */
 export function workloadKeyOptions(security: SecurityConfig): WorkloadKeyOptions {

@@ -1,6 +1,6 @@
 import { Secret } from "../base/secret.ts";
 import type { TokenFetcher } from "../identity/index.ts";
-import type { AgentConfig } from "../settings/index.ts";
+import type { AgentConfig } from "../settings/read-agent-config.ts";
 import type { TokenExchange } from "./connect-token-manager.ts";
 
 export interface XdsCredentials {

@@ -9,8 +9,9 @@ import { splitHostPort } from "../net/host-port.ts";
 import { tlsLimits } from "../net/tls/compliance-policy.ts";
 import { handshakeOptions } from "../net/tls/handshake-options.ts";
 import { createBundleWarnings, parseTrustBundle, type TrustBundle } from "../protocol/x509/trust-bundle.ts";
-import type { AgentConfig } from "../settings/index.ts";
-import { diskFiles, xdsRootCa } from "../settings/index.ts";
+import { diskFiles } from "../settings/config-files.ts";
+import type { AgentConfig } from "../settings/read-agent-config.ts";
+import { xdsRootCa } from "../settings/root-ca.ts";
 import { AgentStartError } from "./agent-error.ts";
 
 const LOCAL_SERVER_NAME = "istiod.istio-system.svc";

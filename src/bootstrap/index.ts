@@ -1,3 +1,4 @@
+export { BOOTSTRAP_RULES, type BootstrapRules } from "./core/generations.ts";
 export type { NodeDescriptor } from "./core/node-descriptor.ts";
 export { pilotSubjectAltNames } from "./core/pilot-san.ts";
 export { updateDynamicBootstrap } from "./dynamic-bootstrap.ts";

@@ -1,9 +1,9 @@
 import type { ProxyConfig, StringMap } from "../istio-api/proxy-config/proxy-config.ts";
-import type { GenerationName } from "./core/generations.ts";
+import type { BootstrapRules } from "./core/generations.ts";
 
 /** Everything the node descriptor and the documents are made of. `config/` fills it; nothing here is read from the machine later. */
 export interface BootstrapInputs {
-  readonly generation: GenerationName;
+  readonly rules: BootstrapRules;
   /** `type~ip~name.namespace~domain`, see `buildNodeId`. */
   readonly nodeId: string;
   /** In order of preference, duplicates allowed. */

@@ -7,6 +7,7 @@ import { sidecarInputs } from "../../test/support/bootstrap/bootstrap-inputs.ts"
 import { needs } from "../../test/support/needs.ts";
 import type { Logger } from "../base/logger.ts";
 import { silentLogger } from "../base/logger.ts";
+import { BOOTSTRAP_RULES } from "./core/generations.ts";
 import { readBootstrapOverride, writeBootstrap, writeGrpcBootstrap } from "./write-bootstrap.ts";
 
 let dir: string;
@@ -138,7 +139,7 @@ describe("templates", () => {
 
 describe("the override", () => {
   const read = (env: Record<string, string>, generation: "master" | "1.20" = "master") =>
-    readBootstrapOverride({ env, generation }, log);
+    readBootstrapOverride({ env, rules: BOOTSTRAP_RULES[generation] }, log);
 
   test("is converted with the host's address", async () => {
     await writeFile(join(dir, "o.yaml"), "b: $(HOST_IP)\na: 1\n");

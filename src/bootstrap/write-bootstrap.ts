@@ -5,7 +5,6 @@ import type { Logger } from "../base/logger.ts";
 import { makeProxyDirectory, type ProxyOwner, writeProxyFile } from "../files/proxy-file.ts";
 import { BootstrapError } from "./bootstrap-error.ts";
 import { type BootstrapRenderer, generateBootstrap } from "./core/generate-bootstrap.ts";
-import { GENERATIONS } from "./core/generations.ts";
 import { buildGrpcBootstrap } from "./core/grpc-bootstrap.ts";
 import { buildNodeDescriptor, type NodeDescriptor } from "./core/node-descriptor.ts";
 import type { BootstrapInputs } from "./inputs.ts";
@@ -46,7 +45,7 @@ export async function writeGeneratedBootstrap(inputs: BootstrapInputs, options: 
   const node = describeNode(inputs, log);
   const templatePath = inputs.env.ISTIO_BOOTSTRAP || inputs.proxyConfig.proxyBootstrapTemplatePath || "";
   const extension = /\.yaml(\.tmpl)?$/.test(templatePath) ? "yaml" : "json";
-  const name = GENERATIONS[inputs.generation].bootstrapFileName(options.epoch ?? 0, extension);
+  const name = inputs.rules.bootstrapFileName(options.epoch ?? 0, extension);
   const path = posix.join(inputs.proxyConfig.configPath ?? "", name);
   await prefixed("failed to generate bootstrap config", async () => {
     const render = templatePath === "" ? undefined : await readTemplate(templatePath);
@@ -84,7 +83,7 @@ export async function writeGrpcBootstrap(
  * with a warning, when it cannot be used.
  */
 export async function readBootstrapOverride(
-  inputs: Pick<BootstrapInputs, "env" | "generation">,
+  inputs: Pick<BootstrapInputs, "env" | "rules">,
   log: Logger,
 ): Promise<string | undefined> {
   const path = inputs.env.ISTIO_BOOTSTRAP_OVERRIDE;
@@ -96,7 +95,7 @@ export async function readBootstrapOverride(
     log.warn(`Failed to read bootstrap override: failed to read file: ${path}, ${openProblem(path, failure)}`);
     return undefined;
   }
-  if (GENERATIONS[inputs.generation].rawOverride) return text;
+  if (inputs.rules.rawOverride) return text;
   try {
     // Few pods have one, and the YAML parser behind it is a sixth of the agent's code.
     const { convertBootstrapOverride } = await import("./core/bootstrap-override.ts");

@@ -1,7 +1,7 @@
 import { errorMessage } from "../base/coded-error.ts";
 import { quoteGo } from "../base/go-quote.ts";
 import type { Log } from "../base/log/log.ts";
-import { environmentWarnings } from "../settings/index.ts";
+import { environmentWarnings } from "../settings/environment-warnings.ts";
 import type { Command, CommandContext, CommandEntry } from "./framework/command.ts";
 import { findCommandWord } from "./framework/find-command.ts";
 import { createFlagValues } from "./framework/flag-values.ts";

@@ -3,13 +3,14 @@ import type { CloseStack } from "../base/close-stack.ts";
 import { changesOfConfig, changesOfRegistry, FORCED_CHANGES, NO_CHANGES } from "../mesh-model/changes/push-changes.ts";
 import type { ConfigSnapshot } from "../mesh-model/config-store.ts";
 import { createPushSnapshot } from "../mesh-model/create-push-snapshot.ts";
+import type { PushSettings } from "../settings/discovery-settings.ts";
 import type { Connections } from "./ads/connections.ts";
 import type { ConnectedConfig } from "./connect-config.ts";
 import type { KeyStore } from "./keys/index.ts";
 import type { MeshFile } from "./mesh-file.ts";
 import type { DiscoveryMetrics } from "./metrics.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
-import { type Pusher, type PushSettings, startPusher } from "./push/start-pusher.ts";
+import { type Pusher, startPusher } from "./push/start-pusher.ts";
 import { watchProblems } from "./push/watch-problems.ts";
 
 export interface PushParts {

@@ -1,3 +1,3 @@
 export { DiscoveryError } from "./discovery-error.ts";
-export type { Discovery, DiscoveryPorts, PortOption, ServingFiles, StartDiscoveryOptions } from "./options.ts";
+export type { Discovery, StartDiscoveryOptions } from "./options.ts";
 export { startDiscovery } from "./start-discovery.ts";

@@ -1,6 +1,6 @@
 import type { CloseStack } from "../base/close-stack.ts";
 import { type GrpcServer, type GrpcServerOptions, ListenError, startGrpcServer } from "../grpc/index.ts";
-import type { PortOption } from "./options.ts";
+import type { PortOption } from "../settings/discovery-settings.ts";
 
 export interface GrpcPort {
   readonly servers: readonly GrpcServer[];

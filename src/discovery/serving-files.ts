@@ -5,8 +5,8 @@ import { clientProblem, type SigningMaterial } from "../ca/index.ts";
 import type { ServerCredentials, ServerTls } from "../grpc/index.ts";
 import { parseCertificate } from "../protocol/x509/certificate.ts";
 import { parsePemCertificates } from "../protocol/x509/pem.ts";
+import type { ServingFiles } from "../settings/discovery-settings.ts";
 import { DiscoveryError } from "./discovery-error.ts";
-import type { ServingFiles } from "./options.ts";
 
 interface Loaded {
   readonly stamp: string;

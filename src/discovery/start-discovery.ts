@@ -5,6 +5,7 @@ import { MetricRegistry } from "../base/metric-registry.ts";
 import { type Authenticator, certificateService } from "../ca/index.ts";
 import { FORCED_CHANGES } from "../mesh-model/changes/push-changes.ts";
 import { createHttp2Answer } from "../net/http-server/exchanges.ts";
+import type { PortOption } from "../settings/discovery-settings.ts";
 import { renderProcessMetrics, startEventLoopLag } from "../status/index.ts";
 import type { AdsService } from "./ads/create-ads-service.ts";
 import { connectCa } from "./connect-ca.ts";
@@ -19,7 +20,7 @@ import type { GrpcPort } from "./listen-grpc.ts";
 import { meshFigures } from "./mesh-figures.ts";
 import { startMeshFile } from "./mesh-file.ts";
 import { declareDiscoveryMetrics, VERSION_LINE } from "./metrics.ts";
-import type { Discovery, PortOption, StartDiscoveryOptions } from "./options.ts";
+import type { Discovery, StartDiscoveryOptions } from "./options.ts";
 import { resourceConflicts } from "./resource-conflicts.ts";
 
 /** A start does not wait longer than this for keys that are somewhere else. */

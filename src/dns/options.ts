@@ -2,7 +2,7 @@ import type { Handle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
 import type { HostPort } from "../net/host-port.ts";
 import type { NameTable } from "../xds/name-table.ts";
-import type { DnsGeneration } from "./core/generations.ts";
+import type { DnsRules } from "./core/generations.ts";
 import type { Random16 } from "./core/shuffle.ts";
 import type { DnsMetrics } from "./metrics.ts";
 
@@ -21,7 +21,8 @@ export interface DnsServerOptions {
   readonly forwardMode?: "sequential" | "parallel";
   /** For a whole forwarded query, however many servers there are; 0 is two seconds. */
   readonly forwardTimeoutMs?: number;
-  readonly generation?: DnsGeneration;
+  /** Those of the newest generation when absent. */
+  readonly rules?: DnsRules;
   /** Ask upstream about other types than addresses of known names, as other agents do. */
   readonly forwardsOtherTypes?: boolean;
   /** Ask upstream while no name table has come, instead of failing. Always on for port 53. */

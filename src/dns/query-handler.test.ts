@@ -9,7 +9,7 @@ import {
 import { recordLog } from "../../test/support/log/recording-log.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
 import { proxyScope } from "./core/alternate-hosts.ts";
-import { type DnsGeneration, dnsRules } from "./core/generations.ts";
+import { DNS_RULES } from "./core/generations.ts";
 import { buildLookupTable } from "./core/name-table.ts";
 import { declareDnsMetrics } from "./metrics.ts";
 import { createQueryHandler, LATER, type QueryHandlerOptions } from "./query-handler.ts";
@@ -25,7 +25,7 @@ const TABLE = {
 };
 
 interface Given extends Partial<QueryHandlerOptions> {
-  readonly generation?: DnsGeneration;
+  readonly generation?: keyof typeof DNS_RULES;
   readonly hasTable?: boolean;
 }
 
@@ -33,7 +33,7 @@ function setUp({ generation = "master", hasTable = true, ...given }: Given = {})
   const forwarded: Buffer[] = [];
   const log = recordLog();
   const handler = createQueryHandler({
-    rules: dnsRules(generation),
+    rules: DNS_RULES[generation],
     forwardsOtherTypes: false,
     forwardsBeforeSync: true,
     random: () => 0,

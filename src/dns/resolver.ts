@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import type { Logger } from "../base/logger.ts";
 import { canonicalName, type DomainName } from "../protocol/dns/name.ts";
 import { proxyScope } from "./core/alternate-hosts.ts";
-import { type DnsGeneration, dnsRules } from "./core/generations.ts";
+import type { DnsRules } from "./core/generations.ts";
 import type { TableOptions } from "./core/name-table.ts";
 import { createRandom16, type Random16 } from "./core/shuffle.ts";
 import { createForwarder, type Forwarder } from "./forwarder.ts";
@@ -14,7 +14,7 @@ import { createUdpUpstream } from "./udp-upstream.ts";
 
 /** What every thread that answers has to know. Plain data: it travels to workers as it is. */
 export interface ResolverSettings {
-  readonly generation: DnsGeneration;
+  readonly rules: DnsRules;
   readonly proxyNamespace: string;
   readonly proxyDomain: string;
   readonly ttlSeconds: number;
@@ -51,7 +51,7 @@ export interface Resolver {
 /** Everything between a query and its answer except the sockets of the clients. Each thread has its own. */
 export function createResolver(settings: ResolverSettings, parts: ResolverParts): Resolver {
   const { log, metrics } = parts;
-  const rules = dnsRules(settings.generation);
+  const { rules } = settings;
   const random = parts.random ?? createRandom16(randomInt(2 ** 31));
   const udp = createUdpUpstream(settings.upstreamPort, settings.queriesPerSocket, parts.ports);
   const tcp = createTcpUpstream(settings.upstreamPort);
@@ -86,7 +86,7 @@ export function createResolver(settings: ResolverSettings, parts: ResolverParts)
 }
 
 export function tableOptions(settings: ResolverSettings): TableOptions {
-  const { altHosts, wildcards } = dnsRules(settings.generation);
+  const { altHosts, wildcards } = settings.rules;
   const scope = proxyScope(settings.proxyNamespace, settings.proxyDomain);
   return { scope, ttlSeconds: settings.ttlSeconds, altHosts, wildcards };
 }

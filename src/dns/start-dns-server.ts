@@ -7,7 +7,7 @@ import { MAX_TIMER_MS } from "../base/timer-limit.ts";
 import type { HostPort } from "../net/host-port.ts";
 import type { NameTable } from "../xds/name-table.ts";
 import { describeTable } from "./core/describe-table.ts";
-import { type DnsRules, dnsRules } from "./core/generations.ts";
+import { DNS_RULES, type DnsRules } from "./core/generations.ts";
 import { DEFAULT_LISTEN, type ListenPlan, planListeners } from "./core/listen-plan.ts";
 import type { ResolvConf } from "./core/resolv-conf.ts";
 import { withoutOwnAddresses } from "./core/upstream-servers.ts";
@@ -30,7 +30,7 @@ const ZERO_TIMEOUT_MS = 2_000;
 export async function startDnsServer(options: DnsServerOptions): Promise<DnsServer> {
   await using opened = new CloseStack();
   const { log, metrics, signal } = options;
-  const rules = dnsRules(options.generation ?? "master");
+  const rules = options.rules ?? DNS_RULES.master;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const path = await resolvConfPath(options);
   const resolvConf = await loadResolvConf(path, log);
@@ -108,7 +108,7 @@ export async function startDnsServer(options: DnsServerOptions): Promise<DnsServ
 
 function resolverSettings(options: DnsServerOptions, plan: ListenPlan, maxForwards: number): ResolverSettings {
   return {
-    generation: options.generation ?? "master",
+    rules: options.rules ?? DNS_RULES.master,
     proxyNamespace: options.proxyNamespace,
     proxyDomain: options.proxyDomain,
     ttlSeconds: options.ttlSeconds ?? 30,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { recordingLogger } from "../../test/support/envoy/life.ts";
 import { until } from "../../test/support/wait/until.ts";
-import { terminationRules } from "./core/generations.ts";
+import { envoyRules } from "./core/generations.ts";
 import { awaitDrained, type DrainContext, requestDrain, type TerminationOptions } from "./drain.ts";
 
 /** An admin whose stats come from a list, the last one again and again; an Error is a failed call. */
@@ -19,7 +19,7 @@ function setUp(stats: readonly (string | Error)[], options: Partial<TerminationO
       },
     },
     log,
-    rules: terminationRules("master"),
+    rules: envoyRules("master").termination,
     options: {
       drainMs: 20,
       inboundOnly: true,
@@ -105,7 +105,7 @@ test("a plain period may be cut short too", async () => {
 
 test("generation 1.20 puts up with no failed look at the connections", async () => {
   const t = setUp([new Error("gone")]);
-  await awaitDrained({ ...t.context, rules: terminationRules("1.20") }, never);
+  await awaitDrained({ ...t.context, rules: envoyRules("1.20").termination }, never);
   expect(t.calls()).toBe(1);
 });
 
@@ -120,7 +120,7 @@ test.each([
     const t = setUp([], { inboundOnly });
     const seen: unknown[] = [];
     const admin = { ...t.context.admin, drainListeners: async (options: object) => String(seen.push(options)) };
-    await requestDrain({ ...t.context, admin, rules: terminationRules(generation) }, false);
+    await requestDrain({ ...t.context, admin, rules: envoyRules(generation).termination }, false);
     expect(seen).toMatchObject([asked]);
   },
 );
@@ -129,7 +129,7 @@ test("a drain that keeps the listeners is always graceful, as Envoy demands", as
   const t = setUp([]);
   const seen: unknown[] = [];
   const admin = { ...t.context.admin, drainListeners: async (options: object) => String(seen.push(options)) };
-  await requestDrain({ ...t.context, admin, rules: terminationRules("1.7") }, true);
+  await requestDrain({ ...t.context, admin, rules: envoyRules("1.7").termination }, true);
   expect(seen).toMatchObject([{ graceful: true, skipExit: true }]);
 });
 

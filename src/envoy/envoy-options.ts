@@ -2,6 +2,7 @@ import type { Handle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
 import type { AdminAddress, AdminClient } from "./admin-client.ts";
 import type { EnvoyArgs } from "./core/command-line.ts";
+import type { EnvoyRules } from "./core/generations.ts";
 import type { RestartBudget } from "./core/restart-budget.ts";
 import type { SupervisorState } from "./core/supervisor-state.ts";
 import type { TerminationOptions } from "./drain.ts";
@@ -18,6 +19,7 @@ export interface EnvoyConfigFile {
 }
 
 export interface EnvoyOptions {
+  readonly rules: EnvoyRules;
   readonly binaryPath: string;
   /** Everything of the command line but the configuration and the epoch. */
   readonly args: Omit<EnvoyArgs, "configFile" | "configYaml" | "hotRestart">;

@@ -128,9 +128,9 @@ function warnOnce({ options, knownMissing }: EpochContext, dropped: readonly str
 function argumentsOf({ options, memory }: EpochContext, config: EnvoyConfigFile, epoch: number): string[] {
   const { path: configFile, configYaml } = config;
   const args = { ...options.args, configFile, ...(configYaml !== undefined && { configYaml }) };
-  if (memory === undefined || options.hotRestart === undefined) return buildEnvoyArgs(args);
+  if (memory === undefined || options.hotRestart === undefined) return buildEnvoyArgs(options.rules.commandLine, args);
   const hotRestart = { epoch, baseId: memory.baseId, parentShutdownMs: options.hotRestart.parentShutdownMs };
-  return buildEnvoyArgs({ ...args, hotRestart });
+  return buildEnvoyArgs(options.rules.commandLine, { ...args, hotRestart });
 }
 
 function childEnvironment({ env, fips }: EnvoyOptions): NodeJS.ProcessEnv {

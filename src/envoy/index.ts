@@ -2,7 +2,7 @@ export type { AdminClient } from "./admin-client.ts";
 export { EnvoyBinaryError, findEnvoy } from "./binary/index.ts";
 export { watchCertificates } from "./certificate-watcher.ts";
 export { impliesHotRestart } from "./core/command-line.ts";
-export { readinessRules } from "./core/generations.ts";
+export { type EnvoyRules, envoyRules } from "./core/generations.ts";
 export { loopbackOf } from "./core/ip-family.ts";
 export type { EnvoyHandle, EnvoyOptions, EnvoyPhase } from "./envoy-options.ts";
 export { EnvoyError } from "./errors.ts";

@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
 import { recordingLogger } from "../../test/support/envoy/life.ts";
+import { envoyRules } from "./core/generations.ts";
 import { envoyReadinessProbe } from "./readiness-probe.ts";
 
 const CONFIG = "cluster_manager.cds.update_success: 1\nlistener_manager.lds.update_success: 1\n";
 const SERVER = "server.state: 0\nlistener_manager.workers_started: 1\n";
 
 /** An admin whose two answers the test sets; undefined is an admin that is gone. */
-function setUp(generation?: string) {
+function setUp(generation = "master") {
   const answers: { config: string | undefined; server: string | undefined } = { config: CONFIG, server: SERVER };
   const asked: string[] = [];
   const filters: string[] = [];
@@ -24,7 +25,7 @@ function setUp(generation?: string) {
       },
     },
     log,
-    ...(generation !== undefined && { generation }),
+    rules: envoyRules(generation).readiness,
     terminationCause: () => cause,
     uptimeMs: () => 352.4,
     onFirstReady: (uptime) => void firstReady.push(uptime),

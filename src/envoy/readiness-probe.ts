@@ -2,14 +2,13 @@ import { errorMessage } from "../base/coded-error.ts";
 import { formatDurationMs } from "../base/duration.ts";
 import type { Logger } from "../base/logger.ts";
 import type { AdminClient } from "./admin-client.ts";
-import { readinessRules } from "./core/generations.ts";
+import type { ReadinessRules } from "./core/generations.ts";
 import { CONFIG_STATS_FILTER, configProblem, SERVER_STATS_FILTER, serverProblem } from "./core/readiness.ts";
 
 export interface EnvoyReadinessOptions {
   readonly admin: Pick<AdminClient, "stats">;
   readonly log: Logger;
-  /** "master", the default, or "1.N". */
-  readonly generation?: string;
+  readonly rules: ReadinessRules;
   /** Why the agent is ending; undefined while it is not. */
   readonly terminationCause?: () => string | undefined;
   /** Since the process started. */
@@ -28,7 +27,7 @@ const CONFIG_TIMEOUT_MS = 1_000;
 
 /** Success is remembered: Envoy keeps serving its last configuration, and an admin port that moves in a hot restart is no outage. */
 export function envoyReadinessProbe(options: EnvoyReadinessOptions): EnvoyReadinessProbe {
-  const rules = readinessRules(options.generation ?? "master");
+  const { rules } = options;
   let hasConfig = false;
   let isServing = false;
   let isFirst = true;

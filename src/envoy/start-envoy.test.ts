@@ -5,6 +5,7 @@ import { setUpScripted } from "../../test/support/envoy/scripted-envoy-setup.ts"
 import { needs } from "../../test/support/needs.ts";
 import { until } from "../../test/support/wait/until.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
+import { envoyRules } from "./core/generations.ts";
 import { FIPS_CIPHER_SUITES } from "./epoch.ts";
 import { ENVOY_EXIT_CODES } from "./errors.ts";
 import { declareEnvoyMetrics } from "./metrics.ts";
@@ -27,7 +28,7 @@ test("flags the binary does not know are left out with one warning, however ofte
     runs: [{ exit: 1 }, { exit: 1 }, { exit: 0 }],
     flags: ["-c", "--restart-epoch", "--drain-time-s", "--service-node"],
   });
-  await using envoy = await startEnvoy({ ...t.options, args: { ...t.options.args, generation: "1.10" } });
+  await using envoy = await startEnvoy({ ...t.options, rules: envoyRules("1.10") });
   await envoy.ended;
   const config = (index: number) => join(t.work.folder, `envoy-rev${index}.json`);
   expect(t.scripted.calls("start").map((call) => call.args)).toEqual(
@@ -68,7 +69,7 @@ test("without the guard, where no second start could do better, the binary is as
 
 test("a generation that runs in epochs is not started without hot restart", async () => {
   using t = setUpScripted({ runs: [{}] });
-  const start = startEnvoy({ ...t.options, args: { ...t.options.args, generation: "1.7" } });
+  const start = startEnvoy({ ...t.options, rules: envoyRules("1.7") });
   await expect(start).rejects.toThrow("generation 1.7 runs Envoy in epochs");
 });
 

@@ -21,8 +21,8 @@ export async function startEnvoy(options: EnvoyOptions): Promise<EnvoyHandle> {
   warnAboutLowFdLimit(log);
   await using opened = new CloseStack();
   const isHot = options.hotRestart !== undefined;
-  if (!isHot && impliesHotRestart(options.args.generation)) {
-    throw new Error(`generation ${options.args.generation} runs Envoy in epochs; it needs the hot restart options`);
+  if (!isHot && impliesHotRestart(options.rules.commandLine)) {
+    throw new Error(`generation ${options.rules.generation} runs Envoy in epochs; it needs the hot restart options`);
   }
   const memory = isHot
     ? openHotRestartMemory(`${options.admin.host}:${options.admin.port}:${options.binaryPath}`)

@@ -2,7 +2,6 @@ import { errorMessage } from "../base/coded-error.ts";
 import { formatDurationMs } from "../base/duration.ts";
 import type { AdminClient } from "./admin-client.ts";
 import type { EnvoyExit } from "./core/exit-text.ts";
-import { terminationRules } from "./core/generations.ts";
 import {
   type EnvoyEnd,
   nextSupervisorState,
@@ -43,8 +42,7 @@ const KILL_AFTER_MS = 3_000;
 export function createSupervisor(parts: SupervisorParts): Supervisor {
   const { options, admin, policy } = parts;
   const { log } = options;
-  const rules = terminationRules(options.args.generation);
-  const drainContext = { admin, log, options: options.termination, rules };
+  const drainContext = { admin, log, options: options.termination, rules: options.rules.termination };
   const running = new Map<number, RunningEpoch>();
   const timers = new Set<NodeJS.Timeout>();
   const cutDrain = new AbortController();
@@ -167,7 +165,7 @@ export function createSupervisor(parts: SupervisorParts): Supervisor {
   }
 
   async function drainAndGo(): Promise<void> {
-    log.info(rules.announcement);
+    log.info(options.rules.termination.announcement);
     if (isDrained) {
       await drainAsked;
       log.info("Agent already drained, exiting immediately");

@@ -1,7 +1,7 @@
 import { deepFreeze } from "../base/deep-freeze.ts";
-import { generationRules } from "../istio-api/generations.ts";
 import { defaultMeshConfig, type LocalityLbSetting, type MeshConfig } from "../istio-api/mesh-config/mesh-config.ts";
 import { parseMeshConfig } from "../istio-api/mesh-config/parse-mesh-config.ts";
+import { CURRENT_PROXY_CONFIG_RULES } from "../istio-api/proxy-config/proxy-config-rules.ts";
 import { decodeMessage } from "../istio-api/schema/decode-message.ts";
 import { DEFAULT_TRAFFIC_POLICY, ZONE_AWARE_LB } from "../istio-api/specs/destination-rule.ts";
 import { RETRIES } from "../istio-api/specs/virtual-service.ts";
@@ -62,7 +62,7 @@ export async function parseMeshSettings(
   yaml: string,
   { domainSuffix = "cluster.local", source = "mesh config" } = {},
 ): Promise<{ readonly settings: MeshSettings; readonly problem?: string }> {
-  const rules = generationRules("master");
+  const rules = CURRENT_PROXY_CONFIG_RULES;
   const { config, problem } = await parseMeshConfig(yaml, defaultMeshConfig(rules), source, rules);
   const settings = buildMeshSettings(config, domainSuffix);
   return problem === undefined ? { settings } : { settings, problem: problem.text };
@@ -70,7 +70,7 @@ export async function parseMeshSettings(
 
 /** The settings of a mesh without configuration. */
 export function defaultMeshSettings(domainSuffix = "cluster.local"): MeshSettings {
-  return buildMeshSettings(defaultMeshConfig(generationRules("master")), domainSuffix);
+  return buildMeshSettings(defaultMeshConfig(CURRENT_PROXY_CONFIG_RULES), domainSuffix);
 }
 
 /** Nothing for TLS_AUTO, which leaves it to the side that asks. */

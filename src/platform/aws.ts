@@ -1,5 +1,5 @@
-import type { PlatformContext } from "./detect-platform.ts";
 import { metadataRequest, metadataText } from "./metadata-request.ts";
+import type { PlatformContext } from "./platform-access.ts";
 import { NO_PLATFORM, type PlatformInfo } from "./platform-info.ts";
 
 const METADATA = "/latest/meta-data/";

@@ -1,7 +1,7 @@
 import { detectAws, readAws } from "./aws.ts";
 import { detectAzure, readAzure } from "./azure.ts";
-import type { Cloud } from "./detect-platform.ts";
 import { detectGcp, readGcp } from "./gcp.ts";
+import type { Cloud } from "./platform-access.ts";
 
 export { cloudAccess } from "./platform-access.ts";
 

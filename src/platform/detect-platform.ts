@@ -1,7 +1,7 @@
 import { abortAfter } from "../base/abort-after.ts";
 import { deepFreeze } from "../base/deep-freeze.ts";
 import type { Logger } from "../base/logger.ts";
-import type { PlatformAccess } from "./platform-access.ts";
+import type { Cloud, PlatformAccess, PlatformContext } from "./platform-access.ts";
 import { NO_PLATFORM, type PlatformInfo, type PlatformName, type PlatformSettings } from "./platform-info.ts";
 
 export interface PlatformOptions {
@@ -15,22 +15,6 @@ export interface PlatformDetection extends AsyncDisposable {
   /** Never rejects; `none` when nothing was found, on the time limit and after a stop. */
   readonly result: Promise<PlatformInfo>;
   stop(): Promise<void>;
-}
-
-/** What a platform's file is given. */
-export interface PlatformContext {
-  readonly settings: PlatformSettings;
-  readonly access: PlatformAccess;
-  readonly log: Logger;
-  readonly signal: AbortSignal;
-}
-
-/** One platform. All are asked at once, so the order decides nothing. */
-export interface Cloud {
-  readonly name: PlatformName;
-  readonly title: string;
-  detect(context: PlatformContext): Promise<boolean>;
-  read(context: PlatformContext): Promise<PlatformInfo>;
 }
 
 /** Returns at once; the answer comes when it comes. */

@@ -1,8 +1,8 @@
 import { connect } from "node:net";
 import { errorMessage } from "../base/coded-error.ts";
-import type { PlatformContext } from "./detect-platform.ts";
 import { parseGcpZone, staticGcpMetadata, withClusterUrl, zoneOfResolvConf } from "./gcp-values.ts";
 import { metadataRequest, metadataText } from "./metadata-request.ts";
+import type { PlatformContext } from "./platform-access.ts";
 import { METADATA_ADDRESS } from "./platform-access.ts";
 import { type Locality, NO_LOCALITY, type PlatformInfo } from "./platform-info.ts";
 

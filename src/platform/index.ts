@@ -1,2 +1,2 @@
 export { type PlatformDetection, startPlatformDetection } from "./detect-platform.ts";
-export { NO_PLATFORM, type PlatformInfo, type PlatformSettings, readPlatformSettings } from "./platform-info.ts";
+export { NO_PLATFORM, type PlatformInfo, type PlatformSettings } from "./platform-info.ts";

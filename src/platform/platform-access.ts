@@ -1,4 +1,6 @@
 import { readFile } from "node:fs/promises";
+import type { Logger } from "../base/logger.ts";
+import type { PlatformInfo, PlatformName, PlatformSettings } from "./platform-info.ts";
 
 /** Everything outside the process that detection touches; tests point it to servers of their own. */
 export interface PlatformAccess {
@@ -21,6 +23,22 @@ export interface PlatformTimeouts {
   readonly azureCallMs: number;
   readonly gcpProbeMs: number;
   readonly gcpLookupMs: number;
+}
+
+/** What a platform's file is given. */
+export interface PlatformContext {
+  readonly settings: PlatformSettings;
+  readonly access: PlatformAccess;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+/** One platform. All are asked at once, so the order decides nothing. */
+export interface Cloud {
+  readonly name: PlatformName;
+  readonly title: string;
+  detect(context: PlatformContext): Promise<boolean>;
+  read(context: PlatformContext): Promise<PlatformInfo>;
 }
 
 /** Link-local address on which AWS, Azure and GCP all serve their metadata. */

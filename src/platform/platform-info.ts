@@ -1,6 +1,3 @@
-import type { GenerationRules } from "../istio-api/generations.ts";
-import type { EnvReader } from "../settings/index.ts";
-
 export type PlatformName = "aws" | "azure" | "gcp" | "none";
 
 export interface Locality {
@@ -43,19 +40,4 @@ export interface PlatformSettings {
   readonly inKubernetes: boolean;
   /** Generations that read AWS's identity document instead of single values. */
   readonly awsIdentityDocument: boolean;
-}
-
-export function readPlatformSettings(env: EnvReader, rules: GenerationRules, supportsIpv6: boolean): PlatformSettings {
-  const word = env.string("CLOUD_PLATFORM").toLowerCase();
-  const forced = (["aws", "azure", "gcp", "none"] as const).find((name) => name === word);
-  return Object.freeze({
-    choice: forced ?? "detect",
-    supportsIpv6,
-    gcpMetadata: env.string("GCP_METADATA"),
-    gcpQuotaProject: env.string("GCP_QUOTA_PROJECT"),
-    gcpZone: env.string("GCP_ZONE"),
-    gceMetadataHost: env.string("GCE_METADATA_HOST"),
-    inKubernetes: env.isSet("KUBERNETES_SERVICE_HOST"),
-    awsIdentityDocument: rules.hasRegistryFlags,
-  });
 }

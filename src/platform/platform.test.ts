@@ -2,12 +2,13 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
 import { recordLog } from "../../test/support/log/recording-log.ts";
 import { startHttpServer } from "../../test/support/net/http-server.ts";
-import { type Generation, generationRules } from "../istio-api/generations.ts";
 import { createEnvReader, type Environment } from "../settings/env-reader.ts";
+import { type Generation, generationRules } from "../settings/generations.ts";
+import { readPlatformSettings } from "../settings/platform.ts";
 import { startPlatformDetection } from "./detect-platform.ts";
 import { parseGcpZone, staticGcpMetadata, zoneOfResolvConf } from "./gcp-values.ts";
 import type { PlatformAccess } from "./platform-access.ts";
-import { NO_LOCALITY, NO_PLATFORM, readPlatformSettings } from "./platform-info.ts";
+import { NO_LOCALITY, NO_PLATFORM } from "./platform-info.ts";
 
 /** Nothing answers here: port 9 of the loopback address is closed. */
 const NOWHERE = "127.0.0.1:9";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Generation } from "../istio-api/generations.ts";
 import { createEnvReader, type Environment } from "./env-reader.ts";
+import type { Generation } from "./generations.ts";
 
 function read(env: Environment, generation: Generation = "master") {
   const warnings: string[] = [];

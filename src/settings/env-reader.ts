@@ -1,9 +1,8 @@
 import { formatDuration, parseDuration } from "../base/duration.ts";
 import { parseGoBool, parseGoFloat, parseGoInt } from "../base/parse-go-scalar.ts";
 import { jsonSyntaxError } from "../files/json/json-syntax-error.ts";
-import type { Generation } from "../istio-api/generations.ts";
 import { type EnvironmentName, environmentVariable } from "./environment-table.ts";
-import type { EnvironmentDefault } from "./environment-variable.ts";
+import type { EnvironmentDefault, Generation } from "./environment-variable.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -1,6 +1,6 @@
-import { GENERATIONS, type Generation } from "../istio-api/generations.ts";
 import { ENVIRONMENT } from "./environment-table.ts";
 import type { EnvironmentVariable } from "./environment-variable.ts";
+import { GENERATIONS, type Generation } from "./environment-variable.ts";
 
 /** docs/environment.md: every row of the environment table, grouped by the component that uses it. */
 export function environmentReference(table: readonly EnvironmentVariable[] = ENVIRONMENT): string {

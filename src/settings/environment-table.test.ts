@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseDuration } from "../base/duration.ts";
-import { GENERATIONS } from "../istio-api/generations.ts";
 import { environmentReference } from "./environment-reference.ts";
 import { ENVIRONMENT } from "./environment-table.ts";
 import type { EnvironmentDefault, EnvironmentVariable } from "./environment-variable.ts";
+import { GENERATIONS } from "./generations.ts";
 
 const rows: readonly EnvironmentVariable[] = ENVIRONMENT;
 

@@ -1,5 +1,4 @@
-import type { Generation } from "../istio-api/generations.ts";
-import type { EnvironmentType, EnvironmentVariable } from "./environment-variable.ts";
+import type { EnvironmentType, EnvironmentVariable, Generation } from "./environment-variable.ts";
 
 const ALL = ["master", "1.20", "1.8", "1.7", "1.6", "1.2"] as const;
 const SINCE_8 = ["master", "1.20", "1.8"] as const;

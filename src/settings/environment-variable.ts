@@ -1,4 +1,7 @@
-import type { Generation } from "../istio-api/generations.ts";
+/** Product generations whose behaviour can be chosen, newest first. 1.6 and 1.2 read their configuration as 1.7 does. */
+export const GENERATIONS = ["master", "1.20", "1.8", "1.7", "1.6", "1.2"] as const;
+
+export type Generation = (typeof GENERATIONS)[number];
 
 /** How the text of a variable is read. `json-int` is an integer in JSON syntax, which has its own warning text. */
 export type EnvironmentType = "string" | "bool" | "int" | "float" | "duration" | "json-int" | "json";
@@ -15,7 +18,7 @@ export interface EnvironmentVariable {
   /** Defaults that differ in a generation. */
   readonly defaults?: Partial<Readonly<Record<Generation, EnvironmentDefault>>>;
   readonly generations: readonly Generation[];
-  /** Whose slice of the configuration it ends in. */
+  /** Whose options it ends in. */
   readonly component: string;
   readonly effect: string;
   /** Set and unset differ although the default has a value. */

@@ -1,6 +1,6 @@
-import { GENERATIONS } from "../istio-api/generations.ts";
 import { createEnvReader, type Environment } from "./env-reader.ts";
 import { ENVIRONMENT } from "./environment-table.ts";
+import { GENERATIONS } from "./environment-variable.ts";
 
 /** The warnings every sub-command prints before anything else: all variables but those read at first use. */
 export function environmentWarnings(env: Environment): readonly string[] {

@@ -1,4 +1,4 @@
-import type { GenerationRules } from "../istio-api/generations.ts";
+import type { GenerationRules } from "./generations.ts";
 
 /** Flags of `proxy` as the command line gives them; the command fills the values, `changed` lists those given explicitly. */
 export interface ProxyFlags {

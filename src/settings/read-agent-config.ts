@@ -1,27 +1,28 @@
 import { availableParallelism, networkInterfaces } from "node:os";
 import { deepFreeze } from "../base/deep-freeze.ts";
 import { type Logger, silentLogger } from "../base/logger.ts";
-import { ConfigError, joinConfigErrors } from "../istio-api/config-error.ts";
-import { chooseGeneration, type GenerationRules } from "../istio-api/generations.ts";
 import { defaultProxyConfig } from "../istio-api/proxy-config/default-proxy-config.ts";
 import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
-import { type PlatformSettings, readPlatformSettings } from "../platform/index.ts";
+import type { PlatformSettings } from "../platform/index.ts";
+import { type AgentOptions, readAgentOptions } from "./agent.ts";
+import { ConfigError, joinConfigErrors } from "./config-error.ts";
 import { type ConfigFiles, diskFiles } from "./config-files.ts";
+import { type DnsSettings, readDnsSettings } from "./dns.ts";
 import { createEnvReader, type Environment } from "./env-reader.ts";
 import { isReadLate } from "./environment-warnings.ts";
+import { type EnvoyConfig, readEnvoyConfig } from "./envoy.ts";
+import { chooseGeneration, type GenerationRules } from "./generations.ts";
+import { readPlatformSettings } from "./platform.ts";
 import { readAnnotations } from "./pod-info/read-pod-info.ts";
 import { applyTemplateFlag, readProxyConfig } from "./proxy-config/read-proxy-config.ts";
 import { type LookupHost, systemLookup } from "./proxy-config/resolve-statsd.ts";
 import type { ProxyFlags } from "./proxy-flags.ts";
 import type { DiscoveryRetry, NetworkInterfaces } from "./role/discover-addresses.ts";
 import { type ProxyRole, readRole } from "./role/read-role.ts";
-import { type AgentOptions, readAgentOptions } from "./slices/agent.ts";
-import { type DnsConfig, readDnsConfig } from "./slices/dns.ts";
-import { type EnvoyConfig, readEnvoyConfig } from "./slices/envoy.ts";
-import { readSecurityConfig, type SecurityConfig } from "./slices/security.ts";
-import { readStatusConfig, type StatusConfig } from "./slices/status.ts";
-import { readWasmConfig, type WasmConfig } from "./slices/wasm.ts";
-import { readXdsConfig, type XdsConfig } from "./slices/xds.ts";
+import { readSecurityConfig, type SecurityConfig } from "./security.ts";
+import { readStatusConfig, type StatusConfig } from "./status.ts";
+import { readWasmConfig, type WasmConfig } from "./wasm.ts";
+import { readXdsConfig, type XdsConfig } from "./xds.ts";
 
 /** Everything `proxy` is told, read once. */
 export interface AgentConfig {
@@ -33,7 +34,8 @@ export interface AgentConfig {
   readonly xds: XdsConfig;
   readonly envoy: EnvoyConfig;
   readonly status: StatusConfig;
-  readonly dns: DnsConfig;
+  /** Undefined when DNS is not captured. */
+  readonly dns: DnsSettings | undefined;
   readonly wasm: WasmConfig;
   /** Input of `startPlatformDetection`. */
   readonly platform: PlatformSettings;
@@ -112,12 +114,13 @@ export async function readAgentConfig(sources: AgentConfigSources): Promise<Agen
   const proxyConfig = applyTemplateFlag(merged, flags.templateFile);
   const status = await attempt(
     errors,
-    () => readStatusConfig(env, flags, role, proxyConfig, rules.name),
+    () => readStatusConfig(env, flags, role, proxyConfig, rules.status),
     () => undefined,
   );
   const failed = joinConfigErrors(errors);
   if (failed !== undefined) throw failed;
   if (security === undefined || status === undefined) throw new Error("a step without result has reported no error");
+  const envoy = readEnvoyConfig({ env, flags, role, proxyConfig, rules, uid, log: log() });
   return deepFreeze({
     generation: rules,
     role,
@@ -125,9 +128,9 @@ export async function readAgentConfig(sources: AgentConfigSources): Promise<Agen
     agent: readAgentOptions(env, flags, role),
     security,
     xds: readXdsConfig(env, proxyConfig),
-    envoy: readEnvoyConfig({ env, flags, role, proxyConfig, rules, uid, log: log() }),
+    envoy,
     status,
-    dns: readDnsConfig(env, role),
+    dns: readDnsSettings(env, role, rules, envoy.runsAsProxyUser),
     wasm: readWasmConfig(env, log()),
     platform: readPlatformSettings(env, rules, role.supportsIpv6),
   });

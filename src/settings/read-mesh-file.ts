@@ -1,10 +1,11 @@
 import type { Logger } from "../base/logger.ts";
-import { ConfigError, type ConfigProblem } from "../istio-api/config-error.ts";
-import type { GenerationRules } from "../istio-api/generations.ts";
+import type { ConfigProblem } from "../istio-api/config-problem.ts";
 import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
+import { redactConfigText } from "../istio-api/redact.ts";
+import { ConfigError } from "./config-error.ts";
 import { type ConfigFiles, fileErrorText, readIfPresent } from "./config-files.ts";
+import type { GenerationRules } from "./generations.ts";
 import type { ProxyFlags } from "./proxy-flags.ts";
-import { redactConfigText } from "./redact.ts";
 
 export interface MeshFileSources {
   readonly flags: Pick<ProxyFlags, "meshConfig">;

@@ -1,5 +1,5 @@
 export { readAppProbers } from "./core/app-probers.ts";
-export { type StatusGeneration, type StatusRules, statusRules } from "./core/generations.ts";
+export { STATUS_RULES, type StatusRules } from "./core/generations.ts";
 export { readScrapeTargets } from "./core/scrape-targets.ts";
 export type { StatusActions } from "./endpoints.ts";
 export { logLevelPage } from "./log-level-page.ts";

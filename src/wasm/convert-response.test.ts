@@ -14,7 +14,7 @@ import { silentLogger } from "../base/logger.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
 import { deltaDiscoveryResponse } from "../protobuf/wire/discovery.ts";
 import { type ConvertedResponse, convertResponse } from "./convert-response.ts";
-import { CURRENT_RULES, type FallbackRules, LEGACY_RULES } from "./core/generations.ts";
+import { FALLBACK_RULES, type FallbackRules } from "./core/generations.ts";
 import type { RemoteModule } from "./core/remote-module.ts";
 import { declareWasmMetrics } from "./metrics.ts";
 import { WasmError } from "./wasm-error.ts";
@@ -24,7 +24,11 @@ const XDS_STRUCT = "type.googleapis.com/xds.type.v3.TypedStruct";
 const HTTP_RBAC = "type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBAC";
 const NETWORK_RBAC = "type.googleapis.com/envoy.extensions.filters.network.rbac.v3.RBAC";
 
-async function run(kind: "sotw" | "delta", extensions: readonly Buffer[], rules: FallbackRules = CURRENT_RULES) {
+async function run(
+  kind: "sotw" | "delta",
+  extensions: readonly Buffer[],
+  rules: FallbackRules = FALLBACK_RULES.master,
+) {
   const registry = new MetricRegistry();
   const asked: RemoteModule[] = [];
   const errors: string[] = [];
@@ -227,12 +231,12 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("the rules of 1.20: allow without a prefix, and a module that fails closed refuses the response", async () => {
     const open = { name: "e", url: "https://x/bad", failOpen: true };
-    const allowed = await run(kind, [remoteExtension(open)], LEGACY_RULES);
+    const allowed = await run(kind, [remoteExtension(open)], FALLBACK_RULES["1.20"]);
     expect(plain(decodeExtensions(kind, messageOf(allowed.result))[0]?.config)).toEqual({});
     const closed = await run(
       kind,
       [remoteExtension({ ...open, failOpen: false }), remoteExtension(good)],
-      LEGACY_RULES,
+      FALLBACK_RULES["1.20"],
     );
     const refusal = "cannot fetch Wasm module https://x/bad: no https://x/bad";
     expect(closed.result).toEqual({ refusal });

@@ -4,7 +4,6 @@ import { memberList } from "../protobuf/wire/edit-members.ts";
 import { trackModulesInUse } from "./cache/modules-in-use.ts";
 import { startModuleCache } from "./cache/start-module-cache.ts";
 import { type ConvertedResponse, convertResponse } from "./convert-response.ts";
-import { CURRENT_RULES, LEGACY_RULES } from "./core/generations.ts";
 import type { RemoteModule } from "./core/remote-module.ts";
 import { forbiddenAddresses } from "./fetch/address-rules.ts";
 import { createHttpClient } from "./fetch/http-client.ts";
@@ -23,7 +22,7 @@ const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", ia32: "3
 
 /** Everything behind the converter. The purge timer runs from here on, until `stop`. */
 export function openConverter(options: WasmOptions): Pick<WasmConverter, "convert" | "stop"> {
-  const { metrics, log } = options;
+  const { metrics, log, rules } = options;
   const isInsecure = insecureHosts(options.insecureRegistries);
   const connections = {
     isForbidden: forbiddenAddresses(options.blockedCidrs),
@@ -57,7 +56,6 @@ export function openConverter(options: WasmOptions): Pick<WasmConverter, "conver
     metrics,
     log,
   });
-  const rules = options.fallback === "legacy" ? LEGACY_RULES : CURRENT_RULES;
   return {
     async convert({ kind, message }, signal) {
       const since = performance.now();

@@ -3,6 +3,7 @@ import type { Logger } from "../base/logger.ts";
 import type { ProxyOwner } from "../files/proxy-file.ts";
 import type { ProxyRoute } from "../net/http-proxy/proxy-route.ts";
 import type { ConvertedResponse } from "./convert-response.ts";
+import type { FallbackRules } from "./core/generations.ts";
 import type { Resolve } from "./fetch/guarded-lookup.ts";
 import type { WasmMetrics } from "./metrics.ts";
 
@@ -20,8 +21,7 @@ export interface WasmOptions {
   readonly blockedCidrs: readonly string[];
   /** Docker's config.json for images without a pull secret. */
   readonly dockerConfigPath?: string | undefined;
-  /** "legacy": generation 1.20 and before. */
-  readonly fallback: "current" | "legacy";
+  readonly rules: FallbackRules;
   /** The user the proxy runs as, when it is not the agent's. */
   readonly owner?: ProxyOwner | undefined;
   /** The machine's roots, PEM; the runtime's own when absent. */

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { extensionResponse, remoteExtension } from "../../test/support/wasm/resources.ts";
 import { silentLogger } from "../base/logger.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
+import { FALLBACK_RULES } from "./core/generations.ts";
 import { declareWasmMetrics, startWasmConverter } from "./index.ts";
 
 let directory = "";
@@ -23,7 +24,7 @@ const start = (folder: string, purgeIntervalMs = 0) =>
     maxRetries: 1,
     maxModuleBytes: 1000,
     blockedCidrs: [],
-    fallback: "current",
+    rules: FALLBACK_RULES.master,
     metrics: declareWasmMetrics(new MetricRegistry()),
     log: silentLogger,
   });

@@ -14,7 +14,7 @@ import { implement } from "../grpc/server-types.ts";
 import { type GrpcServer, startGrpcServer } from "../grpc/start-grpc-server.ts";
 import { GrpcError } from "../grpc/status.ts";
 import { addressText } from "../net/listen/listen.ts";
-import { healthRules } from "./core/generations.ts";
+import { HEALTH_RULES } from "./core/generations.ts";
 import { readHealthConfig } from "./core/health-config.ts";
 import type { HealthEvent } from "./core/health-state.ts";
 import { type HealthCheckerOptions, startHealthChecker } from "./start-health-checker.ts";
@@ -344,7 +344,7 @@ test("1.8 does not ask Envoy, and tells nothing until the workload was healthy o
     response.writeHead(answers[Math.min(asked++, answers.length - 1)] ?? 500).end();
   });
   const envoy = async () => "Envoy is not there";
-  await using t = start({ httpGet: { port: server.port } }, { envoy, rules: healthRules("1.8") });
+  await using t = start({ httpGet: { port: server.port } }, { envoy, rules: HEALTH_RULES["1.8"] });
   await until("two events", () => t.events.length === 2);
   expect(t.events.map(({ healthy }) => healthy)).toEqual([true, false]);
   expect(asked).toBeGreaterThanOrEqual(4);
@@ -354,7 +354,7 @@ test("1.8 looks for the first time one period after the initial delay", async ()
   const probe = { exec: { command: ["true"] } };
   const config = { ...readHealthConfig(probe, "x"), periodMs: 150 };
   const startedAt = performance.now();
-  expect(await first(probe, { config, rules: healthRules("1.8") })).toEqual({ healthy: true });
+  expect(await first(probe, { config, rules: HEALTH_RULES["1.8"] })).toEqual({ healthy: true });
   // Timers of Node may fire a millisecond early.
   expect(performance.now() - startedAt).toBeGreaterThanOrEqual(148);
 });

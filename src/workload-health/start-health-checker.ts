@@ -4,7 +4,7 @@ import { formatDurationMs } from "../base/duration.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
 import { wait } from "../base/wait.ts";
-import { type HealthRules, healthRules } from "./core/generations.ts";
+import { HEALTH_RULES, type HealthRules } from "./core/generations.ts";
 import type { HealthCheckConfig, ProbeMethod } from "./core/health-config.ts";
 import { type HealthEvent, INITIAL_HEALTH, nextHealth, type ProbeResult } from "./core/health-state.ts";
 import { probeExec } from "./probes/probe-exec.ts";
@@ -17,7 +17,7 @@ export interface HealthCheckerOptions {
   /** Envoy's own state comes first: why it is not ready, or undefined. Absent: there is no Envoy. */
   readonly envoy?: () => Promise<string | undefined>;
   readonly source: HttpSource;
-  /** Those of the current generation when absent. */
+  /** Those of the newest generation when absent. */
   readonly rules?: HealthRules;
   /** Called on the first verdict and on changes. */
   report(event: HealthEvent): void;
@@ -38,7 +38,7 @@ export function startHealthChecker(options: HealthCheckerOptions): Handle {
 }
 
 async function run(options: HealthCheckerOptions, signal: AbortSignal): Promise<void> {
-  const { config, log, rules = healthRules("master") } = options;
+  const { config, log, rules = HEALTH_RULES.master } = options;
   log.info(`starting health check for health.AggregateProber in ${formatDurationMs(config.initialDelayMs)}`);
   await wait(config.initialDelayMs + (rules.looksAtOnce ? 0 : config.periodMs), signal);
   const look = createLook(options);

@@ -6,9 +6,9 @@ import { isDeepStrictEqual } from "node:util";
 import { silentLogger } from "../../src/base/logger.ts";
 import type { BootstrapInputs } from "../../src/bootstrap/inputs.ts";
 import { writeGeneratedBootstrap } from "../../src/bootstrap/write-bootstrap.ts";
-import { generationRules } from "../../src/istio-api/generations.ts";
 import { proxyConfigJson } from "../../src/istio-api/proxy-config/apply-proxy-config.ts";
 import type { ProxyConfig } from "../../src/istio-api/proxy-config/proxy-config.ts";
+import { generationRules } from "../../src/settings/generations.ts";
 import type { ConformanceCase, ConformanceFamily } from "./family.ts";
 
 type Json = Record<string, unknown>;
@@ -72,7 +72,7 @@ export function bootstrapInputs({ inputs }: BootstrapCase, configPath: string): 
   const { features } = inputs;
   const dnsProxy = features.DNS_PROXY_ADDR;
   return {
-    generation: "master",
+    rules: generationRules("master").bootstrap,
     nodeId: inputs.nodeId,
     nodeIps: inputs.instanceIPs,
     proxyConfig: proxyConfigJson({ ...inputs.proxyConfig, configPath }, generationRules("master")),

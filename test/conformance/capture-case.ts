@@ -5,9 +5,9 @@ import { configJson } from "../../src/capture/core/config-json.ts";
 import { deriveSettings } from "../../src/capture/core/derive-settings.ts";
 import type { CaptureGeneration, CaptureOptions, CaptureSettings } from "../../src/capture/core/settings.ts";
 import { CAPTURE_FLAGS } from "../../src/cli/commands/capture-flags.ts";
-import { readCaptureSettings } from "../../src/cli/commands/capture-settings.ts";
 import { createFlagValues } from "../../src/cli/framework/flag-values.ts";
 import { parseFlags } from "../../src/cli/framework/parse-flags.ts";
+import { readCaptureSettings } from "../../src/settings/capture.ts";
 import type { ConformanceCase } from "./family.ts";
 
 /** A golden case of iptables or nftables; see the README beside the data. */
@@ -61,7 +61,7 @@ export interface CaseSettings {
 export function settingsOf(entry: CaptureCase): CaseSettings {
   const parsed = parseFlags(CAPTURE_FLAGS, entry.args, false);
   const env = { ...entry.env, ...(entry.generation === "master" ? {} : { PILOT_AGENT_GENERATION: entry.generation }) };
-  const given = readCaptureSettings(createFlagValues(CAPTURE_FLAGS, parsed.set, env), env, CAPTURE_FLAGS);
+  const given = readCaptureSettings(createFlagValues(CAPTURE_FLAGS, parsed.set, env), env);
   const { settings } = deriveSettings(given.settings, given.envoyUser, {
     userId: () => undefined,
     localAddresses: () => entry.requires?.localAddresses ?? ["10.0.0.10"],

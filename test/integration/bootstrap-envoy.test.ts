@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
 import { generateBootstrap } from "../../src/bootstrap/core/generate-bootstrap.ts";
+import { BOOTSTRAP_RULES } from "../../src/bootstrap/core/generations.ts";
 import { buildNodeDescriptor } from "../../src/bootstrap/core/node-descriptor.ts";
 import type { BootstrapInputs } from "../../src/bootstrap/inputs.ts";
 import { readBootstrapOverride, writeBootstrap } from "../../src/bootstrap/write-bootstrap.ts";
@@ -249,7 +250,7 @@ test("an override is merged over the document by Envoy", async () => {
     "static_resources:\n  clusters:\n  - name: extra\n    connect_timeout: 1s\n    type: STATIC\n",
   );
   const env = { ISTIO_BOOTSTRAP_OVERRIDE: override };
-  const json = await readBootstrapOverride({ env, generation: "master" }, silentLogger);
+  const json = await readBootstrapOverride({ env, rules: BOOTSTRAP_RULES.master }, silentLogger);
   const written = await writeBootstrap(sidecarInputs({ proxyConfig: { configPath: dir } }), { log: silentLogger });
   expect(await envoyVerdict(written.path, "--config-yaml", json ?? "")).toBe("ok");
   expect(await envoyVerdict(written.path, "--config-yaml", '{"static_resources":{"clusters":[{"name":1}]}}')).not.toBe(

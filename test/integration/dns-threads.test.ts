@@ -1,6 +1,7 @@
 import { createSocket } from "node:dgram";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
+import { DNS_RULES } from "../../src/dns/core/generations.ts";
 import { declareDnsMetrics } from "../../src/dns/metrics.ts";
 import { createPortMap, type PortMap } from "../../src/dns/port-owners.ts";
 import type { ResolverSettings } from "../../src/dns/resolver.ts";
@@ -22,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => worker[Symbol.asyncDispose]());
 
 const SETTINGS: ResolverSettings = {
-  generation: "master",
+  rules: DNS_RULES.master,
   proxyNamespace: "ns1",
   proxyDomain: "ns1.svc.cluster.local",
   ttlSeconds: 30,

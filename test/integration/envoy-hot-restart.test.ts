@@ -22,7 +22,7 @@ async function setUp(overrides: Partial<EnvoyOptions> = {}) {
     adminPort,
     stdio: work.stdio,
     hotRestart: { parentShutdownMs: 1_000 },
-    args: { generation: "master", drainMs: 0, nodeIps: ["127.0.0.1"], logLevel: "warning", concurrency: 1 },
+    args: { drainMs: 0, nodeIps: ["127.0.0.1"], logLevel: "warning", concurrency: 1 },
     prepareConfig: async (epoch) => ({ path: work.write(`envoy-rev${epoch}.json`, next) }),
     ...overrides,
   });

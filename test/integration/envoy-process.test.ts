@@ -4,6 +4,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { createAdminClient } from "../../src/envoy/admin-client.ts";
+import { envoyRules } from "../../src/envoy/core/generations.ts";
 import { startEnvoy } from "../../src/envoy/start-envoy.ts";
 import { createWorkFolder, envoyOptions, freePorts, isAlive, recordingLogger } from "../support/envoy/life.ts";
 import { buildEnvoyOwner } from "../support/envoy/owner-bundle.ts";
@@ -102,8 +103,9 @@ test.each(["1.6", "1.7", "1.8", "1.20", "master"])(
   "the command line of generation %s starts today's Envoy, without the flags it dropped",
   async (generation) => {
     using t = await setUp();
-    const args = { ...t.options.args, generation, componentLogLevel: "misc:error" };
-    await using _envoy = await startEnvoy({ ...t.options, args, hotRestart: { parentShutdownMs: 60_000 } });
+    const args = { ...t.options.args, componentLogLevel: "misc:error" };
+    const rules = envoyRules(generation);
+    await using _envoy = await startEnvoy({ ...t.options, rules, args, hotRestart: { parentShutdownMs: 60_000 } });
     await until("Envoy", isServing(t.port));
     const refused: Record<string, string> = {
       "1.6": "--max-obj-name-len",
@@ -132,8 +134,8 @@ test.each([
   using t = await setUp();
   const path = t.work.write("bad.json", bootstrap);
   // Generations before 1.17 did not tell Envoy to overlook unknown fields.
-  const args = { ...t.options.args, generation: strict ? "1.15" : "master" };
-  await using envoy = await startEnvoy({ ...t.options, args, guard: "off", prepareConfig: async () => ({ path }) });
+  const rules = envoyRules(strict ? "1.15" : "master");
+  await using envoy = await startEnvoy({ ...t.options, rules, guard: "off", prepareConfig: async () => ({ path }) });
   await expect(envoy.ended).rejects.toMatchObject({
     code: "crashed",
     message: "Envoy exited with error: exit status 1",

@@ -6,6 +6,7 @@ import { beforeEach, expect, test } from "vitest";
 import { generateBootstrap } from "../../src/bootstrap/core/generate-bootstrap.ts";
 import { buildNodeDescriptor } from "../../src/bootstrap/core/node-descriptor.ts";
 import { createAdminClient } from "../../src/envoy/admin-client.ts";
+import { envoyRules } from "../../src/envoy/core/generations.ts";
 import { envoyReadinessProbe } from "../../src/envoy/readiness-probe.ts";
 import { startEnvoy } from "../../src/envoy/start-envoy.ts";
 import { createReadiness } from "../../src/status/readiness.ts";
@@ -52,6 +53,7 @@ async function startSidecar(deltaXds: boolean) {
   const probe = envoyReadinessProbe({
     admin: createAdminClient({ host: "127.0.0.1", port: adminPort }),
     log,
+    rules: envoyRules("master").readiness,
     uptimeMs: () => 352,
   });
   readiness.addCheck("envoy", probe.check);

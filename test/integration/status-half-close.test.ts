@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { wait } from "../../src/base/wait.ts";
 import { readAppProbers } from "../../src/status/core/app-probers.ts";
-import { statusRules } from "../../src/status/core/generations.ts";
+import { STATUS_RULES } from "../../src/status/core/generations.ts";
 import { createAppProbeHandler } from "../../src/status/probes/app-probe-handler.ts";
 import { createReadiness } from "../../src/status/readiness.ts";
 import type { StatusServer } from "../../src/status/start-status-server.ts";
@@ -36,7 +36,7 @@ async function startSlowProbe() {
 
 function probeHandler(port: number) {
   return createAppProbeHandler({
-    probers: readAppProbers({ [READYZ]: { httpGet: { port } } }, statusRules("master").probers),
+    probers: readAppProbers({ [READYZ]: { httpGet: { port } } }, STATUS_RULES.master.probers),
     target: { host: "127.0.0.1", localAddress: "127.0.0.6" },
     statusPort: 15020,
     http2: true,

@@ -11,7 +11,7 @@ import { implement } from "../../src/grpc/server-types.ts";
 import { startGrpcServer } from "../../src/grpc/start-grpc-server.ts";
 import { addressText } from "../../src/net/listen/listen.ts";
 import { readAppProbers } from "../../src/status/core/app-probers.ts";
-import { statusRules } from "../../src/status/core/generations.ts";
+import { STATUS_RULES } from "../../src/status/core/generations.ts";
 import { createAppProbeHandler } from "../../src/status/probes/app-probe-handler.ts";
 import { createProbeConnections } from "../../src/status/probes/probe-connections.ts";
 import { createTestTls } from "../support/certs/status-tls.ts";
@@ -29,7 +29,7 @@ async function startProbes(prober: object, withConnections = false) {
   const server = opened.add(await startTestStatusServer(log));
   const connections = withConnections ? opened.add(createProbeConnections()) : undefined;
   const handler = createAppProbeHandler({
-    probers: readAppProbers({ [READYZ]: prober }, statusRules("master").probers),
+    probers: readAppProbers({ [READYZ]: prober }, STATUS_RULES.master.probers),
     target: { host: "127.0.0.1", localAddress: "127.0.0.6" },
     statusPort: 15020,
     http2: true,

@@ -10,7 +10,7 @@ import { implement } from "../../src/grpc/server-types.ts";
 import { startGrpcServer } from "../../src/grpc/start-grpc-server.ts";
 import { addressText } from "../../src/net/listen/listen.ts";
 import { readAppProbers } from "../../src/status/core/app-probers.ts";
-import { statusRules } from "../../src/status/core/generations.ts";
+import { STATUS_RULES } from "../../src/status/core/generations.ts";
 import { type AppProbeOptions, createAppProbeHandler } from "../../src/status/probes/app-probe-handler.ts";
 import { createProbeConnections } from "../../src/status/probes/probe-connections.ts";
 import { createTestTls } from "../support/certs/status-tls.ts";
@@ -27,7 +27,7 @@ async function startProbes(prober: object, overrides: Partial<AppProbeOptions> =
   const log = recordingLogger();
   const server = opened.add(await startTestStatusServer(log));
   const handler = createAppProbeHandler({
-    probers: readAppProbers({ [READYZ]: prober }, statusRules("master").probers),
+    probers: readAppProbers({ [READYZ]: prober }, STATUS_RULES.master.probers),
     target: { host: "127.0.0.1", localAddress: "127.0.0.6" },
     statusPort: overrides.statusPort ?? STATUS_PORT_PLACEHOLDER,
     http2: true,

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { readAppProbers } from "../../src/status/core/app-probers.ts";
-import { statusRules } from "../../src/status/core/generations.ts";
+import { STATUS_RULES } from "../../src/status/core/generations.ts";
 import { readScrapeTargets } from "../../src/status/core/scrape-targets.ts";
 import { goldenPath, needsGoldenData } from "../conformance/golden-data.ts";
 
@@ -25,7 +25,7 @@ test("what injection writes for probes and scraping is understood here", (contex
   }
   expect(scrapes).toBeGreaterThan(0);
   for (const { want_env: env } of vectors.app_probers) {
-    const probers = readAppProbers(env, statusRules("master").probers);
+    const probers = readAppProbers(env, STATUS_RULES.master.probers);
     expect([...probers.keys()]).toEqual(Object.keys(env));
   }
 });

@@ -3,8 +3,7 @@ import { jsonSyntaxError } from "../../files/json/json-syntax-error.ts";
 import type { ProxyConfig, RemoteService } from "../../istio-api/proxy-config/proxy-config.ts";
 import { BootstrapError } from "../bootstrap-error.ts";
 import type { BootstrapInputs } from "../inputs.ts";
-import type { Generation } from "./generations.ts";
-import { GENERATIONS } from "./generations.ts";
+import type { BootstrapRules } from "./generations.ts";
 import type { NodeDescriptor } from "./node-descriptor.ts";
 import type { NodeNetwork } from "./node-network.ts";
 import { nodeNetwork } from "./node-network.ts";
@@ -29,7 +28,7 @@ export interface RemoteServiceValues {
 export interface BootstrapValues {
   readonly inputs: BootstrapInputs;
   readonly config: ProxyConfig;
-  readonly generation: Generation;
+  readonly generation: BootstrapRules;
   readonly node: NodeDescriptor;
   readonly network: NodeNetwork;
   readonly xdsType: "GRPC" | "DELTA_GRPC";
@@ -56,7 +55,7 @@ export interface BootstrapValues {
 /** Throws `BootstrapError` for addresses and structured values that cannot be used. */
 export function bootstrapValues(inputs: BootstrapInputs, node: NodeDescriptor): BootstrapValues {
   const { proxyConfig: config, features } = inputs;
-  const generation = GENERATIONS[inputs.generation];
+  const { rules: generation } = inputs;
   const warnings: string[] = [];
   const waypoint = inputs.nodeId.startsWith("waypoint~");
   const mayDelta = generation.document.xds === "agent";

@@ -2,11 +2,10 @@ import { describe, expect, test } from "vitest";
 import type { InputOverrides } from "../../../test/support/bootstrap/bootstrap-inputs.ts";
 import { sidecarInputs } from "../../../test/support/bootstrap/bootstrap-inputs.ts";
 import { generateBootstrap } from "./generate-bootstrap.ts";
-import type { GenerationName } from "./generations.ts";
-import { GENERATIONS } from "./generations.ts";
+import { BOOTSTRAP_RULES } from "./generations.ts";
 import { buildNodeDescriptor } from "./node-descriptor.ts";
 
-const text = (generation: GenerationName, overrides: InputOverrides = {}) => {
+const text = (generation: keyof typeof BOOTSTRAP_RULES, overrides: InputOverrides = {}) => {
   const inputs = sidecarInputs({ generation, features: { deltaXds: false }, ...overrides });
   return generateBootstrap(inputs, buildNodeDescriptor(inputs)).text;
 };
@@ -168,5 +167,5 @@ test.each([
   ["1.8", "envoy-rev2.json"],
   ["1.6", "envoy-rev2.json"],
 ] as const)("%s writes %s", (generation, file) => {
-  expect(GENERATIONS[generation].bootstrapFileName(2, "json")).toBe(file);
+  expect(BOOTSTRAP_RULES[generation].bootstrapFileName(2, "json")).toBe(file);
 });

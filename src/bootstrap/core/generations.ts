@@ -3,8 +3,6 @@ import { METADATA_TYPES } from "./metadata-keys.ts";
 import type { StatsTag } from "./stats-tags.ts";
 import { STANDARD_TAGS_1_7, STATS_TAGS, STATS_TAGS_1_7, STATS_TAGS_1_20 } from "./stats-tags.ts";
 
-export type GenerationName = "master" | "1.20" | "1.8" | "1.7" | "1.6";
-
 /** How a generation describes the node. */
 export interface NodeRules {
   readonly typedKeys: ReadonlySet<string>;
@@ -62,8 +60,8 @@ export interface DocumentRules {
   readonly xds: "agent" | "agent-or-direct" | "direct";
 }
 
-export interface Generation {
-  readonly name: GenerationName;
+/** A product generation as data; chosen once, in `settings/`. */
+export interface BootstrapRules {
   readonly node: NodeRules;
   readonly document: DocumentRules;
   /** Whether templates may use Sprig. */
@@ -246,10 +244,8 @@ const singleFile = (_epoch: number, extension: string) => `envoy-rev.${extension
 const filePerEpoch = (epoch: number, extension: string) => `envoy-rev${epoch}.${extension}`;
 const EARLY = { node: NODE_1_7, sprig: false, rawOverride: true, bootstrapFileName: filePerEpoch };
 
-/** Product generations as data; chosen once, in `config/`. */
-export const GENERATIONS: Readonly<Record<GenerationName, Generation>> = {
+export const BOOTSTRAP_RULES = {
   master: {
-    name: "master",
     node: NODE,
     document: DOCUMENT,
     sprig: true,
@@ -257,14 +253,13 @@ export const GENERATIONS: Readonly<Record<GenerationName, Generation>> = {
     bootstrapFileName: singleFile,
   },
   "1.20": {
-    name: "1.20",
     node: NODE_1_20,
     document: DOCUMENT_1_20,
     sprig: true,
     rawOverride: true,
     bootstrapFileName: singleFile,
   },
-  "1.8": { ...EARLY, name: "1.8", document: DOCUMENT_1_8 },
-  "1.7": { ...EARLY, name: "1.7", document: DOCUMENT_1_7 },
-  "1.6": { ...EARLY, name: "1.6", document: { ...DOCUMENT_1_7, adminProfile: "config-path" } },
-};
+  "1.8": { ...EARLY, document: DOCUMENT_1_8 },
+  "1.7": { ...EARLY, document: DOCUMENT_1_7 },
+  "1.6": { ...EARLY, document: { ...DOCUMENT_1_7, adminProfile: "config-path" } },
+} as const satisfies Readonly<Record<string, BootstrapRules>>;

@@ -2,7 +2,6 @@ import { compareText } from "../../base/go-text.ts";
 import { parsePodInfoLenient } from "../../protocol/pod-info.ts";
 import type { AgentFacts, BootstrapInputs, Locality } from "../inputs.ts";
 import type { NodeRules } from "./generations.ts";
-import { GENERATIONS } from "./generations.ts";
 import type { JsonObject } from "./json.ts";
 import { sortKeys } from "./json.ts";
 import { nodeLocality } from "./locality.ts";
@@ -35,7 +34,7 @@ export function buildNodeId(type: string, ips: readonly string[], name: string, 
 
 /** Throws `BootstrapError` (invalid-metadata) for structured values that do not parse. */
 export function buildNodeDescriptor(inputs: BootstrapInputs): NodeDescriptor {
-  const { node: rules } = GENERATIONS[inputs.generation];
+  const { node: rules } = inputs.rules;
   const { env, proxyConfig } = inputs;
   const warnings: string[] = [];
   const raw = readRawMetadata(rules, proxyConfig.proxyMetadata ?? {}, env, warnings);

@@ -4,7 +4,7 @@ import { sidecarInputs } from "../../../test/support/bootstrap/bootstrap-inputs.
 import { quoteGo } from "../../base/go-quote.ts";
 import { BootstrapError } from "../bootstrap-error.ts";
 import { generateBootstrap } from "./generate-bootstrap.ts";
-import type { GenerationName } from "./generations.ts";
+import type { BOOTSTRAP_RULES } from "./generations.ts";
 import { buildGrpcBootstrap } from "./grpc-bootstrap.ts";
 import { toStrictJson } from "./json.ts";
 import { buildNodeDescriptor } from "./node-descriptor.ts";
@@ -29,7 +29,7 @@ const text = fc.oneof(
   ),
 );
 const dictionary = fc.dictionary(text, text, { maxKeys: 5 });
-const generation = fc.constantFrom<GenerationName>("master", "1.20", "1.8", "1.7", "1.6");
+const generation = fc.constantFrom<keyof typeof BOOTSTRAP_RULES>("master", "1.20", "1.8", "1.7", "1.6");
 
 test("whatever stands in labels, annotations, variables and configuration, the document is strict JSON that holds it", () => {
   fc.assert(

@@ -5,8 +5,8 @@ import { MetricRegistry } from "../../base/metric-registry.ts";
 import { declareCaServerMetrics, type JwtRule, openDevelopmentIssuer, startCaServer } from "../../ca/index.ts";
 import { addressText } from "../../grpc/index.ts";
 import type { KeyOptions } from "../../protocol/x509/key-pair.ts";
+import { parseAccount, parseJwtRule, parseListen } from "../../settings/ca.ts";
 import type { Command, CommandContext } from "../framework/command.ts";
-import { parseAccount, parseJwtRule, parseListen } from "./ca-arguments.ts";
 
 const KEYS: ReadonlyMap<string, KeyOptions> = new Map([
   ["p256", { type: "ecdsa", curve: "P256" }],

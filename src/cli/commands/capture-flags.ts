@@ -1,4 +1,7 @@
-import type { FlagSpec } from "../framework/flags.ts";
+import { errorMessage } from "../../base/coded-error.ts";
+import type { CommandContext } from "../framework/command.ts";
+import type { FlagSpec, FlagValues } from "../framework/flags.ts";
+import { parseFlagValue } from "../framework/parse-flags.ts";
 
 interface Extra {
   readonly short?: string;
@@ -108,3 +111,21 @@ export const CAPTURE_FLAGS: readonly FlagSpec[] = [
 
 /** `istio-clean-iptables`: none is needed, the rules are found by looking. */
 export const CLEAN_FLAGS: readonly FlagSpec[] = [DRY_RUN, PROXY_UID, PROXY_GID, REDIRECT_DNS, MODE, MARK];
+
+/** The reference silently takes zero for values it cannot read; here the default stays, and the reader learns of it. */
+export function captureWarnings(flags: FlagValues, env: CommandContext["env"]): readonly string[] {
+  const warnings = CAPTURE_FLAGS.flatMap((spec) =>
+    (spec.env ?? []).flatMap((name) => {
+      const value = env[name];
+      if (value === undefined || flags.changed(spec.name)) return [];
+      try {
+        parseFlagValue(spec, value);
+        return [];
+      } catch (cause) {
+        return [`ignoring environment variable ${name}: ${errorMessage(cause)} (expected a ${spec.type})`];
+      }
+    }),
+  );
+  if (env.ISTIO_OUTBOUND_OWNER_GROUPS !== "") return warnings;
+  return [...warnings, "ISTIO_OUTBOUND_OWNER_GROUPS is empty and means *; name a group to capture less"];
+}

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { ENVIRONMENT } from "../../settings/index.ts";
+import { ENVIRONMENT } from "../../settings/environment-table.ts";
 import { manPage, markdownPage, pageName, yamlPage } from "../framework/collateral-formats.ts";
 import { htmlFragment, type MetricDoc } from "../framework/collateral-html.ts";
 import type { Command, CommandEntry } from "../framework/command.ts";

@@ -1,9 +1,9 @@
 import { buildStamp, formatVersion } from "../../base/build-stamp.ts";
 import { type Discovery, startDiscovery } from "../../discovery/index.ts";
 import { addressText, type ListenAddress } from "../../grpc/index.ts";
+import { readDiscoverySettings } from "../../settings/discovery.ts";
 import type { Command, CommandContext } from "../framework/command.ts";
 import { DISCOVERY_FLAGS } from "./discovery-flags.ts";
-import { readDiscoveryOptions } from "./discovery-settings.ts";
 import { discoveryWarnings } from "./discovery-warnings.ts";
 
 export const command: Command = {
@@ -40,7 +40,7 @@ ROOT_CA_DIR (./etc/cacerts) and kept. Proxies connect over TLS with a certificat
 async function runDiscovery(context: CommandContext): Promise<number> {
   const { log, signal } = context;
   log.info(`Version ${formatVersion(buildStamp)}`);
-  const options = readDiscoveryOptions(context.flags, context.env, log);
+  const options = { ...readDiscoverySettings(context.flags, context.env, log), log };
   for (const line of await discoveryWarnings(context.flags)) log.warn(line);
   await using discovery = await startDiscovery(options);
   for (const line of portLines(discovery)) log.info(line);

@@ -37,7 +37,7 @@ async function configuredBinary(text: string): Promise<string | undefined> {
   if (text === "") return undefined;
   const [{ applyProxyConfig }, { chooseGeneration }, { defaultProxyConfig }, { parseYaml }] = await Promise.all([
     import("../../istio-api/proxy-config/apply-proxy-config.ts"),
-    import("../../istio-api/generations.ts"),
+    import("../../settings/generations.ts"),
     import("../../istio-api/proxy-config/default-proxy-config.ts"),
     import("../../files/yaml/parse-yaml.ts"),
   ]);

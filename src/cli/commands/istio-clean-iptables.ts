@@ -1,8 +1,8 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import * as capture from "../../capture/index.ts";
+import { captureGeneration } from "../../settings/capture.ts";
 import type { Command, CommandContext } from "../framework/command.ts";
 import { CLEAN_FLAGS } from "./capture-flags.ts";
-import { captureGeneration } from "./capture-settings.ts";
 
 export const command: Command = {
   name: "istio-clean-iptables",

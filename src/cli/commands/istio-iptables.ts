@@ -1,8 +1,8 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import * as capture from "../../capture/index.ts";
+import { readCaptureSettings } from "../../settings/capture.ts";
 import type { Command, CommandContext } from "../framework/command.ts";
-import { CAPTURE_FLAGS } from "./capture-flags.ts";
-import { readCaptureSettings } from "./capture-settings.ts";
+import { CAPTURE_FLAGS, captureWarnings } from "./capture-flags.ts";
 
 const EXIT_FAILED = 1;
 /** What the CNI repair controller looks for. */
@@ -44,9 +44,9 @@ function errorLines(thrown: unknown): readonly string[] {
 
 async function runIptables(context: CommandContext): Promise<number> {
   const { flags, env, log, print } = context;
-  const given = readCaptureSettings(flags, env, CAPTURE_FLAGS);
+  const given = readCaptureSettings(flags, env);
   const { options } = given;
-  for (const warning of given.warnings) log.warn(warning);
+  for (const warning of captureWarnings(flags, env)) log.warn(warning);
   const isExplain = context.args[0] === "explain";
   const isTolerant = isExplain || (options.cleanupOnly && !options.dryRun);
   const hasNative = isExplain ? undefined : lookAhead(given);

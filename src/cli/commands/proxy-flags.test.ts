@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { chooseGeneration } from "../../istio-api/generations.ts";
+import { chooseGeneration } from "../../settings/generations.ts";
 import { defaultProxyFlags } from "../../settings/proxy-flags.ts";
 import { createFlagValues } from "../framework/flag-values.ts";
 import { LOG_FLAGS } from "../framework/log-flags.ts";

@@ -1,4 +1,4 @@
-import type { ProxyFlags } from "../../settings/index.ts";
+import type { ProxyFlags } from "../../settings/proxy-flags.ts";
 import type { FlagSpec, FlagValues } from "../framework/flags.ts";
 
 const OLD = "it belongs to an older release and has no effect here";

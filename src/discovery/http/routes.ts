@@ -4,8 +4,8 @@ import type { AnswerOptions } from "../../net/http-server/answer-exchange.ts";
 import { text } from "../../net/http-server/http-types.ts";
 import { createRouteTable } from "../../net/http-server/route-table.ts";
 import { type HttpServer, type HttpServerOptions, startHttpServer } from "../../net/http-server/start-http-server.ts";
+import type { PortOption } from "../../settings/discovery-settings.ts";
 import { DiscoveryError } from "../discovery-error.ts";
-import type { PortOption } from "../options.ts";
 import { type ConfigApiOptions, createConfigApi } from "./config-api.ts";
 import { createDebugHandler, type DebugPagesOptions } from "./debug-pages.ts";
 

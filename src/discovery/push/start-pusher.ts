@@ -2,6 +2,7 @@ import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
 import { mergeChanges, NO_CHANGES, type PushChanges } from "../../mesh-model/changes/push-changes.ts";
 import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
+import type { PushSettings } from "../../settings/discovery-settings.ts";
 import { createDebounced } from "../stores/files/debounce.ts";
 import type { PushMetrics } from "./metrics.ts";
 import { createPushQueue } from "./push-queue.ts";
@@ -25,17 +26,6 @@ export interface PusherOptions {
   readonly onPush?: (changes: PushChanges) => void;
   readonly metrics: PushMetrics;
   readonly log: Logger;
-}
-
-export interface PushSettings {
-  /** `PILOT_DEBOUNCE_AFTER`: quiet time before a push. */
-  readonly debounceAfterMs: number;
-  /** `PILOT_DEBOUNCE_MAX`: a push comes after this time however busy it is. */
-  readonly debounceMaxMs: number;
-  /** `PILOT_ENABLE_EDS_DEBOUNCE`: false pushes changes of endpoints alone at once. */
-  readonly debouncesEndpoints: boolean;
-  /** `PILOT_PUSH_THROTTLE`. */
-  readonly concurrency: number;
 }
 
 export interface Pusher {

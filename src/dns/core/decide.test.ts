@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { decideKnown } from "./decide.ts";
-import { dnsRules } from "./generations.ts";
+import { DNS_RULES } from "./generations.ts";
 
 const [A, CNAME, MX, AAAA, SVCB, HTTPS, ANY] = [1, 5, 15, 28, 64, 65, 255];
 const entry = (isKubernetes: boolean) => ({
@@ -14,7 +14,7 @@ const entry = (isKubernetes: boolean) => ({
 const service = { entry: entry(true) };
 const external = { entry: entry(false) };
 const aliased = { entry: entry(false), target: "h." };
-const master = dnsRules("master");
+const master = DNS_RULES.master;
 
 describe("a known name asked for", () => {
   test.each([
@@ -56,7 +56,7 @@ describe("a known name asked for", () => {
   });
 
   test("the wrong family does not exist in the generation that said so", () => {
-    expect(decideKnown(service, AAAA, dnsRules("1.8"), false)).toMatchObject({ rcode: 3, entry: undefined });
-    expect(decideKnown(service, AAAA, dnsRules("1.20"), false)).toMatchObject({ rcode: 0, entry: undefined });
+    expect(decideKnown(service, AAAA, DNS_RULES["1.8"], false)).toMatchObject({ rcode: 3, entry: undefined });
+    expect(decideKnown(service, AAAA, DNS_RULES["1.20"], false)).toMatchObject({ rcode: 0, entry: undefined });
   });
 });

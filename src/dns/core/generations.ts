@@ -1,4 +1,4 @@
-/** What a product generation does differently; chosen once by the configuration and passed as data. */
+/** What a product generation does differently; chosen once in `settings/` and passed as data. */
 export interface DnsRules {
   /** Wildcard hosts cover the names below them. */
   readonly wildcards: boolean;
@@ -19,8 +19,6 @@ export interface DnsRules {
   /** The first name table is a condition of readiness, and `/debug/ndsz` shows it. */
   readonly reportsTable: boolean;
 }
-
-export type DnsGeneration = "master" | "1.20" | "1.8";
 
 const MASTER: DnsRules = {
   wildcards: true,
@@ -46,8 +44,4 @@ const V1_8: DnsRules = {
   reportsTable: false,
 };
 
-const RULES: Readonly<Record<DnsGeneration, DnsRules>> = { master: MASTER, "1.20": V1_20, "1.8": V1_8 };
-
-export function dnsRules(generation: DnsGeneration): DnsRules {
-  return RULES[generation];
-}
+export const DNS_RULES = { master: MASTER, "1.20": V1_20, "1.8": V1_8 } as const;

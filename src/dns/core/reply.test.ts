@@ -5,7 +5,7 @@ import { decodeMessage, encodeMessage, optRecord } from "../../../test/support/d
 import { createQueryView, readQuery } from "../../protocol/dns/query.ts";
 import { proxyScope } from "./alternate-hosts.ts";
 import { decideKnown, NO_DATA, pointerTo } from "./decide.ts";
-import { dnsRules } from "./generations.ts";
+import { DNS_RULES } from "./generations.ts";
 import { lookup } from "./lookup.ts";
 import { buildLookupTable } from "./name-table.ts";
 import { writeErrorReply, writeLocalReply } from "./reply.ts";
@@ -26,7 +26,7 @@ const out = Buffer.alloc(65_535, 0xee);
 function reply(query: Buffer, limit = 512, authoritative = true) {
   expect(readQuery(query, view)).toBe("query");
   const match = lookup(TABLE, view.name, { search: "s.t.", expandsSearchedNames: false });
-  const answer = match && decideKnown(match, view.type, dnsRules("master"), false);
+  const answer = match && decideKnown(match, view.type, DNS_RULES.master, false);
   if (answer === undefined || typeof answer === "string") throw new Error(`${view.name} is not answered here`);
   const length = writeLocalReply(out, { message: query, view }, TABLE, answer, {
     limit,

@@ -1,8 +1,12 @@
 import { expect, test } from "vitest";
 import { buildEnvoyArgs, type EnvoyArgs, impliesHotRestart } from "./command-line.ts";
 import { COMMAND_LINES } from "./command-lines.ts";
+import { envoyRules } from "./generations.ts";
 
-const input: Omit<EnvoyArgs, "generation"> = {
+const build = ({ generation, ...input }: EnvoyArgs & { readonly generation: string }) =>
+  buildEnvoyArgs(envoyRules(generation).commandLine, input);
+
+const input: EnvoyArgs = {
   configFile: "f.json",
   drainMs: 45_900,
   nodeIps: ["10.0.0.1"],
@@ -83,11 +87,11 @@ test.each<[string, string[]]>([
   ["1.22", [...DRAIN, ...V4, ...FLUSH, "--allow-unknown-static-fields", ...EXTRAS]],
   ["master", [...DRAIN, ...V4, ...FLUSH, "--allow-unknown-static-fields", ...EXTRAS]],
 ])("generation %s has its own command line", (generation, args) => {
-  expect(buildEnvoyArgs({ ...input, generation })).toEqual(args);
+  expect(build({ ...input, generation })).toEqual(args);
 });
 
 test("the reference's case: an override and a concurrency come last", () => {
-  const args = buildEnvoyArgs({
+  const args = build({
     generation: "master",
     configFile: "test.json",
     drainMs: 45_000,
@@ -104,7 +108,7 @@ test("the reference's case: an override and a concurrency come last", () => {
 });
 
 test("flush settings and switches of the newest generation have their places", () => {
-  const args = buildEnvoyArgs({
+  const args = build({
     ...input,
     generation: "master",
     fileFlushIntervalMs: 10_000,
@@ -126,7 +130,7 @@ test.each([
   { nodeIps: ["2001:db8::1", "10.0.0.1"], family: "v4" },
   { nodeIps: ["::ffff:10.0.0.1"], family: "v6" },
 ])("a node with addresses $nodeIps uses $family", ({ nodeIps, family }) => {
-  const args = buildEnvoyArgs({ ...input, generation: "master", nodeIps });
+  const args = build({ ...input, generation: "master", nodeIps });
   expect(args[args.indexOf("--local-address-ip-version") + 1]).toBe(family);
 });
 
@@ -134,7 +138,7 @@ test.each([
   { concurrency: 0, level: "" },
   { concurrency: -1, level: "" },
 ])("an empty level and concurrency $concurrency leave their flags out", ({ concurrency, level }) => {
-  const args = buildEnvoyArgs({ ...input, generation: "master", concurrency, logLevel: level, componentLogLevel: "" });
+  const args = build({ ...input, generation: "master", concurrency, logLevel: level, componentLogLevel: "" });
   expect(args).toEqual([...DRAIN, ...V4, ...FLUSH, "--allow-unknown-static-fields"]);
 });
 
@@ -143,7 +147,7 @@ test.each([
   { generation: "1.9", text: TAB },
 ])("JSON logs of generation $generation replace the text format", ({ generation, text }) => {
   const format = (jsonLog: boolean) => {
-    const args = buildEnvoyArgs({ ...input, generation, jsonLog });
+    const args = build({ ...input, generation, jsonLog });
     return args[args.indexOf("--log-format") + 1];
   };
   expect(format(false)).toBe(text);
@@ -155,7 +159,7 @@ const HOT = ["--restart-epoch", "3", "--base-id", "77"];
 const HOT_PARENT = ["--parent-shutdown-time-s", "61"];
 
 test("hot restart replaces the switch that turns it off", () => {
-  expect(buildEnvoyArgs({ ...input, generation: "master", hotRestart })).toEqual([
+  expect(build({ ...input, generation: "master", hotRestart })).toEqual([
     ...DRAIN,
     ...V4,
     ...["--file-flush-interval-msec", "1000", ...HOT, ...HOT_PARENT, "--allow-unknown-static-fields"],
@@ -166,7 +170,7 @@ test("hot restart replaces the switch that turns it off", () => {
 test.each(COMMAND_LINES.map((line) => `1.${line.since}`))(
   "in hot restart mode generation %s gets each flag of it once and never the switch against it",
   (generation) => {
-    const args = buildEnvoyArgs({ ...input, generation, hotRestart });
+    const args = build({ ...input, generation, hotRestart });
     expect(args).not.toContain("--disable-hot-restart");
     for (const flag of ["--restart-epoch", "--base-id", "--parent-shutdown-time-s", "--drain-time-s"]) {
       expect(args.filter((arg) => arg === flag)).toHaveLength(1);
@@ -177,7 +181,7 @@ test.each(COMMAND_LINES.map((line) => `1.${line.since}`))(
 );
 
 test("the epoch shows in the log format of 1.4", () => {
-  expect(buildEnvoyArgs({ ...input, generation: "1.4", hotRestart }).join(" ")).toContain("[Envoy (Epoch 3)]");
+  expect(build({ ...input, generation: "1.4", hotRestart }).join(" ")).toContain("[Envoy (Epoch 3)]");
 });
 
 test.each([
@@ -185,9 +189,9 @@ test.each([
   { generation: "1.10", implied: false },
   { generation: "master", implied: false },
 ])("hot restart with generation $generation is implied: $implied", ({ generation, implied }) => {
-  expect(impliesHotRestart(generation)).toBe(implied);
+  expect(impliesHotRestart(envoyRules(generation).commandLine)).toBe(implied);
 });
 
 test("a generation that does not exist is a programming error", () => {
-  expect(() => buildEnvoyArgs({ ...input, generation: "2" })).toThrow('no Envoy command line for generation "2"');
+  expect(() => build({ ...input, generation: "2" })).toThrow('no Envoy command line for generation "2"');
 });

@@ -1,11 +1,8 @@
 import { isIPv4 } from "../../net/ip.ts";
-import { type BaseFlag, COMMAND_LINES, type CommandLine, type TrailingFlag } from "./command-lines.ts";
-import { minorOf } from "./generations.ts";
+import type { BaseFlag, CommandLine, TrailingFlag } from "./command-lines.ts";
 
 /** What the agent knows of one Envoy start. Values a generation has no flag for are ignored. */
 export interface EnvoyArgs {
-  /** "master" or "1.N". */
-  readonly generation: string;
   readonly configFile: string;
   readonly drainMs: number;
   readonly nodeIps: readonly string[];
@@ -30,23 +27,15 @@ export interface EnvoyArgs {
 const DEFAULT_PARENT_SHUTDOWN_MS = 60_000;
 
 /** The command line of the generation, without the program itself. */
-export function buildEnvoyArgs(input: EnvoyArgs): string[] {
-  const line = commandLineOf(input.generation);
+export function buildEnvoyArgs(line: CommandLine, input: EnvoyArgs): string[] {
   const base = line.base.flatMap((flag) => baseFlag(flag, input, line));
   const trailing = line.trailing.flatMap((flag) => trailingFlag(flag, input));
   return [...base, ...trailing];
 }
 
 /** Generations up to 1.9 always run Envoy in epochs; later ones only when asked to. */
-export function impliesHotRestart(generation: string): boolean {
-  return !commandLineOf(generation).base.includes("--disable-hot-restart");
-}
-
-function commandLineOf(generation: string): CommandLine {
-  const minor = minorOf(generation);
-  const line = COMMAND_LINES.findLast((candidate) => candidate.since <= minor);
-  if (line === undefined) throw new Error(`no Envoy command line for generation ${JSON.stringify(generation)}`);
-  return line;
+export function impliesHotRestart(line: CommandLine): boolean {
+  return !line.base.includes("--disable-hot-restart");
 }
 
 function baseFlag(flag: BaseFlag, input: EnvoyArgs, line: CommandLine): string[] {

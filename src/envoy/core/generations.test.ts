@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { terminationRules } from "./generations.ts";
+import { envoyRules } from "./generations.ts";
 
 test.each([
   { generation: "1.6", line: "Agent draining Proxy", isGraceful: false, isAlwaysInboundOnly: true, tolerated: 0 },
@@ -14,9 +14,13 @@ test.each([
     tolerated: 4,
   },
 ])("generation $generation terminates by its rules", ({ generation, line, tolerated, ...flags }) => {
-  expect(terminationRules(generation)).toMatchObject({ announcement: line, toleratedStatsErrors: tolerated, ...flags });
+  expect(envoyRules(generation).termination).toMatchObject({
+    announcement: line,
+    toleratedStatsErrors: tolerated,
+    ...flags,
+  });
 });
 
 test("a generation that does not exist is a programming error", () => {
-  expect(() => terminationRules("two")).toThrow('no termination rules for generation "two"');
+  expect(() => envoyRules("two").termination).toThrow('no Envoy command line for generation "two"');
 });

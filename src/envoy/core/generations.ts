@@ -1,3 +1,24 @@
+import { COMMAND_LINES, type CommandLine } from "./command-lines.ts";
+
+/** What differs between product generations in this folder. */
+export interface EnvoyRules {
+  /** For messages. */
+  readonly generation: string;
+  readonly commandLine: CommandLine;
+  readonly termination: TerminationRules;
+  readonly readiness: ReadinessRules;
+}
+
+/** `generation` is "master" or "1.N". */
+export function envoyRules(generation: string): EnvoyRules {
+  return {
+    generation,
+    commandLine: commandLineOf(generation),
+    termination: terminationRules(generation),
+    readiness: readinessRules(generation),
+  };
+}
+
 /** How the termination differs between generations. */
 export interface TerminationRules {
   /** The log line at its start. */
@@ -46,8 +67,7 @@ const RULES: readonly (TerminationRules & { readonly since: number })[] = [
   },
 ];
 
-/** `generation` is "master" or "1.N". */
-export function terminationRules(generation: string): TerminationRules {
+function terminationRules(generation: string): TerminationRules {
   const minor = minorOf(generation);
   const rules = RULES.findLast((candidate) => candidate.since <= minor);
   if (rules === undefined) throw new Error(`no termination rules for generation ${JSON.stringify(generation)}`);
@@ -75,8 +95,7 @@ const MASTER_READINESS: ReadinessRules = {
   terminated: (cause) => `server is terminated: ${cause}`,
 };
 
-/** `generation` is "master" or "1.N". */
-export function readinessRules(generation: string): ReadinessRules {
+function readinessRules(generation: string): ReadinessRules {
   const minor = minorOf(generation);
   if (minor > 20) return MASTER_READINESS;
   const earlier = { ...MASTER_READINESS, terminated: () => "server is not live, current state is: DRAINING" };
@@ -86,6 +105,13 @@ export function readinessRules(generation: string): ReadinessRules {
 }
 
 /** The N of "1.N"; "master" is later than all. NaN for anything else. */
-export function minorOf(generation: string): number {
+function minorOf(generation: string): number {
   return generation === "master" ? Number.POSITIVE_INFINITY : Number(/^1\.(\d+)/.exec(generation)?.[1]);
+}
+
+function commandLineOf(generation: string): CommandLine {
+  const minor = minorOf(generation);
+  const line = COMMAND_LINES.findLast((candidate) => candidate.since <= minor);
+  if (line === undefined) throw new Error(`no Envoy command line for generation ${JSON.stringify(generation)}`);
+  return line;
 }

@@ -1,8 +1,8 @@
 import { deepFreeze } from "../../base/deep-freeze.ts";
 import { type DecodeProblem, decodeMessage } from "../../protobuf/json-message/decode-message.ts";
 import { mergeMessage } from "../../protobuf/json-message/merge-message.ts";
-import type { GenerationRules } from "../generations.ts";
 import { applyProxyConfig } from "../proxy-config/apply-proxy-config.ts";
+import type { ProxyConfigRules } from "../proxy-config/proxy-config-rules.ts";
 import type { ExtensionProvider, MeshConfig } from "./mesh-config.ts";
 import { MESH_CONFIG } from "./mesh-config-table.ts";
 
@@ -16,7 +16,7 @@ export interface AppliedMeshConfig {
  * Lays a mesh file (JSON data) over a MeshConfig. Fields replace, except defaultConfig (merged as a ProxyConfig), defaultProviders (by
  * list), extensionProviders (by name) and trustDomainAliases (sorted union). Null documents change nothing.
  */
-export function applyMeshConfig(base: MeshConfig, document: unknown, rules: GenerationRules): AppliedMeshConfig {
+export function applyMeshConfig(base: MeshConfig, document: unknown, rules: ProxyConfigRules): AppliedMeshConfig {
   if (document === null || document === undefined) return { config: base, problems: [], unknown: [] };
   // The snake case spelling of defaultConfig is checked like any field and then has no effect, as in the reference.
   const { fields, problems, unknown } = decodeMessage(MESH_CONFIG, document);

@@ -1,7 +1,7 @@
 import { deepFreeze } from "../../base/deep-freeze.ts";
-import type { GenerationRules } from "../generations.ts";
 import { defaultProxyConfig } from "../proxy-config/default-proxy-config.ts";
 import type { ProtoDuration, ProxyConfig } from "../proxy-config/proxy-config.ts";
+import type { ProxyConfigRules } from "../proxy-config/proxy-config-rules.ts";
 import type { DefaultTrafficPolicy } from "./default-traffic-policy.ts";
 
 export interface ExtensionProvider {
@@ -59,7 +59,7 @@ export interface HttpRetry {
 }
 
 /** What a mesh is before its file is read. */
-export function defaultMeshConfig(rules: GenerationRules): MeshConfig {
+export function defaultMeshConfig(rules: ProxyConfigRules): MeshConfig {
   return deepFreeze({
     proxyListenPort: 15001,
     proxyInboundListenPort: 15006,

@@ -1,9 +1,8 @@
 import type { Logger } from "../../base/logger.ts";
 import { tryParseYaml } from "../../files/yaml/parse-yaml.ts";
-import { describeDecodeProblems, toConfigProblems } from "../../settings/index.ts";
-import type { ConfigProblem } from "../config-error.ts";
-import type { GenerationRules } from "../generations.ts";
+import { type ConfigProblem, describeDecodeProblems, toConfigProblems } from "../config-problem.ts";
 import { explainProblems } from "../proxy-config/explain-problems.ts";
+import type { ProxyConfigRules } from "../proxy-config/proxy-config-rules.ts";
 import { formatErrorList } from "../values/error-list.ts";
 import { applyMeshConfig } from "./apply-mesh-config.ts";
 import { extensionProviderProblems } from "./extension-provider-problems.ts";
@@ -17,7 +16,7 @@ export async function parseMeshConfig(
   text: string,
   base: MeshConfig,
   source: string,
-  rules: GenerationRules,
+  rules: ProxyConfigRules,
 ): Promise<{
   readonly config: MeshConfig;
   readonly problem?: { readonly text: string; readonly problems: readonly ConfigProblem[] };

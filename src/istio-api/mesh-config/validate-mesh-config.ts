@@ -1,5 +1,5 @@
 import { parseProtoDuration } from "../../protobuf/proto-duration.ts";
-import type { GenerationRules } from "../generations.ts";
+import type { ProxyConfigRules } from "../proxy-config/proxy-config-rules.ts";
 import {
   proxyConfigProblems,
   proxyConfigWarnings,
@@ -29,7 +29,7 @@ const BARE_WHEN_ALONE = new Set([
 ]);
 
 /** All broken rules of a mesh file in the reference's order; empty when it is usable. */
-export function meshConfigProblems(config: MeshConfig, rules: GenerationRules): readonly ValidationProblem[] {
+export function meshConfigProblems(config: MeshConfig, rules: ProxyConfigRules): readonly ValidationProblem[] {
   return [
     ...one("proxyListenPort", "invalid proxy listen port: ", portProblem(config.proxyListenPort ?? 0)),
     ...one("connectTimeout", "invalid connect timeout: ", connectTimeoutProblem(config)),
@@ -77,7 +77,7 @@ function connectTimeoutProblem(config: MeshConfig): string | undefined {
   return durationProblem(timeout) ?? durationRangeProblem(timeout, MILLISECOND, HOUR);
 }
 
-function defaultConfigProblems({ defaultConfig }: MeshConfig, rules: GenerationRules): readonly ValidationProblem[] {
+function defaultConfigProblems({ defaultConfig }: MeshConfig, rules: ProxyConfigRules): readonly ValidationProblem[] {
   if (defaultConfig === undefined) return [{ field: "defaultConfig", message: "missing default config" }];
   return proxyConfigProblems(defaultConfig, rules).map((problem) => ({
     ...problem,

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseYaml } from "../../files/yaml/parse-yaml.ts";
-import { generationRules } from "../generations.ts";
+import { generationRules } from "../../settings/generations.ts";
 import { applyProxyConfig, proxyConfigJson } from "./apply-proxy-config.ts";
 import { defaultProxyConfig } from "./default-proxy-config.ts";
 

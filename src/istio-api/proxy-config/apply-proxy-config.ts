@@ -3,8 +3,8 @@ import { type DecodeProblem, decodeMessage } from "../../protobuf/json-message/d
 import { mergeMessage } from "../../protobuf/json-message/merge-message.ts";
 import type { MessageTable } from "../../protobuf/json-message/message-table.ts";
 import { pruneMessage } from "../../protobuf/json-message/print-message.ts";
-import type { GenerationRules } from "../generations.ts";
 import type { ProxyConfig } from "./proxy-config.ts";
+import type { ProxyConfigRules } from "./proxy-config-rules.ts";
 import { LEGACY_PROXY_CONFIG, PROXY_CONFIG } from "./proxy-config-table.ts";
 
 export interface AppliedProxyConfig {
@@ -16,7 +16,7 @@ export interface AppliedProxyConfig {
 /** Header fields an overlay keeps from its base when it does not set them; the others are lost, as in the reference. */
 const KEPT_HEADERS = ["forwardedClientCert", "requestId", "attemptCount", "server", "envoyDebugHeaders"] as const;
 
-export function proxyConfigTable(rules: GenerationRules): MessageTable {
+export function proxyConfigTable(rules: ProxyConfigRules): MessageTable {
   return rules.legacyProxyConfigDefaults ? LEGACY_PROXY_CONFIG : PROXY_CONFIG;
 }
 
@@ -24,7 +24,7 @@ export function proxyConfigTable(rules: GenerationRules): MessageTable {
  * Lays a document (JSON data) over a ProxyConfig. A present field replaces the whole field, with two exceptions: proxyMetadata merges by
  * key, and proxyHeaders keeps five of its members. Null documents change nothing. The base is never modified.
  */
-export function applyProxyConfig(base: ProxyConfig, document: unknown, rules: GenerationRules): AppliedProxyConfig {
+export function applyProxyConfig(base: ProxyConfig, document: unknown, rules: ProxyConfigRules): AppliedProxyConfig {
   if (document === null || document === undefined) return { config: base, problems: [], unknown: [] };
   const table = proxyConfigTable(rules);
   const { fields, problems, unknown } = decodeMessage(table, document);
@@ -39,7 +39,7 @@ export function applyProxyConfig(base: ProxyConfig, document: unknown, rules: Ge
 }
 
 /** The config in proto3 JSON form, which the control plane reads: fields at their zero value are absent, at every depth. */
-export function proxyConfigJson(config: ProxyConfig, rules: GenerationRules): ProxyConfig {
+export function proxyConfigJson(config: ProxyConfig, rules: ProxyConfigRules): ProxyConfig {
   return pruneMessage(proxyConfigTable(rules), config as Record<string, unknown>) as ProxyConfig;
 }
 

@@ -1,9 +1,9 @@
 import { deepFreeze } from "../../base/deep-freeze.ts";
-import type { GenerationRules } from "../generations.ts";
 import type { ProxyConfig } from "./proxy-config.ts";
+import type { ProxyConfigRules } from "./proxy-config-rules.ts";
 
 /** What a ProxyConfig is before any source is read. */
-export function defaultProxyConfig(rules: GenerationRules): ProxyConfig {
+export function defaultProxyConfig(rules: ProxyConfigRules): ProxyConfig {
   return deepFreeze({
     configPath: "./etc/istio/proxy",
     binaryPath: "/usr/local/bin/envoy",

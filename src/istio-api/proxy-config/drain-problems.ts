@@ -1,14 +1,14 @@
 import { parseProtoDuration } from "../../protobuf/proto-duration.ts";
-import type { GenerationRules } from "../generations.ts";
 import { durationProblem } from "../values/duration-problem.ts";
 import type { ProxyConfig } from "./proxy-config.ts";
+import type { ProxyConfigRules } from "./proxy-config-rules.ts";
 import type { ValidationProblem } from "./validate-proxy-config.ts";
 
 const SECOND = 1_000_000_000n;
 const HOUR = 3600n * SECOND;
 
 /** Envoy takes its drain times in whole seconds. Generations with hot restart also relate the parent's shutdown to it. */
-export function drainProblems(config: ProxyConfig, rules: GenerationRules): readonly ValidationProblem[] {
+export function drainProblems(config: ProxyConfig, rules: ProxyConfigRules): readonly ValidationProblem[] {
   const drain = parseProtoDuration(config.drainDuration ?? "0s");
   const reason = durationProblem(drain);
   if (!rules.validatesParentShutdown) {

@@ -1,5 +1,5 @@
-import { isSecretField } from "../../settings/index.ts";
-import type { ConfigProblem } from "../config-error.ts";
+import type { ConfigProblem } from "../config-problem.ts";
+import { isSecretField } from "../redact.ts";
 import type { ValidationProblem } from "./validate-proxy-config.ts";
 
 /** What a field may hold, by the last part of its path; the reference's messages rarely say it. */

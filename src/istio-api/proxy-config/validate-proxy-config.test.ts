@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Generation, generationRules } from "../generations.ts";
+import { type Generation, generationRules } from "../../settings/generations.ts";
 import { defaultProxyConfig } from "./default-proxy-config.ts";
 import type { ProxyConfig } from "./proxy-config.ts";
 import { proxyConfigProblems, proxyConfigWarnings } from "./validate-proxy-config.ts";

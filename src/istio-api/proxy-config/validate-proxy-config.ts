@@ -1,11 +1,11 @@
 import { quoteGo } from "../../base/go-quote.ts";
 import { parseProtoDuration } from "../../protobuf/proto-duration.ts";
-import type { GenerationRules } from "../generations.ts";
 import { addressProblem, portProblem } from "../values/address.ts";
 import { tlsSettingsProblems } from "../values/tls-settings.ts";
 import { connectionSettingsProblems } from "./connection-settings-problems.ts";
 import { drainProblems } from "./drain-problems.ts";
 import type { CryptoAccelerator, PrivateKeyProvider, ProxyConfig, Tracing } from "./proxy-config.ts";
+import type { ProxyConfigRules } from "./proxy-config-rules.ts";
 
 /** One broken rule: the field to look at and the reference's words. */
 export interface ValidationProblem {
@@ -16,7 +16,7 @@ export interface ValidationProblem {
 }
 
 /** All broken rules of a ProxyConfig in the order the reference checks them; empty when it is usable. */
-export function proxyConfigProblems(config: ProxyConfig, rules: GenerationRules): readonly ValidationProblem[] {
+export function proxyConfigProblems(config: ProxyConfig, rules: ProxyConfigRules): readonly ValidationProblem[] {
   return [
     ...required("configPath", config.configPath, "config path must be set"),
     ...required("binaryPath", config.binaryPath, "binary path must be set"),
@@ -124,7 +124,7 @@ function authenticationPolicy({ controlPlaneAuthPolicy: policy = "NONE" }: Proxy
 
 function privateKeyProvider(
   provider: PrivateKeyProvider | undefined,
-  rules: GenerationRules,
+  rules: ProxyConfigRules,
 ): readonly ValidationProblem[] {
   if (provider === undefined) return [];
   const reasons = acceleratorReasons(provider.cryptomb ?? provider.qat);

@@ -1,8 +1,6 @@
 import { CodedError } from "../../base/coded-error.ts";
-import { ConfigError } from "../../istio-api/config-error.ts";
-import { generationRules } from "../../istio-api/generations.ts";
 import { ipModeOf } from "../../net/ip-mode.ts";
-import { parseServiceNode, ServiceNodeError } from "../../settings/index.ts";
+import { parseServiceNode, ServiceNodeError } from "../../xds/service-node.ts";
 import { type Locality, labelledLocality, parseLocality, TOPOLOGY } from "../locality.ts";
 import { keepsHeaderCase } from "./header-case.ts";
 import type { InterceptionMode, NodeTlsFiles, ProxyNode } from "./proxy-node.ts";
@@ -75,13 +73,13 @@ type Metadata = Readonly<Record<string, unknown>>;
 function parseId(id: string, metadata: Metadata) {
   const placed = { INSTANCE_IPS: textOf(metadata.INSTANCE_IPS), NAMESPACE: textOf(metadata.NAMESPACE) };
   try {
-    const { type, ...rest } = parseServiceNode(id, placed, generationRules("master"));
+    const { type, ...rest } = parseServiceNode(id, placed);
     if (type === "sidecar" || type === "router") return { type, ...rest };
     throw new NodeError("invalid-type", invalidType(id));
   } catch (thrown) {
-    if (thrown instanceof ServiceNodeError) throw new NodeError(thrown.code, thrown.message, { cause: thrown });
-    if (thrown instanceof ConfigError) throw new NodeError("invalid-type", invalidType(id), { cause: thrown });
-    throw thrown;
+    if (!(thrown instanceof ServiceNodeError)) throw thrown;
+    const message = thrown.code === "invalid-type" ? invalidType(id) : thrown.message;
+    throw new NodeError(thrown.code, message, { cause: thrown });
   }
 }
 

@@ -2,10 +2,10 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { parseYaml } from "../../files/yaml/parse-yaml.ts";
 import { printYaml } from "../../files/yaml/print-yaml.ts";
-import { generationRules } from "../../istio-api/generations.ts";
 import { applyProxyConfig } from "../../istio-api/proxy-config/apply-proxy-config.ts";
 import { defaultProxyConfig } from "../../istio-api/proxy-config/default-proxy-config.ts";
 import { PROXY_CONFIG } from "../../istio-api/proxy-config/proxy-config-table.ts";
+import { generationRules } from "../../settings/generations.ts";
 import { printMessage } from "./print-message.ts";
 
 const master = generationRules("master");

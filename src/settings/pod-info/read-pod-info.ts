@@ -1,7 +1,7 @@
 import type { Logger } from "../../base/logger.ts";
-import type { GenerationRules } from "../../istio-api/generations.ts";
 import { parsePodInfoLenient } from "../../protocol/pod-info.ts";
 import { type ConfigFiles, fileErrorText, readIfPresent } from "../config-files.ts";
+import type { GenerationRules } from "../generations.ts";
 
 export const ANNOTATIONS_PATH = "./etc/istio/pod/annotations";
 

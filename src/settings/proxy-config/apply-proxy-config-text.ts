@@ -1,11 +1,11 @@
 import type { Logger } from "../../base/logger.ts";
 import { tryParseYaml } from "../../files/yaml/parse-yaml.ts";
-import { ConfigError, type ConfigProblem } from "../../istio-api/config-error.ts";
-import type { GenerationRules } from "../../istio-api/generations.ts";
+import { describeDecodeProblems, toConfigProblems } from "../../istio-api/config-problem.ts";
 import { applyProxyConfig } from "../../istio-api/proxy-config/apply-proxy-config.ts";
 import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
-import type { DecodeProblem } from "../../protobuf/json-message/decode-message.ts";
-import { isSecretField, redactConfigText } from "../redact.ts";
+import { redactConfigText } from "../../istio-api/redact.ts";
+import { ConfigError } from "../config-error.ts";
+import type { GenerationRules } from "../generations.ts";
 
 export interface ProxyConfigText {
   readonly text: string;
@@ -39,23 +39,4 @@ export async function applyProxyConfigText(
     toConfigProblems(problems, source),
   );
   return { config, error };
-}
-
-/** The reference never names the field; we add it. */
-export function describeDecodeProblems(problems: readonly DecodeProblem[]): string {
-  return problems.map(({ message, path }) => (path === "" ? message : `${message} (field ${path})`)).join("; ");
-}
-
-export function toConfigProblems(problems: readonly DecodeProblem[], source: string): readonly ConfigProblem[] {
-  return problems.map(({ path, message, value, allowed }) => ({
-    source,
-    message,
-    ...(path !== "" && { field: path }),
-    ...(isScalar(value) && !isSecretField(path) && { value: String(value) }),
-    ...(allowed !== undefined && { allowed }),
-  }));
-}
-
-function isScalar(value: unknown): boolean {
-  return ["string", "number", "bigint", "boolean"].includes(typeof value);
 }

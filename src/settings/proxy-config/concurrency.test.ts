@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
-import { generationRules } from "../../istio-api/generations.ts";
+import { generationRules } from "../generations.ts";
 import { effectiveConcurrency } from "./concurrency.ts";
 
 const detected = (limit: number) => `info cpu limit detected as ${limit}, setting concurrency`;

@@ -1,5 +1,5 @@
 import type { Logger } from "../../base/logger.ts";
-import type { GenerationRules } from "../../istio-api/generations.ts";
+import type { GenerationRules } from "../generations.ts";
 
 export interface ConcurrencySources {
   /** What the merged ProxyConfig says. */

@@ -1,6 +1,6 @@
 import type { Logger } from "../../base/logger.ts";
 import { goIntProblem, parseGoInt } from "../../base/parse-go-scalar.ts";
-import type { ConfigProblem } from "../../istio-api/config-error.ts";
+import type { ConfigProblem } from "../../istio-api/config-problem.ts";
 import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
 import { addressProblem } from "../../istio-api/values/address.ts";
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { memoryFiles } from "../../../test/support/settings/memory-files.ts";
-import { type ConfigError, describeProblem } from "../../istio-api/config-error.ts";
-import { type Generation, generationRules } from "../../istio-api/generations.ts";
+import { type ConfigError, describeProblem } from "../config-error.ts";
 import { createEnvReader } from "../env-reader.ts";
+import { type Generation, generationRules } from "../generations.ts";
 import { defaultProxyFlags, type ProxyFlags } from "../proxy-flags.ts";
 import { applyTemplateFlag, readProxyConfig } from "./read-proxy-config.ts";
 

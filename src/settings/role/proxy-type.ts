@@ -1,5 +1,6 @@
-import { ConfigError } from "../../istio-api/config-error.ts";
-import type { GenerationRules, ProxyType } from "../../istio-api/generations.ts";
+import type { ProxyType } from "../../xds/service-node.ts";
+import { ConfigError } from "../config-error.ts";
+import type { GenerationRules } from "../generations.ts";
 
 /** The node type of a command line or a node string; absent is a sidecar. */
 export function parseProxyType(word: string | undefined, rules: GenerationRules): ProxyType {

@@ -1,13 +1,12 @@
 import type { NetworkInterfaceInfo } from "node:os";
 import { describe, expect, test } from "vitest";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
-import { type Generation, generationRules } from "../../istio-api/generations.ts";
 import { ipModeOf, isLocalAddress } from "../../net/ip-mode.ts";
+import { formatServiceNode, parseServiceNode } from "../../xds/service-node.ts";
 import { createEnvReader } from "../env-reader.ts";
+import { type Generation, generationRules } from "../generations.ts";
 import { defaultProxyFlags, type ProxyFlags } from "../proxy-flags.ts";
-import { statusLocalhost } from "../slices/status.ts";
 import { readRole } from "./read-role.ts";
-import { formatServiceNode, parseServiceNode } from "./service-node.ts";
 
 interface Case {
   readonly args?: readonly string[];
@@ -191,19 +190,7 @@ test.each([
   "::ffff:127.0.0.1",
 ])("%s is local", (address) => expect(isLocalAddress(address)).toBe(true));
 
-test.each([
-  { isIpv6: true, instanceIp: "", status: "::1" },
-  { isIpv6: false, instanceIp: "10.0.0.1", status: "127.0.0.1" },
-  { isIpv6: false, instanceIp: "2001:db8::1", status: "::1" },
-  { isIpv6: false, instanceIp: "::ffff:10.0.0.1", status: "127.0.0.1" },
-  { isIpv6: false, instanceIp: "fe80::1", status: "127.0.0.1" },
-])("localhost of $isIpv6 $instanceIp", ({ isIpv6, instanceIp, status }) => {
-  expect(statusLocalhost(isIpv6, instanceIp)).toBe(status);
-});
-
 describe("node strings", () => {
-  const rules = generationRules("master");
-
   test.each([
     {
       type: "sidecar",
@@ -231,15 +218,15 @@ describe("node strings", () => {
     { node: "router~10.1.1.0~x~a.b", metadata: { INSTANCE_IPS: "10.1.1.1,bad" }, gives: { ipAddresses: ["10.1.1.0"] } },
     { node: "router~~x~a.b", metadata: { INSTANCE_IPS: "10.1.1.1" }, gives: { ipAddresses: ["10.1.1.1"] } },
   ])("$node with $metadata", ({ node, metadata, gives }) =>
-    expect(parseServiceNode(node, metadata, rules)).toMatchObject(gives),
+    expect(parseServiceNode(node, metadata)).toMatchObject(gives),
   );
 
   test.each([
     { node: "sidecar~10.1.1.1~x", code: "missing-parts" },
     { node: "sidecar~10.1.1.1~x~y~z", code: "missing-parts" },
-    { node: "foo~10.1.1.1~x~y", code: "invalid-proxy-type" },
+    { node: "foo~10.1.1.1~x~y", code: "invalid-type" },
     { node: "sidecar~bad~x~y", code: "no-address" },
   ])("$node is refused: $code", ({ node, code }) => {
-    expect(() => parseServiceNode(node, {}, rules)).toThrow(expect.objectContaining({ code }));
+    expect(() => parseServiceNode(node, {})).toThrow(expect.objectContaining({ code }));
   });
 });

@@ -1,14 +1,14 @@
 import { deepFreeze } from "../../base/deep-freeze.ts";
 import type { Logger } from "../../base/logger.ts";
-import type { GenerationRules, ProxyType } from "../../istio-api/generations.ts";
 import { isIP } from "../../net/ip.ts";
 import { type IpMode, ipModeOf } from "../../net/ip-mode.ts";
+import { formatServiceNode, type ProxyType } from "../../xds/service-node.ts";
 import type { EnvReader } from "../env-reader.ts";
+import type { GenerationRules } from "../generations.ts";
 import type { ProxyFlags } from "../proxy-flags.ts";
 import { type DiscoveryRetry, discoverAddresses, type NetworkInterfaces } from "./discover-addresses.ts";
 import { EXCLUDE_INTERFACES, excludeInterfaces } from "./exclude-interfaces.ts";
 import { parseProxyType } from "./proxy-type.ts";
-import { formatServiceNode } from "./service-node.ts";
 
 /** Who this proxy is. */
 export interface ProxyRole {

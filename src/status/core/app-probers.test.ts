@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { readAppProbers } from "./app-probers.ts";
-import { type StatusGeneration, statusRules } from "./generations.ts";
+import { STATUS_RULES } from "./generations.ts";
 
 const LIVEZ = "/app-health/business/livez";
-const read = (value: Record<string, unknown>, generation: StatusGeneration = "master") =>
-  Object.fromEntries(readAppProbers(value, statusRules(generation).probers));
+const read = (value: Record<string, unknown>, generation: keyof typeof STATUS_RULES = "master") =>
+  Object.fromEntries(readAppProbers(value, STATUS_RULES[generation].probers));
 
 test.each([
   { prober: { tcpSocket: { port: 8888 } }, want: { kind: "tcp", port: 8888, timeoutMs: 0 } },
@@ -81,7 +81,7 @@ test.each([
   expect(() => read(value)).toThrow(says);
 });
 
-test.each<{ generation: StatusGeneration; path: string; says: string | undefined }>([
+test.each<{ generation: keyof typeof STATUS_RULES; path: string; says: string | undefined }>([
   { generation: "1.20", path: "/app-lifecycle/a/prestopz", says: "invalid path" },
   { generation: "1.8", path: "/app-health/a/startupz", says: undefined },
   {

@@ -1,8 +1,6 @@
 import type { ProberRules } from "./app-probers.ts";
 import { CURRENT_TARGETS, type TargetRules } from "./scrape-targets.ts";
 
-export type StatusGeneration = "master" | "1.20" | "1.8" | "1.7";
-
 /** What differs between product generations in this folder. */
 export interface StatusRules {
   readonly probers: ProberRules;
@@ -92,13 +90,4 @@ const V1_7: StatusRules = {
   scrapesWithProbesOnly: true,
 };
 
-const RULES: Readonly<Record<StatusGeneration, StatusRules>> = {
-  master: MASTER,
-  "1.20": V1_20,
-  "1.8": V1_8,
-  "1.7": V1_7,
-};
-
-export function statusRules(generation: StatusGeneration): StatusRules {
-  return RULES[generation];
-}
+export const STATUS_RULES = { master: MASTER, "1.20": V1_20, "1.8": V1_8, "1.7": V1_7 } as const;

@@ -6,7 +6,8 @@ export interface FallbackRules {
   readonly named: boolean;
 }
 
-export const CURRENT_RULES: FallbackRules = { failClosed: "deny", named: true };
-
-/** Generation 1.20 and before: one module that fails closed holds back all the others. */
-export const LEGACY_RULES: FallbackRules = { failClosed: "refuse", named: false };
+export const FALLBACK_RULES = {
+  master: { failClosed: "deny", named: true },
+  /** And before: one module that fails closed holds back all the others. */
+  "1.20": { failClosed: "refuse", named: false },
+} as const satisfies Record<string, FallbackRules>;

@@ -1,5 +1,3 @@
-export type HealthGeneration = "master" | "1.20" | "1.8" | "1.7";
-
 /** What differs between product generations in this folder. */
 export interface HealthRules {
   readonly hasGrpc: boolean;
@@ -23,14 +21,5 @@ const MASTER: HealthRules = {
 const V1_20: HealthRules = { ...MASTER, hasGrpc: false, onlyHttpHasDefaultHost: true };
 const V1_8: HealthRules = { ...V1_20, asksEnvoy: false, looksAtOnce: false, beginsHealthy: true };
 
-const RULES: Readonly<Record<HealthGeneration, HealthRules>> = {
-  master: MASTER,
-  "1.20": V1_20,
-  "1.8": V1_8,
-  // It knew no such checks: whoever asks for one gets those of the next.
-  "1.7": V1_8,
-};
-
-export function healthRules(generation: HealthGeneration): HealthRules {
-  return RULES[generation];
-}
+/** 1.7 and before had no such checks: whoever configures one gets those of 1.8. */
+export const HEALTH_RULES = { master: MASTER, "1.20": V1_20, "1.8": V1_8 } as const;

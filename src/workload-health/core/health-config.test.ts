@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { healthRules } from "./generations.ts";
+import { HEALTH_RULES } from "./generations.ts";
 import { readHealthConfig } from "./health-config.ts";
 
 test("defaults of a bare HTTP probe", () => {
@@ -56,7 +56,7 @@ test.each([
 });
 
 test("up to 1.20 only HTTP has the workload's address as its default, and gRPC is unknown", () => {
-  const rules = healthRules("1.20");
+  const rules = HEALTH_RULES["1.20"];
   expect(readHealthConfig({ httpGet: { port: 7 } }, "d", rules).method).toMatchObject({ host: "d" });
   expect(readHealthConfig({ tcpSocket: { port: 7 } }, "d", rules).method).toMatchObject({ host: "localhost" });
   expect(readHealthConfig({ tcpSocket: { port: 7, host: "h" } }, "d", rules).method).toMatchObject({ host: "h" });

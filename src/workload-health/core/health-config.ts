@@ -1,6 +1,6 @@
 import { CodedError } from "../../base/coded-error.ts";
 import type { ReadinessProbe } from "../../istio-api/proxy-config/proxy-config.ts";
-import { type HealthRules, healthRules } from "./generations.ts";
+import { HEALTH_RULES, type HealthRules } from "./generations.ts";
 
 export class HealthConfigError extends CodedError<"no-method" | "invalid-value"> {}
 
@@ -33,7 +33,7 @@ const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 export function readHealthConfig(
   probe: ReadinessProbe,
   defaultHost: string,
-  rules = healthRules("master"),
+  rules: HealthRules = HEALTH_RULES.master,
 ): HealthCheckConfig {
   const seconds = (name: keyof ReadinessProbe & string, fallback: number) => {
     const value = probe[name];

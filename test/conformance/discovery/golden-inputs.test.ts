@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { describeDocumentProblem, parseConfigText } from "../../../src/istio-api/decode/parse-config-text.ts";
-import { generationRules } from "../../../src/istio-api/generations.ts";
 import { defaultMeshConfig } from "../../../src/istio-api/mesh-config/mesh-config.ts";
 import { parseMeshConfig } from "../../../src/istio-api/mesh-config/parse-mesh-config.ts";
-import { parseServiceNode } from "../../../src/settings/role/service-node.ts";
+import { generationRules } from "../../../src/settings/generations.ts";
+import { parseServiceNode } from "../../../src/xds/service-node.ts";
 import { discoveryCases, goldenPath, needsGoldenData } from "../golden-data.ts";
 
 const cases = discoveryCases();
@@ -24,6 +24,6 @@ for (const { name, configYaml, meshYaml, node } of cases) {
       expect(await parseMeshConfig(meshYaml, defaultMeshConfig(rules), name, rules)).toBeDefined();
     }
     const { id, metadata } = node as { id: string; metadata: { NAMESPACE: string } };
-    expect(parseServiceNode(id, metadata, rules).configNamespace).toBe(metadata.NAMESPACE);
+    expect(parseServiceNode(id, metadata).configNamespace).toBe(metadata.NAMESPACE);
   });
 }

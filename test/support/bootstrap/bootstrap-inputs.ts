@@ -1,8 +1,10 @@
+import { BOOTSTRAP_RULES } from "../../../src/bootstrap/core/generations.ts";
 import type { BootstrapInputs } from "../../../src/bootstrap/inputs.ts";
 
 /** Overrides by group; a group that is given is merged over the defaults. */
 export interface InputOverrides
   extends Omit<Partial<BootstrapInputs>, "proxyConfig" | "agent" | "features" | "platform"> {
+  readonly generation?: keyof typeof BOOTSTRAP_RULES;
   readonly proxyConfig?: Partial<BootstrapInputs["proxyConfig"]>;
   readonly agent?: Partial<BootstrapInputs["agent"]>;
   readonly features?: Partial<BootstrapInputs["features"]>;
@@ -11,9 +13,9 @@ export interface InputOverrides
 
 /** A plain sidecar with the product's defaults. */
 export function sidecarInputs(overrides: InputOverrides = {}): BootstrapInputs {
-  const { proxyConfig, agent, features, platform, ...rest } = overrides;
+  const { proxyConfig, agent, features, platform, generation = "master", ...rest } = overrides;
   return {
-    generation: "master",
+    rules: BOOTSTRAP_RULES[generation],
     nodeId: "sidecar~10.0.0.1~p.ns~ns.svc.cluster.local",
     nodeIps: ["10.0.0.1"],
     env: { POD_NAME: "p", POD_NAMESPACE: "ns" },

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CloseStack } from "../../../src/base/close-stack.ts";
 import { MetricRegistry } from "../../../src/base/metric-registry.ts";
+import { DNS_RULES } from "../../../src/dns/core/generations.ts";
 import { declareDnsMetrics } from "../../../src/dns/metrics.ts";
 import type { DnsServer, DnsServerOptions } from "../../../src/dns/options.ts";
 import { startDnsServer } from "../../../src/dns/start-dns-server.ts";
@@ -59,6 +60,7 @@ export interface DnsFixture extends AsyncDisposable {
 }
 
 export type FixtureOptions = Partial<DnsServerOptions> & {
+  readonly generation?: keyof typeof DNS_RULES;
   /** Text of resolv.conf; null leaves the file out. */
   readonly resolvConf?: string | null;
   /** Null leaves the server without a table. */
@@ -68,7 +70,12 @@ export type FixtureOptions = Partial<DnsServerOptions> & {
 /** A server on a free loopback port with a resolv.conf of its own. Nothing stays behind when the start fails. */
 export async function startDnsFixture(options: FixtureOptions = {}): Promise<DnsFixture> {
   await using opened = new CloseStack();
-  const { resolvConf = "nameserver 127.0.0.1\n", table = MESH_TABLE, ...serverOptions } = options;
+  const {
+    resolvConf = "nameserver 127.0.0.1\n",
+    table = MESH_TABLE,
+    generation = "master",
+    ...serverOptions
+  } = options;
   const folder = await mkdtemp(join(tmpdir(), "dns-test-"));
   opened.defer(() => rm(folder, { recursive: true }));
   const resolvConfPath = join(folder, "resolv.conf");
@@ -77,6 +84,7 @@ export async function startDnsFixture(options: FixtureOptions = {}): Promise<Dns
   const registry = new MetricRegistry();
   const server = opened.add(
     await startDnsServer({
+      rules: DNS_RULES[generation],
       listen: "localhost:0",
       proxyNamespace: "ns1",
       proxyDomain: "ns1.svc.cluster.local",

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { envoyRules } from "../../../src/envoy/core/generations.ts";
 import type { EnvoyOptions } from "../../../src/envoy/envoy-options.ts";
 
 export { recordLog as recordingLogger } from "../log/recording-log.ts";
@@ -37,7 +38,8 @@ export function envoyOptions(
 ): EnvoyOptions {
   const { adminPort = 1, ...rest } = overrides;
   return {
-    args: { generation: "master", drainMs: 1_000, nodeIps: ["127.0.0.1"], logLevel: "warning", concurrency: 1 },
+    rules: envoyRules("master"),
+    args: { drainMs: 1_000, nodeIps: ["127.0.0.1"], logLevel: "warning", concurrency: 1 },
     admin: { host: "127.0.0.1", port: adminPort },
     termination: { drainMs: 50, inboundOnly: true, ownPorts: [] },
     env: { PATH: process.env.PATH },

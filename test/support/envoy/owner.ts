@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { silentLogger } from "../../../src/base/logger.ts";
+import { envoyRules } from "../../../src/envoy/core/generations.ts";
 import type { EnvoyOptions } from "../../../src/envoy/envoy-options.ts";
 import { startEnvoy } from "../../../src/envoy/start-envoy.ts";
 
@@ -13,7 +14,8 @@ const given = JSON.parse(process.argv[2] ?? "{}") as Partial<EnvoyOptions> & {
 };
 
 const envoy = await startEnvoy({
-  args: { generation: "master", drainMs: 1_000, nodeIps: ["127.0.0.1"], logLevel: "warning", concurrency: 1 },
+  rules: envoyRules("master"),
+  args: { drainMs: 1_000, nodeIps: ["127.0.0.1"], logLevel: "warning", concurrency: 1 },
   prepareConfig: async () => {
     if (!existsSync(given.config)) throw new Error(`${given.config} is missing`);
     return { path: given.config };

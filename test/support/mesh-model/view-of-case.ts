@@ -2,7 +2,6 @@ import { createServiceEntryRegistry } from "../../../src/discovery/registries/cr
 import { createMemoryStore } from "../../../src/discovery/stores/create-memory-store.ts";
 import { describeDocumentProblem, parseConfigText } from "../../../src/istio-api/decode/parse-config-text.ts";
 import { parseDocument } from "../../../src/istio-api/decode/parse-document.ts";
-import { generationRules } from "../../../src/istio-api/generations.ts";
 import { applyMeshConfig } from "../../../src/istio-api/mesh-config/apply-mesh-config.ts";
 import { defaultMeshConfig } from "../../../src/istio-api/mesh-config/mesh-config.ts";
 import { buildMeshSettings } from "../../../src/mesh-model/build-mesh-settings.ts";
@@ -10,6 +9,7 @@ import { createPushSnapshot } from "../../../src/mesh-model/create-push-snapshot
 import type { MeshSettings } from "../../../src/mesh-model/mesh-settings.ts";
 import { parseNode, type XdsNode } from "../../../src/mesh-model/proxy/parse-node.ts";
 import type { ProxyView, PushSnapshot } from "../../../src/mesh-model/push-snapshot.ts";
+import { generationRules } from "../../../src/settings/generations.ts";
 
 /** What a proxy sees in a mesh of the given objects. Throws when a document has an error. `node` may be JSON text. */
 export function viewOfCase(configYaml: string, meshYaml: string | undefined, node: XdsNode | string): ProxyView {

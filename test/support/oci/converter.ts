@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Logger } from "../../../src/base/logger.ts";
 import { silentLogger } from "../../../src/base/logger.ts";
 import { MetricRegistry } from "../../../src/base/metric-registry.ts";
+import { FALLBACK_RULES } from "../../../src/wasm/core/generations.ts";
 import { declareWasmMetrics } from "../../../src/wasm/metrics.ts";
 import type { WasmConverter, WasmOptions } from "../../../src/wasm/options.ts";
 import { startWasmConverter } from "../../../src/wasm/start-wasm-converter.ts";
@@ -43,7 +44,7 @@ export async function startTestConverter(
     maxRetries: 1,
     maxModuleBytes: 1024 * 1024,
     blockedCidrs: [],
-    fallback: "current",
+    rules: FALLBACK_RULES.master,
     rootsFile,
     metrics: declareWasmMetrics(registry),
     log,

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { createFlagValues } from "../framework/flag-values.ts";
-import { parseFlags } from "../framework/parse-flags.ts";
-import { CAPTURE_FLAGS } from "./capture-flags.ts";
-import { captureGeneration, readCaptureSettings } from "./capture-settings.ts";
+import { CAPTURE_FLAGS, captureWarnings } from "../cli/commands/capture-flags.ts";
+import { createFlagValues } from "../cli/framework/flag-values.ts";
+import { parseFlags } from "../cli/framework/parse-flags.ts";
+import { captureGeneration, readCaptureSettings } from "./capture.ts";
 
 function read(words: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const flags = createFlagValues(CAPTURE_FLAGS, parseFlags(CAPTURE_FLAGS, words, false).set, env);
-  return readCaptureSettings(flags, env, CAPTURE_FLAGS);
+  return { ...readCaptureSettings(flags, env), warnings: captureWarnings(flags, env) };
 }
 
 test("every string setting has its flag, its short form and its variable", () => {

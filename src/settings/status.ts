@@ -1,23 +1,16 @@
-import { errorCode, errorMessage } from "../../base/coded-error.ts";
-import { deepFreeze } from "../../base/deep-freeze.ts";
-import { jsonSyntaxError } from "../../files/json/json-syntax-error.ts";
-import { ConfigError } from "../../istio-api/config-error.ts";
-import type { Generation } from "../../istio-api/generations.ts";
-import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
-import { isRoutableIpv6 } from "../../net/ip-mode.ts";
-import {
-  readAppProbers,
-  readScrapeTargets,
-  type StatusGeneration,
-  type StatusRules,
-  statusRules,
-} from "../../status/index.ts";
-import type { EnvReader } from "../env-reader.ts";
-import type { ProxyFlags } from "../proxy-flags.ts";
-import type { ProxyRole } from "../role/read-role.ts";
+import { errorCode, errorMessage } from "../base/coded-error.ts";
+import { deepFreeze } from "../base/deep-freeze.ts";
+import { jsonSyntaxError } from "../files/json/json-syntax-error.ts";
+import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
+import { isRoutableIpv6 } from "../net/ip-mode.ts";
+import { readAppProbers, readScrapeTargets, type StatusRules } from "../status/index.ts";
+import { ConfigError } from "./config-error.ts";
+import type { EnvReader } from "./env-reader.ts";
+import type { ProxyFlags } from "./proxy-flags.ts";
+import type { ProxyRole } from "./role/read-role.ts";
 
 export interface StatusConfig {
-  readonly generation: StatusGeneration;
+  readonly rules: StatusRules;
   /** 0: no status server. */
   readonly statusPort: number;
   readonly adminPort: number;
@@ -49,18 +42,16 @@ export function readStatusConfig(
   flags: ProxyFlags,
   role: ProxyRole,
   proxyConfig: ProxyConfig,
-  release: Generation = "master",
+  rules: StatusRules,
 ): StatusConfig {
-  const generation: StatusGeneration = release === "1.6" || release === "1.2" ? "1.7" : release;
   const statusPort = proxyConfig.statusPort ?? 0;
   const podIp = env.string("INSTANCE_IP");
   const problems: { name: string; text: string; message: string }[] = [];
-  // Without a status server nobody would use them, and the reference does not look either.
+  // Without a status server they have no use, and the reference does not look either.
   const probers = statusPort > 0 ? env.string("ISTIO_KUBE_APP_PROBERS") : "";
-  const proberError = probers === "" ? undefined : proberProblem(probers, generation);
+  const proberError = probers === "" ? undefined : proberProblem(probers, rules);
   if (proberError !== undefined) problems.push({ name: "ISTIO_KUBE_APP_PROBERS", text: probers, message: proberError });
   // Set but empty must decode as well: the injector never writes that, so it is a mistake worth stopping for.
-  const rules = statusRules(generation);
   const canScrape = role.type === "sidecar" && (probers !== "" || !rules.scrapesWithProbesOnly);
   const wantsScrape = statusPort > 0 && canScrape && env.isSet("ISTIO_PROMETHEUS_ANNOTATIONS");
   const scrape = wantsScrape ? env.string("ISTIO_PROMETHEUS_ANNOTATIONS") : undefined;
@@ -80,17 +71,18 @@ export function readStatusConfig(
       sources,
     );
   }
-  const localhost = statusLocalhost(role.isIpv6, podIp);
+  // The status server and the token server also follow an IPv6 INSTANCE_IP.
+  const isIpv6 = role.isIpv6 || isRoutableIpv6(podIp);
   return deepFreeze({
-    generation,
+    rules,
     statusPort,
     adminPort: proxyConfig.proxyAdminPort ?? 0,
     envoyStatusPort: env.int("ENVOY_STATUS_PORT"),
     envoyPrometheusPort: env.int("ENVOY_PROMETHEUS_PORT"),
     isIpv6: role.isIpv6,
-    localhost,
-    // The captured traffic rules let this source address of application probes through.
-    probeSourceAddress: localhost === "::1" ? "::6" : "127.0.0.6",
+    localhost: isIpv6 ? "::1" : "127.0.0.1",
+    // The captured traffic rules let these through.
+    probeSourceAddress: isIpv6 ? "::6" : "127.0.0.6",
     podIp,
     proxyType: role.type,
     noEnvoy: env.bool("DISABLE_ENVOY"),
@@ -106,11 +98,11 @@ export function readStatusConfig(
   });
 }
 
-function proberProblem(text: string, generation: StatusGeneration): string | undefined {
+function proberProblem(text: string, rules: StatusRules): string | undefined {
   const syntax = objectProblem(text, "map[string]*status.Prober");
   if (syntax !== undefined) return `failed to decode app prober err = ${syntax}, json string = ${text}`;
   try {
-    readAppProbers(JSON.parse(text) ?? {}, statusRules(generation).probers);
+    readAppProbers(JSON.parse(text) ?? {}, rules.probers);
     return undefined;
   } catch (thrown) {
     const isType = errorCode(thrown) === "wrong-type";
@@ -138,9 +130,4 @@ function objectProblem(text: string, goType: string): string | undefined {
   if (value === null || (typeof value === "object" && !Array.isArray(value))) return undefined;
   const kind = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
   return `json: cannot unmarshal ${kind} into Go value of type ${goType}`;
-}
-
-/** Loopback address of the status server and the token server, which also follow an IPv6 INSTANCE_IP. */
-export function statusLocalhost(isIpv6: boolean, instanceIp: string): string {
-  return isIpv6 || isRoutableIpv6(instanceIp) ? "::1" : "127.0.0.1";
 }

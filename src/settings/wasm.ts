@@ -1,6 +1,6 @@
-import type { Logger } from "../../base/logger.ts";
-import { parsePrefix } from "../../net/ip-prefix.ts";
-import type { EnvReader } from "../env-reader.ts";
+import type { Logger } from "../base/logger.ts";
+import { parsePrefix } from "../net/ip-prefix.ts";
+import type { EnvReader } from "./env-reader.ts";
 
 export interface WasmConfig {
   readonly enabled: boolean;

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
-import type { Logger } from "../../base/logger.ts";
-import type { ServingFiles } from "../../discovery/index.ts";
-import type { FlagValues } from "../framework/flags.ts";
+import type { Logger } from "../base/logger.ts";
+import type { ServingFiles } from "./discovery-settings.ts";
+import type { FlagValues } from "./flag-values.ts";
 
 /** Where the serving certificate comes from; `none`: xDS is not served over TLS. */
 export type CertificateSource = "authority" | "none" | ServingFiles;

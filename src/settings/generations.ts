@@ -1,15 +1,21 @@
+import { BOOTSTRAP_RULES, type BootstrapRules } from "../bootstrap/index.ts";
+import { DNS_RULES, type DnsRules } from "../dns/index.ts";
+import { type EnvoyRules, envoyRules } from "../envoy/index.ts";
+import { CURRENT_PROXY_CONFIG_RULES, type ProxyConfigRules } from "../istio-api/proxy-config/proxy-config-rules.ts";
+import { STATUS_RULES, type StatusRules } from "../status/index.ts";
+import { FALLBACK_RULES, type FallbackRules } from "../wasm/index.ts";
+import { HEALTH_RULES, type HealthRules } from "../workload-health/index.ts";
+import { PROXY_TYPES, type ProxyType } from "../xds/service-node.ts";
 import { ConfigError } from "./config-error.ts";
+import { GENERATIONS, type Generation } from "./environment-variable.ts";
 
-/** Product generations whose behaviour can be chosen, newest first. 1.6 and 1.2 read their configuration as 1.7 does. */
-export const GENERATIONS = ["master", "1.20", "1.8", "1.7", "1.6", "1.2"] as const;
+export { GENERATIONS, type Generation } from "./environment-variable.ts";
 
-export type ProxyType = "sidecar" | "router" | "waypoint" | "ztunnel" | "agentgateway";
-
-export type Generation = (typeof GENERATIONS)[number];
-
-/** What differs between generations when configuration is read. Components keep their own differences in `core/generations.ts`. */
-export interface GenerationRules {
+/** A product generation: how its configuration is read, and the rules that each component has for it. */
+export interface GenerationRules extends ProxyConfigRules {
   readonly name: Generation;
+  /** The release it behaves as, for the node's ISTIO_VERSION. */
+  readonly release: string;
   readonly proxyTypes: readonly ProxyType[];
   /** Text before the wrong node type. */
   readonly proxyTypeError: string;
@@ -25,15 +31,6 @@ export interface GenerationRules {
   readonly flagsAlwaysWin: boolean;
   readonly usesCpuLimit: boolean;
   readonly warnsAboutUnlimitedConcurrency: boolean;
-  readonly mergesProxyMetadata: boolean;
-  readonly mergesProxyHeaders: boolean;
-  readonly defaultTracing: boolean;
-  /** concurrency 2, parentShutdownDuration 60s and empty metrics and access log services. */
-  readonly legacyProxyConfigDefaults: boolean;
-  readonly validatesStatusPort: boolean;
-  readonly validatesParentShutdown: boolean;
-  readonly validatesConnectionSettings: boolean;
-  readonly privateKeyProviderPrefix: string;
   readonly missingAnnotationsLevel: "debug" | "warn";
   readonly firstPartyJwt: "as-third-party" | "service-account-token";
   /** An unknown JWT policy keeps the token path. */
@@ -41,15 +38,37 @@ export interface GenerationRules {
   readonly caServerNameFromIstiodSan: boolean;
   /** A token file reader exists without asking for one. */
   readonly hasJwtFetcher: boolean;
-  readonly caProviders: readonly string[];
+  /** The token's subject names the workload where no variable does. */
+  readonly identityFromToken: boolean;
+  readonly awsIdentityDocument: boolean;
+  /** Envoy gets its configuration through the agent. */
+  readonly servesXds: boolean;
+  /** A debug tap whose port is taken ends the start. */
+  readonly requiresTap: boolean;
+  /** A gateway's own certificates come from Kubernetes secrets, over a socket of their own. */
+  readonly hasGatewaySds: boolean;
+  /** `legacy`: one socket of the agent's own; otherwise what is served beside an external SDS server. */
+  readonly sds: "legacy" | "serve-files" | "serve-nothing";
+  /** A change of the certificates of metrics and access log services restarts Envoy. */
+  readonly reloadsServiceCertificates: boolean;
   readonly hasStsServer: boolean;
   /** Google's token exchange without a Google project stops the start; otherwise it is as if there were no such plug-in. */
   readonly requiresGcpProject: boolean;
+  /** The federated token comes from Google's older endpoint and for the trust domain, not for the subject token's namespace. */
+  readonly oldFederatedToken: boolean;
+  readonly bootstrap: BootstrapRules;
+  readonly dns: DnsRules;
+  readonly envoy: EnvoyRules;
+  readonly health: HealthRules;
+  readonly status: StatusRules;
+  readonly wasm: FallbackRules;
 }
 
 const MASTER: GenerationRules = {
+  ...CURRENT_PROXY_CONFIG_RULES,
   name: "master",
-  proxyTypes: ["sidecar", "router", "waypoint", "ztunnel", "agentgateway"],
+  release: "1.31",
+  proxyTypes: PROXY_TYPES,
   proxyTypeError: "invalid proxy Type: ",
   excludesInterfaces: true,
   exclusionMayRemoveInstanceIp: false,
@@ -61,27 +80,34 @@ const MASTER: GenerationRules = {
   flagsAlwaysWin: false,
   usesCpuLimit: true,
   warnsAboutUnlimitedConcurrency: true,
-  mergesProxyMetadata: true,
-  mergesProxyHeaders: true,
-  defaultTracing: false,
-  legacyProxyConfigDefaults: false,
-  validatesStatusPort: true,
-  validatesParentShutdown: false,
-  validatesConnectionSettings: true,
-  privateKeyProviderPrefix: "invalid private key provider configuration:",
   missingAnnotationsLevel: "debug",
   firstPartyJwt: "as-third-party",
   unknownJwtPolicyKeepsToken: true,
   caServerNameFromIstiodSan: true,
   hasJwtFetcher: true,
-  caProviders: ["Citadel", "GkeWorkloadCertificate"],
+  identityFromToken: false,
+  awsIdentityDocument: false,
+  servesXds: true,
+  // This one has no tap of its own, and several agents on one machine must work without it.
+  requiresTap: false,
+  hasGatewaySds: false,
+  sds: "serve-files",
+  reloadsServiceCertificates: false,
   hasStsServer: false,
   requiresGcpProject: false,
+  oldFederatedToken: false,
+  bootstrap: BOOTSTRAP_RULES.master,
+  dns: DNS_RULES.master,
+  envoy: envoyRules("master"),
+  health: HEALTH_RULES.master,
+  status: STATUS_RULES.master,
+  wasm: FALLBACK_RULES.master,
 };
 
 const V1_20: GenerationRules = {
   ...MASTER,
   name: "1.20",
+  release: "1.20",
   proxyTypes: ["sidecar", "router", "waypoint", "ztunnel"],
   proxyTypeError: "Invalid proxy Type: ",
   exclusionMayRemoveInstanceIp: true,
@@ -93,22 +119,36 @@ const V1_20: GenerationRules = {
   privateKeyProviderPrefix: "invalid private key provider confguration:", // spelled so in that release
   firstPartyJwt: "service-account-token",
   unknownJwtPolicyKeepsToken: false,
-  caProviders: ["Citadel", "GkeWorkloadCertificate", "GoogleCA", "GoogleCAS"],
+  requiresTap: true,
+  sds: "serve-nothing",
   hasStsServer: true,
   requiresGcpProject: true,
+  bootstrap: BOOTSTRAP_RULES["1.20"],
+  dns: DNS_RULES["1.20"],
+  envoy: envoyRules("1.20"),
+  health: HEALTH_RULES["1.20"],
+  status: STATUS_RULES["1.20"],
+  wasm: FALLBACK_RULES["1.20"],
 };
 
 const V1_8: GenerationRules = {
   ...V1_20,
   name: "1.8",
+  release: "1.8",
   proxyTypes: ["sidecar", "router"],
+  sds: "legacy",
   requiresGcpProject: false,
+  bootstrap: BOOTSTRAP_RULES["1.8"],
+  dns: DNS_RULES["1.8"],
+  envoy: envoyRules("1.8"),
+  health: HEALTH_RULES["1.8"],
+  status: STATUS_RULES["1.8"],
 };
 
 const V1_7: GenerationRules = {
-  ...V1_20,
+  ...V1_8,
   name: "1.7",
-  proxyTypes: ["sidecar", "router"],
+  release: "1.7",
   proxyTypeError: "Invalid role Type: ",
   excludesInterfaces: false,
   hasRegistryFlags: true,
@@ -125,7 +165,31 @@ const V1_7: GenerationRules = {
   missingAnnotationsLevel: "warn",
   caServerNameFromIstiodSan: false,
   hasJwtFetcher: false,
-  requiresGcpProject: false,
+  identityFromToken: true,
+  awsIdentityDocument: true,
+  servesXds: false,
+  hasGatewaySds: true,
+  oldFederatedToken: true,
+  bootstrap: BOOTSTRAP_RULES["1.7"],
+  envoy: envoyRules("1.7"),
+  status: STATUS_RULES["1.7"],
+};
+
+const V1_6: GenerationRules = {
+  ...V1_7,
+  name: "1.6",
+  release: "1.6",
+  reloadsServiceCertificates: true,
+  bootstrap: BOOTSTRAP_RULES["1.6"],
+  envoy: envoyRules("1.6"),
+};
+
+const V1_2: GenerationRules = {
+  ...V1_6,
+  name: "1.2",
+  release: "1.2",
+  reloadsServiceCertificates: false,
+  envoy: envoyRules("1.2"),
 };
 
 const RULES: Readonly<Record<Generation, GenerationRules>> = {
@@ -133,8 +197,8 @@ const RULES: Readonly<Record<Generation, GenerationRules>> = {
   "1.20": V1_20,
   "1.8": V1_8,
   "1.7": V1_7,
-  "1.6": { ...V1_7, name: "1.6" },
-  "1.2": { ...V1_7, name: "1.2" },
+  "1.6": V1_6,
+  "1.2": V1_2,
 };
 
 /** The generation named by PILOT_AGENT_GENERATION; absent or empty is master. */

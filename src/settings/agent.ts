@@ -1,6 +1,6 @@
-import type { EnvReader } from "../env-reader.ts";
-import type { ProxyFlags } from "../proxy-flags.ts";
-import type { ProxyRole } from "../role/read-role.ts";
+import type { EnvReader } from "./env-reader.ts";
+import type { ProxyFlags } from "./proxy-flags.ts";
+import type { ProxyRole } from "./role/read-role.ts";
 
 /** What the composition root itself decides by. */
 export interface AgentOptions {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { recordLog } from "../../../test/support/log/recording-log.ts";
-import { type Generation, generationRules } from "../../istio-api/generations.ts";
-import { defaultProxyConfig } from "../../istio-api/proxy-config/default-proxy-config.ts";
-import { createEnvReader, type Environment } from "../env-reader.ts";
-import { defaultProxyFlags } from "../proxy-flags.ts";
+import { recordLog } from "../../test/support/log/recording-log.ts";
+import { defaultProxyConfig } from "../istio-api/proxy-config/default-proxy-config.ts";
+import { createEnvReader, type Environment } from "./env-reader.ts";
+import { type Generation, generationRules } from "./generations.ts";
+import { defaultProxyFlags } from "./proxy-flags.ts";
 import { caRootCa, systemRootCa, xdsRootCa } from "./root-ca.ts";
 import { readSecurityConfig } from "./security.ts";
 import { GKE_WORKLOAD_CERTS, MOUNTED_CERTS } from "./well-known-paths.ts";

@@ -1,11 +1,11 @@
-import type { Logger } from "../../base/logger.ts";
-import type { GenerationRules } from "../../istio-api/generations.ts";
-import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
-import { parseProtoDuration } from "../../protobuf/proto-duration.ts";
-import type { EnvReader } from "../env-reader.ts";
-import type { ProxyFlags } from "../proxy-flags.ts";
-import type { ProxyRole } from "../role/read-role.ts";
+import type { Logger } from "../base/logger.ts";
+import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
+import { parseProtoDuration } from "../protobuf/proto-duration.ts";
+import type { EnvReader } from "./env-reader.ts";
+import type { GenerationRules } from "./generations.ts";
+import type { ProxyFlags } from "./proxy-flags.ts";
 import { splitProxyLogLevel } from "./proxy-log-level.ts";
+import type { ProxyRole } from "./role/read-role.ts";
 
 export interface EnvoyConfig {
   readonly disabled: boolean;

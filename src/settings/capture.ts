@@ -1,26 +1,21 @@
-import { errorMessage } from "../../base/coded-error.ts";
 import {
   type CaptureGeneration,
   type CaptureOptions,
   type CaptureSettings,
   DEFAULT_OPTIONS,
   DEFAULT_SETTINGS,
-} from "../../capture/index.ts";
-import type { CommandContext } from "../framework/command.ts";
-import type { FlagSpec, FlagValues } from "../framework/flags.ts";
-import { parseFlagValue } from "../framework/parse-flags.ts";
-
-type Environment = CommandContext["env"];
+} from "../capture/index.ts";
+import type { Environment } from "./env-reader.ts";
+import type { FlagValues } from "./flag-values.ts";
 
 /** Settings as given: ids, IP version and resolvers are still to be found out. */
 export interface GivenSettings {
   readonly settings: CaptureSettings;
   readonly options: CaptureOptions;
   readonly envoyUser: string;
-  readonly warnings: readonly string[];
 }
 
-export function readCaptureSettings(flags: FlagValues, env: Environment, specs: readonly FlagSpec[]): GivenSettings {
+export function readCaptureSettings(flags: FlagValues, env: Environment): GivenSettings {
   const generation = captureGeneration(env.PILOT_AGENT_GENERATION);
   /** A variable that is present but empty does not blank a required value. */
   const required = (name: string, fallback: string) =>
@@ -75,7 +70,6 @@ export function readCaptureSettings(flags: FlagValues, env: Environment, specs: 
       forceBinary: flags.string("force-iptables-binary"),
     },
     envoyUser: env.ENVOY_USER || "istio-proxy",
-    warnings: environmentWarnings(flags, env, specs),
   };
 }
 
@@ -101,22 +95,4 @@ export function captureGeneration(text = ""): CaptureGeneration {
 function firstDnsPort(env: Environment): string {
   if ((env.DNS_AGENT ?? "") !== "") return "15053";
   return (env.ISTIO_META_DNS_CAPTURE ?? "") === "" ? "" : "15013";
-}
-
-/** The reference silently takes zero for values it cannot read; here the default stays, and the reader learns of it. */
-function environmentWarnings(flags: FlagValues, env: Environment, specs: readonly FlagSpec[]): readonly string[] {
-  const warnings = specs.flatMap((spec) =>
-    (spec.env ?? []).flatMap((name) => {
-      const value = env[name];
-      if (value === undefined || flags.changed(spec.name)) return [];
-      try {
-        parseFlagValue(spec, value);
-        return [];
-      } catch (cause) {
-        return [`ignoring environment variable ${name}: ${errorMessage(cause)} (expected a ${spec.type})`];
-      }
-    }),
-  );
-  if (env.ISTIO_OUTBOUND_OWNER_GROUPS !== "") return warnings;
-  return [...warnings, "ISTIO_OUTBOUND_OWNER_GROUPS is empty and means *; name a group to capture less"];
 }

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { recordLog } from "../../../test/support/log/recording-log.ts";
-import { createFlagValues } from "../framework/flag-values.ts";
-import { parseFlags } from "../framework/parse-flags.ts";
-import { DISCOVERY_FLAGS } from "./discovery-flags.ts";
-import { parsePort, readDiscoveryOptions } from "./discovery-settings.ts";
+import { recordLog } from "../../test/support/log/recording-log.ts";
+import { DISCOVERY_FLAGS } from "../cli/commands/discovery-flags.ts";
+import { createFlagValues } from "../cli/framework/flag-values.ts";
+import { parseFlags } from "../cli/framework/parse-flags.ts";
+import { parsePort, readDiscoverySettings } from "./discovery.ts";
 
 function read(words: readonly string[] = [], env: Readonly<Record<string, string>> = {}) {
   const flags = createFlagValues(DISCOVERY_FLAGS, parseFlags(DISCOVERY_FLAGS, words, true).set, env);
-  return readDiscoveryOptions(flags, env, recordLog());
+  return readDiscoverySettings(flags, env, recordLog());
 }
 
 test("without flags it serves the usual ports, with plaintext for this machine alone", () => {

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { recordLog } from "../../../test/support/log/recording-log.ts";
-import { createFlagValues } from "../framework/flag-values.ts";
-import { parseFlags } from "../framework/parse-flags.ts";
+import { recordLog } from "../../test/support/log/recording-log.ts";
+import { DISCOVERY_FLAGS } from "../cli/commands/discovery-flags.ts";
+import { createFlagValues } from "../cli/framework/flag-values.ts";
+import { parseFlags } from "../cli/framework/parse-flags.ts";
 import { readCertificateSource } from "./discovery-certificate.ts";
-import { DISCOVERY_FLAGS } from "./discovery-flags.ts";
 
 function read(words: readonly string[], provider: string, present: readonly string[] = []) {
   const log = recordLog();

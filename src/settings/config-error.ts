@@ -1,17 +1,5 @@
 import { CodedError } from "../base/coded-error.ts";
-
-/** One thing the user has to change. */
-export interface ConfigProblem {
-  /** Where the value came from: "environment variable PROXY_CONFIG", "annotation proxy.istio.io/config", "flag --concurrency". */
-  readonly source: string;
-  /** What is wrong, in the words the reference uses where it has any. */
-  readonly message: string;
-  /** Dotted path inside a structured source, for example `tracing.zipkin.address`. */
-  readonly field?: string;
-  /** The value found; never a secret. */
-  readonly value?: string;
-  readonly allowed?: string;
-}
+import type { ConfigProblem } from "../istio-api/config-problem.ts";
 
 export type ConfigErrorCode =
   | "unknown-generation"

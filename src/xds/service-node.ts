@@ -1,10 +1,12 @@
-import { CodedError } from "../../base/coded-error.ts";
-import { quoteGo } from "../../base/go-quote.ts";
-import type { GenerationRules, ProxyType } from "../../istio-api/generations.ts";
-import { isIP } from "../../net/ip.ts";
-import { parseProxyType } from "./proxy-type.ts";
+import { CodedError } from "../base/coded-error.ts";
+import { quoteGo } from "../base/go-quote.ts";
+import { isIP } from "../net/ip.ts";
 
-export class ServiceNodeError extends CodedError<"missing-parts" | "no-address"> {}
+export const PROXY_TYPES = ["sidecar", "router", "waypoint", "ztunnel", "agentgateway"] as const;
+
+export type ProxyType = (typeof PROXY_TYPES)[number];
+
+export class ServiceNodeError extends CodedError<"missing-parts" | "invalid-type" | "no-address"> {}
 
 export interface ServiceNodeParts {
   readonly type: string;
@@ -33,13 +35,14 @@ export interface ServiceNodeMetadata {
 }
 
 /** What a control plane learns from a node string and the metadata beside it. */
-export function parseServiceNode(node: string, metadata: ServiceNodeMetadata, rules: GenerationRules): ConnectedProxy {
+export function parseServiceNode(node: string, metadata: ServiceNodeMetadata): ConnectedProxy {
   const parts = node.split("~");
   const [typeWord, ip, id, dnsDomain] = parts;
   if (parts.length !== 4 || ip === undefined || id === undefined || dnsDomain === undefined) {
     throw new ServiceNodeError("missing-parts", `missing parts in the service node ${quoteGo(node)}`);
   }
-  const type = parseProxyType(typeWord, rules);
+  const type = PROXY_TYPES.find((known) => known === typeWord);
+  if (type === undefined) throw new ServiceNodeError("invalid-type", `invalid proxy Type: ${typeWord}`);
   const listed = (metadata.INSTANCE_IPS ?? "").split(",").filter((address) => address !== "");
   const ipAddresses = listed.length > 0 && listed.every(isIP) ? listed : [ip].filter(isIP);
   if (ipAddresses.length === 0) {

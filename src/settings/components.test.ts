@@ -1,15 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { recordLog } from "../../../test/support/log/recording-log.ts";
-import { type Generation, generationRules } from "../../istio-api/generations.ts";
-import { defaultProxyConfig } from "../../istio-api/proxy-config/default-proxy-config.ts";
-import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
-import { createEnvReader, type Environment } from "../env-reader.ts";
-import { defaultProxyFlags, type ProxyFlags } from "../proxy-flags.ts";
-import type { ProxyRole } from "../role/read-role.ts";
+import { recordLog } from "../../test/support/log/recording-log.ts";
+import { defaultProxyConfig } from "../istio-api/proxy-config/default-proxy-config.ts";
+import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
+import { STATUS_RULES } from "../status/core/generations.ts";
 import { readAgentOptions } from "./agent.ts";
-import { readDnsConfig } from "./dns.ts";
+import { readDnsSettings } from "./dns.ts";
+import { createEnvReader, type Environment } from "./env-reader.ts";
 import { readEnvoyConfig } from "./envoy.ts";
+import { type Generation, generationRules } from "./generations.ts";
+import { defaultProxyFlags, type ProxyFlags } from "./proxy-flags.ts";
 import { splitProxyLogLevel } from "./proxy-log-level.ts";
+import type { ProxyRole } from "./role/read-role.ts";
 import { readStatusConfig } from "./status.ts";
 import { readWasmConfig } from "./wasm.ts";
 import { pilotSan, readXdsConfig } from "./xds.ts";
@@ -53,30 +54,22 @@ describe("dns", () => {
     { env: { ISTIO_META_ENABLE_DNS_SERVER: "true" }, type: "router", enabled: true },
     { env: { ISTIO_META_DNS_CAPTURE: "ALL" }, type: "sidecar", enabled: false },
   ] as const)("$env on a $type: $enabled", ({ env, type, enabled }) => {
-    expect(readDnsConfig(given(env).env, { ...role, type }).enabled).toBe(enabled);
+    const read = readDnsSettings(given(env).env, { ...role, type }, generationRules("master"), false);
+    expect(read !== undefined).toBe(enabled);
   });
 
   test("defaults", () => {
-    expect(readDnsConfig(given({ POD_NAMESPACE: "ns" }).env, role)).toEqual({
-      enabled: false,
-      listenAddress: "localhost:15053",
-      forwardParallel: false,
+    const env = { POD_NAMESPACE: "ns", ISTIO_META_DNS_CAPTURE: "true" };
+    expect(readDnsSettings(given(env).env, role, generationRules("master"), true)).toEqual({
+      listen: "localhost:15053",
+      forwardMode: "sequential",
       forwardTimeoutMs: 5000,
       threads: 1,
       proxyNamespace: "ns",
       proxyDomain: "ns.svc.cluster.local",
-      legacyAgent: undefined,
+      asRoot: true,
+      rules: generationRules("master").dns,
     });
-  });
-
-  test("only 1.7 has the DNS-over-TLS agent", () => {
-    const env = { DNS_AGENT: "DNS-TLS", DNS_SERVER: "tls:853" };
-    expect(readDnsConfig(given(env, "1.7").env, role).legacyAgent).toEqual({
-      mode: "DNS-TLS",
-      listenAddress: ":15053",
-      upstream: "tls:853",
-    });
-    expect(readDnsConfig(given(env).env, role).legacyAgent).toBeUndefined();
   });
 });
 
@@ -197,8 +190,26 @@ describe("status", () => {
       flags,
       proxyConfig,
     } = given(env, "master", options.config === undefined ? {} : { config: options.config });
-    return readStatusConfig(reader, flags, { ...role, type: options.type ?? "sidecar" }, proxyConfig);
+    return readStatusConfig(
+      reader,
+      flags,
+      { ...role, type: options.type ?? "sidecar" },
+      proxyConfig,
+      STATUS_RULES.master,
+    );
   };
+
+  test.each([
+    { isIpv6: true, instanceIp: "", localhost: "::1", probeSourceAddress: "::6" },
+    { isIpv6: false, instanceIp: "10.0.0.1", localhost: "127.0.0.1", probeSourceAddress: "127.0.0.6" },
+    { isIpv6: false, instanceIp: "2001:db8::1", localhost: "::1", probeSourceAddress: "::6" },
+    { isIpv6: false, instanceIp: "::ffff:10.0.0.1", localhost: "127.0.0.1", probeSourceAddress: "127.0.0.6" },
+    { isIpv6: false, instanceIp: "fe80::1", localhost: "127.0.0.1", probeSourceAddress: "127.0.0.6" },
+  ])("IPv6 role $isIpv6 at $instanceIp listens on $localhost", ({ isIpv6, instanceIp, ...addresses }) => {
+    const { env, flags, proxyConfig } = given({ INSTANCE_IP: instanceIp });
+    const status = readStatusConfig(env, flags, { ...role, isIpv6 }, proxyConfig, STATUS_RULES.master);
+    expect(status).toMatchObject(addresses);
+  });
 
   test("probers and scrape settings are decoded", () => {
     const status = read({
@@ -260,7 +271,10 @@ describe("status", () => {
     ({ release, probers, want }) => {
       const set = { ISTIO_KUBE_APP_PROBERS: probers, ISTIO_PROMETHEUS_ANNOTATIONS: '{"targets":7}' };
       const { env, flags, proxyConfig } = given(set, release);
-      expect(readStatusConfig(env, flags, { ...role, type: "sidecar" }, proxyConfig, release).prometheus).toEqual(want);
+      expect(
+        readStatusConfig(env, flags, { ...role, type: "sidecar" }, proxyConfig, generationRules(release).status)
+          .prometheus,
+      ).toEqual(want);
     },
   );
 

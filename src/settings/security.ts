@@ -1,13 +1,13 @@
-import { deepFreeze } from "../../base/deep-freeze.ts";
-import { quoteGo } from "../../base/go-quote.ts";
-import type { Logger } from "../../base/logger.ts";
-import { ConfigError, type ConfigProblem } from "../../istio-api/config-error.ts";
-import type { GenerationRules } from "../../istio-api/generations.ts";
-import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
-import type { EnvReader } from "../env-reader.ts";
-import type { ProxyFlags } from "../proxy-flags.ts";
+import { deepFreeze } from "../base/deep-freeze.ts";
+import { quoteGo } from "../base/go-quote.ts";
+import type { Logger } from "../base/logger.ts";
+import type { ConfigProblem } from "../istio-api/config-problem.ts";
+import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
+import { ConfigError } from "./config-error.ts";
 import { type CredentialFetcher, readCredentialFetcher, readTokenPath } from "./credential-fetcher.ts";
-import type { FileExists } from "./root-ca.ts";
+import type { EnvReader } from "./env-reader.ts";
+import type { GenerationRules } from "./generations.ts";
+import type { ProxyFlags } from "./proxy-flags.ts";
 import { type CertificateFiles, GKE_WORKLOAD_CERTS, MOUNTED_CERTS } from "./well-known-paths.ts";
 
 export interface SecurityConfig {
@@ -65,7 +65,7 @@ export interface SecuritySources {
   readonly flags: ProxyFlags;
   readonly rules: GenerationRules;
   readonly proxyConfig: ProxyConfig;
-  readonly exists: FileExists;
+  readonly exists: (path: string) => boolean;
   readonly log: Logger;
 }
 

@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import { SYSTEM_ROOT_PATHS } from "../../net/tls/system-roots.ts";
+import { SYSTEM_ROOT_PATHS } from "../net/tls/system-roots.ts";
 import type { SecurityConfig } from "./security.ts";
 import { ISTIOD_ROOT, MOUNTED_CERTS } from "./well-known-paths.ts";
 

@@ -1,14 +1,14 @@
-import { formatDuration } from "../../base/duration.ts";
-import type { Logger } from "../../base/logger.ts";
-import type { DiscoveryPorts, PortOption, StartDiscoveryOptions } from "../../discovery/index.ts";
-import { createEnvReader, type Environment } from "../../settings/index.ts";
-import type { FlagValues } from "../framework/flags.ts";
-import { parseJwtRule } from "./ca-arguments.ts";
+import { formatDuration } from "../base/duration.ts";
+import type { Logger } from "../base/logger.ts";
+import { parseJwtRule } from "./ca.ts";
 import { readCipherSuites } from "./cipher-suites.ts";
 import { readCertificateSource } from "./discovery-certificate.ts";
+import type { DiscoveryPorts, DiscoverySettings, PortOption } from "./discovery-settings.ts";
+import { createEnvReader, type Environment } from "./env-reader.ts";
+import type { FlagValues } from "./flag-values.ts";
 
 /** The options of the control plane from flags and environment. Throws with what is wrong and what is allowed. */
-export function readDiscoveryOptions(flags: FlagValues, environment: Environment, log: Logger): StartDiscoveryOptions {
+export function readDiscoverySettings(flags: FlagValues, environment: Environment, log: Logger): DiscoverySettings {
   const env = createEnvReader(environment, "master", () => undefined); // warned about at the start of every command
   checkRegistries(flags, log);
   const configDir = flags.string("configDir");
@@ -17,7 +17,6 @@ export function readDiscoveryOptions(flags: FlagValues, environment: Environment
   const maxAgeMs = readMaxAge(flags);
   const tlsCiphers = readCipherSuites(flags.stringArray("tls-cipher-suites").flatMap(listOf));
   return {
-    log,
     ports: readPorts(flags, certificate !== "none"),
     ...(flags.string("grpcAddr") === "" ? { sharesHttpPort: true } : {}),
     ...(configDir === "" ? {} : { configDir }),

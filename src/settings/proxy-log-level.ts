@@ -1,5 +1,5 @@
-import type { Logger } from "../../base/logger.ts";
-import type { GenerationRules } from "../../istio-api/generations.ts";
+import type { Logger } from "../base/logger.ts";
+import type { GenerationRules } from "./generations.ts";
 
 export interface EnvoyLogLevels {
   /** Envoy's `-l`; empty leaves the argument out. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseAccount, parseJwtRule, parseListen } from "./ca-arguments.ts";
+import { parseAccount, parseJwtRule, parseListen } from "./ca.ts";
 
 test("an account is a namespace and a name", () => {
   expect(parseAccount("default/web")).toEqual({ namespace: "default", name: "web" });

@@ -1,8 +1,8 @@
 import { posix } from "node:path";
-import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
-import { splitHostPort } from "../../net/host-port.ts";
-import { isLocalAddress } from "../../net/ip-mode.ts";
-import type { EnvReader } from "../env-reader.ts";
+import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
+import { splitHostPort } from "../net/host-port.ts";
+import { isLocalAddress } from "../net/ip-mode.ts";
+import type { EnvReader } from "./env-reader.ts";
 
 export interface XdsConfig {
   readonly discoveryAddress: string;

@@ -1,7 +1,7 @@
-import type { Logger } from "../../base/logger.ts";
-import type { ConfigProblem } from "../../istio-api/config-error.ts";
-import type { GenerationRules } from "../../istio-api/generations.ts";
-import type { EnvReader } from "../env-reader.ts";
+import type { Logger } from "../base/logger.ts";
+import type { ConfigProblem } from "../istio-api/config-problem.ts";
+import type { EnvReader } from "./env-reader.ts";
+import type { GenerationRules } from "./generations.ts";
 import { SERVICE_ACCOUNT_TOKEN_PATH, TOKEN_PATH } from "./well-known-paths.ts";
 
 /** Where the agent's own token comes from. */

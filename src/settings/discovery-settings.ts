@@ -1,0 +1,101 @@
+import type { AuthorityOptions, JwtRule } from "../ca/index.ts";
+
+/** Empty host: this machine alone for plaintext xDS, every address for the others. Port 0 takes any free one. */
+export interface PortOption {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Which ports are served; what is left out is not. */
+export interface DiscoveryPorts {
+  /** `/ready`, `/debug/*`, `/config`; also `/metrics` when there is no monitoring port. */
+  readonly http?: PortOption;
+  /** xDS without TLS. */
+  readonly grpc?: PortOption;
+  /** xDS and the certificate authority, over TLS. */
+  readonly secureGrpc?: PortOption;
+  /** `/metrics`, `/version`, `/debug/*`. */
+  readonly monitoring?: PortOption;
+}
+
+export interface AuthSettings {
+  /** `XDS_AUTH`: false asks no client who it is. */
+  readonly requiresIdentity: boolean;
+  /** `XDS_AUTH_PLAINTEXT`: also clients without TLS must show a token. */
+  readonly requiresPlaintextIdentity: boolean;
+  /** `PILOT_ENABLE_XDS_IDENTITY_CHECK`. */
+  readonly checksIdentity: boolean;
+  /** Plaintext xDS also for clients on other machines. */
+  readonly allowsRemotePlaintext: boolean;
+  /** `ENABLE_DEBUG_ENDPOINT_AUTH`: callers outside the system namespace see only their own kind of pages. */
+  readonly limitsDebug: boolean;
+  /** `UNSAFE_ENABLE_ADMIN_ENDPOINTS`. */
+  readonly allowsAdmin: boolean;
+}
+
+export interface LimitSettings {
+  /** New streams per second, and how many at once; 0 follows the number of processors. */
+  readonly streamsPerSecond: number;
+  readonly maxConcurrentStreams: number;
+  readonly maxReceiveBytes: number;
+  /** A client that does not read what it is sent for so long is sent away; 0: never. */
+  readonly sendTimeoutMs: number;
+}
+
+export interface ServingFiles {
+  readonly certificate: string;
+  readonly key: string;
+  /** Roots for client certificates, besides those of the own CA. */
+  readonly ca: string;
+}
+
+export interface PushSettings {
+  /** `PILOT_DEBOUNCE_AFTER`: quiet time before a push. */
+  readonly debounceAfterMs: number;
+  /** `PILOT_DEBOUNCE_MAX`: a push comes after this time however busy it is. */
+  readonly debounceMaxMs: number;
+  /** `PILOT_ENABLE_EDS_DEBOUNCE`: false pushes changes of endpoints alone at once. */
+  readonly debouncesEndpoints: boolean;
+  /** `PILOT_PUSH_THROTTLE`. */
+  readonly concurrency: number;
+}
+
+/** What flags and environment say about the control plane. */
+export interface DiscoverySettings {
+  readonly ports: DiscoveryPorts;
+  /** xDS without TLS also on the HTTP port (HTTP/2 with prior knowledge), for the same clients as on a port of its own. */
+  readonly sharesHttpPort?: boolean;
+  /** Rule objects; none without. */
+  readonly configDir?: string;
+  /** A missing file means defaults; a file that appears or changes later counts. */
+  readonly meshConfigFile?: string;
+  readonly domainSuffix?: string;
+  readonly clusterId?: string;
+  readonly clusterAliases?: ReadonlyMap<string, string>;
+  /** Of the control plane itself. */
+  readonly systemNamespace?: string;
+  readonly revision?: string;
+  readonly podName?: string;
+  /** A plugged-in CA, or where the self-signed root is made once and kept. */
+  readonly caDirectory: string;
+  readonly ca?: Pick<AuthorityOptions, "ttl" | "selfSigned" | "allowsSeveralRoots">;
+  /** Names of the serving certificate besides the usual ones. */
+  readonly hosts?: readonly string[];
+  readonly servingFiles?: ServingFiles;
+  readonly tlsMinVersion?: "TLSv1.2" | "TLSv1.3";
+  /** OpenSSL's list; without it the suites are those of the TLS library. */
+  readonly tlsCiphers?: string;
+  /** Address ranges of gateways that are believed when they tell who their clients are. */
+  readonly trustedGateways?: readonly string[];
+  /** Issuers of tokens, besides the development issuer in the CA's directory. */
+  readonly jwtRules?: readonly JwtRule[];
+  readonly push?: Partial<PushSettings>;
+  readonly auth?: Partial<AuthSettings>;
+  readonly limits?: Partial<LimitSettings>;
+  readonly keepalive?: { readonly intervalMs: number; readonly timeoutMs: number };
+  /** Streams are ended after this time, so that clients spread over servers anew; absent: never. */
+  readonly maxConnectionAgeMs?: number;
+  /** Time for running streams when the server is stopped; 10 s. */
+  readonly shutdownMs?: number;
+  readonly debugOverHttp?: boolean;
+}
