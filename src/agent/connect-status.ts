@@ -41,7 +41,7 @@ export async function connectStatus(options: StartAgentOptions, parts: StatusPar
       readiness: parts.readiness,
       actions: parts.actions,
       hasDrain: rules.hasDrain,
-      packs: rules.packs,
+      compresses: rules.compresses,
       version: { version, revision, status: state, tag },
       log: options.log.logger,
     }),

@@ -126,7 +126,7 @@ function read(path: string): string {
 
 /** How late timers fire: the first sign of work that blocks the process. */
 export interface EventLoopLag {
-  /** The maximum starts anew. */
+  /** Resets the maximum. */
   take(): { readonly lastSeconds: number; readonly maxSeconds: number };
   stop(): void;
 }

@@ -68,7 +68,7 @@ test("the certificate files of the watching provider have to exist, at every loo
   expect(await check()).toBe(`${files[1]} does not exist`);
 });
 
-test("providers of other kinds are no business of this check", async () => {
+test("providers of other kinds are not checked", async () => {
   const provider = { plugin_name: "other", config: { certificate_file: "/nowhere" } };
   expect(await grpcBootstrapCheck(write("o.json", { certificate_providers: { a: provider } }))()).toBeUndefined();
 });

@@ -11,7 +11,7 @@ const SILENT_LOOKS = 2;
 
 /**
  * Objects to an Envoy that once was ready and now is drained, or alive without answering. One missed answer may be a busy moment; a
- * refused connection is none of its business, since the admin port moves between processes in a hot restart.
+ * refused connection is not an objection, since the admin port moves between processes in a hot restart.
  */
 export function envoyLivenessCheck(envoy: LivenessSource): ReadinessCheck {
   let silent = 0;

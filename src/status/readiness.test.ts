@@ -48,13 +48,13 @@ test("no check waits for another", async () => {
   let answer: (why: string) => void = () => undefined;
   readiness.addCheck("slow", () => new Promise((resolve) => (answer = resolve)));
   readiness.addCheck("quick", async () => {
-    answer("told by the other");
+    answer("answered after the other");
     return undefined;
   });
-  expect(await readiness.reasons()).toEqual(["slow: told by the other"]);
+  expect(await readiness.reasons()).toEqual(["slow: answered after the other"]);
 });
 
-test("a reason makes checks unnecessary: nobody asks Envoy while the agent drains", async () => {
+test("a reason makes checks unnecessary: Envoy is not asked while the agent drains", async () => {
   const readiness = createReadiness(silentLogger);
   readiness.addCheck("a", async () => expect.fail("asked"));
   readiness.take("draining");
@@ -81,7 +81,7 @@ test("every refusal is logged, readiness only when it is news", async () => {
   ]);
 });
 
-test("a note is shown while it has something to tell and does not change the state", async () => {
+test("a note is shown while it has a text and does not change the state", async () => {
   const readiness = createReadiness(silentLogger);
   let text: string | undefined = "serving last known good";
   readiness.addNote(() => text);

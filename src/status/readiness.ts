@@ -20,7 +20,7 @@ export interface Readiness {
   take(name: string, why?: string | (() => string)): ReadinessReason;
   /** Checks are asked at the same time; of those that object the one added first is the answer. Returns the way to remove it. */
   addCheck(name: string, check: ReadinessCheck): () => void;
-  /** Something to tell beside the state, which it does not change: shown while it returns a text. */
+  /** Text shown beside the state, which it does not change, while the function returns one. */
   addNote(note: () => string | undefined): void;
   notes(): string[];
   /** Every reason taken, or else the first check that objects, as `name: why` lines. Empty when ready. */

@@ -14,8 +14,8 @@ export interface StatusServerOptions {
   readonly actions: StatusActions;
   /** False: generations without `/drain`. */
   readonly hasDrain?: boolean;
-  /** False: generations that compress no body. */
-  readonly packs?: boolean;
+  /** False: generations that send every body uncompressed. */
+  readonly compresses?: boolean;
   /** How long a client that closed its half of the connection is waited for with an answer. */
   readonly halfClosedMs?: number;
   readonly version: Readonly<Record<string, string>>;
@@ -44,7 +44,7 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
     listen: hosts?.map((host) => ({ host, port })) ?? [{ port }],
     handler: routes.handle,
     readPath: readStatusPath,
-    encodes: options.packs ?? true,
+    encodes: options.compresses ?? true,
     limits: { ...NO_LIMITS, halfClosedMs },
     log,
   }).catch((thrown: unknown) => {

@@ -18,8 +18,8 @@ const MAX_ENTRIES = 256;
 const MAX_RUNNING = 64;
 
 /**
- * Keeps tokens by subject, audience and scope, and asks once for any number of clients that wait for the same one. A client that goes
- * away does not take the exchange from the others.
+ * Caches tokens by subject, audience and scope, and exchanges once for any number of clients that wait for the same one. A client that
+ * goes away does not cancel it for the others.
  */
 export function cachingManager(manager: TokenManager, options: CacheOptions = {}): TokenManager {
   const now = options.now ?? Date.now;
@@ -27,7 +27,7 @@ export function cachingManager(manager: TokenManager, options: CacheOptions = {}
   const cached = new Map<string, IssuedToken>();
   const running = new Map<string, Promise<IssuedToken>>();
   const isFresh = (token: IssuedToken) => token.expiresAtMs - now() > minLeftMs;
-  const keep = (key: string, token: IssuedToken) => {
+  const store = (key: string, token: IssuedToken) => {
     for (const [known, entry] of cached) if (!isFresh(entry)) cached.delete(known);
     if (!isFresh(token)) return;
     const [oldest] = cached.keys();
@@ -43,7 +43,7 @@ export function cachingManager(manager: TokenManager, options: CacheOptions = {}
     const exchange = manager
       .exchange(request, signal)
       .then((token) => {
-        keep(key, token);
+        store(key, token);
         return token;
       })
       .finally(() => running.delete(key));

@@ -22,7 +22,7 @@ export interface GoogleExchangeOptions {
   readonly federatedEndpoint?: string;
   /** "https://host" of the IAM credentials service; Google's when absent. */
   readonly credentialsUrl?: string;
-  /** Generation 1.7 took the trust domain whatever the token said. */
+  /** Generation 1.7 took the trust domain and ignored the token's audience. */
   readonly namespaceFromToken?: boolean;
   readonly attempts?: number;
   readonly attemptDelayMs?: number;

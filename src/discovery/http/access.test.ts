@@ -16,7 +16,7 @@ function identify(peerAddress: string, headers: Readonly<Record<string, string>>
   return identifyCaller({ peerAddress, headers }, { authenticators: () => [TOKENS], log: recordLog() });
 }
 
-describe("somebody on this machine", () => {
+describe("a program on this machine", () => {
   test.each([
     { from: "127.0.0.1", host: "localhost:8080" },
     { from: "127.0.0.1", host: "127.0.0.1" },
@@ -46,15 +46,15 @@ describe("a page in a browser on this machine", () => {
     },
   );
 
-  test("is no stranger to the server that it is from", async () => {
+  test("is local to the server that it is from", async () => {
     const caller = await identify("127.0.0.1", { host: "localhost:8080", origin: "http://localhost:8080" });
     expect(caller).toEqual({ kind: "local" });
   });
 });
 
-describe("somebody elsewhere", () => {
+describe("a caller on another machine", () => {
   test.each(["10.0.0.7", "2001:db8::7", "::ffff:10.0.0.7", "128.0.0.1", "::2", ""])(
-    "from %s is a stranger, whatever the name that is asked for",
+    "from %s is a stranger, also when it asks for localhost",
     async (from) => {
       expect(await identify(from, { host: "localhost" })).toBeUndefined();
     },
@@ -74,11 +74,16 @@ describe("somebody elsewhere", () => {
 });
 
 test.each<{ who: string; caller: Caller; namespace: string; is: boolean }>([
-  { who: "somebody here", caller: { kind: "local" }, namespace: "any", is: true },
+  { who: "a local program", caller: { kind: "local" }, namespace: "any", is: true },
   { who: "the workload", caller: { kind: "identified", identities: [WEB] }, namespace: "default", is: true },
   { who: "the workload", caller: { kind: "identified", identities: [WEB] }, namespace: "defaul", is: false },
   { who: "one of several", caller: { kind: "identified", identities: ["x", WEB] }, namespace: "default", is: true },
-  { who: "nobody", caller: { kind: "identified", identities: [] }, namespace: "default", is: false },
+  {
+    who: "a caller without identities",
+    caller: { kind: "identified", identities: [] },
+    namespace: "default",
+    is: false,
+  },
 ])("$who is of namespace $namespace: $is", ({ caller, namespace, is }) => {
   expect(isOfNamespace(caller, namespace)).toBe(is);
 });

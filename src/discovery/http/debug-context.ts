@@ -15,7 +15,7 @@ export interface DebugContext {
   /** Makes a new snapshot and pushes it. */
   readonly push: () => void;
   readonly pushes: () => number;
-  /** What connected proxies cannot be given together, by metric, then by the place that several ask for. */
+  /** What connected proxies cannot be given together, by metric, then by what several of them claim. */
   readonly conflicts: () => Conflicts;
   /** Of the server itself. */
   readonly clusterId: string;

@@ -20,7 +20,7 @@ const PAGES: Readonly<Record<string, readonly [text: string, page: Page]>> = {
   adsz: ["who is connected and what it watches; ?push=true pushes", adsz],
   ambientz: ["ambient workloads, which are not served", nothing({ workloads: null, services: null, policies: null })],
   authorizationz: ["AuthorizationPolicies by namespace", authorizationz],
-  cachez: ["what generators remember: ?sizes, ?clear=true makes it anew", cachez],
+  cachez: ["what the cache of generated resources holds: ?sizes, ?clear=true empties it", cachez],
   clusterz: ["clusters whose services are known", clusterz],
   config_dump: ["what a proxy gets: ?proxyID=, types=, include_eds", configDump],
   configz: ["rule objects in force", configz],

@@ -67,9 +67,9 @@ async function runPrices({ env, signal }: DemoAppOptions): Promise<void> {
 }
 
 const LOAD_EVERY_MS = 100;
-const TELL_EVERY = 50;
+const PRINT_EVERY = 50;
 
-/** Ten requests a second to the front; tells now and then which catalogue answered. */
+/** Ten requests a second to the front; prints now and then which catalogue answered. */
 async function runLoad({ env, signal, print }: DemoAppOptions): Promise<void> {
   let [asked, failures] = [0, 0];
   let versions: Record<string, number> = {};
@@ -82,11 +82,11 @@ async function runLoad({ env, signal, print }: DemoAppOptions): Promise<void> {
     } catch (thrown) {
       if (signal.aborted) break;
       failures += 1;
-      if (failures % TELL_EVERY === 1) print(errorMessage(thrown));
+      if (failures % PRINT_EVERY === 1) print(errorMessage(thrown));
     }
     asked += 1;
-    if (asked % TELL_EVERY === 0) {
-      print(`${asked} requests, ${failures} failed; catalogue of the last ${TELL_EVERY}: ${JSON.stringify(versions)}`);
+    if (asked % PRINT_EVERY === 0) {
+      print(`${asked} requests, ${failures} failed; catalogue of the last ${PRINT_EVERY}: ${JSON.stringify(versions)}`);
       versions = {};
     }
     await wait(LOAD_EVERY_MS, signal);

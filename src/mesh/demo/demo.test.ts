@@ -16,7 +16,7 @@ test.each([
   expect(used.filter((name) => !DEMO_APPS.includes(name ?? ""))).toEqual([]);
 });
 
-test("an application that is not there is told with those that are", () => {
+test("the error for an unknown application names those that exist", () => {
   const nothing = { env: {}, signal: AbortSignal.abort(), print: () => undefined };
   expect(() => runDemoApp("till", nothing)).toThrow("there is no demo application till; there are front, catalogue");
 });

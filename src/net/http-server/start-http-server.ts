@@ -116,8 +116,8 @@ function createHttp1(options: AnswerOptions, limits: HttpLimits & typeof DEFAULT
 }
 
 /**
- * Whoever has sent its request may close its half at once (`nc -N`, old HTTP clients) and still reads. One that left for good looks the
- * same until something is sent to it: an answer that never comes must not hold its connection.
+ * A client that has sent its request may close its half at once (`nc -N`, old HTTP clients) and still read. One that left for good looks
+ * the same until something is sent to it: an answer that never comes must not hold its connection.
  */
 function answerHalfClosed(server: Server, limitMs: number): void {
   // Absent from the types, and the only way: by default node cuts such a connection before its answer.

@@ -7,7 +7,7 @@ import { ListenError } from "./listen-error.ts";
 const MAX_PATH_BYTES = 107;
 
 /**
- * `stale`: only a socket file that nobody listens on is replaced; anything else at the path fails the start.
+ * `stale`: only a socket file without a listener is replaced; anything else at the path fails the start.
  * `always`: every file or socket is replaced, even one that is served; a directory still fails the start.
  */
 export type ReplacePolicy = "stale" | "always";
@@ -31,7 +31,7 @@ export async function clearSocketPath(path: string, replace: ReplacePolicy): Pro
   try {
     unlinkSync(path);
   } catch (cause) {
-    if (errorCode(cause) === "ENOENT") return; // somebody else cleaned up meanwhile
+    if (errorCode(cause) === "ENOENT") return; // removed by another process meanwhile
     throw new ListenError("listen-failed", `cannot remove ${path}: ${errorMessage(cause)}`, { cause });
   }
 }
@@ -52,7 +52,7 @@ function isServed(path: string): Promise<boolean> {
       resolve(served);
     };
     socket.once("connect", () => settle(true));
-    // A full backlog (EAGAIN) or a forbidden path (EACCES) still has an owner; only a refusal means that nobody is there.
+    // A full backlog (EAGAIN) or a forbidden path (EACCES) still has an owner; only a refusal means that there is none.
     socket.once("error", (failure) => settle(!["ECONNREFUSED", "ENOENT"].includes(errorCode(failure) ?? "")));
   });
 }

@@ -68,7 +68,7 @@ test.each([
   expect(formatOf(contentType)?.contentType).toBe(want);
 });
 
-test("protobuf is no text", () => {
+test("protobuf is not text", () => {
   expect(formatOf("application/vnd.google.protobuf; proto=x")).toBeUndefined();
 });
 

@@ -24,7 +24,7 @@ interface MediaType {
 /** The scraper's Accept header, cut down to the text formats that can be merged. A missing header is the default without complaint. */
 export function acceptFormats(header: string | undefined, kind: SourceKind): AcceptAnswer {
   if (header === undefined || header.trim() === "") return { accept: TEXT_FORMAT, warning: undefined };
-  const kept: MediaType[] = [];
+  const usable: MediaType[] = [];
   const wildcards = new Set<string>();
   for (const item of header.split(",")) {
     const parsed = parseMediaType(item);
@@ -36,11 +36,14 @@ export function acceptFormats(header: string | undefined, kind: SourceKind): Acc
     const replaced = replaceWildcard(parsed, kind);
     if (replaced !== parsed && wildcards.has(parsed.type.replace("*/*", "*"))) continue;
     if (replaced !== parsed) wildcards.add(parsed.type.replace("*/*", "*"));
-    if (ALLOWED[kind].has(replaced.type)) kept.push(replaced);
+    if (ALLOWED[kind].has(replaced.type)) usable.push(replaced);
   }
-  if (kept.length === 0)
+  if (usable.length === 0)
     return { accept: TEXT_FORMAT, warning: `No recognized encodings found in Accept header ${JSON.stringify(header)}` };
-  return { accept: kept.map((media, index) => formatMedia(media, kept.length - index)).join(","), warning: undefined };
+  return {
+    accept: usable.map((media, index) => formatMedia(media, usable.length - index)).join(","),
+    warning: undefined,
+  };
 }
 
 function replaceWildcard(media: MediaType, kind: SourceKind): MediaType {
@@ -68,7 +71,7 @@ export function parseMediaType(text: string): MediaType | undefined {
     const [name = "", value] = part.split("=", 2).map((side) => side.trim());
     const plain = value?.replace(/^"(.*)"$/, "$1");
     if (!TOKEN.test(name) || plain === undefined || !TOKEN.test(plain)) return undefined;
-    // Quoted names have no place in the formats that the merged answer announces.
+    // The formats that the merged answer announces have no quoted names.
     if (name.toLowerCase() !== "q") parameters.set(name.toLowerCase(), plain === "allow-utf-8" ? "underscores" : plain);
   }
   return { type: type.toLowerCase(), parameters };
@@ -82,7 +85,7 @@ export interface AnswerFormat {
 
 export const TEXT_ANSWER: AnswerFormat = { format: "text", contentType: "text/plain; version=0.0.4; charset=utf-8" };
 
-/** What an application's Content-Type makes of the answer; undefined for formats that are no text. */
+/** What an application's Content-Type makes of the answer; undefined for formats that are not text. */
 export function formatOf(contentType: string | undefined): AnswerFormat | undefined {
   const media = parseMediaType(contentType ?? "");
   if (media?.type === "application/vnd.google.protobuf") return undefined;

@@ -4,8 +4,8 @@ import { CURRENT_TARGETS, type TargetRules } from "./scrape-targets.ts";
 /** What differs between product generations in this folder. */
 export interface StatusRules {
   readonly probers: ProberRules;
-  /** Bodies are packed for callers that understand it. */
-  readonly packs: boolean;
+  /** Bodies are compressed for callers that accept it. */
+  readonly compresses: boolean;
   readonly hasDrain: boolean;
   readonly hasLifecycle: boolean;
   /** `/metrics` beside `/stats/prometheus`. */
@@ -15,10 +15,10 @@ export interface StatusRules {
   readonly localProbes: boolean;
   /** The scraper's query goes on to Envoy. */
   readonly passesQuery: boolean;
-  /** Sources are asked for text formats only; before, for whatever the scraper wants. */
+  /** Sources are asked for text formats only; before, for what the scraper accepts. */
   readonly filtersAccept: boolean;
   readonly targets: TargetRules;
-  /** Without application probes nobody looks at the scrape configuration. */
+  /** Without application probes the scrape configuration is ignored. */
   readonly scrapesWithProbesOnly: boolean;
   /** The agent's own metrics are the beginning of the document; before, its end. */
   readonly agentFirst: boolean;
@@ -35,7 +35,7 @@ const MASTER: StatusRules = {
     patternText: "^/(app-health|app-lifecycle)/[^/]+/(livez|readyz|startupz|prestopz|poststartz)$",
     kinds: EVERY_KIND,
   },
-  packs: true,
+  compresses: true,
   hasDrain: true,
   hasLifecycle: true,
   hasShortMetricsPath: true,
@@ -57,7 +57,7 @@ const V1_20: StatusRules = {
     patternText: "^/app-health/[^/]+/(livez|readyz|startupz)$",
     kinds: EVERY_KIND,
   },
-  packs: false,
+  compresses: false,
   hasDrain: false,
   hasLifecycle: false,
   relaysProbeBody: false,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { configuredHost, forwardedHeaders, probeHost } from "./probe-headers.ts";
 
-test("everything goes on but what belongs to the connection; the agent asks for a packed body only when nobody else decides", () => {
+test("everything goes on but what belongs to the connection; the agent accepts a compressed body only when the kubelet and the probe say nothing", () => {
   const raw = [
     "Host",
     "h",
@@ -16,8 +16,14 @@ test("everything goes on but what belongs to the connection; the agent asks for 
     "Transfer-Encoding",
     "chunked",
   ];
-  expect(forwardedHeaders(raw, [])).toEqual({ list: ["X-A", "1", "x-a", "2", "Accept-Encoding", "gzip"], packs: true });
-  expect(forwardedHeaders(["accept-encoding", "br"], [])).toEqual({ list: ["accept-encoding", "br"], packs: false });
+  expect(forwardedHeaders(raw, [])).toEqual({
+    list: ["X-A", "1", "x-a", "2", "Accept-Encoding", "gzip"],
+    decompresses: true,
+  });
+  expect(forwardedHeaders(["accept-encoding", "br"], [])).toEqual({
+    list: ["accept-encoding", "br"],
+    decompresses: false,
+  });
 });
 
 test("configured headers of old generations come behind the kubelet's; a host among them is the host", () => {

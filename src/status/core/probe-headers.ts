@@ -1,6 +1,6 @@
 import type { HttpHeader } from "./app-probers.ts";
 
-/** Belongs to the kubelet's connection, or is written anew. */
+/** Belongs to the kubelet's connection, or is written by the agent. */
 const NOT_FORWARDED = new Set([
   "host",
   "connection",
@@ -19,25 +19,25 @@ const HOST_NAME = /^(?:host|:authority)$/i;
 export interface ForwardedHeaders {
   /** Names and values by turns, in their order and letter case. */
   readonly list: readonly string[];
-  /** The agent asked for a packed body itself and has to unpack it. */
-  readonly packs: boolean;
+  /** The agent itself accepts a compressed body and has to decompress it. */
+  readonly decompresses: boolean;
 }
 
 /** The kubelet's headers, which it took from the probe, and behind them those that are `configured`. */
 export function forwardedHeaders(raw: readonly string[], configured: readonly HttpHeader[]): ForwardedHeaders {
   const list: string[] = [];
-  let packs = true;
+  let decompresses = true;
   for (let index = 0; index + 1 < raw.length; index += 2) {
     const name = raw[index] ?? "";
     const lower = name.toLowerCase();
-    if (lower === "accept-encoding") packs = false;
+    if (lower === "accept-encoding") decompresses = false;
     if (!NOT_FORWARDED.has(lower)) list.push(name, raw[index + 1] ?? "");
   }
   for (const { name, value } of configured) {
     if (!HOST_NAME.test(name)) list.push(name, value);
   }
-  if (packs) list.push("Accept-Encoding", "gzip");
-  return { list, packs };
+  if (decompresses) list.push("Accept-Encoding", "gzip");
+  return { list, decompresses };
 }
 
 /** The host that a probe's own headers ask for. */

@@ -4,14 +4,14 @@ export interface RequestTarget {
   readonly query: string;
 }
 
-/** The path of a request line's target; clients that take us for a proxy send a whole URL. Undefined when it is no path. */
+/** The path of a request line's target; clients that take us for a proxy send a whole URL. Undefined when it is not a path. */
 export function splitTarget(target: string): RequestTarget | undefined {
   const [path = "", ...query] = target.replace(/^https?:\/\/[^/?]*/i, "").split("?");
   const isPath = path.startsWith("/") || (path === "" && target !== "");
   return isPath ? { path, query: query.join("?") } : undefined;
 }
 
-/** The path with its escapes resolved, undefined when one is none. An escaped slash stays: it does not divide. */
+/** The path with its escapes resolved, undefined when one is malformed. An escaped slash stays: it does not divide. */
 export function decodedPath(path: string): string | undefined {
   if (!path.includes("%")) return path;
   if (/%(?![0-9a-f]{2})/i.test(path)) return undefined;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { BLOCK_BYTES, createBlockPool } from "./block-pool.ts";
 
-test("blocks come back to the next taker, and no more are kept than allowed", () => {
+test("blocks come back to the next taker, and no more are held than allowed", () => {
   const pool = createBlockPool(2);
   const blocks = [pool.take(), pool.take(), pool.take()];
   expect(new Set(blocks).size).toBe(3);

@@ -1,14 +1,14 @@
-/** Buffers of one size that are used again: fresh ones cost page faults, and stay until the garbage collector hears of them. */
+/** Buffers of one size that are used again: fresh ones cost page faults, and stay until the next collection. */
 export interface BlockPool {
-  /** Its content is whatever was there before. */
+  /** Its content is undefined. */
   take(): Buffer;
-  /** Nobody may look at the block any more. */
+  /** The caller must not use the block afterwards. */
   give(block: Buffer): void;
 }
 
 export const BLOCK_BYTES = 64 * 1024;
 
-/** More than `maxFree` unused blocks are let go. */
+/** Unused blocks beyond `maxFree` are left to the garbage collector. */
 export function createBlockPool(maxFree: number): BlockPool {
   const free: Buffer[] = [];
   return {

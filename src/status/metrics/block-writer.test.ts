@@ -74,7 +74,7 @@ test("pieces may change right after they were given", () => {
   expect(bytes().toString()).toBe("before");
 });
 
-test("whatever the pieces, they arrive in order and whole", async () => {
+test("pieces of any size arrive in order and whole", async () => {
   const piece = fc.oneof(
     fc.string({ unit: "binary", maxLength: 200 }),
     fc.integer({ min: 1, max: 3 * BLOCK_BYTES }).map((length) => "é".repeat(length >> 1)),
@@ -127,7 +127,7 @@ test("blocks come back to the pool once they are out, and not before", async () 
   expect(pool.out).toBe(1);
 });
 
-test("an output that is gone makes nobody wait", async () => {
+test("a closed output does not make writers wait", async () => {
   const { output } = slowOutput();
   const writer = new BlockWriter(output, createBlockPool(8));
   for (let count = 0; count < 5; count += 1) writer.write(Buffer.alloc(BLOCK_BYTES, "a"));

@@ -45,7 +45,7 @@ describe("one body", () => {
     }
   });
 
-  test("with a family in two places has it once", () => {
+  test("with a family twice has it once", () => {
     const { counts, drop } = dropped();
     const families = index('# TYPE a counter\na 1\n# TYPE b gauge\nb 1\n# TYPE a counter\na{x="y"} 2\n', drop);
     expect(linesOf(families, "a")).toEqual(["a 1", 'a{x="y"} 2']);
@@ -68,7 +68,7 @@ describe("one body", () => {
     expect(linesOf(index(text, drop, true), "a")).toHaveLength(4);
   });
 
-  test("tells how many of its lines are no metrics", () => {
+  test("counts the lines that are not metrics", () => {
     const { counts, drop } = dropped();
     expect(linesOf(index('# TYPE a counter\na 1\nbroken line here and there\na{x="y"} 2\n', drop), "a")).toHaveLength(
       2,
@@ -78,7 +78,7 @@ describe("one body", () => {
 });
 
 describe("a later source", () => {
-  test("adds its families and tells their names", () => {
+  test("adds its families and returns their names", () => {
     const known = index("# TYPE a counter\na 1\n");
     expect(addToIndex(known, index("# TYPE b gauge\nb 2\n"), () => undefined)).toEqual(["b"]);
     expect([...known.keys()]).toEqual(["a", "b"]);
@@ -87,9 +87,9 @@ describe("a later source", () => {
   test("wins where both have a series", () => {
     const { counts, drop } = dropped();
     const known = index('# TYPE a counter\na{x="1"} 1\na{x="2"} 2\n');
-    addToIndex(known, index('# HELP a Told late.\n# TYPE a counter\na{x="2"} 20\na{x="3"} 30\n'), drop);
+    addToIndex(known, index('# HELP a Given late.\n# TYPE a counter\na{x="2"} 20\na{x="3"} 30\n'), drop);
     expect(linesOf(known, "a")).toEqual(['a{x="1"} 1', 'a{x="2"} 20', 'a{x="3"} 30']);
-    expect(known.get("a")?.help).toBe("Told late.");
+    expect(known.get("a")?.help).toBe("Given late.");
     expect(counts).toEqual({ series: 1 });
   });
 
@@ -142,7 +142,7 @@ const label = fc
   .string({ maxLength: 12 })
   .map((text) => text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n"));
 
-test("whatever stands in label values, the value and the time are no part of the key", () => {
+test("with any text in label values, the value and the time are not part of the key", () => {
   fc.assert(
     fc.property(fc.array(label, { maxLength: 4 }), fc.double(), fc.nat(), (values, value, time) => {
       const labels = values.map((text, index) => `l${index}="${text}"`).join(",");

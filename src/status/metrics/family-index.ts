@@ -13,7 +13,7 @@ export interface IndexedFamily extends Family {
 
 export type FamilyIndex = Map<string, IndexedFamily>;
 
-/** A whole body by family, repetitions joined. Throws a PrometheusBodyError when it is no metrics text. */
+/** A whole body by family, repetitions joined. Throws a PrometheusBodyError when it is not metrics text. */
 export function indexBody(body: readonly Buffer[], options: FamilyReaderOptions, drop: Drop): FamilyIndex {
   const index: FamilyIndex = new Map();
   let current: IndexedFamily | undefined;
@@ -61,9 +61,9 @@ export function seriesOf(family: IndexedFamily): Set<string> {
 function joinFamilies(first: IndexedFamily, second: IndexedFamily, drop: Drop): IndexedFamily {
   const taken = seriesOf(second);
   const lines = [...linesOf(first)];
-  const kept = lines.filter(({ bytes, start, end }) => !taken.has(seriesKey(bytes, start, end)));
-  if (kept.length < lines.length) drop("series", lines.length - kept.length);
-  return { ...first, help: first.help ?? second.help, blocks: [...kept, ...second.blocks] };
+  const left = lines.filter(({ bytes, start, end }) => !taken.has(seriesKey(bytes, start, end)));
+  if (left.length < lines.length) drop("series", lines.length - left.length);
+  return { ...first, help: first.help ?? second.help, blocks: [...left, ...second.blocks] };
 }
 
 /** Within one body the first of two equal series stays. */
@@ -92,7 +92,7 @@ function* linesOf(family: IndexedFamily): Generator<Block> {
   }
 }
 
-/** What was left out of a merged document, and how much: whole families, single series, or lines that are no metrics. */
+/** What was left out of a merged document, and how much: whole families, single series, or lines that are not metrics. */
 export type Drop = (what: "family" | "series" | "line", count: number) => void;
 
 /** The line up to the blank before its value; blanks may also stand in label values, behind a quote. */

@@ -5,8 +5,8 @@ export interface Gate {
   leave(): void;
 }
 
-export function createGate(places: number): Gate {
-  let free = places;
+export function createGate(capacity: number): Gate {
+  let free = capacity;
   const waiting = new Set<() => void>();
   return {
     enter(signal) {
@@ -29,7 +29,7 @@ export function createGate(places: number): Gate {
     },
     leave() {
       const [next] = waiting;
-      // The place goes straight to the next one, so that nobody slips in between.
+      // Passed straight on to the next one, so that a newcomer cannot overtake it.
       if (next === undefined) free++;
       else next();
     },

@@ -115,7 +115,7 @@ describe("a body that is passed on as it comes", () => {
     expect(dropped).toEqual({ family: 1 });
   });
 
-  test("of a second source is told from the first one's", () => {
+  test("of a second source is distinguished from the first one's", () => {
     const { pass, text } = begin("");
     pass(A);
     pass(A + B);

@@ -63,7 +63,7 @@ export function createMergedDocument({ format, out, known }: MergedDocumentOptio
           if (other === undefined) return out.text(headerText(family, format));
           written.add(family.name);
           if (other.type !== family.type) {
-            // Which of the two is right nobody can say here; the one that comes first in the document stays.
+            // Nothing here shows which of the two is right; the first one in the document stays.
             drop("family", 1);
             return out.text(headerText(family, format));
           }

@@ -5,7 +5,7 @@ import { fetchSource, ScrapeError, type SourceBody } from "./fetch-source.ts";
 import { type BodyHead, readHead } from "./read-body.ts";
 import type { ScrapeLimits } from "./scrape-limits.ts";
 
-/** One of the places that metrics come from. */
+/** Something that metrics are scraped from. */
 export interface ScrapeSource {
   readonly kind: SourceKind;
   readonly url: string;
@@ -46,7 +46,7 @@ export async function openSource(source: ScrapeSource, context: OpenContext): Pr
   if (warning !== undefined) context.warn(warning);
   if (limits.warning !== undefined) context.warn(limits.warning);
   const headers: Record<string, string> = { accept };
-  // Envoy on the same machine would only burn cycles on packing.
+  // Envoy on the same machine would only burn cycles on compression.
   if (source.kind === "application") headers["accept-encoding"] = "gzip";
   for (const name of FORWARDED) {
     const value = request.headers[name];
@@ -58,7 +58,7 @@ export async function openSource(source: ScrapeSource, context: OpenContext): Pr
     body.stream.on("error", () => undefined);
     body.stream.destroy();
     throw answer === undefined
-      ? new ScrapeError("status", `error scraping ${source.url}: ${body.contentType} is no text format`)
+      ? new ScrapeError("status", `error scraping ${source.url}: ${body.contentType} is not a text format`)
       : tooLarge(source);
   }
   const head = await readHead(body.stream, Math.min(HEAD_BYTES, source.maxBytes), pool);

@@ -7,7 +7,7 @@ import type { BodyStream } from "./http1-answer.ts";
 export interface BodyHead {
   readonly chunks: readonly Buffer[];
   readonly isWhole: boolean;
-  /** Gives the chunks' memory back: nobody looks at them any more. */
+  /** Gives the chunks' memory back; they must not be used afterwards. */
   release(): void;
 }
 
@@ -42,7 +42,7 @@ export function readHead(stream: BodyStream, limitBytes: number, pool: BlockPool
       const chunks = blocks.map((block) => (block === last ? block.subarray(0, used) : block));
       resolve({ chunks, isWhole, release: () => blocks.splice(0).forEach(pool.give) });
     };
-    // Stays for the stream's whole life: it may fail while nobody reads. `close` tells those who do.
+    // Stays for the stream's whole life: it may fail while it is not read. Readers listen for `close`.
     stream.on("error", () => undefined);
     stream.on("data", onData);
     stream.on("end", onEnd);

@@ -30,7 +30,7 @@ export interface ScrapeOptions {
 /** Families that every process has: the agent's are shown only where no other source has them. */
 const PROCESS_FAMILY = /^(?:process|nodejs)_/;
 
-/** Writes one document with the metrics of all sources that answer; the status is 200 whatever becomes of them. */
+/** Writes one document with the metrics of all sources that answer; the status is 200 also when all of them fail. */
 export async function scrape(options: ScrapeOptions, request: HttpRequest): Promise<void> {
   options.metrics.scrapes.inc();
   const { closed } = request;
@@ -98,7 +98,7 @@ function startAttempt(
   const state: { open?: OpenSource } = {};
   const isOneOfMany = sources.filter(({ kind }) => kind === "application").length > 1 && source.kind === "application";
   const fail = (thrown: unknown) => {
-    // The scraper left: whatever broke off then is no failure of the source.
+    // The scraper left: what broke off then is not the source's failure.
     if (context.isGone()) return;
     metrics.failures.inc([source.kind]);
     const what = errorMessage(thrown);

@@ -24,7 +24,7 @@ export interface HttpProbeResult {
   readonly status: number;
   readonly body: Buffer;
   readonly contentType: string | undefined;
-  /** Set when the body is as the application packed it. */
+  /** Set when the body is as the application compressed it. */
   readonly contentEncoding: string | undefined;
 }
 
@@ -59,10 +59,10 @@ export async function probeHttp(probe: HttpProbe): Promise<HttpProbeResult> {
     });
     const base = `${url.origin}${requestPath}`;
     const location = redirectOf(answer);
-    if (location === undefined) return finish(answer, headers.packs);
+    if (location === undefined) return finish(answer, headers.decompresses);
     const next = URL.canParse(location, base) ? new URL(location, base) : undefined;
     const leadsAway = next !== undefined && !probe.isLocal && next.hostname !== url.hostname;
-    if (leadsAway) return finish(answer, headers.packs);
+    if (leadsAway) return finish(answer, headers.decompresses);
     answer.body.destroy();
     if (next === undefined || !/^https?:$/.test(next.protocol))
       throw new ProbeError("redirects", `cannot follow the redirect to ${JSON.stringify(location)}`);
@@ -74,7 +74,7 @@ export async function probeHttp(probe: HttpProbe): Promise<HttpProbeResult> {
   }
 }
 
-/** What a request line may carry: other characters are escaped, a fragment is the reader's own matter. Throws for what is no path. */
+/** What a request line may carry: other characters are escaped, a fragment is not sent. Throws for what is not a path. */
 function requestTarget(path: string): string {
   const [sent = ""] = path.split("#");
   if (/[\x00-\x1f\x7f]|^[^?]*%(?![0-9a-f]{2})/i.test(sent))
@@ -92,22 +92,22 @@ function redirectOf({ status, headers }: ProbeAnswer): string | undefined {
 }
 
 /** Redirects that were not followed count as success, without a body. */
-async function finish(answer: ProbeAnswer, packs: boolean): Promise<HttpProbeResult> {
+async function finish(answer: ProbeAnswer, accepted: boolean): Promise<HttpProbeResult> {
   const isRedirect = answer.status >= 300 && answer.status < 400;
   const encoding = answer.headers["content-encoding"];
-  const unpacks = packs && encoding === "gzip";
-  const body = isRedirect ? Buffer.alloc(0) : await readSome(unpacks ? unpack(answer.body) : answer.body);
+  const decompresses = accepted && encoding === "gzip";
+  const body = isRedirect ? Buffer.alloc(0) : await readSome(decompresses ? decompress(answer.body) : answer.body);
   answer.body.destroy();
   return {
     status: isRedirect ? 200 : answer.status,
     body,
     contentType: isRedirect ? undefined : answer.headers["content-type"],
-    contentEncoding: unpacks || isRedirect || typeof encoding !== "string" ? undefined : encoding,
+    contentEncoding: decompresses || isRedirect || typeof encoding !== "string" ? undefined : encoding,
   };
 }
 
-/** Fails when the packed body does: a mere pipe would wait for its rest for ever. */
-function unpack(body: Readable): Readable {
+/** Fails when the compressed body does: a mere pipe would wait for its rest for ever. */
+function decompress(body: Readable): Readable {
   return pipeline(body, createGunzip(), () => undefined);
 }
 
@@ -122,7 +122,7 @@ async function readSome(body: AsyncIterable<Buffer>): Promise<Buffer> {
       if (size >= MAX_BODY_BYTES) break;
     }
   } catch {
-    // Broken off, out of time, or not packed as it says.
+    // Broken off, out of time, or not compressed as it says.
   }
   return Buffer.concat(chunks).subarray(0, MAX_BODY_BYTES);
 }

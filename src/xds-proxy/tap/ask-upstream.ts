@@ -9,7 +9,7 @@ import type { UpstreamOptions } from "../options.ts";
 export interface DebugQuestion {
   readonly typeUrl: string;
   readonly resourceNames: readonly string[];
-  /** The node of a client, as it introduced itself; a control plane answers nobody it does not know. */
+  /** The node of a client, as it introduced itself; a control plane answers only nodes that it knows. */
   readonly node: Buffer;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;

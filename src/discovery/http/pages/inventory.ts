@@ -3,7 +3,7 @@ import { groupBy } from "../../../mesh-model/lists.ts";
 import { type HttpRequest, json, type TextAnswer, text } from "../../../net/http-server/http-types.ts";
 import type { DebugContext } from "../debug-context.ts";
 
-/** What generators remember; `?sizes` for the number of results alone, `?clear=true` to have everything made anew. */
+/** What the cache of generated resources holds; `?sizes` for the number of results alone, `?clear=true` empties it. */
 export function cachez({ source }: DebugContext, { query }: Pick<HttpRequest, "query">): TextAnswer {
   const { counts, clear } = source.cache;
   if (query.get("clear") === "true") {
