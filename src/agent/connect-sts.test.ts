@@ -6,7 +6,7 @@ import { startFakeGoogle } from "../../test/support/sts/google-endpoints.ts";
 import { CloseStack } from "../base/close-stack.ts";
 import { silentLogger } from "../base/logger.ts";
 import { Secret } from "../base/secret.ts";
-import { httpRequest } from "../net/http-request.ts";
+import { httpRequest } from "../net/http-client/http-request.ts";
 import type { PlatformInfo } from "../platform/platform-info.ts";
 import { chooseGeneration } from "../settings/generations.ts";
 import { defaultProxyFlags } from "../settings/proxy-flags.ts";

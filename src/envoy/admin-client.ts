@@ -1,6 +1,8 @@
-import { abortAfter, type TimedAbort } from "../base/abort-after.ts";
-import { errorCode, errorMessage } from "../base/coded-error.ts";
+import { errorMessage } from "../base/coded-error.ts";
 import { joinHostPort } from "../net/host-port.ts";
+import { dialFailureText } from "../net/http-client/dial-failure.ts";
+import { HttpError } from "../net/http-client/http-error.ts";
+import { httpRequest } from "../net/http-client/http-request.ts";
 import { AdminError } from "./errors.ts";
 
 /** Envoy's admin interface on this machine. Every call has a time and a size limit and rejects with an `AdminError`. */
@@ -56,7 +58,7 @@ const DEFAULT_LIMITS = { timeoutMs: 3_000, maxBytes: 64 * MEBIBYTE };
 export function createAdminClient(address: AdminAddress): AdminClient {
   const authority = joinHostPort(address.host, address.port);
   const fetch = (method: "GET" | "POST", path: string, limits: AdminLimits = {}) =>
-    call({ address, authority, method, path }, { ...DEFAULT_LIMITS, ...limits });
+    call({ authority, method, path }, { ...DEFAULT_LIMITS, ...limits });
   const fetchOk = async (method: "GET" | "POST", path: string, limits?: AdminLimits) => {
     const answer = await fetch(method, path, limits);
     if (answer.status !== 200) throw new AdminError("unexpected-status", `unexpected status ${answer.status}`);
@@ -91,74 +93,35 @@ export function drainPath(options: DrainOptions): string {
 }
 
 interface Call {
-  readonly address: AdminAddress;
   readonly authority: string;
   readonly method: "GET" | "POST";
   readonly path: string;
 }
 
-async function call(target: Call, limits: CallLimits): Promise<AdminAnswer> {
-  using deadline = abortAfter(limits.timeoutMs, limits.signal);
-  // Not read before Envoy is there to be asked.
-  const { request } = await import("node:http");
-  return await exchange(target, limits, deadline, request);
+async function call(target: Call, { timeoutMs, maxBytes, signal }: CallLimits): Promise<AdminAnswer> {
+  const { authority, method, path } = target;
+  try {
+    // One connection per call: Envoy closes the admin at will across hot restarts, and a pooled socket would fail late.
+    return await httpRequest({ url: `http://${authority}`, target: path, method, timeoutMs, maxBytes, signal });
+  } catch (thrown) {
+    throw toAdminError(thrown, target, { timeoutMs, maxBytes });
+  }
 }
 
 type CallLimits = Required<Omit<AdminLimits, "signal">> & AdminLimits;
 
-function exchange(
-  target: Call,
-  limits: CallLimits,
-  deadline: TimedAbort,
-  request: typeof import("node:http").request,
-): Promise<AdminAnswer> {
-  const { address, method, path } = target;
-  const { signal } = deadline;
-  return new Promise((resolve, reject) => {
-    const fail = (thrown: unknown) => reject(toAdminError(thrown, target, limits.timeoutMs, deadline.expired));
-    const outgoing = request({
-      host: address.host,
-      port: address.port,
-      method,
-      path,
-      // One connection per call: Envoy closes the admin at will across hot restarts, and a pooled socket would fail late.
-      agent: false,
-      headers: method === "POST" ? { "content-length": "0" } : {},
-      signal,
-    });
-    outgoing.on("error", fail);
-    outgoing.on("response", (incoming) => {
-      const chunks: Buffer[] = [];
-      let bytes = 0;
-      incoming.on("data", (chunk: Buffer) => {
-        bytes += chunk.length;
-        if (bytes <= limits.maxBytes) return void chunks.push(chunk);
-        // At once: the end of the answer may already be in the buffer behind this chunk.
-        fail(new AdminError("too-large", `${describe(target)}: answer exceeds ${limits.maxBytes} bytes`));
-        outgoing.destroy();
-      });
-      incoming.on("error", fail);
-      incoming.on("end", () =>
-        resolve({ status: incoming.statusCode ?? 0, body: Buffer.concat(chunks).toString("utf8") }),
-      );
-    });
-    outgoing.end();
-  });
-}
-
 /** Words the failure as the reference does, so that log searches keep working. */
-function toAdminError(thrown: unknown, target: Call, timeoutMs: number, isLate: boolean): AdminError {
-  if (thrown instanceof AdminError) return thrown;
-  const options = { cause: thrown };
-  if (isLate) return new AdminError("timeout", `${describe(target)}: no answer within ${timeoutMs} ms`, options);
-  if (errorCode(thrown) === "ECONNREFUSED") {
-    return new AdminError(
-      "unreachable",
-      `${describe(target)}: dial tcp ${target.authority}: connect: connection refused`,
-      options,
-    );
-  }
-  return new AdminError("unreachable", `${describe(target)}: ${errorMessage(thrown)}`, options);
+function toAdminError(
+  thrown: unknown,
+  target: Call,
+  { timeoutMs, maxBytes }: Pick<CallLimits, "timeoutMs" | "maxBytes">,
+): AdminError {
+  const fail = (code: AdminError["code"], reason: string) =>
+    new AdminError(code, `${describe(target)}: ${reason}`, { cause: thrown });
+  if (!(thrown instanceof HttpError)) return fail("unreachable", errorMessage(thrown));
+  if (thrown.code === "timeout") return fail("timeout", `no answer within ${timeoutMs} ms`);
+  if (thrown.code === "too-large") return fail("too-large", `answer exceeds ${maxBytes} bytes`);
+  return fail("unreachable", dialFailureText(thrown.dial) ?? thrown.reason);
 }
 
 function describe({ authority, method, path }: Call): string {

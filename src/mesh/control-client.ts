@@ -1,6 +1,7 @@
-import { request } from "node:http";
 import { createInterface } from "node:readline";
-import { errorCode, errorMessage } from "../base/coded-error.ts";
+import { errorMessage } from "../base/coded-error.ts";
+import { HttpError } from "../net/http-client/http-error.ts";
+import { httpRequest, openHttp } from "../net/http-client/http-request.ts";
 import type { FileRequest } from "./apply-mesh-file.ts";
 import { MeshError } from "./mesh-error.ts";
 import type { MeshStatus } from "./mesh-status.ts";
@@ -41,57 +42,56 @@ export async function actOnPart(
 }
 
 /** Applies a mesh file and passes every step on as it is made. Resolves with what is not as it should be afterwards. */
-export function applyMeshFile(
-  { controlSocket: socketPath, name }: MeshState,
+export async function applyMeshFile(
+  state: MeshState,
   file: FileRequest,
   onStep: (level: "info" | "warn" | "error", text: string) => void,
 ): Promise<readonly string[]> {
-  return new Promise((resolve, reject) => {
-    const fail = (why: string) => reject(new MeshError("not-running", `mesh ${name} does not answer: ${why}`));
-    const asked = request({ socketPath, method: "POST", path: "/file", agent: false }, async (response) => {
-      try {
-        for await (const line of createInterface({ input: response })) {
-          const step = JSON.parse(line) as FileStep;
-          if ("error" in step) return reject(new MeshError("invalid-file", step.error));
-          if ("done" in step) return resolve(step.done);
-          onStep(step.level, step.text);
-        }
-        fail("it has ended");
-      } catch (thrown) {
-        fail(errorMessage(thrown));
-      }
-    });
-    asked.on("error", (thrown) => fail(unansweredText(thrown)));
-    asked.end(JSON.stringify(file));
-  });
+  try {
+    const { body } = await openHttp({ ...controlOf(state, "/file"), method: "POST", body: JSON.stringify(file) });
+    for await (const line of createInterface({ input: body })) {
+      const step = JSON.parse(line) as FileStep;
+      if ("error" in step) throw new MeshError("invalid-file", step.error);
+      if ("done" in step) return step.done;
+      onStep(step.level, step.text);
+    }
+  } catch (thrown) {
+    throw thrown instanceof MeshError ? thrown : unanswered(state, unansweredText(thrown));
+  }
+  throw unanswered(state, "it has ended");
 }
 
 /** Its socket is the last thing that a mesh makes and the first that it takes away. */
 function unansweredText(thrown: unknown): string {
-  return errorCode(thrown) === "ENOENT" ? "it is still starting, or ending" : errorMessage(thrown);
+  if (!(thrown instanceof HttpError)) return errorMessage(thrown);
+  if (thrown.code === "timeout") return `no answer within ${ANSWER_MS / 1000} s`;
+  return thrown.dial?.code === "ENOENT" ? "it is still starting, or ending" : thrown.reason;
 }
 
-function ask({ controlSocket, name }: MeshState, method: string, path: string): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const fail = (why: string) => reject(new MeshError("not-running", `mesh ${name} does not answer: ${why}`));
-    const asked = request({ socketPath: controlSocket, method, path, timeout: ANSWER_MS, agent: false }, (response) => {
-      let text = "";
-      response.on("data", (chunk: Buffer) => {
-        text += chunk.toString();
-      });
-      response.on("error", (thrown) => fail(errorMessage(thrown)));
-      response.on("end", () => {
-        try {
-          const body = JSON.parse(text) as { readonly error?: string };
-          if (response.statusCode === 200) resolve(body);
-          else reject(new MeshError("unknown-part", body.error ?? text));
-        } catch {
-          fail(text);
-        }
-      });
-    });
-    asked.on("timeout", () => asked.destroy(new Error(`no answer within ${ANSWER_MS / 1000} s`)));
-    asked.on("error", (thrown) => fail(unansweredText(thrown)));
-    asked.end();
-  });
+async function ask(state: MeshState, method: string, path: string): Promise<unknown> {
+  const { status, body } = await httpRequest({ ...controlOf(state, path), method, timeoutMs: ANSWER_MS }).catch(
+    (thrown: unknown) => {
+      throw unanswered(state, unansweredText(thrown));
+    },
+  );
+  const answer = parseAnswer(body);
+  if (answer === undefined) throw unanswered(state, body);
+  if (status === 200) return answer;
+  throw new MeshError("unknown-part", answer.error ?? body);
+}
+
+function controlOf({ controlSocket }: MeshState, path: string) {
+  return { url: `http://localhost${path}`, socketPath: controlSocket, maxBytes: Number.POSITIVE_INFINITY };
+}
+
+function parseAnswer(text: string): { readonly error?: string } | undefined {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function unanswered({ name }: MeshState, why: string): MeshError {
+  return new MeshError("not-running", `mesh ${name} does not answer: ${why}`);
 }

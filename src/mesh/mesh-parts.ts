@@ -1,5 +1,5 @@
 import { errorMessage } from "../base/coded-error.ts";
-import { httpRequest } from "../net/http-request.ts";
+import { httpRequest } from "../net/http-client/http-request.ts";
 import { CONTROL_PLANE } from "./build-parts.ts";
 import type { MeshPlan, Workload } from "./core/mesh-plan.ts";
 import { MeshError } from "./mesh-error.ts";

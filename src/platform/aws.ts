@@ -1,4 +1,5 @@
-import { metadataRequest, metadataText } from "./metadata-request.ts";
+import { httpRequest } from "../net/http-client/http-request.ts";
+import { metadataText } from "./metadata-text.ts";
 import type { PlatformContext } from "./platform-access.ts";
 import { NO_PLATFORM, type PlatformInfo } from "./platform-info.ts";
 
@@ -70,7 +71,8 @@ async function readIdentityDocument(
 async function readToken({ access, signal }: PlatformContext, base: string): Promise<string> {
   const headers = { "X-aws-ec2-metadata-token-ttl-seconds": "60" };
   try {
-    const { status, body } = await metadataRequest(`${base}/latest/api/token`, {
+    const { status, body } = await httpRequest({
+      url: `${base}/latest/api/token`,
       method: "PUT",
       headers,
       timeoutMs: access.timeouts.awsCallMs,

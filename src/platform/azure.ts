@@ -1,4 +1,4 @@
-import { metadataRequest } from "./metadata-request.ts";
+import { httpRequest } from "../net/http-client/http-request.ts";
 import type { PlatformContext } from "./platform-access.ts";
 import { NO_PLATFORM, type PlatformInfo } from "./platform-info.ts";
 
@@ -36,7 +36,8 @@ function newestVersion(answer: unknown): string {
 async function getJson({ access, signal }: PlatformContext, query: string, acceptsError: boolean): Promise<unknown> {
   try {
     const url = `${access.azureUrl}/metadata/instance?${query}`;
-    const { status, body } = await metadataRequest(url, {
+    const { status, body } = await httpRequest({
+      url,
       headers: { Metadata: "True" },
       timeoutMs: access.timeouts.azureCallMs,
       signal,

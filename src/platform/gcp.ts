@@ -1,7 +1,8 @@
 import { connect } from "node:net";
 import { errorMessage } from "../base/coded-error.ts";
+import { httpRequest } from "../net/http-client/http-request.ts";
 import { parseGcpZone, staticGcpMetadata, withClusterUrl, zoneOfResolvConf } from "./gcp-values.ts";
-import { metadataRequest, metadataText } from "./metadata-request.ts";
+import { metadataText } from "./metadata-text.ts";
 import type { PlatformContext } from "./platform-access.ts";
 import { METADATA_ADDRESS } from "./platform-access.ts";
 import { type Locality, NO_LOCALITY, type PlatformInfo } from "./platform-info.ts";
@@ -39,7 +40,8 @@ export async function readGcp(context: PlatformContext): Promise<PlatformInfo> {
 async function isOnGce(context: PlatformContext): Promise<boolean> {
   const { access, settings } = context;
   if (settings.gceMetadataHost !== "") return true;
-  const byHttp = metadataRequest(`http://${access.gcpHost}/`, {
+  const byHttp = httpRequest({
+    url: `http://${access.gcpHost}/`,
     timeoutMs: access.timeouts.gcpProbeMs,
     signal: context.signal,
   }).then(

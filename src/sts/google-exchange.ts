@@ -2,7 +2,7 @@ import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { Secret } from "../base/secret.ts";
 import { wait } from "../base/wait.ts";
-import { type HttpAnswer, httpRequest } from "../net/http-request.ts";
+import { type HttpAnswer, httpRequest } from "../net/http-client/http-request.ts";
 import {
   CLOUD_PLATFORM_SCOPE,
   federatedTokenBody,
@@ -127,7 +127,7 @@ async function post(step: Step, options: GoogleExchangeOptions, signal: AbortSig
         body: step.body,
         timeoutMs: options.timeoutMs ?? 5_000,
         signal,
-        ...(options.ca === undefined ? {} : { ca: options.ca }),
+        ...(options.ca === undefined ? {} : { tls: { ca: options.ca } }),
       });
       if (answer.status === 200) return answer;
       problem = `(HTTP status ${answer.status})`;

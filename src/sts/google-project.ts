@@ -1,5 +1,5 @@
 import { errorMessage } from "../base/coded-error.ts";
-import { httpRequest } from "../net/http-request.ts";
+import { httpRequest } from "../net/http-client/http-request.ts";
 import { StsError } from "./core/exchange-request.ts";
 
 const METADATA_URL = "http://169.254.169.254";
@@ -11,7 +11,7 @@ export async function readProjectNumber(metadataUrl = METADATA_URL, signal?: Abo
       url: `${metadataUrl}/computeMetadata/v1/project/numeric-project-id`,
       headers: { "Metadata-Flavor": "Google" },
       timeoutMs: 2_000,
-      ...(signal === undefined ? {} : { signal }),
+      signal,
     });
     const number = answer.body.trim();
     if (answer.status === 200 && /^\d+$/.test(number)) return number;

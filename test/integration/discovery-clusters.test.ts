@@ -8,7 +8,7 @@ import {
 } from "../../src/envoy-config/clusters/generate-clusters.ts";
 import { generateEndpoints } from "../../src/envoy-config/endpoints/load-assignment.ts";
 import type { ProxyView } from "../../src/mesh-model/push-snapshot.ts";
-import { httpRequest } from "../../src/net/http-request.ts";
+import { httpRequest } from "../../src/net/http-client/http-request.ts";
 import type { Cluster } from "../../src/protobuf/gen/envoy/config/cluster/v3.ts";
 import { grpcTestCerts } from "../support/certs/grpc-certs.ts";
 import { EVERY_FIELD_NODE, EVERY_FIELD_YAML } from "../support/discovery/every-field.ts";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, Server, type Socket } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
-import { httpRequest } from "../../src/net/http-request.ts";
+import { httpRequest } from "../../src/net/http-client/http-request.ts";
 import { createTokenManager } from "../../src/sts/create-token-manager.ts";
 import { startStsServer } from "../../src/sts/start-sts-server.ts";
 import type { TokenManager } from "../../src/sts/token-manager.ts";

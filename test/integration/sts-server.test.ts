@@ -4,7 +4,7 @@ import { askAndClose } from "../support/net/ask-and-close.ts";
 import "../support/no-open-handles.ts";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { Secret } from "../../src/base/secret.ts";
-import { httpRequest } from "../../src/net/http-request.ts";
+import { httpRequest } from "../../src/net/http-client/http-request.ts";
 import { createTokenManager } from "../../src/sts/create-token-manager.ts";
 import type { GoogleExchangeOptions } from "../../src/sts/google-exchange.ts";
 import { readProjectNumber } from "../../src/sts/google-project.ts";

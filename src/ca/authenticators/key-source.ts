@@ -1,5 +1,5 @@
 import { errorMessage } from "../../base/coded-error.ts";
-import { httpRequest } from "../../net/http-request.ts";
+import { httpRequest } from "../../net/http-client/http-request.ts";
 import { parseJwks, type VerificationKey } from "../core/jwks.ts";
 import { AuthenticationError } from "./authenticator.ts";
 
@@ -88,9 +88,9 @@ function parseDocument(text: string): Readonly<Record<string, unknown>> {
 }
 
 async function getText(uri: string, options: Omit<RemoteKeysOptions, "uri">): Promise<string> {
-  const ca = options.ca === undefined ? {} : { ca: options.ca };
+  const tls = options.ca === undefined ? {} : { tls: { ca: options.ca } };
   try {
-    const answer = await httpRequest({ url: uri, timeoutMs: options.timeoutMs ?? 5_000, ...ca });
+    const answer = await httpRequest({ url: uri, timeoutMs: options.timeoutMs ?? 5_000, ...tls });
     if (answer.status === 200) return answer.body;
     throw new AuthenticationError("unavailable", `${uri} answered with status ${answer.status}`);
   } catch (cause) {

@@ -1,8 +1,11 @@
-import http, { type IncomingMessage } from "node:http";
-import { abortAfter } from "../../base/abort-after.ts";
-import { CodedError, errorCode, errorMessage } from "../../base/coded-error.ts";
+import type { LookupFunction } from "node:net";
+import { CodedError, errorCode } from "../../base/coded-error.ts";
 import { quoteGo } from "../../base/go-quote.ts";
-import { joinHostPort } from "../../net/host-port.ts";
+import { dialFailureText } from "../../net/http-client/dial-failure.ts";
+import type { Redirect } from "../../net/http-client/follow-redirects.ts";
+import { HttpError } from "../../net/http-client/http-error.ts";
+import { type HopOptions, httpRequest } from "../../net/http-client/http-request.ts";
+import { lookupLocalhost } from "../../net/lookup-localhost.ts";
 
 export class RequestError extends CodedError<"failed" | "timeout" | "invalid-method"> {}
 
@@ -24,105 +27,68 @@ export interface LoopbackResponse {
 
 const MAX_REQUESTS = 10;
 const METHOD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-
-/** One HTTP request, redirects followed, with the error texts of the reference's HTTP client. */
-export async function sendRequest(options: LoopbackRequest): Promise<LoopbackResponse> {
-  using limit = options.timeoutMs > 0 ? abortAfter(options.timeoutMs) : undefined;
-  return await follow(options, limit?.signal);
-}
-
-async function follow(options: LoopbackRequest, signal: AbortSignal | undefined): Promise<LoopbackResponse> {
-  const given = options.method === "" ? "GET" : options.method;
-  if (!METHOD.test(given)) throw new RequestError("invalid-method", `net/http: invalid method ${quoteGo(given)}`);
-  const found = badEscape(options.url);
-  if (found !== undefined)
-    throw new RequestError("failed", `parse ${quoteGo(options.url)}: invalid URL escape ${quoteGo(found)}`);
-  // Errors name the method the user gave, also after a redirect has changed it.
-  const fail = failureOf(given);
-  let { url } = options;
-  let [method, body] = [given, options.body ?? ""];
-  for (let sent = 1; ; sent += 1) {
-    const { status, location, bytes } = await sendOnce({ method, url, body, signal, fail });
-    if (location === undefined) return { status, bytes, body: bytes.toString("utf8") };
-    if (sent === MAX_REQUESTS) throw fail("failed", location, `stopped after ${MAX_REQUESTS} redirects`);
-    if (!URL.canParse(location, url)) throw fail("failed", url, `failed to parse Location header ${quoteGo(location)}`);
-    url = new URL(location, url).href;
-    // 307 and 308 repeat the request; the older codes turn it into a GET without body.
-    if (status < 307 && method !== "HEAD") [method, body] = ["GET", ""];
-  }
-}
-
-interface Attempt {
-  readonly method: string;
-  readonly url: string;
-  readonly body: string;
-  readonly signal: AbortSignal | undefined;
-  readonly fail: ReturnType<typeof failureOf>;
-}
-
-interface Answer {
-  readonly status: number;
-  readonly bytes: Buffer;
-  readonly location: string | undefined;
-}
-
-async function sendOnce(attempt: Attempt): Promise<Answer> {
-  const { url, signal, fail } = attempt;
-  let response: IncomingMessage | undefined;
-  try {
-    response = await exchange(attempt);
-    const chunks: Buffer[] = [];
-    for await (const chunk of response) chunks.push(chunk as Buffer);
-    const status = response.statusCode ?? 0;
-    const isRedirect = [301, 302, 303, 307, 308].includes(status);
-    const location = isRedirect ? response.headers.location : undefined;
-    return { status, bytes: Buffer.concat(chunks), location };
-  } catch (cause) {
-    const isLate = signal?.aborted === true;
-    // Once the headers are there the reference's client no longer names the request.
-    if (response !== undefined)
-      throw isLate
-        ? new RequestError("timeout", BODY_LATE, { cause })
-        : new RequestError("failed", errorCode(cause) === "ECONNRESET" ? BODY_CUT : errorMessage(cause), { cause });
-    throw isLate ? fail("timeout", url, HEADERS_LATE, cause) : fail("failed", url, describe(cause), cause);
-  }
-}
-
+/** Node takes 16 kB for the headers of an answer, the reference's client a megabyte. */
+const MAX_HEADER_BYTES = 1024 * 1024;
 const HEADERS_LATE = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
 const BODY_LATE = "context deadline exceeded (Client.Timeout or context cancellation while reading body)";
 const BODY_CUT = "unexpected EOF";
 
-/** Node takes 16 kB for the headers of an answer, the reference's client a megabyte. */
-const MAX_HEADER_BYTES = 1024 * 1024;
-
-async function exchange({ method, url, body, signal }: Attempt): Promise<IncomingMessage> {
-  const target = parseTarget(url);
-  // TLS is loaded only where it is used: nothing on this machine speaks it by default.
-  const { request } = target.protocol === "https:" ? await import("node:https") : http;
-  return new Promise((resolve, reject) => {
-    const headers = body === "" && method === "GET" ? {} : { "content-length": Buffer.byteLength(body) };
-    const sent = request(target, {
-      path: requestTarget(url),
-      headers,
-      agent: false,
-      maxHeaderSize: MAX_HEADER_BYTES,
+/** One HTTP request, redirects followed, with the error texts of the reference's HTTP client. */
+export async function sendRequest(options: LoopbackRequest): Promise<LoopbackResponse> {
+  const method = options.method === "" ? "GET" : options.method;
+  if (!METHOD.test(method)) throw new RequestError("invalid-method", `net/http: invalid method ${quoteGo(method)}`);
+  const found = badEscape(options.url);
+  if (found !== undefined)
+    throw new RequestError("failed", `parse ${quoteGo(options.url)}: invalid URL escape ${quoteGo(found)}`);
+  // Errors name the method the user gave, also after a redirect has changed it.
+  const fail = failureOf(method);
+  const problem = addressProblem(options.url);
+  if (problem !== undefined) throw fail("failed", options.url, problem);
+  let url = options.url;
+  try {
+    return await httpRequest({
+      url,
+      method,
+      ...(options.body && { body: options.body }),
+      ...(options.timeoutMs > 0 && { timeoutMs: options.timeoutMs }),
+      maxBytes: Number.POSITIVE_INFINITY,
+      maxHeadBytes: MAX_HEADER_BYTES,
       // A name that means this machine is tried on both families, whatever the hosts file says.
       lookup: localLookup,
-      ...(signal && { signal }),
+      redirects: { maxRequests: MAX_REQUESTS, allows: (redirect) => checkRedirect(redirect, url, fail) },
+      forHop: async (hop, by): Promise<HopOptions> => {
+        url = by === undefined ? options.url : hop.href;
+        return { target: requestTarget(url), ...(hop.protocol === "https:" && { tls: await runtimeRoots() }) };
+      },
     });
-    // As given: Node's own option turns it into capitals.
-    sent.method = method;
-    sent.once("response", resolve);
-    // Without listeners these would close the connection and nobody would hear of it.
-    for (const event of ["connect", "upgrade"] as const) {
-      sent.once(event, (_answer, socket) => {
-        socket.destroy();
-        reject(new Error("the server wants to speak another protocol"));
-      });
-    }
-    sent.once("error", reject);
-    sent.end(body);
-  });
+  } catch (thrown) {
+    throw thrown instanceof HttpError ? failureText(thrown, url, fail) : thrown;
+  }
+}
+
+function checkRedirect({ location, to, followed }: Redirect, from: string, fail: Fail): boolean {
+  if (followed === MAX_REQUESTS - 1) throw fail("failed", location, `stopped after ${MAX_REQUESTS} redirects`);
+  if (to === undefined) throw fail("failed", from, `failed to parse Location header ${quoteGo(location)}`);
+  const problem = addressProblem(to.href);
+  if (problem !== undefined) throw fail("failed", to.href, problem);
+  return true;
+}
+
+function failureText(thrown: HttpError, url: string, fail: Fail): RequestError {
+  const isLate = thrown.code === "timeout";
+  const code = isLate ? "timeout" : "failed";
+  const isReset = errorCode(thrown.cause) === "ECONNRESET";
+  // Once the headers are there the reference's client no longer names the request.
+  if (thrown.phase === "body")
+    return new RequestError(code, isLate ? BODY_LATE : isReset ? BODY_CUT : thrown.reason, { cause: thrown });
+  const reason = dialFailureText(thrown.dial) ?? (isReset ? "EOF" : thrown.reason);
+  return fail(code, url, isLate ? HEADERS_LATE : reason, thrown);
+}
+
+/** What OpenSSL was told to trust, where an operator may have added the roots of a server of his own. */
+async function runtimeRoots(): Promise<HopOptions["tls"]> {
+  const { createSecureContext } = await import("node:tls");
+  return { secureContext: createSecureContext() };
 }
 
 /** The first percent sign of the path that begins no escape, with what follows it; in a query anything goes. */
@@ -131,12 +97,12 @@ function badEscape(url: string): string | undefined {
   return /%(?![0-9a-fA-F]{2}).{0,2}/s.exec(path)?.[0];
 }
 
-function parseTarget(url: string): URL {
+function addressProblem(url: string): string | undefined {
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1]?.toLowerCase() ?? "";
-  if (scheme !== "http" && scheme !== "https") throw new Error(`unsupported protocol scheme ${quoteGo(scheme)}`);
-  if (URL.canParse(url)) return new URL(url);
+  if (scheme !== "http" && scheme !== "https") return `unsupported protocol scheme ${quoteGo(scheme)}`;
+  if (URL.canParse(url)) return undefined;
   const port = /^[a-z]+:\/\/[^/?#]*:(\d+)(?:[/?#]|$)/i.exec(url)?.[1];
-  throw new Error(port === undefined ? "invalid URL" : `dial tcp: address ${port}: invalid port`);
+  return port === undefined ? "invalid URL" : `dial tcp: address ${port}: invalid port`;
 }
 
 /**
@@ -151,45 +117,13 @@ function requestTarget(url: string): string {
   return `${path.startsWith("/") ? "" : "/"}${path}${query === -1 ? "" : encoded.slice(query)}`;
 }
 
-type LookupCallback = (error: Error | null, addresses: { address: string; family: number }[]) => void;
-
-const LOCALHOST = [
-  { address: "127.0.0.1", family: 4 },
-  { address: "::1", family: 6 },
-];
-
 /** `localhost` needs no resolver; other names go through the usual one. */
-function localLookup(hostname: string, options: object, callback: LookupCallback): void {
-  if (hostname === "localhost") {
-    // Never at once: a connection that fails at once would do so before the request listens, and end the program.
-    setImmediate(callback, null, LOCALHOST);
-    return;
-  }
-  import("node:dns").then(({ lookup }) =>
-    lookup(hostname, { ...options, all: true }, (error, addresses) => callback(error, addresses ?? [])),
-  );
-}
-
-/** The system's words for what it says to a connection. */
-const DIAL_PROBLEMS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "connection refused",
-  ENETUNREACH: "network is unreachable",
-  EHOSTUNREACH: "no route to host",
-  EADDRNOTAVAIL: "cannot assign requested address",
-  ETIMEDOUT: "connection timed out",
+const localLookup: LookupFunction = (hostname, options, callback) => {
+  if (hostname === "localhost") return lookupLocalhost(hostname, options, callback);
+  import("node:dns").then(({ lookup }) => lookup(hostname, options, callback));
 };
 
-function describe(cause: unknown): string {
-  const inner = cause instanceof AggregateError ? cause.errors[0] : cause;
-  const refusal = DIAL_PROBLEMS[errorCode(inner) ?? ""];
-  if (refusal !== undefined && typeof inner === "object" && inner !== null && "address" in inner && "port" in inner) {
-    return `dial tcp ${joinHostPort(String(inner.address), String(inner.port))}: connect: ${refusal}`;
-  }
-  if (errorCode(inner) === "ECONNRESET") return "EOF";
-  if (errorCode(inner) === "ENOTFOUND" && typeof inner === "object" && inner !== null && "hostname" in inner)
-    return `dial tcp: lookup ${String(inner.hostname)}: no such host`;
-  return errorMessage(inner);
-}
+type Fail = ReturnType<typeof failureOf>;
 
 /** Errors begin with the method, of which only the first letter keeps its case. */
 function failureOf(method: string) {

@@ -2,7 +2,7 @@ import { errorMessage } from "../../base/coded-error.ts";
 import type { Counter } from "../../base/metric-registry.ts";
 import { Secret } from "../../base/secret.ts";
 import { wait } from "../../base/wait.ts";
-import { type HttpAnswer, httpRequest } from "../../net/http-request.ts";
+import { type HttpAnswer, httpRequest } from "../../net/http-client/http-request.ts";
 import {
   CLOUD_PLATFORM_SCOPE,
   federatedTokenBody,
@@ -90,8 +90,8 @@ async function post(body: string, options: TokenExchangeOptions, signal?: AbortS
       headers: { "content-type": "application/json" },
       body,
       timeoutMs: options.timeoutMs ?? 5_000,
-      ...(options.ca === undefined ? {} : { ca: options.ca }),
-      ...(signal === undefined ? {} : { signal }),
+      ...(options.ca === undefined ? {} : { tls: { ca: options.ca } }),
+      signal,
     });
   } catch (failure) {
     return errorMessage(failure);

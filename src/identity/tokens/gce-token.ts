@@ -4,7 +4,7 @@ import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
 import { Secret } from "../../base/secret.ts";
 import { wait } from "../../base/wait.ts";
-import { httpRequest } from "../../net/http-request.ts";
+import { httpRequest } from "../../net/http-client/http-request.ts";
 import { needsRefresh } from "./core/needs-refresh.ts";
 import { TokenError, type TokenFetcher } from "./token-fetcher.ts";
 

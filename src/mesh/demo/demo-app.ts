@@ -2,7 +2,7 @@ import { errorMessage } from "../../base/coded-error.ts";
 import { silentLogger } from "../../base/logger.ts";
 import { untilAborted, wait } from "../../base/wait.ts";
 import { createGrpcChannel, implement, startGrpcServer } from "../../grpc/index.ts";
-import { type HttpAnswer, httpRequest } from "../../net/http-request.ts";
+import { type HttpAnswer, httpRequest } from "../../net/http-client/http-request.ts";
 import { catalogueOf } from "./catalogue.ts";
 import { CALL_MS, type DemoAppOptions } from "./demo-options.ts";
 import { quoteMethod } from "./prices-service.ts";

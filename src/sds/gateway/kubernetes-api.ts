@@ -1,7 +1,9 @@
-import { type IncomingMessage, request as requestHttp } from "node:http";
-import { request as requestHttps } from "node:https";
+import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { CodedError, errorMessage } from "../../base/coded-error.ts";
 import type { Secret } from "../../base/secret.ts";
+import { HttpError } from "../../net/http-client/http-error.ts";
+import { openHttp } from "../../net/http-client/http-request.ts";
 import type { KubernetesSecret } from "./kubernetes-secret.ts";
 
 export class KubernetesError extends CodedError<"unreachable" | "refused" | "gone" | "bad-answer"> {}
@@ -23,29 +25,28 @@ const KEEPALIVE_MS = 30_000;
 /** Names of Kubernetes objects. Others cannot exist, and some ("..") would lead to another address. */
 const OBJECT_NAME = /^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/;
 
-/** Opens a GET; resolves with the response once its head is there. Anything but 200 rejects. */
-export async function openGet(access: KubernetesAccess, path: string, signal: AbortSignal): Promise<IncomingMessage> {
+/** Opens a GET; resolves with the body once the response's head is there. Anything but 200 rejects. */
+export async function openGet(access: KubernetesAccess, path: string, signal: AbortSignal): Promise<Readable> {
   const url = new URL(path, access.apiUrl);
   const headers = { authorization: `Bearer ${(await access.token()).reveal()}`, accept: "application/json" };
-  const send = url.protocol === "http:" ? requestHttp : requestHttps;
-  const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    const options = { headers, signal, agent: false, ...(access.ca !== undefined && { ca: access.ca }) };
-    const sent = send(url, options, (answer) => {
-      // From here on silence is normal: a watch tells nothing for as long as nothing changes.
-      sent.setTimeout(0);
-      resolve(answer);
-    });
-    sent.setSocketKeepAlive(true, KEEPALIVE_MS);
-    sent.setTimeout(REQUEST_LIMIT_MS, () => sent.destroy(new Error("no answer in time")));
-    sent.on("error", (cause) =>
-      reject(new KubernetesError("unreachable", `Kubernetes API at ${url.host}: ${errorMessage(cause)}`, { cause })),
-    );
-    sent.end();
+  const fail = (code: KubernetesError["code"], reason: string, cause?: unknown) =>
+    new KubernetesError(code, `Kubernetes API at ${url.host}: ${reason}`, { cause });
+  const response = await openHttp({
+    url,
+    headers,
+    // Only until the head is there: a watch is silent for as long as nothing changes.
+    timeoutMs: REQUEST_LIMIT_MS,
+    keepaliveMs: KEEPALIVE_MS,
+    signal,
+    ...(access.ca !== undefined && { tls: { ca: access.ca } }),
+  }).catch((cause: unknown) => {
+    const reason = cause instanceof HttpError ? cause.reason : errorMessage(cause);
+    throw fail("unreachable", reason, cause);
   });
-  if (response.statusCode === 200) return response;
-  response.resume();
-  const code = response.statusCode === GONE ? "gone" : "refused";
-  throw new KubernetesError(code, `Kubernetes API at ${url.host}: GET ${url.pathname} answered ${response.statusCode}`);
+  if (response.status === 200) return response.body;
+  response.discard();
+  const code = response.status === GONE ? "gone" : "refused";
+  throw fail(code, `GET ${url.pathname} answered ${response.status}`);
 }
 
 /** Undefined for a secret that does not exist. */
@@ -57,8 +58,8 @@ export async function getSecret(
 ): Promise<KubernetesSecret | undefined> {
   if (!OBJECT_NAME.test(name)) return undefined;
   try {
-    const response = await openGet(access, `${secretsPath(namespace)}/${encodeURIComponent(name)}`, signal);
-    return parseSecret(parseJson(await readText(response)));
+    const body = await openGet(access, `${secretsPath(namespace)}/${encodeURIComponent(name)}`, signal);
+    return parseSecret(parseJson(await text(body)));
   } catch (failure) {
     if (failure instanceof KubernetesError && failure.message.endsWith(` ${NOT_FOUND}`)) return undefined;
     throw failure;
@@ -69,16 +70,10 @@ export function secretsPath(namespace: string): string {
   return `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets`;
 }
 
-export async function readText(response: IncomingMessage): Promise<string> {
-  let text = "";
-  for await (const chunk of response.setEncoding("utf8")) text += String(chunk);
-  return text;
-}
-
 /** JSON.parse quotes its input in the message, which here is somebody's secret. */
-export function parseJson(text: string): unknown {
+export function parseJson(json: string): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(json);
   } catch {
     throw new KubernetesError("bad-answer", "the Kubernetes API answered with something that is not JSON");
   }

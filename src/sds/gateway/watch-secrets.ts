@@ -1,3 +1,4 @@
+import { text } from "node:stream/consumers";
 import { type BackoffOptions, backoffDelayMs } from "../../base/backoff.ts";
 import { errorMessage } from "../../base/coded-error.ts";
 import { type Handle, toHandle } from "../../base/handle.ts";
@@ -9,7 +10,6 @@ import {
   openGet,
   parseJson,
   parseSecret,
-  readText,
   secretsPath,
 } from "./kubernetes-api.ts";
 import type { KubernetesSecret } from "./kubernetes-secret.ts";
@@ -71,8 +71,8 @@ export function watchSecrets(options: WatchSecretsOptions): Handle {
 
 /** The version the list stands for. Secrets that are no longer in it are removed. */
 async function list(options: WatchSecretsOptions, known: Set<string>, signal: AbortSignal): Promise<string> {
-  const response = await openGet(options.access, secretsPath(options.namespace), signal);
-  const { items = [], metadata } = (parseJson(await readText(response)) ?? {}) as {
+  const body = await openGet(options.access, secretsPath(options.namespace), signal);
+  const { items = [], metadata } = (parseJson(await text(body)) ?? {}) as {
     items?: unknown[];
     metadata?: { resourceVersion?: string };
   };
@@ -92,9 +92,9 @@ async function follow(
 ): Promise<string> {
   let version = from;
   const query = `watch=1&allowWatchBookmarks=true&resourceVersion=${encodeURIComponent(from)}`;
-  const response = await openGet(options.access, `${secretsPath(options.namespace)}?${query}`, signal);
+  const body = await openGet(options.access, `${secretsPath(options.namespace)}?${query}`, signal);
   let rest = "";
-  for await (const chunk of response.setEncoding("utf8")) {
+  for await (const chunk of body.setEncoding("utf8")) {
     const lines = `${rest}${String(chunk)}`.split("\n");
     rest = lines.pop() ?? "";
     for (const line of lines) {

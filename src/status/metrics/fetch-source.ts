@@ -1,8 +1,8 @@
 import type { LookupFunction } from "node:net";
 import { createGunzip } from "node:zlib";
 import { CodedError, errorCode, errorMessage } from "../../base/coded-error.ts";
+import { type BodyStream, type Http1Answer, requestHttp1 } from "../../net/http1/request-http1.ts";
 import type { BlockPool } from "./block-pool.ts";
-import { type BodyStream, type Http1Answer, requestHttp1 } from "./http1-answer.ts";
 
 export class ScrapeError extends CodedError<"unreachable" | "status" | "timeout" | "redirects" | "too-large"> {}
 

@@ -1,7 +1,7 @@
+import type { BodyStream } from "../../net/http1/request-http1.ts";
 import type { BlockPool } from "./block-pool.ts";
 import type { BlockWriter } from "./block-writer.ts";
 import { ScrapeError } from "./fetch-source.ts";
-import type { BodyStream } from "./http1-answer.ts";
 
 /** The first part of a body. When it is not whole, the stream waits where the chunks end. */
 export interface BodyHead {

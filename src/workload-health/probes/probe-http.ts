@@ -1,7 +1,9 @@
-import { type IncomingMessage, request as requestHttp } from "node:http";
-import { request as requestHttps } from "node:https";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
-import { joinHostPort } from "../../net/host-port.ts";
+import { joinHostPort, unbracketHost } from "../../net/host-port.ts";
+import { dialFailureText } from "../../net/http-client/dial-failure.ts";
+import type { HttpConnection } from "../../net/http-client/exchange.ts";
+import { HttpError } from "../../net/http-client/http-error.ts";
+import { openHttp } from "../../net/http-client/http-request.ts";
 import { isIP } from "../../net/ip.ts";
 import type { ProbeMethod } from "../core/health-config.ts";
 import type { ProbeResult } from "../core/health-state.ts";
@@ -23,67 +25,35 @@ export async function probeHttp(
 ): Promise<ProbeResult> {
   const first = `${method.isTls ? "https" : "http"}://${joinHostPort(method.host, method.port)}${method.path}`;
   if (!URL.canParse(first)) return { healthy: false, message: `parse ${JSON.stringify(first)}: invalid URL` };
-  let url = new URL(first);
   const named = method.headers.find(({ name }) => name === "Host")?.value;
   try {
-    for (let hops = 0; ; hops++) {
-      const answer = await ask(url, {
-        headers: rawHeaders(method, hops === 0 ? (named ?? url.host) : url.host),
-        source,
-        signal,
-      });
-      const status = answer.statusCode ?? 0;
-      const { location } = answer.headers;
-      const isRedirect = [301, 302, 303, 307, 308].includes(status) && location !== undefined;
-      answer.destroy();
-      if (isRedirect && URL.canParse(location, url.href)) {
-        if (hops === MAX_REQUESTS - 1) throw new Error(`stopped after ${MAX_REQUESTS} redirects`);
-        url = new URL(location, url);
-        if (!/^https?:$/.test(url.protocol))
-          throw new Error(`unsupported protocol scheme ${JSON.stringify(url.protocol.slice(0, -1))}`);
-      } else if (status >= 200 && status < 400) return { healthy: true };
-      else return { healthy: false, message: `status code was not from [200,400), bad code ${status}` };
-    }
+    const response = await openHttp({
+      url: first,
+      signal,
+      tls: { rejectUnauthorized: false },
+      // A location that is not a URL is left alone: the status counts.
+      redirects: { maxRequests: MAX_REQUESTS, allows: ({ to }) => to !== undefined },
+      forHop: (url, by) => ({
+        headers: rawHeaders(method, by === undefined ? (named ?? url.host) : url.host),
+        ...sourceOf(url, source),
+      }),
+    });
+    response.discard();
+    const { status } = response;
+    if (status >= 200 && status < 400) return { healthy: true };
+    return { healthy: false, message: `status code was not from [200,400), bad code ${status}` };
   } catch (thrown) {
-    return { healthy: false, message: `Get ${JSON.stringify(first)}: ${failure(thrown, url)}` };
+    return { healthy: false, message: `Get ${JSON.stringify(first)}: ${failure(thrown)}` };
   }
 }
 
-function ask(
-  url: URL,
-  {
-    headers,
-    source,
-    signal,
-  }: { readonly headers: readonly string[]; readonly source: HttpSource; readonly signal: AbortSignal },
-): Promise<IncomingMessage> {
-  const host = url.hostname.replace(/^\[|\]$/g, "");
+/** With a loopback source address no connection leaves the machine, and none reaches an address of the other family. */
+function sourceOf(url: URL, source: HttpSource): HttpConnection {
   const { localAddress = "" } = source;
+  const host = unbracketHost(url.hostname);
   const family = isIP(host) || isIP(localAddress);
-  // With a loopback source address no connection leaves the machine, and none reaches an address of the other family.
   const isLocal = localAddress !== "" && source.isOwnAddress(host) && isIP(localAddress) === family;
-  return new Promise((resolve, reject) => {
-    const send = url.protocol === "https:" ? requestHttps : requestHttp;
-    const outgoing = send({
-      host,
-      port: url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port),
-      method: "GET",
-      path: url.pathname + url.search,
-      headers: [...headers],
-      agent: false,
-      rejectUnauthorized: false,
-      signal,
-      ...(isLocal && { localAddress, family }),
-    });
-    outgoing.on("error", reject);
-    // The only event where the workload switches to another protocol.
-    outgoing.on("close", () => reject(new Error("EOF")));
-    outgoing.on("response", (answer) => {
-      answer.on("error", () => undefined);
-      resolve(answer);
-    });
-    outgoing.end();
-  });
+  return isLocal ? { localAddress, family } : {};
 }
 
 function rawHeaders({ headers }: Extract<ProbeMethod, { kind: "http" }>, host: string): string[] {
@@ -93,22 +63,14 @@ function rawHeaders({ headers }: Extract<ProbeMethod, { kind: "http" }>, host: s
   return [...list, "Accept-Encoding", "gzip", "Connection", "close"];
 }
 
-function failure(thrown: unknown, url: URL): string {
-  const text = errorMessage(thrown);
-  switch (errorCode(thrown)) {
-    case "ECONNREFUSED":
-      return `dial tcp ${url.host}: connect: connection refused`;
-    case "ABORT_ERR":
-      return "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
-    case "ENOTFOUND":
-      return `dial tcp: lookup ${url.hostname}: no such host`;
-    case "ECONNRESET":
-      return text === "socket hang up" ? "EOF" : text;
-    case "EPROTO":
-      return tlsFailure(text);
-    default:
-      return text;
-  }
+function failure(thrown: unknown): string {
+  if (!(thrown instanceof HttpError)) return errorMessage(thrown);
+  const { code, cause, reason, url, dial } = thrown;
+  if (code === "cancelled") return "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
+  if (code === "upgraded") return "EOF";
+  if (errorCode(cause) === "ECONNRESET") return reason === "socket hang up" ? "EOF" : reason;
+  if (errorCode(cause) === "EPROTO") return tlsFailure(reason);
+  return dialFailureText(dial, url?.host) ?? reason;
 }
 
 /** Of OpenSSL's line only the reason: what stands before it is another number at every look. */

@@ -4,8 +4,8 @@ import { PassThrough } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { afterEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../base/close-stack.ts";
-import { BLOCK_BYTES, createBlockPool } from "./block-pool.ts";
-import { type BodyStream, type Http1Answer, requestHttp1 } from "./http1-answer.ts";
+import { BLOCK_BYTES, createBlockPool } from "../../status/metrics/block-pool.ts";
+import { type BodyStream, type Http1Answer, requestHttp1 } from "./request-http1.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());

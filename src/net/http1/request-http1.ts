@@ -1,8 +1,7 @@
 import { EventEmitter } from "node:events";
 import { connect, type LookupFunction, type Socket } from "node:net";
 import { CodedError } from "../../base/coded-error.ts";
-import { type BodyFraming, createFraming, parseHead } from "../core/http1-framing.ts";
-import type { BlockPool } from "./block-pool.ts";
+import { type BodyFraming, createFraming, parseHead } from "./framing.ts";
 
 /** What reading a body needs. Chunks are valid during the call of their listener only: the buffer below is used again. */
 export interface BodyStream {
@@ -16,6 +15,12 @@ export interface BodyStream {
   destroy(): unknown;
   readonly destroyed: boolean;
   readonly errored: Error | null;
+}
+
+/** Buffers that are lent and come back. */
+export interface ReadBuffers {
+  take(): Buffer;
+  give(buffer: Buffer): void;
 }
 
 export interface Http1Answer {
@@ -33,7 +38,7 @@ export interface Http1Request {
   readonly stallMs: number;
   readonly signal: AbortSignal;
   /** Has the buffer that is read into. */
-  readonly pool: BlockPool;
+  readonly pool: ReadBuffers;
 }
 
 export class Http1Error extends CodedError<"timeout" | "bad-answer" | "cut-off"> {}

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createFraming, parseHead } from "./http1-framing.ts";
+import { createFraming, parseHead } from "./framing.ts";
 
 /** The body found in `pieces`, and whether its end was seen. */
 function read(headers: Record<string, string>, pieces: readonly string[], endsWith = false, status = 200) {
