@@ -171,7 +171,7 @@ function checkDoors() {
   for (const file of files.filter((candidate) => !isTest(candidate))) {
     const text = readFileSync(file, "utf8");
     const lists =
-      /(?:(?:import|export)\s+(?:type\s+)?\{([^}]*)\}\s*from|\{([^}]*)\}\s*=\s*await import\()\s*"(\.[^"]*\/index\.ts)"/g;
+      /(?:(?:import|export)\s+(?:type\s+)?\{([^}]*)\}\s*from|\{([^{}]*)\}\s*=\s*await import\()\s*"(\.[^"]*\/index\.ts)"/g;
     for (const [, names, dynamic, target] of text.matchAll(lists)) {
       const door = resolve(dirname(file), target);
       if (roomOf(door) !== roomOf(file)) used.set(door, [...(used.get(door) ?? []), ...words(names ?? dynamic)]);

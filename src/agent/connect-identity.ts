@@ -1,7 +1,7 @@
 import type { CloseStack } from "../base/close-stack.ts";
 import type { Logger } from "../base/logger.ts";
-import type { ReservedSocket } from "../grpc/index.ts";
 import { generateWorkloadKey, type SecretManager, startSecretManager, type TokenFetcher } from "../identity/index.ts";
+import type { ReservedSocket } from "../net/listen/listen.ts";
 import { splitHosts } from "../protocol/x509/general-names.ts";
 import type { LegacyToken, PrivateKeyProvider, SdsStart } from "../sds/index.ts";
 import { diskFiles } from "../settings/config-files.ts";

@@ -1,7 +1,7 @@
 import type { CloseStack } from "../base/close-stack.ts";
 import type { Logger } from "../base/logger.ts";
 import type { EnvoyHandle, EnvoyPhase } from "../envoy/index.ts";
-import type { ReservedSocket } from "../grpc/index.ts";
+import type { ReservedSocket } from "../net/listen/listen.ts";
 import type { PlatformInfo } from "../platform/index.ts";
 import { reserveSdsSocket, type SdsStart } from "../sds/index.ts";
 import type { Environment } from "../settings/env-reader.ts";

@@ -1,5 +1,5 @@
 import type { DetailedPeerCertificate, TLSSocket } from "node:tls";
-import type { ServerCredentials, ServerTls } from "../grpc/index.ts";
+import type { ServerCredentials, ServerTls } from "../net/listen/tls-acceptor.ts";
 import { encodePem, parsePemCertificates } from "../protocol/x509/pem.ts";
 import type { Authority } from "./authority.ts";
 import { peerProblem, type RootPools } from "./core/peer-identity.ts";

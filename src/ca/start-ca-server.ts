@@ -1,6 +1,7 @@
 import { CloseStack } from "../base/close-stack.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
-import { type ListenAddress, type ListenOptions, startGrpcServer } from "../grpc/index.ts";
+import { startGrpcServer } from "../grpc/index.ts";
+import type { ListenAddress, ListenOptions } from "../net/listen/listen.ts";
 import type { Authenticator } from "./authenticators/authenticator.ts";
 import { clientCertificateAuthenticator } from "./authenticators/client-certificate.ts";
 import { createJwtAuthenticator, type JwtRule } from "./authenticators/jwt.ts";

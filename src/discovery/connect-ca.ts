@@ -10,8 +10,8 @@ import {
   openDevelopmentIssuer,
   startAuthority,
 } from "../ca/index.ts";
-import type { ServerCredentials, ServerTls } from "../grpc/index.ts";
 import type { MeshSettings } from "../mesh-model/mesh-settings.ts";
+import type { ServerCredentials, ServerTls } from "../net/listen/tls-acceptor.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
 import { createFileTls } from "./serving-files.ts";
 

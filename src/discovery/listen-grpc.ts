@@ -1,5 +1,6 @@
 import type { CloseStack } from "../base/close-stack.ts";
-import { type GrpcServer, type GrpcServerOptions, ListenError, startGrpcServer } from "../grpc/index.ts";
+import { type GrpcServer, type GrpcServerOptions, startGrpcServer } from "../grpc/index.ts";
+import { ListenError } from "../net/listen/listen-error.ts";
 import type { PortOption } from "../settings/discovery-settings.ts";
 
 export interface GrpcPort {

@@ -1,7 +1,7 @@
 import type { Handle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
-import type { ListenAddress } from "../grpc/index.ts";
 import type { PushSnapshot } from "../mesh-model/push-snapshot.ts";
+import type { ListenAddress } from "../net/listen/listen.ts";
 import type { DiscoveryPorts, DiscoverySettings } from "../settings/discovery-settings.ts";
 import type { Connections } from "./ads/connections.ts";
 import type { KeyStoreOptions } from "./keys/index.ts";

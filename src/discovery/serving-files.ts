@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { errorMessage } from "../base/coded-error.ts";
 import { clientProblem, type SigningMaterial } from "../ca/index.ts";
-import type { ServerCredentials, ServerTls } from "../grpc/index.ts";
+import type { ServerCredentials, ServerTls } from "../net/listen/tls-acceptor.ts";
 import { parseCertificate } from "../protocol/x509/certificate.ts";
 import { parsePemCertificates } from "../protocol/x509/pem.ts";
 import type { ServingFiles } from "../settings/discovery-settings.ts";

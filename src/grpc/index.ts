@@ -1,7 +1,3 @@
-export { addressText, type ListenAddress, type ListenOptions, type ReservedSocket } from "../net/listen/listen.ts";
-export { ListenError } from "../net/listen/listen-error.ts";
-export { reserveSocket } from "../net/listen/reserve-socket.ts";
-export type { ServerCredentials, ServerTls } from "../net/listen/tls-acceptor.ts";
 export { checkHealth, HealthConnectError } from "./check-health.ts";
 export type {
   ClientCredentials,

@@ -1,7 +1,8 @@
 import { chown } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { makeDirectory } from "../files/make-directory.ts";
-import { type ReservedSocket, reserveSocket } from "../grpc/index.ts";
+import type { ReservedSocket } from "../net/listen/listen.ts";
+import { reserveSocket } from "../net/listen/reserve-socket.ts";
 
 /** The socket itself is open to all, so that the directory decides who gets the workload's key: never everybody. */
 const DIRECTORY_MODE = 0o750;

@@ -1,5 +1,5 @@
 import type { JwtRule } from "../ca/index.ts";
-import type { ListenOptions } from "../grpc/index.ts";
+import type { ListenOptions } from "../net/listen/listen.ts";
 
 /** "NAMESPACE/ACCOUNT" */
 export function parseAccount(text: string): { readonly namespace: string; readonly name: string } {

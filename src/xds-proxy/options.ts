@@ -1,7 +1,8 @@
 import type { Handle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
-import type { ClientTls, KeepaliveOptions, ReservedSocket } from "../grpc/index.ts";
+import type { ClientTls, KeepaliveOptions } from "../grpc/index.ts";
 import type { Dial } from "../net/dial.ts";
+import type { ReservedSocket } from "../net/listen/listen.ts";
 import type { XdsProtocol } from "../xds/methods.ts";
 import type { LastGood } from "./last-good/start-last-good.ts";
 import type { XdsProxyMetrics } from "./metrics.ts";

@@ -2,7 +2,8 @@ import { lstat } from "node:fs/promises";
 import { CloseStack } from "../base/close-stack.ts";
 import { errorCode, errorMessage } from "../base/coded-error.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
-import { type GrpcServer, type GrpcServerOptions, type ReservedSocket, startGrpcServer } from "../grpc/index.ts";
+import { type GrpcServer, type GrpcServerOptions, startGrpcServer } from "../grpc/index.ts";
+import type { ReservedSocket } from "../net/listen/listen.ts";
 import { makeWay, SOCKET_FILE } from "./xds-socket.ts";
 
 export interface SocketOptions extends Omit<GrpcServerOptions, "listen"> {

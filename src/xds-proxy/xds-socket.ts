@@ -4,7 +4,8 @@ import { errorCode, errorMessage } from "../base/coded-error.ts";
 import { type Logger, silentLogger } from "../base/logger.ts";
 import { makeDirectory } from "../files/make-directory.ts";
 import { makeProxyDirectory } from "../files/proxy-file.ts";
-import { type ReservedSocket, reserveSocket } from "../grpc/index.ts";
+import type { ReservedSocket } from "../net/listen/listen.ts";
+import { reserveSocket } from "../net/listen/reserve-socket.ts";
 import { XdsProxyError } from "./xds-proxy-error.ts";
 
 /** A client of another user in the pod connects too. */

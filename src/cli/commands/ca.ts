@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { formatDuration } from "../../base/duration.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
 import { declareCaServerMetrics, type JwtRule, openDevelopmentIssuer, startCaServer } from "../../ca/index.ts";
-import { addressText } from "../../grpc/index.ts";
+import { addressText } from "../../net/listen/listen.ts";
 import type { KeyOptions } from "../../protocol/x509/key-pair.ts";
 import { parseAccount, parseJwtRule, parseListen } from "../../settings/ca.ts";
 import type { Command, CommandContext } from "../framework/command.ts";

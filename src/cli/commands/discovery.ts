@@ -1,6 +1,6 @@
 import { buildStamp, formatVersion } from "../../base/build-stamp.ts";
 import { type Discovery, startDiscovery } from "../../discovery/index.ts";
-import { addressText, type ListenAddress } from "../../grpc/index.ts";
+import { addressText, type ListenAddress } from "../../net/listen/listen.ts";
 import { readDiscoverySettings } from "../../settings/discovery.ts";
 import type { Command, CommandContext } from "../framework/command.ts";
 import { DISCOVERY_FLAGS } from "./discovery-flags.ts";
