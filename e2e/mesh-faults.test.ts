@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { identifyProcess } from "../src/mesh/state/process-identity.ts";
+import { identifyProcess } from "../src/process/process-identity.ts";
 import { helloRule, pairFile } from "../test/support/mesh/pair.ts";
 import { execute, leftovers, type MeshRun, patience, startMeshRun } from "../test/support/mesh/run.ts";
 import { has, needs } from "../test/support/needs.ts";

@@ -1,9 +1,9 @@
-import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { errorMessage } from "../base/coded-error.ts";
 import { formatIp } from "../net/ip.ts";
+import { runProgramSync } from "../process/run-program.ts";
 import { CaptureError } from "./capture-error.ts";
 import type { MachineFacts } from "./core/derive-settings.ts";
 import type { OwnerNames } from "./core/rule-key.ts";
@@ -60,7 +60,7 @@ export function namespaceAddresses(path: string): readonly string[] {
   const read = (file: string) => {
     try {
       const args = [`--net=${path}`, "--", "cat", `/proc/self/net/${file}`];
-      return execFileSync("nsenter", args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+      return runProgramSync("nsenter", args);
     } catch (cause) {
       const text = `cannot read the addresses of network namespace ${path}: ${errorMessage(cause).trim()}`;
       throw new CaptureError("namespace-failed", text, { cause });

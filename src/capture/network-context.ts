@@ -1,8 +1,8 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { CloseStack } from "../base/close-stack.ts";
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
+import { type ChildProcess, spawnProgram } from "../process/spawn-program.ts";
 import { CaptureError } from "./capture-error.ts";
 import type { RunProgram } from "./run-program.ts";
 
@@ -83,7 +83,7 @@ async function startHolder(enter: readonly string[], isolated: boolean): Promise
   const unshare = isolated ? ["unshare", "--mount", "--propagation", "private"] : [];
   const words = [...(enter.length > 0 ? ["nsenter", ...enter, "--"] : []), ...unshare, "cat"];
   const [program = "cat", ...args] = words;
-  const child = spawn(program, args, { stdio: ["pipe", "pipe", "pipe"] });
+  const child = spawnProgram(program, args, { stdio: ["pipe", "pipe", "pipe"] });
   const said: Buffer[] = [];
   child.stderr.on("data", (chunk: Buffer) => said.push(chunk));
   child.stdin.on("error", () => undefined);

@@ -1,8 +1,8 @@
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { errorMessage } from "../base/coded-error.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
+import { spawnProgram } from "../process/spawn-program.ts";
 import { createPcapReader, decodeNflog } from "./core/nflog-packet.ts";
 
 export interface NflogReaderOptions {
@@ -26,7 +26,7 @@ export async function startNflogReader({
   group = 1337,
   program = "tcpdump",
 }: NflogReaderOptions): Promise<NflogReader> {
-  const child = spawn(program, ["-i", `nflog:${group}`, "-U", "-w", "-"], { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawnProgram(program, ["-i", `nflog:${group}`, "-U", "-w", "-"], { stdio: ["ignore", "pipe", "pipe"] });
   const said: Buffer[] = [];
   child.stderr?.on("data", (chunk: Buffer) => said.push(chunk));
   child.stdout?.on(

@@ -1,5 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { errorCode, errorMessage } from "../base/coded-error.ts";
+import { runProgram as run } from "../process/run-program.ts";
 
 export interface ProgramCall {
   readonly program: string;
@@ -23,36 +22,17 @@ export interface ProgramResult {
 /** Runs a program to its end; never rejects, never goes through a shell. */
 export type RunProgram = (call: ProgramCall) => Promise<ProgramResult>;
 
-export const runProgram: RunProgram = (call) =>
-  new Promise((resolve) => {
-    let child: ChildProcess;
-    try {
-      child = spawn(call.program, [...call.args], {
-        stdio: ["pipe", "pipe", "pipe"],
-        ...(call.env === undefined ? {} : { env: { ...call.env } }),
-      });
-    } catch (thrown) {
-      resolve({ code: undefined, stdout: "", stderr: "", failure: errorMessage(thrown) });
-      return;
-    }
-    const stdout: Buffer[] = [];
-    const stderr: Buffer[] = [];
-    child.stdout?.on("data", (chunk: Buffer) => stdout.push(chunk));
-    child.stderr?.on("data", (chunk: Buffer) => stderr.push(chunk));
-    child.on("error", (thrown) => {
-      const missing = errorCode(thrown) === "ENOENT";
-      const failure = missing ? `exec: "${call.program}": executable file not found in $PATH` : errorMessage(thrown);
-      resolve({ code: undefined, stdout: "", stderr: "", failure, missing });
-    });
-    child.on("close", (code, signal) => {
-      const texts = { stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() };
-      if (code === null) resolve({ ...texts, code: 255, failure: `ended by ${signal}` });
-      else resolve({ ...texts, code });
-    });
-    // A program that fails early closes its input before all of it was written; its exit code tells more than EPIPE.
-    child.stdin?.on("error", () => undefined);
-    child.stdin?.end(call.input ?? "");
-  });
+export const runProgram: RunProgram = async ({ program, args, input = "", env }) => {
+  const result = await run(program, args, { input, ...(env !== undefined && { env }) });
+  const { stdout, stderr, error } = result;
+  if (error === undefined) {
+    if (result.code === null) return { stdout, stderr, code: 255, failure: `ended by ${result.signal}` };
+    return { stdout, stderr, code: result.code };
+  }
+  const missing = error.code === "ENOENT";
+  const failure = missing ? `exec: "${program}": executable file not found in $PATH` : error.message;
+  return { code: undefined, stdout: "", stderr: "", failure, missing };
+};
 
 /** `program args`, for logs and messages. */
 export function commandText(call: Pick<ProgramCall, "program" | "args">): string {

@@ -1,12 +1,11 @@
-import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { connect, createServer, type Server } from "node:net";
-import type { Readable } from "node:stream";
 import { abortAfter } from "../base/abort-after.ts";
 import { CloseStack } from "../base/close-stack.ts";
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { wait } from "../base/wait.ts";
 import { joinHostPort } from "../net/host-port.ts";
+import { runProgram } from "../process/run-program.ts";
 import { buildRules } from "./core/build-rules.ts";
 import { outboundProbe, type ProbeFamily, probeFamilies } from "./core/probe-plan.ts";
 import type { OwnerNames } from "./core/rule-key.ts";
@@ -172,27 +171,15 @@ socket.on("connect", () => { console.log(socket.localPort); socket.destroy(); })
 socket.on("error", (error) => console.log(error.message));`;
 }
 
-function connectAs(probe: Probe, signal: AbortSignal): Promise<number | string> {
-  return new Promise((resolve) => {
-    const { uid = 0 } = probe;
-    let child: ChildProcessByStdio<null, Readable, null>;
-    try {
-      const stdio: ["ignore", "pipe", "ignore"] = ["ignore", "pipe", "ignore"];
-      child = spawn(process.execPath, ["-e", clientProgram(probe)], { uid, gid: uid, signal, stdio, cwd: "/" });
-    } catch (thrown) {
-      // Node takes ids of 31 bits only.
-      resolve(`cannot become user ${uid}: ${errorMessage(thrown)}`);
-      return;
-    }
-    let said = "";
-    child.stdout.on("data", (chunk: Buffer) => {
-      said += chunk.toString();
-    });
-    child.on("error", (error) => resolve(errorMessage(error)));
-    child.on("close", () =>
-      resolve(/^\d+\s*$/.test(said) ? Number(said) : said.trim() || "the client ended without a word"),
-    );
-  });
+async function connectAs(probe: Probe, signal: AbortSignal): Promise<number | string> {
+  const { uid = 0 } = probe;
+  const args = ["-e", clientProgram(probe)];
+  const { stdout, error } = await runProgram(process.execPath, args, { user: { uid, gid: uid }, signal, cwd: "/" });
+  // Node takes ids of 31 bits only.
+  if (error?.code === "ERR_OUT_OF_RANGE") return `cannot become user ${uid}: ${error.message}`;
+  if (error !== undefined) return error.message;
+  if (signal.aborted) return "The operation was aborted";
+  return /^\d+\s*$/.test(stdout) ? Number(stdout) : stdout.trim() || "the client ended without output";
 }
 
 /** A port that cannot be bound is reported and left out: the other one may still do. */

@@ -1,6 +1,6 @@
 import type { Stats } from "node:fs";
 import { parseKnownFlags } from "./core/known-flags.ts";
-import { runProgram } from "./run-program.ts";
+import { runEnvoy } from "./run-envoy.ts";
 
 /** Knows which flags a binary has. Asks it once, and again only when the file has changed. */
 export interface FlagProbe {
@@ -24,6 +24,6 @@ export function createFlagProbe(): FlagProbe {
 
 /** Empty when the binary does not say; the caller then passes everything. */
 async function askForFlags(path: string, signal?: AbortSignal): Promise<ReadonlySet<string>> {
-  const { code, output } = await runProgram(path, ["--help"], { timeoutMs: 5_000, signal });
+  const { code, output } = await runEnvoy(path, ["--help"], { timeoutMs: 5_000, signal });
   return code === 0 ? parseKnownFlags(output) : new Set();
 }

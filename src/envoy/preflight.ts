@@ -1,7 +1,7 @@
 import { tmpdir } from "node:os";
 import { dirname } from "node:path";
 import { parseOwnReason } from "./core/own-reason.ts";
-import { runProgram } from "./run-program.ts";
+import { runEnvoy } from "./run-envoy.ts";
 
 const VALIDATION_TIMEOUT_MS = 10_000;
 
@@ -41,7 +41,7 @@ async function complaintOf(
   args: readonly string[],
   mode: "validate" | "init_only",
 ): Promise<string | undefined> {
-  const result = await runProgram(binaryPath, [...args, "--mode", mode], {
+  const result = await runEnvoy(binaryPath, [...args, "--mode", mode], {
     timeoutMs: VALIDATION_TIMEOUT_MS,
     env,
     user,

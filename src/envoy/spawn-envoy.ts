@@ -1,6 +1,6 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { fchownSync, fstatSync } from "node:fs";
 import { errorCode } from "../base/coded-error.ts";
+import { type ChildProcess, spawnProgram } from "../process/spawn-program.ts";
 import { cannotExecute, type EnvoyExit, exitOf } from "./core/exit-text.ts";
 import type { ParentDeathGuard } from "./parent-death.ts";
 
@@ -34,7 +34,7 @@ export function spawnEnvoy(options: SpawnOptions): EnvoyProcess {
   const command = guard.wrap(options.binaryPath, options.args);
   let child: ChildProcess;
   try {
-    child = spawn(command.file, command.args, {
+    child = spawnProgram(command.file, command.args, {
       stdio: ["ignore", stdout, stderr],
       env,
       // libuv clears the supplementary groups when it changes the user.

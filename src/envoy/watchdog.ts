@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawnProgram } from "../process/spawn-program.ts";
 
 export interface Watchdog {
   readonly pid: number | undefined;
@@ -28,7 +28,9 @@ for file; do rm -f -- "$file"; done
 
 /** `leftovers` are files that nobody but the agent would remove. */
 export function startWatchdog(leftovers: readonly string[] = []): Watchdog {
-  const child = spawn("/bin/sh", ["-c", SCRIPT, "watchdog", ...leftovers], { stdio: ["pipe", "ignore", "ignore"] });
+  const child = spawnProgram("/bin/sh", ["-c", SCRIPT, "watchdog", ...leftovers], {
+    stdio: ["pipe", "ignore", "ignore"],
+  });
   const gone = new Promise<void>((resolve) => {
     child.once("exit", () => resolve());
     child.once("error", () => resolve());

@@ -2,12 +2,12 @@ import { createInterface } from "node:readline";
 import { errorMessage } from "../base/coded-error.ts";
 import { HttpError } from "../net/http-client/http-error.ts";
 import { httpRequest, openHttp } from "../net/http-client/http-request.ts";
+import { isAlive } from "../process/process-identity.ts";
 import type { FileRequest } from "./apply-mesh-file.ts";
 import { MeshError } from "./mesh-error.ts";
 import type { MeshStatus } from "./mesh-status.ts";
 import type { FileStep } from "./start-control-server.ts";
 import { type MeshState, readState } from "./state/mesh-state.ts";
-import { isAlive } from "./state/process-identity.ts";
 import type { StateFolder } from "./state/state-folder.ts";
 
 const ANSWER_MS = 20_000;

@@ -1,3 +1,4 @@
+export { isAlive } from "../process/process-identity.ts";
 export { applyObjects, type NamedObject, takeBackObjects } from "./apply-objects.ts";
 export { appProcessEnvironment } from "./build-parts.ts";
 export { type ConfigProblem, yamlFiles } from "./config-files.ts";
@@ -18,6 +19,5 @@ export { entryAddresses } from "./mesh-status.ts";
 export { type Mesh, startMesh } from "./start-mesh.ts";
 export type { Say, StartMeshOptions } from "./start-options.ts";
 export { readState } from "./state/mesh-state.ts";
-export { isAlive } from "./state/process-identity.ts";
 export { knownMeshes, type StateFolder, stateFolder, stateHome } from "./state/state-folder.ts";
 export { stopMesh } from "./stop-mesh.ts";

@@ -7,6 +7,8 @@ import { errorMessage } from "../base/coded-error.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
 import { openDevelopmentIssuer } from "../ca/index.ts";
 import { makeProxyDirectory } from "../files/proxy-file.ts";
+import { identifyProcess } from "../process/process-identity.ts";
+import { runProgram } from "../process/run-program.ts";
 import { createFileApplier } from "./apply-mesh-file.ts";
 import { CONTROL_PLANE, controlPlanePart, type PartInputs } from "./build-parts.ts";
 import { checkCommands } from "./check-commands.ts";
@@ -19,7 +21,6 @@ import { checkAddresses } from "./isolation/check-addresses.ts";
 import { chooseIsolation } from "./isolation/choose-isolation.ts";
 import { claimSlot } from "./isolation/claim-slot.ts";
 import { createHub, PROXY_UID } from "./isolation/namespaces.ts";
-import { runTool } from "./isolation/run-tool.ts";
 import { startNameServer } from "./isolation/start-name-server.ts";
 import { startRelays } from "./isolation/start-relays.ts";
 import { MeshError } from "./mesh-error.ts";
@@ -34,7 +35,6 @@ import type { StartMeshOptions } from "./start-options.ts";
 import { rulesFolder, startUpkeep } from "./start-upkeep.ts";
 import { lockFolder } from "./state/lock.ts";
 import { createStateRecord, readState, type StateRecord } from "./state/mesh-state.ts";
-import { identifyProcess } from "./state/process-identity.ts";
 import { stateFolder } from "./state/state-folder.ts";
 import { tearDown } from "./tear-down.ts";
 import { untilReady } from "./until-ready.ts";
@@ -161,7 +161,7 @@ async function partInputs(
     shared: isLoose ? program : sharedProgram(program, join(folder.path, "program")),
     env,
     appUser: isLoose ? undefined : options.appUser,
-    hasSetpriv: (await runTool("setpriv", ["--pdeathsig", "TERM", "true"])).code === 0,
+    hasSetpriv: (await runProgram("setpriv", ["--pdeathsig", "TERM", "true"])).code === 0,
   };
   return (plan) => ({ ...same, plan, directory: running.directory });
 }

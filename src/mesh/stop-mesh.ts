@@ -1,9 +1,9 @@
 import { errorCode } from "../base/coded-error.ts";
 import { wait } from "../base/wait.ts";
+import { isAlive } from "../process/process-identity.ts";
 import { MeshError } from "./mesh-error.ts";
 import { lockFolder } from "./state/lock.ts";
 import { readState } from "./state/mesh-state.ts";
-import { isAlive } from "./state/process-identity.ts";
 import type { StateFolder } from "./state/state-folder.ts";
 import { type TornDown, tearDown } from "./tear-down.ts";
 

@@ -1,10 +1,10 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { errorMessage } from "../base/coded-error.ts";
+import { identifyProcess, type ProcessIdentity } from "../process/process-identity.ts";
 import { namespaceProcesses, removeNamespaces } from "./isolation/namespaces.ts";
 import { endProcesses, markedProcesses } from "./process/mesh-processes.ts";
 import type { MeshState } from "./state/mesh-state.ts";
-import { identifyProcess, type ProcessIdentity } from "./state/process-identity.ts";
 import type { StateFolder } from "./state/state-folder.ts";
 
 export interface TornDown {

@@ -2,6 +2,7 @@ import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { errorMessage } from "../base/coded-error.ts";
 import type { DevelopmentIssuer } from "../ca/index.ts";
+import { identifyProcess } from "../process/process-identity.ts";
 import { agentPart, appPart, type PartInputs } from "./build-parts.ts";
 import type { MeshPlan, Workload } from "./core/mesh-plan.ts";
 import { captureTraffic } from "./isolation/capture-traffic.ts";
@@ -11,7 +12,6 @@ import type { MeshParts } from "./mesh-parts.ts";
 import { prepareWorkloadFolder, writeIdentity } from "./prepare-folders.ts";
 import { endProcesses, markedProcesses } from "./process/mesh-processes.ts";
 import type { StateRecord } from "./state/mesh-state.ts";
-import { identifyProcess } from "./state/process-identity.ts";
 import type { StateFolder } from "./state/state-folder.ts";
 import { untilReady } from "./until-ready.ts";
 

@@ -1,7 +1,7 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
 import { errorMessage } from "../../base/coded-error.ts";
 import { appProcessEnvironment, runningState } from "../../mesh/index.ts";
+import { type ChildProcess, spawnProgram } from "../../process/spawn-program.ts";
 import type { Command, CommandContext } from "../framework/command.ts";
 import { TARGET_FLAGS, targetFolder } from "./target.ts";
 
@@ -40,7 +40,7 @@ function execute(
     let child: ChildProcess | undefined;
     // Before there is a child: a signal that came first would end us alone and leave it behind.
     onSignal((name) => void (name === "SIGINT" || child?.kill(name)));
-    child = spawn(program, args, { env, stdio: "inherit" });
+    child = spawnProgram(program, args, { env, stdio: "inherit" });
     child.once("error", (thrown) => {
       printError(`Error: ${errorMessage(thrown)}\n`);
       resolve(EXIT_NOT_STARTED);

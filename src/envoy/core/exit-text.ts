@@ -1,4 +1,4 @@
-import { signalText, spawnFailureText } from "../../process/process-text.ts";
+import { signalText, spawnFailureText } from "../../process/exit-text.ts";
 
 /** How one Envoy process ended. `clean` is exit code 0. */
 export type ExitKind = "clean" | "crashed" | "killed" | "cannot-execute";

@@ -1,6 +1,6 @@
+import { runProgram } from "../../process/run-program.ts";
 import type { Isolation } from "../core/mesh-plan.ts";
 import { MeshError } from "../mesh-error.ts";
-import { runTool } from "./run-tool.ts";
 
 export interface ChosenIsolation {
   readonly isolation: Isolation;
@@ -32,7 +32,7 @@ export async function chooseIsolation(wanted: "auto" | Isolation, isRoot: boolea
 
 async function namespaceObstacle(): Promise<string | undefined> {
   for (const { program, args, package: name } of NEEDS) {
-    const result = await runTool(program, args);
+    const result = await runProgram(program, args);
     if (result.code === undefined) return `${program} is missing (install ${name})`;
     if (result.code !== 0) return `${program} does not work here: ${result.stderr.trim().split("\n")[0]}`;
   }

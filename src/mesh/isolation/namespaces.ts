@@ -1,8 +1,9 @@
 import { existsSync, mkdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { runProgram } from "../../process/run-program.ts";
 import type { MeshPlan, NetworkPlan, Workload } from "../core/mesh-plan.ts";
 import type { MeshState, StateRecord } from "../state/mesh-state.ts";
-import { mustRun, runTool } from "./run-tool.ts";
+import { mustRun } from "./run-tool.ts";
 
 /** Agent and Envoy run as this user; what it sends is not captured again. */
 export const PROXY_UID = 1337;
@@ -87,7 +88,7 @@ export async function removeNamespaces(
 ): Promise<readonly string[]> {
   const problems: string[] = [];
   const attempt = async (args: readonly string[]) => {
-    const result = await runTool("ip", args);
+    const result = await runProgram("ip", args);
     if (result.code !== 0) problems.push(`ip ${args.join(" ")}: ${result.stderr.trim()}`);
   };
   for (const name of state.interfaces) {
@@ -114,7 +115,7 @@ export async function namespaceProcesses(namespaces: readonly string[]): Promise
   const lists = await Promise.all(
     namespaces
       .filter((name) => existsSync(join("/run/netns", name)))
-      .map(async (name) => (await runTool("ip", ["netns", "pids", name])).stdout.split(/\s+/)),
+      .map(async (name) => (await runProgram("ip", ["netns", "pids", name])).stdout.split(/\s+/)),
   );
   return lists
     .flat()

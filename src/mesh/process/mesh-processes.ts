@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { wait } from "../../base/wait.ts";
+import { identifyProcess, isAlive, type ProcessIdentity } from "../../process/process-identity.ts";
 import { RUN_VARIABLE } from "../state/mesh-state.ts";
-import { identifyProcess, isAlive, type ProcessIdentity } from "../state/process-identity.ts";
 
 const POLL_MS = 25;
 /** As applications have it. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { until } from "../../../test/support/wait/until.ts";
-import { isAlive, type ProcessIdentity } from "../state/process-identity.ts";
+import { isAlive, type ProcessIdentity } from "../../process/process-identity.ts";
 import { endProcesses, isListening, markedProcesses } from "./mesh-processes.ts";
 import { type Part, type PartEvent, startPart } from "./start-part.ts";
 

@@ -1,9 +1,9 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { errorMessage } from "../../base/coded-error.ts";
 import { wait } from "../../base/wait.ts";
+import { identifyProcess, type ProcessIdentity } from "../../process/process-identity.ts";
+import { type ChildProcess, isGroupAlive, signalGroup, spawnProgram } from "../../process/spawn-program.ts";
 import { exitText, FRESH, isCrashLoop, nextRestart, type RestartState } from "../core/restart-policy.ts";
-import { identifyProcess, type ProcessIdentity } from "../state/process-identity.ts";
 
 /** One process of the mesh that has to keep running: an application, an agent, the control plane. */
 export interface PartSpec {
@@ -127,7 +127,7 @@ function spawnPart(spec: PartSpec): Running {
   let child: ChildProcess;
   try {
     // Some failures of the system (a too long environment, no memory) are thrown, others come as events.
-    child = spawn(program, args, {
+    child = spawnProgram(program, args, {
       cwd: spec.directory,
       env: spec.env,
       // Files and never pipes: Envoy opens /dev/stdout by name, and nobody has to read for the process to go on.
@@ -183,24 +183,8 @@ function openLog({ logFile, onLogOpened }: PartSpec): number | "ignore" {
 
 const GONE_MS = 1000;
 
-/** A killed process is there for a moment longer; where nobody collects the dead, their entries stay, so there is a limit. */
-async function untilGroupIsGone({ pid }: ChildProcess, limitMs: number): Promise<void> {
+/** A killed process is there for a moment longer; where no parent collects the dead, their entries stay, so there is a limit. */
+async function untilGroupIsGone(child: ChildProcess, limitMs: number): Promise<void> {
   const deadline = Date.now() + limitMs;
-  while (pid !== undefined && Date.now() < deadline) {
-    try {
-      process.kill(-pid, 0);
-    } catch {
-      return;
-    }
-    await wait(5);
-  }
-}
-
-function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, signal);
-  } catch {
-    // Nobody is left in the group.
-  }
+  while (isGroupAlive(child) && Date.now() < deadline) await wait(5);
 }

@@ -1,8 +1,8 @@
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
+import { identifyProcess, isAlive, type ProcessIdentity } from "../../process/process-identity.ts";
 import { MeshError } from "../mesh-error.ts";
-import { identifyProcess, isAlive, type ProcessIdentity } from "./process-identity.ts";
 
 /** Holds a state folder; released by `release`, or by the end of the process, after which the next one takes it over. */
 export interface FolderLock {

@@ -1,8 +1,8 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
+import type { ProcessIdentity } from "../../process/process-identity.ts";
 import type { MeshPlan } from "../core/mesh-plan.ts";
 import { MeshError } from "../mesh-error.ts";
-import type { ProcessIdentity } from "./process-identity.ts";
 
 /** Carried by every process of a run, so that also those are found which nobody had the time to write down. */
 export const RUN_VARIABLE = "PILOT_AGENT_MESH_RUN";

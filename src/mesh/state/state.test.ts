@@ -4,9 +4,9 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { identifyProcess, isAlive } from "../../process/process-identity.ts";
 import { lockFolder, lockHolder, removeStale } from "./lock.ts";
 import { createStateRecord, type MeshState, readState } from "./mesh-state.ts";
-import { identifyProcess, isAlive } from "./process-identity.ts";
 import { stateFolder, stateHome } from "./state-folder.ts";
 
 let folder: string;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { signalProcess } from "../../test/support/process/signal-process.ts";
 import { until } from "../../test/support/wait/until.ts";
-import { runProgram } from "./run-program.ts";
+import { runEnvoy } from "./run-envoy.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "run-program-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -15,7 +15,7 @@ const WAYS = [
 ];
 
 test.each(WAYS)("both outputs and the exit code come back through $way", async ({ outputFolders }) => {
-  const result = await runProgram("/bin/sh", ["-c", "echo out; echo err >&2; exit 3"], {
+  const result = await runEnvoy("/bin/sh", ["-c", "echo out; echo err >&2; exit 3"], {
     timeoutMs: 5_000,
     outputFolders,
   });
@@ -26,25 +26,25 @@ test.each(WAYS)("both outputs and the exit code come back through $way", async (
 
 test("only a file can be opened again as /dev/stdout", async () => {
   const run = (outputFolders: string[]) =>
-    runProgram("/bin/sh", ["-c", "echo again > /dev/stdout"], { timeoutMs: 5_000, outputFolders });
+    runEnvoy("/bin/sh", ["-c", "echo again > /dev/stdout"], { timeoutMs: 5_000, outputFolders });
   expect(await run([folder])).toMatchObject({ code: 0, output: "again\n" });
   expect((await run([])).code).not.toBe(0);
 });
 
 test.each(WAYS)("a program that takes too long is killed ($way)", async ({ outputFolders }) => {
-  const result = await runProgram("/bin/sh", ["-c", "exec sleep 60"], { timeoutMs: 50, outputFolders });
+  const result = await runEnvoy("/bin/sh", ["-c", "exec sleep 60"], { timeoutMs: 50, outputFolders });
   expect(result).toMatchObject({ code: null, signal: "SIGKILL" });
 });
 
 test("a program that is not there is reported, not thrown", async () => {
-  const result = await runProgram("/no/such/program", [], { timeoutMs: 1_000 });
+  const result = await runEnvoy("/no/such/program", [], { timeoutMs: 1_000 });
   expect(result).toMatchObject({ code: null, output: "", error: { code: "ENOENT" } });
 });
 
 test("output beyond the limit is cut off", async () => {
   const script = "head -c 3000000 /dev/zero";
   for (const { outputFolders } of WAYS) {
-    const { output } = await runProgram("/bin/sh", ["-c", script], { timeoutMs: 5_000, outputFolders });
+    const { output } = await runEnvoy("/bin/sh", ["-c", script], { timeoutMs: 5_000, outputFolders });
     expect(output.length).toBeLessThanOrEqual(1024 * 1024);
     expect(output.length).toBeGreaterThan(900_000);
   }
@@ -53,7 +53,7 @@ test("output beyond the limit is cut off", async () => {
 test.each(WAYS)("a process left behind does not hold up the answer ($way)", async ({ outputFolders }) => {
   const started = Date.now();
   const script = "sleep 30 & echo $!; exit 4";
-  const { code, output } = await runProgram("/bin/sh", ["-c", script], { timeoutMs: 60_000, outputFolders });
+  const { code, output } = await runEnvoy("/bin/sh", ["-c", script], { timeoutMs: 60_000, outputFolders });
   signalProcess(Number(output), "SIGKILL");
   expect(code).toBe(4);
   expect(Date.now() - started).toBeLessThan(20_000);
@@ -62,7 +62,7 @@ test.each(WAYS)("a process left behind does not hold up the answer ($way)", asyn
 test.each(WAYS)("what a script has started is killed with it ($way)", async ({ outputFolders }) => {
   const started = Date.now();
   const script = `sleep 30 & echo $! > ${folder}/pid; wait`;
-  const result = await runProgram("/bin/sh", ["-c", script], { timeoutMs: 300, outputFolders });
+  const result = await runEnvoy("/bin/sh", ["-c", script], { timeoutMs: 300, outputFolders });
   expect(result.signal).toBe("SIGKILL");
   expect(Date.now() - started).toBeLessThan(20_000);
   const pid = Number(readFileSync(join(folder, "pid"), "utf8"));
@@ -72,16 +72,16 @@ test.each(WAYS)("what a script has started is killed with it ($way)", async ({ o
 
 test("an abort ends the program; an aborted signal starts none", async () => {
   const stop = new AbortController();
-  const running = runProgram("/bin/sh", ["-c", "exec sleep 60"], { timeoutMs: 60_000, signal: stop.signal });
+  const running = runEnvoy("/bin/sh", ["-c", "exec sleep 60"], { timeoutMs: 60_000, signal: stop.signal });
   stop.abort();
   expect(await running).toMatchObject({ code: null, signal: "SIGKILL" });
   const marker = join(folder, "marker");
-  await runProgram("/bin/sh", ["-c", `echo > ${marker}`], { timeoutMs: 5_000, signal: stop.signal });
+  await runEnvoy("/bin/sh", ["-c", `echo > ${marker}`], { timeoutMs: 5_000, signal: stop.signal });
   expect(existsSync(marker)).toBe(false);
 });
 
 test("a command line that is too long is reported, not thrown", async () => {
-  const result = await runProgram("/bin/true", ["a".repeat(3_000_000)], { timeoutMs: 1_000 });
+  const result = await runEnvoy("/bin/true", ["a".repeat(3_000_000)], { timeoutMs: 1_000 });
   expect(result).toMatchObject({ code: null, error: { code: "E2BIG" } });
 });
 

@@ -1,10 +1,10 @@
-import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { runProgramSync } from "./run-program.ts";
 
 /** A process that cannot be mistaken for a later one with the same number. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** As the system tells it; only compared. */
+  /** As the system reports it; only compared. */
   readonly start: string;
 }
 
@@ -31,6 +31,6 @@ function startOf(pid: number): string | undefined {
 }
 
 function startByPs(pid: number): string | undefined {
-  const text = execFileSync("ps", ["-o", "lstart=", "-p", String(pid)], { encoding: "utf8" }).trim();
+  const text = runProgramSync("ps", ["-o", "lstart=", "-p", String(pid)]).trim();
   return text === "" ? undefined : text;
 }
