@@ -15,8 +15,7 @@ import {
   requestMetadataText,
 } from "../protobuf/wire/istio-ca.ts";
 import type { MessageType } from "../protobuf/wire/message.ts";
-import { authenticate } from "./authenticators/authenticate.ts";
-import type { Authenticator, AuthRequest, Caller } from "./authenticators/authenticator.ts";
+import { type Authenticator, type AuthRequest, authenticate, type Caller } from "./authenticators/authenticator.ts";
 import type { Authority } from "./authority.ts";
 import { SignError } from "./ca-server-error.ts";
 import type { CaServerMetrics } from "./metrics.ts";

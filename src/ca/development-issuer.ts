@@ -6,7 +6,7 @@ import { encodePrivateKey, generateKeyPair, parsePrivateKey } from "../protocol/
 import type { JwtRule } from "./authenticators/jwt.ts";
 import { CaMaterialError } from "./ca-server-error.ts";
 import { createOnce, keepPrivate, makePrivateDirectory, replaceFile } from "./material/create-once.ts";
-import { readText } from "./material/read-text.ts";
+import { readText } from "./material/plugged-in.ts";
 
 /** Signs service account tokens with a key of the CA's directory, for use without any Kubernetes. */
 export interface DevelopmentIssuer {

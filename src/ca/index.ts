@@ -1,6 +1,5 @@
-export { authenticate } from "./authenticators/authenticate.ts";
 export type { Authenticator } from "./authenticators/authenticator.ts";
-export { clientCertificateAuthenticator } from "./authenticators/client-certificate.ts";
+export { authenticate, clientCertificateAuthenticator } from "./authenticators/authenticator.ts";
 export { forwardedCertificateAuthenticator } from "./authenticators/forwarded-certificate.ts";
 export { createJwtAuthenticator, type JwtRule } from "./authenticators/jwt.ts";
 export { type Authority, type AuthorityOptions, startAuthority } from "./authority.ts";

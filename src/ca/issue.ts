@@ -6,8 +6,7 @@ import { type VerifiedCsr, verifyCsr } from "../protocol/x509/csr.ts";
 import { encodePrivateKey, generateKeyPair, type KeyOptions } from "../protocol/x509/key-pair.ts";
 import { encodePem } from "../protocol/x509/pem.ts";
 import { SignError } from "./ca-server-error.ts";
-import { checkKeyStrength } from "./core/csr-strength.ts";
-import { type LeafRequest, leafFields, omitsCommonName } from "./core/leaf-certificate.ts";
+import { checkKeyStrength, type LeafRequest, leafFields, omitsCommonName } from "./core/leaf-certificate.ts";
 import { leafTtlMs, type TtlLimits } from "./core/leaf-ttl.ts";
 import type { SigningMaterial } from "./core/signing-material.ts";
 

@@ -6,7 +6,7 @@ import { createPushSnapshot } from "../mesh-model/create-push-snapshot.ts";
 import type { PushSettings } from "../settings/discovery-settings.ts";
 import type { Connections } from "./ads/connections.ts";
 import type { ConnectedConfig } from "./connect-config.ts";
-import type { KeyStore } from "./keys/index.ts";
+import type { KeyStore } from "./keys/key-store.ts";
 import type { MeshFile } from "./mesh-file.ts";
 import type { DiscoveryMetrics } from "./metrics.ts";
 import type { StartDiscoveryOptions } from "./options.ts";

@@ -3,19 +3,28 @@ import { buildStamp } from "../base/build-stamp.ts";
 import type { CloseStack } from "../base/close-stack.ts";
 import type { Logger } from "../base/logger.ts";
 import { type CachingSource, createResourceSource } from "../envoy-config/index.ts";
-import { createGrpcAcceptor, type GrpcAcceptor, type GrpcAcceptorOptions, type Implementation } from "../grpc/index.ts";
+import {
+  createGrpcAcceptor,
+  type GrpcAcceptor,
+  type GrpcAcceptorOptions,
+  type GrpcServer,
+  type GrpcServerOptions,
+  type Implementation,
+  startGrpcServer,
+} from "../grpc/index.ts";
 import { parseNode } from "../mesh-model/proxy/parse-node.ts";
 import type { PushSnapshot } from "../mesh-model/push-snapshot.ts";
+import { ListenError } from "../net/listen/listen-error.ts";
+import type { PortOption } from "../settings/discovery-settings.ts";
 import { decodeNode } from "../xds/node.ts";
 import { createAdmission } from "./ads/admission.ts";
 import type { DebugPage } from "./ads/ads-context.ts";
 import { type AdsService, createAdsService } from "./ads/create-ads-service.ts";
 import type { ConnectedCa } from "./connect-ca.ts";
-import { type GrpcPort, listenGrpc } from "./listen-grpc.ts";
 import type { DiscoveryMetrics } from "./metrics.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
 
-export interface XdsParts {
+interface XdsParts {
   readonly ca: ConnectedCa;
   readonly snapshot: () => PushSnapshot;
   readonly isReady: () => boolean;
@@ -75,7 +84,7 @@ export function connectXds(
   return { service, source };
 }
 
-export interface XdsPorts {
+interface XdsPorts {
   readonly grpc?: GrpcPort;
   readonly secureGrpc?: GrpcPort;
   /** For connections to the HTTP port, where xDS shares it. */
@@ -130,4 +139,39 @@ export async function openXdsPorts(
  */
 function automaticRate(): number {
   return Math.min(100 + 100 * availableParallelism(), 1000);
+}
+
+export interface GrpcPort {
+  readonly servers: readonly GrpcServer[];
+}
+
+/**
+ * Serves one port. Without a host: on the loopback addresses of both families for plaintext, on every address for TLS. A machine without
+ * IPv6 is served on IPv4 alone.
+ */
+async function listenGrpc(
+  { host, port }: PortOption,
+  options: Omit<GrpcServerOptions, "listen">,
+  opened: CloseStack,
+): Promise<GrpcPort> {
+  const start = async (at: string, on: number) =>
+    opened.add(await startGrpcServer({ ...options, listen: { host: at, port: on } }));
+  if (host !== "") return { servers: [await start(host, port)] };
+  if (options.tls !== undefined) {
+    const all = await start("::", port).catch((thrown: unknown) => ipv4Instead(thrown, () => start("0.0.0.0", port)));
+    return { servers: [all] };
+  }
+  const first = await start("127.0.0.1", port);
+  const bound = "port" in first.address ? first.address.port : port;
+  // A taken port matters only when it was asked for; a free one for IPv4 may be taken for IPv6.
+  const second = await start("::1", bound).catch((thrown: unknown) => {
+    if (port !== 0 && thrown instanceof ListenError && thrown.code === "address-in-use") throw thrown;
+    return undefined;
+  });
+  return { servers: second === undefined ? [first] : [first, second] };
+}
+
+function ipv4Instead(thrown: unknown, start: () => Promise<GrpcServer>): Promise<GrpcServer> {
+  if (thrown instanceof ListenError && thrown.code !== "address-in-use") return start();
+  throw thrown;
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { MetricRegistry } from "../base/metric-registry.ts";
-import { declareDiscoveryMetrics, type MeshFigures } from "./metrics.ts";
+import type { MeshFigures } from "./mesh-figures.ts";
+import { declareDiscoveryMetrics } from "./metrics.ts";
 
 const FIGURES: MeshFigures = {
   services: 7,

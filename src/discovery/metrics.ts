@@ -3,8 +3,8 @@ import type { Gauge, MetricRegistry } from "../base/metric-registry.ts";
 import { type CaServerMetrics, declareCaServerMetrics } from "../ca/index.ts";
 import type { CacheCounts } from "../envoy-config/index.ts";
 import { type AdsMetrics, declareAdsMetrics } from "./ads/metrics.ts";
+import { CONFLICT_METRICS, type ConflictMetric, type MeshFigures } from "./mesh-figures.ts";
 import { declarePushMetrics, type PushMetrics } from "./push/metrics.ts";
-import { CONFLICT_METRICS, type ConflictMetric, type Conflicts } from "./resource-conflicts.ts";
 
 /** The build as one word, as tools of the reference read it. */
 export const VERSION_LINE = `${buildStamp.version}-${buildStamp.revision}-${buildStamp.status}`;
@@ -19,16 +19,6 @@ export interface DiscoveryMetrics {
   setMeshSource(read: () => MeshFigures): void;
   /** Where figures about remembered resources are read at each scrape. */
   setCacheSource(counts: Readonly<CacheCounts>): void;
-}
-
-export interface MeshFigures {
-  readonly services: number;
-  readonly virtualServices: number;
-  readonly servicesWithoutEndpoints: number;
-  readonly endpointsNotReady: number;
-  readonly dnsWithoutEndpoints: number;
-  readonly sidecarsWithoutService: number;
-  readonly conflicts: Conflicts;
 }
 
 export function declareDiscoveryMetrics(registry: MetricRegistry, uptimeSeconds: () => number): DiscoveryMetrics {

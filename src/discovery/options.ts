@@ -4,7 +4,7 @@ import type { PushSnapshot } from "../mesh-model/push-snapshot.ts";
 import type { ListenAddress } from "../net/listen/listen.ts";
 import type { DiscoveryPorts, DiscoverySettings } from "../settings/discovery-settings.ts";
 import type { Connections } from "./ads/connections.ts";
-import type { KeyStoreOptions } from "./keys/index.ts";
+import type { KeyStoreOptions } from "./keys/key-store.ts";
 import type { MemoryStore } from "./stores/create-memory-store.ts";
 
 export interface StartDiscoveryOptions extends DiscoverySettings {

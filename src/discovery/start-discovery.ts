@@ -11,17 +11,15 @@ import type { AdsService } from "./ads/create-ads-service.ts";
 import { connectCa } from "./connect-ca.ts";
 import { type ConnectedConfig, connectConfig } from "./connect-config.ts";
 import { connectPush } from "./connect-push.ts";
-import { connectXds, openXdsPorts } from "./connect-xds.ts";
+import { connectXds, type GrpcPort, openXdsPorts } from "./connect-xds.ts";
 import type { DebugContext } from "./http/debug-context.ts";
 import { createDebugPage } from "./http/debug-pages.ts";
 import { createPages, servePages } from "./http/routes.ts";
-import { startKeyStore } from "./keys/index.ts";
-import type { GrpcPort } from "./listen-grpc.ts";
-import { meshFigures } from "./mesh-figures.ts";
+import { startKeyStore } from "./keys/key-store.ts";
+import { meshFigures, resourceConflicts } from "./mesh-figures.ts";
 import { startMeshFile } from "./mesh-file.ts";
 import { declareDiscoveryMetrics, VERSION_LINE } from "./metrics.ts";
 import type { Discovery, StartDiscoveryOptions } from "./options.ts";
-import { resourceConflicts } from "./resource-conflicts.ts";
 
 /** A start does not wait longer than this for keys that are somewhere else. */
 const FIRST_KEYS_MS = 5000;

@@ -1,5 +1,7 @@
-import { CodedError } from "../../base/coded-error.ts";
+import { CodedError, errorMessage } from "../../base/coded-error.ts";
+import type { Logger } from "../../base/logger.ts";
 import type { Metadata, Peer } from "../../grpc/index.ts";
+import { parseCertificate } from "../../protocol/x509/certificate.ts";
 
 /** Why one authenticator did not accept a caller. Goes to the log only: a stranger learns nothing but that he was refused. */
 export class AuthenticationError extends CodedError<"no-credentials" | "refused" | "unavailable"> {}
@@ -31,4 +33,44 @@ export function bearerToken(metadata: Metadata): string {
     if (typeof value === "string" && value.startsWith(BEARER)) return value.slice(BEARER.length);
   }
   throw new AuthenticationError("no-credentials", "no bearer token in the authorization metadata");
+}
+
+/** The first authenticator, in order, that yields an identity; undefined, with the reasons in the log, when none does. */
+export async function authenticate(
+  authenticators: readonly Authenticator[],
+  request: AuthRequest,
+  options: { readonly signal: AbortSignal; readonly log: Logger },
+): Promise<Caller | undefined> {
+  const reasons: string[] = [];
+  for (const authenticator of authenticators) {
+    try {
+      const caller = await authenticator.authenticate(request, options.signal);
+      if (caller.identities.length > 0) return caller;
+      reasons.push(`${authenticator.name}: no identity`);
+    } catch (failure) {
+      reasons.push(`${authenticator.name}: ${errorMessage(failure)}`);
+    }
+  }
+  options.log.error("failed to authenticate request", { peer: request.peer.address, reasons: reasons.join("; ") });
+  return undefined;
+}
+
+/** Accepts callers whose TLS certificate was verified; all its SAN values are identities. */
+export function clientCertificateAuthenticator(): Authenticator {
+  const name = "ClientCertAuthenticator";
+  return {
+    name,
+    authenticate: async ({ peer }) => {
+      const certificate = peer.tls?.certificate;
+      if (peer.tls === undefined) throw new AuthenticationError("no-credentials", 'unsupported auth type: ""');
+      if (certificate === undefined) {
+        throw new AuthenticationError("no-credentials", "no client certificate is presented");
+      }
+      if (!peer.tls.authorized) throw new AuthenticationError("refused", "no verified chain is found");
+      const { names } = parseCertificate(certificate.raw);
+      const identities = names.map((one) => one.value).filter((value) => value !== "");
+      if (identities.length === 0) throw new AuthenticationError("refused", "the SAN extension does not exist");
+      return { identities, source: name };
+    },
+  };
 }

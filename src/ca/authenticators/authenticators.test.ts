@@ -1,15 +1,19 @@
+import "../../../test/support/no-open-handles.ts";
 import { X509Certificate } from "node:crypto";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import "../../../test/support/no-open-handles.ts";
 import { makeCertificate } from "../../../test/support/certs/ca-certificates.ts";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { startHttpServer } from "../../../test/support/net/http-server.ts";
 import { CloseStack } from "../../base/close-stack.ts";
 import { Metadata } from "../../grpc/metadata.ts";
 import type { Peer } from "../../grpc/peer.ts";
-import { authenticate } from "./authenticate.ts";
-import { AuthenticationError, type Authenticator, bearerToken } from "./authenticator.ts";
-import { clientCertificateAuthenticator } from "./client-certificate.ts";
+import {
+  AuthenticationError,
+  type Authenticator,
+  authenticate,
+  bearerToken,
+  clientCertificateAuthenticator,
+} from "./authenticator.ts";
 import { discoverKeysUri, inlineKeys, remoteKeys } from "./key-source.ts";
 
 const opened = new CloseStack();

@@ -1,6 +1,5 @@
 import { parseJwt } from "../../protocol/jwt.ts";
-import { checkClaims } from "../core/jwt-claims.ts";
-import { checkJwtSignature, type SignatureResult } from "../core/jwt-signature.ts";
+import { checkClaims, checkJwtSignature, type SignatureResult } from "../core/jwt.ts";
 import { AuthenticationError, type Authenticator, bearerToken } from "./authenticator.ts";
 import { discoverKeysUri, inlineKeys, type KeySource, type RemoteKeysOptions, remoteKeys } from "./key-source.ts";
 

@@ -1,6 +1,6 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import { httpRequest } from "../../net/http-client/http-request.ts";
-import { parseJwks, type VerificationKey } from "../core/jwks.ts";
+import { parseJwks, type VerificationKey } from "../core/jwt.ts";
 import { AuthenticationError } from "./authenticator.ts";
 
 /** Where verification keys come from. */

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { expect, test } from "vitest";
-import { checkKeyStrength } from "./csr-strength.ts";
+import { checkKeyStrength } from "./leaf-certificate.ts";
 
 const rsa = (modulusLength: number, publicExponent = 65537): KeyObject =>
   generateKeyPairSync("rsa", { modulusLength, publicExponent }).publicKey;

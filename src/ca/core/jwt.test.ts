@@ -1,9 +1,7 @@
 import { constants, createHmac, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { parseJwt } from "../../protocol/jwt.ts";
-import { parseJwks } from "./jwks.ts";
-import { checkClaims } from "./jwt-claims.ts";
-import { checkJwtSignature } from "./jwt-signature.ts";
+import { checkClaims, checkJwtSignature, parseJwks } from "./jwt.ts";
 
 const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const p256 = generateKeyPairSync("ec", { namedCurve: "prime256v1" });

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import type { Certificate } from "../../protocol/x509/certificate.ts";
-import { currentLimits } from "./default-ttl.ts";
-import { leafTtlMs } from "./leaf-ttl.ts";
-import { isRootDue } from "./root-rotation.ts";
+import { currentLimits, leafTtlMs } from "./leaf-ttl.ts";
+import { isRootDue } from "./self-signed.ts";
 import type { SigningMaterial } from "./signing-material.ts";
 
 const HOUR = 3_600_000;

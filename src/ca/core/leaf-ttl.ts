@@ -1,5 +1,6 @@
 import { formatDuration, formatDurationMs } from "../../base/duration.ts";
-import { SignError } from "../ca-server-error.ts";
+import { CaMaterialError, SignError } from "../ca-server-error.ts";
+import type { SigningMaterial } from "./signing-material.ts";
 
 export interface TtlLimits {
   /** For requests that ask for none. */
@@ -22,4 +23,13 @@ const MAX_NANOSECONDS = 2n ** 63n - 1n;
 function printable(seconds: bigint): string {
   if (seconds > MAX_NANOSECONDS / 1_000_000_000n) return formatDuration(MAX_NANOSECONDS);
   return formatDuration(seconds * 1_000_000_000n);
+}
+
+/** The configured limits, with the default lowered to what is left of the chain: asked anew each time, so a reload counts. */
+export function currentLimits(configured: TtlLimits, material: SigningMaterial, now: Date): TtlLimits {
+  const { chainHead } = material;
+  if (chainHead === undefined) return configured;
+  const leftMs = chainHead.notAfter.getTime() - now.getTime();
+  if (leftMs <= 0) throw new CaMaterialError("expired", "failed to get default cert TTL cert chain has expired");
+  return { ...configured, defaultMs: Math.min(configured.defaultMs, leftMs) };
 }

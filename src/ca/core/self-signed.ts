@@ -24,3 +24,13 @@ export async function selfSignedRoot(
 function spki(key: KeyObject): Buffer {
   return key.export({ type: "spki", format: "der" });
 }
+
+/** True when no more than this percentage of the root's life is left. */
+export function isRootDue(
+  root: { readonly notBefore: Date; readonly notAfter: Date },
+  gracePercent: number,
+  now: Date,
+): boolean {
+  const life = root.notAfter.getTime() - root.notBefore.getTime();
+  return root.notAfter.getTime() - now.getTime() <= (life * gracePercent) / 100;
+}

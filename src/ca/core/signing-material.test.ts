@@ -4,8 +4,7 @@ import { openssl } from "../../../test/support/certs/openssl.ts";
 import { needs } from "../../../test/support/needs.ts";
 import { parseCertificate } from "../../protocol/x509/certificate.ts";
 import { encodePrivateKey } from "../../protocol/x509/key-pair.ts";
-import { mayReplaceRoots } from "./root-change.ts";
-import { checkMaterial, type MaterialTexts } from "./signing-material.ts";
+import { checkMaterial, type MaterialTexts, mayReplaceRoots } from "./signing-material.ts";
 
 let root: TestCertificate;
 let middle: TestCertificate;

@@ -1,7 +1,6 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import { CaMaterialError } from "../ca-server-error.ts";
-import { mayReplaceRoots } from "../core/root-change.ts";
-import { checkMaterial, type MaterialTexts, type SigningMaterial } from "../core/signing-material.ts";
+import { checkMaterial, type MaterialTexts, mayReplaceRoots, type SigningMaterial } from "../core/signing-material.ts";
 import { readPluggedIn } from "./plugged-in.ts";
 import type { MaterialSource, SourceOptions } from "./source.ts";
 import { watchDirectory } from "./watch-directory.ts";

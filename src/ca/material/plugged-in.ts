@@ -1,7 +1,8 @@
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { errorCode } from "../../base/coded-error.ts";
 import { CaMaterialError } from "../ca-server-error.ts";
 import type { MaterialTexts } from "../core/signing-material.ts";
-import { readText } from "./read-text.ts";
 
 /** Written beside a root that this program made itself: such a directory is not a plugged-in CA. */
 export const GENERATED_MARKER = "istio-generated";
@@ -37,4 +38,15 @@ function fromIssuedSecret(
 function incomplete(directory: string, missing: readonly string[]): CaMaterialError {
   const text = `incomplete signing CA bundle detected in ${directory}: missing ${missing.join(", ")}`;
   return new CaMaterialError("incomplete-bundle", text);
+}
+
+/** The file's text, undefined when there is no such file; other failures name the file. */
+export async function readText(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (cause) {
+    const code = errorCode(cause);
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw new CaMaterialError("unreadable", `cannot read ${path}: ${code}`, { cause });
+  }
 }

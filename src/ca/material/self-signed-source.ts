@@ -1,7 +1,7 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import { parsePemCertificate } from "../../protocol/x509/certificate.ts";
 import { encodePrivateKey } from "../../protocol/x509/key-pair.ts";
-import { isRootDue } from "../core/root-rotation.ts";
+import { isRootDue } from "../core/self-signed.ts";
 import { checkMaterial, type SigningMaterial } from "../core/signing-material.ts";
 import { loadOrCreateRoot, readRoot, renewRoot, type SelfSignedOptions, type StoredRoot } from "./self-signed-store.ts";
 import type { MaterialSource, SourceOptions } from "./source.ts";

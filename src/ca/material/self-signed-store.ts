@@ -4,8 +4,7 @@ import { encodePrivateKey, generateKeyPair, type KeyOptions, parsePrivateKey } f
 import { CaMaterialError } from "../ca-server-error.ts";
 import { selfSignedRoot } from "../core/self-signed.ts";
 import { createOnce, keepPrivate, makePrivateDirectory, replaceFile } from "./create-once.ts";
-import { GENERATED_MARKER } from "./plugged-in.ts";
-import { readText } from "./read-text.ts";
+import { GENERATED_MARKER, readText } from "./plugged-in.ts";
 
 export interface SelfSignedOptions {
   readonly directory: string;

@@ -2,8 +2,8 @@ import type { CachingSource } from "../../envoy-config/index.ts";
 import type { ConfigStore } from "../../mesh-model/config-store.ts";
 import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
 import type { Connections } from "../ads/connections.ts";
+import type { Conflicts } from "../mesh-figures.ts";
 import type { AggregateRegistry } from "../registries/create-aggregate-registry.ts";
-import type { Conflicts } from "../resource-conflicts.ts";
 
 /** What debug pages may look at. */
 export interface DebugContext {

@@ -4,9 +4,8 @@ import { until } from "../../../test/support/wait/until.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
 import { NO_CHANGES, type PushChanges } from "../../mesh-model/changes/push-changes.ts";
 import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
-import { createPushOrder } from "./core/push-order.ts";
 import { declarePushMetrics } from "./metrics.ts";
-import { createPushQueue } from "./push-queue.ts";
+import { createPushOrder, createPushQueue } from "./push-queue.ts";
 import { type PusherOptions, startPusher } from "./start-pusher.ts";
 
 const RULES = { ...NO_CHANGES, objects: [{ kind: "Sidecar", namespace: "n", name: "s" }] } as const;

@@ -1,7 +1,6 @@
-import type { AnyConfigObject } from "../../istio-api/config-object.ts";
-import { objectKey } from "../../istio-api/config-object.ts";
+import { type AnyConfigObject, objectKey } from "../../istio-api/config-object.ts";
 import type { ConfigStore } from "../../mesh-model/config-store.ts";
-import { createSnapshotPublisher } from "./snapshot-publisher.ts";
+import { createSnapshotPublisher } from "./config-snapshot.ts";
 
 export interface CombinedStore extends ConfigStore {
   /** Ends the subscriptions to the parts. */

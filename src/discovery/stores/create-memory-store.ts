@@ -3,7 +3,7 @@ import { decodeObject } from "../../istio-api/decode/decode-object.ts";
 import { formatPath } from "../../istio-api/decode/parse-config-text.ts";
 import type { Problem } from "../../istio-api/schema/decode-message.ts";
 import type { ConfigStore } from "../../mesh-model/config-store.ts";
-import { createSnapshotPublisher } from "./snapshot-publisher.ts";
+import { createSnapshotPublisher } from "./config-snapshot.ts";
 
 /** One thing wrong with an object that was put. */
 export interface PutProblem {

@@ -1,17 +1,16 @@
 import { stat } from "node:fs/promises";
 import { CloseStack } from "../../base/close-stack.ts";
-import { errorMessage } from "../../base/coded-error.ts";
+import { CodedError, errorMessage } from "../../base/coded-error.ts";
 import { type Handle, toHandle } from "../../base/handle.ts";
 import type { Logger } from "../../base/logger.ts";
 import { type DocumentProblem, describeDocumentProblem } from "../../istio-api/decode/parse-config-text.ts";
 import type { ConfigStore } from "../../mesh-model/config-store.ts";
+import { createSnapshotPublisher } from "./config-snapshot.ts";
 import { type Assembled, assemble, NOTHING, problemOf } from "./files/assemble.ts";
 import { createDebounced } from "./files/debounce.ts";
 import { createDirectoryWatches } from "./files/directory-watches.ts";
 import { createFileReader } from "./files/file-reader.ts";
 import { listFiles } from "./files/list-files.ts";
-import { createSnapshotPublisher } from "./snapshot-publisher.ts";
-import { StoreError } from "./store-error.ts";
 
 export interface FileStoreOptions {
   readonly dir: string;
@@ -100,3 +99,5 @@ function logNewProblems(log: Logger, known: readonly DocumentProblem[], problems
     else log.warn("rule object is questionable", { file, line, field, reason: message });
   }
 }
+
+class StoreError extends CodedError<"directory-unreadable"> {}

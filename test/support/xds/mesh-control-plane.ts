@@ -4,7 +4,7 @@ import { join } from "node:path";
 import * as protoLoader from "@grpc/proto-loader";
 import { silentLogger } from "../../../src/base/logger.ts";
 import { MetricRegistry } from "../../../src/base/metric-registry.ts";
-import { clientCertificateAuthenticator } from "../../../src/ca/authenticators/client-certificate.ts";
+import { clientCertificateAuthenticator } from "../../../src/ca/authenticators/authenticator.ts";
 import { createJwtAuthenticator } from "../../../src/ca/authenticators/jwt.ts";
 import { startAuthority } from "../../../src/ca/authority.ts";
 import { certificateService } from "../../../src/ca/certificate-service.ts";

@@ -1,6 +1,6 @@
 import { type AnyConfigObject, objectKey } from "../../../istio-api/config-object.ts";
 import type { DocumentProblem } from "../../../istio-api/decode/parse-config-text.ts";
-import type { ObjectMap } from "../create-snapshot.ts";
+import type { ObjectMap } from "../config-snapshot.ts";
 import type { ReadFile } from "./file-reader.ts";
 
 export interface Assembled {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { recordLog } from "../../test/support/log/recording-log.ts";
-import { configDirectories } from "./config-directories.ts";
+import { configDirectories } from "./connect-config.ts";
 
 test.each<{ is: string; sources: unknown; given?: string; read: string[]; warns?: number }>([
   { is: "no source", sources: undefined, given: "rules", read: ["rules"] },

@@ -6,7 +6,7 @@ import { CloseStack } from "../../base/close-stack.ts";
 import { type Logger, silentLogger } from "../../base/logger.ts";
 import type { ConfigObject } from "../../istio-api/config-object.ts";
 import { parseConfigText } from "../../istio-api/decode/parse-config-text.ts";
-import { type KeyStoreOptions, startKeyStore } from "./index.ts";
+import { type KeyStoreOptions, startKeyStore } from "./key-store.ts";
 
 const keySet = (name: string) => JSON.stringify({ keys: [{ kty: "oct", k: Buffer.from(name).toString("base64url") }] });
 const LONG = 60_000;

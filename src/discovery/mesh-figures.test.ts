@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { ResourceProblem } from "../envoy-config/resource-problems.ts";
 import type { ProxyNode } from "../mesh-model/proxy/proxy-node.ts";
 import type { ProxyView } from "../mesh-model/push-snapshot.ts";
-import { resourceConflicts } from "./resource-conflicts.ts";
+import { resourceConflicts } from "./mesh-figures.ts";
 
 /** Proxies by name, with what cannot be made for each. */
 function conflictsOf(problems: Readonly<Record<string, readonly ResourceProblem[]>>) {

@@ -5,9 +5,9 @@ import { type Handle, toHandle } from "../../base/handle.ts";
 import type { Logger } from "../../base/logger.ts";
 import { wait } from "../../base/wait.ts";
 import type { ConfigObject, ObjectRef } from "../../istio-api/config-object.ts";
-import type { TokenKeys } from "../../mesh-model/token-keys.ts";
+import { type TokenKeys, tokenKeysName } from "../../mesh-model/token-keys.ts";
+import { parseProtoDuration } from "../../protobuf/proto-duration.ts";
 import { fetchTokenKeys } from "./fetch-token-keys.ts";
-import { type WantedKeys, wantedKeys } from "./wanted-keys.ts";
 
 export interface KeyStoreOptions {
   readonly log: Logger;
@@ -19,7 +19,7 @@ export interface KeyStoreOptions {
 }
 
 /** Objects whose keys are others than before. */
-export type KeyChange = readonly ObjectRef[];
+type KeyChange = readonly ObjectRef[];
 
 export interface KeyStore extends Handle {
   /** All that could be fetched; another value after every change. */
@@ -143,4 +143,41 @@ function aborted(signal: AbortSignal): Promise<void> {
 function describe({ objects, jwksUri, issuer }: WantedKeys) {
   const from = jwksUri === "" ? { issuer } : {};
   return { objects: objects.map(({ kind, namespace, name }) => `${kind} ${namespace}/${name}`).join(", "), ...from };
+}
+
+/** A key set and who asks for it. */
+interface WantedKeys {
+  /** Empty: where the issuer says. */
+  readonly jwksUri: string;
+  readonly issuer: string;
+  /** The longest that a rule allows; absent when none says anything. */
+  readonly timeoutMs?: number;
+  readonly objects: readonly ObjectRef[];
+}
+
+/** Key sets that objects ask for, by name, each once. */
+function wantedKeys(objects: readonly ConfigObject<"RequestAuthentication">[]): ReadonlyMap<string, WantedKeys> {
+  const wanted = new Map<string, WantedKeys>();
+  for (const { kind, namespace, name, spec } of objects) {
+    for (const rule of spec.jwtRules) {
+      const keysName = tokenKeysName(rule);
+      if (keysName === undefined) continue;
+      const { jwksUri, issuer } = rule;
+      const known = wanted.get(keysName);
+      const others = known?.objects ?? [];
+      const isKnown = others.some((other) => other.namespace === namespace && other.name === name);
+      const limits = [known?.timeoutMs, milliseconds(rule.timeout)].filter((limit) => limit !== undefined);
+      wanted.set(keysName, {
+        jwksUri,
+        issuer,
+        ...(limits.length > 0 && { timeoutMs: Math.max(...limits) }),
+        objects: isKnown ? others : [...others, { kind, namespace, name }],
+      });
+    }
+  }
+  return wanted;
+}
+
+function milliseconds(duration: string | undefined): number | undefined {
+  return duration === undefined ? undefined : Number(parseProtoDuration(duration) / 1_000_000n);
 }

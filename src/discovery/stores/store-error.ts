@@ -1,3 +1,0 @@
-import { CodedError } from "../../base/coded-error.ts";
-
-export class StoreError extends CodedError<"directory-unreadable"> {}
