@@ -28,6 +28,7 @@ export interface HttpErrorDetails {
 export class HttpError extends CodedError<HttpErrorCode> {
   /** The message without the request. */
   readonly reason: string;
+  readonly method: string;
   /** Of the request that failed, after redirects perhaps. */
   readonly url: URL | undefined;
   readonly phase: "head" | "body";
@@ -38,6 +39,7 @@ export class HttpError extends CodedError<HttpErrorCode> {
     const text = given ? `${given.method} ${shownUrl(given.url)}: ${given.reason}` : String(details);
     super(code, text, given && "cause" in given ? { cause: given.cause } : undefined);
     this.reason = given?.reason ?? text;
+    this.method = given?.method ?? "GET";
     this.url = given?.url;
     this.phase = given?.phase ?? "head";
     this.isReused = given?.isReused ?? false;

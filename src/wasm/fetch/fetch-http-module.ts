@@ -27,7 +27,7 @@ export async function fetchHttpModule(options: FetchHttpOptions): Promise<Buffer
   const attempts = Math.max(1, options.attempts);
   for (let attempt = 1; ; attempt += 1) {
     const result = await client({ url, maxBytes, signal }).catch((cause: unknown) => asFailure(cause, signal));
-    if (!("error" in result) && result.status === 200) return unwrapModule(result.body, maxBytes);
+    if (!("error" in result) && result.status === 200) return unwrapModule(result.bytes, maxBytes);
     const { error, retry } = "error" in result ? result : statusFailure(result.status);
     options.log.debug(`wasm module download request failed: ${errorMessage(error)}`, { attempt });
     if (retry && attempt < attempts) await wait(backoffDelayMs(BACKOFF, attempt), signal);

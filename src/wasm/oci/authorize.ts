@@ -1,6 +1,7 @@
+import { shownUrl } from "../../net/http-client/http-error.ts";
 import { type AuthChallenge, parseChallenges, realmsOf } from "../core/auth-challenge.ts";
 import type { RegistryCredential } from "../core/docker-config.ts";
-import { type HttpClient, shownUrl } from "../fetch/http-client.ts";
+import type { HttpClient } from "../fetch/http-client.ts";
 import { WasmError } from "../wasm-error.ts";
 import { checkRealm } from "./check-realm.ts";
 
@@ -81,9 +82,9 @@ function withQuery(realm: URL, words: URLSearchParams): URL {
   return url;
 }
 
-function readToken(body: Buffer, realm: URL): string {
+function readToken(body: string, realm: URL): string {
   try {
-    const { token, access_token: accessToken } = JSON.parse(body.toString("utf8"));
+    const { token, access_token: accessToken } = JSON.parse(body);
     const found = typeof token === "string" && token !== "" ? token : accessToken;
     // A token with line breaks would be a header of its own.
     if (typeof found === "string" && /^[\x21-\x7e]+$/.test(found)) return found;

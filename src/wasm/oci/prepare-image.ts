@@ -60,9 +60,9 @@ async function fetchDocument(
 ): Promise<{ readonly document: ImageDocument; readonly digest: string }> {
   const answer = await session.get("manifests", name, { accept: MANIFEST_TYPES, maxBytes: MAX_MANIFEST_BYTES });
   const promised = wanted ?? header(answer.headers["docker-content-digest"]);
-  if (promised !== undefined) checkDigest(answer.body, promised);
+  if (promised !== undefined) checkDigest(answer.bytes, promised);
   const type = answer.headers["content-type"] ?? "";
-  return { document: parseImageDocument(answer.body, type), digest: digestOf(answer.body) };
+  return { document: parseImageDocument(answer.bytes, type), digest: digestOf(answer.bytes) };
 }
 
 function header(value: string | readonly string[] | undefined): string | undefined {
@@ -96,10 +96,10 @@ function prepared(
 async function fetchBlob(session: RegistrySession, layer: LayerDescriptor, maxBytes: number): Promise<Buffer> {
   if (layer.size > maxBytes)
     throw new WasmError("too-large", `the layer has ${layer.size} bytes, more than the allowed ${maxBytes}`);
-  const { body } = await session.get("blobs", layer.digest, { maxBytes });
-  if (digestOf(body) !== layer.digest)
-    throw new WasmError("checksum-mismatch", `layer ${layer.digest} came with the digest ${digestOf(body)}`);
-  return body;
+  const { bytes } = await session.get("blobs", layer.digest, { maxBytes });
+  if (digestOf(bytes) !== layer.digest)
+    throw new WasmError("checksum-mismatch", `layer ${layer.digest} came with the digest ${digestOf(bytes)}`);
+  return bytes;
 }
 
 /** The forms in which modules are published, see docs/wasm.md. */
