@@ -80,8 +80,6 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     if (limits.maxConnections !== undefined) listener.server.maxConnections = limits.maxConnections;
     listeners.push(listener);
   }
-  // It never listens itself, but only a server that does looks at its time limits.
-  http1.emit("listening");
   // Connections that could not be accepted: without a listener the second one would end the process.
   const ended = new Promise<void>((_resolve, reject) => {
     for (const { server } of listeners) server.on("error", reject);
@@ -111,6 +109,8 @@ function createHttp1(options: AnswerOptions, limits: HttpLimits & typeof DEFAULT
     },
   );
   server.timeout = idleMs;
+  // It gets its connections from us, but only a server that listens checks its time limits.
+  server.emit("listening");
   answerHalfClosed(server, halfClosedMs);
   return server;
 }
