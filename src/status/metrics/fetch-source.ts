@@ -1,7 +1,9 @@
-import type { LookupFunction } from "node:net";
 import { createGunzip } from "node:zlib";
 import { CodedError, errorCode, errorMessage } from "../../base/coded-error.ts";
+import { dialFailureOf, dialFailureText } from "../../net/http-client/dial-failure.ts";
+import { followRedirects, type Redirect } from "../../net/http-client/follow-redirects.ts";
 import { type BodyStream, type Http1Answer, requestHttp1 } from "../../net/http1/request-http1.ts";
+import { lookupLocalhost } from "../../net/lookup-localhost.ts";
 import type { BlockPool } from "./block-pool.ts";
 
 export class ScrapeError extends CodedError<"unreachable" | "status" | "timeout" | "redirects" | "too-large"> {}
@@ -28,29 +30,17 @@ const MAX_REQUESTS = 10;
 
 /** Resolves with the answer's head. Its body ends with an error when the signal aborts, the source falls silent or breaks off. */
 export async function fetchSource(options: SourceRequest): Promise<SourceBody> {
-  let url = options.url;
-  for (let hops = 0; ; hops++) {
-    const answer = await ask(url, options);
-    const location = answer.headers.get("location");
-    const isRedirect = [301, 302, 303, 307, 308].includes(answer.status) && location !== undefined;
-    if (!isRedirect) return toBody(answer, options);
-    answer.body.destroy();
+  const allows = ({ to, followed }: Redirect): boolean => {
     // Only plain HTTP: metrics of the same machine have no reason to be anything else.
-    if (hops === MAX_REQUESTS - 1 || !URL.canParse(location, url) || new URL(location, url).protocol !== "http:")
-      throw new ScrapeError("redirects", `error scraping ${options.url}: stopped after ${hops + 1} redirects`);
-    url = new URL(location, url).href;
-  }
+    if (followed < MAX_REQUESTS - 1 && to?.protocol === "http:") return true;
+    throw new ScrapeError("redirects", `error scraping ${options.url}: stopped after ${followed + 1} redirects`);
+  };
+  const answer = await followRedirects(new URL(options.url), { maxRequests: MAX_REQUESTS, allows }, async (url, by) => {
+    const found = await ask(by === undefined ? options.url : url.href, options);
+    return { ...found, location: found.headers.get("location"), discard: () => void found.body.destroy() };
+  });
+  return toBody(answer, options);
 }
-
-/** Both loopback addresses, without asking a resolver that may be captured or absent. */
-export const loopbackLookup: LookupFunction = (_host, options, done) => {
-  if (options.all)
-    done(null, [
-      { address: "127.0.0.1", family: 4 },
-      { address: "::1", family: 6 },
-    ]);
-  else done(null, "127.0.0.1", 4);
-};
 
 async function ask(url: string, { headers, stallMs, signal, pool }: SourceRequest): Promise<Http1Answer> {
   const target = new URL(url);
@@ -62,7 +52,7 @@ async function ask(url: string, { headers, stallMs, signal, pool }: SourceReques
       stallMs,
       signal,
       pool,
-      ...(isLocal && { lookup: loopbackLookup }),
+      ...(isLocal && { lookup: lookupLocalhost }),
     });
   } catch (thrown) {
     throw failure(url, thrown);
@@ -98,11 +88,7 @@ function unpack(body: BodyStream): BodyStream {
 }
 
 function failure(url: string, thrown: unknown): ScrapeError {
-  const target = new URL(url);
-  const words =
-    errorCode(thrown) === "ECONNREFUSED"
-      ? `dial tcp ${target.host}: connect: connection refused`
-      : errorMessage(thrown);
+  const words = dialFailureText(dialFailureOf(thrown), new URL(url).host) ?? errorMessage(thrown);
   const code = errorCode(thrown) === "timeout" ? "timeout" : "unreachable";
   return new ScrapeError(code, `error scraping ${url}: Get ${JSON.stringify(url)}: ${words}`, { cause: thrown });
 }

@@ -1,8 +1,9 @@
-import { type IncomingMessage, request as requestHttp } from "node:http";
 import { type ClientHttp2Session, connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
 import { isIP, type Socket } from "node:net";
 import type { Readable } from "node:stream";
 import { connect as connectTls, type TLSSocket } from "node:tls";
+import { exchange as exchangeHttp, type HttpHeaders } from "../../net/http-client/exchange.ts";
+import { HttpError } from "../../net/http-client/http-error.ts";
 import type { ProbeConnections } from "./probe-connections.ts";
 import { hostPort, type ProbeTarget, socketOptions } from "./probe-target.ts";
 
@@ -24,7 +25,7 @@ export interface ProbeRequest {
 
 export interface ProbeAnswer {
   readonly status: number;
-  readonly headers: IncomingMessage["headers"] | IncomingHttpHeaders;
+  readonly headers: HttpHeaders | IncomingHttpHeaders;
   readonly body: Readable;
 }
 
@@ -56,44 +57,35 @@ export async function exchange(probe: ProbeRequest): Promise<ProbeAnswer> {
 }
 
 /** Without a socket the agent has one, or a new connection is made. */
-function exchangeHttp1(probe: ProbeRequest, socket: Socket | undefined, wasIdle = false): Promise<ProbeAnswer> {
-  const { connections } = probe;
-  return new Promise((resolve, reject) => {
-    const outgoing = requestHttp({
-      ...socketOptions(probe.target, probe.port),
-      method: "GET",
-      path: probe.path,
-      maxHeaderSize: MAX_HEAD_BYTES,
-      // Health pages are often a line of shell: newlines without carriage returns and worse. Only the status counts.
-      insecureHTTPParser: true,
-      headers: [...probe.rawHeaders, "Connection", connections === undefined ? "close" : "keep-alive"],
-      signal: probe.signal,
-      ...(socket === undefined ? { agent: connections?.agent ?? false } : { createConnection: () => socket }),
-    });
-    if (socket !== undefined && connections !== undefined) {
-      // Without an agent Node would close it; so it says when the answer was read to its end.
-      outgoing.shouldKeepAlive = true;
-      socket.once("free", () => connections.keep(hostPort(probe.target.host, probe.port), socket));
-    }
-    let isSettled = false;
-    const fail = (thrown: Error) => {
-      if (isSettled) return;
-      isSettled = true;
-      // The application may close an idle connection just when the next probe begins: that says nothing about it.
-      const isStale = (wasIdle || outgoing.reusedSocket) && !probe.signal.aborted;
-      if (isStale) exchange(probe).then(resolve, reject);
-      else reject(thrown);
-    };
-    outgoing.on("error", fail);
-    // The only event where the application switches to another protocol.
-    outgoing.on("close", () => fail(new Error("the connection was closed without an answer")));
-    outgoing.on("response", (answer) => {
-      isSettled = true;
-      answer.on("error", () => undefined);
-      resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: answer });
-    });
-    outgoing.end();
-  });
+async function exchangeHttp1(probe: ProbeRequest, socket: Socket | undefined, wasIdle = false): Promise<ProbeAnswer> {
+  const { connections, target, signal } = probe;
+  const { host, port, ...options } = socketOptions(target, probe.port);
+  const given = socket && {
+    stream: socket,
+    ...(connections && { release: () => connections.keep(hostPort(host, port), socket) }),
+  };
+  try {
+    return await exchangeHttp(
+      {
+        url: new URL(`http://${hostPort(host, port)}`),
+        ...options,
+        method: "GET",
+        target: probe.path,
+        maxHeadBytes: MAX_HEAD_BYTES,
+        // Health pages are often a line of shell: newlines without carriage returns and worse. Only the status counts.
+        isLenient: true,
+        headers: [...probe.rawHeaders, "Connection", connections === undefined ? "close" : "keep-alive"],
+        agent: connections?.agent,
+        socket: given,
+      },
+      signal,
+    );
+  } catch (thrown) {
+    // The application may close an idle connection just when the next probe begins: that says nothing about it.
+    const isStale = wasIdle || (thrown instanceof HttpError && thrown.isReused);
+    if (isStale && !signal.aborted) return exchange(probe);
+    throw thrown instanceof HttpError ? new Error(thrown.reason, { cause: thrown }) : thrown;
+  }
 }
 
 /** What only HTTP/1 has; HTTP/2 refuses these names. */

@@ -1,6 +1,8 @@
 import { pipeline, type Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { CodedError } from "../../base/coded-error.ts";
+import { unbracketHost } from "../../net/host-port.ts";
+import { followRedirects, type Redirect } from "../../net/http-client/follow-redirects.ts";
 import type { AppProber } from "../core/app-probers.ts";
 import { configuredHost, forwardedHeaders, probeHost } from "../core/probe-headers.ts";
 import { exchange, type ProbeAnswer } from "./http-exchange.ts";
@@ -30,7 +32,8 @@ export interface HttpProbeResult {
 
 export class ProbeError extends CodedError<"redirects" | "path"> {}
 
-const MAX_REDIRECTS = 10;
+/** The eleventh is not sent. */
+const MAX_REQUESTS = 10;
 const MAX_BODY_BYTES = 10_240;
 
 /** Asks the application as the kubelet would have done. Rejects when there is no answer. */
@@ -38,40 +41,46 @@ export async function probeHttp(probe: HttpProbe): Promise<HttpProbeResult> {
   const { prober, target } = probe;
   const scheme = prober.isTls ? "https" : "http";
   const path = requestTarget(prober.path);
-  const first = `${scheme}://${hostPort(target.host, prober.port)}`;
-  let url = new URL(first);
-  let requestPath = path;
+  const first = new URL(`${scheme}://${hostPort(target.host, prober.port)}${path}`);
   const configured = probe.isLocal ? prober.headers : [];
   const incoming = probeHost(probe.rawHeaders, { statusPort: probe.statusPort, probePort: prober.port });
-  let host = configuredHost(configured) ?? incoming ?? url.host;
-  let referer: string | undefined;
   const headers = forwardedHeaders(probe.rawHeaders, configured);
-  for (let hops = 0; ; hops++) {
-    const answer = await exchange({
-      target: { ...target, host: url.hostname.replace(/^\[|\]$/g, "") },
+  let host = configuredHost(configured) ?? incoming ?? first.host;
+  let requestPath = path;
+  const rules = { maxRequests: MAX_REQUESTS, allows: (redirect: Redirect) => isFollowed(redirect, probe.isLocal) };
+  const answer = await followRedirects(first, rules, async (url, by) => {
+    const referer = by === undefined ? [] : ["Referer", `${by.from.origin}${requestPath}`];
+    if (by !== undefined) {
+      if (/^[a-z][a-z0-9+.-]*:|^\/\//i.test(by.location)) host = url.host;
+      requestPath = url.pathname + url.search;
+    }
+    const found = await exchange({
+      target: { ...target, host: unbracketHost(url.hostname) },
       port: url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port),
       isTls: url.protocol === "https:",
       path: requestPath,
-      rawHeaders: ["Host", host, ...headers.list, ...(referer === undefined ? [] : ["Referer", referer])],
+      rawHeaders: ["Host", host, ...headers.list, ...referer],
       http2: probe.http2,
       connections: probe.connections,
       signal: probe.signal,
     });
-    const base = `${url.origin}${requestPath}`;
-    const location = redirectOf(answer);
-    if (location === undefined) return finish(answer, headers.decompresses);
-    const next = URL.canParse(location, base) ? new URL(location, base) : undefined;
-    const leadsAway = next !== undefined && !probe.isLocal && next.hostname !== url.hostname;
-    if (leadsAway) return finish(answer, headers.decompresses);
-    answer.body.destroy();
-    if (next === undefined || !/^https?:$/.test(next.protocol))
-      throw new ProbeError("redirects", `cannot follow the redirect to ${JSON.stringify(location)}`);
-    if (hops === MAX_REDIRECTS - 1) throw new ProbeError("redirects", `stopped after ${MAX_REDIRECTS} redirects`);
-    if (/^[a-z][a-z0-9+.-]*:|^\/\//i.test(location)) host = next.host;
-    referer = base;
-    requestPath = next.pathname + next.search;
-    url = next;
-  }
+    const { location } = found.headers;
+    return {
+      ...found,
+      location: typeof location === "string" ? location : undefined,
+      discard: () => void found.body.destroy(),
+    };
+  });
+  return finish(answer, headers.decompresses);
+}
+
+/** A redirect away from the application is its answer, except for old generations. */
+function isFollowed({ from, to, location, followed }: Redirect, isLocal: boolean): boolean {
+  if (to !== undefined && !isLocal && to.hostname !== from.hostname) return false;
+  if (to === undefined || !/^https?:$/.test(to.protocol))
+    throw new ProbeError("redirects", `cannot follow the redirect to ${JSON.stringify(location)}`);
+  if (followed === MAX_REQUESTS - 1) throw new ProbeError("redirects", `stopped after ${MAX_REQUESTS} redirects`);
+  return true;
 }
 
 /** What a request line may carry: other characters are escaped, a fragment is not sent. Throws for what is not a path. */
@@ -83,12 +92,6 @@ function requestTarget(path: string): string {
     Buffer.from(part).toString("hex").toUpperCase().replace(/../g, "%$&"),
   );
   return escaped.startsWith("/") ? escaped : `/${escaped}`;
-}
-
-function redirectOf({ status, headers }: ProbeAnswer): string | undefined {
-  const { location } = headers;
-  const leads = [301, 302, 303, 307, 308].includes(status) && typeof location === "string" && location !== "";
-  return leads ? location : undefined;
 }
 
 /** Redirects that were not followed count as success, without a body. */

@@ -1,11 +1,11 @@
-import { Agent } from "node:http";
 import type { ClientHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
+import { createKeepAliveAgent, type HttpAgent } from "../../net/http-client/keep-alive-agent.ts";
 
 /** Connections to the application that stay open from one probe to the next. */
 export interface ProbeConnections {
   /** For plain HTTP. */
-  readonly agent: Agent;
+  readonly agent: HttpAgent;
   /** An idle TLS connection that speaks HTTP/1; the caller owns it until it is kept again. */
   take(target: string): Socket | undefined;
   keep(target: string, socket: Socket): void;
@@ -19,7 +19,7 @@ export interface ProbeConnections {
 const IDLE_MS = 90_000;
 
 export function createProbeConnections(): ProbeConnections {
-  const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
+  const agent = createKeepAliveAgent(IDLE_MS);
   const idle = new Map<string, Set<Socket>>();
   const known = new WeakSet<Socket>();
   const sessions = new Map<string, ClientHttp2Session>();
