@@ -2,16 +2,10 @@ import { posix } from "node:path";
 import type { Logger } from "../base/logger.ts";
 import { type BootstrapFile, type NodeDescriptor, updateDynamicBootstrap } from "../bootstrap/index.ts";
 import type { ProxyOwner } from "../files/proxy-file.ts";
-import { createGrpcChannel, defineMethod } from "../grpc/index.ts";
-import { discoveryRequest, discoveryResponse } from "../protobuf/wire/discovery.ts";
-import { encodeStruct, type JsonObject } from "../protobuf/wire/struct.ts";
+import { createGrpcChannel } from "../grpc/index.ts";
+import type { JsonObject } from "../protobuf/wire/struct.ts";
+import { openXdsClient } from "../xds/client.ts";
 
-const STREAM = defineMethod({
-  path: "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources",
-  kind: "bidi",
-  request: discoveryRequest,
-  response: discoveryResponse,
-});
 const MAX_BOOTSTRAP_BYTES = 64 * 1024 * 1024;
 
 export interface DiscoverBootstrapOptions {
@@ -44,18 +38,12 @@ export async function discoverBootstrap(
 
 async function requestOnce(socketPath: string, typeUrl: string, node: NodeDescriptor, signal: AbortSignal) {
   await using channel = createGrpcChannel(`unix:${socketPath}`, { maxReceiveBytes: MAX_BOOTSTRAP_BYTES });
-  const call = await channel.bidi(STREAM, { signal });
-  const { region = "", zone = "", sub_zone: subZone = "" } = node.locality;
-  await call.write({
-    typeUrl,
-    node: {
-      id: node.id,
-      cluster: node.cluster,
-      metadata: encodeStruct(node.metadata as JsonObject),
-      locality: { region, zone, subZone },
-    },
-  });
-  for await (const response of call.responses) {
+  const { id, cluster, metadata, locality } = node;
+  const { region = "", zone = "", sub_zone: subZone = "" } = locality;
+  const fields = { id, cluster, metadata: metadata as JsonObject, locality: { region, zone, subZone } };
+  const client = await openXdsClient(channel, fields, signal);
+  await client.subscribe(typeUrl, []);
+  for await (const response of client.responses) {
     return (response.resources ?? []).map(({ typeUrl: type = "", value = new Uint8Array() }) => ({
       typeUrl: type,
       value,

@@ -17,7 +17,8 @@ function collected(
       return seen.length === 0 || seen.at(-1) === "all" ? held.afterAll : held.later;
     },
   );
-  for (let left = receivedBytes; left > 0; left -= 64 * 1024) collector.received(64 * 1024, streams);
+  collector.setStreams(streams);
+  for (let left = receivedBytes; left > 0; left -= 64 * 1024) collector.received(64 * 1024);
   return seen;
 }
 
@@ -56,9 +57,10 @@ test.each([
 test("a look that few streams would not be worth yet is due at once when there are many", () => {
   const looks: unknown[] = [];
   const collector = createBufferCollector(() => (options) => void looks.push(options));
-  collector.received(4 * MB, 1);
+  collector.received(4 * MB);
   expect(looks).toHaveLength(0);
-  collector.received(1, 3);
+  collector.setStreams(3);
+  collector.received(1);
   expect(looks).toHaveLength(1);
 });
 
@@ -69,7 +71,7 @@ test("an engine without a collector to call is left alone, and is asked only whe
     return undefined;
   });
   expect(asked).toBe(0);
-  collector.received(100 * MB, 1);
+  collector.received(100 * MB);
   expect(asked).toBe(1);
 });
 

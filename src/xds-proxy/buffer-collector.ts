@@ -4,8 +4,10 @@ import { CROWDED_STREAMS } from "./open-upstream.ts";
 
 /** Frees the buffers of bytes that have passed, before they are many. */
 export interface BufferCollector {
-  /** Bytes came in, on one of so many streams. */
-  received(bytes: number, streams: number): void;
+  /** There are so many streams now. */
+  setStreams(streams: number): void;
+  /** Bytes came in on one of them. */
+  received(bytes: number): void;
 }
 
 /** The engine's collector: the young objects only, or all. */
@@ -18,16 +20,16 @@ interface Pace {
   readonly fullBytes: number;
   /** A full collection takes milliseconds: one in this many looks at most. */
   readonly looksPerFull: number;
-  /** The same after one in vain: what slow clients or compressed responses hold is in use. */
-  readonly looksAfterVain: number;
+  /** The same after a futile one: what slow clients or compressed responses hold is in use. */
+  readonly looksAfterFutile: number;
 }
 
 const MB = 1024 * 1024;
-/** A full collection was in vain when this many times the limit is left. */
-const VAIN = 1.25;
-const FEW_STREAMS: Pace = { lookBytes: 6 * MB, fullBytes: 16 * MB, looksPerFull: 8, looksAfterVain: 8 };
+/** A full collection was futile when this many times the limit is left. */
+const FUTILE = 1.25;
+const FEW_STREAMS: Pace = { lookBytes: 6 * MB, fullBytes: 16 * MB, looksPerFull: 8, looksAfterFutile: 8 };
 /** Each has buffers in use, which are taken for old ones sooner: memory is dearer than the processor's time then. */
-const MANY_STREAMS: Pace = { lookBytes: 3 * MB, fullBytes: 11 * MB, looksPerFull: 4, looksAfterVain: 24 };
+const MANY_STREAMS: Pace = { lookBytes: 3 * MB, fullBytes: 11 * MB, looksPerFull: 4, looksAfterFutile: 24 };
 
 /**
  * The engine counts its own objects only: a buffer of 64 KiB is one small object to it, so that the buffers of forwarded bytes pile up to
@@ -41,20 +43,23 @@ export function createBufferCollector(
   let collect: Collect | undefined;
   let since = 0;
   let looks = 0;
-  let wasVain = false;
-  const look = ({ looksPerFull, looksAfterVain, fullBytes }: Pace) => {
+  let wasFutile = false;
+  const look = ({ looksPerFull, looksAfterFutile, fullBytes }: Pace) => {
     collect ??= findCollect();
     looks += 1;
     // Buffers are freed on the side: what is left is known at the next look.
-    if (looks === 1) wasVain = bufferBytes() >= VAIN * fullBytes;
-    if (looks < (wasVain ? looksAfterVain : looksPerFull) || bufferBytes() < fullBytes)
+    if (looks === 1) wasFutile = bufferBytes() >= FUTILE * fullBytes;
+    if (looks < (wasFutile ? looksAfterFutile : looksPerFull) || bufferBytes() < fullBytes)
       return collect?.({ type: "minor" });
     looks = 0;
     collect?.();
   };
+  let pace = FEW_STREAMS;
   return {
-    received(bytes, streams) {
-      const pace = streams < CROWDED_STREAMS ? FEW_STREAMS : MANY_STREAMS;
+    setStreams(streams) {
+      pace = streams < CROWDED_STREAMS ? FEW_STREAMS : MANY_STREAMS;
+    },
+    received(bytes) {
       since += bytes;
       if (since < pace.lookBytes) return;
       since = 0;
@@ -63,7 +68,7 @@ export function createBufferCollector(
   };
 }
 
-/** Only a context made while the flag is set has the function; nobody else gets to see it. */
+/** Only a context made while the flag is set has the function; it is visible nowhere else. */
 export function engineCollect(): Collect | undefined {
   setFlagsFromString("--expose-gc");
   const collect: unknown = runInNewContext("globalThis.gc");

@@ -18,8 +18,7 @@ export interface ConversionOptions {
 
 /** Responses that are rewritten on the side while others pass, each type in the order of arrival. */
 export interface Conversions {
-  takes(typeUrl: string): boolean;
-  /** Keeps what a refusal has to repeat: the names the client asked for and the version it has. */
+  /** Remembers what a NACK has to repeat: the names the client asked for and the version it has. */
   onRequest(typeUrl: string, message: Buffer): void;
   /** The promise holds the stream back; it is there only when the type is behind. */
   add(typeUrl: string, message: Buffer): Promise<void> | undefined;
@@ -53,7 +52,6 @@ export function createConversions(options: ConversionOptions): Conversions {
   };
 
   return {
-    takes: (typeUrl) => converters.length > 0 && converterOf(typeUrl) !== undefined,
     onRequest(typeUrl, message) {
       if (converters.length === 0 || kind !== "sotw" || converterOf(typeUrl) === undefined) return;
       const version = memberBytes(message, VERSION)?.toString("utf8") || (asked.get(typeUrl)?.version ?? "");

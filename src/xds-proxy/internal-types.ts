@@ -2,6 +2,7 @@ import type { Logger } from "../base/logger.ts";
 import type { XdsProtocol } from "../xds/methods.ts";
 import { shortTypeName } from "../xds/type-urls.ts";
 import type { AgentRequest } from "./core/agent-request.ts";
+import type { TypeRules } from "./core/relay-state.ts";
 import { answerInternal } from "./internal-response.ts";
 import type { InternalHandler } from "./options.ts";
 
@@ -16,17 +17,16 @@ export interface InternalTypesOptions {
 
 /**
  * The types the agent consumes itself, on one stream: who handles them and which version was accepted last. Only the stream that carries
- * the subscriptions hands anything over; what still comes on one that did is acknowledged, so that nobody waits for it, and thrown away.
+ * the subscriptions hands anything over; what still comes on one that did is ACKed and dropped.
  */
 export interface InternalTypes {
-  /** Whether responses of this type are to be collected for `answer`. */
-  takes(typeUrl: string): boolean;
-  /** Whether they are of no interest any more, and are to be told to `passOver`. */
-  passesOver(typeUrl: string): boolean;
+  /** Subscribed: responses are for `answer`. Unsubscribed: what still comes is for `acknowledge`. */
+  readonly state: TypeRules["internalState"];
   subscribe(): void;
   unsubscribe(): void;
   answer(typeUrl: string, message: Buffer): void;
-  passOver(response: { readonly typeUrl: string; readonly nonce: string; readonly versionInfo: string }): void;
+  /** Without looking at the resources, so that the control plane does not wait. */
+  acknowledge(response: { readonly typeUrl: string; readonly nonce: string; readonly versionInfo: string }): void;
 }
 
 /** Everything of a type, in delta. */
@@ -35,14 +35,14 @@ const WILDCARD = ["*"];
 export function createInternalTypes({ kind, handlers, log, ask, onAccepted }: InternalTypesOptions): InternalTypes {
   const versions = new Map<string, string>();
   const nonces = new Map<string, string>();
-  let state: "never" | "subscribed" | "unsubscribed" = "never";
+  let state: TypeRules["internalState"] = "never";
   const handlerOf = (typeUrl: string) => handlers.find((handler) => handler.typeUrl === typeUrl);
-  const isOwn = (typeUrl: string) => handlerOf(typeUrl) !== undefined;
   return {
-    takes: (typeUrl) => state === "subscribed" && isOwn(typeUrl),
-    passesOver: (typeUrl) => state === "unsubscribed" && isOwn(typeUrl),
+    get state() {
+      return state;
+    },
     subscribe() {
-      // Who has taken delta's star back has to name it to have everything again; the first request means it anyway.
+      // After an unsubscribe from delta's wildcard it has to be named; a first request without names implies it.
       const resourceNames = kind === "delta" && state === "unsubscribed" ? WILDCARD : [];
       state = "subscribed";
       for (const { typeUrl } of handlers) ask({ typeUrl, resourceNames });
@@ -51,9 +51,9 @@ export function createInternalTypes({ kind, handlers, log, ask, onAccepted }: In
       if (state !== "subscribed") return;
       state = "unsubscribed";
       versions.clear();
-      // The state of the world has no words for it where a type is not asked for by name.
+      // SotW cannot unsubscribe from a wildcard.
       if (kind === "sotw") return;
-      // With an acknowledgement: istiod takes the star back of nobody, and complains of requests that change nothing.
+      // Together with an ACK: istiod ignores unsubscribing from the wildcard, and logs requests that change nothing.
       for (const [typeUrl, responseNonce] of nonces) ask({ typeUrl, responseNonce, unsubscribe: WILDCARD });
     },
     answer(typeUrl, message) {
@@ -67,7 +67,7 @@ export function createInternalTypes({ kind, handlers, log, ask, onAccepted }: In
       if (error === undefined && resource !== undefined) onAccepted(typeUrl, versionInfo, resource);
       ask(request);
     },
-    passOver({ typeUrl, nonce, versionInfo }) {
+    acknowledge({ typeUrl, nonce, versionInfo }) {
       nonces.set(typeUrl, nonce);
       ask({ typeUrl, responseNonce: nonce, versionInfo, unsubscribe: WILDCARD });
     },

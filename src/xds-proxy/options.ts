@@ -92,15 +92,19 @@ export interface XdsProxy extends Handle {
   notice(): string | undefined;
 }
 
-export interface StreamDescription {
+/** Messages of one stream so far. */
+export interface StreamCounts {
+  requests: number;
+  responses: number;
+  /** Milliseconds since the epoch; undefined before the first response. */
+  lastResponseAt: number | undefined;
+}
+
+export interface StreamDescription extends Readonly<StreamCounts> {
   readonly id: number;
   readonly kind: XdsProtocol;
   readonly nodeId: string;
   readonly primary: boolean;
-  readonly requests: number;
-  readonly responses: number;
-  /** Milliseconds since the epoch; undefined before the first response. */
-  readonly lastResponseAt: number | undefined;
   /** Where its configuration comes from. */
   readonly source: "control-plane" | "last-known-good";
 }

@@ -21,12 +21,12 @@ export interface Reaching {
 }
 
 /** No control plane was reached for long enough: a client that starts may be served without; others get the failure. */
-export interface Nobody {
+export interface NoUpstream {
   readonly failure: GrpcError;
 }
 
 /** Opens the client's stream to the control plane. Rejects with the status that the client is to see. */
-export async function reachUpstream(options: XdsProxyOptions, reaching: Reaching): Promise<Upstream | Nobody> {
+export async function reachUpstream(options: XdsProxyOptions, reaching: Reaching): Promise<Upstream | NoUpstream> {
   const { metrics, upstream, lastGood } = options;
   const { kind, first, signal, streams, channel, log } = reaching;
   const givenUp = new AbortController();
@@ -58,7 +58,7 @@ export async function reachUpstream(options: XdsProxyOptions, reaching: Reaching
 }
 
 /** What a stream that ended without a single response says about the control plane; undefined when its end is the client's affair. */
-export function judgeUnanswered(lastGood: LastGood | undefined, { side, failure }: StreamEnd): Nobody | undefined {
+export function judgeUnanswered(lastGood: LastGood | undefined, { side, failure }: StreamEnd): NoUpstream | undefined {
   if (lastGood === undefined || side === "downstream") return undefined;
   if (isRefusal(failure)) {
     lastGood.noteReachable();

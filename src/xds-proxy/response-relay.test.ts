@@ -17,7 +17,7 @@ function relayTo(options: Partial<ResponseRelayOptions> = {}) {
       },
     },
     decide: () => "forward",
-    onHeld: () => undefined,
+    onCollected: () => undefined,
     onResponse: () => undefined,
     ...options,
   });
@@ -56,8 +56,8 @@ describe("copies", () => {
   test("are made of wanted types only, whole, whatever the cuts", async () => {
     const copies: Buffer[] = [];
     const { feed } = relayTo({
-      wantsCopy: (typeUrl) => typeUrl === CDS,
-      onCopied: (_facts, pieces) => void copies.push(Buffer.concat(pieces)),
+      isRecorded: (typeUrl) => typeUrl === CDS,
+      onRecorded: (_facts, pieces) => void copies.push(Buffer.concat(pieces)),
     });
     await feed(message, 3);
     await feed(push("delta", "type.googleapis.com/envoy.x", ["a"]));
@@ -109,7 +109,7 @@ describe("a response is of the type", () => {
   };
 
   test("of its first resource where that is certain, and goes on at once", () => {
-    const { relay, decided, text } = types({ passesEarly: (type) => type === CDS });
+    const { relay, decided, text } = types({ isForwardedEarly: (type) => type === CDS });
     relay.sink.start(message.length, false);
     relay.sink.bytes(message.subarray(0, begun.length));
     expect(decided).toEqual([CDS]);
@@ -117,7 +117,7 @@ describe("a response is of the type", () => {
   });
 
   test("that it tells itself everywhere else", async () => {
-    const { feed, decided } = types({ passesEarly: () => false });
+    const { feed, decided } = types({ isForwardedEarly: () => false });
     const own = deltaDiscoveryResponse.encode({ resources: [{ resource: { typeUrl: CDS } }], typeUrl });
     await feed(own, 1);
     await feed(deltaDiscoveryResponse.encode({ resources: [{ resource: { typeUrl: CDS } }] }), 1);
@@ -125,7 +125,7 @@ describe("a response is of the type", () => {
   });
 });
 
-test("a client that takes longer than ten seconds for a response is told of", async () => {
+test("a client that takes longer than ten seconds for a response is reported", async () => {
   vi.useFakeTimers({ toFake: ["performance"] });
   try {
     const slow: number[] = [];
@@ -147,7 +147,7 @@ test("no progress is owed while a held response holds the stream back", async ()
   const held = new Promise<void>((resolve) => {
     finish = resolve;
   });
-  const { relay, feed } = relayTo({ decide: () => "hold", onHeld: () => held });
+  const { relay, feed } = relayTo({ decide: () => "hold", onCollected: () => held });
   const feeding = feed(message);
   relay.sink.start(message.length, false);
   relay.sink.bytes(message.subarray(0, 1));

@@ -1,10 +1,8 @@
 import { type Encoding, type FrameSink, type FrameStream, GrpcError, inflateFrames } from "../grpc/index.ts";
 import type { XdsProtocol } from "../xds/methods.ts";
+import { BETWEEN, type RelayState, type ResponseAction, responseDecided, responseStarted } from "./core/relay-state.ts";
 import { ResponseScanner } from "./core/response-scanner.ts";
 import { MAX_RESPONSE_BYTES } from "./open-upstream.ts";
-
-/** What happens to a response of some type. */
-export type ResponseAction = "forward" | "hold" | "drop";
 
 export interface ResponseRelayOptions {
   readonly kind: XdsProtocol;
@@ -13,25 +11,25 @@ export interface ResponseRelayOptions {
   readonly encoding?: () => Encoding | undefined;
   /** Asked once per response, as soon as its type is known; "" when it has none. */
   decide(typeUrl: string): ResponseAction;
-  /** Whether a response whose first resource has this type has that type itself, and is forwarded. Others wait for their own word. */
-  passesEarly?(typeUrl: string): boolean;
-  /** A whole response that `decide` wanted held, in arrival order. Its promise holds the stream back. */
-  onHeld(typeUrl: string, message: Buffer): void | Promise<void>;
+  /** Whether the type of the first resource is the response's own, which is forwarded. Others wait for the response's type. */
+  isForwardedEarly?(typeUrl: string): boolean;
+  /** A whole response to hold or to convert, in arrival order. Its promise holds the stream back. */
+  onCollected(action: "hold" | "convert", typeUrl: string, message: Buffer): void | Promise<void>;
   /** Every response, whatever was done with it. */
-  onResponse(facts: ResponseScanner, bytes: number, action: ResponseAction): void;
-  /** Whether `onCopied` wants the responses of this type that are forwarded. */
-  wantsCopy?(typeUrl: string): boolean;
+  onResponse(facts: ResponseScanner): void;
+  /** Whether forwarded responses of this type are recorded. */
+  isRecorded?(typeUrl: string): boolean;
   /** A forwarded response, whole, in the pieces it came in. */
-  onCopied?(facts: ResponseScanner, pieces: readonly Buffer[]): void;
+  onRecorded?(facts: ResponseScanner, pieces: readonly Buffer[]): void;
   /** Bytes came in, whatever becomes of them. */
   onBytes?(bytes: number): void;
   /** The client took its time with one response: milliseconds spent waiting for room. */
   onSlowClient?(waitedMs: number): void;
 }
 
-/** What a watchdog looks at. */
+/** For a watchdog. */
 export interface RelayProgress {
-  /** In the middle of a response, and nobody on this side holds it back: more has to come. */
+  /** In the middle of a response that nothing on this side holds back: more has to come. */
   readonly owed: boolean;
   /** Bytes so far. */
   readonly count: number;
@@ -45,6 +43,8 @@ export interface ResponseRelay {
   progress(): RelayProgress;
 }
 
+type Undecided = RelayState & { readonly phase: "undecided" };
+
 const SLOW_CLIENT_MS = 10_000;
 
 /**
@@ -52,23 +52,111 @@ const SLOW_CLIENT_MS = 10_000;
  * the only buffer. At most one response is ever held in memory, and only when the agent itself has to read it.
  */
 export function createResponseRelay(options: ResponseRelayOptions): ResponseRelay {
-  const { downstream } = options;
-  const waiting: (() => void | Promise<void>)[] = [];
+  const client = createClientWriter(options.downstream);
+  /** Messages of the agent that wait for the end of a forwarded response. */
+  const queued: (() => void | Promise<void>)[] = [];
+  let state: RelayState = BETWEEN;
   let scanner = new ResponseScanner(options.kind);
-  let action: ResponseAction | undefined;
-  let pieces: Buffer[] = [];
-  let length = 0;
-  let frameOpen = false;
-  let copy: Buffer[] | undefined;
   let received = 0;
-  let inFrame = false;
   let heldBack = 0;
+
+  const decide = (typeUrl: string, { length, pieces }: Undecided): void | Promise<void> => {
+    const action = options.decide(typeUrl);
+    state = responseDecided(action, pieces, action === "forward" && options.isRecorded?.(typeUrl) === true);
+    if (action !== "forward") return undefined;
+    client.start(length);
+    return waitAll(pieces.map(client.write));
+  };
+  /** The response says its type last; the type of its first resource stands in for it where that is certain. */
+  const knownType = (): string | undefined => {
+    const { hasOwnType, typeUrl } = scanner;
+    return hasOwnType || (typeUrl !== undefined && options.isForwardedEarly?.(typeUrl)) ? typeUrl : undefined;
+  };
+  const decideLast = (undecided: Undecided): void | Promise<void> => {
+    if (scanner.malformed) throw malformed();
+    return decide((scanner.hasOwnType && scanner.typeUrl) || "", undecided);
+  };
+  const holdBack = (wait: Promise<void>): Promise<void> => {
+    heldBack += 1;
+    const done = wait.finally(() => {
+      heldBack -= 1;
+    });
+    done.catch(ignore);
+    return done;
+  };
+  /** Reported when the client has taken the response, so that the wait for its last bytes counts. */
+  const reportSlow = () => {
+    const waitedMs = client.takeWaitedMs();
+    if (waitedMs > SLOW_CLIENT_MS) options.onSlowClient?.(waitedMs);
+  };
+
+  const plain: FrameSink = {
+    start(length) {
+      scanner = new ResponseScanner(options.kind);
+      state = responseStarted(length);
+    },
+    bytes(piece) {
+      received += piece.length;
+      options.onBytes?.(piece.length);
+      scanner.feed(piece);
+      if (state.phase === "forwarding") {
+        state.copy?.push(piece);
+        return client.write(piece);
+      }
+      if (state.phase === "collecting") state.pieces.push(piece);
+      if (state.phase !== "undecided") return undefined;
+      state.pieces.push(piece);
+      const typeUrl = knownType();
+      if (typeUrl !== undefined) return decide(typeUrl, state);
+      if (scanner.malformed) throw malformed();
+      return undefined;
+    },
+    end() {
+      scanner.end();
+      const decided = state.phase === "undecided" ? decideLast(state) : undefined;
+      const ended = state;
+      state = BETWEEN;
+      options.onResponse(scanner);
+      if (ended.phase === "forwarding" && ended.copy !== undefined) options.onRecorded?.(scanner, ended.copy);
+      const held =
+        ended.phase === "collecting"
+          ? options.onCollected(ended.action, scanner.typeUrl ?? "", joined(ended.pieces))
+          : undefined;
+      const wait = waitAll([decided, held && holdBack(held), ...queued.splice(0).map((send) => send())]);
+      if (wait !== undefined) return wait.then(reportSlow);
+      reportSlow();
+      return undefined;
+    },
+  };
+
+  const { encoding = () => "identity" } = options;
+  const { sink, held } = inflateFrames(plain, { encoding, maxBytes: MAX_RESPONSE_BYTES });
+  return {
+    sink,
+    send(message) {
+      if (state.phase !== "forwarding") return client.writeMessage(message);
+      return new Promise<void>((resolve) => {
+        queued.push(() => {
+          const wait = client.writeMessage(message);
+          resolve(wait);
+          return wait;
+        });
+      });
+    },
+    progress: () => ({
+      owed: client.hasRoom() && heldBack === 0 && (held.isReceiving || state.phase !== "between"),
+      count: received + held.bytes,
+    }),
+  };
+}
+
+/** Writes to the client and knows how long it was waited for. */
+function createClientWriter(downstream: ResponseRelayOptions["downstream"]) {
   let room: Promise<void> | undefined;
   let roomTaken: Promise<void> | undefined;
   let withoutRoom = 0;
   let since = 0;
   let waitedMs = 0;
-
   const gotRoom = () => {
     withoutRoom -= 1;
     if (withoutRoom === 0) waitedMs += performance.now() - since;
@@ -88,105 +176,19 @@ export function createResponseRelay(options: ResponseRelayOptions): ResponseRela
     roomTaken.catch(ignore); // who waits for it may have failed for another reason meanwhile
     return roomTaken;
   };
-
-  const holdBack = (wait: Promise<void>): Promise<void> => {
-    heldBack += 1;
-    const done = wait.finally(() => {
-      heldBack -= 1;
-    });
-    done.catch(ignore);
-    return done;
-  };
-
-  const writeWhole = (message: Buffer) => {
-    downstream.writeFrameStart(message.length);
-    return message.length === 0 ? undefined : write(message);
-  };
-
-  const settle = (typeUrl: string): void | Promise<void> => {
-    action = options.decide(typeUrl);
-    if (action === "drop") pieces = [];
-    if (action !== "forward") return undefined;
-    downstream.writeFrameStart(length);
-    frameOpen = true;
-    const early = pieces;
-    pieces = [];
-    copy = options.wantsCopy?.(typeUrl) ? [...early] : undefined;
-    return waitAll(early.map(write));
-  };
-
-  /** What the response says of itself comes last; the type of its first resource stands in for it where that is safe. */
-  const knownType = (): string | undefined => {
-    const { hasOwnType, typeUrl } = scanner;
-    return hasOwnType || (typeUrl !== undefined && options.passesEarly?.(typeUrl)) ? typeUrl : undefined;
-  };
-
-  /** Told when the client has taken the response, so that the wait for its last bytes counts. */
-  const tellSlow = () => {
-    if (waitedMs > SLOW_CLIENT_MS) options.onSlowClient?.(waitedMs);
-    waitedMs = 0;
-  };
-
-  const plain: FrameSink = {
-    start(frameLength) {
-      scanner = new ResponseScanner(options.kind);
-      action = undefined;
-      pieces = [];
-      copy = undefined;
-      inFrame = true;
-      length = frameLength;
-    },
-    bytes(piece) {
-      received += piece.length;
-      options.onBytes?.(piece.length);
-      scanner.feed(piece);
-      if (action === "forward") {
-        copy?.push(piece);
-        return write(piece);
-      }
-      if (action === "drop") return undefined;
-      pieces.push(piece);
-      const typeUrl = action === undefined ? knownType() : undefined;
-      if (typeUrl !== undefined) return settle(typeUrl);
-      if (action === undefined && scanner.malformed) throw malformed();
-      return undefined;
-    },
-    end() {
-      scanner.end();
-      if (action === undefined && scanner.malformed) throw malformed();
-      const settled = action === undefined ? settle((scanner.hasOwnType && scanner.typeUrl) || "") : undefined;
-      frameOpen = false;
-      inFrame = false;
-      options.onResponse(scanner, length, action ?? "drop");
-      if (copy !== undefined) options.onCopied?.(scanner, copy);
-      copy = undefined;
-      const held = action === "hold" ? options.onHeld(scanner.typeUrl ?? "", joined(pieces)) : undefined;
-      pieces = [];
-      const wait = waitAll([settled, held && holdBack(held), ...waiting.splice(0).map((send) => send())]);
-      if (wait !== undefined) return wait.then(tellSlow);
-      if (waitedMs > 0) tellSlow();
-      return undefined;
-    },
-  };
-
-  const { encoding = () => "identity" } = options;
-  const { sink, held } = inflateFrames(plain, { encoding, maxBytes: MAX_RESPONSE_BYTES });
   return {
-    sink,
-    send(message) {
-      if (!frameOpen) return writeWhole(message);
-      return new Promise<void>((resolve) => {
-        waiting.push(() => {
-          const wait = writeWhole(message);
-          resolve(wait);
-          return wait;
-        });
-      });
+    start: (length: number) => downstream.writeFrameStart(length),
+    write,
+    writeMessage(message: Buffer) {
+      downstream.writeFrameStart(message.length);
+      return message.length === 0 ? undefined : write(message);
     },
-    progress: () => ({
-      owed: withoutRoom + heldBack === 0 && (held.isReceiving || inFrame),
-      count: received + held.bytes,
-    }),
+    hasRoom: () => withoutRoom === 0,
+    takeWaitedMs() {
+      const taken = waitedMs;
+      waitedMs = 0;
+      return taken;
+    },
   };
 }
 

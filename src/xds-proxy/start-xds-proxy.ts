@@ -26,12 +26,12 @@ export async function startXdsProxy(options: XdsProxyOptions): Promise<XdsProxy>
   let nextId = 0;
   let largest = 0;
   const hooks: XdsStreamHooks = {
+    buffers,
     onIntroduced: () => registry.reconsider(),
     hasPrimary: () => registry.primary !== undefined,
     streams: () => registry.size,
     takeWarmUpstream: () => warm.take(),
     storedRequests: (kind) => (health === undefined ? [] : [healthRequest(kind, health)]),
-    onResponseBytes: (bytes) => buffers.received(bytes, registry.size),
     onRequestBytes(bytes) {
       if (bytes <= largest) return;
       largest = bytes;
@@ -39,6 +39,7 @@ export async function startXdsProxy(options: XdsProxyOptions): Promise<XdsProxy>
     },
   };
   const shareMemory = () => {
+    buffers.setStreams(registry.size);
     for (const stream of registry.all) stream.shareMemory(registry.size);
   };
   const serve = (kind: XdsProtocol) => async (call: RawServerCall) => {

@@ -1,17 +1,12 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import { wait } from "../../base/wait.ts";
-import { createGrpcChannel, defineMethod } from "../../grpc/index.ts";
+import { createGrpcChannel } from "../../grpc/index.ts";
 import { decodeMessage, type MessageName } from "../../protobuf/envoy/index.ts";
 import type { ClusterLoadAssignment } from "../../protobuf/gen/envoy/config/endpoint/v3.ts";
 import type { RouteAction, RouteConfiguration } from "../../protobuf/gen/envoy/config/route/v3.ts";
 import { TYPE_PREFIX } from "../../protobuf/type-url.ts";
-import {
-  type DiscoveryRequest,
-  type DiscoveryResponse,
-  discoveryRequest,
-  discoveryResponse,
-} from "../../protobuf/wire/discovery.ts";
-import { encodeStruct, type JsonObject } from "../../protobuf/wire/struct.ts";
+import type { JsonObject } from "../../protobuf/wire/struct.ts";
+import { openXdsClient } from "../../xds/client.ts";
 
 /** Where calls to one service go now. */
 export interface Routing {
@@ -34,20 +29,13 @@ export interface RoutingSource {
   onProblem(text: string): void;
 }
 
-const STREAM = defineMethod<"bidi", Partial<DiscoveryRequest>, DiscoveryResponse>({
-  path: "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources",
-  kind: "bidi",
-  request: discoveryRequest,
-  response: discoveryResponse,
-});
-
 const LISTENER = "envoy.config.listener.v3.Listener";
 const ROUTES = "envoy.config.route.v3.RouteConfiguration";
 const CLUSTER = "envoy.config.cluster.v3.Cluster";
 const ENDPOINTS = "envoy.config.endpoint.v3.ClusterLoadAssignment";
 const RETRY_MS = 500;
 
-/** Follows listener, routes, clusters and endpoints of `HOST:PORT`, as a gRPC library with xDS does; calls back with each new whole. */
+/** Follows listener, routes, clusters and endpoints of `HOST:PORT`, as a gRPC library with xDS does; calls back with each complete routing. */
 export async function watchRouting(
   target: string,
   source: RoutingSource,
@@ -67,40 +55,20 @@ async function followStream(
   onRouting: (routing: Routing) => void,
 ): Promise<void> {
   await using channel = createGrpcChannel(source.agent);
-  const call = await channel.bidi(STREAM, { signal: source.signal });
+  const client = await openXdsClient(channel, source.node, source.signal);
   const known = new Map<string, unknown>();
-  const asked = new Map<
-    string,
-    { readonly names: readonly string[]; readonly version: string; readonly nonce: string }
-  >();
-  const ask = async (type: MessageName, names: readonly string[]) => {
-    const before = asked.get(type);
-    if (names.length === 0 || before?.names.join() === names.join()) return;
-    asked.set(type, { names, version: before?.version ?? "", nonce: before?.nonce ?? "" });
-    await send(type);
+  const subscribe = async (type: MessageName, names: readonly string[]) => {
+    if (names.length > 0) await client.subscribe(TYPE_PREFIX + type, names);
   };
-  const send = async (type: string) => {
-    const { names = [], version = "", nonce = "" } = asked.get(type) ?? {};
-    const node = { id: source.node.id, metadata: encodeStruct(source.node.metadata) };
-    await call.write({
-      typeUrl: `${TYPE_PREFIX}${type}`,
-      resourceNames: names,
-      versionInfo: version,
-      responseNonce: nonce,
-      node,
-    });
-  };
-  await ask(LISTENER, [target]);
-  for await (const { typeUrl, versionInfo, nonce, resources } of call.responses) {
-    const type = typeUrl.slice(TYPE_PREFIX.length);
-    const names = asked.get(type)?.names ?? [];
-    for (const { value = Buffer.alloc(0) } of resources) remember(known, type, Buffer.from(value));
-    asked.set(type, { names, version: versionInfo, nonce });
-    await send(type);
+  await subscribe(LISTENER, [target]);
+  for await (const response of client.responses) {
+    const type = response.typeUrl.slice(TYPE_PREFIX.length);
+    for (const { value = Buffer.alloc(0) } of response.resources) remember(known, type, Buffer.from(value));
+    await client.ack(response);
     const wanted = wantedNames(known, target);
-    await ask(ROUTES, wanted.routes);
-    await ask(CLUSTER, wanted.clusters);
-    await ask(ENDPOINTS, wanted.clusters);
+    await subscribe(ROUTES, wanted.routes);
+    await subscribe(CLUSTER, wanted.clusters);
+    await subscribe(ENDPOINTS, wanted.clusters);
     const routing = assemble(known, wanted.routes[0]);
     if (routing !== undefined) onRouting(routing);
   }
