@@ -1,14 +1,12 @@
 import { isUtf8 } from "node:buffer";
-import { type FSWatcher, watch } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { dirname } from "node:path";
 import { errorCode, errorMessage } from "../base/coded-error.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
+import { watchFiles } from "../files/watch/watch-files.ts";
 import { defaultMeshSettings, parseMeshSettings } from "../mesh-model/build-mesh-settings.ts";
 import type { MeshSettings } from "../mesh-model/mesh-settings.ts";
 import { DiscoveryError } from "./discovery-error.ts";
-import { createDebounced } from "./stores/files/debounce.ts";
 
 export interface MeshFileOptions {
   /** Undefined: defaults for ever. */
@@ -56,20 +54,17 @@ export async function startMeshFile(options: MeshFileOptions): Promise<MeshFile>
       refused = error;
     }
   };
-  const debounced = createDebounced(reload, { quietMs: 100, maxWaitMs: 1000 });
-  const watcher = path === undefined ? undefined : openWatch(dirname(path), () => debounced.trigger());
-  const rescan = path === undefined ? undefined : setInterval(() => debounced.trigger(), rescanMs);
+  const watch =
+    path === undefined
+      ? undefined
+      : await watchFiles({ paths: [path], debounceMs: 100, rescanMs, log, onEvent: reload });
   return toHandle({
     get settings() {
       return settings;
     },
     subscribe: (listener: (settings: MeshSettings) => void) => void listeners.add(listener),
     ended: new Promise<void>(() => undefined),
-    stop: async () => {
-      clearInterval(rescan);
-      watcher?.close();
-      await debounced.stop();
-    },
+    stop: async () => watch?.stop(),
   });
 }
 
@@ -91,15 +86,4 @@ async function parse(text: string | undefined, path = "", domainSuffix: string):
   const { settings, problem } = await parseMeshSettings(text, { domainSuffix, source: `file ${path}` });
   if (problem === undefined) return settings;
   throw new DiscoveryError("invalid-mesh-config", `failed reading mesh config: file ${path}: ${problem}`);
-}
-
-/** A directory that is not there, or a kernel without watches left, leaves the regular look. */
-function openWatch(directory: string, onChange: () => void): FSWatcher | undefined {
-  try {
-    const watcher = watch(directory, onChange);
-    watcher.on("error", () => watcher.close());
-    return watcher;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
-import { type FSWatcher, readFileSync, watch } from "node:fs";
-import { dirname } from "node:path";
-import { errorMessage } from "../base/coded-error.ts";
+import { readFileSync } from "node:fs";
 import { type Handle, toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
+import { watchFiles } from "../files/watch/watch-files.ts";
 
 export interface CertificateWatcherOptions {
   readonly files: readonly string[];
@@ -16,35 +15,21 @@ export interface CertificateWatcherOptions {
 
 const SETTLE_MS = 10_000;
 
-/**
- * Watches the folders of the files, since a mounted secret is replaced by swapping symbolic links above them. A folder that
- * cannot be watched is warned about and costs only its own files.
- */
+/** Files that are replaced, swapped in by symbolic links or missing at first are followed. */
 export function watchCertificates(options: CertificateWatcherOptions): Handle {
   const { files, onChange, log } = options;
-  const settleMs = options.settleMs ?? SETTLE_MS;
   let sent = hashFiles(files);
-  let timer: NodeJS.Timeout | undefined;
-  const look = () => {
-    timer = undefined;
+  const look = async () => {
     const hash = hashFiles(files);
     if (hash === sent) return;
     sent = hash;
     onChange(hash);
   };
-  const touched = () => {
-    timer ??= setTimeout(look, settleMs);
-  };
-  const watchers = [...new Set(files.map((file) => dirname(file)))].flatMap((folder) =>
-    watchFolder(folder, touched, log),
-  );
+  const watching = watchFiles({ paths: files, debounceMs: options.settleMs ?? SETTLE_MS, log, onEvent: look });
   onChange(sent);
   return toHandle({
     ended: new Promise<void>(() => undefined),
-    stop: async () => {
-      clearTimeout(timer);
-      for (const watcher of watchers) watcher.close();
-    },
+    stop: async () => (await watching).stop(),
   });
 }
 
@@ -59,18 +44,4 @@ export function hashFiles(files: readonly string[]): string {
     }
   }
   return hash.digest("hex");
-}
-
-function watchFolder(folder: string, touched: () => void, log: Logger): FSWatcher[] {
-  try {
-    const watcher = watch(folder, touched);
-    watcher.on("error", (thrown) => {
-      log.warn("certificate folder is no longer watched", { folder, error: errorMessage(thrown) });
-      watcher.close();
-    });
-    return [watcher];
-  } catch (thrown) {
-    log.warn("certificate folder cannot be watched", { folder, error: errorMessage(thrown) });
-    return [];
-  }
 }

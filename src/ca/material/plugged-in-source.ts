@@ -1,9 +1,9 @@
 import { errorMessage } from "../../base/coded-error.ts";
+import { watchFiles } from "../../files/watch/watch-files.ts";
 import { CaMaterialError } from "../ca-server-error.ts";
 import { checkMaterial, type MaterialTexts, mayReplaceRoots, type SigningMaterial } from "../core/signing-material.ts";
 import { readPluggedIn } from "./plugged-in.ts";
 import type { MaterialSource, SourceOptions } from "./source.ts";
-import { watchDirectory } from "./watch-directory.ts";
 
 export interface PluggedInOptions extends SourceOptions {
   readonly directory: string;
@@ -45,7 +45,8 @@ function follow(options: PluggedInOptions, first: Seen, use: (material: SigningM
       complained = text;
     }
   };
-  return watchDirectory({ directory, debounceMs, pollMs, look });
+  const watching = watchFiles({ paths: [directory], debounceMs, rescanMs: pollMs, log, onEvent: look });
+  return async () => (await watching).stop();
 }
 
 async function readChange(options: PluggedInOptions, seen: Seen): Promise<Seen | undefined> {

@@ -3,12 +3,12 @@ import { CloseStack } from "../../base/close-stack.ts";
 import { CodedError, errorMessage } from "../../base/coded-error.ts";
 import { type Handle, toHandle } from "../../base/handle.ts";
 import type { Logger } from "../../base/logger.ts";
+import { WatchSet } from "../../files/watch/watch-set.ts";
 import { type DocumentProblem, describeDocumentProblem } from "../../istio-api/decode/parse-config-text.ts";
 import type { ConfigStore } from "../../mesh-model/config-store.ts";
 import { createSnapshotPublisher } from "./config-snapshot.ts";
 import { type Assembled, assemble, NOTHING, problemOf } from "./files/assemble.ts";
 import { createDebounced } from "./files/debounce.ts";
-import { createDirectoryWatches } from "./files/directory-watches.ts";
 import { createFileReader } from "./files/file-reader.ts";
 import { listFiles } from "./files/list-files.ts";
 
@@ -36,12 +36,20 @@ export async function startFileStore(options: FileStoreOptions): Promise<FileSto
   await using opened = new CloseStack();
   const publisher = createSnapshotPublisher();
   const reader = createFileReader(defaultNamespace);
-  const watches = opened.add(createDirectoryWatches(() => debounced.trigger(), log));
+  /** One watch per directory. Where the kernel has no more of them, changes are still found by the rescan. */
+  const unwatched = new Set<string>();
+  const onWatchFailure = (path: string, failure: unknown) => {
+    if (unwatched.has(path)) return;
+    unwatched.add(path);
+    log.warn("directory cannot be watched, changes are found by looking", { path, error: errorMessage(failure) });
+    debounced.trigger();
+  };
+  const watches = opened.add(new WatchSet(() => debounced.trigger(), onWatchFailure));
   let state: Assembled = NOTHING;
 
   const load = async (): Promise<void> => {
-    const listing = await listFiles(dir, watches.enter);
-    watches.retain(listing.directories);
+    const listing = await listFiles(dir, ({ path, id }) => watches.add(path, id));
+    watches.retain(new Set(listing.directories.map(({ path }) => path)));
     const files = await reader.read(listing.files);
     // Files that were gone are deletions only in the directory that was listed: it may have left, or another taken its place.
     const { dev, ino } = await stat(dir);

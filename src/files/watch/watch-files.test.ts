@@ -75,3 +75,23 @@ test("a listener that throws ends neither the watch nor the process", async () =
   await watch.stop();
   expect(log.printed.some((line) => line.includes("looking at changed files failed"))).toBe(true);
 });
+
+test("a change in a directory is an event, and a rescan needs none", async () => {
+  await using directory = await temporaryDirectory();
+  const events: string[] = [];
+  const watch = (rescanMs?: number) =>
+    watchFiles({
+      paths: [directory.path],
+      debounceMs: 5,
+      log: recordLog(),
+      ...(rescanMs !== undefined && { rescanMs }),
+      onEvent: async () => void events.push(rescanMs === undefined ? "event" : "rescan"),
+    });
+  const watching = await watch();
+  await writeFile(join(directory.path, "new"), "one");
+  await until("the event", () => events.includes("event"));
+  await watching.stop();
+  const rescanning = await watch(5);
+  await until("two rescans", () => events.filter((event) => event === "rescan").length > 1);
+  await rescanning.stop();
+});

@@ -1,16 +1,19 @@
-import { type FSWatcher, watch } from "node:fs";
 import { type BackoffOptions, backoffDelayMs } from "../../base/backoff.ts";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
-import { type WatchPoint, watchPlan } from "./watch-plan.ts";
+import { watchPlan } from "./watch-plan.ts";
+import { WatchSet } from "./watch-set.ts";
 
 export interface WatchFilesOptions {
+  /** Files, or directories of which every entry counts. */
   readonly paths: readonly string[];
   /** Time from the first event until the files are looked at: one atomic swap is several events. */
   readonly debounceMs: number;
   readonly log: Logger;
+  /** Also without an event the files are looked at this often: not every volume reports changes. */
+  readonly rescanMs?: number;
   /** Counts a watch that could not be added. */
-  onFailure(): void;
+  onFailure?(): void;
   /** Something about the files may have changed. Calls do not overlap. */
   onEvent(): Promise<void>;
 }
@@ -58,75 +61,23 @@ export async function watchFiles(options: WatchFilesOptions): Promise<FileWatch>
       return;
     }
     failures += 1;
-    options.onFailure();
+    options.onFailure?.();
     const level = failures === 1 ? "warn" : "debug";
     options.log[level]("file watch failed, trying again", { path, error: errorMessage(failure) });
     looks.within(backoffDelayMs(RETRY, failures));
   }
 
   await follow();
+  const rescan = options.rescanMs === undefined ? undefined : setInterval(() => looks.within(0), options.rescanMs);
+  rescan?.unref();
   return {
     stop: async () => {
+      clearInterval(rescan);
       const idle = looks.stop();
       watches.close();
       await idle;
     },
   };
-}
-
-/** The open watches, kept equal to the plan applied last. */
-class WatchSet {
-  readonly #open = new Map<string, { readonly watcher: FSWatcher; readonly identity: string }>();
-  #plan: ReadonlyMap<string, WatchPoint> = new Map();
-  readonly #onEvent: () => void;
-  readonly #onFailure: (path: string, failure: unknown) => void;
-
-  constructor(onEvent: () => void, onFailure: (path: string, failure: unknown) => void) {
-    this.#onEvent = onEvent;
-    this.#onFailure = onFailure;
-  }
-
-  /** True when a watch was opened or closed, that is when something may have happened unseen. */
-  apply(plan: ReadonlyMap<string, WatchPoint>): boolean {
-    this.#plan = plan;
-    let changed = false;
-    for (const [path, { identity }] of this.#open) {
-      if (plan.get(path)?.identity === identity) continue;
-      this.#remove(path);
-      changed = true;
-    }
-    for (const point of plan.values()) {
-      if (!this.#open.has(point.path)) changed = this.#add(point) || changed;
-    }
-    return changed;
-  }
-
-  close(): void {
-    for (const path of [...this.#open.keys()]) this.#remove(path);
-  }
-
-  #add({ path, identity }: WatchPoint): boolean {
-    try {
-      const watcher = watch(path, { persistent: false }, (_event, entry) => {
-        const entries = this.#plan.get(path)?.entries;
-        if (entries === undefined || entry === null || entries.has(entry)) this.#onEvent();
-      });
-      watcher.on("error", (failure) => {
-        this.#remove(path);
-        this.#onFailure(path, failure);
-      });
-      this.#open.set(path, { watcher, identity });
-      return true;
-    } catch (failure) {
-      this.#onFailure(path, failure);
-      return false;
-    }
-  }
-
-  #remove(path: string): void {
-    this.#open.get(path)?.watcher.close();
-    this.#open.delete(path);
-  }
 }
 
 /** Runs `look` one at a time; asking during a look causes another one, and the earliest asked-for time counts. */

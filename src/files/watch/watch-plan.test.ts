@@ -45,6 +45,14 @@ test("every directory on the way is watched for the next one", () => {
   expect(watchPlan([at("a")]).get(dirname(folder))?.entries).toEqual(new Set([basename(folder)]));
 });
 
+test("of a directory every entry counts, also when another path leads through it", () => {
+  mkdirSync(at("a"));
+  writeFileSync(at("a", "b"), "x");
+  const expected = { "/": ["a"], "/a": "file", "/a/b": "file" };
+  expect(planOf(at("a"), at("a", "b"))).toEqual(expected);
+  expect(planOf(at("a", "b"), at("a"))).toEqual(expected);
+});
+
 test("where the way ends early, the last directory waits for the missing entry", () => {
   mkdirSync(at("a"));
   expect(planOf(at("a", "missing", "deeper", "file"))).toEqual({ "/": ["a"], "/a": ["missing"] });

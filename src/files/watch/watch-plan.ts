@@ -1,10 +1,10 @@
 import { lstatSync, readlinkSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 
-/** A place to watch: a directory with the entries in it that matter, or a file. Identity tells a replaced directory from the old one. */
+/** What to watch: a directory with the entries in it that matter, or a file. Identity tells a replaced directory from the old one. */
 export interface WatchPoint {
   readonly path: string;
-  /** Undefined: every event counts (the point is the file itself). */
+  /** Undefined: every event counts (one of the paths leads here). */
   readonly entries: ReadonlySet<string> | undefined;
   readonly identity: string;
 }
@@ -13,10 +13,10 @@ export interface WatchPoint {
 const MAX_LINKS = 40;
 
 /**
- * Everything whose change can change what `paths` lead to: each directory on the way, those behind every symbolic link on the way (at
+ * Everything whose change can change what `paths`, files or directories, lead to: each directory on the way, those behind every symbolic link on the way (at
  * any level), and the files themselves, because a bind-mounted file changes without an event in its directory. Where the way ends
  * early, the last existing directory is watched for the missing entry. The way of a relative path begins in the working directory, which
- * a process keeps whatever becomes of its name: a watch on a directory like /tmp above it would wake the agent for everybody's files, and
+ * a process keeps also when it is renamed: a watch on a directory like /tmp above it would wake the agent for foreign files, and
  * takes the kernel 14 ms where many names were looked for in it. Looks without waiting: dozens of turns through other threads would take
  * longer than the looks themselves.
  */
@@ -46,8 +46,10 @@ function addPath(points: Points, start: string, path: string): void {
       const target = linkTarget(next);
       if (isAbsolute(target)) at = "/";
       rest = [...partsOf(target), ...rest];
-    } else if (kind === "directory") at = next;
-    else points.set(next, { entries: undefined, identity: identityOf(next) ?? "" });
+    } else if (kind === "directory") {
+      at = next;
+      if (rest.length === 0) points.set(at, { entries: undefined, identity: identityOf(at) ?? "" });
+    } else points.set(next, { entries: undefined, identity: identityOf(next) ?? "" });
   }
 }
 
@@ -66,7 +68,7 @@ function entryKind(path: string): "missing" | "link" | "directory" | "file" {
     const found = lstatSync(path);
     return found.isSymbolicLink() ? "link" : found.isDirectory() ? "directory" : "file";
   } catch {
-    return "missing"; // not there, or not ours to see: either way the parent tells when that changes
+    return "missing"; // not there, or not ours to see: either way the parent reports when that changes
   }
 }
 
@@ -79,7 +81,7 @@ function linkTarget(path: string): string {
 }
 
 /**
- * Device, inode and birth; undefined when there is nothing. Without its birth a directory that was removed and made anew looks like the
+ * Device, inode and birth; undefined when there is nothing. Without its birth a directory that was removed and made again looks like the
  * old one: most file systems give the number that was just freed to the next comer.
  */
 export function identityOf(path: string): string | undefined {
