@@ -1,6 +1,7 @@
 import { CodedError, errorCode, errorMessage } from "../base/coded-error.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
+import { joinHostPort } from "../net/host-port.ts";
 import { startHttpServer } from "../net/http-server/start-http-server.ts";
 import { registerEndpoints, type StatusActions } from "./endpoints.ts";
 import type { Readiness } from "./readiness.ts";
@@ -67,7 +68,7 @@ function toStatusError(thrown: unknown, { hosts, port }: StatusServerOptions): S
   const isTaken = errorCode(thrown) === "address-in-use";
   const host = hosts === undefined ? "" : (cause?.address ?? "");
   const reason = isTaken ? "bind: address already in use" : errorMessage(cause ?? thrown);
-  const where = `listen tcp ${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const where = `listen tcp ${joinHostPort(host, port)}`;
   const text = `Error listening on status port: ${where}: ${reason} (statusPort of the proxy configuration)`;
   return new StatusError(isTaken ? "address-in-use" : "cannot-listen", text, { cause: thrown });
 }

@@ -3,10 +3,8 @@ import { silentLogger } from "../../base/logger.ts";
 import { untilAborted, wait } from "../../base/wait.ts";
 import { createGrpcChannel, implement, startGrpcServer } from "../../grpc/index.ts";
 import { type HttpAnswer, httpRequest } from "../../net/http-client/http-request.ts";
-import { catalogueOf } from "./catalogue.ts";
-import { CALL_MS, type DemoAppOptions } from "./demo-options.ts";
-import { quoteMethod } from "./prices-service.ts";
-import { servePage } from "./serve-page.ts";
+import { CALL_MS, type DemoAppOptions, servePage } from "./serve-page.ts";
+import { catalogueOf, quoteMethod } from "./shop-services.ts";
 
 /** One application of the demo shop; runs until the signal. It knows nothing of a mesh but its environment. */
 type DemoApp = (options: DemoAppOptions) => Promise<void>;

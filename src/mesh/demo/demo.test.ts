@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { parseMeshFile } from "../core/parse-mesh-file.ts";
-import { catalogueOf } from "./catalogue.ts";
 import { DEMO_APPS, runDemoApp } from "./demo-app.ts";
 import { pick } from "./routed-client.ts";
 import { proxylessShopFile, shopFile } from "./shop-file.ts";
+import { catalogueOf } from "./shop-services.ts";
 
 test.each([
   { title: "with sidecars", text: shopFile() },

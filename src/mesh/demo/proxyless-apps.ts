@@ -4,11 +4,9 @@ import { silentLogger } from "../../base/logger.ts";
 import { untilAborted } from "../../base/wait.ts";
 import { type Implementation, implement, type ServerCall, startGrpcServer } from "../../grpc/index.ts";
 import type { JsonObject } from "../../protobuf/wire/struct.ts";
-import { catalogueOf, listMethod } from "./catalogue.ts";
-import { CALL_MS, type DemoAppOptions } from "./demo-options.ts";
-import { quoteMethod } from "./prices-service.ts";
 import { createRoutedClient, readCertificates } from "./routed-client.ts";
-import { servePage } from "./serve-page.ts";
+import { CALL_MS, type DemoAppOptions, servePage } from "./serve-page.ts";
+import { catalogueOf, listMethod, quoteMethod } from "./shop-services.ts";
 
 /** Beside the application, in the folder of its agent. */
 const AGENT_SOCKET = "unix:etc/istio/proxy/XDS";

@@ -2,7 +2,15 @@ import { errorMessage } from "../../base/coded-error.ts";
 import { silentLogger } from "../../base/logger.ts";
 import { untilAborted } from "../../base/wait.ts";
 import { startHttpServer } from "../../net/http-server/start-http-server.ts";
-import type { DemoAppOptions } from "./demo-options.ts";
+
+export interface DemoAppOptions {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly signal: AbortSignal;
+  print(line: string): void;
+}
+
+/** Limit of one call between applications of the demo. */
+export const CALL_MS = 3000;
 
 /** Envoy keeps its connections for an hour; a server that closes them first would race with a request. */
 const KEEP_ALIVE_MS = 2 * 3600 * 1000;

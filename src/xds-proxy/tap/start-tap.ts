@@ -2,15 +2,23 @@ import type { Socket } from "node:net";
 import { errorMessage } from "../../base/coded-error.ts";
 import { type Handle, toHandle } from "../../base/handle.ts";
 import type { Logger } from "../../base/logger.ts";
-import { createGrpcAcceptor } from "../../grpc/index.ts";
+import {
+  createGrpcAcceptor,
+  defineMethod,
+  GrpcError,
+  type Implementation,
+  implement,
+  rawCodec,
+} from "../../grpc/index.ts";
 import { createHttp2Answer } from "../../net/http-server/exchanges.ts";
 import { startHttpServer } from "../../net/http-server/start-http-server.ts";
+import { discoveryRequest } from "../../protobuf/wire/discovery.ts";
+import { ADS_PATHS } from "../../xds/methods.ts";
 import type { UpstreamOptions } from "../options.ts";
 import { REFLECTED_SERVICES, readAdsFiles, reflectionMethods } from "../reflection/reflection-methods.ts";
 import { XdsProxyError } from "../xds-proxy-error.ts";
 import { askUpstream } from "./ask-upstream.ts";
 import { type AskDebug, debugHandler, readDebugPath } from "./debug-handler.ts";
-import { tapMethods } from "./tap-methods.ts";
 
 export interface TapOptions {
   readonly host?: string;
@@ -77,4 +85,27 @@ export async function startTap(options: TapOptions): Promise<Tap> {
       await turn;
     },
   });
+}
+
+const ANSWER_MS = 15_000;
+const DEBUG_PREFIX = "istio.io/debug/";
+
+/** One question per stream: its answer, or an empty response when none came, and the end. */
+function tapMethods(ask: AskDebug): Implementation[] {
+  const stream = { kind: "bidi", request: rawCodec, response: rawCodec } as const;
+  return [
+    implement(defineMethod({ path: ADS_PATHS.sotw, ...stream }), async (requests, call) => {
+      for await (const bytes of requests) {
+        const { typeUrl, resourceNames } = discoveryRequest.decode(Buffer.from(bytes));
+        if (!typeUrl.startsWith(DEBUG_PREFIX)) return;
+        const answer = await ask(typeUrl, resourceNames, ANSWER_MS);
+        if (answer.outcome === "no-upstream") throw new GrpcError("UNAVAILABLE", "proxy not connected to Istiod");
+        await call.write(answer.outcome === "response" ? answer.bytes : Buffer.alloc(0));
+        return;
+      }
+    }),
+    implement(defineMethod({ path: ADS_PATHS.delta, ...stream }), async () => {
+      throw new GrpcError("UNKNOWN", "not implemented");
+    }),
+  ];
 }

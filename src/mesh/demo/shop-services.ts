@@ -1,5 +1,5 @@
 import { defineMethod } from "../../grpc/index.ts";
-import { type MessageType, message, repeatedString, string } from "../../protobuf/wire/message.ts";
+import { int64, type MessageType, message, repeatedString, string } from "../../protobuf/wire/message.ts";
 
 const PRODUCTS: Readonly<Record<string, readonly string[]>> = {
   v1: ["tea", "coffee"],
@@ -21,4 +21,15 @@ export const listMethod = defineMethod<"unary", MessageType<typeof listRequest>,
   kind: "unary",
   request: listRequest,
   response: listResponse,
+});
+
+const quoteRequest = message({ product: string(1) });
+const quoteResponse = message({ cents: int64(1), servedBy: string(2) });
+
+/** The demo's one gRPC service. */
+export const quoteMethod = defineMethod<"unary", MessageType<typeof quoteRequest>, MessageType<typeof quoteResponse>>({
+  path: "/shop.Prices/Quote",
+  kind: "unary",
+  request: quoteRequest,
+  response: quoteResponse,
 });
