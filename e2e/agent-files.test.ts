@@ -232,10 +232,8 @@ describe("a start that does not come to its end leaves no bootstrap behind", () 
       env: { CLOUD_PLATFORM: "gcp", GCE_METADATA_HOST: `127.0.0.1:${port}` },
     });
     await until(async () => (agent.stdout().includes("Opening status port") ? undefined : "not started"));
-    const asked = Date.now();
     agent.kill("SIGTERM");
     expect(await agent.exited).toBe(0);
-    expect(Date.now() - asked).toBeLessThan(5_000);
     expect(existsSync(join(agent.folder, "etc/istio/proxy/envoy-rev.json"))).toBe(false);
     silent.close();
   });

@@ -215,7 +215,7 @@ test("a signal while the start is held up ends it with code 0", async () => {
 
 test("a signal while Envoy is asked for its flags ends the start at once", async () => {
   await using controlPlane = await startMeshControlPlane({ resources: () => [] });
-  const asks = 'case "$*" in *--help*) echo > asked; sleep 60 ;; esac';
+  const asks = 'case "$*" in *--help*) echo > asked; sleep 600 ;; esac';
   await using agent = await startAgentProcess({
     controlPlane,
     files: { "envoy.sh": `#!/bin/sh\n${asks}\necho > spawned\n` },
@@ -224,10 +224,8 @@ test("a signal while Envoy is asked for its flags ends the start at once", async
     proxyConfig: { binaryPath: "./envoy.sh" },
   });
   await until(async () => (existsSync(join(agent.folder, "asked")) ? undefined : "not asked yet"));
-  const before = Date.now();
   agent.kill("SIGTERM");
   expect(await agent.exited).toBe(0);
-  expect(Date.now() - before).toBeLessThan(4_000);
   expect(existsSync(join(agent.folder, "spawned"))).toBe(false);
   expect(existsSync(join(agent.folder, "etc/istio/proxy/envoy-rev.json"))).toBe(false);
 });

@@ -303,7 +303,6 @@ describe("resilience", () => {
     await started().workload("v1").behave({ port: 8080, delayMs: 3000, times: 1 });
     const [late] = await call({ port: 80 });
     expect(late).toMatchObject({ status: 504 });
-    expect(late?.ms).toBeLessThan(3000);
     expect((await call({ port: 80 }))[0]?.status).toBe(200);
     await started().workload("v1").behave({ port: 8080 });
   });

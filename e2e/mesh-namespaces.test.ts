@@ -47,9 +47,7 @@ test("a service that already runs outside is reached by its name, and names of o
   await mesh.untilUp();
   const { stdout } = await mesh.cli("exec", "web", "--", "curl", "-s", "-m", "5", "http://shelf:8485/");
   expect(stdout).toBe("from outside");
-  const startedAt = Date.now();
-  expect((await mesh.cli("exec", "web", "--", "curl", "-s", "-m", "20", "http://example.test/")).code).toBe(6);
-  expect(Date.now() - startedAt).toBeLessThan(3000);
+  expect((await mesh.cli("exec", "web", "--", "curl", "-s", "-m", "4", "http://example.test/")).code).toBe(6);
   await new Promise((closed) => outside.close(closed));
 });
 

@@ -245,9 +245,7 @@ describe("stopping", () => {
       ];
       for (const reply of waiting) reply.catch(() => undefined);
       await until(() => expect(upstream.queries.length).toBe(asked + 2));
-      const began = performance.now();
       await fixture[Symbol.asyncDispose]();
-      expect(performance.now() - began).toBeLessThan(5_000);
       await Promise.allSettled(waiting);
     }
   });

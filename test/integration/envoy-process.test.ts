@@ -83,10 +83,8 @@ test.each([
   await until("Envoy", isServing(t.port));
   const children = readFileSync(`/proc/${owner.child.pid}/task/${owner.child.pid}/children`, "utf8").trim().split(" ");
   const memory = children.flatMap(sharedMemoryOf);
-  const before = Date.now();
   owner.child.kill("SIGKILL");
   await until("the end of all", () => children.every((pid) => !isAlive(Number(pid))), 5_000);
-  expect(Date.now() - before).toBeLessThan(5_000);
   expect(await isServing(t.port)()).toBe(false);
   // The agent cannot remove it any more; the shell that watches over it does.
   expect(memory).toHaveLength(hot ? 1 : 0);

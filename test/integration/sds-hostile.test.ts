@@ -120,11 +120,11 @@ describe("a manager of real files", () => {
     );
     const [many, other] = [sds.client.stream(), sds.client.stream()];
     many.send(firstRequest(...names));
-    const begunMs = performance.now();
     other.send(firstRequest("default"));
-    expect(secretNames(await other.next())).toEqual(["default"]);
-    expect(performance.now() - begunMs).toBeLessThan(4000);
-    expect((await many.next()).resources).toHaveLength(500);
+    const [all, one] = [many.next(), other.next()];
+    expect(await Promise.race([all.then(() => "many"), one.then(() => "other")])).toBe("other");
+    expect(secretNames(await one)).toEqual(["default"]);
+    expect((await all).resources).toHaveLength(500);
     many.cancel();
     other.cancel();
   });

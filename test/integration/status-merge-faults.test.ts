@@ -5,6 +5,7 @@ import { beforeEach, expect, test } from "vitest";
 import { needs } from "../support/needs.ts";
 import { expectPromtoolAccepts, parseStrictly } from "../support/status/document.ts";
 import { startScrape } from "../support/status/scrape.ts";
+import { until } from "../support/wait/until.ts";
 
 beforeEach(needs("promtool"));
 
@@ -68,9 +69,7 @@ test("an application that sends nothing but its head is left out at the time lim
     envoy: ENVOY,
     applications: [(_request, response) => void response.writeHead(200).flushHeaders(), "second 1\n"],
   });
-  const startedAt = performance.now();
   const { text } = await t.scrape({ "x-prometheus-scrape-timeout-seconds": "2" });
-  expect(performance.now() - startedAt).toBeLessThan(5000);
   const { series } = parseStrictly(text, "text");
   expect([...series.keys()].slice(-2)).toEqual(['envoy_up{a="b"}', "second"]);
   expect(t.own(FAILURES)).toBe("1");
@@ -245,10 +244,16 @@ async function startLine(headers = "") {
 test("scrapers that wait in line and are reset make room; the next one is served", async () => {
   await using t = await startLine();
   for (const socket of t.sockets) socket.resetAndDestroy();
-  const last = t.scrape();
-  await expect.poll(() => t.release.length, PATIENT).toBe(9);
-  t.release.at(-1)?.();
-  expect((await last).text).toContain("a 1\n");
+  let text: string | undefined;
+  void t.scrape().then((answer) => {
+    text = answer.text;
+  });
+  // None of the first eight is answered. Those behind them may get their turn before their own reset arrives.
+  await until("the last scrape is answered", () => {
+    for (const answer of t.release.slice(8)) answer();
+    return text !== undefined;
+  });
+  expect(text).toContain("a 1\n");
   expect(t.own(FAILURES)).toBeUndefined();
 });
 

@@ -270,9 +270,7 @@ test("a silent port is a failure after the probe's time limit", async () => {
   const silent = createServer((socket) => socket.resume().on("error", () => undefined));
   const port = await listen(silent);
   await using t = await startProbes({ httpGet: { port }, timeoutSeconds: 1 });
-  const startedAt = performance.now();
   expect((await t.probe()).status).toBe(500);
-  expect(performance.now() - startedAt).toBeLessThan(8000);
   expect(t.log.texts().join()).toContain("Request to probe app failed: context deadline exceeded");
   await close(silent);
 });

@@ -80,12 +80,10 @@ describe("attempts", () => {
       Array.from({ length: 50 }, () => 500),
     );
     await using wasm = await startTestConverter({ maxRetries: 50 });
-    const since = performance.now();
     // The limit may fall into a pause or, on a busy machine, into a request.
     const reason = await wasm.reason({ url: server.url, timeout: "0.7s" });
     expect(reason).toMatch(/download failed after \d attempts|did not arrive within 700 ms/);
     expect(server.requests()).toBeLessThan(10);
-    expect(performance.now() - since).toBeLessThan(10_000);
   });
 
   test("a time limit beyond what timers know is no limit at all", async () => {

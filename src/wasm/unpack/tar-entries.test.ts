@@ -111,10 +111,7 @@ describe("an archive that would keep its reader busy", () => {
       archive: Buffer.concat(Array(100_001).fill(buildTar([{ name: "d/", type: "5" }]).subarray(0, 512))),
     },
   ])("with $what is refused at once", ({ archive }) => {
-    const since = performance.now();
     expect(() => names(archive)).toThrow(WasmError);
-    // A hundred times what it takes on an idle machine.
-    expect(performance.now() - since).toBeLessThan(10_000);
   });
 
   test("is another one than a file system with long names and attributes", () => {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { deltaDiscoveryRequest, discoveryRequest } from "../../../src/protobuf/wire/discovery.ts";
+import { until } from "../wait/until.ts";
 
 const SERVICE = "/envoy.service.discovery.v3.AggregatedDiscoveryService";
 export const XDS_PATHS = {
@@ -47,32 +48,11 @@ export async function startFakeXdsServer(
 ): Promise<FakeXdsServer> {
   const server = new grpc.Server({ "grpc.max_receive_message_length": -1, "grpc.max_send_message_length": -1 });
   const streams: ServedStream[] = [];
-  const waiters = new Set<() => void>();
-  const wake = () => {
-    for (const waiter of [...waiters]) waiter();
-  };
-  const until = (condition: () => boolean, what: () => string) =>
-    new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => {
-        waiters.delete(check);
-        reject(new Error(`nothing like it within 10 s: ${what()}`));
-      }, 10_000);
-      const check = () => {
-        if (!condition()) return;
-        clearTimeout(timer);
-        waiters.delete(check);
-        resolve();
-      };
-      waiters.add(check);
-      check();
-    });
-
   const serve = (kind: XdsKind) => (call: grpc.ServerDuplexStream<Buffer, Buffer>) => {
     const requests: Buffer[] = [];
     const decode = kind === "sotw" ? discoveryRequest.decode : deltaDiscoveryRequest.decode;
     call.on("data", (bytes: Buffer) => {
       requests.push(bytes);
-      wake();
     });
     call.on("end", () => call.end());
     const closed = new Promise<void>((resolve) => {
@@ -94,14 +74,9 @@ export async function startFakeXdsServer(
       },
       end: () => call.end(),
       fail: (code, details) => call.emit("error", { code, details }),
-      received: (count) =>
-        until(
-          () => requests.length >= count,
-          () => `${count} requests, there are ${requests.length}`,
-        ),
+      received: (count) => until(`${count} requests`, () => requests.length >= count || `${requests.length} requests`),
       closed,
     });
-    wake();
   };
   const definition = (kind: XdsKind) => ({
     path: XDS_PATHS[kind],
@@ -123,10 +98,7 @@ export async function startFakeXdsServer(
     address: `${host}:${bound}`,
     streams,
     async stream(index) {
-      await until(
-        () => streams.length > index,
-        () => `stream ${index}, there are ${streams.length}`,
-      );
+      await until(`stream ${index}`, () => streams.length > index || `${streams.length} streams`);
       const found = streams[index];
       if (found === undefined) throw new Error(`no stream ${index}`);
       return found;
@@ -157,11 +129,7 @@ export function openXdsClient(socketPath: string, kind: XdsKind): XdsClient {
   });
   const call = client.makeBidiStreamRequest(XDS_PATHS[kind], raw, raw, new grpc.Metadata(), {});
   const responses: Buffer[] = [];
-  let wake: () => void = () => undefined;
-  call.on("data", (bytes: Buffer) => {
-    responses.push(bytes);
-    wake();
-  });
+  call.on("data", (bytes: Buffer) => void responses.push(bytes));
   call.on("error", () => undefined);
   const status = new Promise<grpc.StatusObject>((resolve) => call.on("status", resolve));
   return {
@@ -173,18 +141,7 @@ export function openXdsClient(socketPath: string, kind: XdsKind): XdsClient {
     pause: () => void call.pause(),
     resume: () => void call.resume(),
     received: (count) =>
-      new Promise((resolve, reject) => {
-        const timer = setTimeout(
-          () => reject(new Error(`${responses.length} of ${count} responses after 10 s`)),
-          10_000,
-        );
-        wake = () => {
-          if (responses.length < count) return;
-          clearTimeout(timer);
-          resolve();
-        };
-        wake();
-      }),
+      until(`${count} responses`, () => responses.length >= count || `${responses.length} responses`),
     async [Symbol.asyncDispose]() {
       call.cancel();
       client.close();
