@@ -262,7 +262,9 @@ function interfaceText(message, from) {
     const entry = mapEntry(field);
     const { ts, known } = entry?.value ?? describe(field);
     for (const name of known?.match(/\b(AnyMessage|JsonObject|JsonValue)\b/g) ?? []) from.known.add(name);
-    const one = isFilled && SCALARS[field.type] ? ts(from).replace("number | string", "number") : ts(from);
+    // 64-bit integers are numbers where zero is filled in; in a wrapper they are as exact as they were written.
+    const wide = SCALARS[field.type] ? "number" : "string";
+    const one = isFilled ? ts(from).replace("number | string", wide) : ts(from);
     const isRepeated = field.label === "LABEL_REPEATED";
     const isPlain = isRepeated || field.type === "TYPE_ENUM" || SCALARS[field.type] !== undefined;
     const type = entry

@@ -40,7 +40,7 @@ export async function readBootstrapInputs(
     rules: generation.bootstrap,
     nodeId: role.serviceNode,
     nodeIps: role.ipAddresses,
-    proxyConfig: proxyConfigJson(config.proxyConfig, generation),
+    proxyConfig: proxyConfigJson(config.proxyConfig),
     env: definedValues(sources.env),
     podLabels,
     podAnnotations,

@@ -1,4 +1,4 @@
-import type { Kind, SpecOf } from "./specs/kinds.ts";
+import type { Kind, SpecOf } from "./kinds.ts";
 
 /** Names one rule object. */
 export interface ObjectRef {

@@ -1,4 +1,4 @@
-import type { DecodeProblem } from "../protobuf/json-message/decode-message.ts";
+import type { JsonProblem } from "../protobuf/json/read-message.ts";
 import { isSecretField } from "./redact.ts";
 
 /** One thing the user has to change. */
@@ -14,6 +14,11 @@ export interface ConfigProblem {
   readonly allowed?: string;
 }
 
+/** A value that does not fit its field: the reference's words, and where it was. */
+export interface DecodeProblem extends Pick<JsonProblem, "message" | "value" | "allowed"> {
+  readonly path: string;
+}
+
 /** The reference never names the field; we add it. */
 export function describeDecodeProblems(problems: readonly DecodeProblem[]): string {
   return problems.map(({ message, path }) => (path === "" ? message : `${message} (field ${path})`)).join("; ");
@@ -25,7 +30,7 @@ export function toConfigProblems(problems: readonly DecodeProblem[], source: str
     message,
     ...(path !== "" && { field: path }),
     ...(isScalar(value) && !isSecretField(path) && { value: String(value) }),
-    ...(allowed !== undefined && { allowed }),
+    ...(allowed !== "" && { allowed }),
   }));
 }
 

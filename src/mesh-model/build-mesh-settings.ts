@@ -1,10 +1,8 @@
 import { deepFreeze } from "../base/deep-freeze.ts";
+import { complete } from "../istio-api/kinds.ts";
 import { defaultMeshConfig, type LocalityLbSetting, type MeshConfig } from "../istio-api/mesh-config/mesh-config.ts";
 import { parseMeshConfig } from "../istio-api/mesh-config/parse-mesh-config.ts";
 import { CURRENT_PROXY_CONFIG_RULES } from "../istio-api/proxy-config/proxy-config-rules.ts";
-import { decodeMessage } from "../istio-api/schema/decode-message.ts";
-import { DEFAULT_TRAFFIC_POLICY, ZONE_AWARE_LB } from "../istio-api/specs/destination-rule.ts";
-import { RETRIES } from "../istio-api/specs/virtual-service.ts";
 import { parseProtoDuration } from "../protobuf/proto-duration.ts";
 import type { MeshSettings, TlsDefaults } from "./mesh-settings.ts";
 import { keepsHeaderCase } from "./proxy/header-case.ts";
@@ -15,7 +13,7 @@ export function buildMeshSettings(config: MeshConfig, domainSuffix = "cluster.lo
     domainSuffix,
     trustDomain: config.trustDomain || "cluster.local",
     trustDomainAliases: config.trustDomainAliases ?? [],
-    rootNamespace: text(config.rootNamespace) || "istio-system",
+    rootNamespace: config.rootNamespace || "istio-system",
     proxyListenPort: positive(config.proxyListenPort, 15001),
     proxyInboundListenPort: positive(config.proxyInboundListenPort, 15006),
     proxyHttpPort: positive(config.proxyHttpPort, 0),
@@ -26,10 +24,13 @@ export function buildMeshSettings(config: MeshConfig, domainSuffix = "cluster.lo
     outboundTrafficPolicy: mode(config.outboundTrafficPolicy, ["ALLOW_ANY", "REGISTRY_ONLY"], "REGISTRY_ONLY"),
     inboundTrafficPolicy: mode(config.inboundTrafficPolicy, ["PASSTHROUGH", "LOCALHOST"], "PASSTHROUGH"),
     localityLb: localityLb(config.localityLbSetting),
-    ...(isRecord(config.zoneAwareLbSetting) && {
-      zoneAwareLb: decodeMessage(ZONE_AWARE_LB, config.zoneAwareLbSetting).value,
+    ...(config.zoneAwareLbSetting && {
+      zoneAwareLb: complete("istio.networking.v1alpha3.ZoneAwareLoadBalancerSetting", config.zoneAwareLbSetting),
     }),
-    defaultTrafficPolicy: decodeMessage(DEFAULT_TRAFFIC_POLICY, config.defaultTrafficPolicy ?? {}).value,
+    defaultTrafficPolicy: complete(
+      "istio.mesh.v1alpha1.MeshConfig.DefaultTrafficPolicy",
+      config.defaultTrafficPolicy ?? {},
+    ),
     tlsDefaults: {
       ecdhCurves: config.tlsDefaults?.ecdhCurves ?? [],
       cipherSuites: config.tlsDefaults?.cipherSuites ?? [],
@@ -40,18 +41,18 @@ export function buildMeshSettings(config: MeshConfig, domainSuffix = "cluster.lo
     clusterLocalHosts: (config.serviceSettings ?? [])
       .filter(({ settings }) => settings?.clusterLocal === true)
       .flatMap(({ hosts = [] }) => hosts),
-    pathNormalization: normalization(config.pathNormalization),
+    pathNormalization: config.pathNormalization?.normalization ?? "DEFAULT",
     defaultServiceExportTo: exportTo(config.defaultServiceExportTo),
     defaultVirtualServiceExportTo: exportTo(config.defaultVirtualServiceExportTo),
     defaultDestinationRuleExportTo: exportTo(config.defaultDestinationRuleExportTo),
     accessLog: {
-      file: text(config.accessLogFile),
-      format: text(config.accessLogFormat),
+      file: config.accessLogFile ?? "",
+      format: config.accessLogFormat ?? "",
       encoding: config.accessLogEncoding === "JSON" ? ("JSON" as const) : ("TEXT" as const),
     },
     proxyHeaders: config.defaultConfig?.proxyHeaders ?? {},
-    ...(config.defaultHttpRetryPolicy !== undefined && {
-      defaultRetries: decodeMessage(RETRIES, config.defaultHttpRetryPolicy).value,
+    ...(config.defaultHttpRetryPolicy && {
+      defaultRetries: complete("istio.networking.v1alpha3.HTTPRetry", config.defaultHttpRetryPolicy),
     }),
     source: structuredClone(config),
   });
@@ -79,27 +80,21 @@ function minimumVersion({ minProtocolVersion }: MeshConfig["tlsDefaults"] = {}):
   return minProtocolVersion === "TLSV1_2" ? { minimumVersion: "TLSv1_2" } : {};
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
+function positive(value = 0, whenAbsent = 0): number {
+  return value > 0 ? value : whenAbsent;
 }
 
-function text(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
-
-function positive(value: unknown, whenAbsent: number): number {
-  return typeof value === "number" && value > 0 ? value : whenAbsent;
-}
-
-function milliseconds(value: unknown, whenAbsent: number): number {
-  return typeof value === "string" ? Number(parseProtoDuration(value) / 1_000_000n) : whenAbsent;
+function milliseconds(value: string | undefined, whenAbsent: number): number {
+  return value === undefined ? whenAbsent : Number(parseProtoDuration(value) / 1_000_000n);
 }
 
 /** A policy without mode means the first of its enum; a policy that is absent means the mesh's default, which comes first here. */
-function mode<Mode extends string>(policy: unknown, modes: readonly [Mode, ...Mode[]], zero: Mode): Mode {
-  if (typeof policy !== "object" || policy === null) return modes[0];
-  const named = "mode" in policy ? policy.mode : zero;
-  return modes.find((candidate) => candidate === named) ?? zero;
+function mode<Mode extends string>(
+  policy: { readonly mode?: string } | undefined,
+  modes: readonly [Mode, ...Mode[]],
+  zero: Mode,
+): Mode {
+  return policy === undefined ? modes[0] : (modes.find((candidate) => candidate === policy.mode) ?? zero);
 }
 
 /** Locality load balancing is on unless somebody turns it off. */
@@ -107,14 +102,6 @@ function localityLb(setting: LocalityLbSetting | undefined): LocalityLbSetting {
   return { ...setting, enabled: setting?.enabled ?? true };
 }
 
-const NORMALIZATIONS = ["DEFAULT", "NONE", "BASE", "MERGE_SLASHES", "DECODE_AND_MERGE_SLASHES"] as const;
-
-function normalization(setting: unknown): MeshSettings["pathNormalization"] {
-  if (typeof setting !== "object" || setting === null || !("normalization" in setting)) return "DEFAULT";
-  return NORMALIZATIONS.find((name) => name === setting.normalization) ?? "DEFAULT";
-}
-
-function exportTo(value: unknown): readonly string[] {
-  const entries = Array.isArray(value) ? value.filter((entry) => typeof entry === "string") : [];
-  return entries.length === 0 ? ["*"] : entries;
+function exportTo(namespaces: readonly string[] = []): readonly string[] {
+  return namespaces.length === 0 ? ["*"] : namespaces;
 }

@@ -1,6 +1,6 @@
 import type { AnyConfigObject, ConfigObject, ObjectRef } from "../istio-api/config-object.ts";
 import type { DocumentProblem } from "../istio-api/decode/parse-config-text.ts";
-import type { Kind } from "../istio-api/specs/kinds.ts";
+import type { Kind } from "../istio-api/kinds.ts";
 
 /** Rule objects at one moment. Never changes; a later state is another snapshot. */
 export interface ConfigSnapshot {

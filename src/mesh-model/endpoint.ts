@@ -37,7 +37,3 @@ export interface ServiceTarget {
   readonly targetPort: number;
   readonly endpoint: Endpoint;
 }
-
-export function isUnixAddress(address: string): boolean {
-  return address.startsWith("unix://");
-}

@@ -17,15 +17,6 @@ export function labelledLocality(labels: Readonly<Record<string, string>>): stri
   return text.includes("/") ? text : text.replaceAll(".", "/");
 }
 
-/** Labels that stand for the parts of a place, for a network and for a cluster. */
-export const TOPOLOGY = {
-  region: "topology.kubernetes.io/region",
-  zone: "topology.kubernetes.io/zone",
-  subzone: "topology.istio.io/subzone",
-  network: "topology.istio.io/network",
-  cluster: "topology.istio.io/cluster",
-} as const;
-
 export function formatLocality({ region, zone, subzone }: Locality): string {
   return [region, zone, subzone].join("/").replace(/\/+$/, "");
 }

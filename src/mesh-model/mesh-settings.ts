@@ -1,8 +1,6 @@
 import type { LocalityLbSetting } from "../istio-api/mesh-config/mesh-config.ts";
 import type { ProxyHeaders } from "../istio-api/proxy-config/proxy-config.ts";
-import type { ConnectionPool } from "../istio-api/specs/common.ts";
-import type { OutlierDetection, ZoneAwareLb } from "../istio-api/specs/destination-rule.ts";
-import type { HttpRetries } from "../istio-api/specs/virtual-service.ts";
+import type { ConnectionPool, HttpRetries, OutlierDetection, ZoneAwareLb } from "../istio-api/specs.ts";
 
 /** The mesh-wide settings that generators rely on; every default is filled in. Durations are milliseconds. */
 export interface MeshSettings {

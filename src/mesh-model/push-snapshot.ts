@@ -1,7 +1,11 @@
 import type { ConfigObject, ObjectRef } from "../istio-api/config-object.ts";
-import type { DestinationRuleSpec } from "../istio-api/specs/destination-rule.ts";
-import type { OutboundTrafficPolicy, SidecarIngress, SidecarPort } from "../istio-api/specs/sidecar.ts";
-import type { VirtualServiceSpec } from "../istio-api/specs/virtual-service.ts";
+import type {
+  DestinationRuleSpec,
+  OutboundTrafficPolicy,
+  SidecarIngress,
+  SidecarPort,
+  VirtualServiceSpec,
+} from "../istio-api/specs.ts";
 import type { ConfigSnapshot } from "./config-store.ts";
 import type { Endpoint, ServiceTarget } from "./endpoint.ts";
 import type { MeshSettings } from "./mesh-settings.ts";

@@ -1,4 +1,4 @@
-import type { JwtRule } from "../istio-api/specs/security.ts";
+import type { JwtRule } from "../istio-api/specs.ts";
 
 /** Key sets that were fetched for rules, JSON text, by the name that `tokenKeysName` gives. */
 export type TokenKeys = ReadonlyMap<string, string>;

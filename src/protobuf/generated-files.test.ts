@@ -14,8 +14,8 @@ import { TABLES as MESH_CONFIG } from "./gen/tables/mesh-config.ts";
 import { TABLES as PROXY_CONFIG } from "./gen/tables/proxy-config.ts";
 import { TABLES as RULES } from "./gen/tables/rules.ts";
 import { STRICT_JSON } from "./json/dialects.ts";
-import { withoutZeros } from "./json/print-message.ts";
 import { readMessage } from "./json/read-message.ts";
+import { withoutZeros } from "./json/zero-values.ts";
 import { MessageTables } from "./message-tables.ts";
 
 const project = resolve(import.meta.dirname, "../..");

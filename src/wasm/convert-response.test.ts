@@ -153,12 +153,12 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     {
       what: "an unknown field in a TypedStruct",
       built: typedStruct(UDPA_STRUCT, HTTP_WASM, { config: { vm_config: { codes: {} } } }),
-      refusal: 'unknown field "codes" in VmConfig',
+      refusal: 'value.config.vm_config.codes: unknown field "codes" in vm config',
     },
     {
       what: "a wrong value in a TypedStruct",
       built: typedStruct(UDPA_STRUCT, HTTP_WASM, { config: { vm_config: { runtime: 3 } } }),
-      refusal: "value.config.vm_config.runtime: a number is no string",
+      refusal: "value.config.vm_config.runtime: expected text, found a number",
     },
   ])("$what refuses the whole response", async ({ built, refusal }) => {
     const { result, metrics } = await run(kind, [remoteExtension(good), built]);

@@ -75,7 +75,7 @@ export function bootstrapInputs({ inputs }: BootstrapCase, configPath: string): 
     rules: generationRules("master").bootstrap,
     nodeId: inputs.nodeId,
     nodeIps: inputs.instanceIPs,
-    proxyConfig: proxyConfigJson({ ...inputs.proxyConfig, configPath }, generationRules("master")),
+    proxyConfig: proxyConfigJson({ ...inputs.proxyConfig, configPath }),
     env: {
       ISTIO_METAJSON_LABELS: "{}",
       ...inputs.env,

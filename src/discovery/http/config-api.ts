@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { type AnyConfigObject, type ObjectRef, objectKey } from "../../istio-api/config-object.ts";
 import { parseConfigText } from "../../istio-api/decode/parse-config-text.ts";
-import { isKind, KINDS } from "../../istio-api/specs/kinds.ts";
+import { isKind, KINDS } from "../../istio-api/kinds.ts";
 import type { ConfigStore } from "../../mesh-model/config-store.ts";
 import {
   type HttpAnswer,

@@ -1,6 +1,6 @@
 import { CodedError } from "../../base/coded-error.ts";
 import { MAX_TIMER_MS } from "../../base/timer-limit.ts";
-import type { JwtRule } from "../../istio-api/specs/security.ts";
+import type { JwtRule } from "../../istio-api/specs.ts";
 import { keySetReason } from "../../istio-api/validation/request-authentication-keys.ts";
 import type { Redirect } from "../../net/http-client/follow-redirects.ts";
 import { HttpError, shownUrl } from "../../net/http-client/http-error.ts";

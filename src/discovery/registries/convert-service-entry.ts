@@ -1,5 +1,5 @@
 import type { ConfigObject, ObjectRef } from "../../istio-api/config-object.ts";
-import type { ServiceEntrySpec } from "../../istio-api/specs/service-entry.ts";
+import type { ServiceEntrySpec } from "../../istio-api/specs.ts";
 import { parseProtocol } from "../../istio-api/values/protocol.ts";
 import type { Endpoint } from "../../mesh-model/endpoint.ts";
 import { type Resolution, type Service, type ServicePort, serviceKey } from "../../mesh-model/service.ts";

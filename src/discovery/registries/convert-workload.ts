@@ -1,7 +1,9 @@
 import type { ConfigObject } from "../../istio-api/config-object.ts";
-import type { ServiceEntryPort, WorkloadEntrySpec } from "../../istio-api/specs/service-entry.ts";
-import { type Endpoint, isUnixAddress, TLS_MODE_LABEL } from "../../mesh-model/endpoint.ts";
-import { type Locality, labelledLocality, parseLocality, TOPOLOGY } from "../../mesh-model/locality.ts";
+import type { ServiceEntryPort, WorkloadEntrySpec } from "../../istio-api/specs.ts";
+import { isUnixAddress } from "../../istio-api/values/address.ts";
+import { TOPOLOGY } from "../../istio-api/values/topology-labels.ts";
+import { type Endpoint, TLS_MODE_LABEL } from "../../mesh-model/endpoint.ts";
+import { type Locality, labelledLocality, parseLocality } from "../../mesh-model/locality.ts";
 import { formatSpiffe } from "../../mesh-model/workload-identity.ts";
 
 /** Something with an address: a WorkloadEntry, or an endpoint written into a ServiceEntry. */

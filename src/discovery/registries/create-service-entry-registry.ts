@@ -1,7 +1,7 @@
 import { deepFreeze } from "../../base/deep-freeze.ts";
 import { type ConfigObject, objectKey } from "../../istio-api/config-object.ts";
+import { isUnixAddress } from "../../istio-api/values/address.ts";
 import type { ConfigSnapshot, ConfigStore } from "../../mesh-model/config-store.ts";
-import { isUnixAddress } from "../../mesh-model/endpoint.ts";
 import { selects } from "../../mesh-model/selector.ts";
 import type { ServiceRegistry } from "../../mesh-model/service-registry.ts";
 import { autoAllocate } from "./auto-allocate.ts";

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { type AnyConfigObject, type ConfigObject, compareAge, objectKey } from "../../istio-api/config-object.ts";
 import type { DocumentProblem } from "../../istio-api/decode/parse-config-text.ts";
-import type { Kind } from "../../istio-api/specs/kinds.ts";
+import type { Kind } from "../../istio-api/kinds.ts";
 import type { ConfigListener, ConfigSnapshot, ObjectChange } from "../../mesh-model/config-store.ts";
 
 interface SnapshotPublisher {

@@ -1,8 +1,8 @@
 import { type AnyConfigObject, type ObjectRef, objectKey } from "../../istio-api/config-object.ts";
 import { decodeObject } from "../../istio-api/decode/decode-object.ts";
-import { formatPath } from "../../istio-api/decode/parse-config-text.ts";
-import type { Problem } from "../../istio-api/schema/decode-message.ts";
+import type { Problem } from "../../istio-api/validation/report.ts";
 import type { ConfigStore } from "../../mesh-model/config-store.ts";
+import { formatPath } from "../../protobuf/json/read-message.ts";
 import { createSnapshotPublisher } from "./config-snapshot.ts";
 
 /** One thing wrong with an object that was put. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { TelemetryAccessLogging } from "../../istio-api/specs/telemetry.ts";
+import type { TelemetryAccessLogging } from "../../istio-api/specs.ts";
 import { type LoggingMode, mergeLogging } from "./telemetry.ts";
 
 interface Entry {

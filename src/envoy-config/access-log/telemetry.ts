@@ -1,5 +1,5 @@
 import { type ConfigObject, compareText } from "../../istio-api/config-object.ts";
-import type { TelemetryAccessLogging } from "../../istio-api/specs/telemetry.ts";
+import type { TelemetryAccessLogging } from "../../istio-api/specs.ts";
 import type { ConfigSnapshot } from "../../mesh-model/config-store.ts";
 import type { MeshSettings } from "../../mesh-model/mesh-settings.ts";
 import type { OutboundScope, ProxyView } from "../../mesh-model/push-snapshot.ts";

@@ -1,5 +1,5 @@
 import { type ConfigObject, compareText } from "../../istio-api/config-object.ts";
-import type { JwtRule } from "../../istio-api/specs/security.ts";
+import type { JwtRule } from "../../istio-api/specs.ts";
 import { keySetReason } from "../../istio-api/validation/request-authentication-keys.ts";
 import { type TokenKeys, tokenKeysName } from "../../mesh-model/token-keys.ts";
 import { pack } from "../../protobuf/envoy/index.ts";

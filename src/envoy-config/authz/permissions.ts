@@ -1,4 +1,4 @@
-import type { AuthorizationOperation } from "../../istio-api/specs/security.ts";
+import type { AuthorizationOperation } from "../../istio-api/specs.ts";
 import { isPathTemplate, parsePathTemplate } from "../../istio-api/validation/authorization-policy-path.ts";
 import { pack } from "../../protobuf/envoy/index.ts";
 import type { Permission } from "../../protobuf/gen/envoy/config/rbac/v3.ts";

@@ -1,4 +1,4 @@
-import type { AuthorizationSource } from "../../istio-api/specs/security.ts";
+import type { AuthorizationSource } from "../../istio-api/specs.ts";
 import type { MeshSettings } from "../../mesh-model/mesh-settings.ts";
 import type { Principal } from "../../protobuf/gen/envoy/config/rbac/v3.ts";
 import type { StringMatcher, ValueMatcher } from "../../protobuf/gen/envoy/type/matcher/v3.ts";

@@ -1,5 +1,5 @@
 import type { ConfigObject } from "../../istio-api/config-object.ts";
-import type { AuthorizationRule } from "../../istio-api/specs/security.ts";
+import type { AuthorizationRule } from "../../istio-api/specs.ts";
 import type { MeshSettings } from "../../mesh-model/mesh-settings.ts";
 import type { ProxyNode } from "../../mesh-model/proxy/proxy-node.ts";
 import type { ProxyView } from "../../mesh-model/push-snapshot.ts";

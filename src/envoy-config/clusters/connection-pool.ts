@@ -1,5 +1,5 @@
 import { parseDuration } from "../../base/duration.ts";
-import type { ConnectionPool } from "../../istio-api/specs/common.ts";
+import type { ConnectionPool } from "../../istio-api/specs.ts";
 import type { MeshSettings } from "../../mesh-model/mesh-settings.ts";
 import type {
   CircuitBreakers,

@@ -1,7 +1,6 @@
-import type { ConnectionPool } from "../../istio-api/specs/common.ts";
-import type { SidecarIngress } from "../../istio-api/specs/sidecar.ts";
+import type { ConnectionPool, SidecarIngress } from "../../istio-api/specs.ts";
+import { isUnixAddress } from "../../istio-api/values/address.ts";
 import { type Protocol, parseProtocol } from "../../istio-api/values/protocol.ts";
-import { isUnixAddress } from "../../mesh-model/endpoint.ts";
 import type { ProxyNode } from "../../mesh-model/proxy/proxy-node.ts";
 import type { ProxyView } from "../../mesh-model/push-snapshot.ts";
 import type { Cluster } from "../../protobuf/gen/envoy/config/cluster/v3.ts";

@@ -1,4 +1,4 @@
-import type { ConsistentHash, LoadBalancer } from "../../istio-api/specs/destination-rule.ts";
+import type { ConsistentHash, LoadBalancer } from "../../istio-api/specs.ts";
 import type { Service } from "../../mesh-model/service.ts";
 import type { Cluster, Cluster_SlowStartConfig } from "../../protobuf/gen/envoy/config/cluster/v3.ts";
 import type { HealthStatusSet } from "../../protobuf/gen/envoy/config/core/v3.ts";

@@ -1,4 +1,4 @@
-import type { OutlierDetection } from "../../istio-api/specs/destination-rule.ts";
+import type { OutlierDetection } from "../../istio-api/specs.ts";
 import type { OutlierDetection as EnvoyOutlierDetection } from "../../protobuf/gen/envoy/config/cluster/v3.ts";
 
 /** When an endpoint that fails is left alone for a while. Success rates are never judged: few endpoints give noisy rates. */

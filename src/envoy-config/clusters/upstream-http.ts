@@ -1,4 +1,4 @@
-import type { ConnectionPool } from "../../istio-api/specs/common.ts";
+import type { ConnectionPool } from "../../istio-api/specs.ts";
 import { isHttp, isHttp2, isSniffed, type Protocol } from "../../istio-api/values/protocol.ts";
 import { pack } from "../../protobuf/envoy/index.ts";
 import type { Cluster } from "../../protobuf/gen/envoy/config/cluster/v3.ts";

@@ -1,4 +1,4 @@
-import type { ClientTls } from "../../istio-api/specs/common.ts";
+import type { ClientTls } from "../../istio-api/specs.ts";
 import { isHttp, type Protocol } from "../../istio-api/values/protocol.ts";
 import type { TlsDefaults } from "../../mesh-model/mesh-settings.ts";
 import type { NodeTlsFiles } from "../../mesh-model/proxy/proxy-node.ts";

@@ -1,5 +1,6 @@
+import { TOPOLOGY } from "../../istio-api/values/topology-labels.ts";
 import type { Endpoint } from "../../mesh-model/endpoint.ts";
-import { type Locality, TOPOLOGY } from "../../mesh-model/locality.ts";
+import type { Locality } from "../../mesh-model/locality.ts";
 import type { ScopeTraits } from "../../mesh-model/push-snapshot.ts";
 import { group, type LocalityGroup } from "./lb-endpoint.ts";
 import type { LocalitySetting } from "./locality-lb.ts";

@@ -1,5 +1,6 @@
 import { compareText } from "../../istio-api/config-object.ts";
-import { type Endpoint, type EndpointHealth, isUnixAddress } from "../../mesh-model/endpoint.ts";
+import { isUnixAddress } from "../../istio-api/values/address.ts";
+import type { Endpoint, EndpointHealth } from "../../mesh-model/endpoint.ts";
 import { formatLocality, type Locality } from "../../mesh-model/locality.ts";
 import type { ScopeTraits } from "../../mesh-model/push-snapshot.ts";
 import { isIP, isIPv6 } from "../../net/ip.ts";

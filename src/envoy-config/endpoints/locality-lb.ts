@@ -1,6 +1,7 @@
 import type { LocalityLbSetting } from "../../istio-api/mesh-config/mesh-config.ts";
-import type { ZoneAwareLb } from "../../istio-api/specs/destination-rule.ts";
-import { type Locality, parseLocality, TOPOLOGY } from "../../mesh-model/locality.ts";
+import type { ZoneAwareLb } from "../../istio-api/specs.ts";
+import { TOPOLOGY } from "../../istio-api/values/topology-labels.ts";
+import { type Locality, parseLocality } from "../../mesh-model/locality.ts";
 import type { MeshSettings } from "../../mesh-model/mesh-settings.ts";
 import type { Service } from "../../mesh-model/service.ts";
 import type {

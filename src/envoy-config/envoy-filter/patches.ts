@@ -1,5 +1,5 @@
 import { type ConfigObject, compareText } from "../../istio-api/config-object.ts";
-import type { EnvoyPatch } from "../../istio-api/specs/envoy-filter.ts";
+import type { EnvoyPatch } from "../../istio-api/specs.ts";
 import { readPatchValue } from "../../istio-api/values/patch-value.ts";
 import type { ConfigSnapshot } from "../../mesh-model/config-store.ts";
 import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";

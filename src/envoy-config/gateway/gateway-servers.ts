@@ -1,6 +1,5 @@
 import { objectKey } from "../../istio-api/config-object.ts";
-import type { ServerTls } from "../../istio-api/specs/common.ts";
-import type { GatewayServer } from "../../istio-api/specs/gateway.ts";
+import type { GatewayServer, ServerTls } from "../../istio-api/specs.ts";
 import { hostCovers } from "../../istio-api/values/hostname.ts";
 import { isHttp, type Protocol, parseProtocol } from "../../istio-api/values/protocol.ts";
 import type { GatewayContent, OutboundScope, ScopeTraits, VirtualServiceRule } from "../../mesh-model/push-snapshot.ts";

@@ -1,4 +1,4 @@
-import type { ServerTls } from "../../istio-api/specs/common.ts";
+import type { ServerTls } from "../../istio-api/specs.ts";
 import type { TlsDefaults } from "../../mesh-model/mesh-settings.ts";
 import type { TransportSocket } from "../../protobuf/gen/envoy/config/core/v3.ts";
 import type {

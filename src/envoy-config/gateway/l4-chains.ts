@@ -1,4 +1,4 @@
-import type { TcpMatch, TlsMatch } from "../../istio-api/specs/virtual-service.ts";
+import type { TcpMatch, TlsMatch } from "../../istio-api/specs.ts";
 import { hostCovers } from "../../istio-api/values/hostname.ts";
 import type { OutboundScope, VirtualServiceRule } from "../../mesh-model/push-snapshot.ts";
 import type { Cluster } from "../../protobuf/gen/envoy/config/cluster/v3.ts";

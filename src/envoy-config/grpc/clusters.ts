@@ -1,4 +1,4 @@
-import type { LoadBalancer } from "../../istio-api/specs/destination-rule.ts";
+import type { LoadBalancer } from "../../istio-api/specs.ts";
 import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
 import { pack } from "../../protobuf/envoy/index.ts";
 import type { Cluster } from "../../protobuf/gen/envoy/config/cluster/v3.ts";

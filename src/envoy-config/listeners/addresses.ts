@@ -1,5 +1,5 @@
+import { isUnixAddress } from "../../istio-api/values/address.ts";
 import { isHttp, type Protocol } from "../../istio-api/values/protocol.ts";
-import { isUnixAddress } from "../../mesh-model/endpoint.ts";
 import type { EgressListener, OutboundScope, ScopeTraits } from "../../mesh-model/push-snapshot.ts";
 import { isHeadless, type Service, type ServicePort } from "../../mesh-model/service.ts";
 import { isIP } from "../../net/ip.ts";

@@ -1,6 +1,6 @@
+import { isUnixAddress } from "../../istio-api/values/address.ts";
 import { compareSpecificity, hostCovers, hostsOverlap, isWildcard } from "../../istio-api/values/hostname.ts";
 import { isHttp, isSniffed, type Protocol, parseProtocol } from "../../istio-api/values/protocol.ts";
-import { isUnixAddress } from "../../mesh-model/endpoint.ts";
 import type { EgressListener, OutboundScope, VirtualServiceRule } from "../../mesh-model/push-snapshot.ts";
 import { findPort, isDynamic, type Service, type ServicePort } from "../../mesh-model/service.ts";
 import type { AccessLogs } from "../access-log/file-log.ts";

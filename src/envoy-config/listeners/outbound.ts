@@ -1,4 +1,4 @@
-import { isUnixAddress } from "../../mesh-model/endpoint.ts";
+import { isUnixAddress } from "../../istio-api/values/address.ts";
 import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
 import { isDynamic } from "../../mesh-model/service.ts";
 import type { FilterChain, FilterChainMatch, Listener } from "../../protobuf/gen/envoy/config/listener/v3.ts";

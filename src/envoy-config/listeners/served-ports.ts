@@ -1,5 +1,4 @@
-import type { ServerTls } from "../../istio-api/specs/common.ts";
-import type { SidecarIngress } from "../../istio-api/specs/sidecar.ts";
+import type { ServerTls, SidecarIngress } from "../../istio-api/specs.ts";
 import { type Protocol, parseProtocol } from "../../istio-api/values/protocol.ts";
 import type { ProxyView } from "../../mesh-model/push-snapshot.ts";
 import { hasFamily, listenerName } from "./addresses.ts";

@@ -1,4 +1,4 @@
-import type { RouteDestination, TcpMatch, TlsMatch } from "../../istio-api/specs/virtual-service.ts";
+import type { RouteDestination, TcpMatch, TlsMatch } from "../../istio-api/specs.ts";
 import { isTls, type Protocol } from "../../istio-api/values/protocol.ts";
 import type { ScopeTraits, VirtualServiceRule } from "../../mesh-model/push-snapshot.ts";
 import { selects } from "../../mesh-model/selector.ts";

@@ -1,5 +1,4 @@
-import type { Destination } from "../../istio-api/specs/common.ts";
-import type { RouteDestination } from "../../istio-api/specs/virtual-service.ts";
+import type { Destination, RouteDestination } from "../../istio-api/specs.ts";
 import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
 import { findPort } from "../../mesh-model/service.ts";
 import { joinHostPort } from "../../net/host-port.ts";

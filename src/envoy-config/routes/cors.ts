@@ -1,4 +1,4 @@
-import type { CorsPolicy } from "../../istio-api/specs/virtual-service.ts";
+import type { CorsPolicy } from "../../istio-api/specs.ts";
 import { type AnyMessage, pack } from "../../protobuf/envoy/index.ts";
 import { buildPercent, buildStringMatcher, isRegex } from "./envoy-values.ts";
 

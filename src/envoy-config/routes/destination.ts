@@ -1,5 +1,4 @@
-import type { Destination } from "../../istio-api/specs/common.ts";
-import type { ConsistentHash } from "../../istio-api/specs/destination-rule.ts";
+import type { ConsistentHash, Destination } from "../../istio-api/specs.ts";
 import type { AppliedDestinationRule } from "../../mesh-model/push-snapshot.ts";
 import type { RouteAction_HashPolicy } from "../../protobuf/gen/envoy/config/route/v3.ts";
 import { clusterName } from "../shared/cluster-name.ts";

@@ -1,4 +1,4 @@
-import type { StringMatch } from "../../istio-api/specs/virtual-service.ts";
+import type { StringMatch } from "../../istio-api/specs.ts";
 import { headerTextReason } from "../../istio-api/validation/headers.ts";
 import { re2Problem } from "../../istio-api/validation/re2-problem.ts";
 import { re2SizeProblem } from "../../istio-api/validation/re2-size.ts";

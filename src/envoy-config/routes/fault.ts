@@ -1,5 +1,5 @@
 import { GRPC_STATUS_NAMES } from "../../grpc/index.ts";
-import type { HttpFault } from "../../istio-api/specs/virtual-service.ts";
+import type { HttpFault } from "../../istio-api/specs.ts";
 import { type AnyMessage, pack } from "../../protobuf/envoy/index.ts";
 import type { FaultDelay } from "../../protobuf/gen/envoy/extensions/filters/common/fault/v3.ts";
 import type { FaultAbort } from "../../protobuf/gen/envoy/extensions/filters/http/fault/v3.ts";

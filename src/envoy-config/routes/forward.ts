@@ -1,4 +1,4 @@
-import type { HttpRetries, HttpRoute, HttpRouteDestination } from "../../istio-api/specs/virtual-service.ts";
+import type { HttpRetries, HttpRoute, HttpRouteDestination } from "../../istio-api/specs.ts";
 import type { Route, RouteAction, WeightedCluster_ClusterWeight } from "../../protobuf/gen/envoy/config/route/v3.ts";
 import { type ResolvedDestination, resolveDestination } from "./destination.ts";
 import { isHeaderSafe, isRegex } from "./envoy-values.ts";

@@ -1,5 +1,5 @@
 import { compareText } from "../../istio-api/config-object.ts";
-import type { HeaderOperations, Headers } from "../../istio-api/specs/virtual-service.ts";
+import type { HeaderOperations, Headers } from "../../istio-api/specs.ts";
 import type { HeaderValueOption } from "../../protobuf/gen/envoy/config/core/v3.ts";
 import { isHeaderSafe } from "./envoy-values.ts";
 

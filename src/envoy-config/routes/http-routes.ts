@@ -1,4 +1,4 @@
-import type { HttpMatch, HttpRoute } from "../../istio-api/specs/virtual-service.ts";
+import type { HttpMatch, HttpRoute } from "../../istio-api/specs.ts";
 import type { Route } from "../../protobuf/gen/envoy/config/route/v3.ts";
 import { buildCors, CORS_FILTER } from "./cors.ts";
 import { buildFault, FAULT_FILTER } from "./fault.ts";

@@ -1,5 +1,5 @@
 import { compareText } from "../../istio-api/config-object.ts";
-import type { HttpMatch, StringMatch } from "../../istio-api/specs/virtual-service.ts";
+import type { HttpMatch, StringMatch } from "../../istio-api/specs.ts";
 import type { HeaderMatcher, QueryParameterMatcher, RouteMatch } from "../../protobuf/gen/envoy/config/route/v3.ts";
 import type { MetadataMatcher, ValueMatcher } from "../../protobuf/gen/envoy/type/matcher/v3.ts";
 import { buildStringMatcher, isHeaderSafe, isRegex } from "./envoy-values.ts";

@@ -1,5 +1,4 @@
-import type { Destination } from "../../istio-api/specs/common.ts";
-import type { HttpRoute } from "../../istio-api/specs/virtual-service.ts";
+import type { Destination, HttpRoute } from "../../istio-api/specs.ts";
 import type { RouteAction_RequestMirrorPolicy } from "../../protobuf/gen/envoy/config/route/v3.ts";
 import type { FractionalPercent } from "../../protobuf/gen/envoy/type/v3.ts";
 import { resolveDestination } from "./destination.ts";

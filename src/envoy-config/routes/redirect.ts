@@ -1,4 +1,4 @@
-import type { HttpDirectResponse, HttpRedirect } from "../../istio-api/specs/virtual-service.ts";
+import type { HttpDirectResponse, HttpRedirect } from "../../istio-api/specs.ts";
 import type {
   DirectResponseAction,
   RedirectAction,

@@ -1,4 +1,4 @@
-import type { HttpRetries } from "../../istio-api/specs/virtual-service.ts";
+import type { HttpRetries } from "../../istio-api/specs.ts";
 import { pack } from "../../protobuf/envoy/index.ts";
 import type { RetryPolicy } from "../../protobuf/gen/envoy/config/route/v3.ts";
 

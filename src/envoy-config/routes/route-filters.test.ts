@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { CorsPolicy, HttpFault } from "../../istio-api/specs/virtual-service.ts";
+import type { CorsPolicy, HttpFault } from "../../istio-api/specs.ts";
 import { buildCors } from "./cors.ts";
 import { buildFault } from "./fault.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ConsistentHash } from "../../istio-api/specs/destination-rule.ts";
+import type { ConsistentHash } from "../../istio-api/specs.ts";
 import type { AppliedDestinationRule } from "../../mesh-model/push-snapshot.ts";
 import { buildHashPolicy } from "./destination.ts";
 import { shortNames } from "./domains.ts";
@@ -103,12 +103,12 @@ test.each([
   { scheme: "http", isTls: true, port: 80, names: undefined },
   { scheme: "https", isTls: false, port: 443, names: undefined },
 ])("a redirect to port $port, scheme '$scheme', of a client with TLS $isTls, names $names", (row) => {
-  const redirect = { uri: "/", authority: "", redirectCode: 0, scheme: row.scheme, port: row.port };
+  const redirect = { uri: "/", prefixRewrite: "", authority: "", redirectCode: 0, scheme: row.scheme, port: row.port };
   expect(buildRedirect(redirect, { port: 8443, isTls: row.isTls })?.portRedirect).toBe(row.names);
 });
 
 describe("what Envoy would refuse leaves its route out", () => {
-  const redirect = { uri: "/", authority: "", scheme: "", redirectCode: 0 };
+  const redirect = { uri: "/", prefixRewrite: "", authority: "", scheme: "", redirectCode: 0 };
   test.each([300, 304, 305, 399])("the redirect code %d", (redirectCode) => {
     expect(buildRedirect({ ...redirect, redirectCode }, { port: 80 })).toBeUndefined();
   });

@@ -1,4 +1,4 @@
-import type { PortTrafficPolicy, Subset, TrafficPolicy } from "../../istio-api/specs/destination-rule.ts";
+import type { PortTrafficPolicy, Subset, TrafficPolicy } from "../../istio-api/specs.ts";
 import type { DefaultTrafficPolicy } from "../../mesh-model/mesh-settings.ts";
 import type { AppliedDestinationRule } from "../../mesh-model/push-snapshot.ts";
 

@@ -1,4 +1,4 @@
-import type { ClientTls } from "../../istio-api/specs/common.ts";
+import type { ClientTls } from "../../istio-api/specs.ts";
 import type { TlsDefaults } from "../../mesh-model/mesh-settings.ts";
 import { pack } from "../../protobuf/envoy/index.ts";
 import type { ProxyProtocolConfig_Version, TransportSocket } from "../../protobuf/gen/envoy/config/core/v3.ts";

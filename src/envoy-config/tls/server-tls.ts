@@ -1,4 +1,4 @@
-import type { ServerTls } from "../../istio-api/specs/common.ts";
+import type { ServerTls } from "../../istio-api/specs.ts";
 import type { Protocol } from "../../istio-api/values/protocol.ts";
 import type { MeshSettings } from "../../mesh-model/mesh-settings.ts";
 import type { NodeTlsFiles } from "../../mesh-model/proxy/proxy-node.ts";

@@ -1,9 +1,10 @@
 import { deepFreeze } from "../../base/deep-freeze.ts";
+import { describeValue, type JsonDialect, RULE_JSON } from "../../protobuf/json/dialects.ts";
+import { type Path, type ReadMessage, readMessage } from "../../protobuf/json/read-message.ts";
+import { MessageTables } from "../../protobuf/message-tables.ts";
 import type { AnyConfigObject, ObjectRef } from "../config-object.ts";
-import { decodeMessage, type Path, type Problem } from "../schema/decode-message.ts";
-import { describe } from "../schema/decode-number.ts";
-import { type Infer, map, message, string } from "../schema/schema.ts";
-import { isKind, KINDS, type Kind } from "../specs/kinds.ts";
+import { isKind, istioMessage, KINDS, type Kind } from "../kinds.ts";
+import type { Problem } from "../validation/report.ts";
 import { validateObject } from "../validation/validate-object.ts";
 import { nameProblem, namespaceProblem } from "./object-name.ts";
 
@@ -22,13 +23,23 @@ export interface DecodeOptions {
   readonly defaultNamespace: string;
 }
 
-const METADATA = message("metadata", {
-  name: string,
-  namespace: string,
-  labels: map(string),
-  annotations: map(string),
-});
-type Metadata = Infer<typeof METADATA>;
+/** What is read of Kubernetes' ObjectMeta. */
+const METADATA = new MessageTables({
+  messages: { metadata: "name 1 s,namespace 3 s,labels 11 %ss,annotations 12 %ss" },
+  enums: {},
+}).message("metadata");
+type Metadata = Pick<AnyConfigObject, "name" | "namespace" | "labels" | "annotations">;
+
+/** Members of the API that nothing here gives an effect to: whoever sets one is warned. */
+const WITHOUT_EFFECT = new Set([
+  "istio.networking.v1alpha3.HTTPRedirect.prefixRewrite",
+  "istio.networking.v1alpha3.ServerTLSSettings.insecureSkipVerify",
+  "istio.networking.v1alpha3.EnvoyFilter.EnvoyConfigObjectMatch.waypoint",
+]);
+const DIALECT: JsonDialect = {
+  ...RULE_JSON,
+  isIgnored: (table, field) => WITHOUT_EFFECT.has(`${table.name}.${field.name}`),
+};
 
 /** One Kubernetes style object: envelope, spec and the rules of its kind; everything wrong with it is told at once. */
 export function decodeObject(data: unknown, { defaultNamespace }: DecodeOptions): DecodedObject {
@@ -36,14 +47,15 @@ export function decodeObject(data: unknown, { defaultNamespace }: DecodeOptions)
   const { apiVersion, kind } = data;
   if (kind === undefined || kind === null) return refuse([], "kind is missing");
   // Not made into text: an object may have a member that keeps it from becoming any.
-  if (typeof kind !== "string") return refuse(["kind"], `expected text, found ${describe(kind)}`);
+  if (typeof kind !== "string") return refuse(["kind"], `expected text, found ${describeValue(kind)}`);
   if (!isKind(kind)) return { ignoredKind: kind, problems: [] };
   const problems: Problem[] = [...versionProblems(kind, apiVersion)];
   const metadata = readMetadata(data.metadata, problems);
   const namespace = metadata.namespace === "" ? defaultNamespace : metadata.namespace;
   const ref = { kind, namespace, name: metadata.name };
-  const spec = decodeMessage(KINDS[kind].spec, data.spec ?? {}, ["spec"]);
-  problems.push(...spec.problems);
+  const spec = readMessage(istioMessage(KINDS[kind].spec), data.spec ?? {}, DIALECT, ["spec"]);
+  const specProblems = spec.problems.map(toProblem);
+  problems.push(...specProblems);
   const object = {
     ...ref,
     apiVersion: typeof apiVersion === "string" ? apiVersion : "",
@@ -55,7 +67,7 @@ export function decodeObject(data: unknown, { defaultNamespace }: DecodeOptions)
     source: data,
   } as AnyConfigObject;
   // Rules are checked only on what was understood, so that one mistake is not told twice.
-  if (!hasErrors(spec.problems)) problems.push(...validateObject(object));
+  if (!hasErrors(specProblems)) problems.push(...validateObject(object));
   const named = metadata.name === "" ? {} : { ref };
   return hasErrors(problems) ? { ...named, problems } : { ref, object: deepFreeze(object), problems };
 }
@@ -74,15 +86,16 @@ function versionProblems(kind: Kind, apiVersion: unknown): readonly Problem[] {
 }
 
 function readMetadata(data: unknown, problems: Problem[]): Metadata {
-  const decoded = decodeMessage(METADATA, data ?? {}, ["metadata"]);
-  const { name, namespace } = decoded.value;
+  const { value, problems: found } = readMessage(METADATA, data ?? {}, RULE_JSON, ["metadata"]);
+  const metadata = value as unknown as Metadata;
+  const { name, namespace } = metadata;
   // Kubernetes adds members (uid, managedFields ...) that mean nothing here.
-  problems.push(...decoded.problems.filter(({ severity }) => severity === "error"));
+  problems.push(...found.map(toProblem).filter(({ severity }) => severity === "error"));
   const wrongName = nameProblem(name);
   if (wrongName !== undefined) problems.push(problemAt(["metadata", "name"], wrongName));
   const wrongNamespace = namespace === "" ? undefined : namespaceProblem(namespace);
   if (wrongNamespace !== undefined) problems.push(problemAt(["metadata", "namespace"], wrongNamespace));
-  return decoded.value;
+  return metadata;
 }
 
 function readCreationTime(metadata: unknown, problems: Problem[]): number {
@@ -98,6 +111,12 @@ function readCreationTime(metadata: unknown, problems: Problem[]): number {
 
 function isObject(data: unknown): data is Readonly<Record<string, unknown>> {
   return typeof data === "object" && data !== null && !Array.isArray(data);
+}
+
+/** A member that a message does not have is a warning. */
+function toProblem({ path, code, message }: ReadMessage["problems"][number]): Problem {
+  if (code !== "unknown") return { path, message, severity: "error" };
+  return { path, message: `${message}, it is ignored`, severity: "warning" };
 }
 
 function refuse(path: Path, text: string): DecodedObject {

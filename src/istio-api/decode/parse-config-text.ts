@@ -1,5 +1,5 @@
+import { formatPath } from "../../protobuf/json/read-message.ts";
 import type { AnyConfigObject, ObjectRef } from "../config-object.ts";
-import type { Path } from "../schema/decode-message.ts";
 import { type DecodeOptions, decodeObject } from "./decode-object.ts";
 import { parseDocument } from "./parse-document.ts";
 import { splitDocuments } from "./split-documents.ts";
@@ -70,17 +70,6 @@ export function readDocument(text: string, options: DecodeOptions): DocumentResu
       ...(ref === undefined ? {} : { object: ref }),
     })),
   };
-}
-
-/** `spec.http[0].match[1]["x.y"]`: names with dots are quoted. */
-export function formatPath(path: Path): string {
-  return path
-    .map((part, index) => {
-      if (typeof part === "number") return `[${part}]`;
-      if (!/^[-\w]+$/.test(part)) return `[${JSON.stringify(part)}]`;
-      return index === 0 ? part : `.${part}`;
-    })
-    .join("");
 }
 
 /** One problem on one line: `mesh.yaml:12:5: error: spec.http[0].timeout: duration must be greater than 1ms (VirtualService prod/web)`. */

@@ -2,7 +2,7 @@ import { type Alias, type Document, LineCounter, parseDocument as parseYaml, vis
 import { errorMessage } from "../../base/coded-error.ts";
 import { nestsTooDeeply, TOO_DEEP } from "../../files/yaml/yaml-depth.ts";
 import { yamlOffset } from "../../files/yaml/yaml-offset.ts";
-import type { Path } from "../schema/decode-message.ts";
+import type { Path } from "../../protobuf/json/read-message.ts";
 
 export interface Position {
   /** Both from 1. */

@@ -1,10 +1,15 @@
 import { deepFreeze } from "../../base/deep-freeze.ts";
-import { type DecodeProblem, decodeMessage } from "../../protobuf/json-message/decode-message.ts";
-import { mergeMessage } from "../../protobuf/json-message/merge-message.ts";
+import { TABLES as MESH_CONFIG } from "../../protobuf/gen/tables/mesh-config.ts";
+import { TABLES as PROXY_CONFIG } from "../../protobuf/gen/tables/proxy-config.ts";
+import { mergeMessages } from "../../protobuf/merge-messages.ts";
+import { MessageTables } from "../../protobuf/message-tables.ts";
+import type { DecodeProblem } from "../config-problem.ts";
 import { applyProxyConfig } from "../proxy-config/apply-proxy-config.ts";
 import type { ProxyConfigRules } from "../proxy-config/proxy-config-rules.ts";
+import { readSettings } from "../proxy-config/read-settings.ts";
 import type { ExtensionProvider, MeshConfig } from "./mesh-config.ts";
-import { MESH_CONFIG } from "./mesh-config-table.ts";
+
+const TABLES = new MessageTables(PROXY_CONFIG, MESH_CONFIG);
 
 export interface AppliedMeshConfig {
   readonly config: MeshConfig;
@@ -19,14 +24,15 @@ export interface AppliedMeshConfig {
 export function applyMeshConfig(base: MeshConfig, document: unknown, rules: ProxyConfigRules): AppliedMeshConfig {
   if (document === null || document === undefined) return { config: base, problems: [], unknown: [] };
   // The snake case spelling of defaultConfig is checked like any field and then has no effect, as in the reference.
-  const { fields, problems, unknown } = decodeMessage(MESH_CONFIG, document);
-  const overlay = fields as MeshConfig;
+  const table = TABLES.message("istio.mesh.v1alpha1.MeshConfig");
+  const { value, problems, unknown } = readSettings(table, document, rules);
+  const overlay: MeshConfig = value;
   const { defaultConfig: _checked, ...others } = overlay;
   const spelled = typeof document === "object" && Object.hasOwn(document, "defaultConfig");
   const nested = spelled ? (document as { defaultConfig: unknown }).defaultConfig : undefined;
   const proxy = applyProxyConfig(base.defaultConfig ?? {}, problems.some(isNested) ? undefined : nested, rules);
   const config: MeshConfig = {
-    ...mergeMessage(MESH_CONFIG, base, others),
+    ...mergeMessages(table, base, others, "replace-members"),
     ...(base.defaultConfig !== undefined || nested !== undefined ? { defaultConfig: proxy.config } : {}),
     ...(overlay.defaultProviders && { defaultProviders: { ...base.defaultProviders, ...overlay.defaultProviders } }),
     ...(overlay.extensionProviders && {
@@ -40,7 +46,7 @@ export function applyMeshConfig(base: MeshConfig, document: unknown, rules: Prox
 }
 
 function isNested(problem: DecodeProblem): boolean {
-  return problem.path.startsWith("defaultConfig");
+  return /^default(?:Config|_config)/.test(problem.path);
 }
 
 /** A known name is replaced where it stands, a new one comes last. */

@@ -1,40 +1,12 @@
 import { parseProtoDuration } from "../../protobuf/proto-duration.ts";
+import type { ValidationProblem } from "../proxy-config/explain-problems.ts";
 import type { ProtoDuration } from "../proxy-config/proxy-config.ts";
-import type { ValidationProblem } from "../proxy-config/validate-proxy-config.ts";
 import { durationProblem } from "../values/duration-problem.ts";
+import type { DefaultTrafficPolicy } from "./mesh-config.ts";
 
-/** The traffic policy that all services start from, as far as it has rules. */
-export interface DefaultTrafficPolicy {
-  readonly connectionPool?: { readonly tcp?: TcpSettings; readonly http?: HttpSettings };
-  readonly outlierDetection?: {
-    readonly splitExternalLocalOriginErrors?: boolean;
-    readonly consecutiveLocalOriginFailures?: number;
-    readonly interval?: ProtoDuration;
-    readonly baseEjectionTime?: ProtoDuration;
-    readonly maxEjectionPercent?: number;
-    readonly minHealthPercent?: number;
-  };
-}
-
-interface TcpSettings {
-  readonly maxConnections?: number;
-  readonly connectTimeout?: ProtoDuration;
-  readonly maxConnectionDuration?: ProtoDuration;
-  readonly idleTimeout?: ProtoDuration;
-  readonly tcpKeepalive?: { readonly time?: ProtoDuration; readonly interval?: ProtoDuration };
-}
-
-interface HttpSettings {
-  readonly http1MaxPendingRequests?: number;
-  readonly http2MaxRequests?: number;
-  readonly maxRequestsPerConnection?: number;
-  readonly maxRetries?: number;
-  readonly maxConcurrentStreams?: number;
-  readonly idleTimeout?: ProtoDuration;
-  readonly h2UpgradePolicy?: string;
-  readonly useClientProtocol?: boolean;
-}
-
+type Pool = NonNullable<DefaultTrafficPolicy["connectionPool"]>;
+type HttpSettings = NonNullable<Pool["http"]>;
+type TcpSettings = NonNullable<Pool["tcp"]>;
 type Reason = readonly [field: string, message: string | undefined];
 
 /** Broken rules in the reference's order. */

@@ -75,10 +75,8 @@ export function extensionProviderProblems({ extensionProviders = [] }: MeshConfi
 }
 
 function kindReasons(provider: ExtensionProvider): readonly (string | undefined)[] {
-  const kind = Object.keys(CHECKS).find((known) => provider[known] !== undefined);
-  const check = kind === undefined ? undefined : CHECKS[kind];
-  if (kind === undefined || check === undefined) return ["unsupported provider: <nil> of type <nil>"];
-  return check(provider[kind] as Settings);
+  const [kind = "", settings = {}] = Object.entries(provider).find(([member]) => Object.hasOwn(CHECKS, member)) ?? [];
+  return CHECKS[kind]?.(settings as Settings) ?? ["unsupported provider: <nil> of type <nil>"];
 }
 
 function servicePort({ port = 0 }: Settings): string | undefined {

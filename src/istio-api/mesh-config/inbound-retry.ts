@@ -1,5 +1,5 @@
 import { parseProtoDuration } from "../../protobuf/proto-duration.ts";
-import type { ValidationProblem } from "../proxy-config/validate-proxy-config.ts";
+import type { ValidationProblem } from "../proxy-config/explain-problems.ts";
 import { durationProblem } from "../values/duration-problem.ts";
 import type { HttpRetry } from "./mesh-config.ts";
 

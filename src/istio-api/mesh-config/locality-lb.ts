@@ -1,12 +1,9 @@
-import type { ValidationProblem } from "../proxy-config/validate-proxy-config.ts";
+import type { ValidationProblem } from "../proxy-config/explain-problems.ts";
+import { TOPOLOGY } from "../values/topology-labels.ts";
 import type { LocalityLbSetting } from "./mesh-config.ts";
 
 /** Labels that already describe region, zone and subzone, which `failover` orders by itself. */
-const TOPOLOGY_LABELS = new Set([
-  "topology.kubernetes.io/region",
-  "topology.kubernetes.io/zone",
-  "topology.istio.io/subzone",
-]);
+const TOPOLOGY_LABELS: ReadonlySet<string> = new Set([TOPOLOGY.region, TOPOLOGY.zone, TOPOLOGY.subzone]);
 
 /** Contradictions in locality load balancing; the first of the early rules hides the rest, as in the reference. */
 export function localityLbProblems(setting: LocalityLbSetting): readonly ValidationProblem[] {

@@ -31,7 +31,7 @@ trustDomain: td`);
       defaults.defaultConfig,
     );
     expect((await apply("default_config: {discovery_address: 1}")).problems).toMatchObject([
-      { path: "defaultConfig.discoveryAddress" },
+      { path: "default_config.discovery_address" },
     ]);
     expect((await apply("defaultConfig: {discovery_address: a:1}")).config.defaultConfig?.discoveryAddress).toBe("a:1");
   });

@@ -1,10 +1,7 @@
 import { parseProtoDuration } from "../../protobuf/proto-duration.ts";
+import type { ValidationProblem } from "../proxy-config/explain-problems.ts";
 import type { ProxyConfigRules } from "../proxy-config/proxy-config-rules.ts";
-import {
-  proxyConfigProblems,
-  proxyConfigWarnings,
-  type ValidationProblem,
-} from "../proxy-config/validate-proxy-config.ts";
+import { proxyConfigProblems, proxyConfigWarnings } from "../proxy-config/validate-proxy-config.ts";
 import { portProblem } from "../values/address.ts";
 import { wildcardDomainProblem } from "../values/dns-name.ts";
 import { durationProblem, durationRangeProblem, millisecondsProblem } from "../values/duration-problem.ts";

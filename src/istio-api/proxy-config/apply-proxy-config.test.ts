@@ -260,7 +260,7 @@ describe("the JSON form", () => {
       },
       master,
     );
-    expect(proxyConfigJson(config, master)).toEqual({
+    expect(proxyConfigJson(config)).toEqual({
       concurrency: 0,
       statsCompression: false,
       serviceCluster: "",

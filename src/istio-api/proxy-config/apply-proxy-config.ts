@@ -1,11 +1,12 @@
 import { deepFreeze } from "../../base/deep-freeze.ts";
-import { type DecodeProblem, decodeMessage } from "../../protobuf/json-message/decode-message.ts";
-import { mergeMessage } from "../../protobuf/json-message/merge-message.ts";
-import type { MessageTable } from "../../protobuf/json-message/message-table.ts";
-import { pruneMessage } from "../../protobuf/json-message/print-message.ts";
+import { TABLES } from "../../protobuf/gen/tables/proxy-config.ts";
+import { withoutZeros } from "../../protobuf/json/zero-values.ts";
+import { mergeMessages } from "../../protobuf/merge-messages.ts";
+import { type MessageTable, MessageTables } from "../../protobuf/message-tables.ts";
+import type { DecodeProblem } from "../config-problem.ts";
 import type { ProxyConfig } from "./proxy-config.ts";
 import type { ProxyConfigRules } from "./proxy-config-rules.ts";
-import { LEGACY_PROXY_CONFIG, PROXY_CONFIG } from "./proxy-config-table.ts";
+import { readSettings } from "./read-settings.ts";
 
 export interface AppliedProxyConfig {
   readonly config: ProxyConfig;
@@ -16,8 +17,11 @@ export interface AppliedProxyConfig {
 /** Header fields an overlay keeps from its base when it does not set them; the others are lost, as in the reference. */
 const KEPT_HEADERS = ["forwardedClientCert", "requestId", "attemptCount", "server", "envoyDebugHeaders"] as const;
 
-export function proxyConfigTable(rules: ProxyConfigRules): MessageTable {
-  return rules.legacyProxyConfigDefaults ? LEGACY_PROXY_CONFIG : PROXY_CONFIG;
+const MESSAGES = new MessageTables(TABLES);
+
+/** The table of the message, which has no other in it: a proxy reads it before anything else. */
+export function proxyConfigTable(): MessageTable {
+  return MESSAGES.message("istio.mesh.v1alpha1.ProxyConfig");
 }
 
 /**
@@ -26,12 +30,10 @@ export function proxyConfigTable(rules: ProxyConfigRules): MessageTable {
  */
 export function applyProxyConfig(base: ProxyConfig, document: unknown, rules: ProxyConfigRules): AppliedProxyConfig {
   if (document === null || document === undefined) return { config: base, problems: [], unknown: [] };
-  const table = proxyConfigTable(rules);
-  const { fields, problems, unknown } = decodeMessage(table, document);
-  const overlay = fields as ProxyConfig;
-  const merged = mergeMessage(table, base as Record<string, unknown>, fields);
+  const { value, problems, unknown } = readSettings(proxyConfigTable(), document, rules);
+  const overlay: ProxyConfig = value;
   const config = {
-    ...(merged as ProxyConfig),
+    ...mergeMessages(proxyConfigTable(), base, overlay, "replace-members"),
     ...(rules.mergesProxyMetadata && mergedMetadata(base, overlay)),
     ...(rules.mergesProxyHeaders && mergedHeaders(base, overlay)),
   };
@@ -39,8 +41,8 @@ export function applyProxyConfig(base: ProxyConfig, document: unknown, rules: Pr
 }
 
 /** The config in proto3 JSON form, which the control plane reads: fields at their zero value are absent, at every depth. */
-export function proxyConfigJson(config: ProxyConfig, rules: ProxyConfigRules): ProxyConfig {
-  return pruneMessage(proxyConfigTable(rules), config as Record<string, unknown>) as ProxyConfig;
+export function proxyConfigJson(config: ProxyConfig): ProxyConfig {
+  return withoutZeros(proxyConfigTable(), config);
 }
 
 function mergedMetadata(base: ProxyConfig, overlay: ProxyConfig): Pick<ProxyConfig, "proxyMetadata"> {

@@ -1,6 +1,6 @@
 import { parseProtoDuration } from "../../protobuf/proto-duration.ts";
+import type { ValidationProblem } from "./explain-problems.ts";
 import type { ConnectionSettings } from "./proxy-config.ts";
-import type { ValidationProblem } from "./validate-proxy-config.ts";
 
 type Rule = "non-negative" | "positive" | "at least 65535";
 

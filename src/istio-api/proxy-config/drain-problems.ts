@@ -1,8 +1,8 @@
 import { parseProtoDuration } from "../../protobuf/proto-duration.ts";
 import { durationProblem } from "../values/duration-problem.ts";
+import type { ValidationProblem } from "./explain-problems.ts";
 import type { ProxyConfig } from "./proxy-config.ts";
 import type { ProxyConfigRules } from "./proxy-config-rules.ts";
-import type { ValidationProblem } from "./validate-proxy-config.ts";
 
 const SECOND = 1_000_000_000n;
 const HOUR = 3600n * SECOND;

@@ -1,6 +1,13 @@
 import type { ConfigProblem } from "../config-problem.ts";
 import { isSecretField } from "../redact.ts";
-import type { ValidationProblem } from "./validate-proxy-config.ts";
+
+/** One broken rule: the field to look at and the reference's words. */
+export interface ValidationProblem {
+  readonly field: string;
+  readonly message: string;
+  /** What the field may hold, where its name alone does not tell. */
+  readonly allowed?: string;
+}
 
 /** What a field may hold, by the last part of its path; the reference's messages rarely say it. */
 const ALLOWED: Readonly<Record<string, string>> = {

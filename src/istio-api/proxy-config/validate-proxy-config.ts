@@ -4,16 +4,9 @@ import { addressProblem, portProblem } from "../values/address.ts";
 import { tlsSettingsProblems } from "../values/tls-settings.ts";
 import { connectionSettingsProblems } from "./connection-settings-problems.ts";
 import { drainProblems } from "./drain-problems.ts";
+import type { ValidationProblem } from "./explain-problems.ts";
 import type { CryptoAccelerator, PrivateKeyProvider, ProxyConfig, Tracing } from "./proxy-config.ts";
 import type { ProxyConfigRules } from "./proxy-config-rules.ts";
-
-/** One broken rule: the field to look at and the reference's words. */
-export interface ValidationProblem {
-  readonly field: string;
-  readonly message: string;
-  /** What the field may hold, where its name alone does not tell. */
-  readonly allowed?: string;
-}
 
 /** All broken rules of a ProxyConfig in the order the reference checks them; empty when it is usable. */
 export function proxyConfigProblems(config: ProxyConfig, rules: ProxyConfigRules): readonly ValidationProblem[] {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { formatPath } from "../../protobuf/json/read-message.ts";
 import { decodeObject } from "../decode/decode-object.ts";
-import { formatPath } from "../decode/parse-config-text.ts";
 import { parsePathTemplate } from "./authorization-policy-path.ts";
 
 function problemsOf(spec: unknown): readonly string[] {

@@ -1,4 +1,9 @@
-import type { AuthorizationPolicySpec, AuthorizationRule } from "../specs/security.ts";
+import type {
+  AuthorizationOperation,
+  AuthorizationPolicySpec,
+  AuthorizationRule,
+  AuthorizationSource,
+} from "../specs.ts";
 import { portProblem } from "../values/address.ts";
 import { isPathTemplate, parsePathTemplate } from "./authorization-policy-path.ts";
 import { validateSelector } from "./labels.ts";
@@ -78,10 +83,13 @@ function validateRule(report: Report, { from, to, when }: AuthorizationRule, rul
   });
 }
 
-type Lists = Readonly<Record<string, readonly string[]>>;
-
-function validateValues(report: Report, lists: Lists, name: "source" | "operation", rule: number): void {
-  const fields = Object.entries(lists);
+function validateValues(
+  report: Report,
+  lists: AuthorizationSource | AuthorizationOperation,
+  name: "source" | "operation",
+  rule: number,
+): void {
+  const fields: readonly (readonly [string, readonly string[]])[] = Object.entries(lists);
   if (fields.every(([, values]) => values.length === 0)) {
     report.error(`\`${name}\` must not be empty, found at rule ${rule}`);
   }

@@ -1,4 +1,4 @@
-import type { ConnectionPool } from "../specs/common.ts";
+import type { ConnectionPool } from "../specs.ts";
 import type { Report } from "./report.ts";
 import { durationReason, nonNegativeReason } from "./values.ts";
 

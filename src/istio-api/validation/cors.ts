@@ -1,4 +1,4 @@
-import type { CorsPolicy } from "../specs/virtual-service.ts";
+import type { CorsPolicy } from "../specs.ts";
 import { headerNameReason } from "./headers.ts";
 import { regexReason } from "./regex.ts";
 import { each, type Report } from "./report.ts";

@@ -1,5 +1,5 @@
 import type { ConfigObject } from "../config-object.ts";
-import type { DestinationRuleSpec } from "../specs/destination-rule.ts";
+import type { DestinationRuleSpec } from "../specs.ts";
 import { wildcardDomainProblem } from "../values/dns-name.ts";
 import { subsetNameReason } from "./destination.ts";
 import { validateExportTo } from "./export-to.ts";

@@ -1,4 +1,4 @@
-import type { Destination } from "../specs/common.ts";
+import type { Destination } from "../specs.ts";
 import { portProblem } from "../values/address.ts";
 import { isDnsLabel, wildcardDomainProblem } from "../values/dns-name.ts";
 import { each, type Report } from "./report.ts";

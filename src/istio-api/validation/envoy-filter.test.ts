@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { formatPath } from "../../protobuf/json/read-message.ts";
 import { decodeObject } from "../decode/decode-object.ts";
-import { formatPath } from "../decode/parse-config-text.ts";
 
 function problemsOf(apiVersion: string, kind: string, spec: unknown): readonly string[] {
   const document = { apiVersion, kind, metadata: { name: "x", namespace: "prod" }, spec };

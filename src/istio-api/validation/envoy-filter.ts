@@ -1,4 +1,4 @@
-import type { EnvoyFilterSpec, EnvoyPatch } from "../specs/envoy-filter.ts";
+import type { EnvoyFilterSpec, EnvoyPatch } from "../specs.ts";
 import { readPatchValue } from "../values/patch-value.ts";
 import { validateLabels } from "./labels.ts";
 import { re2Problem } from "./re2-problem.ts";

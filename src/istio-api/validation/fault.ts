@@ -1,5 +1,5 @@
 import { GRPC_STATUS_NAMES } from "../../grpc/index.ts";
-import type { HttpFault } from "../specs/virtual-service.ts";
+import type { HttpFault } from "../specs.ts";
 import { statusReason } from "./http-action.ts";
 import type { Report } from "./report.ts";
 import { durationReason, percentReason } from "./values.ts";

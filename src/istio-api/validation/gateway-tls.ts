@@ -1,4 +1,4 @@
-import type { ServerTls } from "../specs/common.ts";
+import type { ServerTls } from "../specs.ts";
 import type { Report } from "./report.ts";
 
 /** TLS at a router: where its certificates come from, and whether the mode has a use for them. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { formatPath } from "../../protobuf/json/read-message.ts";
 import { decodeObject } from "../decode/decode-object.ts";
-import { formatPath } from "../decode/parse-config-text.ts";
 
 function problemsOf(spec: unknown, name = "edge"): readonly string[] {
   const document = { apiVersion: "networking.istio.io/v1", kind: "Gateway", metadata: { name, namespace: "ns" }, spec };

@@ -1,8 +1,7 @@
-import { isUnixAddress } from "../../mesh-model/endpoint.ts";
 import { isIP } from "../../net/ip.ts";
 import type { ConfigObject } from "../config-object.ts";
-import type { GatewayServer } from "../specs/gateway.ts";
-import { portProblem } from "../values/address.ts";
+import type { GatewayServer } from "../specs.ts";
+import { isUnixAddress, portProblem } from "../values/address.ts";
 import { isDnsLabel, wildcardDomainProblem } from "../values/dns-name.ts";
 import { isHttp, isTls, parseProtocol } from "../values/protocol.ts";
 import { validateGatewayTls } from "./gateway-tls.ts";

@@ -1,4 +1,4 @@
-import type { HeaderOperations, Headers, HttpRewrite } from "../specs/virtual-service.ts";
+import type { HeaderOperations, Headers, HttpRewrite } from "../specs.ts";
 import type { Report } from "./report.ts";
 
 /** A token of RFC 9110. */

@@ -1,4 +1,4 @@
-import type { HttpMatch, StringMatch } from "../specs/virtual-service.ts";
+import type { HttpMatch, StringMatch } from "../specs.ts";
 import { gatewayNameReason } from "./gateway-name.ts";
 import { headerNameReason } from "./headers.ts";
 import { validateLabels } from "./labels.ts";

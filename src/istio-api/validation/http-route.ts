@@ -1,4 +1,4 @@
-import type { HttpRoute } from "../specs/virtual-service.ts";
+import type { HttpRoute } from "../specs.ts";
 import { validateCors } from "./cors.ts";
 import { validateDestination, validateWeighted } from "./destination.ts";
 import { validateFault } from "./fault.ts";

@@ -1,5 +1,5 @@
 import { isIP } from "../../net/ip.ts";
-import type { TcpMatch, TcpRoute, TlsMatch, TlsRoute } from "../specs/virtual-service.ts";
+import type { TcpMatch, TcpRoute, TlsMatch, TlsRoute } from "../specs.ts";
 import { wildcardDomainProblem } from "../values/dns-name.ts";
 import { hostCovers } from "../values/hostname.ts";
 import { validateWeighted } from "./destination.ts";

@@ -1,6 +1,6 @@
-import { TOPOLOGY } from "../../mesh-model/locality.ts";
 import { localityLbProblems } from "../mesh-config/locality-lb.ts";
-import type { ConsistentHash, LoadBalancer, ZoneAwareLb } from "../specs/destination-rule.ts";
+import type { ConsistentHash, LoadBalancer, ZoneAwareLb } from "../specs.ts";
+import { TOPOLOGY } from "../values/topology-labels.ts";
 import { each, type Report } from "./report.ts";
 import { durationReason, nonNegativeDurationReason } from "./values.ts";
 

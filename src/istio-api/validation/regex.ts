@@ -1,4 +1,4 @@
-import type { StringMatch } from "../specs/virtual-service.ts";
+import type { StringMatch } from "../specs.ts";
 import { re2Problem } from "./re2-problem.ts";
 import { re2SizeProblem } from "./re2-size.ts";
 import type { Report } from "./report.ts";

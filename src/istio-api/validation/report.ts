@@ -1,4 +1,12 @@
-import type { Path, Problem } from "../schema/decode-message.ts";
+import type { Path } from "../../protobuf/json/read-message.ts";
+
+/** One thing that is wrong with a rule object. */
+export interface Problem {
+  readonly path: Path;
+  readonly message: string;
+  /** A warning does not keep the object out. */
+  readonly severity: "error" | "warning";
+}
 
 /** Collects what is wrong, each with its place. A message that is undefined means that the rule holds. */
 export interface Report {

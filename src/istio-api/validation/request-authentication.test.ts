@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { expect, test } from "vitest";
+import { formatPath } from "../../protobuf/json/read-message.ts";
 import { decodeObject } from "../decode/decode-object.ts";
-import { formatPath } from "../decode/parse-config-text.ts";
 
 function problemsOf(spec: unknown): readonly string[] {
   const metadata = { name: "x", namespace: "prod" };

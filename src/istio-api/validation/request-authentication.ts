@@ -1,4 +1,4 @@
-import type { JwtRule, RequestAuthenticationSpec } from "../specs/security.ts";
+import type { JwtRule, RequestAuthenticationSpec } from "../specs.ts";
 import { headerNameReason, headerTextReason } from "./headers.ts";
 import { validateSelector } from "./labels.ts";
 import { each, type Report } from "./report.ts";

@@ -1,4 +1,4 @@
-import type { HttpRetries } from "../specs/virtual-service.ts";
+import type { HttpRetries } from "../specs.ts";
 import { statusReason } from "./http-action.ts";
 import type { Report } from "./report.ts";
 import { durationReason } from "./values.ts";

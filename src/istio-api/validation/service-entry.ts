@@ -1,8 +1,7 @@
-import { isUnixAddress } from "../../mesh-model/endpoint.ts";
 import { isIP } from "../../net/ip.ts";
 import type { ConfigObject } from "../config-object.ts";
-import type { ServiceEntrySpec, WorkloadEntrySpec } from "../specs/service-entry.ts";
-import { portProblem } from "../values/address.ts";
+import type { ServiceEntrySpec, WorkloadEntrySpec } from "../specs.ts";
+import { isUnixAddress, portProblem } from "../values/address.ts";
 import { fqdnProblem, wildcardDomainProblem } from "../values/dns-name.ts";
 import { isWildcard } from "../values/hostname.ts";
 import { isHttp, isTls, type Protocol, parseProtocol } from "../values/protocol.ts";

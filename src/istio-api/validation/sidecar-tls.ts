@@ -1,4 +1,4 @@
-import type { ServerTls } from "../specs/common.ts";
+import type { ServerTls } from "../specs.ts";
 import type { Report } from "./report.ts";
 
 /** TLS that a sidecar terminates itself: of files alone, as there is nobody who would bring it secrets. */

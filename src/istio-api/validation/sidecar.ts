@@ -1,8 +1,7 @@
-import { isUnixAddress } from "../../mesh-model/endpoint.ts";
 import { splitHostPort } from "../../net/host-port.ts";
 import { isIP } from "../../net/ip.ts";
-import type { SidecarEgress, SidecarIngress, SidecarPort, SidecarSpec } from "../specs/sidecar.ts";
-import { portProblem } from "../values/address.ts";
+import type { SidecarEgress, SidecarIngress, SidecarPort, SidecarSpec } from "../specs.ts";
+import { isUnixAddress, portProblem } from "../values/address.ts";
 import { fqdnProblem, isDnsLabel, wildcardDomainProblem } from "../values/dns-name.ts";
 import { isTls, parseProtocol } from "../values/protocol.ts";
 import { validateConnectionPool } from "./connection-pool.ts";

@@ -1,8 +1,5 @@
-import type { Infer } from "../schema/schema.ts";
-import type { TARGET_REF } from "../specs/common.ts";
+import type { TargetRef } from "../specs.ts";
 import type { Report } from "./report.ts";
-
-interface TargetRef extends Infer<typeof TARGET_REF> {}
 
 interface Aim {
   readonly selector?: object;

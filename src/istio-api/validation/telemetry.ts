@@ -1,4 +1,4 @@
-import type { TelemetryAccessLogging, TelemetryMetrics, TelemetrySpec, TelemetryTracing } from "../specs/telemetry.ts";
+import type { TelemetryAccessLogging, TelemetryMetrics, TelemetrySpec, TelemetryTracing } from "../specs.ts";
 import { celProblem } from "./cel-problem.ts";
 import { validateSelector } from "./labels.ts";
 import { each, type Report } from "./report.ts";

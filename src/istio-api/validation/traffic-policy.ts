@@ -1,5 +1,4 @@
-import type { ClientTls } from "../specs/common.ts";
-import type { OutlierDetection, PortTrafficPolicy, TrafficPolicy } from "../specs/destination-rule.ts";
+import type { ClientTls, OutlierDetection, PortTrafficPolicy, TrafficPolicy } from "../specs.ts";
 import { portProblem } from "../values/address.ts";
 import { tlsSettingsProblems } from "../values/tls-settings.ts";
 import { validateConnectionPool } from "./connection-pool.ts";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { formatPath } from "../../protobuf/json/read-message.ts";
 import { decodeObject } from "../decode/decode-object.ts";
-import { formatPath } from "../decode/parse-config-text.ts";
-import { isKind, KINDS, type Kind } from "../specs/kinds.ts";
+import { isKind, istioMessage, KINDS, type Kind } from "../kinds.ts";
 
 /** Problems of a spec as `path: message`; warnings begin with a question mark. */
 function problemsOf(kind: Kind, spec: unknown, namespace = "prod"): readonly string[] {
@@ -776,7 +776,7 @@ test("a ProxyConfig warns that it has no effect", () => {
 });
 
 test("random specs of every kind give an object or errors with a place, and never throw", () => {
-  const names = Object.values(KINDS).flatMap(({ spec }) => [...spec.fields.keys()]);
+  const names = Object.values(KINDS).flatMap(({ spec }) => [...istioMessage(spec).byName.keys()]);
   const leaf = fc.oneof(
     fc.string(),
     fc.integer(),

@@ -1,11 +1,10 @@
 import type { AnyConfigObject } from "../config-object.ts";
-import type { Problem } from "../schema/decode-message.ts";
 import { validateAuthorizationPolicy } from "./authorization-policy.ts";
 import { validateDestinationRule } from "./destination-rule.ts";
 import { validateEnvoyFilter } from "./envoy-filter.ts";
 import { validateGateway } from "./gateway.ts";
 import { validatePeerAuthentication } from "./peer-authentication.ts";
-import { createReport } from "./report.ts";
+import { createReport, type Problem } from "./report.ts";
 import { validateRequestAuthentication } from "./request-authentication.ts";
 import { validateServiceEntry } from "./service-entry.ts";
 import { validateSidecar } from "./sidecar.ts";
@@ -38,7 +37,7 @@ export function validateObject(object: AnyConfigObject): readonly Problem[] {
       validateSidecar(report, object.spec);
       break;
     case "PeerAuthentication":
-      validatePeerAuthentication(report, object.spec);
+      validatePeerAuthentication(report, object);
       break;
     case "AuthorizationPolicy":
       validateAuthorizationPolicy(report, object.spec);

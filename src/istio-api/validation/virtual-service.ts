@@ -1,6 +1,6 @@
 import { isIP } from "../../net/ip.ts";
 import type { ConfigObject } from "../config-object.ts";
-import type { HttpRoute, VirtualServiceSpec } from "../specs/virtual-service.ts";
+import type { HttpRoute, VirtualServiceSpec } from "../specs.ts";
 import { wildcardDomainProblem } from "../values/dns-name.ts";
 import { hostsOverlap } from "../values/hostname.ts";
 import { validateExportTo } from "./export-to.ts";

@@ -1,6 +1,5 @@
-import { isUnixAddress } from "../../mesh-model/endpoint.ts";
-import type { WorkloadEntrySpec } from "../specs/service-entry.ts";
-import { portProblem } from "../values/address.ts";
+import type { WorkloadEntrySpec } from "../specs.ts";
+import { isUnixAddress, portProblem } from "../values/address.ts";
 import { validateLabels } from "./labels.ts";
 import type { Report } from "./report.ts";
 import { isIpOrFqdn, portNameReason, unixAddressReason } from "./values.ts";

@@ -1,5 +1,4 @@
-import type { WorkloadEntrySpec } from "../specs/service-entry.ts";
-import type { WorkloadGroupSpec, WorkloadProbe } from "../specs/workload-group.ts";
+import type { WorkloadEntrySpec, WorkloadGroupSpec, WorkloadProbe } from "../specs.ts";
 import { portProblem } from "../values/address.ts";
 import { validateLabels } from "./labels.ts";
 import type { Report } from "./report.ts";

@@ -16,6 +16,10 @@ export function addressProblem(text: string): string | undefined {
   return `${quoteGo(split.host)} is not a valid hostname or an IP address`;
 }
 
+export function isUnixAddress(address: string): boolean {
+  return address.startsWith("unix://");
+}
+
 export function portProblem(port: number): string | undefined {
   return port >= 1 && port <= 65535 ? undefined : `port number ${port} must be in the range 1..65535`;
 }

@@ -1,5 +1,5 @@
 import { CodecError, parseMessage } from "../../protobuf/envoy/index.ts";
-import type { EnvoyPatch } from "../specs/envoy-filter.ts";
+import type { EnvoyPatch } from "../specs.ts";
 
 /** What patches of each kind are made of. Patches of the bootstrap are for files that the control plane does not write. */
 const MESSAGES: Readonly<Partial<Record<EnvoyPatch["applyTo"], string>>> = {

@@ -1,7 +1,8 @@
-import type { ClientTlsSettings } from "../proxy-config/proxy-config.ts";
+import type { ClientTLSSettings } from "../../protobuf/gen/istio/networking/v1alpha3.ts";
+import type { Sparse } from "../../protobuf/json-types.ts";
 
 /** Contradictions in the TLS settings of a client; empty when there are none. */
-export function tlsSettingsProblems(settings: ClientTlsSettings): readonly string[] {
+export function tlsSettingsProblems(settings: Sparse<ClientTLSSettings>): readonly string[] {
   const problems: string[] = [];
   const { mode = "DISABLE", credentialName = "", caCertificates = "", subjectAltNames = [] } = settings;
   const hasVerification = caCertificates !== "" || subjectAltNames.length > 0;

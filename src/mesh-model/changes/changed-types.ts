@@ -1,5 +1,5 @@
 import type { ObjectRef } from "../../istio-api/config-object.ts";
-import type { Kind } from "../../istio-api/specs/kinds.ts";
+import type { Kind } from "../../istio-api/kinds.ts";
 import type { XdsType } from "../../xds/xds-types.ts";
 import { sameElements } from "../lists.ts";
 import type { OutboundContent, ProxyView } from "../push-snapshot.ts";

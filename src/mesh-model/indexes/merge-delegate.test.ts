@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { HttpMatch, HttpRoute } from "../../istio-api/specs/virtual-service.ts";
+import type { HttpMatch, HttpRoute } from "../../istio-api/specs.ts";
 import { mergeDelegate, mergeMatch } from "./merge-delegate.ts";
 
 const NOTHING: HttpMatch = {

@@ -1,4 +1,4 @@
-import type { HttpMatch, HttpRoute, StringMatch } from "../../istio-api/specs/virtual-service.ts";
+import type { HttpMatch, HttpRoute, StringMatch } from "../../istio-api/specs.ts";
 
 /**
  * The routes of a delegate as they work below a route of the root: matches of both together, names joined, settings of the delegate

@@ -1,5 +1,5 @@
 import type { ConfigObject } from "../../istio-api/config-object.ts";
-import type { MutualTls } from "../../istio-api/specs/security.ts";
+import type { MutualTls } from "../../istio-api/specs.ts";
 import { groupBy, sameElements } from "../lists.ts";
 import type { MtlsMode } from "../push-snapshot.ts";
 import { selects } from "../selector.ts";

@@ -1,7 +1,6 @@
 import { deepFreeze } from "../../base/deep-freeze.ts";
 import { type ConfigObject, objectKey } from "../../istio-api/config-object.ts";
-import type { Destination } from "../../istio-api/specs/common.ts";
-import type { HttpMatch, HttpRoute, VirtualServiceSpec } from "../../istio-api/specs/virtual-service.ts";
+import type { Destination, HttpMatch, HttpRoute, VirtualServiceSpec } from "../../istio-api/specs.ts";
 import { resolveShortHost } from "../../istio-api/values/hostname.ts";
 import { sameElements } from "../lists.ts";
 import type { MeshSettings } from "../mesh-settings.ts";

@@ -1,7 +1,8 @@
 import { CodedError } from "../../base/coded-error.ts";
+import { TOPOLOGY } from "../../istio-api/values/topology-labels.ts";
 import { ipModeOf } from "../../net/ip-mode.ts";
 import { parseServiceNode, ServiceNodeError } from "../../xds/service-node.ts";
-import { type Locality, labelledLocality, parseLocality, TOPOLOGY } from "../locality.ts";
+import { type Locality, labelledLocality, parseLocality } from "../locality.ts";
 import { keepsHeaderCase } from "./header-case.ts";
 import type { InterceptionMode, NodeTlsFiles, ProxyNode } from "./proxy-node.ts";
 import { readListening } from "./read-listening.ts";

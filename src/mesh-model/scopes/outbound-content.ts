@@ -1,5 +1,5 @@
 import type { ConfigObject } from "../../istio-api/config-object.ts";
-import type { OutboundTrafficPolicy } from "../../istio-api/specs/sidecar.ts";
+import type { OutboundTrafficPolicy } from "../../istio-api/specs.ts";
 import { resolveShortHost } from "../../istio-api/values/hostname.ts";
 import { groupBy, sameElements } from "../lists.ts";
 import type { EgressListener, OutboundContent, ScopeTraits } from "../push-snapshot.ts";

@@ -1,4 +1,4 @@
-import type { EnvoyPatch } from "../../istio-api/specs/envoy-filter.ts";
+import type { EnvoyPatch } from "../../istio-api/specs.ts";
 import type { ConfigSnapshot } from "../config-store.ts";
 import type { ProxyNode } from "../proxy/proxy-node.ts";
 import type { Policy, PolicyKind } from "../push-snapshot.ts";

@@ -1,6 +1,5 @@
 import type { ConfigObject } from "../../istio-api/config-object.ts";
-import type { Destination } from "../../istio-api/specs/common.ts";
-import type { SidecarEgress } from "../../istio-api/specs/sidecar.ts";
+import type { Destination, SidecarEgress } from "../../istio-api/specs.ts";
 import { hostCovers, hostsOverlap } from "../../istio-api/values/hostname.ts";
 import { parseProtocol } from "../../istio-api/values/protocol.ts";
 import type { ConfigSnapshot } from "../config-store.ts";

@@ -55,7 +55,7 @@ export const RULE_JSON: JsonDialect = {
   nullElements: false,
   hasOpenEnums: false,
   isGo: false,
-  words: plainWords(describeValue),
+  words: plainWords({ showsValues: true }),
 };
 
 /** Proto3 JSON as its specification has it. */
@@ -128,8 +128,9 @@ function goKind(json: unknown): string {
   return json === null ? "null" : typeof json;
 }
 
-/** `describe` says what was found: a value that may be secret is described by its kind. */
-export function plainWords(describe: (value: unknown) => string): JsonDialect["words"] {
+/** Values that may be secret are described by their kind. */
+export function plainWords({ showsValues }: { readonly showsValues: boolean }): JsonDialect["words"] {
+  const describe = showsValues ? describeValue : describeKind;
   return (fault, value) => {
     const found = () => `found ${describe(value)}`;
     switch (fault.code) {
@@ -142,17 +143,17 @@ export function plainWords(describe: (value: unknown) => string): JsonDialect["w
       case "bool":
         return `expected true or false, ${found()}`;
       case "duration":
-        return `expected a duration like "1.5s"${fault.reason === undefined ? `, ${found()}` : `: ${fault.reason}`}`;
+        return `expected a duration like "1.5s"${fault.reason !== undefined && showsValues ? `: ${fault.reason}` : `, ${found()}`}`;
       case "timestamp":
         return `expected a time like "2026-01-02T03:04:05Z", ${found()}`;
       case "base64":
-        return "expected base64 text";
+        return "bytes must be base64";
       case "number":
-        return numberWords(fault, describe(value));
+        return numberWords(fault, describe(value), showsValues);
       case "enum":
-        return `unknown value ${JSON.stringify(value)}; allowed: ${[...fault.table.numbers.keys()].join(", ")}`;
+        return `unknown value ${showsValues ? JSON.stringify(value) : describe(value)}; allowed: ${[...fault.table.numbers.keys()].join(", ")}`;
       case "key":
-        return `expected a number as key, found ${JSON.stringify(value)}`;
+        return `expected a number as key, found ${showsValues ? JSON.stringify(value) : describe(value)}`;
       case "null":
         return `${fault.type.kind === "message" ? labelOf(fault.type.table.name) : "element"} may not be null`;
       case "oneof":
@@ -171,13 +172,18 @@ export function plainWords(describe: (value: unknown) => string): JsonDialect["w
   };
 }
 
-function numberWords({ fault, type, asNumbers }: Extract<Fault, { code: "number" }>, described: string): string {
+function numberWords(
+  { fault, type, asNumbers }: Extract<Fault, { code: "number" }>,
+  described: string,
+  showsValues: boolean,
+): string {
+  const number = showsValues && "found" in fault ? fault.found : described;
   if (fault.reason === "range") {
     const [least, most] = rangeOf(type, { asNumbers });
-    return `expected a number from ${least} to ${most}, found ${fault.found}`;
+    return `expected a number from ${least} to ${most}, found ${number}`;
   }
   return fault.reason === "fraction"
-    ? `expected a whole number, found ${fault.found}`
+    ? `expected a whole number, found ${number}`
     : `expected a number, found ${described}`;
 }
 
@@ -193,7 +199,7 @@ export function describeValue(value: unknown): string {
   return `${typeof value} ${text.length > 80 ? `${text.slice(0, 80)}...` : text}`;
 }
 
-export function describeKind(value: unknown): string {
+function describeKind(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
   return typeof value === "object" ? "an object" : `a ${typeof value}`;

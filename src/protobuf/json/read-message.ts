@@ -5,7 +5,6 @@ import {
   type EnumTable,
   type FieldEntry,
   type FieldType,
-  hasPresence,
   type MessageTable,
   type MessageTables,
   type ScalarCode,
@@ -13,7 +12,8 @@ import {
 } from "../message-tables.ts";
 import { formatProtoDuration, parseProtoDuration } from "../proto-duration.ts";
 import { allowedWords, type Fault, type JsonDialect } from "./dialects.ts";
-import { type NumberCode, readNumber, zeroNumber } from "./read-number.ts";
+import { type NumberCode, readNumber } from "./read-number.ts";
+import { withZeros, zeroOf } from "./zero-values.ts";
 
 /** Where in a document: member names as they are spelled there, and list positions. */
 export type Path = readonly (string | number)[];
@@ -45,7 +45,7 @@ export function readMessage(
 ): ReadMessage {
   const reader = new Reader(dialect, table.tables);
   const value = reader.message(table, document, path);
-  return { value, problems: reader.problems };
+  return { value: dialect.fills ? withZeros(table, value) : value, problems: reader.problems };
 }
 
 class Reader {
@@ -72,7 +72,7 @@ class Reader {
         if (this.#dialect.oneofs === "last")
           for (const other of alternativesOf(table, field)) delete result[other.name];
         result[field.name] = value;
-      } else if (this.#dialect.fills && !hasPresence(field)) result[field.name] = this.#absent(field);
+      }
     }
     for (const key of Object.keys(object ?? {})) {
       if (!known.has(key)) this.#fail([...path, key], object?.[key], { code: "unknown", name: table.name, key });
@@ -113,7 +113,7 @@ class Reader {
 
   #element(type: FieldType, json: unknown, path: Path, nulls: "nullElements" | "nullEntries"): unknown {
     if (json !== null || type.kind === "value") return this.#value(type, json, path);
-    return this.#dialect[nulls] ? this.#zero(type) : this.#fail(path, json, { code: "null", type });
+    return this.#dialect[nulls] ? zeroOf(type, this.#dialect.fills) : this.#fail(path, json, { code: "null", type });
   }
 
   #value(type: FieldType, json: unknown, path: Path): unknown {
@@ -215,30 +215,6 @@ class Reader {
     for (const group of groups.values()) {
       const set = group.filter((name) => members[name] !== undefined);
       if (set.length > 1) this.#fail(path, undefined, { code: "oneof", group, set });
-    }
-  }
-
-  #absent({ shape, type }: FieldEntry): unknown {
-    if (shape === "one") return this.#zero(type);
-    return shape === "list" ? [] : {};
-  }
-
-  #zero(type: FieldType): unknown {
-    switch (type.kind) {
-      case "message":
-        return this.message(type.table, {}, []);
-      case "enum":
-        return type.table.names.get(0);
-      case "duration":
-        return "0s";
-      case "scalar":
-      case "wrapper":
-        if (type.code === "b") return false;
-        return type.code === "s" || type.code === "y" ? "" : zeroNumber(type.code, { asNumbers: this.#dialect.fills });
-      case "list":
-        return [];
-      default:
-        return null;
     }
   }
 

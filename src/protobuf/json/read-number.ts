@@ -49,12 +49,8 @@ export function readNumber(
   const problem = jsonSyntaxError(json);
   if (problem !== undefined) return { reason: "syntax", problem };
   const inner: unknown = JSON.parse(json);
-  if (inner === null) return { value: zeroNumber(code, options) };
+  if (inner === null) return checkNumber(code, "0", options);
   return typeof inner === "number" ? checkNumber(code, json.trim(), options) : { reason: "kind", value: inner };
-}
-
-export function zeroNumber(code: NumberCode, { asNumbers }: Pick<NumberOptions, "asNumbers">): number | string {
-  return isWide(code) && !asNumbers ? "0" : 0;
 }
 
 /** The least and the greatest value, for messages. */

@@ -8,7 +8,7 @@ import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
 import { proxyConfigProblems } from "../../istio-api/proxy-config/validate-proxy-config.ts";
 import { redactConfigText } from "../../istio-api/redact.ts";
 import { formatErrorList } from "../../istio-api/values/error-list.ts";
-import { printMessage } from "../../protobuf/json-message/print-message.ts";
+import { printMessage } from "../../protobuf/json/print-message.ts";
 import { ConfigError, joinConfigErrors } from "../config-error.ts";
 import type { ConfigFiles } from "../config-files.ts";
 import type { EnvReader } from "../env-reader.ts";
@@ -82,9 +82,7 @@ export async function readProxyConfig(sources: ProxyConfigSources): Promise<Prox
   errors.push(...legacy.problems.map(annotationError));
   const failed = joinConfigErrors(errors);
   if (failed !== undefined) throw failed;
-  log.info(
-    `Effective config: ${redactConfigText(printMessage(proxyConfigTable(rules), legacy.config as Record<string, unknown>))}`,
-  );
+  log.info(`Effective config: ${redactConfigText(printMessage(proxyConfigTable(), legacy.config))}`);
   return deepFreeze(structuredClone(legacy.config));
 }
 

@@ -6,7 +6,7 @@ import { decodeStruct } from "../../protobuf/wire/struct.ts";
 import { WIRE_BYTES, WireError, WireReader } from "../../protobuf/wire/wire-reader.ts";
 import { EXTENSION_TYPE } from "../../xds/type-urls.ts";
 import { WasmError } from "../wasm-error.ts";
-import { encodeWasmJson, FAILURE_POLICIES } from "./wasm-json.ts";
+import { encodeWasmJson } from "./wasm-json.ts";
 
 export type FilterKind = "http" | "network";
 export const FILTER_TYPES: Readonly<Record<FilterKind, string>> = {
@@ -24,6 +24,8 @@ export const ENVIRONMENT = 7;
 const LOCAL = 1;
 const REMOTE = 2;
 const TYPED_CONFIG = 2;
+/** Of envoy.extensions.wasm.v3.FailurePolicy. */
+const FAIL_OPEN = 3;
 
 const extensionName = message({ name: string(1) });
 const pluginFacts = message({ failOpen: bool(5), failurePolicy: uint32(7) });
@@ -106,7 +108,7 @@ function readCode(source: Buffer): "local" | Buffer | undefined {
 
 function isFailOpen(plugin: Buffer): boolean {
   const { failOpen, failurePolicy } = pluginFacts.decode(plugin);
-  return failurePolicy === 0 ? failOpen : FAILURE_POLICIES[failurePolicy] === "FAIL_OPEN";
+  return failurePolicy === 0 ? failOpen : failurePolicy === FAIL_OPEN;
 }
 
 /** What is no protobuf, or not of the shape it should have, is the sender's mistake. */

@@ -1,5 +1,6 @@
+import { TOPOLOGY } from "../../../src/istio-api/values/topology-labels.ts";
 import type { Endpoint } from "../../../src/mesh-model/endpoint.ts";
-import { type Locality, parseLocality, TOPOLOGY } from "../../../src/mesh-model/locality.ts";
+import { type Locality, parseLocality } from "../../../src/mesh-model/locality.ts";
 
 /** An endpoint of port `http` with what the test is about, its place among its labels; everything else is empty. */
 export function endpointOf(address: string, more: Partial<Endpoint> & { readonly place?: string } = {}): Endpoint {

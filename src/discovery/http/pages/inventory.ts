@@ -1,4 +1,4 @@
-import { KINDS, type Kind } from "../../../istio-api/specs/kinds.ts";
+import { KINDS, type Kind } from "../../../istio-api/kinds.ts";
 import { groupBy } from "../../../mesh-model/lists.ts";
 import { type HttpRequest, json, type TextAnswer, text } from "../../../net/http-server/http-types.ts";
 import type { DebugContext } from "../debug-context.ts";

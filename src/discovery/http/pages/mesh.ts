@@ -1,6 +1,6 @@
 import { type AnyConfigObject, compareText, objectKey } from "../../../istio-api/config-object.ts";
 import { describeDocumentProblem } from "../../../istio-api/decode/parse-config-text.ts";
-import { KINDS } from "../../../istio-api/specs/kinds.ts";
+import { KINDS } from "../../../istio-api/kinds.ts";
 import { type HttpRequest, json, type TextAnswer } from "../../../net/http-server/http-types.ts";
 import type { DebugContext } from "../debug-context.ts";
 import { showEndpoint, showPort, showService, timeOf } from "./show-service.ts";

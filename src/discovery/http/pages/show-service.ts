@@ -1,5 +1,6 @@
+import { TOPOLOGY } from "../../../istio-api/values/topology-labels.ts";
 import type { Endpoint, EndpointHealth } from "../../../mesh-model/endpoint.ts";
-import { formatLocality, type Locality, TOPOLOGY } from "../../../mesh-model/locality.ts";
+import { formatLocality, type Locality } from "../../../mesh-model/locality.ts";
 import type { Resolution, Service, ServicePort } from "../../../mesh-model/service.ts";
 
 /** Numbers by which tools know them. */

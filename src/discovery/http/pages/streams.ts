@@ -1,4 +1,4 @@
-import { KINDS } from "../../../istio-api/specs/kinds.ts";
+import { KINDS } from "../../../istio-api/kinds.ts";
 import type { Locality } from "../../../mesh-model/locality.ts";
 import { HttpError, type HttpRequest, json, type TextAnswer, text } from "../../../net/http-server/http-types.ts";
 import { type Subscription, syncState } from "../../../xds/subscription.ts";

@@ -310,9 +310,9 @@ export interface MeshConfig_ExtensionProvider_SkyWalkingTracingProvider {
 
 export interface MeshConfig_ExtensionProvider_StackdriverProvider {
   readonly debug: boolean;
-  readonly maxNumberOfAttributes?: number | string;
-  readonly maxNumberOfAnnotations?: number | string;
-  readonly maxNumberOfMessageEvents?: number | string;
+  readonly maxNumberOfAttributes?: string;
+  readonly maxNumberOfAnnotations?: string;
+  readonly maxNumberOfMessageEvents?: string;
   readonly maxTagLength: number;
   readonly logging?: MeshConfig_ExtensionProvider_StackdriverProvider_Logging;
 }
@@ -671,9 +671,9 @@ export interface Tracing_RequestHeader {
 
 export interface Tracing_Stackdriver {
   readonly debug: boolean;
-  readonly maxNumberOfAttributes?: number | string;
-  readonly maxNumberOfAnnotations?: number | string;
-  readonly maxNumberOfMessageEvents?: number | string;
+  readonly maxNumberOfAttributes?: string;
+  readonly maxNumberOfAnnotations?: string;
+  readonly maxNumberOfMessageEvents?: string;
 }
 
 export interface Tracing_Zipkin {

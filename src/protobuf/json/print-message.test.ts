@@ -2,16 +2,15 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { parseYaml } from "../../files/yaml/parse-yaml.ts";
 import { printYaml } from "../../files/yaml/print-yaml.ts";
-import { applyProxyConfig } from "../../istio-api/proxy-config/apply-proxy-config.ts";
+import { applyProxyConfig, proxyConfigTable } from "../../istio-api/proxy-config/apply-proxy-config.ts";
 import { defaultProxyConfig } from "../../istio-api/proxy-config/default-proxy-config.ts";
-import { PROXY_CONFIG } from "../../istio-api/proxy-config/proxy-config-table.ts";
 import { generationRules } from "../../settings/generations.ts";
 import { printMessage } from "./print-message.ts";
 
 const master = generationRules("master");
 
 test("the defaults print as sorted camelCase YAML without zero values", () => {
-  expect(printMessage(PROXY_CONFIG, defaultProxyConfig(master) as Record<string, unknown>)).toBe(
+  expect(printMessage(proxyConfigTable(), defaultProxyConfig(master))).toBe(
     `binaryPath: /usr/local/bin/envoy
 configPath: ./etc/istio/proxy
 controlPlaneAuthPolicy: MUTUAL_TLS
@@ -44,7 +43,7 @@ test("explicit wrapper zeros, empty messages and oneof members stay, other zeros
     },
     master,
   );
-  expect(printMessage(PROXY_CONFIG, config as Record<string, unknown>)).toBe(
+  expect(printMessage(proxyConfigTable(), config)).toBe(
     `caCertificatesPem:
 - 'a: b'
 - |

@@ -1,0 +1,8 @@
+/** Labels that stand for the parts of a place, for a network and for a cluster. */
+export const TOPOLOGY = {
+  region: "topology.kubernetes.io/region",
+  zone: "topology.kubernetes.io/zone",
+  subzone: "topology.istio.io/subzone",
+  network: "topology.istio.io/network",
+  cluster: "topology.istio.io/cluster",
+} as const;
