@@ -6,10 +6,10 @@ import { runInNewContext } from "node:vm";
 import { CloseStack } from "../src/base/close-stack.ts";
 import { silentLogger } from "../src/base/logger.ts";
 import { MetricRegistry } from "../src/base/metric-registry.ts";
-import { createGrpcChannel } from "../src/grpc/create-grpc-channel.ts";
+import { createGrpcChannel } from "../src/grpc/client/create-grpc-channel.ts";
 import { defineMethod, rawCodec } from "../src/grpc/method.ts";
-import { implement } from "../src/grpc/server-types.ts";
-import { startGrpcServer } from "../src/grpc/start-grpc-server.ts";
+import { implement } from "../src/grpc/server/server-types.ts";
+import { startGrpcServer } from "../src/grpc/server/start-grpc-server.ts";
 import { declareIdentityMetrics } from "../src/identity/metrics.ts";
 import { type SecretManager, startSecretManager } from "../src/identity/start-secret-manager.ts";
 import {

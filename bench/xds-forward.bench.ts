@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createGrpcChannel } from "../src/grpc/create-grpc-channel.ts";
+import { createGrpcChannel } from "../src/grpc/client/create-grpc-channel.ts";
 import { type MeshControlPlane, startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 import type { Bench, BenchContext, BenchRow } from "./bench.ts";
 import { startChild } from "./child.ts";

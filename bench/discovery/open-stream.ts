@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import type { GrpcChannel, RawClientCall } from "../../src/grpc/client-types.ts";
-import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import type { GrpcChannel, RawClientCall } from "../../src/grpc/client/client-types.ts";
+import { createGrpcChannel } from "../../src/grpc/client/create-grpc-channel.ts";
 import { assembleMessages } from "../../src/grpc/message-assembler.ts";
 import { rawMethod } from "../../src/grpc/method.ts";
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { CloseStack } from "../../src/base/close-stack.ts";
-import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import { createGrpcChannel } from "../../src/grpc/client/create-grpc-channel.ts";
 import { defineMethod } from "../../src/grpc/method.ts";
 import {
   type DiscoveryRequest,

@@ -1,8 +1,8 @@
 import { silentLogger } from "../../src/base/logger.ts";
-import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import { createGrpcChannel } from "../../src/grpc/client/create-grpc-channel.ts";
 import { rawMethod } from "../../src/grpc/method.ts";
-import { implement } from "../../src/grpc/server-types.ts";
-import { startGrpcServer } from "../../src/grpc/start-grpc-server.ts";
+import { implement } from "../../src/grpc/server/server-types.ts";
+import { startGrpcServer } from "../../src/grpc/server/start-grpc-server.ts";
 import { serveWorkload } from "./workload.ts";
 
 const UNARY = rawMethod("/bench.Echo/Unary", "unary");

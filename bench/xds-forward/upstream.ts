@@ -1,8 +1,8 @@
 import { gzipSync } from "node:zlib";
 import { silentLogger } from "../../src/base/logger.ts";
 import { rawMethod } from "../../src/grpc/method.ts";
-import { implement } from "../../src/grpc/server-types.ts";
-import { startGrpcServer } from "../../src/grpc/start-grpc-server.ts";
+import { implement } from "../../src/grpc/server/server-types.ts";
+import { startGrpcServer } from "../../src/grpc/server/start-grpc-server.ts";
 import { deltaDiscoveryResponse } from "../../src/protobuf/wire/discovery.ts";
 
 /** Sends `count` responses of `bytes` bytes to each stream, as fast as the reader takes them; with "gzip", compressed for who takes it. */

@@ -7,7 +7,7 @@ import { type CaDirectory, makeCaDirectory } from "../../test/support/files/ca-d
 import { recordLog } from "../../test/support/log/recording-log.ts";
 import "../../test/support/no-open-handles.ts";
 import { CloseStack } from "../base/close-stack.ts";
-import { startGrpcServer } from "../grpc/start-grpc-server.ts";
+import { startGrpcServer } from "../grpc/server/start-grpc-server.ts";
 import { createFileTls } from "./serving-files.ts";
 
 const IDENTITY = "spiffe://td/ns/n/sa/web";

@@ -1,3 +1,4 @@
+import type { Readable } from "node:stream";
 import { GrpcError } from "./status.ts";
 
 export const FRAME_HEADER_BYTES = 5;
@@ -11,6 +12,16 @@ export interface FrameSink {
   /** A piece of the payload, never empty; a view of the chunk that was fed. */
   bytes(piece: Buffer): void | Promise<void>;
   end(): void | Promise<void>;
+}
+
+/** A call as frames in pieces: nothing is assembled, decoded or decompressed. */
+export interface FrameStream {
+  /** Resolves when the peer's side ended cleanly; rejects with a GrpcError. At most once per call. */
+  readFrames(sink: FrameSink): Promise<void>;
+  /** Announces a frame; exactly `length` bytes have to follow before the next one. */
+  writeFrameStart(length: number, compressed?: boolean): void;
+  /** Undefined while there is room, else a promise to wait for before more is written. Throws when the call is over. */
+  writeFrameBytes(bytes: Uint8Array): Promise<void> | undefined;
 }
 
 /** Finds the message frames (flag, length, payload) in a byte stream cut at any place, without assembling them. */
@@ -85,6 +96,43 @@ export class FrameScanner {
     this.#missing = length;
     return this.#sink.start(length, flag === 1);
   }
+}
+
+/**
+ * Feeds a stream to the scanner. While a sink asks for time the stream is paused, so that HTTP/2 flow control holds the peer back.
+ * `done` is called at most once: at the end of the peer's side, or with what scanner or sink threw; `isCut` says that the end came in the
+ * middle of a message.
+ */
+export function pumpFrames(
+  stream: Readable,
+  scanner: FrameScanner,
+  done: (failure?: unknown, isCut?: boolean) => void,
+): void {
+  const stopWith = (failure?: unknown, isCut = false) => {
+    stream.off("data", onData).off("end", onEnd);
+    done(failure, isCut);
+  };
+  const resume = () => void stream.resume();
+  const onData = (chunk: Buffer) => {
+    try {
+      const wait = scanner.feed(chunk);
+      if (wait === undefined) return;
+      stream.pause();
+      wait.then(resume, stopWith);
+    } catch (failure) {
+      stream.pause();
+      stopWith(failure);
+    }
+  };
+  const onEnd = () => {
+    try {
+      scanner.finish();
+      stopWith();
+    } catch (failure) {
+      stopWith(failure, true);
+    }
+  };
+  stream.on("data", onData).on("end", onEnd);
 }
 
 function ignore(): void {}

@@ -1,24 +1,23 @@
-export { checkHealth, HealthConnectError } from "./check-health.ts";
+export { checkHealth, HealthConnectError } from "./client/check-health.ts";
 export type {
   ClientCredentials,
   ClientTls,
   GrpcChannel,
   GrpcChannelOptions,
   RawClientCall,
-} from "./client-types.ts";
+} from "./client/client-types.ts";
+export { createGrpcChannel } from "./client/create-grpc-channel.ts";
+export { NoGrpcAnswer } from "./client/response-status.ts";
 export type { Encoding } from "./compression.ts";
 export { gzipPieces } from "./compression-pieces.ts";
-export { createGrpcAcceptor, type GrpcAcceptor, type GrpcAcceptorOptions } from "./create-grpc-acceptor.ts";
-export { createGrpcChannel } from "./create-grpc-channel.ts";
-export type { FrameSink } from "./frame-scanner.ts";
-export type { FrameStream } from "./frame-stream.ts";
+export type { FrameSink, FrameStream } from "./frame-scanner.ts";
 export { inflateFrames } from "./inflate-frames.ts";
 export type { KeepaliveOptions } from "./keepalive.ts";
 export { assembleMessages } from "./message-assembler.ts";
 export { Metadata, MetadataError } from "./metadata.ts";
 export { type Codec, defineMethod, type Method, rawCodec } from "./method.ts";
-export type { Peer } from "./peer.ts";
-export { NoGrpcAnswer } from "./response-status.ts";
+export { createGrpcAcceptor, type GrpcAcceptor, type GrpcAcceptorOptions } from "./server/create-grpc-acceptor.ts";
+export type { Peer } from "./server/peer.ts";
 export {
   type Implementation,
   implement,
@@ -26,8 +25,8 @@ export {
   type RawServerCall,
   type ServerCall,
   type ServerWriter,
-} from "./server-types.ts";
-export { type GrpcServer, type GrpcServerOptions, startGrpcServer } from "./start-grpc-server.ts";
+} from "./server/server-types.ts";
+export { type GrpcServer, type GrpcServerOptions, startGrpcServer } from "./server/start-grpc-server.ts";
 export {
   GRPC_STATUS_NAMES,
   GrpcError,

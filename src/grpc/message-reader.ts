@@ -1,9 +1,8 @@
 import type { Readable } from "node:stream";
 import { errorMessage } from "../base/coded-error.ts";
 import { decompress, type Encoding } from "./compression.ts";
-import { FrameScanner } from "./frame-scanner.ts";
+import { FrameScanner, pumpFrames } from "./frame-scanner.ts";
 import { assembleMessages } from "./message-assembler.ts";
-import { pumpFrames } from "./pump-frames.ts";
 import { GrpcError, toGrpcError } from "./status.ts";
 
 export interface MessageReaderOptions<Message> {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { http2ErrorName, statusOfHttp, statusOfReset } from "./client/status-mapping.ts";
 import { Metadata } from "./metadata.ts";
 import { GRPC_STATUS_NAMES, GrpcError, goStatusName, rpcErrorText, statusName, statusNumber } from "./status.ts";
-import { http2ErrorName, statusOfHttp, statusOfReset } from "./status-mapping.ts";
 
 test("names and numbers invert each other for all seventeen codes", () => {
   expect(GRPC_STATUS_NAMES).toHaveLength(17);

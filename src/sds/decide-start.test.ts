@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { type RecordedLog, recordLog } from "../../test/support/log/recording-log.ts";
 import { type TemporaryDirectory, temporaryDirectory } from "../../test/support/sds/manager.ts";
 import { silentLogger } from "../base/logger.ts";
-import { startGrpcServer } from "../grpc/start-grpc-server.ts";
+import { startGrpcServer } from "../grpc/server/start-grpc-server.ts";
 import { decideSdsStart, type SdsStartOptions } from "./decide-start.ts";
 import { probeSocket } from "./probe-socket.ts";
 

@@ -9,8 +9,8 @@ import { type DevelopmentIssuer, openDevelopmentIssuer } from "../../src/ca/deve
 import { declareCaServerMetrics } from "../../src/ca/metrics.ts";
 import { clientProblem } from "../../src/ca/server-credentials.ts";
 import { type CaServer, startCaServer } from "../../src/ca/start-ca-server.ts";
-import type { GrpcChannel } from "../../src/grpc/client-types.ts";
-import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import type { GrpcChannel } from "../../src/grpc/client/client-types.ts";
+import { createGrpcChannel } from "../../src/grpc/client/create-grpc-channel.ts";
 import { defineMethod } from "../../src/grpc/method.ts";
 import {
   CREATE_CERTIFICATE_PATH,

@@ -9,9 +9,9 @@ import { certificateService } from "../../src/ca/certificate-service.ts";
 import { type DevelopmentIssuer, openDevelopmentIssuer } from "../../src/ca/development-issuer.ts";
 import { declareCaServerMetrics } from "../../src/ca/metrics.ts";
 import { type CaServer, type CaServerOptions, startCaServer } from "../../src/ca/start-ca-server.ts";
-import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import { createGrpcChannel } from "../../src/grpc/client/create-grpc-channel.ts";
 import { defineMethod } from "../../src/grpc/method.ts";
-import { startGrpcServer } from "../../src/grpc/start-grpc-server.ts";
+import { startGrpcServer } from "../../src/grpc/server/start-grpc-server.ts";
 import { addressText } from "../../src/net/listen/listen.ts";
 import {
   istioCertificateRequest,

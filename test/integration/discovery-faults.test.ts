@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { wait } from "../../src/base/wait.ts";
-import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import { createGrpcChannel } from "../../src/grpc/client/create-grpc-channel.ts";
 import { rawMethod } from "../../src/grpc/method.ts";
 import { GrpcError } from "../../src/grpc/status.ts";
 import { discoveryRequest } from "../../src/protobuf/wire/discovery.ts";

@@ -1,9 +1,9 @@
 import type { ServerHttp2Session } from "node:http2";
 import { connect as connectSocket, createServer as createTcpServer } from "node:net";
 import { describe, expect, test } from "vitest";
-import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import { createGrpcChannel } from "../../src/grpc/client/create-grpc-channel.ts";
 import { rawMethod } from "../../src/grpc/method.ts";
-import { implement } from "../../src/grpc/server-types.ts";
+import { implement } from "../../src/grpc/server/server-types.ts";
 import { GrpcError } from "../../src/grpc/status.ts";
 import { ECHO, ECHO_BIDI, portOf, startEchoServer } from "../support/grpc/echo-server.ts";
 import { answerWith, GRPC_ANSWER, startRawServer } from "../support/grpc/raw-server.ts";

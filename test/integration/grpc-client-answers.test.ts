@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import { createGrpcChannel } from "../../src/grpc/client/create-grpc-channel.ts";
 import { buildFrameHeader } from "../../src/grpc/frame-scanner.ts";
 import { Metadata } from "../../src/grpc/metadata.ts";
 import { rawMethod } from "../../src/grpc/method.ts";

@@ -1,12 +1,12 @@
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
+import { createGrpcChannel } from "../../src/grpc/client/create-grpc-channel.ts";
 import { gzipPieces } from "../../src/grpc/compression-pieces.ts";
-import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
 import { buildFrameHeader } from "../../src/grpc/frame-scanner.ts";
 import { rawMethod } from "../../src/grpc/method.ts";
-import { implement } from "../../src/grpc/server-types.ts";
-import { type GrpcServer, startGrpcServer } from "../../src/grpc/start-grpc-server.ts";
+import { implement } from "../../src/grpc/server/server-types.ts";
+import { type GrpcServer, startGrpcServer } from "../../src/grpc/server/start-grpc-server.ts";
 import { connectRaw, grpcHeaders, requestRaw } from "../support/grpc/raw-client.ts";
 
 const TEXT = Buffer.from("the same words again and again ".repeat(2000));

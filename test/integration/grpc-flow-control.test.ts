@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
-import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
-import type { FrameStream } from "../../src/grpc/frame-stream.ts";
+import { createGrpcChannel } from "../../src/grpc/client/create-grpc-channel.ts";
+import type { FrameStream } from "../../src/grpc/frame-scanner.ts";
 import { rawMethod } from "../../src/grpc/method.ts";
-import { type Implementation, implement, implementRaw } from "../../src/grpc/server-types.ts";
-import { type GrpcServer, startGrpcServer } from "../../src/grpc/start-grpc-server.ts";
+import { type Implementation, implement, implementRaw } from "../../src/grpc/server/server-types.ts";
+import { type GrpcServer, startGrpcServer } from "../../src/grpc/server/start-grpc-server.ts";
 import { GrpcError } from "../../src/grpc/status.ts";
 
 const FEED = rawMethod("/flow.Test/Feed", "server-stream");

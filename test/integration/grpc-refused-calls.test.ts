@@ -1,7 +1,7 @@
 import type { ServerHttp2Stream } from "node:http2";
 import { describe, expect, test } from "vitest";
-import type { GrpcChannel, RawClientCall } from "../../src/grpc/client-types.ts";
-import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import type { GrpcChannel, RawClientCall } from "../../src/grpc/client/client-types.ts";
+import { createGrpcChannel } from "../../src/grpc/client/create-grpc-channel.ts";
 import { buildFrameHeader } from "../../src/grpc/frame-scanner.ts";
 import { assembleMessages } from "../../src/grpc/message-assembler.ts";
 import { rawMethod } from "../../src/grpc/method.ts";

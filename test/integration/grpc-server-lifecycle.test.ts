@@ -1,9 +1,9 @@
 import { existsSync, lstatSync, mkdirSync, writeFileSync } from "node:fs";
 import { connect as connectSocket, createServer, Server, type Socket } from "node:net";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import { createGrpcChannel } from "../../src/grpc/client/create-grpc-channel.ts";
 import { rawMethod } from "../../src/grpc/method.ts";
-import { implement } from "../../src/grpc/server-types.ts";
+import { implement } from "../../src/grpc/server/server-types.ts";
 import { GrpcError } from "../../src/grpc/status.ts";
 import { socketFolder } from "../support/grpc/contract.ts";
 import { ECHO, ECHO_BIDI, portOf, startEchoServer } from "../support/grpc/echo-server.ts";

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LogFields, type Logger, silentLogger } from "../../src/base/logger.ts";
 import { buildFrameHeader } from "../../src/grpc/frame-scanner.ts";
 import { defineMethod, rawCodec, rawMethod } from "../../src/grpc/method.ts";
-import { implement } from "../../src/grpc/server-types.ts";
-import { type GrpcServer, startGrpcServer } from "../../src/grpc/start-grpc-server.ts";
+import { implement } from "../../src/grpc/server/server-types.ts";
+import { type GrpcServer, startGrpcServer } from "../../src/grpc/server/start-grpc-server.ts";
 import { GrpcError } from "../../src/grpc/status.ts";
 import { connectRaw, grpcHeaders, requestRaw } from "../support/grpc/raw-client.ts";
 

@@ -5,7 +5,7 @@ import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { silentLogger } from "../../src/base/logger.ts";
-import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import { createGrpcChannel } from "../../src/grpc/client/create-grpc-channel.ts";
 import { buildFrameHeader } from "../../src/grpc/frame-scanner.ts";
 import { assembleMessages } from "../../src/grpc/message-assembler.ts";
 import {

@@ -2,7 +2,7 @@ import type { ServerHttp2Stream } from "node:http2";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { startChild } from "../../bench/child.ts";
-import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import { createGrpcChannel } from "../../src/grpc/client/create-grpc-channel.ts";
 import { buildFrameHeader } from "../../src/grpc/frame-scanner.ts";
 import { deltaDiscoveryResponse } from "../../src/protobuf/wire/discovery.ts";
 import { GRPC_ANSWER, startRawServer } from "../support/grpc/raw-server.ts";

@@ -7,7 +7,7 @@ import * as grpc from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
 import { connectXdsTls } from "../../src/agent/xds-tls.ts";
 import { silentLogger } from "../../src/base/logger.ts";
-import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import { createGrpcChannel } from "../../src/grpc/client/create-grpc-channel.ts";
 import { connectThroughProxy } from "../../src/net/http-proxy/proxy-route.ts";
 import { tlsLimits } from "../../src/net/tls/compliance-policy.ts";
 import type { AgentConfig } from "../../src/settings/read-agent-config.ts";

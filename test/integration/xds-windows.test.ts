@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
-import { createGrpcChannel } from "../../src/grpc/create-grpc-channel.ts";
+import { createGrpcChannel } from "../../src/grpc/client/create-grpc-channel.ts";
 import { openXdsClient, socketFolder } from "../support/xds/fake-xds-server.ts";
 import { ask, CDS, startTestProxy } from "../support/xds/harness.ts";
 

@@ -6,7 +6,7 @@ import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { startHttpServer } from "../../../test/support/net/http-server.ts";
 import { CloseStack } from "../../base/close-stack.ts";
 import { Metadata } from "../../grpc/metadata.ts";
-import type { Peer } from "../../grpc/peer.ts";
+import type { Peer } from "../../grpc/server/peer.ts";
 import {
   AuthenticationError,
   type Authenticator,

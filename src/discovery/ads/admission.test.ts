@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
 import type { Authenticator } from "../../ca/authenticators/authenticator.ts";
 import { Metadata } from "../../grpc/metadata.ts";
-import type { ServerCall } from "../../grpc/server-types.ts";
+import type { ServerCall } from "../../grpc/server/server-types.ts";
 import { type AdmissionOptions, createAdmission } from "./admission.ts";
 
 const TLS = { authorized: true } as unknown as NonNullable<ServerCall["peer"]["tls"]>;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
-import type { ServerWriter } from "../../grpc/server-types.ts";
+import type { ServerWriter } from "../../grpc/server/server-types.ts";
 import { parseNode } from "../../mesh-model/proxy/parse-node.ts";
 import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
 import type { DeltaDiscoveryRequest, DiscoveryRequest } from "../../protobuf/wire/discovery.ts";

@@ -11,7 +11,7 @@ import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { askAndClose } from "../../../test/support/net/ask-and-close.ts";
 import { fetchBytes } from "../../../test/support/status/scrape.ts";
 import { CloseStack } from "../../base/close-stack.ts";
-import { createGrpcAcceptor } from "../../grpc/create-grpc-acceptor.ts";
+import { createGrpcAcceptor } from "../../grpc/server/create-grpc-acceptor.ts";
 import { createHttp2Answer } from "./exchanges.ts";
 import { HttpError, type HttpHandler, json, text } from "./http-types.ts";
 import { createRouteTable } from "./route-table.ts";

@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { silentLogger } from "../../base/logger.ts";
-import { createGrpcChannel } from "../../grpc/create-grpc-channel.ts";
+import { createGrpcChannel } from "../../grpc/client/create-grpc-channel.ts";
 import { defineMethod, rawCodec } from "../../grpc/method.ts";
-import { implement } from "../../grpc/server-types.ts";
-import { startGrpcServer } from "../../grpc/start-grpc-server.ts";
+import { implement } from "../../grpc/server/server-types.ts";
+import { startGrpcServer } from "../../grpc/server/start-grpc-server.ts";
 import { reserveSocket } from "./reserve-socket.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "reserve-"));

@@ -2,7 +2,7 @@ import * as grpc from "@grpc/grpc-js";
 import { loadFileDescriptorSetFromBuffer } from "@grpc/proto-loader";
 import { describe, expect, test } from "vitest";
 import { silentLogger } from "../../base/logger.ts";
-import { startGrpcServer } from "../../grpc/start-grpc-server.ts";
+import { startGrpcServer } from "../../grpc/server/start-grpc-server.ts";
 import { WireReader } from "../../protobuf/wire/wire-reader.ts";
 import { WireWriter } from "../../protobuf/wire/wire-writer.ts";
 import { ADS_FILES } from "../core/ads-descriptors.ts";

@@ -1,10 +1,10 @@
 import { silentLogger } from "../../../src/base/logger.ts";
-import type { CallOptions } from "../../../src/grpc/client-types.ts";
-import { createGrpcChannel } from "../../../src/grpc/create-grpc-channel.ts";
+import type { CallOptions } from "../../../src/grpc/client/client-types.ts";
+import { createGrpcChannel } from "../../../src/grpc/client/create-grpc-channel.ts";
 import { Metadata } from "../../../src/grpc/metadata.ts";
 import { rawMethod } from "../../../src/grpc/method.ts";
-import { implement, type ServerCall } from "../../../src/grpc/server-types.ts";
-import { type GrpcServerOptions, startGrpcServer } from "../../../src/grpc/start-grpc-server.ts";
+import { implement, type ServerCall } from "../../../src/grpc/server/server-types.ts";
+import { type GrpcServerOptions, startGrpcServer } from "../../../src/grpc/server/start-grpc-server.ts";
 import { GRPC_STATUS_NAMES, GrpcError } from "../../../src/grpc/status.ts";
 import { grpcTestCerts } from "../certs/grpc-certs.ts";
 import {

@@ -1,7 +1,11 @@
 import { silentLogger } from "../../../src/base/logger.ts";
 import { rawMethod } from "../../../src/grpc/method.ts";
-import { implement } from "../../../src/grpc/server-types.ts";
-import { type GrpcServer, type GrpcServerOptions, startGrpcServer } from "../../../src/grpc/start-grpc-server.ts";
+import { implement } from "../../../src/grpc/server/server-types.ts";
+import {
+  type GrpcServer,
+  type GrpcServerOptions,
+  startGrpcServer,
+} from "../../../src/grpc/server/start-grpc-server.ts";
 
 export const ECHO = rawMethod("/test.Echo/Unary", "unary");
 export const ECHO_BIDI = rawMethod("/test.Echo/Bidi", "bidi");

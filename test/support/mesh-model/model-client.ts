@@ -1,7 +1,7 @@
 import type { AdsContext } from "../../../src/discovery/ads/ads-context.ts";
 import { serveStream } from "../../../src/discovery/ads/serve-stream.ts";
 import { Metadata } from "../../../src/grpc/metadata.ts";
-import type { ServerWriter } from "../../../src/grpc/server-types.ts";
+import type { ServerWriter } from "../../../src/grpc/server/server-types.ts";
 import {
   type Any,
   any as anyMessage,

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createGrpcChannel } from "../../../src/grpc/create-grpc-channel.ts";
+import { createGrpcChannel } from "../../../src/grpc/client/create-grpc-channel.ts";
 import { defineMethod } from "../../../src/grpc/method.ts";
 import { discoveryRequest, discoveryResponse } from "../../../src/protobuf/wire/discovery.ts";
 import { map, message, nested, repeatedString, string } from "../../../src/protobuf/wire/message.ts";

@@ -1,5 +1,5 @@
 import * as grpcJs from "@grpc/grpc-js";
-import { createGrpcChannel } from "../../../src/grpc/create-grpc-channel.ts";
+import { createGrpcChannel } from "../../../src/grpc/client/create-grpc-channel.ts";
 import { rawMethod } from "../../../src/grpc/method.ts";
 import { GRPC_STATUS_NAMES, GrpcError } from "../../../src/grpc/status.ts";
 import {

@@ -1,4 +1,4 @@
-import { createGrpcChannel } from "../../../src/grpc/create-grpc-channel.ts";
+import { createGrpcChannel } from "../../../src/grpc/client/create-grpc-channel.ts";
 import { defineMethod } from "../../../src/grpc/method.ts";
 import { decodeMessage } from "../../../src/protobuf/envoy/index.ts";
 import {

@@ -12,8 +12,8 @@ import { openDevelopmentIssuer } from "../../../src/ca/development-issuer.ts";
 import { declareCaServerMetrics } from "../../../src/ca/metrics.ts";
 import { createServerTls } from "../../../src/ca/server-credentials.ts";
 import { type Codec, defineMethod } from "../../../src/grpc/method.ts";
-import { implement } from "../../../src/grpc/server-types.ts";
-import { startGrpcServer } from "../../../src/grpc/start-grpc-server.ts";
+import { implement } from "../../../src/grpc/server/server-types.ts";
+import { startGrpcServer } from "../../../src/grpc/server/start-grpc-server.ts";
 import { GrpcError } from "../../../src/grpc/status.ts";
 import {
   deltaDiscoveryRequest,

@@ -1,8 +1,8 @@
 import { createServer, type Server } from "node:http";
 import { silentLogger } from "../../../../src/base/logger.ts";
 import { defineMethod } from "../../../../src/grpc/method.ts";
-import { implement } from "../../../../src/grpc/server-types.ts";
-import { startGrpcServer } from "../../../../src/grpc/start-grpc-server.ts";
+import { implement } from "../../../../src/grpc/server/server-types.ts";
+import { startGrpcServer } from "../../../../src/grpc/server/start-grpc-server.ts";
 import { map, message, nested, repeated, string, uint32 } from "../../../../src/protobuf/wire/message.ts";
 
 /** Who sends this header is let in; a connection without HTTP must come from the shop. */

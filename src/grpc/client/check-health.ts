@@ -1,7 +1,7 @@
-import { message, string, uint32 } from "../protobuf/wire/message.ts";
+import { message, string, uint32 } from "../../protobuf/wire/message.ts";
+import { defineMethod } from "../method.ts";
 import type { GrpcChannelOptions } from "./client-types.ts";
 import { createGrpcChannel } from "./create-grpc-channel.ts";
-import { defineMethod } from "./method.ts";
 
 /** grpc.health.v1.HealthCheckResponse.ServingStatus by number. */
 const SERVING_STATUS = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"] as const;

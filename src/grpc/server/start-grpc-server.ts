@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
-import { CloseStack } from "../base/close-stack.ts";
-import { type Handle, toHandle } from "../base/handle.ts";
-import { type ListenAddress, type ListenOptions, listen } from "../net/listen/listen.ts";
-import { createTlsAcceptor, type ServerTls } from "../net/listen/tls-acceptor.ts";
+import { CloseStack } from "../../base/close-stack.ts";
+import { type Handle, toHandle } from "../../base/handle.ts";
+import { type ListenAddress, type ListenOptions, listen } from "../../net/listen/listen.ts";
+import { createTlsAcceptor, type ServerTls } from "../../net/listen/tls-acceptor.ts";
 import { createGrpcAcceptor, type GrpcAcceptorOptions } from "./create-grpc-acceptor.ts";
 
 export interface GrpcServerOptions extends GrpcAcceptorOptions {

@@ -1,8 +1,8 @@
 import { setMaxListeners } from "node:events";
-import { errorMessage } from "../base/coded-error.ts";
-import { MAX_TIMER_MS } from "../base/timer-limit.ts";
+import { errorMessage } from "../../base/coded-error.ts";
+import { MAX_TIMER_MS } from "../../base/timer-limit.ts";
+import { GrpcError } from "../status.ts";
 import type { CallOptions } from "./client-types.ts";
-import { GrpcError } from "./status.ts";
 
 /** Deadline and cancellation of one call, from before its connection exists until its end. */
 export class CallLimit {

@@ -1,15 +1,15 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import { errorMessage } from "../base/coded-error.ts";
-import type { Logger } from "../base/logger.ts";
-import { MAX_TIMER_MS } from "../base/timer-limit.ts";
-import { ACCEPTED_ENCODINGS, parseEncoding } from "./compression.ts";
-import { type Codec, encodeMessage, rawCodec } from "./method.ts";
+import { errorMessage } from "../../base/coded-error.ts";
+import type { Logger } from "../../base/logger.ts";
+import { MAX_TIMER_MS } from "../../base/timer-limit.ts";
+import { ACCEPTED_ENCODINGS, parseEncoding } from "../compression.ts";
+import { type Codec, encodeMessage, rawCodec } from "../method.ts";
+import { GrpcError } from "../status.ts";
+import { parseTimeout } from "../timeout-header.ts";
 import { releaseClient } from "./release-client.ts";
 import { runImplementation } from "./run-implementation.ts";
 import { type IncomingRequest, type MessageLimits, ServerStream } from "./server-stream.ts";
 import type { Implementation } from "./server-types.ts";
-import { GrpcError } from "./status.ts";
-import { parseTimeout } from "./timeout-header.ts";
 
 export interface Dispatcher {
   readonly methods: ReadonlyMap<string, Implementation>;

@@ -1,7 +1,7 @@
 import type { X509Certificate } from "node:crypto";
 import type { Socket } from "node:net";
 import { type PeerCertificate, TLSSocket } from "node:tls";
-import { joinHostPort } from "../net/host-port.ts";
+import { joinHostPort } from "../../net/host-port.ts";
 
 /** Who is at the other end of a connection. */
 export interface Peer {

@@ -1,17 +1,16 @@
 import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import { errorMessage } from "../base/coded-error.ts";
-import type { Logger } from "../base/logger.ts";
-import { acceptsGzip } from "./compression.ts";
-import { FrameScanner, type FrameSink } from "./frame-scanner.ts";
-import { FrameWriter } from "./frame-writer.ts";
-import { Metadata, type MetadataInit } from "./metadata.ts";
+import { errorMessage } from "../../base/coded-error.ts";
+import type { Logger } from "../../base/logger.ts";
+import { acceptsGzip } from "../compression.ts";
+import { FrameScanner, type FrameSink, pumpFrames } from "../frame-scanner.ts";
+import { FrameWriter } from "../frame-writer.ts";
+import { Metadata, type MetadataInit } from "../metadata.ts";
+import { GrpcError, statusNumber } from "../status.ts";
+import { encodeStatusMessage } from "../status-message.ts";
 import type { Peer } from "./peer.ts";
-import { pumpFrames } from "./pump-frames.ts";
 import { releaseClient } from "./release-client.ts";
 import type { RawServerCall, ServerWriter } from "./server-types.ts";
-import { GrpcError, statusNumber } from "./status.ts";
-import { encodeStatusMessage } from "./status-message.ts";
 
 /** What a connection's calls have in common. */
 export interface Traffic {

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from "node:http2";
-import { reasonPhrase } from "../net/http-status.ts";
-import type { Metadata } from "./metadata.ts";
-import { GrpcError, statusName } from "./status.ts";
+import { reasonPhrase } from "../../net/http-status.ts";
+import type { Metadata } from "../metadata.ts";
+import { GrpcError, statusName } from "../status.ts";
+import { decodeStatusMessage } from "../status-message.ts";
 import { http2ErrorName, statusOfHttp, statusOfReset } from "./status-mapping.ts";
-import { decodeStatusMessage } from "./status-message.ts";
 
 /** Somebody between us and the server has answered: a load balancer, a proxy. The code is only what gRPC makes of it. */
 export class NoGrpcAnswer extends GrpcError {}

@@ -1,4 +1,4 @@
-import { CodedError } from "../base/coded-error.ts";
+import { CodedError } from "../../base/coded-error.ts";
 
 export class TargetError extends CodedError<"invalid-target"> {}
 

@@ -1,8 +1,8 @@
+import { MessageReader } from "../message-reader.ts";
+import { type CallKind, encodeMessage, type Method } from "../method.ts";
+import { GrpcError, toGrpcError } from "../status.ts";
 import type { ClientStream } from "./client-stream.ts";
 import type { BidiCall, ClientStreamCall, ServerStreamCall } from "./client-types.ts";
-import { MessageReader } from "./message-reader.ts";
-import { type CallKind, encodeMessage, type Method } from "./method.ts";
-import { GrpcError, toGrpcError } from "./status.ts";
 
 export interface OpenCall<Request, Response> {
   readonly call: ClientStream;

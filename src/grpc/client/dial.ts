@@ -1,11 +1,11 @@
 import { connect as connectSocket, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect as connectTls, type TLSSocket } from "node:tls";
-import { connectionFailureText } from "../net/connection-failure.ts";
-import { isIP } from "../net/ip.ts";
-import { publicRootsFor } from "../net/tls/handshake-options.ts";
+import { connectionFailureText } from "../../net/connection-failure.ts";
+import { isIP } from "../../net/ip.ts";
+import { publicRootsFor } from "../../net/tls/handshake-options.ts";
+import { GrpcError } from "../status.ts";
 import type { ClientCredentials } from "./client-types.ts";
-import { GrpcError } from "./status.ts";
 import type { Target } from "./target.ts";
 
 /** The default way to a target: straight over TCP or the unix socket. */

@@ -1,16 +1,16 @@
 import type { OutgoingHttpHeaders } from "node:http2";
-import { errorMessage } from "../base/coded-error.ts";
+import { errorMessage } from "../../base/coded-error.ts";
+import { ACCEPTED_ENCODINGS } from "../compression.ts";
+import { Metadata } from "../metadata.ts";
+import { type CallKind, type Method, rawMethod } from "../method.ts";
+import { GrpcError } from "../status.ts";
+import { formatTimeout } from "../timeout-header.ts";
 import { CallLimit } from "./call-limit.ts";
 import { DEFAULT_WINDOW_BYTES, openClientSession, resizeWindow } from "./client-session.ts";
 import { type Attempt, ClientStream, type ClientStreamOptions } from "./client-stream.ts";
 import type { CallCredentials, CallOptions, GrpcChannel, GrpcChannelOptions } from "./client-types.ts";
-import { ACCEPTED_ENCODINGS } from "./compression.ts";
-import { Metadata } from "./metadata.ts";
-import { type CallKind, type Method, rawMethod } from "./method.ts";
 import { SessionSlot } from "./session-slot.ts";
-import { GrpcError } from "./status.ts";
 import { parseTarget } from "./target.ts";
-import { formatTimeout } from "./timeout-header.ts";
 import { type OpenCall, runUnary, toBidiCall, toClientStreamCall, toServerStreamCall } from "./typed-calls.ts";
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 20_000;

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
-import type { Logger } from "../base/logger.ts";
-import { wait } from "../base/wait.ts";
-import type { KeepaliveOptions } from "./keepalive.ts";
+import type { Logger } from "../../base/logger.ts";
+import { wait } from "../../base/wait.ts";
+import type { KeepaliveOptions } from "../keepalive.ts";
 import type { PingPolicy } from "./ping-policy.ts";
 import { startServerSession } from "./server-session.ts";
 import type { Implementation } from "./server-types.ts";

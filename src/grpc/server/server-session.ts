@@ -5,8 +5,8 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { Socket } from "node:net";
-import { errorMessage } from "../base/coded-error.ts";
-import { type KeepaliveOptions, startKeepalive } from "./keepalive.ts";
+import { errorMessage } from "../../base/coded-error.ts";
+import { type KeepaliveOptions, startKeepalive } from "../keepalive.ts";
 import { describePeer } from "./peer.ts";
 import { isTooManyPings, nextPingState, noPings, type PingPolicy } from "./ping-policy.ts";
 import { type Dispatcher, dispatchStream } from "./server-dispatch.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { GrpcError } from "../status.ts";
 import { CallLimit } from "./call-limit.ts";
-import { GrpcError } from "./status.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

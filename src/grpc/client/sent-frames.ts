@@ -1,4 +1,4 @@
-import type { FrameWriter } from "./frame-writer.ts";
+import type { FrameWriter } from "../frame-writer.ts";
 
 /** A write as it was made, to be made again on another stream. */
 export type FrameWrite = (writer: FrameWriter) => Promise<void> | undefined | void;

@@ -1,10 +1,10 @@
 import type { ConnectionOptions } from "node:tls";
-import type { Dial } from "../net/dial.ts";
-import type { Encoding } from "./compression.ts";
-import type { FrameStream } from "./frame-stream.ts";
-import type { KeepaliveOptions } from "./keepalive.ts";
-import type { Metadata, MetadataInit } from "./metadata.ts";
-import type { Method } from "./method.ts";
+import type { Dial } from "../../net/dial.ts";
+import type { Encoding } from "../compression.ts";
+import type { FrameStream } from "../frame-scanner.ts";
+import type { KeepaliveOptions } from "../keepalive.ts";
+import type { Metadata, MetadataInit } from "../metadata.ts";
+import type { Method } from "../method.ts";
 
 /** What one handshake uses. Without `ca`, the public roots. */
 export type ClientCredentials = Pick<

@@ -1,15 +1,14 @@
 import type { ClientHttp2Stream, IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
+import { type Encoding, parseEncoding } from "../compression.ts";
+import { FrameScanner, type FrameSink, pumpFrames } from "../frame-scanner.ts";
+import { FrameWriter } from "../frame-writer.ts";
+import { Metadata } from "../metadata.ts";
+import { GrpcError, toGrpcError } from "../status.ts";
 import type { CallLimit } from "./call-limit.ts";
 import type { ClientSession } from "./client-session.ts";
 import type { CallOptions, RawClientCall } from "./client-types.ts";
-import { type Encoding, parseEncoding } from "./compression.ts";
-import { FrameScanner, type FrameSink } from "./frame-scanner.ts";
-import { FrameWriter } from "./frame-writer.ts";
-import { Metadata } from "./metadata.ts";
-import { pumpFrames } from "./pump-frames.ts";
 import { headersFailure, resetFailure, statusFailure } from "./response-status.ts";
 import { type FrameWrite, SentFrames } from "./sent-frames.ts";
-import { GrpcError, toGrpcError } from "./status.ts";
 
 /** Where a call is made, and as what. */
 export interface Attempt {

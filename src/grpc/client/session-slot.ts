@@ -1,6 +1,6 @@
-import { MAX_TIMER_MS } from "../base/timer-limit.ts";
+import { MAX_TIMER_MS } from "../../base/timer-limit.ts";
+import { GrpcError } from "../status.ts";
 import type { ClientSession } from "./client-session.ts";
-import { GrpcError } from "./status.ts";
 
 /** The one current session of a channel: opened by the first call that needs it, replaced when it takes no new calls any more. */
 export class SessionSlot {

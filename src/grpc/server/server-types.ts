@@ -1,6 +1,6 @@
-import type { FrameStream } from "./frame-stream.ts";
-import type { Metadata, MetadataInit } from "./metadata.ts";
-import type { CallKind, Method } from "./method.ts";
+import type { FrameStream } from "../frame-scanner.ts";
+import type { Metadata, MetadataInit } from "../metadata.ts";
+import type { CallKind, Method } from "../method.ts";
 import type { Peer } from "./peer.ts";
 
 /** What every handler sees of its call. */

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from "node:http2";
-import { parseEncoding } from "./compression.ts";
-import { MessageReader } from "./message-reader.ts";
-import type { Codec } from "./method.ts";
+import { parseEncoding } from "../compression.ts";
+import { MessageReader } from "../message-reader.ts";
+import type { Codec } from "../method.ts";
+import { GrpcError } from "../status.ts";
 import type { ServerStream } from "./server-stream.ts";
 import type { Implementation } from "./server-types.ts";
-import { GrpcError } from "./status.ts";
 
 export interface RequestInfo {
   readonly headers: IncomingHttpHeaders;
