@@ -2,7 +2,7 @@ import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { Secret } from "../base/secret.ts";
 import { wait } from "../base/wait.ts";
-import { type HttpAnswer, httpRequest } from "../net/http-client/http-request.ts";
+import { type HttpResponse, httpRequest } from "../net/http-client/http-request.ts";
 import {
   CLOUD_PLATFORM_SCOPE,
   federatedTokenBody,
@@ -112,7 +112,7 @@ interface Step {
 }
 
 /** The answer with status 200. Lost connections and server errors are tried again, refusals are final. */
-async function post(step: Step, options: GoogleExchangeOptions, signal: AbortSignal): Promise<HttpAnswer> {
+async function post(step: Step, options: GoogleExchangeOptions, signal: AbortSignal): Promise<HttpResponse> {
   const attempts = options.attempts ?? 5;
   const fail = (code: StsError["code"], problem: string) =>
     new StsError(code, `failed to exchange ${step.what} token ${problem}`);

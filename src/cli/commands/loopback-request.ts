@@ -53,7 +53,7 @@ export async function sendRequest(options: LoopbackRequest): Promise<LoopbackRes
       ...(options.timeoutMs > 0 && { timeoutMs: options.timeoutMs }),
       maxBytes: Number.POSITIVE_INFINITY,
       maxHeadBytes: MAX_HEADER_BYTES,
-      // A name that means this machine is tried on both families, whatever the hosts file says.
+      // A name that means this machine is tried on both families, independent of the hosts file.
       lookup: localLookup,
       redirects: { maxRequests: MAX_REQUESTS, allows: (redirect) => checkRedirect(redirect, url, fail) },
       forHop: async (hop, by): Promise<HopOptions> => {
@@ -85,7 +85,7 @@ function failureText(thrown: HttpError, url: string, fail: Fail): RequestError {
   return fail(code, url, isLate ? HEADERS_LATE : reason, thrown);
 }
 
-/** What OpenSSL was told to trust, where an operator may have added the roots of a server of his own. */
+/** The roots that OpenSSL is configured with, where an operator may have added those of a server of his own. */
 async function runtimeRoots(): Promise<HopOptions["tls"]> {
   const { createSecureContext } = await import("node:tls");
   return { secureContext: createSecureContext() };

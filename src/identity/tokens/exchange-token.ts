@@ -2,7 +2,7 @@ import { errorMessage } from "../../base/coded-error.ts";
 import type { Counter } from "../../base/metric-registry.ts";
 import { Secret } from "../../base/secret.ts";
 import { wait } from "../../base/wait.ts";
-import { type HttpAnswer, httpRequest } from "../../net/http-client/http-request.ts";
+import { type HttpResponse, httpRequest } from "../../net/http-client/http-request.ts";
 import {
   CLOUD_PLATFORM_SCOPE,
   federatedTokenBody,
@@ -75,14 +75,14 @@ export async function exchangeToken(
   throw new TokenError("unavailable", `failed to exchange the token: ${problem}`);
 }
 
-function exchanged(answer: HttpAnswer): Secret {
+function exchanged(answer: HttpResponse): Secret {
   const token = parseFederatedToken(answer.body)?.accessToken ?? "";
   if (token !== "") return new Secret(token);
   throw new TokenError("empty", "exchanged empty token: the token service's answer holds none");
 }
 
 /** The answer, or what kept it from coming. */
-async function post(body: string, options: TokenExchangeOptions, signal?: AbortSignal): Promise<HttpAnswer | string> {
+async function post(body: string, options: TokenExchangeOptions, signal?: AbortSignal): Promise<HttpResponse | string> {
   try {
     return await httpRequest({
       url: options.endpoint ?? ENDPOINT,

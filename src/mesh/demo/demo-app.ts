@@ -2,7 +2,7 @@ import { errorMessage } from "../../base/coded-error.ts";
 import { silentLogger } from "../../base/logger.ts";
 import { untilAborted, wait } from "../../base/wait.ts";
 import { createGrpcChannel, implement, startGrpcServer } from "../../grpc/index.ts";
-import { type HttpAnswer, httpRequest } from "../../net/http-client/http-request.ts";
+import { type HttpResponse, httpRequest } from "../../net/http-client/http-request.ts";
 import { CALL_MS, type DemoAppOptions, servePage } from "./serve-page.ts";
 import { catalogueOf, quoteMethod } from "./shop-services.ts";
 
@@ -50,7 +50,7 @@ async function runFront(options: DemoAppOptions): Promise<void> {
   });
 }
 
-function failed({ status, body }: HttpAnswer): never {
+function failed({ status, body }: HttpResponse): never {
   throw new Error(`${status} ${body.trim()}`);
 }
 

@@ -50,7 +50,7 @@ export interface Exchange extends HttpConnection {
   readonly isLenient?: boolean;
 }
 
-export interface HttpResponse {
+export interface StreamedResponse {
   readonly status: number;
   readonly headers: HttpHeaders;
   /** Where the response came from in the end. */
@@ -62,7 +62,7 @@ export interface HttpResponse {
 }
 
 /** Resolves with the response's head. The signal ends the exchange, also while the body is read. Rejects with an `HttpError`. */
-export async function exchange(request: Exchange, signal: AbortSignal): Promise<HttpResponse> {
+export async function exchange(request: Exchange, signal: AbortSignal): Promise<StreamedResponse> {
   const { url, method, body } = request;
   const send = await open(request);
   return new Promise((resolve, reject) => {

@@ -24,7 +24,7 @@ async function listen(server: Server & { closeAllConnections(): void }): Promise
   return (server.address() as AddressInfo).port;
 }
 
-test("a request carries method, headers and body, and the answer whatever its status", async () => {
+test("a request carries method, headers and body, and resolves with the response of any status", async () => {
   const port = await listen(
     createServer(async (request, response) => {
       const chunks: Buffer[] = [];
@@ -98,7 +98,7 @@ test("a body that stops in the middle runs into the time limit, and the error sa
   await expect(httpRequest({ url: base, timeoutMs: 50 })).rejects.toMatchObject({ code: "timeout", phase: "body" });
 });
 
-/** Sends for as long as somebody reads. */
+/** Sends for as long as the client reads. */
 const flood: RequestListener = (_request, response) => {
   const chunk = Buffer.alloc(65_536, "x");
   const pour = () => {

@@ -2,11 +2,11 @@ import type { Readable } from "node:stream";
 import { abortAfter, type TimedAbort } from "../../base/abort-after.ts";
 import { errorMessage } from "../../base/coded-error.ts";
 import { MAX_TIMER_MS } from "../../base/timer-limit.ts";
-import { type Exchange, exchange, type HttpConnection, type HttpHeaders, type HttpResponse } from "./exchange.ts";
+import { type Exchange, exchange, type HttpConnection, type HttpHeaders, type StreamedResponse } from "./exchange.ts";
 import { followRedirects, type Redirect, type RedirectRules, redirectedRequest } from "./follow-redirects.ts";
 import { HttpError, type HttpErrorCode } from "./http-error.ts";
 
-export interface HttpRequest extends HttpConnection, Pick<Exchange, "maxHeadBytes" | "target"> {
+export interface HttpRequestOptions extends HttpConnection, Pick<Exchange, "maxHeadBytes" | "target"> {
   readonly url: string | URL;
   /** Sent as given. */
   readonly method?: string;
@@ -34,7 +34,7 @@ export interface BodyLimits {
   readsBody?(status: number): boolean;
 }
 
-export interface HttpAnswer {
+export interface HttpResponse {
   readonly status: number;
   readonly headers: HttpHeaders;
   readonly url: URL;
@@ -49,7 +49,7 @@ const DEFAULT_MAX_BYTES = 1024 * 1024;
  * An HTTP request whose response is read into memory, by default on a connection of its own. Rejects with an `HttpError`, and with what
  * the caller's own functions throw. Uses node's http modules and not `fetch`, whose first use costs a sidecar several megabytes.
  */
-export async function httpRequest(options: HttpRequest & BodyLimits): Promise<HttpAnswer> {
+export async function httpRequest(options: HttpRequestOptions & BodyLimits): Promise<HttpResponse> {
   using limit = abortAfter(options.timeoutMs ?? MAX_TIMER_MS, options.signal);
   const { response, fail, ended } = await send(options, limit);
   using _ = ended;
@@ -70,7 +70,7 @@ export async function httpRequest(options: HttpRequest & BodyLimits): Promise<Ht
 }
 
 /** As `httpRequest`, but resolves with the head: the caller reads the body, for which only the signal is a limit. */
-export async function openHttp(options: HttpRequest): Promise<HttpResponse> {
+export async function openHttp(options: HttpRequestOptions): Promise<StreamedResponse> {
   using limit = abortAfter(options.timeoutMs ?? MAX_TIMER_MS, options.signal);
   const { response, ended } = await send(options, limit);
   ended?.end();
@@ -82,14 +82,14 @@ export async function openHttp(options: HttpRequest): Promise<HttpResponse> {
 }
 
 interface Sent {
-  readonly response: HttpResponse;
+  readonly response: StreamedResponse;
   /** A failure from here on, in the words of the limit that was reached, if one was. */
   fail(code: HttpErrorCode, reason: string, cause?: unknown): HttpError;
   /** The last request's own limit, which also holds for its body. */
   readonly ended: TimedAbort | undefined;
 }
 
-async function send(options: HttpRequest, limit: TimedAbort): Promise<Sent> {
+async function send(options: HttpRequestOptions, limit: TimedAbort): Promise<Sent> {
   const { method = "GET", headers = {}, body, redirects, forHop, hopTimeoutMs } = options;
   const first = parseUrl(options.url);
   let request = { method, headers, body };
@@ -133,7 +133,10 @@ function parseUrl(given: string | URL): URL {
 }
 
 /** With a known length into one piece of memory: modules are large, and joining chunks would take them twice. */
-async function collect(response: HttpResponse, options: HttpRequest & BodyLimits): Promise<Buffer | undefined> {
+async function collect(
+  response: StreamedResponse,
+  options: HttpRequestOptions & BodyLimits,
+): Promise<Buffer | undefined> {
   const { maxBytes = DEFAULT_MAX_BYTES, truncates = false, readsBody } = options;
   if (readsBody?.(response.status) === false) {
     response.discard();

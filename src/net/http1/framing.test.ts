@@ -81,7 +81,7 @@ test("without a length the connection's end is the body's; with one it is a brea
 });
 
 test.each(["x\r\n", "3\r\nabcd\r\n", "-1\r\n", `${"0".repeat(300)}`, "99999999999999\r\n"])(
-  "%j is no chunk",
+  "%j is not a chunk",
   (text) => {
     expect(() => read(CHUNKED, [text])).toThrow(expect.objectContaining({ code: "malformed-chunk" }));
   },

@@ -5,12 +5,12 @@ import { buffer } from "node:stream/consumers";
 import { afterEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../base/close-stack.ts";
 import { BLOCK_BYTES, createBlockPool } from "../../status/metrics/block-pool.ts";
-import { type BodyStream, type Http1Answer, requestHttp1 } from "./request-http1.ts";
+import { type BodyStream, type Http1Response, requestHttp1 } from "./request-http1.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());
 
-/** Serves each connection with a function; what clients sent is kept. */
+/** Serves each connection with a function; `requests` is what clients sent. */
 async function serve(answer: (socket: Socket) => void) {
   const requests: string[] = [];
   const sockets = new Set<Socket>();
@@ -30,7 +30,7 @@ async function serve(answer: (socket: Socket) => void) {
   return { port: (server.address() as { port: number }).port, requests };
 }
 
-function get(port: number, more: Partial<Parameters<typeof requestHttp1>[0]> = {}): Promise<Http1Answer> {
+function get(port: number, more: Partial<Parameters<typeof requestHttp1>[0]> = {}): Promise<Http1Response> {
   return requestHttp1({
     url: new URL(`http://127.0.0.1:${port}/stats/prometheus?usedonly`),
     headers: { accept: "text/plain" },
@@ -153,7 +153,7 @@ describe("a body", () => {
 describe("no answer", () => {
   test.each([
     {
-      name: "is no HTTP",
+      name: "is not HTTP",
       sends: "SSH-2.0-OpenSSH\r\n\r\n",
       error: { code: "bad-answer", message: "malformed HTTP response" },
     },
@@ -182,7 +182,7 @@ describe("no answer", () => {
     await expect(get(port, { stallMs: 30 })).rejects.toMatchObject({ code: "timeout" });
   });
 
-  test("comes where nobody listens, or nobody waits", async () => {
+  test("comes of a closed port, and of a signal that has aborted", async () => {
     const { port } = await serve(() => undefined);
     await expect(get(port, { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: "timeout" });
     await opened.close();

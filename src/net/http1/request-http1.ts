@@ -23,7 +23,7 @@ export interface ReadBuffers {
   give(buffer: Buffer): void;
 }
 
-export interface Http1Answer {
+export interface Http1Response {
   readonly status: number;
   /** Lower-case names. */
   readonly headers: ReadonlyMap<string, string>;
@@ -49,7 +49,7 @@ const MAX_HEAD_BYTES = 64 * 1024;
  * One GET, read into one buffer that is used again and again: with node's own client a hundred megabytes of statistics leave tens of
  * megabytes of read buffers to the garbage collector (bench/metrics-merge). Rejects before the head is there; later the body fails.
  */
-export function requestHttp1(request: Http1Request): Promise<Http1Answer> {
+export function requestHttp1(request: Http1Request): Promise<Http1Response> {
   return new Promise((resolve, reject) => {
     const body = new Http1Body();
     let head: Buffer | undefined = Buffer.alloc(0);
@@ -120,7 +120,7 @@ class Http1Body extends EventEmitter implements BodyStream {
   errored: Error | null = null;
   #socket: Socket | undefined;
   #stallMs = 0;
-  /** What the last read still had when nobody listened any more. */
+  /** The rest of the last read, for which there was no listener. */
   readonly #waiting: Buffer[] = [];
   #hasEnd = false;
   #isFinished = false;
@@ -144,7 +144,7 @@ class Http1Body extends EventEmitter implements BodyStream {
 
   pause(): void {
     this.isPaused = true;
-    // Silence is the source's fault only while somebody listens.
+    // Silence is the source's fault only while the body is read.
     this.#socket?.setTimeout(0);
     this.#socket?.pause();
   }

@@ -70,7 +70,7 @@ export function secretsPath(namespace: string): string {
   return `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets`;
 }
 
-/** JSON.parse quotes its input in the message, which here is somebody's secret. */
+/** JSON.parse quotes its input in the message, which here is a secret. */
 export function parseJson(json: string): unknown {
   try {
     return JSON.parse(json);

@@ -2,7 +2,7 @@ import { createGunzip } from "node:zlib";
 import { CodedError, errorCode, errorMessage } from "../../base/coded-error.ts";
 import { dialFailureOf, dialFailureText } from "../../net/http-client/dial-failure.ts";
 import { followRedirects, type Redirect } from "../../net/http-client/follow-redirects.ts";
-import { type BodyStream, type Http1Answer, requestHttp1 } from "../../net/http1/request-http1.ts";
+import { type BodyStream, type Http1Response, requestHttp1 } from "../../net/http1/request-http1.ts";
 import { lookupLocalhost } from "../../net/lookup-localhost.ts";
 import type { BlockPool } from "./block-pool.ts";
 
@@ -42,7 +42,7 @@ export async function fetchSource(options: SourceRequest): Promise<SourceBody> {
   return toBody(answer, options);
 }
 
-async function ask(url: string, { headers, stallMs, signal, pool }: SourceRequest): Promise<Http1Answer> {
+async function ask(url: string, { headers, stallMs, signal, pool }: SourceRequest): Promise<Http1Response> {
   const target = new URL(url);
   const isLocal = target.hostname === "localhost";
   try {
@@ -59,7 +59,7 @@ async function ask(url: string, { headers, stallMs, signal, pool }: SourceReques
   }
 }
 
-function toBody({ status, headers, body }: Http1Answer, { url }: SourceRequest): SourceBody {
+function toBody({ status, headers, body }: Http1Response, { url }: SourceRequest): SourceBody {
   if (status !== 200) {
     body.destroy();
     throw new ScrapeError("status", `error scraping ${url}, status code: ${status}`);

@@ -37,7 +37,7 @@ const MAX_HEAD_BYTES = 1024 * 1024;
 /** Resolves with the answer's head; the caller reads or destroys the body. Rejects when the signal aborts. */
 export async function exchange(probe: ProbeRequest): Promise<ProbeAnswer> {
   const target = hostPort(probe.target.host, probe.port);
-  // Node's client would take the scheme's usual port, and ask somebody else.
+  // Node's client would take the scheme's default port, and probe another server.
   if (probe.port === 0) throw new Error(`dial tcp ${target}: connect: connection refused`);
   if (!probe.isTls) return exchangeHttp1(probe, undefined);
   const { connections } = probe;
@@ -50,7 +50,7 @@ export async function exchange(probe: ProbeRequest): Promise<ProbeAnswer> {
   const opened = connectHttp2(`https://${probe.target.host || "localhost"}:${probe.port}`, {
     createConnection: () => socket,
   });
-  // Those who wait are told by their streams; nobody may be waiting.
+  // Streams report their own errors, and there may be none.
   opened.on("error", () => undefined);
   connections?.keepSession(target, opened);
   return exchangeHttp2(probe, opened);

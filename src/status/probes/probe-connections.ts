@@ -6,7 +6,7 @@ import { createKeepAliveAgent, type HttpAgent } from "../../net/http-client/keep
 export interface ProbeConnections {
   /** For plain HTTP. */
   readonly agent: HttpAgent;
-  /** An idle TLS connection that speaks HTTP/1; the caller owns it until it is kept again. */
+  /** An idle TLS connection that speaks HTTP/1; the caller owns it until it gives it back. */
   take(target: string): Socket | undefined;
   keep(target: string, socket: Socket): void;
   /** HTTP/2 serves any number of probes at once. */

@@ -1,7 +1,7 @@
 import type { SecureContext } from "node:tls";
 import type { Redirect } from "../../net/http-client/follow-redirects.ts";
 import { HttpError, shownUrl } from "../../net/http-client/http-error.ts";
-import { type HttpAnswer, httpRequest } from "../../net/http-client/http-request.ts";
+import { type HttpResponse, httpRequest } from "../../net/http-client/http-request.ts";
 import type { ProxyRoute } from "../../net/http-proxy/proxy-route.ts";
 import { WasmError } from "../wasm-error.ts";
 import type { AddressRule } from "./address-rules.ts";
@@ -33,7 +33,7 @@ export interface ClientRequest {
 }
 
 /** An answer with an error status is an answer. Only the body of one with status 200 is read: others may be long or slow. */
-export type HttpClient = (request: ClientRequest) => Promise<HttpAnswer>;
+export type HttpClient = (request: ClientRequest) => Promise<HttpResponse>;
 
 const MAX_REDIRECTS = 10;
 

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { backoffDelayMs } from "../../base/backoff.ts";
 import { wait } from "../../base/wait.ts";
 import { shownUrl } from "../../net/http-client/http-error.ts";
-import type { HttpAnswer } from "../../net/http-client/http-request.ts";
+import type { HttpResponse } from "../../net/http-client/http-request.ts";
 import { isLoopback } from "../../net/ip.ts";
 import type { RegistryCredential } from "../core/docker-config.ts";
 import type { ImageReference } from "../core/image-reference.ts";
@@ -21,7 +21,7 @@ export interface RegistryOptions {
 
 export interface RegistrySession {
   /** `what` is "manifests" or "blobs"; `name` a tag or digest. Rejects for any status but 200. */
-  get(what: "manifests" | "blobs", name: string, options: GetOptions): Promise<HttpAnswer>;
+  get(what: "manifests" | "blobs", name: string, options: GetOptions): Promise<HttpResponse>;
 }
 
 interface GetOptions {
@@ -87,7 +87,7 @@ async function pingRegistry(
   { client, reference, signal }: RegistryOptions,
   allowsPlain: (url: URL) => boolean,
   inspect: (url: URL) => void,
-): Promise<{ readonly base: URL; readonly answer: HttpAnswer }> {
+): Promise<{ readonly base: URL; readonly answer: HttpResponse }> {
   const secure = new URL(`https://${reference.registry}/`);
   const plain = new URL(`http://${reference.registry}/`);
   const ping = async (base: URL) => {
@@ -106,7 +106,7 @@ async function pingRegistry(
 }
 
 /** Registries behind load balancers fail now and then. A refused connection or certificate is asked about only once. */
-async function withRetries(send: () => Promise<HttpAnswer>, signal: AbortSignal): Promise<HttpAnswer> {
+async function withRetries(send: () => Promise<HttpResponse>, signal: AbortSignal): Promise<HttpResponse> {
   for (let attempt = 1; ; attempt += 1) {
     const mayRetry = attempt < ATTEMPTS && !signal.aborted;
     try {
@@ -125,7 +125,7 @@ function isDropped(failure: unknown): boolean {
   return code === "ECONNRESET" || code === "EPIPE" || code === "ECONNABORTED";
 }
 
-function challengesOf(answer: HttpAnswer): readonly string[] {
+function challengesOf(answer: HttpResponse): readonly string[] {
   const header = answer.headers["www-authenticate"];
   return header === undefined ? [] : [header];
 }
