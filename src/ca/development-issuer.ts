@@ -5,7 +5,7 @@ import { Secret } from "../base/secret.ts";
 import { encodePrivateKey, generateKeyPair, parsePrivateKey } from "../protocol/x509/key-pair.ts";
 import type { JwtRule } from "./authenticators/jwt.ts";
 import { CaMaterialError } from "./ca-server-error.ts";
-import { createOnce, keepPrivate, makePrivateDirectory, replaceFile } from "./material/create-once.ts";
+import { createOnce, keepPrivate, makePrivateDirectory, replaceMaterial } from "./material/create-once.ts";
 import { readText } from "./material/plugged-in.ts";
 
 /** Signs service account tokens with a key of the CA's directory, for use without any Kubernetes. */
@@ -34,7 +34,7 @@ export async function openDevelopmentIssuer(
   const jwk = createPublicKey(key).export({ format: "jwk" });
   const jwks = `${JSON.stringify({ keys: [{ ...jwk, kid: KEY_ID, alg: "ES256", use: "sig" }] }, null, 1)}\n`;
   const jwksPath = join(directory, JWKS_FILE);
-  if ((await readText(jwksPath)) !== jwks) await replaceFile(jwksPath, jwks, 0o644);
+  if ((await readText(jwksPath)) !== jwks) await replaceMaterial(jwksPath, jwks, 0o644);
   return {
     rule: { issuer, audiences: [DEVELOPMENT_AUDIENCE], jwks },
     jwksPath,

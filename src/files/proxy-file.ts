@@ -1,18 +1,7 @@
-import {
-  chmodSync,
-  chownSync,
-  closeSync,
-  fchmodSync,
-  fchownSync,
-  openSync,
-  renameSync,
-  rmSync,
-  writeFile,
-  writeFileSync,
-} from "node:fs";
-import { basename, dirname, join, relative, resolve, sep } from "node:path";
-import { promisify } from "node:util";
+import { chmodSync, chownSync } from "node:fs";
+import { join, relative, resolve, sep } from "node:path";
 import { makeDirectory } from "./make-directory.ts";
+import { type FileOwner, replaceFile } from "./replace-file.ts";
 
 /**
  * The one rule for files and directories the agent makes for the proxy. `private`: readable by the user the proxy runs as and by root
@@ -22,10 +11,7 @@ import { makeDirectory } from "./make-directory.ts";
  */
 export type ProxyAccess = "private" | "shared";
 
-export interface ProxyOwner {
-  readonly uid: number;
-  readonly gid: number;
-}
+export type ProxyOwner = FileOwner;
 
 export interface ProxyFileOptions {
   readonly access: ProxyAccess;
@@ -37,37 +23,9 @@ export interface ProxyFileOptions {
 const FILE_MODES: Readonly<Record<ProxyAccess, number>> = { private: 0o600, shared: 0o644 };
 const DIRECTORY_MODES: Readonly<Record<ProxyAccess, number>> = { private: 0o700, shared: 0o755 };
 
-/** Up to here writing takes no longer than handing it to another thread would. */
-const AT_ONCE_BYTES = 256 * 1024;
-
-/**
- * Readers see the old content or the whole new one, never a part: a temporary file beside it, then a rename. Small files are written at
- * once; modules and configurations of many megabytes on the side, because disks may be slow and nothing else may wait for them.
- */
-export async function writeProxyFile(
-  path: string,
-  data: string | Uint8Array,
-  options: ProxyFileOptions,
-): Promise<void> {
-  const temporary = join(dirname(path), `.${basename(path)}.${Math.random().toString(36).slice(2)}.tmp`);
-  const mode = options.mode ?? FILE_MODES[options.access];
-  // Exclusive: nobody can have put a file or a link there.
-  const file = openSync(temporary, "wx", mode);
-  try {
-    try {
-      if (data.length <= AT_ONCE_BYTES) writeFileSync(file, data);
-      else await promisify(writeFile)(file, data);
-      // The umask may have taken bits away.
-      fchmodSync(file, mode);
-      if (options.owner !== undefined) fchownSync(file, options.owner.uid, options.owner.gid);
-    } finally {
-      closeSync(file);
-    }
-    renameSync(temporary, path);
-  } catch (failure) {
-    rmSync(temporary, { force: true });
-    throw failure;
-  }
+/** Replaces the file as a whole: readers see the old content or the new one. */
+export function writeProxyFile(path: string, data: string | Uint8Array, options: ProxyFileOptions): Promise<void> {
+  return replaceFile(path, data, { mode: options.mode ?? FILE_MODES[options.access], owner: options.owner });
 }
 
 /** Makes the directory and its missing parents by the same rule. One that exists already stays as it is: it is its maker's. */

@@ -1,6 +1,6 @@
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { replaceFile } from "./config-files.ts";
+import { writeConfigFile } from "./config-files.ts";
 import type { StateFolder } from "./state/state-folder.ts";
 
 /** Enough of an Istio object to tell it from others. */
@@ -14,7 +14,7 @@ export interface NamedObject {
 
 /** Puts objects above those of the mesh file; they stay until the mesh ends or they are taken back. */
 export function applyObjects(folder: StateFolder, objects: readonly NamedObject[]): void {
-  for (const object of objects) replaceFile(pathOf(folder, object), object.text);
+  for (const object of objects) writeConfigFile(pathOf(folder, object), object.text);
 }
 
 /** Says which of them had been applied. */

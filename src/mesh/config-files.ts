@@ -1,6 +1,7 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { errorMessage } from "../base/coded-error.ts";
+import { replaceFileSync } from "../files/replace-file.ts";
 import type { IstioObject } from "./core/istio-objects.ts";
 import type { MeshFile } from "./core/mesh-file.ts";
 import { SETTLED_MS, stampOf } from "./file-stamp.ts";
@@ -52,11 +53,11 @@ export function createConfigFiles({ target, validate, settledMs = SETTLED_MS }: 
     );
   return {
     checkInline,
-    writeGenerated: (objects) => replaceFile(join(target, "90-generated.yaml"), documents(objects)),
+    writeGenerated: (objects) => writeConfigFile(join(target, "90-generated.yaml"), documents(objects)),
     writeInline(config, meshFile) {
       const problems = checkInline(config, meshFile);
       if (problems.length === 0)
-        replaceFile(join(target, "20-inline.yaml"), documents(config.map(({ value }) => value)));
+        writeConfigFile(join(target, "20-inline.yaml"), documents(config.map(({ value }) => value)));
       return problems;
     },
     mirror(folder) {
@@ -90,7 +91,7 @@ function copyChecked(path: string, copy: string, validate: ConfigValidator): rea
   try {
     const text = readFileSync(path, "utf8");
     const problems = validate(text).map((problem) => `${path}:${problem.line}:${problem.column}: ${problem.text}`);
-    if (problems.length === 0) replaceFile(copy, text);
+    if (problems.length === 0) writeConfigFile(copy, text);
     return problems;
   } catch (thrown) {
     return [`${path}: ${errorMessage(thrown)}`];
@@ -101,17 +102,9 @@ function documents(objects: readonly unknown[]): string {
   return objects.map((object) => `---\n${JSON.stringify(object, null, 1)}\n`).join("");
 }
 
-/** Hidden until it is whole: the control plane passes hidden files over. */
-export function replaceFile(path: string, text: string): void {
-  const temporary = join(dirname(path), `.${process.pid}.tmp`);
+export function writeConfigFile(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
-  try {
-    writeFileSync(temporary, text, { mode: 0o644 });
-    renameSync(temporary, path);
-  } catch (thrown) {
-    rmSync(temporary, { force: true });
-    throw thrown;
-  }
+  replaceFileSync(path, text, { mode: 0o644 });
 }
 
 /** What of a folder the control plane gets: no hidden files, and no folders that are called like files. */

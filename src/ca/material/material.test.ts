@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { makeCertificate, type TestCertificate } from "../../../test/support/certs/ca-certificates.ts";
 import { makeCaDirectory } from "../../../test/support/files/ca-directory.ts";
 import { parsePemCertificate } from "../../protocol/x509/certificate.ts";
-import { createOnce, replaceFile } from "./create-once.ts";
+import { createOnce, replaceMaterial } from "./create-once.ts";
 import { readPluggedIn } from "./plugged-in.ts";
 import { loadOrCreateRoot, type SelfSignedOptions } from "./self-signed-store.ts";
 
@@ -24,13 +24,13 @@ describe("files that are written whole", () => {
   test("a directory that is not there is an error and leaves nothing", async () => {
     await using directory = await makeCaDirectory();
     await expect(createOnce(directory.file("no/x"), "", 0o600)).rejects.toMatchObject({ code: "unwritable" });
-    await expect(replaceFile(directory.file("no/x"), "", 0o600)).rejects.toMatchObject({ code: "unwritable" });
+    await expect(replaceMaterial(directory.file("no/x"), "", 0o600)).rejects.toMatchObject({ code: "unwritable" });
     expect(await readdir(directory.path)).toEqual([]);
   });
 
   test("a file is replaced with the mode that is asked for", async () => {
     await using directory = await makeCaDirectory({ x: "old" });
-    await replaceFile(directory.file("x"), "new", 0o640);
+    await replaceMaterial(directory.file("x"), "new", 0o640);
     expect(await readFile(directory.file("x"), "utf8")).toBe("new");
     expect(await modeOf(directory.file("x"))).toBe(0o640);
   });

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { encodePrivateKey, generateKeyPair, type KeyOptions, parsePrivateKey } from "../../protocol/x509/key-pair.ts";
 import { CaMaterialError } from "../ca-server-error.ts";
 import { selfSignedRoot } from "../core/self-signed.ts";
-import { createOnce, keepPrivate, makePrivateDirectory, replaceFile } from "./create-once.ts";
+import { createOnce, keepPrivate, makePrivateDirectory, replaceMaterial } from "./create-once.ts";
 import { GENERATED_MARKER, readText } from "./plugged-in.ts";
 
 export interface SelfSignedOptions {
@@ -40,7 +40,7 @@ export async function loadOrCreateRoot(options: SelfSignedOptions): Promise<Stor
     throw new CaMaterialError("unreadable", `${CERTIFICATE_FILE} vanished from ${directory} while it was read`);
   }
   if ((await readText(join(directory, ROOT_FILE))) !== certificatePem) {
-    await replaceFile(join(directory, ROOT_FILE), certificatePem, 0o644);
+    await replaceMaterial(join(directory, ROOT_FILE), certificatePem, 0o644);
   }
   return { certificatePem, key };
 }
@@ -53,8 +53,8 @@ export async function readRoot(directory: string): Promise<string | undefined> {
 /** A new certificate for the same key and subject, so that chains made under the old one verify under the new one as well. */
 export async function renewRoot(key: KeyObject, options: SelfSignedOptions): Promise<StoredRoot> {
   const certificatePem = await newRoot(key, options);
-  await replaceFile(join(options.directory, CERTIFICATE_FILE), certificatePem, 0o644);
-  await replaceFile(join(options.directory, ROOT_FILE), certificatePem, 0o644);
+  await replaceMaterial(join(options.directory, CERTIFICATE_FILE), certificatePem, 0o644);
+  await replaceMaterial(join(options.directory, ROOT_FILE), certificatePem, 0o644);
   return { certificatePem, key };
 }
 

@@ -1,9 +1,9 @@
-import { randomUUID } from "node:crypto";
-import { rename, rm, stat, writeFile } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
 import { Secret } from "../../base/secret.ts";
 import { wait } from "../../base/wait.ts";
+import { replaceFile } from "../../files/replace-file.ts";
 import { httpRequest } from "../../net/http-client/http-request.ts";
 import { needsRefresh } from "./core/needs-refresh.ts";
 import { TokenError, type TokenFetcher } from "./token-fetcher.ts";
@@ -83,14 +83,11 @@ async function fetchIdentity(options: GceTokenOptions, signal: AbortSignal): Pro
   throw new TokenError("unavailable", `the metadata server gave no identity token: ${problem || "cancelled"}`);
 }
 
-/** Readers see the old or the new token. A file that is already there keeps its mode. */
+/** Readers see the old or the new token. A file that exists keeps its mode. */
 async function writeToken(path: string, token: string): Promise<void> {
-  const draft = `${path}.tmp.${randomUUID()}`;
   try {
-    await writeFile(draft, token, { mode: await modeOf(path) });
-    await rename(draft, path);
+    await replaceFile(path, token, { mode: await modeOf(path) });
   } catch (cause) {
-    await rm(draft, { force: true });
     throw new TokenError("unavailable", `cannot write the token to ${path}: ${errorCode(cause)}`, { cause });
   }
 }

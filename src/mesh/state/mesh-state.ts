@@ -1,5 +1,6 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
+import { replaceFileSync } from "../../files/replace-file.ts";
 import type { ProcessIdentity } from "../../process/process-identity.ts";
 import type { MeshPlan } from "../core/mesh-plan.ts";
 import { MeshError } from "../mesh-error.ts";
@@ -63,12 +64,9 @@ export interface StateRecord {
 export function createStateRecord(path: string, initial: MeshState): StateRecord {
   let current = initial;
   const write = (state: MeshState) => {
-    const temporary = `${path}.${process.pid}.tmp`;
     try {
-      writeFileSync(temporary, `${JSON.stringify(state, null, 1)}\n`, { mode: 0o600 });
-      renameSync(temporary, path);
+      replaceFileSync(path, `${JSON.stringify(state, null, 1)}\n`, { mode: 0o600 });
     } catch (thrown) {
-      rmSync(temporary, { force: true });
       throw new MeshError("state", `cannot write ${path}: ${errorMessage(thrown)}`, { cause: thrown });
     }
     current = state;
