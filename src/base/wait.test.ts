@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { wait } from "./wait.ts";
+import { untilAborted, wait } from "./wait.ts";
 
 test("an abort ends the wait at once and leaves no timer", async () => {
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
@@ -38,4 +38,17 @@ test.each([2 ** 31, 9e15, Number.POSITIVE_INFINITY])("a wait of %d ms does not e
   expect(isOver).toBe(false);
   stop.abort();
   await waiting;
+});
+
+test("waiting for a signal ends with its abort, also when that was before", async () => {
+  const controller = new AbortController();
+  let isOver = false;
+  const waiting = untilAborted(controller.signal).then(() => {
+    isOver = true;
+  });
+  await Promise.resolve();
+  expect(isOver).toBe(false);
+  controller.abort();
+  await waiting;
+  await untilAborted(controller.signal);
 });

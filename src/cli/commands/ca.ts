@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { formatDuration } from "../../base/duration.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
+import { untilAborted } from "../../base/wait.ts";
 import { declareCaServerMetrics, type JwtRule, openDevelopmentIssuer, startCaServer } from "../../ca/index.ts";
 import { addressText } from "../../net/listen/listen.ts";
 import type { KeyOptions } from "../../protocol/x509/key-pair.ts";
@@ -121,17 +122,10 @@ async function serve({ flags, log, print, signal }: CommandContext, directory: s
   token keys:       ${issuer.jwksPath}
   to get a token:   pilot-agent ca --dir ${directory} --issue-token NAMESPACE/ACCOUNT
 `);
-  await Promise.race([aborted(signal), server.ended]);
+  await Promise.race([untilAborted(signal), server.ended]);
   return 0;
 }
 
 function milliseconds(nanoseconds: bigint): number {
   return Number(nanoseconds / 1_000_000n);
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

@@ -1,4 +1,5 @@
 import { buildStamp, formatVersion } from "../../base/build-stamp.ts";
+import { untilAborted } from "../../base/wait.ts";
 import { type Discovery, startDiscovery } from "../../discovery/index.ts";
 import { addressText, type ListenAddress } from "../../net/listen/listen.ts";
 import { readDiscoverySettings } from "../../settings/discovery.ts";
@@ -45,7 +46,7 @@ async function runDiscovery(context: CommandContext): Promise<number> {
   await using discovery = await startDiscovery(options);
   for (const line of portLines(discovery)) log.info(line);
   if (options.sharesHttpPort && options.ports.http !== undefined) log.info("xDS in plaintext is on the HTTP port");
-  await Promise.race([aborted(signal), discovery.ended]);
+  await Promise.race([untilAborted(signal), discovery.ended]);
   log.info("Stopping", { reason: String(signal.reason ?? "ended") });
   await discovery.stop();
   return 0;
@@ -62,12 +63,5 @@ function portLines({ addresses }: Discovery): string[] {
   return PORT_TEXTS.flatMap(([name, text]) => {
     const address: ListenAddress | undefined = addresses[name];
     return address === undefined ? [] : [`Listening on ${addressText(address)}: ${text}`];
-  });
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
   });
 }

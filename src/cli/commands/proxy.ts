@@ -3,6 +3,7 @@ import { buildStamp, formatVersion } from "../../base/build-stamp.ts";
 import { errorMessage } from "../../base/coded-error.ts";
 import { quoteGo } from "../../base/go-quote.ts";
 import type { Logger } from "../../base/logger.ts";
+import { untilAborted } from "../../base/wait.ts";
 import { EnvoyError } from "../../envoy/index.ts";
 import { ConfigError, describeProblem } from "../../settings/config-error.ts";
 import { chooseGeneration } from "../../settings/generations.ts";
@@ -119,12 +120,8 @@ function listenForSignals({ onSignal, log }: CommandContext): Signals {
 
 /** The exit code: 0 after an orderly end, Envoy's own failure told by its code. */
 async function untilEnded(agent: Agent, signal: AbortSignal): Promise<number> {
-  const signalled = new Promise<void>((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
   try {
-    await Promise.race([agent.ended, signalled]);
+    await Promise.race([agent.ended, untilAborted(signal)]);
     return 0;
   } catch (thrown) {
     if (thrown instanceof EnvoyError) return thrown.exitCode;

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { errorMessage } from "../../base/coded-error.ts";
+import { untilAborted } from "../../base/wait.ts";
 import { EnvoyBinaryError, findEnvoy } from "../../envoy/index.ts";
 import {
   type Isolation,
@@ -96,7 +97,7 @@ async function run(context: CommandContext): Promise<number> {
   const waiting = await mesh.untilReady(READY_MS);
   if (!signal.aborted)
     tell({ mesh, waiting, tries, say, print, folder: folder.path, calledAs: flags.string("called-as"), uptimeMs });
-  await aborted(signal);
+  await untilAborted(signal);
   print("\nending everything ...\n");
   await mesh.stop();
   print(`mesh ${mesh.plan.name} is down; its logs are in ${folder.logs}\n`);
@@ -182,11 +183,4 @@ function sudoUser({ SUDO_UID, SUDO_GID }: CommandContext["env"]): StartMeshOptio
   const isUser = [SUDO_UID, SUDO_GID].every((id) => /^\d+$/.test(id ?? ""));
   if (!isUser || SUDO_UID === "0" || process.getuid?.() !== 0) return undefined;
   return { uid: Number(SUDO_UID), gid: Number(SUDO_GID), hasGroups: true };
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

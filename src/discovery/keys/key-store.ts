@@ -3,7 +3,7 @@ import { type BackoffOptions, backoffDelayMs } from "../../base/backoff.ts";
 import { errorMessage } from "../../base/coded-error.ts";
 import { type Handle, toHandle } from "../../base/handle.ts";
 import type { Logger } from "../../base/logger.ts";
-import { wait } from "../../base/wait.ts";
+import { untilAborted, wait } from "../../base/wait.ts";
 import type { ConfigObject, ObjectRef } from "../../istio-api/config-object.ts";
 import { type TokenKeys, tokenKeysName } from "../../mesh-model/token-keys.ts";
 import { parseProtoDuration } from "../../protobuf/proto-duration.ts";
@@ -126,7 +126,7 @@ export function startKeyStore({
     tried: async (limitMs: number) => {
       const all = Promise.all([...entries.values()].map(({ tried }) => tried));
       using limit = abortAfter(limitMs);
-      await Promise.race([all, aborted(limit.signal)]);
+      await Promise.race([all, untilAborted(limit.signal)]);
     },
     ended: new Promise<void>(() => undefined),
     stop: async () => {
@@ -134,10 +134,6 @@ export function startKeyStore({
       await Promise.all([...[...entries.keys()].map(leave), ...leaves]);
     },
   });
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }
 
 function describe({ objects, jwksUri, issuer }: WantedKeys) {

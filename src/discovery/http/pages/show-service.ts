@@ -62,14 +62,14 @@ export function showEndpoint(service: Service, endpoint: Endpoint) {
   };
 }
 
-interface Place {
+interface Topology {
   readonly clusterId: string;
   readonly network: string;
   readonly locality: Locality;
 }
 
 /** Where something runs, as labels; what is not known has none. */
-export function topologyLabels({ clusterId, network, locality }: Place): Readonly<Record<string, string>> {
+export function topologyLabels({ clusterId, network, locality }: Topology): Readonly<Record<string, string>> {
   const { region, zone, subzone } = locality;
   const values = { cluster: clusterId, network, region, zone, subzone };
   return Object.fromEntries(
