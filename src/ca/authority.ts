@@ -36,7 +36,7 @@ export interface AuthorityOptions {
   readonly random?: () => number;
 }
 
-/** Signs with whatever material is current. Two on one directory share their root. */
+/** Signs with the current material. Two on one directory share their root. */
 export interface Authority extends Handle {
   readonly kind: MaterialSource["kind"];
   readonly material: SigningMaterial;
@@ -79,7 +79,7 @@ export async function startAuthority(options: AuthorityOptions): Promise<Authori
   });
 }
 
-/** Certificates that end as they are made are of no use to anybody: such limits are told and not used. */
+/** Certificates that expire at once are of no use: such limits are logged and ignored. */
 function usableLimits({ ttl: asked = {}, log }: AuthorityOptions): TtlLimits {
   const usable = (name: keyof TtlLimits) => {
     const ms = asked[name] ?? DEFAULT_TTL[name];

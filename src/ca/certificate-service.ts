@@ -26,9 +26,9 @@ export interface CertificateServiceOptions {
   readonly authenticators: readonly Authenticator[];
   readonly metrics: CaServerMetrics;
   readonly log: Logger;
-  /** `XDS_AUTH_PLAINTEXT`: tokens are accepted over connections without TLS, where anybody on the way can read them. */
+  /** `XDS_AUTH_PLAINTEXT`: tokens are accepted over connections without TLS, where they can be read in transit. */
   readonly allowsPlaintext?: boolean;
-  /** Whether the caller may have a certificate for another identity (node proxies). Nobody may when absent. */
+  /** Whether the caller may have a certificate for another identity (node proxies). No caller may when absent. */
   readonly mayImpersonate?: (caller: Caller, identity: string, request: AuthRequest) => Promise<boolean>;
 }
 

@@ -12,7 +12,7 @@ import type { SigningMaterial } from "./core/signing-material.ts";
 
 export interface SignRequest {
   readonly csrPem: string;
-  /** Become the SANs, whatever the CSR asked for. At least one. */
+  /** Become the SANs, regardless of the CSR. At least one. */
   readonly identities: readonly string[];
   /** Zero or less: the default. */
   readonly ttlSeconds: bigint;

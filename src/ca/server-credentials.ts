@@ -25,7 +25,7 @@ interface Issued {
 const RENEW_BEFORE_MS = 60 * 60_000;
 
 /**
- * TLS for a port of the process that runs the CA: a certificate of its own making, issued anew whenever the CA's material changes.
+ * TLS for a port of the process that runs the CA: a certificate of its own making, reissued whenever the CA's material changes.
  * Clients may show a certificate; one that does not verify, or proves no identity of a known trust domain, ends the connection.
  */
 export function createServerTls(options: ServerCredentialsOptions): ServerTls {

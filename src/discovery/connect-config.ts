@@ -45,7 +45,7 @@ interface ConfigSource {
 
 /**
  * Directories that rule objects are read from: those of the mesh config's `configSources`, or the one given at the start. Sources of other
- * kinds are told and passed over.
+ * kinds are logged and ignored.
  */
 export function configDirectories(
   { configSources }: { readonly configSources?: unknown },

@@ -61,7 +61,7 @@ export function connectXds(
     parseNode: (node) => parseNode(decodeNode(node), options.clusterAliases),
     admit: createAdmission({
       isReady: parts.isReady,
-      // A bucket that never holds one whole stream would let nobody in.
+      // A bucket that never holds one whole stream would admit no client.
       rate: { perSecond, burst: Math.max(1, perSecond), maxWaitMs: 1000 },
       authenticators: parts.ca.authenticators,
       requiresIdentity: auth.requiresIdentity ?? true,

@@ -1,6 +1,6 @@
 import { CodedError } from "../base/coded-error.ts";
 
-/** The control plane cannot start as it was told to. */
+/** The control plane cannot start with these options. */
 export class DiscoveryError extends CodedError<
   "address-in-use" | "cannot-listen" | "invalid-mesh-config" | "invalid-files"
 > {}

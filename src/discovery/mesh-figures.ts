@@ -38,7 +38,7 @@ export function meshFigures(
   };
 }
 
-/** By metric, then by the place that is asked for twice. */
+/** By metric, then by the name that is used twice. */
 export type Conflicts = Readonly<Record<ConflictMetric, Readonly<Record<string, Conflict>>>>;
 
 interface Conflict {

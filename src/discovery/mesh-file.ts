@@ -32,7 +32,7 @@ export async function startMeshFile(options: MeshFileOptions): Promise<MeshFile>
   let text = path === undefined ? undefined : await readMesh(path);
   if (path !== undefined && text === undefined) log.warn("mesh config file is missing, defaults are used", { path });
   let settings = await parse(text, path, domainSuffix);
-  /** Why the file was last refused: told once, however often it is looked at. */
+  /** Why the file was last refused: logged once, however often it is read. */
   let refused = "";
   const reload = async (): Promise<void> => {
     if (path === undefined) return;

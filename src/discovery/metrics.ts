@@ -17,20 +17,20 @@ export interface DiscoveryMetrics {
   readonly rejectedConfigs: Gauge;
   /** Where figures about the mesh of this moment are read at each scrape. */
   setMeshSource(read: () => MeshFigures): void;
-  /** Where figures about remembered resources are read at each scrape. */
+  /** Where metrics of cached resources are read at each scrape. */
   setCacheSource(counts: Readonly<CacheCounts>): void;
 }
 
 export function declareDiscoveryMetrics(registry: MetricRegistry, uptimeSeconds: () => number): DiscoveryMetrics {
   let read: () => MeshFigures | undefined = () => undefined;
   let current: MeshFigures | undefined;
-  const forget = () => {
+  const reset = () => {
     current = undefined;
   };
   const figure = (name: string, help: string, of: (figures: MeshFigures) => number) =>
     registry.gaugeOf({ name, help }, () => {
       // The series of one scrape are read in one turn: the mesh is counted once for all of them.
-      if (current === undefined) queueMicrotask(forget);
+      if (current === undefined) queueMicrotask(reset);
       current ??= read();
       return current === undefined ? undefined : of(current);
     });
@@ -79,25 +79,25 @@ export function declareDiscoveryMetrics(registry: MetricRegistry, uptimeSeconds:
 /** What the generators count themselves, as counting by label for every lookup would cost more than the lookup. */
 function declareCacheMetrics(registry: MetricRegistry): DiscoveryMetrics["setCacheSource"] {
   let counts: Readonly<CacheCounts> | undefined;
-  let told = { hits: 0, misses: 0, evictions: 0 };
+  let reported = { hits: 0, misses: 0, evictions: 0 };
   // Declared, and so read, before the two counters: it brings them up to date.
-  registry.gaugeOf({ name: "xds_cache_size", help: "Remembered results that later answers are made of." }, () => {
+  registry.gaugeOf({ name: "xds_cache_size", help: "Cached results that later answers are made of." }, () => {
     if (counts === undefined) return undefined;
     const { hits, misses, evictions, size } = counts;
-    reads.inc(["hit"], hits - told.hits);
-    reads.inc(["miss"], misses - told.misses);
-    evicted.inc(["clear"], evictions - told.evictions);
-    told = { hits, misses, evictions };
+    reads.inc(["hit"], hits - reported.hits);
+    reads.inc(["miss"], misses - reported.misses);
+    evicted.inc(["clear"], evictions - reported.evictions);
+    reported = { hits, misses, evictions };
     return size;
   });
   const reads = registry.counter({
     name: "xds_cache_reads",
-    help: "Lookups of remembered results, by outcome.",
+    help: "Cache lookups, by outcome.",
     labels: ["type"],
   });
   const evicted = registry.counter({
     name: "xds_cache_evictions",
-    help: "Remembered results that were forgotten.",
+    help: "Cached results that were evicted.",
     labels: ["type"],
   });
   return (source) => {

@@ -14,7 +14,7 @@ interface Loaded {
 }
 
 /**
- * A serving certificate of somebody else's making, looked at for each connection and read again when its files changed. Clients may show
+ * A serving certificate from files, looked at for each connection and read again when its files changed. Clients may show
  * certificates of the given roots or of the own CA, for identities of the mesh's trust domains. Files that become unusable leave the
  * last good ones in force.
  */

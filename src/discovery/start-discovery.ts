@@ -120,7 +120,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     allowsPlaintext: auth.requiresPlaintextIdentity ?? false,
     log: options.log.scope("serverca"),
   });
-  // Ready before the ports are open: nobody who gets in is sent away.
+  // Ready before the ports are open: no accepted client is refused.
   notReady = "";
   const onOtherRequest = createHttp2Answer(pages);
   const { methods } = service;
@@ -154,7 +154,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     stop: async () => {
       notReady = "stopping";
       const deadlineMs = options.shutdownMs ?? 10_000;
-      // xDS streams never end by themselves: they are told to, and clients go to another server or wait for this one.
+      // xDS streams never end by themselves: the server ends them, and clients go to another server or wait for this one.
       service.close("the server is stopping");
       await Promise.all([...servers, open.shared].map((server) => server?.drain(deadlineMs)));
       await owned.close();

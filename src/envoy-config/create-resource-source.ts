@@ -11,29 +11,29 @@ import { takenName } from "./envoy-filter/patching.ts";
 import { GRPC_GENERATOR, grpcResources } from "./grpc-resources.ts";
 import { inboundResources, inboundTraits } from "./inbound-resources.ts";
 import {
-  createLastingSets,
+  type ContentSets,
+  createContentSets,
   createScopeResources,
-  type LastingSets,
   type MadeSets,
   type ScopeResources,
 } from "./outbound-resources.ts";
-import { type CacheCounts, createCacheCounts, createScopeMemories } from "./resource-cache.ts";
+import { type CacheCounts, createCacheCounts, createScopeCaches } from "./resource-cache.ts";
 import { createResourceGuard, type ResourceGuard, type ResourceProblem } from "./resource-problems.ts";
 
 interface ResourceSourceOptions {
   /** Something that cannot be sent and was left out; the rest is sent. */
   readonly onProblem: (problem: ResourceProblem) => void;
-  /** Trust anchors that running agents are told, PEM text each; without it they keep those they got with their certificate. */
+  /** Trust anchors that running agents are sent, PEM text each; without it they keep those they got with their certificate. */
   readonly trustBundle?: () => readonly string[];
 }
 
-/** A source that remembers what it made. */
+/** A source that caches what it generated. */
 export interface CachingSource extends ResourceSource<ProxyView> {
   /** What showed when the resources that the proxy has now were made, whenever that was. */
   problems(view: ProxyView): readonly ResourceProblem[];
   readonly cache: {
     readonly counts: Readonly<CacheCounts>;
-    /** Everything is made anew when it is next asked for; what comes out equal has the version it had. */
+    /** Everything is generated again on the next request; equal results have the same version as before. */
     clear(): void;
   };
 }
@@ -52,24 +52,24 @@ export function createResourceSource({ onProblem, trustBundle }: ResourceSourceO
   /** What shows while resources of `owner` are made stays with it, as they are not made again while it is the same. */
   const guardOf = (owner: object): ResourceGuard =>
     createResourceGuard((problem) => {
-      recall(problems, owner, () => []).push(problem);
+      memoize(problems, owner, () => []).push(problem);
       onProblem(problem);
     });
   const encodeRoute = createRouteEncoder();
   const counts = createCacheCounts();
-  const memories = createScopeMemories(counts);
+  const caches = createScopeCaches(counts);
   let scopes = new WeakMap<OutboundScope, ScopeResources>();
-  let lasting = new WeakMap<OutboundScope["content"], LastingSets>();
+  let contentSets = new WeakMap<OutboundScope["content"], ContentSets>();
   let own = new WeakMap<InboundScope, MadeSets>();
 
   const scopeOf = ({ outbound }: ProxyView): ScopeResources =>
-    recall(scopes, outbound, () => {
-      const made = recall(lasting, outbound.content, createLastingSets);
-      return createScopeResources(outbound, made, memories.of(outbound), encodeRoute, guardOf(outbound.content));
+    memoize(scopes, outbound, () => {
+      const made = memoize(contentSets, outbound.content, createContentSets);
+      return createScopeResources(outbound, made, caches.of(outbound), encodeRoute, guardOf(outbound.content));
     });
   const ownOf = (view: ProxyView, type: "CDS" | "LDS"): ResourceSet => {
-    const made = recall(own, view.inbound, () => new Map());
-    return recall(made, `${type} ${inboundTraits(view)}`, () =>
+    const made = memoize(own, view.inbound, () => new Map());
+    return memoize(made, `${type} ${inboundTraits(view)}`, () =>
       createResourceSet(inboundResources(view, type, guardOf(view.inbound))),
     );
   };
@@ -77,10 +77,10 @@ export function createResourceSource({ onProblem, trustBundle }: ResourceSourceO
   let asked = new WeakMap<ProxyView, Map<string, ResourceSet>>();
   /** Programs that speak xDS themselves get what they ask for by name, in forms of their own; endpoints are the same for all. */
   const grpcOf = (view: ProxyView, type: Exclude<XdsType, "EDS">, names: readonly string[]): ResourceSet => {
-    const sets = recall(asked, view, () => new Map<string, ResourceSet>());
+    const sets = memoize(asked, view, () => new Map<string, ResourceSet>());
     const key = JSON.stringify([type, ...names]);
     const known = sets.get(key) ?? createResourceSet(grpcResources(view, type, names, { guard, encodeRoute }));
-    // One list of each type is enough for a client; it must not fill the memory with all it can think of.
+    // One list of each type is enough for a client; the number of lists per client is limited.
     if (sets.size > MAX_LISTS) sets.clear();
     sets.set(key, known);
     return known;
@@ -94,8 +94,8 @@ export function createResourceSource({ onProblem, trustBundle }: ResourceSourceO
   };
 
   const clear = () => {
-    memories.clear();
-    [scopes, lasting, own, asked] = [new WeakMap(), new WeakMap(), new WeakMap(), new WeakMap()];
+    caches.clear();
+    [scopes, contentSets, own, asked] = [new WeakMap(), new WeakMap(), new WeakMap(), new WeakMap()];
     problems = new WeakMap();
     anchors = { pem: "", set: EMPTY };
   };
@@ -146,7 +146,7 @@ function proxyConfigResource(bundle: readonly string[]) {
   return encodedResource("", any.encode({ typeUrl: PROXY_CONFIG_TYPE, value }));
 }
 
-function recall<Key, Value>(known: Known<Key, Value>, key: Key, make: () => Value): Value {
+function memoize<Key, Value>(known: Known<Key, Value>, key: Key, make: () => Value): Value {
   const found = known.get(key);
   if (found !== undefined) return found;
   const made = make();

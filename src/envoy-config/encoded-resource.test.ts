@@ -3,7 +3,7 @@ import { encodeAny } from "../protobuf/envoy/index.ts";
 import { discoveryResponse } from "../protobuf/wire/discovery.ts";
 import { createResourceSet, joinSets } from "../xds/resource-set.ts";
 import { createRouteEncoder, encodedResource, encodeResource } from "./encoded-resource.ts";
-import { createMemory } from "./resource-cache.ts";
+import { createResultCache } from "./resource-cache.ts";
 import { createResourceGuard, onlyUnique, type ResourceProblem } from "./resource-problems.ts";
 
 const cluster = (name: string, connectTimeout = "1s") =>
@@ -71,22 +71,22 @@ describe("the route encoder", () => {
 
 describe("the memory of results", () => {
   test("makes a result again only when an input is another value", () => {
-    const memory = createMemory<number>();
+    const memory = createResultCache<number>();
     let made = 0;
     const make = () => ++made;
     const service = {};
-    expect(memory.recall("a", [service, 1], make)).toBe(1);
-    expect(memory.recall("a", [service, 1], make)).toBe(1);
-    expect(memory.recall("a", [{}, 1], make)).toBe(2);
-    expect(memory.recall("a", [service, 1, 2], make)).toBe(3);
-    expect(memory.recall("b", [service, 1], make)).toBe(4);
+    expect(memory.memoize("a", [service, 1], make)).toBe(1);
+    expect(memory.memoize("a", [service, 1], make)).toBe(1);
+    expect(memory.memoize("a", [{}, 1], make)).toBe(2);
+    expect(memory.memoize("a", [service, 1, 2], make)).toBe(3);
+    expect(memory.memoize("b", [service, 1], make)).toBe(4);
   });
 
   test("forgets what is not to be kept", () => {
-    const memory = createMemory<object>();
-    const first = memory.recall("a", [], () => ({}));
+    const memory = createResultCache<object>();
+    const first = memory.memoize("a", [], () => ({}));
     memory.retain(new Set(["b"]));
-    expect(memory.recall("a", [], () => ({}))).not.toBe(first);
+    expect(memory.memoize("a", [], () => ({}))).not.toBe(first);
   });
 });
 

@@ -21,7 +21,7 @@ import { generateGatewayRoute } from "./gateway/gateway-routes.ts";
 import type { GeneratedListeners } from "./listeners/listener-conflict.ts";
 import { generateOutboundListeners } from "./listeners/outbound.ts";
 import { generateNameTable } from "./name-table.ts";
-import type { ScopeMemory } from "./resource-cache.ts";
+import type { ScopeCache } from "./resource-cache.ts";
 import { onlyUnique, type ResourceGuard } from "./resource-problems.ts";
 import { generateRoute } from "./routes/generate-route.ts";
 
@@ -35,84 +35,84 @@ export interface ScopeResources {
   extensions(names: readonly string[]): ResourceSet;
 }
 
-/** Sets by what they are, made once. */
+/** Sets by type and name, memoized. */
 export type MadeSets = Map<string, ResourceSet>;
 
-/** Sets by the list of names that was asked for, which its clients hold: what nobody asks for any more is forgotten. */
+/** Sets by the list of names that was asked for, which its clients hold: an unused list is collected. */
 type SetsOfLists = WeakMap<readonly string[], ResourceSet>;
 
 /** What stays for as long as the scope's content is the same value: all but endpoints follow from it. */
-export interface LastingSets {
+export interface ContentSets {
   readonly made: MadeSets;
   readonly routes: SetsOfLists;
   readonly extensions: SetsOfLists;
 }
 
-export const createLastingSets = (): LastingSets => ({
+export const createContentSets = (): ContentSets => ({
   made: new Map(),
   routes: new WeakMap(),
   extensions: new WeakMap(),
 });
 
-/** Clients may ask for any name, so that not every route that was ever asked for can be kept. */
+/** Clients may ask for any name, so that the number of cached routes is limited. */
 const MAX_ROUTES = 4000;
 
 export function createScopeResources(
   scope: OutboundScope,
-  lasting: LastingSets,
-  memory: ScopeMemory,
+  content: ContentSets,
+  cache: ScopeCache,
   encodeRoute: (route: RouteConfiguration) => EncodedResource,
   guard: ResourceGuard,
 ): ScopeResources {
   const endpointSets: SetsOfLists = new WeakMap();
-  const recall = (known: ResourceSet | undefined, make: () => readonly EncodedResource[]): ResourceSet => {
-    if (known === undefined) memory.counts.misses += 1;
-    else memory.counts.hits += 1;
+  const counted = (known: ResourceSet | undefined, make: () => readonly EncodedResource[]): ResourceSet => {
+    if (known === undefined) cache.counts.misses += 1;
+    else cache.counts.hits += 1;
     return known ?? createResourceSet(make());
   };
-  const once = (key: string, make: () => readonly EncodedResource[]): ResourceSet => {
-    const set = recall(lasting.made.get(key), make);
-    lasting.made.set(key, set);
+  const memoized = (key: string, make: () => readonly EncodedResource[]): ResourceSet => {
+    const set = counted(content.made.get(key), make);
+    content.made.set(key, set);
     return set;
   };
   // Proxies alike ask for the same names, by one list that the server shares.
   const ofList = (sets: SetsOfLists, names: readonly string[], make: () => readonly EncodedResource[]) => {
-    const set = recall(sets.get(names), make);
+    const set = counted(sets.get(names), make);
     sets.set(names, set);
     return set;
   };
   const patches = scopePatches(scope);
   const patchingOf = (type: "CDS" | "LDS" | "RDS") => patches && outboundPatching(scope, patches, type, guard);
   const route = (name: string): ResourceSet => {
-    const set = once(`route ${name}`, () => {
+    const set = memoized(`route ${name}`, () => {
       const patching = patchingOf("RDS");
       return guard.each("RDS", [name], String, () => {
         const made = scope.gateways === undefined ? generateRoute(scope, name) : generateGatewayRoute(scope, name);
         return encodeRoute(patching === undefined ? made : patchRoute(patching, made));
       });
     });
-    if (lasting.made.size > MAX_ROUTES) forgetOldestRoute(lasting.made);
+    if (content.made.size > MAX_ROUTES) evictOldestRoute(content.made);
     return set;
   };
   return {
-    clusters: () => once("CDS", () => outboundClusters(scope, memory, guard, patchingOf("CDS"))),
+    clusters: () => memoized("CDS", () => outboundClusters(scope, cache, guard, patchingOf("CDS"))),
     listeners: () =>
-      once("LDS", () => {
+      memoized("LDS", () => {
         for (const { label, reason } of patches?.bad ?? []) {
           guard.report({ effect: "refused-rule", type: "LDS", resource: label, reason });
         }
         return outboundListeners(scope, guard, patchingOf("LDS"));
       }),
-    nameTable: () => once("NDS", () => [nameTable(scope)]),
-    extensions: (names) => ofList(lasting.extensions, names, () => extensions(patches, names)),
+    nameTable: () => memoized("NDS", () => [nameTable(scope)]),
+    extensions: (names) => ofList(content.extensions, names, () => extensions(patches, names)),
     named: (type, names) =>
       type === "RDS"
-        ? ofList(lasting.routes, names, () => names.flatMap((name) => route(name).resources))
-        : ofList(endpointSets, names, () => names.flatMap((name) => endpoints(scope, name, memory, guard))),
+        ? ofList(content.routes, names, () => names.flatMap((name) => route(name).resources))
+        : ofList(endpointSets, names, () => names.flatMap((name) => endpoints(scope, name, cache, guard))),
   };
 }
 
-function forgetOldestRoute(sets: MadeSets): void {
+function evictOldestRoute(sets: MadeSets): void {
   for (const key of sets.keys()) {
     if (key.startsWith("route ")) return void sets.delete(key);
   }
@@ -132,7 +132,7 @@ function outboundPatching(
 
 function outboundClusters(
   scope: OutboundScope,
-  memory: ScopeMemory,
+  cache: ScopeCache,
   guard: ResourceGuard,
   patching: Patching | undefined,
 ): readonly EncodedResource[] {
@@ -145,7 +145,7 @@ function outboundClusters(
       ? clusterInputs(scope, service)
       : [...clusterInputs(scope, service), ...patching.of("CLUSTER")];
   const ofServices = scope.services.flatMap((service) =>
-    memory.clusters.recall(service.key, inputsOf(service), () => {
+    cache.clusters.memoize(service.key, inputsOf(service), () => {
       for (const reason of clusterProblems(scope, service)) {
         guard.report({ effect: "refused-rule", type: "CDS", resource: service.hostname, reason });
       }
@@ -155,8 +155,8 @@ function outboundClusters(
   );
   const added = patching && addedClusters(patching, new Set(ofServices.map(({ name }) => name)));
   const clusters = added === undefined ? ofServices : [...ofServices, ...encode(added)];
-  memory.clusters.retain(new Set(scope.services.map((service) => service.key)));
-  memory.endpoints.retain(new Set(clusters.map((cluster) => cluster.name)));
+  cache.clusters.retain(new Set(scope.services.map((service) => service.key)));
+  cache.endpoints.retain(new Set(clusters.map((cluster) => cluster.name)));
   return onlyUnique(clusters, ({ name }) =>
     guard.report({
       effect: "left-out",
@@ -199,14 +199,14 @@ function extensions(patches: PatchSet | undefined, names: readonly string[]): re
   });
 }
 
-function endpoints(scope: OutboundScope, name: string, memory: ScopeMemory, guard: ResourceGuard) {
+function endpoints(scope: OutboundScope, name: string, cache: ScopeCache, guard: ResourceGuard) {
   const make = () =>
     guard.each("EDS", [name], String, () =>
       encodeResource("envoy.config.endpoint.v3.ClusterLoadAssignment", name, generateEndpoints(scope, name)),
     );
   const inputs = endpointInputs(scope, name);
   // Names of nothing are as many as clients like.
-  return inputs.length === 0 ? make() : memory.endpoints.recall(name, inputs, make);
+  return inputs.length === 0 ? make() : cache.endpoints.memoize(name, inputs, make);
 }
 
 function nameTable(scope: OutboundScope): EncodedResource {

@@ -2,13 +2,13 @@ import type { OutboundScope } from "../mesh-model/push-snapshot.ts";
 import type { EncodedResource } from "../xds/resource-source.ts";
 
 /** Results by name, each good while its inputs are the same values. */
-interface Memory<Result> {
-  recall(name: string, inputs: readonly unknown[], make: () => Result): Result;
-  /** Forgets names that `keep` does not have. */
+interface ResultCache<Result> {
+  memoize(name: string, inputs: readonly unknown[], make: () => Result): Result;
+  /** Evicts names that `keep` does not have. */
   retain(keep: ReadonlySet<string>): void;
 }
 
-/** What memories did and hold, for figures. */
+/** Hits, misses and size, for metrics. */
 export interface CacheCounts {
   hits: number;
   misses: number;
@@ -23,19 +23,19 @@ export function createCacheCounts(): CacheCounts {
   return { hits: 0, misses: 0, evictions: 0, size: 0 };
 }
 
-/** Beyond `maxEntries` the oldest are forgotten: clients may ask for subsets that nobody has, as many as they like. */
-export function createMemory<Result>(
+/** Beyond `maxEntries` the oldest are forgotten: clients may ask for any number of subsets that do not exist. */
+export function createResultCache<Result>(
   counts: CacheCounts = createCacheCounts(),
   maxEntries = MAX_ENTRIES,
-): Memory<Result> {
+): ResultCache<Result> {
   const entries = new Map<string, { readonly inputs: readonly unknown[]; readonly result: Result }>();
-  const forget = (name: string) => {
+  const evict = (name: string) => {
     entries.delete(name);
     counts.size -= 1;
     counts.evictions += 1;
   };
   return {
-    recall(name, inputs, make) {
+    memoize(name, inputs, make) {
       const known = entries.get(name);
       if (known !== undefined && sameValues(known.inputs, inputs)) {
         counts.hits += 1;
@@ -46,11 +46,11 @@ export function createMemory<Result>(
       if (known === undefined) counts.size += 1;
       entries.set(name, { inputs, result });
       const [oldest] = entries.keys();
-      if (entries.size > maxEntries && oldest !== undefined) forget(oldest);
+      if (entries.size > maxEntries && oldest !== undefined) evict(oldest);
       return result;
     },
     retain(keep) {
-      for (const name of entries.keys()) if (!keep.has(name)) forget(name);
+      for (const name of entries.keys()) if (!keep.has(name)) evict(name);
     },
   };
 }
@@ -60,51 +60,51 @@ function sameValues(a: readonly unknown[], b: readonly unknown[]): boolean {
 }
 
 /** What outlives a snapshot: results that stay good while their inputs stay the same. */
-export interface ScopeMemory {
-  readonly clusters: Memory<readonly EncodedResource[]>;
-  readonly endpoints: Memory<readonly EncodedResource[]>;
+export interface ScopeCache {
+  readonly clusters: ResultCache<readonly EncodedResource[]>;
+  readonly endpoints: ResultCache<readonly EncodedResource[]>;
   readonly counts: CacheCounts;
 }
 
-interface ScopeMemories {
-  of(scope: OutboundScope): ScopeMemory;
+interface ScopeCaches {
+  of(scope: OutboundScope): ScopeCache;
   clear(): void;
 }
 
-/** A scope that nobody asked about during so many snapshots is forgotten. */
-const KEPT_SNAPSHOTS = 4;
+/** A scope that no proxy asked about during so many snapshots is evicted. */
+const MAX_IDLE_SNAPSHOTS = 4;
 const NOTHING: ReadonlySet<string> = new Set();
 
-export function createScopeMemories(counts: CacheCounts): ScopeMemories {
-  const known = new Map<string, { readonly memory: ScopeMemory; seen: number }>();
+export function createScopeCaches(counts: CacheCounts): ScopeCaches {
+  const known = new Map<string, { readonly cache: ScopeCache; seen: number }>();
   let version = "";
   let generation = 0;
-  const forget = (key: string, { clusters, endpoints }: ScopeMemory) => {
+  const evict = (key: string, { clusters, endpoints }: ScopeCache) => {
     known.delete(key);
     clusters.retain(NOTHING);
     endpoints.retain(NOTHING);
   };
-  const forgetOld = () => {
-    for (const [key, { memory, seen }] of known) if (generation - seen > KEPT_SNAPSHOTS) forget(key, memory);
+  const evictIdle = () => {
+    for (const [key, { cache, seen }] of known) if (generation - seen > MAX_IDLE_SNAPSHOTS) evict(key, cache);
   };
   return {
     of(scope) {
       if (scope.snapshot.version !== version) {
         version = scope.snapshot.version;
         generation += 1;
-        forgetOld();
+        evictIdle();
       }
-      const entry = known.get(scope.key) ?? { memory: createScopeMemory(counts), seen: generation };
+      const entry = known.get(scope.key) ?? { cache: createScopeCache(counts), seen: generation };
       entry.seen = generation;
       known.set(scope.key, entry);
-      return entry.memory;
+      return entry.cache;
     },
     clear() {
-      for (const [key, { memory }] of known) forget(key, memory);
+      for (const [key, { cache }] of known) evict(key, cache);
     },
   };
 }
 
-function createScopeMemory(counts: CacheCounts): ScopeMemory {
-  return { clusters: createMemory(counts), endpoints: createMemory(counts), counts };
+function createScopeCache(counts: CacheCounts): ScopeCache {
+  return { clusters: createResultCache(counts), endpoints: createResultCache(counts), counts };
 }

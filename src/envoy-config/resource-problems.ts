@@ -4,11 +4,11 @@ import type { ConflictKind, ListenerConflict } from "./listeners/listener-confli
 
 export interface ResourceProblem {
   /**
-   * `left-out`: the resource is not sent. `refused-rule`: it is, without what a rule asks for and nobody can do. `conflict`: of
+   * `left-out`: the resource is not sent. `refused-rule`: it is, without what a rule asks for and Envoy cannot do. `conflict`: of
    * two things that exclude each other one is sent.
    */
   readonly effect: "left-out" | "refused-rule" | "conflict";
-  /** Where two cannot be there together: what kind of place they share. */
+  /** Where two cannot be there together: which kind of conflict it is. */
   readonly conflict?: ConflictKind;
   /** Left out because another resource has the name. */
   readonly isRepeated?: boolean;
@@ -17,7 +17,7 @@ export interface ResourceProblem {
   readonly reason: string;
 }
 
-/** Runs what makes resources; one that cannot be made is told and left out, so that it never blocks the others. */
+/** Runs what makes resources; one that cannot be made is reported and left out, so that it never blocks the others. */
 export interface ResourceGuard {
   each<Item>(
     type: XdsType,
@@ -33,8 +33,8 @@ export function createResourceGuard(onProblem: (problem: ResourceProblem) => voi
   return {
     report: onProblem,
     conflicts(conflicts) {
-      for (const { kind, listener, kept, dropped } of conflicts) {
-        const reason = kept === "" ? `${dropped} has no place: ${kind}` : `${dropped} loses to ${kept}: ${kind}`;
+      for (const { kind, listener, winner, dropped } of conflicts) {
+        const reason = winner === "" ? `${dropped} is left out: ${kind}` : `${dropped} loses to ${winner}: ${kind}`;
         onProblem({ effect: "conflict", conflict: kind, type: "LDS", resource: listener, reason });
       }
     },
@@ -57,7 +57,7 @@ export function createResourceGuard(onProblem: (problem: ResourceProblem) => voi
   };
 }
 
-/** Of several resources of one name the first is kept: a proxy refuses an answer that has a name twice. */
+/** Of several resources of one name the first is sent: a proxy refuses an answer that has a name twice. */
 export function onlyUnique(
   resources: readonly EncodedResource[],
   onDuplicate: (resource: EncodedResource) => void,

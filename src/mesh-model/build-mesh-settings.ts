@@ -97,7 +97,7 @@ function mode<Mode extends string>(
   return policy === undefined ? modes[0] : (modes.find((candidate) => candidate === policy.mode) ?? zero);
 }
 
-/** Locality load balancing is on unless somebody turns it off. */
+/** Locality load balancing is on by default. */
 function localityLb(setting: LocalityLbSetting | undefined): LocalityLbSetting {
   return { ...setting, enabled: setting?.enabled ?? true };
 }

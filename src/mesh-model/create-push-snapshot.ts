@@ -17,7 +17,7 @@ import type {
 } from "./push-snapshot.ts";
 import { findRuleProblems } from "./rule-problems.ts";
 import { type InboundEntry, inboundScope } from "./scopes/inbound-scope.ts";
-import { buildOutboundContent, type KeptContent } from "./scopes/outbound-content.ts";
+import { buildOutboundContent, type CachedContent } from "./scopes/outbound-content.ts";
 import { metConditions, type ProxyCondition, policiesFor, proxyConditions } from "./scopes/policies.ts";
 import { asRegistered, clientLabels, scopeKey, scopeTraits } from "./scopes/scope-traits.ts";
 import { selectSidecar } from "./scopes/sidecar.ts";
@@ -39,34 +39,34 @@ export interface PushSnapshotInput {
 }
 
 /** What rules look at in clients of one namespace. */
-interface AskedOfClients {
+interface ClientSelectors {
   readonly labels: ReadonlySet<string>;
   readonly conditions: ReadonlyMap<string, ProxyCondition>;
 }
 
 /** The part of a snapshot that the next one may take over. */
-interface Memory {
+interface Reusable {
   readonly parts: SnapshotParts;
-  readonly contents: SnapshotCache<KeptContent>;
+  readonly contents: SnapshotCache<CachedContent>;
   readonly inbound: SnapshotCache<InboundEntry>;
 }
 
-/** Kept beside the snapshots, so that nobody but the next snapshot sees it. */
-const memories = new WeakMap<PushSnapshot, Memory>();
+/** Beside the snapshots, so that only the next snapshot sees it. */
+const REUSABLE = new WeakMap<PushSnapshot, Reusable>();
 
 /** Takes down the mesh of this moment. Scopes are built when a proxy first asks for one and shared by all proxies alike. */
 export function createPushSnapshot(input: PushSnapshotInput): PushSnapshot {
   const { mesh, configs, registry, version, tokenKeys = NO_TOKEN_KEYS, previous } = input;
-  const before = previous === undefined ? undefined : memories.get(previous);
+  const before = previous === undefined ? undefined : REUSABLE.get(previous);
   const parts = buildParts({ mesh, configs, registry, tokenKeys }, before?.parts);
   const contents = createSnapshotCache(before?.contents);
   const inbound = createSnapshotCache(before?.inbound);
-  const asked = new Map<string, AskedOfClients>();
+  const asked = new Map<string, ClientSelectors>();
   const scopes = new Map<string, OutboundScope>();
   let problems: readonly RuleProblem[] | undefined;
   const views = new WeakMap<ProxyNode, ProxyView>();
 
-  const askedOfClients = (node: ProxyNode) => {
+  const clientSelectors = (node: ProxyNode) => {
     const { type, namespace } = node;
     let known = asked.get(`${type} ${namespace}`);
     if (known === undefined) {
@@ -77,7 +77,7 @@ export function createPushSnapshot(input: PushSnapshotInput): PushSnapshot {
     return known;
   };
   const outboundScope = (node: ProxyNode, targets: readonly ServiceTarget[], sidecar: OutboundScope["sidecar"]) => {
-    const { labels, conditions } = askedOfClients(node);
+    const { labels, conditions } = clientSelectors(node);
     const traits = scopeTraits(node, targets, labels, metConditions(node, conditions));
     const key = scopeKey(traits, sidecar);
     let scope = scopes.get(key);
@@ -120,7 +120,7 @@ export function createPushSnapshot(input: PushSnapshotInput): PushSnapshot {
     },
     view,
   });
-  memories.set(snapshot, { parts, contents, inbound });
+  REUSABLE.set(snapshot, { parts, contents, inbound });
   return snapshot;
 }
 

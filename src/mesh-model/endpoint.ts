@@ -1,7 +1,7 @@
 import type { Locality } from "./locality.ts";
 import type { Service, ServicePort } from "./service.ts";
 
-/** `Unknown` is what a ServiceEntry gives: nobody checks. It counts as healthy. */
+/** `Unknown` is what a ServiceEntry gives: without a health check. It counts as healthy. */
 export type EndpointHealth = "Unknown" | "Healthy" | "UnHealthy" | "Draining" | "Terminating";
 
 export const TLS_MODE_LABEL = "security.istio.io/tlsMode";

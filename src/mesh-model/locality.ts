@@ -11,7 +11,7 @@ export function parseLocality(text: string): Locality {
   return { region, zone, subzone };
 }
 
-/** What labels say of a place as a whole. A label value cannot hold a slash; dots stand for them when there is none. */
+/** What labels say of a locality as a whole. A label value cannot hold a slash; dots stand for them when there is none. */
 export function labelledLocality(labels: Readonly<Record<string, string>>): string {
   const text = labels["topology.istio.io/locality"] ?? labels["istio-locality"] ?? "";
   return text.includes("/") ? text : text.replaceAll(".", "/");

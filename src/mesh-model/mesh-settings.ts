@@ -34,7 +34,7 @@ export interface MeshSettings {
   readonly defaultVirtualServiceExportTo: readonly string[];
   readonly defaultDestinationRuleExportTo: readonly string[];
   readonly accessLog: AccessLogSettings;
-  /** For proxies that tell no configuration of their own. */
+  /** For proxies that send no configuration of their own. */
   readonly proxyHeaders: ProxyHeaders;
   /** For routes that say nothing about retries. */
   readonly defaultRetries?: HttpRetries;

@@ -23,7 +23,7 @@ export interface PushSnapshot {
   readonly tokenKeys: TokenKeys;
   /** In the order in which services win. */
   readonly services: readonly Service[];
-  /** Every VirtualService that has hosts, for whatever gateways; oldest first. */
+  /** Every VirtualService that has hosts, for any gateway; oldest first. */
   readonly virtualServices: readonly VirtualServiceRule[];
   endpoints(serviceKey: string): readonly Endpoint[];
   /** Identities of the endpoints, sorted, each once; the same value while they stay the same. */
@@ -58,7 +58,7 @@ export interface RuleProblem {
 
 /** Everything that generators may know about one proxy. */
 export interface ProxyView {
-  /** The workload as its registry knows it: labels and place of its endpoint count before what the proxy says of itself. */
+  /** The workload as its registry knows it: labels and locality of its endpoint count before what the proxy says of itself. */
   readonly node: ProxyNode;
   readonly snapshot: PushSnapshot;
   readonly outbound: OutboundScope;
@@ -76,7 +76,7 @@ export interface OutboundScope {
   /**
    * The same value in later snapshots for as long as everything that clusters, listeners, routes and names are made of is the same:
    * all members of the scope, and of endpoints their identities (all of them where clusters or listeners list them). What is made
-   * from a scope may be kept under it.
+   * from a scope may be cached under it.
    */
   readonly content: OutboundContent;
   /** `labels` holds only those that some rule asks for. */

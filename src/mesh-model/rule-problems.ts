@@ -14,13 +14,13 @@ export function findRuleProblems(parts: SnapshotParts): readonly RuleProblem[] {
 }
 
 function* repeatedServices({ services: { given, services } }: SnapshotParts): Generator<RuleProblem> {
-  const kept = new Map(services.map((service) => [service.key, service]));
-  const byPlace = groupBy(services, placeOf);
+  const winners = new Map(services.map((service) => [service.key, service]));
+  const byHost = groupBy(services, hostKey);
   for (const service of given) {
     if (service.source === undefined) continue;
-    const left = kept.get(service.key)?.ports ?? [];
+    const left = winners.get(service.key)?.ports ?? [];
     for (const { port } of service.ports.filter((one) => !left.includes(one))) {
-      const winner = byPlace.get(placeOf(service))?.find(({ ports }) => ports.some((one) => one.port === port));
+      const winner = byHost.get(hostKey(service))?.find(({ ports }) => ports.some((one) => one.port === port));
       if (winner === undefined) continue;
       const message = `port ${port} of ${service.hostname} is taken by ${named(winner)}, which comes first`;
       yield { object: service.source, message };
@@ -28,7 +28,7 @@ function* repeatedServices({ services: { given, services } }: SnapshotParts): Ge
   }
 }
 
-function placeOf({ namespace, hostname }: Service): string {
+function hostKey({ namespace, hostname }: Service): string {
   return `${namespace}/${hostname}`;
 }
 
@@ -41,9 +41,9 @@ function* delegations({ virtualServices, mesh }: SnapshotParts): Generator<RuleP
   for (const root of virtualServices.given) {
     for (const [at, route] of root.spec.http.entries()) {
       if (route.delegate === undefined) continue;
-      const place = `${route.delegate.namespace || root.namespace}/${route.delegate.name}`;
-      const delegate = all.get(place);
-      const where = `spec.http[${at}]: delegate ${place}`;
+      const fullName = `${route.delegate.namespace || root.namespace}/${route.delegate.name}`;
+      const delegate = all.get(fullName);
+      const where = `spec.http[${at}]: delegate ${fullName}`;
       if (delegate === undefined) yield problem(root, `${where} does not exist`);
       else if (delegate.spec.hosts.length > 0) yield problem(root, `${where} has hosts of its own`);
       else if (!isShown(delegate, root.namespace, mesh.defaultVirtualServiceExportTo))

@@ -13,7 +13,7 @@ export interface RegistryChange {
 export type RegistryListener = (change: RegistryChange) => void;
 
 /** Who asks for what it serves itself. */
-export interface ProxyPlace {
+export interface ProxyAddresses {
   readonly addresses: readonly string[];
   readonly namespace: string;
 }
@@ -30,7 +30,7 @@ export interface ServiceRegistry {
   /** Of all ports of the service, in the order the platform has them; empty for an unknown key. */
   endpoints(serviceKey: string): readonly Endpoint[];
   /** The ports of services that run at one of the addresses, in the proxy's own namespace. */
-  targets(proxy: ProxyPlace): readonly ServiceTarget[];
+  targets(proxy: ProxyAddresses): readonly ServiceTarget[];
   /** Calls after each change. Returns what ends the subscription. */
   subscribe(listener: RegistryListener): () => void;
 }

@@ -78,7 +78,7 @@ export function serviceKey(
 }
 
 /** Services of one registry that share it share their endpoints: several objects that describe one host in one namespace. */
-export function placeOf({ provider, clusterId, namespace, hostname }: Service): string {
+export function endpointsKey({ provider, clusterId, namespace, hostname }: Service): string {
   return `${provider}/${clusterId}/${namespace}/${hostname}`;
 }
 

@@ -5,7 +5,7 @@ export type TokenKeys = ReadonlyMap<string, string>;
 
 export const NO_TOKEN_KEYS: TokenKeys = new Map();
 
-/** Rules that find their keys at the same place share a name. Undefined: the rule has its keys with it. */
+/** Rules with the same key source share a name. Undefined: the rule has its keys with it. */
 export function tokenKeysName({
   jwks,
   jwksUri,

@@ -1,4 +1,4 @@
-/** To whom a thing is shown: `*` everybody, `.` its own namespace, `~` nobody, else the namespace of that name. */
+/** Namespaces that an object is visible to: `*` all, `.` its own, `~` none, else the one of that name. */
 export type ExportTo = readonly string[];
 
 /** An absent list means the mesh's default, which is passed in already chosen for the kind. */
@@ -16,13 +16,13 @@ export function isPublic(exportTo: ExportTo, meshDefault: ExportTo = ["*"]): boo
   return (exportTo.length === 0 ? meshDefault : exportTo).includes("*");
 }
 
-/** Nobody outside the own namespace may see it. */
+/** Visible in its own namespace only. */
 export function isPrivate(exportTo: ExportTo, ownNamespace: string, meshDefault: ExportTo = ["*"]): boolean {
   const entries = exportTo.length === 0 ? meshDefault : exportTo;
   return entries.every((entry) => entry === "." || entry === "~" || entry === ownNamespace);
 }
 
-/** Equal for lists that show a thing to the same namespaces, whatever their order and spelling. */
+/** Equal for lists of the same namespaces in any order and spelling. */
 export function exportToKey(exportTo: ExportTo, ownNamespace: string, meshDefault: ExportTo = ["*"]): string {
   const entries = exportTo.length === 0 ? meshDefault : exportTo;
   return [...new Set(entries.map((entry) => (entry === "." ? ownNamespace : entry)))].sort().join(",");

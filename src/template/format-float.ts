@@ -25,7 +25,7 @@ function fixed(value: number, precision: number): string {
   return truncated.endsWith(".") ? truncated.slice(0, -1) : truncated;
 }
 
-/** Enough digits to tell an exact half from a number close to it. */
+/** Enough digits to distinguish an exact half from a number close to it. */
 const TIE_DIGITS = 25;
 
 /** `%e` for exponents below -4 or from the precision on (6 when shortest), `%f` otherwise, no trailing zeros. */

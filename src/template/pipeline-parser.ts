@@ -38,7 +38,7 @@ export class PipelineParser {
     return result;
   }
 
-  /** A body that sees no variables of the place where it is written. */
+  /** A body that sees no variables of the template around it. */
   separate<Result>(body: () => Result): Result {
     const outer = this.#variables;
     this.#variables = ["$"];

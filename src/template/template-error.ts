@@ -21,13 +21,13 @@ export class TemplateError extends CodedError<TemplateErrorCode> {
   }
 }
 
-/** What a template function throws for bad arguments; the engine adds the place and the function's name. */
+/** What a template function throws for bad arguments; the engine adds the position and the function's name. */
 export class TemplateFunctionError extends Error {}
 
 /** An argument of the wrong type. */
 export class TemplateArgumentError extends TemplateFunctionError {}
 
-/** A bound that was reached inside a function or the evaluator; the engine adds the place. */
+/** A bound that was reached inside a function or the evaluator; the engine adds the position. */
 export class TemplateLimitError extends Error {
   readonly code: Exclude<TemplateErrorCode, "parse" | "execution">;
 

@@ -3,7 +3,7 @@ import type { Token, TokenType } from "./lexer.ts";
 import { tokenize } from "./lexer.ts";
 import { positionAt, TemplateError } from "./template-error.ts";
 
-/** The tokens of one template with a place in them, and the ways to complain about that place. */
+/** The tokens of one template with a position in them, and errors that name that position. */
 export class TokenReader {
   readonly #name: string;
   readonly #source: string;

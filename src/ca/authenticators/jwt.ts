@@ -30,7 +30,7 @@ export async function createJwtAuthenticator(options: JwtAuthenticatorOptions): 
     authenticate: async ({ metadata }, signal) => {
       const jwt = parseJwt(bearerToken(metadata));
       const { issuer, audiences } = options.rule;
-      // The cheap checks first: a token of somebody else's issuer costs neither a signature check nor a fetch.
+      // The cheap checks first: a token of another issuer costs neither a signature check nor a fetch.
       const claims = checkClaims(jwt.claims, { issuer, audiences, trustDomain: options.trustDomain() }, now());
       if (!claims.ok) throw new AuthenticationError("refused", claims.reason);
       let result = await checkJwtSignature(jwt, await keys.current(signal));

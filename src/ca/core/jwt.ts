@@ -10,7 +10,7 @@ interface Algorithm {
   readonly pss?: boolean;
 }
 
-/** Public-key algorithms only: "none" and the HMAC family have no place here, whatever a token's header claims. */
+/** Public-key algorithms only: "none" and the HMAC family are refused, regardless of the token's header. */
 const ALGORITHMS: ReadonlyMap<string, Algorithm> = new Map([
   ["RS256", { keyType: "rsa", hash: "sha256" }],
   ["RS384", { keyType: "rsa", hash: "sha384" }],

@@ -64,7 +64,7 @@ const MIN_RSA_BITS = 2048;
 /** Larger keys only make every peer's handshake slow. */
 const MAX_RSA_BITS = 8192;
 
-/** Refuses keys that nobody should trust, or that cost every verifier dearly. */
+/** Refuses keys that are too weak to trust, or too costly to verify. */
 export function checkKeyStrength(key: KeyObject): void {
   const details = key.asymmetricKeyDetails ?? {};
   switch (key.asymmetricKeyType) {

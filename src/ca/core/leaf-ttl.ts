@@ -25,7 +25,7 @@ function printable(seconds: bigint): string {
   return formatDuration(seconds * 1_000_000_000n);
 }
 
-/** The configured limits, with the default lowered to what is left of the chain: asked anew each time, so a reload counts. */
+/** The configured limits, with the default lowered to what is left of the chain: computed each time, so a reload counts. */
 export function currentLimits(configured: TtlLimits, material: SigningMaterial, now: Date): TtlLimits {
   const { chainHead } = material;
   if (chainHead === undefined) return configured;

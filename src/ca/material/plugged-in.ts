@@ -7,7 +7,7 @@ import type { MaterialTexts } from "../core/signing-material.ts";
 /** Written beside a root that this program made itself: such a directory is not a plugged-in CA. */
 export const GENERATED_MARKER = "istio-generated";
 
-/** The CA that somebody put into the directory; undefined when there is none. A part of one is an error. */
+/** The CA that an operator put into the directory; undefined when there is none. A part of one is an error. */
 export async function readPluggedIn(directory: string): Promise<MaterialTexts | undefined> {
   const read = (name: string) => readText(join(directory, name));
   if ((await read(GENERATED_MARKER)) !== undefined) return undefined;

@@ -15,7 +15,7 @@ export interface SelfSignedSourceOptions extends SelfSignedOptions, SourceOption
   readonly random: () => number;
 }
 
-/** Timers of more than 2^31 ms fire at once; a look a day is cheap whatever longer interval was asked for. */
+/** Timers of more than 2^31 ms fire at once; one check a day is cheap for any longer interval. */
 const MAX_INTERVAL_MS = 24 * 3_600_000;
 
 /** The directory's own root, made when there is none and renewed, with the same key, before it ends. */
@@ -67,7 +67,7 @@ function follow(
 /** Another process on the same directory may have renewed the root: then its certificate counts. */
 async function nextRoot(root: StoredRoot, options: SelfSignedSourceOptions): Promise<StoredRoot> {
   const certificatePem = await readRoot(options.directory);
-  // Somebody removed it on purpose or by accident; making a new one unasked would hide that.
+  // It was removed on purpose or by accident; making a new one unasked would hide that.
   if (certificatePem === undefined) throw new Error(`the root certificate is gone from ${options.directory}`);
   const current = certificatePem === root.certificatePem ? root : { certificatePem, key: root.key };
   toMaterial(current, { ...options, now: () => parsePemCertificate(certificatePem).notBefore });

@@ -32,7 +32,7 @@ export interface KeyStore extends Handle {
 }
 
 interface Entry {
-  wanted: WantedKeys;
+  wanted: RequestedKeys;
   readonly leaving: AbortController;
   /** The first attempt. */
   readonly tried: Promise<void>;
@@ -52,7 +52,7 @@ export function startKeyStore({
   const listeners = new Set<(change: KeyChange) => void>();
   let keys: TokenKeys = new Map();
 
-  const put = (name: string, text: string, { objects }: WantedKeys) => {
+  const put = (name: string, text: string, { objects }: RequestedKeys) => {
     if (keys.get(name) === text) return;
     keys = new Map([...keys, [name, text]]);
     for (const listener of listeners) listener(objects);
@@ -83,7 +83,7 @@ export function startKeyStore({
       await wait(failures === 0 ? refreshMs : backoffDelayMs(backoff, failures), signal);
     }
   };
-  const start = (name: string, wanted: WantedKeys): Entry => {
+  const start = (name: string, wanted: RequestedKeys): Entry => {
     const leaving = new AbortController();
     let onTried = () => {};
     const tried = new Promise<void>((resolve) => {
@@ -109,7 +109,7 @@ export function startKeyStore({
       return keys;
     },
     want: (objects: readonly ConfigObject<"RequestAuthentication">[]) => {
-      const wanted = wantedKeys(objects);
+      const wanted = requestedKeys(objects);
       for (const name of [...entries.keys()].filter((known) => !wanted.has(known))) {
         const left = leave(name);
         if (left === undefined) continue;
@@ -136,13 +136,13 @@ export function startKeyStore({
   });
 }
 
-function describe({ objects, jwksUri, issuer }: WantedKeys) {
+function describe({ objects, jwksUri, issuer }: RequestedKeys) {
   const from = jwksUri === "" ? { issuer } : {};
   return { objects: objects.map(({ kind, namespace, name }) => `${kind} ${namespace}/${name}`).join(", "), ...from };
 }
 
 /** A key set and who asks for it. */
-interface WantedKeys {
+interface RequestedKeys {
   /** Empty: where the issuer says. */
   readonly jwksUri: string;
   readonly issuer: string;
@@ -152,8 +152,8 @@ interface WantedKeys {
 }
 
 /** Key sets that objects ask for, by name, each once. */
-function wantedKeys(objects: readonly ConfigObject<"RequestAuthentication">[]): ReadonlyMap<string, WantedKeys> {
-  const wanted = new Map<string, WantedKeys>();
+function requestedKeys(objects: readonly ConfigObject<"RequestAuthentication">[]): ReadonlyMap<string, RequestedKeys> {
+  const wanted = new Map<string, RequestedKeys>();
   for (const { kind, namespace, name, spec } of objects) {
     for (const rule of spec.jwtRules) {
       const keysName = tokenKeysName(rule);

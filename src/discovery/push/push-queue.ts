@@ -7,7 +7,7 @@ interface PushQueueOptions<Client> {
 
 interface PushQueue<Client> {
   enqueue(client: Client, since: number): void;
-  /** Drops who waits; resolves when nobody is served any more. */
+  /** Drops waiting clients; resolves when none is being served. */
   stop(): Promise<void>;
 }
 
@@ -48,14 +48,14 @@ export function createPushQueue<Client>({ concurrency, serve }: PushQueueOptions
   };
 }
 
-/** Who waits for a push, who is being served, and who has to be served again. Never holds anybody twice. */
+/** Clients that wait for a push, those being served, and those to serve again. Holds no client twice. */
 interface PushOrder<Client> {
   enqueue(client: Client, since: number): void;
   /** The next one to serve; undefined when none waits. */
   take(): { readonly client: Client; readonly since: number } | undefined;
   /** Was served; goes to the end of the line when something came up meanwhile. */
   done(client: Client): void;
-  /** Nobody is taken in any more and nobody waits. */
+  /** No client is accepted any more and none waits. */
   shutDown(): void;
   readonly waiting: number;
   readonly serving: number;

@@ -11,7 +11,7 @@ import { createPushQueue } from "./push-queue.ts";
 export type PushReason = "config" | "service" | "endpoint" | "global" | "debug" | "networks";
 
 export interface PushClient {
-  /** Told at once, in the turn in which the snapshot appears. */
+  /** Called at once, in the turn in which the snapshot appears. */
   note(changes: PushChanges): void;
   /** When it is the client's turn: sends what follows from everything noted. */
   push(): Promise<void>;

@@ -22,10 +22,10 @@ export interface ProblemWatch {
   stop(): Promise<void>;
 }
 
-/** Of one look so many are told; a mesh that collides as a whole must not fill the log. */
+/** At most so many are logged per pass; a mesh that collides as a whole must not fill the log. */
 const TOLD_AT_ONCE = 50;
 
-/** Tells of objects that lose to others when they begin to, once; one that stops and begins again is told again. */
+/** Logs objects that lose to others, once; again when one stopped and begins again. */
 export function watchProblems(options: ProblemWatchOptions): ProblemWatch {
   const { snapshot, repeatedHosts, repeatedSubsets, log, quietMs = 500 } = options;
   let known = new Set<string>();
@@ -45,7 +45,7 @@ export function watchProblems(options: ProblemWatchOptions): ProblemWatch {
     if (more > 0) log.warn("more rules are not followed as written, see /debug/push_status", { more });
   };
   const tryToLook = () =>
-    // Nobody waits for it: what it throws would end the process, for a page and two figures.
+    // Not awaited: what it throws would end the process, for a page and two metrics.
     look().catch((thrown: unknown) => log.error("rules could not be compared", { error: errorMessage(thrown) }));
   const debounced = createDebounced(tryToLook, { quietMs, maxWaitMs: 10 * quietMs });
   debounced.trigger();

@@ -8,7 +8,7 @@ type Addressless = Pick<Service, "hostname" | "namespace" | "addresses" | "resol
 
 /**
  * Addresses of 240.240.0.0/16 for services that have none, by `namespace/hostname`. An agent answers DNS with them, so that proxies can
- * tell TCP services of one port apart. The place of a service follows from its name alone unless two names meet in one slot; then the
+ * distinguish TCP services of one port. The slot of a service follows from its name alone unless two names meet in one slot; then the
  * earlier in the list has it.
  */
 export function autoAllocate(services: Iterable<Addressless>): ReadonlyMap<string, AutoAllocated> {
@@ -22,12 +22,12 @@ export function autoAllocate(services: Iterable<Addressless>): ReadonlyMap<strin
     placed.add(key);
   }
   const result = new Map<string, AutoAllocated>();
-  // Last octets of 0 are passed over; each time all later places move by one. The last possible place is 240.240.255.254.
+  // Last octets of 0 are passed over; each time all later slots move by one. The last possible address is 240.240.255.254.
   let moved = 0;
   for (const [slot, key] of [...slots].sort(([a], [b]) => a - b)) {
     if ((slot + 1 + moved) % 255 === 0) moved += 1;
-    const place = slot + 1 + moved;
-    result.set(key, addressesOf(Math.floor(place / 255), place % 255));
+    const slotNumber = slot + 1 + moved;
+    result.set(key, addressesOf(Math.floor(slotNumber / 255), slotNumber % 255));
   }
   return result;
 }
@@ -51,7 +51,7 @@ function freeSlot(hash: number, slots: ReadonlyMap<number, string>): number {
   return slot;
 }
 
-/** The last two hex digits are the last octet, so that no two places share an address. */
+/** The last two hex digits are the last octet, so that no two slots share an address. */
 function addressesOf(third: number, fourth: number): AutoAllocated {
   const low = ((third << 8) | fourth).toString(16);
   return { ipv4: `240.240.${third}.${fourth}`, ipv6: `2001:2::f0f0:${low}` };

@@ -30,7 +30,7 @@ export function toWorkload(
   return { entry: spec, labels: all, namespace, name, isUnhealthy: isUnhealthy(annotations, status) };
 }
 
-/** Rules choose workloads by their place too, so that it is among the labels; a network that is a label already stays. */
+/** Rules choose workloads by their locality too, so that it is among the labels; a network that is a label already stays. */
 export function withTopology(
   labels: Workload["labels"],
   { locality, network }: WorkloadEntrySpec,
@@ -81,7 +81,7 @@ function endpointPort({ address, ports }: WorkloadEntrySpec, { name, number, tar
   return own ?? (targetPort === 0 ? number : targetPort);
 }
 
-/** The label decides, whatever it says; without it, who has an identity can prove it. */
+/** The label decides; without it, who has an identity can prove it. */
 function tlsMode(labels: Readonly<Record<string, string>>, serviceAccount: string): Endpoint["tlsMode"] {
   const label = labels[TLS_MODE_LABEL];
   if (label !== undefined) return label === "istio" ? "istio" : "disabled";

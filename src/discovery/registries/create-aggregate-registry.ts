@@ -1,6 +1,6 @@
 import { compareServices, type Service } from "../../mesh-model/service.ts";
 import type {
-  ProxyPlace,
+  ProxyAddresses,
   RegistryChange,
   RegistryListener,
   ServiceRegistry,
@@ -16,20 +16,20 @@ export function createAggregateRegistry(initial: readonly ServiceRegistry[] = []
   let registries: readonly ServiceRegistry[] = [];
   let services: readonly Service[] | undefined;
   const listeners = new Set<RegistryListener>();
-  const tell = (change: RegistryChange) => {
+  const notify = (change: RegistryChange) => {
     services = undefined;
     for (const listener of [...listeners]) listener(change);
   };
   const add = (registry: ServiceRegistry) => {
     registries = [...registries, registry].sort((a, b) => rank(a) - rank(b));
-    const end = registry.subscribe(tell);
+    const end = registry.subscribe(notify);
     const keys = () => registry.services().map(({ key }) => key);
-    tell({ updated: keys(), deleted: [], endpoints: [] });
+    notify({ updated: keys(), deleted: [], endpoints: [] });
     return () => {
       if (!registries.includes(registry)) return;
       end();
       registries = registries.filter((other) => other !== registry);
-      tell({ updated: [], deleted: keys(), endpoints: [] });
+      notify({ updated: [], deleted: keys(), endpoints: [] });
     };
   };
   for (const registry of initial) add(registry);
@@ -45,7 +45,7 @@ export function createAggregateRegistry(initial: readonly ServiceRegistry[] = []
     service: (key) => first(registries, (registry) => registry.service(key)),
     endpoints: (key) =>
       first(registries, (registry) => (registry.service(key) ? registry.endpoints(key) : undefined)) ?? [],
-    targets: (proxy: ProxyPlace) => registries.flatMap((registry) => registry.targets(proxy)),
+    targets: (proxy: ProxyAddresses) => registries.flatMap((registry) => registry.targets(proxy)),
     subscribe: (listener) => {
       const entry: RegistryListener = (change) => listener(change);
       listeners.add(entry);

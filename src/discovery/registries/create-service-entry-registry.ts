@@ -29,7 +29,7 @@ interface Converted {
 /** Services that rule objects describe. Follows its store; an entry is converted again only when it or its workloads changed. */
 export function createServiceEntryRegistry({ store, ...origin }: ServiceEntryRegistryOptions): ServiceEntryRegistry {
   const state = createRegistryState();
-  let place: EndpointOrigin = origin;
+  let endpointOrigin: EndpointOrigin = origin;
   let converted = new Map<string, Converted>();
   let addressed: Addressed = new Map();
   let workloads = new Map<ConfigObject<"WorkloadEntry">, Workload>();
@@ -44,7 +44,10 @@ export function createServiceEntryRegistry({ store, ...origin }: ServiceEntryReg
       const selected = selectedBy(entry, snapshot, workloadOf);
       const known = converted.get(key);
       const isSame = known?.entry === entry && isEqualList(known.selected, selected);
-      next.set(key, isSame ? known : { entry, selected, services: convertServiceEntry(entry, selected, place) });
+      next.set(
+        key,
+        isSame ? known : { entry, selected, services: convertServiceEntry(entry, selected, endpointOrigin) },
+      );
     }
     converted = next;
     addressed = withAddresses(
@@ -68,8 +71,8 @@ export function createServiceEntryRegistry({ store, ...origin }: ServiceEntryReg
     targets,
     subscribe,
     setTrustDomain: (trustDomain) => {
-      if (trustDomain === place.trustDomain) return;
-      place = { ...place, trustDomain };
+      if (trustDomain === endpointOrigin.trustDomain) return;
+      endpointOrigin = { ...endpointOrigin, trustDomain };
       converted = new Map();
       convert(store.snapshot);
     },
@@ -97,7 +100,7 @@ function selectedBy(
 /** What was converted, and the same with its given out addresses. */
 type Addressed = ReadonlyMap<ServiceWithEndpoints, ServiceWithEndpoints>;
 
-/** An entry whose address stays is the same value as before, so that nobody has to compare it member by member. */
+/** An entry whose address stays is the same value as before, so that consumers compare it by identity. */
 function withAddresses(entries: readonly ServiceWithEndpoints[], before: Addressed): Addressed {
   const allocated = autoAllocate(entries.map(({ service }) => service));
   return new Map(

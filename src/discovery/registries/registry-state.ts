@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Endpoint, ServiceTarget } from "../../mesh-model/endpoint.ts";
-import { compareServices, placeOf, type Service } from "../../mesh-model/service.ts";
-import type { ProxyPlace, RegistryChange, RegistryListener } from "../../mesh-model/service-registry.ts";
+import { compareServices, endpointsKey, type Service } from "../../mesh-model/service.ts";
+import type { ProxyAddresses, RegistryChange, RegistryListener } from "../../mesh-model/service-registry.ts";
 
 /** A service with its endpoints, as an adapter builds it. */
 export interface ServiceWithEndpoints {
@@ -14,7 +14,7 @@ export interface RegistryState {
   services(): readonly Service[];
   service(key: string): Service | undefined;
   endpoints(serviceKey: string): readonly Endpoint[];
-  targets(proxy: ProxyPlace): readonly ServiceTarget[];
+  targets(proxy: ProxyAddresses): readonly ServiceTarget[];
   subscribe(listener: RegistryListener): () => void;
   /** Takes over a new state; listeners hear of it when something differs. */
   replace(entries: readonly ServiceWithEndpoints[]): RegistryChange;
@@ -23,7 +23,7 @@ export interface RegistryState {
 export function createRegistryState(): RegistryState {
   let entries = new Map<string, ServiceWithEndpoints>();
   let sorted: readonly Service[] = [];
-  /** Built when first asked for: most changes come in bursts with nobody asking between. */
+  /** Built when first asked for: most changes come in bursts without a read in between. */
   let byAddress: ReadonlyMap<string, readonly ServiceTarget[]> | undefined;
   const listeners = new Set<RegistryListener>();
   return {
@@ -83,15 +83,15 @@ function twinsOf(
 ): readonly string[] {
   const isLeft = touched.filter((key) => next.has(key)).length < next.size;
   if (touched.length === 0 || !isLeft) return [];
-  const places = new Set(
+  const keys = new Set(
     touched.flatMap((key) => {
       const service = (next.get(key) ?? before.get(key))?.service;
-      return service === undefined ? [] : [placeOf(service)];
+      return service === undefined ? [] : [endpointsKey(service)];
     }),
   );
   const known = new Set(touched);
   return [...next.values()]
-    .filter(({ service }) => !known.has(service.key) && places.has(placeOf(service)))
+    .filter(({ service }) => !known.has(service.key) && keys.has(endpointsKey(service)))
     .map(({ service }) => service.key);
 }
 

@@ -51,7 +51,7 @@ export async function startFileStore(options: FileStoreOptions): Promise<FileSto
     const listing = await listFiles(dir, ({ path, id }) => watches.add(path, id));
     watches.retain(new Set(listing.directories.map(({ path }) => path)));
     const files = await reader.read(listing.files);
-    // Files that were gone are deletions only in the directory that was listed: it may have left, or another taken its place.
+    // Files that were gone are deletions only in the directory that was listed: it may have been removed or replaced.
     const { dev, ino } = await stat(dir);
     if (listing.directories[0]?.id !== `${dev}:${ino}`) return load();
     reader.endRound();
@@ -104,7 +104,7 @@ function logNewProblems(log: Logger, known: readonly DocumentProblem[], problems
     const { file, line, message, field, severity } = problem;
     if (before.has(describeDocumentProblem(problem))) continue;
     if (severity === "error") log.error("rule object refused", { file, line, field, reason: message });
-    else log.warn("rule object is questionable", { file, line, field, reason: message });
+    else log.warn("rule object has a warning", { file, line, field, reason: message });
   }
 }
 

@@ -8,7 +8,7 @@ import type { JsonObject } from "../../protobuf/wire/struct.ts";
 export interface AccessLogs {
   /** Of HTTP managers and TCP proxies. */
   readonly traffic: readonly AccessLog[];
-  /** Of a listener itself: connections for which no filter chain was found, which nobody else would tell of. */
+  /** Of a listener itself: connections for which no filter chain was found, which no other log has. */
   readonly listener: readonly AccessLog[];
 }
 
@@ -19,7 +19,7 @@ export function buildAccessLogs(settings: AccessLogSettings): AccessLogs {
   return settings.file === "" ? NO_ACCESS_LOGS : toAccessLogs([fileLog(settings.file, meshFormat(settings))]);
 }
 
-/** The same logs for traffic and for what the listener itself has to tell. */
+/** The same logs for traffic and for the listener itself. */
 export function toAccessLogs(traffic: readonly AccessLog[]): AccessLogs {
   return {
     traffic,

@@ -64,7 +64,7 @@ function providerFile(
   accessLog: MeshSettings["accessLog"],
 ): AccessLog {
   const file = path || "/dev/stdout";
-  // The provider that every mesh has writes as the mesh settings say, unless it is told otherwise.
+  // The provider that every mesh has writes as the mesh settings say, unless it has settings of its own.
   if (name === "envoy" && logFormat === undefined && !omitEmptyValues) return fileLog(file, meshFormat(accessLog));
   const { text = "", labels } = logFormat ?? {};
   const isEmpty = labels === undefined || Object.keys(labels).length === 0;

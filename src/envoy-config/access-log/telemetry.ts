@@ -82,12 +82,12 @@ function defaultProviders({ defaultProviders: given }: MeshSettings["source"]): 
   return accessLogging;
 }
 
-/** The mesh settings are checked when they are read, so that providers have the shape of their kind. One without a name is nobody's. */
+/** The mesh settings are checked when they are read, so that providers have the shape of their kind. One without a name is ignored. */
 function logProviders({ extensionProviders }: MeshSettings["source"]): readonly LogProvider[] {
   return ((extensionProviders ?? []) as readonly LogProvider[]).filter(({ name }) => typeof name === "string");
 }
 
-/** Which servers of logs the view's workload can call: its listeners follow from that, and the inbound scope does not tell it. */
+/** Which servers of logs the view's workload can call: its listeners depend on it, and the inbound scope does not include it. */
 export function logServersKey({ snapshot, outbound }: ProxyView): string {
   const find = finderIn(outbound);
   return logProviders(snapshot.mesh.source)

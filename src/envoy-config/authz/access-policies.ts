@@ -17,7 +17,7 @@ export interface InboundPolicies {
 export const NO_POLICIES: InboundPolicies = { http: [], network: [] };
 
 interface AccessPolicies extends InboundPolicies {
-  /** What rules ask for and nobody can do; access is narrower for it, never wider. */
+  /** What rules ask for and Envoy cannot do; access is narrower for it, never wider. */
   readonly problems: readonly string[];
 }
 

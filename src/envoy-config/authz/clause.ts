@@ -1,7 +1,7 @@
 import type { HeaderMatcher } from "../../protobuf/gen/envoy/config/route/v3.ts";
 import type { StringMatcher } from "../../protobuf/gen/envoy/type/matcher/v3.ts";
 
-/** One thing that a rule asks: one of the values, and none of the others. Without an attribute nobody knows what is asked. */
+/** One thing that a rule asks: one of the values, and none of the others. Without an attribute the key is unknown. */
 export interface Clause<Matcher> {
   readonly attribute: Attribute<Matcher> | undefined;
   readonly values: readonly string[];

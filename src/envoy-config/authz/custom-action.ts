@@ -31,7 +31,7 @@ interface CustomFilters {
 
 /**
  * What providers outside decide: one filter finds out whether a policy matches, and leaves a note by which the next one asks the
- * provider. What nobody can be asked about is denied.
+ * provider. What no provider can be asked about is denied.
  */
 export function buildCustomFilters(view: AccessView, all: readonly AuthorizationPolicy[]): CustomFilters {
   const policies = all.filter(({ spec }) => spec.action === "CUSTOM");
@@ -72,7 +72,7 @@ function questions(
   const rbac = (layer: RbacOptions["layer"]): RbacSettings => {
     const options = rbacOptions(view, name, layer);
     return {
-      // Nobody can be asked on trial.
+      // Providers are not asked in dry run.
       ...(trials.length > 0 && { rules: buildRules(trials, "CUSTOM", options) }),
       shadowRules: buildRules(asking, "CUSTOM", options),
       shadowRulesStatPrefix: SHADOW_PREFIX,

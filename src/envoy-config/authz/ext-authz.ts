@@ -203,7 +203,7 @@ function* settingsProblems(settings: HttpProviderSettings): Generator<string> {
   }
 }
 
-/** Which providers the view's workload can ask: its listeners follow from that, and the inbound scope does not tell it. */
+/** Which providers the view's workload can ask: its listeners depend on it, and the inbound scope does not include it. */
 export function authorizersKey({ snapshot, outbound }: Pick<ProxyView, "snapshot" | "outbound">): string {
   return accessServers(snapshot.mesh)
     .map(({ service, port }) => (typeof findProviderServer(outbound, service, port) === "string" ? "0" : "1"))

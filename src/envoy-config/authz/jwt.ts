@@ -74,7 +74,7 @@ function buildProvider(rule: JwtRule, fetched: TokenKeys, type: "sidecar" | "rou
 }
 
 /**
- * A key set that rejects every token: a point of the curve P-256 whose x is a hash of `NOTHING_SIGNED`, so that nobody can know the private
+ * A key set that rejects every token: a point of the curve P-256 whose x is a hash of `NOTHING_SIGNED`, so that no one can know the private
  * key that belongs to it. A set without keys would not do: Envoy refuses it together with the listener.
  */
 export const UNKNOWN_KEY = JSON.stringify({

@@ -42,7 +42,7 @@ export function sourceClauses(source: AuthorizationSource, scope: PrincipalScope
   ];
 }
 
-/** Undefined for a key that nobody knows. */
+/** Undefined for an unknown key. */
 export function principalAttribute(key: string, scope: PrincipalScope): Attribute<Principal> | undefined {
   switch (key) {
     case "source.ip":
@@ -161,7 +161,7 @@ function claim(path: readonly string[], value: ValueMatcher): Principal {
   };
 }
 
-/** Names the mesh's own trust domain in rules, whatever it is called. */
+/** Stands for the mesh's own trust domain in rules. */
 const LOCAL = "cluster.local";
 
 /** A principal in every trust domain that it stands for: one of the mesh's own stands for all of them. */

@@ -29,7 +29,7 @@ export interface RbacOptions {
 }
 
 /**
- * All policies of one action. Those on trial are evaluated and counted, and decide nothing. Where nobody can be asked about CUSTOM ones,
+ * All policies of one action. Those on trial are evaluated and counted, and decide nothing. Where no provider can be asked about CUSTOM ones,
  * what they match is denied, on trial or not.
  */
 export function buildRbac(

@@ -55,7 +55,7 @@ const WITHOUT_LIMITS: CircuitBreakers = Object.freeze({
   ],
 });
 
-/** How connections are made and kept: the rule's settings, member by member, else the mesh's. */
+/** Connect timeout and keepalive: the rule's settings, member by member, else the mesh's. */
 export function upstreamConnection(
   mesh: MeshSettings,
   pool: ConnectionPool | undefined,

@@ -49,7 +49,7 @@ function dynamicCluster(scope: OutboundScope, service: Service, { port, protocol
   return {
     name: clusterName("outbound", port, "", service.hostname),
     // Who says anything of HTTP or TLS must also say that servers are asked for by the name that was called and prove it, or that
-    // nobody wishes it: Envoy takes silence for a mistake.
+    // they need not: Envoy refuses a cluster that leaves it open.
     ...dynamicClusterType(traits, isSaid && !(autoSni && autoSanValidation)),
     lbPolicy: "CLUSTER_PROVIDED",
     ...upstreamConnection(mesh, pool),

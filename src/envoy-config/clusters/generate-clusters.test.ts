@@ -178,7 +178,7 @@ test("a proxy with certificates in files shows those", () => {
   expect(text).not.toContain('"ROOTCA"');
 });
 
-test("weights of places are looked at where a rule gives them", () => {
+test("weights of localities are looked at where a rule gives them", () => {
   const distribute = "trafficPolicy: {loadBalancer: {localityLbSetting: {distribute: [{from: r1, to: {r1: 100}}]}}}";
   expect(clusterOf(WEB + rule("web.example", distribute), "outbound|80||web.example")?.commonLbConfig).toEqual({
     healthyPanicThreshold: {},

@@ -106,7 +106,7 @@ function fixedClusters(mesh: MeshSettings, bind: BindConfig, preservesHeaderCase
   ];
 }
 
-/** Ends whatever is sent there. */
+/** Closes every connection. */
 function blackHoleCluster(mesh: MeshSettings): Cluster {
   return {
     name: BLACK_HOLE_CLUSTER,
@@ -117,7 +117,7 @@ function blackHoleCluster(mesh: MeshSettings): Cluster {
 
 const HTTP_OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
 
-/** Whatever the client speaks; connections to places unknown are not kept for ever. */
+/** The protocol of the client; idle connections to unknown destinations are closed. */
 const FOLLOW_CLIENT = followClient({});
 const FOLLOW_CLIENT_EXACTLY = followClient(PRESERVED_CASE);
 

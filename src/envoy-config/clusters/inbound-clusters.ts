@@ -20,7 +20,7 @@ export function inboundClusters(view: ProxyView): readonly Cluster[] {
   return node.interception === "NONE" ? [] : targetClusters(view);
 }
 
-/** Calls to the own application come from an address of their own, by which they are told from what it sends itself. */
+/** Calls to the own application come from an address of their own, which distinguishes them from what it sends itself. */
 export function inboundBind({ ipv4, ipv6 }: Pick<ProxyNode, "ipv4" | "ipv6">): BindConfig {
   if (!ipv4) return { sourceAddress: { address: "::6", portValue: 0 } };
   const sourceAddress = { address: "127.0.0.6", portValue: 0 };
@@ -69,23 +69,23 @@ function originalAddress(node: ProxyNode): Partial<Cluster> {
   };
 }
 
-/** Undefined for an ingress listener without a place that it could lead to. */
+/** Undefined for an ingress listener that leads to no endpoint. */
 function ingressCluster(view: ProxyView, ingress: SidecarIngress): Cluster | undefined {
   const { inbound, node, snapshot } = view;
   const port = ingress.port?.number ?? 0;
   const name = clusterName("inbound", port);
-  const place = ingressPlace(node, name, ingress);
-  if (port === 0 || place === undefined) return undefined;
+  const endpoint = ingressEndpoint(node, name, ingress);
+  if (port === 0 || endpoint === undefined) return undefined;
   // The service that is called at this port, if there is one: its rule counts as if there was no Sidecar.
   const served = inbound.targets.find(({ targetPort }) => targetPort === port);
   const rule = served && inbound.destinationRule(served.service);
   const policy = effectivePolicy(rule, port, "", snapshot.mesh.defaultTrafficPolicy);
   const pool = ingress.connectionPool ?? inbound.sidecar?.spec.inboundConnectionPool ?? policy.connectionPool;
   const protocol = parseProtocol(ingress.port?.protocol ?? "");
-  return { ...withPool(view, { name, protocol, pool, retryBudget: policy.retryBudget }), ...place };
+  return { ...withPool(view, { name, protocol, pool, retryBudget: policy.retryBudget }), ...endpoint };
 }
 
-function ingressPlace(
+function ingressEndpoint(
   node: ProxyNode,
   name: string,
   { defaultEndpoint, captureMode }: SidecarIngress,
@@ -145,7 +145,7 @@ interface LocalEndpoint {
 
 /**
  * Where a Sidecar's ingress listener leads: `127.0.0.1:80`, `[::1]:80`, `unix:///run/app.sock`, or the wildcard address, which means
- * the workload's own one. Undefined for anything else; validation has told the user.
+ * the workload's own one. Undefined for anything else; validation has reported it.
  */
 export function localEndpoint(
   text: string,

@@ -91,7 +91,7 @@ function serviceCluster(
   };
 }
 
-/** PASSTHROUGH goes to the address that the client called, whatever the service says. */
+/** PASSTHROUGH goes to the address that the client called, regardless of the service's resolution. */
 function clusterType(
   { resolution }: Service,
   { loadBalancer }: EffectivePolicy,

@@ -50,7 +50,7 @@ interface FurtherOptions {
   readonly http1?: Http1ProtocolOptions | undefined;
 }
 
-/** Nothing for a cluster that speaks HTTP/1 or TCP without further wishes: that is Envoy's default. */
+/** Nothing for a cluster that speaks HTTP/1 or TCP without further options: that is Envoy's default. */
 export function httpOptions(
   upstream: UpstreamProtocol,
   pool?: ConnectionPool,

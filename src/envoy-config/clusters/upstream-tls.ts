@@ -139,7 +139,7 @@ function hostFromRequest(
 }
 
 /**
- * Mutual TLS where no rule speaks of TLS. Envoy finds an endpoint's ability in its metadata; a cluster that calls the original
+ * Mutual TLS where no rule sets TLS. Envoy finds an endpoint's ability in its metadata; a cluster that calls the original
  * address has no metadata, so that all endpoints must be able.
  */
 export function autoMtls(
@@ -149,13 +149,13 @@ export function autoMtls(
 ): TransportTarget["autoMtls"] {
   const isPossible = scope.mesh.enableAutoMtls && !service.meshExternal && scope.serviceMtls(service) !== "DISABLE";
   if (!isPossible) return "never";
-  // A router asks for the endpoints of a headless service; before there are any, nobody is known to be able.
+  // A router asks for the endpoints of a headless service; before there are any, none is known to be able.
   const isDeserted = service.resolution === "Passthrough" && scope.snapshot.endpoints(service.key).length === 0;
   if (type !== "ORIGINAL_DST") return isDeserted ? "never" : "where-possible";
   return isAble(scope, service) ? "always" : "never";
 }
 
-/** All endpoints prove who they are, and none is told not to by a policy of its own. */
+/** All endpoints prove who they are, and none has a policy of its own that disables it. */
 export function isAble(scope: OutboundScope, service: Service): boolean {
   const { allMtls, inlined } = scope.snapshot.endpointShape(service.key);
   return allMtls && inlined.every((endpoint) => scope.endpointMtls(endpoint) !== "DISABLE");

@@ -17,9 +17,9 @@ export function failover(
   const labelled = byLabels ? groups.flatMap((each) => splitByLabels(each, client, setting.failoverPriority)) : groups;
   if (setting.zoneAware !== undefined)
     return withoutGaps(labelled.map((each) => below(each, regionStep(client, each, setting.failover))));
-  const isPlaced = !byLabels || setting.failover.length > 0;
+  const usesLocality = !byLabels || setting.failover.length > 0;
   return withoutGaps(
-    isPlaced
+    usesLocality
       ? labelled.map((each) => below(each, distance(client.locality, each.locality, setting.failover)))
       : labelled,
   );
@@ -70,7 +70,7 @@ function labelName(entry: string): string {
   return entry.split("=", 1)[0] ?? entry;
 }
 
-/** Labels of the topology need not be written on a client: they follow from its place. */
+/** Labels of the topology need not be written on a client: they follow from its locality. */
 function labelOf(name: string, { labels, locality, network, clusterId }: FailoverClient): string {
   const written = Object.hasOwn(labels, name) ? labels[name] : undefined;
   if (written !== undefined) return written;

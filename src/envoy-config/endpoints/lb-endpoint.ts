@@ -49,7 +49,7 @@ export function toAddress(address: string, port: number): Address {
 
 const MTLS: Metadata = Object.freeze({ filterMetadata: { "envoy.transport_socket_match": { tlsMode: "istio" } } });
 
-/** Nobody checks the endpoints of files: nothing is said of them, which counts as healthy. */
+/** Endpoints of files have no health check: no status counts as healthy. */
 const HEALTH: Readonly<Record<EndpointHealth, HealthStatus | undefined>> = {
   Unknown: undefined,
   Healthy: "HEALTHY",
@@ -71,7 +71,7 @@ function usableAddresses(
   return reachable.length === 0 ? usable.slice(0, 1) : reachable;
 }
 
-/** Endpoints of one place that are equally preferred. */
+/** Endpoints of one locality that are equally preferred. */
 export interface LocalityGroup {
   readonly locality: Locality;
   readonly endpoints: readonly Endpoint[];
@@ -79,16 +79,16 @@ export interface LocalityGroup {
   readonly priority: number;
 }
 
-/** By place, sorted, all equally preferred; each place weighs as much as its endpoints together. */
+/** By locality, sorted, all equally preferred; each locality weighs as much as its endpoints together. */
 export function groupByLocality(endpoints: readonly Endpoint[]): readonly LocalityGroup[] {
-  const places = new Map<string, Endpoint[]>();
+  const localities = new Map<string, Endpoint[]>();
   for (const endpoint of endpoints) {
-    const place = formatLocality(endpoint.locality);
-    const there = places.get(place);
-    if (there === undefined) places.set(place, [endpoint]);
+    const locality = formatLocality(endpoint.locality);
+    const there = localities.get(locality);
+    if (there === undefined) localities.set(locality, [endpoint]);
     else there.push(endpoint);
   }
-  return [...places]
+  return [...localities]
     .toSorted(([a], [b]) => compareText(a, b))
     .flatMap(([, there]) => (there[0] === undefined ? [] : [group(there[0].locality, there)]));
 }

@@ -32,9 +32,9 @@ export function assignmentInputs(
   const rule = scope.destinationRule(service);
   const defaults = service.resolution === "ClientSideLB" ? undefined : mesh.defaultTrafficPolicy;
   const setting = localitySetting(mesh, effectivePolicy(rule, port.port, subset, defaults), service);
-  // Places matter only where something is made of them, so that proxies of different places share the rest.
-  const isPlaced = setting !== undefined && (setting.distribute.length > 0 || setting.hasPriorities);
-  const place = isPlaced
+  // The locality counts only where it is used, so that proxies of different localities share the rest.
+  const usesLocality = setting !== undefined && (setting.distribute.length > 0 || setting.hasPriorities);
+  const locality = usesLocality
     ? [formatLocality(traits.locality), ...failoverValues(traits, setting.failoverPriority)].join("\0")
     : "";
   return [
@@ -42,7 +42,7 @@ export function assignmentInputs(
     snapshot.endpoints(service.key),
     rule,
     mesh,
-    place,
+    locality,
     traits.networkView.join(),
     mesh.clusterLocalHosts.length > 0 ? traits.clusterId : "",
     traits.ipv4,
@@ -84,11 +84,11 @@ export interface AssignmentTarget {
   readonly service: Service;
   readonly port: ServicePort;
   readonly subset: string;
-  /** TLS is passed on as it is, so that who has none would be called by anybody, without being asked for a certificate. */
+  /** TLS is passed on as it is, so that an endpoint without TLS would be called without any check of the client's certificate. */
   readonly onlyMtls?: boolean;
 }
 
-/** The endpoints of one cluster as a proxy of the scope should use them. Names are kept only for clusters that resolve them. */
+/** The endpoints of one cluster as a proxy of the scope should use them. Host names stay only in clusters that resolve them. */
 export function loadAssignment(scope: OutboundScope, target: AssignmentTarget): ClusterLoadAssignment {
   const { name, service } = target;
   const policy = policyOf(scope, target);

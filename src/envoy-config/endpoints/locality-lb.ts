@@ -59,7 +59,7 @@ function byLocality(setting: LocalityLbSetting, canFail: boolean): LocalitySetti
   };
 }
 
-/** Regions are kept apart by priorities, so that Envoy balances only zones of one. */
+/** Regions have different priorities, so that Envoy balances only zones of one. */
 function zoneAware({ enabled, failover, failoverPriority, minClusterSize }: ZoneAwareLb): LocalitySetting {
   const isOn = enabled !== false;
   const config = {
@@ -69,7 +69,7 @@ function zoneAware({ enabled, failover, failoverPriority, minClusterSize }: Zone
   return { distribute: [], failover, failoverPriority, hasPriorities: isOn, zoneAware: config };
 }
 
-/** How Envoy balances localities of one priority: by weights where the user gave them or said what follows what, or by zones. */
+/** How Envoy balances localities of one priority: by weights where the user gave them or a failover order, or by zones. */
 export function localityBalancing(
   setting: LocalitySetting | undefined,
 ): Pick<Cluster_CommonLbConfig, "localityWeightedLbConfig" | "zoneAwareLbConfig"> {
@@ -87,7 +87,7 @@ const NEAR: Readonly<Record<NonNullable<Service["trafficDistribution"]>, readonl
 };
 
 /**
- * Shares traffic of the client's place among others by percent; what a percentage covers is shared by its own weights. Places that
+ * Shares traffic of the client's locality among others by percent; what a percentage covers is shared by its own weights. Localities that
  * are not named get nothing. Without a distribution for the client everything stays as it is.
  */
 export function distributeByWeight(

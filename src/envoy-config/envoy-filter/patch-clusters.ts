@@ -15,7 +15,7 @@ import {
   mergeSocket,
   type Patching,
   RENAMED,
-  type TellRefused,
+  type ReportRefused,
   takenName,
 } from "./patching.ts";
 
@@ -77,7 +77,7 @@ function isMeant({ match }: Patch, { name = "" }: Cluster, hosts: readonly strin
   );
 }
 
-/** Who calls the address that a connection was meant for has no choice, which a patch of all clusters easily forgets. */
+/** Who calls the address that a connection was meant for has no load balancing to choose, which a patch of all clusters may overlook. */
 function checked(merged: Cluster | string, { name }: Cluster): Cluster | string {
   if (typeof merged === "string") return merged;
   if (merged.name !== name) return RENAMED;
@@ -110,20 +110,20 @@ interface WorkloadPatching {
 }
 
 /** What EnvoyFilter objects say about the workload behind the proxy; undefined where there is nothing. */
-export function workloadPatching(view: ProxyView, tell: TellRefused): WorkloadPatching | undefined {
+export function workloadPatching(view: ProxyView, report: ReportRefused): WorkloadPatching | undefined {
   const { snapshot, node, outbound } = view;
   const { namespace, labels } = node;
   const { meets } = outbound.traits;
   const set = selectPatches(snapshot.configs, snapshot.mesh.rootNamespace, { namespace, labels, meets });
   return (
     set && {
-      inbound: createPatching(set, "SIDECAR_INBOUND", tell),
-      outbound: createPatching(set, "SIDECAR_OUTBOUND", tell),
+      inbound: createPatching(set, "SIDECAR_INBOUND", report),
+      outbound: createPatching(set, "SIDECAR_OUTBOUND", report),
     }
   );
 }
 
-/** Those of a workload have names that nobody else may use. */
+/** Inbound clusters have reserved names. */
 const NONE: ReadonlySet<string> = new Set();
 const OUTBOUND = new Set<string | undefined>([BLACK_HOLE_CLUSTER, PASSTHROUGH_CLUSTER]);
 

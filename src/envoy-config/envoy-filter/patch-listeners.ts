@@ -30,15 +30,15 @@ export function patchListeners(patching: Patching, given: readonly Listener[]): 
 function takenBy({ context }: Patching, listeners: readonly Listener[], added: Listener): string | undefined {
   const { name: wanted = "" } = added;
   if (wanted === "") return "a listener needs a name";
-  // On the way out nobody sees the listener of the way in, which would have to give way to this one.
+  // Outbound patches do not see the inbound listener, which would have to give way to this one.
   const isForeign = context === "SIDECAR_OUTBOUND" && wanted === VIRTUAL_INBOUND;
   if (isForeign || listeners.some(({ name }) => name === wanted)) return takenName(wanted);
-  const place = placeOf(added);
-  const other = place === "" ? undefined : listeners.find((listener) => placeOf(listener) === place);
-  return other && `listener ${other.name} has the address ${place}`;
+  const wantedAddress = addressOf(added);
+  const other = wantedAddress === "" ? undefined : listeners.find((listener) => addressOf(listener) === wantedAddress);
+  return other && `listener ${other.name} has the address ${wantedAddress}`;
 }
 
-function placeOf({ address }: Listener): string {
+function addressOf({ address }: Listener): string {
   const { address: host = "", portValue = 0 } = address?.socketAddress ?? {};
   return host === "" ? "" : `${host}:${portValue}`;
 }
@@ -97,7 +97,7 @@ function patchChains(patching: Patching, listener: Listener): Listener | undefin
   };
 }
 
-/** Proxies refuse two chains of a listener that cannot be told apart. */
+/** Proxies refuse two chains of a listener with the same match. */
 function matchOf({ filterChainMatch = {} }: FilterChain): string {
   return JSON.stringify(Object.entries(filterChainMatch).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -6,8 +6,8 @@ import { isMerge, mergePatch, type Patching, shapeList } from "./patching.ts";
 /** The configuration itself where nothing is patched in it. */
 export function patchRoute(patching: Patching, made: RouteConfiguration): RouteConfiguration {
   let route = made;
-  const applying = (place: "ROUTE_CONFIGURATION" | "VIRTUAL_HOST" | "HTTP_ROUTE") =>
-    patching.of(place).filter((patch) => isMeant(patch, made));
+  const applying = (applyTo: "ROUTE_CONFIGURATION" | "VIRTUAL_HOST" | "HTTP_ROUTE") =>
+    patching.of(applyTo).filter((patch) => isMeant(patch, made));
   for (const patch of applying("ROUTE_CONFIGURATION")) if (isMerge(patch)) route = mergePatch(route, patch);
   const hosts = applying("VIRTUAL_HOST");
   const routes = applying("HTTP_ROUTE");
@@ -38,7 +38,7 @@ export function patchRoute(patching: Patching, made: RouteConfiguration): RouteC
 function isMeant({ match }: Patch, { name = "" }: RouteConfiguration): boolean {
   const wanted = match.routeConfiguration;
   if (wanted === undefined) return true;
-  const { port, portName, gateway } = placeOf(name);
+  const { port, portName, gateway } = routeNameParts(name);
   return (
     (wanted.name === "" || wanted.name === name) &&
     (wanted.portNumber === 0 || wanted.portNumber === port) &&
@@ -48,7 +48,11 @@ function isMeant({ match }: Patch, { name = "" }: RouteConfiguration): boolean {
 }
 
 /** Names are ports on the way out, clusters on the way in; those of routers say more. */
-function placeOf(name: string): { readonly port: number; readonly portName?: string; readonly gateway?: string } {
+function routeNameParts(name: string): {
+  readonly port: number;
+  readonly portName?: string;
+  readonly gateway?: string;
+} {
   const [, secured, portName, gateway, namespace] = HTTPS_NAME.exec(name) ?? [];
   if (secured !== undefined && portName !== undefined) {
     return { port: Number(secured), portName, gateway: `${namespace}/${gateway}` };

@@ -40,15 +40,15 @@ export function selectPatches(
     .filter(({ spec }) => spec.targetRefs.length === 0 && selects(spec.workloadSelector?.labels ?? {}, labels))
     .sort((a, b) => compareFilters(a, b, rootNamespace));
   if (filters.length === 0) return undefined;
-  const byPlace = new Map<ApplyTo, Patch[]>();
+  const byTarget = new Map<ApplyTo, Patch[]>();
   for (const patch of filters.flatMap((filter) => readPatches(filter).patches)) {
     const key = conditionKey(patch.match.proxy);
     if (key !== "" && !meets.includes(key)) continue;
-    const list = byPlace.get(patch.applyTo) ?? [];
+    const list = byTarget.get(patch.applyTo) ?? [];
     list.push(patch);
-    byPlace.set(patch.applyTo, list);
+    byTarget.set(patch.applyTo, list);
   }
-  return { of: (applyTo) => byPlace.get(applyTo) ?? [], bad: filters.flatMap((filter) => readPatches(filter).bad) };
+  return { of: (applyTo) => byTarget.get(applyTo) ?? [], bad: filters.flatMap((filter) => readPatches(filter).bad) };
 }
 
 function compareFilters(a: ConfigObject<"EnvoyFilter">, b: ConfigObject<"EnvoyFilter">, rootNamespace: string): number {
@@ -89,7 +89,7 @@ interface ReadPatches {
 
 const known = new WeakMap<ConfigObject<"EnvoyFilter">, ReadPatches>();
 
-/** The same values for the same object, so that what was made with them can be told to be still good. */
+/** The same values for the same object, so that caches can compare them by identity. */
 function readPatches(object: ConfigObject<"EnvoyFilter">): ReadPatches {
   const found = known.get(object);
   if (found !== undefined) return found;

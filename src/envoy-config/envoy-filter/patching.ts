@@ -3,18 +3,18 @@ import { type AnyMessage, mergeAny, mergeMessages } from "../../protobuf/envoy/i
 import type { TransportSocket } from "../../protobuf/gen/envoy/config/core/v3.ts";
 import type { ApplyTo, Patch, PatchContext, PatchSet } from "./patches.ts";
 
-/** Patches of one context, and where to tell of those that cannot be applied. */
+/** Patches of one context, and a report of those that cannot be applied. */
 export interface Patching {
   readonly context: PatchContext;
   of(applyTo: ApplyTo): readonly Patch[];
-  /** The patch is left out of this resource; told once per patch. */
+  /** The patch is left out of this resource; reported once per patch. */
   refuse(patch: Patch, resource: string, reason: string): void;
 }
 
-export type TellRefused = (resource: string, reason: string) => void;
+export type ReportRefused = (resource: string, reason: string) => void;
 
-export function createPatching(set: PatchSet, context: PatchContext, tell: TellRefused): Patching {
-  const told = new Set<Patch>();
+export function createPatching(set: PatchSet, context: PatchContext, report: ReportRefused): Patching {
+  const reported = new Set<Patch>();
   const lists = new Map<ApplyTo, readonly Patch[]>();
   return {
     context,
@@ -26,9 +26,9 @@ export function createPatching(set: PatchSet, context: PatchContext, tell: TellR
       return list;
     },
     refuse(patch, resource, reason) {
-      if (told.has(patch)) return;
-      told.add(patch);
-      tell(resource, `${patch.label}: ${reason}`);
+      if (reported.has(patch)) return;
+      reported.add(patch);
+      report(resource, `${patch.label}: ${reason}`);
     },
   };
 }
@@ -111,7 +111,7 @@ export function mergeNamed<Extension extends Named>(target: Extension, over: Nam
   return { ...target, name, typedConfig };
 }
 
-/** Sockets of one name are merged; another takes the place of the first. */
+/** Sockets of one name are merged; another replaces the first. */
 export function mergeSocket(target: TransportSocket | undefined, over: TransportSocket): TransportSocket | string {
   return target === undefined || target.name !== over.name ? over : mergeNamed(target, over);
 }

@@ -6,12 +6,12 @@ import type { HttpFilter } from "../../protobuf/gen/envoy/extensions/filters/net
 import type { AccessLogs } from "../access-log/file-log.ts";
 import { outboundLogs, type WorkloadLogs } from "../access-log/telemetry.ts";
 import { buildAccessPolicies } from "../authz/access-policies.ts";
-import { buildPlace, isWildcardBind, wildcardBinds } from "../listeners/addresses.ts";
+import { isWildcardBind, listenerAddress, wildcardBinds } from "../listeners/addresses.ts";
 import { buildHttpFilters, httpManagerFilter, httpManagerSettings, routesFrom } from "../listeners/http-manager.ts";
 import { exactBalance, inspectorsFor, PROXY_PROTOCOL } from "../listeners/listener-filters.ts";
 import type { DestinationContext } from "../listeners/tcp-proxy.ts";
 import { hostLookupFilter } from "../shared/dynamic-dns.ts";
-import { type GatewayPlace, gatewayPlaces, type RouterServer, sniHosts } from "./gateway-servers.ts";
+import { type MergedServers, mergeGateways, type RouterServer, sniHosts } from "./gateway-servers.ts";
 import { credentialsOf, gatewayTlsSocket } from "./gateway-tls.ts";
 import { autoPassthroughChains, type GatewayChain, passthroughChains, tcpFilters } from "./l4-chains.ts";
 
@@ -21,16 +21,16 @@ interface GeneratedGateway {
   readonly problems: readonly string[];
 }
 
-/** The listeners of all routers of the scope. Places where nothing would be done with a connection have none. */
+/** The listeners of all routers of the scope. Ports without any filter chain have none. */
 export function generateGatewayListeners(scope: OutboundScope): GeneratedGateway {
-  const { places, problems } = gatewayPlaces(scope);
+  const { merged, problems } = mergeGateways(scope);
   const policies = buildAccessPolicies({ node: scope.traits, snapshot: scope.snapshot, outbound: scope });
   const logs = outboundLogs(scope);
   return {
-    listeners: places.flatMap((place) => buildListener(scope, place, { policies, logs }) ?? []),
+    listeners: merged.flatMap((listener) => buildListener(scope, listener, { policies, logs }) ?? []),
     problems: [
       ...problems,
-      ...places.flatMap(({ servers }) => servers.flatMap(missingCredentials)),
+      ...merged.flatMap(({ servers }) => servers.flatMap(missingCredentials)),
       ...policies.problems,
       ...logs.problems,
     ],
@@ -42,9 +42,9 @@ interface Shared {
   readonly logs: WorkloadLogs;
 }
 
-function buildListener(scope: OutboundScope, place: GatewayPlace, shared: Shared): Listener | undefined {
-  const { bind, port, servers } = place;
-  const named = buildPlace(bind === "" || isWildcardBind(bind) ? wildcardBinds(scope.traits) : [bind], port);
+function buildListener(scope: OutboundScope, listener: MergedServers, shared: Shared): Listener | undefined {
+  const { bind, port, servers } = listener;
+  const named = listenerAddress(bind === "" || isWildcardBind(bind) ? wildcardBinds(scope.traits) : [bind], port);
   const filterChains = onlyFirst(servers.flatMap((server) => chainsOf(scope, named.name ?? "", server, shared))).map(
     toFilterChain,
   );
@@ -74,7 +74,7 @@ function chainsOf(scope: OutboundScope, listener: string, server: RouterServer, 
   const context: DestinationContext = { scope, listenPort: server.port, accessLog: logs.traffic };
   const network = (chain: ReadyChain) => ({ ...chain, filters: [...policies.network, ...chain.filters] });
   if (kind === "http" || kind === "https") {
-    // Plain servers of one place share their routes, and so their manager.
+    // Plain servers of one listener share their routes, and so their manager.
     const filters = [gatewayHttpFilter(scope, listener, server, { security: policies.http, accessLogs: logs })];
     return [kind === "http" || tls === undefined ? { names: [], filters } : ended(scope, server, filters)];
   }
@@ -90,7 +90,7 @@ function ended({ mesh }: OutboundScope, { hosts, tls }: RouterServer, filters: R
   return { names: sniHosts(hosts), filters, ...(transportSocket && { transportSocket }) };
 }
 
-/** Each name is for the first chain that has it: Envoy refuses a listener with two chains that it cannot tell apart. */
+/** Each name is for the first chain that has it: Envoy refuses a listener with two chains of the same match. */
 function onlyFirst(chains: readonly ReadyChain[]): readonly ReadyChain[] {
   const taken = new Set<string>();
   return chains.flatMap((chain) => {
@@ -113,7 +113,7 @@ function toFilterChain({ names, alpn, filters, transportSocket }: ReadyChain): F
   };
 }
 
-/** Nobody here keeps credentials: whoever wrote the server must not believe that it will get one. */
+/** Credentials are not stored here: the author of the server must learn that it will not get one. */
 function missingCredentials({ gateway, tls, port }: RouterServer): readonly string[] {
   if (tls === undefined || tls.mode === "PASSTHROUGH" || tls.mode === "AUTO_PASSTHROUGH") return [];
   const names = [...credentialsOf(tls), ...(tls.caCertCredentialName === "" ? [] : [tls.caCertCredentialName])];
@@ -154,7 +154,7 @@ function gatewayHttpFilter(
   });
 }
 
-/** What stands in front of the router. One that tells its configuration has told everything. */
+/** What stands in front of the router. What a proxy's own configuration leaves out is not set. */
 function gatewayTopology({ mesh, traits }: Pick<OutboundScope, "mesh" | "traits">): GatewayTopology {
   const { topology, headers } = traits.listening;
   if (topology !== undefined || headers !== undefined) return topology ?? {};

@@ -4,17 +4,17 @@ import type { Route, RouteConfiguration, VirtualHost } from "../../protobuf/gen/
 import { buildHttpRoutes } from "../routes/http-routes.ts";
 import { isCatchAll } from "../routes/match.ts";
 import { routeConfiguration, routeHeaders } from "../routes/route-configuration.ts";
-import { boundTo, commonHosts, gatewayPlaces, type RouterServer } from "./gateway-servers.ts";
+import { boundTo, commonHosts, mergeGateways, type RouterServer } from "./gateway-servers.ts";
 
 /** The route configuration of that name for all routers of the scope; one that no listener would ask for has no virtual hosts. */
 export function generateGatewayRoute(scope: OutboundScope, name: string): RouteConfiguration {
-  const servers = gatewayPlaces(scope).places.flatMap((place) =>
-    place.servers.filter(({ routeName }) => routeName !== "" && routeName === name),
+  const servers = mergeGateways(scope).merged.flatMap((listener) =>
+    listener.servers.filter(({ routeName }) => routeName !== "" && routeName === name),
   );
   const [first] = servers;
   if (first === undefined) return routeConfiguration(name, [], true);
   const hosts = [...collect(scope, servers)].map(([host, open]) => virtualHost(scope, host, open));
-  // Whatever is asked for, nothing is here.
+  // Every host is answered with 404.
   const nothing: VirtualHost = { name: `blackhole:${first.port}`, domains: ["*"] };
   const sorted = hosts.sort((a, b) => compareText(a.name ?? "", b.name ?? ""));
   return routeConfiguration(name, sorted.length > 0 ? sorted : [nothing], true);

@@ -6,9 +6,9 @@ import {
   type Json,
   listenersOf,
   manager,
+  merged,
   namesOf,
   object,
-  places,
   rule,
   SERVICES,
   scopeOf,
@@ -27,7 +27,7 @@ describe("which Gateways a router follows", () => {
     { selector: { app: "edge", other: "2" }, gives: [] },
   ])("$selector: $gives", ({ selector, gives }) => {
     const { listeners } = listenersOf(gateway([server(80, "HTTP", ["*"])], "edge", { selector }));
-    expect(places(listeners)).toEqual(gives);
+    expect(merged(listeners)).toEqual(gives);
   });
 
   test("a sidecar of the same labels follows none", () => {
@@ -110,7 +110,7 @@ describe("servers that share a port", () => {
     const tcp = rule("v", ["*"], { tcp: [{ route: [{ destination: { host: "db", port: { number: 9000 } } }] }] });
     const { listeners, problems } = listenersOf(gateway(servers), tcp);
     expect(problems).toEqual([]);
-    expect(places(listeners)).toEqual(["10.1.1.1_80", "10.1.1.2_80", "0.0.0.0_80"]);
+    expect(merged(listeners)).toEqual(["10.1.1.1_80", "10.1.1.2_80", "0.0.0.0_80"]);
     expect(manager(listeners[0]).rds?.routeConfigName).toBe("http.80.10.1.1.1");
   });
 
@@ -122,7 +122,7 @@ describe("servers that share a port", () => {
       ]),
       rule("v", ["*"], toWeb),
     ];
-    expect(places(listenersOf(...objects).listeners)).toEqual(["0.0.0.0_80"]);
+    expect(merged(listenersOf(...objects).listeners)).toEqual(["0.0.0.0_80"]);
     expect(Object.keys(hostsOf("http.80.0.0.0.0", ...objects))).toEqual(["a.example:80", "b.example:80"]);
   });
 });
@@ -137,7 +137,7 @@ describe("where a router listens", () => {
       endpoints: [{ address: "10.10.9.1" }],
     });
     const objects = [front, gateway([server(80, "HTTP", ["*"])]), rule("v", ["*"], toWeb)];
-    expect(places(listenersOf(...objects).listeners)).toEqual(["0.0.0.0_8080"]);
+    expect(merged(listenersOf(...objects).listeners)).toEqual(["0.0.0.0_8080"]);
     expect(Object.keys(hostsOf("http.8080", ...objects))).toEqual(["*:80"]);
   });
 
@@ -146,7 +146,7 @@ describe("where a router listens", () => {
       UNPRIVILEGED_POD: "true",
     });
     const { listeners, problems } = generateGatewayListeners(outbound);
-    expect(places(listeners)).toEqual(["0.0.0.0_8080"]);
+    expect(merged(listeners)).toEqual(["0.0.0.0_8080"]);
     expect(problems).toEqual(["Gateway/default/edge: spec.servers[0]: port 80 needs privileges"]);
   });
 
@@ -159,7 +159,7 @@ describe("where a router listens", () => {
 
   test("on the addresses of its families", () => {
     const { outbound } = scopeOf([gateway([server(80, "HTTP", ["*"])])], { INSTANCE_IPS: "2001:db8::1" });
-    expect(places(generateGatewayListeners(outbound).listeners)).toEqual(["::_80"]);
+    expect(merged(generateGatewayListeners(outbound).listeners)).toEqual(["::_80"]);
   });
 });
 

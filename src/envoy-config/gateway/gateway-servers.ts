@@ -21,65 +21,65 @@ export interface RouterServer {
 }
 
 /** An address and port with all servers that share it: plain HTTP, one of plain TCP, or any number with TLS. */
-export interface GatewayPlace {
+export interface MergedServers {
   /** Empty: all addresses. */
   readonly bind: string;
   readonly port: number;
   readonly servers: readonly RouterServer[];
 }
 
-interface GatewayPlaces {
-  readonly places: readonly GatewayPlace[];
+interface MergedGateways {
+  readonly merged: readonly MergedServers[];
   /** Servers that cannot be had, and why. */
   readonly problems: readonly string[];
 }
 
-const KNOWN = new WeakMap<GatewayContent, Map<string, GatewayPlaces>>();
-const NOTHING: GatewayPlaces = { places: [], problems: [] };
+const KNOWN = new WeakMap<GatewayContent, Map<string, MergedGateways>>();
+const NOTHING: MergedGateways = { merged: [], problems: [] };
 
 /** Where the routers of the scope listen; found once for listeners and routes. */
-export function gatewayPlaces({ gateways, traits }: Pick<OutboundScope, "gateways" | "traits">): GatewayPlaces {
+export function mergeGateways({ gateways, traits }: Pick<OutboundScope, "gateways" | "traits">): MergedGateways {
   if (gateways === undefined) return NOTHING;
-  const byTraits = KNOWN.get(gateways) ?? new Map<string, GatewayPlaces>();
+  const byTraits = KNOWN.get(gateways) ?? new Map<string, MergedGateways>();
   KNOWN.set(gateways, byTraits);
   const key = JSON.stringify([traits.unprivileged, traits.listening.staticPorts, traits.routerPorts]);
-  const places = byTraits.get(key) ?? mergeServers(gateways, traits);
-  byTraits.set(key, places);
-  return places;
+  const merged = byTraits.get(key) ?? mergeServers(gateways, traits);
+  byTraits.set(key, merged);
+  return merged;
 }
 
-interface OpenPlace {
+interface OpenServers {
   readonly bind: string;
   readonly port: number;
   readonly servers: RouterServer[];
   readonly tlsHosts: Set<string>;
 }
 
-function mergeServers({ gateways }: GatewayContent, traits: ScopeTraits): GatewayPlaces {
-  const places = new Map<string, OpenPlace>();
+function mergeServers({ gateways }: GatewayContent, traits: ScopeTraits): MergedGateways {
+  const merged = new Map<string, OpenServers>();
   const problems: string[] = [];
   for (const gateway of gateways) {
     for (const [at, server] of gateway.spec.servers.entries()) {
       if (server.port === undefined) continue;
       for (const port of listensOn(server.port.number, traits)) {
         const key = `${isWildcardBind(server.bind) ? "" : server.bind}_${port}`;
-        const place = places.get(key) ?? { bind: server.bind, port, servers: [], tlsHosts: new Set() };
-        const made = sharingRoutes(toServer(server, gatewayName(gateway), port), place.servers[0]);
-        const reason = unusable(port, traits) ?? refusal(place, made);
+        const listener = merged.get(key) ?? { bind: server.bind, port, servers: [], tlsHosts: new Set() };
+        const made = sharingRoutes(toServer(server, gatewayName(gateway), port), listener.servers[0]);
+        const reason = unusable(port, traits) ?? refusal(listener, made);
         if (reason !== undefined) {
           problems.push(`${objectKey(gateway)}: spec.servers[${at}]: ${reason}`);
           continue;
         }
-        place.servers.push(made);
-        for (const name of tlsNames(made)) place.tlsHosts.add(name);
-        places.set(key, place);
+        listener.servers.push(made);
+        for (const name of tlsNames(made)) listener.tlsHosts.add(name);
+        merged.set(key, listener);
       }
     }
   }
-  return { places: [...places.values()].map(({ bind, port, servers }) => ({ bind, port, servers })), problems };
+  return { merged: [...merged.values()].map(({ bind, port, servers }) => ({ bind, port, servers })), problems };
 }
 
-/** One place has one set of plain routes, however its servers spell the address. */
+/** One listener has one set of plain routes, however its servers spell the address. */
 function sharingRoutes(server: RouterServer, first: RouterServer | undefined): RouterServer {
   return server.kind === "http" && first?.kind === "http" ? { ...server, routeName: first.routeName } : server;
 }
@@ -105,7 +105,7 @@ function toServer({ port, hosts, tls, bind }: GatewayServer, gateway: string, li
   return { gateway, port: number, protocol, kind, hosts: parsed, tls, routeName: routeNames[kind] };
 }
 
-/** TLS that is ended here and has HTTP inside is `https`; all else that is TLS is told apart by server names alone. */
+/** TLS that is ended here and has HTTP inside is `https`; all other TLS is matched by server name alone. */
 function kindOf(protocol: Protocol, tls: ServerTls | undefined): RouterServer["kind"] {
   if (isHttp(protocol)) return "http";
   if (tls === undefined) return "tcp";
@@ -128,7 +128,7 @@ function unusable(port: number, { unprivileged, listening }: ScopeTraits): strin
 }
 
 /** Why the server cannot be where others are already. */
-function refusal({ servers: [first], tlsHosts }: OpenPlace, server: RouterServer): string | undefined {
+function refusal({ servers: [first], tlsHosts }: OpenServers, server: RouterServer): string | undefined {
   if (first === undefined) return undefined;
   const has = `${first.protocol} of ${first.gateway}`;
   if (layer(first) !== layer(server)) return `${server.protocol} cannot share port ${server.port} with ${has}`;

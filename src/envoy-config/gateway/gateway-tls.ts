@@ -13,8 +13,8 @@ import {
   exactSans,
   fileCertificateName,
   fileRootName,
-  patientSecret,
   ROOT_SECRET,
+  sdsSecretWithTimeout,
   WORKLOAD_SECRET,
 } from "../tls/workload-tls.ts";
 
@@ -50,12 +50,12 @@ export function credentialsOf({ credentialName, credentialNames }: ServerTls): r
 }
 
 function certificates(tls: ServerTls) {
-  if (tls.mode === "ISTIO_MUTUAL") return [patientSecret(WORKLOAD_SECRET)];
+  if (tls.mode === "ISTIO_MUTUAL") return [sdsSecretWithTimeout(WORKLOAD_SECRET)];
   const stored = credentialsOf(tls);
   if (stored.length > 0) return stored.map((name) => credentialSecret(name));
   const files = tls.tlsCertificates.length > 0 ? tls.tlsCertificates : [tls];
   return files.map(({ serverCertificate, privateKey }) =>
-    patientSecret(fileCertificateName(serverCertificate, privateKey)),
+    sdsSecretWithTimeout(fileCertificateName(serverCertificate, privateKey)),
   );
 }
 
@@ -70,10 +70,12 @@ function validation(tls: ServerTls): CommonTlsContext {
 }
 
 function clientRoots(tls: ServerTls) {
-  if (tls.mode === "ISTIO_MUTUAL") return patientSecret(ROOT_SECRET);
+  if (tls.mode === "ISTIO_MUTUAL") return sdsSecretWithTimeout(ROOT_SECRET);
   if (tls.caCertCredentialName !== "") return credentialSecret(tls.caCertCredentialName);
   const [stored] = credentialsOf(tls);
-  return stored === undefined ? patientSecret(fileRootName(tls.caCertificates)) : credentialSecret(stored, "-cacert");
+  return stored === undefined
+    ? sdsSecretWithTimeout(fileRootName(tls.caCertificates))
+    : credentialSecret(stored, "-cacert");
 }
 
 function clientRules(tls: ServerTls): CertificateValidationContext {

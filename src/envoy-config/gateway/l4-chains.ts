@@ -7,7 +7,7 @@ import { generateEndpoints } from "../endpoints/load-assignment.ts";
 import { type DestinationContext, filterToRoute, tcpProxyTo } from "../listeners/tcp-proxy.ts";
 import { MESH_ALPN } from "../shared/alpn.ts";
 import { parseClusterName, sniOf } from "../shared/cluster-name.ts";
-import { boundTo, commonHosts, gatewayPlaces, type RouterServer } from "./gateway-servers.ts";
+import { boundTo, commonHosts, mergeGateways, type RouterServer } from "./gateway-servers.ts";
 
 /** A chain before it is known which others it stands beside. */
 export interface GatewayChain {
@@ -78,7 +78,7 @@ export function autoPassthroughChains(
 
 /** The clusters for them: those of the service without TLS of their own, and without endpoints that have none. */
 export function passthroughClusters(scope: OutboundScope, clusters: readonly Cluster[]): readonly Cluster[] {
-  const isAsked = gatewayPlaces(scope).places.some(({ servers }) =>
+  const isAsked = mergeGateways(scope).merged.some(({ servers }) =>
     servers.some(({ tls }) => tls?.mode === "AUTO_PASSTHROUGH"),
   );
   if (!isAsked) return [];

@@ -132,7 +132,7 @@ function serves({ targets, ingress }: InboundScope, port: number): boolean {
   return targets.some(({ targetPort }) => targetPort === port) || ingress.some((own) => own.port?.number === port);
 }
 
-/** A server cannot tell TLS from plaintext by looking: where both are allowed, it does what its label promises to clients. */
+/** A gRPC server cannot detect TLS: where both are allowed, it does what its label promises to clients. */
 function isMutual({ node, inbound }: ProxyView, port: number): boolean {
   const mode = inbound.portMtls.get(port) ?? inbound.mtls;
   return mode === "STRICT" || (mode === "PERMISSIVE" && node.labels[TLS_MODE_LABEL] === "istio");

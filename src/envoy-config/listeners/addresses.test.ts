@@ -1,7 +1,14 @@
 import { describe, expect, test } from "vitest";
 import type { ScopeTraits } from "../../mesh-model/push-snapshot.ts";
 import type { Service } from "../../mesh-model/service.ts";
-import { buildPlace, hasFamily, isWildcardBind, loopbackBinds, virtualAddresses, wildcardBinds } from "./addresses.ts";
+import {
+  hasFamily,
+  isWildcardBind,
+  listenerAddress,
+  loopbackBinds,
+  virtualAddresses,
+  wildcardBinds,
+} from "./addresses.ts";
 
 const FAMILIES = {
   none: { ipv4: false, ipv6: false },
@@ -28,7 +35,7 @@ test.each<{ has: FamilyName; wildcard: readonly string[]; loopback: readonly str
 
 describe("the place of a listener", () => {
   test("is named after its first address", () => {
-    expect(buildPlace(["0.0.0.0", "::"], 80)).toEqual({
+    expect(listenerAddress(["0.0.0.0", "::"], 80)).toEqual({
       name: "0.0.0.0_80",
       address: { socketAddress: { address: "0.0.0.0", portValue: 80 } },
       additionalAddresses: [{ address: { socketAddress: { address: "::", portValue: 80 } } }],
@@ -36,14 +43,14 @@ describe("the place of a listener", () => {
   });
 
   test("may be one address", () => {
-    expect(buildPlace(["::1"], 80)).toEqual({
+    expect(listenerAddress(["::1"], 80)).toEqual({
       name: "::1_80",
       address: { socketAddress: { address: "::1", portValue: 80 } },
     });
   });
 
   test("may be a socket file", () => {
-    expect(buildPlace(["unix:///run/app.sock"], 0)).toEqual({
+    expect(listenerAddress(["unix:///run/app.sock"], 0)).toEqual({
       name: "unix:///run/app.sock_0",
       address: { pipe: { path: "/run/app.sock" } },
     });

@@ -9,7 +9,7 @@ import type { Listener } from "../../protobuf/gen/envoy/config/listener/v3.ts";
 type Families = Pick<ScopeTraits, "ipv4" | "ipv6">;
 
 /** A listener's name, and its addresses; the first address names it. */
-export function buildPlace(
+export function listenerAddress(
   binds: readonly string[],
   port: number,
 ): Pick<Listener, "name" | "address" | "additionalAddresses"> {
@@ -30,7 +30,7 @@ function buildAddress(bind: string, port: number): Address {
   return { socketAddress: { address: bind, portValue: port } };
 }
 
-/** Every address of the families that the proxy has. A proxy that has none told us nothing and gets IPv4. */
+/** Every address of the families that the proxy has. A proxy that sent no address gets IPv4. */
 export function wildcardBinds({ ipv4, ipv6 }: Families): readonly string[] {
   if (!ipv6) return ["0.0.0.0"];
   return ipv4 ? ["0.0.0.0", "::"] : ["::"];
@@ -83,7 +83,7 @@ export function hasFamily(address: string, { ipv4, ipv6 }: Families): boolean {
 }
 
 /** Where connections to a service arrive. */
-export interface Place {
+export interface ListenerBinds {
   readonly binds: readonly string[];
   /** The proxy really listens there. */
   readonly isBound: boolean;
@@ -107,19 +107,24 @@ export function listenOn(scope: OutboundScope, { bind, captureMode }: EgressList
 }
 
 /** Every address of a port. */
-export function sharedPlace(scope: OutboundScope, { binds, isBound }: ListenOn): Place {
+export function sharedBinds(scope: OutboundScope, { binds, isBound }: ListenOn): ListenerBinds {
   return { binds: binds ?? wildcardBinds(scope.traits), isBound, ranges: [], isShared: true };
 }
 
-interface PlacedPort {
+interface CarriedPort {
   readonly protocol: Protocol;
   readonly servicePort: ServicePort;
 }
 
-/** HTTP services share a listener and are told apart by host name. Others need an address of their own. */
-export function placesOf(scope: OutboundScope, listen: ListenOn, service: Service, port: PlacedPort): readonly Place[] {
-  const shared = sharedPlace(scope, listen);
-  const own = (address: string): Place => ({ ...shared, binds: [address], isShared: false });
+/** HTTP services share a listener and are matched by host name. Others need an address of their own. */
+export function bindsOf(
+  scope: OutboundScope,
+  listen: ListenOn,
+  service: Service,
+  port: CarriedPort,
+): readonly ListenerBinds[] {
+  const shared = sharedBinds(scope, listen);
+  const own = (address: string): ListenerBinds => ({ ...shared, binds: [address], isShared: false });
   const { plain, ranges, isForeign } = virtualAddresses(service, scope.traits);
   if (listen.binds !== undefined) {
     const isShared = listen.binds.some(isWildcardBind) && plain.length === 0;

@@ -36,7 +36,7 @@ export function httpManagerSettings(
   };
 }
 
-/** Required members, and whatever else distinguishes this one. */
+/** Required members, and what else distinguishes this one. */
 type HttpManagerOptions = Omit<HttpConnectionManager, "statPrefix" | "httpFilters" | "accessLog"> &
   Required<Pick<HttpConnectionManager, "statPrefix" | "httpFilters">>;
 
@@ -95,7 +95,7 @@ const PATH_RULES: Readonly<Record<MeshSettings["pathNormalization"], Partial<Htt
 interface HttpFilterOptions {
   /** Some service behind the chain speaks gRPC-Web. */
   readonly grpcWeb?: boolean;
-  /** Responses do not tell what Envoy knows about them. */
+  /** Responses carry no debug headers of Envoy. */
   readonly hidesDebugHeaders?: boolean;
   /** ext_authz, jwt_authn and rbac, in this order. */
   readonly security?: readonly HttpFilter[];

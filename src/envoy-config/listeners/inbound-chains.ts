@@ -126,7 +126,7 @@ export const CHAIN_TABLE: Readonly<Record<MtlsMode, Readonly<Record<Traffic, rea
   },
 };
 
-/** A port with a certificate of its own: nothing but TLS, ended here. What it then carries is told by the handshake alone. */
+/** A port with a certificate of its own: nothing but TLS, ended here. What it then carries is known from the handshake alone. */
 export const OWN_TLS_CHAINS: Readonly<Record<Traffic, readonly ChainShape[]>> = {
   http: [tls("http")],
   tcp: [tls("tcp")],

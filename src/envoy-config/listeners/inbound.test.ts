@@ -85,7 +85,7 @@ describe("ports of services", () => {
       {
         kind: "inbound-port",
         listener: "0.0.0.0_80",
-        kept: "a.default.svc.cluster.local",
+        winner: "a.default.svc.cluster.local",
         dropped: "b.default.svc.cluster.local",
       },
     ]);

@@ -5,7 +5,7 @@ import { inboundLogs } from "../access-log/telemetry.ts";
 import { type InboundPolicies, NO_POLICIES } from "../authz/access-policies.ts";
 import { clusterName, INBOUND_PASSTHROUGH_CLUSTER } from "../shared/cluster-name.ts";
 import { afterTls, meshTlsSocket, ownTlsSocket } from "../tls/server-tls.ts";
-import { buildPlace, listenerName, wildcardBinds } from "./addresses.ts";
+import { listenerAddress, listenerName, wildcardBinds } from "./addresses.ts";
 import { httpManagerSettings } from "./http-manager.ts";
 import {
   buildInboundChains,
@@ -58,9 +58,9 @@ export function generateInboundListeners(view: ProxyView, policies: InboundPolic
 function portChains(view: ProxyView, settings: InboundSettings, port: ServedPort): readonly FilterChain[] {
   const { targetPort, servicePort } = port;
   const [anyAddress = ""] = wildcardBinds(view.node);
-  const place = listenerName(port.bind ?? anyAddress, targetPort);
+  const name = listenerName(port.bind ?? anyAddress, targetPort);
   const mode = view.inbound.portMtls.get(targetPort) ?? view.inbound.mtls;
-  // Two certificates on one port could not be told apart, so that the mesh's goes first.
+  // Two certificates on one port would have the same match, so that the mesh's goes first.
   const ownSocket = mode === "DISABLE" && port.tls !== undefined ? ownTlsSocket(port.tls) : undefined;
   const protocol = ownSocket === undefined ? port.protocol : afterTls(port.protocol);
   const shapes = ownSocket === undefined ? CHAIN_TABLE[mode] : OWN_TLS_CHAINS;
@@ -71,8 +71,8 @@ function portChains(view: ProxyView, settings: InboundSettings, port: ServedPort
       protocol,
       servicePort,
       destinationPort: targetPort,
-      statPrefix: `inbound_${place};`,
-      chainName: () => place,
+      statPrefix: `inbound_${name};`,
+      chainName: () => name,
       ...(ownSocket !== undefined && { tlsSocket: ownSocket }),
     },
     shapes[trafficOf(protocol)],
@@ -88,7 +88,7 @@ function buildBoundListener(
 ): Listener {
   const matches = filterChains.map(({ filterChainMatch = {} }) => filterChainMatch);
   return {
-    ...buildPlace([bind], targetPort),
+    ...listenerAddress([bind], targetPort),
     trafficDirection: "INBOUND",
     ...exactBalance(view.node.listening.inboundBalance),
     ...detectionTimeout(view.snapshot.mesh, inspectorsByPort(matches)),
@@ -106,7 +106,7 @@ function buildVirtualInbound(view: ProxyView, chains: readonly FilterChain[], ac
   const isTransparent = view.node.interception === "TPROXY";
   const matches = chains.map(({ filterChainMatch = {} }) => filterChainMatch);
   return {
-    ...buildPlace(wildcardBinds(view.node), mesh.proxyInboundListenPort),
+    ...listenerAddress(wildcardBinds(view.node), mesh.proxyInboundListenPort),
     name: VIRTUAL_INBOUND,
     trafficDirection: "INBOUND",
     ...exactBalance(view.node.listening.inboundBalance),

@@ -7,13 +7,13 @@ export interface ListenerConflict {
   readonly kind: ConflictKind;
   /** Name of the listener, or of the chain. */
   readonly listener: string;
-  /** Host or object that is served; empty where the place itself is taken. */
-  readonly kept: string;
+  /** Host or object that is served; empty where the address itself is taken. */
+  readonly winner: string;
   readonly dropped: string;
 }
 
 export type ConflictKind =
-  /** Two services whose connections cannot be told apart. */
+  /** Two services whose connections have the same match. */
   | "outbound-tcp"
   /** The server speaks first in one of the protocols, so that looking at the client's first bytes would hang. */
   | "server-first"

@@ -13,7 +13,7 @@ export const ORIGINAL_DESTINATION: ListenerFilter = {
   typedConfig: pack("envoy.extensions.filters.listener.original_dst.v3.OriginalDst", {}),
 };
 
-/** Upstream connections carry the client's own address; the mark lets the machine's rules tell them from new ones. */
+/** Upstream connections carry the client's own address; the mark lets the machine's rules distinguish them from new ones. */
 export const ORIGINAL_SOURCE: ListenerFilter = {
   name: "envoy.filters.listener.original_src",
   typedConfig: pack("envoy.extensions.filters.listener.original_src.v3.OriginalSrc", { mark: 1337 }),

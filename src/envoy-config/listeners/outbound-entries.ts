@@ -4,9 +4,9 @@ import { isHttp, isSniffed, type Protocol, parseProtocol } from "../../istio-api
 import type { EgressListener, OutboundScope, VirtualServiceRule } from "../../mesh-model/push-snapshot.ts";
 import { findPort, isDynamic, type Service, type ServicePort } from "../../mesh-model/service.ts";
 import type { AccessLogs } from "../access-log/file-log.ts";
-import { isWildcardBind, type ListenOn, listenOn, type Place, placesOf, sharedPlace } from "./addresses.ts";
+import { bindsOf, isWildcardBind, type ListenerBinds, type ListenOn, listenOn, sharedBinds } from "./addresses.ts";
 import type { ListenerConflict } from "./listener-conflict.ts";
-import { createOutboundEntries, type HttpPart, type OutboundEntry, type Wish } from "./outbound-entry.ts";
+import { createOutboundEntries, type HttpPart, type OutboundEntry, type PortEntry } from "./outbound-entry.ts";
 import { buildRuleChain, buildTcpChains } from "./tcp-chains.ts";
 
 type Report = (conflict: ListenerConflict) => void;
@@ -22,12 +22,12 @@ export function collectEntries(scope: OutboundScope, accessLogs: AccessLogs, rep
     for (const service of egress.services) {
       if (service.resolution === "Alias") continue;
       for (const port of calledPorts(service, egress)) {
-        for (const place of placesOf(scope, listen, service, port)) {
-          entries.add(buildWish({ scope, accessLogs, rules, service, port, place }));
+        for (const listener of bindsOf(scope, listen, service, port)) {
+          entries.add(buildPortEntry({ scope, accessLogs, rules, service, port, listener }));
         }
       }
     }
-    for (const wish of unregisteredHosts({ scope, accessLogs, egress, listen })) entries.add(wish);
+    for (const entry of unregisteredHosts({ scope, accessLogs, egress, listen })) entries.add(entry);
   }
   return entries.all;
 }
@@ -57,18 +57,18 @@ function onlyPort({ ports }: Service, protocol: Protocol, listenPort: number): S
   return ports.length === 1 || isNamedByRequest ? ports[0] : undefined;
 }
 
-interface WishInput {
+interface PortEntryInput {
   readonly scope: OutboundScope;
   readonly accessLogs: AccessLogs;
   readonly rules: HostRules;
   readonly service: Service;
   readonly port: CalledPort;
-  readonly place: Place;
+  readonly listener: ListenerBinds;
 }
 
-function buildWish({ scope, accessLogs, rules, service, port, place }: WishInput): Wish {
+function buildPortEntry({ scope, accessLogs, rules, service, port, listener }: PortEntryInput): PortEntry {
   const { number, protocol, servicePort } = port;
-  const { binds, isBound } = place;
+  const { binds, isBound } = listener;
   const listenPort = isUnixAddress(binds[0] ?? "") ? 0 : number;
   const carriesHttp = isHttp(protocol) || isSniffed(protocol);
   return {
@@ -87,15 +87,15 @@ function buildWish({ scope, accessLogs, rules, service, port, place }: WishInput
           service,
           protocol,
           servicePort: servicePort.port,
-          ranges: place.ranges,
-          isShared: place.isShared,
+          ranges: listener.ranges,
+          isShared: listener.isShared,
           rules: rules.of(service.hostname),
         }),
   };
 }
 
 function httpPart(service: Service, protocol: Protocol, port: number, bind: string): HttpPart {
-  // A sniffed port at an address of its own has routes of its own: whatever name is called there means the service.
+  // A sniffed port at an address of its own has routes of its own: every name that is called there means the service.
   const isOwn = isSniffed(protocol) && !isWildcardBind(bind);
   const shared = port === 0 ? bind : String(port);
   return {
@@ -116,22 +116,26 @@ interface UnregisteredInput {
 }
 
 /**
- * Rules about TLS to hosts that are no services: their server names are told apart on the port of the rule, 443 if it names none. Without
+ * Rules about TLS to hosts that are no services: their server names are matched on the port of the rule, 443 if it names none. Without
  * this such a rule would do nothing, and connections that it allows would be refused where only known services may be called.
  */
-function unregisteredHosts(input: UnregisteredInput): readonly Wish[] {
+function unregisteredHosts(input: UnregisteredInput): readonly PortEntry[] {
   const isService = createServiceTest(input.scope);
   return input.egress.virtualServices.flatMap((rule) => {
     const hosts = rule.spec.tls.length === 0 ? [] : rule.hosts.filter((host) => !isService(host));
-    return hosts.length === 0 ? [] : wishesOf(input, rule, hosts);
+    return hosts.length === 0 ? [] : portEntriesOf(input, rule, hosts);
   });
 }
 
-function wishesOf(input: UnregisteredInput, rule: VirtualServiceRule, hosts: readonly string[]): readonly Wish[] {
+function portEntriesOf(
+  input: UnregisteredInput,
+  rule: VirtualServiceRule,
+  hosts: readonly string[],
+): readonly PortEntry[] {
   const { scope, accessLogs, egress, listen } = input;
-  const { binds, isBound } = sharedPlace(scope, listen);
+  const { binds, isBound } = sharedBinds(scope, listen);
   return rule.spec.tls.flatMap(({ match, route }) =>
-    match.flatMap((given): readonly Wish[] => {
+    match.flatMap((given): readonly PortEntry[] => {
       const sniHosts = given.sniHosts.filter((name) => hosts.some((host) => hostCovers(host, name)));
       const [host] = sniHosts;
       const port = given.port === 0 ? HTTPS_PORT : given.port;

@@ -24,12 +24,12 @@ export interface HttpPart {
   readonly grpcWeb: boolean;
   /** Some service there has hosts that are looked up as they are called. */
   readonly looksUpHosts: boolean;
-  /** Clients are told to use it as their proxy: nothing but HTTP comes. */
+  /** An explicit proxy for its clients: nothing but HTTP comes. */
   readonly isProxy: boolean;
 }
 
 /** One service port as it wants to be in a listener. */
-export interface Wish {
+export interface PortEntry {
   readonly binds: readonly string[];
   readonly port: number;
   readonly isBound: boolean;
@@ -40,7 +40,7 @@ export interface Wish {
 }
 
 interface OutboundEntries {
-  add(wish: Wish): void;
+  add(added: PortEntry): void;
   /** What is there now stays as it is. */
   lock(): void;
   readonly all: Iterable<OutboundEntry>;
@@ -52,11 +52,11 @@ const SERVER_FIRST: ReadonlySet<Protocol> = new Set(["Mongo", "MySQL"]);
 export function createOutboundEntries(report: (conflict: ListenerConflict) => void): OutboundEntries {
   const entries = new Map<string, OutboundEntry>();
   return {
-    add(wish) {
-      const key = listenerName(wish.binds[0] ?? "", wish.port);
+    add(added) {
+      const key = listenerName(added.binds[0] ?? "", added.port);
       const entry = entries.get(key);
-      if (entry === undefined) entries.set(key, createEntry(wish, report));
-      else if (!entry.isLocked) merge(entry, wish, report);
+      if (entry === undefined) entries.set(key, createEntry(added, report));
+      else if (!entry.isLocked) merge(entry, added, report);
     },
     lock() {
       for (const entry of entries.values()) entry.isLocked = true;
@@ -67,25 +67,28 @@ export function createOutboundEntries(report: (conflict: ListenerConflict) => vo
   };
 }
 
-function createEntry({ owner: _owner, ...wish }: Wish, report: (conflict: ListenerConflict) => void): OutboundEntry {
-  const entry: OutboundEntry = { ...wish, tcp: [], claimed: new Map(), isLocked: false };
-  for (const chain of wish.tcp) addChain(entry, chain, report);
+function createEntry(
+  { owner: _owner, ...added }: PortEntry,
+  report: (conflict: ListenerConflict) => void,
+): OutboundEntry {
+  const entry: OutboundEntry = { ...added, tcp: [], claimed: new Map(), isLocked: false };
+  for (const chain of added.tcp) addChain(entry, chain, report);
   return entry;
 }
 
-/** HTTP and TCP on one port are told apart by looking; several HTTP services by their names. */
-function merge(entry: OutboundEntry, wish: Wish, report: (conflict: ListenerConflict) => void): void {
+/** HTTP and TCP on one port are distinguished by sniffing; several HTTP services by their names. */
+function merge(entry: OutboundEntry, added: PortEntry, report: (conflict: ListenerConflict) => void): void {
   const mixes =
-    entry.protocol !== wish.protocol && (SERVER_FIRST.has(entry.protocol) || SERVER_FIRST.has(wish.protocol));
+    entry.protocol !== added.protocol && (SERVER_FIRST.has(entry.protocol) || SERVER_FIRST.has(added.protocol));
   if (mixes) {
-    const kept = entry.tcp[0]?.owners[0] ?? "";
-    report({ kind: "server-first", listener: listenerNameOf(entry), kept, dropped: wish.owner });
+    const winner = entry.tcp[0]?.owners[0] ?? "";
+    report({ kind: "server-first", listener: listenerNameOf(entry), winner, dropped: added.owner });
     return;
   }
   // What is not HTTP on a port that carries HTTP for all addresses need not be meant for a service without address.
-  const isSniffedAlready = entry.http !== undefined && wish.http !== undefined && !entry.isBound;
-  if (wish.http !== undefined) entry.http = mergeHttp(entry, wish.http);
-  if (!isSniffedAlready) for (const chain of wish.tcp) addChain(entry, chain, report);
+  const isSniffedAlready = entry.http !== undefined && added.http !== undefined && !entry.isBound;
+  if (added.http !== undefined) entry.http = mergeHttp(entry, added.http);
+  if (!isSniffedAlready) for (const chain of added.tcp) addChain(entry, chain, report);
 }
 
 /**
@@ -119,8 +122,8 @@ function addChain(entry: OutboundEntry, chain: TcpChain, report: (conflict: List
   }
   // Of the rules for one service, and of one rule for several, the first chain is meant: no conflict.
   if (!known.owners.some((owner) => chain.owners.includes(owner))) {
-    const [kept = ""] = known.owners;
-    report({ kind: "outbound-tcp", listener: listenerNameOf(entry), kept, dropped: chain.owners[0] ?? "" });
+    const [winner = ""] = known.owners;
+    report({ kind: "outbound-tcp", listener: listenerNameOf(entry), winner, dropped: chain.owners[0] ?? "" });
   }
   const rest = narrowed(chain, entry.claimed);
   if (rest !== undefined) put(entry, rest);

@@ -42,7 +42,7 @@ describe("services on one address and port", () => {
     ]);
     expect(call("0.0.0.0_5000")).toBe("tcp outbound|5000||b.example");
     expect(conflicts).toEqual([
-      { kind: "outbound-tcp", listener: "0.0.0.0_5000", kept: "b.example", dropped: "a.example" },
+      { kind: "outbound-tcp", listener: "0.0.0.0_5000", winner: "b.example", dropped: "a.example" },
     ]);
   });
 
@@ -55,7 +55,7 @@ describe("services on one address and port", () => {
   ])("$second does not join $first: in one of them the server speaks first", ({ first, second }) => {
     const { call, conflicts } = outbound([entry("a", `5000/${first}`), entry("b", `5000/${second}`)]);
     expect(call("0.0.0.0_5000", { speaks: "nothing" })).toBe("tcp outbound|5000||a.example");
-    expect(conflicts).toMatchObject([{ kind: "server-first", kept: "a.example", dropped: "b.example" }]);
+    expect(conflicts).toMatchObject([{ kind: "server-first", winner: "a.example", dropped: "b.example" }]);
   });
 
   test("ranges of addresses share a listener; the same range is a conflict, however it is written", () => {

@@ -233,7 +233,7 @@ describe("without interception", () => {
     const { call, conflicts } = outbound([entry("a", "91/"), entry("b", "91/")], NONE);
     expect(call("127.0.0.1_91", { speaks: "http" })).toBe("http 91");
     expect(call("127.0.0.1_91")).toBe("tcp outbound|91||a.example");
-    expect(conflicts).toMatchObject([{ kind: "outbound-tcp", kept: "a.example", dropped: "b.example" }]);
+    expect(conflicts).toMatchObject([{ kind: "outbound-tcp", winner: "a.example", dropped: "b.example" }]);
   });
 
   test("TLS services on one port are told apart by server name, a single one takes every name", () => {

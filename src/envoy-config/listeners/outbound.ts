@@ -8,7 +8,7 @@ import { outboundLogs } from "../access-log/telemetry.ts";
 import { HTTP_PROXY_ROUTE } from "../routes/route-configuration.ts";
 import { PLAINTEXT_HTTP } from "../shared/alpn.ts";
 import { hostLookupFilter } from "../shared/dynamic-dns.ts";
-import { buildPlace, isWildcardBind, listenerName, loopbackBinds, wildcardBinds } from "./addresses.ts";
+import { isWildcardBind, listenerAddress, listenerName, loopbackBinds, wildcardBinds } from "./addresses.ts";
 import { buildHttpFilters, httpManagerFilter, httpManagerSettings, routesFrom } from "./http-manager.ts";
 import {
   type ConflictKind,
@@ -26,7 +26,7 @@ export function generateOutboundListeners(scope: OutboundScope): GeneratedListen
   const accessLogs = outboundLogs(scope);
   const conflicts: ListenerConflict[] = [];
   const httpProxy = buildHttpProxyListener(scope, accessLogs);
-  const taken = new Set([...ingressPlaces(scope), ...placesOf(httpProxy)]);
+  const taken = new Set([...ingressAddresses(scope), ...addressesOf(httpProxy)]);
   const listeners: Listener[] = [];
   for (const entry of collectEntries(scope, accessLogs, (conflict) => conflicts.push(conflict))) {
     const { binds, port } = entry;
@@ -34,7 +34,7 @@ export function generateOutboundListeners(scope: OutboundScope): GeneratedListen
     const kind = unusable(scope, entry) ?? (free.length === 0 ? "address" : undefined);
     if (kind !== undefined) {
       const listener = listenerName(binds[0] ?? "", port);
-      conflicts.push({ kind, listener, kept: "", dropped: ownerOf(entry) });
+      conflicts.push({ kind, listener, winner: "", dropped: ownerOf(entry) });
       continue;
     }
     for (const bind of free) taken.add(listenerName(bind, port));
@@ -46,14 +46,14 @@ export function generateOutboundListeners(scope: OutboundScope): GeneratedListen
 }
 
 /** What the Sidecar object binds for calls to the workload goes before. */
-function ingressPlaces({ sidecar, traits }: OutboundScope): readonly string[] {
+function ingressAddresses({ sidecar, traits }: OutboundScope): readonly string[] {
   const ingress = sidecar?.spec.ingress ?? [];
   return ingress
     .filter(({ captureMode, bind }) => bind !== "" && (captureMode === "NONE" || traits.interception === "NONE"))
     .map(({ bind, port }) => listenerName(bind, port?.number ?? 0));
 }
 
-function placesOf(listener: Listener | undefined): readonly string[] {
+function addressesOf(listener: Listener | undefined): readonly string[] {
   if (listener === undefined) return [];
   const addresses = [listener.address, ...(listener.additionalAddresses ?? []).map(({ address }) => address)];
   return addresses.map((address) =>
@@ -79,7 +79,7 @@ const VIRTUAL_OUTBOUND = "virtualOutbound";
 function buildVirtualOutbound(scope: OutboundScope, accessLogs: AccessLogs): Listener {
   const port = scope.mesh.proxyListenPort;
   return {
-    ...buildPlace(wildcardBinds(scope.traits), port),
+    ...listenerAddress(wildcardBinds(scope.traits), port),
     name: VIRTUAL_OUTBOUND,
     trafficDirection: "OUTBOUND",
     useOriginalDst: true,
@@ -93,19 +93,19 @@ function buildVirtualOutbound(scope: OutboundScope, accessLogs: AccessLogs): Lis
   };
 }
 
-/** For applications that are told to use a proxy, as `http_proxy` does. */
+/** For applications with an explicit proxy, as of `http_proxy`. */
 function buildHttpProxyListener(scope: OutboundScope, accessLogs: AccessLogs): Listener | undefined {
   const port = scope.traits.httpProxyPort || scope.mesh.proxyHttpPort;
   if (port === 0) return undefined;
-  const place = buildPlace(loopbackBinds(scope.traits), port);
+  const address = listenerAddress(loopbackBinds(scope.traits), port);
   const looksUpHosts = scope.services.some(isDynamic);
   const part = { routeName: HTTP_PROXY_ROUTE, grpcWeb: false, looksUpHosts, isProxy: true };
   return {
-    ...place,
+    ...address,
     trafficDirection: "OUTBOUND",
     ...exactBalance(scope.traits.listening.outboundBalance),
     ...detectionTimeout(scope.mesh, []),
-    filterChains: [outboundHttpChain(scope, place.name ?? "", part, accessLogs)],
+    filterChains: [outboundHttpChain(scope, address.name ?? "", part, accessLogs)],
     maxConnectionsToAcceptPerSocketEvent: 1,
   };
 }
@@ -115,9 +115,9 @@ function buildOutboundListener(scope: OutboundScope, entry: OutboundEntry, acces
   const chains = [...httpChains(scope, entry, accessLogs), ...tcpChains(entry)];
   const matches = chains.map(({ filterChainMatch = {} }) => filterChainMatch);
   return {
-    ...buildPlace(binds, port),
+    ...listenerAddress(binds, port),
     trafficDirection: "OUTBOUND",
-    // Connections come from the listener of all redirected ones; nobody connects to this address.
+    // Connections come from the listener of all redirected ones; this address is not bound.
     ...(isBound ? { maxConnectionsToAcceptPerSocketEvent: 1 } : { bindToPort: false }),
     ...exactBalance(scope.traits.listening.outboundBalance),
     ...detectionTimeout(scope.mesh, inspectorsFor(matches)),

@@ -41,11 +41,11 @@ function serviceTargets(view: ProxyView): ServedPorts {
     const served = { targetPort, servicePort: port.port, protocol: port.protocol, owner: service.hostname };
     const listener = listenerName("0.0.0.0", targetPort);
     const kind = known === undefined ? unusable(view, served) : undefined;
-    if (kind !== undefined) conflicts.push({ kind, listener, kept: "", dropped: served.owner });
+    if (kind !== undefined) conflicts.push({ kind, listener, winner: "", dropped: served.owner });
     else if (known === undefined) byPort.set(targetPort, served);
     // Several services may well share a port; only what they say about it can contradict.
     else if (known.protocol !== served.protocol || known.servicePort !== served.servicePort) {
-      conflicts.push({ kind: "inbound-port", listener, kept: known.owner, dropped: served.owner });
+      conflicts.push({ kind: "inbound-port", listener, winner: known.owner, dropped: served.owner });
     }
   }
   return { ports: [...byPort.values()], conflicts };
@@ -60,11 +60,11 @@ function ingressPorts(view: ProxyView): ServedPorts {
   for (const listener of ingress) {
     const served = ingressPort(view, listener, owner);
     if (served === undefined) continue;
-    const place = listenerName(served.bind ?? "", served.targetPort);
-    const kind = taken.has(place) ? "inbound-port" : unusable(view, served);
-    taken.add(place);
+    const name = listenerName(served.bind ?? "", served.targetPort);
+    const kind = taken.has(name) ? "inbound-port" : unusable(view, served);
+    taken.add(name);
     if (kind === undefined) ports.push(served);
-    else conflicts.push({ kind, listener: place, kept: kind === "inbound-port" ? owner : "", dropped: owner });
+    else conflicts.push({ kind, listener: name, winner: kind === "inbound-port" ? owner : "", dropped: owner });
   }
   return { ports, conflicts };
 }

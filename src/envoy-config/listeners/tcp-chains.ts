@@ -58,7 +58,7 @@ export function buildRuleChain(context: DestinationContext, given: TlsRuleMatch)
   return { match: conditions, filters: [filter], owners: [host, ruleName(rule)] };
 }
 
-/** Of several matches that a proxy cannot tell apart the first is meant. */
+/** Of several equal matches the first counts. */
 function tlsChains(input: TcpChainInput): readonly TcpChain[] {
   const { hostname } = input.service;
   const ranges = toRanges(input.ranges);

@@ -54,7 +54,7 @@ export function filterTo(context: DestinationContext, target: ClusterTarget): Fi
   return tcpProxyFilter({ statPrefix: cluster, cluster, ...connectionRules(context.scope, target) }, context.accessLog);
 }
 
-/** Destinations of a rule. A single one gets everything, whatever its weight. */
+/** Destinations of a rule. A single one gets everything, regardless of its weight. */
 export function filterToRoute(context: DestinationContext, route: readonly RouteDestination[], rule: string): Filter {
   const targets = route.map(({ destination, weight }) => ({ ...targetOf(context, destination), weight }));
   const [first, ...others] = targets;
@@ -62,7 +62,7 @@ export function filterToRoute(context: DestinationContext, route: readonly Route
   const clusters = targets
     .filter(({ weight }) => weight > 0)
     .map((target) => ({ name: nameOf(target), weight: target.weight }));
-  // All weights are zero: Envoy refuses such a list, and the rule wants nobody to get the connection.
+  // All weights are zero: Envoy refuses such a list, and the rule wants the connection to go nowhere.
   if (first === undefined || clusters.length === 0) return tcpProxyTo(BLACK_HOLE_CLUSTER, context.accessLog);
   // There is one set of connection rules for all of them: those of the first.
   const rules = connectionRules(context.scope, first);

@@ -6,7 +6,7 @@ import type { StringMatcher } from "../../protobuf/gen/envoy/type/matcher/v3.ts"
 import type { FractionalPercent } from "../../protobuf/gen/envoy/type/v3.ts";
 
 /**
- * Last defence before the wire: validation told the user already, but one value that Envoy refuses costs the whole route
+ * Last defence before the wire: validation has reported it already, but one value that Envoy refuses costs the whole route
  * configuration, so that a route with such a value is left out instead.
  */
 export function isRegex(text: string | undefined): boolean {

@@ -13,7 +13,7 @@ export interface ForwardContext {
   readonly lookup: RouteLookup;
   /** gRPC's own xDS reads the time limit elsewhere. */
   readonly isProxyless: boolean;
-  /** The host that was asked for is told where it is rewritten. */
+  /** X-Forwarded-Host carries the requested host where it is rewritten. */
   readonly forwardedHost: boolean;
   /** Of the mesh, for routes that say nothing about retries. */
   readonly defaultRetries: HttpRetries | undefined;
@@ -53,7 +53,7 @@ interface Target {
   readonly weight: number;
 }
 
-/** A lone destination gets everything, whatever its weight. */
+/** A single destination gets everything, regardless of its weight. */
 function resolveTargets(routes: readonly HttpRouteDestination[], { port, lookup }: ForwardContext): readonly Target[] {
   return routes.flatMap((entry) => {
     const weight = routes.length === 1 ? 1 : entry.weight;

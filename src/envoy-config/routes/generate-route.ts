@@ -34,7 +34,7 @@ export function generateRoute(scope: OutboundScope, routeName: string): RouteCon
 }
 
 /**
- * Listeners of the port share a route name, whatever address they are bound to. The portless one leaves ports to those that name them,
+ * Listeners of the port share a route name, regardless of the address they are bound to. The portless one leaves ports to those that name them,
  * unless it is bound elsewhere and so listens beside them.
  */
 function listenersOn({ egress }: OutboundScope, port: number): readonly EgressListener[] {
@@ -43,7 +43,7 @@ function listenersOn({ egress }: OutboundScope, port: number): readonly EgressLi
   return [...own, ...egress.filter((listener) => isPortless(listener) && !binds.has(listener.bind))];
 }
 
-/** Clients are told to use it as their proxy. */
+/** An explicit proxy for its clients. */
 function isProxy({ port }: EgressListener): boolean {
   return port !== undefined && parseProtocol(port.protocol) === "HTTP_PROXY";
 }
@@ -100,7 +100,7 @@ function allPorts(scope: OutboundScope, listener: EgressListener | undefined): r
   return closed(scope, candidates);
 }
 
-/** A virtual host that wants a place in a configuration; candidates come in the order in which they win. */
+/** A virtual host to be put into a configuration; candidates come in the order in which they win. */
 interface Candidate {
   readonly host: VirtualHost;
   /** Its real name, which no short form of another host may take. */
@@ -109,7 +109,7 @@ interface Candidate {
 
 /**
  * Gives each domain to one virtual host: Envoy refuses a configuration in which one stands twice. Hosts that are left without domains
- * go. Hosts that keep all of theirs are passed on as the same values, so that what was encoded for them can be used again.
+ * go. Hosts that keep all of theirs are passed on as the same values, so that their encoding is reused.
  */
 function assembleHosts(candidates: readonly Candidate[]): VirtualHost[] {
   const realNames = new Set(candidates.map(({ name }) => name.toLowerCase()));
@@ -132,7 +132,7 @@ function assembleHosts(candidates: readonly Candidate[]): VirtualHost[] {
   return hosts.sort((a, b) => compareText(a.name ?? "", b.name ?? ""));
 }
 
-/** What happens to requests for hosts that nobody knows: on to where they were meant to go, or refused. */
+/** Requests for unknown hosts: passed through to where they were meant to go, or refused. */
 function buildCatchAllHost(scope: OutboundScope): VirtualHost {
   const { mode, egressProxy } = scope.outboundTrafficPolicy;
   const { attemptCount, forwardedHost } = routeHeaders(scope);
@@ -145,7 +145,7 @@ function buildCatchAllHost(scope: OutboundScope): VirtualHost {
   return withoutCount(allowAny(cluster, forwardedHost), attemptCount);
 }
 
-/** The host itself, unless how often a request was tried is not to be told. */
+/** The host itself, unless the attempt count header is off. */
 function withoutCount(host: VirtualHost, attemptCount: boolean): VirtualHost {
   if (attemptCount) return host;
   const { includeRequestAttemptCount: _count, ...silent } = host;

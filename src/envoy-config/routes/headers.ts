@@ -72,7 +72,7 @@ function nonEmpty<Name extends string, Value>(
 
 /**
  * Envoy reads header values as format strings: `%DOWNSTREAM_REMOTE_ADDRESS%` is replaced, and a percent sign that begins no command
- * makes it refuse the configuration. Commands it knows are kept; every other percent sign is sent as itself.
+ * makes it refuse the configuration. Known commands stay; every other percent sign is sent as itself.
  */
 export function formatHeaderValue(value: string): string {
   if (!value.includes("%")) return value;

@@ -5,9 +5,9 @@ import { buildFault, FAULT_FILTER } from "./fault.ts";
 import { buildForward, type ForwardContext } from "./forward.ts";
 import { buildHeaderChanges } from "./headers.ts";
 import { buildRouteMatch, isCatchAll } from "./match.ts";
-import { buildDirectResponse, buildRedirect, type RequestPlace } from "./redirect.ts";
+import { buildDirectResponse, buildRedirect, type RequestPort } from "./redirect.ts";
 
-interface RouteContext extends ForwardContext, RequestPlace {
+interface RouteContext extends ForwardContext, RequestPort {
   readonly caller: Caller;
 }
 

@@ -7,17 +7,17 @@ import type {
 import { isHeaderSafe } from "./envoy-values.ts";
 
 /** Where a request came in. */
-export interface RequestPlace {
+export interface RequestPort {
   readonly port: number;
   /** The client spoke TLS, so that a redirect that names no scheme is to https. */
   readonly isTls?: boolean;
 }
 
 /** Undefined for a code that Envoy cannot send; such a route is left out. */
-export function buildRedirect(redirect: HttpRedirect, place: RequestPlace): RedirectAction | undefined {
+export function buildRedirect(redirect: HttpRedirect, request: RequestPort): RedirectAction | undefined {
   const responseCode = RESPONSE_CODES.get(redirect.redirectCode);
   if (responseCode === undefined || !isHeaderSafe(redirect.uri, redirect.authority)) return undefined;
-  const portRedirect = redirectPort(redirect, place);
+  const portRedirect = redirectPort(redirect, request);
   return {
     ...(redirect.authority !== "" && { hostRedirect: redirect.authority }),
     pathRedirect: redirect.uri,
@@ -28,9 +28,9 @@ export function buildRedirect(redirect: HttpRedirect, place: RequestPlace): Redi
 }
 
 /** 0: none is named, so that the scheme's own port counts. */
-function redirectPort({ port, derivePort, scheme }: HttpRedirect, place: RequestPlace): number {
-  const wanted = port ?? (derivePort === "FROM_REQUEST_PORT" ? place.port : 0);
-  const isHttps = scheme === "" ? place.isTls === true : scheme === "https";
+function redirectPort({ port, derivePort, scheme }: HttpRedirect, request: RequestPort): number {
+  const wanted = port ?? (derivePort === "FROM_REQUEST_PORT" ? request.port : 0);
+  const isHttps = scheme === "" ? request.isTls === true : scheme === "https";
   return wanted === (isHttps ? 443 : 80) ? 0 : wanted;
 }
 

@@ -42,7 +42,7 @@ export function routeConfiguration(
   };
 }
 
-/** What requests are told by headers of the proxy's own. */
+/** Headers that the proxy adds to requests. */
 interface RouteHeaders {
   /** How often a request was tried. */
   readonly attemptCount: boolean;

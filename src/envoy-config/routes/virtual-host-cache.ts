@@ -5,7 +5,7 @@ import type { VirtualHost } from "../../protobuf/gen/envoy/config/route/v3.ts";
 import type { PortForm } from "./domains.ts";
 import { routeHeaders } from "./route-configuration.ts";
 
-export interface HostPlace {
+export interface HostContext {
   readonly scope: OutboundScope;
   readonly port: number;
   readonly form: PortForm;
@@ -25,7 +25,7 @@ interface Entry extends BuiltHost {
 
 /**
  * Virtual hosts live as long as the service (or rule) they belong to, over snapshots and for all proxies alike: a change of one
- * service makes one virtual host anew. Owners are immutable values, so that a changed one is another key and its past is collected.
+ * service rebuilds one virtual host. Owners are immutable values, so that a changed one is another key and its past is collected.
  */
 const HOSTS = new WeakMap<object, Map<string, Entry[]>>();
 
@@ -40,10 +40,12 @@ interface HostSubject {
   readonly domains: readonly string[];
 }
 
-export function remember(subject: HostSubject, place: HostPlace, build: () => BuiltHost): VirtualHost {
+export function memoizeHost(subject: HostSubject, context: HostContext, build: () => BuiltHost): VirtualHost {
   const { owner, rules } = subject;
-  const entries = entriesOf(owner, hostKey(subject, place));
-  const known = entries.find((entry) => sameElements(entry.rules, rules) && isStillTrue(place.scope, entry.consulted));
+  const entries = entriesOf(owner, hostKey(subject, context));
+  const known = entries.find(
+    (entry) => sameElements(entry.rules, rules) && isStillTrue(context.scope, entry.consulted),
+  );
   if (known !== undefined) return known.host;
   const built = build();
   entries.unshift({ ...built, rules });
@@ -52,24 +54,24 @@ export function remember(subject: HostSubject, place: HostPlace, build: () => Bu
 }
 
 function entriesOf(owner: object, key: string): Entry[] {
-  const places = HOSTS.get(owner) ?? new Map<string, Entry[]>();
-  HOSTS.set(owner, places);
-  const entries = places.get(key) ?? [];
-  places.set(key, entries);
+  const variants = HOSTS.get(owner) ?? new Map<string, Entry[]>();
+  HOSTS.set(owner, variants);
+  const entries = variants.get(key) ?? [];
+  variants.set(key, entries);
   return entries;
 }
 
 /** Everything of caller and mesh that routes depend on. Labels and namespace count only for rules that look at them. */
-function hostKey({ rules, domains }: HostSubject, { scope, port }: HostPlace): string {
+function hostKey({ rules, domains }: HostSubject, { scope, port }: HostContext): string {
   const { labels, namespace, generator } = scope.traits;
-  const caller = rules.some(looksAtCaller) ? JSON.stringify([labels, namespace]) : "";
+  const caller = rules.some(matchesCaller) ? JSON.stringify([labels, namespace]) : "";
   const retries = scope.mesh.defaultRetries === undefined ? "" : JSON.stringify(scope.mesh.defaultRetries);
   const { attemptCount, forwardedHost } = routeHeaders(scope);
   const headers = `${Number(attemptCount)}${Number(forwardedHost)}`;
   return `${port} ${generator} ${headers} ${caller} ${retries} ${domains.join(" ")}`;
 }
 
-function looksAtCaller(rule: VirtualServiceRule): boolean {
+function matchesCaller(rule: VirtualServiceRule): boolean {
   let looks = CALLER_RULES.get(rule);
   if (looks === undefined) {
     looks = rule.spec.http.some(({ match }) =>
@@ -82,7 +84,7 @@ function looksAtCaller(rule: VirtualServiceRule): boolean {
 
 const CALLER_RULES = new WeakMap<VirtualServiceRule, boolean>();
 
-/** What routes need to know about the places they lead to. */
+/** What routes need to know about their destinations. */
 export type RouteLookup = Pick<OutboundScope, "service" | "destinationRule">;
 
 /** The answers that something was built from: while all of them are the same, so is what was built. */
@@ -95,7 +97,7 @@ export interface RecordingLookup extends RouteLookup {
   consulted(): Consulted;
 }
 
-/** Asks the scope and remembers the answers. */
+/** Asks the scope and records the answers. */
 export function recordLookups(scope: RouteLookup): RecordingLookup {
   const services = new Map<string, Service | undefined>();
   const rules = new Map<Service, AppliedDestinationRule | undefined>();

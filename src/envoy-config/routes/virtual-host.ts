@@ -10,39 +10,39 @@ import { buildRetryPolicy } from "./retries.ts";
 import { routeHeaders } from "./route-configuration.ts";
 import type { RuleHost } from "./rule-index.ts";
 import {
-  type HostPlace,
+  type HostContext,
+  memoizeHost,
   type RecordingLookup,
   type RouteLookup,
   recordLookups,
-  remember,
 } from "./virtual-host-cache.ts";
 
 /** The virtual host of a service on one of its ports. The same value as before while service, rule and destinations are. */
-export function serviceHost(service: Service, rules: readonly VirtualServiceRule[], place: HostPlace): VirtualHost {
-  const domains = domainsOf(service, place);
-  return remember({ owner: service, rules, domains }, place, () => {
-    const lookup = recordLookups(place.scope);
-    const ruled = firstRoutes(rules, place, lookup);
+export function serviceHost(service: Service, rules: readonly VirtualServiceRule[], context: HostContext): VirtualHost {
+  const domains = domainsOf(service, context);
+  return memoizeHost({ owner: service, rules, domains }, context, () => {
+    const lookup = recordLookups(context.scope);
+    const ruled = firstRoutes(rules, context, lookup);
     // Rules that say nothing about this caller or port leave the service as it is.
-    const routes = ruled.length > 0 ? ruled : [buildDefaultRoute(service, place.port, lookup, place.scope.mesh)];
-    return { host: buildHost(service.hostname, place, domains, routes), consulted: lookup.consulted() };
+    const routes = ruled.length > 0 ? ruled : [buildDefaultRoute(service, context.port, lookup, context.scope.mesh)];
+    return { host: buildHost(service.hostname, context, domains, routes), consulted: lookup.consulted() };
   });
 }
 
 /** The virtual host of a name that only rules know; undefined when they say nothing about this caller or port. */
-export function ruleHost({ host, rules }: RuleHost, place: HostPlace): VirtualHost | undefined {
+export function ruleHost({ host, rules }: RuleHost, context: HostContext): VirtualHost | undefined {
   const [owner] = rules;
   if (owner === undefined) return undefined;
-  const domains = withPort([addressDomain(host.toLowerCase())], place.port, place.form);
-  const built = remember({ owner, rules, domains }, place, () => {
-    const lookup = recordLookups(place.scope);
-    const routes = firstRoutes(rules, place, lookup);
-    return { host: buildHost(host, place, domains, routes), consulted: lookup.consulted() };
+  const domains = withPort([addressDomain(host.toLowerCase())], context.port, context.form);
+  const built = memoizeHost({ owner, rules, domains }, context, () => {
+    const lookup = recordLookups(context.scope);
+    const routes = firstRoutes(rules, context, lookup);
+    return { host: buildHost(host, context, domains, routes), consulted: lookup.consulted() };
   });
   return built.routes?.length === 0 ? undefined : built;
 }
 
-function domainsOf(service: Service, { scope, port, form, address }: HostPlace): readonly string[] {
+function domainsOf(service: Service, { scope, port, form, address }: HostContext): readonly string[] {
   const domains = serviceDomains(service, scope.traits);
   return withPort(address === undefined || domains.includes(address) ? domains : [...domains, address], port, form);
 }
@@ -50,7 +50,7 @@ function domainsOf(service: Service, { scope, port, form, address }: HostPlace):
 /** Of the first rule that has some. */
 function firstRoutes(
   rules: readonly VirtualServiceRule[],
-  { scope, port }: HostPlace,
+  { scope, port }: HostContext,
   lookup: RecordingLookup,
 ): readonly Route[] {
   const { traits: caller, mesh } = scope;
@@ -70,7 +70,7 @@ function isProxyless({ generator }: ScopeTraits): boolean {
 
 function buildHost(
   host: string,
-  { scope, port }: HostPlace,
+  { scope, port }: HostContext,
   domains: readonly string[],
   routes: readonly Route[],
 ): VirtualHost {

@@ -7,7 +7,7 @@ import type { HttpFilter } from "../../protobuf/gen/envoy/extensions/filters/net
 
 type Families = Pick<ScopeTraits, "ipv4">;
 
-/** A cluster that calls whatever name a filter in front of it has looked up. */
+/** A cluster that calls the name that a filter in front of it has looked up. */
 export function dynamicClusterType(
   families: Families,
   allowInsecureClusterOptions: boolean,

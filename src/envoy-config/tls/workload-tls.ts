@@ -11,7 +11,7 @@ import type {
 } from "../../protobuf/gen/envoy/extensions/transport_sockets/tls/v3.ts";
 
 interface WorkloadTlsOptions {
-  /** Files that the proxy was told to use instead of the agent's certificates. */
+  /** Files that replace the agent's certificates at the proxy. */
   readonly files?: NodeTlsFiles | undefined;
   readonly alpnProtocols?: readonly string[] | undefined;
   /** Which peers are accepted; none: every holder of a certificate of the root. */
@@ -91,8 +91,8 @@ export function sdsSecret(name: string): SdsSecretConfig {
 }
 
 /** The same without waiting for ever: one missing certificate must not keep a router's listener from serving others. */
-export function patientSecret(name: string): SdsSecretConfig {
-  return { name, sdsConfig: PATIENT_SOURCE };
+export function sdsSecretWithTimeout(name: string): SdsSecretConfig {
+  return { name, sdsConfig: SDS_SOURCE_WITH_TIMEOUT };
 }
 
 /** A credential that a control plane keeps; a name with a scheme says itself where. */
@@ -124,7 +124,7 @@ const SDS_SOURCE = Object.freeze<ConfigSource>({
   resourceApiVersion: "V3",
 });
 
-const { initialFetchTimeout: _zero, ...PATIENT_SOURCE } = SDS_SOURCE;
+const { initialFetchTimeout: _zero, ...SDS_SOURCE_WITH_TIMEOUT } = SDS_SOURCE;
 
 const WORKLOAD_CONFIG: SdsSecretConfig = Object.freeze({ name: WORKLOAD_SECRET, sdsConfig: SDS_SOURCE });
 const ROOT_CONFIG: SdsSecretConfig = Object.freeze({ name: ROOT_SECRET, sdsConfig: SDS_SOURCE });

@@ -20,7 +20,7 @@ export function changedTypes(
   previous: ProxyView | undefined,
   changes: PushChanges,
 ): ReadonlySet<XdsType> {
-  // A workload that is registered otherwise may be reached by other rules, of whatever kind.
+  // A workload that is registered otherwise may be reached by other rules, of any kind.
   if (previous === undefined || changes.forced || view.node !== previous.node) return new Set(TYPES);
   const kinds = changedKinds(view, previous, changes);
   const sameScopes = view.outbound.content === previous.outbound.content && view.inbound === previous.inbound;
@@ -101,7 +101,7 @@ function dependsOn(view: ProxyView, previous: ProxyView, { kind, namespace }: Ob
     case "EnvoyFilter":
     case "ProxyConfig":
       return isNear;
-    // Services tell of themselves; groups are templates for entries that are not there yet.
+    // Service registries report their own changes; groups are templates for entries that are not there yet.
     case "ServiceEntry":
     case "WorkloadEntry":
     case "WorkloadGroup":

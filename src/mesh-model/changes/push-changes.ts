@@ -31,7 +31,7 @@ export function changesOfRegistry({ updated, deleted, endpoints }: RegistryChang
   return { ...NO_CHANGES, services: new Set([...updated, ...deleted]), endpoints: new Set(endpoints) };
 }
 
-/** Both, in whatever order. */
+/** Both, in any order. */
 export function mergeChanges(a: PushChanges, b: PushChanges): PushChanges {
   if (a === NO_CHANGES) return b;
   if (b === NO_CHANGES) return a;

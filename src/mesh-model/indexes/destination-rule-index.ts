@@ -148,7 +148,7 @@ interface MergedDestinationRule {
 
 /**
  * Rules of one namespace by host. Those with equal selector and equal visibility are one: the first one's policy, the subsets of all, a
- * name once. A rule with a selector, which nobody outside sees, also takes over what rules without one say that are meant for the
+ * name once. A rule with a selector, which is private to its namespace, also takes over what rules without one say that are meant for the
  * namespace by name; those stay rules of their own.
  */
 function mergeDestinationRules(

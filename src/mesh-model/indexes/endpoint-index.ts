@@ -1,7 +1,7 @@
 import type { Endpoint } from "../endpoint.ts";
 import { sameElements } from "../lists.ts";
 import type { EndpointShape } from "../push-snapshot.ts";
-import { placeOf, type Service } from "../service.ts";
+import { endpointsKey, type Service } from "../service.ts";
 
 export interface EndpointIndex {
   endpoints(serviceKey: string): readonly Endpoint[];
@@ -53,15 +53,15 @@ export function buildEndpointIndex(
 }
 
 function findTwins(services: readonly Service[]): ReadonlyMap<string, readonly string[]> {
-  const byPlace = new Map<string, string[]>();
+  const byKey = new Map<string, string[]>();
   for (const service of services) {
     const { key } = service;
-    const place = placeOf(service);
-    const keys = byPlace.get(place);
-    if (keys === undefined) byPlace.set(place, [key]);
+    const group = endpointsKey(service);
+    const keys = byKey.get(group);
+    if (keys === undefined) byKey.set(group, [key]);
     else keys.push(key);
   }
-  const shared = [...byPlace.values()].filter((keys) => keys.length > 1);
+  const shared = [...byKey.values()].filter((keys) => keys.length > 1);
   return new Map(shared.flatMap((keys) => keys.map((key) => [key, keys] as const)));
 }
 

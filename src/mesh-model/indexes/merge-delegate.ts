@@ -74,7 +74,7 @@ function isWithin(root: HttpMatch, delegate: HttpMatch): boolean {
 const TEXTS = ["uri", "scheme", "method", "authority"] as const;
 const MAPS = ["headers", "withoutHeaders", "queryParams"] as const;
 
-/** The same text, or one that begins with the root's prefix. Of regular expressions, and of "present", nothing can be told. */
+/** The same text, or one that begins with the root's prefix. Regular expressions, and "present", are never compared. */
 function isPart(root: StringMatch | undefined, delegate: StringMatch | undefined): boolean {
   if (root === undefined || delegate === undefined) return true;
   if (root.exact) return root.exact === delegate.exact;

@@ -57,11 +57,11 @@ function withoutRepeatedPorts(sorted: readonly Service[], withPorts: ServiceInde
   const taken = new Map<string, Set<number>>();
   const services: Service[] = [];
   for (const service of sorted) {
-    const place = `${service.namespace}/${service.hostname}`;
+    const host = `${service.namespace}/${service.hostname}`;
     const numbers = service.ports.map(({ port }) => port);
-    const before = taken.get(place);
+    const before = taken.get(host);
     if (before === undefined) {
-      taken.set(place, new Set(numbers));
+      taken.set(host, new Set(numbers));
       services.push(service);
       continue;
     }

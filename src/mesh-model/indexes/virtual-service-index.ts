@@ -43,7 +43,7 @@ export function buildVirtualServiceIndex(
   const known = previous !== undefined && hasSameSettings(previous.settings, settings) ? previous : undefined;
   if (known !== undefined && sameElements(known.given, given)) return known;
   const roots = given.filter(({ spec }) => spec.hosts.length > 0);
-  const delegates = new Map(given.filter(({ spec }) => spec.hosts.length === 0).map((one) => [placeOf(one), one]));
+  const delegates = new Map(given.filter(({ spec }) => spec.hosts.length === 0).map((one) => [fullName(one), one]));
   const made = new Map(roots.map((root) => [objectKey(root), make(root, delegates, settings, known)]));
   return toIndex(given, settings, made, known?.visible);
 }
@@ -98,7 +98,7 @@ function isShown({ spec, namespace }: VirtualService, to: string, settings: Sett
   return isVisibleTo(spec.exportTo, namespace, to, settings.defaultVirtualServiceExportTo);
 }
 
-/** What was made for a namespace counts before what is there for all. */
+/** Rules for a namespace count before rules for all. */
 function closestFirst(
   rules: readonly VirtualServiceRule[],
   to: string,
@@ -112,7 +112,7 @@ function closestFirst(
   return rules.toSorted((a, b) => distance(a) - distance(b));
 }
 
-function placeOf({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
+function fullName({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
   return `${namespace}/${name}`;
 }
 
@@ -125,7 +125,7 @@ function make(
 ): Made {
   const named = root.spec.http.flatMap(({ delegate }) => (delegate === undefined ? [] : [delegate]));
   const delegates = named.map(({ name, namespace }) => {
-    const found = all.get(placeOf({ name, namespace: namespace || root.namespace }));
+    const found = all.get(fullName({ name, namespace: namespace || root.namespace }));
     return found !== undefined && isShown(found, root.namespace, settings) ? found : undefined;
   });
   const known = previous?.made.get(objectKey(root));

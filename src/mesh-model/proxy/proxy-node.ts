@@ -3,7 +3,7 @@ import type { NodeListening } from "./read-listening.ts";
 
 export type InterceptionMode = "REDIRECT" | "TPROXY" | "NONE";
 
-/** Files a proxy was told to use instead of the agent's certificates. */
+/** Files that replace the agent's certificates at a proxy. */
 export interface NodeTlsFiles {
   readonly certificateChain: string;
   readonly privateKey: string;

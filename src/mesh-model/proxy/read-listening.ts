@@ -29,17 +29,17 @@ export function readListening(metadata: Readonly<Record<string, unknown>>): Node
     staticPorts: staticPorts(text),
     outboundBalance: isTrue("OUTBOUND_LISTENER_EXACT_BALANCE"),
     inboundBalance: isTrue("INBOUND_LISTENER_EXACT_BALANCE"),
-    // A proxy that tells its configuration has told everything about headers, also by saying nothing.
+    // A proxy that sends its configuration has said everything about headers; what is absent there is not set.
     ...(isObject(config) && { headers: isObject(config.proxyHeaders) ? (config.proxyHeaders as ProxyHeaders) : {} }),
     ...(isObject(config) &&
       isObject(config.gatewayTopology) && { topology: config.gatewayTopology as GatewayTopology }),
   });
 }
 
-/** Readiness and statistics; where an agent tells nothing of them, they are at their usual places. */
+/** Readiness and statistics; agents that do not send them use the usual ports. */
 function staticPorts(text: (name: string) => string): readonly number[] {
-  const told = STATIC_PORTS.map((name) => Number(text(name))).filter((port) => port > 0);
-  return told.length > 0 ? Object.freeze(told) : USUAL_PORTS;
+  const ports = STATIC_PORTS.map((name) => Number(text(name))).filter((port) => port > 0);
+  return ports.length > 0 ? Object.freeze(ports) : USUAL_PORTS;
 }
 
 const USUAL_PORTS: readonly number[] = Object.freeze([15021, 15090]);

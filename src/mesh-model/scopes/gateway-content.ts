@@ -9,7 +9,7 @@ import { keysFor } from "./policies.ts";
 
 type Gateway = ConfigObject<"Gateway">;
 
-/** What a router is told to listen for, and the rules that are bound to it. Undefined for proxies that are none. */
+/** What a router listens for, and the rules that are bound to it. Undefined for sidecars. */
 export function gatewayContent(
   { type, namespace, labels }: Pick<ScopeTraits, "type" | "namespace" | "labels">,
   { configs, virtualServices, tokenKeys: fetched }: Pick<SnapshotParts, "configs" | "virtualServices" | "tokenKeys">,

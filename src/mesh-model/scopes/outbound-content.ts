@@ -10,18 +10,18 @@ import { policiesFor, policyDirection } from "./policies.ts";
 import { buildEgressListener, buildScopeServices } from "./sidecar.ts";
 
 /** A content and the parts it holds for, which may be newer than those it was made from. */
-export interface KeptContent {
+export interface CachedContent {
   readonly content: OutboundContent;
   readonly parts: SnapshotParts;
 }
 
-/** The previous content is kept when nothing in it would differ. `previous` is one of the same traits. */
+/** The previous content is reused when nothing in it would differ. `previous` is one of the same traits. */
 export function buildOutboundContent(
   traits: ScopeTraits,
   sidecar: ConfigObject<"Sidecar"> | undefined,
   parts: SnapshotParts,
-  previous?: KeptContent,
-): KeptContent {
+  previous?: CachedContent,
+): CachedContent {
   const { mesh, configs, services: index, endpoints } = parts;
   const { namespace } = traits;
   const before = previous?.content;
@@ -32,7 +32,7 @@ export function buildOutboundContent(
   if (isAlike && previous.parts.endpoints === endpoints) return { content: previous.content, parts };
   const isLimited = sidecar !== undefined && sidecar.spec.egress.length > 0;
   const listeners = isAlike ? [] : isLimited ? limited(sidecar, namespace, parts) : [unlimited(namespace, parts)];
-  const egress = isAlike ? previous.content.egress : keepEqual(listeners, before);
+  const egress = isAlike ? previous.content.egress : reuseEqual(listeners, before);
   const found = isLimited ? buildScopeServices(egress, namespace, index) : index.visibleTo(namespace).services;
   const services = before !== undefined && sameElements(before.services, found) ? before.services : found;
   const content: OutboundContent = {
@@ -53,7 +53,7 @@ export function buildOutboundContent(
 
 /** Nothing but endpoints can differ. */
 function hasSameRules(
-  { content, parts: before }: KeptContent,
+  { content, parts: before }: CachedContent,
   { sidecar, policies, gateways }: Pick<OutboundContent, "sidecar" | "policies" | "gateways">,
   parts: SnapshotParts,
 ): boolean {
@@ -74,7 +74,7 @@ function lookUpRules(
   services: readonly Service[],
   traits: ScopeTraits,
   { destinationRules }: SnapshotParts,
-  previous: KeptContent | undefined,
+  previous: CachedContent | undefined,
 ): OutboundContent["rules"] {
   const known = previous?.parts.destinationRules === destinationRules ? previous.content.rules : undefined;
   const lookUp = (service: Service) =>
@@ -110,12 +110,12 @@ function limited(
 }
 
 /** A listener that shows what it showed before stays the value it was, and so does the list. */
-function keepEqual(listeners: readonly EgressListener[], previous: OutboundContent | undefined) {
-  const kept = listeners.map((listener, at) => {
+function reuseEqual(listeners: readonly EgressListener[], previous: OutboundContent | undefined) {
+  const reused = listeners.map((listener, at) => {
     const known = previous?.egress[at];
     return known !== undefined && isSameListener(known, listener) ? known : listener;
   });
-  return previous !== undefined && sameElements(previous.egress, kept) ? previous.egress : Object.freeze(kept);
+  return previous !== undefined && sameElements(previous.egress, reused) ? previous.egress : Object.freeze(reused);
 }
 
 function isSameListener(a: EgressListener, b: EgressListener): boolean {

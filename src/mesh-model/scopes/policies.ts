@@ -21,7 +21,7 @@ export function policiesFor(
 ): readonly Policy[] {
   const kinds = direction === "inbound" ? INBOUND_POLICIES : OUTBOUND_POLICIES;
   const namespaces = namespace === rootNamespace ? [namespace] : [rootNamespace, namespace];
-  return kinds.flatMap((kind) => namespaces.flatMap((place) => configs.list(kind, place) as readonly Policy[]));
+  return kinds.flatMap((kind) => namespaces.flatMap((owner) => configs.list(kind, owner) as readonly Policy[]));
 }
 
 /** A router is a server to clients that no other proxy speaks for, so that rules on callers are for it as well. */
@@ -48,7 +48,7 @@ export function selectorLabels(policies: readonly Policy[]): readonly string[] {
 /** What a patch asks of the proxy itself, beyond labels. */
 export type ProxyCondition = NonNullable<NonNullable<EnvoyPatch["match"]>["proxy"]>;
 
-/** Expressions for versions are short; compiling a long one is a burden that nobody needs. */
+/** Expressions for versions are short; a long one is not worth the cost of compiling it. */
 const MAX_VERSION_LENGTH = 1024;
 
 /** Equal for equal conditions, empty where there is none. */

@@ -70,28 +70,28 @@ export function clientLabels(
   ]);
 }
 
-interface Registered {
-  readonly said: string;
+interface RegisteredNode {
+  readonly fingerprint: string;
   readonly workload: ProxyNode;
 }
 
-/** Kept beside the nodes, so that a workload that did not change is the same value in every snapshot. */
-const REGISTERED = new WeakMap<ProxyNode, Registered>();
+/** Beside the nodes, so that a workload that did not change is the same value in every snapshot. */
+const REGISTERED = new WeakMap<ProxyNode, RegisteredNode>();
 
 /**
- * A workload as its registry knows it. What is said of its endpoint counts before what the proxy says of itself: who writes services
+ * A workload as its registry knows it. The labels and locality of its endpoint count before what the proxy says of itself: who writes services
  * decides which rules reach a workload and where it runs. Of several services at its address the first that has an answer is asked.
  */
 export function asRegistered(node: ProxyNode, targets: readonly ServiceTarget[]): ProxyNode {
   const [target] = targets;
   if (target === undefined) return node;
   const { labels } = target.endpoint;
-  const placed = targets.find(({ endpoint }) => formatLocality(endpoint.locality) !== "");
-  const locality = placed?.endpoint.locality ?? node.locality;
-  const said = JSON.stringify([labels, locality]);
+  const located = targets.find(({ endpoint }) => formatLocality(endpoint.locality) !== "");
+  const locality = located?.endpoint.locality ?? node.locality;
+  const fingerprint = JSON.stringify([labels, locality]);
   const before = REGISTERED.get(node);
-  if (before?.said === said) return before.workload;
+  if (before?.fingerprint === fingerprint) return before.workload;
   const workload = Object.freeze({ ...node, labels: Object.freeze({ ...node.labels, ...labels }), locality });
-  REGISTERED.set(node, { said, workload });
+  REGISTERED.set(node, { fingerprint, workload });
   return workload;
 }

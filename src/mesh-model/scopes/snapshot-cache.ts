@@ -1,4 +1,4 @@
-/** Values made at need in one snapshot, which know their predecessors of earlier ones. */
+/** Values computed on first use in one snapshot, with access to those of earlier snapshots. */
 export interface SnapshotCache<Value> {
   /** Makes the value at first use; `make` gets the last one made under this key, if it was not long ago. */
   obtain(key: string, make: (before: Value | undefined) => Value): Value;

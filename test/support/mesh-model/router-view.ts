@@ -52,7 +52,7 @@ export function scopeOf(objects: readonly string[], metadata: Json = {}, mesh?: 
 }
 
 export const listenersOf = (...objects: readonly string[]) => generateGatewayListeners(scopeOf(objects).outbound);
-export const places = (listeners: readonly Listener[]) => listeners.map(({ name }) => name);
+export const merged = (listeners: readonly Listener[]) => listeners.map(({ name }) => name);
 export const filter = (listener: Listener | undefined, chain = 0) =>
   listener?.filterChains?.[chain]?.filters?.at(-1)?.typedConfig;
 export const manager = (listener: Listener | undefined, chain = 0) => filter(listener, chain) as HttpConnectionManager;

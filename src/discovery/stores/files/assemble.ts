@@ -43,7 +43,7 @@ export function assemble(files: readonly ReadFile[], previous: Assembled): Assem
   return { objects, origins, problems };
 }
 
-/** A document that cannot be told apart may have been any of the file's objects, so that all of them stay. */
+/** A document without a readable name may have been any of the file's objects, so that all of them stay. */
 function keepLastGood(
   file: ReadFile,
   previous: Assembled,
