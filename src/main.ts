@@ -67,7 +67,7 @@ async function main(): Promise<void> {
       try {
         writeError(text);
       } catch {
-        // A full disk below stderr: nobody is left to be told, but the exit code still says it.
+        // A full disk below stderr: the exit code still says it.
       }
     },
   });

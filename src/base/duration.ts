@@ -39,7 +39,7 @@ export function parseDuration(text: string): bigint {
   return negative ? -total : total;
 }
 
-/** Milliseconds, fractions kept. */
+/** Milliseconds, with fractions. */
 export function parseDurationMs(text: string): number {
   return Number(parseDuration(text)) / 1e6;
 }

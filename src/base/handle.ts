@@ -7,7 +7,7 @@ export interface Handle extends AsyncDisposable {
 }
 
 /**
- * Completes a component's members into a handle. `stop` runs once, later calls share its result. A rejected `ended` that nobody
+ * Completes a component's members into a handle. `stop` runs once, later calls share its result. A rejected `ended` that no owner
  * listens to is not an unhandled rejection: the owner may learn of it later or stop first.
  */
 export function toHandle<Members extends { readonly ended: Promise<void>; stop(): Promise<void> }>(

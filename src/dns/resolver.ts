@@ -44,7 +44,7 @@ export interface ResolverConfig {
 export interface Resolver {
   readonly handler: QueryHandler;
   configure(config: ResolverConfig): void;
-  /** Those who wait for upstream are told that nothing will come. */
+  /** Queries that wait for upstream get SERVFAIL. */
   stop(): Promise<void>;
 }
 

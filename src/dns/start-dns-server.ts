@@ -71,7 +71,7 @@ export async function startDnsServer(options: DnsServerOptions): Promise<DnsServ
     log.debug("initialized DNS", { search, servers: nameservers });
   };
   applyResolvConf(resolvConf);
-  // Closed before the listeners, so that clients which still wait are told that nothing will come.
+  // Closed before the listeners, so that waiting clients get their SERVFAIL.
   opened.defer(async () => {
     await resolver.stop();
     await nextTurn();

@@ -20,7 +20,7 @@ export async function startTcpListener(
   log: Logger,
 ): Promise<TcpListener> {
   const server = createServer({ noDelay: true, allowHalfOpen: true });
-  // Least recently used first, so that a flood of idle clients costs the idle ones their connection and nobody else.
+  // Least recently used first, so that a flood of idle clients costs only idle ones their connection.
   const connections = new Set<Socket>();
   const out = Buffer.alloc(MAX_MESSAGE_BYTES);
   const answer = (message: Buffer, socket: Socket): Buffer | Promise<Buffer> | undefined => {

@@ -65,7 +65,7 @@ export function createThreadMetrics(report: (report: MetricsReport) => void): Th
 }
 
 export function addReport(metrics: DnsMetrics, report: MetricsReport): void {
-  // Adding nothing would make a series appear that nobody touched.
+  // Adding zero would create a series without a sample.
   if (report.requests > 0) metrics.requests.inc([], report.requests);
   if (report.upstreamRequests > 0) metrics.upstreamRequests.inc([], report.upstreamRequests);
   if (report.upstreamFailures > 0) metrics.upstreamFailures.inc([], report.upstreamFailures);

@@ -10,7 +10,7 @@ export interface ThreadOptions {
   /** What a thread that starts, or starts again, must know. */
   readonly current: () => readonly ToThread[];
   readonly onMessage: (message: FromThread) => void;
-  /** The thread ended although nobody asked it to. */
+  /** The thread ended unexpectedly. */
   readonly onDeath: (cause: string, restartMs: number) => void;
 }
 
@@ -58,7 +58,7 @@ export function startThread(options: ThreadOptions): Thread {
   };
 }
 
-/** Resolves with the reason when the worker is gone; never rejects, whatever happens in it. */
+/** Resolves with the reason when the worker is gone; never rejects. */
 function runWorker(options: ThreadOptions, onStart: (worker: Worker) => void): Promise<string> {
   return new Promise((resolve) => {
     let cause: string | undefined;

@@ -14,7 +14,7 @@ export interface UdpListener {
 /** Room for a burst of queries while JavaScript runs; the kernel gives less where it is configured so. */
 const RECEIVE_BUFFER_BYTES = 1 << 20;
 
-/** Who else may bind the port: nobody, threads that join later, or it is one of those. */
+/** Who else may bind the port: no other socket, threads that join later, or it is one of those. */
 export type PortUse = "alone" | "shared" | "join";
 
 /** Binds and starts answering. `address.host` is an IP address. */
@@ -31,7 +31,7 @@ export async function startUdpListener(
   // Replies have few different lengths: making a view of each only once saves a tenth of the CPU time of a hit (bench/dns.bench.ts).
   const views = new Map<number, Buffer>();
   socket.on("message", (message, peer) => {
-    // Nobody can be answered on port 0; only forged packets come from there, and `send` would throw.
+    // Port 0 cannot be answered: only forged packets come from there, and `send` would throw.
     if (peer.port === 0) return;
     if (socket.getSendQueueCount() > 0) {
       out = Buffer.alloc(MAX_MESSAGE_BYTES);
@@ -63,7 +63,7 @@ async function sendLater(socket: Socket, reply: Promise<Buffer>, peer: HostPortO
   try {
     socket.send(bytes, peer.port, peer.address);
   } catch {
-    // The server was stopped meanwhile: nobody is left to answer.
+    // The server was stopped meanwhile.
   }
 }
 

@@ -25,8 +25,8 @@ export function createUdpSockets(start: (address: HostPort) => Promise<UdpListen
     turn = done.catch(() => undefined);
     return done;
   };
-  const closeAllBut = async (kept: ReadonlySet<string>): Promise<HostPort[]> => {
-    const gone = [...open].filter(([host]) => !kept.has(host));
+  const closeAllBut = async (wanted: ReadonlySet<string>): Promise<HostPort[]> => {
+    const gone = [...open].filter(([host]) => !wanted.has(host));
     for (const [host] of gone) open.delete(host);
     await Promise.all(gone.map(([, listener]) => listener.stop()));
     return gone.map(([, { address }]) => address);

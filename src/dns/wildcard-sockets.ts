@@ -45,7 +45,7 @@ export async function startWildcardSockets({ list, start, log }: WildcardSockets
       log.info(`Local udp DNS server on ${joinHostPort(address.host, address.port)} ended: the address is gone`);
     return opened.length + closed.length > 0;
   };
-  // Polling: Node has no way to be told of addresses by the kernel.
+  // Polling: Node has no notification of address changes.
   let timer: NodeJS.Timeout | undefined;
   return {
     addresses: sockets.addresses,

@@ -12,7 +12,7 @@ import { startUdpListener } from "./udp-listener.ts";
 import { createUdpSockets } from "./udp-sockets.ts";
 
 /**
- * Answers UDP queries in a worker until it is told to stop. It binds only once it has a table: from that moment on the kernel gives it its
+ * Answers UDP queries in a worker until the stop message. It binds only once it has a table: from that moment on the kernel gives it its
  * share of the queries. What goes wrong while binding ends the worker; its owner starts another.
  */
 export function serveThread(port: MessagePort, data: ThreadData): void {

@@ -9,7 +9,7 @@ import type { TerminationOptions } from "./drain.ts";
 import type { FlagProbe } from "./flag-probe.ts";
 import type { EnvoyMetrics } from "./metrics.ts";
 
-/** A configuration file of one epoch, kept until that epoch has exited. */
+/** The configuration file of one epoch; it exists until that epoch has exited. */
 export interface EnvoyConfigFile {
   readonly path: string;
   /** Compact JSON that Envoy merges over the file. */
@@ -39,7 +39,7 @@ export interface EnvoyOptions {
   readonly fips?: boolean;
   readonly log: Logger;
   readonly metrics?: EnvoyMetrics;
-  /** Told of every change of phase, for readiness. */
+  /** Called on every change of phase, for readiness. */
   readonly onPhase?: (phase: EnvoyPhase) => void;
   /** A probe that was asked ahead of time saves its run here. */
   readonly flagProbe?: FlagProbe;

@@ -39,7 +39,7 @@ const EARLY_MS = 1_000;
 export const FIPS_CIPHER_SUITES =
   "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384";
 
-/** Rejects only when there is no configuration; whatever else goes wrong is an exit of the epoch. `stopping` ends what it waits for. */
+/** Rejects only when there is no configuration; every other failure is an exit of the epoch. `stopping` ends what it waits for. */
 export async function startEpoch(
   context: EpochContext,
   number: number,
@@ -56,7 +56,7 @@ export async function startEpoch(
   if ("problem" in binary) return notStarted(binary.problem, removeConfig);
   const wanted = argumentsOf(context, config, number);
   const known = mustAsk(context, wanted) ? await context.flagProbe.knownFlags(binary, stopping) : new Set<string>();
-  const { kept: args, dropped } = dropUnknownFlags(wanted, known);
+  const { passed: args, dropped } = dropUnknownFlags(wanted, known);
   warnOnce(context, dropped);
   const { user, stdio } = options;
   const command = { binaryPath: binary.path, args, env, user, signal: stopping };

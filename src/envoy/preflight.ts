@@ -11,7 +11,7 @@ export interface EnvoyCommand {
   readonly args: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
-  /** Nobody waits for the answer any more. */
+  /** The caller has given up. */
   readonly signal?: AbortSignal;
 }
 
@@ -61,11 +61,11 @@ function configFolder(args: readonly string[]): string[] {
 
 /** A validating Envoy must not touch the running one's shared memory. */
 function withoutEpochs(args: readonly string[]): string[] {
-  const kept: string[] = [];
+  const remaining: string[] = [];
   for (let index = 0; index < args.length; index++) {
     const flag = args[index] ?? "";
     if (flag === "--restart-epoch" || flag === "--base-id") index++;
-    else kept.push(flag);
+    else remaining.push(flag);
   }
-  return kept;
+  return remaining;
 }

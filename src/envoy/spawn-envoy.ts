@@ -69,7 +69,7 @@ function whenExited(child: ChildProcess, { binaryPath, guard }: SpawnOptions): P
 /** Exit codes by which setpriv says that it could not become Envoy; Envoy itself does not use them. */
 const SETPRIV_FAILURES: Readonly<Record<number, string>> = { 126: "EACCES", 127: "ENOENT" };
 
-/** /dev/stdout is opened anew by name, which needs rights on the pipe or terminal itself. Files keep their owner. */
+/** /dev/stdout is opened again by name, which needs rights on the pipe or terminal itself. Files keep their owner. */
 function handOver(descriptor: number, uid: number): void {
   try {
     const stats = fstatSync(descriptor);

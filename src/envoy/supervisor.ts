@@ -152,8 +152,8 @@ export function createSupervisor(parts: SupervisorParts): Supervisor {
   }
 
   /**
-   * A child may take over and die between two looks at it. Then the parent has been told to drain and serves nobody: its admin is
-   * closed and the mark of a child at work is gone. Without this it would be kept as the current one.
+   * A child may take over and die between two looks at it. Then the parent has drained and serves no connection: its admin is
+   * closed and the mark of a child at work is gone. Without this it would remain the current one.
    */
   async function hadTakenOver(number: number): Promise<boolean> {
     if (state.phase !== "running" || state.epochs.length < 2 || state.epochs.at(-1)?.number !== number) return false;

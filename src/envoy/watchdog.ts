@@ -26,7 +26,7 @@ for pid in $watched; do kill -9 "$pid"; done 2>/dev/null
 for file; do rm -f -- "$file"; done
 `;
 
-/** `leftovers` are files that nobody but the agent would remove. */
+/** `leftovers` are files that only the agent removes. */
 export function startWatchdog(leftovers: readonly string[] = []): Watchdog {
   const child = spawnProgram("/bin/sh", ["-c", SCRIPT, "watchdog", ...leftovers], {
     stdio: ["pipe", "ignore", "ignore"],

@@ -13,7 +13,7 @@ export interface FileNameWatchesOptions {
   onChange(name: string): void;
 }
 
-/** Watches the files of a secret name while somebody listens for it, so that names nobody uses any more cost nothing. */
+/** Watches the files of a secret name while it has a subscriber, so that unused names cost nothing. */
 export interface FileNameWatches {
   add(name: string, file: FileName): void;
   remove(name: string): void;

@@ -26,7 +26,7 @@ export function createListeners(log: Logger): Listeners {
       return byName.delete(name);
     },
     notify: (name) => {
-      // A copy: a listener may unsubscribe while it is told.
+      // A copy: a listener may unsubscribe while it is notified.
       for (const listener of [...(byName.get(name) ?? [])]) {
         try {
           listener();

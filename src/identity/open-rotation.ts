@@ -36,7 +36,7 @@ function prepareKey({
 }: SecretManagerOptions): ReturnType<typeof generateWorkloadKey> | undefined {
   if (prepareKey === false) return undefined;
   const prepared = prepareKey === true ? generateWorkloadKey(key) : prepareKey;
-  // Whoever uses the key meets the failure; without a use there is nobody to tell.
+  // The user of the key gets the failure; an unused key's failure is irrelevant.
   prepared.catch(() => undefined);
   return prepared;
 }

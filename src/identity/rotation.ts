@@ -162,5 +162,5 @@ function waitFor(waiters: Set<Waiter>, signal: AbortSignal | undefined): Promise
 }
 
 function cancelled(): SecretError {
-  return new SecretError("cancelled", "nobody waits for the secret any more");
+  return new SecretError("cancelled", "the request for the secret was cancelled");
 }

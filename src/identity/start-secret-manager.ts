@@ -24,7 +24,7 @@ import { createWorkloadSecrets } from "./workload-secrets.ts";
 /** `get` rejects with a `SecretError`. `onChange` calls back when the secret may have changed (compare `version` to know), and returns
  * the function that ends it; files are watched while somebody listens for them. */
 export interface SecretManager extends Handle, SecretRouter {
-  /** PEM certificates of the mesh configuration, trusted beside those of the CA. No certificate is issued anew for it. */
+  /** PEM certificates of the mesh configuration, trusted beside those of the CA. A change does not issue a new certificate. */
   setConfigTrustBundle(certificates: readonly string[]): void;
   /** For operators; never contains a key. */
   describeCertificates(): Promise<readonly CertificateDescription[]>;

@@ -49,7 +49,7 @@ export function createIssuer(options: IssuerOptions): Issue {
     const keys = prepared ?? generateWorkloadKey(options.key);
     prepared = undefined;
     try {
-      // Making a key cannot be cut short, but nobody has to wait for its end.
+      // Generating a key cannot be aborted; the caller need not wait for its end.
       return await issue(options, await unlessAborted(keys, signal, stopped), signal);
     } catch (cause) {
       const text = `failed to generate workload certificate: ${errorMessage(cause)}`;

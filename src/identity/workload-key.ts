@@ -1,7 +1,7 @@
 import { generateKeyPair, type KeyOptions, type KeyPair } from "../protocol/x509/key-pair.ts";
 import { SecretError } from "./secret-error.ts";
 
-/** What the environment asked for; an algorithm nobody knows fails each request, not the start. */
+/** What the environment asked for; an unknown algorithm fails each request, not the start. */
 export type WorkloadKeyOptions = KeyOptions | { readonly type: "unsupported-ec-algorithm" };
 
 /** Larger ones take minutes to make, during which the process cannot end, and many TLS libraries refuse them. */

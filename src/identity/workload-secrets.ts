@@ -47,7 +47,7 @@ export function createWorkloadSecrets(options: WorkloadSecretsOptions): Workload
     return bundle.kind === "trust-bundle" ? bundle.roots.toString("latin1") : undefined;
   }
 
-  /** Told when it was there before it was asked for; an issuance tells of itself. */
+  /** Logged when it was present before the first request; an issuance logs itself. */
   async function issued(what: string, signal: AbortSignal | undefined): Promise<WorkloadCertificate> {
     if (rotation === undefined) {
       const cause = "attempted to fetch secret, but ca client is nil";

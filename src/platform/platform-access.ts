@@ -51,7 +51,7 @@ export const cloudAccess: PlatformAccess = {
   gcpComputeUrl: "https://compute.googleapis.com",
   readText: (path) => readFile(path, "utf8").catch(() => ""),
   lookup: async (host) => {
-    // Loading it reads the resolver's configuration, which nobody waits for where no cloud is looked for.
+    // Loading it reads the resolver's configuration, which is not needed where no cloud is detected.
     const { lookup } = await import("node:dns/promises");
     return (await lookup(host, { all: true })).map(({ address }) => address);
   },

@@ -10,7 +10,7 @@ interface RpcStatus {
   readonly message?: string;
 }
 
-/** Who is at the other end of a stream, once its first message has told. */
+/** Who is at the other end of a stream, known from its first message. */
 export interface Connection {
   /** Throws INVALID_ARGUMENT when the first message names no node; later ones need not. */
   identify(nodeId: string | undefined): void;

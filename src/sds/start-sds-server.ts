@@ -45,7 +45,7 @@ const BIND_RETRY_MS: readonly number[] = [1000, 2000, 4000, 8000, 16_000];
 const MAX_STREAMS = 100_000;
 
 /**
- * Resolves when the socket is bound, replacing whatever file is there. A path that cannot be bound is tried again for half a minute,
+ * Resolves when the socket is bound, replacing any file at its path. A path that cannot be bound is tried again for half a minute,
  * then the start rejects.
  */
 export async function startSdsServer(options: SdsServerOptions): Promise<SdsServer> {

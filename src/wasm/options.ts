@@ -8,7 +8,7 @@ import type { Resolve } from "./fetch/guarded-lookup.ts";
 import type { WasmMetrics } from "./metrics.ts";
 
 export interface WasmOptions {
-  /** Where modules are kept; made when the first one comes. */
+  /** Where modules are cached; created with the first one. */
   readonly directory: string;
   /** host[:port] whose certificates go unverified and whose registry may speak plain http; "*" means all. */
   readonly insecureRegistries: readonly string[];

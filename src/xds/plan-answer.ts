@@ -3,7 +3,7 @@ import type { EncodedResource, ResourceSet } from "./resource-source.ts";
 
 /** Why a response is due; a mere change of resources is neither of these. */
 export interface Due {
-  /** The client waits for all of its subscription, whatever it was sent before. */
+  /** The client waits for all of its subscription, also for what it was sent before. */
   readonly everything: boolean;
   /** It waits for these, or has to be sent them again. */
   readonly names: ReadonlySet<string>;

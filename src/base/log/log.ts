@@ -135,7 +135,7 @@ function writeOrComplain(target: LogTarget, text: string, now: () => number): vo
     try {
       openLogTarget("stderr").write(`${formatTime(now())} log write error: ${errorMessage(thrown)}\n`);
     } catch {
-      // Nobody is left to tell.
+      // There is no other target left.
     }
   }
 }

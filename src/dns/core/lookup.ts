@@ -47,7 +47,7 @@ function lookupWildcard(
   return undefined;
 }
 
-/** Resolvers with a search list ask "svc.ns.svc.cluster.local.ns.svc.cluster.local." too; nobody wants that answered. */
+/** Resolvers with a search list ask "svc.ns.svc.cluster.local.ns.svc.cluster.local." too; that is not to be answered. */
 function mayExpand(target: DomainName, search: DomainName, options: LookupOptions): boolean {
   return options.expandsSearchedNames || !isAtOrBelow(target, search);
 }

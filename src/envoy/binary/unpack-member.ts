@@ -52,7 +52,7 @@ export async function unpackMember(
       throw new ArchiveError("corrupt", `${archive}: ${name} has ${written} bytes, the directory says ${member.bytes}`);
     }
   } catch (cause) {
-    // Damage shows as whatever the damaged number leads to: a range error, an inflate error, an early end.
+    // Damage shows in several ways: a range error, an inflate error, an early end.
     if (cause instanceof ArchiveError || isSystemError(cause)) throw cause;
     throw new ArchiveError("corrupt", `${archive}: ${errorMessage(cause)}`, { cause });
   } finally {

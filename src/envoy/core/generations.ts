@@ -74,7 +74,7 @@ function terminationRules(generation: string): TerminationRules {
   return rules;
 }
 
-/** How Envoy's readiness is asked for and told. */
+/** How Envoy's readiness is queried and reported. */
 export interface ReadinessRules {
   /** Says which part of the configuration is missing and why; before, one text stood for all of it. */
   readonly tellsPartsApart: boolean;

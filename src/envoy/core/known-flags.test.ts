@@ -33,13 +33,13 @@ test("the flags of a help text are those that head an entry", () => {
 test("an unknown flag goes together with its value, a switch alone", () => {
   const args = ["-c", "f", "--max-obj-name-len", "189", "--skip-deprecated-logs", "--disable-hot-restart", "-l", "--x"];
   expect(dropUnknownFlags(args, parseKnownFlags(HELP))).toEqual({
-    kept: ["-c", "f", "--disable-hot-restart", "-l", "--x"],
+    passed: ["-c", "f", "--disable-hot-restart", "-l", "--x"],
     dropped: ["--max-obj-name-len", "--skip-deprecated-logs"],
   });
 });
 
 test("a binary that tells nothing gets everything", () => {
-  expect(dropUnknownFlags(["--a", "b"], new Set())).toEqual({ kept: ["--a", "b"], dropped: [] });
+  expect(dropUnknownFlags(["--a", "b"], new Set())).toEqual({ passed: ["--a", "b"], dropped: [] });
 });
 
 const args = { configFile: "f", drainMs: 1000, nodeIps: ["10.0.0.1"], logLevel: "--x", concurrency: 2 };

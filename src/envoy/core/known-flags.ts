@@ -40,15 +40,15 @@ export function hasDoubtfulFlags(args: readonly string[]): boolean {
 export function dropUnknownFlags(
   args: readonly string[],
   known: ReadonlySet<string>,
-): { kept: string[]; dropped: string[] } {
-  if (known.size === 0) return { kept: [...args], dropped: [] };
-  const kept: string[] = [];
+): { passed: string[]; dropped: string[] } {
+  if (known.size === 0) return { passed: [...args], dropped: [] };
+  const passed: string[] = [];
   const dropped: string[] = [];
   for (const { flag, value } of flagsOf(args)) {
-    if (known.has(flag)) kept.push(flag, ...(value === undefined ? [] : [value]));
+    if (known.has(flag)) passed.push(flag, ...(value === undefined ? [] : [value]));
     else dropped.push(flag);
   }
-  return { kept, dropped };
+  return { passed, dropped };
 }
 
 function flagsOf(args: readonly string[]): { readonly flag: string; readonly value: string | undefined }[] {

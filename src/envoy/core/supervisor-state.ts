@@ -142,10 +142,10 @@ function newestExited(state: Running, newest: Epoch, event: Exited, policy: Supe
   const parent = older.at(-1);
   if (parent !== undefined && !newest.isLive) {
     // A child that never took over: the parent still has the traffic and stays the current one.
-    const kept: Running = { ...state, epochs: older, isReloadWaiting: false };
-    return { state: kept, actions: [{ do: "keep-parent", parent: parent.number, child: newest.number }] };
+    const next: Running = { ...state, epochs: older, isReloadWaiting: false };
+    return { state: next, actions: [{ do: "keep-parent", parent: parent.number, child: newest.number }] };
   }
-  // Older epochs have drained: nobody would ever tell them to go.
+  // Older epochs have drained and would never be terminated.
   if (event.exit.kind === "clean") return older.length === 0 ? end(CLEAN) : terminate(older, CLEAN);
   return newestFailed(
     older,

@@ -9,7 +9,7 @@ export interface CallMetadataParts {
   readonly attempt: number;
 }
 
-/** The metadata of one attempt. Names are sent in lower case, underscores kept. */
+/** The metadata of one attempt. Names are sent in lower case, underscores unchanged. */
 export function callMetadata(parts: CallMetadataParts): Metadata {
   try {
     const metadata = new Metadata();

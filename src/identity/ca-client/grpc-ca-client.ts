@@ -43,7 +43,7 @@ export async function startGrpcCaClient(options: CaClientOptions, protocol: CaPr
         const fingerprint = endpoint.plaintext ? "" : (await material()).fingerprint;
         return await signOver(session, { csrPem, ttlSeconds }, fingerprint, joined.signal);
       } catch (failure) {
-        // Nobody waits for it any more: the agent is ending, or told of the time limit already.
+        // Cancelled: the agent is stopping, or the timeout was logged already.
         const level = joined.signal.aborted ? "debug" : "error";
         log[level](`failed to sign CSR: ${errorMessage(failure)}`);
         throw failure;

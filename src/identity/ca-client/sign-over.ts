@@ -41,7 +41,7 @@ export interface CaSession {
   readonly now: () => Date;
 }
 
-/** Attempts share a connection; after a failure the next signing makes a new one, with whatever the files hold by then. */
+/** Attempts share a connection; after a failure the next signing opens a new one with the current content of the files. */
 export async function signOver(
   session: CaSession,
   request: CertificateRequest,
@@ -89,9 +89,9 @@ interface Attempt {
   readonly request: CertificateRequest;
   readonly token: Secret | undefined;
   readonly attempt: number;
-  /** The caller's wish to stop. */
+  /** Aborted by the caller. */
   readonly signal: AbortSignal;
-  /** That, or the attempt's time is over. */
+  /** That, or the attempt's timeout. */
   readonly limit: AbortSignal;
 }
 

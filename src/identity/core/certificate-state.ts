@@ -57,7 +57,7 @@ export function afterFailure<Certificate extends { readonly expiresMs: number }>
   return { phase: "overdue", certificate: state.certificate, failure, retry };
 }
 
-/** What may be handed out at this wall time. An expired certificate is kept: a clock set forwards may be set back. */
+/** What may be handed out at this wall time. An expired certificate is not dropped: a clock set forwards may be set back. */
 export function usableCertificate<Certificate extends { readonly expiresMs: number }>(
   state: CertificateState<Certificate>,
   wallMs: number,

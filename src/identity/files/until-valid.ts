@@ -19,7 +19,7 @@ export async function untilValid<Value>(read: () => Promise<Value>, options: Unt
       return await read();
     } catch (cause) {
       const leftMs = endMs - performance.now();
-      if (options.signal?.aborted) throw new SecretError("cancelled", "nobody waits for the file any more", { cause });
+      if (options.signal?.aborted) throw new SecretError("cancelled", "the wait for the file was cancelled", { cause });
       if (leftMs <= 0) {
         const text = `context deadline exceeded with last error: ${errorMessage(cause)}`;
         throw new SecretError("bad-file", text, { cause });

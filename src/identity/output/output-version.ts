@@ -24,7 +24,7 @@ export interface OutputModes {
   readonly directory: number;
 }
 
-/** A complete directory of its own, not yet visible. Whatever fails half way is removed again. */
+/** A complete directory of its own, not yet visible. What fails half way is removed again. */
 export async function writeVersion(directory: string, files: OutputFiles, modes: OutputModes): Promise<string> {
   const version = `${VERSION_PREFIX}${randomBytes(6).toString("hex")}`;
   const path = join(directory, version);

@@ -131,7 +131,7 @@ function readRecords(message: Buffer, beforeAdditional: number, records: number,
   return true;
 }
 
-/** Code, length and as many bytes, any number of times: one that is cut is nobody's option, and must not be passed on. */
+/** Code, length and as many bytes, any number of times: a truncated option must not be forwarded. */
 function hasWholeOptions(message: Buffer, start: number, end: number): boolean {
   let at = start;
   while (at + 4 <= end) at += 4 + uint16(message, at + 2);

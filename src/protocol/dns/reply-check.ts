@@ -26,7 +26,7 @@ function isRefusal(reply: Buffer): boolean {
   return rcode !== RCODE.NOERROR && rcode !== RCODE.NXDOMAIN;
 }
 
-/** Letters compare without case, as some servers answer in lower case whatever they were asked. */
+/** Letters compare without case, as some servers always answer in lower case. */
 function sameQuestion(query: Buffer, reply: Buffer): boolean {
   const nameEnd = skipName(query, HEADER_BYTES);
   const end = nameEnd + 4;

@@ -31,7 +31,7 @@ export interface Sections {
 }
 
 /**
- * Undefined when the records cannot be told apart. Counts may promise more records than there are, as long as the message ends after a
+ * Undefined when the records cannot be parsed. Counts may promise more records than there are, as long as the message ends after a
  * complete one: some servers truncate so.
  */
 export function readSections(message: Buffer): Sections | undefined {

@@ -3,9 +3,9 @@ import { FLAG_TC } from "./constants.ts";
 import { readSections } from "./sections.ts";
 
 /**
- * The message made to fit `limit` bytes, or undefined when its records cannot be told apart. Repeated names become pointers first; then
+ * The message made to fit `limit` bytes, or undefined when its records cannot be parsed. Repeated names become pointers first; then
  * records go from the end and TC is set, but an OPT record stays and its room is reserved. Pointers only ever lead backwards, so what is
- * kept stays readable as it is. A signed message comes back whole: a signature over a shorter one would be wrong.
+ * remains stays readable as it is. A signed message comes back whole: a signature over a shorter one would be wrong.
  */
 export function truncateMessage(message: Buffer, limit: number): Buffer | undefined {
   if (message.length <= limit) return message;
@@ -22,17 +22,17 @@ function cut(message: Buffer, limit: number): Buffer | undefined {
   const opt = sections.opt ?? message.subarray(0, 0);
   const room = limit - opt.length;
   if (sections.questionEnd > room) return undefined;
-  const kept = [0, 0, 0];
+  const counts = [0, 0, 0];
   let end = sections.questionEnd;
   for (const record of sections.records) {
     if (record.end - record.start + end > room || record.start !== end) break;
     end = record.end;
-    kept[record.section] = (kept[record.section] ?? 0) + 1;
+    counts[record.section] = (counts[record.section] ?? 0) + 1;
   }
   const short = Buffer.concat([message.subarray(0, end), opt]);
   short[2] = (short[2] ?? 0) | FLAG_TC;
-  short.writeUInt16BE(kept[0] ?? 0, 6);
-  short.writeUInt16BE(kept[1] ?? 0, 8);
-  short.writeUInt16BE((kept[2] ?? 0) + (sections.opt === undefined ? 0 : 1), 10);
+  short.writeUInt16BE(counts[0] ?? 0, 6);
+  short.writeUInt16BE(counts[1] ?? 0, 8);
+  short.writeUInt16BE((counts[2] ?? 0) + (sections.opt === undefined ? 0 : 1), 10);
   return short;
 }

@@ -56,7 +56,7 @@ interface Current {
 
 /**
  * Cuts a body that arrives in pieces into families, in constant memory. Lines that no parser would take are left out and counted;
- * remarks, blank lines and `# EOF` are left out. Metadata is told once, when the family's first sample is there.
+ * remarks, blank lines and `# EOF` are left out. Metadata is reported once, with the family's first sample.
  */
 export class FamilyReader {
   brokenLines = 0;
@@ -109,15 +109,15 @@ export class FamilyReader {
     const scanner = this.#scanner;
     const shape = this.#shape;
     shape.forget();
-    let kept = start;
+    let pending = start;
     let at = start;
     while (at < end) {
       if (bytes[at] === HASH) {
-        this.#flush(bytes, kept, at);
+        this.#flush(bytes, pending, at);
         const newline = bytes.indexOf(NEWLINE, at);
         this.#metadata(bytes, at, newline);
         shape.forget();
-        at = kept = newline + 1;
+        at = pending = newline + 1;
         continue;
       }
       if (isTrusted) {
@@ -135,25 +135,25 @@ export class FamilyReader {
       const isOfFamily = isOfCurrent(this.#current, bytes, { start: at, known, end: scanner.nameEnd });
       const numberBound = isOfFamily ? boundOfNumber(this.#current, scanner, scanner.nameEnd - at - known) : -1;
       if (newline < 0 || (numberBound >= 0 && !isNumber(bytes, scanner, numberBound))) {
-        this.#flush(bytes, kept, at);
-        at = kept = this.#oddLine(bytes, at);
+        this.#flush(bytes, pending, at);
+        at = pending = this.#oddLine(bytes, at);
         continue;
       }
       if (!isOfFamily) {
-        this.#flush(bytes, kept, at);
-        kept = at;
+        this.#flush(bytes, pending, at);
+        pending = at;
         this.#current = createCurrent(bytes.toString("latin1", at, scanner.nameEnd));
       }
       shape.remember(bytes, at, scanner, numberBound);
       if (from !== to && scanner.valueEnd !== newline) {
-        this.#flush(bytes, kept, at);
+        this.#flush(bytes, pending, at);
         const converted = convertSample(bytes, { start: at, end: newline, scanner, to });
         this.#flush(converted, 0, converted.length);
-        kept = newline + 1;
+        pending = newline + 1;
       }
       at = newline + 1;
     }
-    this.#flush(bytes, kept, end);
+    this.#flush(bytes, pending, end);
   }
 
   /** One that may be as it should once its blanks are, or is broken. Returns where the next begins. */

@@ -16,7 +16,7 @@ const KIND_BY_TAG: ReadonlyMap<number, GeneralName["kind"]> = new Map([
   [0x87, "ip"],
 ]);
 
-/** GeneralNames from host texts: an IP literal, a `spiffe://` URI, else a DNS name. The order is kept. */
+/** GeneralNames from host texts: an IP literal, a `spiffe://` URI, else a DNS name. The order is unchanged. */
 export function buildGeneralNames(hosts: readonly string[]): Buffer {
   return sequence(...hosts.map(generalName));
 }

@@ -14,7 +14,7 @@ const HEADERS = /^\s*(?:[A-Za-z0-9-]+:[^\n]*\n)+\s*\n/;
 
 /**
  * Every block of the text in order; prose around blocks is skipped, a broken block rejects the text. Searches by index rather than by
- * one expression: the text may come from a stranger, and this is linear whatever it holds.
+ * one expression: the text may come from a stranger, and this is linear for any content.
  */
 export function parsePem(text: string): PemBlock[] {
   const blocks: PemBlock[] = [];

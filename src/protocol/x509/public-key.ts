@@ -12,7 +12,7 @@ const UNCOMPRESSED = 4;
 
 /**
  * A key from its SubjectPublicKeyInfo. OpenSSL 3 searches long for a decoder of that form; points of the common curves go in as
- * coordinates, which lets a CA issue about a third more (bench/ca-issue). Throws whatever OpenSSL throws for a bad key.
+ * coordinates, which lets a CA issue about a third more (bench/ca-issue). Throws OpenSSL's error for a bad key.
  */
 export function parsePublicKey(der: Buffer): KeyObject {
   const point = pointOf(der);

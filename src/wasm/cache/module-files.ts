@@ -17,7 +17,7 @@ export interface ModuleFiles {
   /** The file's time tells later runs, and other agents with the same directory, when it was last used. */
   touch(path: string, now: number): Promise<void>;
   /**
-   * Removes a file that nobody, no other agent either, has used since that time; false when somebody has. At one go, so that nobody can
+   * Removes a file that no agent has used since that time; false when one has. In one step, so that no agent can
    * begin to use it between the look and the removal.
    */
   removeUnused(path: string, time: number): boolean;

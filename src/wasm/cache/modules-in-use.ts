@@ -7,7 +7,7 @@ export interface ModulesInUse {
 
 /**
  * A proxy whose stream ended keeps its filters, and gets the same files named after it restarts without a control plane. So the files
- * of an ended stream count until a later stream has told its own.
+ * of an ended stream count until a later stream has listed its own.
  */
 export function trackModulesInUse(): ModulesInUse {
   const streams = new Map<AbortSignal, Map<string, string>>();

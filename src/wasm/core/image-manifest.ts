@@ -22,7 +22,7 @@ export type ImageDocument =
   | { readonly kind: "manifest"; readonly mediaType: string; readonly layers: readonly LayerDescriptor[] }
   | { readonly kind: "index"; readonly entries: readonly PlatformEntry[] };
 
-/** A manifest or an index, told apart by its own media type, the answer's, or what it holds. */
+/** A manifest or an index, distinguished by its own media type, the answer's, or what it holds. */
 export function parseImageDocument(bytes: Buffer, contentType: string): ImageDocument {
   const document = parseObject(bytes);
   const mediaType = mediaTypeOf(document);

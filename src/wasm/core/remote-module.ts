@@ -66,10 +66,10 @@ export function withLocalCode({ wasm, vmConfig }: RemoteFilter, path: string): B
 function withoutAgentVariables(vmConfig: Buffer): Buffer {
   const variables = memberBytes(vmConfig, ENVIRONMENT);
   if (variables === undefined) return vmConfig;
-  const kept = memberList(variables, KEY_VALUES).filter(
+  const remaining = memberList(variables, KEY_VALUES).filter(
     (entry) => !mapEntry.decode(entry).key.startsWith(AGENT_PREFIX),
   );
-  const rest = withMembers(variables, KEY_VALUES, kept);
+  const rest = withMembers(variables, KEY_VALUES, remaining);
   return withMember(vmConfig, ENVIRONMENT, rest.length === 0 ? undefined : rest);
 }
 

@@ -2,7 +2,7 @@ import { WasmError } from "../wasm-error.ts";
 
 export interface TarEntry {
   readonly name: string;
-  /** Only regular files are told; links and devices mean nothing here. */
+  /** Only regular files are reported; links and devices mean nothing here. */
   readonly data: Buffer;
 }
 
@@ -64,7 +64,7 @@ function isRegular(type: string): boolean {
   return type === "0" || type === "\0" || type === "7";
 }
 
-/** Links, devices, directories and pipes have none, whatever their size field says. */
+/** Links, devices, directories and pipes have none, in spite of their size field. */
 function hasContent(type: string): boolean {
   return !"123456".includes(type);
 }

@@ -7,7 +7,7 @@ export interface HealthRules {
   readonly asksEnvoy: boolean;
   /** The first look comes right behind the initial delay; before, a period later. */
   readonly looksAtOnce: boolean;
-  /** Nothing is told until the workload was healthy once. */
+  /** Nothing is reported until the workload was healthy once. */
   readonly beginsHealthy: boolean;
 }
 

@@ -15,12 +15,12 @@ export interface Thresholds {
   readonly failure: number;
 }
 
-/** What the control plane is told. */
+/** What is reported to the control plane. */
 export type HealthEvent = { readonly healthy: true } | { readonly healthy: false; readonly message: string };
 
 export const INITIAL_HEALTH: HealthState = { reported: "nothing", successes: 0, failures: 0 };
 
-/** Counts in a row; the first verdict is told whatever it is, afterwards only changes. */
+/** Counts in a row; the first verdict is always reported, afterwards only changes. */
 export function nextHealth(
   state: HealthState,
   result: ProbeResult,
