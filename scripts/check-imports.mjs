@@ -176,7 +176,12 @@ function checkDoors() {
       const door = resolve(dirname(file), target);
       if (roomOf(door) !== roomOf(file)) used.set(door, [...(used.get(door) ?? []), ...words(names ?? dynamic)]);
     }
-    // A namespace or a type taken from a whole door: every name counts as used.
+    for (const [, namespace, target] of text.matchAll(/import \* as (\w+) from "(\.[^"]*\/index\.ts)"/g)) {
+      const door = resolve(dirname(file), target);
+      const names = [...text.matchAll(new RegExp(`\\b${namespace}\\.(\\w+)`, "g"))].map(([, name]) => name);
+      if (roomOf(door) !== roomOf(file)) used.set(door, [...(used.get(door) ?? []), ...names]);
+    }
+    // A type taken from a whole door: every name counts as used.
     for (const [, target] of text.matchAll(/(?:typeof import\(|\(await import\(|import\()\s*"(\.[^"]*\/index\.ts)"/g)) {
       const door = resolve(dirname(file), target);
       if (roomOf(door) !== roomOf(file) && !text.includes(`} = await import("${target}")`)) used.set(door, ["*"]);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { silentLogger } from "../base/logger.ts";
 import { applyAtOnce } from "./apply-at-once.ts";
-import type { ApplyOptions } from "./apply-iptables.ts";
+import type { ApplyOptions } from "./apply-options.ts";
 import { NO_NAMES } from "./core/rule-key.ts";
 import { DEFAULT_OPTIONS, DEFAULT_SETTINGS } from "./core/settings.ts";
 

@@ -1,4 +1,4 @@
-import type { ApplyOptions, ApplyOutcome } from "./apply-iptables.ts";
+import type { ApplyOptions, ApplyOutcome } from "./apply-options.ts";
 import { buildRules } from "./core/build-rules.ts";
 import { GENERATION_SHAPES } from "./core/generations.ts";
 import { toIptables } from "./core/iptables-args.ts";

@@ -1,38 +1,15 @@
-import type { Logger } from "../base/logger.ts";
 import { applyAtOnce } from "./apply-at-once.ts";
+import type { ApplyOptions, ApplyOutcome } from "./apply-options.ts";
 import { CaptureError } from "./capture-error.ts";
 import { buildRules } from "./core/build-rules.ts";
 import { usedMarks } from "./core/discover-rules.ts";
 import { GENERATION_SHAPES } from "./core/generations.ts";
 import { hasOwnChains } from "./core/kernel-state.ts";
 import type { Family } from "./core/rule.ts";
-import type { OwnerNames } from "./core/rule-key.ts";
-import type { CaptureOptions, CaptureSettings } from "./core/settings.ts";
 import { type PlanInput, planTables, type TablePlan } from "./core/transaction.ts";
 import { type Backend, detectBackend, logState } from "./detect-backend.ts";
-import type { NetworkContext } from "./network-context.ts";
 import { applyChanges, type FamilyChange } from "./restore.ts";
 import { findOtherRules, refuseOthers, replaceOthers } from "./rule-places.ts";
-
-export interface ApplyOptions {
-  readonly settings: CaptureSettings;
-  readonly options: CaptureOptions;
-  readonly context: NetworkContext;
-  readonly names: OwnerNames;
-  readonly log: Logger;
-  readonly lockFile?: string | undefined;
-  /** Whether there are native tables of ours; for the quick way, which looks at nothing itself. */
-  hasNative(): Promise<boolean>;
-}
-
-export interface ApplyOutcome {
-  /** False when everything was in place already. */
-  readonly changed: boolean;
-  /** That rules of earlier runs used. */
-  readonly marks: ReadonlySet<number>;
-  /** Puts everything back; for failures in what the caller does next. */
-  undo(): Promise<void>;
-}
 
 /** Brings both IP versions to the plan, or changes nothing. Tables that are right stay untouched; missing ones are completed. */
 export async function applyIptables(given: ApplyOptions): Promise<ApplyOutcome> {

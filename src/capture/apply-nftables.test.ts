@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { silentLogger } from "../base/logger.ts";
-import type { ApplyOptions } from "./apply-iptables.ts";
 import { applyNftables } from "./apply-nftables.ts";
+import type { ApplyOptions } from "./apply-options.ts";
 import { NO_NAMES } from "./core/rule-key.ts";
 import { DEFAULT_OPTIONS, DEFAULT_SETTINGS } from "./core/settings.ts";
 import type { ProgramResult } from "./run-program.ts";

@@ -1,4 +1,4 @@
-import type { ApplyOptions, ApplyOutcome } from "./apply-iptables.ts";
+import type { ApplyOptions, ApplyOutcome } from "./apply-options.ts";
 import { CaptureError } from "./capture-error.ts";
 import { buildRules } from "./core/build-rules.ts";
 import { nftChain, nftTable, toNft } from "./core/nft-args.ts";

@@ -1,11 +1,7 @@
-export { CaptureError } from "./capture-error.ts";
-export { captureBanner } from "./core/banner.ts";
 export { buildRules } from "./core/build-rules.ts";
 export { checkSettings } from "./core/check-settings.ts";
 export { cleanCommands } from "./core/clean-commands.ts";
-export { configJson } from "./core/config-json.ts";
-export { deriveSettings, LocalAddressError, type MachineFacts, usableAddresses } from "./core/derive-settings.ts";
-export { dryRun } from "./core/dry-run.ts";
+export { deriveSettings, type MachineFacts, usableAddresses } from "./core/derive-settings.ts";
 export { explainCapture, explainPacket } from "./core/explain.ts";
 export {
   type CaptureGeneration,
@@ -15,8 +11,8 @@ export {
   DEFAULT_SETTINGS,
 } from "./core/settings.ts";
 export { localAddresses, MACHINE_FILES, machineFacts, namespaceAddresses, ownerNames } from "./machine.ts";
-export { type NflogReader, startNflogReader } from "./nflog-reader.ts";
+export { startNflogReader } from "./nflog-reader.ts";
 export { hasNativeTables } from "./nft-program.ts";
 export { type CaptureRun, cleanCapture, runCapture, writeRecord } from "./run-capture.ts";
-export { type RunProgram, runProgram } from "./run-program.ts";
+export { runProgram } from "./run-program.ts";
 export { validateCapture } from "./validate-capture.ts";

@@ -1,5 +1,5 @@
 import { errorCode, errorMessage } from "../base/coded-error.ts";
-import type { ApplyOptions, ApplyOutcome } from "./apply-iptables.ts";
+import type { ApplyOptions, ApplyOutcome } from "./apply-options.ts";
 import { CaptureError } from "./capture-error.ts";
 import { buildRules } from "./core/build-rules.ts";
 import { usedMarks } from "./core/discover-rules.ts";

@@ -2,9 +2,10 @@ import { errorMessage } from "../base/coded-error.ts";
 import { httpRequest } from "../net/http-client/http-request.ts";
 import { CONTROL_PLANE } from "./build-parts.ts";
 import type { MeshPlan, Workload } from "./core/mesh-plan.ts";
+import type { PartStatus } from "./core/restart-policy.ts";
 import { MeshError } from "./mesh-error.ts";
 import { isListening } from "./process/mesh-processes.ts";
-import { type Part, type PartEvent, type PartSpec, type PartStatus, startPart } from "./process/start-part.ts";
+import { type Part, type PartEvent, type PartSpec, startPart } from "./process/start-part.ts";
 import type { Say } from "./start-options.ts";
 import type { StateRecord } from "./state/mesh-state.ts";
 

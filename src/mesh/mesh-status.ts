@@ -1,8 +1,8 @@
 import { CONTROL_PLANE } from "./build-parts.ts";
 import type { Isolation, MeshPlan } from "./core/mesh-plan.ts";
+import type { PartStatus } from "./core/restart-policy.ts";
 import type { MeshParts } from "./mesh-parts.ts";
 import { envoysOf } from "./process/mesh-processes.ts";
-import type { PartStatus } from "./process/start-part.ts";
 import type { StateRecord } from "./state/mesh-state.ts";
 import type { StateFolder } from "./state/state-folder.ts";
 

@@ -1,5 +1,5 @@
 import type { MeshStatus, WorkloadStatus } from "../mesh-status.ts";
-import type { PartStatus } from "../process/start-part.ts";
+import type { PartStatus } from "./restart-policy.ts";
 
 /** The table of `mesh status`. */
 export function formatStatus(status: MeshStatus): string {

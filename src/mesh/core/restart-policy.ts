@@ -37,3 +37,9 @@ export function exitText(code: number | null, signal: string | null): string {
   if (signal !== null) return `ended by ${signal}`;
   return code === 127 ? "exit code 127 (command not found)" : `exit code ${code}`;
 }
+
+/** How a process of the mesh is doing, for `mesh status`. */
+export type PartStatus =
+  | { readonly phase: "running"; readonly pid: number; readonly since: number; readonly restarts: number }
+  | { readonly phase: "waiting" | "crash-loop"; readonly reason: string; readonly restarts: number }
+  | { readonly phase: "stopped"; readonly restarts: number };

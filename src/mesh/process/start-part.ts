@@ -3,7 +3,14 @@ import { errorMessage } from "../../base/coded-error.ts";
 import { wait } from "../../base/wait.ts";
 import { identifyProcess, type ProcessIdentity } from "../../process/process-identity.ts";
 import { type ChildProcess, isGroupAlive, signalGroup, spawnProgram } from "../../process/spawn-program.ts";
-import { exitText, FRESH, isCrashLoop, nextRestart, type RestartState } from "../core/restart-policy.ts";
+import {
+  exitText,
+  FRESH,
+  isCrashLoop,
+  nextRestart,
+  type PartStatus,
+  type RestartState,
+} from "../core/restart-policy.ts";
 
 /** One process of the mesh that has to keep running: an application, an agent, the control plane. */
 export interface PartSpec {
@@ -19,11 +26,6 @@ export interface PartSpec {
   /** SIGTERM is for the whole group: a shell passes it on to nobody. Not for an agent, which ends its Envoy itself. */
   readonly endsGroup?: boolean;
 }
-
-export type PartStatus =
-  | { readonly phase: "running"; readonly pid: number; readonly since: number; readonly restarts: number }
-  | { readonly phase: "waiting" | "crash-loop"; readonly reason: string; readonly restarts: number }
-  | { readonly phase: "stopped"; readonly restarts: number };
 
 export type PartEvent =
   | { readonly type: "started"; readonly name: string; readonly identity: ProcessIdentity | undefined }
