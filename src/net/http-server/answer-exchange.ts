@@ -46,7 +46,16 @@ export interface HttpExchange {
 
 /** Never rejects. */
 export async function answerExchange(exchange: HttpExchange, options: AnswerOptions): Promise<void> {
-  const request = new ExchangeRequest(exchange, options);
+  try {
+    await answerRequest(new ExchangeRequest(exchange, options), options);
+  } catch (thrown) {
+    // Not even the failure could be answered.
+    options.log.error("request failed", { target: exchange.target, error: errorMessage(thrown) });
+    exchange.abort();
+  }
+}
+
+async function answerRequest(request: ExchangeRequest, options: AnswerOptions): Promise<void> {
   try {
     const answer = options.check?.(request) ?? (await options.handler(request, {}));
     if (answer !== undefined) request.send(answer);

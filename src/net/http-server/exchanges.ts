@@ -51,7 +51,7 @@ function http2Exchange(stream: ServerHttp2Stream, headers: IncomingHttpHeaders):
       return stream.headersSent;
     },
     get isClosed() {
-      return stream.destroyed;
+      return stream.destroyed || stream.closed;
     },
     begin(status, answerHeaders) {
       stream.respond({ ":status": status, ...answerHeaders });

@@ -177,6 +177,18 @@ describe("an answer", () => {
     expect(log.lines).toMatchObject([{ level: "error", fields: { path: "/x", error: "cannot read secret" } }]);
   });
 
+  test("that cannot be sent is a failure, and one that cannot be reported ends its connection only", async () => {
+    const { get, log } = await start(({ path }) => ({ status: 200, headers: { [path]: "\n" }, body: "" }), {
+      onFailure: (thrown, { path }) => {
+        if (path === "/twice") throw thrown;
+        return text(500, "odd header");
+      },
+    });
+    expect(await get("/once")).toMatchObject({ status: 500, text: "odd header\n" });
+    await expect(get("/twice")).rejects.toThrow();
+    expect(log.lines).toMatchObject([{ level: "error", fields: { target: "/twice" } }]);
+  });
+
   test("that fails after its beginning is cut off, never completed", async () => {
     const { get } = await start((request) => {
       request.stream({ status: 200 }).write("half");
@@ -222,7 +234,7 @@ describe("over HTTP/2", () => {
     const { port } = await start(handler, { onHttp2: acceptor.accept });
     const session = connectHttp2(`http://127.0.0.1:${port}`);
     opened.defer(() => void session.destroy());
-    return async (headers: Record<string, string>, body = "") => {
+    const ask = async (headers: Record<string, string>, body = "") => {
       const stream = session.request(headers, { endStream: false });
       stream.end(body);
       const [head] = (await once(stream, "response")) as [Record<string, unknown>];
@@ -230,6 +242,7 @@ describe("over HTTP/2", () => {
       for await (const chunk of stream) chunks.push(chunk as Buffer);
       return { head, body: Buffer.concat(chunks).toString() };
     };
+    return Object.assign(ask, { session });
   }
 
   test("handlers see the same request and send the same answers", async () => {
@@ -244,6 +257,21 @@ describe("over HTTP/2", () => {
     expect(JSON.parse(body)).toEqual(want);
     expect(await ask({ ":method": "HEAD", ":path": "/" })).toMatchObject({ head: { ":status": 200 }, body: "" });
     expect(await ask({ ":method": "PUT", ":path": "/" }, "x".repeat(11))).toMatchObject({ head: { ":status": 413 } });
+  });
+
+  test("a request that its client resets ends alone", async () => {
+    let finish: (() => void) | undefined;
+    const ask = await startShared(async ({ path, closed }) => {
+      if (path === "/reset") await new Promise<void>((resolve) => (finish = resolve));
+      return text(200, String(closed.aborted));
+    });
+    const reset = ask.session.request({ ":path": "/reset" });
+    reset.on("error", () => undefined);
+    await expect.poll(() => finish).toBeDefined();
+    reset.close(8);
+    await once(reset, "close");
+    finish?.();
+    expect(await ask({ ":path": "/" })).toMatchObject({ head: { ":status": 200 }, body: "false\n" });
   });
 
   test("pieces are streamed", async () => {
