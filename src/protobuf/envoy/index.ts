@@ -4,6 +4,7 @@ import { CodecError } from "../codec-error.ts";
 import type { MessageTypes } from "../gen/envoy-types.ts";
 import { TABLES as ENVOY } from "../gen/tables/envoy.ts";
 import { TABLES as EXTENSIONS } from "../gen/tables/envoy-extensions.ts";
+import { TABLES as STATUS } from "../gen/tables/status.ts";
 import { TABLES as WASM } from "../gen/tables/wasm.ts";
 import { type JsonDialect, STRICT_JSON } from "../json/dialects.ts";
 import { formatPath, readMessage } from "../json/read-message.ts";
@@ -17,7 +18,7 @@ export type { AnyMessage } from "../json-types.ts";
 export type MessageName = keyof MessageTypes & string;
 
 /** Envoy's API by the names of its messages, with the extensions that only users' patches name. */
-const TABLES = new MessageTables(WASM, ENVOY, EXTENSIONS);
+const TABLES = new MessageTables(WASM, STATUS, ENVOY, EXTENSIONS);
 
 /** Envoy's messages are known by their full names. */
 const ENVOY_JSON: JsonDialect = {

@@ -2,7 +2,6 @@ import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
 import { errorText, type HttpHandler } from "../../net/http-server/http-types.ts";
 import type { DebugAnswer } from "./ask-upstream.ts";
-import { responseJson } from "./core/response-json.ts";
 
 export type AskDebug = (typeUrl: string, resourceNames: readonly string[], timeoutMs: number) => Promise<DebugAnswer>;
 
@@ -29,7 +28,9 @@ export function debugHandler(ask: AskDebug, log: Logger): HttpHandler {
       return answer.refusal === undefined ? { status: 504, body: "" } : errorText(504, answer.refusal);
     }
     try {
-      const body = `${responseJson(answer.response, answer.bytes)}\n`;
+      // Few pods are ever asked for these pages, and the tables behind them are not small.
+      const { responseJson } = await import("./core/response-json.ts");
+      const body = `${responseJson(answer.response)}\n`;
       return { status: 200, body, contentType: "application/json" };
     } catch (failure) {
       return errorText(500, errorMessage(failure));

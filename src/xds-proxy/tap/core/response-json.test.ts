@@ -25,7 +25,7 @@ const clientConfig = message({ node: nested(1, node), configs: repeated(3, gener
 
 const json = (resources: { typeUrl: string; value: Buffer }[]) => {
   const encoded = discoveryResponse.encode({ typeUrl: "istio.io/debug/syncz", resources });
-  return JSON.parse(responseJson(discoveryResponse.decode(encoded), encoded));
+  return JSON.parse(responseJson(discoveryResponse.decode(encoded)));
 };
 
 test("a client's state is shown with its metadata, times and states by name", () => {
