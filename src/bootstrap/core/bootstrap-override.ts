@@ -1,13 +1,13 @@
 import { parseAllDocuments } from "yaml";
 import { compareText } from "../../base/go-text.ts";
 import { shallowYaml } from "../../files/yaml/yaml-depth.ts";
-import { YAML_OPTIONS } from "../../files/yaml/yaml-options.ts";
 import { yamlProblemText } from "../../files/yaml/yaml-problem-text.ts";
+import { GO_YAML } from "../../files/yaml/yaml-profiles.ts";
 import { isIP } from "../../net/ip.ts";
 import { sortKeys, toStrictJson } from "./json.ts";
 
 /** Envoy's 64-bit fields take more than a double holds. */
-const EXACT = { ...YAML_OPTIONS, intAsBigInt: true };
+const EXACT = { ...GO_YAML, intAsBigInt: true };
 const PLACEHOLDER = "$(HOST_IP)";
 
 /**

@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { parse } from "yaml";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
-import { shallowYaml } from "../../files/yaml/yaml-depth.ts";
+import { parseYaml } from "../../files/yaml/parse-yaml.ts";
 import type { FlagValues } from "../framework/flags.ts";
 
 /** What an operator of the reference expects and does not get here, one line each; said at the start. */
@@ -18,7 +17,7 @@ export async function discoveryWarnings(flags: FlagValues): Promise<readonly str
 async function networksWarning(path: string): Promise<string | undefined> {
   const effect = "several networks are not supported, endpoints are taken as reachable from everywhere";
   try {
-    const document: unknown = parse(shallowYaml(await readFile(path, "utf8")));
+    const document: unknown = await parseYaml(await readFile(path, "utf8"));
     const { networks } = (document ?? {}) as { readonly networks?: unknown };
     const names = Object.keys(networks ?? {});
     return names.length === 0 ? undefined : `Networks of ${path} have no effect (${names.join(", ")}): ${effect}`;

@@ -1,8 +1,8 @@
 import { CodedError, errorMessage } from "../../base/coded-error.ts";
 import { exactInteger, parseExactJson } from "../json/exact-json.ts";
 import { nestsTooDeeply, TOO_DEEP } from "./yaml-depth.ts";
-import { YAML_OPTIONS } from "./yaml-options.ts";
 import { yamlProblemText } from "./yaml-problem-text.ts";
+import { GO_YAML } from "./yaml-profiles.ts";
 
 export class YamlError extends CodedError<"invalid-yaml"> {}
 
@@ -22,7 +22,7 @@ export async function parseYaml(text: string): Promise<unknown> {
   }
   if (nestsTooDeeply(text)) throw new YamlError("invalid-yaml", `yaml: ${TOO_DEEP}`);
   const { parseAllDocuments } = await import("./yaml-library.ts");
-  const documents = parseAllDocuments(text, { ...YAML_OPTIONS, intAsBigInt: true });
+  const documents = parseAllDocuments(text, { ...GO_YAML, intAsBigInt: true });
   const [document] = Array.isArray(documents) ? documents : [];
   if (document === undefined) return null;
   const [problem] = document.errors;

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { splitDocuments } from "../../files/yaml/split-documents.ts";
 import { formatPath } from "../../protobuf/json/read-message.ts";
 import { describeDocumentProblem, parseConfigText } from "./parse-config-text.ts";
-import { splitDocuments } from "./split-documents.ts";
 
 const entry = (name: string) => `apiVersion: networking.istio.io/v1
 kind: WorkloadEntry

@@ -1,8 +1,8 @@
+import { locateYaml } from "../../files/yaml/locate-yaml.ts";
+import { splitDocuments } from "../../files/yaml/split-documents.ts";
 import { formatPath } from "../../protobuf/json/read-message.ts";
 import type { AnyConfigObject, ObjectRef } from "../config-object.ts";
 import { type DecodeOptions, decodeObject } from "./decode-object.ts";
-import { parseDocument } from "./parse-document.ts";
-import { splitDocuments } from "./split-documents.ts";
 
 /** One thing to mend in a file of rule objects. */
 export interface DocumentProblem {
@@ -54,9 +54,9 @@ export function parseConfigText(
 
 /** One document; a pure function of its text, so that results may be kept for as long as the text stays the same. */
 export function readDocument(text: string, options: DecodeOptions): DocumentResult {
-  const parsed = parseDocument(text);
+  const parsed = locateYaml(text);
   if ("problem" in parsed) {
-    return { problems: [{ ...parsed.position, severity: "error", message: parsed.problem, field: "" }] };
+    return { problems: [{ ...parsed.position, severity: "error", message: `YAML: ${parsed.problem}`, field: "" }] };
   }
   const { problems, ...decoded } = decodeObject(parsed.data, options);
   const { ref } = decoded;

@@ -1,6 +1,6 @@
+import { locateYaml } from "../../files/yaml/locate-yaml.ts";
 import { type HostPort, splitHostPort } from "../../net/host-port.ts";
 import { checkSchema, type Path, type SchemaProblem } from "./check-schema.ts";
-import { locateYaml } from "./locate-yaml.ts";
 import type { CommandLine, InlineObject, MeshFile, Position, ServiceSpec, VersionSpec } from "./mesh-file.ts";
 import { MESH_SCHEMA } from "./mesh-schema.ts";
 import { workloadNames } from "./plan-mesh.ts";

@@ -1,7 +1,7 @@
 import { createServiceEntryRegistry } from "../../../src/discovery/registries/create-service-entry-registry.ts";
 import { createMemoryStore } from "../../../src/discovery/stores/create-memory-store.ts";
+import { locateYaml } from "../../../src/files/yaml/locate-yaml.ts";
 import { describeDocumentProblem, parseConfigText } from "../../../src/istio-api/decode/parse-config-text.ts";
-import { parseDocument } from "../../../src/istio-api/decode/parse-document.ts";
 import { applyMeshConfig } from "../../../src/istio-api/mesh-config/apply-mesh-config.ts";
 import { defaultMeshConfig } from "../../../src/istio-api/mesh-config/mesh-config.ts";
 import { buildMeshSettings } from "../../../src/mesh-model/build-mesh-settings.ts";
@@ -33,7 +33,7 @@ export function snapshotOfCase(configYaml: string, meshYaml?: string): PushSnaps
 }
 
 export function meshOfCase(meshYaml = ""): MeshSettings {
-  const parsed = parseDocument(meshYaml);
+  const parsed = locateYaml(meshYaml);
   if ("problem" in parsed) throw new Error(parsed.problem);
   const rules = generationRules("master");
   const { config, problems } = applyMeshConfig(defaultMeshConfig(rules), parsed.data, rules);

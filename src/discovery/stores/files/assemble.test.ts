@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { serviceEntry } from "../../../../test/support/discovery/objects.ts";
+import { splitDocuments } from "../../../files/yaml/split-documents.ts";
 import { readDocument } from "../../../istio-api/decode/parse-config-text.ts";
-import { splitDocuments } from "../../../istio-api/decode/split-documents.ts";
 import { type Assembled, assemble, NOTHING } from "./assemble.ts";
 import type { ReadFile } from "./file-reader.ts";
 

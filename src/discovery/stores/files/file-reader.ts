@@ -2,8 +2,8 @@ import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { errorCode, errorMessage } from "../../../base/coded-error.ts";
+import { type DocumentText, splitDocuments } from "../../../files/yaml/split-documents.ts";
 import { type DocumentResult, readDocument } from "../../../istio-api/decode/parse-config-text.ts";
-import { type DocumentText, splitDocuments } from "../../../istio-api/decode/split-documents.ts";
 import type { FoundFile } from "./list-files.ts";
 import { mapBounded } from "./map-bounded.ts";
 

@@ -3,14 +3,23 @@ import type { Tags } from "yaml";
 /** Kinds the reference's YAML reader leaves as text although YAML 1.1 has types for them. */
 const UNUSED_TAGS = ["timestamp", "binary", "omap", "pairs", "set"];
 
-/** How users' YAML is read, as the reference reads it: `yes` and `on` are booleans, the last of two equal keys wins, a date is text. */
-export const YAML_OPTIONS = {
+/**
+ * YAML 1.1 as Go's sigs.k8s.io/yaml reads it: `yes` and `on` are booleans, the last of two equal keys wins, a date is text. For what
+ * the Go programs read with it and whose files exist already: ProxyConfig, MeshConfig and the bootstrap override.
+ */
+export const GO_YAML = {
   version: "1.1",
   uniqueKeys: false,
   merge: true,
   logLevel: "silent",
   customTags: (tags: Tags): Tags => tags.filter((tag) => !isUnused(tag)).map(withDigits),
 } as const;
+
+/**
+ * YAML 1.2: `on` and `no` are text, as in JSON, and two equal keys are an error. For what people write for this program or for the
+ * Kubernetes API, where a silent boolean or a lost key would be a wrong rule: rule objects and the mesh file.
+ */
+export const STRICT_YAML = { version: "1.2", merge: true, logLevel: "silent" } as const;
 
 function isUnused(tag: unknown): boolean {
   if (typeof tag !== "object" || tag === null) return false;
