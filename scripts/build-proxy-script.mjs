@@ -1,14 +1,14 @@
 // The `proxy` command as two scripts (dist/proxy.cjs, dist/proxy-rest.cjs), and the code that V8 compiled while they ran once: see bin/proxy.cjs.
 import { execFile } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { basename, dirname, join, relative, resolve } from "node:path";
+import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { build, transform } from "esbuild";
 import { importBundled } from "./run-bundled.mjs";
 
-/** What runs until Envoy is spawned; all else is loaded while Envoy starts. */
+/** What runs until Envoy is spawned; all else is loaded while Envoy starts. Doors that are entered here load their servers lazily. */
 const FIRST = ["src/main.ts", "src/cli/entry.ts", "src/cli/commands/proxy.ts", "src/agent/index.ts"];
 
 /**
@@ -30,7 +30,7 @@ export async function buildProxyScript(folder, options) {
     banner: {},
     // The one module that asks for its own address is the program of DNS threads, which is a file of its own.
     define: { ...options.define, "import.meta.url": "__workerUrl" },
-    plugins: [onlyProxy, pastDoors],
+    plugins: [onlyProxy],
   });
   const names = firstModules(metafile.outputs);
   const [first, rest] = [[], []];
@@ -81,49 +81,6 @@ function firstModules(outputs) {
   };
   for (const [path, { entryPoint }] of Object.entries(outputs)) if (FIRST.includes(entryPoint)) add(path);
   return found;
-}
-
-const LISTS = /\b(import|export)\s*\{([^}]*)\}\s*from\s*"(\.[^"]*\.ts)"/g;
-
-/** A folder's index.ts names everything in it. Whoever imports one thing through it gets that file alone, not the code of all. */
-const pastDoors = {
-  name: "past-doors",
-  setup(build) {
-    build.onLoad({ filter: /\/src\/.*\.ts$/ }, ({ path }) => ({
-      loader: "ts",
-      contents: readFileSync(path, "utf8").replace(LISTS, (statement, kind, names, from) => {
-        if (kind !== "import" || !from.endsWith("/index.ts")) return statement;
-        const door = resolve(dirname(path), from);
-        return words(names)
-          .map(({ name, as }) => importOf(path, as, behindDoors(name, door)))
-          .join("");
-      }),
-    }));
-  },
-};
-
-function importOf(path, as, { name, file }) {
-  return `import {${name} as ${as}} from ${JSON.stringify(`./${relative(dirname(path), file)}`)};`;
-}
-
-function behindDoors(name, file) {
-  if (!file.endsWith("/index.ts")) return { name, file };
-  for (const [, kind, names, from] of readFileSync(file, "utf8").matchAll(LISTS)) {
-    const found = kind === "export" ? words(names).find(({ as }) => as === name) : undefined;
-    if (found !== undefined) return behindDoors(found.name, resolve(dirname(file), from));
-  }
-  return { name, file };
-}
-
-/** The values of a list; types leave no trace in the code. */
-function words(list) {
-  const all = list.split(",").map((word) => word.trim());
-  return all
-    .filter((word) => word !== "" && !word.startsWith("type "))
-    .map((word) => {
-      const [name, as = name] = word.split(" as ");
-      return { name, as };
-    });
 }
 
 /** Other commands are never run from this script. */

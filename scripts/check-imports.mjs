@@ -50,7 +50,6 @@ const LIBRARIES = new Set([
   "istio-api",
   "mesh-model",
   "settings",
-  "grpc",
   "cli",
 ]);
 /** Rooms without sockets, files, processes, timers and clock, like every core/ folder. */

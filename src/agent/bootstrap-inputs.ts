@@ -1,3 +1,4 @@
+import { buildStamp } from "../base/build-stamp.ts";
 import { type Logger, silentLogger } from "../base/logger.ts";
 import { type BootstrapInputs, pilotSubjectAltNames } from "../bootstrap/index.ts";
 import { proxyConfigJson } from "../istio-api/proxy-config/apply-proxy-config.ts";
@@ -7,7 +8,6 @@ import { diskFiles, fileErrorText, readIfPresent } from "../settings/config-file
 import type { Environment } from "../settings/env-reader.ts";
 import type { AgentConfig } from "../settings/read-agent-config.ts";
 import { systemRootCa } from "../settings/root-ca.ts";
-import { reportedVersion } from "./reported-version.ts";
 
 const LABELS_PATH = "./etc/istio/pod/labels";
 const ANNOTATIONS_PATH = "./etc/istio/pod/annotations";
@@ -94,4 +94,12 @@ function definedValues(env: Environment): Record<string, string> {
   const defined: Record<string, string> = {};
   for (const [name, value] of Object.entries(env)) if (value !== undefined) defined[name] = value;
   return defined;
+}
+
+/**
+ * What the node says as its ISTIO_VERSION. Control planes leave out what the proxies of older releases would not understand, and read the
+ * numbers in front only: so those are the release the agent behaves as, and its own version follows.
+ */
+export function reportedVersion(release: string): string {
+  return `${release}.0-pilot-agent.${buildStamp.version}`;
 }

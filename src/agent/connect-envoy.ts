@@ -1,8 +1,15 @@
 import { dirname } from "node:path";
 import type { Logger } from "../base/logger.ts";
-import { type BootstrapFile, type BootstrapInputs, readBootstrapOverride, writeBootstrap } from "../bootstrap/index.ts";
+import {
+  type BootstrapFile,
+  type BootstrapInputs,
+  discoverBootstrap,
+  readBootstrapOverride,
+  writeBootstrap,
+} from "../bootstrap/index.ts";
 import {
   type EnvoyHandle,
+  type EnvoyMetrics,
   type EnvoyOptions,
   type EnvoyPhase,
   impliesHotRestart,
@@ -16,8 +23,6 @@ import type { Environment } from "../settings/env-reader.ts";
 import type { AgentConfig } from "../settings/read-agent-config.ts";
 import { step } from "./agent-error.ts";
 import { type BootstrapSources, readBootstrapInputs } from "./bootstrap-inputs.ts";
-import type { AgentMetrics } from "./metrics.ts";
-import { proxyUser } from "./proxy-user.ts";
 
 /** A third more than the drain: the usual 45 s of drain give the usual 60 s. */
 const PARENT_SHUTDOWN_FACTOR = 4 / 3;
@@ -29,7 +34,7 @@ export interface EnvoyParts {
   readonly sds: SdsStart;
   readonly xdsRootCert: string;
   readonly prepared: Promise<PreparedBootstrap>;
-  readonly metrics: AgentMetrics;
+  readonly metrics: EnvoyMetrics;
   readonly log: Logger;
   /** Ends what the start waits for: the control plane, a binary asked for its flags. */
   readonly signal: AbortSignal;
@@ -48,7 +53,7 @@ export async function prepareBootstrap(sources: BootstrapSources, log: Logger): 
   // Sockets of the agent's own come into the same directory: whoever is first to make it, it is the agent's.
   if (config.xds.viaAgent) await makeProxyDirectory(dirname(config.xds.socketPath), { access: "shared" });
   log.info(`Pilot SAN: [${inputs.agent.pilotSubjectAltNames.join(" ")}]`);
-  return { inputs, file: await writeBootstrap(inputs, { log, owner: proxyUser(config) }) };
+  return { inputs, file: await writeBootstrap(inputs, { log, owner: config.envoy.user }) };
 }
 
 /** The bootstrap and Envoy itself. The bootstrap is made anew for each start, so that a restart sees the pod as it is then. */
@@ -57,15 +62,13 @@ export async function connectEnvoy(config: AgentConfig, parts: EnvoyParts): Prom
   const { envoy, xds } = config;
   return step("failed to initialize envoy agent", async () => {
     const inputs = () => readBootstrapInputs({ config, ...parts });
-    const owner = proxyUser(config);
+    const owner = config.envoy.user;
     // Written before anything is spawned: a mistake in the configuration is told at once and ends the start.
     const { inputs: first, file } = await parts.prepared;
     parts.signal.throwIfAborted();
     let prepared: BootstrapFile | undefined = file;
-    const discover = async (file: BootstrapFile) => {
-      const { discoverBootstrap } = await import("./discover-bootstrap.ts");
-      return discoverBootstrap(file, { socketPath: xds.socketPath, log, owner, signal: parts.signal });
-    };
+    const discover = (file: BootstrapFile) =>
+      discoverBootstrap(file, { socketPath: xds.socketPath, log, owner, signal: parts.signal });
     return startEnvoy({
       rules: config.generation.envoy,
       binaryPath: await parts.binary,
@@ -93,7 +96,7 @@ export async function connectEnvoy(config: AgentConfig, parts: EnvoyParts): Prom
       env,
       fips: config.security.compliancePolicy.startsWith("fips-140-"),
       log,
-      metrics: parts.metrics.envoy,
+      metrics: parts.metrics,
       onPhase: parts.onPhase,
       signal: parts.signal,
     });

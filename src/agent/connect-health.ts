@@ -2,10 +2,9 @@ import type { Handle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
 import { type AdminClient, envoyReadinessProbe } from "../envoy/index.ts";
 import type { AgentConfig } from "../settings/read-agent-config.ts";
-import { type HealthCheckConfig, startHealthChecker } from "../workload-health/index.ts";
+import { type HealthCheckConfig, readHealthConfig, startHealthChecker } from "../workload-health/index.ts";
 import type { XdsProxy } from "../xds-proxy/index.ts";
 import { step } from "./agent-error.ts";
-import { HEALTH_STEP } from "./read-workload-probe.ts";
 
 export interface HealthParts {
   readonly probe: HealthCheckConfig | undefined;
@@ -47,4 +46,16 @@ export async function connectHealth(config: AgentConfig, parts: HealthParts): Pr
 /** The start-up line belongs to the agent's own readiness. */
 function quiet(log: Logger): Logger {
   return { ...log, info: () => undefined };
+}
+
+const HEALTH_STEP = "failed to start workload health check";
+
+/** What the proxy configuration asks for, undefined without a probe. A wrong one ends the start before anything is running. */
+export async function readWorkloadProbe(config: AgentConfig): Promise<HealthCheckConfig | undefined> {
+  const { proxyConfig, status, role, generation } = config;
+  const { readinessProbe } = proxyConfig;
+  if (readinessProbe === undefined) return undefined;
+  const [firstIp] = role.ipAddresses;
+  const defaultHost = firstIp === undefined || status.legacyLocalhostProbes ? "localhost" : firstIp;
+  return step(HEALTH_STEP, async () => readHealthConfig(readinessProbe, defaultHost, generation.health));
 }

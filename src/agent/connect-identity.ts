@@ -1,19 +1,24 @@
 import type { CloseStack } from "../base/close-stack.ts";
+import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
-import { generateWorkloadKey, type SecretManager, startSecretManager, type TokenFetcher } from "../identity/index.ts";
 import type { ReservedSocket } from "../net/listen/listen.ts";
+import {
+  generateWorkloadKey,
+  type SecretManager,
+  startSecretManager,
+  startTokenFetcher,
+  type TokenFetcher,
+  withTokenSubject,
+  workloadSpiffeId,
+} from "../identity/index.ts";
 import { splitHosts } from "../protocol/x509/general-names.ts";
-import type { LegacyToken, PrivateKeyProvider, SdsStart } from "../sds/index.ts";
+import { type LegacyToken, type PrivateKeyProvider, type SdsStart, startSdsInBackground } from "../sds/index.ts";
 import { diskFiles } from "../settings/config-files.ts";
 import type { AgentConfig } from "../settings/read-agent-config.ts";
 import { WORKLOAD_CERTS } from "../settings/well-known-paths.ts";
 import { AgentStartError, step } from "./agent-error.ts";
 import { connectCa } from "./connect-ca.ts";
-import { connectSds } from "./connect-sds.ts";
-import { isLegacySds } from "./decide-sds.ts";
 import type { AgentMetrics } from "./metrics.ts";
-import { proxyUser } from "./proxy-user.ts";
-import { withTokenSubject, workloadKeyOptions, workloadSpiffeId } from "./workload-identity.ts";
 
 const CRL_PATH = "./var/run/secrets/istio/crl/ca-crl.pem";
 
@@ -41,13 +46,13 @@ export async function connectIdentity(config: AgentConfig, parts: IdentityParts)
       log.scope("sds").info("Starting SDS grpc server");
       log.scope("sds").info(`Starting SDS server for ${kind}, will listen on "${sds.listenPath}"`);
       opened.add(
-        await connectSds({
+        await startSdsInBackground({
           path: sds.listenPath,
           reserved: parts.reserved,
           source: secrets,
           privateKeyProvider: privateKeyProvider(config),
-          ...(isLegacySds(config) && { legacy: { token: legacyToken(parts.tokens) } }),
-          envoyGroup: proxyUser(config)?.gid,
+          ...(config.generation.sds === "legacy" && { legacy: { token: legacyToken(parts.tokens) } }),
+          envoyGroup: config.envoy.user?.gid,
           metrics: metrics.sds,
           log: log.scope("sds"),
           signal: parts.signal,
@@ -61,7 +66,7 @@ export async function connectIdentity(config: AgentConfig, parts: IdentityParts)
 async function startSecrets(config: AgentConfig, parts: IdentityParts): Promise<SecretManager> {
   const { security } = config;
   const { log, metrics, sds } = parts;
-  const key = workloadKeyOptions(security);
+  const { key } = security;
   const identity = config.generation.identityFromToken ? await withTokenSubject(security, parts.tokens) : security;
   const mounted = mountedFiles(config, log);
   const wantsCa = sds.mode === "workload" && !mounted;
@@ -123,4 +128,51 @@ function privateKeyProvider({ proxyConfig }: AgentConfig): PrivateKeyProvider | 
 /** Those generations answer only while the agent itself has a token. */
 function legacyToken(tokens: TokenFetcher | undefined): LegacyToken {
   return tokens === undefined ? { kind: "none" } : { kind: "local", read: () => tokens.fetch() };
+}
+
+type Bundle = readonly string[];
+type BundleOwner = Pick<SecretManager, "setConfigTrustBundle">;
+
+/** Trust anchors that the control plane sends; those that come before their owner are kept for it. */
+export interface LateBundle {
+  /** Throws what the owner throws. */
+  set(anchors: Bundle): void;
+  attach(owner: BundleOwner): void;
+}
+
+export function createLateBundle(log: Logger): LateBundle {
+  let owner: BundleOwner | undefined;
+  let early: Bundle | undefined;
+  return {
+    set(anchors) {
+      if (owner === undefined) early = anchors;
+      else owner.setConfigTrustBundle(anchors);
+    },
+    attach(found) {
+      owner = found;
+      if (early === undefined) return;
+      try {
+        found.setConfigTrustBundle(early);
+      } catch (failure) {
+        log.error(`trust anchors of the control plane are not used: ${errorMessage(failure)}`);
+      }
+    },
+  };
+}
+
+/** Where the agent's own token comes from; undefined when there is none. */
+export function connectTokens(config: AgentConfig, log: Logger): TokenFetcher | undefined {
+  const { credentialFetcher: fetcher, trustDomain, tokenPath } = config.security;
+  // Generations without fetchers read the same file themselves; without a path there is no token either way.
+  const type = { none: "JWT", file: "JWT", "google-compute-engine": "GoogleComputeEngine", mock: "Mock" }[fetcher.type];
+  const identityProvider = fetcher.type === "google-compute-engine" ? fetcher.identityProvider : "";
+  const { gceMetadataHost } = config.platform;
+  return startTokenFetcher({
+    type,
+    tokenPath,
+    trustDomain,
+    identityProvider,
+    ...(gceMetadataHost === "" ? {} : { metadataUrl: `http://${gceMetadataHost}` }),
+    log,
+  });
 }

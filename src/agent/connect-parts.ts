@@ -2,25 +2,27 @@ import type { CloseStack } from "../base/close-stack.ts";
 import { toHandle } from "../base/handle.ts";
 import type { MetricRegistry } from "../base/metric-registry.ts";
 import { writeGrpcBootstrap } from "../bootstrap/index.ts";
-import type { EnvoyHandle } from "../envoy/index.ts";
+import { startDnsServer } from "../dns/index.ts";
+import type { EnvoyHandle, EnvoyMetrics } from "../envoy/index.ts";
 import type { PlatformInfo } from "../platform/index.ts";
 import type { AgentConfig } from "../settings/read-agent-config.ts";
-import { createReadiness, envoyLivenessCheck, grpcBootstrapCheck } from "../status/index.ts";
+import {
+  addDebugRoutes,
+  createReadiness,
+  envoyLivenessCheck,
+  grpcBootstrapCheck,
+  startStatus,
+} from "../status/index.ts";
 import type { HealthCheckConfig } from "../workload-health/index.ts";
+import { step } from "./agent-error.ts";
 import { readBootstrapInputs } from "./bootstrap-inputs.ts";
-import { connectDns } from "./connect-dns.ts";
 import { connectHealth } from "./connect-health.ts";
-import { connectIdentity } from "./connect-identity.ts";
-import { connectStatus } from "./connect-status.ts";
-import { connectTokens } from "./connect-tokens.ts";
+import { connectIdentity, connectTokens, createLateBundle } from "./connect-identity.ts";
 import { connectXds } from "./connect-xds.ts";
-import { addDebugRoutes } from "./debug-routes.ts";
 import { createEnvoyReadiness } from "./envoy-readiness.ts";
-import { createLateBundle } from "./late-bundle.ts";
 import { type Launch, servesXds } from "./launch-envoy.ts";
-import type { AgentMetrics } from "./metrics.ts";
+import { declareAgentMetrics } from "./metrics.ts";
 import type { Agent, StartAgentOptions } from "./options.ts";
-import { proxyUser } from "./proxy-user.ts";
 import { watchForReload } from "./watch-for-reload.ts";
 
 export interface AgentParts {
@@ -30,7 +32,7 @@ export interface AgentParts {
   readonly platform: Promise<PlatformInfo>;
   readonly launch: Launch;
   readonly registry: MetricRegistry;
-  readonly metrics: AgentMetrics;
+  readonly envoyMetrics: EnvoyMetrics;
   /** Aborted when the agent ends. */
   readonly stopping: AbortController;
   readonly signal: AbortSignal;
@@ -42,7 +44,8 @@ export interface AgentParts {
  */
 export async function connectParts(options: StartAgentOptions, parts: AgentParts): Promise<Agent> {
   const { config, env } = options;
-  const { opened, probe, platform, launch, registry, metrics, signal } = parts;
+  const { opened, probe, platform, launch, registry, signal } = parts;
+  const metrics = declareAgentMetrics(registry, parts.envoyMetrics);
   const log = options.log.logger;
   let envoy: EnvoyHandle | undefined;
   let cause: string | undefined;
@@ -67,14 +70,17 @@ export async function connectParts(options: StartAgentOptions, parts: AgentParts
       else void envoy.terminate().finally(quit);
     },
   };
-  const status = await connectStatus(options, { readiness, actions, registry, metrics, opened });
+  const statusOptions = { ...config.status, readiness, actions, registry, metrics: metrics.scrape, log: options.log };
+  const status = await step("failed to start status server", () => startStatus(statusOptions));
+  if (status !== undefined) opened.add(status);
 
   if (config.agent.iptablesTraceLogging) {
     const { startNflogReader } = await import("../capture/index.ts");
     opened.add(await startNflogReader({ log: log.scope("iptables") }));
   }
-  const dns = await connectDns(config, log, metrics.dns);
-  if (dns !== undefined) opened.add(dns);
+  const dnsOptions = config.dns && { ...config.dns, log: log.scope("dns"), metrics: metrics.dns };
+  const dns =
+    dnsOptions && opened.add(await step("failed to start local DNS server", () => startDnsServer(dnsOptions)));
   const tokens = connectTokens(config, log);
   if (tokens !== undefined) opened.add(tokens);
   const exchange = exchangesTokens(config)
@@ -90,8 +96,19 @@ export async function connectParts(options: StartAgentOptions, parts: AgentParts
   const secrets = await connectIdentity(config, identityParts);
   bundle.attach(secrets);
   if (config.generation.hasGatewaySds) {
-    const { connectGatewaySds } = await import("./connect-gateway-sds.ts");
-    await connectGatewaySds(config, { opened, env, metrics, log, signal });
+    const { startGatewaySds } = await import("../sds/index.ts");
+    const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env;
+    const gateway = {
+      namespace: config.agent.namespace,
+      apiServer: { host, port },
+      metrics: metrics.sds,
+      log: log.scope("sds"),
+      signal,
+    };
+    const isGateway = config.role.type !== "sidecar";
+    const started = isGateway && (await step("failed to start gateway SDS", () => startGatewaySds(gateway)));
+    if (started) opened.add(started);
+    else log.info("Skipping gateway SDS");
   }
   if (xds !== undefined) readiness.addNote(() => xds.notice());
   if (status !== undefined) addDebugRoutes(status, { dns, secrets, xds });
@@ -100,7 +117,7 @@ export async function connectParts(options: StartAgentOptions, parts: AgentParts
   if (grpcBootstrapPath !== "") {
     const inputs = await readBootstrapInputs(await launch.sources);
     const target = { path: grpcBootstrapPath, outputCerts: config.security.outputCerts };
-    await writeGrpcBootstrap(inputs, target, { log, owner: proxyUser(config) });
+    await writeGrpcBootstrap(inputs, target, { log, owner: config.envoy.user });
   }
 
   if (launch.envoy !== undefined) {

@@ -12,7 +12,7 @@ import { chooseGeneration } from "../settings/generations.ts";
 import { defaultProxyFlags } from "../settings/proxy-flags.ts";
 import { readAgentConfig } from "../settings/read-agent-config.ts";
 import { connectTokenExchange } from "./connect-sts.ts";
-import { xdsCredentials } from "./xds-credentials.ts";
+import { xdsCredentials } from "./connect-xds.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());

@@ -8,7 +8,6 @@ import { systemRootCa } from "../settings/root-ca.ts";
 import { startWasmConverter, type WasmConverter, type WasmMetrics } from "../wasm/index.ts";
 import { EXTENSION_TYPE } from "../xds/type-urls.ts";
 import type { LastGood } from "../xds-proxy/index.ts";
-import { proxyUser } from "./proxy-user.ts";
 
 /** Below the working directory, which is the root directory in the image. */
 const MODULE_DIRECTORY = "var/lib/istio/data";
@@ -33,7 +32,7 @@ export async function connectWasm(config: AgentConfig, parts: WasmParts): Promis
     dockerConfigPath: dockerConfigPath(parts.env),
     rootsFile: systemRootCa(diskFiles.exists),
     rules: generation.wasm,
-    owner: proxyUser(config),
+    owner: config.envoy.user,
     route: (url) => proxyRoute(url, { httpProxy, httpsProxy, noProxy }),
     isKept: (path) => isRecorded(path, parts.lastGood),
     metrics: parts.metrics,

@@ -1,6 +1,8 @@
 import { CloseStack } from "../base/close-stack.ts";
+import { errorMessage } from "../base/coded-error.ts";
 import { toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
+import { Secret } from "../base/secret.ts";
 import type { DnsServer } from "../dns/index.ts";
 import type { KeepaliveOptions } from "../grpc/index.ts";
 import type { TokenFetcher } from "../identity/index.ts";
@@ -14,16 +16,16 @@ import { NAME_TABLE_TYPE, PROXY_CONFIG_TYPE } from "../xds/type-urls.ts";
 import {
   type InternalHandler,
   startLastGood,
+  startTap,
   startXdsProxy,
+  type Tap,
   type UpstreamOptions,
   type XdsProxy,
 } from "../xds-proxy/index.ts";
 import { step } from "./agent-error.ts";
-import { connectTap } from "./connect-tap.ts";
-import type { TokenExchange } from "./connect-token-manager.ts";
+import type { TokenExchange } from "./connect-sts.ts";
 import { connectWasm } from "./connect-wasm.ts";
 import type { AgentMetrics } from "./metrics.ts";
-import { xdsCredentials } from "./xds-credentials.ts";
 import { connectXdsTls } from "./xds-tls.ts";
 
 const CONNECT_TIMEOUT_MS = 5000;
@@ -150,4 +152,55 @@ function internalHandlers(config: AgentConfig, { dns, setTrustBundle }: XdsParts
     });
   }
   return handlers;
+}
+
+/**
+ * The debug tap; undefined when it is off. A taken port ends the start where the generation always had a tap.
+ */
+async function connectTap(
+  { xds, generation }: AgentConfig,
+  parts: { readonly proxy: XdsProxy; readonly upstream: UpstreamOptions; readonly log: Logger },
+): Promise<Tap | undefined> {
+  const { proxy, upstream, log } = parts;
+  if (xds.tapPort === 0) return undefined;
+  try {
+    return await startTap({ port: xds.tapPort, upstream, node: () => proxy.connectedNode(), log });
+  } catch (failure) {
+    if (generation.requiresTap) throw failure;
+    log.warn(`${errorMessage(failure)}; going on without the debug tap`);
+    return undefined;
+  }
+}
+
+export interface XdsCredentials {
+  /** Asked for every stream; undefined: streams go out without a token. */
+  readonly token: (() => Promise<string | undefined>) | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A stream that waits longer for its token is better reopened. */
+const EXCHANGE_MS = 20_000;
+
+/**
+ * The workload's own token; with `XDS_AUTH_PROVIDER=gcp`, where the generation has a token exchange, the access token it is traded for:
+ * Google's front ends do not know the tokens of clusters, and charge the calls to a project.
+ */
+export function xdsCredentials(
+  config: { readonly security: Pick<AgentConfig["security"], "xdsAuthProvider"> },
+  tokens: Pick<TokenFetcher, "fetch"> | undefined,
+  exchange: TokenExchange | undefined,
+): XdsCredentials {
+  if (tokens === undefined) return { token: undefined, headers: {} };
+  if (config.security.xdsAuthProvider !== "gcp" || exchange === undefined) {
+    return { token: async () => (await tokens.fetch())?.reveal(), headers: {} };
+  }
+  return {
+    token: async () => {
+      const signal = AbortSignal.timeout(EXCHANGE_MS);
+      const subject = (await tokens.fetch(signal)) ?? new Secret("");
+      const { fetchAccessToken } = await import("../sts/index.ts");
+      return (await fetchAccessToken(exchange.manager, subject, signal)).reveal();
+    },
+    headers: { "x-goog-user-project": exchange.projectNumber },
+  };
 }

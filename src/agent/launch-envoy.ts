@@ -1,24 +1,21 @@
 import type { CloseStack } from "../base/close-stack.ts";
 import type { Logger } from "../base/logger.ts";
-import type { EnvoyHandle, EnvoyPhase } from "../envoy/index.ts";
+import { type EnvoyHandle, type EnvoyMetrics, type EnvoyPhase, findEnvoy } from "../envoy/index.ts";
 import type { ReservedSocket } from "../net/listen/listen.ts";
 import type { PlatformInfo } from "../platform/index.ts";
-import { reserveSdsSocket, type SdsStart } from "../sds/index.ts";
+import { decideSdsStart, reserveSdsSocket, type SdsStart } from "../sds/index.ts";
 import type { Environment } from "../settings/env-reader.ts";
 import type { AgentConfig } from "../settings/read-agent-config.ts";
+import { WORKLOAD_SOCKET_DIRECTORY } from "../settings/well-known-paths.ts";
 import { reserveXdsSocket } from "../xds-proxy/index.ts";
 import type { BootstrapSources } from "./bootstrap-inputs.ts";
 import { connectEnvoy, prepareBootstrap } from "./connect-envoy.ts";
-import { decideSds } from "./decide-sds.ts";
-import { findBinary } from "./find-binary.ts";
-import type { AgentMetrics } from "./metrics.ts";
-import { proxyUser } from "./proxy-user.ts";
 
 export interface LaunchParts {
   readonly opened: CloseStack;
   readonly env: Environment;
   readonly platform: Promise<PlatformInfo>;
-  readonly metrics: AgentMetrics;
+  readonly metrics: EnvoyMetrics;
   readonly log: Logger;
   /** Aborted: nothing is spawned any more. */
   readonly signal: AbortSignal;
@@ -90,7 +87,7 @@ export async function launchEnvoy(config: AgentConfig, parts: LaunchParts): Prom
 async function bindSockets(config: AgentConfig, sds: SdsStart, opened: CloseStack): Promise<ReservedSockets> {
   const own = sds.mode === "external" ? undefined : sds.listenPath;
   const [sdsSocket, xdsSocket] = await Promise.all([
-    own === undefined ? undefined : reserveSdsSocket(own, proxyUser(config)?.gid),
+    own === undefined ? undefined : reserveSdsSocket(own, config.envoy.user?.gid),
     servesXds(config) ? reserveXdsSocket(config.xds.socketPath) : undefined,
   ]);
   for (const reserved of [sdsSocket, xdsSocket]) if (reserved !== undefined) opened.add(reserved);
@@ -100,4 +97,33 @@ async function bindSockets(config: AgentConfig, sds: SdsStart, opened: CloseStac
 /** Whether Envoy gets its configuration through the agent. */
 export function servesXds({ xds, generation }: AgentConfig): boolean {
   return xds.viaAgent && generation.servesXds;
+}
+
+const CREDENTIAL_SOCKET_DIRECTORY = "./var/run/secrets/credential-uds";
+const LEGACY_SOCKET = "./etc/istio/proxy/SDS";
+
+/** Who serves the workload's certificate, and where. */
+async function decideSds(config: AgentConfig, log: Logger): Promise<SdsStart> {
+  // Up to 1.8 the agent serves on one socket of its own and Envoy asks with fixed rules.
+  const { security, generation } = config;
+  if (generation.sds === "legacy") return { mode: "workload", listenPath: LEGACY_SOCKET };
+  return decideSdsStart({
+    workloadDirectory: WORKLOAD_SOCKET_DIRECTORY,
+    credentialDirectory: CREDENTIAL_SOCKET_DIRECTORY,
+    socketName: security.socketFile,
+    besideExternal: generation.sds,
+    requireExternal: security.requireExternalSds,
+    log,
+  });
+}
+
+const DEFAULT_BINARY = "/usr/local/bin/envoy";
+
+/** A path the user chose is the only one; the default may be missing outside the image, where any Envoy of the machine will do. */
+async function findBinary({ envoy }: AgentConfig, env: Environment): Promise<string> {
+  if (envoy.binaryPath !== DEFAULT_BINARY) return envoy.binaryPath;
+  const platform = `${process.platform}-${process.arch}`;
+  const lookup = { env, isRoot: process.getuid?.() === 0, platform, install: false, progress: () => undefined };
+  const atDefault = await findEnvoy({ ...lookup, explicit: DEFAULT_BINARY }).catch(() => undefined);
+  return atDefault ?? (await findEnvoy(lookup).catch(() => DEFAULT_BINARY));
 }

@@ -1,6 +1,6 @@
 import { type MetricDescription, MetricRegistry } from "../base/metric-registry.ts";
 import { declareDnsMetrics } from "../dns/index.ts";
-import { declareEnvoyMetrics } from "../envoy/index.ts";
+import { declareEnvoyMetrics, type EnvoyMetrics } from "../envoy/index.ts";
 import { declareIdentityMetrics } from "../identity/index.ts";
 import { declareSdsMetrics } from "../sds/index.ts";
 import { declareScrapeMetrics } from "../status/index.ts";
@@ -9,11 +9,11 @@ import { declareXdsProxyMetrics } from "../xds-proxy/index.ts";
 
 export type AgentMetrics = ReturnType<typeof declareAgentMetrics>;
 
-/** Everything the agent process exports, declared once per process. */
-export function declareAgentMetrics(registry: MetricRegistry) {
+/** Everything the agent process exports, declared once per process; those of Envoy before it is spawned. */
+export function declareAgentMetrics(registry: MetricRegistry, envoy: EnvoyMetrics) {
   return {
+    envoy,
     dns: declareDnsMetrics(registry),
-    envoy: declareEnvoyMetrics(registry),
     identity: declareIdentityMetrics(registry),
     scrape: declareScrapeMetrics(registry),
     sds: declareSdsMetrics(registry),
@@ -25,6 +25,6 @@ export function declareAgentMetrics(registry: MetricRegistry) {
 /** Names, kinds and texts of all of them, for generated documents. */
 export async function listAgentMetrics(): Promise<readonly MetricDescription[]> {
   const registry = new MetricRegistry();
-  declareAgentMetrics(registry);
+  declareAgentMetrics(registry, declareEnvoyMetrics(registry));
   return registry.describe();
 }

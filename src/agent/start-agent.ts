@@ -1,12 +1,11 @@
 import { CloseStack } from "../base/close-stack.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
 import { wait } from "../base/wait.ts";
-import { startPlatformDetection } from "../platform/index.ts";
+import { declareEnvoyMetrics } from "../envoy/index.ts";
+import { startPlatformDetection, waitForPlatform } from "../platform/index.ts";
+import { readWorkloadProbe } from "./connect-health.ts";
 import { launchEnvoy } from "./launch-envoy.ts";
-import { declareAgentMetrics } from "./metrics.ts";
 import type { Agent, StartAgentOptions } from "./options.ts";
-import { readWorkloadProbe } from "./read-workload-probe.ts";
-import { waitForPlatform } from "./wait-for-platform.ts";
 
 /** Usually Envoy is spawned within less; where its bootstrap has to wait for something, the other parts do not. */
 const HEAD_START_MS = 30;
@@ -19,7 +18,7 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
   const { config, env } = options;
   const log = options.log.logger;
   const registry = new MetricRegistry();
-  const metrics = declareAgentMetrics(registry);
+  const envoyMetrics = declareEnvoyMetrics(registry);
   const stopping = new AbortController();
   const signal = options.signal === undefined ? stopping.signal : AbortSignal.any([stopping.signal, options.signal]);
   const probe = await readWorkloadProbe(config);
@@ -28,13 +27,13 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
   const detection = opened.add(startPlatformDetection({ settings: config.platform, log }));
   // A start that is told to end does not wait for a cloud that is silent.
   signal.addEventListener("abort", () => void detection.stop(), { once: true });
-  const platform = waitForPlatform(config, detection);
-  const launch = await launchEnvoy(config, { opened, env, platform, metrics, log, signal });
+  const platform = waitForPlatform(config.platform, detection);
+  const launch = await launchEnvoy(config, { opened, env, platform, metrics: envoyMetrics, log, signal });
   opened.defer(async () => (await launch.envoy?.catch(() => undefined))?.stop());
   try {
     await headStart(launch.envoy, signal);
     const { connectParts } = await import("./connect-parts.ts");
-    return await connectParts(options, { opened, probe, platform, launch, registry, metrics, stopping, signal });
+    return await connectParts(options, { opened, probe, platform, launch, registry, envoyMetrics, stopping, signal });
   } catch (failure) {
     stopping.abort();
     throw failure;

@@ -6,6 +6,6 @@ export { type EnvoyRules, envoyRules } from "./core/generations.ts";
 export { loopbackOf } from "./core/ip-family.ts";
 export type { EnvoyHandle, EnvoyOptions, EnvoyPhase } from "./envoy-options.ts";
 export { EnvoyError } from "./errors.ts";
-export { declareEnvoyMetrics } from "./metrics.ts";
+export { declareEnvoyMetrics, type EnvoyMetrics } from "./metrics.ts";
 export { envoyReadinessProbe } from "./readiness-probe.ts";
 export { startEnvoy } from "./start-envoy.ts";

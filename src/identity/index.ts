@@ -4,4 +4,5 @@ export { declareIdentityMetrics, type IdentityMetrics } from "./metrics.ts";
 export { type SecretManager, startSecretManager } from "./start-secret-manager.ts";
 export { startTokenFetcher } from "./tokens/create-token-fetcher.ts";
 export type { TokenFetcher } from "./tokens/token-fetcher.ts";
+export { withTokenSubject, workloadSpiffeId } from "./workload-identity.ts";
 export { generateWorkloadKey, type WorkloadKeyOptions } from "./workload-key.ts";

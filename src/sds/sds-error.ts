@@ -6,6 +6,8 @@ export class SdsError extends CodedError<
   | "no-external-server"
   /** A dead socket file cannot be removed. */
   | "socket-in-the-way"
+  /** Kubernetes secrets are asked for outside of a cluster. */
+  | "not-in-cluster"
   | "bind-failed"
   | "stopped"
 > {}

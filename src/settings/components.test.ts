@@ -11,7 +11,7 @@ import { type Generation, generationRules } from "./generations.ts";
 import { defaultProxyFlags, type ProxyFlags } from "./proxy-flags.ts";
 import { splitProxyLogLevel } from "./proxy-log-level.ts";
 import type { ProxyRole } from "./role/read-role.ts";
-import { readStatusConfig } from "./status.ts";
+import { readStatusSettings } from "./status.ts";
 import { readWasmConfig } from "./wasm.ts";
 import { pilotSan, readXdsConfig } from "./xds.ts";
 
@@ -133,7 +133,7 @@ describe("envoy", () => {
     { uid: 1337, address: "localhost:53", gives: false },
     { uid: 0, address: "localhost:15053", gives: false },
   ])("uid $uid and DNS on $address: gives up root $gives", ({ uid, address, gives }) => {
-    expect(readEnvoyConfig({ ...given({ DNS_PROXY_ADDR: address }), uid }).runsAsProxyUser).toBe(gives);
+    expect(readEnvoyConfig({ ...given({ DNS_PROXY_ADDR: address }), uid }).user !== undefined).toBe(gives);
   });
 });
 
@@ -190,7 +190,7 @@ describe("status", () => {
       flags,
       proxyConfig,
     } = given(env, "master", options.config === undefined ? {} : { config: options.config });
-    return readStatusConfig(
+    return readStatusSettings(
       reader,
       flags,
       { ...role, type: options.type ?? "sidecar" },
@@ -207,7 +207,7 @@ describe("status", () => {
     { isIpv6: false, instanceIp: "fe80::1", localhost: "127.0.0.1", probeSourceAddress: "127.0.0.6" },
   ])("IPv6 role $isIpv6 at $instanceIp listens on $localhost", ({ isIpv6, instanceIp, ...addresses }) => {
     const { env, flags, proxyConfig } = given({ INSTANCE_IP: instanceIp });
-    const status = readStatusConfig(env, flags, { ...role, isIpv6 }, proxyConfig, STATUS_RULES.master);
+    const status = readStatusSettings(env, flags, { ...role, isIpv6 }, proxyConfig, STATUS_RULES.master);
     expect(status).toMatchObject(addresses);
   });
 
@@ -272,7 +272,7 @@ describe("status", () => {
       const set = { ISTIO_KUBE_APP_PROBERS: probers, ISTIO_PROMETHEUS_ANNOTATIONS: '{"targets":7}' };
       const { env, flags, proxyConfig } = given(set, release);
       expect(
-        readStatusConfig(env, flags, { ...role, type: "sidecar" }, proxyConfig, generationRules(release).status)
+        readStatusSettings(env, flags, { ...role, type: "sidecar" }, proxyConfig, generationRules(release).status)
           .prometheus,
       ).toEqual(want);
     },

@@ -1,4 +1,5 @@
 import type { Logger } from "../base/logger.ts";
+import type { ProxyOwner } from "../files/proxy-file.ts";
 import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
 import { parseProtoDuration } from "../protobuf/proto-duration.ts";
 import type { EnvReader } from "./env-reader.ts";
@@ -36,8 +37,8 @@ export interface EnvoyConfig {
   readonly skipDeprecatedLogs: boolean;
   readonly enableCoreDump: boolean;
   readonly dualStack: boolean;
-  /** Envoy gives up root for 1337:1337, so that the agent may own port 53. */
-  readonly runsAsProxyUser: boolean;
+  /** Who Envoy runs as when the agent as root keeps port 53 for itself. */
+  readonly user: ProxyOwner | undefined;
   readonly statusPort: number;
   readonly statusPortProxyProtocol: boolean;
   readonly prometheusPort: number;
@@ -49,6 +50,8 @@ export interface EnvoyConfig {
   readonly hostIp: string | undefined;
   readonly stripFragmentFromPath: boolean;
 }
+
+const PROXY_USER: ProxyOwner = { uid: 1337, gid: 1337 };
 
 export interface EnvoyConfigSources {
   readonly env: EnvReader;
@@ -90,7 +93,7 @@ export function readEnvoyConfig({ env, flags, role, proxyConfig, rules, uid, log
     skipDeprecatedLogs: env.applies("ENVOY_SKIP_DEPRECATED_LOGS") && env.bool("ENVOY_SKIP_DEPRECATED_LOGS"),
     enableCoreDump: env.bool("ISTIO_ENVOY_ENABLE_CORE_DUMP"),
     dualStack: env.bool("ISTIO_DUAL_STACK"),
-    runsAsProxyUser: uid === 0 && env.string("DNS_PROXY_ADDR").endsWith(":53"),
+    user: uid === 0 && env.string("DNS_PROXY_ADDR").endsWith(":53") ? PROXY_USER : undefined,
     statusPort: env.int("ENVOY_STATUS_PORT"),
     statusPortProxyProtocol: env.bool("ENVOY_STATUS_PORT_ENABLE_PROXY_PROTOCOL"),
     prometheusPort: env.int("ENVOY_PROMETHEUS_PORT"),

@@ -4,6 +4,7 @@ import { type Logger, silentLogger } from "../base/logger.ts";
 import { defaultProxyConfig } from "../istio-api/proxy-config/default-proxy-config.ts";
 import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
 import type { PlatformSettings } from "../platform/index.ts";
+import type { StatusSettings } from "../status/index.ts";
 import { type AgentOptions, readAgentOptions } from "./agent.ts";
 import { ConfigError, joinConfigErrors } from "./config-error.ts";
 import { type ConfigFiles, diskFiles } from "./config-files.ts";
@@ -20,7 +21,7 @@ import type { ProxyFlags } from "./proxy-flags.ts";
 import type { DiscoveryRetry, NetworkInterfaces } from "./role/discover-addresses.ts";
 import { type ProxyRole, readRole } from "./role/read-role.ts";
 import { readSecurityConfig, type SecurityConfig } from "./security.ts";
-import { readStatusConfig, type StatusConfig } from "./status.ts";
+import { readStatusSettings } from "./status.ts";
 import { readWasmConfig, type WasmConfig } from "./wasm.ts";
 import { readXdsConfig, type XdsConfig } from "./xds.ts";
 
@@ -33,7 +34,7 @@ export interface AgentConfig {
   readonly security: SecurityConfig;
   readonly xds: XdsConfig;
   readonly envoy: EnvoyConfig;
-  readonly status: StatusConfig;
+  readonly status: StatusSettings;
   /** Undefined when DNS is not captured. */
   readonly dns: DnsSettings | undefined;
   readonly wasm: WasmConfig;
@@ -114,7 +115,7 @@ export async function readAgentConfig(sources: AgentConfigSources): Promise<Agen
   const proxyConfig = applyTemplateFlag(merged, flags.templateFile);
   const status = await attempt(
     errors,
-    () => readStatusConfig(env, flags, role, proxyConfig, rules.status),
+    () => readStatusSettings(env, flags, role, proxyConfig, rules.status),
     () => undefined,
   );
   const failed = joinConfigErrors(errors);
@@ -130,7 +131,7 @@ export async function readAgentConfig(sources: AgentConfigSources): Promise<Agen
     xds: readXdsConfig(env, proxyConfig),
     envoy,
     status,
-    dns: readDnsSettings(env, role, rules, envoy.runsAsProxyUser),
+    dns: readDnsSettings(env, role, rules, envoy.user !== undefined),
     wasm: readWasmConfig(env, log()),
     platform: readPlatformSettings(env, rules, role.supportsIpv6),
   });

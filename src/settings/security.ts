@@ -1,6 +1,7 @@
 import { deepFreeze } from "../base/deep-freeze.ts";
 import { quoteGo } from "../base/go-quote.ts";
 import type { Logger } from "../base/logger.ts";
+import type { WorkloadKeyOptions } from "../identity/index.ts";
 import type { ConfigProblem } from "../istio-api/config-problem.ts";
 import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
 import { ConfigError } from "./config-error.ts";
@@ -39,10 +40,8 @@ export interface SecurityConfig {
   readonly gracePeriodRatio: number;
   readonly gracePeriodJitter: number;
   readonly fileDebounceMs: number;
-  readonly rsaKeySize: number;
+  readonly key: WorkloadKeyOptions;
   readonly pkcs8Keys: boolean;
-  readonly eccSignatureAlgorithm: string;
-  readonly eccCurve: string;
   /** Bare file name in the workload socket directory. */
   readonly socketFile: string;
   readonly serveCrl: boolean;
@@ -114,10 +113,8 @@ export function readSecurityConfig(sources: SecuritySources): SecurityConfig {
       ? env.float("SECRET_GRACE_PERIOD_RATIO_JITTER")
       : 0,
     fileDebounceMs: env.durationMs("FILE_DEBOUNCE_DURATION"),
-    rsaKeySize: env.int("WORKLOAD_RSA_KEY_SIZE"),
+    key: readKey(env),
     pkcs8Keys: env.bool("PKCS8_KEY"),
-    eccSignatureAlgorithm: env.string("ECC_SIGNATURE_ALGORITHM"),
-    eccCurve: env.string("ECC_CURVE"),
     socketFile: env.string("WORKLOAD_IDENTITY_SOCKET_FILE"),
     serveCrl: env.applies("PILOT_ENABLE_CA_CRL") && env.bool("PILOT_ENABLE_CA_CRL"),
     compliancePolicy,
@@ -133,6 +130,14 @@ export function readSecurityConfig(sources: SecuritySources): SecurityConfig {
       credentials: env.string("STS_CREDENTIALS_URL"),
     },
   });
+}
+
+function readKey(env: EnvReader): WorkloadKeyOptions {
+  const bits = env.int("WORKLOAD_RSA_KEY_SIZE");
+  const algorithm = env.string("ECC_SIGNATURE_ALGORITHM");
+  if (algorithm === "") return { type: "rsa", bits };
+  if (algorithm !== "ECDSA") return { type: "unsupported-ec-algorithm" };
+  return { type: "ecdsa", curve: env.string("ECC_CURVE") === "P384" ? "P384" : "P256" };
 }
 
 /** Google's endpoints speak Google's protocol whatever the variable says. */

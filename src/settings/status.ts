@@ -3,47 +3,20 @@ import { deepFreeze } from "../base/deep-freeze.ts";
 import { jsonSyntaxError } from "../files/json/json-syntax-error.ts";
 import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
 import { isRoutableIpv6 } from "../net/ip-mode.ts";
-import { readAppProbers, readScrapeTargets, type StatusRules } from "../status/index.ts";
+import { readAppProbers, readScrapeTargets, type StatusRules, type StatusSettings } from "../status/index.ts";
 import { ConfigError } from "./config-error.ts";
 import type { EnvReader } from "./env-reader.ts";
 import type { ProxyFlags } from "./proxy-flags.ts";
 import type { ProxyRole } from "./role/read-role.ts";
 
-export interface StatusConfig {
-  readonly rules: StatusRules;
-  /** 0: no status server. */
-  readonly statusPort: number;
-  readonly adminPort: number;
-  readonly envoyStatusPort: number;
-  readonly envoyPrometheusPort: number;
-  readonly isIpv6: boolean;
-  readonly localhost: string;
-  readonly probeSourceAddress: string;
-  /** INSTANCE_IP as given: where application probes go. */
-  readonly podIp: string;
-  readonly proxyType: ProxyRole["type"];
-  readonly noEnvoy: boolean;
-  readonly grpcBootstrapPath: string;
-  readonly profiling: boolean;
-  /** Decoded JSON of ISTIO_KUBE_APP_PROBERS by URL path. */
-  readonly appProbers: Readonly<Record<string, unknown>>;
-  /** Decoded JSON of ISTIO_PROMETHEUS_ANNOTATIONS; undefined when unset or not a sidecar. */
-  readonly prometheus: unknown;
-  readonly http2Probing: boolean;
-  readonly legacyLocalhostProbes: boolean;
-  readonly keepaliveProbes: boolean;
-  readonly mergeEnvoyStats: boolean;
-  readonly metricsLocalhostOnly: boolean;
-}
-
 /** Throws with both problems at once when the probers or the scrape settings do not decode, or ask for what cannot be. */
-export function readStatusConfig(
+export function readStatusSettings(
   env: EnvReader,
   flags: ProxyFlags,
   role: ProxyRole,
   proxyConfig: ProxyConfig,
   rules: StatusRules,
-): StatusConfig {
+): StatusSettings {
   const statusPort = proxyConfig.statusPort ?? 0;
   const podIp = env.string("INSTANCE_IP");
   const problems: { name: string; text: string; message: string }[] = [];
@@ -76,17 +49,12 @@ export function readStatusConfig(
   return deepFreeze({
     rules,
     statusPort,
-    adminPort: proxyConfig.proxyAdminPort ?? 0,
-    envoyStatusPort: env.int("ENVOY_STATUS_PORT"),
     envoyPrometheusPort: env.int("ENVOY_PROMETHEUS_PORT"),
-    isIpv6: role.isIpv6,
     localhost: isIpv6 ? "::1" : "127.0.0.1",
     // The captured traffic rules let these through.
     probeSourceAddress: isIpv6 ? "::6" : "127.0.0.6",
     podIp,
-    proxyType: role.type,
     noEnvoy: env.bool("DISABLE_ENVOY"),
-    grpcBootstrapPath: env.string("GRPC_XDS_BOOTSTRAP"),
     profiling: flags.profiling,
     appProbers: probers === "" ? {} : (JSON.parse(probers) ?? {}),
     prometheus: scrape === undefined ? undefined : JSON.parse(scrape),

@@ -1,14 +1,17 @@
+import type { StatusOptions } from "./start-status.ts";
+import type { StatusServer } from "./start-status-server.ts";
+
 export { readAppProbers } from "./core/app-probers.ts";
 export { STATUS_RULES, type StatusRules } from "./core/generations.ts";
 export { readScrapeTargets } from "./core/scrape-targets.ts";
-export type { StatusActions } from "./endpoints.ts";
-export { logLevelPage } from "./log-level-page.ts";
-export { createMetricsHandler } from "./metrics/metrics-handler.ts";
+export { addDebugRoutes } from "./debug-routes.ts";
 export { declareScrapeMetrics } from "./metrics.ts";
-export { createAppProbeHandler } from "./probes/app-probe-handler.ts";
-export { createProbeConnections } from "./probes/probe-connections.ts";
 export { renderProcessMetrics, startEventLoopLag } from "./process-metrics.ts";
-export { registerProfiling } from "./profiling.ts";
 export { createReadiness, type Readiness, type ReadinessReason } from "./readiness.ts";
 export { envoyLivenessCheck, grpcBootstrapCheck } from "./readiness-checks.ts";
-export { type StatusServer, startStatusServer } from "./start-status-server.ts";
+export type { StatusSettings } from "./start-status.ts";
+
+/** Loaded when it is started: settings enter this door before Envoy is spawned. */
+export async function startStatus(options: StatusOptions): Promise<StatusServer | undefined> {
+  return (await import("./start-status.ts")).startStatus(options);
+}

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { silentLogger } from "../base/logger.ts";
-import { createLateBundle } from "./late-bundle.ts";
+import { createLateBundle } from "./connect-identity.ts";
 
 function owner() {
   const bundles: (readonly string[])[] = [];

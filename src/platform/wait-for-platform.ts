@@ -1,8 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { wait } from "../base/wait.ts";
-import type { PlatformDetection } from "../platform/index.ts";
-import { NO_PLATFORM, type PlatformInfo } from "../platform/index.ts";
-import type { AgentConfig } from "../settings/read-agent-config.ts";
+import type { PlatformDetection } from "./detect-platform.ts";
+import { NO_PLATFORM, type PlatformInfo, type PlatformSettings } from "./platform-info.ts";
 
 /** Firmware of the clouds whose metadata the detection looks for. */
 const CLOUD_FIRMWARE = /Amazon|Google|Microsoft Corporation/;
@@ -11,11 +10,10 @@ const PATIENCE_MS = 200;
 
 /**
  * The platform, for node metadata. On a machine whose firmware names a cloud, or when one was configured, the answer is worth waiting
- * for; anywhere else it would only be the time limit of probes that nobody answers, and the start goes on without it.
+ * for; anywhere else it would only be the time limit of probes without answer, and the start goes on without it.
  */
-export async function waitForPlatform(config: AgentConfig, detection: PlatformDetection): Promise<PlatformInfo> {
-  if (config.platform.choice !== "detect" || config.platform.gcpMetadata !== "" || (await isCloudMachine()))
-    return detection.result;
+export async function waitForPlatform(settings: PlatformSettings, detection: PlatformDetection): Promise<PlatformInfo> {
+  if (settings.choice !== "detect" || settings.gcpMetadata !== "" || (await isCloudMachine())) return detection.result;
   const enough = new AbortController();
   const patience = wait(PATIENCE_MS, enough.signal).then(() => NO_PLATFORM);
   const platform = await Promise.race([detection.result, patience]);

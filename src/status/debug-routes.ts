@@ -1,9 +1,9 @@
-import type { DnsServer } from "../dns/index.ts";
 import { json } from "../net/http-server/http-types.ts";
-import type { StatusServer } from "../status/index.ts";
+import type { StatusServer } from "./start-status-server.ts";
 
 export interface DebugSources {
-  readonly dns: Pick<DnsServer, "describe"> | undefined;
+  /** Undefined while there is no table. */
+  readonly dns: { describe(): string | undefined } | undefined;
   readonly secrets: { describeCertificates(): unknown };
   readonly xds: { describeStreams(): unknown } | undefined;
 }

@@ -7,9 +7,9 @@ import "../../test/support/no-open-handles.ts";
 import { type TemporaryDirectory, temporaryDirectory } from "../../test/support/sds/manager.ts";
 import { until } from "../../test/support/wait/until.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
-import { declareSdsMetrics } from "../sds/metrics.ts";
-import { probeSocket } from "../sds/probe-socket.ts";
-import { connectSds } from "./connect-sds.ts";
+import { declareSdsMetrics } from "./metrics.ts";
+import { probeSocket } from "./probe-socket.ts";
+import { startSdsInBackground } from "./start-sds-in-background.ts";
 
 let directory: TemporaryDirectory;
 beforeEach(async () => {
@@ -25,7 +25,7 @@ const path = () => join(obstacle(), "socket");
 function connect(signal: AbortSignal, bindRetryMs: readonly number[]) {
   const log = recordLog();
   const metrics = declareSdsMetrics(new MetricRegistry());
-  return { log, connecting: connectSds({ path: path(), source, metrics, log, signal, bindRetryMs }) };
+  return { log, connecting: startSdsInBackground({ path: path(), source, metrics, log, signal, bindRetryMs }) };
 }
 
 test("a socket that can be bound is there when the start goes on, and gone after the stop", async () => {

@@ -1,15 +1,11 @@
-import type { TokenFetcher, WorkloadKeyOptions } from "../identity/index.ts";
 import { parseJwt } from "../protocol/jwt.ts";
-import type { SecurityConfig } from "../settings/security.ts";
+import type { TokenFetcher } from "./tokens/token-fetcher.ts";
 
-/** The key that the security options ask for. */
-export function workloadKeyOptions(security: SecurityConfig): WorkloadKeyOptions {
-  if (security.eccSignatureAlgorithm === "") return { type: "rsa", bits: security.rsaKeySize };
-  if (security.eccSignatureAlgorithm !== "ECDSA") return { type: "unsupported-ec-algorithm" };
-  return { type: "ecdsa", curve: security.eccCurve === "P384" ? "P384" : "P256" };
+interface WorkloadNames {
+  readonly trustDomain: string;
+  readonly namespace: string;
+  readonly serviceAccount: string;
 }
-
-type WorkloadNames = Pick<SecurityConfig, "trustDomain" | "namespace" | "serviceAccount">;
 
 const SUBJECT = /^system:serviceaccount:([^:]+):([^:]+)$/;
 

@@ -1,10 +1,12 @@
 import { posix } from "node:path";
 import type { Logger } from "../base/logger.ts";
-import { type BootstrapFile, type NodeDescriptor, updateDynamicBootstrap } from "../bootstrap/index.ts";
 import type { ProxyOwner } from "../files/proxy-file.ts";
 import { createGrpcChannel } from "../grpc/index.ts";
 import type { JsonObject } from "../protobuf/wire/struct.ts";
 import { openXdsClient } from "../xds/client.ts";
+import type { NodeDescriptor } from "./core/node-descriptor.ts";
+import { updateDynamicBootstrap } from "./dynamic-bootstrap.ts";
+import type { BootstrapFile } from "./write-bootstrap.ts";
 
 const MAX_BOOTSTRAP_BYTES = 64 * 1024 * 1024;
 

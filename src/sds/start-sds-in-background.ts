@@ -1,16 +1,16 @@
 import { wait } from "../base/wait.ts";
-import { type SdsServerOptions, startSdsServer } from "../sds/index.ts";
+import { type SdsServerOptions, startSdsServer } from "./start-sds-server.ts";
 
-/** A socket that can be bound is bound long before. */
+/** A socket that can be bound is bound in far less. */
 const PATIENCE_MS = 500;
 
+export type BackgroundSdsOptions = SdsServerOptions & { readonly signal: AbortSignal };
+
 /**
- * The SDS server. A socket that cannot be bound is tried again in the background, and told when it never could be: it is no reason to end
- * an Envoy whose configuration may not need any certificate.
+ * The SDS server. Binding its socket is retried in the background, and every failure is logged: it must not end an Envoy whose
+ * configuration may not need any certificate.
  */
-export async function connectSds(
-  options: SdsServerOptions & { readonly signal: AbortSignal },
-): Promise<{ stop(): Promise<void> }> {
+export async function startSdsInBackground(options: BackgroundSdsOptions): Promise<{ stop(): Promise<void> }> {
   const stopping = new AbortController();
   const signal = AbortSignal.any([options.signal, stopping.signal]);
   // Every failure is in the log by the time it is given up.

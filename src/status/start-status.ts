@@ -1,0 +1,112 @@
+import { buildStamp } from "../base/build-stamp.ts";
+import { CloseStack } from "../base/close-stack.ts";
+import { toHandle } from "../base/handle.ts";
+import type { Log } from "../base/log/log.ts";
+import type { MetricRegistry } from "../base/metric-registry.ts";
+import { readAppProbers } from "./core/app-probers.ts";
+import type { StatusRules } from "./core/generations.ts";
+import { readScrapeTargets } from "./core/scrape-targets.ts";
+import type { StatusActions } from "./endpoints.ts";
+import { logLevelPage } from "./log-level-page.ts";
+import { createMetricsHandler } from "./metrics/metrics-handler.ts";
+import type { ScrapeMetrics } from "./metrics.ts";
+import { createAppProbeHandler } from "./probes/app-probe-handler.ts";
+import { createProbeConnections } from "./probes/probe-connections.ts";
+import { renderProcessMetrics, startEventLoopLag } from "./process-metrics.ts";
+import { registerProfiling } from "./profiling.ts";
+import type { Readiness } from "./readiness.ts";
+import { type StatusServer, startStatusServer } from "./start-status-server.ts";
+
+/** What flags and environment say about the status server. */
+export interface StatusSettings {
+  readonly rules: StatusRules;
+  /** 0: no status server. */
+  readonly statusPort: number;
+  readonly envoyPrometheusPort: number;
+  readonly localhost: string;
+  readonly probeSourceAddress: string;
+  /** INSTANCE_IP as given: where application probes go. */
+  readonly podIp: string;
+  readonly noEnvoy: boolean;
+  readonly profiling: boolean;
+  /** Decoded JSON of ISTIO_KUBE_APP_PROBERS by URL path. */
+  readonly appProbers: Readonly<Record<string, unknown>>;
+  /** Decoded JSON of ISTIO_PROMETHEUS_ANNOTATIONS; undefined when unset or not a sidecar. */
+  readonly prometheus: unknown;
+  readonly http2Probing: boolean;
+  readonly legacyLocalhostProbes: boolean;
+  readonly keepaliveProbes: boolean;
+  readonly mergeEnvoyStats: boolean;
+  readonly metricsLocalhostOnly: boolean;
+}
+
+export interface StatusOptions extends StatusSettings {
+  readonly readiness: Readiness;
+  readonly actions: StatusActions;
+  /** Of the whole agent. */
+  readonly registry: MetricRegistry;
+  readonly metrics: ScrapeMetrics;
+  readonly log: Log;
+}
+
+/** The status server with every page that needs no other part of the agent. Undefined when its port is 0. */
+export async function startStatus(options: StatusOptions): Promise<StatusServer | undefined> {
+  const { statusPort, readiness, actions, rules, log } = options;
+  if (statusPort <= 0) return undefined;
+  const { version, revision, status, tag } = buildStamp;
+  await using opened = new CloseStack();
+  const server = opened.add(
+    await startStatusServer({
+      port: statusPort,
+      readiness,
+      actions,
+      hasDrain: rules.hasDrain,
+      compresses: rules.compresses,
+      version: { version, revision, status, tag },
+      log: log.logger,
+    }),
+  );
+  addMetrics(server, options, opened.add(startEventLoopLag()));
+  addAppProbes(server, options, opened);
+  server.route("*", "/debug/logging", logLevelPage(log), { loopbackOnly: true });
+  if (options.profiling) registerProfiling(server);
+  const owned = opened.move();
+  return toHandle({ port: server.port, route: server.route, ended: server.ended, stop: () => owned.close() });
+}
+
+function addMetrics(server: StatusServer, options: StatusOptions, lag: ReturnType<typeof startEventLoopLag>): void {
+  const { rules } = options;
+  const hasEnvoy = !options.noEnvoy && options.mergeEnvoyStats;
+  const handler = createMetricsHandler({
+    ...(hasEnvoy && { envoy: { host: options.localhost, port: options.envoyPrometheusPort } }),
+    targets: readScrapeTargets(options.prometheus, options.statusPort, rules.targets),
+    passesQuery: rules.passesQuery,
+    filtersAccept: rules.filtersAccept,
+    agentFirst: rules.agentFirst,
+    agentText: () => options.registry.render() + renderProcessMetrics(lag),
+    metrics: options.metrics,
+    log: options.log.logger,
+  });
+  const access = { loopbackOnly: options.metricsLocalhostOnly };
+  server.route("*", "/stats/prometheus", handler, access);
+  if (rules.hasShortMetricsPath) server.route("*", "/metrics", handler, access);
+}
+
+function addAppProbes(server: StatusServer, options: StatusOptions, opened: CloseStack): void {
+  const { rules } = options;
+  const isLocal = options.legacyLocalhostProbes || rules.localProbes;
+  const connections = options.keepaliveProbes ? createProbeConnections() : undefined;
+  opened.defer(async () => connections?.close());
+  const handler = createAppProbeHandler({
+    probers: readAppProbers(options.appProbers, rules.probers),
+    target: { host: isLocal ? "localhost" : options.podIp, localAddress: options.probeSourceAddress },
+    statusPort: options.statusPort,
+    http2: options.http2Probing,
+    ...(connections !== undefined && { connections }),
+    relaysBody: rules.relaysProbeBody,
+    isLocal: rules.localProbes,
+    log: options.log.logger.scope("probes"),
+  });
+  server.route("*", "/app-health/", handler);
+  if (rules.hasLifecycle) server.route("*", "/app-lifecycle/", handler);
+}
