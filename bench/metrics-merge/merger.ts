@@ -2,9 +2,9 @@ import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { silentLogger } from "../../src/base/logger.ts";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
+import { createReadiness } from "../../src/base/readiness.ts";
 import { createMetricsHandler } from "../../src/status/metrics/metrics-handler.ts";
 import { declareScrapeMetrics } from "../../src/status/metrics.ts";
-import { createReadiness } from "../../src/status/readiness.ts";
 import { startStatusServer } from "../../src/status/start-status-server.ts";
 
 /** `merge` or `pipe`, the sources' port, bytes of Envoy and of the application. */

@@ -1,18 +1,13 @@
 import type { CloseStack } from "../base/close-stack.ts";
 import { toHandle } from "../base/handle.ts";
 import type { MetricRegistry } from "../base/metric-registry.ts";
+import { createReadiness } from "../base/readiness.ts";
 import { writeGrpcBootstrap } from "../bootstrap/index.ts";
 import { startDnsServer } from "../dns/index.ts";
 import type { EnvoyHandle, EnvoyMetrics } from "../envoy/index.ts";
 import type { PlatformInfo } from "../platform/index.ts";
 import type { AgentConfig } from "../settings/read-agent-config.ts";
-import {
-  addDebugRoutes,
-  createReadiness,
-  envoyLivenessCheck,
-  grpcBootstrapCheck,
-  startStatus,
-} from "../status/index.ts";
+import { envoyLivenessCheck, grpcBootstrapCheck, startStatus } from "../status/index.ts";
 import type { HealthCheckConfig } from "../workload-health/index.ts";
 import { step } from "./agent-error.ts";
 import { readBootstrapInputs } from "./bootstrap-inputs.ts";
@@ -111,7 +106,7 @@ export async function connectParts(options: StartAgentOptions, parts: AgentParts
     else log.info("Skipping gateway SDS");
   }
   if (xds !== undefined) readiness.addNote(() => xds.notice());
-  if (status !== undefined) addDebugRoutes(status, { dns, secrets, xds });
+  status?.addDebugPages({ dns, secrets, xds });
 
   const { grpcBootstrapPath } = config.agent;
   if (grpcBootstrapPath !== "") {

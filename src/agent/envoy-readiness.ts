@@ -1,7 +1,7 @@
 import type { Logger } from "../base/logger.ts";
+import type { Readiness, ReadinessReason } from "../base/readiness.ts";
 import { type AdminClient, type EnvoyPhase, type EnvoyRules, envoyReadinessProbe } from "../envoy/index.ts";
 import type { SecretManager } from "../identity/index.ts";
-import type { Readiness, ReadinessReason } from "../status/index.ts";
 
 export interface EnvoyReadinessParts {
   readonly readiness: Readiness;

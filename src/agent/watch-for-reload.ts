@@ -1,6 +1,6 @@
 import type { Handle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
-import { watchCertificates } from "../envoy/index.ts";
+import { watchContents } from "../files/watch/watch-contents.ts";
 import type { AgentConfig } from "../settings/read-agent-config.ts";
 
 /** A bootstrap is edited by hand or swapped in as a whole: a moment is enough for the edit to be complete. */
@@ -21,7 +21,7 @@ export function watchForReload(config: AgentConfig, reload: (reason: string) => 
   function watchFiles(files: readonly string[], reason: string, settleMs?: number): Handle | undefined {
     if (files.length === 0) return undefined;
     let isFirst = true;
-    return watchCertificates({
+    return watchContents({
       files,
       log,
       ...(settleMs !== undefined && { settleMs }),

@@ -1,6 +1,5 @@
 export type { AdminClient } from "./admin-client.ts";
 export { EnvoyBinaryError, findEnvoy } from "./binary/index.ts";
-export { watchCertificates } from "./certificate-watcher.ts";
 export { impliesHotRestart } from "./core/command-line.ts";
 export { type EnvoyRules, envoyRules } from "./core/generations.ts";
 export { loopbackOf } from "./core/ip-family.ts";

@@ -1,6 +1,6 @@
 import type { Logger } from "../base/logger.ts";
+import type { Readiness } from "../base/readiness.ts";
 import { errorText, type HttpAnswer, type HttpHandler } from "../net/http-server/http-types.ts";
-import type { Readiness } from "./readiness.ts";
 import type { StatusRoutes } from "./status-routes.ts";
 
 /** What the shutdown endpoints set in motion; an agent without Envoy simply has nothing to drain. */

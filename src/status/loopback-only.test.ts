@@ -3,7 +3,7 @@ import { networkInterfaces } from "node:os";
 import { expect, test } from "vitest";
 import { skipWith } from "../../test/support/skip-with.ts";
 import { silentLogger } from "../base/logger.ts";
-import { createReadiness } from "./readiness.ts";
+import { createReadiness } from "../base/readiness.ts";
 import { startStatusServer } from "./start-status-server.ts";
 
 /** An address of this machine that is not loopback: whoever connects to it comes from it. */

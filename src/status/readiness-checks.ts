@@ -1,6 +1,6 @@
 import { access, readFile } from "node:fs/promises";
 import { errorCode, errorMessage } from "../base/coded-error.ts";
-import type { ReadinessCheck } from "./readiness.ts";
+import type { ReadinessCheck } from "../base/readiness.ts";
 
 /** What the check needs of Envoy's admin client. Rejects with code "timeout" when there is no answer in time. */
 export interface LivenessSource {

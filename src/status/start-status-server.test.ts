@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { expect, test } from "vitest";
 import { recordingLogger } from "../../test/support/envoy/life.ts";
 import { until } from "../../test/support/wait/until.ts";
-import { createReadiness } from "./readiness.ts";
+import { createReadiness } from "../base/readiness.ts";
 import { type StatusServerOptions, startStatusServer } from "./start-status-server.ts";
 
 function setUp(overrides: Partial<StatusServerOptions> = {}) {

@@ -1,10 +1,10 @@
 import { CodedError, errorCode, errorMessage } from "../base/coded-error.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
+import type { Readiness } from "../base/readiness.ts";
 import { joinHostPort } from "../net/host-port.ts";
 import { startHttpServer } from "../net/http-server/start-http-server.ts";
 import { registerEndpoints, type StatusActions } from "./endpoints.ts";
-import type { Readiness } from "./readiness.ts";
 import { createStatusRoutes, readStatusPath, type StatusRoutes } from "./status-routes.ts";
 
 export interface StatusServerOptions {

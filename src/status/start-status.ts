@@ -1,20 +1,21 @@
 import { buildStamp } from "../base/build-stamp.ts";
 import { CloseStack } from "../base/close-stack.ts";
-import { toHandle } from "../base/handle.ts";
+import { type Handle, toHandle } from "../base/handle.ts";
 import type { Log } from "../base/log/log.ts";
 import type { MetricRegistry } from "../base/metric-registry.ts";
+import type { Readiness } from "../base/readiness.ts";
+import { renderProcessMetrics, startEventLoopLag } from "../process/process-metrics.ts";
 import { readAppProbers } from "./core/app-probers.ts";
 import type { StatusRules } from "./core/generations.ts";
 import { readScrapeTargets } from "./core/scrape-targets.ts";
+import { addDebugRoutes, type DebugSources } from "./debug-routes.ts";
 import type { StatusActions } from "./endpoints.ts";
 import { logLevelPage } from "./log-level-page.ts";
 import { createMetricsHandler } from "./metrics/metrics-handler.ts";
 import type { ScrapeMetrics } from "./metrics.ts";
 import { createAppProbeHandler } from "./probes/app-probe-handler.ts";
 import { createProbeConnections } from "./probes/probe-connections.ts";
-import { renderProcessMetrics, startEventLoopLag } from "./process-metrics.ts";
 import { registerProfiling } from "./profiling.ts";
-import type { Readiness } from "./readiness.ts";
 import { type StatusServer, startStatusServer } from "./start-status-server.ts";
 
 /** What flags and environment say about the status server. */
@@ -49,8 +50,14 @@ export interface StatusOptions extends StatusSettings {
   readonly log: Log;
 }
 
+export interface AgentStatus extends Handle {
+  readonly port: number;
+  /** Pages about parts that are started later. */
+  addDebugPages(sources: DebugSources): void;
+}
+
 /** The status server with every page that needs no other part of the agent. Undefined when its port is 0. */
-export async function startStatus(options: StatusOptions): Promise<StatusServer | undefined> {
+export async function startStatus(options: StatusOptions): Promise<AgentStatus | undefined> {
   const { statusPort, readiness, actions, rules, log } = options;
   if (statusPort <= 0) return undefined;
   const { version, revision, status, tag } = buildStamp;
@@ -71,7 +78,12 @@ export async function startStatus(options: StatusOptions): Promise<StatusServer 
   server.route("*", "/debug/logging", logLevelPage(log), { loopbackOnly: true });
   if (options.profiling) registerProfiling(server);
   const owned = opened.move();
-  return toHandle({ port: server.port, route: server.route, ended: server.ended, stop: () => owned.close() });
+  return toHandle({
+    port: server.port,
+    addDebugPages: (sources: DebugSources) => addDebugRoutes(server, sources),
+    ended: server.ended,
+    stop: () => owned.close(),
+  });
 }
 
 function addMetrics(server: StatusServer, options: StatusOptions, lag: ReturnType<typeof startEventLoopLag>): void {

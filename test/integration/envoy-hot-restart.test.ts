@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { beforeEach, describe, expect, test } from "vitest";
-import { watchCertificates } from "../../src/envoy/certificate-watcher.ts";
 import type { EnvoyHandle, EnvoyOptions } from "../../src/envoy/envoy-options.ts";
 import { startEnvoy } from "../../src/envoy/start-envoy.ts";
+import { watchContents } from "../../src/files/watch/watch-contents.ts";
 import { createWorkFolder, envoyOptions, freePorts, isAlive, recordingLogger } from "../support/envoy/life.ts";
 import { type StaticBootstrapOptions, staticBootstrap } from "../support/envoy/static-bootstrap.ts";
 import { envoyPath, needs } from "../support/needs.ts";
@@ -146,7 +146,7 @@ describe("with the real Envoy", () => {
       if (seen !== "") envoy.reload("certificate files changed");
       seen = hash;
     };
-    await using _watcher = watchCertificates({ files: [file], onChange, log: t.log, settleMs: 20 });
+    await using _watcher = watchContents({ files: [file], onChange, log: t.log, settleMs: 20 });
     t.work.write("cert.pem", "two");
     await until("epoch 1", () => isLive(envoy, 1));
   });

@@ -1,5 +1,5 @@
 import type { Logger } from "../../../src/base/logger.ts";
-import { createReadiness } from "../../../src/status/readiness.ts";
+import { createReadiness } from "../../../src/base/readiness.ts";
 import { type StatusServerOptions, startStatusServer } from "../../../src/status/start-status-server.ts";
 
 /** A status server on a free port of the loopback whose drain and quit do nothing. */

@@ -1,5 +1,5 @@
-import { errorMessage } from "../base/coded-error.ts";
-import type { Logger } from "../base/logger.ts";
+import { errorMessage } from "./coded-error.ts";
+import type { Logger } from "./logger.ts";
 
 /** Returns why it is not ready; undefined when it is. */
 export type ReadinessCheck = () => Promise<string | undefined>;

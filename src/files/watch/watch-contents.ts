@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { type Handle, toHandle } from "../base/handle.ts";
-import type { Logger } from "../base/logger.ts";
-import { watchFiles } from "../files/watch/watch-files.ts";
+import { type Handle, toHandle } from "../../base/handle.ts";
+import type { Logger } from "../../base/logger.ts";
+import { watchFiles } from "./watch-files.ts";
 
-export interface CertificateWatcherOptions {
+export interface WatchContentsOptions {
   readonly files: readonly string[];
   /** Gets the hash of all contents: once at the start, and again when it has changed. */
   readonly onChange: (hash: string) => void;
@@ -16,7 +16,7 @@ export interface CertificateWatcherOptions {
 const SETTLE_MS = 10_000;
 
 /** Files that are replaced, swapped in by symbolic links or missing at first are followed. */
-export function watchCertificates(options: CertificateWatcherOptions): Handle {
+export function watchContents(options: WatchContentsOptions): Handle {
   const { files, onChange, log } = options;
   let sent = hashFiles(files);
   const look = async () => {

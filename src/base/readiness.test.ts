@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { recordingLogger } from "../../test/support/envoy/life.ts";
-import { silentLogger } from "../base/logger.ts";
+import { silentLogger } from "./logger.ts";
 import { createReadiness } from "./readiness.ts";
 
 test("without reasons and checks it is ready", async () => {

@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { until } from "../../test/support/wait/until.ts";
-import { silentLogger } from "../base/logger.ts";
-import { hashFiles, watchCertificates } from "./certificate-watcher.ts";
+import { until } from "../../../test/support/wait/until.ts";
+import { silentLogger } from "../../base/logger.ts";
+import { hashFiles, watchContents } from "./watch-contents.ts";
 
 function setUp() {
   const folder = mkdtempSync(join(tmpdir(), "certificates-"));
@@ -21,7 +21,7 @@ test("the first hash comes at once, and several changes within the delay make on
   const file = t.write("cert.pem", "a");
   const sent: { hash: string; at: number }[] = [];
   const onChange = (hash: string) => void sent.push({ hash, at: Date.now() });
-  await using _watcher = watchCertificates({ files: [file], onChange, log: silentLogger, settleMs: 200 });
+  await using _watcher = watchContents({ files: [file], onChange, log: silentLogger, settleMs: 200 });
   expect(sent.map((call) => call.hash)).toEqual([hashFiles([file])]);
   const changedAt = Date.now();
   for (const content of ["b", "c", "d"]) t.write("cert.pem", content);
@@ -38,7 +38,7 @@ test("writing the same content again is no change", async () => {
   const [file, marker] = [t.write("cert.pem", "a"), t.write("marker.pem", "a")];
   const [sent, looked]: [string[], string[]] = [[], []];
   const watch = (path: string, hashes: string[]) =>
-    watchCertificates({ files: [path], onChange: (hash) => void hashes.push(hash), log: silentLogger, settleMs: 20 });
+    watchContents({ files: [path], onChange: (hash) => void hashes.push(hash), log: silentLogger, settleMs: 20 });
   await using _watcher = watch(file, sent);
   // A second watcher of the same folder tells that the delay is over.
   await using _clock = watch(marker, looked);
@@ -59,7 +59,7 @@ test("a secret that is swapped by its links is seen", async () => {
   symlinkSync("v1", join(t.folder, "..data"));
   symlinkSync("..data/cert.pem", join(t.folder, "cert.pem"));
   const sent: string[] = [];
-  await using _watcher = watchCertificates({
+  await using _watcher = watchContents({
     files: [join(t.folder, "cert.pem")],
     onChange: (hash) => void sent.push(hash),
     log: silentLogger,
@@ -76,7 +76,7 @@ test("a folder that is missing at first is followed, and costs no other file", a
   const file = t.write("cert.pem", "a");
   const sent: string[] = [];
   const files = [join(t.folder, "later", "key.pem"), file];
-  await using _watcher = watchCertificates({
+  await using _watcher = watchContents({
     files,
     onChange: (hash) => void sent.push(hash),
     log: silentLogger,
@@ -91,7 +91,7 @@ test("a folder that is missing at first is followed, and costs no other file", a
 
 test("no files: one constant hash and no watch", async () => {
   const sent: string[] = [];
-  const watcher = watchCertificates({ files: [], onChange: (hash) => void sent.push(hash), log: silentLogger });
+  const watcher = watchContents({ files: [], onChange: (hash) => void sent.push(hash), log: silentLogger });
   expect(sent).toEqual([hashFiles([])]);
   await watcher.stop();
   await watcher.stop();
