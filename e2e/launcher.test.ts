@@ -148,14 +148,18 @@ test("a command loads only its own code", async () => {
   const folders = new Set(
     sources.map((source) => /src\/(\w[\w-]*)/.exec(source)?.[1]).filter((name) => name !== undefined),
   );
-  expect([...folders].sort()).toEqual(["base", "cli", "config", "main", "protocol"]);
-  // Every command checks the environment's scalars; of the configuration it loads that table and no more.
-  expect(sources.filter((source) => source.includes("/config/")).map((source) => source.split("/").at(-1))).toEqual(
-    expect.not.arrayContaining(["read-agent-config.ts", "proxy-config-table.ts", "parse-yaml.ts"]),
-  );
-  // How values are quoted, and what is wrong with one that should be JSON.
-  const protocol = sources.filter((source) => source.includes("/protocol/")).map((source) => source.split("/").at(-1));
-  expect(protocol.sort()).toEqual(["go-quote.ts", "json-syntax-error.ts"]);
+  expect([...folders].sort()).toEqual(["base", "cli", "files", "main", "settings"]);
+  const filesOf = (room: string) =>
+    sources.filter((source) => source.includes(`/src/${room}/`)).map((source) => source.split("/").at(-1));
+  // Every command checks the environment's scalars; of the settings it loads that table and no more.
+  expect(filesOf("settings").sort()).toEqual([
+    "env-reader.ts",
+    "environment-table.ts",
+    "environment-variable.ts",
+    "environment-warnings.ts",
+  ]);
+  // What is wrong with a value that should be JSON.
+  expect(filesOf("files")).toEqual(["json-syntax-error.ts"]);
 });
 
 test("the packed package installs elsewhere without dependencies and runs by npx", async () => {
