@@ -1,7 +1,6 @@
 import type { CloseStack } from "../base/close-stack.ts";
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
-import type { ReservedSocket } from "../net/listen/listen.ts";
 import {
   generateWorkloadKey,
   type SecretManager,
@@ -11,6 +10,7 @@ import {
   withTokenSubject,
   workloadSpiffeId,
 } from "../identity/index.ts";
+import type { ReservedSocket } from "../net/listen/listen.ts";
 import { splitHosts } from "../protocol/x509/general-names.ts";
 import { type LegacyToken, type PrivateKeyProvider, type SdsStart, startSdsInBackground } from "../sds/index.ts";
 import { diskFiles } from "../settings/config-files.ts";
