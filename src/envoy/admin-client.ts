@@ -1,8 +1,6 @@
 import { errorMessage } from "../base/coded-error.ts";
 import { joinHostPort } from "../net/host-port.ts";
-import { dialFailureText } from "../net/http-client/dial-failure.ts";
-import { HttpError } from "../net/http-client/http-error.ts";
-import { httpRequest } from "../net/http-client/http-request.ts";
+import type { AdminAnswer, AdminLimits } from "./admin-request.ts";
 import { AdminError } from "./errors.ts";
 
 /** Envoy's admin interface on this machine. Every call has a time and a size limit and rejects with an `AdminError`. */
@@ -35,17 +33,6 @@ export interface DrainOptions {
   readonly timeoutMs?: number;
 }
 
-export interface AdminLimits {
-  readonly timeoutMs?: number;
-  readonly maxBytes?: number;
-  readonly signal?: AbortSignal;
-}
-
-export interface AdminAnswer {
-  readonly status: number;
-  readonly body: string;
-}
-
 export interface AdminAddress {
   /** An address, never a name: `localhost` may resolve to the family Envoy does not listen on. */
   readonly host: "127.0.0.1" | "::1";
@@ -57,8 +44,11 @@ const DEFAULT_LIMITS = { timeoutMs: 3_000, maxBytes: 64 * MEBIBYTE };
 
 export function createAdminClient(address: AdminAddress): AdminClient {
   const authority = joinHostPort(address.host, address.port);
-  const fetch = (method: "GET" | "POST", path: string, limits: AdminLimits = {}) =>
-    call({ authority, method, path }, { ...DEFAULT_LIMITS, ...limits });
+  const fetch = async (method: "GET" | "POST", path: string, limits: AdminLimits = {}) => {
+    // Not loaded before Envoy is there to be asked.
+    const { adminRequest } = await import("./admin-request.ts");
+    return adminRequest({ authority, method, path }, { ...DEFAULT_LIMITS, ...limits });
+  };
   const fetchOk = async (method: "GET" | "POST", path: string, limits?: AdminLimits) => {
     const answer = await fetch(method, path, limits);
     if (answer.status !== 200) throw new AdminError("unexpected-status", `unexpected status ${answer.status}`);
@@ -90,42 +80,6 @@ export function drainPath(options: DrainOptions): string {
     ...(options.skipExit ? ["skip_exit"] : []),
   ].join("&");
   return `/drain_listeners${query === "" ? "" : `?${query}`}`;
-}
-
-interface Call {
-  readonly authority: string;
-  readonly method: "GET" | "POST";
-  readonly path: string;
-}
-
-async function call(target: Call, { timeoutMs, maxBytes, signal }: CallLimits): Promise<AdminAnswer> {
-  const { authority, method, path } = target;
-  try {
-    // One connection per call: Envoy closes the admin at will across hot restarts, and a pooled socket would fail late.
-    return await httpRequest({ url: `http://${authority}`, target: path, method, timeoutMs, maxBytes, signal });
-  } catch (thrown) {
-    throw toAdminError(thrown, target, { timeoutMs, maxBytes });
-  }
-}
-
-type CallLimits = Required<Omit<AdminLimits, "signal">> & AdminLimits;
-
-/** Words the failure as the reference does, so that log searches keep working. */
-function toAdminError(
-  thrown: unknown,
-  target: Call,
-  { timeoutMs, maxBytes }: Pick<CallLimits, "timeoutMs" | "maxBytes">,
-): AdminError {
-  const fail = (code: AdminError["code"], reason: string) =>
-    new AdminError(code, `${describe(target)}: ${reason}`, { cause: thrown });
-  if (!(thrown instanceof HttpError)) return fail("unreachable", errorMessage(thrown));
-  if (thrown.code === "timeout") return fail("timeout", `no answer within ${timeoutMs} ms`);
-  if (thrown.code === "too-large") return fail("too-large", `answer exceeds ${maxBytes} bytes`);
-  return fail("unreachable", dialFailureText(thrown.dial) ?? thrown.reason);
-}
-
-function describe({ authority, method, path }: Call): string {
-  return `${method === "POST" ? "Post" : "Get"} ${JSON.stringify(`http://${authority}${path}`)}`;
 }
 
 function parseServerInfo(text: string): ServerInfo {
