@@ -1,7 +1,17 @@
-import { type Alias, type Document, LineCounter, parseDocument, visit } from "yaml";
+import {
+  type Alias,
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  visit,
+} from "yaml";
 import { errorMessage } from "../../base/coded-error.ts";
 import { nestsTooDeeply, TOO_DEEP } from "./yaml-depth.ts";
-import { yamlOffset } from "./yaml-offset.ts";
 import { STRICT_YAML } from "./yaml-profiles.ts";
 
 export interface Position {
@@ -47,6 +57,32 @@ export function locateYaml(text: string): LocatedYaml {
   } catch (thrown) {
     return { problem: reasonOf(thrown), position: START };
   }
+}
+
+/**
+ * Where a member stands in the text: its key, or an item. Of one that the text does not have (it comes from a merged key, or is
+ * missing) the nearest parent that it does.
+ */
+function yamlOffset(document: Document, path: YamlPath): number {
+  let node: unknown = document.contents;
+  let offset = startOf(node) ?? 0;
+  for (const part of path) {
+    if (isAlias(node)) node = node.resolve(document);
+    if (isMap(node)) {
+      const pair = node.items.find(({ key }) => String(isScalar(key) ? key.value : key) === String(part));
+      if (pair === undefined) break;
+      offset = startOf(pair.key) ?? offset;
+      node = pair.value;
+    } else if (isSeq(node) && typeof part === "number") {
+      node = node.items[part];
+      offset = startOf(node) ?? offset;
+    } else break;
+  }
+  return offset;
+}
+
+function startOf(node: unknown): number | undefined {
+  return (node as Node | null | undefined)?.range?.[0];
 }
 
 function danglingAlias(document: Document): Alias | undefined {

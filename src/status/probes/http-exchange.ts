@@ -1,9 +1,10 @@
 import { type ClientHttp2Session, connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
-import { isIP, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { Readable } from "node:stream";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { exchange as exchangeHttp, type HttpHeaders } from "../../net/http-client/exchange.ts";
 import { HttpError } from "../../net/http-client/http-error.ts";
+import { isIP } from "../../net/ip.ts";
 import type { ProbeConnections } from "./probe-connections.ts";
 import { hostPort, type ProbeTarget, socketOptions } from "./probe-target.ts";
 

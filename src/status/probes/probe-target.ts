@@ -1,6 +1,7 @@
-import { connect, isIP, type Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { joinHostPort } from "../../net/host-port.ts";
+import { isIP } from "../../net/ip.ts";
 
 /** Where the application listens and from which address it is asked. */
 export interface ProbeTarget {
