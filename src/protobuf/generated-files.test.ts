@@ -13,7 +13,7 @@ import { decodeMessage, encodeMessage, type MessageName } from "./envoy/index.ts
 import { TABLES as MESH_CONFIG } from "./gen/tables/mesh-config.ts";
 import { TABLES as PROXY_CONFIG } from "./gen/tables/proxy-config.ts";
 import { TABLES as RULES } from "./gen/tables/rules.ts";
-import { STRICT_JSON } from "./json/dialects.ts";
+import { STRICT_JSON } from "./json/plain-dialects.ts";
 import { readMessage } from "./json/read-message.ts";
 import { withoutZeros } from "./json/zero-values.ts";
 import { MessageTables } from "./message-tables.ts";

@@ -1,5 +1,6 @@
 import { deepFreeze } from "../../base/deep-freeze.ts";
-import { describeValue, type JsonDialect, RULE_JSON } from "../../protobuf/json/dialects.ts";
+import type { JsonDialect } from "../../protobuf/json/dialect.ts";
+import { describeValue, RULE_JSON } from "../../protobuf/json/plain-dialects.ts";
 import { type Path, type ReadMessage, readMessage } from "../../protobuf/json/read-message.ts";
 import { MessageTables } from "../../protobuf/message-tables.ts";
 import type { AnyConfigObject, ObjectRef } from "../config-object.ts";

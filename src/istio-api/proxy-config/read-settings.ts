@@ -1,4 +1,4 @@
-import { GO_JSON } from "../../protobuf/json/dialects.ts";
+import { GO_JSON } from "../../protobuf/json/go-dialect.ts";
 import { formatPath, readMessage } from "../../protobuf/json/read-message.ts";
 import type { MessageTable } from "../../protobuf/message-tables.ts";
 import type { DecodeProblem } from "../config-problem.ts";

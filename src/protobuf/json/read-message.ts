@@ -11,7 +11,7 @@ import {
   WELL_KNOWN,
 } from "../message-tables.ts";
 import { formatProtoDuration, parseProtoDuration } from "../proto-duration.ts";
-import { allowedWords, type Fault, type JsonDialect } from "./dialects.ts";
+import { allowedWords, type Fault, type JsonDialect } from "./dialect.ts";
 import { type NumberCode, readNumber } from "./read-number.ts";
 import { withZeros, zeroOf } from "./zero-values.ts";
 

@@ -1,6 +1,7 @@
 import { encodeMessage } from "../../protobuf/binary/encode-message.ts";
 import { TABLES } from "../../protobuf/gen/tables/wasm.ts";
-import { type JsonDialect, plainWords, STRICT_JSON } from "../../protobuf/json/dialects.ts";
+import type { JsonDialect } from "../../protobuf/json/dialect.ts";
+import { plainWords, STRICT_JSON } from "../../protobuf/json/plain-dialects.ts";
 import { formatPath, readMessage } from "../../protobuf/json/read-message.ts";
 import { MessageTables } from "../../protobuf/message-tables.ts";
 import type { JsonObject } from "../../protobuf/wire/struct.ts";
