@@ -23,8 +23,8 @@ interface Deflated {
 const known = new WeakMap<Uint8Array, Deflated>();
 
 /**
- * One gzip member of all chunks in a row; undefined when none of them is large. Large chunks are deflated alone and once, whoever sends
- * them and whatever stands around them; small ones are stored as they are. Chunks must not change afterwards.
+ * One gzip member of all chunks in a row; undefined when none of them is large. Large chunks are deflated alone and once for
+ * all messages they are part of; small ones are stored as they are. Chunks must not change afterwards.
  */
 export function gzipPieces(chunks: readonly Uint8Array[]): readonly Buffer[] | undefined {
   if (!chunks.some(isWorthIt)) return undefined;
@@ -61,7 +61,7 @@ function deflate(chunk: Uint8Array): Deflated {
     finishFlush: constants.Z_SYNC_FLUSH,
     chunkSize: Math.max(WORTH_BYTES, chunk.length >> 2),
   });
-  // What is kept must not hold the larger buffer it was made in, nor one that it shares with others.
+  // What is cached must not hold the larger buffer it was made in, nor one that it shares with others.
   const bytes = Buffer.allocUnsafeSlow(packed.length);
   packed.copy(bytes);
   const deflated = { bytes, crc: crc32(chunk), shift: crcShift(chunk.length) };

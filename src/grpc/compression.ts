@@ -6,7 +6,7 @@ import { GrpcError } from "./status.ts";
 
 export type Encoding = "identity" | "gzip";
 
-/** What we announce and understand. We compress only what many clients are sent alike, see compression-pieces.ts. */
+/** What we announce and understand. We compress only what is sent to many clients, see compression-pieces.ts. */
 export const ACCEPTED_ENCODINGS = "identity,gzip";
 
 const TRAILER_BYTES = 8;

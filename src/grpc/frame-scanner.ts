@@ -76,7 +76,7 @@ export class FrameScanner {
   #note(wait: void | Promise<void>): void {
     // A client without room is the same wait for every piece.
     if (wait === undefined || wait === this.#waits?.at(-1)) return;
-    wait.catch(ignore); // when a later frame of the chunk is at fault, nobody waits for this one any more
+    wait.catch(ignore); // when a later frame of the chunk is at fault, this one is not awaited any more
     this.#waits ??= [];
     this.#waits.push(wait);
   }

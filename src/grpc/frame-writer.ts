@@ -15,7 +15,7 @@ const AHEAD_BYTES = 64 * 1024;
 export class FrameWriter {
   readonly #stream: Writable;
   readonly #maxBytes: number;
-  /** What everybody who has no room waits for, and its two ends. */
+  /** What all writers without room wait for, and its two ends. */
   #drained: Promise<void> | undefined;
   #resolveDrained: (() => void) | undefined;
   #rejectDrained: ((failure: GrpcError) => void) | undefined;
@@ -37,7 +37,7 @@ export class FrameWriter {
     return wait;
   }
 
-  /** One frame from several chunks, none of which is copied: what many calls send alike is held in memory once. */
+  /** One frame from several chunks, none of which is copied: what many calls send is in memory once. */
   writeChunks(chunks: readonly Uint8Array[], compressed = false): Promise<void> | undefined {
     let length = 0;
     for (const chunk of chunks) length += chunk.length;
@@ -61,7 +61,7 @@ export class FrameWriter {
     return this.#whenDrained();
   }
 
-  /** What was written will be written elsewhere: whoever waits for room may go on. */
+  /** What was written will be written elsewhere: waiting writers may go on. */
   readonly release = (): void => {
     const resolve = this.#resolveDrained;
     this.#drained = undefined;
@@ -70,13 +70,13 @@ export class FrameWriter {
     resolve?.();
   };
 
-  /** The call is over: whoever waits for room is woken and later writes throw, with the failure if there was one. */
+  /** The call is over: waiting writers are woken and later writes throw, with the failure if there was one. */
   close(failure?: GrpcError): void {
     this.#closed ??= { failure };
     this.#rejectDrained?.(this.#reason());
   }
 
-  /** Made only when somebody asks: most calls end well, and errors are dear (bench/grpc-echo). */
+  /** Created only when needed: most calls end well, and errors are expensive (bench/grpc-echo). */
   #reason(): GrpcError {
     return this.#closed?.failure ?? new GrpcError("CANCELLED", "the call has already ended");
   }
@@ -93,12 +93,12 @@ export class FrameWriter {
     if (this.#drained !== undefined) return this.#drained;
     if (!this.#isListening) this.#stream.on("drain", this.release);
     this.#isListening = true;
-    this.#drained = new Promise<void>(this.#keepEnds);
+    this.#drained = new Promise<void>(this.#storeEnds);
     this.#drained.catch(ignore); // a writer that does not await must not bring the process down
     return this.#drained;
   }
 
-  readonly #keepEnds = (resolve: () => void, reject: (failure: GrpcError) => void): void => {
+  readonly #storeEnds = (resolve: () => void, reject: (failure: GrpcError) => void): void => {
     this.#resolveDrained = resolve;
     this.#rejectDrained = reject;
   };

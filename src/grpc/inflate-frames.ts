@@ -17,11 +17,11 @@ export interface InflatedFrames {
   readonly held: { readonly bytes: number; readonly isReceiving: boolean };
 }
 
-/** Magic, header and trailer: shorter is no gzip (RFC 1952). */
+/** Magic, header and trailer: shorter cannot be gzip (RFC 1952). */
 const MIN_GZIP_BYTES = 18;
 /** More than this deflate cannot make of one byte. */
 const MAX_RATIO = 1032;
-/** A compressed message is held until it is complete, because its length is told at its end. */
+/** A compressed message is held until it is complete, because its length stands at its end. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024;
 /** Up to here another thread would cost more than it takes off this one. */
 const SMALL_BYTES = 128 * 1024;
@@ -44,7 +44,7 @@ export function inflateFrames(sink: FrameSink, options: InflateOptions): Inflate
     const settled = done.finally(() => {
       if (busy === settled) busy = undefined;
     });
-    settled.catch(() => undefined); // a later frame's fault may be told first
+    settled.catch(() => undefined); // a later frame's fault may be reported first
     busy = settled;
     return settled;
   };

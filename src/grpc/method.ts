@@ -3,7 +3,7 @@ import { GrpcError } from "./status.ts";
 
 export interface Codec<Message> {
   encode(message: Message): Uint8Array;
-  /** The buffer may be a view of a larger network chunk: copy what is kept for long. */
+  /** The buffer may be a view of a larger network chunk: copy what lives longer than the call. */
   decode(bytes: Buffer): Message;
 }
 

@@ -11,7 +11,7 @@ export function encodeStatusMessage(message: string): string {
   return encoded;
 }
 
-/** Never fails: what is not a valid escape is kept as it is, because a garbled message is better than a lost one. */
+/** Never fails: what is not a valid escape stays as it is, because a garbled message is better than a lost one. */
 export function decodeStatusMessage(header: string): string {
   if (!header.includes("%")) return header;
   const bytes = Buffer.from(header, "utf8");

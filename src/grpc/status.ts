@@ -57,7 +57,7 @@ export function statusNumber(name: GrpcStatusName): number {
   return GRPC_STATUS_NAMES.indexOf(name);
 }
 
-/** A status number as text from the wire; whatever is not one of the known numbers means UNKNOWN. */
+/** A status number as text from the wire; any other than the known numbers means UNKNOWN. */
 export function statusName(text: string): GrpcStatusName {
   return /^\d{1,2}$/.test(text) ? (GRPC_STATUS_NAMES[Number(text)] ?? "UNKNOWN") : "UNKNOWN";
 }

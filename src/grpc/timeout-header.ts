@@ -4,7 +4,7 @@ const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 
 const UNITS_TO_SEND = ["m", "S", "M", "H"] as const;
 const MAX_NUMBER = 99_999_999;
 
-/** The `grpc-timeout` header to milliseconds (fractions kept), or undefined when it is malformed. */
+/** The `grpc-timeout` header to milliseconds (with fractions), or undefined when it is malformed. */
 export function parseTimeout(header: string): number | undefined {
   const [, digits, unit] = /^(\d{1,8})([HMSmun])$/.exec(header) ?? [];
   const factor = UNIT_MS[unit ?? ""];

@@ -6,7 +6,7 @@ import { SdsError } from "./sds-error.ts";
 const PROBE_MS = 1000;
 
 /**
- * Is somebody alive behind this socket? Only an HTTP/2 answer counts: a listener that accepts and stays silent is dead. A dead socket
+ * Whether a server is alive behind this socket. Only an HTTP/2 answer counts: a listener that accepts and stays silent is dead. A dead socket
  * is removed, so that the caller can bind the path; a regular file counts as absent and is left to the bind.
  */
 export async function probeSocket(path: string, timeoutMs: number = PROBE_MS): Promise<"alive" | "absent"> {

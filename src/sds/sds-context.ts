@@ -5,7 +5,6 @@ import { createResourceSet } from "../xds/resource-set.ts";
 import type { ResourceSet } from "../xds/resource-source.ts";
 import { SECRET_TYPE } from "../xds/type-urls.ts";
 import { encodeSecret, type PrivateKeyProvider } from "./core/encode-secret.ts";
-import { formatRfc3339 } from "./core/rfc3339.ts";
 import type { SdsMetrics } from "./metrics.ts";
 import type { SecretSource, SourceSecret } from "./secret-source.ts";
 
@@ -84,4 +83,16 @@ export function createSdsContext(options: SdsContextOptions): SdsContext {
       return known;
     },
   };
+}
+
+/** Whole seconds with the local time zone: "2026-03-01T12:00:00+01:00", "Z" for UTC. `offsetMinutes` is east of Greenwich. */
+export function formatRfc3339(timeMs: number, offsetMinutes: number): string {
+  const local = new Date(timeMs + offsetMinutes * 60_000).toISOString().slice(0, 19);
+  return offsetMinutes === 0 ? `${local}Z` : `${local}${formatOffset(offsetMinutes)}`;
+}
+
+function formatOffset(minutes: number): string {
+  const size = Math.abs(minutes);
+  const two = (value: number) => String(value).padStart(2, "0");
+  return `${minutes < 0 ? "-" : "+"}${two(Math.floor(size / 60))}:${two(size % 60)}`;
 }

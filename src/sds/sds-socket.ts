@@ -11,7 +11,7 @@ export const SOCKET_FILE = { mode: 0o666, replace: "always" } as const;
 /** chown(2) leaves the owner alone. */
 const KEEP_OWNER = 0xffffffff;
 
-/** Binds the socket ahead of its server. Undefined when that does not work: the server tries again, and tells why not. */
+/** Binds the socket ahead of its server. Undefined when that does not work: the server tries again, and logs why not. */
 export async function reserveSdsSocket(
   path: string,
   envoyGroup: number | undefined,

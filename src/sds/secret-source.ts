@@ -20,7 +20,7 @@ export type SourceSecret =
 /** Where the server gets its secrets from; the secret manager fits. */
 export interface SecretSource {
   /**
-   * Undefined: there is no such secret yet, and `onChange` will tell when there is one. A rejection ends the stream that asked; its
+   * Undefined: there is no such secret yet, and `onChange` calls back when there is one. A rejection ends the stream that asked; its
    * message goes to the client.
    */
   get(name: string, signal?: AbortSignal): Promise<SourceSecret | undefined>;

@@ -4,7 +4,7 @@ import type { Logger } from "../base/logger.ts";
 import { wait } from "../base/wait.ts";
 import { type GrpcServer, type Implementation, startGrpcServer } from "../grpc/index.ts";
 import type { ReservedSocket } from "../net/listen/listen.ts";
-import { createLegacyContext, type LegacyOptions } from "./compat/legacy-context.ts";
+import { createLegacyContext, type LegacyOptions } from "./compat/legacy-stream.ts";
 import type { PrivateKeyProvider } from "./core/encode-secret.ts";
 import { legacyMethods, sdsMethods } from "./methods.ts";
 import type { SdsMetrics } from "./metrics.ts";

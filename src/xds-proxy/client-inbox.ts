@@ -4,9 +4,9 @@ type Take = (message: Buffer) => void | Promise<void>;
 
 /** The requests of a client, read from the moment it connects: who answers them is decided later, and may change once. */
 export interface ClientInbox {
-  /** What the client says first; pending until it does. Those behind it wait in the transport until somebody takes them. */
+  /** What the client says first; pending until it does. Those behind it wait in the transport until they are taken. */
   readonly first: Promise<Buffer>;
-  /** False after `forget`, or when there were too many requests to keep. */
+  /** False after `forget`, or when there were too many requests to store. */
   readonly canRepeat: boolean;
   /** Everything goes to `take`, beginning with the first. Settles as the client's side ends, or with what `take` throws. */
   deliver(take: Take): Promise<void>;
@@ -16,13 +16,13 @@ export interface ClientInbox {
   forget(): void;
 }
 
-/** Far more than a starting Envoy says before it hears something. */
-const MAX_KEPT_BYTES = 1024 * 1024;
+/** Far more than a starting Envoy sends before its first response. */
+const MAX_STORED_BYTES = 1024 * 1024;
 
 export function openInbox(downstream: Pick<FrameStream, "readFrames">): ClientInbox {
   let taker: Take | undefined;
-  let kept: Buffer[] | undefined = [];
-  let keptBytes = 0;
+  let stored: Buffer[] | undefined = [];
+  let storedBytes = 0;
   let onFirst: (message: Buffer) => void = () => undefined;
   let onTaker: () => void = () => undefined;
   const first = new Promise<Buffer>((resolve) => {
@@ -31,17 +31,17 @@ export function openInbox(downstream: Pick<FrameStream, "readFrames">): ClientIn
   const taken = new Promise<void>((resolve) => {
     onTaker = resolve;
   });
-  const keep = (message: Buffer): Buffer => {
-    if (kept === undefined) return message;
+  const store = (message: Buffer): Buffer => {
+    if (stored === undefined) return message;
     const copy = Buffer.from(message);
-    kept.push(copy);
-    keptBytes += copy.length;
-    if (keptBytes > MAX_KEPT_BYTES) kept = undefined;
+    stored.push(copy);
+    storedBytes += copy.length;
+    if (storedBytes > MAX_STORED_BYTES) stored = undefined;
     return copy;
   };
   const reading = downstream.readFrames(
     assembleMessages((message) => {
-      const own = keep(message);
+      const own = store(message);
       if (taker !== undefined) return taker(own);
       onFirst(own);
       return taken.then(() => taker?.(own));
@@ -50,7 +50,7 @@ export function openInbox(downstream: Pick<FrameStream, "readFrames">): ClientIn
   return {
     first,
     get canRepeat() {
-      return kept !== undefined;
+      return stored !== undefined;
     },
     deliver(take) {
       taker = take;
@@ -58,14 +58,14 @@ export function openInbox(downstream: Pick<FrameStream, "readFrames">): ClientIn
       return reading;
     },
     async repeat(take) {
-      const messages = kept ?? [];
-      kept = undefined;
+      const messages = stored ?? [];
+      stored = undefined;
       const repeated = inTurn(messages, take);
       taker = (message) => repeated.then(() => take(message));
       await Promise.all([repeated, reading]);
     },
     forget() {
-      kept = undefined;
+      stored = undefined;
     },
   };
 }

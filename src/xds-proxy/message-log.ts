@@ -26,7 +26,7 @@ export interface MessageLog {
   response(facts: ResponseFacts): void;
   /** A rewritten response on its way to the client. */
   converted(message: Buffer): void;
-  /** A rewritten response that nobody waits for any more. */
+  /** A rewritten response whose stream has ended. */
   dropped(): void;
 }
 

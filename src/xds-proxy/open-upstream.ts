@@ -15,7 +15,7 @@ export const MAX_RESPONSE_BYTES = 2 ** 31 - 1;
 /** What the control plane may send ahead. With many clients each gets less: what waits for slow ones is memory (bench/xds-forward). */
 const WINDOW_BYTES = 1024 * 1024;
 const CROWDED_WINDOW_BYTES = 64 * 1024;
-/** From so many streams on, memory is kept small at the price of the processor's time. */
+/** From so many streams on, memory stays small at the price of the processor's time. */
 export const CROWDED_STREAMS = 3;
 
 export interface OpenOptions {

@@ -82,7 +82,7 @@ export interface XdsProxy extends Handle {
   readonly socketPath: string;
   /** A client is about to come: connects to the control plane meanwhile. */
   prepare(): void;
-  /** Kept, and sent on the primary stream now and after every reconnect. */
+  /** Stored, and sent on the primary stream now and after every reconnect. */
   reportHealth(health: WorkloadHealth): void;
   /** For the debug pages: one row per stream. */
   describeStreams(): readonly StreamDescription[];

@@ -15,13 +15,13 @@ export interface ResponseRelayOptions {
   isForwardedEarly?(typeUrl: string): boolean;
   /** A whole response to hold or to convert, in arrival order. Its promise holds the stream back. */
   onCollected(action: "hold" | "convert", typeUrl: string, message: Buffer): void | Promise<void>;
-  /** Every response, whatever was done with it. */
+  /** Every response, also one that was dropped. */
   onResponse(facts: ResponseScanner): void;
   /** Whether forwarded responses of this type are recorded. */
   isRecorded?(typeUrl: string): boolean;
   /** A forwarded response, whole, in the pieces it came in. */
   onRecorded?(facts: ResponseScanner, pieces: readonly Buffer[]): void;
-  /** Bytes came in, whatever becomes of them. */
+  /** Bytes came in, also of a response that is dropped. */
   onBytes?(bytes: number): void;
   /** The client took its time with one response: milliseconds spent waiting for room. */
   onSlowClient?(waitedMs: number): void;
@@ -173,7 +173,7 @@ function createClientWriter(downstream: ResponseRelayOptions["downstream"]) {
     withoutRoom += 1;
     room = wait;
     roomTaken = wait.then(gotRoom, lostRoom);
-    roomTaken.catch(ignore); // who waits for it may have failed for another reason meanwhile
+    roomTaken.catch(ignore); // the caller may have failed for another reason meanwhile
     return roomTaken;
   };
   return {

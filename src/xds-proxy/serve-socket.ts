@@ -16,7 +16,7 @@ export interface SocketOptions extends Omit<GrpcServerOptions, "listen"> {
 
 const DEFAULT_CHECK_MS = 2000;
 
-/** A gRPC server on a unix socket whose file, when somebody deletes it, is made again; connections that exist live on. */
+/** A gRPC server on a unix socket whose file is created again when it is deleted; existing connections live on. */
 export async function serveSocket(options: SocketOptions): Promise<Handle> {
   const { path, log, checkMs = DEFAULT_CHECK_MS } = options;
   await using opened = new CloseStack();

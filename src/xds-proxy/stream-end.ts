@@ -2,7 +2,6 @@ import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { wait } from "../base/wait.ts";
 import { GrpcError, rpcErrorText } from "../grpc/index.ts";
-import { classifyTermination, terminationLabel } from "./core/termination.ts";
 import type { XdsProxyMetrics } from "./metrics.ts";
 
 /** Which side of a pair ended, and how; without a failure it ended cleanly. */
@@ -51,4 +50,27 @@ export function reportEnd({ side, failure }: StreamEnd, metrics: XdsProxyMetrics
 export function toStatus(failure: unknown): GrpcError {
   if (failure instanceof GrpcError) return failure;
   return new GrpcError("UNKNOWN", errorMessage(failure), { cause: failure });
+}
+
+/** How one side of a pair ended, which decides what is logged and counted. */
+export type Termination = "graceful" | "expected" | "unexpected";
+
+/** Texts of an orderly end that arrive under codes which also mean trouble: those of our own gRPC layer and of others upstream. */
+const EXPECTED_UNAVAILABLE =
+  /client disconnected|error reading from server: EOF|transport is closing|connection (was )?(dropped|closed)/i;
+const EXPECTED_ANY =
+  /RST_STREAM with (error )?code:? (NO_ERROR|0)\b|received prior goaway: code: NO_ERROR|GOAWAY with code (NO_ERROR|0)\b/;
+
+/** `failure` is undefined for a clean end of the stream. */
+export function classifyTermination(failure: unknown): Termination {
+  if (failure === undefined) return "graceful";
+  if (!(failure instanceof GrpcError)) return "unexpected";
+  if (failure.code === "CANCELLED" || failure.code === "DEADLINE_EXCEEDED") return "expected";
+  if (EXPECTED_ANY.test(failure.message)) return "expected";
+  return failure.code === "UNAVAILABLE" && EXPECTED_UNAVAILABLE.test(failure.message) ? "expected" : "unexpected";
+}
+
+/** The label of the termination counters. */
+export function terminationLabel(termination: Termination): "cancelled" | "error" {
+  return termination === "unexpected" ? "error" : "cancelled";
 }

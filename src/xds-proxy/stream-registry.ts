@@ -1,4 +1,4 @@
-/** The part of a stream that decides who is primary. */
+/** The part of a stream that decides which one is primary. */
 export interface RegisteredStream {
   readonly id: number;
   /** Known once the first request has come. */
@@ -42,7 +42,7 @@ export class StreamRegistry<Stream extends RegisteredStream> {
     const before = this.#primary;
     if (chosen === before) return;
     this.#primary = chosen;
-    // In this order: what the one before still hears must not replace what the next one is told.
+    // In this order: what the previous one still receives must not replace what the next one is sent.
     before?.resignPrimary();
     chosen?.becomePrimary();
   }

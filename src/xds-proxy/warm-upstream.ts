@@ -4,14 +4,14 @@ import type { UpstreamOptions } from "./options.ts";
 
 /** A connection to the control plane made before its client is there, for the first one that comes. */
 export interface WarmUpstream {
-  /** Begins to connect. A failure is of no interest here: the client's own attempt will tell. */
+  /** Begins to connect. A failure is ignored here: the client's own attempt reports it. */
   prepare(): void;
   /** At most once; undefined when there is none. */
   take(): GrpcChannel | undefined;
   stop(): Promise<void>;
 }
 
-/** Envoy takes a tenth of a second to start. Who has not come after this long does not come. */
+/** Envoy takes a tenth of a second to start. A client that has not connected after this long does not connect. */
 const UNUSED_MS = 30_000;
 
 export function createWarmUpstream(options: UpstreamOptions): WarmUpstream {

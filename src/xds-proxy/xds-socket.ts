@@ -12,7 +12,7 @@ import { XdsProxyError } from "./xds-proxy-error.ts";
 export const SOCKET_FILE = { mode: 0o666, replace: "always" } as const;
 const DIRECTORY_MODE = 0o755;
 
-/** Binds the socket ahead of its server. Undefined when that does not work: the server tries again, and tells why not. */
+/** Binds the socket ahead of its server. Undefined when that does not work: the server tries again, and logs why not. */
 export async function reserveXdsSocket(path: string): Promise<ReservedSocket | undefined> {
   try {
     // Before `makeWay` would do it with a mode that the umask may narrow: Envoy's bootstrap comes into the same directory.

@@ -20,7 +20,7 @@ export interface NameTable {
 
 export class NameTableError extends CodedError<"invalid-name-table"> {}
 
-/** The name table in the bytes of an NDS resource. Throws {@link NameTableError} for bytes that are no such message. */
+/** The name table in the bytes of an NDS resource. Throws {@link NameTableError} for bytes that do not decode. */
 export function decodeNameTable(bytes: Uint8Array): NameTable {
   // No prototype: a host may be called "constructor".
   const table: Record<string, NameInfo> = Object.create(null);

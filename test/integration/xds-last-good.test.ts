@@ -165,7 +165,7 @@ test("a damaged file is ignored with one warning, and written anew", async () =>
   const path = join(file, readdirSync(file)[0] ?? "");
   writeFileSync(path, "not mine");
   await using running = await startWithLastGood(server.address, socket.path, log);
-  expect(warnings).toEqual([`ignoring the last known good configuration in ${path}: it is no file of this agent`]);
+  expect(warnings).toEqual([`ignoring the last known good configuration in ${path}: it is not a file of this agent`]);
   await using client = openXdsClient(socket.path, "delta");
   await accept(server, client, "delta", 1);
   await until(async () =>

@@ -4,14 +4,14 @@ import { type Authenticator, authenticate } from "../../ca/index.ts";
 import { GrpcError, type ServerCall } from "../../grpc/index.ts";
 import { splitHostPort } from "../../net/host-port.ts";
 import { isLoopback } from "../../net/ip.ts";
-import { fullRate, type StreamRateLimits, takeStream } from "./core/stream-rate.ts";
+import { fullRate, type StreamRateLimits, takeStream } from "./core/stream-start.ts";
 
 export interface AdmissionOptions {
   readonly isReady: () => boolean;
   readonly rate: StreamRateLimits;
-  /** Tried in order on TLS connections; without any, nobody can prove anything. */
+  /** Tried in order on TLS connections; without any, no client can be authenticated. */
   readonly authenticators: readonly Authenticator[];
-  /** `XDS_AUTH`: false asks nobody for anything. */
+  /** `XDS_AUTH`: false authenticates no client. */
   readonly requiresIdentity: boolean;
   /** `XDS_AUTH_PLAINTEXT`: clients without TLS have to show a token as well. */
   readonly requiresPlaintextIdentity: boolean;

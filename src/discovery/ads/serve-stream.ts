@@ -10,8 +10,7 @@ import { traitsOf, typeOfUrl } from "../../xds/xds-types.ts";
 import type { AdsContext } from "./ads-context.ts";
 import { answerDebug, isDebugType } from "./answer-debug.ts";
 import { createConnection, type OwnedConnection } from "./connection.ts";
-import { checkIdentity } from "./core/check-identity.ts";
-import { firstRequest } from "./core/first-request.ts";
+import { checkIdentity, firstRequest } from "./core/stream-start.ts";
 
 /** Of one type. More than any proxy can hold, and not so many that making them keeps all others waiting. */
 const MAX_NAMES = 100_000;

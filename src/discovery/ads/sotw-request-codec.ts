@@ -4,7 +4,7 @@ import { WIRE_BYTES, WireReader } from "../../protobuf/wire/wire-reader.ts";
 
 const RESOURCE_NAMES = 3;
 const NAMES_TAG = (RESOURCE_NAMES << 3) | WIRE_BYTES;
-/** Distinct lists that are remembered, and how long they may be together; proxies alike share them. */
+/** Distinct lists that are cached, and their bytes together; equal proxies share them. */
 const MAX_LISTS = 64;
 const MAX_BYTES = 16 * 1024 * 1024;
 /** Shorter lists are read as quickly as they are found. */
@@ -17,7 +17,7 @@ interface KnownList {
 }
 
 /**
- * Requests whose names are read once for all clients that send the same bytes: every acknowledgement of a client repeats its whole list,
+ * Requests whose names are read once for all clients that send the same bytes: every ACK of a client repeats its whole list,
  * which would otherwise be most of the work of a small push (`bench/discovery`). Equal long lists are one frozen value.
  */
 export function createSotwRequestCodec(): Codec<DiscoveryRequest> {
@@ -68,9 +68,9 @@ function readList(bytes: Buffer, start: number): KnownList {
 
 /** The most recently used first. */
 function remember(lists: KnownList[], list: KnownList): void {
-  const place = lists.indexOf(list);
-  if (place === 0) return;
-  if (place > 0) lists.splice(place, 1);
+  const index = lists.indexOf(list);
+  if (index === 0) return;
+  if (index > 0) lists.splice(index, 1);
   lists.unshift(list);
   let bytes = lists.reduce((sum, known) => sum + known.bytes.length, 0);
   while (lists.length > 1 && (lists.length > MAX_LISTS || bytes > MAX_BYTES)) bytes -= lists.pop()?.bytes.length ?? 0;

@@ -133,7 +133,7 @@ export class ClientStream implements RawClientCall {
       else this.finishReading();
       return;
     }
-    // What follows the end of the data is heard of in this turn or the next; "close" then tells why.
+    // What follows the end of the data is heard of in this turn or the next; "close" then says why.
     setImmediate(() => {
       if (!this.#stream.closed && !this.#stream.destroyed) this.fail(failure);
     });
@@ -153,7 +153,7 @@ export class ClientStream implements RawClientCall {
   #start({ session, headers }: Attempt): ClientHttp2Stream {
     const stream = session.http2.request(headers, { endStream: false });
     session.openCalls++;
-    stream.on("error", () => undefined); // its story is told by "close"
+    stream.on("error", () => undefined); // "close" reports it
     stream.once("response", (received: IncomingHttpHeaders, _flags: number, raw: readonly string[]) =>
       this.#receiveHeaders(received, raw),
     );
@@ -226,18 +226,18 @@ export class ClientStream implements RawClientCall {
       return;
     }
     this.#encoding = parseEncoding(headers["grpc-encoding"]?.toString());
-    this.#tell(this.#options.onHeaders, Metadata.fromRawHeaders(raw));
+    this.#notify(this.#options.onHeaders, Metadata.fromRawHeaders(raw));
   }
 
   #receiveStatus(headers: IncomingHttpHeaders, raw: readonly string[]): void {
     const trailers = Metadata.fromRawHeaders(raw);
     this.#status = { failure: statusFailure(headers, trailers) };
     this.#writer.close(this.#status.failure);
-    this.#tell(this.#options.onTrailers, trailers);
+    this.#notify(this.#options.onTrailers, trailers);
   }
 
   /** What the caller's own function throws fails the call, not the process. */
-  #tell(listener: ((metadata: Metadata) => void) | undefined, metadata: Metadata): void {
+  #notify(listener: ((metadata: Metadata) => void) | undefined, metadata: Metadata): void {
     try {
       listener?.(metadata);
     } catch (failure) {
@@ -269,7 +269,7 @@ export class ClientStream implements RawClientCall {
     this.#writer.close(end.failure);
     if (end.isLocal) this.#reset();
     else this.#leave();
-    // A stream is only freed when its data was taken; nobody will ask for what is left.
+    // A stream is only freed when its data was taken; nothing will read what is left.
     if (!this.#stream.readableEnded) this.#stream.resume();
     for (const listener of this.#onEnd.splice(0)) listener(end);
   }

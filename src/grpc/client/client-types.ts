@@ -125,7 +125,7 @@ export interface GrpcChannel extends AsyncDisposable {
     method: Method<"bidi", Request, Response>,
     options?: CallOptions,
   ): Promise<BidiCall<Request, Response>>;
-  /** Any method, as frames in pieces. Whoever takes gzip has to unpack it, see `inflateFrames`. */
+  /** Any method, as frames in pieces. A caller that takes gzip has to unpack it, see `inflateFrames`. */
   raw(path: string, options?: CallOptions & { readonly takesGzip?: boolean }): Promise<RawClientCall>;
   /** Connects now and resolves when the peer has spoken HTTP/2. */
   connect(signal?: AbortSignal): Promise<void>;

@@ -5,7 +5,7 @@ import { GrpcError, statusName } from "../status.ts";
 import { decodeStatusMessage } from "../status-message.ts";
 import { http2ErrorName, statusOfHttp, statusOfReset } from "./status-mapping.ts";
 
-/** Somebody between us and the server has answered: a load balancer, a proxy. The code is only what gRPC makes of it. */
+/** The answer came from something in front of the server: a load balancer, a proxy. The code is only what gRPC makes of it. */
 export class NoGrpcAnswer extends GrpcError {}
 
 /** What is wrong with an answer that carries no status of its own; undefined when it is gRPC that we can read. */

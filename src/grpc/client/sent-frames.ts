@@ -14,7 +14,7 @@ export class SentFrames {
     this.bytes += bytes;
   }
 
-  /** Nobody waits for room here: it was all taken once before. */
+  /** No wait for room here: it was all taken once before. */
   repeat(writer: FrameWriter): void {
     for (const write of this.#writes) void write(writer);
   }

@@ -50,7 +50,7 @@ function requestWriter<Request, Response>({ call, method }: OpenCall<Request, Re
   };
 }
 
-/** The response tells how it went; a request that cannot be sent fails the call here. */
+/** The response says how it went; a request that cannot be sent fails the call here. */
 function sendOnly<Request, Response>({ call, method }: OpenCall<Request, Response>, request: Request): void {
   try {
     call.send(encodeMessage(method.request, request));

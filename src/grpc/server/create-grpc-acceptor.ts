@@ -41,7 +41,7 @@ const MAX_MESSAGE_BYTES = 2 ** 31 - 1;
 /** HTTP/2 has 32 bits for it; node throws for what does not fit, with the first connection. */
 const MAX_STREAMS = 2 ** 32 - 1;
 
-/** gRPC on connections that somebody else accepted. */
+/** gRPC on connections accepted elsewhere. */
 export function createGrpcAcceptor(options: GrpcAcceptorOptions): GrpcAcceptor {
   const sessions = new Map<ServerHttp2Session, Socket>();
   const perSession = sessionOptions(options);

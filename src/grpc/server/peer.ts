@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { type PeerCertificate, TLSSocket } from "node:tls";
 import { joinHostPort } from "../../net/host-port.ts";
 
-/** Who is at the other end of a connection. */
+/** The other end of a connection. */
 export interface Peer {
   /** "127.0.0.1:41234", or "unix" for the nameless peer of a unix socket. */
   readonly address: string;

@@ -19,7 +19,7 @@ export const noPings: PingState = { lastAt: Number.NEGATIVE_INFINITY, strikes: 0
 export interface PingEvent {
   readonly now: number;
   readonly openCalls: number;
-  /** We have sent headers or messages since the last ping: clients measure the connection with pings then, which is no abuse. */
+  /** We have sent headers or messages since the last ping: clients measure the connection with pings then, which is not abuse. */
   readonly hasSent: boolean;
 }
 

@@ -4,7 +4,7 @@ const NO_ERROR = 0;
 const RETRY_MS = 50;
 
 /**
- * After the status is on its way: a client that still sends is told to stop (RST_STREAM NO_ERROR), and what it has sent is dropped,
+ * After the status is on its way: a client that still sends is asked to stop (RST_STREAM NO_ERROR), and what it has sent is dropped,
  * because unread bytes would hold the stream open for ever. A reset overtakes trailers that are still queued, so it waits for them.
  */
 export function releaseClient(stream: ServerHttp2Stream): void {

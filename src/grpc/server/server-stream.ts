@@ -61,7 +61,7 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
     request: IncomingRequest,
     options: MessageLimits & {
       readonly encode: (message: unknown) => Uint8Array;
-      /** What requests may be compressed with, as clients are told. */
+      /** What requests may be compressed with, as announced to clients. */
       readonly encodings: string;
       readonly log: Logger;
     },
@@ -77,7 +77,7 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
     this.#maxReceiveBytes = options.maxReceiveBytes;
     this.#encodings = options.encodings;
     this.#writer = new FrameWriter(stream, options.maxSendBytes);
-    stream.on("error", () => undefined); // its story is told by "close"
+    stream.on("error", () => undefined); // "close" reports it
     // "aborted" comes first when the client resets, "close" alone when the connection is lost after our last write.
     stream.once("aborted", this.#onGone).once("close", this.#onGone);
   }
@@ -120,7 +120,7 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
     await this.send(message);
   }
 
-  /** As `write`, but throws at once; a promise only says that the peer is behind, nobody has to wait for it. */
+  /** As `write`, but throws at once; a promise only says that the peer is behind, it need not be awaited. */
   send(message: unknown): Promise<void> | undefined {
     const payload = this.#encode(message);
     this.sendHeaders();

@@ -68,7 +68,7 @@ export function implement<Kind extends CallKind, Request, Response>(
   return { kind: method.kind, path: method.path, method, handler } as Implementation;
 }
 
-/** A method whose frames are moved in pieces, whatever its kind. */
+/** A method whose frames are moved in pieces, of any kind. */
 export function implementRaw(path: string, handler: RawHandler): Implementation {
   return { kind: "raw", path, handler };
 }

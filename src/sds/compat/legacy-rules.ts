@@ -1,6 +1,6 @@
 import type { Metadata } from "../../grpc/index.ts";
 
-/** How releases up to 1.8 tell who asks. */
+/** How releases up to 1.8 authenticate the client. */
 export type LegacyToken =
   /** The agent's own token, read for each request: a token that cannot be read ends the stream. */
   | { readonly kind: "local"; read(): Promise<unknown> }

@@ -8,10 +8,11 @@ import { SECRET_TYPE } from "../../xds/type-urls.ts";
 import { generateOne } from "../generate.ts";
 import { SDS_LABEL } from "../metrics.ts";
 import type { SdsContext } from "../sds-context.ts";
+import { createSdsContext, type SdsContextOptions } from "../sds-context.ts";
 import type { SourceSecret } from "../secret-source.ts";
 import { runSecretStream, type SecretStreamOptions } from "../secret-stream.ts";
 import type { LegacySdsMetrics } from "./legacy-metrics.ts";
-import { type LegacyToken, legacyOutcome, missingToken } from "./legacy-rules.ts";
+import { type LegacyToken, legacyOutcome, legacyVersion, missingToken } from "./legacy-rules.ts";
 
 export interface LegacyContext extends SdsContext {
   readonly token: LegacyToken;
@@ -121,4 +122,36 @@ async function checkToken(token: LegacyToken, call: ServerCall): Promise<void> {
   } catch (cause) {
     throw new GrpcError("UNKNOWN", `failed to read the credential token: ${errorMessage(cause)}`, { cause });
   }
+}
+
+export interface LegacyOptions {
+  readonly token: LegacyToken;
+  readonly metrics?: LegacySdsMetrics | undefined;
+}
+
+/** Adds the versions that are times: each content gets the moment it was first handed out. */
+export function createLegacyContext(
+  options: SdsContextOptions,
+  { token, metrics: legacyMetrics }: LegacyOptions,
+): LegacyContext {
+  const latest = new Map<string, { readonly version: string; readonly text: string }>();
+  return {
+    ...createSdsContext(options),
+    token,
+    legacyMetrics,
+    versionText: ({ name, version }) => {
+      const known = latest.get(name);
+      if (known?.version === version) return known.text;
+      const text = distinctText(known?.text);
+      latest.set(name, { version, text });
+      return text;
+    },
+  };
+}
+
+/** Two contents within one millisecond still have to differ. */
+function distinctText(previous: string | undefined): string {
+  let timeMs = Date.now();
+  while (legacyVersion(timeMs) === previous) timeMs += 1;
+  return legacyVersion(timeMs);
 }

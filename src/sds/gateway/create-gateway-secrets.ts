@@ -12,7 +12,7 @@ export interface GatewaySecretsOptions {
   readonly fallbackName?: string;
 }
 
-/** The secrets of a gateway's namespace as an SDS source; whoever watches Kubernetes feeds it. */
+/** The secrets of a gateway's namespace as an SDS source; the watch of Kubernetes feeds it. */
 export interface GatewaySecrets extends SecretSource {
   /** Added or updated. Content that did not change is not announced. */
   apply(secret: KubernetesSecret): void;

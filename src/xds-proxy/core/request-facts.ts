@@ -29,7 +29,7 @@ const FIELDS: Readonly<Record<XdsProtocol, FieldNumbers>> = {
   delta: { version: -1, node: 1, type: 2, nonce: 6, error: 7 },
 };
 
-/** Looks at the top level only. Throws a WireError for bytes that are no message. */
+/** Looks at the top level only. Throws a WireError for bytes that do not decode. */
 export function scanRequest(kind: XdsProtocol, bytes: Buffer): RequestFacts {
   const fields = FIELDS[kind];
   let [typeUrl, responseNonce, versionInfo, isNack] = ["", "", "", false];

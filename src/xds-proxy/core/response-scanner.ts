@@ -21,15 +21,15 @@ const WRAPPED_ANY = 2;
  * first few bytes. Payloads are jumped over, not looked at.
  */
 export class ResponseScanner {
-  /** The response's own, and the first resource's until that has come; undefined so far. */
+  /** The response's own, or the first resource's until that has come; undefined before both. */
   typeUrl: string | undefined;
-  /** The response has told its own type. */
+  /** The response's own type has come. */
   hasOwnType = false;
   versionInfo = "";
   nonce = "";
   resourceCount = 0;
   removedCount = 0;
-  /** The bytes are no protobuf message; the facts found before stay. */
+  /** The bytes are not a protobuf message; the facts found before stay. */
   malformed = false;
 
   readonly #wrapped: boolean;
@@ -149,7 +149,7 @@ export class ResponseScanner {
 
 const EMPTY: Buffer = Buffer.alloc(0);
 
-/** Numbers beyond 32 bits are no tags or lengths of a message that could be received. */
+/** Numbers beyond 32 bits cannot be tags or lengths of a message that could be received. */
 function readVarint(bytes: Buffer, start: number): { readonly value: number; readonly next: number } | undefined {
   let value = 0;
   for (let index = 0; index < MAX_VARINT_BYTES; index += 1) {

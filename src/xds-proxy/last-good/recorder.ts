@@ -15,16 +15,16 @@ export interface RecorderOptions {
 }
 
 interface TypeState {
-  /** Undefined: all there are. */
+  /** Undefined: wildcard. */
   names: ReadonlySet<string> | undefined;
-  /** The next response is the whole of the type, whatever was stored before. */
+  /** The next response replaces everything that was stored of the type. */
   replaceNext: boolean;
   readonly pending: { readonly nonce: string; readonly pieces: readonly Buffer[] }[];
   /** An answer to a response that is not here yet: a quick client answers before the last piece is noted. */
   early?: Pick<RequestedNames, "nonce" | "isNack"> | undefined;
 }
 
-/** Follows one stream of the node and keeps what the client has acknowledged. Never a secret. */
+/** Follows one stream of the node and records what the client has ACKed. Never a secret. */
 export class Recorder {
   readonly #options: RecorderOptions;
   readonly #types = new Map<string, TypeState>();
@@ -94,7 +94,7 @@ export class Recorder {
     const { snapshot, kind } = this.#options;
     if (kind === "sotw") {
       state.names = request.names;
-      // An empty list of a type that is asked for by name means that nothing is wanted for now; it is no reason to forget.
+      // An empty list of a type that needs names unsubscribes for now; what was accepted stays recorded.
       if (state.names === undefined || state.names.size === 0) return false;
       return prune(snapshot, typeUrl, state.names);
     }

@@ -28,7 +28,7 @@ export interface ServeOptions {
 
 /**
  * Answers a client that starts while no control plane can be reached, with what it had accepted before. Resolves, and so ends the
- * stream, when a control plane is back: the client then reconnects and tells it the versions it has. A client that already has its
+ * stream, when a control plane is back: the client then reconnects and sends it the versions it has. A client that already has its
  * configuration, or is another node, gets the failure.
  */
 export async function serveLastGood(options: ServeOptions): Promise<void> {
@@ -76,7 +76,7 @@ export function canServe(lastGood: LastGood, kind: XdsProtocol, first: Buffer): 
     const { typeUrl, nodeId, isEnvoy } = scanRequest(kind, first);
     return isEnvoy && nodeId === lastGood.nodeId && !readRequest(kind, typeUrl, first).hasVersions;
   } catch {
-    // Who reads it says what is wrong with it.
+    // The reader of the request reports what is wrong with it.
     return false;
   }
 }

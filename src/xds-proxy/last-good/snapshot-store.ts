@@ -9,7 +9,7 @@ import { decodeSnapshotFile, encodeSnapshotFile, type SnapshotFile } from "./cor
 
 export interface SnapshotStore {
   readonly path: string;
-  /** Undefined when there is none; one that cannot be used is told once and left alone. */
+  /** Undefined when there is none; one that cannot be used is logged once and left alone. */
   load(): Promise<SnapshotFile | undefined>;
   save(snapshot: Snapshot, savedAt: number): Promise<void>;
   remove(): Promise<void>;
@@ -18,7 +18,7 @@ export interface SnapshotStore {
 const SUFFIX = ".last-good";
 /** What a run that was killed while it wrote has left. */
 const UNFINISHED = /^\.[0-9a-f]{32}\.last-good\.[0-9a-z]+\.tmp$/;
-/** Nobody writes that long. */
+/** No write takes that long. */
 const UNFINISHED_MS = 60_000;
 /** A directory that outlives many pods keeps the newest. */
 const MAX_FILES = 16;

@@ -28,14 +28,14 @@ export interface LastGood extends Handle {
   recorder(kind: XdsProtocol): Recorder;
   /** A control plane has answered, be it with a refusal. */
   noteReachable(): void;
-  /** Somebody accepts connections, who may be the front of a control plane that is gone: only the wait for its word begins anew. */
+  /** Connections are accepted, maybe by something in front of a control plane that is gone: only the wait for a response restarts. */
   noteConnected(): void;
   noteUnreachable(): void;
-  /** Nobody was reached for the whole grace period. */
+  /** No control plane was reached for the whole grace period. */
   isDue(): boolean;
   /** How long from now a control plane that says nothing is waited for: what is left of the grace period since it said something. */
   patienceMs(): number;
-  /** Resolves when a control plane was reached by anybody, or when nobody waits for it any more. */
+  /** Resolves when any stream has reached a control plane, or when the signal aborts. */
   reachable(signal: AbortSignal): Promise<void>;
 }
 
@@ -46,7 +46,7 @@ const DEFAULT_PROBE_EVERY_MS = 2000;
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
 const DEFAULT_WRITE_EVERY_MS = 1000;
 
-/** The node's last accepted configuration, kept in memory and, in the background, on disk. */
+/** The node's last accepted configuration, in memory and, in the background, on disk. */
 export async function startLastGood(options: LastGoodOptions): Promise<LastGood> {
   const { nodeId, log, graceMs = DEFAULT_GRACE_MS, maxBytes = DEFAULT_MAX_BYTES } = options;
   const store = createSnapshotStore(options.directory, nodeId, log);
@@ -77,7 +77,7 @@ export async function startLastGood(options: LastGoodOptions): Promise<LastGood>
       );
   };
   const forget = () => {
-    log.warn(`the configuration is larger than ${maxBytes} bytes; it is not kept as last known good`);
+    log.warn(`the configuration is larger than ${maxBytes} bytes; it is not stored as last known good`);
     snapshot.clear();
     savedAt = undefined;
     clearTimeout(timer);

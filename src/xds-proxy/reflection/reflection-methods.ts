@@ -41,7 +41,7 @@ export async function readAdsFiles(): Promise<readonly ProtoFile[]> {
   return (await import("../core/ads-descriptors.ts")).ADS_FILES;
 }
 
-/** gRPC server reflection, in both versions that tools use. The files are made for the first who asks: few agents ever meet one. */
+/** gRPC server reflection, in both versions that tools use. The files are built at the first request: few agents ever get one. */
 export function reflectionMethods(
   readFiles: () => Promise<readonly ProtoFile[]>,
   services: readonly string[],

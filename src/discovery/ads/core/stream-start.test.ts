@@ -2,9 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { HEALTH_TYPE } from "../../../xds/type-urls.ts";
 import { isLocal } from "../admission.ts";
-import { checkIdentity } from "./check-identity.ts";
-import { firstRequest } from "./first-request.ts";
-import { fullRate, takeStream } from "./stream-rate.ts";
+import { checkIdentity, firstRequest, fullRate, takeStream } from "./stream-start.ts";
 
 describe("who may have a node's configuration", () => {
   const web = "spiffe://cluster.local/ns/shop/sa/web";

@@ -48,7 +48,7 @@ export function encodeSnapshotFile({ nodeId, savedAt, snapshot }: SnapshotFile):
 
 export function decodeSnapshotFile(file: Buffer, nodeId: string): SnapshotFile {
   if (!file.subarray(0, MAGIC.length).equals(MAGIC))
-    throw new SnapshotFileError("foreign", "it is no file of this agent");
+    throw new SnapshotFileError("foreign", "it is not a file of this agent");
   const end = file.length - CHECKSUM_BYTES;
   const sum = createHash("sha256")
     .update(file.subarray(0, Math.max(0, end)))

@@ -23,7 +23,7 @@ const REMOVED = 6;
 
 /**
  * Applies one accepted response. `replaces`: it is the whole of its type, so what it does not name is gone; a response to a list of
- * names only changes those it carries. Throws a WireError for bytes that are no message; the snapshot is then as before.
+ * names only changes those it carries. Throws a WireError for bytes that do not decode; the snapshot is then as before.
  */
 export function applyResponse(
   snapshot: Snapshot,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { formatRfc3339 } from "./rfc3339.ts";
+import { formatRfc3339 } from "./sds-context.ts";
 
 test.each([
   { offset: 0, text: "2026-03-01T12:00:00Z" },
