@@ -67,7 +67,7 @@ function resources(port: number, serverIdentity: string | undefined): MeshResour
         endpoints: [
           {
             locality: { region: "r" },
-            load_balancing_weight: { value: 1 },
+            load_balancing_weight: 1,
             lb_endpoints: [
               {
                 endpoint: { address: { socket_address: { address: "127.0.0.1", port_value: port } } },

@@ -27,7 +27,7 @@ function listenerWithExtension(port: number, name: string, list: keyof typeof WA
   const filter = {
     name,
     config_discovery: {
-      config_source: { ads: {}, resource_api_version: "V3", initial_fetch_timeout: { seconds: 0 } },
+      config_source: { ads: {}, resource_api_version: "V3", initial_fetch_timeout: "0s" },
       type_urls: [WASM[list], RBAC[list]],
     },
   };

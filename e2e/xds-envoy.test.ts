@@ -114,7 +114,7 @@ describe.each(["sotw", "delta"] as const)("a real Envoy, %s", (kind) => {
     gone.forceStop();
     await says(port, "one");
 
-    await using server = await startFakeXdsServer(Number(gone.address.split(":")[1]));
+    await using server = await startFakeXdsServer({ port: Number(gone.address.split(":")[1]) });
     const back = await server.stream(0);
     await configure(kind, back, port, "two");
     rmSync(join(agent.folder, "etc/istio/proxy/XDS"));

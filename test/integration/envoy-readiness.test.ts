@@ -10,6 +10,7 @@ import { createAdminClient } from "../../src/envoy/admin-client.ts";
 import { envoyRules } from "../../src/envoy/core/generations.ts";
 import { envoyReadinessProbe } from "../../src/envoy/readiness-probe.ts";
 import { startEnvoy } from "../../src/envoy/start-envoy.ts";
+import { LISTENER_TYPE } from "../../src/xds/type-urls.ts";
 import { sidecarInputs } from "../support/bootstrap/bootstrap-inputs.ts";
 import { createTestCa } from "../support/certs/sds-certificates.ts";
 import { createWorkFolder, envoyOptions, freePorts, recordingLogger } from "../support/envoy/life.ts";
@@ -19,11 +20,10 @@ import { fetchOk } from "../support/net/fetch-answer.ts";
 import { startTestStatusServer } from "../support/status/server.ts";
 import { until } from "../support/wait/until.ts";
 import {
+  type ControlPlaneSockets,
   certificateSecret,
-  type ScriptedControlPlaneOptions,
   startScriptedControlPlane,
   trustSecret,
-  XDS_TYPES,
 } from "../support/xds/scripted-control-plane.ts";
 
 beforeEach(needs("envoy"));
@@ -45,7 +45,7 @@ async function startSidecar(deltaXds: boolean) {
     "./var/run/secrets/workload-spiffe-uds",
     sdsFolder,
   );
-  const sockets: ScriptedControlPlaneOptions = {
+  const sockets: ControlPlaneSockets = {
     xdsSocket: join(work.folder, "XDS"),
     sdsSocket: join(sdsFolder, "socket"),
   };
@@ -146,7 +146,7 @@ test("a refused configuration keeps it from being ready and says so; the repaire
     resources: { lds: [{ name: "broken", address: {} }] },
   });
   await until("the refusal", async () => (await t.ready()).body.includes("but was rejected"), 15_000);
-  const refusal = plane.requests.find((asked) => asked.typeUrl === XDS_TYPES.lds && asked.error !== undefined);
+  const refusal = plane.requests.find((asked) => asked.typeUrl === LISTENER_TYPE && asked.error !== undefined);
   expect(refusal?.error).toContain("broken");
   plane.set("lds", [inboundListener(t.port, t.adminPort)]);
   await until("readiness", async () => (await t.ready()).status === 200, 15_000);

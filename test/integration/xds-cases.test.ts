@@ -82,7 +82,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       await (await server.stream(0)).received(1);
       server.forceStop();
       expect(await client.status).toMatchObject({ code: grpc.status.UNAVAILABLE });
-      await using again = await startFakeXdsServer(Number(server.address.split(":")[1]));
+      await using again = await startFakeXdsServer({ port: Number(server.address.split(":")[1]) });
       await using next = openXdsClient(socket.path, kind);
       next.send(ask(kind, CDS, envoy));
       const stream = await again.stream(0);

@@ -197,7 +197,7 @@ describe("a stock Envoy in front of the control plane", () => {
     await using _front = await runEnvoy(bootstrap);
     await using agent = await startAgent(`127.0.0.1:${frontPort}`);
     {
-      await using server = await startFakeXdsServer(controlPort);
+      await using server = await startFakeXdsServer({ port: controlPort });
       const opened = server.stream(0);
       await until(() =>
         acceptOne(agent, "delta", opened).then(
@@ -210,7 +210,7 @@ describe("a stock Envoy in front of the control plane", () => {
     await using _served = client;
     expect(new Set(statuses)).toEqual(new Set([grpc.status.UNAVAILABLE]));
     expect(read("delta", client.responses[0] ?? Buffer.alloc(0))).toMatchObject({ names: ["a"] });
-    await using back = await startFakeXdsServer(controlPort);
+    await using back = await startFakeXdsServer({ port: controlPort });
     (await back.stream(0)).send(push("delta", CDS, ["a"]));
     expect(await client.status).toMatchObject({ code: grpc.status.OK });
   });

@@ -115,7 +115,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await client.received(3);
     expect(read(kind, client.responses[2] ?? Buffer.alloc(0))).toMatchObject({ typeUrl: LDS, names: [] });
 
-    await using back = await startFakeXdsServer(Number(address.split(":")[1]));
+    await using back = await startFakeXdsServer({ port: Number(address.split(":")[1]) });
     const probe = await back.stream(0);
     await probe.received(1);
     expect(probe.requests[0]?.equals(ask(kind, CDS, envoy))).toBe(true);

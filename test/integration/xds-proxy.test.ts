@@ -265,7 +265,7 @@ test("no control plane: the client is told so, and the next stream works once th
   client.send(request("delta", CDS));
   expect(await client.status).toMatchObject({ code: grpc.status.UNAVAILABLE });
   expect(running.registry.render()).toContain("istio_agent_istiod_connection_failures 1");
-  await using server = await startFakeXdsServer(Number(address.split(":")[1]));
+  await using server = await startFakeXdsServer({ port: Number(address.split(":")[1]) });
   await using again = openXdsClient(socket.path, "delta");
   again.send(request("delta", CDS));
   await (await server.stream(0)).received(1);

@@ -60,15 +60,14 @@ const serve = (
   checkClient = false,
   host?: string,
 ): Promise<FakeXdsServer> =>
-  startFakeXdsServer(
-    0,
-    grpc.ServerCredentials.createSsl(
+  startFakeXdsServer({
+    credentials: grpc.ServerCredentials.createSsl(
       Buffer.from(root.pem),
       [{ private_key: Buffer.from(keyPem), cert_chain: Buffer.from(pem) }],
       checkClient,
     ),
-    host,
-  );
+    ...(host !== undefined && { host }),
+  });
 
 test.each([
   { host: "127.0.0.1", authority: "127.0.0.1" },

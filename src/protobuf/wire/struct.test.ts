@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createEnvoyMessages } from "../../../test/support/xds/scripted-control-plane-json.ts";
+import { createEnvoyMessages } from "../../../test/support/xds/envoy-messages.ts";
 import { memberBytes } from "./edit-members.ts";
 import { decodeStruct, decodeValue, encodeStruct, type JsonObject, type JsonValue } from "./struct.ts";
 import { WireError } from "./wire-reader.ts";

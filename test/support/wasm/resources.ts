@@ -1,7 +1,7 @@
 import { any, deltaDiscoveryResponse, discoveryResponse } from "../../../src/protobuf/wire/discovery.ts";
 import { memberBytes, withMember } from "../../../src/protobuf/wire/edit-members.ts";
 import { message, string, uint32 } from "../../../src/protobuf/wire/message.ts";
-import { createEnvoyMessages } from "../xds/scripted-control-plane-json.ts";
+import { createEnvoyMessages } from "../xds/envoy-messages.ts";
 
 export const EXTENSION_TYPE = "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig";
 export const HTTP_WASM = "type.googleapis.com/envoy.extensions.filters.http.wasm.v3.Wasm";

@@ -12,6 +12,9 @@ export const XDS_PATHS = {
 } as const;
 export type XdsKind = keyof typeof XDS_PATHS;
 
+const SECRETS = "/envoy.service.secret.v3.SecretDiscoveryService";
+const SDS_PATHS = { sotw: `${SECRETS}/StreamSecrets`, delta: `${SECRETS}/DeltaSecrets` } as const;
+
 const raw = (bytes: Buffer) => bytes;
 
 /** One client's stream as the control plane sees it. */
@@ -40,27 +43,32 @@ export interface FakeXdsServer extends AsyncDisposable {
   forceStop(): void;
 }
 
-/** A control plane that says what the test tells it, on grpc-js, so that the other side is not our own code. */
-export async function startFakeXdsServer(
-  port = 0,
-  credentials = grpc.ServerCredentials.createInsecure(),
-  host = "127.0.0.1",
-): Promise<FakeXdsServer> {
+export interface FakeXdsServerOptions {
+  /** Any free one when absent. */
+  readonly port?: number;
+  readonly host?: string;
+  readonly credentials?: grpc.ServerCredentials;
+  /** Unix sockets instead of a port. */
+  readonly sockets?: readonly string[];
+  /** A script that answers by itself; what it returns is called with each request of the stream. */
+  readonly onStream?: (stream: ServedStream) => (request: Buffer) => void;
+}
+
+/** The control plane of tests, on grpc-js, so that the other side is not our own code. The test speaks on its streams, or a script does. */
+export async function startFakeXdsServer(options: FakeXdsServerOptions = {}): Promise<FakeXdsServer> {
+  const { host = "127.0.0.1", port = 0, credentials = grpc.ServerCredentials.createInsecure() } = options;
   const server = new grpc.Server({ "grpc.max_receive_message_length": -1, "grpc.max_send_message_length": -1 });
   const streams: ServedStream[] = [];
   const serve = (kind: XdsKind) => (call: grpc.ServerDuplexStream<Buffer, Buffer>) => {
     const requests: Buffer[] = [];
     const decode = kind === "sotw" ? discoveryRequest.decode : deltaDiscoveryRequest.decode;
-    call.on("data", (bytes: Buffer) => {
-      requests.push(bytes);
-    });
     call.on("end", () => call.end());
     const closed = new Promise<void>((resolve) => {
       call.on("close", resolve);
       call.on("cancelled", resolve);
     });
     call.on("error", () => undefined);
-    streams.push({
+    const stream: ServedStream = {
       kind,
       metadata: call.metadata,
       host: call.getHost(),
@@ -76,10 +84,16 @@ export async function startFakeXdsServer(
       fail: (code, details) => call.emit("error", { code, details }),
       received: (count) => until(`${count} requests`, () => requests.length >= count || `${requests.length} requests`),
       closed,
+    };
+    streams.push(stream);
+    const script = options.onStream?.(stream);
+    call.on("data", (bytes: Buffer) => {
+      requests.push(bytes);
+      script?.(bytes);
     });
   };
-  const definition = (kind: XdsKind) => ({
-    path: XDS_PATHS[kind],
+  const definition = (path: string) => ({
+    path,
     requestStream: true,
     responseStream: true,
     requestSerialize: raw,
@@ -88,12 +102,23 @@ export async function startFakeXdsServer(
     responseDeserialize: raw,
   });
   server.addService(
-    { sotw: definition("sotw"), delta: definition("delta") },
-    { sotw: serve("sotw"), delta: serve("delta") },
+    {
+      sotw: definition(XDS_PATHS.sotw),
+      delta: definition(XDS_PATHS.delta),
+      sotwSecrets: definition(SDS_PATHS.sotw),
+      deltaSecrets: definition(SDS_PATHS.delta),
+    },
+    { sotw: serve("sotw"), delta: serve("delta"), sotwSecrets: serve("sotw"), deltaSecrets: serve("delta") },
   );
-  const bound = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(`${host}:${port}`, credentials, (error, actual) => (error ? reject(error) : resolve(actual)));
-  });
+  const bind = (address: string) =>
+    new Promise<number>((resolve, reject) => {
+      server.bindAsync(address, credentials, (error, actual) => (error ? reject(error) : resolve(actual)));
+    });
+  for (const socket of options.sockets ?? []) {
+    rmSync(socket, { force: true });
+    await bind(`unix:${socket}`);
+  }
+  const bound = options.sockets === undefined ? await bind(`${host}:${port}`) : 0;
   return {
     address: `${host}:${bound}`,
     streams,

@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import * as protoLoader from "@grpc/proto-loader";
 import { silentLogger } from "../../../src/base/logger.ts";
 import { MetricRegistry } from "../../../src/base/metric-registry.ts";
 import { clientCertificateAuthenticator } from "../../../src/ca/authenticators/authenticator.ts";
@@ -11,37 +10,15 @@ import { certificateService } from "../../../src/ca/certificate-service.ts";
 import { openDevelopmentIssuer } from "../../../src/ca/development-issuer.ts";
 import { declareCaServerMetrics } from "../../../src/ca/metrics.ts";
 import { createServerTls } from "../../../src/ca/server-credentials.ts";
-import { type Codec, defineMethod } from "../../../src/grpc/method.ts";
+import { rawMethod } from "../../../src/grpc/method.ts";
 import { implement } from "../../../src/grpc/server/server-types.ts";
 import { startGrpcServer } from "../../../src/grpc/server/start-grpc-server.ts";
 import { GrpcError } from "../../../src/grpc/status.ts";
-import {
-  deltaDiscoveryRequest,
-  deltaDiscoveryResponse,
-  discoveryRequest,
-  discoveryResponse,
-} from "../../../src/protobuf/wire/discovery.ts";
-import { foreignCodec } from "../sds/envoy-protos.ts";
-
-const PREFIX = "type.googleapis.com/";
-const SERVICE = "/envoy.service.discovery.v3.AggregatedDiscoveryService";
-const DEPS = join(import.meta.dirname, "../../../node_modules/@grpc/grpc-js-xds/deps");
-
-const protos = protoLoader.loadSync(
-  [
-    "envoy/config/listener/v3/listener.proto",
-    "envoy/config/bootstrap/v3/bootstrap.proto",
-    "envoy/config/cluster/v3/cluster.proto",
-    "envoy/config/route/v3/route.proto",
-    "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.proto",
-    "envoy/extensions/filters/http/router/v3/router.proto",
-    "envoy/extensions/transport_sockets/tls/v3/tls.proto",
-  ],
-  {
-    keepCase: true,
-    includeDirs: ["envoy-api", "xds", "googleapis", "protoc-gen-validate"].map((folder) => join(DEPS, folder)),
-  },
-);
+import { TYPE_PREFIX } from "../../../src/protobuf/type-url.ts";
+import { HEALTH_TYPE } from "../../../src/xds/type-urls.ts";
+import { createEnvoyMessages } from "./envoy-messages.ts";
+import { XDS_PATHS, type XdsKind } from "./fake-xds-server.ts";
+import { createResourceScript, type ScriptedResource } from "./resource-script.ts";
 
 /** One resource in proto JSON with snake_case names; nested `@type` objects are encoded too. */
 export interface MeshResource {
@@ -108,8 +85,8 @@ export async function startMeshControlPlane(options: MeshControlPlaneOptions): P
         metrics,
         log: silentLogger,
       }),
-      sotw(options),
-      delta(options),
+      discovery("sotw", options),
+      discovery("delta", options),
     ],
   });
   const rootFile = join(directory, "root-cert.pem");
@@ -131,66 +108,23 @@ export async function startMeshControlPlane(options: MeshControlPlaneOptions): P
   };
 }
 
-const full = <Message>(codec: {
-  encode(message: Partial<Message>): Buffer;
-  decode(bytes: Buffer): Message;
-}): Codec<Message> => codec;
-
-function sotw({ resources, onHealth }: MeshControlPlaneOptions) {
-  const method = defineMethod({
-    path: `${SERVICE}/StreamAggregatedResources`,
-    kind: "bidi",
-    request: full(discoveryRequest),
-    response: full(discoveryResponse),
-  });
-  return implement(method, async (requests, call) => {
-    let nodeId = "";
-    for await (const request of requests) {
-      nodeId = request.node?.id ?? nodeId;
-      if (request.typeUrl.endsWith("HealthInformation")) onHealth?.(request.errorDetail?.message);
-      if (request.responseNonce !== "" || request.typeUrl.endsWith("HealthInformation")) continue;
-      const matching = select(resources(nodeId), request.typeUrl, request.resourceNames);
-      await call.write({ versionInfo: "1", nonce: "1", typeUrl: request.typeUrl, resources: matching.map(encode) });
+/** Each stream is answered by a script over the resources of its node. */
+function discovery(kind: XdsKind, { resources, onHealth }: MeshControlPlaneOptions) {
+  return implement(rawMethod(XDS_PATHS[kind], "bidi"), async (requests, call) => {
+    const encoded = (nodeId: string) => resources(nodeId).map(encode);
+    const responses: Buffer[] = [];
+    const script = createResourceScript(kind, encoded, (response) => responses.push(response));
+    for await (const bytes of requests) {
+      const { typeUrl, error } = script.take(Buffer.from(bytes));
+      if (typeUrl === HEALTH_TYPE) onHealth?.(error);
+      for (const response of responses.splice(0)) await call.write(response);
     }
   });
 }
 
-function delta({ resources, onHealth }: MeshControlPlaneOptions) {
-  const method = defineMethod({
-    path: `${SERVICE}/DeltaAggregatedResources`,
-    kind: "bidi",
-    request: full(deltaDiscoveryRequest),
-    response: full(deltaDiscoveryResponse),
-  });
-  return implement(method, async (requests, call) => {
-    let nodeId = "";
-    for await (const request of requests) {
-      nodeId = request.node?.id ?? nodeId;
-      if (request.typeUrl.endsWith("HealthInformation")) onHealth?.(request.errorDetail?.message);
-      if (request.responseNonce !== "" || request.typeUrl.endsWith("HealthInformation")) continue;
-      const matching = select(resources(nodeId), request.typeUrl, request.resourceNamesSubscribe);
-      await call.write({
-        systemVersionInfo: "1",
-        nonce: "1",
-        typeUrl: request.typeUrl,
-        resources: matching.map((resource) => ({ version: "1", name: resource.name, resource: encode(resource) })),
-        removedResources: [],
-      });
-    }
-  });
-}
+const messages = createEnvoyMessages();
 
-function select(
-  resources: readonly MeshResource[],
-  typeUrl: string,
-  names: readonly string[],
-): readonly MeshResource[] {
-  const ofType = resources.filter((resource) => `${PREFIX}${resource.type}` === typeUrl);
-  return names.length === 0 || names.includes("*")
-    ? ofType
-    : ofType.filter((resource) => names.includes(resource.name));
-}
-
-function encode({ type, body }: MeshResource): { typeUrl: string; value: Buffer } {
-  return { typeUrl: `${PREFIX}${type}`, value: Buffer.isBuffer(body) ? body : foreignCodec(protos, type).encode(body) };
+function encode({ name, type, body }: MeshResource): ScriptedResource {
+  const typeUrl = `${TYPE_PREFIX}${type}`;
+  return { name, typeUrl, value: Buffer.isBuffer(body) ? body : messages.packAny({ "@type": typeUrl, ...body }).value };
 }

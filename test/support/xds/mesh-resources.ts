@@ -14,7 +14,7 @@ const sds = (name: string) => ({
       set_node_on_first_message_only: true,
     },
     resource_api_version: "V3",
-    initial_fetch_timeout: { seconds: 0 },
+    initial_fetch_timeout: "0s",
   },
 });
 
@@ -54,7 +54,7 @@ export function httpListener({ name, port, mutualTls, answer, cluster, inbound }
         name: "envoy.transport_sockets.tls",
         typed_config: {
           "@type": `${TLS}.DownstreamTlsContext`,
-          require_client_certificate: { value: true },
+          require_client_certificate: true,
           common_tls_context: meshTls,
         },
       },
@@ -75,7 +75,7 @@ export function staticCluster(name: string, port: number, mutualTls: boolean): M
     body: {
       name,
       type: "STATIC",
-      connect_timeout: { seconds: 2 },
+      connect_timeout: "2s",
       load_assignment: {
         cluster_name: name,
         endpoints: [{ lb_endpoints: [{ endpoint: { address: address(port) } }] }],
