@@ -41,7 +41,7 @@ export interface AgentPorts {
 
 export interface AgentOptions {
   readonly name?: string;
-  readonly controlPlane?: MeshControlPlane;
+  readonly controlPlane?: Pick<MeshControlPlane, "port" | "rootFile" | "token">;
   readonly env?: Readonly<Record<string, string>>;
   readonly proxyConfig?: object;
   readonly args?: readonly string[];
