@@ -1,7 +1,7 @@
 import type { ProxyConfig, StringMap } from "../istio-api/proxy-config/proxy-config.ts";
 import type { BootstrapRules } from "./core/generations.ts";
 
-/** Everything the node descriptor and the documents are made of. `config/` fills it; nothing here is read from the machine later. */
+/** Everything the node descriptor and the documents are made of. `agent/` fills it from `settings/`; nothing here is read from the machine later. */
 export interface BootstrapInputs {
   readonly rules: BootstrapRules;
   /** `type~ip~name.namespace~domain`, see `buildNodeId`. */

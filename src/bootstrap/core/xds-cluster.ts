@@ -1,5 +1,5 @@
 import type { BootstrapValues } from "./bootstrap-values.ts";
-import { assigned, http2, named, resolved } from "./clusters.ts";
+import { assigned, http2, named, resolved } from "./cluster-fields.ts";
 import type { JsonObject } from "./json.ts";
 import { sdsSecret } from "./tls-context.ts";
 import { extension } from "./type-urls.ts";

@@ -1,5 +1,16 @@
 import { errorMessage } from "../../base/coded-error.ts";
-import * as capture from "../../capture/index.ts";
+import {
+  type CaptureSettings,
+  checkSettings,
+  cleanCapture,
+  cleanCommands,
+  DEFAULT_OPTIONS,
+  DEFAULT_SETTINGS,
+  deriveSettings,
+  MACHINE_FILES,
+  machineFacts,
+  writeRecord,
+} from "../../capture/index.ts";
 import { captureGeneration } from "../../settings/capture.ts";
 import type { Command, CommandContext } from "../framework/command.ts";
 import { CLEAN_FLAGS } from "./capture-flags.ts";
@@ -12,12 +23,12 @@ export const command: Command = {
   flags: CLEAN_FLAGS,
   async run(context) {
     const settings = cleanSettings(context);
-    const options = { ...capture.DEFAULT_OPTIONS, dryRun: context.flags.bool("dry-run"), cleanupOnly: true };
-    const { errors } = capture.checkSettings(settings, options);
+    const options = { ...DEFAULT_OPTIONS, dryRun: context.flags.bool("dry-run"), cleanupOnly: true };
+    const { errors } = checkSettings(settings, options);
     if (errors.length > 0) throw new Error(errors.join("; "));
     if (options.dryRun) return showCommands(context, settings);
     try {
-      await capture.cleanCapture({ settings, options, env: context.env, log: context.log, print: context.print });
+      await cleanCapture({ settings, options, env: context.env, log: context.log, print: context.print });
       return 0;
     } catch (thrown) {
       context.log.error(errorMessage(thrown));
@@ -27,21 +38,21 @@ export const command: Command = {
 };
 
 /** The dry run lists the commands of the generations that had this command; its successor in master is `--cleanup-only`. */
-async function showCommands({ env, log, print }: CommandContext, settings: capture.CaptureSettings): Promise<number> {
-  const record = capture.cleanCommands(settings);
+async function showCommands({ env, log, print }: CommandContext, settings: CaptureSettings): Promise<number> {
+  const record = cleanCommands(settings);
   if (settings.generation === "1.20") for (const line of record) log.info(line);
   else print(`${record.join("\n")}\n`);
-  await capture.writeRecord(record, env.DRY_RUN_FILE_PATH ?? "", log);
+  await writeRecord(record, env.DRY_RUN_FILE_PATH ?? "", log);
   return 0;
 }
 
-function cleanSettings({ flags, env }: CommandContext): capture.CaptureSettings {
+function cleanSettings({ flags, env }: CommandContext): CaptureSettings {
   const generation = captureGeneration(env.PILOT_AGENT_GENERATION);
-  const facts = capture.machineFacts(capture.MACHINE_FILES);
+  const facts = machineFacts(MACHINE_FILES);
   const uid = flags.string("proxy-uid") || facts.userId(env.ENVOY_USER || "istio-proxy") || "1337";
   const redirectDns = flags.bool("redirect-dns");
-  const given: capture.CaptureSettings = {
-    ...capture.DEFAULT_SETTINGS,
+  const given: CaptureSettings = {
+    ...DEFAULT_SETTINGS,
     generation: generation === "master" ? "1.20" : generation,
     proxyUid: uid,
     proxyGid: flags.string("proxy-gid") || uid,
@@ -56,7 +67,7 @@ function cleanSettings({ flags, env }: CommandContext): capture.CaptureSettings 
   };
   // Resolvers only matter for the listed commands; live cleaning does not need them.
   if (!redirectDns || !flags.bool("dry-run")) return given;
-  const { settings } = capture.deriveSettings(given, "", {
+  const { settings } = deriveSettings(given, "", {
     ...facts,
     localAddresses: () => ["127.0.0.2", "10.0.0.10"],
   });

@@ -1,5 +1,25 @@
 import { errorMessage } from "../../base/coded-error.ts";
-import * as capture from "../../capture/index.ts";
+import {
+  buildRules,
+  type CaptureOptions,
+  type CaptureRun,
+  type CaptureSettings,
+  checkSettings,
+  deriveSettings,
+  explainCapture,
+  explainPacket,
+  hasNativeTables,
+  localAddresses,
+  MACHINE_FILES,
+  type MachineFacts,
+  machineFacts,
+  namespaceAddresses,
+  ownerNames,
+  runCapture,
+  runProgram,
+  usableAddresses,
+  validateCapture,
+} from "../../capture/index.ts";
 import { readCaptureSettings } from "../../settings/capture.ts";
 import type { Command, CommandContext } from "../framework/command.ts";
 import { CAPTURE_FLAGS, captureWarnings } from "./capture-flags.ts";
@@ -50,9 +70,9 @@ async function runIptables(context: CommandContext): Promise<number> {
   const isExplain = context.args[0] === "explain";
   const isTolerant = isExplain || (options.cleanupOnly && !options.dryRun);
   const hasNative = isExplain ? undefined : lookAhead(given);
-  const derived = capture.deriveSettings(given.settings, given.envoyUser, facts(isTolerant, options.networkNamespace));
+  const derived = deriveSettings(given.settings, given.envoyUser, facts(isTolerant, options.networkNamespace));
   const { settings } = derived;
-  const problems = capture.checkSettings(settings, options);
+  const problems = checkSettings(settings, options);
   if (problems.errors.length > 0) throw new InvalidSettings(problems.errors);
   if (!isExplain) for (const warning of [...problems.warnings, ...derived.warnings]) log.warn(warning);
   if (isExplain) {
@@ -60,31 +80,28 @@ async function runIptables(context: CommandContext): Promise<number> {
     return 0;
   }
   if (!options.skipRuleApply) {
-    await capture.runCapture({ settings, options, env, log, print, ...(hasNative === undefined ? {} : { hasNative }) });
+    await runCapture({ settings, options, env, log, print, ...(hasNative === undefined ? {} : { hasNative }) });
   }
   return options.runValidation ? await validate(context, settings, options) : 0;
 }
 
 /** A program that only looks; it runs while the settings are made out. */
-function lookAhead({
-  settings,
-  options,
-}: Pick<capture.CaptureRun, "settings" | "options">): Promise<boolean> | undefined {
+function lookAhead({ settings, options }: Pick<CaptureRun, "settings" | "options">): Promise<boolean> | undefined {
   const isWanted = !settings.nativeNftables && !options.dryRun && !options.cleanupOnly && !options.skipRuleApply;
-  return isWanted && options.networkNamespace === "" ? capture.hasNativeTables({ run: capture.runProgram }) : undefined;
+  return isWanted && options.networkNamespace === "" ? hasNativeTables({ run: runProgram }) : undefined;
 }
 
 /** Explaining and cleaning work anywhere, so a machine without addresses or resolvers is no obstacle to them. */
-function facts(isTolerant: boolean, networkNamespace: string): capture.MachineFacts {
-  const real = capture.machineFacts(capture.MACHINE_FILES);
-  const elsewhere = () => capture.namespaceAddresses(networkNamespace);
+function facts(isTolerant: boolean, networkNamespace: string): MachineFacts {
+  const real = machineFacts(MACHINE_FILES);
+  const elsewhere = () => namespaceAddresses(networkNamespace);
   const inNamespace = networkNamespace === "" ? real : { ...real, localAddresses: elsewhere };
   if (!isTolerant) return inNamespace;
   return {
     ...inNamespace,
     localAddresses: () => {
       const found = inNamespace.localAddresses();
-      return capture.usableAddresses(found).length > 0 ? found : ["10.0.0.10"];
+      return usableAddresses(found).length > 0 ? found : ["10.0.0.10"];
     },
     resolvConf: () => {
       try {
@@ -96,29 +113,29 @@ function facts(isTolerant: boolean, networkNamespace: string): capture.MachineFa
   };
 }
 
-async function explain({ flags }: CommandContext, settings: capture.CaptureSettings): Promise<string> {
+async function explain({ flags }: CommandContext, settings: CaptureSettings): Promise<string> {
   const input = {
     settings,
-    rules: capture.buildRules(settings),
-    names: await capture.ownerNames(settings, capture.MACHINE_FILES, capture.runProgram),
-    localAddresses: capture.usableAddresses(capture.localAddresses(capture.MACHINE_FILES.procNet)),
+    rules: buildRules(settings),
+    names: await ownerNames(settings, MACHINE_FILES, runProgram),
+    localAddresses: usableAddresses(localAddresses(MACHINE_FILES.procNet)),
   };
   const packet = flags.string("packet");
-  return packet === "" ? capture.explainCapture(input) : capture.explainPacket(input, packet);
+  return packet === "" ? explainCapture(input) : explainPacket(input, packet);
 }
 
 async function validate(
   { log, signal }: CommandContext,
-  settings: capture.CaptureSettings,
-  options: capture.CaptureOptions,
+  settings: CaptureSettings,
+  options: CaptureOptions,
 ): Promise<number> {
-  const failures = await capture.validateCapture({
+  const failures = await validateCapture({
     settings,
     probePort: options.probePort,
     timeoutMs: Number(options.probeTimeoutNs) / 1e6,
     uid: process.getuid?.() ?? 0,
     gid: process.getgid?.() ?? 0,
-    names: await capture.ownerNames(settings, capture.MACHINE_FILES, capture.runProgram),
+    names: await ownerNames(settings, MACHINE_FILES, runProgram),
     signal,
     log,
   });
