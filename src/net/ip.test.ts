@@ -2,6 +2,7 @@ import * as net from "node:net";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
+  embeddedIpv4,
   formatIp,
   type IpAddress,
   isIP,
@@ -154,4 +155,23 @@ test("an IPv4-mapped address is unmapped, others stay", () => {
     return address && formatIp(unmap(address));
   });
   expect(shown).toEqual(["10.1.1.1", "10.1.1.1", "::a01:101"]);
+});
+
+test.each([
+  { text: "1.2.3.4", carries: [] },
+  { text: "2606:4700::1", carries: [] },
+  { text: "fe80::1", carries: [] },
+  { text: "::ffff:1.2.3.4", carries: ["1.2.3.4"] },
+  { text: "::1.2.3.4", carries: ["1.2.3.4"] },
+  { text: "::ffff:0:1.2.3.4", carries: ["1.2.3.4"] },
+  { text: "64:ff9b::1.2.3.4", carries: ["1.2.3.4"] },
+  { text: "64:ff9b:1:102:3:400::", carries: ["0.0.0.0", "1.2.3.4"] },
+  { text: "64:ff9b:1::1.2.3.4", carries: ["1.2.3.4", "0.0.0.0"] },
+  { text: "2002:102:304::1", carries: ["1.2.3.4"] },
+  { text: "2001:0:506:708::fefd:fcfb", carries: ["5.6.7.8", "1.2.3.4"] },
+  { text: "2001:db8::5efe:1.2.3.4", carries: ["1.2.3.4"] },
+  { text: "fe80::200:5efe:1.2.3.4", carries: ["1.2.3.4"] },
+])("$text carries $carries", ({ text, carries }) => {
+  const address = parseIp(text);
+  expect(address && embeddedIpv4(address).map(formatIp)).toEqual(carries);
 });

@@ -59,6 +59,25 @@ export function unmap(address: IpAddress): IpAddress {
   return first === 0 && second === 0 && third === 0xffff ? { family: 4, words: [fourth] } : address;
 }
 
+/**
+ * The IPv4 addresses that an IPv6 address carries, whichever way packets to it may be turned into IPv4: mapped, compatible and translated
+ * (RFC 4291, 2765), NAT64 with the well-known and the local prefix (RFC 6052, 8215), 6to4, Teredo (its server and its client) and ISATAP.
+ */
+export function embeddedIpv4(address: IpAddress): readonly IpAddress[] {
+  if (address.family === 4) return [];
+  const [first = 0, second = 0, third = 0, fourth = 0] = address.words;
+  const found: number[] = [];
+  if (first === 0 && second === 0 && [0, 0xffff, 0xffff0000].includes(third)) found.push(fourth);
+  if (first === 0x64ff9b && second === 0 && third === 0) found.push(fourth);
+  // A prefix of 48 bits has the address around the reserved bits 64 to 71; longer ones below it are in use as well.
+  if (first === 0x64ff9b && second >>> 16 === 1)
+    found.push(fourth, (((second & 0xffff) << 16) | ((third >>> 8) & 0xffff)) >>> 0);
+  if (first >>> 16 === 0x2002) found.push((((first & 0xffff) << 16) | (second >>> 16)) >>> 0);
+  if (first === 0x20010000) found.push(second, ~fourth >>> 0);
+  if ((third & 0xfcffffff) >>> 0 === 0x5efe) found.push(fourth);
+  return found.map((word) => ({ family: 4, words: [word] }));
+}
+
 /** 127/8 or ::1. Text that is missing or not an address is not loopback. */
 export function isLoopback(address: string | IpAddress | undefined): boolean {
   const ip = unmapped(address);

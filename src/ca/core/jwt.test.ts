@@ -112,6 +112,10 @@ describe("claims", () => {
     { claims: { sub: "system:serviceaccount::b" }, reason: "invalid sub" },
     { claims: { sub: "user:a:b:c" }, reason: "invalid sub" },
     { claims: { sub: 5 }, reason: "invalid sub" },
+    ...["a/sa/admin:b", "a:b/c", "a:..", ".:b", "a:b?c", "a:b%2Fc", "a:b\n", "a:b c", "a:\u00fc"].map((names) => ({
+      claims: { sub: `system:serviceaccount:${names}` },
+      reason: `invalid sub ${JSON.stringify(`system:serviceaccount:${names}`)}: namespace and service account may have letters, digits, '.', '_' and '-'`,
+    })),
     { claims: { sub: undefined }, reason: "invalid sub" },
   ])("$claims is refused: $reason", ({ claims, reason }) => {
     expect(checkClaims({ ...good, ...claims }, rules, now)).toEqual({ ok: false, reason });

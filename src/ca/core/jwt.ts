@@ -66,6 +66,8 @@ interface ClaimRules {
 type ClaimResult = { readonly ok: true; readonly identity: string } | { readonly ok: false; readonly reason: string };
 
 const SUBJECT = /^system:serviceaccount:([^:]+):([^:]+)$/;
+/** What the SPIFFE ID standard (section 2.2) allows in a path segment: with a slash, a token could name another identity's path. */
+const PATH_SEGMENT = /^(?!\.\.?$)[A-Za-z0-9._-]+$/;
 /** A token may come from a machine whose clock is ahead; one that is over is over. */
 const NOT_BEFORE_LEEWAY_SECONDS = 300;
 
@@ -81,6 +83,10 @@ export function checkClaims(claims: Jwt["claims"], rules: ClaimRules, now: Date)
   }
   const [, namespace, account] = SUBJECT.exec(typeof claims.sub === "string" ? claims.sub : "") ?? [];
   if (namespace === undefined || account === undefined) return refused("invalid sub");
+  if (![namespace, account].every((part) => PATH_SEGMENT.test(part))) {
+    const allowed = "letters, digits, '.', '_' and '-'";
+    return refused(`invalid sub ${JSON.stringify(claims.sub)}: namespace and service account may have ${allowed}`);
+  }
   const audiences = jwtAudiences(claims);
   if (rules.audiences.length > 0 && !audiences.some((one) => rules.audiences.includes(one))) {
     return refused("invalid audiences");

@@ -22,6 +22,14 @@ test.each([
   "::ffff:a9fe:a9fe",
   "64:ff9b::a9fe:a9fe",
   "64:ff9b::169.254.169.254",
+  "64:ff9b:1:a9fe:a9:fe00::",
+  "::169.254.169.254",
+  "[::a9fe:a9fe]",
+  "::ffff:0:169.254.169.254",
+  "2002:a9fe:a9fe::1",
+  "2001:0:a9fe:a9fe::1",
+  "2001:0:102:304::5601:5601",
+  "2001:db8::5efe:169.254.169.254",
 ])("%s is never dialled", (address) => {
   expect(standard(address)).toBe(true);
 });
@@ -38,6 +46,9 @@ test.each([
   "224.0.1.1",
   "ff05::1",
   "::ffff:10.0.0.1",
+  "::8.8.8.8",
+  "2002:808:808::1",
+  "2606:4700::1",
 ])("%s may be dialled", (address) => {
   expect(standard(address)).toBe(false);
 });
@@ -132,6 +143,8 @@ test.each([
   { address: "127.0.0.1", isPrivate: false },
   { address: "8.8.8.8", isPrivate: false },
   { address: "fd00::1", isPrivate: false },
+  { address: "::ffff:10.0.0.1", isPrivate: true },
+  { address: "2002:a00:1::1", isPrivate: false },
   { address: "registry.local", isPrivate: false },
 ])("a registry at $address is one of a private network: $isPrivate", ({ address, isPrivate }) => {
   expect(isPrivateIpv4(address)).toBe(isPrivate);

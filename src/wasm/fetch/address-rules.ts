@@ -1,6 +1,6 @@
 import { unbracketHost } from "../../net/host-port.ts";
-import { type IpAddress, parseIp } from "../../net/ip.ts";
-import { isInPrefixes, parsePrefix } from "../../net/ip-prefix.ts";
+import { embeddedIpv4, parseIp } from "../../net/ip.ts";
+import { type IpPrefix, isInPrefixes, parsePrefix } from "../../net/ip-prefix.ts";
 
 export type AddressRule = (address: string) => boolean;
 
@@ -22,24 +22,27 @@ export function forbiddenAddresses(blockedCidrs: readonly string[]): AddressRule
   return addressesIn([...METADATA_NETWORKS, ...blockedCidrs]);
 }
 
-/** RFC 1918. */
-export const isPrivateIpv4 = addressesIn(PRIVATE_IPV4_NETWORKS);
+const privateIpv4 = parsePrefixes(PRIVATE_IPV4_NETWORKS);
+
+/** RFC 1918. It widens what is allowed, so an address that only carries such a one is not. */
+export const isPrivateIpv4: AddressRule = (text) => {
+  const address = parseIp(unbracketHost(text));
+  return address !== undefined && isInPrefixes(privateIpv4, address);
+};
 
 /** Anything that is not out in the world. */
 export const isInternalAddress = addressesIn([...METADATA_NETWORKS, ...LOOPBACK_NETWORKS, ...PRIVATE_NETWORKS]);
 
-/** IPv4-mapped IPv6 is judged as the IPv4 address it is; so is the one inside a NAT64 address. */
+/** An IPv6 address that carries an IPv4 one is judged as both: something on the way may turn it into IPv4. */
 function addressesIn(cidrs: readonly string[]): AddressRule {
-  const prefixes = cidrs.flatMap((cidr) => parsePrefix(cidr) ?? []);
+  const prefixes = parsePrefixes(cidrs);
   return (text) => {
     const address = parseIp(unbracketHost(text));
     if (address === undefined) return false;
-    return isInPrefixes(prefixes, address) || isInPrefixes(prefixes, withoutNat64(address));
+    return [address, ...embeddedIpv4(address)].some((each) => isInPrefixes(prefixes, each));
   };
 }
 
-/** 64:ff9b::/96 carries an IPv4 address. */
-function withoutNat64(address: IpAddress): IpAddress {
-  const [first, second, third, fourth = 0] = address.words;
-  return first === 0x64ff9b && second === 0 && third === 0 ? { family: 4, words: [fourth] } : address;
+function parsePrefixes(cidrs: readonly string[]): readonly IpPrefix[] {
+  return cidrs.flatMap((cidr) => parsePrefix(cidr) ?? []);
 }
