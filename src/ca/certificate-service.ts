@@ -1,13 +1,6 @@
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
-import {
-  defineMethod,
-  GrpcError,
-  type GrpcStatusName,
-  type Implementation,
-  implement,
-  type ServerCall,
-} from "../grpc/index.ts";
+import { defineMethod, GrpcError, type Implementation, implement, type ServerCall } from "../grpc/index.ts";
 import {
   CREATE_CERTIFICATE_PATH,
   istioCertificateRequest,
@@ -15,6 +8,7 @@ import {
   requestMetadataText,
 } from "../protobuf/wire/istio-ca.ts";
 import type { MessageType } from "../protobuf/wire/message.ts";
+import type { GrpcStatusName } from "../protocol/grpc-status-names.ts";
 import { type Authenticator, type AuthRequest, authenticate, type Caller } from "./authenticators/authenticator.ts";
 import type { Authority } from "./authority.ts";
 import { SignError } from "./ca-server-error.ts";

@@ -28,9 +28,7 @@ export {
 } from "./server/server-types.ts";
 export { type GrpcServer, type GrpcServerOptions, startGrpcServer } from "./server/start-grpc-server.ts";
 export {
-  GRPC_STATUS_NAMES,
   GrpcError,
-  type GrpcStatusName,
   goStatusName,
   rpcErrorText,
   statusNumber,

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
+import { GRPC_STATUS_NAMES } from "../protocol/grpc-status-names.ts";
 import { http2ErrorName, statusOfHttp, statusOfReset } from "./client/status-mapping.ts";
 import { Metadata } from "./metadata.ts";
-import { GRPC_STATUS_NAMES, GrpcError, goStatusName, rpcErrorText, statusName, statusNumber } from "./status.ts";
+import { GrpcError, goStatusName, rpcErrorText, statusName, statusNumber } from "./status.ts";
 
 test("names and numbers invert each other for all seventeen codes", () => {
   expect(GRPC_STATUS_NAMES).toHaveLength(17);

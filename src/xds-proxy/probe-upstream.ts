@@ -1,5 +1,6 @@
 import { abortAfter } from "../base/abort-after.ts";
-import { GrpcError, type GrpcStatusName, NoGrpcAnswer } from "../grpc/index.ts";
+import { GrpcError, NoGrpcAnswer } from "../grpc/index.ts";
+import type { GrpcStatusName } from "../protocol/grpc-status-names.ts";
 import { ADS_PATHS, type XdsProtocol } from "../xds/methods.ts";
 import { openUpstream } from "./open-upstream.ts";
 import type { UpstreamOptions } from "./options.ts";

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { GrpcError, type GrpcStatusName } from "../grpc/status.ts";
+import { GrpcError } from "../grpc/status.ts";
+import type { GrpcStatusName } from "../protocol/grpc-status-names.ts";
 import type { LastGood } from "./last-good/start-last-good.ts";
 import { SilentUpstream } from "./last-good/until-silent.ts";
 import { judgeUnanswered } from "./reach-upstream.ts";

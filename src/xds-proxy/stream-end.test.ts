@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { recordLog } from "../../test/support/log/recording-log.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
-import { GrpcError, type GrpcStatusName } from "../grpc/status.ts";
+import { GrpcError } from "../grpc/status.ts";
+import type { GrpcStatusName } from "../protocol/grpc-status-names.ts";
 import { declareXdsProxyMetrics } from "./metrics.ts";
 import {
   classifyTermination,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { GRPC_STATUS_NAMES } from "../../src/grpc/status.ts";
+import { GRPC_STATUS_NAMES } from "../../src/protocol/grpc-status-names.ts";
 import {
   BIDI_END,
   BIDI_FAIL,

@@ -1,9 +1,9 @@
 import { errorMessage } from "../../base/coded-error.ts";
+import { createDebounced } from "../../base/debounce.ts";
 import type { Logger } from "../../base/logger.ts";
 import { mergeChanges, NO_CHANGES, type PushChanges } from "../../mesh-model/changes/push-changes.ts";
 import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
 import type { PushSettings } from "../../settings/discovery-settings.ts";
-import { createDebounced } from "../stores/files/debounce.ts";
 import type { PushMetrics } from "./metrics.ts";
 import { createPushQueue } from "./push-queue.ts";
 

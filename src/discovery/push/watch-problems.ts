@@ -1,9 +1,9 @@
 import { errorMessage } from "../../base/coded-error.ts";
+import { createDebounced } from "../../base/debounce.ts";
 import type { Logger } from "../../base/logger.ts";
 import type { Gauge } from "../../base/metric-registry.ts";
 import type { PushChanges } from "../../mesh-model/changes/push-changes.ts";
 import type { PushSnapshot, RuleProblem } from "../../mesh-model/push-snapshot.ts";
-import { createDebounced } from "../stores/files/debounce.ts";
 
 export interface ProblemWatchOptions {
   readonly snapshot: () => Pick<PushSnapshot, "problems">;

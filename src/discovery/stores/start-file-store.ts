@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import { CloseStack } from "../../base/close-stack.ts";
 import { CodedError, errorMessage } from "../../base/coded-error.ts";
+import { createDebounced } from "../../base/debounce.ts";
 import { type Handle, toHandle } from "../../base/handle.ts";
 import type { Logger } from "../../base/logger.ts";
 import { WatchSet } from "../../files/watch/watch-set.ts";
@@ -8,7 +9,6 @@ import { type DocumentProblem, describeDocumentProblem } from "../../istio-api/d
 import type { ConfigStore } from "../../mesh-model/config-store.ts";
 import { createSnapshotPublisher } from "./config-snapshot.ts";
 import { type Assembled, assemble, NOTHING, problemOf } from "./files/assemble.ts";
-import { createDebounced } from "./files/debounce.ts";
 import { createFileReader } from "./files/file-reader.ts";
 import { listFiles } from "./files/list-files.ts";
 

@@ -1,8 +1,8 @@
-import { GRPC_STATUS_NAMES } from "../../grpc/index.ts";
 import type { HttpFault } from "../../istio-api/specs.ts";
 import { type AnyMessage, pack } from "../../protobuf/envoy/index.ts";
 import type { FaultDelay } from "../../protobuf/gen/envoy/extensions/filters/common/fault/v3.ts";
 import type { FaultAbort } from "../../protobuf/gen/envoy/extensions/filters/http/fault/v3.ts";
+import { GRPC_STATUS_NAMES } from "../../protocol/grpc-status-names.ts";
 import { buildFraction, buildPercent } from "./envoy-values.ts";
 
 const STATUS_NAMES: readonly string[] = GRPC_STATUS_NAMES;

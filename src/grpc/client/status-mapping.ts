@@ -1,4 +1,4 @@
-import type { GrpcStatusName } from "../status.ts";
+import type { GrpcStatusName } from "../../protocol/grpc-status-names.ts";
 
 const BY_HTTP_STATUS: Readonly<Record<number, GrpcStatusName>> = {
   400: "INTERNAL",

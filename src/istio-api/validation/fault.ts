@@ -1,4 +1,4 @@
-import { GRPC_STATUS_NAMES } from "../../grpc/index.ts";
+import { GRPC_STATUS_NAMES } from "../../protocol/grpc-status-names.ts";
 import type { HttpFault } from "../specs.ts";
 import { statusReason } from "./http-action.ts";
 import type { Report } from "./report.ts";

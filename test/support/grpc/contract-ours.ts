@@ -5,7 +5,8 @@ import { Metadata } from "../../../src/grpc/metadata.ts";
 import { rawMethod } from "../../../src/grpc/method.ts";
 import { implement, type ServerCall } from "../../../src/grpc/server/server-types.ts";
 import { type GrpcServerOptions, startGrpcServer } from "../../../src/grpc/server/start-grpc-server.ts";
-import { GRPC_STATUS_NAMES, GrpcError } from "../../../src/grpc/status.ts";
+import { GrpcError } from "../../../src/grpc/status.ts";
+import { GRPC_STATUS_NAMES } from "../../../src/protocol/grpc-status-names.ts";
 import { grpcTestCerts } from "../certs/grpc-certs.ts";
 import {
   BIDI_END,

@@ -1,7 +1,7 @@
 import * as grpcJs from "@grpc/grpc-js";
 import { createGrpcChannel } from "../../../src/grpc/client/create-grpc-channel.ts";
 import { rawMethod } from "../../../src/grpc/method.ts";
-import { GRPC_STATUS_NAMES, GrpcError } from "../../../src/grpc/status.ts";
+import { GrpcError } from "../../../src/grpc/status.ts";
 import {
   type DeltaDiscoveryRequest,
   type DeltaDiscoveryResponse,
@@ -14,6 +14,7 @@ import {
   type Node,
 } from "../../../src/protobuf/wire/discovery.ts";
 import { encodeStruct, type JsonObject } from "../../../src/protobuf/wire/struct.ts";
+import { GRPC_STATUS_NAMES } from "../../../src/protocol/grpc-status-names.ts";
 
 const SERVICE = "/envoy.service.discovery.v3.AggregatedDiscoveryService";
 const PREFIX = "type.googleapis.com/";

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { GrpcError, type GrpcStatusName } from "../../../grpc/status.ts";
+import { GrpcError } from "../../../grpc/status.ts";
+import type { GrpcStatusName } from "../../../protocol/grpc-status-names.ts";
 import { CaError } from "../ca-error.ts";
 import { callFailure } from "./call-failure.ts";
 

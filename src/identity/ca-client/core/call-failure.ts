@@ -1,5 +1,6 @@
 import { errorCode } from "../../../base/coded-error.ts";
-import { type GrpcError, type GrpcStatusName, rpcErrorText } from "../../../grpc/index.ts";
+import { type GrpcError, rpcErrorText } from "../../../grpc/index.ts";
+import type { GrpcStatusName } from "../../../protocol/grpc-status-names.ts";
 import { CaError, type CaErrorCode } from "../ca-error.ts";
 
 export interface CallTarget {

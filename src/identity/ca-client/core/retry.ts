@@ -1,5 +1,5 @@
 import { type BackoffOptions, backoffDelayMs } from "../../../base/backoff.ts";
-import type { GrpcStatusName } from "../../../grpc/index.ts";
+import type { GrpcStatusName } from "../../../protocol/grpc-status-names.ts";
 
 export const MAX_ATTEMPTS = 5;
 

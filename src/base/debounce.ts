@@ -1,4 +1,4 @@
-import { MAX_TIMER_MS } from "../../../base/timer-limit.ts";
+import { MAX_TIMER_MS } from "./timer-limit.ts";
 export interface DebounceOptions {
   /** Quiet time before the task runs. */
   readonly quietMs: number;
