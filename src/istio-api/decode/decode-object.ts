@@ -7,7 +7,7 @@ import type { AnyConfigObject, ObjectRef } from "../config-object.ts";
 import { isKind, istioMessage, KINDS, type Kind } from "../kinds.ts";
 import type { Problem } from "../validation/report.ts";
 import { validateObject } from "../validation/validate-object.ts";
-import { nameProblem, namespaceProblem } from "./object-name.ts";
+import { isDnsLabel } from "../values/dns-name.ts";
 
 export interface DecodedObject {
   /** Present when no problem is an error. */
@@ -126,4 +126,16 @@ function refuse(path: Path, text: string): DecodedObject {
 
 function problemAt(path: Path, text: string): Problem {
   return { path, message: text, severity: "error" };
+}
+
+/** Undefined for a name that Kubernetes would take: lower case letters, digits, hyphens and dots. */
+function nameProblem(name: string): string | undefined {
+  if (name === "") return "name is missing";
+  if (name.length <= 253 && /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name)) return undefined;
+  return `name ${JSON.stringify(name)} is invalid; allowed: lower case letters, digits, '-' and '.', at most 253`;
+}
+
+function namespaceProblem(namespace: string): string | undefined {
+  if (isDnsLabel(namespace) && namespace === namespace.toLowerCase()) return undefined;
+  return `namespace ${JSON.stringify(namespace)} is invalid; allowed: lower case letters, digits and '-', at most 63`;
 }

@@ -3,14 +3,12 @@ import type { ValidationProblem } from "../proxy-config/explain-problems.ts";
 import type { ProxyConfigRules } from "../proxy-config/proxy-config-rules.ts";
 import { proxyConfigProblems, proxyConfigWarnings } from "../proxy-config/validate-proxy-config.ts";
 import { portProblem } from "../values/address.ts";
-import { wildcardDomainProblem } from "../values/dns-name.ts";
+import { trustDomainProblem, wildcardDomainProblem } from "../values/dns-name.ts";
 import { durationProblem, durationRangeProblem, millisecondsProblem } from "../values/duration-problem.ts";
 import { formatErrorList } from "../values/error-list.ts";
-import { trustDomainProblem } from "../values/trust-domain.ts";
 import { defaultTrafficPolicyProblems } from "./default-traffic-policy.ts";
-import { inboundRetryProblems, inboundRetryWarnings } from "./inbound-retry.ts";
 import { localityLbProblems, zoneAwareLbProblems } from "./locality-lb.ts";
-import type { MeshConfig } from "./mesh-config.ts";
+import type { HttpRetry, MeshConfig } from "./mesh-config.ts";
 
 const MILLISECOND = 1_000_000n;
 const HOUR = 3_600_000n * MILLISECOND;
@@ -120,4 +118,30 @@ function curveWarnings(curves: readonly string[]): readonly string[] {
 
 function sortedSet(values: readonly string[]): readonly string[] {
   return [...new Set(values)].sort();
+}
+
+const FIELD = "defaultInboundHttpRetryPolicy";
+
+/** Rules of retries towards the application. */
+function inboundRetryProblems(policy: HttpRetry | undefined): readonly ValidationProblem[] {
+  if (policy === undefined) return [];
+  const problems: ValidationProblem[] = [];
+  const add = (member: string, message: string) => problems.push({ field: `${FIELD}.${member}`, message });
+  if ((policy.attempts ?? 0) < 0) add("attempts", "attempts cannot be negative");
+  if ((policy.attempts ?? 0) === 0 && (policy.retryOn ?? "") !== "") {
+    add("attempts", "http retry policy configured when attempts are set to 0 (disabled)");
+  }
+  if (policy.backoff !== undefined) {
+    const reason = durationProblem(parseProtoDuration(policy.backoff));
+    if (reason !== undefined) add("backoff", `backoff ${reason}`);
+  }
+  return problems;
+}
+
+/** Members that make no sense where there is exactly one host to ask. */
+function inboundRetryWarnings(policy: HttpRetry | undefined): readonly string[] {
+  const ignored = (["perTryTimeout", "retryRemoteLocalities", "retryIgnorePreviousHosts"] as const).filter(
+    (name) => policy?.[name] !== undefined,
+  );
+  return ignored.map((name) => `${FIELD}: ${name} is ignored for inbound retries`);
 }

@@ -1,5 +1,3 @@
-import { isUnicodeProperty } from "./unicode-property.ts";
-
 /**
  * Whether RE2 (which Envoy uses) would refuse a regular expression, in the words of Go's parser; undefined when it takes it. JavaScript's
  * own engine knows more (look-around, back references), so that it cannot be asked.
@@ -200,4 +198,22 @@ function escapeCode(escaped: string): number | undefined {
   if (first === "x") return Number.parseInt(escaped.replace(/^x\{?/, ""), 16);
   if (/[0-7]/.test(first)) return Number.parseInt(escaped, 8);
   return /[A-Za-z]/.test(first) ? CONTROLS[first] : escaped.codePointAt(0);
+}
+
+const CATEGORIES = new Set(
+  "Any C Cc Cf Co Cs L Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl Zp Zs".split(" "),
+);
+/** Scripts whose full name is as short as an abbreviation. */
+const SHORT_SCRIPTS = new Set(["Cham", "Kawi", "Lisu", "Modi", "Newa", "Thai", "Toto"]);
+
+/** Names that RE2 knows: general categories in short form, and scripts in long form. The runtime has the list of scripts. */
+function isUnicodeProperty(name: string): boolean {
+  if (CATEGORIES.has(name)) return true;
+  if (name.length === 4 && !SHORT_SCRIPTS.has(name)) return false;
+  try {
+    new RegExp(`\\p{Script=${name}}`, "u");
+    return true;
+  } catch {
+    return false;
+  }
 }

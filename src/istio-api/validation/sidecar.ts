@@ -1,6 +1,6 @@
 import { splitHostPort } from "../../net/host-port.ts";
 import { isIP } from "../../net/ip.ts";
-import type { SidecarEgress, SidecarIngress, SidecarPort, SidecarSpec } from "../specs.ts";
+import type { ServerTls, SidecarEgress, SidecarIngress, SidecarPort, SidecarSpec } from "../specs.ts";
 import { isUnixAddress, portProblem } from "../values/address.ts";
 import { fqdnProblem, isDnsLabel, wildcardDomainProblem } from "../values/dns-name.ts";
 import { isTls, parseProtocol } from "../values/protocol.ts";
@@ -8,7 +8,6 @@ import { validateConnectionPool } from "./connection-pool.ts";
 import { validateDestination } from "./destination.ts";
 import { validateSelector } from "./labels.ts";
 import { each, type Report } from "./report.ts";
-import { validateIngressTls } from "./sidecar-tls.ts";
 import { portNameReason, protocolReason, unixAddressReason } from "./values.ts";
 
 const ENDPOINT_FORMS =
@@ -135,4 +134,35 @@ function egressHostReason(text: string): string | undefined {
   if (host !== "*" && !host.includes("."))
     return `short names (non FQDN) are not allowed, found ${JSON.stringify(host)}`;
   return wildcardDomainProblem(host);
+}
+
+/** TLS that a sidecar terminates itself: of files alone, as there is nobody who would bring it secrets. */
+function validateIngressTls(report: Report, tls: ServerTls): void {
+  const { mode } = tls;
+  if (tls.subjectAltNames.length > 0) {
+    report.error("sidecar: subjectAltNames is not supported in ingress tls", "subjectAltNames");
+  }
+  if (tls.httpsRedirect) report.error("sidecar: httpsRedirect is not supported", "httpsRedirect");
+  if (tls.credentialName !== "") report.error("sidecar: credentialName is not currently supported", "credentialName");
+  if (tls.credentialNames.length > 0) {
+    report.error("sidecar: credentialNames is not currently supported", "credentialNames");
+  }
+  if (tls.tlsCertificates.length > 0) {
+    report.error("sidecar: tls_certificates is not currently supported", "tlsCertificates");
+  }
+  if (mode === "ISTIO_MUTUAL" || mode === "AUTO_PASSTHROUGH") {
+    report.error(`configuration is invalid: cannot set mode to ${mode} in sidecar ingress tls`, "mode");
+  }
+  if (mode === "SIMPLE" || mode === "MUTUAL" || mode === "OPTIONAL_MUTUAL") validateFiles(report, tls);
+}
+
+function validateFiles(report: Report, tls: ServerTls): void {
+  const isSimple = tls.mode === "SIMPLE";
+  const what = isSimple ? "SIMPLE TLS" : "MUTUAL TLS";
+  if (!isSimple && tls.caCertificates === "") report.error(`${what} requires a client CA bundle`, "caCertificates");
+  if (isSimple && tls.caCrl !== "") report.error("CRL is not supported with SIMPLE TLS", "caCrl");
+  // Other sources are told above; they have these files in them.
+  if (tls.credentialName !== "" || tls.credentialNames.length > 0 || tls.tlsCertificates.length > 0) return;
+  if (tls.serverCertificate === "") report.error(`${what} requires a server certificate`, "serverCertificate");
+  if (tls.privateKey === "") report.error(`${what} requires a private key`, "privateKey");
 }

@@ -41,3 +41,11 @@ function labelsProblem(name: string): string | undefined {
   const bad = checked.find((label) => !isDnsLabel(label));
   return bad === undefined ? undefined : `domain name ${quoteGo(name)} invalid (label ${quoteGo(bad)} invalid)`;
 }
+
+/** Undefined for DNS labels joined by dots (a trailing dot is allowed, digits alone too), otherwise the reason. */
+export function trustDomainProblem(domain: string): string | undefined {
+  if (domain === "") return "empty domain name not allowed";
+  const labels = domain.split(".");
+  if (labels.at(-1) === "") labels.pop();
+  return labels.every(isDnsLabel) ? undefined : `trust domain name ${quoteGo(domain)} invalid`;
+}

@@ -1,10 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { ClientTlsSettings } from "../proxy-config/proxy-config.ts";
 import { addressProblem } from "./address.ts";
-import { fqdnProblem, wildcardDomainProblem } from "./dns-name.ts";
+import { fqdnProblem, trustDomainProblem, wildcardDomainProblem } from "./dns-name.ts";
 import { formatErrorList } from "./error-list.ts";
 import { tlsSettingsProblems } from "./tls-settings.ts";
-import { trustDomainProblem } from "./trust-domain.ts";
 
 describe("addresses", () => {
   test.each([
