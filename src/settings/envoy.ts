@@ -5,7 +5,6 @@ import { parseProtoDuration } from "../protobuf/proto-duration.ts";
 import type { EnvReader } from "./env-reader.ts";
 import type { GenerationRules } from "./generations.ts";
 import type { ProxyFlags } from "./proxy-flags.ts";
-import { splitProxyLogLevel } from "./proxy-log-level.ts";
 import type { ProxyRole } from "./role/read-role.ts";
 
 export interface EnvoyConfig {
@@ -108,4 +107,30 @@ export function readEnvoyConfig({ env, flags, role, proxyConfig, rules, uid, log
 
 function toMs(duration: string): number {
   return Number(parseProtoDuration(duration)) / 1e6;
+}
+
+export interface EnvoyLogLevels {
+  /** Envoy's `-l`; empty leaves the argument out. */
+  readonly level: string;
+  /** `--component-log-level`; empty leaves the argument out. */
+  readonly components: string;
+}
+
+/** `info,misc:error` carries component levels in the level; they then replace --proxyComponentLogLevel. */
+export function splitProxyLogLevel(
+  level: string,
+  components: string,
+  rules: GenerationRules,
+  log: Logger,
+): EnvoyLogLevels {
+  if (!rules.splitsProxyLogLevel) return { level, components };
+  let plain = "";
+  const found: string[] = [];
+  for (const item of level.split(",")) {
+    const colons = item.split(":").length - 1;
+    if (colons === 0) plain = item;
+    else if (colons === 1) found.push(item);
+    else log.warn(`dropping invalid log level: ${item}`);
+  }
+  return { level: plain, components: found.length > 0 ? found.join(",") : components };
 }

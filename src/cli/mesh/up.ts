@@ -18,7 +18,6 @@ import type { Command, CommandContext } from "../framework/command.ts";
 import { meshOutput } from "./output.ts";
 import { FILE_FLAG, type LoadedMeshFile, loadMeshFile, parseOrThrow, stateFolderOf, TARGET_FLAGS } from "./target.ts";
 import { runningText, triesText } from "./up-text.ts";
-import { validateConfig } from "./validator.ts";
 
 const ISOLATIONS = ["auto", "namespaces", "none"] as const;
 const READY_MS = 60_000;
@@ -76,6 +75,8 @@ async function run(context: CommandContext): Promise<number> {
   const loaded = own ?? demo(envoy === undefined);
   const { file } = loaded;
   const folder = stateFolderOf(context, flags.string("name") || file.name);
+  // Loaded here: the rules for Istio objects are most of the code, and `--help` needs none of it.
+  const { validateConfig } = await import("./validator.ts");
   const options: StartMeshOptions = {
     file: { ...file, name: flags.string("name") || file.name },
     fileName: isDemo ? "demo" : flags.string("file"),

@@ -13,7 +13,7 @@ import { ConfigError, joinConfigErrors } from "../config-error.ts";
 import type { ConfigFiles } from "../config-files.ts";
 import type { EnvReader } from "../env-reader.ts";
 import type { GenerationRules } from "../generations.ts";
-import { readCpuFiles } from "../pod-info/read-cpu-files.ts";
+import { readCpuFiles } from "../pod-info/read-pod-info.ts";
 import type { ProxyFlags } from "../proxy-flags.ts";
 import { readMeshFile } from "../read-mesh-file.ts";
 import { applyProxyConfigText } from "./apply-proxy-config-text.ts";

@@ -3,12 +3,12 @@ import type { Logger } from "../../base/logger.ts";
 import { isIP } from "../../net/ip.ts";
 import { type IpMode, ipModeOf } from "../../net/ip-mode.ts";
 import { formatServiceNode, type ProxyType } from "../../xds/service-node.ts";
+import { ConfigError } from "../config-error.ts";
 import type { EnvReader } from "../env-reader.ts";
 import type { GenerationRules } from "../generations.ts";
 import type { ProxyFlags } from "../proxy-flags.ts";
 import { type DiscoveryRetry, discoverAddresses, type NetworkInterfaces } from "./discover-addresses.ts";
 import { EXCLUDE_INTERFACES, excludeInterfaces } from "./exclude-interfaces.ts";
-import { parseProxyType } from "./proxy-type.ts";
 
 /** Who this proxy is. */
 export interface ProxyRole {
@@ -87,4 +87,15 @@ function proxyDomain({ env, flags, rules }: RoleSources): string {
   if (rules.hasRegistryFlags && flags.serviceregistry === "Consul") return "service.consul";
   if (rules.hasRegistryFlags && flags.serviceregistry === "Mock") return "";
   return `${env.string("POD_NAMESPACE")}.svc.cluster.local`;
+}
+
+/** The node type of a command line; absent is a sidecar. */
+function parseProxyType(word: string | undefined, rules: GenerationRules): ProxyType {
+  const type = rules.proxyTypes.find((known) => known === (word ?? "sidecar"));
+  if (type !== undefined) return type;
+  const message = `${rules.proxyTypeError}${word}`;
+  const allowed = rules.proxyTypes.join(", ");
+  throw new ConfigError("invalid-proxy-type", message, [
+    { source: "first argument of proxy", message, value: word ?? "", allowed },
+  ]);
 }
