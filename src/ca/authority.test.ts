@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import "../../test/support/no-open-handles.ts";
 import { makeCertificate, type TestCertificate } from "../../test/support/certs/ca-certificates.ts";
-import { makeCaDirectory } from "../../test/support/files/ca-directory.ts";
+import { temporaryFolder } from "../../test/support/files/temporary-folder.ts";
 import { type RecordedLog, recordLog } from "../../test/support/log/recording-log.ts";
 import { CloseStack } from "../base/close-stack.ts";
 import { isIssuedBy, parsePemCertificate } from "../protocol/x509/certificate.ts";
@@ -37,7 +37,7 @@ const leafOf = async (chain: Promise<readonly string[]>) => parsePemCertificate(
 
 describe("a self-signed authority", () => {
   test("answers with leaf and root, for the caller's identity and not the CSR's", async () => {
-    await using directory = await makeCaDirectory();
+    await using directory = temporaryFolder();
     const { authority } = await start(directory.path);
     const chain = await sign(authority);
     const [leaf, root] = chain.map(parsePemCertificate);
@@ -50,7 +50,7 @@ describe("a self-signed authority", () => {
     { bad: "hello", code: "CSR_ERROR", message: "certificate signing request is not properly encoded" },
     { bad: "", code: "CSR_ERROR", message: "certificate signing request is not properly encoded" },
   ])("refuses $bad as $code", async ({ bad, code, message }) => {
-    await using directory = await makeCaDirectory();
+    await using directory = temporaryFolder();
     const { authority } = await start(directory.path);
     const signing = authority.sign({ csrPem: bad, identities: [IDENTITY], ttlSeconds: 0n });
     await expect(signing).rejects.toMatchObject({ code, message });
@@ -60,7 +60,7 @@ describe("a self-signed authority", () => {
     { what: "RSA, the default", selfSigned: {}, keyType: "rsa" },
     { what: "P-384", selfSigned: { key: { type: "ecdsa", curve: "P384" } as const }, keyType: "ec" },
   ])("may have a root of another kind: $what", async ({ selfSigned, keyType }) => {
-    await using directory = await makeCaDirectory();
+    await using directory = temporaryFolder();
     const authority = await startAuthority({
       directory: directory.path,
       trustDomain: "td",
@@ -78,14 +78,14 @@ describe("a self-signed authority", () => {
   });
 
   test("never lets a leaf outlive its signer", async () => {
-    await using directory = await makeCaDirectory();
+    await using directory = temporaryFolder();
     const { authority } = await start(directory.path, { selfSigned: { lifetimeMs: HOUR, checkIntervalMs: 0 } });
     const leaf = await leafOf(sign(authority, 86_400n));
     expect(leaf.notAfter).toEqual(authority.material.certificate.notAfter);
   });
 
   test("whose root has expired signs nothing", async () => {
-    await using directory = await makeCaDirectory();
+    await using directory = temporaryFolder();
     let now = Date.now();
     const { authority } = await start(directory.path, {
       selfSigned: { lifetimeMs: HOUR, checkIntervalMs: 0 },
@@ -99,7 +99,7 @@ describe("a self-signed authority", () => {
   });
 
   test("renews its root with the same key before it ends, and chains of the old one stay good", async () => {
-    await using directory = await makeCaDirectory();
+    await using directory = temporaryFolder();
     let now = Date.now();
     const { authority } = await start(directory.path, {
       selfSigned: { lifetimeMs: 10 * HOUR, checkIntervalMs: 10 },
@@ -120,7 +120,7 @@ describe("a self-signed authority", () => {
   });
 
   test("takes over a root that another process renewed", async () => {
-    await using directory = await makeCaDirectory();
+    await using directory = temporaryFolder();
     let now = Date.now();
     const clock = () => new Date(now);
     const life = { lifetimeMs: 10 * HOUR };
@@ -139,7 +139,7 @@ describe("a self-signed authority", () => {
   });
 
   test("makes no new root when its own is taken away, and says so", async () => {
-    await using directory = await makeCaDirectory();
+    await using directory = temporaryFolder();
     const { authority, log } = await start(directory.path, { selfSigned: { checkIntervalMs: 10 } });
     const { unlink } = await import("node:fs/promises");
     await unlink(directory.file("ca-cert.pem"));
@@ -150,7 +150,7 @@ describe("a self-signed authority", () => {
 
 describe("settings", () => {
   test("of months between two looks at the root do not become a look every millisecond", async () => {
-    await using directory = await makeCaDirectory();
+    await using directory = temporaryFolder();
     const { unlink } = await import("node:fs/promises");
     const { authority, log } = await start(directory.path, {
       selfSigned: { checkIntervalMs: 2 ** 40 },
@@ -162,7 +162,7 @@ describe("settings", () => {
   });
 
   test.each([0, -HOUR, Number.NaN])("of %d ms for a certificate's life are told and not used", async (life) => {
-    await using directory = await makeCaDirectory();
+    await using directory = temporaryFolder();
     const { authority, log } = await start(directory.path, { ttl: { defaultMs: life, maxMs: life } });
     const leaf = await leafOf(sign(authority, 0n));
     expect(leaf.notAfter.getTime() - Date.now()).toBeGreaterThan(23 * HOUR);
@@ -186,7 +186,7 @@ describe("a plugged-in authority", () => {
   });
 
   test("answers with leaf, each intermediate and the root bundle", async () => {
-    await using directory = await makeCaDirectory(files(signer));
+    await using directory = temporaryFolder({ files: files(signer) });
     const { authority } = await start(directory.path);
     const chain = await sign(authority);
     expect(chain.slice(1)).toEqual([signer.pem, root.pem]);
@@ -194,19 +194,19 @@ describe("a plugged-in authority", () => {
   });
 
   test("takes new files while running, once they are complete", async () => {
-    await using directory = await makeCaDirectory(files(signer));
+    await using directory = temporaryFolder({ files: files(signer) });
     const { authority, log } = await start(directory.path, { debounceMs: 20 });
     const next = await makeCertificate({ organization: "next", by: root });
-    await directory.write({ "ca-cert.pem": next.pem });
+    directory.writeAll({ "ca-cert.pem": next.pem });
     await expect.poll(() => log.text()).toContain("new signing certificate not used, the old one stays");
     expect((await sign(authority))[1]).toBe(signer.pem);
-    await directory.write(files(next));
+    directory.writeAll(files(next));
     await expect.poll(async () => (await sign(authority))[1]).toBe(next.pem);
     expect(log.text()).not.toContain("PRIVATE KEY");
   });
 
   test("notices a directory that was replaced, by polling", async () => {
-    await using parent = await makeCaDirectory();
+    await using parent = temporaryFolder();
     const { mkdir, rename, rm, writeFile } = await import("node:fs/promises");
     const fill = async (name: string, content: Record<string, string>) => {
       await mkdir(parent.file(name));
@@ -225,30 +225,30 @@ describe("a plugged-in authority", () => {
   test("refuses another root, and in a mesh of several roots takes one more", async () => {
     const other = await makeCertificate({ organization: "other" });
     const under = await makeCertificate({ organization: "under", by: other });
-    await using strict = await makeCaDirectory(files(signer));
+    await using strict = temporaryFolder({ files: files(signer) });
     const { authority, log } = await start(strict.path, { debounceMs: 5 });
-    await strict.write(files(under, other.pem));
+    strict.writeAll(files(under, other.pem));
     await expect.poll(() => log.text()).toContain("the root certificates changed");
     expect((await sign(authority)).at(-1)).toBe(root.pem);
-    await using open = await makeCaDirectory(files(signer));
+    await using open = temporaryFolder({ files: files(signer) });
     const { authority: several } = await start(open.path, { debounceMs: 5, allowsSeveralRoots: true });
-    await open.write(files(signer, root.pem + other.pem));
+    open.writeAll(files(signer, root.pem + other.pem));
     await expect.poll(async () => (await sign(several)).at(-1)).toBe(root.pem + other.pem);
   });
 
   test("lowers the default TTL to what is left of the chain, anew after a reload", async () => {
     const short = await makeCertificate({ organization: "short", by: root, toMs: 2 * HOUR });
-    await using directory = await makeCaDirectory(files(signer));
+    await using directory = temporaryFolder({ files: files(signer) });
     const { authority } = await start(directory.path, { debounceMs: 5 });
     const left = async () => (await leafOf(sign(authority, 0n))).notAfter.getTime() - Date.now();
     expect(await left()).toBeGreaterThan(23 * HOUR);
-    await directory.write(files(short));
+    directory.writeAll(files(short));
     await expect.poll(left).toBeLessThan(2 * HOUR + 1000);
   });
 
   test("whose chain has expired does not start", async () => {
     const stale = await makeCertificate({ organization: "stale", by: root, fromMs: -2 * HOUR, toMs: -HOUR });
-    await using directory = await makeCaDirectory({ ...files(signer), "cert-chain.pem": stale.pem });
+    await using directory = temporaryFolder({ files: { ...files(signer), "cert-chain.pem": stale.pem } });
     const starting = startAuthority({ directory: directory.path, trustDomain: "td", log: recordLog() });
     await expect(starting).rejects.toMatchObject({ code: "expired" });
   });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type CaDirectory, makeCaDirectory } from "../../test/support/files/ca-directory.ts";
 import { recordLog } from "../../test/support/log/recording-log.ts";
 import "../../test/support/no-open-handles.ts";
+import { type TemporaryFolder, temporaryFolder } from "../../test/support/files/temporary-folder.ts";
 import { CloseStack } from "../base/close-stack.ts";
 import { type Authority, startAuthority } from "./authority.ts";
 import { createServerTls } from "./server-credentials.ts";
@@ -9,10 +9,10 @@ import { createServerTls } from "./server-credentials.ts";
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const opened = new CloseStack();
-let directory: CaDirectory;
+let directory: TemporaryFolder;
 let authority: Authority;
 beforeEach(async () => {
-  directory = opened.add(await makeCaDirectory());
+  directory = opened.add(temporaryFolder());
   const selfSigned = { key: { type: "ecdsa", curve: "P256" } as const };
   authority = opened.add(
     await startAuthority({ directory: directory.path, trustDomain: "td", log: recordLog(), selfSigned }),

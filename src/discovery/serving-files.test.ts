@@ -3,9 +3,9 @@ import { rename } from "node:fs/promises";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { makeCertificate, type TestCertificate } from "../../test/support/certs/ca-certificates.ts";
-import { type CaDirectory, makeCaDirectory } from "../../test/support/files/ca-directory.ts";
 import { recordLog } from "../../test/support/log/recording-log.ts";
 import "../../test/support/no-open-handles.ts";
+import { type TemporaryFolder, temporaryFolder } from "../../test/support/files/temporary-folder.ts";
 import { CloseStack } from "../base/close-stack.ts";
 import { startGrpcServer } from "../grpc/server/start-grpc-server.ts";
 import { createFileTls } from "./serving-files.ts";
@@ -19,12 +19,12 @@ const mesh = await makeCertificate({ organization: "mesh" });
 const signer = await makeCertificate({ organization: "signer", by: mesh });
 const elsewhere = await makeCertificate({ organization: "elsewhere" });
 const serving = await makeCertificate({ by: elsewhere, isCa: false, hosts: ["localhost"], organization: "server" });
-let directory: CaDirectory;
+let directory: TemporaryFolder;
 let material: { rootPem: string; chainPem: string[] };
 let port: number;
 beforeEach(async () => {
-  directory = opened.add(await makeCaDirectory());
-  await directory.write({ cert: serving.pem, key: serving.keyPem, ca: elsewhere.pem });
+  directory = opened.add(temporaryFolder());
+  directory.writeAll({ cert: serving.pem, key: serving.keyPem, ca: elsewhere.pem });
   const files = { certificate: directory.file("cert"), key: directory.file("key"), ca: directory.file("ca") };
   material = { rootPem: mesh.pem, chainPem: [signer.pem] };
   const authority = {
@@ -106,7 +106,7 @@ test("a replaced pair is shown to the next client, half of one is not", async ()
   const serialOf = async () => (await open({ cert: "", key: "" })).getPeerCertificate().serialNumber;
   const before = await serialOf();
   const next = await makeCertificate({ by: elsewhere, isCa: false, hosts: ["localhost"], organization: "next" });
-  await directory.write({ "cert.new": next.pem, "key.new": next.keyPem });
+  directory.writeAll({ "cert.new": next.pem, "key.new": next.keyPem });
   await rename(directory.file("cert.new"), directory.file("cert"));
   expect(await serialOf()).toBe(before);
   await rename(directory.file("key.new"), directory.file("key"));

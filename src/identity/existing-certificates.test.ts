@@ -2,11 +2,11 @@ import { execFileSync } from "node:child_process";
 import { mkdir, symlink, truncate, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { temporaryDirectory } from "../../test/support/sds/manager.ts";
+import { temporaryFolder } from "../../test/support/files/temporary-folder.ts";
 import { createExistingCertificates, findMountedCertificates } from "./existing-certificates.ts";
 
 test("a pair counts when both files have content, and for good from then on", async () => {
-  await using directory = await temporaryDirectory();
+  await using directory = temporaryFolder();
   const at = (name: string) => join(directory.path, name);
   const paths = { certificateChain: at("c"), key: at("k"), root: at("r") };
   const existing = createExistingCertificates(paths, undefined);
@@ -26,7 +26,7 @@ test.each([
   { what: "a link that leads nowhere", make: (path: string) => symlink("nowhere", path) },
   { what: "a named pipe", make: async (path: string) => void execFileSync("mkfifo", [path]) },
 ])("$what in the place of a file is no certificate", async ({ make }) => {
-  await using directory = await temporaryDirectory();
+  await using directory = temporaryFolder();
   const at = (name: string) => join(directory.path, name);
   const existing = createExistingCertificates({ certificateChain: at("c"), key: at("k"), root: at("r") }, undefined);
   await writeFile(at("k"), "x");
@@ -47,7 +47,7 @@ test("what the agent writes itself is never read as mounted, however the path is
 });
 
 test("the platform's directory counts when all three files are in it", async () => {
-  await using directory = await temporaryDirectory();
+  await using directory = temporaryFolder();
   for (const name of ["cert-chain.pem", "key.pem"]) await writeFile(join(directory.path, name), "");
   await expect(findMountedCertificates(directory.path)).resolves.toBeUndefined();
   await writeFile(join(directory.path, "root-cert.pem"), "");

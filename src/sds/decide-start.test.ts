@@ -2,19 +2,19 @@ import { lstat, mkdir, writeFile } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { type TemporaryFolder, temporaryFolder } from "../../test/support/files/temporary-folder.ts";
 import { type RecordedLog, recordLog } from "../../test/support/log/recording-log.ts";
-import { type TemporaryDirectory, temporaryDirectory } from "../../test/support/sds/manager.ts";
 import { silentLogger } from "../base/logger.ts";
 import { startGrpcServer } from "../grpc/server/start-grpc-server.ts";
 import { decideSdsStart, type SdsStartOptions } from "./decide-start.ts";
 import { probeSocket } from "./probe-socket.ts";
 
-let directory: TemporaryDirectory;
+let directory: TemporaryFolder;
 let log: RecordedLog;
 const at = (...parts: string[]) => join(directory.path, ...parts);
 
 beforeEach(async () => {
-  directory = await temporaryDirectory();
+  directory = temporaryFolder();
   log = recordLog();
 });
 afterEach(() => directory[Symbol.asyncDispose]());

@@ -4,16 +4,16 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { recordLog } from "../../test/support/log/recording-log.ts";
 import "../../test/support/no-open-handles.ts";
-import { type TemporaryDirectory, temporaryDirectory } from "../../test/support/sds/manager.ts";
+import { type TemporaryFolder, temporaryFolder } from "../../test/support/files/temporary-folder.ts";
 import { until } from "../../test/support/wait/until.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
 import { declareSdsMetrics } from "./metrics.ts";
 import { probeSocket } from "./probe-socket.ts";
 import { startSdsInBackground } from "./start-sds-in-background.ts";
 
-let directory: TemporaryDirectory;
+let directory: TemporaryFolder;
 beforeEach(async () => {
-  directory = await temporaryDirectory();
+  directory = temporaryFolder();
 });
 afterEach(() => directory[Symbol.asyncDispose]());
 

@@ -9,9 +9,9 @@ import { fileTokenFetcher } from "../../src/identity/tokens/file-token.ts";
 import type { TokenFetcher } from "../../src/identity/tokens/token-fetcher.ts";
 import { makeCertificate } from "../support/certs/ca-certificates.ts";
 import { startTestClient, type TestClient, WEB_IDENTITY } from "../support/certs/ca-client-setup.ts";
-import { makeCaDirectory } from "../support/files/ca-directory.ts";
 import "../support/no-open-handles.ts";
 import { type FakeCa, type FakeCaOptions, FakeCaStatus, startFakeCa } from "../support/certs/fake-ca.ts";
+import { temporaryFolder } from "../support/files/temporary-folder.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());
@@ -179,7 +179,7 @@ describe("retries", () => {
 
 describe("a CA in trouble", () => {
   test("that is down is named, and serves the next request once it is up", async () => {
-    await using directory = await makeCaDirectory();
+    await using directory = temporaryFolder();
     const first = await startFakeCa({ directory: directory.path });
     await first.stop();
     const client = await startClient({ endpoint: first.endpoint, rootFile: first.rootFile });
@@ -368,7 +368,7 @@ describe("an answer that is refused", () => {
 describe("what the client authenticates with", () => {
   test("a token file is read for every call: missing, empty, rotated", async () => {
     const ca = await startCa();
-    await using directory = await makeCaDirectory();
+    await using directory = temporaryFolder();
     const path = directory.file("istio-token");
     const client = await connect(ca, { tokens: fileTokenFetcher({ path, log: silentLogger }) });
     const sent = async () => {
@@ -418,13 +418,13 @@ describe("what the client authenticates with", () => {
 
   test("client certificates that appear later are used from then on", async () => {
     const ca = await startCa({ requireClientCertificate: true });
-    await using directory = await makeCaDirectory();
+    await using directory = temporaryFolder();
     const client = await connect(ca, { clientCertificateDirectory: directory.path });
     // TLS 1.3 refuses a client only after the client has finished its own part of the handshake.
     await expect(client.sign()).rejects.toMatchObject({ code: "unreachable" });
     expect(client.log.text()).toContain("cannot use the client certificate");
     const pair = await ca.issue(WEB_IDENTITY);
-    await directory.write({ "key.pem": pair.keyPem, "cert-chain.pem": pair.chainPem });
+    directory.writeAll({ "key.pem": pair.keyPem, "cert-chain.pem": pair.chainPem });
     await client.sign();
     expect(ca.calls.at(-1)?.clientCertificate).toContain(WEB_IDENTITY);
   });
@@ -434,7 +434,7 @@ describe("a client certificate that cannot be used", () => {
   test("because it has expired is not shown, and the token does", async () => {
     const ca = await startCa();
     const stale = await makeCertificate({ isCa: false, fromMs: -7_200_000, toMs: -1_000 });
-    await using directory = await makeCaDirectory({ "key.pem": stale.keyPem, "cert-chain.pem": stale.pem });
+    await using directory = temporaryFolder({ files: { "key.pem": stale.keyPem, "cert-chain.pem": stale.pem } });
     const client = await connect(ca, { clientCertificateDirectory: directory.path, tokens: token("t") });
     await client.sign();
     expect(ca.calls[0]?.clientCertificate).toBeUndefined();
@@ -444,7 +444,7 @@ describe("a client certificate that cannot be used", () => {
   test("because its key is another's fails the handshake, without showing either", async () => {
     const ca = await startCa();
     const [one, other] = [await makeCertificate({ isCa: false }), await makeCertificate({ isCa: false })];
-    await using directory = await makeCaDirectory({ "key.pem": other.keyPem, "cert-chain.pem": one.pem });
+    await using directory = temporaryFolder({ files: { "key.pem": other.keyPem, "cert-chain.pem": one.pem } });
     const client = await connect(ca, { clientCertificateDirectory: directory.path });
     const failure: unknown = await client.sign().catch((thrown: unknown) => thrown);
     expect(failure).toMatchObject({ code: "unreachable", message: expect.stringContaining("key values mismatch") });
@@ -454,28 +454,28 @@ describe("a client certificate that cannot be used", () => {
 
 describe("changes on this side", () => {
   test("a root replaced while connected is used for the next request", async () => {
-    await using directory = await makeCaDirectory();
+    await using directory = temporaryFolder();
     const first = await startFakeCa();
-    await directory.write({ "root.pem": first.rootPem });
+    directory.writeAll({ "root.pem": first.rootPem });
     const client = await startClient({ endpoint: first.endpoint, rootFile: directory.file("root.pem") });
     await client.sign();
     await first.stop();
     const second = await startCa({ port: first.port });
     await expect(client.sign()).rejects.toMatchObject({ code: "untrusted" });
-    await directory.write({ "root.pem": second.rootPem });
+    directory.writeAll({ "root.pem": second.rootPem });
     await client.sign();
     expect(second.calls).toHaveLength(1);
   });
 
   test("a changed root or token makes a new connection although the old one still works", async () => {
     const ca = await startCa();
-    await using directory = await makeCaDirectory({ "root.pem": ca.rootPem, token: "one" });
+    await using directory = temporaryFolder({ files: { "root.pem": ca.rootPem, token: "one" } });
     const tokens = fileTokenFetcher({ path: directory.file("token"), log: silentLogger });
     const client = await connect(ca, { rootFile: directory.file("root.pem"), tokens });
     await client.sign();
-    await directory.write({ "root.pem": `${ca.rootPem}${(await makeCertificate()).pem}` });
+    directory.writeAll({ "root.pem": `${ca.rootPem}${(await makeCertificate()).pem}` });
     await client.sign();
-    await directory.write({ token: "two" });
+    directory.writeAll({ token: "two" });
     await client.sign();
     expect(new Set(ca.calls.map((call) => call.peer)).size).toBe(3);
   });
@@ -501,7 +501,7 @@ describe("changes on this side", () => {
     { what: "is no PEM", content: "hello" },
     { what: "is a broken PEM", content: "-----BEGIN CERTIFICATE-----" },
   ])("a root file that $what fails the start and is named", async ({ content }) => {
-    await using directory = await makeCaDirectory(content === undefined ? {} : { "root.pem": content });
+    await using directory = temporaryFolder({ files: content === undefined ? {} : { "root.pem": content } });
     const rootFile = directory.file("root.pem");
     await expect(startTestClient({ endpoint: "127.0.0.1:1", rootFile })).rejects.toMatchObject({
       code: "bad-config",
@@ -511,11 +511,11 @@ describe("changes on this side", () => {
 
   test("a root file that goes bad while running fails requests until it is good again", async () => {
     const ca = await startCa();
-    await using directory = await makeCaDirectory({ "root.pem": ca.rootPem });
+    await using directory = temporaryFolder({ files: { "root.pem": ca.rootPem } });
     const client = await connect(ca, { rootFile: directory.file("root.pem") });
-    await directory.write({ "root.pem": "" });
+    directory.writeAll({ "root.pem": "" });
     await expect(client.sign()).rejects.toMatchObject({ code: "bad-config" });
-    await directory.write({ "root.pem": ca.rootPem });
+    directory.writeAll({ "root.pem": ca.rootPem });
     await client.sign();
   });
 });

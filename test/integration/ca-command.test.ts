@@ -5,7 +5,7 @@ import { Secret } from "../../src/base/secret.ts";
 import { COMMANDS } from "../../src/cli/commands.ts";
 import { runCli } from "../../src/cli/run-cli.ts";
 import { startTestClient } from "../support/certs/ca-client-setup.ts";
-import { makeCaDirectory } from "../support/files/ca-directory.ts";
+import { temporaryFolder } from "../support/files/temporary-folder.ts";
 
 interface Run {
   readonly code: Promise<number>;
@@ -41,7 +41,7 @@ function run(...words: string[]): Run {
 }
 
 test("a workload gets its certificate with the token that the command prints", async () => {
-  await using directory = await makeCaDirectory();
+  await using directory = temporaryFolder();
   const dir = directory.file("ca");
   const server = run("--dir", dir, "--listen", "127.0.0.1:0");
   await expect.poll(server.stdout).toContain("to get a token:");
@@ -74,14 +74,14 @@ test.each([
   },
   { words: ["--dir", "DIR", "word"], says: "accepts no arguments" },
 ])("$words is refused in one line", async ({ words, says }) => {
-  await using directory = await makeCaDirectory();
+  await using directory = temporaryFolder();
   const refused = run(...words.map((word) => (word === "DIR" ? directory.file("ca") : word)));
   expect(await refused.code).toBe(255);
   expect(refused.stderr()).toContain(says);
 });
 
 test("a directory with a part of a CA is refused with what is missing", async () => {
-  await using directory = await makeCaDirectory({ "ca-key.pem": "x" });
+  await using directory = temporaryFolder({ files: { "ca-key.pem": "x" } });
   const refused = run("--dir", directory.path, "--listen", "127.0.0.1:0");
   expect(await refused.code).toBe(255);
   expect(refused.stderr()).toContain("incomplete signing CA bundle detected");

@@ -23,7 +23,7 @@ import { encodePrivateKey, generateKeyPair, parsePrivateKey } from "../../src/pr
 import { makeCertificate } from "../support/certs/ca-certificates.ts";
 import { startTestClient, WEB_IDENTITY } from "../support/certs/ca-client-setup.ts";
 import { startFakeCa } from "../support/certs/fake-ca.ts";
-import { type CaDirectory, makeCaDirectory } from "../support/files/ca-directory.ts";
+import { type TemporaryFolder, temporaryFolder } from "../support/files/temporary-folder.ts";
 import { type RecordedLog, recordLog } from "../support/log/recording-log.ts";
 
 const opened = new CloseStack();
@@ -31,18 +31,18 @@ const perTest = new CloseStack();
 let server: CaServer;
 let channel: GrpcChannel;
 let issuer: DevelopmentIssuer;
-let directory: CaDirectory;
+let directory: TemporaryFolder;
 let log: RecordedLog;
 let csr: string;
 const keys = await generateKeyPair({ type: "ecdsa", curve: "P256" });
 
 /** With an intermediate, so that chains have a middle. */
 async function startServer(): Promise<void> {
-  directory = opened.add(await makeCaDirectory());
+  directory = opened.add(temporaryFolder());
   issuer = await openDevelopmentIssuer(directory.file("tokens"));
   const root = await makeCertificate({ organization: "root" });
   const signer = await makeCertificate({ organization: "signer", by: root });
-  await directory.write({
+  directory.writeAll({
     "ca-cert.pem": signer.pem,
     "ca-key.pem": signer.keyPem,
     "root-cert.pem": root.pem,
@@ -207,8 +207,8 @@ describe("a token", () => {
 test("a workload renews by the certificate that an intermediate CA gave it", async () => {
   const chain = await ask(csr);
   if (typeof chain === "string") throw new Error(chain);
-  const own = perTest.add(await makeCaDirectory());
-  await own.write({
+  const own = perTest.add(temporaryFolder());
+  own.writeAll({
     "root.pem": server.authority.material.rootPem,
     "key.pem": encodePrivateKey(keys.privateKey, true).reveal(),
     "cert-chain.pem": chain.join(""),

@@ -24,7 +24,7 @@ import { encodePrivateKey, generateKeyPair, type KeyPair } from "../../src/proto
 import { makeCertificate } from "../support/certs/ca-certificates.ts";
 import { startTestClient, WEB_IDENTITY } from "../support/certs/ca-client-setup.ts";
 import { openssl } from "../support/certs/openssl.ts";
-import { type CaDirectory, makeCaDirectory } from "../support/files/ca-directory.ts";
+import { type TemporaryFolder, temporaryFolder } from "../support/files/temporary-folder.ts";
 import { type RecordedLog, recordLog } from "../support/log/recording-log.ts";
 import { needs } from "../support/needs.ts";
 import { startHttpServer } from "../support/net/http-server.ts";
@@ -41,7 +41,7 @@ beforeAll(async () => {
 
 interface Running {
   readonly server: CaServer;
-  readonly directory: CaDirectory;
+  readonly directory: TemporaryFolder;
   readonly issuer: DevelopmentIssuer;
   readonly endpoint: string;
   readonly rootFile: string;
@@ -51,7 +51,7 @@ interface Running {
 }
 
 async function startServer(options: Partial<CaServerOptions> = {}): Promise<Running> {
-  const directory = await makeCaDirectory();
+  const directory = temporaryFolder();
   opened.add(directory);
   const issuer = await openDevelopmentIssuer(directory.file("tokens"));
   const registry = new MetricRegistry();
@@ -126,7 +126,7 @@ describe("a workload with a token", () => {
     {
       what: "a token of another issuer's key",
       token: async () => {
-        const elsewhere = await makeCaDirectory();
+        const elsewhere = temporaryFolder();
         opened.add(elsewhere);
         const issuer = await openDevelopmentIssuer(elsewhere.path);
         return (await issuer.issue({ namespace: "default", name: "web" }, 60)).reveal();
@@ -162,7 +162,7 @@ describe("keys at an address", () => {
   };
 
   test("are fetched once for many tokens, and again for a key that is not there", async () => {
-    const directory = await makeCaDirectory();
+    const directory = temporaryFolder();
     opened.add(directory);
     const issuer = await openDevelopmentIssuer(directory.path);
     let jwks = JSON.stringify({ keys: [] });
@@ -181,7 +181,7 @@ describe("keys at an address", () => {
   });
 
   test("are found through the issuer's discovery document", async () => {
-    const directory = await makeCaDirectory();
+    const directory = temporaryFolder();
     opened.add(directory);
     let jwks = "";
     const keys = await startKeys(() => jwks);
@@ -209,7 +209,7 @@ describe("a workload with a certificate", () => {
     const client = await connect(running, { token: await running.token() });
     const { chain } = await client.sign();
     const key = encodePrivateKey(client.keys.privateKey, true).reveal();
-    await running.directory.write({ "key.pem": key, "cert-chain.pem": chain.join("") });
+    running.directory.writeAll({ "key.pem": key, "cert-chain.pem": chain.join("") });
   };
 
   test("renews it without a token", async () => {
@@ -223,7 +223,7 @@ describe("a workload with a certificate", () => {
   test("of another CA is refused", async () => {
     const running = await startServer();
     const foreign = await makeCertificate({ isCa: false, hosts: [WEB_IDENTITY] });
-    await running.directory.write({ "key.pem": foreign.keyPem, "cert-chain.pem": foreign.pem });
+    running.directory.writeAll({ "key.pem": foreign.keyPem, "cert-chain.pem": foreign.pem });
     const client = await connect(running, { clientDirectory: running.directory.path, token: await running.token() });
     await expect(client.sign()).rejects.toMatchObject({ code: "unreachable" });
     await expect.poll(() => running.log.text()).toContain("client certificate does not verify");
@@ -232,7 +232,7 @@ describe("a workload with a certificate", () => {
   test("whose trust domain is another is refused", async () => {
     const running = await startServer();
     const issued = await running.server.authority.issueServer(["spiffe://elsewhere/ns/default/sa/web"]);
-    await running.directory.write({ "key.pem": issued.keyPem.reveal(), "cert-chain.pem": issued.chainPem });
+    running.directory.writeAll({ "key.pem": issued.keyPem.reveal(), "cert-chain.pem": issued.chainPem });
     const client = await connect(running, { clientDirectory: running.directory.path });
     await expect(client.sign()).rejects.toMatchObject({ code: "unreachable" });
     await expect.poll(() => running.log.text()).toContain("no cert pool found for trust domain elsewhere");
@@ -431,7 +431,7 @@ describe("life of the server", () => {
       "root-cert.pem": root.pem,
       "cert-chain.pem": signer.pem,
     });
-    const plugged = await makeCaDirectory(files(first));
+    const plugged = temporaryFolder({ files: files(first) });
     opened.add(plugged);
     const running = await startServer({ directory: plugged.path, debounceMs: 5 });
     const client = await connect(
@@ -440,7 +440,7 @@ describe("life of the server", () => {
     );
     expect((await client.sign()).chain[1]).toBe(first.pem);
     const second = await makeCertificate({ organization: "second", by: root });
-    await plugged.write(files(second));
+    plugged.writeAll(files(second));
     await expect.poll(async () => (await client.sign()).chain[1]).toBe(second.pem);
     const fresh = await connect(
       { ...running, rootFile: plugged.file("root-cert.pem") },

@@ -3,7 +3,7 @@ import { CloseStack } from "../../src/base/close-stack.ts";
 import { message, repeatedString } from "../../src/protobuf/wire/message.ts";
 import { makeCertificate } from "../support/certs/ca-certificates.ts";
 import { startDiscoveryServer } from "../support/discovery/server.ts";
-import { makeCaDirectory } from "../support/files/ca-directory.ts";
+import { temporaryFolder } from "../support/files/temporary-folder.ts";
 import { openSotw, testNode, URLS } from "../support/xds/ads-client.ts";
 
 const opened = new CloseStack();
@@ -40,17 +40,19 @@ describe("a root that joins the bundle of a plugged-in CA", () => {
   const start = async (allowsSeveralRoots: boolean) => {
     const root = await makeCertificate({ organization: "first" });
     const directory = opened.add(
-      await makeCaDirectory({
-        "ca-cert.pem": root.pem,
-        "ca-key.pem": root.keyPem,
-        "root-cert.pem": root.pem,
-        "cert-chain.pem": "",
+      temporaryFolder({
+        files: {
+          "ca-cert.pem": root.pem,
+          "ca-key.pem": root.keyPem,
+          "root-cert.pem": root.pem,
+          "cert-chain.pem": "",
+        },
       }),
     );
     const ca = { allowsSeveralRoots };
     const server = opened.add(await startDiscoveryServer({ ca, caDirectory: directory.path }));
     const next = await makeCertificate({ organization: "second" });
-    const rotate = () => directory.write({ "root-cert.pem": `${root.pem}${next.pem}` });
+    const rotate = () => directory.writeAll({ "root-cert.pem": `${root.pem}${next.pem}` });
     return { server, root, next, rotate };
   };
 

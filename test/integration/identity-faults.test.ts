@@ -8,14 +8,15 @@ import { type SecretManager, startSecretManager } from "../../src/identity/start
 import { declareSdsMetrics } from "../../src/sds/metrics.ts";
 import { type SdsServer, startSdsServer } from "../../src/sds/start-sds-server.ts";
 import { createTestCa, createTestCaClient, type TestCaClient } from "../support/certs/sds-certificates.ts";
+import { type TemporaryFolder, temporaryFolder } from "../support/files/temporary-folder.ts";
 import { type RecordedLog, recordLog } from "../support/log/recording-log.ts";
 import { needs } from "../support/needs.ts";
 import { connectSds, decodeSecrets, node, SECRET_TYPE, type TestSdsClient } from "../support/sds/client.ts";
-import { managerOptions, type TemporaryDirectory, temporaryDirectory } from "../support/sds/manager.ts";
+import { managerOptions } from "../support/sds/manager.ts";
 import { until } from "../support/wait/until.ts";
 
 const ca = await createTestCa();
-let directory: TemporaryDirectory;
+let directory: TemporaryFolder;
 let caClient: TestCaClient;
 let manager: SecretManager;
 let server: SdsServer;
@@ -28,7 +29,7 @@ const at = (...parts: string[]) => join(directory.path, ...parts);
 const ask = (...resource_names: string[]) => ({ node: node(), type_url: SECRET_TYPE, resource_names });
 
 beforeEach(async () => {
-  directory = await temporaryDirectory();
+  directory = temporaryFolder();
   [log, keys] = [recordLog(), new Set()];
   caClient = createTestCaClient(ca);
 });

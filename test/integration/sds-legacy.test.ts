@@ -8,23 +8,23 @@ import { createGatewaySecrets } from "../../src/sds/gateway/create-gateway-secre
 import { declareSdsMetrics } from "../../src/sds/metrics.ts";
 import { type SdsServer, startSdsServer } from "../../src/sds/start-sds-server.ts";
 import { createTestCa } from "../support/certs/sds-certificates.ts";
+import { type TemporaryFolder, temporaryFolder } from "../support/files/temporary-folder.ts";
 import { recordLog } from "../support/log/recording-log.ts";
 import { connectSds, decodeSecrets, node, SECRET_TYPE, type TestSdsClient } from "../support/sds/client.ts";
-import { type TemporaryDirectory, temporaryDirectory } from "../support/sds/manager.ts";
 import { createTestSource } from "../support/sds/source.ts";
 import { until } from "../support/wait/until.ts";
 
 const V2_SERVICE = "envoy.service.discovery.v2.SecretDiscoveryService";
 const V2_TYPE = "type.googleapis.com/envoy.api.v2.auth.Secret";
 const ca = await createTestCa();
-let directory: TemporaryDirectory;
+let directory: TemporaryFolder;
 let server: SdsServer;
 let client: TestSdsClient;
 let registry: MetricRegistry;
 let source: ReturnType<typeof createTestSource>;
 
 beforeEach(async () => {
-  directory = await temporaryDirectory();
+  directory = temporaryFolder();
   source = createTestSource({ default: "chain 1" });
 });
 afterEach(async () => {

@@ -3,8 +3,8 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
-import { temporaryDirectory } from "../../../test/support/sds/manager.ts";
 import { until } from "../../../test/support/wait/until.ts";
+import { temporaryFolder } from "../../../test/support/files/temporary-folder.ts";
 
 /** The kernel's answer while the user's inotify limit is reached; no test can reach that limit without harming the machine. */
 const limit = vi.hoisted(() => ({ refusals: 0 }));
@@ -25,7 +25,7 @@ vi.resetModules();
 const { watchFiles } = await import("./watch-files.ts");
 
 test("watches that cannot be added are counted, logged once, tried again, and miss nothing", async () => {
-  await using directory = await temporaryDirectory();
+  await using directory = temporaryFolder();
   const path = join(directory.path, "file");
   await writeFile(path, "one");
   const log = recordLog();
@@ -52,7 +52,7 @@ test("watches that cannot be added are counted, logged once, tried again, and mi
 });
 
 test("a listener that throws ends neither the watch nor the process", async () => {
-  await using directory = await temporaryDirectory();
+  await using directory = temporaryFolder();
   const path = join(directory.path, "file");
   const log = recordLog();
   let events = 0;
@@ -77,7 +77,7 @@ test("a listener that throws ends neither the watch nor the process", async () =
 });
 
 test("a change in a directory is an event, and a rescan needs none", async () => {
-  await using directory = await temporaryDirectory();
+  await using directory = temporaryFolder();
   const events: string[] = [];
   const watch = (rescanMs?: number) =>
     watchFiles({

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdir, truncate, writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { createTestCa, SPIFFE_ID, validFor } from "../../../test/support/certs/sds-certificates.ts";
-import { makeCaDirectory } from "../../../test/support/files/ca-directory.ts";
+import { temporaryFolder } from "../../../test/support/files/temporary-folder.ts";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { readConnectionMaterial } from "./connection-material.ts";
 
@@ -32,7 +32,7 @@ test.each([
     says: "invalid PEM encoded certificate",
   },
 ])("roots that are $what are told, at once and by name", async ({ make, says }) => {
-  await using directory = await makeCaDirectory();
+  await using directory = temporaryFolder();
   await make(directory.file("root"));
   const reading = readConnectionMaterial({ rootFile: directory.file("root") }, recordLog(), new Date());
   await expect(reading).rejects.toMatchObject({ code: "bad-config", message: expect.stringContaining(says) });
@@ -47,7 +47,7 @@ test.each([
   { what: "a key before it", text: pair.key + ca.rootPem },
   { what: "prose around it", text: `ours\n${ca.rootPem}the end\n` },
 ])("a root with $what is trusted all the same, and nothing else is handed to OpenSSL", async ({ text }) => {
-  await using directory = await makeCaDirectory({ root: text });
+  await using directory = temporaryFolder({ files: { root: text } });
   const reading = readConnectionMaterial({ rootFile: directory.file("root") }, recordLog(), new Date());
   await expect(reading).resolves.toMatchObject({ roots: ca.rootPem });
 });
@@ -56,7 +56,7 @@ test.each([
   ...UNUSABLE,
   { what: "no key", make: (path: string) => writeFile(path, "key"), says: "not a certificate and key in PEM" },
 ])("a client key that is $what only warns: a token may do", async ({ make, says }) => {
-  await using directory = await makeCaDirectory();
+  await using directory = temporaryFolder();
   const log = recordLog();
   await writeFile(directory.file("root"), ca.rootPem);
   await writeFile(directory.file("cert-chain.pem"), pair.cert);
@@ -67,7 +67,7 @@ test.each([
 });
 
 test("a client certificate is shown until it expires, and a change of its bytes is a new connection", async () => {
-  await using directory = await makeCaDirectory();
+  await using directory = temporaryFolder();
   const files = { rootFile: directory.file("root"), clientCertificateDirectory: directory.file("") };
   await writeFile(directory.file("root"), ca.rootPem);
   const write = async ({ cert, key }: { cert: string; key: string }) => {

@@ -3,12 +3,12 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { makeCertificate } from "../../../test/support/certs/ca-certificates.ts";
-import { type TemporaryDirectory, temporaryDirectory } from "../../../test/support/sds/manager.ts";
+import { type TemporaryFolder, temporaryFolder } from "../../../test/support/files/temporary-folder.ts";
 import { checkKeyPair, readKeyPairFiles } from "./key-pair-file.ts";
 
-let directory: TemporaryDirectory;
+let directory: TemporaryFolder;
 beforeEach(async () => {
-  directory = await temporaryDirectory();
+  directory = temporaryFolder();
 });
 afterEach(() => directory[Symbol.asyncDispose]());
 

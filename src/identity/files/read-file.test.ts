@@ -2,17 +2,17 @@ import { execFileSync } from "node:child_process";
 import { mkdir, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { temporaryDirectory } from "../../../test/support/sds/manager.ts";
+import { temporaryFolder } from "../../../test/support/files/temporary-folder.ts";
 import { isMissing, readCertificateFile } from "./read-file.ts";
 
 test("a regular file is read", async () => {
-  await using directory = await temporaryDirectory();
+  await using directory = temporaryFolder();
   await writeFile(join(directory.path, "f"), "content");
   await expect(readCertificateFile(join(directory.path, "f"))).resolves.toEqual(Buffer.from("content"));
 });
 
 test("what is no regular file is refused at once, in the words of Go", async () => {
-  await using directory = await temporaryDirectory();
+  await using directory = temporaryFolder();
   const at = (name: string) => join(directory.path, name);
   await mkdir(at("d"));
   execFileSync("mkfifo", [at("pipe")]);
@@ -27,7 +27,7 @@ test("what is no regular file is refused at once, in the words of Go", async () 
 });
 
 test("missing is told apart from unreadable", async () => {
-  await using directory = await temporaryDirectory();
+  await using directory = temporaryFolder();
   const failure = (path: string) => readCertificateFile(path).catch((thrown: unknown) => thrown);
   expect(isMissing(await failure(join(directory.path, "gone")))).toBe(true);
   expect(isMissing(await failure(directory.path))).toBe(false);

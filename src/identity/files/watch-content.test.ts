@@ -2,7 +2,7 @@ import { chmod, mkdir, rename, rm, symlink, unlink, utimes, writeFile } from "no
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createTestCa } from "../../../test/support/certs/sds-certificates.ts";
-import { type TemporaryDirectory, temporaryDirectory } from "../../../test/support/sds/manager.ts";
+import { type TemporaryFolder, temporaryFolder } from "../../../test/support/files/temporary-folder.ts";
 import { until } from "../../../test/support/wait/until.ts";
 import { silentLogger } from "../../base/logger.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
@@ -14,11 +14,11 @@ import { watchContent } from "./watch-content.ts";
 
 const ca = await createTestCa();
 const metrics = declareIdentityMetrics(new MetricRegistry());
-let directory: TemporaryDirectory;
+let directory: TemporaryFolder;
 let open: FileWatch[] = [];
 
 beforeEach(async () => {
-  directory = await temporaryDirectory();
+  directory = temporaryFolder();
 });
 afterEach(async () => {
   for (const watch of open) await watch.stop();

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { chmod, mkdir, readFile, stat, symlink, truncate, writeFile } from "node:fs/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import "../../../test/support/no-open-handles.ts";
-import { makeCaDirectory } from "../../../test/support/files/ca-directory.ts";
+import { temporaryFolder } from "../../../test/support/files/temporary-folder.ts";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { startHttpServer } from "../../../test/support/net/http-server.ts";
 import { startFakeGoogle } from "../../../test/support/sts/google-endpoints.ts";
@@ -23,7 +23,7 @@ const jwt = (claims: object) => `e30.${Buffer.from(JSON.stringify(claims)).toStr
 
 describe("a token file", () => {
   test("is read and trimmed at every call; missing and empty ones give no token", async () => {
-    await using directory = await makeCaDirectory();
+    await using directory = temporaryFolder();
     const log = recordLog();
     const fetcher = fileTokenFetcher({ path: directory.file("token"), log });
     expect(await fetcher.fetch()).toBeUndefined();
@@ -50,7 +50,7 @@ describe("a token file", () => {
     },
     { what: "a link to itself", make: (path: string) => symlink(path, path), says: "ELOOP" },
   ])("that is $what gives no token at once, and the log says why", async ({ make, says }) => {
-    await using directory = await makeCaDirectory();
+    await using directory = temporaryFolder();
     const log = recordLog();
     await make(directory.file("token"));
     expect(await fileTokenFetcher({ path: directory.file("token"), log }).fetch()).toBeUndefined();
@@ -105,7 +105,7 @@ describe("a Google machine's token", () => {
   };
 
   test("is asked for with the trust domain as audience, returned trimmed and written as it came", async () => {
-    await using directory = await makeCaDirectory();
+    await using directory = temporaryFolder();
     const metadata = await startMetadata(() => ({ body: "token\n" }));
     const { fetcher } = await start({ tokenPath: directory.file("t"), metadataUrl: metadata.url });
     expect((await fetcher.fetch())?.reveal()).toBe("token");
@@ -120,7 +120,7 @@ describe("a Google machine's token", () => {
   });
 
   test("is asked for again after server errors, not after a refusal", async () => {
-    await using directory = await makeCaDirectory();
+    await using directory = temporaryFolder();
     const flaky = await startMetadata((count) => (count < 3 ? { status: 503 } : { body: "good" }));
     const { fetcher } = await start({ tokenPath: directory.file("t"), metadataUrl: flaky.url });
     expect((await fetcher.fetch())?.reveal()).toBe("good");
@@ -134,7 +134,7 @@ describe("a Google machine's token", () => {
   });
 
   test("that cannot be had or written is an error", async () => {
-    await using directory = await makeCaDirectory();
+    await using directory = temporaryFolder();
     const { fetcher } = await start({ tokenPath: directory.file("t"), metadataUrl: "http://127.0.0.1:1" });
     await expect(fetcher.fetch()).rejects.toMatchObject({ code: "unavailable" });
     const metadata = await startMetadata(() => ({ body: "secret" }));
@@ -145,7 +145,7 @@ describe("a Google machine's token", () => {
   });
 
   test("is refreshed in the background while it is old, and no more after the stop", async () => {
-    await using directory = await makeCaDirectory();
+    await using directory = temporaryFolder();
     const now = 1_000_000_000_000;
     const metadata = await startMetadata((count) => ({
       body: jwt(count === 1 ? { exp: now / 1000 + 60 } : { exp: now / 1000 + 3600 }),

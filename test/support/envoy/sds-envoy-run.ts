@@ -5,9 +5,10 @@ import { type SecretManager, startSecretManager } from "../../../src/identity/st
 import { declareSdsMetrics } from "../../../src/sds/metrics.ts";
 import { startSdsServer } from "../../../src/sds/start-sds-server.ts";
 import { createTestCa, createTestCaClient, type TestCa, type TestCaClient } from "../certs/sds-certificates.ts";
+import { temporaryFolder } from "../files/temporary-folder.ts";
 import { type RecordedLog, recordLog } from "../log/recording-log.ts";
 import { type Load, startLoad } from "../net/start-load.ts";
-import { managerOptions, temporaryDirectory } from "../sds/manager.ts";
+import { managerOptions } from "../sds/manager.ts";
 import { until } from "../wait/until.ts";
 import { requestOnce, type SdsEnvoy, startSdsEnvoy, type TlsClient } from "./sds-envoy.ts";
 
@@ -26,7 +27,7 @@ export async function startEnvoyRun(
   given: Partial<SecretManagerOptions> = {},
   answer?: TestCaClient["answer"],
 ): Promise<EnvoyRun> {
-  const directory = await temporaryDirectory();
+  const directory = temporaryFolder();
   const ca = await createTestCa();
   const caClient = createTestCaClient(ca, ttlMs);
   caClient.answer = answer;

@@ -2,15 +2,15 @@ import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
 import { CHAIN_FILE, KEY_FILE, type OutputFiles, ROOT_FILE } from "../../../src/identity/output/output-version.ts";
 import { createTestCa, SPIFFE_ID } from "../certs/sds-certificates.ts";
-import { type TemporaryDirectory, temporaryDirectory } from "../sds/manager.ts";
+import { type TemporaryFolder, temporaryFolder } from "./temporary-folder.ts";
 
 export const outputCa = await createTestCa();
 
 /** A directory for each test of the file that calls this; the function gives paths in it. */
 export function useOutputDirectory(): (...parts: string[]) => string {
-  let directory: TemporaryDirectory;
+  let directory: TemporaryFolder;
   beforeEach(async () => {
-    directory = await temporaryDirectory();
+    directory = temporaryFolder();
   });
   afterEach(() => directory[Symbol.asyncDispose]());
   return (...parts) => join(directory.path, ...parts);

@@ -8,6 +8,7 @@ export interface TemporaryFolder extends Disposable, AsyncDisposable {
   file(...parts: readonly string[]): string;
   /** Writes a text, or a value as JSON, and returns the path. */
   write(name: string, content: unknown): string;
+  writeAll(files: Readonly<Record<string, string | Buffer>>): void;
   read(name: string): string;
 }
 
@@ -28,12 +29,16 @@ export function temporaryFolder({ files = {}, isShared = false }: TemporaryFolde
     writeFileSync(file(name), isPlain ? content : JSON.stringify(content));
     return file(name);
   };
-  for (const [name, content] of Object.entries(files)) write(name, content);
+  const writeAll: TemporaryFolder["writeAll"] = (contents) => {
+    for (const [name, content] of Object.entries(contents)) write(name, content);
+  };
+  writeAll(files);
   const remove = () => rmSync(path, { recursive: true, force: true });
   return {
     path,
     file,
     write,
+    writeAll,
     read: (name) => readFileSync(file(name), "utf8"),
     [Symbol.dispose]: remove,
     [Symbol.asyncDispose]: async () => remove(),

@@ -3,9 +3,9 @@ import { afterEach, beforeEach, expect } from "vitest";
 import { MetricRegistry } from "../../../src/base/metric-registry.ts";
 import { declareSdsMetrics } from "../../../src/sds/metrics.ts";
 import { type SdsServer, type SdsServerOptions, startSdsServer } from "../../../src/sds/start-sds-server.ts";
+import { type TemporaryFolder, temporaryFolder } from "../files/temporary-folder.ts";
 import { type RecordedLog, recordLog } from "../log/recording-log.ts";
 import { connectSds, decodeSecrets, node, type SdsAnswer, SECRET_TYPE, type TestSdsClient } from "./client.ts";
-import { type TemporaryDirectory, temporaryDirectory } from "./manager.ts";
 import { createTestSource, type TestSource } from "./source.ts";
 
 /** A server, its source and a client; new for each test of the file. */
@@ -22,7 +22,7 @@ export interface SdsHarness {
 }
 
 export function useSdsServer(): SdsHarness {
-  let directory: TemporaryDirectory;
+  let directory: TemporaryFolder;
   let server: SdsServer;
   const state = {} as { -readonly [Key in keyof SdsHarness]: SdsHarness[Key] };
   state.start = async (given = {}) => {
@@ -37,7 +37,7 @@ export function useSdsServer(): SdsHarness {
     await server.stop();
   };
   beforeEach(async () => {
-    directory = await temporaryDirectory();
+    directory = temporaryFolder();
     state.directory = directory.path;
     state.path = join(directory.path, "sds", "socket");
     state.source = createTestSource({ default: "chain 1", ROOTCA: "roots 1" });

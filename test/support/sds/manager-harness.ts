@@ -4,7 +4,8 @@ import type { MetricRegistry } from "../../../src/base/metric-registry.ts";
 import type { SecretManagerOptions } from "../../../src/identity/secret-manager-options.ts";
 import type { KeyPairSecret, TrustBundleSecret } from "../../../src/identity/secrets.ts";
 import { type SecretManager, startSecretManager } from "../../../src/identity/start-secret-manager.ts";
-import { managerOptions, type TemporaryDirectory, temporaryDirectory } from "./manager.ts";
+import { type TemporaryFolder, temporaryFolder } from "../files/temporary-folder.ts";
+import { managerOptions } from "./manager.ts";
 
 export interface ManagerHarness {
   /** A path in the directory of the running test. */
@@ -18,10 +19,10 @@ export interface ManagerHarness {
 
 /** Gives each test of the file a directory and managers that do not outlive it. */
 export function useManagers(): ManagerHarness {
-  let directory: TemporaryDirectory;
+  let directory: TemporaryFolder;
   let managers: SecretManager[] = [];
   beforeEach(async () => {
-    directory = await temporaryDirectory();
+    directory = temporaryFolder();
   });
   afterEach(async () => {
     for (const manager of managers) await manager.stop();

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { silentLogger } from "../../../src/base/logger.ts";
 import { MetricRegistry } from "../../../src/base/metric-registry.ts";
 import { declareIdentityMetrics } from "../../../src/identity/metrics.ts";
@@ -25,13 +22,4 @@ export function managerOptions(
     ...given,
     tuning: { backoff: { initialMs: 20, maxMs: 100, factor: 1.5, jitter: 0 }, minGapMs: 0, ...given.tuning },
   };
-}
-
-export interface TemporaryDirectory extends AsyncDisposable {
-  readonly path: string;
-}
-
-export async function temporaryDirectory(): Promise<TemporaryDirectory> {
-  const path = await mkdtemp(join(tmpdir(), "identity-"));
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }

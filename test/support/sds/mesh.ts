@@ -13,9 +13,9 @@ import { fileTokenFetcher } from "../../../src/identity/tokens/file-token.ts";
 import { declareSdsMetrics } from "../../../src/sds/metrics.ts";
 import { startSdsServer } from "../../../src/sds/start-sds-server.ts";
 import { type SdsEnvoy, startSdsEnvoy } from "../envoy/sds-envoy.ts";
+import { temporaryFolder } from "../files/temporary-folder.ts";
 import { fetchOk } from "../net/fetch-answer.ts";
 import { type Load, startLoad } from "../net/start-load.ts";
-import { temporaryDirectory } from "./manager.ts";
 
 export interface MeshWorkload {
   readonly identity: string;
@@ -35,7 +35,7 @@ export interface SdsMesh extends AsyncDisposable {
 
 export async function startSdsMesh(ttlSeconds: number, log: Logger = silentLogger): Promise<SdsMesh> {
   await using opened = new CloseStack();
-  const directory = opened.add(await temporaryDirectory());
+  const directory = opened.add(temporaryFolder());
   const at = (...parts: string[]) => join(directory.path, ...parts);
   const issuer = await openDevelopmentIssuer(at("tokens"));
   let port = 0;
