@@ -2,9 +2,9 @@ import type * as Fs from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
+import { temporaryFolder } from "../../../test/support/files/temporary-folder.ts";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { until } from "../../../test/support/wait/until.ts";
-import { temporaryFolder } from "../../../test/support/files/temporary-folder.ts";
 
 /** The kernel's answer while the user's inotify limit is reached; no test can reach that limit without harming the machine. */
 const limit = vi.hoisted(() => ({ refusals: 0 }));
