@@ -38,6 +38,17 @@ test("an unknown flag goes together with its value, a switch alone", () => {
   });
 });
 
+test.each([
+  { help: "", of: "a wrapper that prints nothing" },
+  { help: "starting envoy with profile edge\n", of: "a wrapper that prints a message" },
+  {
+    help: "usage: run-envoy\n\n   --profile <name>\n     Which one\n   -h,  --help\n",
+    of: "a wrapper with flags of its own",
+  },
+])("the help of $of says nothing about Envoy's flags", ({ help }) => {
+  expect(parseKnownFlags(help).size).toBe(0);
+});
+
 test("a binary that tells nothing gets everything", () => {
   expect(dropUnknownFlags(["--a", "b"], new Set())).toEqual({ passed: ["--a", "b"], dropped: [] });
 });

@@ -1,11 +1,14 @@
-/** Flag names (`--x`, `-x`) that Envoy's help text lists at the start of an entry. */
+/**
+ * Flag names (`--x`, `-x`) that Envoy's help text lists at the start of an entry. Empty for a text without `-c`, which every Envoy has:
+ * a wrapper script answers with help of its own, or with none, and says nothing about the program it runs.
+ */
 export function parseKnownFlags(help: string): ReadonlySet<string> {
   const known = new Set<string>();
   for (const [, short, long] of help.matchAll(/^ {3}(?:(-[a-zA-Z])(?: <[^>]*>)?, +)?(--[a-z0-9-]+)/gm)) {
     if (short !== undefined) known.add(short);
     known.add(long ?? "");
   }
-  return known;
+  return known.has("-c") ? known : new Set();
 }
 
 /** Envoys that are still maintained have these: none has to be asked first, which takes as long as starting it. */
