@@ -16,7 +16,7 @@ export interface GrpcTestCerts {
   readonly otherServer: CertifiedKey;
   /** Carries the URI name spiffe://cluster.local/ns/default/sa/client. */
   readonly client: CertifiedKey;
-  /** The same name, signed by a CA that nobody trusts. */
+  /** The same name, signed by a CA that is not trusted. */
   readonly strangerClient: CertifiedKey;
 }
 

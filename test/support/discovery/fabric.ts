@@ -37,7 +37,7 @@ export async function createFabric(hosts: string, names = ""): Promise<Fabric> {
       await netns.must(`ip link set ${cable} master br0 up`);
       await pod.must(`ip addr add ${address}/16 dev eth0`);
       await pod.must("ip link set eth0 up");
-      // Service addresses are nobody's; capture takes connections to them before they would leave.
+      // No machine has the service addresses; capture takes connections to them before they would leave.
       await pod.must(`ip route add default via ${FABRIC_ADDRESS}`);
       return pod;
     },

@@ -84,7 +84,7 @@ export function describeServiceRegistry(adapter: string, start: () => Platform):
       expect(at("10.0.0.1")).toEqual(["web2 80 8080"]);
     });
 
-    test("gives out values that nobody can change", () => {
+    test("returns values that cannot be changed", () => {
       const { registry, set } = start();
       set("web", ["10.0.0.1"]);
       expect(Object.isFrozen(registry.services())).toBe(true);

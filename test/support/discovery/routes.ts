@@ -2,7 +2,7 @@ import type { OutboundScope } from "../../../src/mesh-model/push-snapshot.ts";
 import type { Route, RouteConfiguration, VirtualHost } from "../../../src/protobuf/gen/envoy/config/route/v3.ts";
 import { viewOfCase } from "../mesh-model/view-of-case.ts";
 
-/** Rule objects of the namespace `default`, for tests of what proxies are told about others. */
+/** Rule objects of the namespace `default`, for tests of what proxies are sent about others. */
 export function httpService(name: string, spec: object = {}, namespace = "default"): object {
   return object("ServiceEntry", name, namespace, {
     hosts: [`${name}.${namespace}.svc.cluster.local`],

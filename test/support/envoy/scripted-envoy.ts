@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** What one start of the scripted Envoy does. Without `exit` or `signal` it runs until it is told to go. */
+/** What one start of the scripted Envoy does. Without `exit` or `signal` it runs until SIGTERM. */
 export interface ScriptedRun {
   /** Ends with this code after `afterMs`. */
   readonly exit?: number;

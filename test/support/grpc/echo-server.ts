@@ -10,7 +10,7 @@ import {
 export const ECHO = rawMethod("/test.Echo/Unary", "unary");
 export const ECHO_BIDI = rawMethod("/test.Echo/Bidi", "bidi");
 
-/** A server that says back what it is told, on a free port unless told otherwise. */
+/** A server that echoes what it receives, on a free port unless the options name one. */
 export function startEchoServer(options: Partial<GrpcServerOptions> = {}): Promise<GrpcServer> {
   return startGrpcServer({
     listen: { host: "127.0.0.1", port: 0 },

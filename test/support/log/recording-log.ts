@@ -17,7 +17,7 @@ export interface RecordedLog extends Logger {
   text(): string;
 }
 
-/** A logger that keeps what it was told, from `least` on. */
+/** A logger that records its lines, from the level `least` on. */
 export function recordLog(least: LogLevel = "debug"): RecordedLog {
   const lines: RecordedLine[] = [];
   const printed: string[] = [];

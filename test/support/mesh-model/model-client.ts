@@ -53,7 +53,7 @@ export interface ModelClient {
   resume(): void;
   /** A new stream; what it holds stays. */
   reconnect(): void;
-  /** From here on nothing may come again unless it is asked for anew. */
+  /** From here on nothing may come again without a new subscription. */
   forgetAsked(): void;
   close(): void;
 }
@@ -98,7 +98,7 @@ export function createModelClient(protocol: XdsProtocol, node: Partial<Node>, co
     const resourceNamesSubscribe = [...star, ...wanted.names];
     tell(type, protocol === "sotw" ? {} : { resourceNamesSubscribe, initialResourceVersions });
   };
-  /** Clusters that come anew wait for their endpoints. */
+  /** Clusters that are added again wait for their endpoints. */
   const awaitEndpoints = (clusters: Iterable<string>) => {
     const endpoints = types.get("EDS");
     for (const name of clusters) endpoints?.asked.add(name);
@@ -138,7 +138,7 @@ export function createModelClient(protocol: XdsProtocol, node: Partial<Node>, co
     if (got.size < resources.length) throw new Error(`${type} has a name twice`);
     state.nonce = nonce;
     for (const [name, { version }] of got) {
-      // Nobody is told of an extension that goes, so that it may come back as it was.
+      // The removal of an extension is not sent, so that it may come back as it was.
       const isHeld = type !== "ECDS" && state.held.get(name)?.version === version;
       const isRepeated = isHeld && !state.refused.has(name);
       if (isRepeated && !state.asked.has(name) && !state.asked.has("*"))

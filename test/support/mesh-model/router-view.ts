@@ -4,7 +4,7 @@ import type { Listener } from "../../../src/protobuf/gen/envoy/config/listener/v
 import type { HttpConnectionManager } from "../../../src/protobuf/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
 import { viewOfCase } from "./view-of-case.ts";
 
-/** Routers and what they are told, as JSON documents. */
+/** Routers and what they are sent, as JSON documents. */
 export type Json = Readonly<Record<string, unknown>>;
 
 export const object = (kind: string, name: string, spec: Json, namespace = "default", api = "networking.istio.io/v1") =>

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { Netns } from "./netns.ts";
 
-/** What a listener saw of a connection, told to the client over the connection itself. */
+/** What a listener saw of a connection, sent to the client over the connection itself. */
 export interface Seen {
   /** Port of the listener. */
   readonly port: number;

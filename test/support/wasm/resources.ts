@@ -59,7 +59,7 @@ export function remoteWasm(resource: WasmResource): { readonly type: string; rea
   return { type, value: withFailurePolicy(Buffer.from(packed.value), resource.failurePolicy) };
 }
 
-/** Newer than the .proto files at hand, so it also shows what happens to fields nobody knows. */
+/** Newer than the .proto files at hand, so it also shows what happens to unknown fields. */
 function withFailurePolicy(wasm: Buffer, policy: number | undefined): Buffer {
   if (policy === undefined) return wasm;
   const plugin = memberBytes(wasm, 1) ?? Buffer.alloc(0);

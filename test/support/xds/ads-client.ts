@@ -15,16 +15,23 @@ import {
 } from "../../../src/protobuf/wire/discovery.ts";
 import { encodeStruct, type JsonObject } from "../../../src/protobuf/wire/struct.ts";
 import { GRPC_STATUS_NAMES } from "../../../src/protocol/grpc-status-names.ts";
+import { ADS_PATHS } from "../../../src/xds/methods.ts";
+import {
+  CLUSTER_TYPE,
+  ENDPOINT_TYPE,
+  LISTENER_TYPE,
+  NAME_TABLE_TYPE,
+  PROXY_CONFIG_TYPE,
+  ROUTE_TYPE,
+} from "../../../src/xds/type-urls.ts";
 
-const SERVICE = "/envoy.service.discovery.v3.AggregatedDiscoveryService";
-const PREFIX = "type.googleapis.com/";
 export const URLS = {
-  CDS: `${PREFIX}envoy.config.cluster.v3.Cluster`,
-  EDS: `${PREFIX}envoy.config.endpoint.v3.ClusterLoadAssignment`,
-  LDS: `${PREFIX}envoy.config.listener.v3.Listener`,
-  RDS: `${PREFIX}envoy.config.route.v3.RouteConfiguration`,
-  NDS: `${PREFIX}istio.networking.nds.v1.NameTable`,
-  PCDS: `${PREFIX}istio.mesh.v1alpha1.ProxyConfig`,
+  CDS: CLUSTER_TYPE,
+  EDS: ENDPOINT_TYPE,
+  LDS: LISTENER_TYPE,
+  RDS: ROUTE_TYPE,
+  NDS: NAME_TABLE_TYPE,
+  PCDS: PROXY_CONFIG_TYPE,
 } as const;
 
 export type Library = "ours" | "grpc-js";
@@ -34,7 +41,7 @@ export interface AdsClientOptions {
   readonly host?: string;
   readonly library?: Library;
   readonly token?: string;
-  /** What a gateway tells of its client; with the own library only. */
+  /** The header in which a gateway describes its client; with the own library only. */
   readonly forwarded?: string;
   readonly tls?: { readonly ca: string; readonly cert?: string; readonly key?: string };
   /** Never reads what it is sent. */
@@ -46,11 +53,11 @@ export interface StreamEnd {
   readonly message: string;
 }
 
-/** One ADS stream. Responses are kept in the order they came. */
+/** One ADS stream. Responses are in the order they came. */
 export interface AdsStream<Request, Response> extends AsyncDisposable {
   send(request: Partial<Request>): void;
   readonly responses: readonly Response[];
-  /** The next one nobody has taken yet; fails after five seconds. */
+  /** The next response; fails after five seconds. */
   next(): Promise<Response>;
   /** Settles when the server ended the stream. */
   readonly ended: Promise<StreamEnd>;
@@ -61,12 +68,12 @@ export type DeltaStream = AdsStream<DeltaDiscoveryRequest, DeltaDiscoveryRespons
 
 export function openSotw(options: AdsClientOptions): SotwStream {
   const codecs = { encode: discoveryRequest.encode, decode: discoveryResponse.decode };
-  return open(`${SERVICE}/StreamAggregatedResources`, codecs, options);
+  return open(ADS_PATHS.sotw, codecs, options);
 }
 
 export function openDelta(options: AdsClientOptions): DeltaStream {
   const codecs = { encode: deltaDiscoveryRequest.encode, decode: deltaDiscoveryResponse.decode };
-  return open(`${SERVICE}/DeltaAggregatedResources`, codecs, options);
+  return open(ADS_PATHS.delta, codecs, options);
 }
 
 /** A node as agents send it. */
@@ -183,7 +190,7 @@ const connectGrpcJs: Connect = (path, options, onMessage, onEnd) => {
   const same = (bytes: Buffer) => bytes;
   const call = client.makeBidiStreamRequest<Buffer, Buffer>(path, same, same, metadata);
   if (options.isDeaf !== true) call.on("data", onMessage);
-  call.on("error", () => undefined); // its story is told by "status"
+  call.on("error", () => undefined); // "status" says why
   call.on("status", ({ code, details }) => onEnd({ code: GRPC_STATUS_NAMES[code] ?? "UNKNOWN", message: details }));
   return {
     write: (bytes) => void call.write(bytes),

@@ -13,14 +13,10 @@ import {
 } from "../../../src/protobuf/wire/discovery.ts";
 import { encodeStruct, type JsonObject } from "../../../src/protobuf/wire/struct.ts";
 import { WIRE_BYTES, WireReader } from "../../../src/protobuf/wire/wire-reader.ts";
+import { ADS_PATHS } from "../../../src/xds/methods.ts";
+import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "../../../src/xds/type-urls.ts";
 
-const PREFIX = "type.googleapis.com/envoy.config.";
-export const ADS_TYPES = {
-  CDS: `${PREFIX}cluster.v3.Cluster`,
-  EDS: `${PREFIX}endpoint.v3.ClusterLoadAssignment`,
-  LDS: `${PREFIX}listener.v3.Listener`,
-  RDS: `${PREFIX}route.v3.RouteConfiguration`,
-} as const;
+export const ADS_TYPES = { CDS: CLUSTER_TYPE, EDS: ENDPOINT_TYPE, LDS: LISTENER_TYPE, RDS: ROUTE_TYPE } as const;
 export type AdsType = keyof typeof ADS_TYPES;
 
 export interface AdsResponse {
@@ -30,7 +26,7 @@ export interface AdsResponse {
   readonly version: string;
 }
 
-/** A proxy without data plane: asks as Envoy does, acknowledges everything and keeps what it got. */
+/** A proxy without data plane: subscribes as Envoy does, ACKs everything and caches what it got. */
 export interface AdsClient extends AsyncDisposable {
   /** Everything received, in order. */
   readonly responses: readonly AdsResponse[];
@@ -45,15 +41,14 @@ export interface AdsNode {
   readonly metadata: JsonObject;
 }
 
-const SERVICE = "/envoy.service.discovery.v3.AggregatedDiscoveryService";
 const SOTW = defineMethod<"bidi", Partial<DiscoveryRequest>, DiscoveryResponse>({
-  path: `${SERVICE}/StreamAggregatedResources`,
+  path: ADS_PATHS.sotw,
   kind: "bidi",
   request: discoveryRequest as never,
   response: discoveryResponse,
 });
 const DELTA = defineMethod<"bidi", Partial<DeltaDiscoveryRequest>, DeltaDiscoveryResponse>({
-  path: `${SERVICE}/DeltaAggregatedResources`,
+  path: ADS_PATHS.delta,
   kind: "bidi",
   request: deltaDiscoveryRequest as never,
   response: deltaDiscoveryResponse,
@@ -185,7 +180,7 @@ async function openDelta(channel: Channel, node: GivenNode) {
 
 function typeOf(typeUrl: string): AdsType {
   const found = (Object.keys(ADS_TYPES) as AdsType[]).find((type) => ADS_TYPES[type] === typeUrl);
-  if (found === undefined) throw new Error(`nobody asked for ${typeUrl}`);
+  if (found === undefined) throw new Error(`not subscribed to ${typeUrl}`);
   return found;
 }
 

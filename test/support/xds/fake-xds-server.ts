@@ -3,17 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { deltaDiscoveryRequest, discoveryRequest } from "../../../src/protobuf/wire/discovery.ts";
+import { ADS_PATHS, SDS_SERVICE, type XdsProtocol } from "../../../src/xds/methods.ts";
 import { until } from "../wait/until.ts";
 
-const SERVICE = "/envoy.service.discovery.v3.AggregatedDiscoveryService";
-export const XDS_PATHS = {
-  sotw: `${SERVICE}/StreamAggregatedResources`,
-  delta: `${SERVICE}/DeltaAggregatedResources`,
-} as const;
-export type XdsKind = keyof typeof XDS_PATHS;
+export const XDS_PATHS = ADS_PATHS;
+export type XdsKind = XdsProtocol;
 
-const SECRETS = "/envoy.service.secret.v3.SecretDiscoveryService";
-const SDS_PATHS = { sotw: `${SECRETS}/StreamSecrets`, delta: `${SECRETS}/DeltaSecrets` } as const;
+const SDS_PATHS = { sotw: `/${SDS_SERVICE}/StreamSecrets`, delta: `/${SDS_SERVICE}/DeltaSecrets` } as const;
 
 const raw = (bytes: Buffer) => bytes;
 

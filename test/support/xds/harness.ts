@@ -11,11 +11,13 @@ import type { XdsProxy, XdsProxyOptions } from "../../../src/xds-proxy/options.t
 import { startXdsProxy } from "../../../src/xds-proxy/start-xds-proxy.ts";
 import type { XdsKind } from "./fake-xds-server.ts";
 
-const ENVOY = "type.googleapis.com/envoy.";
-export const CDS = `${ENVOY}config.cluster.v3.Cluster`;
-export const EDS = `${ENVOY}config.endpoint.v3.ClusterLoadAssignment`;
-export const LDS = `${ENVOY}config.listener.v3.Listener`;
-export const SECRET = `${ENVOY}extensions.transport_sockets.tls.v3.Secret`;
+export {
+  CLUSTER_TYPE as CDS,
+  ENDPOINT_TYPE as EDS,
+  LISTENER_TYPE as LDS,
+  SECRET_TYPE as SECRET,
+} from "../../../src/xds/type-urls.ts";
+
 export const NODE_ID = "sidecar~10.0.0.1~envoy.ns~ns.svc.cluster.local";
 
 export interface AskOptions {

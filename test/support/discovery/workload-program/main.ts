@@ -3,7 +3,7 @@ import { grpc, http, tcp, websocket } from "./clients.ts";
 import type { WorkloadRequest } from "./protocol.ts";
 import { behave, listen, seen } from "./servers.ts";
 
-/** A workload of a test: applications and a client in one process, told what to do over its standard input. */
+/** A workload of a test: applications and a client in one process, controlled over its standard input. */
 async function answer(request: WorkloadRequest): Promise<unknown> {
   switch (request.op) {
     case "listen":
