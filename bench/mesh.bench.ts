@@ -58,8 +58,8 @@ async function measure(workloads: number, isolation: string): Promise<Measured> 
 
 function kindOf(commandLine: string): string {
   if (/envoy\S*\0-c\0|--bootstrap-version|\/envoy\0/.test(commandLine)) return "envoy";
-  if (commandLine.includes("\0proxy\0")) return "agent";
-  return commandLine.includes("\0discovery\0") ? "control plane" : "application";
+  if (commandLine.startsWith("pilot-agent proxy ")) return "agent";
+  return commandLine.startsWith("pilot-agent discovery") ? "control plane" : "application";
 }
 
 /** Shared pages count in parts, so that the sum over processes is what the machine really gave. */

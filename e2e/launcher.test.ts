@@ -68,7 +68,8 @@ test.each([{ signal: "SIGTERM" as const }, { signal: "SIGINT" as const }])(
     );
     const exited = new Promise((done) => child.once("exit", (_code, by) => done(by)));
     const connection = await accepted;
-    expect(readFileSync(`/proc/${child.pid}/cmdline`, "utf8")).toContain("dist/main.js");
+    expect(readFileSync(`/proc/${child.pid}/cmdline`, "utf8")).toMatch(/^pilot-agent wait --url http:/);
+    expect(readFileSync(`/proc/${child.pid}/comm`, "utf8")).toBe("pilot-agent\n");
     child.kill(signal);
     expect(await exited).toBe(signal);
     connection.destroy();

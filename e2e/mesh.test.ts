@@ -135,8 +135,7 @@ describe.each(MODES)("the demo shop with isolation $isolation", ({ isolation, re
       const expected = isolation === "namespaces" ? 1337 : process.getuid?.();
       expect([uid(agent.pid), uid(envoyPid ?? 0)]).toEqual([expected, expected]);
       expect(uid(app.pid)).toBe(process.getuid?.());
-      // As in a pod: from the script whose code was compiled when it was built.
-      expect(readFileSync(`/proc/${agent.pid}/cmdline`, "utf8")).toMatch(/\/bin\/proxy\.cjs\0proxy\0sidecar\0/);
+      expect(readFileSync(`/proc/${agent.pid}/cmdline`, "utf8")).toMatch(/^pilot-agent proxy sidecar\b/);
     }
   });
 

@@ -11,6 +11,8 @@ void main();
 
 /** No await at the top of the file: then it can also be built as one script, whose compiled code V8 keeps. */
 async function main(): Promise<void> {
+  // What ps and /proc show: the program, not its runtime.
+  process.title = ["pilot-agent", ...process.argv.slice(2)].join(" ");
   // Log lines that name source files need maps, which cost memory, and Node reads only those of code that is loaded afterwards.
   if (process.argv.some((word) => /^--log_(caller|stacktrace_level)\b/.test(word))) process.setSourceMapsEnabled(true);
   replaceStderr();

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { getHeapSnapshot } from "node:v8";
 import { wait } from "../base/wait.ts";
@@ -45,7 +44,7 @@ export function registerProfiling(routes: Pick<StatusRoutes, "route">): void {
         .join(""),
     );
   });
-  add("cmdline", () => plainText(readFileSync("/proc/self/cmdline", "utf8").replace(/\0$/, "")));
+  add("cmdline", () => plainText([process.execPath, ...process.execArgv, ...process.argv.slice(1)].join("\0")));
   add("symbol", () => ({ status: 200, body: "num_symbols: 0\n" }));
   add("profile", alone(cpuProfile));
   add("heap", alone(sendHeapSnapshot));

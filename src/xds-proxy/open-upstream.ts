@@ -69,12 +69,15 @@ function windowFor(streams: number): number {
   return streams < CROWDED_STREAMS ? WINDOW_BYTES : CROWDED_WINDOW_BYTES;
 }
 
+/** The token that the call should carry could not be had: no control plane has refused anything. */
+export class TokenError extends GrpcError {}
+
 async function askToken(options: UpstreamOptions): Promise<string | undefined> {
   try {
     return await options.token?.();
   } catch (cause) {
     const text = `transport: per-RPC creds failed due to error: fetch platform credential: ${errorMessage(cause)}`;
-    throw new GrpcError("UNAUTHENTICATED", text, { cause });
+    throw new TokenError("UNAUTHENTICATED", text, { cause });
   }
 }
 

@@ -7,8 +7,8 @@ import { judgeUnanswered } from "./reach-upstream.ts";
 
 function lastGoodThatIs(due: boolean) {
   const notes: string[] = [];
-  const lastGood: Pick<LastGood, "isDue" | "noteReachable" | "noteUnreachable"> = {
-    isDue: () => due,
+  const lastGood: Pick<LastGood, "dueInMs" | "noteReachable" | "noteUnreachable"> = {
+    dueInMs: () => (due ? 0 : 1),
     noteReachable: () => void notes.push("reachable"),
     noteUnreachable: () => void notes.push("unreachable"),
   };

@@ -1,9 +1,11 @@
 import type { Logger } from "../base/logger.ts";
+import { untilAborted, wait } from "../base/wait.ts";
 import { type GrpcChannel, GrpcError, rpcErrorText } from "../grpc/index.ts";
 import { ADS_PATHS, type XdsProtocol } from "../xds/methods.ts";
+import { canServe } from "./last-good/serve-last-good.ts";
 import type { LastGood } from "./last-good/start-last-good.ts";
 import { SilentUpstream, unlessSilent } from "./last-good/until-silent.ts";
-import { openUpstream, type Upstream } from "./open-upstream.ts";
+import { openUpstream, TokenError, type Upstream } from "./open-upstream.ts";
 import type { XdsProxyOptions } from "./options.ts";
 import { isRefusal } from "./probe-upstream.ts";
 import { type StreamEnd, toStatus } from "./stream-end.ts";
@@ -25,10 +27,42 @@ export interface NoUpstream {
   readonly failure: GrpcError;
 }
 
-/** Opens the client's stream to the control plane. Rejects with the status that the client is to see. */
+/** Between two attempts for a client that is held. */
+const RETRY_MS = 500;
+
+/**
+ * Opens the client's stream to the control plane. Rejects with the status that the client is to see. An Envoy that starts, and could be
+ * served without, is held until that is due, and the control plane is tried meanwhile: on its own it would come back up to 30 s later.
+ */
 export async function reachUpstream(options: XdsProxyOptions, reaching: Reaching): Promise<Upstream | NoUpstream> {
-  const { metrics, upstream, lastGood } = options;
-  const { kind, first, signal, streams, channel, log } = reaching;
+  const { lastGood } = options;
+  const { kind, first, signal } = reaching;
+  for (let channel = reaching.channel; ; channel = undefined) {
+    const failure = await openOnce(options, reaching, channel).catch((thrown: unknown) => {
+      if (lastGood !== undefined && isOutage(thrown)) return thrown;
+      throw thrown;
+    });
+    if (!(failure instanceof GrpcError)) return failure;
+    if (lastGood === undefined) throw failure;
+    lastGood.noteUnreachable();
+    if (failure instanceof SilentUpstream || lastGood.dueInMs() <= 0) return { failure };
+    const request = await Promise.race([first, untilAborted(signal)]);
+    if (request === undefined || !canServe(lastGood, kind, request)) throw failure;
+    await wait(Math.min(RETRY_MS, lastGood.dueInMs()), signal);
+    if (signal.aborted) throw failure;
+  }
+}
+
+/** Whether there was no control plane to refuse the stream: it cannot be reached, or the token for it cannot be had. */
+function isOutage(failure: unknown): failure is GrpcError {
+  return failure instanceof TokenError || (failure instanceof GrpcError && failure.code === "UNAVAILABLE");
+}
+
+async function openOnce(
+  { metrics, upstream, lastGood }: XdsProxyOptions,
+  { kind, first, signal, streams, log }: Reaching,
+  channel: GrpcChannel | undefined,
+): Promise<Upstream> {
   const givenUp = new AbortController();
   const opening = openUpstream(upstream, ADS_PATHS[kind], {
     signal: AbortSignal.any([signal, givenUp.signal]),
@@ -45,15 +79,12 @@ export async function reachUpstream(options: XdsProxyOptions, reaching: Reaching
     if (failure instanceof GrpcError && failure.code === "UNAVAILABLE") metrics.connectionFailures.inc();
     metrics.upstreamTerminations.inc(["error"]);
     log.debug(`failed to create ${kind === "delta" ? "delta " : ""}upstream grpc client: ${rpcErrorText(failure)}`);
-    if (lastGood === undefined || !(failure instanceof GrpcError) || failure.code !== "UNAVAILABLE") throw failure;
-    lastGood.noteUnreachable();
-    if (!(failure instanceof SilentUpstream) && !lastGood.isDue()) throw failure;
     givenUp.abort();
     await opening.then(
       (late) => late.close(),
       () => undefined,
     );
-    return { failure };
+    throw failure;
   }
 }
 
@@ -65,7 +96,7 @@ export function judgeUnanswered(lastGood: LastGood | undefined, { side, failure 
     return undefined;
   }
   lastGood.noteUnreachable();
-  if (!(failure instanceof SilentUpstream) && !lastGood.isDue()) return undefined;
+  if (!(failure instanceof SilentUpstream) && lastGood.dueInMs() > 0) return undefined;
   const text = "the control plane ended the stream without a response";
   return { failure: toStatus(failure ?? new GrpcError("UNAVAILABLE", text)) };
 }

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
-import { silentLogger } from "../../src/base/logger.ts";
+import { type Logger, silentLogger } from "../../src/base/logger.ts";
 import { NAME_TABLE_TYPE } from "../../src/xds/type-urls.ts";
 import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
 import { until } from "../support/wait/until.ts";
@@ -18,19 +18,30 @@ import { ask, CDS, EDS, LDS, NODE_ID, push, read, SECRET, startTestProxy } from 
 
 const envoy = { agent: "envoy" };
 
-async function startWithLastGood(address: string, socketPath: string, log = silentLogger) {
+interface Variation {
+  readonly log?: Logger;
+  readonly graceMs?: number;
+  readonly token?: () => Promise<string>;
+}
+
+async function startWithLastGood(address: string, socketPath: string, variation: Variation = {}) {
+  const { log = silentLogger, graceMs = 50, token } = variation;
   const directory = join(dirname(dirname(socketPath)), "last-good");
   const lastGood = await startLastGood({
     directory,
     nodeId: NODE_ID,
-    graceMs: 50,
+    graceMs,
     probeEveryMs: 50,
     writeEveryMs: 1,
     log,
   });
   const handled: string[] = [];
   const handler = { typeUrl: NAME_TABLE_TYPE, handle: (bytes: Buffer) => void handled.push(bytes.toString()) };
-  const running = await startTestProxy(address, socketPath, { lastGood, handlers: [handler] });
+  const running = await startTestProxy(address, socketPath, {
+    lastGood,
+    handlers: [handler],
+    ...(token && { upstream: { token } }),
+  });
   return {
     ...running,
     lastGood,
@@ -65,7 +76,7 @@ async function accept(server: FakeXdsServer, client: XdsClient, kind: XdsKind, i
 
 async function failing(socketPath: string, kind: XdsKind): Promise<void> {
   await using client = openXdsClient(socketPath, kind);
-  client.send(ask(kind, CDS, envoy));
+  client.send(ask(kind, CDS, { agent: "grpc" }));
   expect(await client.status).toMatchObject({ code: grpc.status.UNAVAILABLE });
 }
 
@@ -87,10 +98,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     expect(statSync(running.directory).mode & 0o777).toBe(0o700);
     expect(readFileSync(join(running.directory, file)).includes("tls.v3.Secret")).toBe(false);
 
-    // The grace period begins with the first failure.
-    await failing(socket.path, kind);
-    expect(running.proxy.notice()).toBeUndefined();
-    await until(async () => (running.lastGood.isDue() ? undefined : "the grace period"));
+    // Its one stream is held for the grace period: coming back is Envoy's own backoff, which may take half a minute.
     await using client = openXdsClient(socket.path, kind);
     client.send(ask(kind, CDS, envoy));
     client.send(ask(kind, SECRET, { names: ["s"] }));
@@ -125,6 +133,49 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     expect(running.registry.render()).toContain("istio_agent_xds_last_good_streams 0");
   });
 
+  test("a control plane that comes within the grace period answers the Envoy that was held for it", async () => {
+    using socket = socketFolder();
+    const server = await startFakeXdsServer();
+    const { address } = server;
+    await using running = await startWithLastGood(address, socket.path, { graceMs: 60_000 });
+    {
+      await using client = openXdsClient(socket.path, kind);
+      await accept(server, client, kind);
+    }
+    await server[Symbol.asyncDispose]();
+    await using client = openXdsClient(socket.path, kind);
+    client.send(ask(kind, CDS, envoy));
+    await until(async () => (running.lastGood.dueInMs() < 60_000 ? undefined : "the first attempt"));
+    await using back = await startFakeXdsServer({ port: Number(address.split(":")[1]) });
+    const stream = await back.stream(0);
+    stream.send(push(kind, CDS, ["new"]));
+    await client.received(1);
+    expect(read(kind, client.responses[0] ?? Buffer.alloc(0)).names).toEqual(["new"]);
+    expect(running.proxy.notice()).toBeUndefined();
+  });
+
+  test("an Envoy that starts while no token can be had for the control plane gets what it had accepted", async () => {
+    using socket = socketFolder();
+    await using server = await startFakeXdsServer();
+    let token = () => Promise.resolve("t");
+    await using running = await startWithLastGood(server.address, socket.path, { token: () => token() });
+    {
+      await using client = openXdsClient(socket.path, kind);
+      await accept(server, client, kind);
+    }
+    token = () => Promise.reject(new Error("no token file"));
+    await using client = openXdsClient(socket.path, kind);
+    client.send(ask(kind, CDS, envoy));
+    await client.received(1);
+    expect(read(kind, client.responses[0] ?? Buffer.alloc(0))).toMatchObject({ version: "7", names: ["a", "b"] });
+    expect(running.proxy.notice()).toMatch(/^serving last known good/);
+    token = () => Promise.resolve("t");
+    const probe = await server.stream(1);
+    await probe.received(1);
+    probe.send(push(kind, CDS, ["a", "b"]));
+    expect(await client.status).toMatchObject({ code: grpc.status.OK });
+  });
+
   test("an Envoy that has its configuration, and clients of another kind, are told that there is no control plane", async () => {
     using socket = socketFolder();
     const server = await startFakeXdsServer();
@@ -136,7 +187,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     }
     await server[Symbol.asyncDispose]();
     await failing(socket.path, kind);
-    await until(async () => (running.lastGood.isDue() ? undefined : "the grace period"));
+    await until(async () => (running.lastGood.dueInMs() <= 0 ? undefined : "the grace period"));
     for (const first of [
       ask(kind, CDS, { ...envoy, version: "7", initial: { a: "1" } }),
       ask(kind, CDS, { agent: "grpc" }),
@@ -164,7 +215,7 @@ test("a damaged file is ignored with one warning, and written anew", async () =>
   }
   const path = join(file, readdirSync(file)[0] ?? "");
   writeFileSync(path, "not mine");
-  await using running = await startWithLastGood(server.address, socket.path, log);
+  await using running = await startWithLastGood(server.address, socket.path, { log });
   expect(warnings).toEqual([`ignoring the last known good configuration in ${path}: it is not a file of this agent`]);
   await using client = openXdsClient(socket.path, "delta");
   await accept(server, client, "delta", 1);

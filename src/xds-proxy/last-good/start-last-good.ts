@@ -31,8 +31,8 @@ export interface LastGood extends Handle {
   /** Connections are accepted, maybe by something in front of a control plane that is gone: only the wait for a response restarts. */
   noteConnected(): void;
   noteUnreachable(): void;
-  /** No control plane was reached for the whole grace period. */
-  isDue(): boolean;
+  /** What is left of the grace period since no control plane could be reached; 0 or less once configuration from here may be served. */
+  dueInMs(): number;
   /** How long from now a control plane that says nothing is waited for: what is left of the grace period since it said something. */
   patienceMs(): number;
   /** Resolves when any stream has reached a control plane, or when the signal aborts. */
@@ -113,7 +113,7 @@ export async function startLastGood(options: LastGoodOptions): Promise<LastGood>
     noteUnreachable() {
       unreachableSince ??= performance.now();
     },
-    isDue: () => unreachableSince !== undefined && performance.now() - unreachableSince >= graceMs,
+    dueInMs: () => graceMs - (unreachableSince === undefined ? 0 : performance.now() - unreachableSince),
     patienceMs: () => Math.max(Math.min(LEAST_PATIENCE_MS, graceMs), graceMs - (performance.now() - heardAt)),
     reachable: (signal: AbortSignal) =>
       new Promise<void>((resolve) => {
