@@ -1,7 +1,7 @@
-import { MessageBuffer } from "../protobuf/binary/message-buffer.ts";
 import { encodeAny, encodeMessage } from "../protobuf/envoy/index.ts";
 import type { RouteConfiguration, VirtualHost } from "../protobuf/gen/envoy/config/route/v3.ts";
 import type { MessageTypes } from "../protobuf/gen/envoy-types.ts";
+import { MessageBuffer } from "../protobuf/wire/message-buffer.ts";
 import { WIRE_BYTES } from "../protobuf/wire/wire-reader.ts";
 import { contentVersion } from "../xds/resource-set.ts";
 import type { EncodedResource } from "../xds/resource-source.ts";

@@ -27,3 +27,8 @@ export function parseProtoDuration(text: string): bigint {
   const nanoseconds = BigInt(seconds || "0") * SECOND + BigInt(fraction.padEnd(9, "0"));
   return sign === "-" ? -nanoseconds : nanoseconds;
 }
+
+/** 0 when unset. */
+export function wholeSeconds(duration: string | undefined): number {
+  return duration === undefined ? 0 : Number(parseProtoDuration(duration) / SECOND);
+}

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { MessageBuffer } from "../protobuf/binary/message-buffer.ts";
+import { MessageBuffer } from "../protobuf/wire/message-buffer.ts";
 import { WIRE_BYTES } from "../protobuf/wire/wire-reader.ts";
 import type { EncodedResource, ResourceSet } from "./resource-source.ts";
 

@@ -1,9 +1,9 @@
 import type { TcpKeepalive } from "../../istio-api/proxy-config/proxy-config.ts";
+import { wholeSeconds } from "../../protobuf/proto-duration.ts";
 import type { BootstrapValues, RemoteServiceValues, Tracer } from "./bootstrap-values.ts";
 import { assigned, fixed, http2, named, resolved } from "./cluster-fields.ts";
 import type { DocumentRules } from "./generations.ts";
 import type { JsonObject } from "./json.ts";
-import { wholeSeconds } from "./proto-duration.ts";
 import { upstreamTlsSocket } from "./tls-context.ts";
 import { extension } from "./type-urls.ts";
 import { xdsCluster } from "./xds-cluster.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { formatProtoDuration, wholeSeconds } from "../../protobuf/proto-duration.ts";
 import { pilotSubjectAltNames } from "./pilot-san.ts";
-import { formatProtoDuration, wholeSeconds } from "./proto-duration.ts";
 import { hostOf, parseSocketAddress } from "./socket-address.ts";
 
 test.each([

@@ -2,11 +2,11 @@ import { errorMessage } from "../../base/coded-error.ts";
 import { parseDuration } from "../../base/duration.ts";
 import { compareText } from "../../base/go-text.ts";
 import { jsonSyntaxError } from "../../files/json/json-syntax-error.ts";
+import { formatProtoDuration } from "../../protobuf/proto-duration.ts";
 import type { BootstrapInputs } from "../inputs.ts";
 import type { DocumentRules } from "./generations.ts";
 import { isJsonObject } from "./json.ts";
 import type { NodeDescriptor } from "./node-descriptor.ts";
-import { formatProtoDuration } from "./proto-duration.ts";
 
 export interface StatsSettings {
   readonly extraTags: readonly string[];

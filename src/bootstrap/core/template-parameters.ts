@@ -1,11 +1,11 @@
 import { compareText } from "../../base/go-text.ts";
 import { exactInteger } from "../../files/json/exact-json.ts";
+import { wholeSeconds } from "../../protobuf/proto-duration.ts";
 import { marshalGoJson } from "../../template/index.ts";
 import type { BootstrapValues, RemoteServiceValues } from "./bootstrap-values.ts";
 import { goMetadata } from "./go-metadata.ts";
 import { goProxyConfig } from "./go-proxy-config.ts";
 import { sortKeys } from "./json.ts";
-import { wholeSeconds } from "./proto-duration.ts";
 import type { SocketAddress } from "./socket-address.ts";
 import { upstreamTlsSocket } from "./tls-context.ts";
 

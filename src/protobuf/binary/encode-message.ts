@@ -8,9 +8,9 @@ import {
   type ScalarCode,
   WELL_KNOWN,
 } from "../message-tables.ts";
+import { MessageBuffer } from "../wire/message-buffer.ts";
 import { encodeListValue, encodeStruct, encodeValue, type JsonObject, type JsonValue } from "../wire/struct.ts";
 import { WIRE_BYTES, WIRE_VARINT } from "../wire/wire-reader.ts";
-import { MessageBuffer } from "./message-buffer.ts";
 import { isZero, wireOf, writeScalar } from "./scalar-codec.ts";
 import { writeDuration, writeTimestamp } from "./time-codec.ts";
 

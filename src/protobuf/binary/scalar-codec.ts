@@ -1,7 +1,7 @@
 import { CodecError } from "../codec-error.ts";
 import type { ScalarCode } from "../message-tables.ts";
+import type { MessageBuffer } from "../wire/message-buffer.ts";
 import { WIRE_BYTES, WIRE_FIXED32, WIRE_FIXED64, WIRE_VARINT, type WireReader } from "../wire/wire-reader.ts";
-import type { MessageBuffer } from "./message-buffer.ts";
 
 export function wireOf(code: ScalarCode): number {
   if (code === "s" || code === "y") return WIRE_BYTES;

@@ -1,7 +1,7 @@
 import { CodecError } from "../codec-error.ts";
 import { formatDecimals, formatProtoDuration, parseProtoDuration } from "../proto-duration.ts";
+import type { MessageBuffer } from "../wire/message-buffer.ts";
 import { WIRE_VARINT, WireReader } from "../wire/wire-reader.ts";
-import type { MessageBuffer } from "./message-buffer.ts";
 
 const SECOND = 1_000_000_000n;
 

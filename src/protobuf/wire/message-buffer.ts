@@ -1,3 +1,6 @@
+/** Measured before it is written: room for the most bytes it could take would be held for nothing. */
+const LONG_TEXT = 1000;
+
 /** Bytes of a message under construction. Nested messages are written in place: their length is filled in when it is known. */
 export class MessageBuffer {
   #bytes: Buffer;
@@ -12,6 +15,11 @@ export class MessageBuffer {
     const result = Buffer.allocUnsafeSlow(this.#length);
     this.#bytes.copy(result, 0, 0, this.#length);
     return result;
+  }
+
+  /** The bytes in place, for a message that is sent on at once. */
+  view(): Buffer {
+    return this.#bytes.subarray(0, this.#length);
   }
 
   get length(): number {
@@ -54,6 +62,13 @@ export class MessageBuffer {
 
   /** Length and text. */
   text(value: string): void {
+    if (value.length > LONG_TEXT) {
+      const length = Buffer.byteLength(value);
+      this.varint(length);
+      this.#reserve(length);
+      this.#length += this.#bytes.write(value, this.#length);
+      return;
+    }
     const start = this.open();
     this.#reserve(value.length * 3);
     this.#length += this.#bytes.write(value, this.#length);
