@@ -8,7 +8,7 @@ describe.each(BACKENDS)("$backend", ({ flags }) => {
   beforeEach(needs("root", "netns", "iptables", "nft"));
   test("golden data is present", (context) => needsGoldenData(context, goldenPath("iptables")));
 
-  test.each(loadableCases())(
+  test.concurrent.each(loadableCases())(
     "$generation $name is applied as written, once, and removed without a trace",
     async (entry) => {
       expect(await roundTrip(entry, flags)).toEqual([]);

@@ -100,7 +100,7 @@ async function modelDifference(
   const problems: string[] = [];
   for (const { program, text } of restoreInputs(settings)) {
     const variant = program.replace("tables-", `tables-${kind}-`);
-    const loaded = await bare.exec(variant, ["--noflush"], { input: text });
+    const loaded = await bare.exec(variant, ["--noflush", "--wait", "10"], { input: text });
     if (loaded.code !== 0) problems.push(`bare ${variant}: ${loaded.stderr}`);
     const save = variant.replace("restore", "save");
     const [ours, theirs] = await Promise.all([machine.must(save), bare.must(save)]);
