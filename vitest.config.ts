@@ -14,7 +14,8 @@ export default defineConfig({
   oxc: { target: "es2022" },
   test: {
     pool: "forks",
-    maxWorkers: 2,
+    // One more than the cores of the smallest machine: much of a test is waiting for other processes.
+    maxWorkers: 3,
     globalSetup: ["test/support/global-setup.ts"],
     setupFiles: ["test/support/no-open-handles.ts"],
     testTimeout: 20_000,
