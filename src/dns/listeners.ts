@@ -1,13 +1,19 @@
+import { networkInterfaces } from "node:os";
 import { CloseStack } from "../base/close-stack.ts";
+import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { type HostPort, joinHostPort } from "../net/host-port.ts";
+import { isIP } from "../net/ip.ts";
 import { DnsError } from "./errors.ts";
+import { createLogLimit } from "./log-limit.ts";
 import type { DnsLimits, Transport } from "./options.ts";
 import type { QueryHandler } from "./query-handler.ts";
-import { bindableHost, isWildcard, localAddresses } from "./socket-address.ts";
 import { startTcpListener, type TcpListener } from "./tcp-listener.ts";
 import { startUdpListener, type UdpListener } from "./udp-listener.ts";
-import { startWildcardSockets, type WildcardSockets } from "./wildcard-sockets.ts";
+import { createUdpSockets } from "./udp-sockets.ts";
+
+/** An address that stays out of reach is worth a line a minute. */
+const FAILURE_LOG_INTERVAL_MS = 60_000;
 
 export interface Listeners {
   readonly addresses: readonly HostPort[];
@@ -109,5 +115,86 @@ async function bindAll(
       for (const sockets of wildcards) sockets.follow(limits.addressPollMs, onChange);
     },
     stop: () => owned.close(),
+  };
+}
+
+/** The IP address to bind for a host; names resolve to their first IPv4 address, else to their first. */
+async function bindableHost(host: string): Promise<string> {
+  if (isIP(host) !== 0 || isWildcard(host)) return host;
+  try {
+    const { lookup } = await import("node:dns/promises");
+    const found = await lookup(host, { all: true });
+    const address = found.find(({ family }) => family === 4) ?? found[0];
+    if (address !== undefined) return address.address;
+  } catch (cause) {
+    throw new DnsError("listen-failed", `listen udp: lookup ${host}: no such host`, { cause });
+  }
+  throw new DnsError("listen-failed", `listen udp: lookup ${host}: no such host`);
+}
+
+function isWildcard(host: string): boolean {
+  return host === "" || host === "0.0.0.0" || host === "::";
+}
+
+/** Every address of this machine that a wildcard stands for. Binding each one lets replies leave from the address that was asked. */
+function localAddresses(wildcard: string): string[] {
+  const addresses: string[] = [];
+  for (const [name, infos = []] of Object.entries(networkInterfaces())) {
+    for (const info of infos) {
+      if (info.family === "IPv4") addresses.push(info.address);
+      else if (wildcard !== "0.0.0.0") addresses.push(info.scopeid ? `${info.address}%${name}` : info.address);
+    }
+  }
+  return addresses;
+}
+
+/** The UDP side of a wildcard: a socket on each address of this machine, so that replies leave from the address that was asked. */
+interface WildcardSockets {
+  addresses(): HostPort[];
+  /** Looks for addresses that appeared or went, again and again. `onChange` hears of each change. */
+  follow(pollMs: number, onChange: () => void): void;
+  stop(): Promise<void>;
+}
+
+interface WildcardSocketsOptions {
+  /** The addresses that the wildcard stands for now. */
+  readonly list: () => readonly HostPort[];
+  readonly start: (address: HostPort) => Promise<UdpListener>;
+  readonly log: Logger;
+}
+
+/** Rejects when an address that is there cannot be bound; nothing stays open then. */
+export async function startWildcardSockets({ list, start, log }: WildcardSocketsOptions): Promise<WildcardSockets> {
+  const sockets = createUdpSockets(start);
+  const isDue = createLogLimit(FAILURE_LOG_INTERVAL_MS);
+  const warn = (failure: unknown) => {
+    const text = errorMessage(failure);
+    if (isDue(text)) log.warn(`an address of this machine is not served: ${text}`);
+  };
+  const first = await sockets.update(list());
+  if (first.failures.length > 0) {
+    await sockets.stop();
+    throw first.failures[0];
+  }
+  const look = async (): Promise<boolean> => {
+    const { opened, closed, failures } = await sockets.update(list());
+    failures.forEach(warn);
+    for (const address of opened)
+      log.info(`Starting local udp DNS server on ${joinHostPort(address.host, address.port)}`);
+    for (const address of closed)
+      log.info(`Local udp DNS server on ${joinHostPort(address.host, address.port)} ended: the address is gone`);
+    return opened.length + closed.length > 0;
+  };
+  // Polling: Node has no notification of address changes.
+  let timer: NodeJS.Timeout | undefined;
+  return {
+    addresses: sockets.addresses,
+    follow(pollMs, onChange) {
+      timer ??= setInterval(() => void look().then((changed) => changed && onChange(), warn), pollMs).unref();
+    },
+    async stop() {
+      clearInterval(timer);
+      await sockets.stop();
+    },
   };
 }

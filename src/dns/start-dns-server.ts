@@ -5,12 +5,12 @@ import { toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
 import { MAX_TIMER_MS } from "../base/timer-limit.ts";
 import type { HostPort } from "../net/host-port.ts";
+import { formatIp, type IpAddress, isLoopback, isUnspecified, parseIp } from "../net/ip.ts";
 import type { NameTable } from "../xds/name-table.ts";
 import { describeTable } from "./core/describe-table.ts";
 import { DNS_RULES, type DnsRules } from "./core/generations.ts";
 import { DEFAULT_LISTEN, type ListenPlan, planListeners } from "./core/listen-plan.ts";
 import type { ResolvConf } from "./core/resolv-conf.ts";
-import { withoutOwnAddresses } from "./core/upstream-servers.ts";
 import { DnsError } from "./errors.ts";
 import { type Listeners, startListeners } from "./listeners.ts";
 import { DEFAULT_LIMITS, type DnsServer, type DnsServerOptions } from "./options.ts";
@@ -174,4 +174,20 @@ function usableServers(
     if (!usable.includes(server)) log.warn("nameserver is this DNS proxy itself and is left out", { server });
   }
   return usable;
+}
+
+/** The nameservers that are not this proxy: asking ourselves would go round until every limit is reached. */
+export function withoutOwnAddresses(nameservers: readonly string[], port: number, own: readonly HostPort[]): string[] {
+  return nameservers.filter((server) => {
+    const ip = parseIp(server);
+    return ip === undefined || !own.some((address) => address.port === port && isSame(ip, address.host));
+  });
+}
+
+function isSame(server: IpAddress, host: string): boolean {
+  const own = parseIp(host);
+  if (host === "" || isUnspecified(own)) return isLoopback(server);
+  // The unspecified address as a destination means this machine.
+  if (isUnspecified(server)) return isLoopback(own);
+  return own !== undefined && formatIp(own) === formatIp(server);
 }

@@ -2,7 +2,7 @@ import { expect, test, vi } from "vitest";
 import { recordingLogger } from "../../test/support/dns/fixture.ts";
 import type { HostPort } from "../net/host-port.ts";
 import { listenError } from "./errors.ts";
-import { startWildcardSockets } from "./wildcard-sockets.ts";
+import { startWildcardSockets } from "./listeners.ts";
 
 const PORT = 53;
 const POLL_MS = 2_000;

@@ -1,14 +1,13 @@
 import { CloseStack } from "../base/close-stack.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
-import { TRUST_BUNDLE_NAME, WORKLOAD_NAME } from "./core/resource-name.ts";
-import type { CertificateDescription } from "./describe-certificates.ts";
-import { describeManager } from "./describe-manager.ts";
+import { parseResourceName, TRUST_BUNDLE_NAME, WORKLOAD_NAME } from "./core/resource-name.ts";
+import { type CertificateDescription, describeCertificates } from "./describe-certificates.ts";
 import { createExistingCertificates } from "./existing-certificates.ts";
 import { createFileNameWatches } from "./file-name-watches.ts";
 import { createFileSecrets, type FileSecrets } from "./files/file-secrets.ts";
 import { createListeners } from "./listeners.ts";
 import { openRotation } from "./open-rotation.ts";
-import { outputFiles } from "./output/output-files.ts";
+import { CHAIN_FILE, KEY_FILE, type OutputFiles, type OutputName, ROOT_FILE } from "./output/output-version.ts";
 import { startOutput } from "./output/start-output.ts";
 import type { Rotation } from "./rotation.ts";
 import {
@@ -18,8 +17,9 @@ import {
   usableDebounceMs,
 } from "./secret-manager-options.ts";
 import { createSecretRouter, type SecretRouter } from "./secret-router.ts";
+import type { ServedSecret } from "./secrets.ts";
 import { watchWorkloadFiles } from "./watch-workload-files.ts";
-import { createWorkloadSecrets } from "./workload-secrets.ts";
+import { createWorkloadSecrets, type WorkloadSecrets } from "./workload-secrets.ts";
 
 /** `get` rejects with a `SecretError`. `onChange` calls back when the secret may have changed (compare `version` to know), and returns
  * the function that ends it; files are watched while somebody listens for them. */
@@ -114,4 +114,62 @@ function expirySeconds(rotation: Rotation | undefined, options: SecretManagerOpt
   const certificate = rotation?.latest();
   const { clock } = { ...DEFAULT_TUNING, ...options.tuning };
   return certificate && (certificate.expiresMs - clock.now().wallMs) / 1000;
+}
+
+/** What can be served now, as files. The root file always is the merged bundle, the same that proxies get. */
+async function outputFiles(workload: WorkloadSecrets): Promise<OutputFiles> {
+  const { keyPair, roots } = await workload.available();
+  const files = new Map<OutputName, Buffer>();
+  if (keyPair?.kind === "key-pair") {
+    files.set(KEY_FILE, keyPair.privateKey.reveal());
+    files.set(CHAIN_FILE, keyPair.certificateChain);
+  }
+  if (roots !== undefined) files.set(ROOT_FILE, roots);
+  return files;
+}
+
+interface DescribeSources {
+  readonly workload: WorkloadSecrets;
+  readonly rotation: Rotation | undefined;
+  readonly files: FileSecrets;
+  /** Names somebody listens for; those that are files are described too. */
+  readonly names: readonly string[];
+}
+
+/** What the manager has at this moment, an expired certificate and a failed first issuance included. */
+async function describeManager(sources: DescribeSources): Promise<readonly CertificateDescription[]> {
+  const [{ keyPair, roots }, source] = await Promise.all([sources.workload.available(), sources.workload.source()]);
+  const descriptions: CertificateDescription[] = [];
+  if (source.keyPair === "ca" && sources.rotation !== undefined) descriptions.push(describeIssued(sources.rotation));
+  else if (keyPair !== undefined) descriptions.push(describeFile(WORKLOAD_NAME, keyPair));
+  if (roots !== undefined) {
+    descriptions.push(describeCertificates(TRUST_BUNDLE_NAME, roots.toString("latin1"), { source: source.roots }));
+  }
+  for (const name of sources.names) {
+    const secret = await readFileName(sources.files, name);
+    if (secret !== undefined) descriptions.push(describeFile(name, secret));
+  }
+  return descriptions;
+}
+
+function describeIssued(rotation: Rotation): CertificateDescription {
+  const certificate = rotation.latest();
+  const nextMs = rotation.nextAttemptMs();
+  const failure = rotation.lastFailure();
+  return describeCertificates(WORKLOAD_NAME, certificate?.chainPem ?? "", {
+    source: certificate?.source ?? "ca",
+    ...(nextMs === undefined ? {} : { nextRotation: new Date(nextMs).toISOString() }),
+    ...(failure === undefined ? {} : { lastFailure: failure.message }),
+  });
+}
+
+function describeFile(name: string, secret: ServedSecret): CertificateDescription {
+  const pem = secret.kind === "key-pair" ? secret.certificateChain : secret.roots;
+  return describeCertificates(name, pem.toString("latin1"), { source: "file" });
+}
+
+async function readFileName(files: FileSecrets, name: string): Promise<ServedSecret | undefined> {
+  const resource = parseResourceName(name);
+  if (resource.kind === "workload" || resource.kind === "trust-bundle" || resource.kind === "unknown") return undefined;
+  return files.read(name, resource).catch(() => undefined);
 }

@@ -6,7 +6,7 @@ import { createEnvReader, type Environment } from "../settings/env-reader.ts";
 import { type Generation, generationRules } from "../settings/generations.ts";
 import { readPlatformSettings } from "../settings/platform.ts";
 import { startPlatformDetection } from "./detect-platform.ts";
-import { parseGcpZone, staticGcpMetadata, zoneOfResolvConf } from "./gcp-values.ts";
+import { parseGcpZone, staticGcpMetadata, zoneOfResolvConf } from "./gcp.ts";
 import type { PlatformAccess } from "./platform-access.ts";
 import { NO_LOCALITY, NO_PLATFORM } from "./platform-info.ts";
 

@@ -2,16 +2,59 @@ import { errorMessage } from "../base/coded-error.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
 import { wait } from "../base/wait.ts";
-import { type GrpcServer, type Implementation, startGrpcServer } from "../grpc/index.ts";
+import {
+  defineMethod,
+  type GrpcServer,
+  type Implementation,
+  implement,
+  rawCodec,
+  startGrpcServer,
+} from "../grpc/index.ts";
 import type { ReservedSocket } from "../net/listen/listen.ts";
-import { createLegacyContext, type LegacyOptions } from "./compat/legacy-stream.ts";
+import {
+  type DeltaDiscoveryRequest,
+  type DiscoveryRequest,
+  type DiscoveryResponse,
+  deltaDiscoveryRequest,
+  discoveryRequest,
+  discoveryResponse,
+} from "../protobuf/wire/discovery.ts";
+import { SDS_SERVICE, SDS_V2_SERVICE } from "../xds/methods.ts";
+import {
+  createLegacyContext,
+  type LegacyContext,
+  type LegacyOptions,
+  legacyFetch,
+  legacyStream,
+} from "./compat/legacy-stream.ts";
 import type { PrivateKeyProvider } from "./core/encode-secret.ts";
-import { legacyMethods, sdsMethods } from "./methods.ts";
 import type { SdsMetrics } from "./metrics.ts";
-import { createSdsContext, type NodeIds } from "./sds-context.ts";
+import { createSdsContext, type NodeIds, type SdsContext } from "./sds-context.ts";
 import { SdsError } from "./sds-error.ts";
 import { makeSocketDirectory, SOCKET_FILE } from "./sds-socket.ts";
 import type { SecretSource } from "./secret-source.ts";
+import { fetchSecrets, serveSecrets } from "./serve-secrets.ts";
+
+const stream = (service: string) =>
+  defineMethod<"bidi", DiscoveryRequest, Uint8Array>({
+    path: `/${service}/StreamSecrets`,
+    kind: "bidi",
+    request: discoveryRequest,
+    response: rawCodec,
+  });
+const fetch = (service: string) =>
+  defineMethod<"unary", DiscoveryRequest, Partial<DiscoveryResponse>>({
+    path: `/${service}/FetchSecrets`,
+    kind: "unary",
+    request: discoveryRequest,
+    response: discoveryResponse,
+  });
+const delta = defineMethod<"bidi", DeltaDiscoveryRequest, Uint8Array>({
+  path: `/${SDS_SERVICE}/DeltaSecrets`,
+  kind: "bidi",
+  request: deltaDiscoveryRequest,
+  response: rawCodec,
+});
 
 export interface SdsServerOptions {
   /** The unix socket to serve on. */
@@ -80,4 +123,21 @@ async function bind(options: SdsServerOptions, methods: readonly Implementation[
   });
   const listen = { path, ...SOCKET_FILE, reserved };
   return startGrpcServer({ listen, methods, log, maxConcurrentStreams: MAX_STREAMS });
+}
+
+/** The methods of the current generations. */
+function sdsMethods(context: SdsContext): readonly Implementation[] {
+  return [
+    implement(stream(SDS_SERVICE), (requests, call) => serveSecrets(context, "sotw", requests, call)),
+    implement(delta, (requests, call) => serveSecrets(context, "delta", requests, call)),
+    implement(fetch(SDS_SERVICE), (request, call) => fetchSecrets(context, request, call)),
+  ];
+}
+
+/** The methods of releases 1.7 and 1.8: both API versions, no incremental one. */
+function legacyMethods(context: LegacyContext): readonly Implementation[] {
+  return [SDS_SERVICE, SDS_V2_SERVICE].flatMap((service) => [
+    implement(stream(service), (requests, call) => legacyStream(context, requests, call)),
+    implement(fetch(service), (request, call) => legacyFetch(context, request, call)),
+  ]);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseNumber } from "./number-literal.ts";
+import { parseNumber } from "./pipeline-parser.ts";
 
 test.each([
   ["0", 0],

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { silentLogger } from "../../src/base/logger.ts";
 import { Secret } from "../../src/base/secret.ts";
-import { fileTokenFetcher } from "../../src/identity/tokens/file-token.ts";
+import { fileTokenFetcher } from "../../src/identity/tokens/create-token-fetcher.ts";
 import type { TokenFetcher } from "../../src/identity/tokens/token-fetcher.ts";
 import { makeCertificate } from "../support/certs/ca-certificates.ts";
 import { startTestClient, type TestClient, WEB_IDENTITY } from "../support/certs/ca-client-setup.ts";

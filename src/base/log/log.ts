@@ -1,11 +1,12 @@
 import { errorMessage } from "../coded-error.ts";
 import { LOG_LEVELS, type LogFields, type Logger, type LogLevel, type LogThreshold } from "../logger.ts";
-import { callerOf, stackOf } from "./call-site.ts";
 import { formatJsonLine, formatTextLine, formatTime } from "./format-line.ts";
 import { createRepeatLimit } from "./limit-repeats.ts";
-import type { LogTarget } from "./log-targets.ts";
-import { openLogTarget } from "./log-targets.ts";
+import { type LogTarget, openLogTarget } from "./log-targets.ts";
 import type { ScopeLevels } from "./scope-levels.ts";
+
+/** Frames of this folder are the logger itself, not its caller. Bundled frames carry their source's path once source maps are on. */
+const OWN_FRAMES = /[/\\]base[/\\]log[/\\](log|call-site)\.ts/;
 
 /** What the logging flags say, already parsed. */
 export interface LogSettings {
@@ -138,4 +139,23 @@ function writeOrComplain(target: LogTarget, text: string, now: () => number): vo
       // There is no other target left.
     }
   }
+}
+
+/** `dir/file:line` of the code that logs. */
+function callerOf(): string | undefined {
+  for (const frame of frames()) {
+    const [, path = "", line = ""] = /\(?([^()\s]+):(\d+):\d+\)?$/.exec(frame) ?? [];
+    if (path !== "") return `${path.split(/[/\\]/).slice(-2).join("/")}:${line}`;
+  }
+  return undefined;
+}
+
+function stackOf(): string {
+  return frames().join("\n");
+}
+
+function frames(): string[] {
+  const lines = (new Error("call site").stack ?? "").split("\n").slice(1);
+  const outer = lines.filter((line) => !OWN_FRAMES.test(line));
+  return outer.map((line) => line.trim());
 }

@@ -1,19 +1,18 @@
 import { parseExactJson } from "../../files/json/exact-json.ts";
 import { jsonSyntaxError } from "../../files/json/json-syntax-error.ts";
 import type { ProxyConfig, RemoteService } from "../../istio-api/proxy-config/proxy-config.ts";
+import { isIP, isLinkLocal } from "../../net/ip.ts";
 import { BootstrapError } from "../bootstrap-error.ts";
 import type { BootstrapInputs } from "../inputs.ts";
 import type { BootstrapRules } from "./generations.ts";
 import type { NodeDescriptor } from "./node-descriptor.ts";
-import type { NodeNetwork } from "./node-network.ts";
-import { nodeNetwork } from "./node-network.ts";
-import type { RuntimeValue } from "./runtime-layer.ts";
-import { globalDownstreamLimit, runtimeLayer } from "./runtime-layer.ts";
-import type { SocketAddress } from "./socket-address.ts";
-import { hostOf, parseSocketAddress } from "./socket-address.ts";
-import type { StatsSettings } from "./stats-settings.ts";
-import { statsSettings } from "./stats-settings.ts";
+import { globalDownstreamLimit, type RuntimeValue, runtimeLayer } from "./runtime-layer.ts";
+import { hostOf, parseSocketAddress, type SocketAddress } from "./socket-address.ts";
+import { type StatsSettings, statsSettings } from "./stats-settings.ts";
 import type { ClientTlsPaths } from "./tls-context.ts";
+
+const IPV4 = { localhost: "127.0.0.1", wildcard: "0.0.0.0" };
+const IPV6 = { localhost: "::1", wildcard: "::" };
 
 export type Tracer =
   | { readonly kind: "zipkin" | "datadog"; readonly address: SocketAddress }
@@ -141,4 +140,30 @@ function loadStatsConfig(node: NodeDescriptor): unknown {
     const message = `ISTIO_META_LOAD_STATS_CONFIG_JSON: ${JSON.stringify(text)} is not JSON: ${jsonSyntaxError(text) ?? (failure as Error).message}`;
     throw new BootstrapError("invalid-metadata", message);
   }
+}
+
+/** Addresses that listeners and clusters of the bootstrap use, after the families of the node's addresses. */
+interface NodeNetwork {
+  readonly localhost: string;
+  readonly wildcard: string;
+  readonly dnsLookupFamily: "V4_ONLY" | "V6_ONLY" | "ALL";
+  /** The other family, in dual stack only. */
+  readonly additional: { readonly localhost: string; readonly wildcard: string } | undefined;
+}
+
+export function nodeNetwork(nodeIps: readonly string[], dualStack: boolean): NodeNetwork {
+  const families = new Set(nodeIps.map(isIP));
+  if (families.has(6) && !families.has(4)) return { ...IPV6, dnsLookupFamily: "V6_ONLY", additional: undefined };
+  if (!dualStack || !families.has(6) || !families.has(4))
+    return { ...IPV4, dnsLookupFamily: "V4_ONLY", additional: undefined };
+  const first = nodeIps[0] ?? "";
+  if (isIP(first) === 0) {
+    throw new BootstrapError(
+      "invalid-address",
+      `dual stack needs an IP address as the first node address, got "${first}"`,
+    );
+  }
+  const ipv6First = isIP(first) === 6 && !isLinkLocal(first);
+  const [main, additional] = ipv6First ? [IPV6, IPV4] : [IPV4, IPV6];
+  return { ...main, dnsLookupFamily: "ALL", additional };
 }

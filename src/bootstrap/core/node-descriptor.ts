@@ -2,14 +2,12 @@ import { compareText } from "../../base/go-text.ts";
 import { parsePodInfoLenient } from "../../protocol/pod-info.ts";
 import type { AgentFacts, BootstrapInputs, Locality } from "../inputs.ts";
 import type { NodeRules } from "./generations.ts";
-import type { JsonObject } from "./json.ts";
-import { sortKeys } from "./json.ts";
-import { nodeLocality } from "./locality.ts";
-import type { RawValue } from "./raw-metadata.ts";
-import { readRawMetadata, readStaticLabels } from "./raw-metadata.ts";
+import { type JsonObject, sortKeys } from "./json.ts";
+import { type RawValue, readRawMetadata, readStaticLabels } from "./raw-metadata.ts";
 import { serviceCluster } from "./service-cluster.ts";
-import type { TypedMetadata } from "./typed-metadata.ts";
-import { decodeMetadata, isEmptyValue } from "./typed-metadata.ts";
+import { decodeMetadata, isEmptyValue, type TypedMetadata } from "./typed-metadata.ts";
+
+const LOCALITY_LABEL = "istio-locality";
 
 /** Who this proxy is, as Envoy and gRPC clients tell the control plane. */
 export interface NodeDescriptor {
@@ -174,4 +172,22 @@ function inOrderDeep(value: unknown): unknown {
 /** The members are in order already. */
 function inOrder(entries: readonly (readonly [string, unknown])[]): JsonObject {
   return Object.fromEntries([...entries].sort(([left], [right]) => compareText(left, right)));
+}
+
+/**
+ * The locality by label, else the platform's. Dots stand for slashes when there is no slash; the cleaned text goes back into the labels
+ * under `istio-locality`, from where the control plane reads it.
+ */
+export function nodeLocality(labels: Map<string, string>, names: readonly string[], platform: Locality): Locality {
+  const name = names.find((candidate) => labels.has(candidate));
+  const label = name === undefined ? "" : (labels.get(name) ?? "");
+  if (label === "") return definedParts(platform.region, platform.zone, platform.sub_zone);
+  const cleaned = label.includes("/") ? label : label.replaceAll(".", "/");
+  labels.set(LOCALITY_LABEL, cleaned);
+  const [region, zone, subZone] = cleaned.split("/");
+  return definedParts(region, zone, subZone);
+}
+
+function definedParts(region: string | undefined, zone: string | undefined, subZone: string | undefined): Locality {
+  return { ...(region && { region }), ...(zone && { zone }), ...(subZone && { sub_zone: subZone }) };
 }

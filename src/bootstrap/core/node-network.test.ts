@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { nodeNetwork } from "./node-network.ts";
+import { nodeNetwork } from "./bootstrap-values.ts";
 
 const V4 = { localhost: "127.0.0.1", wildcard: "0.0.0.0" };
 const V6 = { localhost: "::1", wildcard: "::" };

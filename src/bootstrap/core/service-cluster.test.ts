@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
-import { nodeLocality } from "./locality.ts";
+import { nodeLocality } from "./node-descriptor.ts";
 import { serviceCluster } from "./service-cluster.ts";
 
 const DEFAULT_LABELS = ["app", "app.kubernetes.io/name", "service.istio.io/canonical-name"];

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { makeCertificate, type TestCertificate } from "../../../test/support/certs/ca-certificates.ts";
 import { parseCertificate } from "../../protocol/x509/certificate.ts";
-import { peerProblem, type RootPools } from "./peer-identity.ts";
+import { peerProblem, type RootPools } from "../server-credentials.ts";
 
 let root: TestCertificate;
 let foreign: TestCertificate;

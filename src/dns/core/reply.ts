@@ -134,7 +134,7 @@ function finish(draft: Draft, { message, view }: Query, rcode: number, authorita
   const { out, end, answers } = draft;
   const requested = message[2] ?? 0;
   const opcode = requested & 0x78;
-  // A NOTIFY is answered without RD and CD; queries and what is not implemented get them back.
+  // A NOTIFY is answered without RD and CD; queries and unsupported operations get them back.
   const copiesFlags = opcode >> 3 !== OPCODE.NOTIFY;
   const truncation = draft.truncated ? FLAG_TC : 0;
   out[0] = message[0] ?? 0;

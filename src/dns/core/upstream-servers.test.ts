@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { withoutOwnAddresses } from "./upstream-servers.ts";
+import { withoutOwnAddresses } from "../start-dns-server.ts";
 
 test.each([
   { servers: ["127.0.0.1", "10.0.0.10"], own: "127.0.0.1", port: 53, left: ["10.0.0.10"] },

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Secret } from "../../base/secret.ts";
-import { callMetadata } from "./call-metadata.ts";
+import { callMetadata } from "./sign-over.ts";
 
 const names = ["clusterid", "authorization", "x-retry-attempt", "x-team", "under_score"];
 const sent = ({ headers, ...parts }: Partial<Parameters<typeof callMetadata>[0]>) => {

@@ -1,18 +1,24 @@
 import { createHash } from "node:crypto";
+import { type BackoffOptions, backoffDelayMs } from "../../base/backoff.ts";
 import { errorMessage } from "../../base/coded-error.ts";
 import { formatDurationMs } from "../../base/duration.ts";
 import type { Secret } from "../../base/secret.ts";
 import { wait } from "../../base/wait.ts";
-import { type GrpcChannel, GrpcError, type Metadata } from "../../grpc/index.ts";
+import { type GrpcChannel, GrpcError, Metadata, MetadataError } from "../../grpc/index.ts";
+import type { GrpcStatusName } from "../../protocol/grpc-status-names.ts";
 import type { CaClientOptions } from "./ca-client-options.ts";
 import { CaError } from "./ca-error.ts";
-import { callMetadata } from "./call-metadata.ts";
 import type { Connection, Connections } from "./connections.ts";
 import { type CallTarget, callFailure } from "./core/call-failure.ts";
 import { checkAnswer } from "./core/check-answer.ts";
-import { retryDelayMs } from "./core/retry.ts";
 import { joinSignals } from "./joined-signal.ts";
 import type { SignedCertificate } from "./types.ts";
+
+export const MAX_ATTEMPTS = 5;
+/** 100, 200, 400 and 800 ms, each give or take a tenth. */
+const BACKOFF: BackoffOptions = { initialMs: 100, maxMs: 800, factor: 2, jitter: 0.1 };
+/** Passing troubles of the CA or of the way to it. A deadline is not among them: it has cost enough time already. */
+const RETRIED: ReadonlySet<GrpcStatusName> = new Set(["RESOURCE_EXHAUSTED", "ABORTED", "INTERNAL", "UNAVAILABLE"]);
 
 /** The calls of one kind of CA. */
 export interface CaProtocol {
@@ -142,4 +148,31 @@ function cancelled(session: CaSession, cause?: unknown): CaError {
 /** Of the token, to notice that it changed; never the token itself. */
 function digest(token: Secret | undefined): string {
   return token === undefined ? "" : createHash("sha256").update(token.reveal()).digest("base64");
+}
+
+/** Milliseconds before the next attempt after `failures` failed ones; undefined when this was the last. */
+export function retryDelayMs(code: GrpcStatusName, failures: number, random: () => number): number | undefined {
+  if (!RETRIED.has(code) || failures >= MAX_ATTEMPTS) return undefined;
+  return backoffDelayMs(BACKOFF, failures, random);
+}
+
+interface CallMetadataParts {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly token: Secret | undefined;
+  /** From 1. */
+  readonly attempt: number;
+}
+
+/** The metadata of one attempt. Names are sent in lower case, underscores unchanged. */
+export function callMetadata(parts: CallMetadataParts): Metadata {
+  try {
+    const metadata = new Metadata();
+    for (const [name, value] of Object.entries(parts.headers)) metadata.set(name, value);
+    if (parts.token !== undefined) metadata.set("authorization", `Bearer ${parts.token.reveal()}`);
+    if (parts.attempt > 1) metadata.set("x-retry-attempt", String(parts.attempt - 1));
+    return metadata;
+  } catch (cause) {
+    if (!(cause instanceof MetadataError)) throw cause;
+    throw new CaError("bad-config", `cannot call the CA: ${cause.message}`, { cause });
+  }
 }

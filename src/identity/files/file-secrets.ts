@@ -1,13 +1,16 @@
 import { access } from "node:fs/promises";
+import { type BackoffOptions, backoffDelayMs } from "../../base/backoff.ts";
 import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
+import { wait } from "../../base/wait.ts";
+import { SYSTEM_ROOT_PATHS } from "../../net/tls/system-roots.ts";
+import { bundleProblemsText, parseTrustBundle } from "../../protocol/x509/trust-bundle.ts";
 import type { ResourceName } from "../core/resource-name.ts";
 import type { IdentityMetrics } from "../metrics.ts";
 import { SecretError } from "../secret-error.ts";
 import { keyPairSecret, type ServedSecret, trustBundleSecret } from "../secrets.ts";
 import { readKeyPairFiles } from "./key-pair-file.ts";
-import { findSystemRoots, readRootFile } from "./root-file.ts";
-import { untilValid } from "./until-valid.ts";
+import { readCertificateFile } from "./read-file.ts";
 
 /** Secrets that are files: which files, and how they are read. */
 export type FileName = Extract<ResourceName, { kind: "file-key-pair" | "file-root" | "system-root" }>;
@@ -82,5 +85,51 @@ async function existingCrl(options: FileSecretsOptions): Promise<string | undefi
       options.log.error("CRL file cannot be used", { path: options.crlPath, error: errorMessage(thrown) });
     }
     return undefined;
+  }
+}
+
+/** The usable certificates of a bundle file. Rejects with a `SecretError` when there is none. */
+async function readRootFile(path: string, log: Logger): Promise<Buffer> {
+  const { pem, count, problems } = parseTrustBundle((await readCertificateFile(path)).toString("latin1"));
+  const reasons = problems.map(({ reason }) => reason).join(" ");
+  if (count === 0) throw new SecretError("bad-file", `failed to parse root certs from file ${path}: [${reasons}]`);
+  if (problems.length > 0) log.error(`failed to parse some certs from file ${path}: [${bundleProblemsText(problems)}]`);
+  return Buffer.from(pem, "latin1");
+}
+
+async function findSystemRoots(paths: readonly string[] = SYSTEM_ROOT_PATHS): Promise<string | undefined> {
+  for (const path of paths) {
+    const found = await access(path).then(
+      () => true,
+      () => false,
+    );
+    if (found) return path;
+  }
+  return undefined;
+}
+
+interface UntilValidOptions {
+  readonly firstRetryMs: number;
+  /** All tries together. */
+  readonly limitMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Tries until it works: whoever replaces files needs a moment between the first and the last of them. */
+export async function untilValid<Value>(read: () => Promise<Value>, options: UntilValidOptions): Promise<Value> {
+  const backoff: BackoffOptions = { initialMs: options.firstRetryMs, maxMs: 60_000, factor: 1.5, jitter: 0.5 };
+  const endMs = performance.now() + options.limitMs;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await read();
+    } catch (cause) {
+      const leftMs = endMs - performance.now();
+      if (options.signal?.aborted) throw new SecretError("cancelled", "the wait for the file was cancelled", { cause });
+      if (leftMs <= 0) {
+        const text = `context deadline exceeded with last error: ${errorMessage(cause)}`;
+        throw new SecretError("bad-file", text, { cause });
+      }
+      await wait(Math.min(leftMs, backoffDelayMs(backoff, attempt)), options.signal);
+    }
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { untilValid } from "./until-valid.ts";
+import { untilValid } from "./file-secrets.ts";
 
 const options = (limitMs: number, signal?: AbortSignal) => ({ firstRetryMs: 5, limitMs, signal });
 

@@ -5,10 +5,9 @@ import { SPIFFE_ID } from "../../../test/support/certs/sds-certificates.ts";
 import { newOutputFiles, useOutputDirectory } from "../../../test/support/files/sds-output.ts";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { until } from "../../../test/support/wait/until.ts";
+import { readSaved } from "../open-rotation.ts";
 import { CHAIN_FILE, KEY_FILE, ROOT_FILE } from "./output-version.ts";
-import { readSaved } from "./read-saved.ts";
-import { startOutput } from "./start-output.ts";
-import { outputModes, writeOutput } from "./write-output.ts";
+import { outputModes, startOutput, writeOutput } from "./start-output.ts";
 
 const at = useOutputDirectory();
 const modes = outputModes(false);

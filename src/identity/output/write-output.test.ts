@@ -6,10 +6,9 @@ import { newOutputFiles, outputCa, useOutputDirectory } from "../../../test/supp
 import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { until } from "../../../test/support/wait/until.ts";
 import { checkKeyPair } from "../files/key-pair-file.ts";
+import { readSaved } from "../open-rotation.ts";
 import { CHAIN_FILE, KEY_FILE } from "./output-version.ts";
-import { readSaved } from "./read-saved.ts";
-import { startOutput } from "./start-output.ts";
-import { outputModes, writeOutput } from "./write-output.ts";
+import { outputModes, startOutput, writeOutput } from "./start-output.ts";
 
 const at = useOutputDirectory();
 const modes = outputModes(false);

@@ -1,8 +1,11 @@
 import type { Logger } from "../../base/logger.ts";
 import { Secret } from "../../base/secret.ts";
-import { fileTokenFetcher } from "./file-token.ts";
+import { readCertificateFile, readProblem } from "../files/read-file.ts";
 import { startGceTokenFetcher } from "./gce-token.ts";
 import { TokenError, type TokenFetcher } from "./token-fetcher.ts";
+
+/** No server takes headers of this size; a log file mounted in a token's place must not be read for every call. */
+const MAX_BYTES = 256 * 1024;
 
 export interface TokenFetcherOptions {
   /** `CREDENTIAL_FETCHER_TYPE`: "JWT" or "", "GoogleComputeEngine", "Mock". */
@@ -44,4 +47,24 @@ export function startTokenFetcher(options: TokenFetcherOptions): TokenFetcher | 
         `failed to create credential fetcher: invalid credential fetcher type ${type}`,
       );
   }
+}
+
+/**
+ * The token of a mounted file, read at every call: the kubelet replaces it long before it expires. A file that cannot be read is no
+ * error, because a client certificate may do instead.
+ */
+export function fileTokenFetcher(options: { readonly path: string; readonly log: Logger }): TokenFetcher {
+  return {
+    identityProvider: "",
+    fetch: async () => {
+      try {
+        const token = (await readCertificateFile(options.path, MAX_BYTES)).toString("utf8").trim();
+        return token === "" ? undefined : new Secret(token);
+      } catch (failure) {
+        options.log.warn("failed to fetch token from file", { path: options.path, error: readProblem(failure) });
+        return undefined;
+      }
+    },
+    stop: async () => undefined,
+  };
 }

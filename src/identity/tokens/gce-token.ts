@@ -5,8 +5,11 @@ import { Secret } from "../../base/secret.ts";
 import { wait } from "../../base/wait.ts";
 import { replaceFile } from "../../files/replace-file.ts";
 import { httpRequest } from "../../net/http-client/http-request.ts";
-import { needsRefresh } from "./core/needs-refresh.ts";
+import { jwtExpiry, parseJwt } from "../../protocol/jwt.ts";
 import { TokenError, type TokenFetcher } from "./token-fetcher.ts";
+
+/** Tokens of the metadata server live an hour: this leaves several tries before the end. */
+const BEFORE_EXPIRY_SECONDS = 25 * 60;
 
 export interface GceTokenOptions {
   /** Where the token is also written, for other processes of the machine. */
@@ -97,5 +100,16 @@ async function modeOf(path: string): Promise<number> {
     return (await stat(path)).mode & 0o777;
   } catch {
     return 0o640;
+  }
+}
+
+/** True for no token, one whose expiry cannot be read, and one that ends soon. */
+export function needsRefresh(token: string | undefined, nowSeconds: number): boolean {
+  if (token === undefined) return true;
+  try {
+    const expiry = jwtExpiry(parseJwt(token).claims);
+    return expiry === undefined || nowSeconds > expiry - BEFORE_EXPIRY_SECONDS;
+  } catch {
+    return true;
   }
 }

@@ -10,11 +10,9 @@ import { CloseStack } from "../../base/close-stack.ts";
 import { silentLogger } from "../../base/logger.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
 import { Secret } from "../../base/secret.ts";
-import { needsRefresh } from "./core/needs-refresh.ts";
-import { startTokenFetcher } from "./create-token-fetcher.ts";
+import { fileTokenFetcher, startTokenFetcher } from "./create-token-fetcher.ts";
 import { exchangeToken, exchangingFetcher, type TokenExchangeOptions } from "./exchange-token.ts";
-import { fileTokenFetcher } from "./file-token.ts";
-import { type GceTokenOptions, startGceTokenFetcher } from "./gce-token.ts";
+import { type GceTokenOptions, needsRefresh, startGceTokenFetcher } from "./gce-token.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());

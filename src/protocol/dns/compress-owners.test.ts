@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { aRecord, decodeMessage, encodeMessage, encodeName, optRecord } from "../../../test/support/dns/message.ts";
-import { compressOwners } from "./compress-owners.ts";
 import { readSections } from "./sections.ts";
+import { compressOwners } from "./truncate.ts";
 
 const compressed = (message: Buffer): Buffer => {
   const sections = readSections(message);

@@ -1,7 +1,6 @@
-import { parseIp } from "../../net/ip.ts";
+import { type IpAddress, parseIp, unmap } from "../../net/ip.ts";
 import { DerReader } from "./der-reader.ts";
 import { contextPrimitive, sequence } from "./der-writer.ts";
-import { formatIpBytes, ipBytes } from "./ip-bytes.ts";
 
 /** One subject alternative name. Kinds that carry no text (directoryName ...) have their tag as kind and an empty value. */
 export interface GeneralName {
@@ -42,4 +41,20 @@ function generalName(host: string): Buffer {
   const ip = parseIp(host);
   if (ip !== undefined) return contextPrimitive(7, ipBytes(ip));
   return contextPrimitive(host.startsWith("spiffe://") ? 6 : 2, Buffer.from(host));
+}
+
+/** Four bytes for IPv4, also when it is written inside IPv6, else sixteen. */
+function ipBytes(address: IpAddress): Buffer {
+  const { words } = unmap(address);
+  const bytes = Buffer.alloc(4 * words.length);
+  for (const [index, word] of words.entries()) bytes.writeUInt32BE(word, 4 * index);
+  return bytes;
+}
+
+/** Text of four or sixteen address bytes, every group written; anything else prints as hex. */
+function formatIpBytes(bytes: Buffer): string {
+  if (bytes.length === 4) return bytes.join(".");
+  if (bytes.length !== 16) return bytes.toString("hex");
+  const parts = Array.from({ length: 8 }, (_, index) => bytes.readUInt16BE(index * 2).toString(16));
+  return parts.join(":");
 }

@@ -1,4 +1,5 @@
 import { errorMessage } from "../../base/coded-error.ts";
+import type { Counter, MetricRegistry } from "../../base/metric-registry.ts";
 import { GrpcError, type ServerCall, type ServerWriter } from "../../grpc/index.ts";
 import type { DiscoveryRequest, DiscoveryResponse } from "../../protobuf/wire/discovery.ts";
 import { createNameList } from "../../xds/name-list.ts";
@@ -7,11 +8,9 @@ import { createSubscription } from "../../xds/subscription.ts";
 import { SECRET_TYPE } from "../../xds/type-urls.ts";
 import { generateOne } from "../generate.ts";
 import { SDS_LABEL } from "../metrics.ts";
-import type { SdsContext } from "../sds-context.ts";
-import { createSdsContext, type SdsContextOptions } from "../sds-context.ts";
+import { createSdsContext, type SdsContext, type SdsContextOptions } from "../sds-context.ts";
 import type { SourceSecret } from "../secret-source.ts";
 import { runSecretStream, type SecretStreamOptions } from "../secret-stream.ts";
-import type { LegacySdsMetrics } from "./legacy-metrics.ts";
 import { type LegacyToken, legacyOutcome, legacyVersion, missingToken } from "./legacy-rules.ts";
 
 export interface LegacyContext extends SdsContext {
@@ -154,4 +153,28 @@ function distinctText(previous: string | undefined): string {
   let timeMs = Date.now();
   while (legacyVersion(timeMs) === previous) timeMs += 1;
   return legacyVersion(timeMs);
+}
+
+/** What releases 1.7 and 1.8 counted. */
+interface LegacySdsMetrics {
+  readonly pushes: Counter;
+  readonly pushErrors: Counter;
+  /** Goes down again when a stream ends, though its type is a counter. */
+  readonly activeConnections: Counter;
+  readonly staleConnections: Counter;
+  readonly secretUpdateFailures: Counter;
+}
+
+export function declareLegacySdsMetrics(registry: MetricRegistry): LegacySdsMetrics {
+  const counter = (name: string, help: string) => registry.counter({ name: `istio_agent_${name}`, help });
+  return {
+    pushes: counter("total_pushes", "The total number of secret pushes to SDS proxies."),
+    pushErrors: counter("total_push_errors", "The total number of failed secret pushes to SDS proxies."),
+    activeConnections: counter("total_active_connections", "The total number of active SDS connections."),
+    staleConnections: counter("total_stale_connections", "The total number of stale SDS connections."),
+    secretUpdateFailures: counter(
+      "total_secret_update_failures",
+      "The total number of dynamic secret update failures.",
+    ),
+  };
 }

@@ -9,7 +9,7 @@ import { type CaServer, startCaServer } from "../../../src/ca/start-ca-server.ts
 import { startCaClient } from "../../../src/identity/ca-client/providers.ts";
 import { declareIdentityMetrics } from "../../../src/identity/metrics.ts";
 import { type SecretManager, startSecretManager } from "../../../src/identity/start-secret-manager.ts";
-import { fileTokenFetcher } from "../../../src/identity/tokens/file-token.ts";
+import { fileTokenFetcher } from "../../../src/identity/tokens/create-token-fetcher.ts";
 import { declareSdsMetrics } from "../../../src/sds/metrics.ts";
 import { startSdsServer } from "../../../src/sds/start-sds-server.ts";
 import { type SdsEnvoy, startSdsEnvoy } from "../envoy/sds-envoy.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { MAX_ATTEMPTS, retryDelayMs } from "../sign-over.ts";
 import { caEndpoint } from "./endpoint.ts";
-import { MAX_ATTEMPTS, retryDelayMs } from "./retry.ts";
 
 test.each([
   {
