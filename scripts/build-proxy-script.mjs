@@ -9,7 +9,7 @@ import { build, transform } from "esbuild";
 import { importBundled } from "./run-bundled.mjs";
 
 /** What runs until Envoy is spawned; all else is loaded while Envoy starts. Doors that are entered here load their servers lazily. */
-const FIRST = ["src/main.ts", "src/cli/entry.ts", "src/cli/commands/proxy.ts", "src/agent/index.ts"];
+const FIRST = ["src/main.ts", "src/cli/index.ts", "src/cli/commands/proxy.ts", "src/agent/index.ts"];
 
 /**
  * `options` are those of the modules' build. Scripts of node:vm have no import, so each module of that build becomes a function with the
@@ -87,9 +87,9 @@ function firstModules(outputs) {
 const onlyProxy = {
   name: "only-proxy",
   setup(build) {
-    build.onResolve({ filter: /^\.\// }, ({ importer, kind, path }) => {
+    build.onResolve({ filter: /^\.\/|^\.\.\/(mesh|framework)\// }, ({ importer, kind, path }) => {
       const isOther =
-        importer.endsWith("/src/cli/commands.ts") && kind === "dynamic-import" && path !== "./commands/proxy.ts";
+        importer.endsWith("/src/cli/commands/list.ts") && kind === "dynamic-import" && path !== "./proxy.ts";
       return isOther ? { path, namespace: "other-command" } : undefined;
     });
     build.onLoad({ filter: /.*/, namespace: "other-command" }, () => ({

@@ -16,7 +16,7 @@ async function main(): Promise<void> {
   // Log lines that name source files need maps, which cost memory, and Node reads only those of code that is loaded afterwards.
   if (process.argv.some((word) => /^--log_(caller|stacktrace_level)\b/.test(word))) process.setSourceMapsEnabled(true);
   replaceStderr();
-  const { COMMANDS, createLog, createWallClock, errorCode, openLogTarget, runCli } = await import("./cli/entry.ts");
+  const { COMMANDS, createLog, createWallClock, errorCode, openLogTarget, runCli } = await import("./cli/index.ts");
   // The command's own code is loaded next, which is a turn's worth of work by itself.
   await new Promise((nextTurn) => setImmediate(nextTurn));
 

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import "../support/no-open-handles.ts";
 import { createLog } from "../../src/base/log/log.ts";
 import { Secret } from "../../src/base/secret.ts";
-import { COMMANDS } from "../../src/cli/commands.ts";
-import { runCli } from "../../src/cli/run-cli.ts";
+import { COMMANDS } from "../../src/cli/commands/list.ts";
+import { runCli } from "../../src/cli/framework/run-cli.ts";
 import { startTestClient } from "../support/certs/ca-client-setup.ts";
 import { temporaryFolder } from "../support/files/temporary-folder.ts";
 

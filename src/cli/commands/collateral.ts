@@ -6,7 +6,7 @@ import { htmlFragment, type MetricDoc } from "../framework/collateral-html.ts";
 import type { Command, CommandEntry } from "../framework/command.ts";
 import { collectCommandDocs } from "../framework/command-docs.ts";
 import { completionScript } from "../framework/completion-scripts.ts";
-import { PROGRAM } from "../run-cli.ts";
+import { PROGRAM } from "../framework/run-cli.ts";
 
 const KINDS = ["markdown", "man", "bash", "zsh", "yaml", "html_fragment_with_front_matter"] as const;
 type Kind = (typeof KINDS)[number];

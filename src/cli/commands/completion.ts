@@ -1,6 +1,6 @@
 import type { Command } from "../framework/command.ts";
 import { completionScript, SHELLS, type Shell } from "../framework/completion-scripts.ts";
-import { PROGRAM } from "../run-cli.ts";
+import { PROGRAM } from "../framework/run-cli.ts";
 
 const HOW_TO: Readonly<Record<Shell, string>> = {
   bash: `  source <(${PROGRAM} completion bash)`,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createLog } from "../../base/log/log.ts";
 import type { CommandEntry } from "../framework/command.ts";
-import { runCli } from "../run-cli.ts";
+import { runCli } from "../framework/run-cli.ts";
 import { command } from "./envoy.ts";
 
 let folder: string;

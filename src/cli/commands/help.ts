@@ -1,6 +1,6 @@
 import type { Command, CommandEntry } from "../framework/command.ts";
 import { helpText, usageText } from "../framework/help-text.ts";
-import { helpSubject, PROGRAM, ROOT } from "../run-cli.ts";
+import { helpSubject, PROGRAM, ROOT } from "../framework/run-cli.ts";
 
 /** `help [command]`. An unknown topic is told on stderr with the root's usage, and is no failure. */
 export function createHelpCommand(commands: readonly CommandEntry[]): Command {

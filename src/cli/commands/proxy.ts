@@ -12,7 +12,7 @@ import { type AgentConfig, type AgentConfigSources, readAgentConfig } from "../.
 import type { Command, CommandContext } from "../framework/command.ts";
 import { flagValue, formatFlagValue } from "../framework/flag-values.ts";
 import { LOG_FLAGS } from "../framework/log-flags.ts";
-import { withHelp } from "../run-cli.ts";
+import { withHelp } from "../framework/run-cli.ts";
 import { ignoredFlagWarnings, PROXY_FLAGS, toProxyFlags } from "./proxy-flags.ts";
 
 export const command: Command = {

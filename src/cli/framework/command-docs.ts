@@ -1,7 +1,7 @@
-import { PROGRAM, ROOT, withHelp } from "../run-cli.ts";
 import type { Command, CommandEntry } from "./command.ts";
 import type { FlagSpec } from "./flags.ts";
 import { LOG_FLAGS } from "./log-flags.ts";
+import { PROGRAM, ROOT, withHelp } from "./run-cli.ts";
 
 /** What the generated documents say of one command. */
 export interface CommandDoc {

@@ -1,7 +1,7 @@
-import { withHelp } from "../run-cli.ts";
 import type { Command, CommandEntry } from "./command.ts";
 import type { FlagSpec } from "./flags.ts";
 import { LOG_FLAGS } from "./log-flags.ts";
+import { withHelp } from "./run-cli.ts";
 
 /** One proposal for the word under the cursor. */
 export interface Completion {

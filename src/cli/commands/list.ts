@@ -1,11 +1,11 @@
-import type { CommandEntry } from "./framework/command.ts";
+import type { CommandEntry } from "../framework/command.ts";
 
 /** Every sub-command, loaded only when it is the one that runs. */
 export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "ca",
     short: "Runs a small SPIFFE certificate authority",
-    load: async () => (await import("./commands/ca.ts")).command,
+    load: async () => (await import("./ca.ts")).command,
   },
   {
     name: "collateral",
@@ -13,8 +13,8 @@ export const COMMANDS: readonly CommandEntry[] = [
     hidden: true,
     load: async () => {
       const [{ createCollateralCommand }, { listAgentMetrics }] = await Promise.all([
-        import("./commands/collateral.ts"),
-        import("../agent/index.ts"),
+        import("./collateral.ts"),
+        import("../../agent/index.ts"),
       ]);
       return createCollateralCommand(COMMANDS, listAgentMetrics);
     },
@@ -22,68 +22,68 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "completion",
     short: "Generate the autocompletion script for the specified shell",
-    load: async () => (await import("./commands/completion.ts")).command,
+    load: async () => (await import("./completion.ts")).command,
   },
   {
     name: "discovery",
     short: "Start Istio proxy discovery service",
-    load: async () => (await import("./commands/discovery.ts")).command,
+    load: async () => (await import("./discovery.ts")).command,
   },
   {
     name: "envoy",
     short: "Finds or fetches the Envoy binary",
-    load: async () => (await import("./commands/envoy.ts")).command,
+    load: async () => (await import("./envoy.ts")).command,
   },
   {
     name: "help",
     short: "Help about any command",
-    load: async () => (await import("./commands/help.ts")).createHelpCommand(COMMANDS),
+    load: async () => (await import("./help.ts")).createHelpCommand(COMMANDS),
   },
   {
     name: "istio-clean-iptables",
     short: "Clean up iptables rules for Istio Sidecar",
-    load: async () => (await import("./commands/istio-clean-iptables.ts")).command,
+    load: async () => (await import("./istio-clean-iptables.ts")).command,
   },
   {
     name: "istio-iptables",
     short: "Set up iptables rules for Istio Sidecar",
-    load: async () => (await import("./commands/istio-iptables.ts")).command,
+    load: async () => (await import("./istio-iptables.ts")).command,
   },
   {
     name: "mesh",
     short: "Runs a whole service mesh on this machine",
-    load: async () => (await import("./mesh/mesh.ts")).command,
+    load: async () => (await import("../mesh/mesh.ts")).command,
   },
   {
     name: "proxy",
     short: "XDS proxy agent",
-    load: async () => (await import("./commands/proxy.ts")).command,
+    load: async () => (await import("./proxy.ts")).command,
   },
   {
     name: "request",
     short: "Makes an HTTP request to the Envoy admin API",
-    load: async () => (await import("./commands/request.ts")).command,
+    load: async () => (await import("./request.ts")).command,
   },
   {
     name: "version",
     short: "Prints out build version information",
-    load: async () => (await import("./commands/version.ts")).command,
+    load: async () => (await import("./version.ts")).command,
   },
   {
     name: "wait",
     short: "Waits until the Envoy proxy is ready",
-    load: async () => (await import("./commands/wait.ts")).command,
+    load: async () => (await import("./wait.ts")).command,
   },
   {
     name: "__complete",
     short: "Request shell completion choices for the specified command-line",
     hidden: true,
-    load: async () => (await import("./framework/complete.ts")).createCompleteCommand(COMMANDS, true),
+    load: async () => (await import("../framework/complete.ts")).createCompleteCommand(COMMANDS, true),
   },
   {
     name: "__completeNoDesc",
     short: "Request shell completion choices for the specified command-line",
     hidden: true,
-    load: async () => (await import("./framework/complete.ts")).createCompleteCommand(COMMANDS, false),
+    load: async () => (await import("../framework/complete.ts")).createCompleteCommand(COMMANDS, false),
   },
 ];

@@ -3,5 +3,5 @@ export { errorCode } from "../base/coded-error.ts";
 export { createLog } from "../base/log/log.ts";
 export { openLogTarget } from "../base/log/log-targets.ts";
 export { createWallClock } from "../base/wall-clock.ts";
-export { COMMANDS } from "./commands.ts";
-export { runCli } from "./run-cli.ts";
+export { COMMANDS } from "./commands/list.ts";
+export { runCli } from "./framework/run-cli.ts";

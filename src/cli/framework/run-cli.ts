@@ -1,15 +1,15 @@
-import { errorMessage } from "../base/coded-error.ts";
-import { quoteGo } from "../base/go-quote.ts";
-import type { Log } from "../base/log/log.ts";
-import { environmentWarnings } from "../settings/environment-warnings.ts";
-import type { Command, CommandContext, CommandEntry } from "./framework/command.ts";
-import { findCommandWord } from "./framework/find-command.ts";
-import { createFlagValues } from "./framework/flag-values.ts";
-import type { FlagSpec } from "./framework/flags.ts";
-import { type HelpSubject, helpText } from "./framework/help-text.ts";
-import { LOG_FLAGS, readLogSettings } from "./framework/log-flags.ts";
-import { parseFlags } from "./framework/parse-flags.ts";
-import { suggest } from "./framework/suggest.ts";
+import { errorMessage } from "../../base/coded-error.ts";
+import { quoteGo } from "../../base/go-quote.ts";
+import type { Log } from "../../base/log/log.ts";
+import { environmentWarnings } from "../../settings/environment-warnings.ts";
+import type { Command, CommandContext, CommandEntry } from "./command.ts";
+import { findCommandWord } from "./find-command.ts";
+import { createFlagValues } from "./flag-values.ts";
+import type { FlagSpec } from "./flags.ts";
+import { type HelpSubject, helpText } from "./help-text.ts";
+import { LOG_FLAGS, readLogSettings } from "./log-flags.ts";
+import { parseFlags } from "./parse-flags.ts";
+import { suggest } from "./suggest.ts";
 
 export const PROGRAM = "pilot-agent";
 

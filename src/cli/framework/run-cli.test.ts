@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { createLog } from "../base/log/log.ts";
-import { COMMANDS } from "./commands.ts";
-import type { Command, CommandContext, CommandEntry } from "./framework/command.ts";
+import { createLog } from "../../base/log/log.ts";
+import { COMMANDS } from "../commands/list.ts";
+import type { Command, CommandContext, CommandEntry } from "./command.ts";
 import { runCli } from "./run-cli.ts";
 
 interface Outcome {
