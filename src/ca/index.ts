@@ -8,4 +8,4 @@ export type { SigningMaterial } from "./core/signing-material.ts";
 export { type DevelopmentIssuer, openDevelopmentIssuer } from "./development-issuer.ts";
 export { type CaServerMetrics, declareCaServerMetrics } from "./metrics.ts";
 export { clientProblem, createServerTls } from "./server-credentials.ts";
-export { startCaServer } from "./start-ca-server.ts";
+export { type CaServerOptions, startCaServer } from "./start-ca-server.ts";

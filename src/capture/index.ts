@@ -3,6 +3,7 @@ export { checkSettings } from "./core/check-settings.ts";
 export { cleanCommands } from "./core/clean-commands.ts";
 export { deriveSettings, type MachineFacts, usableAddresses } from "./core/derive-settings.ts";
 export { explainCapture, explainPacket } from "./core/explain.ts";
+export { GENERATION_SHAPES } from "./core/generations.ts";
 export {
   type CaptureGeneration,
   type CaptureOptions,

@@ -10,6 +10,7 @@ import { CaptureError } from "./capture-error.ts";
 import { takeCaptureLock } from "./capture-lock.ts";
 import { captureBanner } from "./core/banner.ts";
 import { type DryRun, dryRun, RULES_FILE } from "./core/dry-run.ts";
+import { GENERATION_SHAPES } from "./core/generations.ts";
 import type { CaptureOptions, CaptureSettings } from "./core/settings.ts";
 import { MACHINE_FILES, ownerNames } from "./machine.ts";
 import { type NetworkContext, openNetworkContext } from "./network-context.ts";
@@ -154,9 +155,10 @@ async function showDryRun(capture: CaptureRun): Promise<void> {
   log.info(`running ${backend} in dry-run mode, no rule changes will be made`);
   showBanner(capture);
   const result = dryRun(settings, options);
-  if (settings.generation === "1.7" || settings.generation === "1.6") await showRulesFiles(capture, result);
+  const { shows } = GENERATION_SHAPES[settings.generation];
+  if (shows === "files") await showRulesFiles(capture, result);
   else if (settings.nativeNftables) log.info(`nftables rules programmed:\n${result.record.join("\n")}`);
-  else if (settings.generation === "1.20") for (const line of result.record) log.info(line);
+  else if (shows === "commands") for (const line of result.record) log.info(line);
   else {
     log.info("Clean-state detected, new iptables are needed");
     log.info(options.cleanupOnly ? "Performing cleanup of existing iptables" : "Applying iptables chains and rules");

@@ -1,5 +1,57 @@
-import type { JwtRule } from "../ca/index.ts";
+import { formatDuration } from "../base/duration.ts";
+import type { CaServerOptions, JwtRule } from "../ca/index.ts";
 import type { ListenOptions } from "../net/listen/listen.ts";
+import type { KeyOptions } from "../protocol/x509/key-pair.ts";
+import type { FlagValues } from "./flag-values.ts";
+
+/** By the name that `--key` has for it. */
+export const CA_KEYS: ReadonlyMap<string, KeyOptions> = new Map([
+  ["p256", { type: "ecdsa", curve: "P256" }],
+  ["p384", { type: "ecdsa", curve: "P384" }],
+  ["rsa2048", { type: "rsa", bits: 2048 }],
+  ["rsa4096", { type: "rsa", bits: 4096 }],
+]);
+
+/** The command adds the rule of its own token issuer, metrics and logger. */
+export type CaSettings = Omit<CaServerOptions, "metrics" | "log" | "jwtRules"> & {
+  readonly jwtRules: readonly JwtRule[];
+};
+
+export function readCaDirectory(flags: FlagValues): string {
+  const directory = flags.string("dir");
+  if (directory !== "") return directory;
+  throw new Error('required flag "dir" not set: the directory of the CA\'s key and certificates');
+}
+
+export function readCaSettings(flags: FlagValues): CaSettings {
+  const key = CA_KEYS.get(flags.string("key"));
+  if (key === undefined) {
+    throw new Error(`--key is ${JSON.stringify(flags.string("key"))}, allowed are ${[...CA_KEYS.keys()].join(", ")}`);
+  }
+  const rule = flags.string("jwt-rule");
+  return {
+    directory: readCaDirectory(flags),
+    trustDomain: flags.string("trust-domain"),
+    listen: parseListen(flags.string("listen")),
+    hosts: flags.stringArray("host"),
+    jwtRules: rule === "" ? [] : [parseJwtRule(rule)],
+    selfSigned: { key },
+    ttl: { defaultMs: milliseconds(flags.duration("default-ttl")), maxMs: milliseconds(flags.duration("max-ttl")) },
+  };
+}
+
+/** What `--issue-token` asks for. */
+export function readTokenRequest(flags: FlagValues) {
+  const account = parseAccount(flags.string("issue-token"));
+  const lifetime = flags.duration("token-ttl");
+  const seconds = Number(lifetime / 1_000_000_000n);
+  if (seconds < 1) throw new Error(`--token-ttl is ${formatDuration(lifetime)}, the least is 1s`);
+  return { account, seconds };
+}
+
+function milliseconds(nanoseconds: bigint): number {
+  return Number(nanoseconds / 1_000_000n);
+}
 
 /** "NAMESPACE/ACCOUNT" */
 export function parseAccount(text: string): { readonly namespace: string; readonly name: string } {

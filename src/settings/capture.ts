@@ -4,6 +4,7 @@ import {
   type CaptureSettings,
   DEFAULT_OPTIONS,
   DEFAULT_SETTINGS,
+  GENERATION_SHAPES,
 } from "../capture/index.ts";
 import type { Environment } from "./env-reader.ts";
 import type { FlagValues } from "./flag-values.ts";
@@ -21,7 +22,7 @@ export function readCaptureSettings(flags: FlagValues, env: Environment): GivenS
   const required = (name: string, fallback: string) =>
     flags.changed(name) || flags.string(name) !== "" ? flags.string(name) : fallback;
   const redirectDns = flags.bool("redirect-dns");
-  const isFirst = generation === "1.7" || generation === "1.6";
+  const { dnsToTargetPort } = GENERATION_SHAPES[generation];
   return {
     settings: {
       ...DEFAULT_SETTINGS,
@@ -44,11 +45,11 @@ export function readCaptureSettings(flags: FlagValues, env: Environment): GivenS
       outboundIpRangesExclude: flags.string("istio-service-exclude-cidr"),
       virtualInterfaces: flags.string("kube-virt-interfaces"),
       excludeInterfaces: flags.string("istio-exclude-interfaces"),
-      redirectDns: redirectDns && !isFirst,
+      redirectDns: redirectDns && !dnsToTargetPort,
       captureAllDns: flags.bool("capture-all-dns"),
       dropInvalid: flags.bool("drop-invalid"),
       dualStack: flags.bool("dual-stack"),
-      dnsTargetPort: isFirst ? firstDnsPort(env) : "",
+      dnsTargetPort: dnsToTargetPort ? firstDnsPort(env) : "",
       loopbackCidr: env.ISTIO_OUTBOUND_IPV4_LOOPBACK_CIDR || DEFAULT_SETTINGS.loopbackCidr,
       traceLogging: flags.bool("iptables-trace-logging"),
       nativeNftables: flags.bool("native-nftables"),

@@ -1,3 +1,4 @@
+import { GENERATION_SHAPES } from "./generations.ts";
 import type { CaptureOptions, CaptureSettings } from "./settings.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -37,9 +38,8 @@ export interface Banner {
 }
 
 export function captureBanner(settings: CaptureSettings, options: CaptureOptions, env: Environment): Banner {
-  switch (settings.generation) {
-    case "1.6":
-    case "1.7":
+  switch (GENERATION_SHAPES[settings.generation].shows) {
+    case "files":
       return {
         log: [],
         stdout: [
@@ -58,15 +58,15 @@ export function captureBanner(settings: CaptureSettings, options: CaptureOptions
           "",
         ],
       };
-    case "1.20":
+    case "commands":
       return {
         log: [
           entry("Istio iptables environment:", environment(ENVIRONMENT, env)),
-          entry("Istio iptables variables:", ["IPTABLES_VERSION=", ...commonVariables(settings, options, "1.20")]),
+          entry("Istio iptables variables:", ["IPTABLES_VERSION=", ...commonVariables(settings, options, "KUBEVIRT")]),
         ],
         stdout: [],
       };
-    case "master":
+    case "restores":
       return {
         log: [
           entry(
@@ -74,7 +74,7 @@ export function captureBanner(settings: CaptureSettings, options: CaptureOptions
             environment(ENVIRONMENT, env),
           ),
           entry("Istio config:", [
-            ...commonVariables(settings, options, "master"),
+            ...commonVariables(settings, options, "KUBE_VIRT"),
             `RECONCILE=${options.reconcile}`,
             `CLEANUP_ONLY=${options.cleanupOnly}`,
             `FORCE_APPLY=${options.forceApply}`,
@@ -95,7 +95,7 @@ function environment(names: readonly string[], env: Environment): readonly strin
   return names.map((name) => `${name}=${env[name] ?? ""}`);
 }
 
-function commonVariables(settings: CaptureSettings, options: CaptureOptions, generation: "1.20" | "master") {
+function commonVariables(settings: CaptureSettings, options: CaptureOptions, virtual: "KUBEVIRT" | "KUBE_VIRT") {
   const servers = `[${settings.dnsServersV4.join(" ")}],[${settings.dnsServersV6.join(" ")}]`;
   return [
     ...proxyVariables(settings),
@@ -104,7 +104,7 @@ function commonVariables(settings: CaptureSettings, options: CaptureOptions, gen
     `OUTBOUND_OWNER_GROUPS_EXCLUDE=${settings.ownerGroupsExclude}`,
     ...rangeVariables(settings),
     ...portVariables(settings),
-    `${generation === "master" ? "KUBE_VIRT" : "KUBEVIRT"}_INTERFACES=${settings.virtualInterfaces}`,
+    `${virtual}_INTERFACES=${settings.virtualInterfaces}`,
     `ENABLE_INBOUND_IPV6=${settings.ipv6}`,
     `DUAL_STACK=${settings.dualStack}`,
     `DNS_CAPTURE=${settings.redirectDns}`,

@@ -1,5 +1,6 @@
 import { formatIp, isLoopback } from "../../net/ip.ts";
 import { parsePrefix } from "../../net/ip-prefix.ts";
+import { GENERATION_SHAPES } from "./generations.ts";
 import { type CaptureOptions, type CaptureSettings, isTproxy, splitList } from "./settings.ts";
 
 /** What is wrong with the settings: errors stop the command before anything runs, warnings do not. */
@@ -186,7 +187,7 @@ function checkRanges(settings: CaptureSettings): SettingsProblems {
       .filter((range) => parsePrefix(range) === undefined)
       .map((range) => ({ flag, range })),
   );
-  if (settings.generation !== "master") {
+  if (GENERATION_SHAPES[settings.generation].skipsInvalidRanges) {
     // Older generations skipped such entries, and deployments of that time rely on it.
     const text = "Ignoring error for bug compatibility with istio-iptables: invalid CIDR";
     return { errors: [], warnings: bad.map(({ flag, range }) => `${text} ${quote(range)} in ${flag}`) };

@@ -1,4 +1,5 @@
 import { dnsUdpInOutput } from "./dns-steps.ts";
+import { GENERATION_SHAPES } from "./generations.ts";
 import { toIptables } from "./iptables-args.ts";
 import { createRuleList } from "./rule-list.ts";
 import { type CaptureSettings, isTproxy } from "./settings.ts";
@@ -40,7 +41,7 @@ function removeChains(chains: readonly string[]): readonly string[] {
 
 /** Rules that belong to both IP versions were written for each of them, and so are deleted twice. */
 function dnsDeletes(settings: CaptureSettings): readonly string[] {
-  if (settings.generation !== "1.20" || !settings.redirectDns) return [];
+  if (!GENERATION_SHAPES[settings.generation].cleansBuiltInChains || !settings.redirectDns) return [];
   const list = createRuleList({ ...settings, ipv6: true }, { masksPrefixes: false });
   dnsUdpInOutput(list);
   return list.rules.flatMap((rule) => {
@@ -52,7 +53,7 @@ function dnsDeletes(settings: CaptureSettings): readonly string[] {
 }
 
 function tproxyDeletes(settings: CaptureSettings): readonly string[] {
-  if (settings.generation !== "1.20" || !isTproxy(settings)) return [];
+  if (!GENERATION_SHAPES[settings.generation].cleansBuiltInChains || !isTproxy(settings)) return [];
   const mark = settings.tproxyMark;
   return [
     `-t mangle -D PREROUTING -p tcp -m mark --mark ${mark} -j CONNMARK --save-mark`,

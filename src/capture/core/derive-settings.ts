@@ -1,4 +1,5 @@
 import { formatIp, type IpAddress, isLinkLocal, isLoopback, parseIp, unmap } from "../../net/ip.ts";
+import { GENERATION_SHAPES } from "./generations.ts";
 import type { CaptureSettings } from "./settings.ts";
 
 /** What the machine says; asked for only when a setting depends on it. */
@@ -42,7 +43,7 @@ export function deriveSettings(given: CaptureSettings, envoyUser: string, facts:
 /** 1.7 also spared root when no user was named. */
 function defaultUid({ generation }: CaptureSettings, found: string | undefined): string {
   const uid = found ?? "1337";
-  return generation === "1.7" || generation === "1.6" ? `${uid},0` : uid;
+  return GENERATION_SHAPES[generation].exemptsRoot ? `${uid},0` : uid;
 }
 
 export function usableAddresses(texts: readonly string[]): readonly IpAddress[] {

@@ -28,15 +28,15 @@ export function dryRun(settings: CaptureSettings, options: CaptureOptions): DryR
   const inputs = restoreInputs(settings);
   const lines = inputs.flatMap(({ text }) => text.split("\n").filter((line) => line !== ""));
   const saves = families.map((family) => `${PROGRAM[family]}-save`);
-  switch (settings.generation) {
-    case "master":
+  switch (GENERATION_SHAPES[settings.generation].shows) {
+    case "restores":
       return recorded(["iptables-save", "ip6tables-save", ...lines, ...saves], inputs);
-    case "1.20": {
+    case "commands": {
       const restores = inputs.map(({ program }) => `${program} --noflush`);
       const record = [...(options.restoreFormat ? restores : commandLines(settings)), ...saves];
       return { record, file: lines, inputs };
     }
-    default:
+    case "files":
       // The first generations printed a blank after a command without arguments.
       return recorded(
         [...(options.restoreFormat ? fileRestores() : commandLines(settings)), ...saves.map((save) => `${save} `)],

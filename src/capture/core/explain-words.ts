@@ -1,3 +1,4 @@
+import { GENERATION_SHAPES } from "./generations.ts";
 import { type CaptureSettings, isTproxy, splitList } from "./settings.ts";
 
 /** The settings as sentences; the table below them shows the same by example. */
@@ -72,7 +73,7 @@ function dns({
   dnsTargetPort,
   generation,
 }: CaptureSettings): string {
-  if (generation === "1.7" || generation === "1.6") {
+  if (GENERATION_SHAPES[generation].dnsToTargetPort) {
     return dnsTargetPort === "" ? "DNS: not captured." : `DNS: all UDP to port 53 goes to 127.0.0.1:${dnsTargetPort}.`;
   }
   if (!redirectDns) return "DNS: not captured.";

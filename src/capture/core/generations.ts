@@ -7,12 +7,22 @@ import { onlyFamily, type Step } from "./rule-list.ts";
 import type { CaptureGeneration } from "./settings.ts";
 import { tproxyMarks, tproxyOutputMark } from "./tproxy-steps.ts";
 
-/** A generation is the order of its steps and their parameters. */
+/** A generation is the order of its steps and their parameters, and how its commands behave. */
 export interface GenerationShape extends IptablesTextOptions {
   readonly steps: readonly Step[];
   readonly masksPrefixes: boolean;
   /** IPv6 rules are restored even when there are none. */
   readonly alwaysRestoresBoth: boolean;
+  /** What its commands show: one restore per program, each command, or the files of rules that it wrote and printed. */
+  readonly shows: "restores" | "commands" | "files";
+  /** Root is exempt as well when no user is named. */
+  readonly exemptsRoot: boolean;
+  /** A range that is not a CIDR is skipped with a warning. */
+  readonly skipsInvalidRanges: boolean;
+  /** All UDP to port 53 goes to `dnsTargetPort`; otherwise the agent's port, as `redirectDns` and `captureAllDns` say. */
+  readonly dnsToTargetPort: boolean;
+  /** The clean command also deletes rules that were written into built-in chains. */
+  readonly cleansBuiltInChains: boolean;
 }
 
 const redirectAll = { endsWithReturn: false, wildcardVirtualTarget: jump("ISTIO_REDIRECT") };
@@ -22,6 +32,11 @@ const MASTER: GenerationShape = {
   createsJumpTargets: true,
   masksPrefixes: false,
   alwaysRestoresBoth: false,
+  shows: "restores",
+  exemptsRoot: false,
+  skipsInvalidRanges: false,
+  dnsToTargetPort: false,
+  cleansBuiltInChains: false,
   steps: [
     inbound.excludedInterfaces,
     inbound.virtualInterfaces,
@@ -47,6 +62,11 @@ const V1_20: GenerationShape = {
   createsJumpTargets: false,
   masksPrefixes: false,
   alwaysRestoresBoth: true,
+  shows: "commands",
+  exemptsRoot: false,
+  skipsInvalidRanges: true,
+  dnsToTargetPort: false,
+  cleansBuiltInChains: true,
   steps: [
     inbound.excludedInterfaces,
     inbound.virtualInterfaces,
@@ -73,6 +93,11 @@ const V1_7: GenerationShape = {
   createsJumpTargets: false,
   masksPrefixes: true,
   alwaysRestoresBoth: true,
+  shows: "files",
+  exemptsRoot: true,
+  skipsInvalidRanges: true,
+  dnsToTargetPort: true,
+  cleansBuiltInChains: false,
   steps: firstSteps([inbound.tunnelPortExempt]),
 };
 

@@ -1,20 +1,11 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { formatDuration } from "../../base/duration.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
 import { untilAborted } from "../../base/wait.ts";
-import { declareCaServerMetrics, type JwtRule, openDevelopmentIssuer, startCaServer } from "../../ca/index.ts";
+import { declareCaServerMetrics, openDevelopmentIssuer, startCaServer } from "../../ca/index.ts";
 import { addressText } from "../../net/listen/listen.ts";
-import type { KeyOptions } from "../../protocol/x509/key-pair.ts";
-import { parseAccount, parseJwtRule, parseListen } from "../../settings/ca.ts";
+import { CA_KEYS, readCaDirectory, readCaSettings, readTokenRequest } from "../../settings/ca.ts";
 import type { Command, CommandContext } from "../framework/command.ts";
-
-const KEYS: ReadonlyMap<string, KeyOptions> = new Map([
-  ["p256", { type: "ecdsa", curve: "P256" }],
-  ["p384", { type: "ecdsa", curve: "P384" }],
-  ["rsa2048", { type: "rsa", bits: 2048 }],
-  ["rsa4096", { type: "rsa", bits: 4096 }],
-]);
 
 const HOUR = 3_600_000_000_000n;
 
@@ -64,7 +55,7 @@ in the directory, which --issue-token signs with.`,
       name: "key",
       type: "string",
       default: "p256",
-      usage: `Key of a new self-signed root: ${[...KEYS.keys()].join(", ")}`,
+      usage: `Key of a new self-signed root: ${[...CA_KEYS.keys()].join(", ")}`,
     },
     { name: "default-ttl", type: "duration", default: 24n * HOUR, usage: "Life of certificates that ask for none" },
     { name: "max-ttl", type: "duration", default: 2160n * HOUR, usage: "Longest life that may be asked for" },
@@ -80,52 +71,35 @@ in the directory, which --issue-token signs with.`,
   ],
   checkArgs: (args) => (args.length > 0 ? `accepts no arguments, received ${args.length}` : undefined),
   async run(context) {
-    const directory = context.flags.string("dir");
-    if (directory === "")
-      throw new Error('required flag "dir" not set: the directory of the CA\'s key and certificates');
+    const directory = readCaDirectory(context.flags);
     if (context.flags.string("issue-token") !== "") return issueToken(context, directory);
-    return serve(context, directory);
+    return serve(context);
   },
 };
 
 async function issueToken({ flags, print }: CommandContext, directory: string): Promise<number> {
-  const account = parseAccount(flags.string("issue-token"));
-  const seconds = Number(flags.duration("token-ttl") / 1_000_000_000n);
-  if (seconds < 1) throw new Error(`--token-ttl is ${formatDuration(flags.duration("token-ttl"))}, the least is 1s`);
+  const { account, seconds } = readTokenRequest(flags);
   const issuer = await openDevelopmentIssuer(directory);
   print(`${(await issuer.issue(account, seconds)).reveal()}\n`);
   return 0;
 }
 
-async function serve({ flags, log, print, signal }: CommandContext, directory: string): Promise<number> {
-  const key = KEYS.get(flags.string("key"));
-  if (key === undefined) {
-    throw new Error(`--key is ${JSON.stringify(flags.string("key"))}, allowed are ${[...KEYS.keys()].join(", ")}`);
-  }
+async function serve({ flags, log, print, signal }: CommandContext): Promise<number> {
+  const settings = readCaSettings(flags);
+  const { directory, trustDomain } = settings;
   const issuer = await openDevelopmentIssuer(directory);
-  const furtherRule = flags.string("jwt-rule");
-  const jwtRules: JwtRule[] = [issuer.rule, ...(furtherRule === "" ? [] : [parseJwtRule(furtherRule)])];
   await using server = await startCaServer({
-    directory,
-    trustDomain: flags.string("trust-domain"),
-    listen: parseListen(flags.string("listen")),
-    hosts: flags.stringArray("host"),
+    ...settings,
+    jwtRules: [issuer.rule, ...settings.jwtRules],
     metrics: declareCaServerMetrics(new MetricRegistry()),
     log: log.scope("serverca"),
-    jwtRules,
-    selfSigned: { key },
-    ttl: { defaultMs: milliseconds(flags.duration("default-ttl")), maxMs: milliseconds(flags.duration("max-ttl")) },
   });
   const rootFile = join(directory, existsSync(join(directory, "tls.crt")) ? "ca.crt" : "root-cert.pem");
-  print(`CA for trust domain ${flags.string("trust-domain")} on ${addressText(server.address)} (${server.authority.kind})
+  print(`CA for trust domain ${trustDomain} on ${addressText(server.address)} (${server.authority.kind})
   root certificate: ${rootFile}
   token keys:       ${issuer.jwksPath}
   to get a token:   pilot-agent ca --dir ${directory} --issue-token NAMESPACE/ACCOUNT
 `);
   await Promise.race([untilAborted(signal), server.ended]);
   return 0;
-}
-
-function milliseconds(nanoseconds: bigint): number {
-  return Number(nanoseconds / 1_000_000n);
 }

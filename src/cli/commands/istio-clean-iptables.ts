@@ -7,6 +7,7 @@ import {
   DEFAULT_OPTIONS,
   DEFAULT_SETTINGS,
   deriveSettings,
+  GENERATION_SHAPES,
   MACHINE_FILES,
   machineFacts,
   writeRecord,
@@ -40,7 +41,7 @@ export const command: Command = {
 /** The dry run lists the commands of the generations that had this command; its successor in master is `--cleanup-only`. */
 async function showCommands({ env, log, print }: CommandContext, settings: CaptureSettings): Promise<number> {
   const record = cleanCommands(settings);
-  if (settings.generation === "1.20") for (const line of record) log.info(line);
+  if (GENERATION_SHAPES[settings.generation].shows === "commands") for (const line of record) log.info(line);
   else print(`${record.join("\n")}\n`);
   await writeRecord(record, env.DRY_RUN_FILE_PATH ?? "", log);
   return 0;
