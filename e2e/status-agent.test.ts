@@ -1,6 +1,8 @@
-import { readFileSync, renameSync } from "node:fs";
+import { mkdtempSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
+import { request as requestPlain } from "node:http";
 import { request as requestTls } from "node:https";
 import { createServer as createTcpServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text as readText } from "node:stream/consumers";
 import type { TLSSocket } from "node:tls";
@@ -81,10 +83,33 @@ test("one scrape returns Envoy's, the application's and the agent's metrics; pro
 
   const changed = await fetchBytes(status, "/debug/logging?level=dns:debug", {}, "POST");
   expect(JSON.parse(changed.text)).toMatchObject({ dns: "debug", default: "info" });
-  const profile = JSON.parse((await fetchBytes(status, "/debug/pprof/profile?seconds=0.2")).text);
-  expect(profile.nodes.length).toBeGreaterThan(1);
+  for (const page of ["heap", "profile?seconds=0.2"]) {
+    const answer = await fetchBytes(status, `/debug/pprof/${page}`);
+    expect(answer).toMatchObject({ status: 403, text: expect.stringContaining("PROFILING_SOCKET=") });
+  }
   expect((await fetchBytes(status, "/debug/pprof/cmdline")).text).toContain("proxy\0sidecar");
   await silent[Symbol.asyncDispose]();
+});
+
+test("profiles, which have the key in them, are on a socket that its owner alone can open", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "profiles-"));
+  const socketPath = join(folder, "socket");
+  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+  await using agent = await startAgentProcess({ controlPlane, env: { PROFILING_SOCKET: socketPath } });
+  await agent.untilReady();
+  expect(statSync(socketPath).mode & 0o777).toBe(0o600);
+  const onPort = await fetchBytes(agent.ports.status, "/debug/pprof/heap");
+  expect(onPort).toMatchObject({ status: 403, text: expect.stringContaining(`--unix-socket ${socketPath}`) });
+  const ask = (path: string) =>
+    new Promise<string>((resolve, reject) => {
+      requestPlain({ socketPath, path, agent: false }, (response) => resolve(readText(response)))
+        .on("error", reject)
+        .end();
+    });
+  const profile = JSON.parse(await ask("/debug/pprof/profile?seconds=0.2"));
+  expect(profile.nodes.length).toBeGreaterThan(1);
+  expect(await ask("/debug/pprof/heap")).toMatch(/^\{"snapshot":\{"meta"/);
+  rmSync(folder, { recursive: true });
 });
 
 test.each([

@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -90,6 +91,18 @@ test("parts are killed, stopped and started over the socket, and a wrong name is
   await actOnPart(running, "web/app", "start");
   await until(() => pidOf("web/app") !== undefined);
   await expect(actOnPart(running, "shop/app", "kill")).rejects.toThrow("there is no shop/app; there are web/app");
+  await server.stop();
+});
+
+test("a page of another server that something forwards to the socket is refused", async () => {
+  const server = await serve(async () => ({ name: "shop" }) as MeshStatus);
+  const headers = { origin: "http://evil.example" };
+  const options = { socketPath: state.current.controlSocket, path: "/status", headers, agent: false };
+  const status = await new Promise((resolve, reject) => {
+    const sent = request(options, (response) => resolve(response.resume().statusCode));
+    sent.on("error", reject).end();
+  });
+  expect(status).toBe(403);
   await server.stop();
 });
 

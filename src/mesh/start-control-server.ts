@@ -1,6 +1,7 @@
 import { errorMessage } from "../base/coded-error.ts";
 import { silentLogger } from "../base/logger.ts";
 import { type HttpAnswer, type HttpHandler, json } from "../net/http-server/http-types.ts";
+import { refuseForeignPages } from "../net/http-server/local-caller.ts";
 import { createRouteTable } from "../net/http-server/route-table.ts";
 import { startHttpServer } from "../net/http-server/start-http-server.ts";
 import type { FileApplier, FileRequest } from "./apply-mesh-file.ts";
@@ -32,6 +33,7 @@ export async function startControlServer(options: ControlServerOptions): Promise
   return startHttpServer({
     listen: [{ path: options.path, mode: 0o600 }],
     handler: table.handle,
+    check: refuseForeignPages,
     onFailure: (thrown) =>
       thrown instanceof MeshError ? unknown(errorMessage(thrown)) : json({ error: errorMessage(thrown) }, 500),
     log: silentLogger,

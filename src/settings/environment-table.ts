@@ -522,6 +522,15 @@ export const ENVIRONMENT = [
     "status",
     "Metrics only for localhost; also read from proxyMetadata for the bootstrap.",
   ),
+  row(
+    "PROFILING_SOCKET",
+    "string",
+    "",
+    ALL,
+    "status",
+    "Path of a unix socket that serves heap snapshots and CPU profiles, which hold private keys and tokens, to root and the agent's user alone (mode 0600). Empty: no profiles.",
+    { own: true },
+  ),
   row("GRPC_KEEPALIVE_INTERVAL", "duration", "30s", SINCE_20, "xds", "gRPC keepalive, both directions."),
   row("GRPC_KEEPALIVE_TIMEOUT", "duration", "10s", SINCE_20, "xds", "gRPC keepalive answer limit, both directions."),
   row(

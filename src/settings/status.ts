@@ -56,6 +56,7 @@ export function readStatusSettings(
     podIp,
     noEnvoy: env.bool("DISABLE_ENVOY"),
     profiling: flags.profiling,
+    profilingSocket: flags.profiling ? env.string("PROFILING_SOCKET") : "",
     appProbers: probers === "" ? {} : (JSON.parse(probers) ?? {}),
     prometheus: scrape === undefined ? undefined : JSON.parse(scrape),
     http2Probing: env.bool("ISTIO_ENABLE_HTTP2_PROBING"),

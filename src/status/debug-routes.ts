@@ -10,10 +10,9 @@ export interface DebugSources {
 
 /** What the parts know of themselves, for operators on this machine. Never a key or a token. */
 export function addDebugRoutes(status: StatusServer, { dns, secrets, xds }: DebugSources): void {
-  const loopbackOnly = { loopbackOnly: true };
-  status.route("GET", "/debug/certs", async () => json(await secrets.describeCertificates()), loopbackOnly);
-  if (xds !== undefined)
-    status.route("GET", "/debug/xdsz", async () => json(await xds.describeStreams()), loopbackOnly);
+  const localOnly = { localOnly: true };
+  status.route("GET", "/debug/certs", async () => json(await secrets.describeCertificates()), localOnly);
+  if (xds !== undefined) status.route("GET", "/debug/xdsz", async () => json(await xds.describeStreams()), localOnly);
   status.route(
     "*",
     "/debug/ndsz",
@@ -23,6 +22,6 @@ export function addDebugRoutes(status: StatusServer, { dns, secrets, xds }: Debu
         ? { status: 404, contentType: "text/plain; charset=utf-8", body: "{}" }
         : { status: 200, contentType: "application/json", body: table };
     },
-    loopbackOnly,
+    localOnly,
   );
 }

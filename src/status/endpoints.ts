@@ -20,7 +20,7 @@ export interface EndpointOptions {
   readonly log: Logger;
 }
 
-const LOOPBACK_ONLY = { loopbackOnly: true };
+const LOCAL_ONLY = { localOnly: true };
 
 export function registerEndpoints(routes: StatusRoutes, options: EndpointOptions): void {
   const { readiness, actions, version, log, hasDrain = true } = options;
@@ -33,12 +33,12 @@ export function registerEndpoints(routes: StatusRoutes, options: EndpointOptions
     log.info("handling /quitquitquit, notifying pilot-agent to exit");
     return actions.quit;
   };
-  routes.route("POST", "/quitquitquit", afterAnswer(quit), LOOPBACK_ONLY);
+  routes.route("POST", "/quitquitquit", afterAnswer(quit), LOCAL_ONLY);
   const drain = () => {
     log.info("handling /drain, starting drain");
     return () => void actions.drain().catch((thrown) => log.warn("drain failed", { error: String(thrown) }));
   };
-  if (hasDrain) routes.route("POST", "/drain", afterAnswer(drain), LOOPBACK_ONLY);
+  if (hasDrain) routes.route("POST", "/drain", afterAnswer(drain), LOCAL_ONLY);
   routes.route(
     "*",
     "/debug/",
@@ -47,7 +47,7 @@ export function registerEndpoints(routes: StatusRoutes, options: EndpointOptions
       const pages = routes.paths().filter((page) => page.startsWith("/debug/") && page !== path);
       return plainText(pages.map((page) => `${page}\n`).join(""));
     },
-    LOOPBACK_ONLY,
+    LOCAL_ONLY,
   );
   routes.route("GET", "/version", () => ({
     status: 200,

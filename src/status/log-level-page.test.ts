@@ -17,7 +17,7 @@ async function startPage() {
     targets: [{ write: (line) => void lines.push(line), close: () => undefined }],
   });
   const server = await startTestStatusServer(silentLogger);
-  server.route("*", "/debug/logging", logLevelPage(log), { loopbackOnly: true });
+  server.route("*", "/debug/logging", logLevelPage(log), { localOnly: true });
   return { log, lines, server, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 }
 

@@ -3,7 +3,7 @@ import { type Handle, toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
 import type { Readiness } from "../base/readiness.ts";
 import { joinHostPort } from "../net/host-port.ts";
-import { startHttpServer } from "../net/http-server/start-http-server.ts";
+import { type HttpLimits, startHttpServer } from "../net/http-server/start-http-server.ts";
 import { registerEndpoints, type StatusActions } from "./endpoints.ts";
 import { createStatusRoutes, readStatusPath, type StatusRoutes } from "./status-routes.ts";
 
@@ -17,8 +17,8 @@ export interface StatusServerOptions {
   readonly hasDrain?: boolean;
   /** False: generations that send every body uncompressed. */
   readonly compresses?: boolean;
-  /** How long a client that closed its half of the connection is waited for with an answer. */
-  readonly halfClosedMs?: number;
+  /** Instead of the usual ones. */
+  readonly limits?: HttpLimits;
   readonly version: Readonly<Record<string, string>>;
   readonly log: Logger;
 }
@@ -31,14 +31,22 @@ export interface StatusServer extends Handle {
 
 export class StatusError extends CodedError<"address-in-use" | "cannot-listen"> {}
 
-/** Longer than any page takes; a profile may take five minutes. */
-const HALF_CLOSED_MS = 360_000;
-/** Envoy keeps idle connections to this server: closing them under it would show as sporadic 503 on the health port. */
-const NO_LIMITS = { headersMs: 0, requestMs: 0, keepAliveMs: 0, idleMs: 0 };
+export const STATUS_LIMITS = {
+  /** Requests to this port are a few hundred bytes. */
+  headersMs: 10_000,
+  requestMs: 10_000,
+  /** Envoy keeps idle connections to this server for an hour: closing them under it would show as sporadic 503 on the health port. */
+  keepAliveMs: 65 * 60_000,
+  /** Longer than any answer takes, an application's probe included. */
+  idleMs: 10 * 60_000,
+  halfClosedMs: 6 * 60_000,
+  /** Kubelet, Prometheus and Envoy have a handful. */
+  maxConnections: 512,
+} satisfies HttpLimits;
 
 /** Listens until it is stopped, which the agent does last: readiness has to be answered all through the drain. */
 export async function startStatusServer(options: StatusServerOptions): Promise<StatusServer> {
-  const { log, hosts, port, halfClosedMs = HALF_CLOSED_MS } = options;
+  const { log, hosts, port } = options;
   const routes = createStatusRoutes();
   registerEndpoints(routes, options);
   const server = await startHttpServer({
@@ -46,7 +54,7 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
     handler: routes.handle,
     readPath: readStatusPath,
     encodes: options.compresses ?? true,
-    limits: { ...NO_LIMITS, halfClosedMs },
+    limits: { ...STATUS_LIMITS, ...options.limits },
     log,
   }).catch((thrown: unknown) => {
     throw toStatusError(thrown, options);

@@ -15,7 +15,7 @@ import { createMetricsHandler } from "./metrics/metrics-handler.ts";
 import type { ScrapeMetrics } from "./metrics.ts";
 import { createAppProbeHandler } from "./probes/app-probe-handler.ts";
 import { createProbeConnections } from "./probes/probe-connections.ts";
-import { registerProfiling } from "./profiling.ts";
+import { registerProcessPages } from "./process-pages.ts";
 import { type StatusServer, startStatusServer } from "./start-status-server.ts";
 
 /** What flags and environment say about the status server. */
@@ -29,7 +29,10 @@ export interface StatusSettings {
   /** INSTANCE_IP as given: where application probes go. */
   readonly podIp: string;
   readonly noEnvoy: boolean;
+  /** Pages about the process that reveal no secret. */
   readonly profiling: boolean;
+  /** Path of the unix socket for profiles; empty: none. */
+  readonly profilingSocket: string;
   /** Decoded JSON of ISTIO_KUBE_APP_PROBERS by URL path. */
   readonly appProbers: Readonly<Record<string, unknown>>;
   /** Decoded JSON of ISTIO_PROMETHEUS_ANNOTATIONS; undefined when unset or not a sidecar. */
@@ -75,8 +78,13 @@ export async function startStatus(options: StatusOptions): Promise<AgentStatus |
   );
   addMetrics(server, options, opened.add(startEventLoopLag()));
   addAppProbes(server, options, opened);
-  server.route("*", "/debug/logging", logLevelPage(log), { loopbackOnly: true });
-  if (options.profiling) registerProfiling(server);
+  server.route("*", "/debug/logging", logLevelPage(log), { localOnly: true });
+  if (options.profiling) registerProcessPages(server, options.profilingSocket);
+  if (options.profilingSocket !== "") {
+    const { startProfilingSocket } = await import("./start-profiling-socket.ts");
+    const profiles = await startProfilingSocket({ path: options.profilingSocket, log: log.logger });
+    if (profiles !== undefined) opened.add(profiles);
+  }
   const owned = opened.move();
   return toHandle({
     port: server.port,

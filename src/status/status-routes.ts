@@ -1,4 +1,11 @@
-import { errorText, type HttpAnswer, type HttpHandler, type HttpRequest } from "../net/http-server/http-types.ts";
+import {
+  errorText,
+  type HttpAnswer,
+  type HttpHandler,
+  type HttpRequest,
+  type RequestCheck,
+} from "../net/http-server/http-types.ts";
+import { refuseForeignPages } from "../net/http-server/local-caller.ts";
 import { createRouteTable, type RouteMethod } from "../net/http-server/route-table.ts";
 import { isLoopback } from "../net/ip.ts";
 import { cleanPath, decodedPath, type RequestTarget, splitTarget } from "./core/request-path.ts";
@@ -6,6 +13,8 @@ import { cleanPath, decodedPath, type RequestTarget, splitTarget } from "./core/
 export interface StatusRouteOptions {
   /** Refuse peers that are not on this machine; checked before the method. */
   readonly loopbackOnly?: boolean;
+  /** The same, and refuse pages in a browser on this machine: for everything that acts or that shows more than metrics. */
+  readonly localOnly?: boolean;
 }
 
 export interface StatusRoutes {
@@ -20,8 +29,10 @@ export interface StatusRoutes {
 export function createStatusRoutes(): StatusRoutes {
   const table = createRouteTable();
   return {
-    route: (method, path, handler, { loopbackOnly = false } = {}) =>
-      table.route(method, path, handler, loopbackOnly ? { check: refuseRemote } : {}),
+    route: (method, path, handler, options = {}) => {
+      const check = accessCheck(options);
+      table.route(method, path, handler, check === undefined ? {} : { check });
+    },
     paths: table.paths,
     handle: (request, parameters) => {
       // A question about the server as a whole.
@@ -39,6 +50,11 @@ export function createStatusRoutes(): StatusRoutes {
 /** The path that handlers see. */
 export function readStatusPath(target: string): string {
   return decodedPath(splitTarget(target)?.path ?? "") ?? "";
+}
+
+function accessCheck({ loopbackOnly, localOnly }: StatusRouteOptions): RequestCheck | undefined {
+  if (localOnly) return (request) => refuseRemote(request) ?? refuseForeignPages(request);
+  return loopbackOnly ? refuseRemote : undefined;
 }
 
 function refuseRemote({ peerAddress }: HttpRequest): HttpAnswer | undefined {

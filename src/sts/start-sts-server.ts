@@ -3,6 +3,7 @@ import { CodedError, errorCode, errorMessage } from "../base/coded-error.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
 import { type HttpAnswer, HttpError, type HttpHandler } from "../net/http-server/http-types.ts";
+import { refuseForeignPages } from "../net/http-server/local-caller.ts";
 import { createRouteTable } from "../net/http-server/route-table.ts";
 import { startHttpServer } from "../net/http-server/start-http-server.ts";
 import { errorAnswer, type JsonAnswer, statusAnswer, successAnswer } from "./core/answers.ts";
@@ -49,6 +50,7 @@ export async function startStsServer(options: StsServerOptions): Promise<StsServ
   const server = await startHttpServer({
     listen: [{ host, port }],
     handler: table.handle,
+    check: refuseForeignPages,
     readPath: (target) => target.split("?", 1)[0] ?? "",
     // RFC 6749: answers with tokens must not be cached on the way.
     headers: { "Cache-Control": "no-store" },

@@ -11,6 +11,7 @@ import {
   startDiscoveryServer,
 } from "../support/discovery/server.ts";
 import { askAndClose } from "../support/net/ask-and-close.ts";
+import { fetchBytes } from "../support/status/scrape.ts";
 import { openSotw, testNode, URLS } from "../support/xds/ads-client.ts";
 
 const opened = new CloseStack();
@@ -366,6 +367,30 @@ describe("debug pages", () => {
     expect((await stream.ended).code).toBe("UNAVAILABLE");
   });
 
+  test.each<Record<string, string>>([
+    { "sec-fetch-site": "cross-site" },
+    { origin: "http://evil.example" },
+    { host: "rebound.example" },
+  ])("what a GET does it does not do for a page of another server, with %j", async (headers) => {
+    const server = await start({ files: { "a.yaml": JSON.stringify(entry("a")) }, auth: { allowsAdmin: true } });
+    await connected(server);
+    const size = async () => ((await (await server.get("/debug/cachez?sizes")).json()) as { size: number }).size;
+    const [pushes, filled] = [server.discovery.pushes, await size()];
+    for (const page of ["cachez?clear=true", "adsz?push=true", "force_disconnect?proxyID=web-1.default", "syncz"]) {
+      const answer = await fetchBytes(server.ports.http, `/debug/${page}`, headers);
+      expect([answer.status, answer.text], page).toEqual([
+        403,
+        expect.stringMatching(/^(Host|Origin|Sec-Fetch-Site) is /),
+      ]);
+    }
+    expect([server.discovery.pushes, await size(), server.discovery.connections.all().length]).toEqual([
+      pushes,
+      filled,
+      1,
+    ]);
+    expect((await fetchBytes(server.ports.http, "/ready", headers)).status).toBe(200);
+  });
+
   test("a page under another name of this machine needs a token, as a browser could be led here", async () => {
     const server = await start();
     const get = (headers: Record<string, string>) =>
@@ -379,7 +404,7 @@ describe("debug pages", () => {
         );
         call.on("error", reject).end();
       });
-    expect(await get({})).toBe(401);
+    expect(await get({})).toBe(403);
     expect(await get({ authorization: "Bearer x" })).toBe(401);
     const token = await server.discovery.issueToken({ namespace: "default", name: "web" }, 60);
     expect(await get({ authorization: `Bearer ${token}` })).toBe(200);
@@ -511,7 +536,7 @@ describe("rules over HTTP", () => {
         call.on("error", reject).end();
       });
     };
-    expect(await ask(undefined)).toBe(401);
+    expect(await ask(undefined)).toBe(403);
     expect(await ask({ namespace: "default", name: "web" })).toBe(403);
     expect(await ask({ namespace: "istio-system", name: "operator" })).toBe(200);
   });

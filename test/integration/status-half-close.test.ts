@@ -100,7 +100,9 @@ describe("a client that closes its connection for good", () => {
     });
     await new Promise<void>((ready) => silent.listen(0, "127.0.0.1", ready));
     opened.defer(() => new Promise<void>((closed) => void silent.close(() => closed())));
-    const server: StatusServer = opened.add(await startTestStatusServer(recordingLogger(), { halfClosedMs }));
+    const server: StatusServer = opened.add(
+      await startTestStatusServer(recordingLogger(), { limits: { halfClosedMs } }),
+    );
     server.route("*", "/app-health/", probeHandler((silent.address() as { port: number }).port));
     const owned = opened.move();
     return { port: server.port, open, [Symbol.asyncDispose]: () => owned.close() };

@@ -88,7 +88,7 @@ test("a body of many megabytes is refused with an answer, and costs no memory", 
   socket.on("data", (chunk) => {
     answer += String(chunk);
   });
-  const head = `POST /token HTTP/1.1\r\nhost: x\r\ncontent-type: ${FORM["content-type"]}\r\n`;
+  const head = `POST /token HTTP/1.1\r\nhost: localhost\r\ncontent-type: ${FORM["content-type"]}\r\n`;
   socket.write(`${head}content-length: 100000000\r\n\r\n`);
   const piece = Buffer.alloc(64 * 1024, 120);
   for (let sent = 0; sent < 64 && !socket.destroyed; sent += 1) if (!socket.write(piece)) await drainedOrClosed(socket);
@@ -141,11 +141,11 @@ test.each([
   { what: "a header without end", bytes: `GET / HTTP/1.1\r\nx: ${"y".repeat(100_000)}` },
   {
     what: "two lengths",
-    bytes: "POST /token HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\ncontent-length: 4\r\n\r\nabcd",
+    bytes: "POST /token HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3\r\ncontent-length: 4\r\n\r\nabcd",
   },
   {
     what: "a chunk of junk",
-    bytes: `POST /token HTTP/1.1\r\nhost: x\r\ncontent-type: ${FORM["content-type"]}\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n`,
+    bytes: `POST /token HTTP/1.1\r\nhost: localhost\r\ncontent-type: ${FORM["content-type"]}\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n`,
   },
 ])("$what ends its own connection only", async ({ bytes }) => {
   const { sts, url, log } = await startGoogle();

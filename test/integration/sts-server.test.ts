@@ -270,6 +270,29 @@ describe("the server", () => {
     expect((await httpRequest({ url: `${url}/other`, timeoutMs: 5_000 })).status).toBe(404);
   });
 
+  test.each<Record<string, string>>([
+    { host: "rebound.example" },
+    { origin: "http://evil.example" },
+    { "sec-fetch-site": "cross-site" },
+  ])("gives no token to a page of another server, with %j", async (headers) => {
+    const { sts, google } = await start();
+    const body = new URLSearchParams({
+      grant_type: GRANT,
+      subject_token: subject("a"),
+      subject_token_type: JWT,
+    }).toString();
+    const length = `Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}`;
+    const sent = Object.entries({ host: `127.0.0.1:${sts.port}`, ...headers }).map(
+      ([name, value]) => `${name}: ${value}`,
+    );
+    const answer = await askAndClose(
+      sts.port,
+      `POST /token HTTP/1.1\r\n${sent.join("\r\n")}\r\n${length}\r\n\r\n${body}`,
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 403 /);
+    expect(google.calls).toEqual([]);
+  });
+
   test("does not take fields from the query string", async () => {
     const { sts } = await start();
     const query = new URLSearchParams({ grant_type: GRANT, subject_token: "t", subject_token_type: JWT });

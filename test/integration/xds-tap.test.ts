@@ -150,6 +150,22 @@ test("an upgrade to h2c is refused", async () => {
   });
 });
 
+test.each<Record<string, string>>([
+  { host: "rebound.example" },
+  { origin: "http://evil.example" },
+  { "sec-fetch-site": "cross-site" },
+])("a page of another server, with %j, is refused and nothing is asked", async (headers) => {
+  await using server = await startFakeXdsServer();
+  await using tap = await startTapTo(server);
+  expect((await get(tap.port, "/debug/syncz", headers)).status).toBe(403);
+  const session = connectHttp2(`http://127.0.0.1:${tap.port}`);
+  const { host = "localhost", ...others } = headers;
+  const stream = session.request({ ":path": "/debug/syncz", ":authority": host, ...others });
+  const [answer] = (await once(stream, "response")) as [Record<string, unknown>];
+  session.destroy();
+  expect(answer[":status"]).toBe(403);
+});
+
 test("without a connected client, or without a control plane, the answer is 503", async () => {
   const server = await startFakeXdsServer();
   const { address } = server;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
 import type { Authenticator } from "../../ca/authenticators/authenticator.ts";
-import { type Caller, identifyCaller, isOfNamespace } from "./access.ts";
+import { type Caller, identifyCaller, isOfNamespace, requireCaller } from "./access.ts";
 
 const WEB = "spiffe://cluster.local/ns/default/sa/web";
 const TOKENS: Authenticator = {
@@ -46,6 +46,13 @@ describe("a page in a browser on this machine", () => {
     },
   );
 
+  test.each(["cross-site", "same-site"])(
+    "that asks with a link or an image of a %s page is a stranger",
+    async (site) => {
+      expect(await identify("127.0.0.1", { host: "localhost:8080", "sec-fetch-site": site })).toBeUndefined();
+    },
+  );
+
   test("is local to the server that it is from", async () => {
     const caller = await identify("127.0.0.1", { host: "localhost:8080", origin: "http://localhost:8080" });
     expect(caller).toEqual({ kind: "local" });
@@ -71,6 +78,22 @@ describe("a caller on another machine", () => {
       expect(await identify("10.0.0.7", { authorization })).toBeUndefined();
     },
   );
+});
+
+test.each([
+  { from: "127.0.0.1", headers: { host: "rebound.example" }, status: 403, says: 'Host is "rebound.example"' },
+  {
+    from: "127.0.0.1",
+    headers: { origin: "http://evil.example" },
+    status: 403,
+    says: 'Origin is "http://evil.example"',
+  },
+  { from: "127.0.0.1", headers: { "sec-fetch-site": "cross-site" }, status: 403, says: "Sec-Fetch-Site" },
+  { from: "10.0.0.7", headers: { host: "rebound.example" }, status: 401, says: "needs a token" },
+])("a stranger from $from with $headers is told $status: $says", async ({ from, headers, status, says }) => {
+  const call = { peerAddress: from, headers: headers as Readonly<Record<string, string>> };
+  const required = requireCaller(call, { authenticators: () => [TOKENS], log: recordLog() });
+  await expect(required).rejects.toMatchObject({ status, message: expect.stringContaining(says) });
 });
 
 test.each<{ who: string; caller: Caller; namespace: string; is: boolean }>([

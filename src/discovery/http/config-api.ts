@@ -11,7 +11,7 @@ import {
   json,
 } from "../../net/http-server/http-types.ts";
 import { createMemoryStore, type MemoryStore, type PutResult } from "../stores/create-memory-store.ts";
-import { type AccessOptions, identifyCaller, isOfNamespace } from "./access.ts";
+import { type AccessOptions, isOfNamespace, requireCaller } from "./access.ts";
 
 export interface ConfigApiOptions extends AccessOptions {
   readonly systemNamespace: string;
@@ -32,10 +32,7 @@ export interface ConfigStores {
  */
 export function createConfigApi(options: ConfigApiOptions): HttpHandler {
   return async (call) => {
-    const caller = await identifyCaller(call, options);
-    if (caller === undefined) {
-      throw new HttpError(401, "Authentication failed: a caller of another machine needs a token");
-    }
+    const caller = await requireCaller(call, options);
     if (!isOfNamespace(caller, options.systemNamespace)) {
       throw new HttpError(403, `only identities of namespace ${options.systemNamespace} may use this`);
     }

@@ -7,7 +7,7 @@ import {
   text,
 } from "../../net/http-server/http-types.ts";
 import type { DebugPage } from "../ads/ads-context.ts";
-import { type AccessOptions, identifyCaller, isOfNamespace } from "./access.ts";
+import { type AccessOptions, isOfNamespace, requireCaller } from "./access.ts";
 import type { DebugContext } from "./debug-context.ts";
 import { configDump, resourcesPage } from "./pages/config-dump.ts";
 import { authorizationz, cachez, clusterz, nothing, pushContext, telemetryz } from "./pages/inventory.ts";
@@ -60,9 +60,7 @@ export interface DebugPagesOptions extends AccessOptions {
 /** `/debug/*` for callers on this machine, or with a token. */
 export function createDebugHandler(options: DebugPagesOptions): HttpHandler {
   return async (call) => {
-    const caller = await identifyCaller(call, options);
-    if (caller === undefined)
-      throw new HttpError(401, "Authentication failed: a caller of another machine needs a token");
+    const caller = await requireCaller(call, options);
     const name = call.path.replace(/^\/debug\/?/, "");
     if (options.limitsDebug && !OPEN_TO_WORKLOADS.has(name) && !isOfNamespace(caller, options.systemNamespace)) {
       throw new HttpError(403, `only identities of namespace ${options.systemNamespace} may see this page`);

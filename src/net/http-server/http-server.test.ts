@@ -393,18 +393,38 @@ describe("limits", () => {
     expect(await answerTo(port, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  test("turn away connections beyond the allowed number", async () => {
-    const { port, get } = await start(() => text(200, "ok"), { limits: { maxConnections: 2 } });
-    const [first] = [await rawClient(port), await rawClient(port)];
+  test("beyond the number of connections close the one that has waited longest for a request", async () => {
+    const { port, get } = await start(() => text(200, "ok"), { limits: { maxConnections: 3 } });
+    const [silent, half, used] = [await rawClient(port), await rawClient(port, "GET / HT"), await rawClient(port)];
+    used.write("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    await once(used, "data");
+    const closed = [once(silent, "close"), once(half, "close")];
+    silent.resume();
+    half.resume();
+    await rawClient(port);
+    await closed[0];
+    expect((await get("/")).status).toBe(200);
+    await closed[1];
+    used.write("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    expect(String((await once(used, "data"))[0])).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  test("turn a new connection away while all others are being answered", async () => {
+    let asked = 0;
+    const answers: (() => void)[] = [];
+    const { port, get } = await start(
+      async () => {
+        asked++;
+        await new Promise<void>((resolve) => answers.push(resolve));
+        return text(200, "ok");
+      },
+      { limits: { maxConnections: 2 } },
+    );
+    const answered = [get("/"), get("/")];
+    await expect.poll(() => asked).toBe(2);
     await expect(get("/")).rejects.toThrow();
-    first?.destroy();
-    await expect
-      .poll(() =>
-        get("/").then(
-          ({ status }) => status,
-          () => 0,
-        ),
-      )
-      .toBe(200);
+    expect(await answerTo(port, "")).toBe("");
+    for (const answer of answers) answer();
+    expect((await Promise.all(answered)).map(({ status }) => status)).toEqual([200, 200]);
   });
 });

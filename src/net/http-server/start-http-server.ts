@@ -2,10 +2,10 @@ import { createServer, type Server } from "node:http";
 import type { Socket } from "node:net";
 import { CloseStack } from "../../base/close-stack.ts";
 import { type Handle, toHandle } from "../../base/handle.ts";
-import { wait } from "../../base/wait.ts";
 import { type ListenAddress, type Listener, type ListenOptions, listen } from "../listen/listen.ts";
 import type { ServerTls } from "../listen/tls-acceptor.ts";
 import { type AnswerOptions, answerExchange } from "./answer-exchange.ts";
+import { Connections } from "./connections.ts";
 import { http1Exchange } from "./exchanges.ts";
 import { createProtocolSplitter } from "./split-protocols.ts";
 
@@ -35,7 +35,7 @@ export interface HttpLimits {
   readonly halfClosedMs?: number;
   /** For answers under way when the server is stopped. */
   readonly graceMs?: number;
-  /** On each address; more are closed at once. */
+  /** Of all addresses together. Beyond it the connection that has waited longest for a request is closed, or the new one when none waits. */
   readonly maxConnections?: number;
 }
 
@@ -59,9 +59,12 @@ const CHECK_MS = 30_000;
  */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const limits = { ...DEFAULTS, ...options.limits };
-  const connections = new Connections();
+  const connections = new Connections(limits.maxConnections ?? Number.POSITIVE_INFINITY);
   const http1 = createHttp1(options, limits, connections);
-  const accept = await createAccept(options, limits, (socket) => void http1.emit("connection", socket));
+  const accept = await createAccept(options, limits, (socket) => {
+    connections.awaitRequest(socket);
+    http1.emit("connection", socket);
+  });
   await using opened = new CloseStack();
   // Last: a listener is closed when its connections are.
   const listeners: Listener[] = [];
@@ -72,13 +75,10 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     await closed;
   });
   const onConnection = (socket: Socket) => {
-    connections.add(socket);
-    accept(socket);
+    if (connections.admit(socket)) accept(socket);
   };
   for (const each of options.listen) {
-    const listener = await listen(samePort(each, listeners[0]), onConnection, { allowHalfOpen: true });
-    if (limits.maxConnections !== undefined) listener.server.maxConnections = limits.maxConnections;
-    listeners.push(listener);
+    listeners.push(await listen(samePort(each, listeners[0]), onConnection, { allowHalfOpen: true }));
   }
   // Connections that could not be accepted: without a listener the second one would end the process.
   const ended = new Promise<void>((_resolve, reject) => {
@@ -151,41 +151,4 @@ async function createAccept(
 function samePort(options: ListenOptions, first: Listener | undefined): ListenOptions {
   if (first === undefined || !("port" in first.address) || !("port" in options) || options.port !== 0) return options;
   return { ...options, port: first.address.port };
-}
-
-/** Every open connection, and those whose request is not answered yet. */
-class Connections {
-  readonly #open = new Set<Socket>();
-  readonly #busy = new Map<Socket, number>();
-  readonly #drained = new AbortController();
-  #isClosing = false;
-
-  add(socket: Socket): void {
-    this.#open.add(socket);
-    socket.once("close", () => {
-      this.#open.delete(socket);
-      this.#leave(socket);
-    });
-  }
-
-  track(socket: Socket, response: { once(event: "close", listener: () => void): unknown }): void {
-    this.#busy.set(socket, (this.#busy.get(socket) ?? 0) + 1);
-    response.once("close", () => {
-      const left = (this.#busy.get(socket) ?? 1) - 1;
-      if (left > 0) return void this.#busy.set(socket, left);
-      this.#leave(socket);
-      if (this.#isClosing) socket.destroySoon();
-    });
-  }
-
-  async close(graceMs: number): Promise<void> {
-    this.#isClosing = true;
-    if (this.#busy.size > 0) await wait(graceMs, this.#drained.signal);
-    for (const socket of this.#open) socket.destroy();
-  }
-
-  #leave(socket: Socket): void {
-    this.#busy.delete(socket);
-    if (this.#isClosing && this.#busy.size === 0) this.#drained.abort();
-  }
 }

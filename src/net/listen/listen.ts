@@ -74,10 +74,18 @@ function bind(server: Server, options: ListenOptions): Promise<void> {
       const code = errorCode(cause) === "EADDRINUSE" ? "address-in-use" : "listen-failed";
       reject(new ListenError(code, `cannot listen on ${addressText(options)}: ${errorMessage(cause)}`, { cause }));
     });
-    server.listen("path" in options ? { path: options.path } : tcpAddress(options), () => {
+    const onListening = () => {
       server.removeAllListeners("error");
       resolve();
-    });
+    };
+    if (!("path" in options)) return void server.listen(tcpAddress(options), onListening);
+    // node binds at once: the file is never there with more rights than it is to have.
+    const previous = process.umask(0o777 & ~(options.mode ?? DEFAULT_MODE));
+    try {
+      server.listen({ path: options.path }, onListening);
+    } finally {
+      process.umask(previous);
+    }
   });
 }
 

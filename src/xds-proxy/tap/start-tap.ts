@@ -11,6 +11,7 @@ import {
   rawCodec,
 } from "../../grpc/index.ts";
 import { createHttp2Answer } from "../../net/http-server/exchanges.ts";
+import { refuseForeignPages } from "../../net/http-server/local-caller.ts";
 import { startHttpServer } from "../../net/http-server/start-http-server.ts";
 import { discoveryRequest } from "../../protobuf/wire/discovery.ts";
 import { ADS_PATHS } from "../../xds/methods.ts";
@@ -56,7 +57,7 @@ export async function startTap(options: TapOptions): Promise<Tap> {
     return mine;
   };
 
-  const pages = { handler: debugHandler(ask, log), readPath: readDebugPath, log };
+  const pages = { handler: debugHandler(ask, log), check: refuseForeignPages, readPath: readDebugPath, log };
   const http2 = createGrpcAcceptor({
     methods: [...tapMethods(ask), ...reflectionMethods(readAdsFiles, REFLECTED_SERVICES)],
     onOtherRequest: createHttp2Answer(pages),
