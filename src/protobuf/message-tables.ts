@@ -31,6 +31,10 @@ export interface MessageTable {
   readonly name: string;
   readonly byName: ReadonlyMap<string, FieldEntry>;
   readonly byNumber: ReadonlyMap<number, FieldEntry>;
+  /** By JSON name and by name in the .proto file. */
+  readonly bySpelling: ReadonlyMap<string, FieldEntry>;
+  /** JSON names of the members of each oneof. */
+  readonly oneofs: readonly (readonly string[])[];
   /** The set that the message belongs to: what an Any may hold is found there. */
   readonly tables: MessageTables;
 }
@@ -101,6 +105,10 @@ export class MessageTables {
       name,
       byName: new Map(fields.map((field) => [field.name, field])),
       byNumber: new Map(fields.map((field) => [field.number, field])),
+      bySpelling: new Map(fields.flatMap((field) => [[field.protoName, field] as const, [field.name, field] as const])),
+      oneofs: [...new Set(fields.map(({ oneof }) => oneof))]
+        .filter((oneof) => oneof !== 0)
+        .map((oneof) => fields.filter((field) => field.oneof === oneof).map(({ name: member }) => member)),
       tables: this,
     };
     this.#messages.set(name, table);

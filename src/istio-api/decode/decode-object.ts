@@ -31,15 +31,15 @@ const METADATA = new MessageTables({
 }).message("metadata");
 type Metadata = Pick<AnyConfigObject, "name" | "namespace" | "labels" | "annotations">;
 
-/** Members of the API that nothing here gives an effect to: whoever sets one is warned. */
-const WITHOUT_EFFECT = new Set([
-  "istio.networking.v1alpha3.HTTPRedirect.prefixRewrite",
-  "istio.networking.v1alpha3.ServerTLSSettings.insecureSkipVerify",
-  "istio.networking.v1alpha3.EnvoyFilter.EnvoyConfigObjectMatch.waypoint",
+/** Members of the API that nothing here gives an effect to, and their messages: whoever sets one is warned. */
+const WITHOUT_EFFECT: ReadonlyMap<string, string> = new Map([
+  ["prefixRewrite", "istio.networking.v1alpha3.HTTPRedirect"],
+  ["insecureSkipVerify", "istio.networking.v1alpha3.ServerTLSSettings"],
+  ["waypoint", "istio.networking.v1alpha3.EnvoyFilter.EnvoyConfigObjectMatch"],
 ]);
 const DIALECT: JsonDialect = {
   ...RULE_JSON,
-  isIgnored: (table, field) => WITHOUT_EFFECT.has(`${table.name}.${field.name}`),
+  isIgnored: (table, field) => WITHOUT_EFFECT.get(field.name) === table.name,
 };
 
 /** One Kubernetes style object: envelope, spec and the rules of its kind; everything wrong with it is told at once. */

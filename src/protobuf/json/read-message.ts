@@ -63,30 +63,30 @@ class Reader {
   message(table: MessageTable, json: unknown, path: Path, beside?: string): Members {
     const result: Members = {};
     const object = isObject(json) ? json : this.#fail(path, json, { code: "object", name: table.name });
-    const known = new Set<string>(beside === undefined ? [] : [beside]);
+    if (object === undefined) return result;
     for (const field of table.byName.values()) {
-      if (this.#dialect.isIgnored?.(table, field) === true) continue;
-      known.add(field.name).add(field.protoName);
-      const value = object === undefined ? undefined : this.#member(field, object, path);
+      const value = this.#member(table, field, object, path);
       if (value !== undefined) {
         if (this.#dialect.oneofs === "last")
           for (const other of alternativesOf(table, field)) delete result[other.name];
         result[field.name] = value;
       }
     }
-    for (const key of Object.keys(object ?? {})) {
-      if (!known.has(key)) this.#fail([...path, key], object?.[key], { code: "unknown", name: table.name, key });
+    for (const key of Object.keys(object)) {
+      const field = table.bySpelling.get(key);
+      if (key === beside || (field !== undefined && !this.#isIgnored(table, field))) continue;
+      this.#fail([...path, key], object[key], { code: "unknown", name: table.name, key });
     }
     if (this.#dialect.oneofs === "refuse") this.#checkOneofs(table, result, path);
     return result;
   }
 
   /** Undefined for a member that is not there, or is wrong. */
-  #member(field: FieldEntry, object: Readonly<Members>, path: Path): unknown {
+  #member(table: MessageTable, field: FieldEntry, object: Readonly<Members>, path: Path): unknown {
     // The JSON name wins over the name of the .proto file, even when it is null.
     const key = Object.hasOwn(object, field.name) ? field.name : field.protoName;
     const json = Object.hasOwn(object, key) ? object[key] : undefined;
-    if (json === undefined || json === null) return undefined;
+    if (json === undefined || json === null || this.#isIgnored(table, field)) return undefined;
     if (this.#dialect.isStrict && key !== field.protoName && Object.hasOwn(object, field.protoName)) {
       return this.#fail([...path, key], json, { code: "twice" });
     }
@@ -207,12 +207,12 @@ class Reader {
     return { "@type": url };
   }
 
+  #isIgnored(table: MessageTable, field: FieldEntry): boolean {
+    return this.#dialect.isIgnored?.(table, field) === true;
+  }
+
   #checkOneofs(table: MessageTable, members: Members, path: Path): void {
-    const groups = new Map<number, string[]>();
-    for (const { oneof, name } of table.byName.values()) {
-      if (oneof !== 0) groups.set(oneof, [...(groups.get(oneof) ?? []), name]);
-    }
-    for (const group of groups.values()) {
+    for (const group of table.oneofs) {
       const set = group.filter((name) => members[name] !== undefined);
       if (set.length > 1) this.#fail(path, undefined, { code: "oneof", group, set });
     }
