@@ -195,6 +195,7 @@ test("two agents in hot restart mode share a machine, and neither leaves shared 
   await one.exited;
   other.kill("SIGTERM");
   expect(await other.exited).toBe(0);
+  expect(other.stdout()).not.toContain("Failed to delete config file");
   await until(async () => {
     const left = [first, second].map((each) => `/dev/shm/envoy_shared_memory_${each?.baseId}0`).filter(existsSync);
     return left.length === 0 ? undefined : left.join(" ");

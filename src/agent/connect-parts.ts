@@ -132,7 +132,7 @@ export async function connectParts(options: StartAgentOptions, parts: AgentParts
     tracked.watch(running.admin);
     readiness.addCheck("envoy", envoyLivenessCheck(running.admin));
     if (running.isHotRestartable) {
-      for (const watch of watchForReload(config, (reason) => running.reload(reason), log)) opened.add(watch);
+      opened.add(await watchForReload({ config, log, reload: (reason) => running.reload(reason) }));
     }
   }
   if (grpcBootstrapPath !== "") readiness.addCheck("grpc bootstrap", grpcBootstrapCheck(grpcBootstrapPath));

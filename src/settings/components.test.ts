@@ -124,7 +124,20 @@ describe("envoy", () => {
       hostIp: undefined,
     });
     expect(readEnvoyConfig(given({}, "1.7")).parentShutdownSeconds).toBe(60);
+    const configured = { config: { parentShutdownDuration: "90s", drainDuration: "10s" } };
+    expect(readEnvoyConfig(given({}, "1.8", configured)).parentShutdownSeconds).toBe(90);
     expect(readEnvoyConfig(given({}, "1.20")).skipDeprecatedLogs).toBe(false);
+  });
+
+  test.each([
+    { value: "61s", seconds: 61, isIgnored: false },
+    { value: "45s", seconds: undefined, isIgnored: true },
+    { value: "60500ms", seconds: undefined, isIgnored: true },
+    { value: "2h", seconds: undefined, isIgnored: true },
+  ])("ENVOY_PARENT_SHUTDOWN_DURATION=$value beside a drain of 45 s", ({ value, seconds, isIgnored }) => {
+    const sources = given({ ENVOY_PARENT_SHUTDOWN_DURATION: value });
+    expect(readEnvoyConfig(sources).parentShutdownSeconds).toBe(seconds);
+    expect(sources.lines.some((line) => line.includes("more than the drain duration of 45 s"))).toBe(isIgnored);
   });
 
   test.each([

@@ -415,8 +415,17 @@ export const ENVIRONMENT = [
     false,
     ALL,
     "envoy",
-    "Replace Envoy without losing connections on SIGHUP and when its bootstrap changes; generations up to 1.9 always do.",
+    "Replace Envoy without losing connections on SIGHUP and when its bootstrap or certificate files it was started with change; generations up to 1.9 always do.",
     { own: true },
+  ),
+  row(
+    "ENVOY_PARENT_SHUTDOWN_DURATION",
+    "duration",
+    "60s",
+    ALL,
+    "envoy",
+    "How long the previous Envoy lives on after a hot restart, longer than the drain. Unset: parentShutdownDuration where the generation has it, else a third more than the drain.",
+    { own: true, triState: true },
   ),
   row(
     "EXIT_ON_ZERO_ACTIVE_CONNECTIONS",

@@ -25,7 +25,7 @@ export interface EnvoyConfig {
   /** 0 leaves the argument out: one thread per host core. */
   readonly concurrency: number;
   readonly drainSeconds: number;
-  /** Generations with hot restart only. */
+  /** From the end of a hot restart to the end of the previous process; undefined: follows from the drain. */
   readonly parentShutdownSeconds: number | undefined;
   readonly terminationDrainMs: number;
   readonly minimumDrainMs: number;
@@ -65,7 +65,7 @@ export interface EnvoyConfigSources {
 /** Options of the Envoy process; ports and paths come from the effective ProxyConfig. */
 export function readEnvoyConfig({ env, flags, role, proxyConfig, rules, uid, log }: EnvoyConfigSources): EnvoyConfig {
   const levels = splitProxyLogLevel(flags.proxyLogLevel, flags.proxyComponentLogLevel, rules, log);
-  const parent = proxyConfig.parentShutdownDuration;
+  const drainSeconds = toMs(proxyConfig.drainDuration ?? "0s") / 1000;
   const flush = proxyConfig.fileFlushInterval;
   return Object.freeze({
     disabled: env.bool("DISABLE_ENVOY"),
@@ -81,8 +81,8 @@ export function readEnvoyConfig({ env, flags, role, proxyConfig, rules, uid, log
     fileFlushIntervalMs: flush === undefined ? undefined : toMs(flush),
     fileFlushMinSizeKb: proxyConfig.fileFlushMinSizeKb ?? 0,
     concurrency: Math.max(0, proxyConfig.concurrency ?? 0),
-    drainSeconds: toMs(proxyConfig.drainDuration ?? "0s") / 1000,
-    parentShutdownSeconds: parent === undefined ? undefined : toMs(parent) / 1000,
+    drainSeconds,
+    parentShutdownSeconds: parentShutdownSeconds(env, proxyConfig, drainSeconds, log),
     terminationDrainMs: toMs(proxyConfig.terminationDrainDuration ?? "0s"),
     minimumDrainMs: env.durationMs("MINIMUM_DRAIN_DURATION"),
     exitOnZeroActiveConnections: env.bool("EXIT_ON_ZERO_ACTIVE_CONNECTIONS"),
@@ -103,6 +103,22 @@ export function readEnvoyConfig({ env, flags, role, proxyConfig, rules, uid, log
     hostIp: env.isSet("HOST_IP") ? env.string("HOST_IP") : undefined,
     stripFragmentFromPath: env.bool("HTTP_STRIP_FRAGMENT_FROM_PATH_UNSAFE_IF_DISABLED"),
   });
+}
+
+/** The field where the generation has it, and the variable over it. */
+function parentShutdownSeconds(
+  env: EnvReader,
+  { parentShutdownDuration }: ProxyConfig,
+  drainSeconds: number,
+  log: Logger,
+): number | undefined {
+  const configured = parentShutdownDuration === undefined ? undefined : toMs(parentShutdownDuration) / 1000;
+  if (!env.isSet("ENVOY_PARENT_SHUTDOWN_DURATION")) return configured;
+  const seconds = env.durationMs("ENVOY_PARENT_SHUTDOWN_DURATION") / 1000;
+  if (Number.isInteger(seconds) && seconds > drainSeconds && seconds <= 3600) return seconds;
+  const allowed = `whole seconds, more than the drain duration of ${drainSeconds} s, 1h at most`;
+  log.warn("ENVOY_PARENT_SHUTDOWN_DURATION is ignored", { value: `${seconds}s`, allowed });
+  return configured;
 }
 
 function toMs(duration: string): number {

@@ -49,8 +49,6 @@ export interface GenerationRules extends ProxyConfigRules {
   readonly hasGatewaySds: boolean;
   /** `legacy`: one socket of the agent's own; otherwise what is served beside an external SDS server. */
   readonly sds: "legacy" | "serve-files" | "serve-nothing";
-  /** A change of the certificates of metrics and access log services restarts Envoy. */
-  readonly reloadsServiceCertificates: boolean;
   readonly hasStsServer: boolean;
   /** Google's token exchange without a Google project stops the start; otherwise it is as if there were no such plug-in. */
   readonly requiresGcpProject: boolean;
@@ -92,7 +90,6 @@ const MASTER: GenerationRules = {
   requiresTap: false,
   hasGatewaySds: false,
   sds: "serve-files",
-  reloadsServiceCertificates: false,
   hasStsServer: false,
   requiresGcpProject: false,
   oldFederatedToken: false,
@@ -136,6 +133,12 @@ const V1_8: GenerationRules = {
   name: "1.8",
   release: "1.8",
   proxyTypes: ["sidecar", "router"],
+  proxyLogLevel: "warning",
+  proxyComponentLogLevel: "misc:error",
+  splitsProxyLogLevel: false,
+  flagsAlwaysWin: true,
+  legacyProxyConfigDefaults: true,
+  validatesParentShutdown: true,
   sds: "legacy",
   requiresGcpProject: false,
   bootstrap: BOOTSTRAP_RULES["1.8"],
@@ -152,16 +155,10 @@ const V1_7: GenerationRules = {
   proxyTypeError: "Invalid role Type: ",
   excludesInterfaces: false,
   hasRegistryFlags: true,
-  proxyLogLevel: "warning",
-  proxyComponentLogLevel: "misc:error",
-  splitsProxyLogLevel: false,
-  flagsAlwaysWin: true,
   usesCpuLimit: false,
   mergesProxyMetadata: false,
   mergesProxyHeaders: false,
-  legacyProxyConfigDefaults: true,
   validatesStatusPort: false,
-  validatesParentShutdown: true,
   missingAnnotationsLevel: "warn",
   caServerNameFromIstiodSan: false,
   hasJwtFetcher: false,
@@ -179,7 +176,6 @@ const V1_6: GenerationRules = {
   ...V1_7,
   name: "1.6",
   release: "1.6",
-  reloadsServiceCertificates: true,
   bootstrap: BOOTSTRAP_RULES["1.6"],
   envoy: envoyRules("1.6"),
 };
@@ -188,7 +184,6 @@ const V1_2: GenerationRules = {
   ...V1_6,
   name: "1.2",
   release: "1.2",
-  reloadsServiceCertificates: false,
   envoy: envoyRules("1.2"),
 };
 

@@ -201,4 +201,11 @@ describe("generations", () => {
     expect(config.proxyConfig).toMatchObject({ parentShutdownDuration: "60s", concurrency: 0 });
     expect(config.envoy.componentLogLevel).toBe("misc:error");
   });
+
+  test("1.8 has the defaults of its time, and its flags win over the ProxyConfig", async () => {
+    const PROXY_CONFIG = "{parentShutdownDuration: 90s, concurrency: 7, serviceCluster: mine}";
+    const { config } = await read({ env: { PILOT_AGENT_GENERATION: "1.8", PROXY_CONFIG } });
+    expect(config.proxyConfig).toMatchObject({ serviceCluster: "istio-proxy", concurrency: 0 });
+    expect(config.envoy).toMatchObject({ parentShutdownSeconds: 90, componentLogLevel: "misc:error" });
+  });
 });

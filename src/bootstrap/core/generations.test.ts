@@ -162,10 +162,11 @@ test("1.6 is 1.7 with the profile beside the configuration", () => {
 });
 
 test.each([
-  ["master", "envoy-rev.json"],
-  ["1.20", "envoy-rev.json"],
-  ["1.8", "envoy-rev2.json"],
-  ["1.6", "envoy-rev2.json"],
-] as const)("%s writes %s", (generation, file) => {
-  expect(BOOTSTRAP_RULES[generation].bootstrapFileName(2, "json")).toBe(file);
+  ["master", 0, "envoy-rev.json"],
+  ["master", 2, "envoy-rev2.json"],
+  ["1.20", 0, "envoy-rev.json"],
+  ["1.8", 0, "envoy-rev0.json"],
+  ["1.6", 2, "envoy-rev2.json"],
+] as const)("%s writes the bootstrap of epoch %d to %s", (generation, epoch, file) => {
+  expect(BOOTSTRAP_RULES[generation].bootstrapFileName(epoch, "json")).toBe(file);
 });

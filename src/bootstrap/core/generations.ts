@@ -240,7 +240,8 @@ const DOCUMENT_1_8: DocumentRules = {
   xds: "agent-or-direct",
 };
 
-const singleFile = (_epoch: number, extension: string) => `envoy-rev.${extension}`;
+/** One file while there is one process; the epochs of a hot restart have one each, which goes when its process has exited. */
+const singleFile = (epoch: number, extension: string) => `envoy-rev${epoch === 0 ? "" : epoch}.${extension}`;
 const filePerEpoch = (epoch: number, extension: string) => `envoy-rev${epoch}.${extension}`;
 const EARLY = { node: NODE_1_7, sprig: false, rawOverride: true, bootstrapFileName: filePerEpoch };
 
