@@ -8,7 +8,6 @@ import { diskFiles } from "../settings/config-files.ts";
 import type { AgentConfig } from "../settings/read-agent-config.ts";
 import { caRootCa, systemRootCa } from "../settings/root-ca.ts";
 import { AgentStartError } from "./agent-error.ts";
-import { upstreamKeepalive } from "./connect-xds.ts";
 
 /** The client for the configured CA; what it opens is closed by `opened`. */
 export async function connectCa(
@@ -33,7 +32,7 @@ export async function connectCa(
   }
   log.info(`CA Endpoint ${security.caEndpoint}, provider ${security.caProvider}`);
   log.info(`Using CA ${security.caEndpoint} cert with ${root.path === "" ? "system certs" : `certs: ${root.path}`}`);
-  const connect = connectThroughProxy(security.caEndpoint, config.xds);
+  const connect = connectThroughProxy(security.caEndpoint, config.proxies);
   if (connect !== undefined) log.info("the CA is reached through the proxy of HTTPS_PROXY");
   const client = await startCaClient(security.caProvider, {
     endpoint: security.caEndpoint,
@@ -47,7 +46,7 @@ export async function connectCa(
     clusterId: security.clusterId,
     certSigner: security.certSigner,
     headers: security.caHeaders,
-    keepalive: upstreamKeepalive(config.xds),
+    keepalive: config.xds.upstream.keepalive,
     retries: metrics.outgoingRetries,
     log: log.scope("citadelclient"),
   }).catch((cause: unknown) => {

@@ -51,7 +51,7 @@ export async function prepareBootstrap(sources: BootstrapSources, log: Logger): 
   const inputs = await readBootstrapInputs(sources, log);
   const { config } = sources;
   // Sockets of the agent's own come into the same directory: whoever is first to make it, it is the agent's.
-  if (config.xds.viaAgent) await makeProxyDirectory(dirname(config.xds.socketPath), { access: "shared" });
+  if (config.xds.viaAgent) await makeProxyDirectory(dirname(config.xds.proxy.socketPath), { access: "shared" });
   log.info(`Pilot SAN: [${inputs.agent.pilotSubjectAltNames.join(" ")}]`);
   return { inputs, file: await writeBootstrap(inputs, { log, owner: config.envoy.user }) };
 }
@@ -68,7 +68,7 @@ export async function connectEnvoy(config: AgentConfig, parts: EnvoyParts): Prom
     parts.signal.throwIfAborted();
     let prepared: BootstrapFile | undefined = file;
     const discover = (file: BootstrapFile) =>
-      discoverBootstrap(file, { socketPath: xds.socketPath, log, owner, signal: parts.signal });
+      discoverBootstrap(file, { socketPath: xds.proxy.socketPath, log, owner, signal: parts.signal });
     return startEnvoy({
       rules: config.generation.envoy,
       binaryPath: await parts.binary,

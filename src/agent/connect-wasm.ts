@@ -9,9 +9,6 @@ import { startWasmConverter, type WasmConverter, type WasmMetrics } from "../was
 import { EXTENSION_TYPE } from "../xds/type-urls.ts";
 import type { LastGood } from "../xds-proxy/index.ts";
 
-/** Below the working directory, which is the root directory in the image. */
-const MODULE_DIRECTORY = "var/lib/istio/data";
-
 export interface WasmParts {
   readonly env: Environment;
   /** What a starting proxy may be served without a control plane, and so without the converter. */
@@ -22,18 +19,14 @@ export interface WasmParts {
 
 /** Undefined when remote modules are left to Envoy. */
 export async function connectWasm(config: AgentConfig, parts: WasmParts): Promise<WasmConverter | undefined> {
-  const { wasm, generation } = config;
-  if (!wasm.enabled) return undefined;
-  const { enabled: _enabled, httpProxy, ...settings } = wasm;
-  const { httpsProxy, noProxy } = config.xds;
+  const { wasm, proxies } = config;
+  if (wasm === undefined) return undefined;
   return startWasmConverter({
-    ...settings,
-    directory: MODULE_DIRECTORY,
+    ...wasm,
     dockerConfigPath: dockerConfigPath(parts.env),
     rootsFile: systemRootCa(diskFiles.exists),
-    rules: generation.wasm,
     owner: config.envoy.user,
-    route: (url) => proxyRoute(url, { httpProxy, httpsProxy, noProxy }),
+    route: (url) => proxyRoute(url, proxies),
     isKept: (path) => isRecorded(path, parts.lastGood),
     metrics: parts.metrics,
     log: parts.log.scope("wasm"),

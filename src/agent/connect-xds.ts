@@ -4,7 +4,6 @@ import { toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
 import { Secret } from "../base/secret.ts";
 import type { DnsServer } from "../dns/index.ts";
-import type { KeepaliveOptions } from "../grpc/index.ts";
 import type { TokenFetcher } from "../identity/index.ts";
 import { connectThroughProxy } from "../net/http-proxy/proxy-route.ts";
 import type { ReservedSocket } from "../net/listen/listen.ts";
@@ -14,6 +13,7 @@ import type { AgentConfig } from "../settings/read-agent-config.ts";
 import { decodeNameTable } from "../xds/name-table.ts";
 import { NAME_TABLE_TYPE, PROXY_CONFIG_TYPE } from "../xds/type-urls.ts";
 import {
+  createUpstreamTls,
   type InternalHandler,
   startLastGood,
   startTap,
@@ -26,18 +26,6 @@ import { step } from "./agent-error.ts";
 import type { TokenExchange } from "./connect-sts.ts";
 import { connectWasm } from "./connect-wasm.ts";
 import type { AgentMetrics } from "./metrics.ts";
-import { connectXdsTls } from "./xds-tls.ts";
-
-const CONNECT_TIMEOUT_MS = 5000;
-/**
- * With a look every quarter of it, and ten seconds for the answer, a dead control plane is noticed within half a minute. Not less:
- * control planes end connections that ping more often than that.
- */
-const MAX_PING_INTERVAL_MS = 15_000;
-const MIN_PING_INTERVAL_MS = 10_000;
-const MAX_PING_TIMEOUT_MS = 10_000;
-const MIN_CLIENT_PING_INTERVAL_MS = 1000;
-const MIN_RECEIVE_BYTES = 64 * 1024 * 1024;
 
 /** istio.mesh.v1alpha1.ProxyConfig, of which the agent takes the trust anchors. */
 const dynamicProxyConfig = message({ caCertificatesPem: repeatedString(34) });
@@ -70,16 +58,12 @@ export async function connectXds(config: AgentConfig, parts: XdsParts): Promise<
     if (wasm !== undefined) opened.add(wasm);
     const proxy = opened.add(
       await startXdsProxy({
-        socketPath: xds.socketPath,
+        ...xds.proxy,
         reserved: parts.reserved,
         upstream,
         handlers: internalHandlers(config, parts),
         ...(wasm && { converters: [wasm] }),
         ...(lastGood && { lastGood }),
-        maxReceiveBytes: Math.max(xds.maxReceiveBytes, MIN_RECEIVE_BYTES),
-        maxStreams: xds.maxStreams,
-        downstreamKeepalive: downstreamKeepalive(xds),
-        clusterId: xds.clusterId,
         metrics: parts.metrics.xds,
         log,
       }),
@@ -92,46 +76,19 @@ export async function connectXds(config: AgentConfig, parts: XdsParts): Promise<
 }
 
 async function connectUpstream(config: AgentConfig, parts: XdsParts, log: Logger): Promise<UpstreamOptions> {
-  const { xds } = config;
-  const secure = xds.mutualTls
-    ? await step("failed to get TLS options to talk to upstream", () => connectXdsTls(config, log))
-    : undefined;
+  const { upstream, tls } = config.xds;
+  const secure =
+    tls && (await step("failed to get TLS options to talk to upstream", () => createUpstreamTls(tls, log)));
   const credentials = xdsCredentials(config, parts.tokens, parts.exchange);
-  const connect = connectThroughProxy(xds.discoveryAddress, xds);
+  const connect = connectThroughProxy(upstream.address, config.proxies);
   if (connect !== undefined) log.info("the control plane is reached through the proxy of HTTPS_PROXY");
   return {
-    address: xds.discoveryAddress,
-    ...(secure && { tls: secure.tls, authority: secure.serverName }),
+    ...upstream,
+    ...(tls && secure && { tls: secure, authority: tls.serverName }),
     ...(credentials.token && { token: credentials.token }),
-    headers: { ClusterID: xds.clusterId, ...credentials.headers, ...xds.headers },
-    keepalive: upstreamKeepalive(xds),
-    connectTimeoutMs: CONNECT_TIMEOUT_MS,
-    compression: xds.compression,
+    headers: { ...credentials.headers, ...upstream.headers },
     ...(connect && { connect }),
   };
-}
-
-/** Never so seldom that a death is noticed late, never so often that the control plane takes it for an attack. */
-export function upstreamKeepalive(asked: AskedKeepalive): KeepaliveOptions {
-  return {
-    intervalMs: Math.max(MIN_PING_INTERVAL_MS, Math.min(asked.keepaliveIntervalMs, MAX_PING_INTERVAL_MS)),
-    timeoutMs: Math.min(positive(asked.keepaliveTimeoutMs) ?? MAX_PING_TIMEOUT_MS, MAX_PING_TIMEOUT_MS),
-  };
-}
-
-/** Towards clients of this machine what was asked for holds, down to the least that gRPC servers do; nothing stays nothing. */
-export function downstreamKeepalive(asked: AskedKeepalive): KeepaliveOptions {
-  const intervalMs = positive(asked.keepaliveIntervalMs);
-  return {
-    intervalMs: intervalMs === undefined ? 0 : Math.max(intervalMs, MIN_CLIENT_PING_INTERVAL_MS),
-    timeoutMs: positive(asked.keepaliveTimeoutMs) ?? 0,
-  };
-}
-
-type AskedKeepalive = Pick<AgentConfig["xds"], "keepaliveIntervalMs" | "keepaliveTimeoutMs">;
-
-function positive(ms: number): number | undefined {
-  return ms > 0 ? ms : undefined;
 }
 
 /** In the order they are subscribed to. */

@@ -88,7 +88,7 @@ async function bindSockets(config: AgentConfig, sds: SdsStart, opened: CloseStac
   const own = sds.mode === "external" ? undefined : sds.listenPath;
   const [sdsSocket, xdsSocket] = await Promise.all([
     own === undefined ? undefined : reserveSdsSocket(own, config.envoy.user?.gid),
-    servesXds(config) ? reserveXdsSocket(config.xds.socketPath) : undefined,
+    servesXds(config) ? reserveXdsSocket(config.xds.proxy.socketPath) : undefined,
   ]);
   for (const reserved of [sdsSocket, xdsSocket]) if (reserved !== undefined) opened.add(reserved);
   return { sds: sdsSocket, xds: xdsSocket };

@@ -11,8 +11,8 @@ import { type Generation, generationRules } from "./generations.ts";
 import { defaultProxyFlags, type ProxyFlags } from "./proxy-flags.ts";
 import type { ProxyRole } from "./role/read-role.ts";
 import { readStatusSettings } from "./status.ts";
-import { readWasmConfig } from "./wasm.ts";
-import { pilotSan, readXdsConfig } from "./xds.ts";
+import { readWasmSettings } from "./wasm.ts";
+import { readProxySettings, readXdsSettings, xdsServerName } from "./xds.ts";
 
 const role: ProxyRole = {
   type: "sidecar",
@@ -150,48 +150,63 @@ describe("envoy", () => {
 });
 
 describe("xds", () => {
+  const security = { provCert: "", fileMountedCerts: false, pilotCertProvider: "istiod", compliancePolicy: "" };
+  const read = (env: Environment = {}, generation: Generation = "master", change: Parameters<typeof given>[2] = {}) => {
+    const { env: reader, proxyConfig } = given(env, generation, change);
+    return readXdsSettings(reader, proxyConfig, security, (path) => path === "var/run/secrets/istio/root-cert.pem");
+  };
+
   test.each([
-    { address: "istiod.istio-system.svc:15012", san: "istiod.istio-system.svc" },
-    { address: "localhost:15012", san: "istiod.istio-system.svc" },
-    { address: "127.0.0.1:15012", san: "istiod.istio-system.svc" },
-    { address: "[::1]:15012", san: "istiod.istio-system.svc" },
-    { address: "[2001:db8::1]:15012", san: "2001:db8::1" },
-    { address: "10.1.1.1:15012", san: "10.1.1.1" },
-    { address: "bare", san: "bare" },
-  ])("the control plane at $address is called $san", ({ address, san }) => expect(pilotSan(address)).toBe(san));
+    { address: "istiod.istio-system.svc:15012", name: "istiod.istio-system.svc" },
+    { address: "localhost:15012", name: "istiod.istio-system.svc" },
+    { address: "127.0.0.1:15012", name: "127.0.0.1" },
+    { address: "[2001:db8::1]:15012", name: "2001:db8::1" },
+    { address: "bare", name: "bare" },
+  ])("the certificate of the control plane at $address is for $name", ({ address, name }) => {
+    expect(xdsServerName(address, "")).toBe(name);
+    expect(xdsServerName(address, "other")).toBe("other");
+  });
 
   test("defaults", () => {
-    const { env, proxyConfig } = given({ XDS_HEADER_A: "b" });
-    expect(readXdsConfig(env, proxyConfig)).toMatchObject({
-      socketPath: "etc/istio/proxy/XDS",
-      headers: { A: "b" },
-      mutualTls: true,
-      pilotSan: ["istiod.istio-system.svc"],
+    expect(read({ XDS_HEADER_A: "b" })).toMatchObject({
+      proxy: { socketPath: "etc/istio/proxy/XDS", maxReceiveBytes: 67_108_864 },
+      upstream: { headers: { A: "b" }, compression: true },
+      tls: { serverName: "istiod.istio-system.svc", root: { path: "var/run/secrets/istio/root-cert.pem" } },
       delta: true,
-      keepaliveIntervalMs: 30_000,
-      maxReceiveBytes: 4_194_304,
       tapPort: 15004,
       viaAgent: true,
-      httpsProxy: "",
       lastGoodDirectory: "",
-      compression: true,
     });
   });
 
-  test("without mutual TLS no name is expected", () => {
-    const { env, proxyConfig } = given({}, "master", { config: { controlPlaneAuthPolicy: "NONE" } });
-    expect(readXdsConfig(env, proxyConfig)).toMatchObject({ mutualTls: false, pilotSan: [] });
+  test("without mutual TLS there is none", () => {
+    expect(read({}, "master", { config: { controlPlaneAuthPolicy: "NONE" } }).tls).toBeUndefined();
   });
 
   test("the debug tap exists since 1.20, direct connections on 1.8 only", () => {
-    expect(readXdsConfig(given({}, "1.8").env, given({}).proxyConfig).tapPort).toBe(0);
-    const on20 = given({}, "1.20");
-    expect(readXdsConfig(on20.env, on20.proxyConfig)).toMatchObject({ tapPort: 15004, delta: false });
-    const off = given({ PROXY_XDS_DEBUG_VIA_AGENT: "false" }, "1.20");
-    expect(readXdsConfig(off.env, off.proxyConfig).tapPort).toBe(0);
+    expect(read({}, "1.8").tapPort).toBe(0);
+    expect(read({}, "1.20")).toMatchObject({ tapPort: 15004, delta: false });
+    expect(read({ PROXY_XDS_DEBUG_VIA_AGENT: "false" }, "1.20").tapPort).toBe(0);
     const direct = { PROXY_XDS_VIA_AGENT: "false" };
-    expect(readXdsConfig(given(direct, "1.8").env, off.proxyConfig).viaAgent).toBe(false);
-    expect(readXdsConfig(given(direct).env, off.proxyConfig).viaAgent).toBe(true);
+    expect([read(direct, "1.8").viaAgent, read(direct).viaAgent]).toEqual([false, true]);
+  });
+
+  test.each([
+    { what: "the defaults", asked: [], upstream: [15_000, 10_000], downstream: [30_000, 10_000] },
+    { what: "seconds", asked: ["1s", "2s"], upstream: [10_000, 2000], downstream: [1000, 2000] },
+    { what: "minutes", asked: ["5m", "1m"], upstream: [15_000, 10_000], downstream: [300_000, 60_000] },
+    { what: "something between", asked: ["12s", "5s"], upstream: [12_000, 5000], downstream: [12_000, 5000] },
+    { what: "less than a second", asked: ["20ms", "30ms"], upstream: [10_000, 30], downstream: [1000, 30] },
+    { what: "nothing", asked: ["0s", "0s"], upstream: [10_000, 10_000], downstream: [0, 0] },
+    { what: "less than nothing", asked: ["-1ms", "-1ms"], upstream: [10_000, 10_000], downstream: [0, 0] },
+  ])("pings with $what asked for", ({ asked: [interval, timeout], upstream, downstream }) => {
+    const settings = read({ GRPC_KEEPALIVE_INTERVAL: interval, GRPC_KEEPALIVE_TIMEOUT: timeout });
+    const { intervalMs, timeoutMs } = settings.upstream.keepalive;
+    expect([intervalMs, timeoutMs]).toEqual(upstream);
+    // A look every quarter of the interval, then the wait for the answer.
+    expect(intervalMs * 1.25 + timeoutMs).toBeLessThan(30_000);
+    const { downstreamKeepalive } = settings.proxy;
+    expect([downstreamKeepalive.intervalMs, downstreamKeepalive.timeoutMs]).toEqual(downstream);
   });
 });
 
@@ -300,9 +315,10 @@ describe("status", () => {
 
 describe("wasm", () => {
   test("defaults", () => {
-    const { env, log } = given();
-    expect(readWasmConfig(env, log)).toEqual({
-      enabled: true,
+    const { env, log, rules } = given();
+    expect(readWasmSettings(env, rules.wasm, log)).toEqual({
+      directory: "var/lib/istio/data",
+      rules: rules.wasm,
       insecureRegistries: [],
       moduleExpiryMs: 86_400_000,
       purgeIntervalMs: 3_600_000,
@@ -310,8 +326,12 @@ describe("wasm", () => {
       maxRetries: 5,
       maxModuleBytes: 268_435_456,
       blockedCidrs: [],
-      httpProxy: "",
     });
+  });
+
+  test("remote modules can be left to Envoy", () => {
+    const { env, log, rules } = given({ ISTIO_AGENT_ENABLE_WASM_REMOTE_LOAD_CONVERSION: "false" });
+    expect(readWasmSettings(env, rules.wasm, log)).toBeUndefined();
   });
 
   test.each([
@@ -319,16 +339,15 @@ describe("wasm", () => {
     { given: { HTTP_PROXY: "", http_proxy: "lower:1" }, gives: "lower:1" },
     { given: { HTTPS_PROXY: "secure:1" }, gives: "" },
   ])("the proxy of modules over plain http with $given is $gives", ({ given: variables, gives }) => {
-    const { env, log } = given(variables);
-    expect(readWasmConfig(env, log).httpProxy).toBe(gives);
+    expect(readProxySettings(given(variables).env).httpProxy).toBe(gives);
   });
 
   test("a bad network warns and the others count", () => {
-    const { env, log, lines } = given({
+    const { env, log, lines, rules } = given({
       WASM_INSECURE_REGISTRIES: "a:5000, b",
       BLOCKED_CIDRS_IN_WASM_FETCH: "10.0.0.0/8,nope,10.0.0.0/33,fd00::/8,1.2.3.4",
     });
-    expect(readWasmConfig(env, log)).toMatchObject({
+    expect(readWasmSettings(env, rules.wasm, log)).toMatchObject({
       insecureRegistries: ["a:5000", "b"],
       blockedCidrs: ["10.0.0.0/8", "fd00::/8"],
     });

@@ -58,7 +58,7 @@ test("the annotation address also becomes the CA's", async () => {
     files: { "./etc/istio/pod/annotations": 'sidecar.istio.io/discoveryAddress="a.b:15012"' },
   });
   expect(config.security.caEndpoint).toBe("a.b:15012");
-  expect(config.xds).toMatchObject({ discoveryAddress: "a.b:15012", pilotSan: ["a.b"] });
+  expect(config.xds).toMatchObject({ upstream: { address: "a.b:15012" }, tls: { serverName: "a.b" } });
 });
 
 test("the template flag reaches the config after it was logged", async () => {

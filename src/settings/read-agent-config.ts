@@ -3,6 +3,7 @@ import { deepFreeze } from "../base/deep-freeze.ts";
 import { type Logger, silentLogger } from "../base/logger.ts";
 import { defaultProxyConfig } from "../istio-api/proxy-config/default-proxy-config.ts";
 import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
+import type { ProxySettings } from "../net/http-proxy/proxy-route.ts";
 import type { PlatformSettings } from "../platform/index.ts";
 import type { StatusSettings } from "../status/index.ts";
 import { type AgentOptions, readAgentOptions } from "./agent.ts";
@@ -22,8 +23,8 @@ import type { DiscoveryRetry, NetworkInterfaces } from "./role/discover-addresse
 import { type ProxyRole, readRole } from "./role/read-role.ts";
 import { readSecurityConfig, type SecurityConfig } from "./security.ts";
 import { readStatusSettings } from "./status.ts";
-import { readWasmConfig, type WasmConfig } from "./wasm.ts";
-import { readXdsConfig, type XdsConfig } from "./xds.ts";
+import { readWasmSettings, type WasmSettings } from "./wasm.ts";
+import { readProxySettings, readXdsSettings, type XdsSettings } from "./xds.ts";
 
 /** Everything `proxy` is told, read once. */
 export interface AgentConfig {
@@ -32,12 +33,14 @@ export interface AgentConfig {
   readonly proxyConfig: ProxyConfig;
   readonly agent: AgentOptions;
   readonly security: SecurityConfig;
-  readonly xds: XdsConfig;
+  readonly xds: XdsSettings;
   readonly envoy: EnvoyConfig;
   readonly status: StatusSettings;
   /** Undefined when DNS is not captured. */
   readonly dns: DnsSettings | undefined;
-  readonly wasm: WasmConfig;
+  /** Undefined when remote modules are left to Envoy. */
+  readonly wasm: WasmSettings | undefined;
+  readonly proxies: ProxySettings;
   /** Input of `startPlatformDetection`. */
   readonly platform: PlatformSettings;
 }
@@ -128,11 +131,12 @@ export async function readAgentConfig(sources: AgentConfigSources): Promise<Agen
     proxyConfig,
     agent: readAgentOptions(env, flags, role),
     security,
-    xds: readXdsConfig(env, proxyConfig),
+    xds: readXdsSettings(env, proxyConfig, security, files.exists),
     envoy,
     status,
     dns: readDnsSettings(env, role, rules, envoy.user !== undefined),
-    wasm: readWasmConfig(env, log()),
+    wasm: readWasmSettings(env, rules.wasm, log()),
+    proxies: readProxySettings(env),
     platform: readPlatformSettings(env, rules, role.supportsIpv6),
   });
 }

@@ -1,25 +1,23 @@
 import type { Logger } from "../base/logger.ts";
 import { parsePrefix } from "../net/ip-prefix.ts";
+import type { FallbackRules, WasmOptions } from "../wasm/index.ts";
 import type { EnvReader } from "./env-reader.ts";
 
-export interface WasmConfig {
-  readonly enabled: boolean;
-  readonly insecureRegistries: readonly string[];
-  readonly moduleExpiryMs: number;
-  readonly purgeIntervalMs: number;
-  readonly requestTimeoutMs: number;
-  readonly maxRetries: number;
-  readonly maxModuleBytes: number;
-  /** Networks in CIDR form that no module is fetched from. */
-  readonly blockedCidrs: readonly string[];
-  /** Proxy for modules over plain http; "" for none. The one for https is that of the control plane. */
-  readonly httpProxy: string;
-}
+/** Below the working directory, which is the root directory in the image. */
+const MODULE_DIRECTORY = "var/lib/istio/data";
 
-/** Options of the Wasm module cache. */
-export function readWasmConfig(env: EnvReader, log: Logger): WasmConfig {
-  return Object.freeze({
-    enabled: env.bool("ISTIO_AGENT_ENABLE_WASM_REMOTE_LOAD_CONVERSION"),
+/** What the composition root adds depends on the machine and on parts that are running. */
+export type WasmSettings = Omit<
+  WasmOptions,
+  "metrics" | "log" | "owner" | "dockerConfigPath" | "rootsFile" | "route" | "isKept" | "resolve"
+>;
+
+/** Undefined when remote modules are left to Envoy. */
+export function readWasmSettings(env: EnvReader, rules: FallbackRules, log: Logger): WasmSettings | undefined {
+  // Read in any case: a value that does not parse is warned about.
+  const settings: WasmSettings = Object.freeze({
+    directory: MODULE_DIRECTORY,
+    rules,
     insecureRegistries: Object.freeze(splitList(env.string("WASM_INSECURE_REGISTRIES"))),
     moduleExpiryMs: env.durationMs("WASM_MODULE_EXPIRY"),
     purgeIntervalMs: env.durationMs("WASM_PURGE_INTERVAL"),
@@ -29,8 +27,8 @@ export function readWasmConfig(env: EnvReader, log: Logger): WasmConfig {
     blockedCidrs: Object.freeze(
       splitList(env.string("BLOCKED_CIDRS_IN_WASM_FETCH")).filter((cidr) => isCidr(cidr, log)),
     ),
-    httpProxy: env.string("HTTP_PROXY") || env.string("http_proxy"),
   });
+  return env.bool("ISTIO_AGENT_ENABLE_WASM_REMOTE_LOAD_CONVERSION") ? settings : undefined;
 }
 
 /** Blanks and empty entries come from hand-written lists. */

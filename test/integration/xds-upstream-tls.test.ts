@@ -1,16 +1,17 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import * as grpc from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
-import { connectXdsTls } from "../../src/agent/xds-tls.ts";
 import { silentLogger } from "../../src/base/logger.ts";
 import { createGrpcChannel } from "../../src/grpc/client/create-grpc-channel.ts";
 import { connectThroughProxy } from "../../src/net/http-proxy/proxy-route.ts";
 import { tlsLimits } from "../../src/net/tls/compliance-policy.ts";
-import type { AgentConfig } from "../../src/settings/read-agent-config.ts";
+import { createEnvReader } from "../../src/settings/env-reader.ts";
+import { readXdsSettings } from "../../src/settings/xds.ts";
+import { createUpstreamTls } from "../../src/xds-proxy/upstream-tls.ts";
 import { makeCertificate, type TestCertificate } from "../support/certs/ca-certificates.ts";
 import { startConnectProxy } from "../support/net/connect-proxy.ts";
 import { type FakeXdsServer, openXdsClient, socketFolder, startFakeXdsServer } from "../support/xds/fake-xds-server.ts";
@@ -39,17 +40,30 @@ async function setUp(policy = "") {
   write("root-cert.pem", root.pem);
   const warnings: string[] = [];
   const log = { ...silentLogger, warn: (text: string) => void warnings.push(text) };
-  const tls = (address: string, mounted = false) => {
+  const tls = async (address: string, mounted = false) => {
     const proxyMetadata = {
       ISTIO_META_TLS_CLIENT_CERT_CHAIN: file("cert-chain.pem"),
       ISTIO_META_TLS_CLIENT_KEY: file("key.pem"),
     };
-    const config = {
-      xds: { discoveryAddress: address, rootCa: file("root-cert.pem"), istiodSan: "" },
-      security: { provCert: mounted ? "" : folder, fileMountedCerts: mounted, compliancePolicy: policy },
-      proxyConfig: mounted ? { proxyMetadata } : {},
+    const security = {
+      provCert: mounted ? "" : folder,
+      fileMountedCerts: mounted,
+      pilotCertProvider: "istiod",
+      compliancePolicy: policy,
     };
-    return connectXdsTls(config as unknown as AgentConfig, log);
+    const env = createEnvReader({ XDS_ROOT_CA: file("root-cert.pem") }, "master", () => undefined);
+    const proxyConfig = {
+      discoveryAddress: address,
+      controlPlaneAuthPolicy: "MUTUAL_TLS",
+      ...(mounted && { proxyMetadata }),
+    } as const;
+    const options = readXdsSettings(env, proxyConfig, security, existsSync).tls;
+    if (options === undefined) throw new Error("no TLS options");
+    return {
+      serverName: options.serverName,
+      rootFile: file("root-cert.pem"),
+      tls: await createUpstreamTls(options, log),
+    };
   };
   return { root, server, write, identity, warnings, tls, [Symbol.dispose]: () => rmSync(folder, { recursive: true }) };
 }
