@@ -6,6 +6,7 @@ import type { KeepaliveOptions } from "../keepalive.ts";
 import type { PingPolicy } from "./ping-policy.ts";
 import { startServerSession } from "./server-session.ts";
 import type { Implementation } from "./server-types.ts";
+import { destroyTerminatedSessions } from "./terminated-sessions.ts";
 
 export interface GrpcAcceptorOptions {
   readonly methods: readonly Implementation[];
@@ -45,12 +46,18 @@ const MAX_STREAMS = 2 ** 32 - 1;
 export function createGrpcAcceptor(options: GrpcAcceptorOptions): GrpcAcceptor {
   const sessions = new Map<ServerHttp2Session, Socket>();
   const perSession = sessionOptions(options);
+  const terminated = destroyTerminatedSessions((session) => {
+    options.log.debug("gRPC connection ended after malformed HTTP/2", {
+      peer: sessions.get(session)?.remoteAddress ?? "unix",
+    });
+  });
   let isOver = false;
   return {
     accept(socket) {
       if (isOver) return void socket.destroy();
       const session = startServerSession(socket, perSession);
       sessions.set(session, socket);
+      terminated.watch(session, socket);
       session.once("close", () => sessions.delete(session));
     },
     async drain(deadlineMs) {

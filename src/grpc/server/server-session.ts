@@ -7,6 +7,15 @@ import {
 import type { Socket } from "node:net";
 import { errorMessage } from "../../base/coded-error.ts";
 import { type KeepaliveOptions, startKeepalive } from "../keepalive.ts";
+import {
+  CONTROL_FRAMES,
+  EARLY_RESET_MS,
+  EARLY_RESETS,
+  type FloodLimit,
+  isFlood,
+  nextFloodState,
+  noFlood,
+} from "./flood-policy.ts";
 import { describePeer } from "./peer.ts";
 import { isTooManyPings, nextPingState, noPings, type PingPolicy } from "./ping-policy.ts";
 import { type Dispatcher, dispatchStream } from "./server-dispatch.ts";
@@ -27,6 +36,7 @@ export interface ServerSessionOptions {
   readonly onOtherRequest?: ((stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void) | undefined;
 }
 
+const NO_ERROR = 0;
 const ENHANCE_YOUR_CALM = 11;
 
 /** Speaks HTTP/2 on an accepted connection and hands each request to the dispatcher, until either side closes. */
@@ -45,9 +55,19 @@ export function startServerSession(socket: Socket, options: ServerSessionOptions
   });
   session.setLocalWindowSize(Math.max(limits.windowBytes, 65_535));
   const traffic: Traffic = { openCalls: 0, answers: 0 };
+  const cutOff = (reason: string) => {
+    if (session.destroyed) return;
+    session.goaway(ENHANCE_YOUR_CALM, 0, Buffer.from(reason));
+    session.destroy(new Error(`cut off: ${reason}`), ENHANCE_YOUR_CALM);
+  };
+  const countReset = createFloodGuard(EARLY_RESETS, () => cutOff("too_many_resets"));
   const onStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, rawHeaders: string[]) => {
+    const openedAt = Date.now();
     traffic.openCalls++;
-    stream.once("close", () => void traffic.openCalls--);
+    stream.once("close", () => {
+      traffic.openCalls--;
+      if (stream.rstCode !== NO_ERROR && Date.now() - openedAt < EARLY_RESET_MS) countReset();
+    });
     if (options.onOtherRequest !== undefined && !headers["content-type"]?.startsWith("application/grpc")) {
       return options.onOtherRequest(stream, headers);
     }
@@ -58,7 +78,8 @@ export function startServerSession(socket: Socket, options: ServerSessionOptions
     dispatcher.log.debug("gRPC connection failed", { peer: peer.address, error: errorMessage(failure) });
   });
   socket.on("error", () => session.destroy()); // a TLS alert after the handshake does not end the session by itself
-  if (options.pingPolicy !== undefined) enforcePingPolicy(session, options.pingPolicy, traffic);
+  limitControlFrames(session, traffic, cutOff);
+  if (options.pingPolicy !== undefined) enforcePingPolicy(session, options.pingPolicy, traffic, cutOff);
   if (options.keepalive !== undefined) {
     const onDead = () => {
       dispatcher.log.debug("gRPC client does not answer pings", { peer: peer.address });
@@ -69,15 +90,38 @@ export function startServerSession(socket: Socket, options: ServerSessionOptions
   return session;
 }
 
-function enforcePingPolicy(session: ServerHttp2Session, policy: PingPolicy, traffic: Traffic): void {
+function createFloodGuard(limit: FloodLimit, onFlood: () => void): () => void {
+  let state = noFlood(limit, Date.now());
+  return () => {
+    state = nextFloodState(limit, state, Date.now());
+    if (isFlood(state)) onFlood();
+  };
+}
+
+function limitControlFrames(session: ServerHttp2Session, traffic: Traffic, cutOff: (reason: string) => void): void {
+  let answersSeen = 0;
+  const count = createFloodGuard(CONTROL_FRAMES, () => cutOff("too_many_control_frames"));
+  const onFrame = () => {
+    // Clients measure a connection that brings them messages with pings.
+    if (traffic.answers === answersSeen) count();
+    answersSeen = traffic.answers;
+  };
+  session.on("ping", onFrame);
+  session.on("remoteSettings", onFrame);
+}
+
+function enforcePingPolicy(
+  session: ServerHttp2Session,
+  policy: PingPolicy,
+  traffic: Traffic,
+  cutOff: (reason: string) => void,
+): void {
   let pings = noPings;
   let answersSeen = 0;
   session.on("ping", () => {
     const { openCalls, answers } = traffic;
     pings = nextPingState(policy, pings, { now: Date.now(), openCalls, hasSent: answers > answersSeen });
     answersSeen = answers;
-    if (!isTooManyPings(pings)) return;
-    session.goaway(ENHANCE_YOUR_CALM, 0, Buffer.from("too_many_pings"));
-    session.destroy();
+    if (isTooManyPings(pings)) cutOff("too_many_pings");
   });
 }

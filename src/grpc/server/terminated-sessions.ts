@@ -1,0 +1,80 @@
+import type { ServerHttp2Session } from "node:http2";
+import type { Socket } from "node:net";
+
+/**
+ * node's HTTP/2 library answers most malformed input (a bad HPACK block, a frame of a wrong size) with a GOAWAY of its own and stops
+ * reading for good, without any event: neither the session nor the socket would be closed, even after the client has left.
+ * Between two checks a terminated session is still open, and it takes two of them to be sure.
+ */
+const CHECK_MS = 1000;
+
+/** What is looked at of a socket's handle; node gives no public access to it. */
+interface ReadHandle {
+  readStart(): number;
+  readStop(): number;
+  readonly writeQueueSize: number;
+}
+
+interface Watched {
+  readonly socket: Socket;
+  /** Of the last check; undefined: not checked yet. */
+  bytesRead: number | undefined;
+  /** Reading was found stopped with nothing left to write. */
+  isSuspect: boolean;
+}
+
+export interface TerminatedSessions {
+  /** Until the session closes. */
+  watch(session: ServerHttp2Session, socket: Socket): void;
+}
+
+/** Destroys sessions that the HTTP/2 library has terminated. Its timer runs while there are sessions and does not keep the process alive. */
+export function destroyTerminatedSessions(onTerminated: (session: ServerHttp2Session) => void): TerminatedSessions {
+  const watched = new Map<ServerHttp2Session, Watched>();
+  let timer: NodeJS.Timeout | undefined;
+  const check = () => {
+    for (const [session, each] of watched) {
+      if (!isTerminated(each)) continue;
+      onTerminated(session);
+      session.destroy();
+      each.socket.destroy();
+    }
+  };
+  return {
+    watch(session, socket) {
+      watched.set(session, { socket, bytesRead: undefined, isSuspect: false });
+      timer ??= setInterval(check, CHECK_MS).unref();
+      session.once("close", () => {
+        watched.delete(session);
+        if (watched.size > 0) return;
+        clearInterval(timer);
+        timer = undefined;
+      });
+    },
+  };
+}
+
+function isTerminated(watched: Watched): boolean {
+  const { bytesRead } = watched.socket;
+  // Only bytes from the client end a session this way: who was reading and has received nothing since is fine.
+  if (bytesRead === watched.bytesRead && !watched.isSuspect) return false;
+  const wasSuspect = watched.isSuspect && bytesRead === watched.bytesRead;
+  watched.bytesRead = bytesRead;
+  watched.isSuspect = hasStoppedReading(watched.socket);
+  return watched.isSuspect && wasSuspect;
+}
+
+/** Reading also stops while a write waits for the client; that is flow control, and ends by itself. */
+function hasStoppedReading(socket: Socket): boolean {
+  const handle: unknown = Reflect.get(socket, "_handle");
+  if (!isReadHandle(handle)) return false;
+  // libuv says EALREADY for a handle that is reading, and then nothing changes.
+  if (handle.readStart() !== 0) return false;
+  handle.readStop();
+  return handle.writeQueueSize === 0;
+}
+
+function isReadHandle(handle: unknown): handle is ReadHandle {
+  if (typeof handle !== "object" || handle === null) return false;
+  return ["readStart", "readStop"].every((name) => typeof Reflect.get(handle, name) === "function");
+}
