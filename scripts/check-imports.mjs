@@ -98,6 +98,11 @@ for (const file of files) {
       const watches = target === "node:fs" && /\bwatch\b/.test(text);
       if ((FLOOR_MODULES.test(target) || watches) && !FLOOR.has(room) && !FLOOR_EXCEPTIONS.has(name(file)))
         report(line, `${watches ? "fs.watch" : target} is for net/, files/ and process/: use what they have`);
+      if (target === "yaml" && !name(file).startsWith("src/files/yaml/"))
+        report(
+          line,
+          "the package yaml is for files/yaml, which bounds what a document costs: use locateYaml or parseYaml",
+        );
       if (!target.startsWith(".")) return;
       const path = resolve(dirname(file), target);
       targets.push(path);

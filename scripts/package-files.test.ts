@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
 interface LockedPackage {
@@ -20,4 +20,22 @@ test("the lock file names no registry, so that the machine's own is used", () =>
 
 test("the program itself needs no package: everything is bundled", () => {
   expect(read("package.json")).not.toHaveProperty("dependencies");
+});
+
+test("the notices of bundled packages are published, word for word", () => {
+  const text = (name: string) => readFileSync(new URL(`../${name}`, import.meta.url), "utf8");
+  expect(read("package.json").files).toContain("THIRD-PARTY-NOTICES");
+  const sources = readdirSync(new URL("../src", import.meta.url), { recursive: true, encoding: "utf8" }).filter(
+    (name) => name.endsWith(".ts"),
+  );
+  const isTest = (name: string) => name.endsWith(".test.ts");
+  const bundled = new Set(
+    sources
+      .filter((name) => !isTest(name))
+      .flatMap((name) => [...text(`src/${name}`).matchAll(/^(?:import|export|\} from)\b[^;]*?from "([^"]+)";/gm)])
+      .map(([, target = ""]) => target)
+      .filter((target) => !/^(?:\.|node:)/.test(target)),
+  );
+  expect([...bundled]).toContain("yaml");
+  for (const name of bundled) expect(text("THIRD-PARTY-NOTICES")).toContain(text(`node_modules/${name}/LICENSE`));
 });

@@ -159,7 +159,7 @@ describe("the override", () => {
     expect(warnings).toEqual([
       `Failed to read bootstrap override: failed to read file: ${missing}, open ${missing}: no such file or directory`,
       `Failed to read bootstrap override: failed to convert to JSON: ${join(dir, "bad")}, yaml: line 1: did not find expected node content`,
-      `Failed to read bootstrap override: failed to convert to JSON: ${join(dir, "alias")}, yaml: Unresolved alias (the anchor must be set before the alias): x`,
+      `Failed to read bootstrap override: failed to convert to JSON: ${join(dir, "alias")}, yaml: unknown anchor 'x' referenced`,
     ]);
   });
 });

@@ -1,13 +1,10 @@
-import { parseAllDocuments } from "yaml";
 import { compareText } from "../../base/go-text.ts";
-import { shallowYaml } from "../../files/yaml/yaml-depth.ts";
+import { composeYaml } from "../../files/yaml/compose-yaml.ts";
 import { yamlProblemText } from "../../files/yaml/yaml-problem-text.ts";
 import { GO_YAML } from "../../files/yaml/yaml-profiles.ts";
 import { isIP } from "../../net/ip.ts";
 import { sortKeys, toStrictJson } from "./json.ts";
 
-/** Envoy's 64-bit fields take more than a double holds. */
-const EXACT = { ...GO_YAML, intAsBigInt: true };
 const PLACEHOLDER = "$(HOST_IP)";
 
 /**
@@ -16,12 +13,9 @@ const PLACEHOLDER = "$(HOST_IP)";
  * reason as the reference words it.
  */
 export function convertBootstrapOverride(text: string, hostIp: string): string {
-  const documents = parseAllDocuments(shallowYaml(substituteHostIp(text, hostIp)), EXACT);
-  const [document] = Array.isArray(documents) ? documents : [];
-  const [problem] = document?.errors ?? [];
-  if (problem !== undefined) throw new Error(yamlProblemText(problem), { cause: problem });
-  const value: unknown = document?.toJS({ maxAliasCount: 100 });
-  const json = toStrictJson(sortKeys(value ?? null, compareText));
+  const composed = composeYaml(substituteHostIp(text, hostIp), GO_YAML);
+  if ("problem" in composed) throw new Error(yamlProblemText(composed.problem));
+  const json = toStrictJson(sortKeys(composed.data, compareText));
   // As the command line has always had it; the same text to every reader of JSON.
   return json.replaceAll(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

@@ -80,3 +80,22 @@ function rounded(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   return Object.entries(value).map(([key, item]) => [key, rounded(item)]);
 }
+
+test.each([
+  { name: "lists", text: (depth: number) => "[".repeat(depth) + "]".repeat(depth) },
+  { name: "objects", text: (depth: number) => `${'{"a":'.repeat(depth)}{}${"}".repeat(depth)}` },
+  {
+    name: "a large number in lists",
+    text: (depth: number) => `${"[".repeat(depth)}9007199254740993${"]".repeat(depth)}`,
+  },
+])("$name thousands deep are refused with the limit, however deep", ({ text }) => {
+  expect(() => parseExactJson(text(400))).not.toThrow();
+  for (const depth of [600, 20_000, 1_000_000])
+    expect(() => parseExactJson(text(depth))).toThrow("json: nested too deeply, at most 500 levels are allowed");
+});
+
+test("a value thousands of levels deep is not printed, and the error names the limit", () => {
+  let value: unknown = 9007199254740993n;
+  for (let depth = 0; depth < 100_000; depth += 1) value = [value];
+  expect(() => stringifyExactJson(value)).toThrow("json: nested too deeply, at most 500 levels are allowed");
+});

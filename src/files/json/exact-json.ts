@@ -1,14 +1,17 @@
 /** Only such numbers can be more than a double holds. */
 const MAY_BE_LARGE = /\d{16}|[eE]\+?\d{3}/;
 const TOKEN = /\s*("(?:[^"\\]|\\.)*"|[[\]{}:,]|[^\s[\]{}:,"]+)/y;
+/** Far more levels than any configuration has; as for YAML. */
+const MAX_DEPTH = 500;
+const TOO_DEEP = `json: nested too deeply, at most ${MAX_DEPTH} levels are allowed`;
 const INTEGER = /^-?\d+$/;
 
 /**
  * As `JSON.parse`, except that integers a double would round come back as bigint, and that numbers beyond all doubles are refused: they
- * would be infinite, which cannot be written again.
+ * would be infinite, which cannot be written again. So are more than 500 levels.
  */
 export function parseExactJson(text: string): unknown {
-  const value: unknown = JSON.parse(text);
+  const value = notTooDeep(JSON.parse(text));
   // What is read a second time has no mistakes any more.
   return MAY_BE_LARGE.test(text) ? readValue({ text, at: 0 }) : value;
 }
@@ -18,6 +21,8 @@ export function stringifyExactJson(value: unknown, indent?: number): string {
   try {
     return JSON.stringify(value, null, indent);
   } catch (failure) {
+    // The stack is exhausted.
+    if (failure instanceof RangeError) throw new TypeError(TOO_DEEP, { cause: failure });
     if (!(failure instanceof TypeError)) throw failure;
   }
   const write = (replace: (big: bigint) => unknown) =>
@@ -33,6 +38,15 @@ export function stringifyExactJson(value: unknown, indent?: number): string {
 export function exactInteger(value: bigint | string): number | bigint {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : BigInt(value);
+}
+
+/** The same value. Checked level by level: what reads it on, decodes, freezes or prints it recurses for each of them. */
+function notTooDeep(value: unknown): unknown {
+  let level = [value];
+  for (let depth = 0; depth <= MAX_DEPTH && level.length > 0; depth++)
+    level = level.flatMap((each) => (typeof each === "object" && each !== null ? Object.values(each) : []));
+  if (level.length > 0) throw new SyntaxError(TOO_DEEP);
+  return value;
 }
 
 interface Reader {

@@ -1,24 +1,6 @@
-import {
-  type Alias,
-  type Document,
-  isAlias,
-  isMap,
-  isScalar,
-  isSeq,
-  LineCounter,
-  type Node,
-  parseDocument,
-  visit,
-} from "yaml";
-import { errorMessage } from "../../base/coded-error.ts";
-import { nestsTooDeeply, TOO_DEEP } from "./yaml-depth.ts";
+import { isAlias, isMap, isScalar, isSeq, type Pair, type YAMLMap } from "yaml";
+import { type AliasTargets, composeYaml, type Position, startOf } from "./compose-yaml.ts";
 import { STRICT_YAML } from "./yaml-profiles.ts";
-
-export interface Position {
-  /** Both from 1. */
-  readonly line: number;
-  readonly column: number;
-}
 
 /** A path into the data: keys of maps, indexes of lists. */
 export type YamlPath = readonly (string | number)[];
@@ -27,80 +9,53 @@ export type LocatedYaml =
   | { readonly data: unknown; readonly locate: (path: YamlPath) => Position }
   | { readonly problem: string; readonly position: Position };
 
-/** Aliases beyond this are taken for an attack: they can multiply a small text into any size. */
-const MAX_ALIASES = 100;
-const START: Position = { line: 1, column: 1 };
-
 /** One document (JSON included) by the strict profile, with the position of each of its members in the text. */
 export function locateYaml(text: string): LocatedYaml {
-  if (nestsTooDeeply(text)) return { problem: TOO_DEEP, position: START };
-  const lines = new LineCounter();
-  const positionAt = (offset: number): Position => {
-    const { line, col } = lines.linePos(offset);
-    return { line: Math.max(1, line), column: Math.max(1, col) };
-  };
-  try {
-    const document = parseDocument(text, { ...STRICT_YAML, lineCounter: lines, prettyErrors: false });
-    const [failure] = document.errors;
-    if (failure !== undefined) {
-      return { problem: failure.message, position: positionAt(failure.pos[0]) };
+  const composed = composeYaml(text, STRICT_YAML);
+  if ("problem" in composed) return { problem: composed.problem.message, position: composed.problem.position };
+  const { data, document, targets, positionAt } = composed;
+  const offsets = new Offsets(document?.contents, targets);
+  return { data, locate: (path) => positionAt(offsets.of(path)) };
+}
+
+class Offsets {
+  readonly #root: unknown;
+  readonly #targets: AliasTargets;
+  /** Members by name of the maps that were asked for: there may be as many problems as members. */
+  readonly #members = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>();
+  constructor(root: unknown, targets: AliasTargets) {
+    this.#root = root;
+    this.#targets = targets;
+  }
+
+  /**
+   * Where a member stands in the text: its key, or an item. Of one that the text does not have (it comes from a merged key, or is
+   * missing) the nearest parent that it does.
+   */
+  of(path: YamlPath): number {
+    let node = this.#root;
+    let offset = startOf(node) ?? 0;
+    for (const part of path) {
+      if (isAlias(node)) node = this.#targets.get(node);
+      if (isMap(node)) {
+        const pair = this.#pair(node, String(part));
+        if (pair === undefined) break;
+        offset = startOf(pair.key) ?? offset;
+        node = pair.value;
+      } else if (isSeq(node) && typeof part === "number") {
+        node = node.items[part];
+        offset = startOf(node) ?? offset;
+      } else break;
     }
-    const dangling = danglingAlias(document);
-    if (dangling !== undefined) {
-      return {
-        problem: `alias *${dangling.source} has no anchor before it`,
-        position: positionAt(dangling.range?.[0] ?? 0),
-      };
+    return offset;
+  }
+
+  #pair(map: YAMLMap, name: string): Pair | undefined {
+    let members = this.#members.get(map);
+    if (members === undefined) {
+      members = new Map(map.items.map((pair) => [String(isScalar(pair.key) ? pair.key.value : pair.key), pair]));
+      this.#members.set(map, members);
     }
-    const data: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
-    return { data, locate: (path) => positionAt(yamlOffset(document, path)) };
-  } catch (thrown) {
-    return { problem: reasonOf(thrown), position: START };
+    return members.get(name);
   }
-}
-
-/**
- * Where a member stands in the text: its key, or an item. Of one that the text does not have (it comes from a merged key, or is
- * missing) the nearest parent that it does.
- */
-function yamlOffset(document: Document, path: YamlPath): number {
-  let node: unknown = document.contents;
-  let offset = startOf(node) ?? 0;
-  for (const part of path) {
-    if (isAlias(node)) node = node.resolve(document);
-    if (isMap(node)) {
-      const pair = node.items.find(({ key }) => String(isScalar(key) ? key.value : key) === String(part));
-      if (pair === undefined) break;
-      offset = startOf(pair.key) ?? offset;
-      node = pair.value;
-    } else if (isSeq(node) && typeof part === "number") {
-      node = node.items[part];
-      offset = startOf(node) ?? offset;
-    } else break;
-  }
-  return offset;
-}
-
-function startOf(node: unknown): number | undefined {
-  return (node as Node | null | undefined)?.range?.[0];
-}
-
-function danglingAlias(document: Document): Alias | undefined {
-  let found: Alias | undefined;
-  visit(document, {
-    Alias: (_key, alias) => {
-      if (alias.resolve(document) !== undefined) return undefined;
-      found = alias;
-      return visit.BREAK;
-    },
-  });
-  return found;
-}
-
-function reasonOf(thrown: unknown): string {
-  if (thrown instanceof RangeError) return TOO_DEEP;
-  if (thrown instanceof ReferenceError && errorMessage(thrown).startsWith("Excessive")) {
-    return `more than ${MAX_ALIASES} uses of aliases`;
-  }
-  return errorMessage(thrown);
 }

@@ -63,7 +63,7 @@ test("the YAML library is found in a bundle that is split into chunks, in one of
       banner: { js: 'import{createRequire as __r}from"node:module";const require=__r(import.meta.url);' },
       logLevel: "error",
     });
-    const chunks = (await readdir(scratch)).filter((name) => name.startsWith("yaml-library"));
+    const chunks = (await readdir(scratch)).filter((name) => name.startsWith("compose-yaml"));
     const bundled: typeof import("./parse-yaml.ts") = await import(pathToFileURL(join(scratch, "parse-yaml.mjs")).href);
     expect(await bundled.parseYaml("a: yes")).toEqual({ a: true });
     expect(chunks).toHaveLength(1);
@@ -72,7 +72,7 @@ test("the YAML library is found in a bundle that is split into chunks, in one of
   }
 });
 
-describe("a text that nests deeper than anybody means", () => {
+describe("a text that nests too deeply", () => {
   const nested = (depth: number, open: string, close: string) => open.repeat(depth) + close.repeat(depth);
 
   test.each([
@@ -84,7 +84,7 @@ describe("a text that nests deeper than anybody means", () => {
     for (const depth of [600, 5000, 100_000]) {
       await expect(parseYaml(text(depth))).rejects.toMatchObject({
         code: "invalid-yaml",
-        message: "yaml: nested too deeply",
+        message: "yaml: nested too deeply, at most 500 levels are allowed",
       });
     }
   });

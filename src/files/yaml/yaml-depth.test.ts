@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { parseDocument } from "yaml";
 import { growthFactor } from "../../../test/support/growth-factor.ts";
-import { nestsTooDeeply, shallowYaml } from "./yaml-depth.ts";
+import { nestsTooDeeply } from "./yaml-depth.ts";
 
 const nested = (depth: number, open: string, close: string) => open.repeat(depth) + close.repeat(depth);
 const indented = (depth: number) => Array.from({ length: depth }, (_, level) => `${" ".repeat(level)}a:`).join("\n");
@@ -49,9 +49,4 @@ test.each([
   { name: "hyphens", piece: "- -" },
 ])("a hostile line of $name takes no longer than its length", ({ piece }) => {
   expect(growthFactor((length) => nestsTooDeeply(piece.repeat(length)), 60_000)).toBeLessThan(24);
-});
-
-test("who only wants to read on gets the text, or an error", () => {
-  expect(shallowYaml("a: [1]")).toBe("a: [1]");
-  expect(() => shallowYaml("[".repeat(501))).toThrow("nested too deeply");
 });

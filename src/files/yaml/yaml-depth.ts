@@ -1,11 +1,11 @@
-/** Nobody means more levels than this. */
+/** Far more levels than any rule has. */
 const MAX_DEPTH = 500;
 
-export const TOO_DEEP = "nested too deeply";
+export const TOO_DEEP = `nested too deeply, at most ${MAX_DEPTH} levels are allowed`;
 
 /**
- * Whether a YAML text nests deeper than anybody means. To be asked before the library reads it: it calls itself for each level, and an
- * exhausted stack does not always throw, it may end the process. Counts what may open a level, so it errs on the large side.
+ * Whether a YAML text nests too deeply. Checked before the library reads it: it recurses for each level, and an exhausted stack does not
+ * always throw, it may end the process. Counts what may open a level, so it errs on the large side.
  */
 export function nestsTooDeeply(text: string): boolean {
   let open = 0;
@@ -19,12 +19,6 @@ export function nestsTooDeeply(text: string): boolean {
     if (open > MAX_DEPTH) return true;
   }
   return false;
-}
-
-/** The same text; throws when it nests too deeply. */
-export function shallowYaml(text: string): string {
-  if (nestsTooDeeply(text)) throw new RangeError(TOO_DEEP);
-  return text;
 }
 
 const BLOCK = /^(?: |[-?] )*/;

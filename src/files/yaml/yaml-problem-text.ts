@@ -1,8 +1,17 @@
-import type { YAMLError } from "yaml";
+import type { YamlProblem } from "./compose-yaml.ts";
 
-/** What is wrong with a text and in which line, as the reference tells it. */
-export function yamlProblemText({ code, message, linePos }: YAMLError): string {
-  return `yaml: line ${linePos?.[0].line ?? 1}: ${word(code, message)}`;
+/** What is wrong with a text and in which line, in the words of the reference. */
+export function yamlProblemText({ code, message, position }: YamlProblem): string {
+  switch (code) {
+    case "TOO_DEEP":
+      return `yaml: ${message}`;
+    case "ALIAS_REPEATS":
+      return "yaml: document contains excessive aliasing";
+    case "NO_ANCHOR":
+      return `yaml: unknown anchor '${/\*(\S+)/.exec(message)?.[1] ?? ""}' referenced`;
+    default:
+      return `yaml: line ${position.line}: ${word(code, message)}`;
+  }
 }
 
 /** The reference's parser words for what our parser reports; the own text where there is no counterpart. */
@@ -21,6 +30,6 @@ function word(code: string, message: string): string {
     case "UNEXPECTED_TOKEN":
       return "did not find expected key";
     default:
-      return message.split(" at line")[0] ?? message;
+      return message;
   }
 }

@@ -11,6 +11,8 @@ export const GO_YAML = {
   version: "1.1",
   uniqueKeys: false,
   merge: true,
+  // Envoy's 64-bit fields take more than a double holds.
+  intAsBigInt: true,
   logLevel: "silent",
   customTags: (tags: Tags): Tags => tags.filter((tag) => !isUnused(tag)).map(withDigits),
 } as const;

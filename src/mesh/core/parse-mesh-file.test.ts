@@ -197,9 +197,11 @@ test("the example that mesh init writes is valid", () => {
   expect(fileOf(exampleFile()).services.length).toBeGreaterThan(1);
 });
 
-test("a text that nests deeper than anybody means is told as such", () => {
+test("a text that nests too deeply is refused with the limit", () => {
   const parsed = parseMeshFile(`services: ${"[".repeat(20_000)}`);
-  expect("problems" in parsed && parsed.problems[0]?.text).toBe("YAML: nested too deeply");
+  expect("problems" in parsed && parsed.problems[0]?.text).toBe(
+    "YAML: nested too deeply, at most 500 levels are allowed",
+  );
 });
 
 test("any text gives a file or problems, never a throw", () => {

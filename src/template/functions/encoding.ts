@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { parse as parseYaml, stringify as stringifyYaml } from "yaml";
-import { shallowYaml } from "../../files/yaml/yaml-depth.ts";
+import { locateYaml } from "../../files/yaml/locate-yaml.ts";
+import { printYaml } from "../../files/yaml/print-yaml.ts";
 import type { FunctionTable } from "../function-table.ts";
 import { fixed, textArg } from "../function-table.ts";
 import { marshalGoJson } from "../go-json.ts";
@@ -16,10 +16,12 @@ export const ENCODING_FUNCTIONS: FunctionTable = {
     return compact === undefined ? "" : JSON.stringify(JSON.parse(compact), null, 2);
   }),
   fromJson: fixed(1, (args) => parsed(() => JSON.parse(textArg(args, 0)) as unknown)),
-  toYaml: fixed(1, ([arg]) =>
-    stringifyYaml(JSON.parse(marshalGoJson(arg, false) ?? "null"), { lineWidth: 0 }).trimEnd(),
-  ),
-  fromYaml: fixed(1, (args) => parsed(() => parseYaml(shallowYaml(textArg(args, 0)), { maxAliasCount: 0 }) as unknown)),
+  toYaml: fixed(1, ([arg]) => printYaml(JSON.parse(marshalGoJson(arg, false) ?? "null")).trimEnd()),
+  fromYaml: fixed(1, (args) => {
+    const yaml = locateYaml(textArg(args, 0));
+    if (!("problem" in yaml)) return yaml.data;
+    throw new TemplateFunctionError(`yaml: line ${yaml.position.line}: ${yaml.problem}`);
+  }),
   b64enc: fixed(1, (args) => Buffer.from(textArg(args, 0)).toString("base64")),
   b64dec: fixed(1, (args) => {
     const text = textArg(args, 0);
