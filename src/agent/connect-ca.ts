@@ -1,26 +1,41 @@
 import type { CloseStack } from "../base/close-stack.ts";
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
-import { type CaClient, type IdentityMetrics, startCaClient, type TokenFetcher } from "../identity/index.ts";
+import {
+  type CaClient,
+  exchangeTokens,
+  type IdentityMetrics,
+  startCaClient,
+  type TokenFetcher,
+} from "../identity/index.ts";
 import { connectThroughProxy } from "../net/http-proxy/proxy-route.ts";
 import { tlsLimits } from "../net/tls/compliance-policy.ts";
+import { NO_PLATFORM, type PlatformInfo } from "../platform/index.ts";
 import { diskFiles } from "../settings/config-files.ts";
 import type { AgentConfig } from "../settings/read-agent-config.ts";
 import { caRootCa, systemRootCa } from "../settings/root-ca.ts";
 import { AgentStartError } from "./agent-error.ts";
+
+const SCOPES: ReadonlyMap<string, string> = new Map([
+  ["GoogleCA", "googleca"],
+  ["GoogleCAS", "googlecas"],
+]);
 
 /** The client for the configured CA; what it opens is closed by `opened`. */
 export async function connectCa(
   config: AgentConfig,
   parts: {
     readonly opened: CloseStack;
+    readonly platform: Promise<PlatformInfo>;
     readonly tokens: TokenFetcher | undefined;
     readonly metrics: IdentityMetrics;
     readonly log: Logger;
   },
 ): Promise<CaClient> {
   const { security } = config;
-  const { opened, tokens, metrics, log } = parts;
+  const { opened, metrics, log } = parts;
+  const tokens =
+    parts.tokens && security.exchangesCaTokens ? await federated(parts.tokens, config, parts) : parts.tokens;
   const root = security.caEndpoint.endsWith(":15010")
     ? { path: "" }
     : caRootCa({ configured: security.caRootCa, security }, diskFiles.exists);
@@ -45,14 +60,32 @@ export async function connectCa(
     tlsLimits: tlsLimits(security.compliancePolicy),
     clusterId: security.clusterId,
     certSigner: security.certSigner,
+    clusterUrl: security.gkeClusterUrl,
     headers: security.caHeaders,
     keepalive: config.xds.upstream.keepalive,
     retries: metrics.outgoingRetries,
-    log: log.scope("citadelclient"),
+    log: log.scope(SCOPES.get(security.caProvider) ?? "citadelclient"),
   }).catch((cause: unknown) => {
     const reason = errorMessage(cause);
     throw new AgentStartError("start-failed", `failed to start workload secret manager ${reason}`, { cause });
   });
   opened.defer(() => client.close());
   return client;
+}
+
+/** The workload's tokens, each traded for a federated one. */
+function federated(
+  tokens: TokenFetcher,
+  { security }: AgentConfig,
+  { platform, metrics }: { readonly platform: Promise<PlatformInfo>; readonly metrics: IdentityMetrics },
+): Promise<TokenFetcher> {
+  const known = tokens.identityProvider || security.gkeClusterUrl;
+  return exchangeTokens(tokens, {
+    trustDomain: security.trustDomain,
+    // The cloud may not be known yet; the first token is asked for later.
+    identityProvider: async () =>
+      known || ((await platform.catch(() => NO_PLATFORM)).metadata.gcp_gke_cluster_url ?? ""),
+    ...(security.stsEndpoints.federated !== "" && { endpoint: security.stsEndpoints.federated }),
+    retries: metrics.outgoingRetries,
+  });
 }

@@ -11,6 +11,7 @@ import {
   workloadSpiffeId,
 } from "../identity/index.ts";
 import type { ReservedSocket } from "../net/listen/listen.ts";
+import type { PlatformInfo } from "../platform/index.ts";
 import { splitHosts } from "../protocol/x509/general-names.ts";
 import { type LegacyToken, type PrivateKeyProvider, type SdsStart, startSdsInBackground } from "../sds/index.ts";
 import { diskFiles } from "../settings/config-files.ts";
@@ -24,6 +25,7 @@ const CRL_PATH = "./var/run/secrets/istio/crl/ca-crl.pem";
 
 export interface IdentityParts {
   readonly opened: CloseStack;
+  readonly platform: Promise<PlatformInfo>;
   readonly tokens: TokenFetcher | undefined;
   readonly metrics: AgentMetrics;
   readonly log: Logger;

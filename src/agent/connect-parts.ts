@@ -87,7 +87,7 @@ export async function connectParts(options: StartAgentOptions, parts: AgentParts
   const xds = servesXds(config) ? opened.add(await connectXds(config, xdsParts)) : undefined;
   // While Envoy starts, and before the CA is asked: it needs its configuration first.
   xds?.prepare();
-  const identityParts = { opened, tokens, sds: launch.sds, reserved: reserved.sds, metrics, log, signal };
+  const identityParts = { opened, platform, tokens, sds: launch.sds, reserved: reserved.sds, metrics, log, signal };
   const secrets = await connectIdentity(config, identityParts);
   bundle.attach(secrets);
   if (config.generation.hasGatewaySds) {
@@ -163,6 +163,6 @@ export async function connectParts(options: StartAgentOptions, parts: AgentParts
   });
 }
 
-function exchangesTokens({ generation, security }: AgentConfig): boolean {
-  return generation.hasStsServer && (security.stsPort > 0 || security.xdsAuthProvider !== "");
+function exchangesTokens({ security }: AgentConfig): boolean {
+  return security.stsPort > 0 || security.xdsAuthProvider !== "";
 }

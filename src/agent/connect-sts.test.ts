@@ -74,8 +74,9 @@ const NO_PROJECT_TEXT = "GoogleTokenExchange token manager specified but failed 
 test.each([
   { generation: "1.7", namespace: "td" },
   { generation: "1.20", namespace: "pool.example" },
-])("$generation exchanges for $namespace", async ({ generation, namespace }) => {
-  const { google, ask } = await startWith(generation, onGcp);
+  { generation: "master", namespace: "pool.example", more: { PLUGIN: "GoogleTokenExchange" } },
+])("$generation exchanges for $namespace", async ({ generation, namespace, more }) => {
+  const { google, ask } = await startWith(generation, onGcp, more);
   expect((await ask()).status).toBe(200);
   expect(google.calls[0]?.body.audience).toContain(`identitynamespace:${namespace}:`);
 });
@@ -116,6 +117,11 @@ test.each(["1.7", "1.8"])("outside Google's cloud %s runs without a plug-in", as
   expect([answer.status, JSON.parse(answer.body).error_description]).toEqual([500, "no plugin is found"]);
   expect((await httpRequest({ url: `${url}/stsStatus`, timeoutMs: 5_000 })).body).toBe('{\n "tokens": []\n}');
   expect(google.calls).toEqual([]);
+});
+
+test("without a plug-in the default generation serves the port and refuses each request with the reason", async () => {
+  const { ask } = await startWith("master", elsewhere, NO_PROJECT);
+  expect((await ask()).body).toContain("no plugin is found");
 });
 
 test("up to 1.8 the port is open before the cloud is known, and requests wait", async () => {

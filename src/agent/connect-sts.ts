@@ -37,8 +37,6 @@ async function connectSts(config: AgentConfig, manager: TokenManager, log: Logge
   );
 }
 
-const OLD_FEDERATED_ENDPOINT = "https://securetoken.googleapis.com/v1/identitybindingtoken";
-
 export interface TokenExchange {
   readonly manager: TokenManager;
   /** Of the Google project, where the start has waited for it; "" otherwise. */
@@ -81,13 +79,12 @@ async function open(config: AgentConfig, parts: TokenManagerParts): Promise<Toke
   // Up to 1.7 the federated token came from another address and for the trust domain, whatever the subject token said.
   const isOld = config.generation.oldFederatedToken;
   const { credentialFetcher: fetcher, trustDomain, stsEndpoints } = security;
-  const federatedEndpoint = stsEndpoints.federated || (isOld ? OLD_FEDERATED_ENDPOINT : "");
   const provider = fetcher.type === "google-compute-engine" ? fetcher.identityProvider : security.gkeClusterUrl;
   const manager = createTokenManager(security.tokenManagerPlugin, {
     trustDomain,
     identityProvider: provider || (metadata.gcp_gke_cluster_url ?? ""),
     projectNumber,
-    ...(federatedEndpoint !== "" && { federatedEndpoint }),
+    ...(stsEndpoints.federated !== "" && { federatedEndpoint: stsEndpoints.federated }),
     ...(stsEndpoints.credentials !== "" && { credentialsUrl: stsEndpoints.credentials }),
     namespaceFromToken: !isOld,
     log: parts.log.scope("stsserver"),

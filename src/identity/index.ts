@@ -1,3 +1,6 @@
+import type { TokenExchangeOptions } from "./tokens/exchange-token.ts";
+import type { TokenFetcher } from "./tokens/token-fetcher.ts";
+
 export { startCaClient } from "./ca-client/providers.ts";
 export type { CaClient } from "./ca-client/types.ts";
 export { declareIdentityMetrics, type IdentityMetrics } from "./metrics.ts";
@@ -6,3 +9,8 @@ export { startTokenFetcher } from "./tokens/create-token-fetcher.ts";
 export type { TokenFetcher } from "./tokens/token-fetcher.ts";
 export { withTokenSubject, workloadSpiffeId } from "./workload-identity.ts";
 export { generateWorkloadKey, type WorkloadKeyOptions } from "./workload-key.ts";
+
+/** Loaded with the first use: few CAs accept nothing but federated tokens. */
+export async function exchangeTokens(tokens: TokenFetcher, options: TokenExchangeOptions): Promise<TokenFetcher> {
+  return (await import("./tokens/exchange-token.ts")).exchangingFetcher(tokens, options);
+}

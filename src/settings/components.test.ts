@@ -150,7 +150,13 @@ describe("envoy", () => {
 });
 
 describe("xds", () => {
-  const security = { provCert: "", fileMountedCerts: false, pilotCertProvider: "istiod", compliancePolicy: "" };
+  const security = {
+    provCert: "",
+    fileMountedCerts: false,
+    pilotCertProvider: "istiod",
+    usesKubernetesRoots: false,
+    compliancePolicy: "",
+  };
   const read = (env: Environment = {}, generation: Generation = "master", change: Parameters<typeof given>[2] = {}) => {
     const { env: reader, proxyConfig } = given(env, generation, change);
     return readXdsSettings(reader, proxyConfig, security, (path) => path === "var/run/secrets/istio/root-cert.pem");

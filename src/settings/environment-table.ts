@@ -6,7 +6,6 @@ const SINCE_20 = ["master", "1.20"] as const;
 const MASTER = ["master"] as const;
 const ONLY_20 = ["1.20"] as const;
 const ONLY_8 = ["1.8"] as const;
-const UNTIL_20 = ["1.20", "1.8", "1.7", "1.6", "1.2"] as const;
 const UNTIL_8 = ["1.8", "1.7", "1.6", "1.2"] as const;
 const UNTIL_7 = ["1.7", "1.6", "1.2"] as const;
 
@@ -167,7 +166,7 @@ export const ENVIRONMENT = [
     "Citadel",
     ALL,
     "security",
-    "Citadel or GkeWorkloadCertificate; 1.20 also GoogleCA and GoogleCAS.",
+    "Citadel, GkeWorkloadCertificate, GoogleCA or GoogleCAS; an address with googleapis.com means GoogleCA.",
   ),
   row("CA_ADDR", "string", "", ALL, "security", "CA address; empty takes the discovery address."),
   row("CA_ROOT_CA", "string", "", SINCE_8, "security", "Root certificate file of the CA server, or SYSTEM."),
@@ -298,7 +297,14 @@ export const ENVIRONMENT = [
     "Address of the service of the second step of the token exchange; empty is Google's.",
     { own: true },
   ),
-  row("GKE_CLUSTER_URL", "string", "", UNTIL_20, "security", "Audience of Google token exchange."),
+  row(
+    "GKE_CLUSTER_URL",
+    "string",
+    "",
+    ALL,
+    "security",
+    "Audience of Google token exchange, and where GoogleCA finds the cluster.",
+  ),
   row("REQUIRE_3P_TOKEN", "bool", false, ONLY_20, "security", "Reject first-party tokens (control plane)."),
   row(
     "PLUGINS",
@@ -306,18 +312,32 @@ export const ENVIRONMENT = [
     "",
     UNTIL_7,
     "security",
-    "Accepted without effect: token exchange plugins of the old SDS cache.",
+    "GoogleTokenExchange trades the token for the CA; others have no effect.",
   ),
-  row("USE_TOKEN_FOR_CSR", "bool", false, UNTIL_8, "security", "Accepted without effect: old SDS cache."),
-  row("SKIP_PARSE_TOKEN", "bool", false, UNTIL_7, "security", "Accepted without effect: old SDS cache."),
-  row("ENABLE_INGRESS_GATEWAY_SDS", "bool", false, UNTIL_8, "security", "Accepted without effect: old SDS cache."),
+  row(
+    "USE_TOKEN_FOR_CSR",
+    "bool",
+    false,
+    UNTIL_8,
+    "security",
+    "No effect: every certificate request carries the token.",
+  ),
+  row("SKIP_PARSE_TOKEN", "bool", false, UNTIL_7, "security", "No effect: the token is sent as it is."),
+  row(
+    "ENABLE_INGRESS_GATEWAY_SDS",
+    "bool",
+    false,
+    UNTIL_8,
+    "security",
+    "No effect: gateways of 1.7 and before always serve Kubernetes secrets, later ones get them from the control plane.",
+  ),
   row(
     "SECRET_ROTATION_CHECK_INTERVAL",
     "duration",
     "5m",
     UNTIL_8,
     "security",
-    "Accepted without effect: old SDS cache.",
+    "No effect: each certificate has a timer of its own, see SECRET_GRACE_PERIOD_RATIO.",
   ),
   row(
     "STALED_CONNECTION_RECYCLE_RUN_INTERVAL",
@@ -325,10 +345,24 @@ export const ENVIRONMENT = [
     "5m",
     UNTIL_8,
     "security",
-    "Accepted without effect: old SDS cache.",
+    "No effect: a connection is released when it ends.",
   ),
-  row("INITIAL_BACKOFF_MSEC", "int", 0, UNTIL_8, "security", "Accepted without effect: old SDS cache."),
-  row("SECRET_WATCHER_RESYNC_PERIOD", "string", "", UNTIL_8, "security", "Accepted without effect: old SDS cache."),
+  row(
+    "INITIAL_BACKOFF_MSEC",
+    "int",
+    0,
+    UNTIL_8,
+    "security",
+    "No effect: certificate requests are retried after half a second, then less and less often.",
+  ),
+  row(
+    "SECRET_WATCHER_RESYNC_PERIOD",
+    "string",
+    "",
+    UNTIL_8,
+    "security",
+    "No effect: Kubernetes secrets are watched, and listed again when the watch ends.",
+  ),
   row("CALL_CREDENTIALS", "bool", false, ONLY_8, "security", "Send the JWT instead of mutual TLS to istiod."),
 
   // Agent, Envoy, DNS, status
@@ -623,9 +657,23 @@ export const ENVIRONMENT = [
   row("DNS_ADDR", "string", ":15053", UNTIL_7, "dns", "Listen address of the old DNS-over-TLS agent."),
   row("DNS_AGENT", "string", "", UNTIL_7, "dns", "Turns the old DNS-over-TLS agent on."),
   row("DNS_SERVER", "string", "", UNTIL_7, "dns", "Upstream of the old DNS-over-TLS agent."),
-  row("XDS_LOCAL", "string", "", UNTIL_7, "xds", "Experimental local XDS."),
-  row("XDS_SAVE", "string", "", UNTIL_7, "xds", "Experimental local XDS."),
-  row("XDS_UPSTREAM", "string", "", UNTIL_7, "xds", "Experimental local XDS."),
+  row(
+    "XDS_LOCAL",
+    "string",
+    "",
+    UNTIL_7,
+    "xds",
+    "No effect: PROXY_XDS_DEBUG_VIA_AGENT shows the configuration of the control plane.",
+  ),
+  row("XDS_SAVE", "string", "", UNTIL_7, "xds", "No effect: XDS_LAST_GOOD records the configuration."),
+  row(
+    "XDS_UPSTREAM",
+    "string",
+    "",
+    UNTIL_7,
+    "xds",
+    "No effect: the control plane is discoveryAddress of the ProxyConfig.",
+  ),
 
   // Control plane
   row(

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { environmentWarnings } from "./environment-warnings.ts";
+import { environmentWarnings, withoutEffect } from "./environment-warnings.ts";
 
 test("the warnings of every command cover all scalars but those read at first use", () => {
   const env = {
@@ -25,4 +25,13 @@ test.each([
   expect(environmentWarnings({ PILOT_AGENT_GENERATION: generation, CALL_CREDENTIALS: "x" })).toHaveLength(
     warns ? 1 : 0,
   );
+});
+
+test("a variable without effect is named with what replaces it, in whichever generation", () => {
+  expect(
+    withoutEffect({ XDS_SAVE: "/tmp/x", INITIAL_BACKOFF_MSEC: "10", SKIP_PARSE_TOKEN: "", CA_ADDR: "a:1" }),
+  ).toEqual([
+    expect.stringMatching(/^INITIAL_BACKOFF_MSEC has no effect: certificate requests are retried/),
+    "XDS_SAVE has no effect: XDS_LAST_GOOD records the configuration.",
+  ]);
 });

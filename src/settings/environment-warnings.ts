@@ -19,6 +19,15 @@ export function environmentWarnings(env: Environment): readonly string[] {
   return warnings;
 }
 
+const NO_EFFECT = "No effect: ";
+
+/** A line for each variable that is set and that no generation here gives a meaning, with what replaces it. */
+export function withoutEffect(env: Environment): readonly string[] {
+  return ENVIRONMENT.filter(({ name, effect }) => effect.startsWith(NO_EFFECT) && (env[name] ?? "") !== "").map(
+    ({ name, effect }) => `${name} has no effect: ${effect.slice(NO_EFFECT.length)}`,
+  );
+}
+
 /** Read at first use: its warning follows the logging flags. */
 export function isReadLate(name: string): boolean {
   return ENVIRONMENT.some((variable) => variable.name === name && "lazy" in variable && variable.lazy === true);

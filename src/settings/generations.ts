@@ -49,7 +49,10 @@ export interface GenerationRules extends ProxyConfigRules {
   readonly hasGatewaySds: boolean;
   /** `legacy`: one socket of the agent's own; otherwise what is served beside an external SDS server. */
   readonly sds: "legacy" | "serve-files" | "serve-nothing";
-  readonly hasStsServer: boolean;
+  /** `XDS_AUTH_PROVIDER=gcp` trades the token of xDS streams. */
+  readonly exchangesXdsTokens: boolean;
+  /** `PILOT_CERT_PROVIDER=kubernetes`: the cluster's own CA has signed the certificates of control plane and CA. */
+  readonly hasKubernetesRoots: boolean;
   /** Google's token exchange without a Google project stops the start; otherwise it is as if there were no such plug-in. */
   readonly requiresGcpProject: boolean;
   /** The federated token comes from Google's older endpoint and for the trust domain, not for the subject token's namespace. */
@@ -90,7 +93,8 @@ const MASTER: GenerationRules = {
   requiresTap: false,
   hasGatewaySds: false,
   sds: "serve-files",
-  hasStsServer: false,
+  exchangesXdsTokens: false,
+  hasKubernetesRoots: false,
   requiresGcpProject: false,
   oldFederatedToken: false,
   bootstrap: BOOTSTRAP_RULES.master,
@@ -118,7 +122,8 @@ const V1_20: GenerationRules = {
   unknownJwtPolicyKeepsToken: false,
   requiresTap: true,
   sds: "serve-nothing",
-  hasStsServer: true,
+  exchangesXdsTokens: true,
+  hasKubernetesRoots: true,
   requiresGcpProject: true,
   bootstrap: BOOTSTRAP_RULES["1.20"],
   dns: DNS_RULES["1.20"],

@@ -11,7 +11,7 @@ import { ConfigError, joinConfigErrors } from "./config-error.ts";
 import { type ConfigFiles, diskFiles } from "./config-files.ts";
 import { type DnsSettings, readDnsSettings } from "./dns.ts";
 import { createEnvReader, type Environment } from "./env-reader.ts";
-import { isReadLate } from "./environment-warnings.ts";
+import { isReadLate, withoutEffect } from "./environment-warnings.ts";
 import { type EnvoyConfig, readEnvoyConfig } from "./envoy.ts";
 import { chooseGeneration, type GenerationRules } from "./generations.ts";
 import { readPlatformSettings } from "./platform.ts";
@@ -71,6 +71,7 @@ export async function readAgentConfig(sources: AgentConfigSources): Promise<Agen
   const env = createEnvReader(sources.env, rules.name, (text, name) => {
     if (sources.environmentWarned !== true || isReadLate(name)) sources.log.warn(text);
   });
+  for (const line of withoutEffect(sources.env)) sources.log.warn(line);
   const errors: ConfigError[] = [];
   // After a failure the other steps still look for problems, but what they would announce is not going to happen.
   const log = () => (errors.length === 0 ? sources.log : silentLogger);

@@ -3,18 +3,23 @@ import { recordLog } from "../../test/support/log/recording-log.ts";
 import { defaultProxyConfig } from "../istio-api/proxy-config/default-proxy-config.ts";
 import { createEnvReader, type Environment } from "./env-reader.ts";
 import { type Generation, generationRules } from "./generations.ts";
-import { defaultProxyFlags } from "./proxy-flags.ts";
+import { defaultProxyFlags, type ProxyFlags } from "./proxy-flags.ts";
 import { caRootCa, systemRootCa, xdsRootCa } from "./root-ca.ts";
 import { readSecurityConfig } from "./security.ts";
 import { GKE_WORKLOAD_CERTS, MOUNTED_CERTS } from "./well-known-paths.ts";
 
-function read(env: Environment, generation: Generation = "master", present: readonly string[] = []) {
+function read(
+  env: Environment,
+  generation: Generation = "master",
+  present: readonly string[] = [],
+  flags: Partial<ProxyFlags> = { tokenManagerPlugin: "GoogleTokenExchange" },
+) {
   const rules = generationRules(generation);
   const log = recordLog();
   const lines = log.printed;
   const config = readSecurityConfig({
     env: createEnvReader(env, generation, () => undefined),
-    flags: { ...defaultProxyFlags(rules), stsPort: 15463 },
+    flags: { ...defaultProxyFlags(rules), stsPort: 15463, ...flags },
     rules,
     proxyConfig: defaultProxyConfig(rules),
     exists: (path) => present.includes(path),
@@ -94,7 +99,12 @@ describe("certificate authority", () => {
     },
     { env: {}, generation: "1.7", gives: { caEndpoint: "istiod.istio-system.svc:15012", caServerName: "" } },
     { env: { CA_ADDR: "meshca.googleapis.com:443" }, generation: "master", gives: { caProvider: "GoogleCA" } },
-    { env: { CA_PROVIDER: "Other" }, generation: "master", gives: { caProvider: "Other" } },
+    { env: { CA_PROVIDER: "Other" }, generation: "master", gives: { caProvider: "Other", exchangesCaTokens: false } },
+    { env: { CA_PROVIDER: "GoogleCAS" }, generation: "1.20", gives: { exchangesCaTokens: true } },
+    { env: { PLUGINS: "GoogleTokenExchange" }, generation: "1.7", gives: { exchangesCaTokens: true } },
+    { env: { PLUGINS: "GoogleTokenExchange" }, generation: "master", gives: { exchangesCaTokens: false } },
+    { env: { PILOT_CERT_PROVIDER: "kubernetes" }, generation: "1.20", gives: { usesKubernetesRoots: true } },
+    { env: { PILOT_CERT_PROVIDER: "kubernetes" }, generation: "master", gives: { usesKubernetesRoots: false } },
     {
       env: { CA_HEADER_FOO: "foo", CA_HEADER_BAZ: "=baz", XDS_HEADER_BAR: "x" },
       generation: "master",
@@ -112,7 +122,7 @@ describe("certificate authority", () => {
         key: { type: "rsa", bits: 2048 },
         socketFile: "socket",
         serveCrl: true,
-        stsPort: 0,
+        stsPort: 15463,
       },
     },
     {
@@ -165,9 +175,30 @@ describe("certificate files", () => {
   });
 });
 
+test("a token port without a plug-in is warned about, where the plug-in has no default", () => {
+  const warned = (generation: Generation) => read({}, generation, [], {}).lines.join().includes("--tokenManagerPlugin");
+  expect([warned("master"), warned("1.20")]).toEqual([true, false]);
+});
+
+test.each([
+  { generation: "1.7", trustDomain: "td" },
+  { generation: "master", trustDomain: "cluster.local" },
+] as const)("--trust-domain names the trust domain of $generation: $trustDomain", ({ generation, trustDomain }) => {
+  const { config } = read({ TRUST_DOMAIN: "cluster.local" }, generation, [], { trustDomain: "td" });
+  expect(config.trustDomain).toBe(trustDomain);
+});
+
 describe("root certificates", () => {
   const istiod = "var/run/secrets/istio/root-cert.pem";
-  const plain = { provCert: "", fileMountedCerts: false, pilotCertProvider: "istiod" };
+  const plain = {
+    caProvider: "Citadel",
+    provCert: "",
+    fileMountedCerts: false,
+    pilotCertProvider: "istiod",
+    usesKubernetesRoots: false,
+  };
+  const serviceAccount = "./var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
+  const copied = "./var/run/secrets/istio/kubernetes/ca.crt";
 
   test.each([
     {
@@ -201,6 +232,18 @@ describe("root certificates", () => {
     },
     { configured: "", security: { pilotCertProvider: "kubernetes" }, present: [istiod], gives: { path: istiod } },
     { configured: "", present: [], gives: { problem: `root CA file for XDS does not exist ${istiod}` } },
+    {
+      configured: "",
+      security: { usesKubernetesRoots: true },
+      present: [serviceAccount],
+      gives: { path: serviceAccount },
+    },
+    {
+      configured: "",
+      security: { usesKubernetesRoots: true },
+      present: [copied, serviceAccount],
+      gives: { path: copied },
+    },
   ])("XDS: $configured $security $present", ({ configured, security, metadata, present, gives }) => {
     const sources = { configured, security: { ...plain, ...security }, proxyMetadata: metadata ?? {} };
     expect(xdsRootCa(sources, (path) => (present as readonly string[]).includes(path))).toEqual(gives);
@@ -234,6 +277,20 @@ describe("root certificates", () => {
       gives: { problem: "root CA file for CA required but configured provider as none" },
     },
     { configured: "", present: [MOUNTED_CERTS.root, istiod], gives: { path: istiod } },
+    {
+      configured: "",
+      security: { usesKubernetesRoots: true },
+      present: [serviceAccount],
+      gives: { path: serviceAccount },
+    },
+    {
+      configured: "",
+      security: { usesKubernetesRoots: true },
+      present: [istiod],
+      gives: { problem: `root CA file for CA does not exist ${serviceAccount}` },
+    },
+    { configured: "", security: { caProvider: "GoogleCA" }, present: [istiod], gives: { path: "" } },
+    { configured: "/r.pem", security: { caProvider: "GoogleCAS" }, present: ["/r.pem"], gives: { path: "/r.pem" } },
   ])("CA: $configured $security $present", ({ configured, security, present, gives }) => {
     const sources = { configured, security: { ...plain, ...security } };
     expect(caRootCa(sources, (path) => (present as readonly string[]).includes(path))).toEqual(gives);

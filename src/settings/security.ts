@@ -19,6 +19,10 @@ export interface SecurityConfig {
   readonly caRootCa: string;
   readonly caHeaders: Readonly<Record<string, string>>;
   readonly pilotCertProvider: string;
+  /** The cluster's own CA signs for control plane and CA. */
+  readonly usesKubernetesRoots: boolean;
+  /** The CA accepts federated tokens only: the workload's is exchanged for every request. */
+  readonly exchangesCaTokens: boolean;
   readonly provCert: string;
   readonly outputCerts: string;
   /** In a cluster the files are for other containers of the pod. */
@@ -48,7 +52,7 @@ export interface SecurityConfig {
   readonly compliancePolicy: string;
   readonly xdsAuthProvider: string;
   readonly tokenAudiences: readonly string[];
-  /** Generations with a token server only; 0 is none. */
+  /** 0 is none. */
   readonly stsPort: number;
   readonly tokenManagerPlugin: string;
   /** The JWT instead of mutual TLS towards istiod. */
@@ -68,6 +72,7 @@ export interface SecuritySources {
   readonly log: Logger;
 }
 
+const OLD_FEDERATED_ENDPOINT = "https://securetoken.googleapis.com/v1/identitybindingtoken";
 const COMPLIANCE_POLICIES = ["", "fips-140-2", "fips-140-3", "pqc"];
 
 /** Throws with every contradiction at once. */
@@ -89,20 +94,28 @@ export function readSecurityConfig(sources: SecuritySources): SecurityConfig {
   const compliancePolicy = env.string("COMPLIANCE_POLICY");
   if (!COMPLIANCE_POLICIES.includes(compliancePolicy))
     log.warn(`unknown compliance policy: ${quoteGo(compliancePolicy)}`);
+  if (flags.stsPort > 0 && flags.tokenManagerPlugin === "") {
+    log.warn(
+      `--stsPort ${flags.stsPort}: no --tokenManagerPlugin is given (allowed: GoogleTokenExchange), every token request is refused`,
+    );
+  }
+  const provider = caProvider(env.string("CA_PROVIDER"), caEndpoint);
   return deepFreeze({
     ...certificates,
     caEndpoint,
     caServerName: rules.caServerNameFromIstiodSan && env.string("CA_ADDR") === "" ? env.string("ISTIOD_SAN") : "",
-    caProvider: caProvider(env.string("CA_PROVIDER"), caEndpoint),
+    caProvider: provider,
+    exchangesCaTokens: isGoogleCa(provider) || env.string("PLUGINS").split(",").includes("GoogleTokenExchange"),
     caRootCa: env.string("CA_ROOT_CA"),
     caHeaders: env.withPrefix("CA_HEADER_"),
     pilotCertProvider: env.string("PILOT_CERT_PROVIDER"),
+    usesKubernetesRoots: rules.hasKubernetesRoots && env.string("PILOT_CERT_PROVIDER") === "kubernetes",
     provCert: env.string("PROV_CERT"),
     outputCerts: env.string("OUTPUT_CERTS"),
     outputMode: env.string("KUBERNETES_SERVICE_HOST") === "" ? 0o600 : 0o644,
     tokenPath,
     credentialFetcher,
-    trustDomain: env.string("TRUST_DOMAIN"),
+    trustDomain: (rules.hasRegistryFlags && flags.trustDomain) || env.string("TRUST_DOMAIN"),
     namespace: env.string("POD_NAMESPACE"),
     serviceAccount: env.string("SERVICE_ACCOUNT"),
     clusterId: env.string("ISTIO_META_CLUSTER_ID"),
@@ -118,15 +131,15 @@ export function readSecurityConfig(sources: SecuritySources): SecurityConfig {
     socketFile: env.string("WORKLOAD_IDENTITY_SOCKET_FILE"),
     serveCrl: env.applies("PILOT_ENABLE_CA_CRL") && env.bool("PILOT_ENABLE_CA_CRL"),
     compliancePolicy,
-    xdsAuthProvider: env.string("XDS_AUTH_PROVIDER"),
+    xdsAuthProvider: rules.exchangesXdsTokens ? env.string("XDS_AUTH_PROVIDER") : "",
     tokenAudiences: env.string("TOKEN_AUDIENCES").split(","),
-    stsPort: rules.hasStsServer ? flags.stsPort : 0,
+    stsPort: flags.stsPort,
     tokenManagerPlugin: flags.tokenManagerPlugin,
     callCredentials: env.bool("CALL_CREDENTIALS"),
     requireExternalSds: env.bool("USE_EXTERNAL_WORKLOAD_SDS"),
     gkeClusterUrl: env.string("GKE_CLUSTER_URL"),
     stsEndpoints: {
-      federated: env.string("STS_FEDERATED_TOKEN_ENDPOINT"),
+      federated: env.string("STS_FEDERATED_TOKEN_ENDPOINT") || (rules.oldFederatedToken ? OLD_FEDERATED_ENDPOINT : ""),
       credentials: env.string("STS_CREDENTIALS_URL"),
     },
   });
@@ -143,6 +156,11 @@ function readKey(env: EnvReader): WorkloadKeyOptions {
 /** Google's endpoints speak Google's protocol whatever the variable says. */
 function caProvider(configured: string, endpoint: string): string {
   return configured !== "GkeWorkloadCertificate" && endpoint.includes("googleapis.com") ? "GoogleCA" : configured;
+}
+
+/** Google's CAs have certificates that the system trusts, and accept federated tokens only. */
+export function isGoogleCa(provider: string): boolean {
+  return provider === "GoogleCA" || provider === "GoogleCAS";
 }
 
 function readCertificates(

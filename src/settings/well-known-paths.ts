@@ -31,5 +31,7 @@ export const GKE_WORKLOAD_CERTS: CertificateFiles = Object.freeze({
 export const TOKEN_PATH = "./var/run/secrets/tokens/istio-token";
 export const SERVICE_ACCOUNT_TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 /** Cleaned of its `./`, as the logs show it. */
+export const KUBERNETES_ROOT = "./var/run/secrets/istio/kubernetes/ca.crt";
+export const SERVICE_ACCOUNT_ROOT = "./var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
 export const ISTIOD_ROOT = "var/run/secrets/istio/root-cert.pem";
 export const WORKLOAD_SOCKET_DIRECTORY = "./var/run/secrets/workload-spiffe-uds";

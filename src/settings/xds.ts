@@ -45,7 +45,10 @@ const MIN_RECEIVE_BYTES = 64 * 1024 * 1024;
 export function readXdsSettings(
   env: EnvReader,
   proxyConfig: ProxyConfig,
-  security: Pick<SecurityConfig, "provCert" | "fileMountedCerts" | "pilotCertProvider" | "compliancePolicy">,
+  security: Pick<
+    SecurityConfig,
+    "provCert" | "fileMountedCerts" | "pilotCertProvider" | "usesKubernetesRoots" | "compliancePolicy"
+  >,
   exists: FileExists,
 ): XdsSettings {
   const { discoveryAddress: address = "", proxyMetadata = {} } = proxyConfig;

@@ -1,12 +1,19 @@
 import { afterEach, describe, expect, test } from "vitest";
+import { connectCa } from "../../src/agent/connect-ca.ts";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { silentLogger } from "../../src/base/logger.ts";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
 import { Secret } from "../../src/base/secret.ts";
 import { startCaClient } from "../../src/identity/ca-client/providers.ts";
+import { declareIdentityMetrics } from "../../src/identity/metrics.ts";
+import { NO_PLATFORM } from "../../src/platform/index.ts";
 import { buildCsr } from "../../src/protocol/x509/csr.ts";
 import { generateKeyPair } from "../../src/protocol/x509/key-pair.ts";
+import { chooseGeneration } from "../../src/settings/generations.ts";
+import { defaultProxyFlags } from "../../src/settings/proxy-flags.ts";
+import { readAgentConfig } from "../../src/settings/read-agent-config.ts";
 import { type FakeGoogleCa, startFakeGoogleCa } from "../support/certs/fake-google-ca.ts";
+import { startFakeGoogle } from "../support/sts/google-endpoints.ts";
 
 const IDENTITY = "spiffe://project.svc.id.goog/ns/default/sa/web";
 const POOL = "projects/p/locations/europe-west1/caPools/mesh";
@@ -92,5 +99,44 @@ describe("Google's Certificate Authority Service", () => {
       metadata: { authorization: "Bearer federated" },
     });
     expect(ca.calls[1]).toMatchObject({ request: { ca_pool: POOL } });
+  });
+});
+
+describe("the agent", () => {
+  test("trades its token for a federated one and names the cluster", async () => {
+    const ca = opened.add(await startFakeGoogleCa(IDENTITY));
+    const google = opened.add(await startFakeGoogle());
+    const config = await readAgentConfig({
+      args: [],
+      flags: defaultProxyFlags(chooseGeneration("")),
+      env: {
+        INSTANCE_IP: "10.3.3.3",
+        CA_PROVIDER: "GoogleCA",
+        CA_ADDR: ca.endpoint,
+        CA_ROOT_CA: ca.rootFile,
+        GKE_CLUSTER_URL: CLUSTER,
+        TRUST_DOMAIN: "project.svc.id.goog",
+        STS_FEDERATED_TOKEN_ENDPOINT: `${google.url}/v1/token`,
+      },
+      log: silentLogger,
+      uid: 1337,
+    });
+    const client = await connectCa(config, {
+      opened,
+      platform: Promise.resolve(NO_PLATFORM),
+      tokens: { identityProvider: "", fetch: async () => new Secret("own"), stop: async () => undefined },
+      metrics: declareIdentityMetrics(new MetricRegistry()),
+      log: silentLogger,
+    });
+    const csr = await buildCsr(await generateKeyPair({ type: "ecdsa", curve: "P256" }), { hosts: [IDENTITY] });
+    await client.sign(csr, 3600, new AbortController().signal);
+    expect(google.calls[0]?.body).toMatchObject({
+      audience: `identitynamespace:project.svc.id.goog:${CLUSTER}`,
+      subjectToken: "own",
+    });
+    expect(ca.calls[0]?.metadata).toMatchObject({
+      authorization: "Bearer federated-token",
+      "x-goog-request-params": "location=locations/europe-west1-b",
+    });
   });
 });

@@ -49,6 +49,7 @@ async function setUp(policy = "") {
       provCert: mounted ? "" : folder,
       fileMountedCerts: mounted,
       pilotCertProvider: "istiod",
+      usesKubernetesRoots: false,
       compliancePolicy: policy,
     };
     const env = createEnvReader({ XDS_ROOT_CA: file("root-cert.pem") }, "master", () => undefined);

@@ -55,11 +55,20 @@ test.each([
   { name: "ip", line: "--ip 10.0.0.1" },
   { name: "id", line: "--id x" },
   { name: "trust-domain", line: "--trust-domain=td" },
-  { name: "mixerIdentity", line: "--mixerIdentity m" },
-  { name: "disableInternalTelemetry", line: "--disableInternalTelemetry" },
 ])("--$name is told as ignored, once, unless the generation knows it", ({ name, line }) => {
   expect(ignoredFlagWarnings(values(line), false)).toEqual([
     `Flag --${name} is ignored: it belongs to an older release and has no effect here`,
   ]);
   expect(ignoredFlagWarnings(values(line), true)).toEqual([]);
 });
+
+test.each(["--mixerIdentity=m", "--disableInternalTelemetry"])(
+  "%s is ignored in every generation, with the reason",
+  (line) => {
+    for (const hasRegistryFlags of [true, false]) {
+      expect(ignoredFlagWarnings(values(line), hasRegistryFlags)).toEqual([
+        expect.stringContaining("there is no Mixer"),
+      ]);
+    }
+  },
+);

@@ -71,10 +71,16 @@ export const PROXY_FLAGS: readonly FlagSpec[] = [
 /** Flags that only generations with registry flags know. */
 const REGISTRY_FLAGS = ["serviceregistry", "ip", "id", "trust-domain", "mixerIdentity", "disableInternalTelemetry"];
 
-/** One line for each flag that was given and will not be heard. */
+const MIXER = "there is no Mixer; Envoy makes the telemetry itself, as the Telemetry API says";
+const MIXER_FLAGS = ["mixerIdentity", "disableInternalTelemetry"];
+
+/** One line for each flag that was given and has no effect. */
 export function ignoredFlagWarnings(flags: FlagValues, hasRegistryFlags: boolean): string[] {
-  if (hasRegistryFlags) return [];
-  return REGISTRY_FLAGS.filter((name) => flags.changed(name)).map((name) => `Flag --${name} is ignored: ${OLD}`);
+  const why = (name: string) => (MIXER_FLAGS.includes(name) ? MIXER : hasRegistryFlags ? undefined : OLD);
+  return REGISTRY_FLAGS.filter((name) => flags.changed(name)).flatMap((name) => {
+    const reason = why(name);
+    return reason === undefined ? [] : [`Flag --${name} is ignored: ${reason}`];
+  });
 }
 
 /** The typed form the configuration reads; `fallback` has the defaults of the chosen generation. */

@@ -14,7 +14,8 @@ import { TokenError, type TokenFetcher } from "./token-fetcher.ts";
 
 export interface TokenExchangeOptions {
   readonly trustDomain: string;
-  readonly identityProvider: string;
+  /** Asked for every token where it is not known from the beginning. */
+  readonly identityProvider: string | (() => Promise<string>);
   /** Google's when absent. */
   readonly endpoint?: string;
   readonly attempts?: number;
@@ -48,12 +49,13 @@ export async function exchangeToken(
   options: TokenExchangeOptions,
   signal?: AbortSignal,
 ): Promise<Secret> {
+  const { identityProvider } = options;
   const body = federatedTokenBody({
     subjectToken: token.reveal(),
     subjectTokenType: JWT_TOKEN_TYPE,
     grantType: TOKEN_EXCHANGE_GRANT,
     identityNamespace: options.trustDomain,
-    identityProvider: options.identityProvider,
+    identityProvider: typeof identityProvider === "string" ? identityProvider : await identityProvider(),
     scope: CLOUD_PLATFORM_SCOPE,
   });
   const attempts = options.attempts ?? 5;
