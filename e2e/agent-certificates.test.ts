@@ -30,7 +30,10 @@ const caEnv = () => ({ CA_ADDR: ca.endpoint, CA_ROOT_CA: ca.rootFile });
 const read = (agent: AgentProcess, path: string) => readFileSync(join(agent.folder, path), "utf8");
 
 async function untilWritten(agent: AgentProcess, folder = "out"): Promise<void> {
-  await until(async () => (existsSync(join(agent.folder, folder, "key.pem")) ? undefined : "no certificate yet"));
+  // Their names appear one after the other when the directory is new.
+  const missing = () =>
+    ["key.pem", "cert-chain.pem", "root-cert.pem"].find((name) => !existsSync(join(agent.folder, folder, name)));
+  await until(async () => (missing() === undefined ? undefined : `no ${missing()} yet`));
 }
 
 async function askSds(agent: AgentProcess, name: string) {

@@ -161,7 +161,7 @@ describe.each(MODES)("the demo shop with isolation $isolation", ({ isolation, re
     const { code, stdout } = await mesh.cli("status");
     expect(stdout).toMatch(/^WORKLOAD +READY +ADDRESS +APP +AGENT +ENVOY +RESTARTS +REASON$/m);
     expect(stdout).toMatch(/^front +yes +\S+ +\d+ +\d+ +\d+ +\d+$/m);
-    expect(code).toBe(0);
+    expect({ code, stdout }).toMatchObject({ code: 0 });
   });
 
   test("the same mesh cannot be started twice", async () => {

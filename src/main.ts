@@ -1,5 +1,5 @@
 import { EventEmitter } from "node:events";
-import { writeSync } from "node:fs";
+import { writeFileSync, writeSync } from "node:fs";
 import { isatty } from "node:tty";
 import type { LogTarget } from "./base/log/log-targets.ts";
 
@@ -13,6 +13,7 @@ void main();
 async function main(): Promise<void> {
   // What ps and /proc show: the program, not its runtime.
   process.title = ["pilot-agent", ...process.argv.slice(2)].join(" ");
+  nameProcess();
   // Log lines that name source files need maps, which cost memory, and Node reads only those of code that is loaded afterwards.
   if (process.argv.some((word) => /^--log_(caller|stacktrace_level)\b/.test(word))) process.setSourceMapsEnabled(true);
   replaceStderr();
@@ -75,6 +76,15 @@ async function main(): Promise<void> {
   });
   log.close();
   process.exit(code);
+}
+
+/** The title is cut after 15 characters where the kernel has the process's name, by which `pgrep -x` and `ps -C` find it. */
+function nameProcess(): void {
+  try {
+    writeFileSync("/proc/self/comm", "pilot-agent");
+  } catch {
+    // No such file outside Linux.
+  }
 }
 
 /**

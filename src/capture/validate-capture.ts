@@ -176,7 +176,8 @@ async function connectAs(probe: Probe, signal: AbortSignal): Promise<number | st
   const args = ["-e", clientProgram(probe)];
   const { stdout, error } = await runProgram(process.execPath, args, { user: { uid, gid: uid }, signal, cwd: "/" });
   // Node takes ids of 31 bits only.
-  if (error?.code === "ERR_OUT_OF_RANGE") return `cannot become user ${uid}: ${error.message}`;
+  if (error?.code === "ERR_OUT_OF_RANGE" || error?.code === "ERR_INVALID_ARG_TYPE")
+    return `cannot become user ${uid}: ${error.message}`;
   if (error !== undefined) return error.message;
   if (signal.aborted) return "The operation was aborted";
   return /^\d+\s*$/.test(stdout) ? Number(stdout) : stdout.trim() || "the client ended without output";
