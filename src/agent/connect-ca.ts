@@ -16,22 +16,21 @@ import type { AgentConfig } from "../settings/read-agent-config.ts";
 import { caRootCa, systemRootCa } from "../settings/root-ca.ts";
 import { AgentStartError } from "./agent-error.ts";
 
+export interface CaParts {
+  readonly opened: CloseStack;
+  readonly platform: Promise<PlatformInfo>;
+  readonly tokens: TokenFetcher | undefined;
+  readonly metrics: IdentityMetrics;
+  readonly log: Logger;
+}
+
 const SCOPES: ReadonlyMap<string, string> = new Map([
   ["GoogleCA", "googleca"],
   ["GoogleCAS", "googlecas"],
 ]);
 
 /** The client for the configured CA; what it opens is closed by `opened`. */
-export async function connectCa(
-  config: AgentConfig,
-  parts: {
-    readonly opened: CloseStack;
-    readonly platform: Promise<PlatformInfo>;
-    readonly tokens: TokenFetcher | undefined;
-    readonly metrics: IdentityMetrics;
-    readonly log: Logger;
-  },
-): Promise<CaClient> {
+export async function connectCa(config: AgentConfig, parts: CaParts): Promise<CaClient> {
   const { security } = config;
   const { opened, metrics, log } = parts;
   const tokens =
@@ -77,7 +76,7 @@ export async function connectCa(
 function federated(
   tokens: TokenFetcher,
   { security }: AgentConfig,
-  { platform, metrics }: { readonly platform: Promise<PlatformInfo>; readonly metrics: IdentityMetrics },
+  { platform, metrics, log }: Pick<CaParts, "platform" | "metrics" | "log">,
 ): Promise<TokenFetcher> {
   const known = tokens.identityProvider || security.gkeClusterUrl;
   return exchangeTokens(tokens, {
@@ -87,5 +86,6 @@ function federated(
       known || ((await platform.catch(() => NO_PLATFORM)).metadata.gcp_gke_cluster_url ?? ""),
     ...(security.stsEndpoints.federated !== "" && { endpoint: security.stsEndpoints.federated }),
     retries: metrics.outgoingRetries,
+    log: log.scope("stsclient"),
   });
 }

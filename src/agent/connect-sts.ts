@@ -87,7 +87,7 @@ async function open(config: AgentConfig, parts: TokenManagerParts): Promise<Toke
     ...(stsEndpoints.federated !== "" && { federatedEndpoint: stsEndpoints.federated }),
     ...(stsEndpoints.credentials !== "" && { credentialsUrl: stsEndpoints.credentials }),
     namespaceFromToken: !isOld,
-    log: parts.log.scope("stsserver"),
+    log: parts.log.scope("token"),
   });
   return { manager, projectNumber };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { recordLog } from "../../test/support/log/recording-log.ts";
+import { silentLogger } from "../base/logger.ts";
 import { defaultProxyConfig } from "../istio-api/proxy-config/default-proxy-config.ts";
 import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
 import { STATUS_RULES } from "../status/core/generations.ts";
@@ -53,13 +54,13 @@ describe("dns", () => {
     { env: { ISTIO_META_ENABLE_DNS_SERVER: "true" }, type: "router", enabled: true },
     { env: { ISTIO_META_DNS_CAPTURE: "ALL" }, type: "sidecar", enabled: false },
   ] as const)("$env on a $type: $enabled", ({ env, type, enabled }) => {
-    const read = readDnsSettings(given(env).env, { ...role, type }, generationRules("master"), false);
+    const read = readDnsSettings(given(env).env, { ...role, type }, generationRules("master"), false, silentLogger);
     expect(read !== undefined).toBe(enabled);
   });
 
   test("defaults", () => {
     const env = { POD_NAMESPACE: "ns", ISTIO_META_DNS_CAPTURE: "true" };
-    expect(readDnsSettings(given(env).env, role, generationRules("master"), true)).toEqual({
+    expect(readDnsSettings(given(env).env, role, generationRules("master"), true, silentLogger)).toEqual({
       listen: "localhost:15053",
       forwardMode: "sequential",
       forwardTimeoutMs: 5000,
@@ -70,6 +71,23 @@ describe("dns", () => {
       rules: generationRules("master").dns,
     });
   });
+});
+
+test.each([
+  { generation: "1.7", text: "DNS-TLS", listens: true },
+  { generation: "1.7", text: "", listens: false },
+  { generation: "1.8", text: "DNS-TLS", listens: false },
+] as const)("DNS_AGENT=$text of $generation: a server where the rules send queries: $listens", (row) => {
+  const { env, rules, log, lines } = given({ DNS_AGENT: row.text }, row.generation);
+  const settings = readDnsSettings(env, role, rules, false, log);
+  expect(settings?.listen).toBe(row.listens ? "localhost:15053" : undefined);
+  expect(settings?.forwardsBeforeSync).toBe(row.listens ? true : undefined);
+  expect(lines).toHaveLength(row.listens ? 1 : 0);
+});
+
+test.each(["master", "1.20", "1.7"] as const)("the reader of traced packets can be switched on in %s", (generation) => {
+  const { env, flags } = given({ IPTABLES_TRACE_LOGGING: "true" }, generation);
+  expect(readAgentOptions(env, flags, role).iptablesTraceLogging).toBe(true);
 });
 
 describe("envoy", () => {

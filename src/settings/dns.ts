@@ -1,3 +1,4 @@
+import type { Logger } from "../base/logger.ts";
 import type { DnsServerOptions } from "../dns/index.ts";
 import type { EnvReader } from "./env-reader.ts";
 import type { GenerationRules } from "./generations.ts";
@@ -11,9 +12,17 @@ export function readDnsSettings(
   role: ProxyRole,
   rules: GenerationRules,
   asRoot: boolean,
+  log: Logger,
 ): DnsSettings | undefined {
   const isCaptured = role.type === "sidecar" && env.bool("ISTIO_META_DNS_CAPTURE");
-  const isServed = isCaptured || env.bool("ISTIO_META_ENABLE_DNS_SERVER");
+  // Up to 1.7 any text captures DNS; without a name table the server only forwards.
+  const isRelay = env.string("DNS_AGENT") !== "";
+  const isServed = isCaptured || isRelay || env.bool("ISTIO_META_ENABLE_DNS_SERVER");
+  if (isRelay) {
+    log.warn(
+      "DNS_AGENT: all names are resolved by the servers of resolv.conf; istiod is not asked over TLS, so *.global names are unknown",
+    );
+  }
   // Read in any case: a value that does not parse is warned about.
   const settings: DnsSettings = Object.freeze({
     listen: env.string("DNS_PROXY_ADDR"),
@@ -24,6 +33,7 @@ export function readDnsSettings(
     forwardTimeoutMs: env.durationMs("DNS_FORWARD_TIMEOUT"),
     threads: env.int("DNS_PROXY_THREADS"),
     rules: rules.dns,
+    ...(isRelay && { forwardsBeforeSync: true }),
   });
   return isServed ? settings : undefined;
 }

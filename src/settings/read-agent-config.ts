@@ -135,7 +135,7 @@ export async function readAgentConfig(sources: AgentConfigSources): Promise<Agen
     xds: readXdsSettings(env, proxyConfig, security, files.exists),
     envoy,
     status,
-    dns: readDnsSettings(env, role, rules, envoy.user !== undefined),
+    dns: readDnsSettings(env, role, rules, envoy.user !== undefined, log()),
     wasm: readWasmSettings(env, rules.wasm, log()),
     proxies: readProxySettings(env),
     platform: readPlatformSettings(env, rules, role.supportsIpv6),

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { applyScopeLevels, scopesAt } from "./scope-levels.ts";
+import { applyScopeLevels, scopesAt, scopesWithoutEffect } from "./scope-levels.ts";
 
 const base = scopesAt("info");
 const apply = (option: string) => applyScopeLevels(base, option);
@@ -28,6 +28,15 @@ test.each([
   { option: "default:info,,", message: "invalid output level ''" },
 ])("'$option' is refused: $message", ({ option, message }) => {
   expect(() => apply(option)).toThrow(message);
+});
+
+test.each([
+  { option: "default:info,all:debug,dns:debug,googlecas:debug,warn", without: [] },
+  { option: "delta:debug,dns:info,wle:debug,delta:info", without: ["delta", "wle"] },
+  { option: "klog:debug", without: ["klog"] },
+  { option: "", without: [] },
+])("of '$option' nothing logs with $without", ({ option, without }) => {
+  expect(scopesWithoutEffect(option)).toEqual(without);
 });
 
 test("the levels given are not modified", () => {

@@ -17,6 +17,8 @@ export const AGENT_SCOPES = [
   "dns",
   "envoy",
   "gcecred",
+  "googleca",
+  "googlecas",
   "grpc",
   "healthcheck",
   "iptables",
@@ -28,7 +30,9 @@ export const AGENT_SCOPES = [
   "security",
   "serverca",
   "spiffe",
+  "stsclient",
   "stsserver",
+  "token",
   "validation",
   "wasm",
   "xdsproxy",
@@ -51,6 +55,16 @@ export function applyScopeLevels(current: ScopeLevels, option: string): ScopeLev
     else if (next.has(scope)) next.set(scope, threshold);
   }
   return next;
+}
+
+/** Scopes of the reference's libraries; nothing here logs with them. */
+const SILENT_SCOPES: readonly string[] = ["klog", "mockcred", "monitoring", "spiffe"];
+
+/** The scopes of such an option that no logger has, each once. */
+export function scopesWithoutEffect(option: string): readonly string[] {
+  const named = option.split(",").flatMap((item) => (item.includes(":") ? [item.slice(0, item.indexOf(":"))] : []));
+  const known = new Set<string>([...AGENT_SCOPES.filter((name) => !SILENT_SCOPES.includes(name)), "all"]);
+  return [...new Set(named)].filter((name) => !known.has(name));
 }
 
 export function scopesAt(threshold: LogThreshold): ScopeLevels {

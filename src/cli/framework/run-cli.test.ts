@@ -106,6 +106,12 @@ test.each([
   expect(logged).toEqual([`1970-01-01T00:00:00.000000Z\terror\t${message}\n`]);
 });
 
+test("a log scope that nothing logs with is named, once", async () => {
+  const { logged } = await run("proxy --log_output_level=delta:debug,dns:info", WITH_PROXY);
+  expect(logged.join("").match(/scope .delta. has no effect/g)).toHaveLength(1);
+  expect(logged.join("")).not.toContain('scope "dns"');
+});
+
 test("a near miss gets a suggestion between the error and the pointer", async () => {
   const { stderr } = await run("prox", WITH_PROXY);
   expect(stderr).toBe(

@@ -1,6 +1,7 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import { quoteGo } from "../../base/go-quote.ts";
 import type { Log } from "../../base/log/log.ts";
+import { scopesWithoutEffect } from "../../base/log/scope-levels.ts";
 import { environmentWarnings } from "../../settings/environment-warnings.ts";
 import type { Command, CommandContext, CommandEntry } from "./command.ts";
 import { findCommandWord } from "./find-command.ts";
@@ -97,6 +98,9 @@ async function runCommand(options: CliOptions, located: Located): Promise<number
   if (refusal !== undefined) throw new Error(refusal);
   const flags = createFlagValues(specs, parsed.set, options.env);
   options.log.configure(readLogSettings(flags, options.now));
+  for (const scope of scopesWithoutEffect(flags.string("log_output_level"))) {
+    options.log.logger.warn(`--log_output_level: scope ${quoteGo(scope)} has no effect, nothing logs with it`);
+  }
   for (const ignored of parsed.ignored) {
     options.log.logger.warn(`Ignoring unknown flag ${ignored}: no flag of ${path} has that name`);
   }

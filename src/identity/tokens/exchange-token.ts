@@ -1,4 +1,5 @@
 import { errorMessage } from "../../base/coded-error.ts";
+import type { Logger } from "../../base/logger.ts";
 import type { Counter } from "../../base/metric-registry.ts";
 import { Secret } from "../../base/secret.ts";
 import { wait } from "../../base/wait.ts";
@@ -25,6 +26,7 @@ export interface TokenExchangeOptions {
   readonly ca?: string;
   /** `num_outgoing_retries`; label: request_type. */
   readonly retries: Counter;
+  readonly log: Logger;
 }
 
 const ENDPOINT = "https://sts.googleapis.com/v1/token";
@@ -70,10 +72,14 @@ export async function exchangeToken(
       problem = outcome;
       continue;
     }
-    if (outcome.status === 200) return exchanged(outcome);
+    if (outcome.status === 200) {
+      options.log.debug("exchanged the workload's token for a federated one");
+      return exchanged(outcome);
+    }
     problem = `HTTP status ${outcome.status}`;
     if (outcome.status < 500 || FINAL_SERVER_ERRORS.has(outcome.status)) break;
   }
+  options.log.debug(`failed to exchange the token: ${problem}`);
   throw new TokenError("unavailable", `failed to exchange the token: ${problem}`);
 }
 

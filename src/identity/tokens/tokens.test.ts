@@ -181,6 +181,7 @@ describe("a token exchange for the CA", () => {
       endpoint: `${google.url}/v1/token`,
       attemptDelayMs: 1,
       retries,
+      log: silentLogger,
     };
     return { google, registry, options };
   };
