@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { existsSync, lstatSync, mkdirSync, writeFileSync } from "node:fs";
+import type { ClientHttp2Session } from "node:http2";
 import { connect as connectSocket, createServer, Server, type Socket } from "node:net";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { createGrpcChannel } from "../../src/grpc/client/create-grpc-channel.ts";
@@ -8,21 +10,43 @@ import { GrpcError } from "../../src/grpc/status.ts";
 import { socketFolder } from "../support/grpc/contract.ts";
 import { ECHO, ECHO_BIDI, portOf, startEchoServer } from "../support/grpc/echo-server.ts";
 import { connectRaw, grpcHeaders, requestRaw } from "../support/grpc/raw-client.ts";
+import { recordLog } from "../support/log/recording-log.ts";
 import { startFreezableProxy } from "../support/net/freezable-proxy.ts";
 
 const folder = socketFolder();
 afterAll(() => folder.remove());
 
-test("connections that cannot be accepted are told, and the next ones are served", async () => {
+test("connections that cannot be accepted are logged, and the next ones are served", async () => {
   const listening = vi.spyOn(Server.prototype, "listen");
-  await using server = await startEchoServer();
-  const listener = listening.mock.contexts.at(-1);
+  const log = recordLog();
+  await using server = await startEchoServer({ log });
+  const listener = listening.mock.contexts.at(-1) as Server;
   listening.mockRestore();
   // As node does when the process has no descriptor left.
-  for (const failure of ["accept ENFILE", "accept EMFILE"]) (listener as Server).emit("error", new Error(failure));
-  await expect(server.ended).rejects.toThrow("accept ENFILE");
+  for (const code of ["ENFILE", "EMFILE"]) listener.emit("error", Object.assign(new Error(`accept ${code}`), { code }));
+  expect(log.lines.map(({ fields }) => fields?.error)).toEqual(["accept ENFILE", "accept EMFILE"]);
   await using channel = createGrpcChannel(`127.0.0.1:${portOf(server)}`);
   expect((await channel.unary(ECHO, Buffer.from("x"))).toString()).toBe("x");
+  listener.emit("error", Object.assign(new Error("accept EBADF"), { code: "EBADF" }));
+  await expect(server.ended).rejects.toThrow("accept EBADF");
+});
+
+test("of more idle connections than allowed the oldest is closed; one with a call stays", async () => {
+  await using server = await startEchoServer({ maxIdleConnections: 2 });
+  const port = portOf(server);
+  await using channel = createGrpcChannel(`127.0.0.1:${port}`);
+  const call = await channel.bidi(ECHO_BIDI);
+  await call.write(Buffer.from("x"));
+  await call.responses[Symbol.asyncIterator]().next();
+  const idle = [connectRaw(port), connectRaw(port)];
+  for (const session of idle) await once(session, "remoteSettings");
+  const [oldest, second] = idle;
+  const closed = once(oldest as ClientHttp2Session, "close");
+  const third = connectRaw(port);
+  await closed;
+  await call.write(Buffer.from("y"));
+  expect((await requestRaw(second as ClientHttp2Session, grpcHeaders(ECHO.path), Buffer.alloc(5))).status).toBe("0");
+  for (const session of [...idle, third]) session.destroy();
 });
 
 test.each([0, -1, 2 ** 40])("%i streams at most: there is no limit", async (maxConcurrentStreams) => {

@@ -13,6 +13,8 @@ export interface GrpcAcceptorOptions {
   readonly log: Logger;
   /** Per connection; nothing, or less than that, means no limit. */
   readonly maxConcurrentStreams?: number;
+  /** Connections without a call; with one more, the one that is idle for the longest time is closed. 1000 by default. */
+  readonly maxIdleConnections?: number;
   /** Per message, after decompression. */
   readonly maxReceiveBytes?: number;
   readonly maxSendBytes?: number;
@@ -38,6 +40,7 @@ export interface GrpcAcceptor {
 
 /** How long a connection that is over waits for its client to see so. */
 const LINGER_MS = 300;
+const MAX_IDLE_CONNECTIONS = 1000;
 const MAX_MESSAGE_BYTES = 2 ** 31 - 1;
 /** HTTP/2 has 32 bits for it; node throws for what does not fit, with the first connection. */
 const MAX_STREAMS = 2 ** 32 - 1;
@@ -51,14 +54,34 @@ export function createGrpcAcceptor(options: GrpcAcceptorOptions): GrpcAcceptor {
       peer: sessions.get(session)?.remoteAddress ?? "unix",
     });
   });
+  /** The one that is idle for the longest time first. */
+  const idle = new Set<ServerHttp2Session>();
+  const maxIdle = options.maxIdleConnections ?? MAX_IDLE_CONNECTIONS;
+  const addIdle = (session: ServerHttp2Session) => {
+    if (session.destroyed) return;
+    idle.add(session);
+    const [oldest] = idle;
+    if (idle.size <= maxIdle || oldest === undefined) return;
+    options.log.debug("idle gRPC connection closed", { peer: sessions.get(oldest)?.remoteAddress ?? "unix", maxIdle });
+    idle.delete(oldest);
+    oldest.destroy();
+  };
   let isOver = false;
   return {
     accept(socket) {
       if (isOver) return void socket.destroy();
-      const session = startServerSession(socket, perSession);
+      const session = startServerSession(socket, {
+        ...perSession,
+        onIdle: () => addIdle(session),
+        onBusy: () => idle.delete(session),
+      });
       sessions.set(session, socket);
       terminated.watch(session, socket);
-      session.once("close", () => sessions.delete(session));
+      session.once("close", () => {
+        sessions.delete(session);
+        idle.delete(session);
+      });
+      addIdle(session);
     },
     async drain(deadlineMs) {
       isOver = true;

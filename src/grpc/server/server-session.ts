@@ -33,6 +33,10 @@ export interface ServerSessionOptions {
   readonly limits: SessionLimits;
   readonly keepalive: KeepaliveOptions | undefined;
   readonly pingPolicy: PingPolicy | undefined;
+  /** The last open call has ended. */
+  readonly onIdle: () => void;
+  /** The first call is open. */
+  readonly onBusy: () => void;
   readonly onOtherRequest?: ((stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void) | undefined;
 }
 
@@ -63,9 +67,9 @@ export function startServerSession(socket: Socket, options: ServerSessionOptions
   const countReset = createFloodGuard(EARLY_RESETS, () => cutOff("too_many_resets"));
   const onStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, rawHeaders: string[]) => {
     const openedAt = Date.now();
-    traffic.openCalls++;
+    if (traffic.openCalls++ === 0) options.onBusy();
     stream.once("close", () => {
-      traffic.openCalls--;
+      if (--traffic.openCalls === 0) options.onIdle();
       if (stream.rstCode !== NO_ERROR && Date.now() - openedAt < EARLY_RESET_MS) countReset();
     });
     if (options.onOtherRequest !== undefined && !headers["content-type"]?.startsWith("application/grpc")) {

@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import { CloseStack } from "../../base/close-stack.ts";
 import { type Handle, toHandle } from "../../base/handle.ts";
+import { untilAcceptFails } from "../../net/listen/accept-failures.ts";
 import { type ListenAddress, type ListenOptions, listen } from "../../net/listen/listen.ts";
 import { createTlsAcceptor, type ServerTls } from "../../net/listen/tls-acceptor.ts";
 import { createGrpcAcceptor, type GrpcAcceptorOptions } from "./create-grpc-acceptor.ts";
@@ -39,8 +40,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     for (const socket of sockets) socket.destroy();
     await closed;
   });
-  // A connection that could not be accepted; there may be more of them, and without a listener the second would end the process.
-  const ended = new Promise<void>((_resolve, reject) => listener.server.on("error", reject));
+  const ended = untilAcceptFails([listener.server], options.log);
   const owned = opened.move();
   return toHandle({
     address: listener.address,

@@ -2,6 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { Socket } from "node:net";
 import { CloseStack } from "../../base/close-stack.ts";
 import { type Handle, toHandle } from "../../base/handle.ts";
+import { untilAcceptFails } from "../listen/accept-failures.ts";
 import { type ListenAddress, type Listener, type ListenOptions, listen } from "../listen/listen.ts";
 import type { ServerTls } from "../listen/tls-acceptor.ts";
 import { type AnswerOptions, answerExchange } from "./answer-exchange.ts";
@@ -80,10 +81,10 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   for (const each of options.listen) {
     listeners.push(await listen(samePort(each, listeners[0]), onConnection, { allowHalfOpen: true }));
   }
-  // Connections that could not be accepted: without a listener the second one would end the process.
-  const ended = new Promise<void>((_resolve, reject) => {
-    for (const { server } of listeners) server.on("error", reject);
-  });
+  const ended = untilAcceptFails(
+    listeners.map(({ server }) => server),
+    options.log,
+  );
   const [first] = listeners;
   if (first === undefined) throw new Error("an HTTP server needs an address to listen on");
   const { address } = first;
