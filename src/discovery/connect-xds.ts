@@ -71,6 +71,11 @@ export function connectXds(
       now: () => performance.now(),
     }),
     debugPage: parts.debugPage,
+    identityLimits: {
+      ...(limits.maxStreamsPerIdentity !== undefined && { maxStreams: limits.maxStreamsPerIdentity }),
+      ...(limits.maxNamesPerIdentity !== undefined && { maxNames: limits.maxNamesPerIdentity }),
+      ...(limits.maxNameBytesPerIdentity !== undefined && { maxNameBytes: limits.maxNameBytesPerIdentity }),
+    },
     settings: {
       checksIdentity: auth.checksIdentity ?? true,
       systemNamespace: options.systemNamespace ?? "istio-system",

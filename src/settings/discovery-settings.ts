@@ -40,6 +40,10 @@ export interface LimitSettings {
   readonly maxReceiveBytes: number;
   /** A client that does not read what it is sent for so long is sent away; 0: never. */
   readonly sendTimeoutMs: number;
+  /** Of all streams of one identity, or of one address where there is no identity; 0: no limit. */
+  readonly maxStreamsPerIdentity: number;
+  readonly maxNamesPerIdentity: number;
+  readonly maxNameBytesPerIdentity: number;
 }
 
 export interface ServingFiles {

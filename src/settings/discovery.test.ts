@@ -33,7 +33,15 @@ test("without flags it serves the usual ports, with plaintext for this machine a
       limitsDebug: false,
       allowsAdmin: false,
     },
-    limits: { streamsPerSecond: 0, maxConcurrentStreams: 100_000, maxReceiveBytes: 4_194_304, sendTimeoutMs: 0 },
+    limits: {
+      streamsPerSecond: 0,
+      maxConcurrentStreams: 100_000,
+      maxReceiveBytes: 4_194_304,
+      sendTimeoutMs: 0,
+      maxStreamsPerIdentity: 5000,
+      maxNamesPerIdentity: 1_000_000,
+      maxNameBytesPerIdentity: 134_217_728,
+    },
     keepalive: { intervalMs: 30_000, timeoutMs: 10_000 },
     shutdownMs: 10_000,
   });

@@ -60,6 +60,9 @@ export function readDiscoverySettings(flags: FlagValues, environment: Environmen
       maxReceiveBytes: env.int("ISTIO_GPRC_MAXRECVMSGSIZE"),
       // Only 1.20 has it; whoever sets it means it.
       sendTimeoutMs: createEnvReader(environment, "1.20", () => undefined).durationMs("PILOT_XDS_SEND_TIMEOUT"),
+      maxStreamsPerIdentity: env.int("PILOT_MAX_STREAMS_PER_IDENTITY"),
+      maxNamesPerIdentity: env.int("PILOT_MAX_NAMES_PER_IDENTITY"),
+      maxNameBytesPerIdentity: env.int("PILOT_MAX_NAME_BYTES_PER_IDENTITY"),
     },
     keepalive: {
       intervalMs: milliseconds(flags.duration("keepaliveInterval")),

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { type DiscoveryServerOptions, startDiscoveryServer } from "../support/discovery/server.ts";
 import { openSotw, testNode, URLS } from "../support/xds/ads-client.ts";
@@ -21,4 +21,54 @@ test.each([
   await stream.next();
   stream.send({ typeUrl: URLS.EDS, resourceNames: ["a"] });
   expect((await stream.next()).typeUrl).toBe(URLS.EDS);
+});
+
+describe("clients without an identity share the budget of their address", () => {
+  test("streams: one more is refused with the limit, and again there is room when one has ended", async () => {
+    const server = await start({ limits: { maxStreamsPerIdentity: 2 } });
+    const open = () => {
+      const stream = opened.add(openSotw({ port: server.ports.grpc }));
+      stream.send({ node: testNode(), typeUrl: URLS.CDS });
+      return stream;
+    };
+    const first = open();
+    await first.next();
+    await open().next();
+    const message = "127.0.0.1 has 2 streams, at most 2 are allowed";
+    expect(await open().ended).toEqual({ code: "RESOURCE_EXHAUSTED", message });
+    await first[Symbol.asyncDispose]();
+    await expect
+      .poll(() =>
+        open()
+          .next()
+          .then(
+            () => true,
+            () => false,
+          ),
+      )
+      .toBe(true);
+  });
+
+  test.each([
+    {
+      limits: { maxNamesPerIdentity: 3 },
+      message: "127.0.0.1 subscribes to 4 names on all its streams, at most 3 are allowed",
+    },
+    {
+      limits: { maxNameBytesPerIdentity: 15 },
+      message: "127.0.0.1 subscribes to names of 20 bytes on all its streams, at most 15 are allowed",
+    },
+  ])("$limits: the stream that goes beyond it ends, the other one stays", async ({ limits, message }) => {
+    const server = await start({ limits });
+    const subscribe = (names: readonly string[]) => {
+      const stream = opened.add(openSotw({ port: server.ports.grpc }));
+      stream.send({ node: testNode(), typeUrl: URLS.EDS, resourceNames: names });
+      return stream;
+    };
+    const first = subscribe(["name1", "name2"]);
+    await first.next();
+    expect(await subscribe(["name3", "name4"]).ended).toEqual({ code: "RESOURCE_EXHAUSTED", message });
+    first.send({ typeUrl: URLS.CDS });
+    expect((await first.next()).typeUrl).toBe(URLS.CDS);
+  });
 });

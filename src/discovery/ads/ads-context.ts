@@ -6,6 +6,7 @@ import type { Node } from "../../protobuf/wire/discovery.ts";
 import type { NameList } from "../../xds/name-list.ts";
 import type { ResourceSource } from "../../xds/resource-source.ts";
 import type { Connections } from "./connections.ts";
+import type { IdentityBudgets } from "./identity-budgets.ts";
 import type { AdsMetrics } from "./metrics.ts";
 
 /** A page of the debug pages by its path without `/debug/`; undefined when there is none. */
@@ -22,6 +23,7 @@ export interface AdsContext {
   readonly parseNode: (node: Partial<Node>) => ProxyNode;
   /** Resolves to who the client proved to be; rejects with the status it is refused with. */
   readonly admit: (call: ServerCall) => Promise<readonly string[]>;
+  readonly budgets: IdentityBudgets;
   readonly toNameList: (names: readonly string[]) => NameList;
   readonly debugPage: DebugPage;
   readonly settings: AdsSettings;

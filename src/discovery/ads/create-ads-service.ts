@@ -13,6 +13,7 @@ import { createNameLists } from "../../xds/name-list.ts";
 import type { ResourceSource } from "../../xds/resource-source.ts";
 import type { AdsSettings, DebugPage } from "./ads-context.ts";
 import { type Connections, createConnections } from "./connections.ts";
+import { createIdentityBudgets, DEFAULT_IDENTITY_LIMITS, type IdentityLimits } from "./identity-budgets.ts";
 import type { AdsMetrics } from "./metrics.ts";
 import { serveStream } from "./serve-stream.ts";
 import { createSotwRequestCodec } from "./sotw-request-codec.ts";
@@ -24,6 +25,7 @@ export interface AdsServiceOptions {
   readonly parseNode: (node: Partial<Node>) => ProxyNode;
   readonly admit: (call: ServerCall) => Promise<readonly string[]>;
   readonly debugPage?: DebugPage;
+  readonly identityLimits?: Partial<IdentityLimits>;
   readonly settings: AdsSettings;
   readonly metrics: AdsMetrics;
   readonly log: Logger;
@@ -60,6 +62,10 @@ export function createAdsService(options: AdsServiceOptions): AdsService {
     ...options,
     connections,
     streams,
+    budgets: createIdentityBudgets(
+      { ...DEFAULT_IDENTITY_LIMITS, ...options.identityLimits },
+      options.metrics.budgetRefusals,
+    ),
     toNameList: createNameLists(),
     debugPage: options.debugPage ?? (() => undefined),
     now: options.now ?? (() => performance.timeOrigin + performance.now()),

@@ -13,6 +13,7 @@ export interface AdsMetrics {
   readonly internalErrors: Counter;
   readonly writeTimeouts: Counter;
   readonly streamsRefused: Counter;
+  readonly budgetRefusals: Counter;
 }
 
 const SECONDS = [0.01, 0.1, 1, 3, 5, 10, 20, 30];
@@ -85,6 +86,11 @@ export function declareAdsMetrics(registry: MetricRegistry): AdsMetrics {
       name: "pilot_xds_streams_refused_total",
       help: "Streams that were refused at their start, by status.",
       labels: ["code"],
+    }),
+    budgetRefusals: registry.counter({
+      name: "pilot_xds_identity_limit_refusals_total",
+      help: "Streams and subscriptions refused because their identity has too many, by limit (streams, names, bytes).",
+      labels: ["limit"],
     }),
   };
 }

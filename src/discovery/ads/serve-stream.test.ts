@@ -10,6 +10,7 @@ import { decodeNode } from "../../xds/node.ts";
 import { createResourceSet } from "../../xds/resource-set.ts";
 import type { AdsContext } from "./ads-context.ts";
 import { createConnections } from "./connections.ts";
+import { createIdentityBudgets, DEFAULT_IDENTITY_LIMITS } from "./identity-budgets.ts";
 import { declareAdsMetrics } from "./metrics.ts";
 import { serveStream } from "./serve-stream.ts";
 
@@ -32,6 +33,7 @@ function setUp(page: () => string, more: Partial<AdsContext> = {}) {
     snapshot: () => ({}) as PushSnapshot,
     parseNode: (node) => parseNode(decodeNode(node)),
     admit: async () => ["spiffe://cluster.local/ns/istio-system/sa/operator"],
+    budgets: createIdentityBudgets(DEFAULT_IDENTITY_LIMITS, metrics.budgetRefusals),
     toNameList: createNameList,
     debugPage: () => ({ status: 200, body: page() }),
     settings: { checksIdentity: true, systemNamespace: "istio-system", controlPlane: "{}" },

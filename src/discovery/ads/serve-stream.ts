@@ -2,6 +2,7 @@ import { errorMessage } from "../../base/coded-error.ts";
 import { MAX_TIMER_MS } from "../../base/timer-limit.ts";
 import { GrpcError, type ServerWriter } from "../../grpc/index.ts";
 import type { ProxyNode } from "../../mesh-model/proxy/proxy-node.ts";
+import { splitHostPort } from "../../net/host-port.ts";
 import type { DeltaDiscoveryRequest, DiscoveryRequest } from "../../protobuf/wire/discovery.ts";
 import type { XdsProtocol } from "../../xds/methods.ts";
 import { nextSubscription } from "../../xds/subscription.ts";
@@ -11,6 +12,7 @@ import type { AdsContext } from "./ads-context.ts";
 import { answerDebug, isDebugType } from "./answer-debug.ts";
 import { createConnection, type OwnedConnection } from "./connection.ts";
 import { checkIdentity, firstRequest } from "./core/stream-start.ts";
+import type { StreamAccount } from "./identity-budgets.ts";
 
 /** Of one type. More than any proxy can hold, and not so many that making them keeps all others waiting. */
 const MAX_NAMES = 100_000;
@@ -26,6 +28,7 @@ export async function serveStream(
 ): Promise<void> {
   const { log, metrics } = context;
   let connection: OwnedConnection | undefined;
+  let account: StreamAccount | undefined;
   let isOver = false;
   let close: (reason: string) => void = () => undefined;
   const closed = new Promise<never>((_resolve, reject) => {
@@ -36,10 +39,11 @@ export async function serveStream(
   try {
     const serve = async () => {
       const identities = await context.admit(call);
+      if (!isOver) account = openAccount(context, identities[0] ?? peerHost(call.peer.address));
       for await (const request of requests) {
-        if (isOver) return; // ended meanwhile: the connection would never be removed
+        if (isOver || account === undefined) return; // ended meanwhile: the connection would never be removed
         connection ??= begin(protocol, request, { call, context, identities, close });
-        const room = connection && take(connection, request, { call, context });
+        const room = connection && take(connection, request, { call, context, account });
         if (room !== undefined) await room;
       }
     };
@@ -54,8 +58,21 @@ export async function serveStream(
     isOver = true;
     clearTimeout(age);
     context.streams.delete(close);
+    account?.close();
     if (connection !== undefined) context.connections.remove(connection);
   }
+}
+
+function openAccount({ budgets }: AdsContext, identity: string): StreamAccount {
+  const account = budgets.open(identity);
+  if ("refusal" in account) throw new GrpcError("RESOURCE_EXHAUSTED", account.refusal);
+  return account;
+}
+
+/** Clients without an identity share the budget of their address. */
+function peerHost(address: string): string {
+  const split = splitHostPort(address);
+  return "problem" in split ? address : split.host;
 }
 
 /** A tenth more or less, so that clients that came together do not come back together. */
@@ -116,7 +133,7 @@ function begin(
 function take(
   connection: OwnedConnection,
   request: Request,
-  { call, context }: StreamParts,
+  { call, context, account }: StreamParts & { readonly account: StreamAccount },
 ): Promise<void> | undefined {
   if (request.typeUrl === HEALTH_TYPE) {
     context.log.debug("health report", { proxy: connection.id, error: request.errorDetail?.message });
@@ -132,8 +149,11 @@ function take(
   const before = connection.subscriptions.get(type);
   const decision = nextSubscription(before, request, { needsNames, toNameList: context.toNameList });
   const asked = decision.subscription?.names.list.length ?? 0;
-  if (asked > MAX_NAMES) {
-    const reason = `${asked} names of type ${type} are asked for, at most ${MAX_NAMES} are answered`;
+  const reason =
+    asked > MAX_NAMES
+      ? `${asked} names of type ${type} are asked for, at most ${MAX_NAMES} are answered`
+      : account.hold(type, decision.subscription?.names);
+  if (reason !== undefined) {
     context.log.warn("proxy asks for too much", { proxy: connection.id, reason });
     throw new GrpcError("RESOURCE_EXHAUSTED", reason);
   }

@@ -22,6 +22,7 @@ import type { ResourceSource } from "../../xds/resource-source.ts";
 import { traitsOf } from "../../xds/xds-types.ts";
 import type { AdsContext } from "./ads-context.ts";
 import { createConnections } from "./connections.ts";
+import { createIdentityBudgets, DEFAULT_IDENTITY_LIMITS } from "./identity-budgets.ts";
 import { declareAdsMetrics } from "./metrics.ts";
 
 /** What is rare shows in thousands: `MODEL_RUNS=5000` is worth its minutes after changes to stores, snapshots or streams. */
@@ -60,6 +61,7 @@ function createWorld(objects: readonly TestObject[], chosen: readonly ChosenClie
     snapshot: () => snapshot,
     parseNode: ({ id }) => testNode(chosen[Number(id)]?.node),
     admit: async () => [],
+    budgets: createIdentityBudgets(DEFAULT_IDENTITY_LIMITS, metrics.budgetRefusals),
     toNameList: createNameLists(),
     debugPage: () => undefined,
     settings: { checksIdentity: true, systemNamespace: "istio-system", controlPlane: "{}" },
