@@ -4,6 +4,7 @@ import type { ConfigStore } from "../mesh-model/config-store.ts";
 import { DiscoveryError } from "./discovery-error.ts";
 import type { MeshFile } from "./mesh-file.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
+import type { ConfigParser } from "./parse/config-parser.ts";
 import { type AggregateRegistry, createAggregateRegistry } from "./registries/create-aggregate-registry.ts";
 import { createServiceEntryRegistry } from "./registries/create-service-entry-registry.ts";
 import { combineStores } from "./stores/combine-stores.ts";
@@ -22,13 +23,14 @@ export interface ConnectedConfig {
 export async function connectConfig(
   options: StartDiscoveryOptions,
   mesh: MeshFile,
+  parser: ConfigParser,
   opened: CloseStack,
 ): Promise<ConnectedConfig> {
   const log = options.log.scope("validation");
   const { configDir, clusterId = "Kubernetes" } = options;
   const directories: ConfigStore[] = [];
   for (const dir of configDirectories(mesh.settings.source, configDir, log)) {
-    directories.push(opened.add(await startFileStore({ dir, log })));
+    directories.push(opened.add(await startFileStore({ dir, log, parser })));
   }
   const [only, ...more] = directories;
   const files = more.length === 0 ? only : opened.add(combineStores(directories));

@@ -7,12 +7,15 @@ import { watchFiles } from "../files/watch/watch-files.ts";
 import { defaultMeshSettings, parseMeshSettings } from "../mesh-model/build-mesh-settings.ts";
 import type { MeshSettings } from "../mesh-model/mesh-settings.ts";
 import { DiscoveryError } from "./discovery-error.ts";
+import { type ConfigParser, DIRECT_PARSER } from "./parse/config-parser.ts";
 
 export interface MeshFileOptions {
   /** Undefined: defaults for ever. */
   readonly path: string | undefined;
   readonly domainSuffix: string;
   readonly log: Logger;
+  /** In this thread when absent. */
+  readonly parser?: ConfigParser;
   /** Also without a notice of the file system the file is looked at this often; 5 s. */
   readonly rescanMs?: number;
 }
@@ -27,11 +30,12 @@ export interface MeshFile extends Handle {
  * on it leaves the last settings in force, also when it goes away. A file that is missing from the start means defaults.
  */
 export async function startMeshFile(options: MeshFileOptions): Promise<MeshFile> {
-  const { path, domainSuffix, log, rescanMs = 5000 } = options;
+  const { path, domainSuffix, log, parser = DIRECT_PARSER, rescanMs = 5000 } = options;
+  const parse = (text: string | undefined) => parseMesh(text, { path, domainSuffix, parser });
   const listeners = new Set<(settings: MeshSettings) => void>();
   let text = path === undefined ? undefined : await readMesh(path);
   if (path !== undefined && text === undefined) log.warn("mesh config file is missing, defaults are used", { path });
-  let settings = await parse(text, path, domainSuffix);
+  let settings = await parse(text);
   /** Why the file was last refused: logged once, however often it is read. */
   let refused = "";
   const reload = async (): Promise<void> => {
@@ -41,7 +45,7 @@ export async function startMeshFile(options: MeshFileOptions): Promise<MeshFile>
       if (newer === undefined && text !== undefined) {
         throw new DiscoveryError("invalid-mesh-config", "failed reading mesh config: the file is gone");
       }
-      const parsed = newer === text ? settings : await parse(newer, path, domainSuffix);
+      const parsed = newer === text ? settings : await parse(newer);
       refused = "";
       if (newer === text) return;
       text = newer;
@@ -81,9 +85,16 @@ async function readMesh(path: string): Promise<string | undefined> {
   }
 }
 
-async function parse(text: string | undefined, path = "", domainSuffix: string): Promise<MeshSettings> {
+async function parseMesh(
+  text: string | undefined,
+  { path = "", domainSuffix, parser }: { path?: string | undefined; domainSuffix: string; parser: ConfigParser },
+): Promise<MeshSettings> {
   if (text === undefined || text.trim() === "") return defaultMeshSettings(domainSuffix);
-  const { settings, problem } = await parseMeshSettings(text, { domainSuffix, source: `file ${path}` });
+  const { settings, problem } = await parseMeshSettings(text, {
+    domainSuffix,
+    source: `file ${path}`,
+    parse: parser.parseYaml,
+  });
   if (problem === undefined) return settings;
   throw new DiscoveryError("invalid-mesh-config", `failed reading mesh config: file ${path}: ${problem}`);
 }

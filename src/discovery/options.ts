@@ -5,10 +5,13 @@ import type { ListenAddress } from "../net/listen/listen.ts";
 import type { DiscoveryPorts, DiscoverySettings } from "../settings/discovery-settings.ts";
 import type { Connections } from "./ads/connections.ts";
 import type { KeyStoreOptions } from "./keys/key-store.ts";
+import type { ConfigParser } from "./parse/config-parser.ts";
 import type { MemoryStore } from "./stores/create-memory-store.ts";
 
 export interface StartDiscoveryOptions extends DiscoverySettings {
   readonly log: Logger;
+  /** Reads rules and the mesh file; a thread of its own when absent. */
+  readonly parser?: ConfigParser;
   /** Key sets of token issuers that rules name by address; 20 minutes between two looks at one. */
   readonly tokenKeys?: Pick<KeyStoreOptions, "refreshMs">;
 }

@@ -20,6 +20,7 @@ import { meshFigures, resourceConflicts } from "./mesh-figures.ts";
 import { startMeshFile } from "./mesh-file.ts";
 import { declareDiscoveryMetrics, VERSION_LINE } from "./metrics.ts";
 import type { Discovery, StartDiscoveryOptions } from "./options.ts";
+import { type ParseThread, startParseThread } from "./parse/start-parse-thread.ts";
 
 /** A start does not wait longer than this for keys that are somewhere else. */
 const FIRST_KEYS_MS = 5000;
@@ -41,6 +42,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
 
   await using opened = new CloseStack();
   const lag = opened.add(startEventLoopLag());
+  const parser = options.parser ?? opened.add(await startParser());
   const pages = createPages({
     notReady: () => notReady,
     registry,
@@ -49,6 +51,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     debugOverHttp: options.debugOverHttp ?? true,
     context: () => debug,
     stores: () => config,
+    parser,
     authenticators: () => authenticators,
     systemNamespace,
     limitsDebug: auth.limitsDebug ?? false,
@@ -62,7 +65,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
   const monitoring = await openHttp(ports.monitoring);
 
   const mesh = opened.add(
-    await startMeshFile({ path: options.meshConfigFile, domainSuffix, log: options.log.scope("validation") }),
+    await startMeshFile({ path: options.meshConfigFile, domainSuffix, parser, log: options.log.scope("validation") }),
   );
   const ca = await connectCa(options, () => mesh.settings, opened);
   authenticators = ca.authenticators;
@@ -70,7 +73,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     root: ca.authority.material.roots[0]?.notAfter,
     chain: ca.authority.material.chainHead?.notAfter,
   }));
-  const connected = await connectConfig(options, mesh, opened);
+  const connected = await connectConfig(options, mesh, parser, opened);
   config = connected;
 
   const keys = opened.add(startKeyStore({ ...options.tokenKeys, log: options.log.scope("security") }));
@@ -160,6 +163,11 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
       await owned.close();
     },
   });
+}
+
+async function startParser(): Promise<ParseThread> {
+  const { PARSE_THREAD_URL } = await import("./parse/parse-thread-entry.ts");
+  return startParseThread(PARSE_THREAD_URL);
 }
 
 function addressOf<Name extends "grpc" | "secureGrpc">(name: Name, port: GrpcPort | undefined) {

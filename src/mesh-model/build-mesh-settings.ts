@@ -58,13 +58,21 @@ export function buildMeshSettings(config: MeshConfig, domainSuffix = "cluster.lo
   });
 }
 
+export interface MeshParseOptions {
+  readonly domainSuffix?: string;
+  /** Named in problems. */
+  readonly source?: string;
+  /** The reader of YAML, which may be in another thread. */
+  readonly parse?: Parameters<typeof parseMeshConfig>[4];
+}
+
 /** A mesh file over the defaults. With a problem, the settings hold what could be used. */
 export async function parseMeshSettings(
   yaml: string,
-  { domainSuffix = "cluster.local", source = "mesh config" } = {},
+  { domainSuffix = "cluster.local", source = "mesh config", parse }: MeshParseOptions = {},
 ): Promise<{ readonly settings: MeshSettings; readonly problem?: string }> {
   const rules = CURRENT_PROXY_CONFIG_RULES;
-  const { config, problem } = await parseMeshConfig(yaml, defaultMeshConfig(rules), source, rules);
+  const { config, problem } = await parseMeshConfig(yaml, defaultMeshConfig(rules), source, rules, parse);
   const settings = buildMeshSettings(config, domainSuffix);
   return problem === undefined ? { settings } : { settings, problem: problem.text };
 }

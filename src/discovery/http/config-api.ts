@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
+import { splitDocuments } from "../../files/yaml/split-documents.ts";
 import { type AnyConfigObject, type ObjectRef, objectKey } from "../../istio-api/config-object.ts";
-import { parseConfigText } from "../../istio-api/decode/parse-config-text.ts";
+import type { DocumentResult } from "../../istio-api/decode/parse-config-text.ts";
 import { isKind, KINDS } from "../../istio-api/kinds.ts";
 import type { ConfigStore } from "../../mesh-model/config-store.ts";
 import {
@@ -10,10 +11,12 @@ import {
   type HttpRequest,
   json,
 } from "../../net/http-server/http-types.ts";
+import type { ConfigParser } from "../parse/config-parser.ts";
 import { createMemoryStore, type MemoryStore, type PutResult } from "../stores/create-memory-store.ts";
 import { type AccessOptions, isOfNamespace, requireCaller } from "./access.ts";
 
 export interface ConfigApiOptions extends AccessOptions {
+  readonly parser: ConfigParser;
   readonly systemNamespace: string;
   /** Undefined while the server starts. */
   readonly stores: () => ConfigStores | undefined;
@@ -45,7 +48,7 @@ export function createConfigApi(options: ConfigApiOptions): HttpHandler {
         return ref === undefined ? list(stores, call.query) : get(stores, ref);
       case "PUT":
       case "POST":
-        return put(stores, ref, call);
+        return put(stores, ref, await parseBody(call, options.parser), call.query);
       case "DELETE":
         return remove(stores, ref);
       default:
@@ -79,8 +82,12 @@ function get({ store, files }: ConfigStores, ref: ObjectRef): HttpAnswer {
   return json(show(object, files).item);
 }
 
-async function put(stores: ConfigStores, ref: ObjectRef | undefined, call: HttpRequest): Promise<HttpAnswer> {
-  const document = await parseBody(call);
+function put(
+  stores: ConfigStores,
+  ref: ObjectRef | undefined,
+  document: Readonly<Record<string, unknown>>,
+  query: URLSearchParams,
+): HttpAnswer {
   const meant = ref === undefined ? document : named(document, ref);
   const checked = createMemoryStore().put(meant);
   if (!checked.stored) return refused(checked);
@@ -88,7 +95,7 @@ async function put(stores: ConfigStores, ref: ObjectRef | undefined, call: HttpR
   if (fromFile !== undefined) {
     throw new HttpError(409, `${objectKey(checked.object)} comes from a file: change it there`);
   }
-  const isDryRun = call.query.get("dryRun") === "true";
+  const isDryRun = query.get("dryRun") === "true";
   const result = isDryRun ? checked : stores.memory.put(meant);
   if (!result.stored) return refused(result);
   const body = { object: show(result.object, stores.files).item, problems: result.problems };
@@ -127,10 +134,16 @@ function decodePart(part: string): string {
 }
 
 /** JSON, or YAML, of which JSON is a part; one document. */
-async function parseBody(call: HttpRequest): Promise<Readonly<Record<string, unknown>>> {
+async function parseBody(call: HttpRequest, parser: ConfigParser): Promise<Readonly<Record<string, unknown>>> {
   const bytes = await call.body(MAX_BODY_BYTES);
   if (!isUtf8(bytes)) throw new HttpError(400, "the body is not UTF-8 text");
-  const { objects, problems } = parseConfigText(bytes.toString("utf8"), { file: "body" });
+  const objects: AnyConfigObject[] = [];
+  const problems: DocumentResult["problems"][number][] = [];
+  for (const { text, linesBefore } of splitDocuments(bytes.toString("utf8"))) {
+    const result = await parser.readDocument(text, { defaultNamespace: "default" });
+    if (result.object !== undefined) objects.push(result.object);
+    for (const problem of result.problems) problems.push({ ...problem, line: problem.line + linesBefore });
+  }
   const [object] = objects;
   const errors = problems.filter(({ severity }) => severity === "error");
   // Also of a second document: half of what was sent must not count as all of it.

@@ -7,6 +7,7 @@ import type { Logger } from "../../base/logger.ts";
 import { WatchSet } from "../../files/watch/watch-set.ts";
 import { type DocumentProblem, describeDocumentProblem } from "../../istio-api/decode/parse-config-text.ts";
 import type { ConfigStore } from "../../mesh-model/config-store.ts";
+import { type ConfigParser, DIRECT_PARSER } from "../parse/config-parser.ts";
 import { createSnapshotPublisher } from "./config-snapshot.ts";
 import { type Assembled, assemble, NOTHING, problemOf } from "./files/assemble.ts";
 import { createFileReader } from "./files/file-reader.ts";
@@ -15,6 +16,8 @@ import { listFiles } from "./files/list-files.ts";
 export interface FileStoreOptions {
   readonly dir: string;
   readonly log: Logger;
+  /** In this thread when absent. */
+  readonly parser?: ConfigParser;
   /** For objects that name none; "default" when absent. */
   readonly defaultNamespace?: string;
   /** Quiet time after a change before files are read; 50 ms. */
@@ -32,10 +35,18 @@ export interface FileStore extends ConfigStore, Handle {}
  * Rejects with a StoreError when the directory cannot be read. A directory that goes away later leaves the last state in force.
  */
 export async function startFileStore(options: FileStoreOptions): Promise<FileStore> {
-  const { dir, log, defaultNamespace = "default", quietMs = 50, maxWaitMs = 500, rescanMs = 5000 } = options;
+  const {
+    dir,
+    log,
+    parser = DIRECT_PARSER,
+    defaultNamespace = "default",
+    quietMs = 50,
+    maxWaitMs = 500,
+    rescanMs = 5000,
+  } = options;
   await using opened = new CloseStack();
   const publisher = createSnapshotPublisher();
-  const reader = createFileReader(defaultNamespace);
+  const reader = createFileReader(defaultNamespace, parser);
   /** One watch per directory. Where the kernel has no more of them, changes are still found by the rescan. */
   const unwatched = new Set<string>();
   const onWatchFailure = (path: string, failure: unknown) => {

@@ -17,11 +17,15 @@ export async function parseMeshConfig(
   base: MeshConfig,
   source: string,
   rules: ProxyConfigRules,
+  parse: (text: string) => Promise<{
+    readonly document: unknown;
+    readonly fault?: { readonly message: string };
+  }> = tryParseYaml,
 ): Promise<{
   readonly config: MeshConfig;
   readonly problem?: { readonly text: string; readonly problems: readonly ConfigProblem[] };
 }> {
-  const { document, fault } = await tryParseYaml(text);
+  const { document, fault } = await parse(text);
   if (fault !== undefined) {
     const { message } = fault;
     return {

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Discovery, StartDiscoveryOptions } from "../../../src/discovery/options.ts";
+import { DIRECT_PARSER } from "../../../src/discovery/parse/config-parser.ts";
 import { startDiscovery } from "../../../src/discovery/start-discovery.ts";
 import { type RecordedLog, recordLog } from "../log/recording-log.ts";
 
@@ -42,6 +43,8 @@ export async function startDiscoveryServer(given: DiscoveryServerOptions = {}): 
   const start = (ports: DiscoveryServer["ports"]) =>
     startDiscovery({
       log,
+      // The test runner's compiler does not reach into workers.
+      parser: DIRECT_PARSER,
       configDir: config,
       meshConfigFile: meshFile,
       caDirectory: join(folder, "ca"),

@@ -12,6 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { serviceEntry } from "../../../../test/support/discovery/objects.ts";
+import { DIRECT_PARSER } from "../../parse/config-parser.ts";
 import { createFileReader, type FileReader, MAX_FILE_BYTES, type ReadFile } from "./file-reader.ts";
 import type { FoundFile } from "./list-files.ts";
 
@@ -21,7 +22,7 @@ let reader: FileReader;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "file-reader-"));
   path = join(folder, "mesh.yaml");
-  reader = createFileReader("default");
+  reader = createFileReader("default", DIRECT_PARSER);
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -144,7 +145,7 @@ describe("a file that cannot be read", () => {
 
 test("objects without a namespace are of the reader's", async () => {
   put(JSON.stringify({ ...serviceEntry("a"), metadata: { name: "a" } }));
-  reader = createFileReader("shop");
+  reader = createFileReader("shop", DIRECT_PARSER);
   expect((await round())?.documents[0]?.result.object?.namespace).toBe("shop");
 });
 

@@ -3,7 +3,8 @@ import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { errorCode, errorMessage } from "../../../base/coded-error.ts";
 import { type DocumentText, splitDocuments } from "../../../files/yaml/split-documents.ts";
-import { type DocumentResult, readDocument } from "../../../istio-api/decode/parse-config-text.ts";
+import type { DocumentResult } from "../../../istio-api/decode/parse-config-text.ts";
+import type { ConfigParser } from "../../parse/config-parser.ts";
 import type { FoundFile } from "./list-files.ts";
 import { mapBounded } from "./map-bounded.ts";
 
@@ -44,7 +45,7 @@ interface Remembered {
 }
 
 /** Reads files, and decodes only those documents whose text the file did not have before. */
-export function createFileReader(defaultNamespace: string): FileReader {
+export function createFileReader(defaultNamespace: string, parser: Pick<ConfigParser, "readDocument">): FileReader {
   let files = new Map<string, Remembered>();
   let seen = new Map<string, Remembered>();
   const load = async (found: FoundFile, known: ReadFile | undefined): Promise<ReadFile | undefined> => {
@@ -56,11 +57,12 @@ export function createFileReader(defaultNamespace: string): FileReader {
       if (known !== undefined && (await isUnfinished(found, text))) return known;
       if (!isUtf8(bytes)) throw new Error("file is not UTF-8 text");
       const results = new Map(known?.documents.map(({ digest, result }) => [digest, result]));
-      const documents = splitDocuments(text).map((piece) => {
+      const documents: ReadDocument[] = [];
+      for (const piece of splitDocuments(text)) {
         const digest = createHash("sha256").update(piece.text).digest("base64");
-        const result = results.get(digest) ?? readDocument(piece.text, { defaultNamespace });
-        return { digest, linesBefore: piece.linesBefore, result };
-      });
+        const result = results.get(digest) ?? (await parser.readDocument(piece.text, { defaultNamespace }));
+        documents.push({ digest, linesBefore: piece.linesBefore, result });
+      }
       return { path, mtimeMs, documents };
     } catch (thrown) {
       if (errorCode(thrown) === "ENOENT") return undefined;

@@ -1,0 +1,101 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { CloseStack } from "../../src/base/close-stack.ts";
+import { startParseThread } from "../../src/discovery/parse/start-parse-thread.ts";
+import { startDiscoveryServer } from "../support/discovery/server.ts";
+import { bundleProgram } from "../support/process/bundle-program.ts";
+import { until } from "../support/wait/until.ts";
+
+let folder = "";
+let url: URL;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "parse-thread-"));
+  const outfile = join(folder, "entry.mjs");
+  const banner = { js: 'import{createRequire as __r}from"node:module";const require=__r(import.meta.url);' };
+  await bundleProgram("src/discovery/parse/parse-thread-entry.ts", { outfile, banner });
+  url = pathToFileURL(outfile);
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const opened = new CloseStack();
+afterEach(() => opened.close());
+
+const start = async () => opened.add(await startDiscoveryServer({ parser: opened.add(startParseThread(url)) }));
+type Server = Awaited<ReturnType<typeof start>>;
+
+/** Answers of `/ready`, asked one after another until `work` is done. */
+async function readyAnswersDuring(server: Server, work: Promise<unknown>): Promise<number> {
+  let isDone = false;
+  const done = work.finally(() => {
+    isDone = true;
+  });
+  let answers = 0;
+  while (!isDone) {
+    const { status } = await server.get("/ready");
+    expect(status).toBe(200);
+    answers += 1;
+  }
+  await done;
+  return answers;
+}
+
+const virtualService = (name: string, http: string) =>
+  `apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: ${name}}\nspec:\n  hosts: [${name}.example]\n  http:\n${http}`;
+const route = (index: number) =>
+  `  - match:\n    - uri:\n        prefix: /a${index}\n    route:\n    - destination:\n        host: a.example\n        port: {number: 80}\n`;
+const routes = (count: number) => Array.from({ length: count }, (_, index) => route(index)).join("");
+const lines = (count: number, line: (index: number) => string) =>
+  Array.from({ length: count }, (_, index) => line(index)).join("\n");
+
+/** Each takes the parser long: about 200 KB and more. */
+const HOSTILE = [
+  { name: "100,000 keys in one map", text: lines(100_000, (index) => `k${index}: 1`), says: /kind is missing/ },
+  { name: "nested `? ` keys", text: `- ${"? ".repeat(240)}a\n`.repeat(200), says: /not allowed as a key/ },
+  { name: "a storm of errors", text: "- a: 'b' c\n".repeat(20_000), says: /line 1: / },
+];
+
+describe("while the control plane reads", () => {
+  test.each(HOSTILE)("$name from the /config API, /ready is answered all the time", async ({ text, says }) => {
+    const server = await start();
+    const put = server.get("/config", { method: "PUT", body: text });
+    expect(await readyAnswersDuring(server, put)).toBeGreaterThan(20);
+    expect(await (await put).text()).toMatch(says);
+  });
+
+  test("20,000 routes from files, /ready is answered all the time", async () => {
+    const server = await start();
+    const documents = lines(200, (index) => `---\n${virtualService(`web-${index}`, routes(100))}`);
+    server.write("routes.yaml", documents);
+    const loaded = until(() => server.discovery.snapshot.configs.list("VirtualService").length === 200);
+    expect(await readyAnswersDuring(server, loaded)).toBeGreaterThan(100);
+  });
+});
+
+test("what comes from the thread is what the direct parser gives, frozen", async () => {
+  const parser = opened.add(startParseThread(url));
+  const { object, problems } = await parser.readDocument(virtualService("web", route(0)), { defaultNamespace: "shop" });
+  expect(problems).toEqual([]);
+  expect(object).toMatchObject({ kind: "VirtualService", namespace: "shop", name: "web" });
+  expect(Object.isFrozen(object?.spec)).toBe(true);
+  expect(await parser.parseYaml("a: 9007199254740993")).toEqual({ document: { a: 9007199254740993n } });
+  expect(await parser.parseYaml("a: *b")).toMatchObject({ fault: { message: "yaml: unknown anchor 'b' referenced" } });
+});
+
+test("a thread that cannot run fails its request and no other", async () => {
+  const parser = opened.add(startParseThread(new URL("file:///nowhere/entry.mjs")));
+  for (const text of ["a: 1", "b: 1"])
+    await expect(parser.parseYaml(text)).rejects.toMatchObject({ code: "parser-failed" });
+});
+
+test("requests after the stop are refused, and those under way end", async () => {
+  const parser = startParseThread(url);
+  const underWay = parser.parseYaml(lines(50_000, (index) => `k${index}: 1`));
+  const outcome = expect(underWay).rejects.toMatchObject({ code: "stopped" });
+  await new Promise((resolve) => setImmediate(resolve));
+  await parser.stop();
+  await outcome;
+  await expect(parser.parseYaml("a: 1")).rejects.toMatchObject({ code: "stopped" });
+});
