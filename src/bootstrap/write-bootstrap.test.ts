@@ -127,6 +127,21 @@ describe("templates", () => {
     expect([two.path.endsWith("envoy-rev.yaml"), await readFile(two.path, "utf8")]).toEqual([true, "node: sidecar"]);
   });
 
+  test("the image's own template is used unless another one is named; one that cannot be used is a warning", async () => {
+    const imageTemplate = join(dir, "envoy_bootstrap_tmpl.json");
+    const write = async (text: string, overrides = {}) => {
+      await writeFile(imageTemplate, text);
+      return readFile((await writeBootstrap(inputs(overrides), { log, imageTemplate })).path, "utf8");
+    };
+    const builtIn = await readFile((await writeBootstrap(inputs(), { log, imageTemplate })).path, "utf8");
+    expect(await write('{"mine": "{{ .nodeType }}"}')).toBe('{"mine": "sidecar"}');
+    expect(warnings).toEqual([]);
+    await writeFile(join(dir, "named.json"), "named");
+    expect(await write("{}", { env: { ISTIO_BOOTSTRAP: join(dir, "named.json") } })).toBe("named");
+    for (const text of ["{{ .nodeType", "not JSON"]) expect((await write(text)) === builtIn).toBe(true);
+    expect(warnings).toEqual(Array(2).fill(expect.stringContaining(`${imageTemplate} is not used: `)));
+  });
+
   test("the user's own bootstrap is used as it is, and kept", async () => {
     const custom = join(dir, "mine.json");
     await writeFile(custom, "{}");

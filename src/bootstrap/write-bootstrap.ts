@@ -4,7 +4,7 @@ import { errorCode, errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { makeProxyDirectory, type ProxyOwner, writeProxyFile } from "../files/proxy-file.ts";
 import { BootstrapError } from "./bootstrap-error.ts";
-import { type BootstrapRenderer, generateBootstrap } from "./core/generate-bootstrap.ts";
+import { type BootstrapRenderer, type GeneratedBootstrap, generateBootstrap } from "./core/generate-bootstrap.ts";
 import { buildGrpcBootstrap } from "./core/grpc-bootstrap.ts";
 import { buildNodeDescriptor, type NodeDescriptor } from "./core/node-descriptor.ts";
 import type { BootstrapInputs } from "./inputs.ts";
@@ -15,7 +15,13 @@ export interface WriteOptions {
   readonly owner?: ProxyOwner | undefined;
   /** Hot restarts have one file per epoch in early generations. */
   readonly epoch?: number;
+  /** The template that an image brings along. */
+  readonly imageTemplate?: string;
 }
+
+const IMAGE_TEMPLATE = "./var/lib/istio/envoy/envoy_bootstrap_tmpl.json";
+/** SHA-256 of templates that make the built-in document. */
+const STOCK_TEMPLATES = new Set(["d3a3fe34ac9f314ddd5e6db9c049d8deb405f6088ae398608f85a3d7007c7c28"]);
 
 /** What Envoy is started with. */
 export interface BootstrapFile {
@@ -29,7 +35,7 @@ export interface BootstrapFile {
 
 /**
  * Makes Envoy's bootstrap: the user's own file when ProxyConfig names one, else a document written to `configPath`, from a template
- * when ISTIO_BOOTSTRAP or `proxyBootstrapTemplatePath` names one. Rejects with `BootstrapError`; a failed rendering leaves the file of
+ * when ISTIO_BOOTSTRAP or `proxyBootstrapTemplatePath` names one, or the image has one that is not a stock one. Rejects with `BootstrapError`; a failed rendering leaves the file of
  * an earlier start as it was.
  */
 export async function writeBootstrap(inputs: BootstrapInputs, options: WriteOptions): Promise<BootstrapFile> {
@@ -49,7 +55,8 @@ export async function writeGeneratedBootstrap(inputs: BootstrapInputs, options: 
   const path = posix.join(inputs.proxyConfig.configPath ?? "", name);
   await prefixed("failed to generate bootstrap config", async () => {
     const render = templatePath === "" ? undefined : await readTemplate(templatePath);
-    const { text, secretFiles, warnings } = generateBootstrap(inputs, node, render);
+    const custom = templatePath === "" ? await fromImageTemplate(inputs, node, options) : undefined;
+    const { text, secretFiles, warnings } = custom ?? generateBootstrap(inputs, node, render);
     for (const warning of warnings) log.warn(warning);
     // Applications reach the sockets in this directory; what is private in it has a private mode of its own.
     await makeProxyDirectory(posix.dirname(path), { access: "shared", owner });
@@ -133,6 +140,40 @@ async function readTemplate(path: string): Promise<BootstrapRenderer> {
     return templateRenderer(text);
   } catch (failure) {
     throw new BootstrapError("unreadable-template", openProblem(path, failure), { cause: failure });
+  }
+}
+
+/**
+ * The document by the image's template, when that is not a stock one: people customize images so. One that cannot be used is a warning, and
+ * the built-in document is used.
+ */
+async function fromImageTemplate(
+  inputs: BootstrapInputs,
+  node: NodeDescriptor,
+  { log, imageTemplate: path = IMAGE_TEMPLATE }: WriteOptions,
+): Promise<GeneratedBootstrap | undefined> {
+  let template: string;
+  try {
+    template = await readFile(path, "utf8");
+  } catch (failure) {
+    if (errorCode(failure) !== "ENOENT" && errorCode(failure) !== "ENOTDIR") unusable(openProblem(path, failure));
+    return undefined;
+  }
+  const { createHash } = await import("node:crypto");
+  if (STOCK_TEMPLATES.has(createHash("sha256").update(template).digest("hex"))) return undefined;
+  try {
+    const { templateRenderer } = await import("./core/template-renderer.ts");
+    const generated = generateBootstrap(inputs, node, templateRenderer(template));
+    JSON.parse(generated.text);
+    log.info(`The bootstrap is made from the image's own template ${path}`);
+    return generated;
+  } catch (failure) {
+    return unusable(errorMessage(failure));
+  }
+
+  function unusable(reason: string): undefined {
+    log.warn(`the image's bootstrap template ${path} is not used: ${reason}`);
+    return undefined;
   }
 }
 
