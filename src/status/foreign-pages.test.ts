@@ -6,8 +6,7 @@ import { startTestStatusServer } from "../../test/support/status/server.ts";
 import { createLog } from "../base/log/log.ts";
 import { silentLogger } from "../base/logger.ts";
 import { addDebugRoutes } from "./debug-routes.ts";
-import { logLevelPage } from "./log-level-page.ts";
-import { registerProcessPages } from "./process-pages.ts";
+import { logLevelPage, registerProcessPages } from "./start-status.ts";
 import { STATUS_LIMITS } from "./start-status-server.ts";
 
 const FOREIGN: readonly Record<string, string>[] = [

@@ -4,7 +4,7 @@ import { startTestStatusServer } from "../../test/support/status/server.ts";
 import { createLog } from "../base/log/log.ts";
 import { scopesAt } from "../base/log/scope-levels.ts";
 import { silentLogger } from "../base/logger.ts";
-import { logLevelPage } from "./log-level-page.ts";
+import { logLevelPage } from "./start-status.ts";
 
 async function startPage() {
   const log = createLog(() => 0);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { fetchBytes } from "../../test/support/status/scrape.ts";
 import { startTestStatusServer } from "../../test/support/status/server.ts";
 import { silentLogger } from "../base/logger.ts";
-import { registerProcessPages } from "./process-pages.ts";
+import { registerProcessPages } from "./start-status.ts";
 
 async function start(socket = "") {
   const server = await startTestStatusServer(silentLogger);

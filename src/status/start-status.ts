@@ -2,21 +2,29 @@ import { buildStamp } from "../base/build-stamp.ts";
 import { CloseStack } from "../base/close-stack.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
 import type { Log } from "../base/log/log.ts";
+import { LOG_LEVELS, type LogThreshold } from "../base/logger.ts";
 import type { MetricRegistry } from "../base/metric-registry.ts";
 import type { Readiness } from "../base/readiness.ts";
+import { errorText, type HttpHandler, json } from "../net/http-server/http-types.ts";
 import { renderProcessMetrics, startEventLoopLag } from "../process/process-metrics.ts";
 import { readAppProbers } from "./core/app-probers.ts";
 import type { StatusRules } from "./core/generations.ts";
 import { readScrapeTargets } from "./core/scrape-targets.ts";
 import { addDebugRoutes, type DebugSources } from "./debug-routes.ts";
-import type { StatusActions } from "./endpoints.ts";
-import { logLevelPage } from "./log-level-page.ts";
+import { plainText, type StatusActions } from "./endpoints.ts";
 import { createMetricsHandler } from "./metrics/metrics-handler.ts";
 import type { ScrapeMetrics } from "./metrics.ts";
 import { createAppProbeHandler } from "./probes/app-probe-handler.ts";
 import { createProbeConnections } from "./probes/probe-connections.ts";
-import { registerProcessPages } from "./process-pages.ts";
 import { type StatusServer, startStatusServer } from "./start-status-server.ts";
+import type { StatusRoutes } from "./status-routes.ts";
+
+const PAGES = {
+  cmdline: "the command line, its words separated by NUL",
+  symbol: "for pprof clients: profiles carry their names themselves",
+  profile: "CPU profile, on the unix socket of PROFILING_SOCKET only",
+  heap: "heap snapshot, on the unix socket of PROFILING_SOCKET only",
+} as const;
 
 /** What flags and environment say about the status server. */
 export interface StatusSettings {
@@ -129,4 +137,72 @@ function addAppProbes(server: StatusServer, options: StatusOptions, opened: Clos
   });
   server.route("*", "/app-health/", handler);
   if (rules.hasLifecycle) server.route("*", "/app-lifecycle/", handler);
+}
+
+/** What the page needs of the process's log. */
+interface LogLevels {
+  levels(): ReadonlyMap<string, LogThreshold>;
+  setLevel(scope: string, threshold: LogThreshold): void;
+}
+
+/** GET shows the level of every scope; POST or PUT with `?level=scope:level,...` changes some, all of them or none when one is wrong. */
+export function logLevelPage(log: LogLevels): HttpHandler {
+  return ({ method, query }) => {
+    if (method !== "GET" && method !== "HEAD") {
+      const changes = parseChanges(query.get("level"), log.levels());
+      if ("problem" in changes) return errorText(400, changes.problem);
+      for (const [scope, threshold] of changes.items) log.setLevel(scope, threshold);
+    }
+    return json(Object.fromEntries(log.levels()));
+  };
+}
+
+type Changes = { readonly items: readonly [string, LogThreshold][] } | { readonly problem: string };
+
+function parseChanges(asked: string | null, known: ReadonlyMap<string, LogThreshold>): Changes {
+  if (asked === null || asked === "")
+    return { problem: "no level: use ?level=debug, or ?level=scope:level,... (scope all for every one)" };
+  const items: [string, LogThreshold][] = [];
+  for (const item of asked.split(",")) {
+    const parts = item.split(":");
+    const [scope = "", level = ""] = parts.length === 1 ? ["default", parts[0]] : parts;
+    const threshold = LOG_LEVELS.find((candidate) => candidate === level);
+    if (threshold === undefined || parts.length > 2)
+      return {
+        problem: `level ${JSON.stringify(item)}: allowed are ${LOG_LEVELS.join(", ")}, with a scope and a colon in front`,
+      };
+    if (scope !== "all" && !known.has(scope))
+      return { problem: `no scope named ${JSON.stringify(scope)}; there are: all, ${[...known.keys()].join(", ")}` };
+    items.push([scope, threshold]);
+  }
+  return { items };
+}
+
+/**
+ * `/debug/pprof/` on the status port: what every user of the machine may see. A heap snapshot holds the workload's private key and its
+ * token, and loopback says nothing about who asks: those are served on a socket file that only root and the agent's user can open.
+ */
+export function registerProcessPages(routes: Pick<StatusRoutes, "route">, profilingSocket: string): void {
+  const add = (page: string, handler: HttpHandler) =>
+    routes.route("*", `/debug/pprof/${page}`, handler, { localOnly: true });
+  add("", ({ path }) => {
+    if (path !== "/debug/pprof/") return errorText(404, "404 page not found");
+    const lines = Object.entries(PAGES).map(([name, about]) => `/debug/pprof/${name}\t${about}\n`);
+    return plainText(lines.join(""));
+  });
+  // No flag takes a secret. /proc has the process's title instead.
+  add("cmdline", () => plainText([process.execPath, ...process.execArgv, ...process.argv.slice(1)].join("\0")));
+  add("symbol", () => ({ status: 200, body: "num_symbols: 0\n" }));
+  const refuseProfile: HttpHandler = ({ path }) => errorText(403, whereProfilesAre(path, profilingSocket));
+  add("profile", refuseProfile);
+  add("heap", refuseProfile);
+}
+
+function whereProfilesAre(path: string, socket: string): string {
+  const why = "profiles can hold the workload's private key and tokens and are not served on this port";
+  const how = (file: string) =>
+    `as root or the agent's user: curl --unix-socket ${file} -o profile.json http://localhost${path}`;
+  return socket === ""
+    ? `${why}; start the agent with PROFILING_SOCKET=/path/of/a/socket, then ${how("/path/of/a/socket")}`
+    : `${why}; ${how(socket)}`;
 }

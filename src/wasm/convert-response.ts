@@ -1,15 +1,28 @@
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
+import { TYPE_PREFIX } from "../protobuf/type-url.ts";
 import { memberBytes, memberList, withMember, withMembers } from "../protobuf/wire/edit-members.ts";
+import { message, nested, string } from "../protobuf/wire/message.ts";
 import { WireError } from "../protobuf/wire/wire-reader.ts";
-import { fallbackFilter } from "./core/fallback-filter.ts";
 import type { FallbackRules } from "./core/generations.ts";
 import { joinErrors } from "./core/join-errors.ts";
 import { printableUrl } from "./core/printable-url.ts";
 import { type RemoteModule, readRemoteModule, withLocalCode } from "./core/remote-module.ts";
-import { FILTER_TYPES, type RemoteFilter, readRemoteFilter, withTypedConfig } from "./core/wasm-filter.ts";
+import {
+  FILTER_TYPES,
+  type FilterKind,
+  type RemoteFilter,
+  readRemoteFilter,
+  withTypedConfig,
+} from "./core/wasm-filter.ts";
 import type { ConversionResult, WasmMetrics } from "./metrics.ts";
 import { WasmError } from "./wasm-error.ts";
+
+const FILTERS = `${TYPE_PREFIX}envoy.extensions.filters`;
+/** envoy.config.rbac.v3.RBAC: without policies it lets nothing pass; a filter without it lets everything pass. */
+const rules = message({});
+const httpRbac = message({ rules: nested(1, rules), rulesStatPrefix: string(6) });
+const networkRbac = message({ rules: nested(1, rules), statPrefix: string(3) });
 
 export interface ConvertResponseOptions {
   readonly kind: "sotw" | "delta";
@@ -98,4 +111,22 @@ function standIn(resource: Buffer, filter: RemoteFilter, why: string, options: C
   });
   const { typeUrl, value } = fallbackFilter(filter.filter, filter.failOpen, rules.named);
   return { resource: withTypedConfig(resource, typeUrl, value) };
+}
+
+interface FallbackFilter {
+  readonly typeUrl: string;
+  readonly value: Buffer;
+}
+
+/** Stands in for a filter whose module cannot be had: lets everything pass when it may fail open, else nothing. */
+function fallbackFilter(filter: FilterKind, failOpen: boolean, named: boolean): FallbackFilter {
+  const prefix = failOpen ? "wasm-default-allow" : "wasm-default-deny";
+  const denial = failOpen ? {} : { rules: {} };
+  if (filter === "http") {
+    const value = httpRbac.encode({ ...denial, ...(named && { rulesStatPrefix: prefix }) });
+    return { typeUrl: `${FILTERS}.http.rbac.v3.RBAC`, value };
+  }
+  // Envoy refuses the network filter without a prefix, so it always has one.
+  const value = networkRbac.encode({ ...denial, statPrefix: prefix });
+  return { typeUrl: `${FILTERS}.network.rbac.v3.RBAC`, value };
 }

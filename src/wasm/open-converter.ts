@@ -1,13 +1,17 @@
+import { readFileSync } from "node:fs";
 import { arch } from "node:os";
 import { resolve as absolute } from "node:path";
+import { createSecureContext, type SecureContext } from "node:tls";
+import { errorMessage } from "../base/coded-error.ts";
+import type { Logger } from "../base/logger.ts";
+import { publicRoots } from "../net/tls/public-roots.ts";
 import { memberList } from "../protobuf/wire/edit-members.ts";
-import { trackModulesInUse } from "./cache/modules-in-use.ts";
+import { createBundleWarnings, parseTrustBundle } from "../protocol/x509/trust-bundle.ts";
 import { startModuleCache } from "./cache/start-module-cache.ts";
 import { type ConvertedResponse, convertResponse } from "./convert-response.ts";
 import type { RemoteModule } from "./core/remote-module.ts";
 import { forbiddenAddresses } from "./fetch/address-rules.ts";
 import { createHttpClient } from "./fetch/http-client.ts";
-import { trustedRoots } from "./fetch/trusted-roots.ts";
 import { findModule } from "./find-module.ts";
 import type { WasmConverter, WasmOptions } from "./options.ts";
 
@@ -98,4 +102,56 @@ function insecureHosts(list: readonly string[]): (host: string) => boolean {
   const hosts = new Set(list);
   if (hosts.has("*")) return () => true;
   return (host) => hosts.has(host) || (!/:\d+$/.test(host) && (hosts.has(`${host}:443`) || hosts.has(`${host}:80`)));
+}
+
+/** Which files the running proxy may open again: those of the last answer it got, by resource. */
+interface ModulesInUse {
+  /** The stream's resource now uses that file; undefined: none. The signal is the stream's life. */
+  note(stream: AbortSignal, resource: string, path: string | undefined): void;
+  has(path: string): boolean;
+}
+
+/**
+ * A proxy whose stream ended keeps its filters, and gets the same files named after it restarts without a control plane. So the files
+ * of an ended stream count until a later stream has listed its own.
+ */
+export function trackModulesInUse(): ModulesInUse {
+  const streams = new Map<AbortSignal, Map<string, string>>();
+  return {
+    note(stream, resource, path) {
+      for (const other of streams.keys()) if (other !== stream && other.aborted) streams.delete(other);
+      const files = streams.get(stream) ?? new Map<string, string>();
+      streams.set(stream, files);
+      if (path === undefined) files.delete(resource);
+      else files.set(resource, path);
+    },
+    has(path) {
+      for (const files of streams.values()) for (const used of files.values()) if (used === path) return true;
+      return false;
+    },
+  };
+}
+
+/**
+ * TLS with the machine's roots, to which an operator may have added those of his registry; with the runtime's own where there are none.
+ * Read when first needed: most workloads never fetch anything.
+ */
+function trustedRoots(file: string | undefined, log: Logger): () => SecureContext {
+  let known: SecureContext | undefined;
+  const read = (): SecureContext | undefined => {
+    if (file === undefined) return undefined;
+    try {
+      const bundle = parseTrustBundle(readFileSync(file, "utf8"));
+      if (bundle.count === 0) throw new Error("no certificate in it");
+      createBundleWarnings(log)(file, bundle);
+      return createSecureContext({ ca: bundle.pem });
+    } catch (failure) {
+      log.warn(`cannot read the roots in ${file}, using those that come with the runtime: ${errorMessage(failure)}`);
+      return undefined;
+    }
+  };
+  return () => {
+    known ??= read() ?? publicRoots();
+    return known;
+  };
 }

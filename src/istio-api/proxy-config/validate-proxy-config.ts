@@ -2,11 +2,40 @@ import { quoteGo } from "../../base/go-quote.ts";
 import { parseProtoDuration } from "../../protobuf/proto-duration.ts";
 import { addressProblem, portProblem } from "../values/address.ts";
 import { tlsSettingsProblems } from "../values/tls-settings.ts";
-import { connectionSettingsProblems } from "./connection-settings-problems.ts";
 import { drainProblems } from "./drain-problems.ts";
 import type { ValidationProblem } from "./explain-problems.ts";
-import type { CryptoAccelerator, PrivateKeyProvider, ProxyConfig, Tracing } from "./proxy-config.ts";
+import type {
+  ConnectionSettings,
+  CryptoAccelerator,
+  PrivateKeyProvider,
+  ProxyConfig,
+  Tracing,
+} from "./proxy-config.ts";
 import type { ProxyConfigRules } from "./proxy-config-rules.ts";
+
+const ALLOWED: Readonly<Record<Rule, string>> = {
+  "non-negative": "0 or more",
+  positive: "1 or more",
+  "at least 65535": "65535 or more",
+};
+/** HTTP/2 gives every stream and connection a window of this size to begin with; less cannot be announced. */
+const SMALLEST_WINDOW = 65_535;
+const RULES: readonly (readonly [keyof ConnectionSettings, Rule])[] = [
+  ["listenerPerConnectionBufferLimitBytes", "non-negative"],
+  ["clusterPerConnectionBufferLimitBytes", "non-negative"],
+  ["httpIdleTimeout", "non-negative"],
+  ["httpMaxConnectionDuration", "non-negative"],
+  ["httpDrainTimeout", "non-negative"],
+  ["httpRequestTimeout", "non-negative"],
+  ["httpRequestHeadersTimeout", "non-negative"],
+  ["httpStreamIdleTimeout", "non-negative"],
+  ["httpMaxStreamDuration", "non-negative"],
+  ["httpMaxConcurrentStreams", "positive"],
+  ["http2InitialStreamWindowSize", "at least 65535"],
+  ["http2InitialConnectionWindowSize", "at least 65535"],
+  ["listenerConnectionLimit", "positive"],
+  ["globalDownstreamConnectionLimit", "positive"],
+];
 
 /** All broken rules of a ProxyConfig in the order the reference checks them; empty when it is usable. */
 export function proxyConfigProblems(config: ProxyConfig, rules: ProxyConfigRules): readonly ValidationProblem[] {
@@ -130,4 +159,27 @@ function acceleratorReasons(accelerator: CryptoAccelerator | undefined): readonl
     return ["private key provider configuration is required", "unknown private key provider"];
   if (accelerator.pollDelay === undefined) return ["pollDelay is required"];
   return parseProtoDuration(accelerator.pollDelay) === 0n ? ["pollDelay must be non zero"] : [];
+}
+
+type Rule = "non-negative" | "positive" | "at least 65535";
+
+/** Members are checked only where they are set; the messages name them as the proto file does. */
+function connectionSettingsProblems(settings: ConnectionSettings): readonly ValidationProblem[] {
+  return RULES.flatMap(([name, rule]) => {
+    const value = settings[name];
+    if (value === undefined || holds(rule, asNumber(value))) return [];
+    const snake = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    const message = `invalid connection settings: ${snake} must be ${rule}`;
+    return [{ field: `connectionSettings.${name}`, message, allowed: ALLOWED[rule] }];
+  });
+}
+
+/** A duration counts in nanoseconds; only its sign matters here. */
+function asNumber(value: string | number | boolean): number {
+  return typeof value === "string" ? Number(parseProtoDuration(value)) : Number(value);
+}
+
+function holds(rule: Rule, value: number): boolean {
+  if (rule === "positive") return value > 0;
+  return rule === "non-negative" ? value >= 0 : value >= SMALLEST_WINDOW;
 }

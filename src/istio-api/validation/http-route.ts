@@ -1,13 +1,17 @@
-import type { HttpRoute } from "../specs.ts";
+import type { HttpMatch, HttpRoute, StringMatch } from "../specs.ts";
 import { validateCors } from "./cors.ts";
 import { validateDestination, validateWeighted } from "./destination.ts";
 import { validateFault } from "./fault.ts";
-import { validateAuthority, validateHeaders } from "./headers.ts";
+import { gatewayNameReason } from "./gateway-name.ts";
+import { headerNameReason, validateAuthority, validateHeaders } from "./headers.ts";
 import { validateDirectResponse, validateRedirect, validateRewrite } from "./http-action.ts";
-import { validateHttpMatch } from "./http-route-match.ts";
+import { validateLabels } from "./labels.ts";
+import { validateStringMatch } from "./regex.ts";
 import { each, type Report } from "./report.ts";
 import { validateRetries } from "./retries.ts";
-import { durationReason, percentReason } from "./values.ts";
+import { durationReason, optionalPortReason, percentReason, sourceNamespaceReason } from "./values.ts";
+
+const JWT_CLAIM = /^@request\.auth\.claims([.[]|$)/i;
 
 export interface RouteScope {
   readonly appliesToGateway: boolean;
@@ -73,4 +77,40 @@ function validateMirrors(report: Report, http: HttpRoute): void {
   });
   report.error(percentReason(http.mirrorPercent), "mirrorPercent");
   report.error(percentReason(http.mirrorPercentage?.value), "mirrorPercentage");
+}
+
+/** `appliesToGateway`: only there a token's claims are known. */
+function validateHttpMatch(report: Report, match: HttpMatch, appliesToGateway: boolean): void {
+  // Every path begins with the empty text; of other values Envoy takes no empty prefix.
+  if (match.uri?.prefix !== "") validateStringMatch(report.at("uri"), "uri", match.uri);
+  for (const name of ["scheme", "method", "authority"] as const) {
+    validateStringMatch(report.at(name), name, match[name]);
+  }
+  validateNamed(report.at("headers"), "headers", match.headers, appliesToGateway);
+  validateNamed(report.at("withoutHeaders"), "withoutHeaders", match.withoutHeaders, appliesToGateway);
+  for (const [name, value] of Object.entries(match.queryParams)) {
+    validateStringMatch(report.at("queryParams", name), "queryParams", value);
+  }
+  report.error(optionalPortReason(match.port), "port");
+  validateLabels(report.at("sourceLabels"), match.sourceLabels);
+  report.error(sourceNamespaceReason(match.sourceNamespace), "sourceNamespace");
+  match.gateways.forEach((name, index) => {
+    report.error(gatewayNameReason(name), "gateways", index);
+  });
+}
+
+function validateNamed(
+  report: Report,
+  where: string,
+  headers: Readonly<Record<string, StringMatch>>,
+  appliesToGateway: boolean,
+): void {
+  for (const [name, match] of Object.entries(headers)) {
+    if (!JWT_CLAIM.test(name)) report.error(headerNameReason(name, true), name);
+    else if (!appliesToGateway) {
+      report.error(`JWT claim based routing (key: ${name}) is only supported for gateway, found no gateways`, name);
+    }
+    // A lone star is how users of old spelled "present"; it is no regular expression and never reaches Envoy as one.
+    if (match.regex !== "*") validateStringMatch(report.at(name), where, match);
+  }
 }

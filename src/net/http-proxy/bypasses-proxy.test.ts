@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bypassesProxy } from "./bypasses-proxy.ts";
+import { bypassesProxy } from "./proxy-route.ts";
 
 test.each([
   { target: "localhost:15012", noProxy: "", bypasses: true },

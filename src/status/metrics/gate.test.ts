@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createGate } from "./gate.ts";
+import { createGate } from "./metrics-handler.ts";
 
 test("the next in line enters, and those that give up are skipped", async () => {
   const gate = createGate(1);

@@ -4,7 +4,6 @@ import type { HttpHandler } from "../../net/http-server/http-types.ts";
 import type { ScrapeTarget } from "../core/scrape-targets.ts";
 import type { ScrapeMetrics } from "../metrics.ts";
 import { createBlockPool } from "./block-pool.ts";
-import { createGate } from "./gate.ts";
 import type { ScrapeSource } from "./open-sources.ts";
 import { scrape } from "./scrape.ts";
 
@@ -57,4 +56,42 @@ function envoySource({ envoy, passesQuery }: MetricsHandlerOptions, query: strin
   if (envoy === undefined) return [];
   const url = `http://${joinHostPort(envoy.host, envoy.port)}/stats/prometheus${query !== "" && passesQuery ? `?${query}` : ""}`;
   return [{ kind: "envoy", url, name: undefined, maxBytes: Number.POSITIVE_INFINITY }];
+}
+
+/** Lets a few through at a time, the others in the order they came. */
+interface Gate {
+  /** False when the caller gave up waiting. After true, call `leave` once. */
+  enter(signal: AbortSignal): Promise<boolean>;
+  leave(): void;
+}
+
+export function createGate(capacity: number): Gate {
+  let free = capacity;
+  const waiting = new Set<() => void>();
+  return {
+    enter(signal) {
+      if (signal.aborted) return Promise.resolve(false);
+      if (free > 0) {
+        free--;
+        return Promise.resolve(true);
+      }
+      return new Promise((resolve) => {
+        const settle = (entered: boolean) => {
+          waiting.delete(admit);
+          signal.removeEventListener("abort", giveUp);
+          resolve(entered);
+        };
+        const admit = () => settle(true);
+        const giveUp = () => settle(false);
+        waiting.add(admit);
+        signal.addEventListener("abort", giveUp, { once: true });
+      });
+    },
+    leave() {
+      const [next] = waiting;
+      // Passed straight on to the next one, so that a newcomer cannot overtake it.
+      if (next === undefined) free++;
+      else next();
+    },
+  };
 }

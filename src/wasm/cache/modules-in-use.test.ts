@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { trackModulesInUse } from "./modules-in-use.ts";
+import { trackModulesInUse } from "../open-converter.ts";
 
 test("a file is in use while a resource of a stream names it", () => {
   const inUse = trackModulesInUse();

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkRealm } from "../oci/check-realm.ts";
+import { checkRealm } from "../oci/authorize.ts";
 import { forbiddenAddresses, isInternalAddress, isPrivateIpv4 } from "./address-rules.ts";
 import { guardedLookup, refuseLiteral } from "./guarded-lookup.ts";
 

@@ -1,9 +1,12 @@
 import { shownUrl } from "../../net/http-client/http-error.ts";
+import { isIP } from "../../net/ip.ts";
 import { type AuthChallenge, parseChallenges, realmsOf } from "../core/auth-challenge.ts";
 import type { RegistryCredential } from "../core/docker-config.ts";
+import { isInternalAddress } from "../fetch/address-rules.ts";
 import type { HttpClient } from "../fetch/http-client.ts";
 import { WasmError } from "../wasm-error.ts";
-import { checkRealm } from "./check-realm.ts";
+
+const INTERNAL_NAMES = ["localhost", "metadata.google.internal"];
 
 export interface AuthorizeOptions {
   readonly client: HttpClient;
@@ -93,4 +96,26 @@ function readToken(body: string, realm: URL): string {
     throw new WasmError("unreachable", `${shownUrl(realm)}: the answer is no JSON document`);
   }
   throw new WasmError("unreachable", `${shownUrl(realm)}: the answer has no token`);
+}
+
+/**
+ * A registry names the address that gets its clients' credentials; it must not be able to name one inside the cluster or the machine.
+ * Names that resolve to such addresses are the concern of the address rules at the time of the connection.
+ */
+export function checkRealm(realm: string): URL {
+  const url = URL.canParse(realm) ? new URL(realm) : undefined;
+  if (url === undefined) throw unsafe("it is no address");
+  if (url.protocol !== "http:" && url.protocol !== "https:") throw unsafe(`its scheme is ${url.protocol}`);
+  const host = url.hostname
+    .replace(/^\[|\]$/g, "")
+    .replace(/\.$/, "")
+    .toLowerCase();
+  if (host === "") throw unsafe("it has no host");
+  if (INTERNAL_NAMES.some((name) => host === name || host.endsWith(`.${name}`))) throw unsafe(`its host is ${host}`);
+  if (isIP(host) !== 0 && isInternalAddress(host)) throw unsafe(`its host is ${host}`);
+  return url;
+}
+
+function unsafe(why: string): WasmError {
+  return new WasmError("blocked", `rejected unsafe bearer realm: ${why}`);
 }
