@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { whyNoSharedPorts } from "../src/dns/usable-threads.ts";
+import { whyNoSharedPorts } from "../src/dns/start-dns-server.ts";
 import type { Bench, BenchRow } from "./bench.ts";
 import { startChild } from "./child.ts";
 import { hasDnsperf, p99At } from "./dns/dnsperf.ts";

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { beforeEach, expect, test } from "vitest";
 import { CloseStack } from "../src/base/close-stack.ts";
-import type { CertificateDescription } from "../src/identity/describe-certificates.ts";
+import type { CertificateDescription } from "../src/identity/start-secret-manager.ts";
 import { type AgentProcess, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
 import { fetchOk } from "../test/support/net/fetch-answer.ts";

@@ -1,5 +1,6 @@
 import type { CloseStack } from "../base/close-stack.ts";
 import type { Logger } from "../base/logger.ts";
+import { type AnyConfigObject, objectKey } from "../istio-api/config-object.ts";
 import type { ConfigStore } from "../mesh-model/config-store.ts";
 import { DiscoveryError } from "./discovery-error.ts";
 import type { MeshFile } from "./mesh-file.ts";
@@ -7,7 +8,7 @@ import type { StartDiscoveryOptions } from "./options.ts";
 import type { ConfigParser } from "./parse/config-parser.ts";
 import { type AggregateRegistry, createAggregateRegistry } from "./registries/create-aggregate-registry.ts";
 import { createServiceEntryRegistry } from "./registries/create-service-entry-registry.ts";
-import { combineStores } from "./stores/combine-stores.ts";
+import { createSnapshotPublisher } from "./stores/config-snapshot.ts";
 import { createMemoryStore, type MemoryStore } from "./stores/create-memory-store.ts";
 import { startFileStore } from "./stores/start-file-store.ts";
 
@@ -76,4 +77,38 @@ function directoryOf(address: string): string | undefined {
     "invalid-mesh-config",
     `mesh config: invalid fs config URL ${address}, contains no file path; expected fs:///DIR`,
   );
+}
+
+interface CombinedStore extends ConfigStore {
+  /** Ends the subscriptions to the parts. */
+  close(): void;
+}
+
+/** Several stores as one. Of two objects with one name that of the earlier store counts. */
+export function combineStores(stores: readonly ConfigStore[]): CombinedStore {
+  const publisher = createSnapshotPublisher();
+  const publish = () => {
+    const objects = new Map<string, AnyConfigObject>();
+    for (const store of stores) {
+      for (const object of store.snapshot.all()) {
+        const key = objectKey(object);
+        if (!objects.has(key)) objects.set(key, object);
+      }
+    }
+    publisher.publish(
+      objects,
+      stores.flatMap((store) => store.snapshot.problems),
+    );
+  };
+  publish();
+  const ends = stores.map((store) => store.subscribe(publish));
+  return {
+    get snapshot() {
+      return publisher.snapshot;
+    },
+    subscribe: publisher.subscribe,
+    close: () => {
+      for (const end of ends) end();
+    },
+  };
 }

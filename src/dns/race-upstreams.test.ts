@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { encodeMessage } from "../../test/support/dns/message.ts";
-import { raceUpstreams } from "./race-upstreams.ts";
+import { raceUpstreams } from "./forwarder.ts";
 import type { UpstreamDone } from "./upstream.ts";
 
 const reply = (rcode: number) => encodeMessage({ id: rcode, rcode, flags: ["qr"] });

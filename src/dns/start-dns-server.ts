@@ -1,3 +1,4 @@
+import { createSocket, type Socket } from "node:dgram";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { CloseStack } from "../base/close-stack.ts";
 import { errorMessage } from "../base/coded-error.ts";
@@ -13,13 +14,12 @@ import { DEFAULT_LISTEN, type ListenPlan, planListeners } from "./core/listen-pl
 import type { ResolvConf } from "./core/resolv-conf.ts";
 import { DnsError } from "./errors.ts";
 import { type Listeners, startListeners } from "./listeners.ts";
-import { DEFAULT_LIMITS, type DnsServer, type DnsServerOptions } from "./options.ts";
+import { DEFAULT_LIMITS, type DnsServer, type DnsServerOptions, MAX_THREADS } from "./options.ts";
 import { createPortMap, MAIN_THREAD, portOwners } from "./port-owners.ts";
 import { fileMayExist, readResolvConf, watchResolvConf } from "./resolv-conf-file.ts";
 import { createResolver, type ResolverSettings, searchName, tableOptions } from "./resolver.ts";
 import { createTableUpdater } from "./table-updater.ts";
 import type { Threads, ThreadsOptions } from "./threads.ts";
-import { usableThreads } from "./usable-threads.ts";
 
 const NOT_READY = "istio DNS capture is turned ON and DNS lookup table is not ready yet";
 const DEFAULT_TIMEOUT_MS = 5_000;
@@ -190,4 +190,47 @@ function isSame(server: IpAddress, host: string): boolean {
   // The unspecified address as a destination means this machine.
   if (isUnspecified(server)) return isLoopback(own);
   return own !== undefined && formatIp(own) === formatIp(server);
+}
+
+/** How many threads will serve. Never an error: one thread always can. `findObstacle` tells why sockets cannot share a port. */
+export async function usableThreads(
+  requested: number,
+  log: Logger,
+  findObstacle: () => Promise<string | undefined> = whyNoSharedPorts,
+): Promise<number> {
+  const threads = Math.min(MAX_THREADS, Math.max(1, Math.trunc(requested) || 1));
+  if (threads !== requested) log.warn("DNS threads must be 1 to 64", { requested, used: threads });
+  if (threads === 1) return 1;
+  const obstacle = await findObstacle();
+  if (obstacle === undefined) return threads;
+  log.warn("one DNS thread serves: UDP sockets cannot share a port here, which takes Linux and Node 22.12 or later", {
+    requested,
+    cause: obstacle,
+  });
+  return 1;
+}
+
+/** Undefined where several sockets can have one UDP port, else why not. Found out by trying: old runtimes ignore the option silently. */
+export async function whyNoSharedPorts(): Promise<string | undefined> {
+  const sockets: Socket[] = [];
+  try {
+    const first = await bindShared(sockets, 0);
+    await bindShared(sockets, first.address().port);
+    return undefined;
+  } catch (failure) {
+    return errorMessage(failure);
+  } finally {
+    await Promise.all(sockets.map((socket) => new Promise<void>((closed) => void socket.close(closed))));
+  }
+}
+
+async function bindShared(sockets: Socket[], port: number): Promise<Socket> {
+  const options = { type: "udp4" as const, reusePort: true };
+  const socket = createSocket(options);
+  sockets.push(socket);
+  await new Promise<void>((resolve, reject) => {
+    socket.once("error", reject);
+    socket.bind({ port, address: "127.0.0.1", exclusive: true }, resolve);
+  });
+  return socket;
 }

@@ -1,13 +1,21 @@
+import { Worker } from "node:worker_threads";
+import { backoffDelayMs } from "../base/backoff.ts";
+import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
+import { wait } from "../base/wait.ts";
 import type { HostPort } from "../net/host-port.ts";
-import type { NameTable } from "../xds/name-table.ts";
-import { encodeNameTable } from "../xds/name-table.ts";
+import { encodeNameTable, type NameTable } from "../xds/name-table.ts";
 import type { DnsMetrics } from "./metrics.ts";
 import { MAIN_THREAD, type PortMap, releaseAll } from "./port-owners.ts";
 import type { ResolverConfig, ResolverSettings } from "./resolver.ts";
-import { startThread, type Thread } from "./thread.ts";
-import type { FromThread, ToThread } from "./thread-messages.ts";
+import type { FromThread, ThreadData, ToThread } from "./thread-messages.ts";
 import { addReport } from "./thread-metrics.ts";
+
+const RESTART = { initialMs: 100, maxMs: 30_000, factor: 2, jitter: 0.2 };
+/** A thread that served this long has nothing to do with earlier failures. */
+const HEALTHY_MS = 60_000;
+/** A worker that is stuck is not waited for. */
+const STOP_DEADLINE_MS = 2_000;
 
 export interface ThreadsOptions {
   /** Workers beside the main thread. */
@@ -135,4 +143,76 @@ function configMessage(config: ResolverConfig): ToThread {
 /** Exactly the table: what is posted takes along all the memory its view lies in. */
 function tableBytes(table: NameTable): Uint8Array {
   return new Uint8Array(encodeNameTable(table));
+}
+
+interface ThreadOptions {
+  readonly url: URL;
+  readonly data: ThreadData;
+  /** What a thread that starts, or starts again, must know. */
+  readonly current: () => readonly ToThread[];
+  readonly onMessage: (message: FromThread) => void;
+  /** The thread ended unexpectedly. */
+  readonly onDeath: (cause: string, restartMs: number) => void;
+}
+
+interface Thread {
+  send(message: ToThread): void;
+  stop(): Promise<void>;
+}
+
+/** One worker, started again whenever it dies. */
+function startThread(options: ThreadOptions): Thread {
+  const stopping = new AbortController();
+  let worker: Worker | undefined;
+  const live = async () => {
+    for (let failures = 0; !stopping.signal.aborted; ) {
+      const began = performance.now();
+      const cause = await runWorker(options, (started) => {
+        worker = started;
+      });
+      worker = undefined;
+      if (stopping.signal.aborted) return;
+      failures = performance.now() - began > HEALTHY_MS ? 1 : failures + 1;
+      const restartMs = backoffDelayMs(RESTART, failures);
+      options.onDeath(cause, restartMs);
+      await wait(restartMs, stopping.signal);
+    }
+  };
+  const lived = live();
+  return {
+    send(message) {
+      worker?.postMessage(message);
+    },
+    async stop() {
+      stopping.abort();
+      worker?.postMessage({ type: "stop" } satisfies ToThread);
+      const stuck = setTimeout(() => void worker?.terminate(), STOP_DEADLINE_MS);
+      await lived;
+      clearTimeout(stuck);
+    },
+  };
+}
+
+/** Resolves with the reason when the worker is gone; never rejects. */
+function runWorker(options: ThreadOptions, onStart: (worker: Worker) => void): Promise<string> {
+  return new Promise((resolve) => {
+    let cause: string | undefined;
+    try {
+      // Options of the main thread's command line (inspector, profiles, loaders) are not for it.
+      const worker = new Worker(options.url, {
+        workerData: options.data,
+        execArgv: [],
+        name: `dns-${options.data.dnsThread}`,
+      });
+      worker.on("message", options.onMessage);
+      worker.on("error", (failure) => {
+        cause = errorMessage(failure);
+      });
+      worker.on("exit", (code) => resolve(cause ?? `exit code ${code}`));
+      for (const message of options.current()) worker.postMessage(message);
+      onStart(worker);
+    } catch (failure) {
+      resolve(errorMessage(failure));
+    }
+  });
 }

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { type Logger, silentLogger } from "../base/logger.ts";
-import { usableThreads } from "./usable-threads.ts";
+import { usableThreads } from "./start-dns-server.ts";
 
 test.each([
   { requested: 1, obstacle: "taken", used: 1, warnings: 0 },

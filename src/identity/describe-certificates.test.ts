@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { makeCertificate } from "../../test/support/certs/ca-certificates.ts";
-import { describeCertificates } from "./describe-certificates.ts";
+import { describeCertificates } from "./start-secret-manager.ts";
 
 const HOSTS = ["spiffe://td/ns/n/sa/web", "web.example", "10.0.0.1"];
 

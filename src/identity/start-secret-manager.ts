@@ -1,7 +1,9 @@
+import { X509Certificate } from "node:crypto";
 import { CloseStack } from "../base/close-stack.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
+import { parsePemCertificate } from "../protocol/x509/certificate.ts";
 import { parseResourceName, TRUST_BUNDLE_NAME, WORKLOAD_NAME } from "./core/resource-name.ts";
-import { type CertificateDescription, describeCertificates } from "./describe-certificates.ts";
+import { splitBundle } from "./core/trust-bundle.ts";
 import { createExistingCertificates } from "./existing-certificates.ts";
 import { createFileNameWatches } from "./file-name-watches.ts";
 import { createFileSecrets, type FileSecrets } from "./files/file-secrets.ts";
@@ -20,6 +22,15 @@ import { createSecretRouter, type SecretRouter } from "./secret-router.ts";
 import type { ServedSecret } from "./secrets.ts";
 import { watchWorkloadFiles } from "./watch-workload-files.ts";
 import { createWorkloadSecrets, type WorkloadSecrets } from "./workload-secrets.ts";
+
+const UNREADABLE: CertificateFacts = {
+  serial: "",
+  subject: "(not a certificate)",
+  issuer: "",
+  subjectAltNames: [],
+  notBefore: "",
+  notAfter: "",
+};
 
 /** `get` rejects with a `SecretError`. `onChange` calls back when the secret may have changed (compare `version` to know), and returns
  * the function that ends it; files are watched while somebody listens for them. */
@@ -172,4 +183,60 @@ async function readFileName(files: FileSecrets, name: string): Promise<ServedSec
   const resource = parseResourceName(name);
   if (resource.kind === "workload" || resource.kind === "trust-bundle" || resource.kind === "unknown") return undefined;
   return files.read(name, resource).catch(() => undefined);
+}
+
+/** What operators may know of a secret: never a key. */
+export interface CertificateDescription {
+  readonly resource: string;
+  readonly source: "ca" | "saved" | "file";
+  readonly certificates: readonly CertificateFacts[];
+  /** When the agent will renew it by itself; absent for files and trust bundles. */
+  readonly nextRotation?: string;
+  /** Why the last renewal failed, while it has not been made good. */
+  readonly lastFailure?: string;
+}
+
+/** Empty texts, and the subject says so, where a file holds something that is no certificate behind the first one. */
+interface CertificateFacts {
+  readonly serial: string;
+  readonly subject: string;
+  readonly issuer: string;
+  /** "URI:spiffe://...", "DNS:..." and so on. */
+  readonly subjectAltNames: readonly string[];
+  readonly notBefore: string;
+  readonly notAfter: string;
+}
+
+export function describeCertificates(
+  resource: string,
+  pem: string,
+  about: Omit<CertificateDescription, "resource" | "certificates">,
+): CertificateDescription {
+  return { resource, certificates: splitBundle(pem).map(describeCertificate), ...about };
+}
+
+function describeCertificate(pem: string): CertificateFacts {
+  try {
+    return certificateFacts(pem);
+  } catch {
+    return UNREADABLE;
+  }
+}
+
+function certificateFacts(pem: string): CertificateFacts {
+  const certificate = new X509Certificate(pem);
+  const { serial, names, notBefore, notAfter } = parsePemCertificate(pem);
+  return {
+    serial,
+    subject: oneLine(certificate.subject),
+    issuer: oneLine(certificate.issuer),
+    subjectAltNames: names.map((name) => `${name.kind.toUpperCase()}:${name.value}`),
+    notBefore: notBefore.toISOString(),
+    notAfter: notAfter.toISOString(),
+  };
+}
+
+/** Node prints a distinguished name one part per line. */
+function oneLine(name: string | undefined): string {
+  return (name ?? "").replaceAll("\n", ", ");
 }

@@ -1,16 +1,19 @@
 import { CloseStack } from "../base/close-stack.ts";
 import { toHandle } from "../base/handle.ts";
-import { implementRaw, type RawServerCall } from "../grpc/index.ts";
+import { type GrpcChannel, implementRaw, type RawServerCall } from "../grpc/index.ts";
 import { ADS_PATHS, type XdsProtocol } from "../xds/methods.ts";
 import { HEALTH_TYPE } from "../xds/type-urls.ts";
 import { createBufferCollector } from "./buffer-collector.ts";
 import { encodeAgentRequest } from "./core/agent-request.ts";
-import type { WorkloadHealth, XdsProxy, XdsProxyOptions } from "./options.ts";
+import { createUpstreamChannel } from "./open-upstream.ts";
+import type { UpstreamOptions, WorkloadHealth, XdsProxy, XdsProxyOptions } from "./options.ts";
 import { REFLECTED_SERVICES, readAdsFiles, reflectionMethods } from "./reflection/reflection-methods.ts";
 import { serveSocket } from "./serve-socket.ts";
 import { StreamRegistry } from "./stream-registry.ts";
-import { createWarmUpstream } from "./warm-upstream.ts";
 import { XdsStream, type XdsStreamHooks } from "./xds-stream.ts";
+
+/** Envoy takes a tenth of a second to start. A client that has not connected after this long does not connect. */
+const UNUSED_MS = 30_000;
 
 const INTERNAL = 13;
 
@@ -101,4 +104,38 @@ export async function startXdsProxy(options: XdsProxyOptions): Promise<XdsProxy>
 function healthRequest(kind: XdsProtocol, health: WorkloadHealth): Buffer {
   const error = health.healthy ? undefined : { code: INTERNAL, message: health.message };
   return encodeAgentRequest(kind, { typeUrl: HEALTH_TYPE, ...(error && { error }) });
+}
+
+/** A connection to the control plane made before its client is there, for the first one that comes. */
+interface WarmUpstream {
+  /** Begins to connect. A failure is ignored here: the client's own attempt reports it. */
+  prepare(): void;
+  /** At most once; undefined when there is none. */
+  take(): GrpcChannel | undefined;
+  stop(): Promise<void>;
+}
+
+function createWarmUpstream(options: UpstreamOptions): WarmUpstream {
+  let warm: { readonly channel: GrpcChannel; readonly timer: NodeJS.Timeout } | undefined;
+  const take = () => {
+    const taken = warm;
+    warm = undefined;
+    clearTimeout(taken?.timer);
+    return taken?.channel;
+  };
+  const stop = async () => take()?.stop();
+  return {
+    take,
+    stop,
+    prepare() {
+      if (warm !== undefined) return;
+      const channel = createUpstreamChannel(options);
+      const timer = setTimeout(() => void stop(), UNUSED_MS);
+      timer.unref();
+      warm = { channel, timer };
+      channel.connect().catch(() => {
+        if (warm?.channel === channel) void stop();
+      });
+    },
+  };
 }

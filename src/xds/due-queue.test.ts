@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { createDueQueue } from "./due-queue.ts";
 import { DUE_CHANGES, type Due } from "./plan-answer.ts";
+import { createDueQueue } from "./server-stream.ts";
 import { XDS_TYPES, type XdsType } from "./xds-types.ts";
 
 const ORDER = XDS_TYPES.map(({ type }) => type);

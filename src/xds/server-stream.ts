@@ -1,7 +1,6 @@
-import { createDueQueue } from "./due-queue.ts";
 import { encodeResponse } from "./encode-response.ts";
 import type { XdsProtocol } from "./methods.ts";
-import { type AnswerPolicy, type Due, type Plan, planDelta, planSotw } from "./plan-answer.ts";
+import { type AnswerPolicy, DUE_CHANGES, type Due, mergeDue, type Plan, planDelta, planSotw } from "./plan-answer.ts";
 import type { ResourceSet } from "./resource-source.ts";
 import { type Decision, type Subscription, withSent } from "./subscription.ts";
 
@@ -114,5 +113,75 @@ export function createServerStream<Type>(options: ServerStreamOptions<Type>): Se
     mark: (type, why) => queue.mark(type, why),
     drain: () => queue.drain(),
     end: () => queue.end(),
+  };
+}
+
+interface DueQueueOptions<Type> {
+  /** Types that go before others, and in which order. */
+  readonly order: readonly Type[];
+  /** A promise: the client has not taken the message yet. Must not throw. */
+  readonly send: (type: Type, why: Due) => Promise<void> | undefined;
+  /** A promise of `send` was rejected: nothing more is sent until the next `drain`. */
+  readonly onFailure?: (thrown: unknown) => void;
+}
+
+/** What is still to be sent to one client, type by type and one message at a time. */
+interface DueQueue<Type> {
+  /** The client has not taken the last message yet. */
+  readonly isBehind: boolean;
+  readonly isOver: boolean;
+  mark(type: Type, why: Due): void;
+  forget(type: Type): void;
+  /** Sends what is due, in the order of the types; resolves when nothing is. */
+  drain(): Promise<void>;
+  /** Nothing is sent any more. */
+  end(): void;
+}
+
+/**
+ * While the client does not read, only marks of what is due are held, never messages, so a client that stopped reading costs no more than
+ * one that is idle.
+ */
+export function createDueQueue<Type>({ order, send, onFailure }: DueQueueOptions<Type>): DueQueue<Type> {
+  const due = new Map<Type, Due>();
+  let sending: Promise<void> | undefined;
+  let isBehind = false;
+  let isOver = false;
+
+  const sendAll = async (): Promise<void> => {
+    while (due.size > 0 && !isOver) {
+      const type = order.find((each) => due.has(each)) ?? (due.keys().next().value as Type);
+      const why = due.get(type) ?? DUE_CHANGES;
+      due.delete(type);
+      const taken = send(type, why);
+      if (taken === undefined) continue;
+      isBehind = true;
+      await taken;
+      isBehind = false;
+    }
+  };
+  const drain = (): Promise<void> => {
+    sending ??= sendAll()
+      .catch((thrown: unknown) => onFailure?.(thrown))
+      .finally(() => {
+        sending = undefined;
+        if (due.size > 0 && !isOver) void drain();
+      });
+    return sending;
+  };
+  return {
+    get isBehind() {
+      return isBehind;
+    },
+    get isOver() {
+      return isOver;
+    },
+    mark: (type, why) => void due.set(type, mergeDue(due.get(type), why)),
+    forget: (type) => void due.delete(type),
+    drain,
+    end: () => {
+      isOver = true;
+      due.clear();
+    },
   };
 }

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
-import { whyNoSharedPorts } from "../../src/dns/usable-threads.ts";
+import { whyNoSharedPorts } from "../../src/dns/start-dns-server.ts";
 import { ask, queryBytes } from "../support/dns/client.ts";
 import { crashThreads } from "../support/dns/crash.ts";
 import {

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
-import { nodeLocality } from "./node-descriptor.ts";
-import { serviceCluster } from "./service-cluster.ts";
+import { nodeLocality, serviceCluster } from "./node-descriptor.ts";
 
 const DEFAULT_LABELS = ["app", "app.kubernetes.io/name", "service.istio.io/canonical-name"];
 const cluster = (

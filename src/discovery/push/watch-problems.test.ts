@@ -3,7 +3,7 @@ import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
 import { FORCED_CHANGES, NO_CHANGES } from "../../mesh-model/changes/push-changes.ts";
 import type { RuleProblem } from "../../mesh-model/push-snapshot.ts";
-import { watchProblems } from "./watch-problems.ts";
+import { watchProblems } from "../connect-push.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { autoAllocate } from "./auto-allocate.ts";
+import { autoAllocate } from "./create-service-entry-registry.ts";
 
 const service = (namespace: string, hostname: string, extra: object = {}) => {
   return { namespace, hostname, addresses: [], resolution: "DNSLB" as const, ...extra };

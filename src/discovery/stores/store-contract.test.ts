@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { workloadEntry } from "../../../test/support/discovery/objects.ts";
 import { describeConfigStore, type StoreSetup } from "../../../test/support/discovery/store-contract.ts";
 import { silentLogger } from "../../base/logger.ts";
-import { combineStores } from "./combine-stores.ts";
+import { combineStores } from "../connect-config.ts";
 import { createMemoryStore } from "./create-memory-store.ts";
 import { startFileStore } from "./start-file-store.ts";
 

@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseYaml } from "../../files/yaml/parse-yaml.ts";
 import { generationRules } from "../../settings/generations.ts";
-import { applyMeshConfig } from "./apply-mesh-config.ts";
 import { extensionProviderProblems } from "./extension-provider-problems.ts";
 import { defaultMeshConfig } from "./mesh-config.ts";
+import { applyMeshConfig } from "./parse-mesh-config.ts";
 import { formatMeshProblems, meshConfigProblems, meshConfigWarnings } from "./validate-mesh-config.ts";
 
 const rules = generationRules("master");

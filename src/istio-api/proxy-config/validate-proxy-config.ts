@@ -1,8 +1,8 @@
 import { quoteGo } from "../../base/go-quote.ts";
 import { parseProtoDuration } from "../../protobuf/proto-duration.ts";
 import { addressProblem, portProblem } from "../values/address.ts";
+import { durationProblem } from "../values/duration-problem.ts";
 import { tlsSettingsProblems } from "../values/tls-settings.ts";
-import { drainProblems } from "./drain-problems.ts";
 import type { ValidationProblem } from "./explain-problems.ts";
 import type {
   ConnectionSettings,
@@ -12,6 +12,9 @@ import type {
   Tracing,
 } from "./proxy-config.ts";
 import type { ProxyConfigRules } from "./proxy-config-rules.ts";
+
+const SECOND = 1_000_000_000n;
+const HOUR = 3600n * SECOND;
 
 const ALLOWED: Readonly<Record<Rule, string>> = {
   "non-negative": "0 or more",
@@ -182,4 +185,47 @@ function asNumber(value: string | number | boolean): number {
 function holds(rule: Rule, value: number): boolean {
   if (rule === "positive") return value > 0;
   return rule === "non-negative" ? value >= 0 : value >= SMALLEST_WINDOW;
+}
+
+/** Envoy takes its drain times in whole seconds. Generations with hot restart also relate the parent's shutdown to it. */
+function drainProblems(config: ProxyConfig, rules: ProxyConfigRules): readonly ValidationProblem[] {
+  const drain = parseProtoDuration(config.drainDuration ?? "0s");
+  const reason = durationProblem(drain);
+  if (!rules.validatesParentShutdown) {
+    if (reason !== undefined) return [{ field: "drainDuration", message: `invalid drain duration: ${reason}` }];
+    if (drain % SECOND === 0n) return [];
+    return [{ field: "drainDuration", message: "drain time only supports durations to seconds precision" }];
+  }
+  const parent = parseProtoDuration(config.parentShutdownDuration ?? "0s");
+  const parentReason = durationProblem(parent);
+  const problems: ValidationProblem[] = [];
+  if (reason !== undefined) problems.push({ field: "drainDuration", message: `invalid drain duration: ${reason}` });
+  if (parentReason !== undefined) {
+    problems.push({ field: "parentShutdownDuration", message: `invalid parent shutdown duration: ${parentReason}` });
+  }
+  // Times that are wrong by themselves make their combination meaningless.
+  return problems.length > 0 ? problems : combination(drain, parent);
+}
+
+/** The old process must outlive its draining, or connections are cut. */
+function combination(drain: bigint, parent: bigint): readonly ValidationProblem[] {
+  const prefix = "invalid parent and drain time combination";
+  const problems: ValidationProblem[] = [];
+  const add = (field: string, message: string) => problems.push({ field, message });
+  if (drain % SECOND !== 0n)
+    add("drainDuration", "invalid drain duration: drain time only supports durations to seconds precision");
+  if (parent % SECOND !== 0n)
+    add(
+      "parentShutdownDuration",
+      "invalid parent shutdown duration: parent shutdown time only supports durations to seconds precision",
+    );
+  if (parent <= drain)
+    add(
+      "parentShutdownDuration",
+      `${prefix}: parent shutdown time ${parent / SECOND}s must be greater than drain time ${drain / SECOND}s`,
+    );
+  if (drain > HOUR) add("drainDuration", "invalid drain duration: drain time must be <= 1h0m0s");
+  if (parent > HOUR)
+    add("parentShutdownDuration", "invalid parent shutdown duration: parent shutdown time must be <= 1h0m0s");
+  return problems;
 }

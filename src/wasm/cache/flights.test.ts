@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Flights } from "./flights.ts";
+import { Flights } from "./start-module-cache.ts";
 
 function deferred<Value>() {
   let settle: { resolve(value: Value): void; reject(failure: unknown): void } | undefined;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLogger } from "../../base/logger.ts";
-import { createSnapshotStore } from "./snapshot-store.ts";
+import { createSnapshotStore } from "./start-last-good.ts";
 
 let directory: string;
 beforeEach(() => {

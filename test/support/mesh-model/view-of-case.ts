@@ -2,8 +2,8 @@ import { createServiceEntryRegistry } from "../../../src/discovery/registries/cr
 import { createMemoryStore } from "../../../src/discovery/stores/create-memory-store.ts";
 import { locateYaml } from "../../../src/files/yaml/locate-yaml.ts";
 import { describeDocumentProblem, parseConfigText } from "../../../src/istio-api/decode/parse-config-text.ts";
-import { applyMeshConfig } from "../../../src/istio-api/mesh-config/apply-mesh-config.ts";
 import { defaultMeshConfig } from "../../../src/istio-api/mesh-config/mesh-config.ts";
+import { applyMeshConfig } from "../../../src/istio-api/mesh-config/parse-mesh-config.ts";
 import { buildMeshSettings } from "../../../src/mesh-model/build-mesh-settings.ts";
 import { createPushSnapshot } from "../../../src/mesh-model/create-push-snapshot.ts";
 import type { MeshSettings } from "../../../src/mesh-model/mesh-settings.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { serviceEntry } from "../../../../test/support/discovery/objects.ts";
 import { splitDocuments } from "../../../files/yaml/split-documents.ts";
 import { readDocument } from "../../../istio-api/decode/parse-config-text.ts";
-import { type Assembled, assemble, NOTHING } from "./assemble.ts";
+import { type Assembled, assemble, NOTHING } from "../start-file-store.ts";
 import type { ReadFile } from "./file-reader.ts";
 
 const entry = (name: string, spec: object = {}) => JSON.stringify(serviceEntry(name, spec));

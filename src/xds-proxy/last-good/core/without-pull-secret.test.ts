@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { map, message, nested, string } from "../../../protobuf/wire/message.ts";
 import { decodeStruct, encodeStruct } from "../../../protobuf/wire/struct.ts";
-import { withoutPullSecret } from "./without-pull-secret.ts";
+import { withoutPullSecret } from "./snapshot.ts";
 
 const NAME = "ISTIO_META_WASM_IMAGE_PULL_SECRET";
 const variables = message({ inner: nested(7, message({ keyValues: map(2, string(2)) })), after: string(9) });
