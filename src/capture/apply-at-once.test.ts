@@ -8,7 +8,7 @@ import type { ApplyOptions } from "./apply-options.ts";
 import { NO_NAMES } from "./core/rule-key.ts";
 import { DEFAULT_OPTIONS, DEFAULT_SETTINGS } from "./core/settings.ts";
 
-/** Keeps what would be run; every program succeeds unless told otherwise. */
+/** Records what would be run; every program succeeds unless an answer is given. */
 function given(change: Partial<ApplyOptions> = {}, code = 0, legacyTables = "") {
   const procNet = mkdtempSync(join(tmpdir(), "capture-"));
   onTestFinished(() => rmSync(procNet, { recursive: true, force: true }));

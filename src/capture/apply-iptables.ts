@@ -8,8 +8,8 @@ import { hasOwnChains } from "./core/kernel-state.ts";
 import type { Family } from "./core/rule.ts";
 import { type PlanInput, planTables, type TablePlan } from "./core/transaction.ts";
 import { type Backend, detectBackend, logState } from "./detect-backend.ts";
+import { findOtherRules, refuseOthers, replaceOthers } from "./installed-rules.ts";
 import { applyChanges, type FamilyChange } from "./restore.ts";
-import { findOtherRules, refuseOthers, replaceOthers } from "./rule-places.ts";
 
 /** Brings both IP versions to the plan, or changes nothing. Tables that are right stay untouched; missing ones are completed. */
 export async function applyIptables(given: ApplyOptions): Promise<ApplyOutcome> {

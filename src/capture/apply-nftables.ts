@@ -6,9 +6,9 @@ import { NFT_TABLES, nftRemoval, nftTransaction } from "./core/nft-transaction.t
 import { type NftTableState, nftRuleKey } from "./core/parse-nft-rule.ts";
 import type { Rule } from "./core/rule.ts";
 import type { OwnerNames } from "./core/rule-key.ts";
+import { findOtherRules, refuseOthers, replaceOthers } from "./installed-rules.ts";
 import type { NetworkContext } from "./network-context.ts";
 import { listingText, listTables, runNft } from "./nft-program.ts";
-import { findOtherRules, refuseOthers, replaceOthers } from "./rule-places.ts";
 
 const MINIMUM = [1, 0, 1];
 

@@ -76,7 +76,7 @@ async function untilReleased(name: string): Promise<void> {
   await wait(RETRY_MS);
 }
 
-/** Whoever waits learns of the release by the end of its connection. */
+/** A waiting process learns of the release by the end of its connection. */
 function close(server: Server, waiting: ReadonlySet<Socket>): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve());

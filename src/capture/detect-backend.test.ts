@@ -94,7 +94,7 @@ test("a missing ip6tables is an error only where IPv6 is captured", async () => 
   await expect(detectBackend(options(programs, { ipv6: true }))).rejects.toThrow('exec: "ip6tables-nft-save"');
 });
 
-test("an ip6tables that is there and refuses is told by what it says", async () => {
+test("the error of an ip6tables that refuses is reported", async () => {
   const refused = { code: 3, stdout: "", stderr: "ip6tables-save: can't initialize: Address family not supported" };
   const programs = { "iptables-nft-save": "", "ip6tables-nft-save": refused };
   await expect(detectBackend(options(programs, { ipv6: true }))).rejects.toThrow(

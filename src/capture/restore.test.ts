@@ -109,7 +109,7 @@ test("a rollback that fails hides neither the first failure nor keeps the other 
   expect(restored.map(({ program }) => program).slice(3)).toEqual(["ip6tables-nft-restore", "iptables-nft-restore"]);
 });
 
-test("a legacy program is told to wait for the lock", async () => {
+test("a legacy program is run with a wait for the lock", async () => {
   const { restored, given } = options(() => OK, ["--wait=30"]);
   await applyChanges([change("v4")], given);
   expect(restored[0]?.args).toEqual(["--noflush", "--wait=30"]);

@@ -79,7 +79,7 @@ export async function undoBecause(cause: string, undo: () => Promise<void>): Pro
   }
 }
 
-/** What kept the rules from going back; nothing when they did. */
+/** Why the rules could not be restored; nothing when they were. */
 async function putBack(change: FamilyChange, options: RestoreOptions): Promise<readonly string[]> {
   const { family } = change.input;
   const result = await restore(family, transactionText(change.plans, "back"), options);

@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { DEFAULT_SETTINGS } from "./core/settings.ts";
 import type { NetworkContext } from "./network-context.ts";
-import { configureRoutes, removePassthroughAddress, removePolicyRoutes } from "./routes.ts";
+import { configureRoutes, removePassthroughAddress, removePolicyRoutes, removeStaleRoutes } from "./routes.ts";
 
 const TPROXY = { ...DEFAULT_SETTINGS, interceptionMode: "TPROXY", inboundPortsInclude: "*" };
 const HAS_ADDRESS = "00000000000000000000000000000006 01 80 00 80       lo\n";
 
-/** An `ip` that answers from a table and fails where told to. */
+/** An `ip` that answers from a table and fails for the calls given. */
 function context(
   answers: Readonly<Record<string, string>>,
   fails: Readonly<Record<string, string>> = {},
@@ -140,7 +140,7 @@ test("the passthrough address is removed where it is", async () => {
   expect(await removePassthroughAddress(context({}).network)).toEqual({ changed: [], failed: [] });
 });
 
-test("what cannot be removed is told, and the next is tried", async () => {
+test("what cannot be removed is reported, and the next is tried", async () => {
   const refused = { "-4 rule del fwmark 1337 lookup 133": "RTNETLINK answers: Operation not permitted" };
   const listings = {
     "-4 -N rule list": "32763:\tfrom all fwmark 0x539 lookup 133\n",
@@ -150,4 +150,13 @@ test("what cannot be removed is told, and the next is tried", async () => {
     changed: ["ip -4 route del local default dev lo table 133"],
     failed: [expect.stringMatching(/ip -4 rule del fwmark 1337 lookup 133: .*Operation not permitted/)],
   });
+});
+
+test.each([
+  { name: "from dual stack to IPv4", ipv6: false, changed: ["ip -6 addr del ::6/128 dev lo"] },
+  { name: "with IPv6 as before", ipv6: true, changed: [] },
+])("reconciling $name removes the passthrough address only where IPv6 is off", async ({ ipv6, changed }) => {
+  const { network } = context({}, {}, HAS_ADDRESS);
+  const settings = { ...DEFAULT_SETTINGS, ipv6 };
+  expect(await removeStaleRoutes(settings, new Set(), network)).toEqual({ changed, failed: [] });
 });

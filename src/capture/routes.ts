@@ -67,6 +67,25 @@ export async function removePassthroughAddress(context: NetworkContext): Promise
 }
 
 /**
+ * What earlier settings needed and these do not: routes after TPROXY or of another mark, and the IPv6 address once capture is IPv4 alone.
+ * `marks` are those of the rules that were replaced.
+ */
+export async function removeStaleRoutes(
+  settings: CaptureSettings,
+  marks: ReadonlySet<number>,
+  context: NetworkContext,
+): Promise<RemovalReport> {
+  const own = Number(settings.tproxyMark);
+  const stale = new Set([own, ...marks]);
+  if (needsPolicyRoute(settings)) stale.delete(own);
+  const reports = [
+    ...(settings.ipv6 ? [] : [await removePassthroughAddress(context)]),
+    ...(stale.size === 0 ? [] : [await removePolicyRoutes(context, stale)]),
+  ];
+  return { changed: reports.flatMap(({ changed }) => changed), failed: reports.flatMap(({ failed }) => failed) };
+}
+
+/**
  * Removes the rules that lead packets with one of our marks into a table whose one route is the local default on `lo`, and that route. Other
  * programs use the same recipe with marks of their own; theirs stay, and so does a table that others' rules lead to as well.
  */

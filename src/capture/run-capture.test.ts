@@ -41,7 +41,7 @@ test("what was seen before another command ended is looked at again", async () =
   expect(waiting.calls).toContain("nft list tables inet");
 });
 
-test("cleaning goes on after each failure and tells all of them; routes of rules that stay are kept", async () => {
+test("cleaning goes on after each failure and reports all of them; routes of rules that stay are not removed", async () => {
   const { run, calls } = capture({
     "nft list tables inet": { stdout: "table inet istio-proxy-nat\n" },
     "nft -f -": { code: 1, stderr: "busy" },

@@ -12,12 +12,18 @@ import { captureBanner } from "./core/banner.ts";
 import { type DryRun, dryRun, RULES_FILE } from "./core/dry-run.ts";
 import { GENERATION_SHAPES } from "./core/generations.ts";
 import type { CaptureOptions, CaptureSettings } from "./core/settings.ts";
+import { findInstalledRules } from "./installed-rules.ts";
 import { MACHINE_FILES, ownerNames } from "./machine.ts";
 import { type NetworkContext, openNetworkContext } from "./network-context.ts";
 import { hasNativeTables } from "./nft-program.ts";
 import { undoBecause } from "./restore.ts";
-import { configureRoutes, needsPolicyRoute, removePassthroughAddress, removePolicyRoutes } from "./routes.ts";
-import { findRulePlaces } from "./rule-places.ts";
+import {
+  configureRoutes,
+  needsPolicyRoute,
+  removePassthroughAddress,
+  removePolicyRoutes,
+  removeStaleRoutes,
+} from "./routes.ts";
 import { type RunProgram, runProgram } from "./run-program.ts";
 
 export interface CaptureRun {
@@ -55,7 +61,7 @@ export async function runCapture(capture: CaptureRun): Promise<void> {
   const outcome = await (settings.nativeNftables ? applyNftables(apply) : applyIptables(apply));
   const routes = [
     ...(await routesOrUndo(settings, context, outcome)),
-    ...(await staleRoutes(capture, context, outcome)),
+    ...(options.reconcile ? (await removeStaleRoutes(settings, outcome.marks, context)).changed : []),
   ];
   for (const command of routes) log.info(`Ran ${command}`);
   if (routes.some((command) => command.includes("addr add"))) log.info("Added ::6 address on the loopback iface");
@@ -65,23 +71,23 @@ export async function runCapture(capture: CaptureRun): Promise<void> {
 
 /**
  * Removes rules of any generation and backend, addresses and routes, by looking at what is there. One that cannot be removed is no reason to
- * leave the others; all failures are told together. Resolves to whether there was anything.
+ * leave the others; all failures are reported together. Resolves to whether there was anything.
  */
 export async function cleanCapture(capture: CaptureRun): Promise<boolean> {
   const { settings, log } = capture;
   await using context = await openContext(capture);
   await using _lock = await takeCaptureLock({ procNet: context.procNet, log });
   log.info("Performing cleanup of existing iptables");
-  const places = await findRulePlaces(await applyOptions(capture, context));
+  const installed = await findInstalledRules(await applyOptions(capture, context));
   const failures: string[] = [];
-  const marks = new Set([Number(settings.tproxyMark), ...places.flatMap((place) => [...place.marks])]);
-  for (const place of places) {
+  const marks = new Set([Number(settings.tproxyMark), ...installed.flatMap((rules) => [...rules.marks])]);
+  for (const rules of installed) {
     try {
-      await place.remove();
+      await rules.remove();
     } catch (thrown) {
-      failures.push(`${place.name}: ${errorMessage(thrown)}`);
+      failures.push(`${rules.name}: ${errorMessage(thrown)}`);
       // Rules without their routes would swallow traffic.
-      for (const mark of place.marks) marks.delete(mark);
+      for (const mark of rules.marks) marks.delete(mark);
     }
   }
   const reports = [
@@ -95,7 +101,7 @@ export async function cleanCapture(capture: CaptureRun): Promise<boolean> {
     const text = `not everything of traffic capture could be removed: ${failures.join("; ")}`;
     throw new CaptureError("clean-failed", text);
   }
-  const found = places.length > 0 || removed.length > 0;
+  const found = installed.length > 0 || removed.length > 0;
   log.info(
     found ? "Removed all rules, addresses and routes of traffic capture" : "Nothing to remove, nothing was changed",
   );
@@ -127,19 +133,6 @@ async function routesOrUndo(
     await undoBecause(errorMessage(thrown), () => outcome.undo());
     throw thrown;
   }
-}
-
-/** After leaving TPROXY, or with another mark, the routes of before serve nobody. */
-async function staleRoutes(
-  { settings, options }: CaptureRun,
-  context: NetworkContext,
-  { marks }: ApplyOutcome,
-): Promise<readonly string[]> {
-  if (!options.reconcile) return [];
-  const own = Number(settings.tproxyMark);
-  const stale = new Set([own, ...marks]);
-  if (needsPolicyRoute(settings)) stale.delete(own);
-  return stale.size === 0 ? [] : (await removePolicyRoutes(context, stale)).changed;
 }
 
 function showBanner({ settings, options, env, log, print }: CaptureRun): void {

@@ -19,7 +19,7 @@ test("a missing program is an outcome, no exception", async () => {
   );
 });
 
-test("an ending by signal is told", async () => {
+test("an exit by signal is reported", async () => {
   expect(await runProgram({ program: "sh", args: ["-c", "kill -9 $$"] })).toMatchObject({
     failure: "ended by SIGKILL",
   });

@@ -27,7 +27,7 @@ const RETRY_MS = 1000;
 
 /**
  * Proves with real connections that the rules work: each family, inbound as the proxy's user, outbound as anybody else. Which listener a
- * connection reached is told by the client's port, as Node cannot ask for the original destination. Resolves to what failed.
+ * connection reached is known by the client's port, as Node cannot ask for the original destination. Resolves to what failed.
  */
 export async function validateCapture(options: ValidationOptions): Promise<readonly string[]> {
   const { settings, log } = options;

@@ -85,7 +85,7 @@ test("the order of outbound decisions is ports, passthrough, owners, groups, DNS
   ]);
 });
 
-test("an empty list of included groups captures nobody", () => {
+test("an empty list of included groups captures no process", () => {
   expect(chain({ ownerGroupsInclude: "" }, "nat/ISTIO_OUTPUT")).toContain("-j RETURN");
 });
 

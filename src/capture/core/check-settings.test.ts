@@ -68,8 +68,8 @@ test.each<{ settings: Partial<CaptureSettings>; says: string }>([
   { settings: { tproxyMark: "01337" }, says: 'invalid mark "01337"' },
   { settings: { tproxyRouteTable: "0133" }, says: 'invalid route table "0133"' },
   { settings: { interceptionMode: "TPROXY", tproxyMark: "0x53a" }, says: "1338 is the mark of the proxy's calls" },
-  { settings: { proxyUid: "," }, says: '"," in --proxy-uid (PROXY_UID) names nobody' },
-  { settings: { ownerGroupsInclude: " , " }, says: '" , " in ISTIO_OUTBOUND_OWNER_GROUPS names nobody' },
+  { settings: { proxyUid: "," }, says: '"," in --proxy-uid (PROXY_UID) names no user or group' },
+  { settings: { ownerGroupsInclude: " , " }, says: '" , " in ISTIO_OUTBOUND_OWNER_GROUPS names no user or group' },
 ])("wrong settings are named: $says", ({ settings, says }) => {
   expect(check(settings).errors.join("\n")).toContain(says);
 });

@@ -119,10 +119,12 @@ function checkOwners(settings: CaptureSettings): readonly string[] {
     ["ISTIO_OUTBOUND_OWNER_GROUPS", settings.ownerGroupsInclude === "*" ? "" : settings.ownerGroupsInclude],
     ["ISTIO_OUTBOUND_OWNER_GROUPS_EXCLUDE", settings.ownerGroupsExclude],
   ] as const;
-  // A text that is there but names nobody would mean: nobody is the proxy, or nobody is captured.
+  // A text that is there but names no user or group would mean: no process is the proxy, or none is captured.
   const empty = lists.slice(0, 3).filter(([, text]) => text !== "" && splitList(text).length === 0);
   return [
-    ...empty.map(([source, text]) => `${quote(text)} in ${source} names nobody: expected at least one id or name`),
+    ...empty.map(
+      ([source, text]) => `${quote(text)} in ${source} names no user or group: expected at least one id or name`,
+    ),
     ...wrongOwners(lists),
   ];
 }

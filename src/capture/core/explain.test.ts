@@ -90,7 +90,7 @@ test("with nftables the rules are shown in its words", () => {
   expect(text).toContain("Decided   istio-proxy-nat istio-output rule 4: skuid 1337 counter return");
 });
 
-test("zone and mark are told where a packet gets them", () => {
+test("zone and mark are shown where a packet gets them", () => {
   const dns = { redirectDns: true, captureAllDns: true };
   expect(explainPacket(input(dns), "udp 10.0.0.10:1 -> 8.8.8.8:53 uid 1")).toContain("Zone      conntrack zone 2");
   const tproxy = { interceptionMode: "TPROXY", inboundPortsInclude: "*" };

@@ -23,7 +23,7 @@ COMMIT
 COMMIT
 `;
 
-test("a listing is read table by table, with lines kept as they are", () => {
+test("a listing is read table by table, with lines unchanged", () => {
   const state = parseKernelState(LISTING);
   expect([...state.keys()]).toEqual(["mangle", "nat"]);
   expect(state.get("nat")?.get("PREROUTING")?.[0]?.line).toBe('-A PREROUTING -m comment --comment "a b" -j OTHER');

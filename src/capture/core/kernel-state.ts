@@ -32,7 +32,7 @@ export function hasRules(state: KernelState): boolean {
   return [...state.values()].some((table) => [...table.values()].some((rules) => rules.length > 0));
 }
 
-/** True where chains of ours exist, whoever made them. */
+/** True where chains of ours exist, of whichever run. */
 export function hasOwnChains(state: KernelState): boolean {
   return [...state.values()].some((table) => ownChains(table).length > 0);
 }

@@ -52,7 +52,7 @@ export function parsePacket(text: string, isLocal: (address: IpAddress) => boole
     destinationPort: destination.port ?? 0,
     direction: isOutbound ? "outbound" : "inbound",
     device: device ?? (isOutbound && isLocal(destination.address) ? "lo" : "eth0"),
-    // Who sends is known for local packets: without a word it is an application that nobody exempts.
+    // Who sends is known for local packets: without a word it is an application that is not exempt.
     ...(isOutbound ? { uid: uid ?? 1000, gid: gid ?? uid ?? 1000 } : {}),
     mark: number("mark") ?? 0,
     state,

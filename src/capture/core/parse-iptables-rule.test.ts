@@ -121,7 +121,7 @@ test.each([
   expect(splitWords(line)).toEqual(words);
 });
 
-test("the line and the chain are kept as they are", () => {
+test("the line and the chain are unchanged", () => {
   const line = "-A ISTIO_OUTPUT -s 127.0.0.6/32 -o lo -j RETURN";
   expect(parseIptablesRule(line)).toMatchObject({ line, chain: "ISTIO_OUTPUT" });
 });

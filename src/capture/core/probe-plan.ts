@@ -11,7 +11,7 @@ export interface ProbeFamily {
   readonly listen: string;
   /** Any loopback address that the rules do not exempt. */
   readonly inboundTarget: string;
-  /** A documentation address: nobody is there, only capture can make a connection to it succeed. */
+  /** A documentation address: no host has it, only capture can make a connection to it succeed. */
   readonly outboundTarget: string;
 }
 

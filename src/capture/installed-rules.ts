@@ -13,8 +13,8 @@ import type { NetworkContext } from "./network-context.ts";
 import { listingText, listTables, runNft } from "./nft-program.ts";
 import { applyChanges, undoBecause } from "./restore.ts";
 
-/** Where rules of ours are in force, whoever put them there. */
-export interface RulePlace {
+/** Capture rules in force in one backend, of whichever run. */
+export interface InstalledRules {
   /** `ip6tables-legacy`, `native nftables`. */
   readonly name: string;
   /** That its rules use; policy routes go by them. */
@@ -24,8 +24,8 @@ export interface RulePlace {
 }
 
 /** Everything that cleaning has to look at. A machine with nothing but nft has no iptables rules to clean, and the other way round. */
-export async function findRulePlaces(given: ApplyOptions): Promise<readonly RulePlace[]> {
-  const native = await nativePlaces(given.context).catch(() => undefined);
+export async function findInstalledRules(given: ApplyOptions): Promise<readonly InstalledRules[]> {
+  const native = await nativeRules(given.context).catch(() => undefined);
   const { options, context, log } = given;
   const backends = await findBackends({ forceBinary: options.forceBinary, ipv6: false, context, log }).catch(
     (thrown: unknown) => {
@@ -36,24 +36,31 @@ export async function findRulePlaces(given: ApplyOptions): Promise<readonly Rule
   for (const { programs, v6Failure } of backends) {
     if (programs.v6 === undefined) log.warn(`ip6tables cannot be used, IPv6 rules are not looked for: ${v6Failure}`);
   }
-  return [...(native ?? []), ...backends.flatMap((backend) => iptablesPlaces(backend, given))];
+  return [...(native ?? []), ...backends.flatMap((backend) => iptablesRules(backend, given))];
 }
 
 /**
  * Rules that an earlier run wrote with another program than this one: both would act on the same traffic. Only what cannot be a stranger's
  * counts, tables and chains with our names.
  */
-export async function findOtherRules(given: ApplyOptions, own: BackendKind | "native"): Promise<readonly RulePlace[]> {
+export async function findOtherRules(
+  given: ApplyOptions,
+  own: BackendKind | "native",
+): Promise<readonly InstalledRules[]> {
   const { context } = given;
   const [native, backends] = await Promise.all([
-    own === "native" ? [] : nativePlaces(context).catch(() => []),
+    own === "native" ? [] : nativeRules(context).catch(() => []),
     otherBackends(context, own),
   ]);
-  return [...native, ...backends.flatMap((backend) => iptablesPlaces(backend, given, hasOwnChains))];
+  return [...native, ...backends.flatMap((backend) => iptablesRules(backend, given, hasOwnChains))];
 }
 
-/** Refuses to write beside rules of ours elsewhere, unless they are to be replaced. Where nothing has to be written they are only told. */
-export function refuseOthers(others: readonly RulePlace[], { options, log }: ApplyOptions, isInPlace: boolean): void {
+/** Refuses to write beside rules of ours elsewhere, unless they are to be replaced. Where nothing has to be written it only warns. */
+export function refuseOthers(
+  others: readonly InstalledRules[],
+  { options, log }: ApplyOptions,
+  isInPlace: boolean,
+): void {
   if (others.length === 0 || options.reconcile) return;
   const text = `rules of an earlier run are in force in ${others.map(({ name }) => name).join(", ")}`;
   const way = "Use --reconcile to replace them, or --cleanup-only to remove them first";
@@ -63,7 +70,7 @@ export function refuseOthers(others: readonly RulePlace[], { options, log }: App
 
 /** Once the new rules are there the old ones elsewhere go; where one cannot, everything is as before. */
 export async function replaceOthers(
-  others: readonly RulePlace[],
+  others: readonly InstalledRules[],
   outcome: ApplyOutcome,
   { options, log }: ApplyOptions,
 ): Promise<ApplyOutcome> {
@@ -82,15 +89,15 @@ export async function replaceOthers(
       throw new CaptureError("restore-failed", failure, { cause: thrown });
     }
   }
-  const marks = new Set([...outcome.marks, ...others.flatMap((place) => [...place.marks])]);
+  const marks = new Set([...outcome.marks, ...others.flatMap((rules) => [...rules.marks])]);
   return { changed: true, marks, undo };
 }
 
-function iptablesPlaces(
+function iptablesRules(
   backend: Backend,
   given: ApplyOptions,
   isEvidence: typeof hasOwnChains = () => true,
-): readonly RulePlace[] {
+): readonly InstalledRules[] {
   const { settings, context, names, log, lockFile } = given;
   const known = buildRules({ ...settings, ipv6: true });
   return (["v4", "v6"] as const).flatMap((family: Family) => {
@@ -115,7 +122,7 @@ function iptablesPlaces(
 }
 
 /** Rejects where there is no nft that could look. */
-async function nativePlaces(context: NetworkContext): Promise<readonly RulePlace[]> {
+async function nativeRules(context: NetworkContext): Promise<readonly InstalledRules[]> {
   const tables = await listTables(context);
   if (tables.size === 0) return [];
   return [

@@ -6,7 +6,13 @@ import { silentLogger } from "../base/logger.ts";
 import type { ApplyOptions } from "./apply-options.ts";
 import { NO_NAMES } from "./core/rule-key.ts";
 import { DEFAULT_OPTIONS, DEFAULT_SETTINGS } from "./core/settings.ts";
-import { findOtherRules, findRulePlaces, type RulePlace, refuseOthers, replaceOthers } from "./rule-places.ts";
+import {
+  findInstalledRules,
+  findOtherRules,
+  type InstalledRules,
+  refuseOthers,
+  replaceOthers,
+} from "./installed-rules.ts";
 import type { ProgramResult } from "./run-program.ts";
 
 const OURS = "*nat\n:OUTPUT ACCEPT [0:0]\n:ISTIO_OUTPUT - [0:0]\n-A OUTPUT -j ISTIO_OUTPUT\nCOMMIT\n";
@@ -51,11 +57,11 @@ const iptables = (nft: string, legacy: string) => ({
   "ip6tables-legacy-save": "",
 });
 
-const names = (places: readonly RulePlace[]) => places.map(({ name }) => name);
+const names = (places: readonly InstalledRules[]) => places.map(({ name }) => name);
 
 test("rules are found by IP version in every program, and natively", async () => {
   const { given } = machine({ ...iptables(OURS, OURS), ...NATIVE });
-  expect(names(await findRulePlaces(given))).toEqual([
+  expect(names(await findInstalledRules(given))).toEqual([
     "native nftables",
     "iptables-nft",
     "ip6tables-nft",
@@ -74,7 +80,7 @@ test.each([
 
 test("a rule that only looks like ours is cleaned with the flags that make it, and is no reason to refuse a run", async () => {
   const { given } = machine(iptables(RETURN_LIKE_OURS, ""));
-  expect(names(await findRulePlaces(given))).toEqual(["iptables-nft", "ip6tables-nft"]);
+  expect(names(await findInstalledRules(given))).toEqual(["iptables-nft", "ip6tables-nft"]);
   expect(await findOtherRules(given, "native")).toEqual([]);
 });
 
@@ -86,7 +92,7 @@ test("native tables of ours go in one transaction that spares others, and their 
     "nft list table inet istio-proxy-mangle": "table inet istio-proxy-mangle { }\n",
     "nft -f -": "",
   });
-  const [place] = await findRulePlaces(given);
+  const [place] = await findInstalledRules(given);
   expect(place?.marks).toEqual(new Set([99]));
   const undo = await place?.remove();
   await undo?.();
@@ -97,19 +103,19 @@ test("native tables of ours go in one transaction that spares others, and their 
 });
 
 test("one kind of program alone is enough; none at all is an error", async () => {
-  expect(await findRulePlaces(machine({ "nft list tables inet": "" }).given)).toEqual([]);
-  expect(await findRulePlaces(machine(iptables("", "")).given)).toEqual([]);
-  await expect(findRulePlaces(machine({}).given)).rejects.toThrow("failed to execute iptables-save");
+  expect(await findInstalledRules(machine({ "nft list tables inet": "" }).given)).toEqual([]);
+  expect(await findInstalledRules(machine(iptables("", "")).given)).toEqual([]);
+  await expect(findInstalledRules(machine({}).given)).rejects.toThrow("failed to execute iptables-save");
 });
 
-test("an ip6tables that cannot be used is told", async () => {
+test("an ip6tables that cannot be used is a warning", async () => {
   const { given, warnings } = machine({ "iptables-nft-save": OURS });
-  expect(names(await findRulePlaces(given))).toEqual(["iptables-nft"]);
+  expect(names(await findInstalledRules(given))).toEqual(["iptables-nft"]);
   expect(warnings).toEqual([expect.stringContaining("IPv6 rules are not looked for: failed to execute ip6tables-nft")]);
 });
 
 /** A place that notes what is done to it. */
-function place(name: string, done: string[], refusal?: string): RulePlace {
+function place(name: string, done: string[], refusal?: string): InstalledRules {
   return {
     name,
     marks: new Set([7]),
@@ -123,7 +129,7 @@ function place(name: string, done: string[], refusal?: string): RulePlace {
 
 const reconciling = () => machine({}, { options: { ...DEFAULT_OPTIONS, reconcile: true } }).given;
 
-test("rules elsewhere refuse a run that would write, and are told where it would not", () => {
+test("rules elsewhere refuse a run that would write, and are a warning where it would not", () => {
   const { given, warnings } = machine({});
   const others = [place("one", []), place("two", [])];
   expect(() => refuseOthers(others, given, false)).toThrow(
