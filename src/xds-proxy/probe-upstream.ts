@@ -1,8 +1,8 @@
 import { abortAfter } from "../base/abort-after.ts";
 import { GrpcError, NoGrpcAnswer } from "../grpc/index.ts";
 import type { GrpcStatusName } from "../protocol/grpc-status-names.ts";
-import { ADS_PATHS, type XdsProtocol } from "../xds/methods.ts";
-import { openUpstream } from "./open-upstream.ts";
+import type { XdsProtocol } from "../xds/methods.ts";
+import { askOnce } from "./ask-once.ts";
 import type { UpstreamOptions } from "./options.ts";
 
 export interface Probe {
@@ -29,23 +29,19 @@ export function isRefusal(failure: unknown): boolean {
 /** Whether a control plane answers the request on a stream of its own, be it with a refusal. Rejects when no stream can be had. */
 export async function isAnswering(options: UpstreamOptions, { kind, request, signal }: Probe): Promise<boolean> {
   using limit = abortAfter(ANSWER_LIMIT_MS, signal);
-  const upstream = await openUpstream(options, ADS_PATHS[kind], { signal: limit.signal });
-  try {
-    let hasResponse = false;
-    const { call } = upstream;
-    const reading = call.readFrames({
+  let hasResponse = false;
+  const failure = await askOnce(options, {
+    kind,
+    request,
+    signal: limit.signal,
+    sink: (satisfied) => ({
       start: () => undefined,
       bytes: () => undefined,
       end() {
         hasResponse = true;
-        call.cancel("answered");
+        satisfied();
       },
-    });
-    call.writeFrameStart(request.length);
-    void call.writeFrameBytes(request);
-    const failure = await reading.catch((thrown: unknown) => thrown);
-    return hasResponse || isRefusal(failure);
-  } finally {
-    await upstream.close();
-  }
+    }),
+  });
+  return hasResponse || isRefusal(failure);
 }

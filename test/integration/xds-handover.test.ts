@@ -1,6 +1,7 @@
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
+import { untilAborted } from "../../src/base/wait.ts";
 import { deltaDiscoveryRequest, discoveryRequest } from "../../src/protobuf/wire/discovery.ts";
 import { NAME_TABLE_TYPE, PROXY_CONFIG_TYPE } from "../../src/xds/type-urls.ts";
 import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
@@ -171,8 +172,12 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     using socket = socketFolder();
     const directory = join(dirname(dirname(socket.path)), "last-good");
     const { handled, handlers } = createHandlers();
-    const times = { graceMs: 50, probeEveryMs: 50, writeEveryMs: 1 };
-    await using lastGood = await startLastGood({ directory, nodeId: NODE_ID, ...times, log: silentLogger });
+    const times = { graceMs: 0, probeEveryMs: 50, writeEveryMs: 1 };
+    await using started = await startLastGood({ directory, nodeId: NODE_ID, ...times, log: silentLogger });
+    // The control plane is taken for silent when the test says so, not after a time that a busy machine needs for an answer.
+    const silence = new AbortController();
+    const outOfPatience = () => untilAborted(silence.signal);
+    const lastGood = { ...started, outOfPatience };
     await using server = await startFakeXdsServer();
     await using _running = await startTestProxy(server.address, socket.path, { handlers, lastGood });
     {
@@ -194,7 +199,8 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await using client = openXdsClient(socket.path, kind);
     client.send(ask(kind, LDS, envoy));
     const silent = await server.stream(2);
-    await silent.received(1);
+    await silent.received(3);
+    silence.abort();
     await client.received(1);
     expect(handled).toEqual(["old", "newer"]);
     // The part goes back to the one that has a control plane.

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import { type Handle, toHandle } from "../../base/handle.ts";
 import type { Logger } from "../../base/logger.ts";
+import { wait } from "../../base/wait.ts";
 import { makeProxyDirectory, writeProxyFile } from "../../files/proxy-file.ts";
 import type { XdsProtocol } from "../../xds/methods.ts";
 import { type Snapshot, snapshotBytes } from "./core/snapshot.ts";
@@ -47,6 +48,8 @@ export interface LastGood extends Handle {
   dueInMs(): number;
   /** How long from now a control plane that says nothing is waited for: what is left of the grace period since it said something. */
   patienceMs(): number;
+  /** Resolves after that time, or when the signal aborts. */
+  outOfPatience(signal: AbortSignal): Promise<void>;
   /** Resolves when any stream has reached a control plane, or when the signal aborts. */
   reachable(signal: AbortSignal): Promise<void>;
 }
@@ -67,6 +70,7 @@ export async function startLastGood(options: LastGoodOptions): Promise<LastGood>
   let savedAt = loaded?.savedAt;
   let unreachableSince: number | undefined;
   let heardAt = performance.now();
+  const patienceMs = () => Math.max(Math.min(LEAST_PATIENCE_MS, graceMs), graceMs - (performance.now() - heardAt));
   const waiters = new Set<() => void>();
 
   let timer: NodeJS.Timeout | undefined;
@@ -126,7 +130,8 @@ export async function startLastGood(options: LastGoodOptions): Promise<LastGood>
       unreachableSince ??= performance.now();
     },
     dueInMs: () => graceMs - (unreachableSince === undefined ? 0 : performance.now() - unreachableSince),
-    patienceMs: () => Math.max(Math.min(LEAST_PATIENCE_MS, graceMs), graceMs - (performance.now() - heardAt)),
+    patienceMs,
+    outOfPatience: (signal: AbortSignal) => wait(patienceMs(), signal),
     reachable: (signal: AbortSignal) =>
       new Promise<void>((resolve) => {
         const wake = () => {

@@ -1,4 +1,3 @@
-import { wait } from "../../base/wait.ts";
 import { GrpcError } from "../../grpc/index.ts";
 import type { XdsProtocol } from "../../xds/methods.ts";
 import { canServe } from "./serve-last-good.ts";
@@ -39,7 +38,7 @@ export async function unlessSilent<Result>(
 async function untilSilent(lastGood: LastGood, waiting: Waiting, signal: AbortSignal): Promise<never> {
   const first = await waiting.first;
   if (!signal.aborted && canServe(lastGood, waiting.kind, first)) {
-    await wait(lastGood.patienceMs(), signal);
+    await lastGood.outOfPatience(signal);
     if (!signal.aborted && !waiting.isAnswered()) throw new SilentUpstream();
   }
   return new Promise<never>(() => undefined);

@@ -1,9 +1,9 @@
 import { abortAfter } from "../../base/abort-after.ts";
+import { errorMessage } from "../../base/coded-error.ts";
 import { assembleMessages } from "../../grpc/index.ts";
 import { type DiscoveryResponse, discoveryRequest, discoveryResponse } from "../../protobuf/wire/discovery.ts";
 import { WireWriter } from "../../protobuf/wire/wire-writer.ts";
-import { ADS_PATHS } from "../../xds/methods.ts";
-import { openUpstream } from "../open-upstream.ts";
+import { askOnce } from "../ask-once.ts";
 import type { UpstreamOptions } from "../options.ts";
 
 export interface DebugQuestion {
@@ -23,38 +23,32 @@ export type DebugAnswer =
 
 const NODE_FIELD = 2;
 
-/** Asks one question on a stream of its own: what the control plane refuses ends this stream and no client's. */
 export async function askUpstream(options: UpstreamOptions, question: DebugQuestion): Promise<DebugAnswer> {
   using limit = abortAfter(question.timeoutMs, question.signal);
-  const upstream = await openUpstream(options, ADS_PATHS.sotw, { signal: limit.signal }).catch(() => undefined);
-  if (upstream === undefined) return { outcome: limit.expired ? "no-answer" : "no-upstream", reason: "timeout" };
-  try {
-    let answer: Buffer | undefined;
-    const reading = upstream.call.readFrames(
+  const { typeUrl, resourceNames } = question;
+  let answer: Buffer | undefined;
+  const asked = await askOnce(options, {
+    kind: "sotw",
+    request: Buffer.concat([lengthPrefixed(question.node), discoveryRequest.encode({ typeUrl, resourceNames })]),
+    signal: limit.signal,
+    sink: (satisfied) =>
       assembleMessages((bytes) => {
         // The control plane may push other types meanwhile.
-        if (answer === undefined && discoveryResponse.decode(bytes).typeUrl === question.typeUrl) {
+        if (answer === undefined && discoveryResponse.decode(bytes).typeUrl === typeUrl) {
           answer = Buffer.from(bytes);
-          upstream.call.cancel("answered");
+          satisfied();
         }
       }),
-    );
-    const { typeUrl, resourceNames } = question;
-    const request = Buffer.concat([lengthPrefixed(question.node), discoveryRequest.encode({ typeUrl, resourceNames })]);
-    upstream.call.writeFrameStart(request.length);
-    upstream.call.writeFrameBytes(request);
-    const failure = await reading.then(
-      () => undefined,
-      ({ message }: Error) => (limit.expired ? "timeout" : message),
-    );
-    if (answer === undefined) {
-      const refusal = limit.expired ? undefined : failure;
-      return { outcome: "no-answer", reason: failure ?? "the stream ended", ...(refusal !== undefined && { refusal }) };
-    }
-    return { outcome: "response", response: discoveryResponse.decode(answer), bytes: answer };
-  } finally {
-    await upstream.close();
-  }
+  }).then(
+    (failure) => ({ failure }),
+    () => undefined,
+  );
+  if (asked === undefined) return { outcome: limit.expired ? "no-answer" : "no-upstream", reason: "timeout" };
+  if (answer !== undefined) return { outcome: "response", response: discoveryResponse.decode(answer), bytes: answer };
+  if (limit.expired) return { outcome: "no-answer", reason: "timeout" };
+  if (asked.failure === undefined) return { outcome: "no-answer", reason: "the stream ended" };
+  const refusal = errorMessage(asked.failure);
+  return { outcome: "no-answer", reason: refusal, refusal };
 }
 
 function lengthPrefixed(node: Buffer): Buffer {
