@@ -154,6 +154,12 @@ describe("certificates from files", () => {
     await agent.untilReady();
   });
 
+  test("PROV_CERT without its root certificate ends the start with code 1 and says which file is missing", async () => {
+    await using agent = await startAgentProcess({ controlPlane, env: { PROV_CERT: "prov" } });
+    expect(await agent.exited).toBe(1);
+    expect(agent.stdout()).toMatch(/\tfatal\t.*invalid config - \S+ missing a root certificate prov\/root-cert\.pem/);
+  });
+
   test("PROV_CERT and FILE_MOUNTED_CERTS together end the start", async () => {
     await using agent = await startAgentProcess({ controlPlane, env: { PROV_CERT: "x", FILE_MOUNTED_CERTS: "true" } });
     expect(await agent.exited).toBe(255);

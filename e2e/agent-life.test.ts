@@ -161,7 +161,13 @@ test("concurrency follows the CPU limit, and a compliance policy reaches Envoy's
   await using controlPlane = await startMeshControlPlane({ resources: () => [] });
   await using agent = await startAgentProcess({
     controlPlane,
-    env: { ISTIO_CPU_LIMIT: "3", COMPLIANCE_POLICY: "fips-140-2" },
+    env: {
+      ISTIO_CPU_LIMIT: "3",
+      COMPLIANCE_POLICY: "fips-140-2",
+      SOME_TOKEN: "not for Envoy",
+      EDGE_NAME: "passed",
+      ENVOY_PASS_ENVIRONMENT: "EDGE_*",
+    },
   });
   await agent.untilReady();
   const [envoy] = await agent.envoyPids();
@@ -169,6 +175,9 @@ test("concurrency follows the CPU limit, and a compliance policy reaches Envoy's
   expect(readFileSync(`/proc/${envoy}/environ`, "utf8")).toContain(
     "GRPC_SSL_CIPHER_SUITES=ECDHE-ECDSA-AES128-GCM-SHA256:",
   );
+  const variables = readFileSync(`/proc/${envoy}/environ`, "utf8");
+  expect(variables).not.toContain("SOME_TOKEN");
+  expect(variables).toContain("EDGE_NAME=passed");
   const { entries } = JSON.parse((await agent.get("admin", "/runtime")).body);
   expect(entries["envoy.reloadable_features.google_grpc_disable_tls_13"].final_value).toBe("true");
 });

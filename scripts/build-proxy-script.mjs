@@ -129,6 +129,8 @@ async function keepCompiledCode(dist) {
       CLOUD_PLATFORM: "none",
       PROXY_XDS_DEBUG_VIA_AGENT: "false",
       PROXY_CONFIG: JSON.stringify(proxyConfig),
+      // The stand-in for Envoy reads its ports there.
+      ENVOY_PASS_ENVIRONMENT: "PROXY_CONFIG",
     };
     // As the launcher does: V8 takes kept code only under the options it was kept with.
     const words = ["--use-openssl-ca", join(here, "code-cache/keep-code.cjs"), dist, "proxy", "sidecar"];

@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import type { CloseStack } from "../base/close-stack.ts";
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
@@ -39,6 +40,12 @@ export async function connectCa(config: AgentConfig, parts: CaParts): Promise<Ca
     ? { path: "" }
     : caRootCa({ configured: security.caRootCa, security }, diskFiles.exists);
   if ("problem" in root) {
+    const isOfVm = security.provCert !== "" && security.caRootCa === "" && security.pilotCertProvider !== "custom";
+    if (isOfVm) {
+      const path = posix.join(security.provCert, "root-cert.pem");
+      const message = `invalid config - ${security.caEndpoint} missing a root certificate ${path}`;
+      throw new AgentStartError("fatal-config", message);
+    }
     throw new AgentStartError(
       "start-failed",
       `failed to start workload secret manager failed to find root CA cert for CA: ${root.problem}`,

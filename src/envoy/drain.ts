@@ -31,6 +31,9 @@ export interface DrainContext {
 }
 
 const CHECK_INTERVAL_MS = 1_000;
+/** The end of the drain, without new connections: requests under way get their answer before Envoy, which does not wait for them, ends. */
+const LAST_REQUESTS_MS = 500;
+const LAST_REQUESTS_SHARE = 0.25;
 
 /** Asks Envoy to drain; failures are logged and not passed on, since the agent ends either way. */
 export async function requestDrain(context: DrainContext, skipExit: boolean): Promise<void> {
@@ -56,8 +59,23 @@ export async function awaitDrained(context: DrainContext, cut: AbortSignal): Pro
   if (cut.aborted) return;
   if (options.exitOnZero !== undefined) return awaitNoConnections(context, options.exitOnZero, cut);
   log.info(`Graceful termination period is ${formatDurationMs(options.drainMs)}, starting...`);
-  await wait(options.drainMs, cut);
+  const lastMs = context.rules.isGraceful ? Math.min(LAST_REQUESTS_MS, options.drainMs * LAST_REQUESTS_SHARE) : 0;
+  await wait(options.drainMs - lastMs, cut);
+  if (lastMs > 0 && !cut.aborted) await stopListeners(context, lastMs, cut);
   if (!cut.aborted) log.info("Graceful termination period complete, terminating remaining proxies.");
+}
+
+/**
+ * A listener that drains still accepts: who connects in the last moment would be cut off in the middle of a request. Refused instead,
+ * a client tries elsewhere.
+ */
+async function stopListeners({ admin, log, options }: DrainContext, forMs: number, cut: AbortSignal): Promise<void> {
+  const over = wait(forMs, cut);
+  const timeoutMs = options.drainRequestTimeoutMs ?? 3_000;
+  const asked = admin
+    .drainListeners({ inboundOnly: options.inboundOnly, graceful: false, skipExit: false, timeoutMs })
+    .catch((thrown: unknown) => log.debug(`Listeners were not stopped: ${errorMessage(thrown)}`));
+  await Promise.all([over, Promise.race([asked, over])]);
 }
 
 async function awaitNoConnections(

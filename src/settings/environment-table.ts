@@ -453,6 +453,15 @@ export const ENVIRONMENT = [
     { own: true },
   ),
   row(
+    "ENVOY_PASS_ENVIRONMENT",
+    "string",
+    "",
+    ALL,
+    "envoy",
+    "Variables of the agent that Envoy gets besides those it and its extensions read: names separated by commas, NAME* for all that begin so, * for everything.",
+    { own: true },
+  ),
+  row(
     "ENVOY_PARENT_SHUTDOWN_DURATION",
     "duration",
     "60s",

@@ -32,6 +32,8 @@ export interface EnvoyConfig {
   readonly exitOnZeroActiveConnections: boolean;
   readonly maximumDrainMs: number;
   readonly restartOnCrash: boolean;
+  /** Names of variables, a trailing `*` for any rest, that Envoy gets besides those it always gets. */
+  readonly passEnvironment: readonly string[];
   readonly hotRestart: boolean;
   readonly skipDeprecatedLogs: boolean;
   readonly enableCoreDump: boolean;
@@ -88,6 +90,12 @@ export function readEnvoyConfig({ env, flags, role, proxyConfig, rules, uid, log
     exitOnZeroActiveConnections: env.bool("EXIT_ON_ZERO_ACTIVE_CONNECTIONS"),
     maximumDrainMs: env.durationMs("MAXIMUM_DRAIN_DURATION"),
     restartOnCrash: env.bool("ENVOY_RESTART_ON_CRASH"),
+    passEnvironment: Object.freeze(
+      env
+        .string("ENVOY_PASS_ENVIRONMENT")
+        .split(/[\s,]+/)
+        .filter((name) => name !== ""),
+    ),
     hotRestart: env.bool("ENVOY_HOT_RESTART"),
     skipDeprecatedLogs: env.applies("ENVOY_SKIP_DEPRECATED_LOGS") && env.bool("ENVOY_SKIP_DEPRECATED_LOGS"),
     enableCoreDump: env.bool("ISTIO_ENVOY_ENABLE_CORE_DUMP"),

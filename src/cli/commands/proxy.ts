@@ -1,6 +1,6 @@
 import type { Agent } from "../../agent/index.ts";
 import { buildStamp, formatVersion } from "../../base/build-stamp.ts";
-import { errorMessage } from "../../base/coded-error.ts";
+import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import { quoteGo } from "../../base/go-quote.ts";
 import type { Logger } from "../../base/logger.ts";
 import { untilAborted } from "../../base/wait.ts";
@@ -54,7 +54,10 @@ async function runProxy(context: CommandContext): Promise<number> {
   const options = { config, env, log: context.logRoot, uptimeMs: context.uptimeMs, signal: signals.first };
   const started = await startAgent(options).catch((failure: unknown) => {
     // A start that was told to end has not failed.
-    if (!signals.first.aborted) throw failure;
+    if (!signals.first.aborted) {
+      if (errorCode(failure) === "fatal-config") log.fatal(errorMessage(failure));
+      throw failure;
+    }
     log.info(`Start ended by a signal: ${errorMessage(failure)}`);
   });
   if (started === undefined) return 0;
