@@ -14,7 +14,7 @@ import { tlsLimits } from "../net/tls/compliance-policy.ts";
 import { NO_PLATFORM, type PlatformInfo } from "../platform/index.ts";
 import { diskFiles } from "../settings/config-files.ts";
 import type { AgentConfig } from "../settings/read-agent-config.ts";
-import { caRootCa, systemRootCa } from "../settings/root-ca.ts";
+import { caRootCa, type RootCa, systemRootCa } from "../settings/root-ca.ts";
 import { AgentStartError } from "./agent-error.ts";
 
 export interface CaParts {
@@ -36,16 +36,8 @@ export async function connectCa(config: AgentConfig, parts: CaParts): Promise<Ca
   const { opened, metrics, log } = parts;
   const tokens =
     parts.tokens && security.exchangesCaTokens ? await federated(parts.tokens, config, parts) : parts.tokens;
-  const root = security.caEndpoint.endsWith(":15010")
-    ? { path: "" }
-    : caRootCa({ configured: security.caRootCa, security }, diskFiles.exists);
+  const root = findRoot(security);
   if ("problem" in root) {
-    const isOfVm = security.provCert !== "" && security.caRootCa === "" && security.pilotCertProvider !== "custom";
-    if (isOfVm) {
-      const path = posix.join(security.provCert, "root-cert.pem");
-      const message = `invalid config - ${security.caEndpoint} missing a root certificate ${path}`;
-      throw new AgentStartError("fatal-config", message);
-    }
     throw new AgentStartError(
       "start-failed",
       `failed to start workload secret manager failed to find root CA cert for CA: ${root.problem}`,
@@ -95,4 +87,18 @@ function federated(
     retries: metrics.outgoingRetries,
     log: log.scope("stsclient"),
   });
+}
+
+/** A machine's own root certificate, which its CA client needs, is the first to be missed: before the xDS proxy, which reads it as well. */
+export function requireMachineRoot({ security }: AgentConfig): void {
+  const { provCert, caRootCa: configured, pilotCertProvider, caEndpoint } = security;
+  if (provCert === "" || configured !== "" || pilotCertProvider === "custom" || !("problem" in findRoot(security)))
+    return;
+  const path = posix.join(provCert, "root-cert.pem");
+  throw new AgentStartError("fatal-config", `invalid config - ${caEndpoint} missing a root certificate ${path}`);
+}
+
+function findRoot(security: AgentConfig["security"]): RootCa {
+  if (security.caEndpoint.endsWith(":15010")) return { path: "" };
+  return caRootCa({ configured: security.caRootCa, security }, diskFiles.exists);
 }

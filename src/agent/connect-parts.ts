@@ -11,6 +11,7 @@ import { envoyLivenessCheck, grpcBootstrapCheck, startStatus } from "../status/i
 import type { HealthCheckConfig } from "../workload-health/index.ts";
 import { step } from "./agent-error.ts";
 import { readBootstrapInputs } from "./bootstrap-inputs.ts";
+import { requireMachineRoot } from "./connect-ca.ts";
 import { connectHealth } from "./connect-health.ts";
 import { connectIdentity, connectTokens, createLateBundle } from "./connect-identity.ts";
 import { connectXds } from "./connect-xds.ts";
@@ -84,6 +85,7 @@ export async function connectParts(options: StartAgentOptions, parts: AgentParts
   const reserved = await launch.sockets;
   const bundle = createLateBundle(log);
   const xdsParts = { dns, tokens, exchange, setTrustBundle: bundle.set, reserved: reserved.xds, env, metrics, log };
+  if (launch.sds.mode === "workload") requireMachineRoot(config);
   const xds = servesXds(config) ? opened.add(await connectXds(config, xdsParts)) : undefined;
   // While Envoy starts, and before the CA is asked: it needs its configuration first.
   xds?.prepare();

@@ -12,6 +12,8 @@ export interface StartDiscoveryOptions extends DiscoverySettings {
   readonly log: Logger;
   /** Reads rules and the mesh file; a thread of its own when absent. */
   readonly parser?: ConfigParser;
+  /** Aborted during the start: it rejects with the reason, and nothing stays open. */
+  readonly signal?: AbortSignal;
   /** Key sets of token issuers that rules name by address; 20 minutes between two looks at one. */
   readonly tokenKeys?: Pick<KeyStoreOptions, "refreshMs">;
 }

@@ -3,6 +3,7 @@ import { CloseStack } from "../base/close-stack.ts";
 import { errorCode, errorMessage } from "../base/coded-error.ts";
 import { toHandle } from "../base/handle.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
+import { untilAborted } from "../base/wait.ts";
 import { type Authenticator, certificateService } from "../ca/index.ts";
 import { FORCED_CHANGES } from "../mesh-model/changes/push-changes.ts";
 import type { AnswerOptions } from "../net/http-server/answer-exchange.ts";
@@ -77,19 +78,22 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
   const mesh = opened.add(
     await startMeshFile({ path: options.meshConfigFile, domainSuffix, parser, log: options.log.scope("validation") }),
   );
+  options.signal?.throwIfAborted();
   const ca = await connectCa(options, () => mesh.settings, opened);
   authenticators = ca.authenticators;
   metrics.ca.setExpirySource(() => ({
     root: ca.authority.material.roots[0]?.notAfter,
     chain: ca.authority.material.chainHead?.notAfter,
   }));
+  options.signal?.throwIfAborted();
   const connected = await connectConfig(options, mesh, parser, opened);
   config = connected;
 
   const keys = opened.add(startKeyStore({ ...options.tokenKeys, log: options.log.scope("security") }));
   keys.want(connected.store.snapshot.list("RequestAuthentication"));
   // Tokens that were good before a restart are good after it: the first answer to a proxy has the keys, if they can be had soon.
-  await keys.tried(FIRST_KEYS_MS);
+  await Promise.race([keys.tried(FIRST_KEYS_MS), ...(options.signal ? [untilAborted(options.signal)] : [])]);
+  options.signal?.throwIfAborted();
 
   const xds: { service?: AdsService } = {};
   const pusher = connectPush(options, {

@@ -43,7 +43,13 @@ async function runDiscovery(context: CommandContext): Promise<number> {
   log.info(`Version ${formatVersion(buildStamp)}`);
   const options = { ...readDiscoverySettings(context.flags, context.env, log), log };
   for (const line of await discoveryWarnings(context.flags)) log.warn(line);
-  await using discovery = await startDiscovery(options);
+  const started = await startDiscovery({ ...options, signal }).catch((failure: unknown) => {
+    // A start that was told to end has not failed.
+    if (!signal.aborted) throw failure;
+    log.info("Stopping during the start", { reason: String(signal.reason) });
+  });
+  if (started === undefined) return 0;
+  await using discovery = started;
   for (const line of portLines(discovery)) log.info(line);
   if (options.sharesHttpPort && options.ports.http !== undefined) log.info("xDS in plaintext is on the HTTP port");
   await Promise.race([untilAborted(signal), discovery.ended]);
