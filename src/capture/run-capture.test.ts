@@ -69,3 +69,22 @@ test("where nothing is found nothing is changed, which is said", async () => {
   expect(said.at(-1)).toBe("Nothing to remove, nothing was changed");
   expect(calls.filter((line) => /restore|-f -| del /.test(line))).toEqual([]);
 });
+
+test.each([
+  { generation: "1.6", shown: true },
+  { generation: "1.7", shown: true },
+  { generation: "1.20", shown: false },
+  { generation: "master", shown: false },
+] as const)(
+  "$generation shows rules and final state without being asked for: $shown",
+  async ({ generation, shown }) => {
+    const { run } = capture(
+      { "iptables-nft-save": { stdout: "# state of nat\n" } },
+      { settings: { ...DEFAULT_SETTINGS, generation }, hasNative: Promise.resolve(false) },
+    );
+    await runCapture(run);
+    const text = said.join("\n");
+    expect(text.includes("Running iptables restore with: iptables-nft-restore")).toBe(shown);
+    expect(text.includes("Final iptables state (IPv4):\n# state of nat")).toBe(shown);
+  },
+);

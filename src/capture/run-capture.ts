@@ -39,7 +39,8 @@ export interface CaptureRun {
 }
 
 /** Programs, cleans or only shows the rules. Rejects with a CaptureError when nothing could be done; then nothing was changed. */
-export async function runCapture(capture: CaptureRun): Promise<void> {
+export async function runCapture(given: CaptureRun): Promise<void> {
+  const capture = showingRules(given);
   const { settings, options, log } = capture;
   if (options.dryRun) {
     await showDryRun(capture);
@@ -106,6 +107,13 @@ export async function cleanCapture(capture: CaptureRun): Promise<boolean> {
     found ? "Removed all rules, addresses and routes of traffic capture" : "Nothing to remove, nothing was changed",
   );
   return found;
+}
+
+/** Up to 1.7 the commands, the rules and the state they led to are shown without being asked for. */
+function showingRules(capture: CaptureRun): CaptureRun {
+  const { settings, options, log } = capture;
+  if (options.dryRun || GENERATION_SHAPES[settings.generation].shows !== "files") return capture;
+  return { ...capture, log: { ...log, enabled: () => true, debug: (text, fields) => log.info(text, fields) } };
 }
 
 function openContext({ options, log, run }: CaptureRun): Promise<NetworkContext> {

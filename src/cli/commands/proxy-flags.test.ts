@@ -4,7 +4,7 @@ import { defaultProxyFlags } from "../../settings/proxy-flags.ts";
 import { createFlagValues } from "../framework/flag-values.ts";
 import { LOG_FLAGS } from "../framework/log-flags.ts";
 import { parseFlags } from "../framework/parse-flags.ts";
-import { ignoredFlagWarnings, PROXY_FLAGS, toProxyFlags } from "./proxy-flags.ts";
+import { ignoredFlagWarnings, PROXY_FLAGS, proxyFlagsOf, toProxyFlags } from "./proxy-flags.ts";
 
 const SPECS = [...PROXY_FLAGS, ...LOG_FLAGS];
 const values = (line: string) => {
@@ -20,6 +20,13 @@ test.each([
 ])("the command line an injector writes is taken whole: %s", (line) => {
   const { args, ignored } = parseFlags(SPECS, line.split(" "), true);
   expect({ args, ignored }).toEqual({ args: ["proxy", "sidecar"], ignored: [] });
+});
+
+test.each(["master", "1.20", "1.8", "1.7"])("the help of %s shows the defaults that are used", (generation) => {
+  const defaults = defaultProxyFlags(chooseGeneration(generation));
+  for (const spec of proxyFlagsOf(defaults)) {
+    if (spec.name in defaults) expect([spec.name, spec.default]).toEqual([spec.name, Reflect.get(defaults, spec.name)]);
+  }
 });
 
 describe("defaults that a generation has for itself", () => {

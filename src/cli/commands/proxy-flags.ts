@@ -68,6 +68,15 @@ export const PROXY_FLAGS: readonly FlagSpec[] = [
   { name: "disableInternalTelemetry", type: "bool", default: false, usage: "Disable internal telemetry", hidden: true },
 ];
 
+/** The same with the defaults of a generation. */
+export function proxyFlagsOf({ tokenManagerPlugin, proxyLogLevel, proxyComponentLogLevel }: ProxyFlags): FlagSpec[] {
+  const defaults = new Map(Object.entries({ tokenManagerPlugin, proxyLogLevel, proxyComponentLogLevel }));
+  return PROXY_FLAGS.map((spec) => {
+    const value = defaults.get(spec.name);
+    return value === undefined || spec.type !== "string" ? spec : { ...spec, default: value };
+  });
+}
+
 /** Flags that only generations with registry flags know. */
 const REGISTRY_FLAGS = ["serviceregistry", "ip", "id", "trust-domain", "mixerIdentity", "disableInternalTelemetry"];
 

@@ -13,7 +13,7 @@ import type { Command, CommandContext } from "../framework/command.ts";
 import { flagValue, formatFlagValue } from "../framework/flag-values.ts";
 import { LOG_FLAGS } from "../framework/log-flags.ts";
 import { withHelp } from "../framework/run-cli.ts";
-import { ignoredFlagWarnings, PROXY_FLAGS, toProxyFlags } from "./proxy-flags.ts";
+import { ignoredFlagWarnings, PROXY_FLAGS, proxyFlagsOf, toProxyFlags } from "./proxy-flags.ts";
 
 export const command: Command = {
   name: "proxy",
@@ -25,6 +25,7 @@ export const command: Command = {
   # A gateway with JSON logs
   pilot-agent proxy router --log_as_json`,
   flags: PROXY_FLAGS,
+  shownFlags: (env) => proxyFlagsOf(defaultProxyFlags(chooseGeneration(env.PILOT_AGENT_GENERATION))),
   toleratesUnknownFlags: true,
   run: runProxy,
 };

@@ -91,7 +91,7 @@ async function runCommand(options: CliOptions, located: Located): Promise<number
     ? { set: new Map(), args: located.words, ignored: [] }
     : parseFlags(specs, located.words, command.toleratesUnknownFlags === true);
   if (parsed.set.get("help") === true || command.run === undefined) {
-    options.print(helpText(helpSubject(located)));
+    options.print(helpText(helpSubject(located, options.env)));
     return 0;
   }
   const refusal = command.checkArgs?.(parsed.args);
@@ -132,10 +132,14 @@ export function withHelp(flags: readonly FlagSpec[], path: string): readonly Fla
   return [...flags, { name: "help", short: "h", type: "bool", default: false, usage: `help for ${name}` }];
 }
 
-export function helpSubject(located: Pick<Located, "command" | "path" | "subcommands">): HelpSubject {
+export function helpSubject(
+  located: Pick<Located, "command" | "path" | "subcommands">,
+  env: CommandContext["env"],
+): HelpSubject {
   const isRoot = located.command === ROOT;
+  const own = located.command.shownFlags?.(env) ?? located.command.flags;
   return {
-    command: { ...located.command, flags: withHelp(isRoot ? LOG_FLAGS : located.command.flags, located.path) },
+    command: { ...located.command, flags: withHelp(isRoot ? LOG_FLAGS : own, located.path) },
     path: located.path,
     subcommands: located.subcommands,
     globalFlags: isRoot ? [] : LOG_FLAGS,
