@@ -12,9 +12,9 @@ describe("no text gets into the rules", () => {
   test.each<{ args?: readonly string[]; env?: Record<string, string>; code?: number; says: string }>([
     { env: { ISTIO_OUTBOUND_IPV4_LOOPBACK_CIDR: `127.0.0.1/32/${DROP}` }, says: "failed to parse CIDR" },
     { env: { ISTIO_OUTBOUND_OWNER_GROUPS: `1000${DROP}` }, says: "ISTIO_OUTBOUND_OWNER_GROUPS" },
-    { env: { ISTIO_OUTBOUND_OWNER_GROUPS: ",," }, says: "names nobody" },
+    { env: { ISTIO_OUTBOUND_OWNER_GROUPS: ",," }, says: "names no user or group" },
     { env: { PROXY_UID: `1337${DROP}` }, says: "--proxy-uid" },
-    { args: ["-u", ","], says: "names nobody" },
+    { args: ["-u", ","], says: "names no user or group" },
     { args: ["-p", `15001${DROP}`], says: "--envoy-port" },
     { args: ["-d", `80${DROP}`], says: "--istio-local-exclude-ports" },
     { args: ["-b", "*,80"], says: "or * alone" },

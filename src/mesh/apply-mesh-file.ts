@@ -89,7 +89,7 @@ async function applyFile(options: FileApplierOptions, request: FileRequest, tell
 /** It may have been killed a moment ago. */
 const CONTROL_PLANE_MS = 10_000;
 
-/** What cannot change while a mesh runs is told, with the way to it. */
+/** What cannot change while a mesh runs is an error that says what to do. */
 function checkedFile({ running }: FileApplierOptions, request: FileRequest): MeshFile {
   const { text, fileName } = request;
   const parsed = parseMeshFile(text);

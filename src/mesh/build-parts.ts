@@ -93,7 +93,7 @@ export function appProcessEnvironment(
     ...launcherEnvironment(inputs.own),
     PILOT_AGENT: `'${inputs.own.launcher.replaceAll("'", "'\\''")}'`,
     ...appEnvironment(inputs.plan, workload),
-    // Nobody's own variable takes the mark away: by it processes are found again.
+    // A variable of the workload does not replace the mark: processes are found by it.
     [RUN_VARIABLE]: inputs.runId,
   };
 }

@@ -32,7 +32,7 @@ const SETTLE_MS = 1000;
 
 /**
  * Makes the running mesh as planned: what is new starts, what has changed restarts one after the other, what is gone ends; in this
- * order, so that nobody misses a service. Others call a workload only while it is ready. Resolves with what is not ready at the end;
+ * order, so that no client misses a service. Others call a workload only while it is ready. Resolves with what is not ready at the end;
  * from the first changed workload that does not come back on, the others are left as they are.
  */
 export async function changeMesh(options: ChangeMeshOptions, after: MeshPlan): Promise<readonly string[]> {
@@ -145,7 +145,7 @@ function admit(options: Admission, { name }: Workload): void {
   publish(options, options.running.plan);
 }
 
-/** Nobody calls them any more when it resolves. */
+/** They get no more calls when it resolves. */
 async function standAside(options: ChangeMeshOptions, workloads: readonly Workload[]): Promise<void> {
   const { running, signal } = options;
   const called = workloads.filter(({ app }) => app !== undefined);

@@ -4,7 +4,7 @@ import { MeshError } from "./mesh-error.ts";
 import { commandObstacle } from "./process/find-command.ts";
 import type { StartMeshOptions } from "./start-options.ts";
 
-/** Programs and folders that are not there are told before anything is started, with their place in the file. */
+/** Programs and folders that are missing are reported before anything is started, with their position in the file. */
 export function checkCommands({
   file,
   fileName,

@@ -79,7 +79,7 @@ function readPiece(file: number, size: number, start: number): Piece {
   return { text: bytes.toString("utf8", 0, shown), end, isAll: shown === 0 || start + bytes.length >= size };
 }
 
-/** A log that is not there, because its mesh starts anew, is empty for now. */
+/** A log that is not there, because its mesh restarts, is empty for now. */
 function withFile(path: string, read: (file: number, size: number) => Piece): Piece {
   let file: number;
   try {

@@ -6,7 +6,7 @@ const MAX_BYTES = 16 * 1024 * 1024;
 /** Less room than this and old log lines go, so that agents can still write keys and configuration. */
 const MIN_FREE_BYTES = 4 * 1024 * 1024;
 
-/** Files are written in append mode, so cutting them off does not disturb the writer. One earlier file is kept beside each. */
+/** Files are written in append mode, so cutting them off does not disturb the writer. One earlier file stays beside each. */
 export function limitLogs(folder: string, say: Say, maxBytes = MAX_BYTES): void {
   const isFull = freeBytes(folder) < MIN_FREE_BYTES;
   let cut = 0;
@@ -26,7 +26,7 @@ export function limitLogs(folder: string, say: Say, maxBytes = MAX_BYTES): void 
   if (cut > 0) say("warn", `the disk of ${folder} is full; logs were cut off to go on`);
 }
 
-/** Of somebody who has written gigabytes since the last look only the end is kept: a copy would fill the disk, and take seconds. */
+/** Of somebody who has written gigabytes since the last look only the end is copied: all of it would fill the disk, and take seconds. */
 function keepEnd(path: string, copy: string, { size, maxBytes }: { size: number; maxBytes: number }): void {
   const file = openSync(path, "r");
   try {

@@ -23,7 +23,7 @@ export interface MeshParts {
   controlPlaneObstacle(plan: MeshPlan): Promise<string | undefined>;
   agentObstacle(workload: Workload): Promise<string | undefined>;
   workloadObstacle(workload: Workload): Promise<string | undefined>;
-  /** Workloads first and the control plane last: nobody loses what it still needs. */
+  /** Workloads first and the control plane last: none loses what it still needs. */
   stop(): Promise<void>;
 }
 

@@ -15,7 +15,7 @@ export function refuseForeignFolder({ path, stateFile, meshConfig, lockFile }: S
   try {
     names = readdirSync(path);
   } catch {
-    // Not there yet, or told by whoever makes it.
+    // Missing, or reported by the code that creates it.
     return;
   }
   // Another start may be about to take it.

@@ -1,7 +1,7 @@
 import type { MeshFile } from "./core/mesh-file.ts";
 import type { MeshPlan } from "./core/mesh-plan.ts";
 
-/** What runs now and which file says so. Changed by `mesh apply` alone, one at a time; everybody else reads it anew each time. */
+/** What runs now and which file says so. Changed by `mesh apply` alone, one at a time; all others read it each time. */
 export interface RunningMesh {
   plan: MeshPlan;
   file: MeshFile;

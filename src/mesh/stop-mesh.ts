@@ -24,7 +24,7 @@ export async function stopMesh(folder: StateFolder): Promise<StoppedMesh> {
     if (isAlive(state.parent)) signal(state.parent.pid, "SIGKILL");
     while (isAlive(state.parent)) await wait(20);
   }
-  // Nobody may start it again in the middle. A full disk must not keep the cleaning back: then it goes on without.
+  // It must not be started again in the middle. A full disk must not keep the cleaning back: then it goes on without.
   const lock = tryLock(folder.lockFile);
   try {
     return { how: "by-state", ...(await tearDown(folder, readState(folder.stateFile) ?? state)) };

@@ -23,7 +23,7 @@ export interface WorkloadLife {
   capture(workloads: readonly Workload[]): Promise<void>;
   /** The control plane has to have run once: it makes the root. */
   identify(plan: MeshPlan, workloads: readonly Workload[]): Promise<void>;
-  /** An application starts when its sidecar can take its first call, or after a while without; as a pod's may be told to. */
+  /** An application starts when its sidecar can take its first call, or after a while without; as with holdApplicationUntilProxyStarts. */
   start(plan: MeshPlan, workload: Workload): Promise<void>;
   /** The sidecar finishes what it has begun while its application is there; then both end. */
   end(workload: Workload): Promise<void>;
@@ -80,7 +80,7 @@ export function createWorkloadLife({ inputs, folder, parts, state, issuer, signa
 
 const STRAY_GRACE_MS = 1000;
 
-/** What an application has sent into the background: nobody would find it once its namespace has lost its name. */
+/** What an application has sent into the background: it could not be found once its namespace has lost its name. */
 async function endStrays({ name, netns }: Workload, runId: string): Promise<readonly string[]> {
   const pids = netns === undefined ? [] : await namespaceProcesses([netns]);
   const inside = pids.flatMap((pid) => identifyProcess(pid) ?? []);

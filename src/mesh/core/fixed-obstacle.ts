@@ -9,7 +9,7 @@ export interface AskedFor {
 
 /**
  * Why a file cannot become the running mesh's; undefined when it can. Addresses, names and identities of every workload follow from the
- * namespace and the isolation: nothing would be left of the mesh that runs, so it is started anew.
+ * namespace and the isolation: nothing would be left of the mesh that runs, so it is restarted.
  */
 export function fixedObstacle(
   { name, namespace, isolation, proxyless }: MeshPlan,
@@ -17,15 +17,15 @@ export function fixedObstacle(
   asked: AskedFor,
 ): string | undefined {
   const { fileName } = asked;
-  const anew = (options = "") =>
+  const restart = (options = "") =>
     `do pilot-agent mesh down --name ${name}, then pilot-agent mesh up -f ${fileName}${options}`;
   if (proxyless) {
     const text = "the mesh runs without Envoy, and so does not change while it runs";
-    return `${text}; where Envoy can be had (pilot-agent envoy path), ${anew()}`;
+    return `${text}; where Envoy can be had (pilot-agent envoy path), ${restart()}`;
   }
   if (asked.isolation !== undefined && asked.isolation !== isolation) {
-    return `isolation ${asked.isolation} is asked for, the mesh runs with ${isolation}; ${anew(` --isolation ${asked.isolation}`)}`;
+    return `isolation ${asked.isolation} is asked for, the mesh runs with ${isolation}; ${restart(` --isolation ${asked.isolation}`)}`;
   }
   if (file.namespace === namespace) return undefined;
-  return `${fileName}: namespace is ${file.namespace}, the mesh runs in ${namespace}; ${anew()}`;
+  return `${fileName}: namespace is ${file.namespace}, the mesh runs in ${namespace}; ${restart()}`;
 }

@@ -16,7 +16,7 @@ export interface IstioObject {
 export function buildIstioObjects(
   plan: MeshPlan,
   mtls: MeshFile["mtls"],
-  /** Workloads that nobody is to call now: they start, or are about to end. */
+  /** Workloads that are not to be called now: they start, or are about to end. */
   aside: ReadonlySet<string> = new Set(),
 ): readonly IstioObject[] {
   const object = (kind: string, name: string, spec: object, group = "networking"): IstioObject => ({
@@ -53,7 +53,7 @@ export function buildIstioObjects(
   ];
 }
 
-/** A sidecar serves the ports of services that it is an endpoint of: one that stands aside is the endpoint of a service nobody sees. */
+/** A sidecar serves the ports of services that it is an endpoint of: one that stands aside is the endpoint of a service that is not visible. */
 function asideEntry(plan: MeshPlan, service: PlannedService, aside: ReadonlySet<string>): object {
   const hidden = { ...service, hostname: `aside.${service.hostname}`, virtualAddress: undefined };
   return { ...serviceEntry(plan, hidden, ({ name }) => aside.has(name)), exportTo: ["~"] };

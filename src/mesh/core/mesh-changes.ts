@@ -17,7 +17,7 @@ export interface ChangedWorkload {
   readonly after: Workload;
   /** Members of the file. */
   readonly why: readonly string[];
-  /** Nobody answers for it while it restarts. */
+  /** No other instance answers while it restarts. */
   readonly isAlone: boolean;
 }
 

@@ -1,6 +1,6 @@
 import type { CommandLine, Position, ServiceProtocol } from "./mesh-file.ts";
 
-/** How the workloads of one machine are kept apart. */
+/** How the workloads of one machine are isolated. */
 export type Isolation = "namespaces" | "none";
 
 /** Everything that `mesh up` will make, decided before anything is made. Only data: it is part of the state file. */

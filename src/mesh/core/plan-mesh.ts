@@ -59,7 +59,7 @@ export function workloadNames(file: Pick<MeshFile, "services">): readonly { name
 /** Outbound, inbound and tunnel: what Envoy itself listens on, or what capture passes by, in a namespace. */
 const ENVOY_PORTS = [15_001, 15_006, 15_008];
 
-/** In a namespace an application shares the ports with its agent and Envoy; without, it gets a port that nobody has. */
+/** In a namespace an application shares the ports with its agent and Envoy; without, it gets a free port. */
 export function portObstacle(file: MeshFile, isolation: Isolation): string | undefined {
   const reserved = [...Object.values(POD_PORTS), ...ENVOY_PORTS];
   const taken = file.services.find(
@@ -205,7 +205,7 @@ function planWorkload(given: WorkloadInputs): Workload {
 function appOf({ spec, number, inputs }: WorkloadInputs, freePort: number): Endpoint | undefined {
   if (spec.port === undefined) return undefined;
   if (inputs.isolation === "namespaces") return { host: "0.0.0.0", port: spec.port };
-  // Nobody stands in front of it: it is the endpoint itself.
+  // No proxy is in front of it: it is the endpoint itself.
   if (inputs.proxyless) return { host: loopbackAddress(inputs.slot, 0, number), port: spec.port };
   return { host: "127.0.0.1", port: freePort };
 }

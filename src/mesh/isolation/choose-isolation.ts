@@ -20,7 +20,7 @@ const NEEDS = [
   { program: "iptables-save", args: ["--version"], package: "iptables" },
 ] as const;
 
-/** Namespaces where the machine allows them, unless told otherwise. */
+/** Namespaces where the machine allows them, unless the flag says otherwise. */
 export async function chooseIsolation(wanted: "auto" | Isolation, isRoot: boolean): Promise<ChosenIsolation> {
   if (wanted === "none") return { isolation: "none", why: "asked for" };
   const obstacle = isRoot ? await namespaceObstacle() : "network namespaces need root";

@@ -22,7 +22,7 @@ export async function claimSlot(name: string, isolation: Isolation): Promise<Slo
     const slot = (first + tries) % SLOTS;
     const claim = await listen(CLAIM_PORT, `127.${64 + slot}.255.254`).catch(() => undefined);
     if (claim === undefined) continue;
-    // Nobody has anything to say here, and whoever stayed connected would keep the mesh from ending.
+    // No message is expected here, and a client that stayed connected would keep the mesh from ending.
     claim.on("connection", (socket) => socket.destroy());
     const release = () => closeListener(claim);
     // What a killed mesh left behind is its own to remove.

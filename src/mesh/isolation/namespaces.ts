@@ -12,7 +12,7 @@ const RESOLVERS = "/etc/netns";
 const BRIDGE = "bridge0";
 /**
  * A bridge without an address of its own takes the lowest of its ports', another one whenever workloads come or go. The others know the
- * old one for ten more seconds, in which nobody reaches the control plane.
+ * old one for ten more seconds, in which no client reaches the control plane.
  */
 const BRIDGE_MAC = "02:00:00:00:00:01";
 

@@ -10,7 +10,7 @@ const HIGHEST = 32_000;
 const MAX_TRIES = 5000;
 
 /**
- * Ports on which nobody listens, on any address. Meshes that start at the same moment look in different ranges first: a port is only
+ * Ports without a listener on any address. Meshes that start at the same moment look in different ranges first: a port is only
  * taken for good when its agent listens on it.
  */
 export async function findFreePorts(
@@ -34,7 +34,7 @@ export async function findFreePorts(
   return [...found];
 }
 
-/** Why nobody could listen there now, as a code of the system; undefined when it works. */
+/** Why the port cannot be bound now, as a code of the system; undefined when it works. */
 export async function listenObstacle(port: number, host?: string): Promise<string | undefined> {
   try {
     const server = await listen(port, host);

@@ -21,7 +21,7 @@ export function markedProcesses(runId: string, workload?: string): readonly Proc
 export async function endProcesses(find: () => readonly ProcessIdentity[], graceMs: number): Promise<number> {
   const seen = new Set<number>();
   const killAt = Date.now() + graceMs;
-  // Nobody survives SIGKILL; the limit is for processes that the kernel itself cannot end.
+  // No process survives SIGKILL; the limit is for processes that the kernel itself cannot end.
   const giveUpAt = killAt + 10_000;
   for (;;) {
     const left = find().filter(isAlive);

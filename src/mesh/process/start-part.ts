@@ -23,7 +23,7 @@ export interface PartSpec {
   readonly onLogOpened?: (descriptor: number) => void;
   /** Between SIGTERM and SIGKILL. */
   readonly graceMs: number;
-  /** SIGTERM is for the whole group: a shell passes it on to nobody. Not for an agent, which ends its Envoy itself. */
+  /** SIGTERM is for the whole group: a shell does not pass it on. Not for an agent, which ends its Envoy itself. */
   readonly endsGroup?: boolean;
 }
 
@@ -132,7 +132,7 @@ function spawnPart(spec: PartSpec): Running {
     child = spawnProgram(program, args, {
       cwd: spec.directory,
       env: spec.env,
-      // Files and never pipes: Envoy opens /dev/stdout by name, and nobody has to read for the process to go on.
+      // Files and never pipes: Envoy opens /dev/stdout by name, and no reader is needed for the process to go on.
       stdio: ["ignore", output, output],
       // A group of its own: Ctrl-C reaches `mesh up` alone, which ends the parts in order, and a shell's children end with it.
       detached: true,

@@ -10,7 +10,7 @@ export interface FolderLock {
 }
 
 /**
- * The file comes into being with its content (a link to a finished file), so nobody ever reads a half-written one. A lock of a process
+ * The file comes into being with its content (a link to a finished file), so a half-written one is never read. A lock of a process
  * that is gone is taken over; who does so looks again afterwards, because two may have found it at the same time.
  */
 export function lockFolder(path: string, pid: number = process.pid): FolderLock {

@@ -5,7 +5,7 @@ import type { ProcessIdentity } from "../../process/process-identity.ts";
 import type { MeshPlan } from "../core/mesh-plan.ts";
 import { MeshError } from "../mesh-error.ts";
 
-/** Carried by every process of a run, so that also those are found which nobody had the time to write down. */
+/** Carried by every process of a run, so that those are found too that were not written down in time. */
 export const RUN_VARIABLE = "PILOT_AGENT_MESH_RUN";
 
 /** What one run of a mesh has made, or is about to make: names are written down before the thing exists. */
@@ -39,7 +39,7 @@ export function readState(path: string): MeshState | undefined {
     const state = JSON.parse(text) as MeshState;
     if (isWhole(state)) return state;
   } catch {
-    // Told below: the file is ours alone, and nobody writes it in parts.
+    // Reported below: the file is ours alone, and always written whole.
   }
   throw new MeshError("state", `${path} is not the state of a mesh; remove it if nothing of that mesh runs any more`);
 }
