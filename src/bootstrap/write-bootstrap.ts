@@ -45,7 +45,7 @@ export async function writeBootstrap(inputs: BootstrapInputs, options: WriteOpti
   return { path: custom, generated: false, node, remove: () => Promise.resolve() };
 }
 
-/** As `writeBootstrap`, whatever `customConfigFile` says. */
+/** As `writeBootstrap`, also with a `customConfigFile`. */
 export async function writeGeneratedBootstrap(inputs: BootstrapInputs, options: WriteOptions): Promise<BootstrapFile> {
   const { log, owner } = options;
   const node = describeNode(inputs, log);

@@ -9,7 +9,7 @@ export interface FileOwner {
 }
 
 export interface ReplaceOptions {
-  /** Exactly this one, whatever the umask is. */
+  /** Exactly this one, independent of the umask. */
   readonly mode: number;
   readonly owner?: FileOwner | undefined;
   /** Content and name survive a power cut: both are synced to the disk before it resolves. */

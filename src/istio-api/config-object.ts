@@ -13,7 +13,7 @@ export interface ConfigObject<Of extends Kind = Kind> extends ObjectRef {
   readonly apiVersion: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
-  /** Milliseconds since 1970; 0 when nobody knows, so that order falls to name and namespace. */
+  /** Milliseconds since 1970; 0 when unknown: objects are then ordered by name and namespace. */
   readonly creationTime: number;
   readonly spec: SpecOf<Of>;
   /** As found in the document; only WorkloadEntry conditions are read from it. */
@@ -41,7 +41,7 @@ export function compareAge(a: Aged, b: Aged): number {
   return a.creationTime - b.creationTime || compareText(a.name, b.name) || compareText(a.namespace, b.namespace);
 }
 
-/** By code unit: the same on every machine, whatever its locale. */
+/** By code unit: the same in every locale. */
 export function compareText(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;

@@ -648,7 +648,7 @@ export const ENVIRONMENT = [
     "",
     SINCE_8,
     "xds",
-    "Directory where accepted configuration is kept and served from when Envoy starts while no control plane can be reached.",
+    "Directory where accepted configuration is stored and served from when Envoy starts while no control plane can be reached.",
     { own: true },
   ),
   row(
@@ -699,21 +699,14 @@ export const ENVIRONMENT = [
   ),
 
   // Control plane
-  row(
-    "PILOT_DEBOUNCE_AFTER",
-    "duration",
-    "100ms",
-    ALL,
-    "discovery",
-    "Quiet time after a change before proxies are told.",
-  ),
+  row("PILOT_DEBOUNCE_AFTER", "duration", "100ms", ALL, "discovery", "Quiet time after a change before a push."),
   row(
     "PILOT_DEBOUNCE_MAX",
     "duration",
     "10s",
     ALL,
     "discovery",
-    "Under constant change proxies are told after this time.",
+    "Under constant change a push starts after this time.",
   ),
   row(
     "PILOT_ENABLE_EDS_DEBOUNCE",
@@ -721,7 +714,7 @@ export const ENVIRONMENT = [
     true,
     ALL,
     "discovery",
-    "false: changes of endpoints alone are told at once.",
+    "false: changes of endpoints alone are pushed at once.",
   ),
   row(
     "PILOT_PUSH_THROTTLE",
@@ -729,7 +722,7 @@ export const ENVIRONMENT = [
     0,
     ALL,
     "discovery",
-    "Proxies that are told at a time; 0 is 15 and 5 per processor, 100 at most.",
+    "Proxies that are pushed to at a time; 0 is 15 and 5 per processor, 100 at most.",
     { defaults: { "1.20": 100, "1.8": 100, "1.7": 100, "1.6": 100, "1.2": 100 } },
   ),
   row(
@@ -787,7 +780,7 @@ export const ENVIRONMENT = [
     "./etc/cacerts",
     SINCE_8,
     "discovery",
-    "Directory of a plugged-in CA, or where the self-signed root is made once and kept.",
+    "Directory of a plugged-in CA, or where the self-signed root is created once.",
   ),
   row(
     "ISTIOD_CUSTOM_HOST",

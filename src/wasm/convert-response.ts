@@ -40,7 +40,7 @@ export type ConvertedResponse = { readonly message: Buffer } | { readonly refusa
 const RESOURCES = 2;
 const RESOURCE_ANY = 2;
 
-/** Fetches what the filters of one response need, all at once, and puts the files' paths in. Fields nobody knows here survive. */
+/** Fetches what the filters of one response need, all at once, and puts the files' paths in. Unknown fields survive. */
 export async function convertResponse(options: ConvertResponseOptions): Promise<ConvertedResponse> {
   const { kind, message } = options;
   const resources = memberList(message, RESOURCES);

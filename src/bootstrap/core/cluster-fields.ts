@@ -3,7 +3,7 @@ import type { DocumentRules } from "./generations.ts";
 import type { JsonObject } from "./json.ts";
 import { typeUrl } from "./type-urls.ts";
 
-/** Name, and the name in statistics: the semicolon ends it, whatever dots the name has. */
+/** Name, and the name in statistics: the semicolon ends it, so that the name may contain dots. */
 export function named(name: string, rules: DocumentRules): JsonObject {
   return { name, ...(rules.altStatNames && { alt_stat_name: `${name};` }) };
 }

@@ -6,7 +6,7 @@ import type { NodeDescriptor } from "./node-descriptor.ts";
 import { lightstepTokenPath } from "./tracing.ts";
 
 export interface GeneratedBootstrap {
-  /** The document's text: strict JSON, or whatever the user's template made. */
+  /** The document's text: strict JSON, or the output of the user's template. */
   readonly text: string;
   /** Files that the document refers to and that must be there before Envoy reads it. */
   readonly secretFiles: readonly { readonly path: string; readonly content: string }[];

@@ -16,7 +16,7 @@ const NAMES: Readonly<Record<string, string>> = {
   INSTANCE_IPS: "InstanceIPs",
   PILOT_SAN: "PilotSubjectAltName",
 };
-/** A template sees a flag as a boolean and a list as a list, whatever form the document gives them. */
+/** A template sees a flag as a boolean and a list as a list, in spite of their form in the document. */
 const ZEROS = { text: "", flag: false, number: 0, list: [], map: {}, texts: [], "pod-ports": [], object: {} } as const;
 
 /** Parameters that exist even when they are empty. */

@@ -55,7 +55,7 @@ describe("a gateway", () => {
   test("must say who its client is", async () => {
     expect(await ask(["10.0.0.0/8"], "10.0.0.1:1", {})).toBe("no x-forwarded-client-cert header");
     expect(await ask(["10.0.0.0/8"], "10.0.0.1:1", { "x-forwarded-client-cert": "Hash=1" })).toBe(
-      "x-forwarded-client-cert names nobody",
+      "x-forwarded-client-cert has no identity",
     );
   });
 

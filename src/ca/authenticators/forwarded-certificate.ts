@@ -26,7 +26,7 @@ export function forwardedCertificateAuthenticator(ranges: readonly string[]): Au
       }
       const identities = forwardedNames(header);
       if (identities.length > 0) return { identities, source: name };
-      throw new AuthenticationError("refused", `${HEADER} names nobody`);
+      throw new AuthenticationError("refused", `${HEADER} has no identity`);
     },
   };
 }

@@ -2,7 +2,7 @@ import type { Command, CommandEntry } from "../framework/command.ts";
 import { helpText, usageText } from "../framework/help-text.ts";
 import { helpSubject, PROGRAM, ROOT } from "../framework/run-cli.ts";
 
-/** `help [command]`. An unknown topic is told on stderr with the root's usage, and is no failure. */
+/** `help [command]`. An unknown topic is reported on stderr with the root's usage, and does not fail. */
 export function createHelpCommand(commands: readonly CommandEntry[]): Command {
   return {
     name: "help",

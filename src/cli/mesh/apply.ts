@@ -72,7 +72,7 @@ function readText(file: string): string {
   }
 }
 
-/** Also one with mistakes: they are told by whoever knows what a mesh file is. */
+/** Also one with mistakes: they are reported by the parser of the mesh file. */
 function looksLikeMeshFile(text: string): boolean {
   return "file" in parseMeshFile(text) || /^services:/m.test(text);
 }

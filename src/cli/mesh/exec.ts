@@ -29,7 +29,7 @@ export const command: Command = {
   },
 };
 
-/** Ctrl-C reaches the command by itself, as it is in the same group; other signals are passed on. Its end is ours, whatever it is. */
+/** Ctrl-C reaches the command by itself, as it is in the same group; other signals are passed on. Its exit is ours. */
 function execute(
   words: readonly string[],
   env: Record<string, string>,

@@ -16,76 +16,76 @@ applications find the address of every service they call in their environment.`,
     {
       name: "up",
       short: "Starts a mesh and keeps it running until Ctrl-C",
-      load: async () => told((await import("./up.ts")).command),
+      load: async () => withPlainErrors((await import("./up.ts")).command),
     },
     {
       name: "down",
       short: "Ends a mesh and removes everything it made",
-      load: async () => told((await import("./down.ts")).command),
+      load: async () => withPlainErrors((await import("./down.ts")).command),
     },
     {
       name: "status",
       short: "Shows what runs and what does not",
-      load: async () => told((await import("./status.ts")).command),
+      load: async () => withPlainErrors((await import("./status.ts")).command),
     },
     {
       name: "logs",
       short: "Shows the logs of applications, agents and Envoys",
-      load: async () => told((await import("./logs.ts")).command),
+      load: async () => withPlainErrors((await import("./logs.ts")).command),
     },
     {
       name: "apply",
       short: "Applies a changed mesh file or Istio objects to a running mesh",
-      load: async () => told((await import("./apply.ts")).command),
+      load: async () => withPlainErrors((await import("./apply.ts")).command),
     },
     {
       name: "exec",
       short: "Runs a command where a workload runs",
-      load: async () => told((await import("./exec.ts")).command),
+      load: async () => withPlainErrors((await import("./exec.ts")).command),
     },
     {
       name: "kill",
       short: "Kills a process of a running mesh, to see it come back",
-      load: async () => told((await import("./parts.ts")).killCommand),
+      load: async () => withPlainErrors((await import("./parts.ts")).killCommand),
     },
     {
       name: "stop",
       short: "Stops a process of a running mesh",
-      load: async () => told((await import("./parts.ts")).stopCommand),
+      load: async () => withPlainErrors((await import("./parts.ts")).stopCommand),
     },
     {
       name: "start",
       short: "Starts a stopped process of a running mesh",
-      load: async () => told((await import("./parts.ts")).startCommand),
+      load: async () => withPlainErrors((await import("./parts.ts")).startCommand),
     },
     {
       name: "init",
       short: "Writes an example of a mesh file",
-      load: async () => told((await import("./file-commands.ts")).initCommand),
+      load: async () => withPlainErrors((await import("./file-commands.ts")).initCommand),
     },
     {
       name: "validate",
       short: "Checks a mesh file and its Istio objects",
-      load: async () => told((await import("./file-commands.ts")).validateCommand),
+      load: async () => withPlainErrors((await import("./file-commands.ts")).validateCommand),
     },
     {
       name: "schema",
       short: "Prints the JSON schema of mesh files",
-      load: async () => told((await import("./file-commands.ts")).schemaCommand),
+      load: async () => withPlainErrors((await import("./file-commands.ts")).schemaCommand),
     },
     {
       name: "demo-app",
       short: "Runs one application of the demo shop",
       hidden: true,
-      load: async () => told((await import("./demo-app.ts")).command),
+      load: async () => withPlainErrors((await import("./demo-app.ts")).command),
     },
   ],
 };
 
 const EXIT_FAILED = 1;
 
-/** What a user can mend is told once and in plain words, without the log line that other commands add for collectors. */
-function told(command: Command): Command {
+/** What a user can mend is reported once and in plain words, without the log line that other commands add for collectors. */
+function withPlainErrors(command: Command): Command {
   const { run } = command;
   if (run === undefined) return command;
   return {

@@ -99,7 +99,7 @@ export function targetFolder(context: Pick<CommandContext, "flags" | "env">): St
   return stateFolder(join(home, only));
 }
 
-/** A file that nobody can read is told when its mesh is meant; it is no reason not to find another one. */
+/** An unreadable file is reported when its mesh is meant; it does not hide the others. */
 function stateOf(path: string): ReturnType<typeof readState> | "unreadable" {
   try {
     return readState(stateFolder(path).stateFile);

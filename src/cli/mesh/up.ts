@@ -57,7 +57,7 @@ them running: whatever ends is started again. Ctrl-C (or pilot-agent mesh down) 
 
 async function run(context: CommandContext): Promise<number> {
   const { flags, env, uptimeMs, isTerminal } = context;
-  // A closed terminal ends a mesh as Ctrl-C does: nobody would see it any more, and it would leave its namespaces behind.
+  // A closed terminal ends a mesh as Ctrl-C does: it would run unseen and leave its namespaces behind.
   const ending = new AbortController();
   const { signal } = ending;
   context.onSignal(() => ending.abort());

@@ -30,7 +30,7 @@ function parseJson(text: string): { readonly value: unknown } | undefined {
   }
 }
 
-/** What is wrong with the text is a value; whatever else goes wrong is our mistake, and must not look like a bad document. */
+/** What is wrong with the text is a value; any other failure is a fault of the program, and must not look like a bad document. */
 export async function tryParseYaml(text: string): Promise<{ readonly document: unknown; readonly fault?: YamlError }> {
   try {
     return { document: await parseYaml(text) };

@@ -89,7 +89,7 @@ function exchanged(answer: HttpResponse): Secret {
   throw new TokenError("empty", "exchanged empty token: the token service's answer holds none");
 }
 
-/** The answer, or what kept it from coming. */
+/** The answer, or the reason why there is none. */
 async function post(body: string, options: TokenExchangeOptions, signal?: AbortSignal): Promise<HttpResponse | string> {
   try {
     return await httpRequest({

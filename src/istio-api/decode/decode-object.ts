@@ -42,7 +42,7 @@ const DIALECT: JsonDialect = {
   isIgnored: (table, field) => WITHOUT_EFFECT.get(field.name) === table.name,
 };
 
-/** One Kubernetes style object: envelope, spec and the rules of its kind; everything wrong with it is told at once. */
+/** One Kubernetes style object: envelope, spec and the rules of its kind; all its problems are reported at once. */
 export function decodeObject(data: unknown, { defaultNamespace }: DecodeOptions): DecodedObject {
   if (!isObject(data)) return refuse([], "expected an object with apiVersion, kind, metadata and spec");
   const { apiVersion, kind } = data;
@@ -67,7 +67,7 @@ export function decodeObject(data: unknown, { defaultNamespace }: DecodeOptions)
     ...(data.status === undefined ? {} : { status: data.status }),
     source: data,
   } as AnyConfigObject;
-  // Rules are checked only on what was understood, so that one mistake is not told twice.
+  // Rules are checked only on what was understood, so that one mistake is not reported twice.
   if (!hasErrors(specProblems)) problems.push(...validateObject(object));
   const named = metadata.name === "" ? {} : { ref };
   return hasErrors(problems) ? { ...named, problems } : { ref, object: deepFreeze(object), problems };

@@ -52,7 +52,7 @@ export function parseConfigText(
   return { objects, problems };
 }
 
-/** One document; a pure function of its text, so that results may be kept for as long as the text stays the same. */
+/** One document; a pure function of its text, so that results may be cached by the text. */
 export function readDocument(text: string, options: DecodeOptions): DocumentResult {
   const parsed = locateYaml(text);
   if ("problem" in parsed) {

@@ -66,7 +66,7 @@ function* reasons({ distribute = [], failover = [], failoverPriority = [] }: Loc
   yield* regionReasons(failover, LOCALITY_WORDS);
 }
 
-/** Localities of one list must not cover each other; only the first problem of a list is told. */
+/** Localities of one list must not cover each other; only the first problem of a list is reported. */
 function* localities(names: readonly string[]): Generator<string> {
   const seen: string[][] = [];
   for (const name of names) {

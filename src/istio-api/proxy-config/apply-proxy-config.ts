@@ -15,7 +15,7 @@ export interface AppliedProxyConfig {
 }
 
 /** Header fields an overlay keeps from its base when it does not set them; the others are lost, as in the reference. */
-const KEPT_HEADERS = ["forwardedClientCert", "requestId", "attemptCount", "server", "envoyDebugHeaders"] as const;
+const INHERITED_HEADERS = ["forwardedClientCert", "requestId", "attemptCount", "server", "envoyDebugHeaders"] as const;
 
 const MESSAGES = new MessageTables(TABLES);
 
@@ -51,11 +51,11 @@ function mergedMetadata(base: ProxyConfig, overlay: ProxyConfig): Pick<ProxyConf
 }
 
 function mergedHeaders(base: ProxyConfig, overlay: ProxyConfig): Pick<ProxyConfig, "proxyHeaders"> {
-  const kept = base.proxyHeaders;
+  const inheritable = base.proxyHeaders;
   const set = overlay.proxyHeaders;
-  if (kept === undefined || set === undefined) return {};
-  const inherited = KEPT_HEADERS.filter((name) => kept[name] !== undefined && isUnset(set[name]));
-  return { proxyHeaders: { ...set, ...Object.fromEntries(inherited.map((name) => [name, kept[name]])) } };
+  if (inheritable === undefined || set === undefined) return {};
+  const inherited = INHERITED_HEADERS.filter((name) => inheritable[name] !== undefined && isUnset(set[name]));
+  return { proxyHeaders: { ...set, ...Object.fromEntries(inherited.map((name) => [name, inheritable[name]])) } };
 }
 
 /** An explicit `{}` counts as set; the enum's zero name does not, because the wire form cannot tell it from absent. */

@@ -15,7 +15,7 @@ export function defaultProxyConfig(rules: ProxyConfigRules): ProxyConfig {
     controlPlaneAuthPolicy: "MUTUAL_TLS" as const,
     statNameLength: 189,
     statusPort: 15020,
-    // Generations before master send spans to a collector in the control plane's namespace unless told otherwise.
+    // Generations before master send spans to a collector in the control plane's namespace by default.
     ...(rules.defaultTracing && { tracing: { zipkin: { address: "zipkin.istio-system:9411" } } }),
     ...(rules.legacyProxyConfigDefaults && {
       concurrency: 2,

@@ -43,7 +43,7 @@ function tellEmpty(report: Report, action: AuthorizationPolicySpec["action"]): v
   );
 }
 
-/** Providers are asked before tokens are looked at; a rule about tokens would never match, and nobody would be asked. */
+/** Providers are asked before tokens are looked at; a rule about tokens would never match, and no provider would be asked. */
 function tellTokens(report: Report, rules: readonly AuthorizationRule[]): void {
   rules.forEach(({ from, when }, index) => {
     const tell = (name: string, ...path: readonly (string | number)[]) =>

@@ -22,7 +22,7 @@ const TOKEN = new RegExp(
   "y",
 );
 
-/** Kept for programming languages that CEL is embedded in. */
+/** Reserved for the languages that embed CEL. */
 const RESERVED = new Set(
   "as break const continue else for function if import let loop package namespace return var void while".split(" "),
 );

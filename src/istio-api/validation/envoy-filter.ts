@@ -8,7 +8,7 @@ import { validateTargetRefs } from "./target-ref.ts";
 type ApplyTo = EnvoyPatch["applyTo"];
 type Operation = NonNullable<EnvoyPatch["patch"]>["operation"];
 
-/** Changes of what proxies get. One that no proxy could take is told and left out; the others stay. */
+/** Changes of what proxies get. One that every proxy would refuse is reported and left out; the others stay. */
 export function validateEnvoyFilter(
   report: Report,
   { workloadSelector, targetRefs, configPatches }: EnvoyFilterSpec,

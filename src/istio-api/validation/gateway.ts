@@ -49,7 +49,7 @@ function validateServer(report: Report, { port, bind, hosts, tls }: GatewayServe
   validateLayers(report, port.protocol, tls);
 }
 
-/** Settings of TLS are for ports that carry it; plain HTTP may only be told to send its clients there. */
+/** Settings of TLS are for ports that carry it; plain HTTP may only redirect its clients there. */
 function validateLayers(report: Report, protocolName: string, tls: GatewayServer["tls"]): void {
   const protocol = parseProtocol(protocolName);
   if (isTls(protocol)) {

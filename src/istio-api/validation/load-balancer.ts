@@ -34,7 +34,7 @@ export function validateLoadBalancer(report: Report, settings: LoadBalancer | un
 
 const BUILT_IN: ReadonlySet<string> = new Set([TOPOLOGY.region, TOPOLOGY.zone, TOPOLOGY.subzone]);
 
-/** Within a region traffic stays near by itself; only the order of regions can be told. */
+/** Within a region traffic stays near by itself; only the order of regions can be set. */
 function validateZones(report: Report, { failover, failoverPriority }: ZoneAwareLb): void {
   failoverPriority.forEach((label, index) => {
     if (!BUILT_IN.has(label)) return;

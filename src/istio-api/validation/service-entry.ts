@@ -126,7 +126,7 @@ function validateEndpoint(report: Report, endpoint: WorkloadEntrySpec, { ports, 
   const { address } = endpoint;
   if (resolution === "STATIC" && isUnixAddress(address)) {
     validateUnixEndpoint(report, endpoint);
-    // The socket has no ports by which several could be told apart.
+    // The socket has no ports that would distinguish several.
     if (ports.length !== 1) report.error("exactly 1 service port required for unix endpoints", "address");
   } else if (resolution === "STATIC") {
     if (isIP(address) === 0 && !(address === "" && endpoint.network !== "")) {

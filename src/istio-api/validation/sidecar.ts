@@ -136,7 +136,7 @@ function egressHostReason(text: string): string | undefined {
   return wildcardDomainProblem(host);
 }
 
-/** TLS that a sidecar terminates itself: of files alone, as there is nobody who would bring it secrets. */
+/** TLS that a sidecar terminates itself: from files only, as there is no SDS source for it. */
 function validateIngressTls(report: Report, tls: ServerTls): void {
   const { mode } = tls;
   if (tls.subjectAltNames.length > 0) {
@@ -161,7 +161,7 @@ function validateFiles(report: Report, tls: ServerTls): void {
   const what = isSimple ? "SIMPLE TLS" : "MUTUAL TLS";
   if (!isSimple && tls.caCertificates === "") report.error(`${what} requires a client CA bundle`, "caCertificates");
   if (isSimple && tls.caCrl !== "") report.error("CRL is not supported with SIMPLE TLS", "caCrl");
-  // Other sources are told above; they have these files in them.
+  // Other sources are reported above; they include these files.
   if (tls.credentialName !== "" || tls.credentialNames.length > 0 || tls.tlsCertificates.length > 0) return;
   if (tls.serverCertificate === "") report.error(`${what} requires a server certificate`, "serverCertificate");
   if (tls.privateKey === "") report.error(`${what} requires a private key`, "privateKey");

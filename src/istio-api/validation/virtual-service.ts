@@ -107,7 +107,7 @@ function validateL4Match(report: Report, match: TlsMatch | TcpMatch): void {
 }
 
 function sniReason(host: string, hosts: readonly string[]): string | undefined {
-  // Names of servers are never addresses: such a match waits for nobody.
+  // Server names are never addresses: such a match never applies.
   if (isIP(host) !== 0) return undefined;
   const reason = wildcardDomainProblem(host);
   if (reason !== undefined || hosts.some((outer) => hostCovers(outer, host))) return reason;

@@ -1,4 +1,4 @@
-/** What a port carries. `Unsupported` means that nobody said: the proxy looks at the first bytes. */
+/** What a port carries. `Unsupported` means unknown: the proxy sniffs the first bytes. */
 export const PROTOCOLS = [
   "HTTP",
   "HTTP2",

@@ -55,7 +55,7 @@ function eachMessage({ type, shape }: FieldEntry, value: unknown, convert: typeo
   return Object.fromEntries(entries.map(([key, member]) => [key, convert(type.table, member)]));
 }
 
-/** Zero by the type's own measure: the first enum name, the empty text. Empty lists and maps have no presence, whatever they contain. */
+/** Zero by the type's own measure: the first enum name, the empty text. Empty lists and maps have no presence. */
 function isZero({ shape, type }: FieldEntry, value: unknown): boolean {
   if (shape !== "one") return Object.keys(value as object).length === 0;
   if (type.kind === "enum") return value === 0 || (typeof value === "string" && type.table.numbers.get(value) === 0);

@@ -79,11 +79,11 @@ function present(args: readonly unknown[]): readonly unknown[] {
 
 function trimChars(characters: string, text: string): string {
   const cut = new Set(characters);
-  const kept = [...text];
-  let [start, end] = [0, kept.length];
-  while (start < end && cut.has(kept[start] ?? "")) start += 1;
-  while (end > start && cut.has(kept[end - 1] ?? "")) end -= 1;
-  return kept.slice(start, end).join("");
+  const letters = [...text];
+  let [start, end] = [0, letters.length];
+  while (start < end && cut.has(letters[start] ?? "")) start += 1;
+  while (end > start && cut.has(letters[end - 1] ?? "")) end -= 1;
+  return letters.slice(start, end).join("");
 }
 
 function indent(spaces: number, text: string, reserve: (length: number) => void): string {

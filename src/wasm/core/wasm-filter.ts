@@ -35,7 +35,7 @@ export interface RemoteFilter {
   readonly filter: FilterKind;
   /** The resource's. */
   readonly name: string;
-  /** The Wasm message, whatever form it came in. */
+  /** The Wasm message, in any of its forms. */
   readonly wasm: Buffer;
   readonly failOpen: boolean;
   /** VmConfig and RemoteDataSource. */
@@ -72,7 +72,7 @@ export function withTypedConfig(resource: Buffer, typeUrl: string, value: Buffer
   return withMember(resource, 2, withMember(extension, TYPED_CONFIG, any.encode({ typeUrl, value })));
 }
 
-/** The Wasm message with another VmConfig; what else it has, known or not, is kept. */
+/** The Wasm message with another VmConfig; its other fields, known or not, are unchanged. */
 export function withVmConfig(wasm: Buffer, vmConfig: Buffer): Buffer {
   return withMember(wasm, CONFIG, withMember(memberBytes(wasm, CONFIG) ?? Buffer.alloc(0), VM_CONFIG, vmConfig));
 }
