@@ -1,14 +1,15 @@
 import { errorMessage } from "../base/coded-error.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
+import { watchFiles } from "../files/watch/watch-files.ts";
 import type { KeyOptions } from "../protocol/x509/key-pair.ts";
-import { SignError } from "./ca-server-error.ts";
+import { CaMaterialError, SignError } from "./ca-server-error.ts";
 import { currentLimits, type TtlLimits } from "./core/leaf-ttl.ts";
-import type { SigningMaterial } from "./core/signing-material.ts";
+import { checkMaterial, type MaterialTexts, mayReplaceRoots, type SigningMaterial } from "./core/signing-material.ts";
 import { issueServerCertificate, type ServerCertificate, type SignRequest, signCsr } from "./issue.ts";
-import { openPluggedIn } from "./material/plugged-in-source.ts";
+import { readPluggedIn } from "./material/plugged-in.ts";
 import { openSelfSigned } from "./material/self-signed-source.ts";
-import type { MaterialSource } from "./material/source.ts";
+import type { MaterialSource, SourceOptions } from "./material/source.ts";
 
 const HOUR_MS = 3_600_000;
 const DEFAULT_TTL: TtlLimits = { defaultMs: 24 * HOUR_MS, maxMs: 2160 * HOUR_MS };
@@ -120,4 +121,62 @@ function limitsOrNotReady(ttl: TtlLimits, material: SigningMaterial, now: Date):
   } catch (cause) {
     throw new SignError("CA_NOT_READY", errorMessage(cause), { cause });
   }
+}
+
+interface PluggedInOptions extends SourceOptions {
+  readonly directory: string;
+  readonly allowsSeveralRoots: boolean;
+  readonly debounceMs: number;
+  readonly pollMs: number;
+}
+
+/** The CA of the directory; undefined when it holds none. Later changes are taken only when they are usable as a whole. */
+async function openPluggedIn(options: PluggedInOptions): Promise<MaterialSource | undefined> {
+  const texts = await readPluggedIn(options.directory);
+  if (texts === undefined) return undefined;
+  const initial = checkMaterial(texts, options.now());
+  return { kind: "plugged-in", initial, follow: (use) => follow(options, { texts, material: initial }, use) };
+}
+
+interface Seen {
+  readonly texts: MaterialTexts;
+  readonly material: SigningMaterial;
+}
+
+function follow(options: PluggedInOptions, first: Seen, use: (material: SigningMaterial) => void): () => Promise<void> {
+  const { directory, debounceMs, pollMs, log } = options;
+  let seen = first;
+  let complained: string | undefined;
+  const look = async () => {
+    try {
+      const next = await readChange(options, seen);
+      complained = undefined;
+      if (next === undefined) return;
+      seen = next;
+      use(next.material);
+      log.info("signing certificate reloaded", { directory, serial: next.material.certificate.serial });
+    } catch (failure) {
+      const text = errorMessage(failure);
+      // Polling meets the same broken files again and again: one line is enough.
+      if (text !== complained)
+        log.error("new signing certificate not used, the old one stays", { directory, error: text });
+      complained = text;
+    }
+  };
+  const watching = watchFiles({ paths: [directory], debounceMs, rescanMs: pollMs, log, onEvent: look });
+  return async () => (await watching).stop();
+}
+
+async function readChange(options: PluggedInOptions, seen: Seen): Promise<Seen | undefined> {
+  const texts = await readPluggedIn(options.directory);
+  if (texts === undefined) throw new CaMaterialError("incomplete-bundle", "the signing CA bundle is gone");
+  if (isSame(texts, seen.texts)) return undefined;
+  const material = checkMaterial(texts, options.now());
+  if (mayReplaceRoots(seen.material.roots, material.roots, options.allowsSeveralRoots)) return { texts, material };
+  const text = "the root certificates changed, which would cut off every workload that trusts the old ones";
+  throw new CaMaterialError("root-changed", text);
+}
+
+function isSame(one: MaterialTexts, other: MaterialTexts): boolean {
+  return (["certificate", "key", "chain", "root", "crl"] as const).every((part) => one[part] === other[part]);
 }

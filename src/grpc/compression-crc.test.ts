@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { crcShift, joinCrc } from "./compression-crc.ts";
+import { crcShift, joinCrc } from "./compression-pieces.ts";
 
 const bytes = fc.uint8Array({ maxLength: 2000 }).map((array) => Buffer.from(array));
 

@@ -5,13 +5,14 @@ import { LISTENER_TYPE } from "../xds/type-urls.ts";
 import type { BufferCollector } from "./buffer-collector.ts";
 import { openInbox } from "./client-inbox.ts";
 import type { RequestFacts } from "./core/request-facts.ts";
-import type { ServeOptions } from "./last-good/serve-last-good.ts";
+import { anyValue, type ServeOptions, serveLastGood } from "./last-good/serve-last-good.ts";
+import type { LastGood } from "./last-good/start-last-good.ts";
 import { createMessageLog, type MessageLog } from "./message-log.ts";
 import type { Upstream } from "./open-upstream.ts";
 import type { StreamCounts, StreamDescription, XdsProxyOptions } from "./options.ts";
+import { isAnswering } from "./probe-upstream.ts";
 import { judgeUnanswered, reachUpstream } from "./reach-upstream.ts";
 import { type StreamRelay, startRelay } from "./relay-stream.ts";
-import { serveWithoutUpstream } from "./serve-without-upstream.ts";
 import { type StreamEnd, toStatus } from "./stream-end.ts";
 import type { RegisteredStream } from "./stream-registry.ts";
 
@@ -161,5 +162,51 @@ export class XdsStream implements RegisteredStream {
     if (typeUrl !== LISTENER_TYPE || this.isIntroduced) return;
     this.isIntroduced = true;
     this.#hooks.onIntroduced();
+  }
+}
+
+interface WithoutUpstream {
+  readonly kind: XdsProtocol;
+  readonly downstream: RawServerCall;
+  receive: ServeOptions["receive"];
+  readonly lastGood: LastGood;
+  readonly failure: GrpcError;
+  readonly log: Logger;
+  onServing(): void;
+  /** Whether the agent's own parts have nothing newer to go by. */
+  feedsHandlers(): boolean;
+}
+
+/** Serves a starting client from the last known good configuration, and the agent's own parts from the same. */
+async function serveWithoutUpstream(options: XdsProxyOptions, stream: WithoutUpstream): Promise<void> {
+  const { metrics, handlers } = options;
+  const { kind, downstream, lastGood, failure, log, receive } = stream;
+  let isServing = false;
+  try {
+    await serveLastGood({
+      kind,
+      downstream,
+      receive,
+      lastGood,
+      failure,
+      onServing(savedAt) {
+        isServing = true;
+        stream.onServing();
+        metrics.lastGoodStreams.add(1);
+        const from = new Date(savedAt).toISOString();
+        log.warn(`no control plane can be reached; serving last known good from ${from}`);
+        if (!stream.feedsHandlers()) return;
+        for (const { typeUrl, handle } of handlers) {
+          const any = lastGood.current()?.snapshot.get(typeUrl)?.resources.get("")?.any;
+          if (any !== undefined) handle(anyValue(any));
+        }
+      },
+      async probe(request, signal) {
+        if (await isAnswering(options.upstream, { kind, request, signal })) lastGood.noteReachable();
+      },
+    });
+    log.info("the control plane is back; the client is asked to reconnect");
+  } finally {
+    if (isServing) metrics.lastGoodStreams.add(-1);
   }
 }

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";
 import type { LegacyToken } from "../../src/sds/compat/legacy-rules.ts";
 import { declareLegacySdsMetrics } from "../../src/sds/compat/legacy-stream.ts";
-import { createGatewaySecrets } from "../../src/sds/gateway/create-gateway-secrets.ts";
+import { createGatewaySecrets } from "../../src/sds/gateway/start-gateway-sds.ts";
 import { declareSdsMetrics } from "../../src/sds/metrics.ts";
 import { type SdsServer, startSdsServer } from "../../src/sds/start-sds-server.ts";
 import { createTestCa } from "../support/certs/sds-certificates.ts";

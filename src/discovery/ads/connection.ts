@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
+import type { Gauge } from "../../base/metric-registry.ts";
+import { goStatusName } from "../../grpc/index.ts";
 import { changedTypes } from "../../mesh-model/changes/changed-types.ts";
 import { mergeChanges, NO_CHANGES, type PushChanges } from "../../mesh-model/changes/push-changes.ts";
 import type { ProxyNode } from "../../mesh-model/proxy/proxy-node.ts";
@@ -9,10 +11,13 @@ import type { XdsProtocol } from "../../xds/methods.ts";
 import { DUE_CHANGES, type Plan } from "../../xds/plan-answer.ts";
 import type { ResourceSet, ResourceSource } from "../../xds/resource-source.ts";
 import { createServerStream } from "../../xds/server-stream.ts";
-import type { Decision, Subscription } from "../../xds/subscription.ts";
+import type { Decision, Nack, Subscription } from "../../xds/subscription.ts";
 import { traitsOf, XDS_TYPES, type XdsType } from "../../xds/xds-types.ts";
 import { type AnswerWriterOptions, countSendFailure, createAnswerWriter, isDoneWithin } from "./answer-writer.ts";
-import { countRequest } from "./count-request.ts";
+import type { AdsMetrics } from "./metrics.ts";
+
+/** Nacks of one proxy that stand, by series: it may have an old stream that ends beside the new one. */
+const unresolved = new WeakMap<Gauge, Map<string, number>>();
 
 /** What one client is, has subscribed to and was sent. */
 export interface Connection {
@@ -166,4 +171,43 @@ export function createConnection(options: ConnectionOptions): OwnedConnection {
       }
     },
   };
+}
+
+interface RequestOutcome {
+  readonly metric: string;
+  readonly event: Decision["event"];
+  readonly before: Subscription | undefined;
+  readonly after: Subscription | undefined;
+}
+
+/** Counts what a proxy's request meant; the series of a NACK is there until a later response is ACKed. */
+export function countRequest(metrics: AdsMetrics, proxy: string, change: RequestOutcome): void {
+  const { metric, event, before, after } = change;
+  if (event === "stale") metrics.expiredNonces.inc([metric]);
+  if (event === "nacked") metrics.rejects.inc([metric]);
+  if (before?.error === after?.error) return;
+  if (before?.error !== undefined) countNack(metrics, metric, { proxy, error: before.error, by: -1 });
+  if (after?.error !== undefined) countNack(metrics, metric, { proxy, error: after.error, by: 1 });
+}
+
+function countNack(
+  { rejectedBy }: AdsMetrics,
+  metric: string,
+  { proxy, error, by }: { readonly proxy: string; readonly error: Nack; readonly by: 1 | -1 },
+): void {
+  const gauge = rejectedBy[metric];
+  if (gauge === undefined) return;
+  const counts = unresolved.get(gauge) ?? new Map<string, number>();
+  unresolved.set(gauge, counts);
+  // The code alone: what the client says may be long and always new, which a series must not be.
+  const labels = [proxy, goStatusName(error.code)];
+  const key = JSON.stringify(labels);
+  const count = (counts.get(key) ?? 0) + by;
+  if (count > 0) {
+    counts.set(key, count);
+    gauge.set(1, labels);
+  } else {
+    counts.delete(key);
+    gauge.remove(labels);
+  }
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { MetricRegistry } from "../../base/metric-registry.ts";
 import { NO_NAMES } from "../../xds/name-list.ts";
 import { createSubscription, type Decision, type Subscription } from "../../xds/subscription.ts";
-import { countRequest } from "./count-request.ts";
+import { countRequest } from "./connection.ts";
 import { declareAdsMetrics } from "./metrics.ts";
 
 const GOOD = createSubscription(true, NO_NAMES);

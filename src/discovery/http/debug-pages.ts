@@ -1,3 +1,5 @@
+import { KINDS, type Kind } from "../../istio-api/kinds.ts";
+import { groupBy } from "../../mesh-model/lists.ts";
 import {
   HttpError,
   type HttpHandler,
@@ -10,7 +12,6 @@ import type { DebugPage } from "../ads/ads-context.ts";
 import { type AccessOptions, isOfNamespace, requireCaller } from "./access.ts";
 import type { DebugContext } from "./debug-context.ts";
 import { configDump, resourcesPage } from "./pages/config-dump.ts";
-import { authorizationz, cachez, clusterz, nothing, pushContext, telemetryz } from "./pages/inventory.ts";
 import { configz, endpointShardz, instancesz, meshConfig, pushStatus, registryz, sidecarz } from "./pages/mesh.ts";
 import { adsz, connections, forceDisconnect, resourcesz, syncz } from "./pages/streams.ts";
 
@@ -97,4 +98,72 @@ function index(): TextAnswer {
   const rows = Object.entries(PAGES).map(([name, [about]]) => `<li><a href="/debug/${name}">${name}</a> ${about}</li>`);
   const body = `<!doctype html><title>Pilot debug</title><h1>Debug pages</h1><ul>\n${rows.join("\n")}\n</ul>\n`;
   return { status: 200, contentType: "text/html; charset=utf-8", body };
+}
+
+/** What the cache of generated resources holds; `?sizes` for the number of results alone, `?clear=true` empties it. */
+function cachez({ source }: DebugContext, { query }: Pick<HttpRequest, "query">): TextAnswer {
+  const { counts, clear } = source.cache;
+  if (query.get("clear") === "true") {
+    clear();
+    return text(200, "Cache cleared");
+  }
+  return json(query.has("sizes") ? { size: counts.size } : counts);
+}
+
+/** The snapshot that answers are made from, in numbers and names. */
+function pushContext(context: DebugContext): TextAnswer {
+  const { version, mesh, services, virtualServices, configs } = context.snapshot();
+  const byNamespace = groupBy(services, ({ namespace }) => namespace);
+  const kinds = (Object.keys(KINDS) as Kind[]).map((kind) => [kind, configs.list(kind).length]);
+  return json({
+    AuthorizationPolicies: byNamespaceOf(context, "AuthorizationPolicy", "namespace_to_policies"),
+    NetworkGateways: null,
+    UnresolvedGateways: null,
+    version,
+    trustDomain: mesh.trustDomain,
+    rootNamespace: mesh.rootNamespace,
+    objects: Object.fromEntries(kinds.filter(([, count]) => count !== 0)),
+    services: Object.fromEntries([...byNamespace].map(([namespace, of]) => [namespace, of.map(showService)])),
+    virtualServices: virtualServices.map(({ object, hosts }) => ({
+      name: `${object.namespace}/${object.name}`,
+      hosts,
+    })),
+  });
+}
+
+/** Clusters whose services are known: that of the server itself. */
+function clusterz({ clusterId }: DebugContext): TextAnswer {
+  return json([{ id: clusterId, secretName: "", syncStatus: "synced" }]);
+}
+
+/** Gateways between networks, services of several clusters, ambient workloads, injection: none of them is served. */
+function nothing(shape: unknown): () => TextAnswer {
+  return () => json(shape);
+}
+
+function authorizationz(context: DebugContext): TextAnswer {
+  return json({ authorization_policies: byNamespaceOf(context, "AuthorizationPolicy", "namespace_to_policies") });
+}
+
+function telemetryz(context: DebugContext): TextAnswer {
+  return json({ telemetries: byNamespaceOf(context, "Telemetry", "namespace_to_telemetries") });
+}
+
+function byNamespaceOf({ snapshot }: DebugContext, kind: Kind, member: string) {
+  const { configs, mesh } = snapshot();
+  const objects = groupBy([...configs.list(kind)], ({ namespace }) => namespace);
+  const shown = [...objects].map(([namespace, of]) => [
+    namespace,
+    of.map(({ name, annotations, source }) => ({
+      name,
+      namespace,
+      annotations: Object.keys(annotations).length === 0 ? null : annotations,
+      spec: source.spec,
+    })),
+  ]);
+  return { [member]: Object.fromEntries(shown), root_namespace: mesh.rootNamespace };
+}
+
+function showService({ hostname, ports }: { readonly hostname: string; readonly ports: readonly { port: number }[] }) {
+  return { hostname, ports: ports.map(({ port }) => port) };
 }

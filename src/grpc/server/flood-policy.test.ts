@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type FloodLimit, isFlood, nextFloodState, noFlood } from "./flood-policy.ts";
+import { type FloodLimit, isFlood, nextFloodState, noFlood } from "./server-session.ts";
 
 const LIMIT: FloodLimit = { perSecond: 10, burst: 5 };
 

@@ -7,19 +7,17 @@ import {
 import type { Socket } from "node:net";
 import { errorMessage } from "../../base/coded-error.ts";
 import { type KeepaliveOptions, startKeepalive } from "../keepalive.ts";
-import {
-  CONTROL_FRAMES,
-  EARLY_RESET_MS,
-  EARLY_RESETS,
-  type FloodLimit,
-  isFlood,
-  nextFloodState,
-  noFlood,
-} from "./flood-policy.ts";
 import { describePeer } from "./peer.ts";
 import { isTooManyPings, nextPingState, noPings, type PingPolicy } from "./ping-policy.ts";
 import { type Dispatcher, dispatchStream } from "./server-dispatch.ts";
 import type { Traffic } from "./server-stream.ts";
+
+/** PING and SETTINGS of a client that was sent nothing meanwhile; each has to be acknowledged. */
+const CONTROL_FRAMES: FloodLimit = { perSecond: 100, burst: 500 };
+/** Streams that are reset when they are younger than this; older ones may end together, as when a gateway drops its listeners. */
+const EARLY_RESET_MS = 1000;
+const EARLY_RESETS: FloodLimit = { perSecond: 100, burst: 500 };
+export const noFlood = ({ burst }: FloodLimit, now: number): FloodState => ({ tokens: burst, at: now });
 
 export interface SessionLimits {
   readonly maxConcurrentStreams: number;
@@ -128,4 +126,26 @@ function enforcePingPolicy(
     answersSeen = answers;
     if (isTooManyPings(pings)) cutOff("too_many_pings");
   });
+}
+
+/** How often a client may do what costs the server more than the client. */
+export interface FloodLimit {
+  readonly perSecond: number;
+  /** At once, after a while without any. */
+  readonly burst: number;
+}
+
+/** A bucket that fills at a steady rate; each frame takes a token. */
+interface FloodState {
+  readonly tokens: number;
+  readonly at: number;
+}
+
+export function nextFloodState({ perSecond, burst }: FloodLimit, state: FloodState, now: number): FloodState {
+  const refilled = state.tokens + ((now - state.at) * perSecond) / 1000;
+  return { tokens: Math.min(burst, refilled) - 1, at: now };
+}
+
+export function isFlood(state: FloodState): boolean {
+  return state.tokens < 0;
 }

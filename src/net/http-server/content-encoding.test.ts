@@ -2,7 +2,7 @@ import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { fetchBytes } from "../../../test/support/status/scrape.ts";
 import { silentLogger } from "../../base/logger.ts";
-import { chooseEncoding } from "./content-encoding.ts";
+import { chooseEncoding } from "./answer-exchange.ts";
 import { startHttpServer } from "./start-http-server.ts";
 
 test.each([

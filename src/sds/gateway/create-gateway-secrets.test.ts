@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { createTestCa } from "../../../test/support/certs/sds-certificates.ts";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { silentLogger } from "../../base/logger.ts";
-import { createGatewaySecrets } from "./create-gateway-secrets.ts";
 import { type KubernetesSecret, parseGatewaySecret } from "./kubernetes-secret.ts";
+import { createGatewaySecrets } from "./start-gateway-sds.ts";
 
 const ca = await createTestCa();
 const { cert, key } = await ca.pair(["gateway.test"]);
