@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { silentLogger } from "../base/logger.ts";
-import { applyAtOnce } from "./apply-at-once.ts";
+import { applyAtOnce } from "./apply-iptables.ts";
 import type { ApplyOptions } from "./apply-options.ts";
 import { NO_NAMES } from "./core/rule-key.ts";
 import { DEFAULT_OPTIONS, DEFAULT_SETTINGS } from "./core/settings.ts";

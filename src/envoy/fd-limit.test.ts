@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { recordingLogger } from "../../test/support/envoy/life.ts";
-import { warnAboutLowFdLimit } from "./fd-limit.ts";
+import { warnAboutLowFdLimit } from "./start-envoy.ts";
 
 const limits = (soft: string, hard: string) =>
   `Limit                     Soft Limit           Hard Limit           Units\nMax open files            ${soft}                 ${hard}               files\n`;

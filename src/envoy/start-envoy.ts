@@ -1,16 +1,20 @@
+import { readFileSync } from "node:fs";
 import { CloseStack } from "../base/close-stack.ts";
 import { toHandle } from "../base/handle.ts";
+import type { Logger } from "../base/logger.ts";
 import { createAdminClient } from "./admin-client.ts";
 import { impliesHotRestart } from "./core/command-line.ts";
 import { DEFAULT_RESTART_BUDGET } from "./core/restart-budget.ts";
 import { type EnvoyEnd, initialSupervisorState } from "./core/supervisor-state.ts";
 import type { EnvoyHandle, EnvoyOptions } from "./envoy-options.ts";
 import { EnvoyError } from "./errors.ts";
-import { warnAboutLowFdLimit } from "./fd-limit.ts";
 import { createFlagProbe } from "./flag-probe.ts";
 import { openHotRestartMemory } from "./hot-restart-memory.ts";
 import { startParentDeathGuard } from "./parent-death.ts";
 import { createSupervisor, type Supervisor } from "./supervisor.ts";
+
+/** Below this a busy proxy runs out: each proxied connection takes two descriptors. */
+const LOW_LIMIT = 65_536;
 
 /**
  * Starts Envoy and keeps it running. Resolves when the first process was spawned (or could not be, which is the guard's matter);
@@ -92,4 +96,24 @@ function throwFailure(end: EnvoyEnd, options: EnvoyOptions): void {
   // Without the guard the agent ends as the reference does, which reports success.
   const exitCode = options.guard === "off" ? 0 : undefined;
   throw new EnvoyError(end.kind, `Envoy exited with error: ${end.text}`, exitCode);
+}
+
+/** Warns when the soft limit that Envoy inherits is low. Silent where the system does not tell. */
+export function warnAboutLowFdLimit(log: Logger, limitsText = readLimits()): void {
+  const soft = /^Max open files\s+(\d+|unlimited)\s+(\d+|unlimited)/m.exec(limitsText);
+  const limit = soft?.[1];
+  if (limit === undefined || limit === "unlimited" || Number(limit) >= LOW_LIMIT) return;
+  log.warn("The limit of open files is low for a proxy; connections fail when it is reached", {
+    limit: Number(limit),
+    hardLimit: soft?.[2],
+    recommended: LOW_LIMIT,
+  });
+}
+
+function readLimits(): string {
+  try {
+    return readFileSync("/proc/self/limits", "utf8");
+  } catch {
+    return "";
+  }
 }

@@ -1,7 +1,6 @@
-import { statSync } from "node:fs";
-import { resolve } from "node:path";
+import { accessSync, constants, statSync } from "node:fs";
+import { delimiter, isAbsolute, join, resolve } from "node:path";
 import { MeshError } from "./mesh-error.ts";
-import { commandObstacle } from "./process/find-command.ts";
 import type { StartMeshOptions } from "./start-options.ts";
 
 /** Programs and folders that are missing are reported before anything is started, with their position in the file. */
@@ -29,6 +28,24 @@ export function checkCommands({
 function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+/** Why a program could not be executed; undefined when it can. */
+export function commandObstacle(program: string, directory: string, path: string): string | undefined {
+  const places = program.includes("/")
+    ? [isAbsolute(program) ? program : resolve(directory, program)]
+    : path.split(delimiter).map((folder) => join(folder, program));
+  if (places.some(isExecutable)) return undefined;
+  return program.includes("/") ? `${places[0]} is not there or not executable` : `${program} is not on PATH`;
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
   } catch {
     return false;
   }

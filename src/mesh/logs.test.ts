@@ -15,7 +15,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { until } from "../../test/support/wait/until.ts";
 import { lastLines, prefixLines } from "./core/log-lines.ts";
 import { findLogs, followLogs } from "./follow-logs.ts";
-import { limitLogs } from "./limit-logs.ts";
+import { limitLogs } from "./start-upkeep.ts";
 
 let folder: string;
 beforeEach(() => {

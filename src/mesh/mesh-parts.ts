@@ -98,7 +98,7 @@ function remember(state: StateRecord, { name, identity }: Extract<PartEvent, { t
 
 function appObstacle({ app }: Workload, status: PartStatus): string | undefined {
   if (app === undefined || status.phase !== "running" || process.platform !== "linux") return undefined;
-  return isListening(status.pid, app.port) ? undefined : `nobody listens on port ${app.port} yet`;
+  return isListening(status.pid, app.port) ? undefined : `nothing listens on port ${app.port} yet`;
 }
 
 async function ask(url: string): Promise<string | undefined> {

@@ -14,20 +14,20 @@ import { CONTROL_PLANE, controlPlanePart, type PartInputs } from "./build-parts.
 import { checkCommands } from "./check-commands.ts";
 import { createConfigFiles } from "./config-files.ts";
 import { buildIstioObjects } from "./core/istio-objects.ts";
-import type { MeshPlan } from "./core/mesh-plan.ts";
+import type { Isolation, MeshPlan } from "./core/mesh-plan.ts";
 import { meshConfigText } from "./core/part-commands.ts";
+import { namespaceNetwork, SLOTS } from "./core/plan-addresses.ts";
 import { planMesh, planObstacle, portObstacle, portsNeeded } from "./core/plan-mesh.ts";
 import { checkAddresses } from "./isolation/check-addresses.ts";
 import { chooseIsolation } from "./isolation/choose-isolation.ts";
-import { claimSlot } from "./isolation/claim-slot.ts";
-import { createHub, PROXY_UID } from "./isolation/namespaces.ts";
+import { createHub, isNetworkTaken, PROXY_UID } from "./isolation/namespaces.ts";
 import { startNameServer } from "./isolation/start-name-server.ts";
 import { startRelays } from "./isolation/start-relays.ts";
 import { MeshError } from "./mesh-error.ts";
 import { createMeshParts, type MeshParts } from "./mesh-parts.ts";
 import { type MeshStatus, readMeshStatus } from "./mesh-status.ts";
 import { prepareFolders, refuseForeignFolder } from "./prepare-folders.ts";
-import { findFreePorts } from "./process/free-ports.ts";
+import { closeListener, findFreePorts, listen } from "./process/free-ports.ts";
 import { isPublic, sharedProgram } from "./process/shared-program.ts";
 import type { RunningMesh } from "./running-mesh.ts";
 import { startControlServer } from "./start-control-server.ts";
@@ -39,6 +39,8 @@ import { stateFolder } from "./state/state-folder.ts";
 import { tearDown } from "./tear-down.ts";
 import { untilReady } from "./until-ready.ts";
 import { createWorkloadLife } from "./workload-life.ts";
+
+const CLAIM_PORT = 15_999;
 
 export interface Mesh extends Handle {
   readonly plan: MeshPlan;
@@ -203,4 +205,34 @@ function createState({ file, program }: StartMeshOptions, path: string, plan: Me
 
 function toClosable<Claim extends { release(): Promise<void> }>(claim: Claim): Claim & { close(): Promise<void> } {
   return { ...claim, close: () => claim.release() };
+}
+
+/** A network of the machine that this process has to itself. */
+interface SlotClaim {
+  readonly slot: number;
+  release(): Promise<void>;
+}
+
+/**
+ * Meshes agree by a port on a loopback address of the slot: only one can listen there, and the kernel gives it back whatever becomes of
+ * the process. A mesh tries the same slot first every time, so that its addresses stay.
+ */
+export async function claimSlot(name: string, isolation: Isolation): Promise<SlotClaim> {
+  const first = [...name].reduce((sum, letter) => (sum * 31 + (letter.codePointAt(0) ?? 0)) % SLOTS, 7);
+  for (let tries = 0; tries < SLOTS; tries += 1) {
+    const slot = (first + tries) % SLOTS;
+    const claim = await listen(CLAIM_PORT, `127.${64 + slot}.255.254`).catch(() => undefined);
+    if (claim === undefined) continue;
+    // No message is expected here, and a client that stayed connected would keep the mesh from ending.
+    claim.on("connection", (socket) => socket.destroy());
+    const release = () => closeListener(claim);
+    // What a killed mesh left behind is its own to remove.
+    if (isolation === "namespaces" && isNetworkTaken(namespaceNetwork(slot).plan)) {
+      await release();
+      continue;
+    }
+    claim.unref();
+    return { slot, release };
+  }
+  throw new MeshError("address-taken", `all ${SLOTS} networks for meshes on this machine are taken`);
 }

@@ -5,15 +5,19 @@ import type { DevelopmentIssuer } from "../ca/index.ts";
 import { identifyProcess } from "../process/process-identity.ts";
 import { agentPart, appPart, type PartInputs } from "./build-parts.ts";
 import type { MeshPlan, Workload } from "./core/mesh-plan.ts";
-import { captureTraffic } from "./isolation/capture-traffic.ts";
-import { createNamespaces, dropNamespace, namespaceProcesses } from "./isolation/namespaces.ts";
+import { createNamespaces, dropNamespace, namespaceProcesses, PROXY_UID } from "./isolation/namespaces.ts";
+import { mustRun } from "./isolation/run-tool.ts";
 import { MeshError } from "./mesh-error.ts";
 import type { MeshParts } from "./mesh-parts.ts";
 import { prepareWorkloadFolder, writeIdentity } from "./prepare-folders.ts";
 import { endProcesses, markedProcesses } from "./process/mesh-processes.ts";
+import type { AgentProgram } from "./process/shared-program.ts";
 import type { StateRecord } from "./state/mesh-state.ts";
 import type { StateFolder } from "./state/state-folder.ts";
 import { untilReady } from "./until-ready.ts";
+
+/** Ports of the agent and of Envoy that are asked from outside and must not be captured. */
+const OWN_PORTS = "15090,15021,15020";
 
 /** How a workload of a mesh comes and goes. */
 export interface WorkloadLife {
@@ -90,4 +94,24 @@ async function endStrays({ name, netns }: Workload, runId: string): Promise<read
   } catch (thrown) {
     return [`${name}: ${errorMessage(thrown)}`];
   }
+}
+
+/** The rules of an injected pod, with DNS, inside the workload's namespace; they go with it. */
+async function captureTraffic(
+  workload: Workload,
+  { launcher, node }: Pick<AgentProgram, "launcher" | "node">,
+): Promise<void> {
+  const words = ["istio-iptables", "-p", "15001", "-z", "15006", "-u", String(PROXY_UID), "-g", String(PROXY_UID)];
+  const what = ["-m", "REDIRECT", "-i", "*", "-x", "", "-b", "*", "-d", OWN_PORTS, "--redirect-dns"];
+  await mustRun("ip", [
+    "netns",
+    "exec",
+    workload.netns ?? "",
+    "env",
+    `PILOT_AGENT_NODE=${node}`,
+    launcher,
+    ...words,
+    ...what,
+    "--log_output_level=error",
+  ]);
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { parseHotRestartSockets, pickBaseId } from "./base-id.ts";
+import { parseHotRestartSockets, pickBaseId } from "../hot-restart-memory.ts";
 
 test("every hash gives an id that Envoy can multiply by ten within 32 bits, and never the default 0", () => {
   fc.assert(

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseOwnReason } from "./own-reason.ts";
+import { parseOwnReason } from "../preflight.ts";
 
 test.each([
   {

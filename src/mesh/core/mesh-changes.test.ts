@@ -1,11 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { assignNumbers } from "./assign-numbers.ts";
 import { buildIstioObjects } from "./istio-objects.ts";
 import { formatChanges, meshChanges, plansTogether } from "./mesh-changes.ts";
 import type { Isolation, MeshPlan } from "./mesh-plan.ts";
 import { parseMeshFile } from "./parse-mesh-file.ts";
-import { planMesh, portsNeeded } from "./plan-mesh.ts";
+import { assignNumbers, planMesh, portsNeeded } from "./plan-mesh.ts";
 
 let nextPort = 20_000;
 

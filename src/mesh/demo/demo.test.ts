@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { parseMeshFile } from "../core/parse-mesh-file.ts";
 import { DEMO_APPS, runDemoApp } from "./demo-app.ts";
-import { pick } from "./routed-client.ts";
+import { pick } from "./proxyless-apps.ts";
 import { proxylessShopFile, shopFile } from "./shop-file.ts";
 import { catalogueOf } from "./shop-services.ts";
 

@@ -4,9 +4,9 @@ import { expect, test } from "vitest";
 import { parseMeshFile } from "../core/parse-mesh-file.ts";
 import { planMesh } from "../core/plan-mesh.ts";
 import { closeListener, findFreePorts, listen, listenObstacle } from "../process/free-ports.ts";
+import { claimSlot } from "../start-mesh.ts";
 import { checkAddresses } from "./check-addresses.ts";
 import { chooseIsolation } from "./choose-isolation.ts";
-import { claimSlot } from "./claim-slot.ts";
 import { nameError } from "./start-name-server.ts";
 import { startRelays } from "./start-relays.ts";
 

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { commandObstacle } from "./find-command.ts";
+import { commandObstacle } from "../check-commands.ts";
 import { isPublic, sharedProgram } from "./shared-program.ts";
 
 let folder: string;
