@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { CloseStack } from "../base/close-stack.ts";
 import { errorMessage } from "../base/coded-error.ts";
 import { toHandle } from "../base/handle.ts";
@@ -5,16 +6,20 @@ import type { Logger } from "../base/logger.ts";
 import { Secret } from "../base/secret.ts";
 import type { DnsServer } from "../dns/index.ts";
 import type { TokenFetcher } from "../identity/index.ts";
-import { connectThroughProxy } from "../net/http-proxy/proxy-route.ts";
+import { connectThroughProxy, proxyRoute } from "../net/http-proxy/proxy-route.ts";
 import type { ReservedSocket } from "../net/listen/listen.ts";
 import { message, repeatedString } from "../protobuf/wire/message.ts";
+import { diskFiles } from "../settings/config-files.ts";
 import type { Environment } from "../settings/env-reader.ts";
 import type { AgentConfig } from "../settings/read-agent-config.ts";
+import { systemRootCa } from "../settings/root-ca.ts";
+import { startWasmConverter, type WasmConverter, type WasmMetrics } from "../wasm/index.ts";
 import { decodeNameTable } from "../xds/name-table.ts";
-import { NAME_TABLE_TYPE, PROXY_CONFIG_TYPE } from "../xds/type-urls.ts";
+import { EXTENSION_TYPE, NAME_TABLE_TYPE, PROXY_CONFIG_TYPE } from "../xds/type-urls.ts";
 import {
   createUpstreamTls,
   type InternalHandler,
+  type LastGood,
   startLastGood,
   startTap,
   startXdsProxy,
@@ -24,7 +29,6 @@ import {
 } from "../xds-proxy/index.ts";
 import { step } from "./agent-error.ts";
 import type { TokenExchange } from "./connect-sts.ts";
-import { connectWasm } from "./connect-wasm.ts";
 import type { AgentMetrics } from "./metrics.ts";
 
 /** istio.mesh.v1alpha1.ProxyConfig, of which the agent takes the trust anchors. */
@@ -160,4 +164,41 @@ export function xdsCredentials(
     },
     headers: { "x-goog-user-project": exchange.projectNumber },
   };
+}
+
+interface WasmParts {
+  readonly env: Environment;
+  /** What a starting proxy may be served without a control plane, and so without the converter. */
+  readonly lastGood: Pick<LastGood, "current"> | undefined;
+  readonly metrics: WasmMetrics;
+  readonly log: Logger;
+}
+
+/** Undefined when remote modules are left to Envoy. */
+async function connectWasm(config: AgentConfig, parts: WasmParts): Promise<WasmConverter | undefined> {
+  const { wasm, proxies } = config;
+  if (wasm === undefined) return undefined;
+  return startWasmConverter({
+    ...wasm,
+    dockerConfigPath: dockerConfigPath(parts.env),
+    rootsFile: systemRootCa(diskFiles.exists),
+    owner: config.envoy.user,
+    route: (url) => proxyRoute(url, proxies),
+    isKept: (path) => isRecorded(path, parts.lastGood),
+    metrics: parts.metrics,
+    log: parts.log.scope("wasm"),
+  });
+}
+
+/** Whether the last known good configuration names that file. */
+export function isRecorded(path: string, lastGood: Pick<LastGood, "current"> | undefined): boolean {
+  const extensions = lastGood?.current()?.snapshot.get(EXTENSION_TYPE)?.resources.values() ?? [];
+  for (const { any } of extensions) if (any.includes(path)) return true;
+  return false;
+}
+
+/** Where container tools keep their credentials. */
+function dockerConfigPath({ DOCKER_CONFIG, HOME }: Environment): string | undefined {
+  if (DOCKER_CONFIG) return join(DOCKER_CONFIG, "config.json");
+  return HOME ? join(HOME, ".docker", "config.json") : undefined;
 }

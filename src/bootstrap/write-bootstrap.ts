@@ -20,8 +20,6 @@ export interface WriteOptions {
 }
 
 const IMAGE_TEMPLATE = "./var/lib/istio/envoy/envoy_bootstrap_tmpl.json";
-/** SHA-256 of templates that make the built-in document. */
-const STOCK_TEMPLATES = new Set(["d3a3fe34ac9f314ddd5e6db9c049d8deb405f6088ae398608f85a3d7007c7c28"]);
 
 /** What Envoy is started with. */
 export interface BootstrapFile {
@@ -143,38 +141,19 @@ async function readTemplate(path: string): Promise<BootstrapRenderer> {
   }
 }
 
-/**
- * The document by the image's template, when that is not a stock one: people customize images so. One that cannot be used is a warning, and
- * the built-in document is used.
- */
+/** The document by the image's template, when it has one that is not a stock one. */
 async function fromImageTemplate(
   inputs: BootstrapInputs,
   node: NodeDescriptor,
   { log, imageTemplate: path = IMAGE_TEMPLATE }: WriteOptions,
 ): Promise<GeneratedBootstrap | undefined> {
-  let template: string;
-  try {
-    template = await readFile(path, "utf8");
-  } catch (failure) {
-    if (errorCode(failure) !== "ENOENT" && errorCode(failure) !== "ENOTDIR") unusable(openProblem(path, failure));
-    return undefined;
-  }
-  const { createHash } = await import("node:crypto");
-  if (STOCK_TEMPLATES.has(createHash("sha256").update(template).digest("hex"))) return undefined;
-  try {
-    const { templateRenderer } = await import("./core/template-renderer.ts");
-    const generated = generateBootstrap(inputs, node, templateRenderer(template));
-    JSON.parse(generated.text);
-    log.info(`The bootstrap is made from the image's own template ${path}`);
-    return generated;
-  } catch (failure) {
-    return unusable(errorMessage(failure));
-  }
-
-  function unusable(reason: string): undefined {
-    log.warn(`the image's bootstrap template ${path} is not used: ${reason}`);
-    return undefined;
-  }
+  const template = await readFile(path, "utf8").catch((failure: unknown) => {
+    const isAbsent = errorCode(failure) === "ENOENT" || errorCode(failure) === "ENOTDIR";
+    if (!isAbsent) log.warn(`the image's bootstrap template is not used: ${openProblem(path, failure)}`);
+  });
+  if (template === undefined) return undefined;
+  const { renderImageTemplate } = await import("./image-template.ts");
+  return renderImageTemplate({ path, text: template }, inputs, node, log);
 }
 
 /** Go's words for the usual reasons. */

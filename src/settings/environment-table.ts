@@ -491,6 +491,22 @@ export const ENVIRONMENT = [
   row("ISTIO_META_ENABLE_HBONE", "bool", false, SINCE_20, "envoy", "HBONE tunnels; also typed node metadata."),
   row("ISTIO_META_ENABLE_SELF_DISCOVERY", "bool", false, MASTER, "envoy", "Local cluster in the bootstrap."),
   row("ISTIO_DUAL_STACK", "bool", false, SINCE_20, "envoy", "Dual-stack bootstrap when the addresses are mixed."),
+  row(
+    "CANONICAL_SERVICE",
+    "string",
+    "",
+    UNTIL_7,
+    "bootstrap",
+    "Stands in for the label service.istio.io/canonical-name.",
+  ),
+  row(
+    "CANONICAL_REVISION",
+    "string",
+    "",
+    UNTIL_7,
+    "bootstrap",
+    "Stands in for the label service.istio.io/canonical-revision.",
+  ),
   row("ISTIO_BOOTSTRAP", "string", "", ALL, "bootstrap", "Bootstrap template path; beats all other ways to name one."),
   row(
     "ISTIO_BOOTSTRAP_OVERRIDE",

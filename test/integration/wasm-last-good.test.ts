@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { isRecorded } from "../../src/agent/connect-wasm.ts";
+import { isRecorded } from "../../src/agent/connect-xds.ts";
 import { silentLogger } from "../../src/base/logger.ts";
 import { any } from "../../src/protobuf/wire/discovery.ts";
 import { memberBytes, withMember } from "../../src/protobuf/wire/edit-members.ts";

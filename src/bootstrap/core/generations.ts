@@ -15,6 +15,8 @@ export interface NodeRules {
   readonly metadataDiscoveryAlways: boolean;
   readonly staticLabels: boolean;
   readonly readsPodFiles: boolean;
+  /** CANONICAL_SERVICE and CANONICAL_REVISION stand in for the labels of that meaning. */
+  readonly canonicalFromEnv: boolean;
   /** Labels that replace the default service cluster, in order; null keeps the configured name. */
   readonly clusterLabels: readonly string[] | null;
   readonly localityLabels: readonly string[];
@@ -85,6 +87,7 @@ const NODE: NodeRules = {
   metadataDiscoveryAlways: true,
   staticLabels: true,
   readsPodFiles: true,
+  canonicalFromEnv: false,
   clusterLabels: ["app", "app.kubernetes.io/name", "service.istio.io/canonical-name"],
   localityLabels: ["topology.istio.io/locality", "istio-locality"],
 };
@@ -126,6 +129,7 @@ const NODE_1_7: NodeRules = {
     WORKLOAD_NAME: env.ISTIO_META_WORKLOAD_NAME ?? "",
   }),
   staticLabels: false,
+  canonicalFromEnv: true,
   clusterLabels: null,
 };
 

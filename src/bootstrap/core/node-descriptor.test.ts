@@ -268,3 +268,20 @@ describe("older generations", () => {
     expect(node.cluster).toBe("istio-proxy");
   });
 });
+
+test("MESH_ID is the ProxyConfig's meshId where no variable names one", () => {
+  const proxyConfig = { meshId: "config" };
+  expect(metadata({ proxyConfig })).toMatchObject({ MESH_ID: "config" });
+  expect(metadata({ proxyConfig, env: { ISTIO_META_MESH_ID: "env" } })).toMatchObject({ MESH_ID: "env" });
+});
+
+test.each([
+  { generation: "1.7", name: "svc", revision: "v2" },
+  { generation: "master", name: undefined, revision: "file" },
+] as const)("of $generation CANONICAL_SERVICE and CANONICAL_REVISION give $name and $revision", (row) => {
+  const env = { CANONICAL_SERVICE: "svc", CANONICAL_REVISION: "v2" };
+  const podLabels = row.generation === "master" ? 'service.istio.io/canonical-revision="file"' : 'a="b"';
+  const { LABELS } = metadata({ generation: row.generation, env, podLabels }) as { LABELS: Record<string, string> };
+  expect(LABELS["service.istio.io/canonical-name"]).toBe(row.name);
+  expect(LABELS["service.istio.io/canonical-revision"]).toBe(row.revision);
+});

@@ -8,7 +8,9 @@ import { type RawValue, readRawMetadata, readStaticLabels } from "./raw-metadata
 import { decodeMetadata, isEmptyValue, type TypedMetadata } from "./typed-metadata.ts";
 
 const DEFAULT_NAME = "istio-proxy";
-const CANONICAL_LABELS = ["service.istio.io/canonical-name", "app.kubernetes.io/name", "app"];
+const CANONICAL_NAME = "service.istio.io/canonical-name";
+const CANONICAL_REVISION = "service.istio.io/canonical-revision";
+const CANONICAL_LABELS = [CANONICAL_NAME, "app.kubernetes.io/name", "app"];
 
 const LOCALITY_LABEL = "istio-locality";
 
@@ -48,6 +50,7 @@ export function buildNodeDescriptor(inputs: BootstrapInputs): NodeDescriptor {
   const discovery = inputs.agent.metadataDiscovery ?? ownDiscovery ?? typed.get("ENABLE_HBONE") === "true";
   setKeys(typed, { METADATA_DISCOVERY: discovery ? "true" : rules.metadataDiscoveryAlways ? "false" : "" });
   const labels = setLabels(typed, inputs, rules, warnings);
+  if (rules.canonicalFromEnv) setCanonicalLabels(labels.current, env);
   const annotations = setAnnotations(typed, inputs, rules, warnings);
   const locality = nodeLocality(labels.current, rules.localityLabels, inputs.platform.locality);
   setMap(typed, "LABELS", labels.current);
@@ -97,6 +100,7 @@ function setAgentKeys(typed: TypedMetadata, inputs: BootstrapInputs, rules: Node
     NAME: env.POD_NAME ?? typed.get("NAME"),
     NAMESPACE: env.POD_NAMESPACE ?? typed.get("NAMESPACE"),
     SERVICE_ACCOUNT: env.SERVICE_ACCOUNT ?? typed.get("SERVICE_ACCOUNT"),
+    MESH_ID: typed.get("MESH_ID") ?? inputs.proxyConfig.meshId,
     PLATFORM_METADATA: Object.keys(platform.metadata).length > 0 ? platform.metadata : typed.get("PLATFORM_METADATA"),
   });
 }
@@ -117,6 +121,12 @@ function setLabels(
   if (file === undefined) return { current: fromEnv.size > 0 || fixed.size > 0 ? fixed : own("LABELS"), fixed };
   file.delete("pod-template-hash");
   return { current: new Map([...fixed, ...file]), fixed };
+}
+
+function setCanonicalLabels(labels: Map<string, string>, env: BootstrapInputs["env"]): void {
+  const { CANONICAL_SERVICE: service, CANONICAL_REVISION: revision } = env;
+  if (service && !labels.has(CANONICAL_NAME)) labels.set(CANONICAL_NAME, service);
+  if (revision && !labels.has(CANONICAL_REVISION)) labels.set(CANONICAL_REVISION, revision);
 }
 
 function setAnnotations(
