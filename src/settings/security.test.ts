@@ -175,6 +175,12 @@ describe("certificate files", () => {
   });
 });
 
+test("a token exchange plug-in that is unknown is named", () => {
+  expect(read({ PLUGINS: "Other,GoogleTokenExchange" }, "1.7").lines).toContain(
+    "warn PLUGINS: Other has no effect, allowed is GoogleTokenExchange",
+  );
+});
+
 test("a token port without a plug-in is warned about, where the plug-in has no default", () => {
   const warned = (generation: Generation) => read({}, generation, [], {}).lines.join().includes("--tokenManagerPlugin");
   expect([warned("master"), warned("1.20")]).toEqual([true, false]);

@@ -99,13 +99,16 @@ export function readSecurityConfig(sources: SecuritySources): SecurityConfig {
       `--stsPort ${flags.stsPort}: no --tokenManagerPlugin is given (allowed: GoogleTokenExchange), every token request is refused`,
     );
   }
+  const plugins = env.string("PLUGINS").split(",");
+  const unknown = plugins.filter((name) => name !== "" && name !== "GoogleTokenExchange");
+  if (unknown.length > 0) log.warn(`PLUGINS: ${unknown.join(",")} has no effect, allowed is GoogleTokenExchange`);
   const provider = caProvider(env.string("CA_PROVIDER"), caEndpoint);
   return deepFreeze({
     ...certificates,
     caEndpoint,
     caServerName: rules.caServerNameFromIstiodSan && env.string("CA_ADDR") === "" ? env.string("ISTIOD_SAN") : "",
     caProvider: provider,
-    exchangesCaTokens: isGoogleCa(provider) || env.string("PLUGINS").split(",").includes("GoogleTokenExchange"),
+    exchangesCaTokens: isGoogleCa(provider) || plugins.includes("GoogleTokenExchange"),
     caRootCa: env.string("CA_ROOT_CA"),
     caHeaders: env.withPrefix("CA_HEADER_"),
     pilotCertProvider: env.string("PILOT_CERT_PROVIDER"),
