@@ -18,14 +18,15 @@ export default defineConfig({
     maxWorkers: 3,
     globalSetup: ["test/support/global-setup.ts"],
     setupFiles: ["test/support/no-open-handles.ts"],
-    testTimeout: 20_000,
+    // Longer than any wait inside, whose error says more.
+    testTimeout: 60_000,
     hookTimeout: 60_000,
-    expect: { poll: { interval: 10, timeout: 10_000 } },
+    expect: { poll: { interval: 10, timeout: 30_000 } },
     projects: [
       suite("unit", ["src/**/*.test.ts", "scripts/**/*.test.ts"], shared),
       suite("conformance", ["test/conformance/**/*.test.ts"], shared),
       suite("integration", ["test/integration/**/*.test.ts"], shared),
-      suite("e2e", ["e2e/**/*.test.ts"], { ...shared, testTimeout: 60_000 }),
+      suite("e2e", ["e2e/**/*.test.ts"], { ...shared, testTimeout: 180_000 }),
       suite("slow", ["{src,test,e2e}/**/*.slow.test.ts"], { exclude: ["**/node_modules/**"], testTimeout: 600_000 }),
     ],
   },

@@ -55,6 +55,8 @@ function administrator(): Person {
 interface Started extends AsyncDisposable {
   readonly child: ChildProcess;
   output(): string;
+  /** How npm ended, if it did, and what was written last. */
+  state(): string;
 }
 
 /** `npm start` with a group of its own, as a terminal would give it. */
@@ -69,9 +71,11 @@ function npmStart({ wrapper, home }: Person, clone: string): Started {
     env: environment,
   });
   closeSync(descriptor);
+  const output = () => readFileSync(log, "utf8");
   return {
     child,
-    output: () => readFileSync(log, "utf8"),
+    output,
+    state: () => `npm ended with ${child.exitCode ?? child.signalCode}; ${output().slice(-300)}`,
     async [Symbol.asyncDispose]() {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const exited = new Promise((done) => child.once("exit", done));
@@ -161,8 +165,9 @@ describe.each(PEOPLE)("as $who", ({ make, isolation, lacks }) => {
     });
 
     signalGroup(started.child.pid, "SIGINT");
-    await until(async () => (await leftovers(state)).join(", ") || undefined, 20_000);
-    await until(() => (started.output().includes("mesh shop is down") ? undefined : started.output()));
+    await until(async () => (await leftovers(state)).join(", ") || undefined, 60_000);
+    // Last it removes its folders, for which a disk with three installations to write may take its time.
+    await until(() => (started.output().includes("mesh shop is down") ? undefined : started.state()), 120_000);
     // What stays on purpose: logs and the root certificate.
     rmSync(status.stateFolder, { recursive: true, force: true });
   });

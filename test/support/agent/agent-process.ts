@@ -147,14 +147,16 @@ export function fetchText(port: number, path: string, method = "GET"): Promise<A
 
 async function childEnvoys(pid: number): Promise<number[]> {
   const { stdout } = await promisify(execFile)("ps", ["-eo", "pid=,ppid=,args="]);
-  const rows = stdout.split("\n").map((line) => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line));
-  const family = new Set([pid]);
+  const rows = stdout.split("\n").flatMap((line) => {
+    const [, own = "", parent = "", args = ""] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [];
+    return own === "" ? [] : [{ own: Number(own), parent: Number(parent), args }];
+  });
+  // Level by level: where process ids have wrapped around, a child's is lower than its parent's and stands before it.
   const envoys: number[] = [];
-  for (const row of rows) {
-    const [, own = "", parent = "", args = ""] = row ?? [];
-    if (!family.has(Number(parent))) continue;
-    family.add(Number(own));
-    if (/envoy\S* .*-c /.test(args)) envoys.push(Number(own));
+  for (let level = [pid]; level.length > 0; ) {
+    const children = rows.filter(({ parent }) => level.includes(parent));
+    envoys.push(...children.filter(({ args }) => /envoy\S* .*-c /.test(args)).map(({ own }) => own));
+    level = children.map(({ own }) => own);
   }
   return envoys;
 }

@@ -2,7 +2,8 @@
 type Check = () => unknown;
 type Arguments = [what: string, check: Check, limitMs?: number] | [check: Check, limitMs?: number];
 
-const LIMIT_MS = 15_000;
+/** For the machine, not for the behaviour: a test that means a time says so. */
+const LIMIT_MS = 45_000;
 const FIRST_PAUSE_MS = 2;
 const LONGEST_PAUSE_MS = 40;
 
