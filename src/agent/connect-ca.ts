@@ -12,6 +12,7 @@ import {
 import { connectThroughProxy } from "../net/http-proxy/proxy-route.ts";
 import { tlsLimits } from "../net/tls/compliance-policy.ts";
 import { NO_PLATFORM, type PlatformInfo } from "../platform/index.ts";
+import { machineRoots } from "../protocol/x509/machine-roots.ts";
 import { diskFiles } from "../settings/config-files.ts";
 import type { AgentConfig } from "../settings/read-agent-config.ts";
 import { caRootCa, type RootCa, systemRootCa } from "../settings/root-ca.ts";
@@ -45,7 +46,11 @@ export async function connectCa(config: AgentConfig, parts: CaParts): Promise<Ca
   }
   log.info(`CA Endpoint ${security.caEndpoint}, provider ${security.caProvider}`);
   log.info(`Using CA ${security.caEndpoint} cert with ${root.path === "" ? "system certs" : `certs: ${root.path}`}`);
-  const connect = connectThroughProxy(security.caEndpoint, config.proxies);
+  const connect = connectThroughProxy(
+    security.caEndpoint,
+    config.proxies,
+    machineRoots(systemRootCa(diskFiles.exists), log),
+  );
   if (connect !== undefined) log.info("the CA is reached through the proxy of HTTPS_PROXY");
   const client = await startCaClient(security.caProvider, {
     endpoint: security.caEndpoint,

@@ -9,6 +9,7 @@ import type { TokenFetcher } from "../identity/index.ts";
 import { connectThroughProxy, proxyRoute } from "../net/http-proxy/proxy-route.ts";
 import type { ReservedSocket } from "../net/listen/listen.ts";
 import { message, repeatedString } from "../protobuf/wire/message.ts";
+import { machineRoots } from "../protocol/x509/machine-roots.ts";
 import { diskFiles } from "../settings/config-files.ts";
 import type { Environment } from "../settings/env-reader.ts";
 import type { AgentConfig } from "../settings/read-agent-config.ts";
@@ -84,7 +85,11 @@ async function connectUpstream(config: AgentConfig, parts: XdsParts, log: Logger
   const secure =
     tls && (await step("failed to get TLS options to talk to upstream", () => createUpstreamTls(tls, log)));
   const credentials = xdsCredentials(config, parts.tokens, parts.exchange);
-  const connect = connectThroughProxy(upstream.address, config.proxies);
+  const connect = connectThroughProxy(
+    upstream.address,
+    config.proxies,
+    machineRoots(systemRootCa(diskFiles.exists), log),
+  );
   if (connect !== undefined) log.info("the control plane is reached through the proxy of HTTPS_PROXY");
   return {
     ...upstream,
@@ -183,7 +188,7 @@ async function connectWasm(config: AgentConfig, parts: WasmParts): Promise<WasmC
     dockerConfigPath: dockerConfigPath(parts.env),
     rootsFile: systemRootCa(diskFiles.exists),
     owner: config.envoy.user,
-    route: (url) => proxyRoute(url, proxies),
+    route: (url, roots) => proxyRoute(url, proxies, roots),
     isKept: (path) => isRecorded(path, parts.lastGood),
     metrics: parts.metrics,
     log: parts.log.scope("wasm"),

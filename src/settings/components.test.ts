@@ -366,6 +366,13 @@ describe("wasm", () => {
     expect(readProxySettings(given(variables).env).httpProxy).toBe(gives);
   });
 
+  test.each([
+    { given: { ALL_PROXY: "upper:1", all_proxy: "lower:1" }, gives: "upper:1" },
+    { given: { all_proxy: "socks5://lower:1" }, gives: "socks5://lower:1" },
+  ])("the proxy of modules without one for their scheme with $given is $gives", ({ given: variables, gives }) => {
+    expect(readProxySettings(given(variables).env)).toMatchObject({ allProxy: gives, httpProxy: "", httpsProxy: "" });
+  });
+
   test("a bad network warns and the others count", () => {
     const { env, log, lines, rules } = given({
       WASM_INSECURE_REGISTRIES: "a:5000, b",

@@ -136,6 +136,7 @@ export function readProxySettings(env: EnvReader): ProxySettings {
   return Object.freeze({
     httpProxy: env.string("HTTP_PROXY") || env.string("http_proxy"),
     httpsProxy: env.string("HTTPS_PROXY") || env.string("https_proxy"),
+    allProxy: env.string("ALL_PROXY") || env.string("all_proxy"),
     noProxy: env.string("NO_PROXY") || env.string("no_proxy"),
   });
 }

@@ -1,12 +1,7 @@
-import { readFileSync } from "node:fs";
 import { arch } from "node:os";
 import { resolve as absolute } from "node:path";
-import { createSecureContext, type SecureContext } from "node:tls";
-import { errorMessage } from "../base/coded-error.ts";
-import type { Logger } from "../base/logger.ts";
-import { publicRoots } from "../net/tls/public-roots.ts";
 import { memberList } from "../protobuf/wire/edit-members.ts";
-import { createBundleWarnings, parseTrustBundle } from "../protocol/x509/trust-bundle.ts";
+import { machineRoots } from "../protocol/x509/machine-roots.ts";
 import { startModuleCache } from "./cache/start-module-cache.ts";
 import { type ConvertedResponse, convertResponse } from "./convert-response.ts";
 import type { RemoteModule } from "./core/remote-module.ts";
@@ -31,7 +26,7 @@ export function openConverter(options: WasmOptions): Pick<WasmConverter, "conver
   const connections = {
     isForbidden: forbiddenAddresses(options.blockedCidrs),
     isInsecure,
-    roots: trustedRoots(options.rootsFile, log),
+    roots: machineRoots(options.rootsFile, log),
     ...(options.route !== undefined && { route: options.route }),
     ...(options.resolve !== undefined && { resolve: options.resolve }),
   };
@@ -129,29 +124,5 @@ export function trackModulesInUse(): ModulesInUse {
       for (const files of streams.values()) for (const used of files.values()) if (used === path) return true;
       return false;
     },
-  };
-}
-
-/**
- * TLS with the machine's roots, to which an operator may have added those of his registry; with the runtime's own where there are none.
- * Read when first needed: most workloads never fetch anything.
- */
-function trustedRoots(file: string | undefined, log: Logger): () => SecureContext {
-  let known: SecureContext | undefined;
-  const read = (): SecureContext | undefined => {
-    if (file === undefined) return undefined;
-    try {
-      const bundle = parseTrustBundle(readFileSync(file, "utf8"));
-      if (bundle.count === 0) throw new Error("no certificate in it");
-      createBundleWarnings(log)(file, bundle);
-      return createSecureContext({ ca: bundle.pem });
-    } catch (failure) {
-      log.warn(`cannot read the roots in ${file}, using those that come with the runtime: ${errorMessage(failure)}`);
-      return undefined;
-    }
-  };
-  return () => {
-    known ??= read() ?? publicRoots();
-    return known;
   };
 }

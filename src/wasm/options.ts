@@ -1,3 +1,4 @@
+import type { SecureContext } from "node:tls";
 import type { Handle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
 import type { ProxyOwner } from "../files/proxy-file.ts";
@@ -26,8 +27,8 @@ export interface WasmOptions {
   readonly owner?: ProxyOwner | undefined;
   /** The machine's roots, PEM; the runtime's own when absent. */
   readonly rootsFile?: string | undefined;
-  /** The way of each request when it is not the direct one, such as through an HTTP proxy. What it throws fails the request. */
-  readonly route?: (url: URL) => ProxyRoute | undefined;
+  /** The way of each request when it is not the direct one, such as through a proxy; the roots are for TLS with it. A throw fails the request. */
+  readonly route?: (url: URL, roots: () => SecureContext) => ProxyRoute | undefined;
   /** Files that the proxy may be given by somebody else, also when no response here has named them. */
   readonly isKept?: (path: string) => boolean;
   /** The system's name resolution when absent. */

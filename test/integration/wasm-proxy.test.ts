@@ -115,8 +115,8 @@ test("a listed registry over plain http is reached through the proxy too", async
 
 test.each([
   { is: "that is not there", httpProxy: "me:secret@127.0.0.1:1", error: "the HTTP proxy 127.0.0.1:1: connect ECONN" },
-  { is: "of another kind", httpProxy: "socks5://me:secret@p:1", error: "HTTP_PROXY is no http:// address of a proxy" },
-  { is: "without a name", httpProxy: "http://", error: "HTTP_PROXY is no http:// address of a proxy" },
+  { is: "of another kind", httpProxy: "socks4://me:secret@p:1", error: "HTTP_PROXY is not the address of a proxy" },
+  { is: "without a name", httpProxy: "http://", error: "HTTP_PROXY is not the address of a proxy" },
 ])("a proxy $is fails the module, without the login", async ({ httpProxy, error }) => {
   await using parts = await setUp(() => ({ httpProxy }));
   const reason = await parts.wasm.reason({ url: "http://modules.example/m.wasm" });

@@ -292,10 +292,10 @@ describe("through the proxy of HTTPS_PROXY", () => {
     expect(connectThroughProxy(address, environment)).toBeUndefined();
   });
 
-  test.each(["socks5://p:1", "https://p:1", "http://", "me:50%secret@p:1"])("%s stops the start", (httpsProxy) => {
+  test.each(["socks4://p:1", "ftp://p:1", "http://", "me:50%secret@p:1"])("%s stops the start", (httpsProxy) => {
     const environment = { httpsProxy, noProxy: "" };
     const connect = () => connectThroughProxy("istiod.mesh:15012", environment);
-    expect(connect).toThrow(/^HTTPS_PROXY is no http:\/\/ address/);
+    expect(connect).toThrow(/^HTTPS_PROXY is not the address of a proxy; allowed is \[http:\/\/\|https:/);
     expect(connect).not.toThrow("secret");
   });
 });

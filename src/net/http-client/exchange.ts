@@ -110,7 +110,8 @@ async function open(request: Exchange): Promise<(signal: AbortSignal) => ClientR
     const http = await import("node:http");
     const options = plainOptions(request);
     const target = url.protocol === "https:" ? new URL(`http:${url.href.slice("https:".length)}`) : url;
-    return (signal) => http.request(target, { ...options, signal });
+    return (signal) =>
+      http.request(target, { ...options, ...(proxy && !socket && dialled(proxy.dial, signal)), signal });
   }
   const [https, tls, { publicRootsFor }] = await Promise.all([
     import("node:https"),
@@ -122,7 +123,7 @@ async function open(request: Exchange): Promise<(signal: AbortSignal) => ClientR
   return (signal) =>
     https.request(url, {
       ...options,
-      ...(proxy?.kind === "tunnel" && tunnelled(proxy.dial, tls.connect, signal)),
+      ...(proxy && dialled(proxy.dial, signal, tls.connect)),
       signal,
     });
 }
@@ -142,10 +143,7 @@ function plainOptions(request: Exchange): RequestOptions {
     return { ...rest, createConnection: () => socket.stream };
   }
   // To a proxy the whole address is sent, and the Host header of the server that is meant.
-  if (proxy?.kind === "forward") {
-    const { host, port } = proxy.proxy;
-    return { ...shared, host, hostname: host, port, path: `${url.origin}${url.pathname}${url.search}` };
-  }
+  if (proxy?.kind === "forward") return { ...shared, path: `${url.origin}${url.pathname}${url.search}` };
   const { socketPath, lookup, localAddress, family, autoSelectFamily, agent } = request;
   return {
     ...shared,
@@ -164,7 +162,7 @@ function sentHeaders({ headers, method, body, url, proxy }: Exchange): string[] 
   return {
     ...headers,
     ...(length !== undefined && { "content-length": String(length) }),
-    ...(proxy?.kind === "forward" && { host: url.host, ...proxy.proxy.headers }),
+    ...(proxy?.kind === "forward" && { host: url.host, ...proxy.headers }),
   };
 }
 
@@ -172,8 +170,8 @@ function isList(headers: Exchange["headers"]): headers is readonly string[] {
   return Array.isArray(headers);
 }
 
-/** TLS with the server itself, inside the byte stream that `dial` gives. */
-function tunnelled(dial: Dial, connectTls: typeof import("node:tls").connect, signal: AbortSignal): RequestOptions {
+/** The request on the byte stream that `dial` gives; with `connectTls`, inside TLS with the server itself. */
+function dialled(dial: Dial, signal: AbortSignal, connectTls?: typeof import("node:tls").connect): RequestOptions {
   return {
     // Without an agent: with one of its own, Node does not wait for a connection that is made asynchronously.
     agent: undefined,
@@ -184,7 +182,10 @@ function tunnelled(dial: Dial, connectTls: typeof import("node:tls").connect, si
       dial(signal).then(
         // Errors from here on are the request's.
         (socket) =>
-          ready(null, connectTls({ ...(options as ConnectionOptions), socket, ...(servername && { servername }) })),
+          ready(
+            null,
+            connectTls?.({ ...(options as ConnectionOptions), socket, ...(servername && { servername }) }) ?? socket,
+          ),
         (failure: Error) => ready(failure),
       );
       return undefined;

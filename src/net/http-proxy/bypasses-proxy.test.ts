@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bypassesProxy } from "./proxy-route.ts";
+import { bypassesProxy } from "./bypasses-proxy.ts";
 
 test.each([
   { target: "localhost:15012", noProxy: "", bypasses: true },

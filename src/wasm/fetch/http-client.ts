@@ -15,7 +15,7 @@ export interface HttpClientOptions {
   readonly timeoutMs?: number;
   /** For TLS: the roots that are trusted. */
   readonly roots: () => SecureContext;
-  readonly route?: (url: URL) => ProxyRoute | undefined;
+  readonly route?: (url: URL, roots: () => SecureContext) => ProxyRoute | undefined;
   /** The system's when absent. */
   readonly resolve?: Resolve;
 }
@@ -58,7 +58,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
         forHop: (url) => {
           request.inspect?.(url);
           refuseLiteral(url, isForbidden);
-          proxy = options.route?.(url);
+          proxy = options.route?.(url, roots);
           const tls = { secureContext: url.protocol === "https:" ? roots() : undefined };
           return {
             proxy,
@@ -110,5 +110,5 @@ function toWasmError(
     new WasmError(kind, `${method === "POST" ? "Post" : "Get"} "${shownUrl(url)}": ${text}`, { cause });
   if (code === "cancelled") return fail("timeout", "deadline exceeded");
   if (code === "timeout") return fail("timeout", `no answer within ${timeoutMs} ms`);
-  return fail("unreachable", proxy?.kind === "forward" ? `the HTTP proxy ${proxy.proxy.shown}: ${reason}` : reason);
+  return fail("unreachable", proxy?.kind === "forward" ? `the HTTP proxy ${proxy.shown}: ${reason}` : reason);
 }

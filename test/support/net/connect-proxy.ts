@@ -1,5 +1,6 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, connect } from "node:net";
 
 export interface ConnectProxy extends AsyncDisposable {
@@ -7,10 +8,14 @@ export interface ConnectProxy extends AsyncDisposable {
   readonly asked: readonly { readonly target: string; readonly login: string }[];
 }
 
-/** A CONNECT proxy that goes to one place ("host:port") whatever it is asked for; with another status it refuses. */
-export async function startConnectProxy(to: string, status = 200): Promise<ConnectProxy> {
+/** A CONNECT proxy that goes to one place ("host:port") whatever it is asked for; with another status it refuses. With a key it is inside TLS. */
+export async function startConnectProxy(
+  to: string,
+  status = 200,
+  tls?: { readonly cert: string; readonly key: string },
+): Promise<ConnectProxy> {
   const asked: { target: string; login: string }[] = [];
-  const server = createServer();
+  const server: Server = tls === undefined ? createServer() : createTlsServer(tls);
   server.on("connect", (request, socket) => {
     asked.push({ target: request.url ?? "", login: request.headers["proxy-authorization"] ?? "" });
     if (status !== 200) return void socket.end(`HTTP/1.1 ${status} Forbidden\r\n\r\n`);
