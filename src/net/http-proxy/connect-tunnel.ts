@@ -3,8 +3,7 @@ import type { Duplex } from "node:stream";
 import { errorMessage } from "../../base/coded-error.ts";
 import { splitHostPort } from "../host-port.ts";
 import { isIP } from "../ip.ts";
-import { type ProxyAddress, proxyHeaders } from "./proxy-address.ts";
-import type { ProxyRoots } from "./proxy-route.ts";
+import { type ProxyAddress, type ProxyRoots, proxyHeaders } from "./proxy-address.ts";
 import { openSocks5 } from "./socks5.ts";
 
 export interface Tunnel {

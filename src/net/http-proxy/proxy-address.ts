@@ -1,3 +1,8 @@
+import type { SecureContext } from "node:tls";
+
+/** The roots of TLS with an https:// proxy; the public ones when absent. */
+export type ProxyRoots = () => SecureContext;
+
 /** A proxy, as the environment names it. */
 export interface ProxyAddress {
   /** What is spoken to it: HTTP, HTTP inside TLS, or SOCKS 5. */

@@ -1,8 +1,7 @@
-import type { SecureContext } from "node:tls";
 import type { Dial } from "../dial.ts";
 import { splitHostPort } from "../host-port.ts";
 import { bypassesProxy } from "./bypasses-proxy.ts";
-import { type ProxyAddress, parseProxy, proxyHeaders } from "./proxy-address.ts";
+import { type ProxyAddress, type ProxyRoots, parseProxy, proxyHeaders } from "./proxy-address.ts";
 
 /** The environment's proxies: URLs whose scheme is optional; "" for none. */
 export interface ProxySettings {
@@ -14,9 +13,6 @@ export interface ProxySettings {
   readonly allProxy?: string;
   readonly noProxy: string;
 }
-
-/** The roots of TLS with an https:// proxy; the public ones when absent. */
-export type ProxyRoots = () => SecureContext;
 
 /** How a request travels that does not go straight to its host. */
 export type ProxyRoute =
