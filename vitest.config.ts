@@ -27,6 +27,8 @@ export default defineConfig({
       suite("conformance", ["test/conformance/**/*.test.ts"], shared),
       suite("integration", ["test/integration/**/*.test.ts"], shared),
       suite("e2e", ["e2e/**/*.test.ts"], { ...shared, testTimeout: 180_000 }),
+      // Each file starts an API server; the start takes seconds, and more where several start at once.
+      suite("kubernetes", ["test/kubernetes/**/*.test.ts"], { ...shared, testTimeout: 120_000, hookTimeout: 180_000 }),
       suite("slow", ["{src,test,e2e}/**/*.slow.test.ts"], { exclude: ["**/node_modules/**"], testTimeout: 600_000 }),
     ],
   },

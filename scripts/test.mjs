@@ -1,5 +1,5 @@
 // npm test: types, lint, import direction, generated files, then every suite of vitest; ends with one line of counts.
-//   node scripts/test.mjs [unit|conformance|integration|e2e|slow ...] [-- vitest arguments]
+//   node scripts/test.mjs [unit|conformance|integration|e2e|kubernetes|slow ...] [-- vitest arguments]
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ const words = process.argv.slice(2);
 const split = words.indexOf("--");
 const suites = split === -1 ? words : words.slice(0, split);
 const extra = split === -1 ? [] : words.slice(split + 1);
-const SUITES = ["unit", "conformance", "integration", "e2e", "slow"];
+const SUITES = ["unit", "conformance", "integration", "e2e", "kubernetes", "slow"];
 const unknown = suites.filter((name) => !SUITES.includes(name));
 if (unknown.length > 0) {
   console.error(`no suite named ${unknown.join(", ")} (there are: ${SUITES.join(", ")}); vitest arguments follow --`);

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import type { TestContext } from "vitest";
+import { hasBinary } from "./kubernetes/binaries.ts";
 import { skipWith } from "./skip-with.ts";
 
 /** Real parts of the machine that a test may need: how to see whether they are there, and the command that installs them. */
@@ -25,6 +26,8 @@ const REQUIREMENTS = {
   promtool: { present: () => onPath("promtool"), install: "apt-get install prometheus" },
   setpriv: { present: () => onPath("setpriv"), install: "apt-get install util-linux" },
   useradd: { present: () => isRoot() && onPath("useradd"), install: "run as root; apt-get install passwd" },
+  kubernetes: { present: () => hasBinary("kube") && hasBinary("etcd"), install: "npm run kubernetes -- get" },
+  consul: { present: () => hasBinary("consul"), install: "npm run kubernetes -- get consul" },
   envoy: { present: () => envoyPath() !== undefined, install: "./bin/pilot-agent envoy path" },
 } as const;
 

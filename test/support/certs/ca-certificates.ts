@@ -23,6 +23,7 @@ export interface TestCertificate {
 
 export interface TestCertificateOptions {
   readonly organization?: string;
+  readonly commonName?: string;
   /** Self-signed when absent. */
   readonly by?: TestCertificate;
   readonly isCa?: boolean;
@@ -39,7 +40,11 @@ export interface TestCertificateOptions {
 export async function makeCertificate(options: TestCertificateOptions = {}): Promise<TestCertificate> {
   const keys = options.keys ?? (await generateKeyPair(options.key ?? { type: "ecdsa", curve: "P256" }));
   const publicKeyDer = keys.publicKey.export({ type: "spki", format: "der" });
-  const subject = buildName(options.organization === undefined ? {} : { organization: options.organization });
+  const { organization, commonName } = options;
+  const subject = buildName({
+    ...(organization !== undefined && { organization }),
+    ...(commonName !== undefined && { commonName }),
+  });
   const isCa = options.isCa ?? true;
   const der = await buildCertificate(
     {
