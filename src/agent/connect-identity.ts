@@ -43,7 +43,7 @@ export async function connectIdentity(config: AgentConfig, parts: IdentityParts)
   return step("failed to start default Istio SDS server", async () => {
     const secrets = opened.add(await startSecrets(config, parts));
     // Without Envoy nobody asks over SDS; the files in OUTPUT_CERTS are what applications read.
-    if (!config.envoy.disabled && sds.mode !== "external") {
+    if (!config.agent.disableEnvoy && sds.mode !== "external") {
       const kind = sds.mode === "workload" ? "workload certificates" : "file certificates only";
       log.scope("sds").info("Starting SDS grpc server");
       log.scope("sds").info(`Starting SDS server for ${kind}, will listen on "${sds.listenPath}"`);

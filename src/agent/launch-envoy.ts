@@ -45,8 +45,8 @@ export interface Launch {
 export async function launchEnvoy(config: AgentConfig, parts: LaunchParts): Promise<Launch> {
   const { opened, env, log, signal, metrics } = parts;
   const sds = await decideSds(config, log);
-  const sources = parts.platform.then((platform) => ({ config, env, sds, platform, xdsRootCert: config.xds.rootCa }));
-  if (config.envoy.disabled) {
+  const sources = parts.platform.then((platform) => ({ config, env, sds, platform }));
+  if (config.agent.disableEnvoy) {
     const none = Promise.resolve({ sds: undefined, xds: undefined });
     return { sds, sources, sockets: none, envoy: undefined, followPhases: () => undefined };
   }

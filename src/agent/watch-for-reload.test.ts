@@ -8,7 +8,6 @@ import { until } from "../../test/support/wait/until.ts";
 import { defaultProxyConfig } from "../istio-api/proxy-config/default-proxy-config.ts";
 import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
 import { CURRENT_PROXY_CONFIG_RULES } from "../istio-api/proxy-config/proxy-config-rules.ts";
-import type { EnvoyConfig } from "../settings/envoy.ts";
 import { certificateFilesOf } from "./certificate-files.ts";
 import { watchForReload } from "./watch-for-reload.ts";
 
@@ -25,7 +24,7 @@ async function start(proxyConfig: ProxyConfig, override = "") {
   const log = recordLog();
   const config = {
     proxyConfig: { ...defaultProxyConfig(CURRENT_PROXY_CONFIG_RULES), ...proxyConfig },
-    envoy: { bootstrapTemplate: "", bootstrapOverride: override } as EnvoyConfig,
+    bootstrap: { template: "", override },
   };
   const watch = await watchForReload({ config, log, reload: (reason) => void reasons.push(reason), settleMs: 30 });
   return {

@@ -18,7 +18,9 @@ const BOOTSTRAP_SETTLE_MS = 1000;
 const CERTIFICATE_SETTLE_MS = 2000;
 
 export interface ReloadWatch {
-  readonly config: Pick<AgentConfig, "proxyConfig" | "envoy">;
+  readonly config: Pick<AgentConfig, "proxyConfig"> & {
+    readonly bootstrap: Pick<AgentConfig["bootstrap"], "template" | "override">;
+  };
   readonly log: Logger;
   reload(reason: string): void;
   readonly settleMs?: number;
@@ -82,14 +84,14 @@ function watchChanges(files: readonly string[], settleMs: number, log: Logger, o
 }
 
 /** What Envoy reads as it is; a template is text until it is filled. */
-function bootstrapDocuments({ proxyConfig, envoy }: ReloadWatch["config"]): string[] {
-  return [proxyConfig.customConfigFile ?? "", envoy.bootstrapOverride].filter((path) => path !== "");
+function bootstrapDocuments({ proxyConfig, bootstrap }: ReloadWatch["config"]): string[] {
+  return [proxyConfig.customConfigFile ?? "", bootstrap.override].filter((path) => path !== "");
 }
 
-function bootstrapFiles({ proxyConfig, envoy }: ReloadWatch["config"]): string[] {
+function bootstrapFiles({ proxyConfig, bootstrap }: ReloadWatch["config"]): string[] {
   const { customConfigFile, proxyBootstrapTemplatePath } = proxyConfig;
-  const template = envoy.bootstrapTemplate || proxyBootstrapTemplatePath;
-  return [(customConfigFile || template) ?? "", envoy.bootstrapOverride].filter((path) => path !== "");
+  const template = bootstrap.template || proxyBootstrapTemplatePath;
+  return [(customConfigFile || template) ?? "", bootstrap.override].filter((path) => path !== "");
 }
 
 function serviceCertificates({ proxyConfig }: ReloadWatch["config"]): CertificateFileSet[] {

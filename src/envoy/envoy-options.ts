@@ -32,7 +32,7 @@ export interface EnvoyOptions {
   /** `off` is the reference's behaviour: an Envoy that ends is not started again and the agent's exit code is 0. */
   readonly guard?: "on" | "off";
   readonly budget?: RestartBudget;
-  readonly user?: { readonly uid: number; readonly gid: number };
+  readonly user?: { readonly uid: number; readonly gid: number } | undefined;
   /** The whole environment of the child; PATH in it also finds a binary given by name. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Adds the cipher list that FIPS compliance asks of gRPC inside Envoy. */

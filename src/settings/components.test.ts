@@ -5,9 +5,10 @@ import { defaultProxyConfig } from "../istio-api/proxy-config/default-proxy-conf
 import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
 import { STATUS_RULES } from "../status/core/generations.ts";
 import { readAgentOptions } from "./agent.ts";
+import { readBootstrapSettings } from "./bootstrap.ts";
 import { readDnsSettings } from "./dns.ts";
 import { createEnvReader, type Environment } from "./env-reader.ts";
-import { readEnvoyConfig, splitProxyLogLevel } from "./envoy.ts";
+import { readEnvoySettings, splitProxyLogLevel } from "./envoy.ts";
 import { type Generation, generationRules } from "./generations.ts";
 import { defaultProxyFlags, type ProxyFlags } from "./proxy-flags.ts";
 import type { ProxyRole } from "./role/read-role.ts";
@@ -86,8 +87,8 @@ test.each([
 });
 
 test.each(["master", "1.20", "1.7"] as const)("the reader of traced packets can be switched on in %s", (generation) => {
-  const { env, flags } = given({ IPTABLES_TRACE_LOGGING: "true" }, generation);
-  expect(readAgentOptions(env, flags, role).iptablesTraceLogging).toBe(true);
+  const { env } = given({ IPTABLES_TRACE_LOGGING: "true" }, generation);
+  expect(readAgentOptions(env).iptablesTraceLogging).toBe(true);
 });
 
 describe("envoy", () => {
@@ -117,7 +118,7 @@ describe("envoy", () => {
 
   test("defaults and values from the ProxyConfig", () => {
     expect(
-      readEnvoyConfig(
+      readEnvoySettings(
         given({}, "master", {
           config: {
             concurrency: -3,
@@ -129,32 +130,42 @@ describe("envoy", () => {
       ),
     ).toMatchObject({
       binaryPath: "/usr/local/bin/envoy",
-      adminPort: 15000,
-      logLevel: "warning",
-      concurrency: 0,
-      drainSeconds: 90,
-      terminationDrainMs: 500,
-      fileFlushIntervalMs: 2000,
-      parentShutdownSeconds: undefined,
-      skipDeprecatedLogs: true,
-      statusPort: 15021,
-      prometheusPort: 15090,
-      hostIp: undefined,
+      admin: { host: "127.0.0.1", port: 15000 },
+      args: {
+        logLevel: "warning",
+        concurrency: 0,
+        drainMs: 90_000,
+        fileFlushIntervalMs: 2000,
+        skipDeprecatedLogs: true,
+      },
+      termination: { drainMs: 500, inboundOnly: true, ownPorts: [15021, 15090] },
     });
-    expect(readEnvoyConfig(given({}, "1.7")).parentShutdownSeconds).toBe(60);
-    const configured = { config: { parentShutdownDuration: "90s", drainDuration: "10s" } };
-    expect(readEnvoyConfig(given({}, "1.8", configured)).parentShutdownSeconds).toBe(90);
-    expect(readEnvoyConfig(given({}, "1.20")).skipDeprecatedLogs).toBe(false);
+    expect(readEnvoySettings(given({}, "1.20")).args.skipDeprecatedLogs).toBe(false);
   });
 
   test.each([
-    { value: "61s", seconds: 61, isIgnored: false },
-    { value: "45s", seconds: undefined, isIgnored: true },
-    { value: "60500ms", seconds: undefined, isIgnored: true },
-    { value: "2h", seconds: undefined, isIgnored: true },
-  ])("ENVOY_PARENT_SHUTDOWN_DURATION=$value beside a drain of 45 s", ({ value, seconds, isIgnored }) => {
-    const sources = given({ ENVOY_PARENT_SHUTDOWN_DURATION: value });
-    expect(readEnvoyConfig(sources).parentShutdownSeconds).toBe(seconds);
+    { what: "without hot restart there is none", env: {}, generation: "master", gives: undefined },
+    { what: "the usual drain", env: { ENVOY_HOT_RESTART: "true" }, generation: "master", gives: 60_000 },
+    { what: "the default of the generation", env: {}, generation: "1.7", gives: 60_000 },
+    {
+      what: "the field of the ProxyConfig",
+      env: {},
+      generation: "1.8",
+      config: { parentShutdownDuration: "90s", drainDuration: "10s" },
+      gives: 90_000,
+    },
+  ] as const)("parent shutdown of $generation, $what: $gives", ({ env, generation, gives, ...change }) => {
+    expect(readEnvoySettings(given(env, generation, change)).hotRestart?.parentShutdownMs).toBe(gives);
+  });
+
+  test.each([
+    { value: "61s", ms: 61_000, isIgnored: false },
+    { value: "45s", ms: 60_000, isIgnored: true },
+    { value: "60500ms", ms: 60_000, isIgnored: true },
+    { value: "2h", ms: 60_000, isIgnored: true },
+  ])("ENVOY_PARENT_SHUTDOWN_DURATION=$value beside a drain of 45 s", ({ value, ms, isIgnored }) => {
+    const sources = given({ ENVOY_HOT_RESTART: "true", ENVOY_PARENT_SHUTDOWN_DURATION: value });
+    expect(readEnvoySettings(sources).hotRestart?.parentShutdownMs).toBe(ms);
     expect(sources.lines.some((line) => line.includes("more than the drain duration of 45 s"))).toBe(isIgnored);
   });
 
@@ -163,7 +174,7 @@ describe("envoy", () => {
     { uid: 1337, address: "localhost:53", gives: false },
     { uid: 0, address: "localhost:15053", gives: false },
   ])("uid $uid and DNS on $address: gives up root $gives", ({ uid, address, gives }) => {
-    expect(readEnvoyConfig({ ...given({ DNS_PROXY_ADDR: address }), uid }).user !== undefined).toBe(gives);
+    expect(readEnvoySettings({ ...given({ DNS_PROXY_ADDR: address }), uid }).user !== undefined).toBe(gives);
   });
 });
 
@@ -196,7 +207,6 @@ describe("xds", () => {
       proxy: { socketPath: "etc/istio/proxy/XDS", maxReceiveBytes: 67_108_864 },
       upstream: { headers: { A: "b" }, compression: true },
       tls: { serverName: "istiod.istio-system.svc", root: { path: "var/run/secrets/istio/root-cert.pem" } },
-      delta: true,
       tapPort: 15004,
       viaAgent: true,
       lastGoodDirectory: "",
@@ -209,7 +219,7 @@ describe("xds", () => {
 
   test("the debug tap exists since 1.20, direct connections on 1.8 only", () => {
     expect(read({}, "1.8").tapPort).toBe(0);
-    expect(read({}, "1.20")).toMatchObject({ tapPort: 15004, delta: false });
+    expect(read({}, "1.20")).toMatchObject({ tapPort: 15004 });
     expect(read({ PROXY_XDS_DEBUG_VIA_AGENT: "false" }, "1.20").tapPort).toBe(0);
     const direct = { PROXY_XDS_VIA_AGENT: "false" };
     expect([read(direct, "1.8").viaAgent, read(direct).viaAgent]).toEqual([false, true]);
@@ -386,23 +396,39 @@ describe("wasm", () => {
   });
 });
 
-describe("agent", () => {
+describe("bootstrap", () => {
+  const read = (env: Environment, generation: Generation = "master", flags: Partial<ProxyFlags> = {}) =>
+    readBootstrapSettings({ ...given(env, generation, { flags }), exists: (path) => path.startsWith("/etc/") });
+
   test.each([
-    { env: {}, gives: null },
+    { env: {}, gives: undefined },
     { env: { PEER_METADATA_DISCOVERY: "true" }, gives: true },
     { env: { PEER_METADATA_DISCOVERY: "junk" }, gives: false },
   ])("metadata discovery with $env is $gives", ({ env, gives }) => {
-    const { env: reader, flags } = given(env);
-    expect(readAgentOptions(reader, flags, role).metadataDiscovery).toBe(gives);
+    expect(read(env).agent.metadataDiscovery).toBe(gives);
   });
 
-  test("role and flags reach the agent", () => {
-    const { env, flags } = given({ DISABLE_ENVOY: "true" }, "master", { flags: { stsPort: 15463 } });
-    expect(readAgentOptions(env, flags, role)).toMatchObject({
-      stsPort: 15463,
-      disableEnvoy: true,
-      serviceNode: role.serviceNode,
-      grpcBootstrapPath: "etc/istio/proxy/grpc-bootstrap.json",
+  test("role and flags reach the node", () => {
+    expect(read({}, "master", { stsPort: 15463 })).toMatchObject({
+      nodeId: role.serviceNode,
+      agent: { stsPort: 15463 },
+      features: { deltaXds: true },
     });
+    expect(read({}, "1.20").features.deltaXds).toBe(false);
+  });
+
+  test.each([
+    { configured: "", gives: /^$/ },
+    { configured: "/certs/root.pem", gives: /^\/certs\/root\.pem$/ },
+    { configured: "SYSTEM", gives: /^\/etc\// },
+  ])("XDS_ROOT_CA=$configured gives Envoy a file", ({ configured, gives }) => {
+    expect(read({ XDS_ROOT_CA: configured }).agent.xdsRootCert).toMatch(gives);
+  });
+});
+
+test("an agent without Envoy still writes the bootstrap of gRPC clients", () => {
+  expect(readAgentOptions(given({ DISABLE_ENVOY: "true" }).env)).toMatchObject({
+    disableEnvoy: true,
+    grpcBootstrapPath: "etc/istio/proxy/grpc-bootstrap.json",
   });
 });

@@ -1,4 +1,5 @@
 import type { Logger } from "../base/logger.ts";
+import { type EnvoyOptions, type EnvoyRules, impliesHotRestart, loopbackOf } from "../envoy/index.ts";
 import type { ProxyOwner } from "../files/proxy-file.ts";
 import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
 import { parseProtoDuration } from "../protobuf/proto-duration.ts";
@@ -7,54 +8,23 @@ import type { GenerationRules } from "./generations.ts";
 import type { ProxyFlags } from "./proxy-flags.ts";
 import type { ProxyRole } from "./role/read-role.ts";
 
-export interface EnvoyConfig {
-  readonly disabled: boolean;
-  readonly binaryPath: string;
-  readonly configPath: string;
-  readonly adminPort: number;
-  /** Argument `-l`; empty leaves it out. */
-  readonly logLevel: string;
-  readonly componentLogLevel: string;
-  readonly logAsJson: boolean;
-  readonly ipAddresses: readonly string[];
-  readonly isSidecar: boolean;
-  readonly outlierLogPath: string;
-  /** undefined: Envoy's own interval. */
-  readonly fileFlushIntervalMs: number | undefined;
-  readonly fileFlushMinSizeKb: number;
-  /** 0 leaves the argument out: one thread per host core. */
-  readonly concurrency: number;
-  readonly drainSeconds: number;
-  /** From the end of a hot restart to the end of the previous process; undefined: follows from the drain. */
-  readonly parentShutdownSeconds: number | undefined;
-  readonly terminationDrainMs: number;
-  readonly minimumDrainMs: number;
-  readonly exitOnZeroActiveConnections: boolean;
-  readonly maximumDrainMs: number;
-  readonly restartOnCrash: boolean;
-  /** Names of variables, a trailing `*` for any rest, that Envoy gets besides those it always gets. */
-  readonly passEnvironment: readonly string[];
-  readonly hotRestart: boolean;
-  readonly skipDeprecatedLogs: boolean;
-  readonly enableCoreDump: boolean;
-  readonly dualStack: boolean;
+/** The options of the supervised Envoy; the composition root adds its configuration, its environment and live objects. */
+export type EnvoySettings = Pick<
+  EnvoyOptions,
+  "rules" | "binaryPath" | "args" | "admin" | "termination" | "hotRestart" | "guard" | "fips"
+> & {
   /** Who Envoy runs as when the agent as root keeps port 53 for itself. */
   readonly user: ProxyOwner | undefined;
-  readonly statusPort: number;
-  readonly statusPortProxyProtocol: boolean;
-  readonly prometheusPort: number;
-  readonly secureMetricsPort: number;
-  readonly secureMergedMetricsPort: number;
-  readonly bootstrapTemplate: string;
-  readonly bootstrapOverride: string;
-  /** Unset and empty differ: unset leaves the placeholder in the bootstrap. */
-  readonly hostIp: string | undefined;
-  readonly stripFragmentFromPath: boolean;
-}
+  /** Names of variables, a trailing `*` for any rest, that Envoy gets besides those it always gets. */
+  readonly passEnvironment: readonly string[];
+};
 
 const PROXY_USER: ProxyOwner = { uid: 1337, gid: 1337 };
 
-export interface EnvoyConfigSources {
+/** A third more than the drain: the usual 45 s of drain give the usual 60 s. */
+const PARENT_SHUTDOWN_FACTOR = 4 / 3;
+
+export interface EnvoySources {
   readonly env: EnvReader;
   readonly flags: ProxyFlags;
   readonly role: ProxyRole;
@@ -64,53 +34,76 @@ export interface EnvoyConfigSources {
   readonly log: Logger;
 }
 
-/** Options of the Envoy process; ports and paths come from the effective ProxyConfig. */
-export function readEnvoyConfig({ env, flags, role, proxyConfig, rules, uid, log }: EnvoyConfigSources): EnvoyConfig {
-  const levels = splitProxyLogLevel(flags.proxyLogLevel, flags.proxyComponentLogLevel, rules, log);
-  const drainSeconds = toMs(proxyConfig.drainDuration ?? "0s") / 1000;
-  const flush = proxyConfig.fileFlushInterval;
-  return Object.freeze({
-    disabled: env.bool("DISABLE_ENVOY"),
+/** Ports and paths come from the effective ProxyConfig. */
+export function readEnvoySettings(sources: EnvoySources): EnvoySettings {
+  const { env, role, proxyConfig, rules, uid } = sources;
+  const passed = env.string("ENVOY_PASS_ENVIRONMENT").split(/[\s,]+/);
+  const hotRestart = readHotRestart(sources, rules.envoy);
+  return {
+    rules: rules.envoy,
     binaryPath: proxyConfig.binaryPath ?? "",
-    configPath: proxyConfig.configPath ?? "",
-    adminPort: proxyConfig.proxyAdminPort ?? 0,
+    args: readArgs(sources),
+    admin: { host: loopbackOf(role.ipAddresses), port: proxyConfig.proxyAdminPort ?? 0 },
+    termination: readTermination(sources),
+    ...(hotRestart !== undefined && { hotRestart }),
+    guard: env.bool("ENVOY_RESTART_ON_CRASH") ? "on" : "off",
+    fips: env.string("COMPLIANCE_POLICY").startsWith("fips-140-"),
+    user: uid === 0 && env.string("DNS_PROXY_ADDR").endsWith(":53") ? PROXY_USER : undefined,
+    passEnvironment: [...passed.filter((name) => name !== ""), ...Object.keys(proxyConfig.proxyMetadata ?? {})],
+  };
+}
+
+function readArgs({ env, flags, role, proxyConfig, rules, log }: EnvoySources): EnvoyOptions["args"] {
+  const levels = splitProxyLogLevel(flags.proxyLogLevel, flags.proxyComponentLogLevel, rules, log);
+  const { fileFlushInterval: flush, availabilityZone } = proxyConfig;
+  return {
+    drainMs: toMs(proxyConfig.drainDuration ?? "0s"),
+    nodeIps: role.ipAddresses,
     logLevel: levels.level,
     componentLogLevel: levels.components,
-    logAsJson: flags.logAsJson,
-    ipAddresses: role.ipAddresses,
-    isSidecar: role.type === "sidecar",
-    outlierLogPath: flags.outlierLogPath,
-    fileFlushIntervalMs: flush === undefined ? undefined : toMs(flush),
+    jsonLog: flags.logAsJson,
+    ...(flush !== undefined && { fileFlushIntervalMs: toMs(flush) }),
     fileFlushMinSizeKb: proxyConfig.fileFlushMinSizeKb ?? 0,
-    concurrency: Math.max(0, proxyConfig.concurrency ?? 0),
-    drainSeconds,
-    parentShutdownSeconds: parentShutdownSeconds(env, proxyConfig, drainSeconds, log),
-    terminationDrainMs: toMs(proxyConfig.terminationDrainDuration ?? "0s"),
-    minimumDrainMs: env.durationMs("MINIMUM_DRAIN_DURATION"),
-    exitOnZeroActiveConnections: env.bool("EXIT_ON_ZERO_ACTIVE_CONNECTIONS"),
-    maximumDrainMs: env.durationMs("MAXIMUM_DRAIN_DURATION"),
-    restartOnCrash: env.bool("ENVOY_RESTART_ON_CRASH"),
-    passEnvironment: Object.freeze(
-      env
-        .string("ENVOY_PASS_ENVIRONMENT")
-        .split(/[\s,]+/)
-        .filter((name) => name !== ""),
-    ),
-    hotRestart: env.bool("ENVOY_HOT_RESTART"),
-    skipDeprecatedLogs: env.applies("ENVOY_SKIP_DEPRECATED_LOGS") && env.bool("ENVOY_SKIP_DEPRECATED_LOGS"),
+    skipDeprecatedLogs: skipsDeprecatedLogs(env),
     enableCoreDump: env.bool("ISTIO_ENVOY_ENABLE_CORE_DUMP"),
-    dualStack: env.bool("ISTIO_DUAL_STACK"),
-    user: uid === 0 && env.string("DNS_PROXY_ADDR").endsWith(":53") ? PROXY_USER : undefined,
-    statusPort: env.int("ENVOY_STATUS_PORT"),
-    statusPortProxyProtocol: env.bool("ENVOY_STATUS_PORT_ENABLE_PROXY_PROTOCOL"),
-    prometheusPort: env.int("ENVOY_PROMETHEUS_PORT"),
-    secureMetricsPort: env.int("ENVOY_SECURE_METRICS_PORT"),
-    secureMergedMetricsPort: env.int("ENVOY_SECURE_MERGED_METRICS_PORT"),
-    bootstrapTemplate: env.string("ISTIO_BOOTSTRAP"),
-    bootstrapOverride: env.string("ISTIO_BOOTSTRAP_OVERRIDE"),
-    hostIp: env.isSet("HOST_IP") ? env.string("HOST_IP") : undefined,
-    stripFragmentFromPath: env.bool("HTTP_STRIP_FRAGMENT_FROM_PATH_UNSAFE_IF_DISABLED"),
-  });
+    concurrency: Math.max(0, proxyConfig.concurrency ?? 0),
+    serviceNode: role.serviceNode,
+    statNameLength: proxyConfig.statNameLength ?? 189,
+    ...(availabilityZone !== undefined && { availabilityZone }),
+  };
+}
+
+export function skipsDeprecatedLogs(env: EnvReader): boolean {
+  return env.applies("ENVOY_SKIP_DEPRECATED_LOGS") && env.bool("ENVOY_SKIP_DEPRECATED_LOGS");
+}
+
+const OWN_PORTS = [
+  "ENVOY_STATUS_PORT",
+  "ENVOY_PROMETHEUS_PORT",
+  "ENVOY_SECURE_METRICS_PORT",
+  "ENVOY_SECURE_MERGED_METRICS_PORT",
+] as const;
+
+function readTermination({ env, role, proxyConfig }: EnvoySources): EnvoyOptions["termination"] {
+  const exitOnZero = {
+    minimumMs: env.durationMs("MINIMUM_DRAIN_DURATION"),
+    maximumMs: env.durationMs("MAXIMUM_DRAIN_DURATION"),
+  };
+  return {
+    drainMs: toMs(proxyConfig.terminationDrainDuration ?? "0s"),
+    inboundOnly: role.type === "sidecar",
+    ownPorts: OWN_PORTS.map((name) => env.int(name)).filter((port) => port !== 0),
+    ...(env.bool("EXIT_ON_ZERO_ACTIVE_CONNECTIONS") && { exitOnZero }),
+  };
+}
+
+/** Undefined outside hot restart mode, which old generations are always in. */
+function readHotRestart(sources: EnvoySources, { commandLine }: EnvoyRules): EnvoyOptions["hotRestart"] {
+  const { env, proxyConfig, log } = sources;
+  const drainSeconds = toMs(proxyConfig.drainDuration ?? "0s") / 1000;
+  const configured = parentShutdownSeconds(env, proxyConfig, drainSeconds, log);
+  if (!env.bool("ENVOY_HOT_RESTART") && !impliesHotRestart(commandLine)) return undefined;
+  return { parentShutdownMs: (configured ?? Math.ceil(drainSeconds * PARENT_SHUTDOWN_FACTOR)) * 1000 };
 }
 
 /** The field where the generation has it, and the variable over it. */

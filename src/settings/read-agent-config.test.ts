@@ -113,7 +113,7 @@ test("the machine's own interfaces and files are enough", async () => {
   const { role, envoy } = await readAgentConfig({ args: ["router"], flags, env: {}, log, uid: 0 });
   expect(role.ipAddresses.length).toBeGreaterThan(0);
   expect(role.serviceNode).toBe(`router~${role.ipAddresses[0]}~.~.svc.cluster.local`);
-  expect(envoy.isSidecar).toBe(false);
+  expect(envoy.termination.inboundOnly).toBe(false);
 });
 
 test("any environment gives a config or a config error", async () => {
@@ -199,13 +199,16 @@ describe("generations", () => {
     const { config } = await read({ env: { PILOT_AGENT_GENERATION: "1.7" } });
     expect(config.generation.name).toBe("1.7");
     expect(config.proxyConfig).toMatchObject({ parentShutdownDuration: "60s", concurrency: 0 });
-    expect(config.envoy.componentLogLevel).toBe("misc:error");
+    expect(config.envoy.args.componentLogLevel).toBe("misc:error");
   });
 
   test("1.8 has the defaults of its time, and its flags win over the ProxyConfig", async () => {
     const PROXY_CONFIG = "{parentShutdownDuration: 90s, concurrency: 7, serviceCluster: mine}";
     const { config } = await read({ env: { PILOT_AGENT_GENERATION: "1.8", PROXY_CONFIG } });
     expect(config.proxyConfig).toMatchObject({ serviceCluster: "istio-proxy", concurrency: 0 });
-    expect(config.envoy).toMatchObject({ parentShutdownSeconds: 90, componentLogLevel: "misc:error" });
+    expect(config.envoy).toMatchObject({
+      hotRestart: { parentShutdownMs: 90_000 },
+      args: { componentLogLevel: "misc:error" },
+    });
   });
 });

@@ -7,12 +7,13 @@ import type { ProxySettings } from "../net/http-proxy/proxy-route.ts";
 import type { PlatformSettings } from "../platform/index.ts";
 import type { StatusSettings } from "../status/index.ts";
 import { type AgentOptions, readAgentOptions } from "./agent.ts";
+import { type BootstrapSettings, readBootstrapSettings } from "./bootstrap.ts";
 import { ConfigError, joinConfigErrors } from "./config-error.ts";
 import { type ConfigFiles, diskFiles } from "./config-files.ts";
 import { type DnsSettings, readDnsSettings } from "./dns.ts";
 import { createEnvReader, type Environment } from "./env-reader.ts";
 import { isReadLate, withoutEffect } from "./environment-warnings.ts";
-import { type EnvoyConfig, readEnvoyConfig } from "./envoy.ts";
+import { type EnvoySettings, readEnvoySettings } from "./envoy.ts";
 import { chooseGeneration, type GenerationRules } from "./generations.ts";
 import { readPlatformSettings } from "./platform.ts";
 import { readAnnotations } from "./pod-info/read-pod-info.ts";
@@ -34,7 +35,8 @@ export interface AgentConfig {
   readonly agent: AgentOptions;
   readonly security: SecurityConfig;
   readonly xds: XdsSettings;
-  readonly envoy: EnvoyConfig;
+  readonly bootstrap: BootstrapSettings;
+  readonly envoy: EnvoySettings;
   readonly status: StatusSettings;
   /** Undefined when DNS is not captured. */
   readonly dns: DnsSettings | undefined;
@@ -125,14 +127,15 @@ export async function readAgentConfig(sources: AgentConfigSources): Promise<Agen
   const failed = joinConfigErrors(errors);
   if (failed !== undefined) throw failed;
   if (security === undefined || status === undefined) throw new Error("a step without result has reported no error");
-  const envoy = readEnvoyConfig({ env, flags, role, proxyConfig, rules, uid, log: log() });
+  const envoy = readEnvoySettings({ env, flags, role, proxyConfig, rules, uid, log: log() });
   return deepFreeze({
     generation: rules,
     role,
     proxyConfig,
-    agent: readAgentOptions(env, flags, role),
+    agent: readAgentOptions(env),
     security,
     xds: readXdsSettings(env, proxyConfig, security, files.exists),
+    bootstrap: readBootstrapSettings({ env, flags, role, proxyConfig, rules, exists: files.exists }),
     envoy,
     status,
     dns: readDnsSettings(env, role, rules, envoy.user !== undefined, log()),

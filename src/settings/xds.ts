@@ -17,9 +17,6 @@ export interface XdsSettings {
   readonly upstream: Pick<UpstreamOptions, "address" | "headers" | "keepalive" | "connectTimeoutMs" | "compression">;
   /** Undefined: plaintext. */
   readonly tls: UpstreamTlsOptions | undefined;
-  /** XDS_ROOT_CA: a path, SYSTEM, or empty. */
-  readonly rootCa: string;
-  readonly delta: boolean;
   /** 0 when the debug tap is off, or the generation is older than it. */
   readonly tapPort: number;
   /** false: Envoy talks to the control plane itself. */
@@ -79,8 +76,6 @@ export function readXdsSettings(
           compliancePolicy: security.compliancePolicy,
         }
       : undefined,
-    rootCa: configured,
-    delta: env.bool("ISTIO_DELTA_XDS"),
     tapPort: hasTap ? env.int("PROXY_XDS_DEBUG_VIA_AGENT_PORT") : 0,
     viaAgent: env.bool("PROXY_XDS_VIA_AGENT"),
     dynamicProxyConfig: env.bool("PROXY_CONFIG_XDS_AGENT"),

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { GENERATIONS, generationRules } from "../settings/generations.ts";
-import { reportedVersion } from "./bootstrap-inputs.ts";
+import { reportedVersion } from "./bootstrap.ts";
+import { GENERATIONS, generationRules } from "./generations.ts";
 
 test.each(GENERATIONS)(
   "the version of generation %s begins with a release that a control plane can compare",
