@@ -62,7 +62,7 @@ const capture: Bench = {
         value: command,
         unit: "ms",
         ratio: { to: "peer", value: command / other },
-        goal: "<= 2.5",
+        goal: "<= 1.5",
       },
     ];
   },

@@ -91,35 +91,64 @@ test.each([
 ])("GOMEMLIMIT '$limit' starts Node with '$flag'", async ({ limit, flag }) => {
   const env = { PATH: process.env.PATH, GOMEMLIMIT: limit, PILOT_AGENT_NODE: "/bin/echo" };
   const { stdout } = await exec(launcher, ["version", "two words"], { env });
-  expect(stdout).toBe(`${flag}--use-openssl-ca ${join(root, "dist/main.js")} version two words\n`);
+  expect(stdout).toBe(`${flag}--use-openssl-ca ${join(root, "bin/prepared.cjs")} version two words\n`);
 });
 
 test.each([{ name: "NODE_EXTRA_CA_CERTS" }, { name: "SSL_CERT_FILE" }, { name: "SSL_CERT_DIR" }])(
   "roots that $name adds are taken the usual way",
   async ({ name }) => {
     const env = { PATH: process.env.PATH, PILOT_AGENT_NODE: "/bin/echo", [name]: "/roots" };
-    expect((await exec(launcher, ["version"], { env })).stdout).toBe(`${join(root, "dist/main.js")} version\n`);
+    expect((await exec(launcher, ["help"], { env })).stdout).toBe(`${join(root, "dist/main.js")} help\n`);
   },
 );
 
 test.each([
-  { what: "this Node has built it", isKept: true, words: [], file: "proxy.cjs" },
-  { what: "another Node has built it", isKept: false, words: [], file: "main.js" },
-  { what: "log lines name source files", isKept: true, words: ["--log_caller=default"], file: "main.js" },
-])("proxy runs from $file when $what", async ({ isKept, words, file }) => {
-  const copy = mkdtempSync(join(folder, "proxy "));
+  { what: "this Node has built it", isKept: true, words: ["proxy"], file: "proxy.cjs" },
+  { what: "another Node has built it", isKept: false, words: ["proxy"], file: "main.js" },
+  { what: "log lines name source files", isKept: true, words: ["proxy", "--log_caller=default"], file: "main.js" },
+  { what: "this Node has built it", isKept: true, words: ["istio-iptables"], file: "commands.cjs" },
+  { what: "this Node has built it", isKept: true, words: ["istio-clean-iptables"], file: "commands.cjs" },
+  { what: "this Node has built it", isKept: true, words: ["request"], file: "commands.cjs" },
+  { what: "this Node has built it", isKept: true, words: ["wait"], file: "commands.cjs" },
+  { what: "this Node has built it", isKept: true, words: ["version"], file: "commands.cjs" },
+  { what: "another Node has built it", isKept: false, words: ["wait"], file: "main.js" },
+  { what: "it is none of those that a pod waits for", isKept: true, words: ["envoy"], file: "main.js" },
+])("$words runs from $file when $what", async ({ isKept, words, file }) => {
+  const copy = mkdtempSync(join(folder, "prepared "));
   for (const name of ["bin", "dist"]) cpSync(join(root, name), join(copy, name), { recursive: true });
   if (!isKept) for (const name of cacheFiles(copy)) rmSync(join(copy, "dist", name));
-  expect(cacheFiles(copy)).toHaveLength(isKept ? 2 : 0);
+  expect(cacheFiles(copy)).toHaveLength(isKept ? 3 : 0);
   // Whichever file does not run may as well be broken.
-  for (const name of ["proxy.cjs", "main.js"].filter((each) => each !== file)) {
+  for (const name of ["proxy.cjs", "commands.cjs", "main.js"].filter((each) => each !== file)) {
     writeFileSync(join(copy, "dist", name), "(() => { throw new Error('the wrong file') })");
   }
-  const { stdout } = await exec(join(copy, "bin/pilot-agent"), ["proxy", "--help", ...words], {
+  const { stdout } = await exec(join(copy, "bin/pilot-agent"), [...words, "--help"], {
     env: { PATH: process.env.PATH },
   });
-  expect(stdout).toContain("XDS proxy agent");
+  expect(stdout).toContain(`help for ${words[0]}`);
 });
+
+test.each([{ limit: "" }, { limit: "1GiB" }])(
+  "V8 takes the code of the build with GOMEMLIMIT '$limit'",
+  async ({ limit }) => {
+    const report = join(folder, "report-code.cjs");
+    writeFileSync(
+      report,
+      `const vm = require("node:vm");
+    vm.Script = class extends vm.Script {
+      constructor(text, options) {
+        super(text, options);
+        if (options?.cachedData !== undefined) console.log("rejected: " + this.cachedDataRejected);
+      }
+    };`,
+    );
+    const env = { PATH: process.env.PATH, GOMEMLIMIT: limit, NODE_OPTIONS: `--require="${report}"` };
+    for (const name of ["proxy", "version"]) {
+      const { stdout } = await exec(launcher, [name, "--help"], { env });
+      expect(stdout).toMatch(/^rejected: false\n(?!rejected)/);
+    }
+  },
+);
 
 test("exit codes pass through", async () => {
   await expect(exec(launcher, ["nope"])).rejects.toMatchObject({ code: 255 });

@@ -5,7 +5,8 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { build } from "esbuild";
-import { buildProxyScript } from "./build-proxy-script.mjs";
+import { buildCommandsScript } from "./prepared/build-commands-script.mjs";
+import { buildProxyScript } from "./prepared/build-proxy-script.mjs";
 
 const root = resolve(import.meta.dirname, "..");
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
@@ -78,6 +79,7 @@ const options = {
 };
 await build(options);
 await buildProxyScript(fresh, options);
+await buildCommandsScript(fresh, options);
 const tsc = join(root, "node_modules/typescript/bin/tsc");
 const types = ["-p", "tsconfig.types.json", "--outDir", join(fresh, "types")];
 // The compiler has told what is wrong; the stack of this script would only bury it.

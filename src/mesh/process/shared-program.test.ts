@@ -33,7 +33,7 @@ test("what everybody can read is used where it is", () => {
 
 test("what lies in a closed folder is copied, without source maps, and runs from there", () => {
   const launcher = put("closed/bin/pilot-agent", '#!/bin/sh\nexec "$NODE" "$(dirname "$0")/../dist/main.js"\n', 0o700);
-  put("closed/bin/proxy.cjs", "");
+  put("closed/bin/prepared.cjs", "");
   put("closed/dist/main.js", 'import { word } from "./chunks/a.js"; console.log(word);', 0o600);
   put("closed/dist/chunks/a.js", 'export const word = "runs";', 0o600);
   put("closed/dist/main.js.map", "{}");
@@ -41,7 +41,7 @@ test("what lies in a closed folder is copied, without source maps, and runs from
   chmodSync(join(folder, "closed"), 0o700);
   const shared = sharedProgram({ launcher, node: process.execPath, envoy }, join(folder, "copy"));
   expect(shared.envoy).toBe(join(folder, "copy/envoy"));
-  expect([shared.envoy, shared.launcher, join(folder, "copy/bin/proxy.cjs")].every(isPublic)).toBe(true);
+  expect([shared.envoy, shared.launcher, join(folder, "copy/bin/prepared.cjs")].every(isPublic)).toBe(true);
   const env = { PATH: process.env.PATH ?? "", NODE: process.execPath };
   expect(execFileSync(shared.launcher, { encoding: "utf8", env })).toBe("runs\n");
   expect(commandObstacle(join(folder, "copy/dist/main.js.map"), "/", "")).toContain("is not there");

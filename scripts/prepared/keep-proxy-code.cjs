@@ -1,4 +1,4 @@
-// keep-code.cjs DIST proxy ...: runs the scripts of DIST until the agent is ready, and keeps what V8 has compiled by then.
+// keep-proxy-code.cjs DIST proxy ...: runs the scripts of DIST until the agent is ready, and keeps what V8 has compiled by then.
 "use strict";
 const { existsSync, readFileSync, renameSync, writeFileSync } = require("node:fs");
 const { join } = require("node:path");

@@ -1,0 +1,72 @@
+// The short commands that a pod's start, probes and hooks wait for as one script (dist/commands.cjs), and the code that V8 compiled while
+// they ran once: see bin/prepared.cjs.
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { bundleCommands, startScript } from "./bundle-commands.mjs";
+
+/** The launcher has the same list. */
+const COMMANDS = ["istio-clean-iptables", "istio-iptables", "request", "version", "wait"];
+
+/** All that capture would run: stand-ins that take any input and list nothing. */
+const PROGRAMS = ["nft", "ip", "iptables", "ip6tables"].flatMap((name) =>
+  name.endsWith("tables")
+    ? ["", "-nft", "-legacy"].flatMap((kind) => ["", "-save", "-restore"].map((verb) => `${name}${kind}${verb}`))
+    : [name],
+);
+const STAND_IN = "#!/bin/sh\nwhile read -r line; do :; done\n";
+const LIMIT_MS = 30_000;
+
+export async function buildCommandsScript(folder, options) {
+  const { modules } = await bundleCommands(
+    options,
+    COMMANDS.map((name) => `./${name}.ts`),
+  );
+  writeFileSync(join(folder, "commands.cjs"), startScript(modules));
+  await keepCompiledCode(folder);
+}
+
+/** The commands run for real, but for the programs that they start. A failure costs speed only: modules are loaded then. */
+async function keepCompiledCode(dist) {
+  const programs = mkdtempSync(join(tmpdir(), "pilot-agent-build-"));
+  const server = createServer((_request, response) => response.end());
+  try {
+    for (const name of PROGRAMS) writeFileSync(join(programs, name), STAND_IN, { mode: 0o755 });
+    await new Promise((bound) => server.listen(0, "127.0.0.1", bound));
+    const url = `http://localhost:${server.address().port}/healthz/ready`;
+    const capture = [
+      "istio-iptables",
+      "-p",
+      "15001",
+      "-z",
+      "15006",
+      "-u",
+      "1337",
+      "-m",
+      "REDIRECT",
+      "-i",
+      "*",
+      "-x",
+      "",
+    ];
+    const runs = [
+      ["version"],
+      [...capture, "-b", "*", "-d", "15090,15021,15020"],
+      ["istio-clean-iptables"],
+      ["wait", "--periodMillis=1", `--url=${url}`],
+    ];
+    // As the launcher does: V8 takes kept code only under the options it was kept with.
+    const script = join(import.meta.dirname, "keep-commands-code.cjs");
+    const words = ["--use-openssl-ca", script, dist, JSON.stringify(runs)];
+    // Nothing else is on the path: no run changes the rules of this machine.
+    await promisify(execFile)(process.execPath, words, { env: { PATH: programs }, timeout: LIMIT_MS });
+  } catch (failure) {
+    console.error(`no compiled code is kept, short commands start slower: ${failure.message.trim()}`);
+  } finally {
+    server.close();
+    rmSync(programs, { recursive: true, force: true });
+  }
+}
