@@ -1,8 +1,9 @@
 import { type Logger, silentLogger } from "../base/logger.ts";
 import type { BootstrapInputs } from "../bootstrap/index.ts";
+import { fileErrorText } from "../files/read-file.ts";
 import type { PlatformInfo } from "../platform/index.ts";
 import { probeSocket, type SdsStart } from "../sds/index.ts";
-import { diskFiles, fileErrorText, readIfPresent } from "../settings/config-files.ts";
+import { diskFiles, readIfPresent } from "../settings/config-files.ts";
 import type { Environment } from "../settings/env-reader.ts";
 import type { AgentConfig } from "../settings/read-agent-config.ts";
 

@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { errorCode } from "../base/coded-error.ts";
+import { readTextLimitedSync } from "../files/read-file-sync.ts";
 
 /** Files that Envoy reads at its start only. A chain and its key make sense together. */
 export interface CertificateFileSet {
@@ -41,7 +41,8 @@ function fileName(source: unknown): string {
 export function unmatchedPair({ pairs }: CertificateFileSet): { chain: string; key: string } | undefined {
   return pairs.find(({ chain, key }) => {
     try {
-      return !new X509Certificate(readFileSync(chain)).checkPrivateKey(createPrivateKey(readFileSync(key)));
+      const certificate = new X509Certificate(readTextLimitedSync(chain));
+      return !certificate.checkPrivateKey(createPrivateKey(readTextLimitedSync(key)));
     } catch (failure) {
       // An encrypted key cannot be compared; Envoy has its passphrase.
       if (errorCode(failure) === "ERR_MISSING_PASSPHRASE") return false;
@@ -52,7 +53,7 @@ export function unmatchedPair({ pairs }: CertificateFileSet): { chain: string; k
 
 function exists(path: string): boolean {
   try {
-    readFileSync(path);
+    readTextLimitedSync(path);
     return true;
   } catch {
     return false;

@@ -1,6 +1,6 @@
-import { readFile } from "node:fs/promises";
 import { type Handle, toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
+import { readTextLimited } from "../files/read-file.ts";
 import { watchContents } from "../files/watch/watch-contents.ts";
 import type { AgentConfig } from "../settings/read-agent-config.ts";
 import { MOUNTED_CERTS } from "../settings/well-known-paths.ts";
@@ -106,7 +106,7 @@ function serviceCertificates({ proxyConfig }: ReloadWatch["config"]): Certificat
 async function readCertificateFiles(path: string): Promise<CertificateFileSet> {
   try {
     const { parseYaml } = await import("../files/yaml/parse-yaml.ts");
-    return certificateFilesOf(await parseYaml(await readFile(path, "utf8")));
+    return certificateFilesOf(await parseYaml(await readTextLimited(path)));
   } catch {
     return certificateFileSet("", "", []);
   }

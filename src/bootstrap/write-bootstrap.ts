@@ -1,8 +1,9 @@
-import { readFile, unlink } from "node:fs/promises";
+import { unlink } from "node:fs/promises";
 import { posix } from "node:path";
-import { errorCode, errorMessage } from "../base/coded-error.ts";
+import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { makeProxyDirectory, type ProxyOwner, writeProxyFile } from "../files/proxy-file.ts";
+import { fileErrorText, isMissingFile, readTextLimited } from "../files/read-file.ts";
 import { BootstrapError } from "./bootstrap-error.ts";
 import { type BootstrapRenderer, type GeneratedBootstrap, generateBootstrap } from "./core/generate-bootstrap.ts";
 import { buildGrpcBootstrap } from "./core/grpc-bootstrap.ts";
@@ -95,9 +96,9 @@ export async function readBootstrapOverride(
   if (!path) return undefined;
   let text: string;
   try {
-    text = await readFile(path, "utf8");
+    text = await readTextLimited(path);
   } catch (failure) {
-    log.warn(`Failed to read bootstrap override: failed to read file: ${path}, ${openProblem(path, failure)}`);
+    log.warn(`Failed to read bootstrap override: failed to read file: ${path}, ${fileErrorText(path, failure)}`);
     return undefined;
   }
   if (inputs.rules.rawOverride) return text;
@@ -133,11 +134,11 @@ function describeNode(inputs: BootstrapInputs, log: Logger): NodeDescriptor {
 
 async function readTemplate(path: string): Promise<BootstrapRenderer> {
   try {
-    const text = await readFile(path, "utf8");
+    const text = await readTextLimited(path);
     const { templateRenderer } = await import("./core/template-renderer.ts");
     return templateRenderer(text);
   } catch (failure) {
-    throw new BootstrapError("unreadable-template", openProblem(path, failure), { cause: failure });
+    throw new BootstrapError("unreadable-template", fileErrorText(path, failure), { cause: failure });
   }
 }
 
@@ -147,24 +148,13 @@ async function fromImageTemplate(
   node: NodeDescriptor,
   { log, imageTemplate: path = IMAGE_TEMPLATE }: WriteOptions,
 ): Promise<GeneratedBootstrap | undefined> {
-  const template = await readFile(path, "utf8").catch((failure: unknown) => {
-    const isAbsent = errorCode(failure) === "ENOENT" || errorCode(failure) === "ENOTDIR";
-    if (!isAbsent) log.warn(`the image's bootstrap template is not used: ${openProblem(path, failure)}`);
+  const template = await readTextLimited(path).catch((failure: unknown) => {
+    if (!isMissingFile(failure))
+      log.warn(`the image's bootstrap template is not used: ${fileErrorText(path, failure)}`);
   });
   if (template === undefined) return undefined;
   const { renderImageTemplate } = await import("./image-template.ts");
   return renderImageTemplate({ path, text: template }, inputs, node, log);
-}
-
-/** Go's words for the usual reasons. */
-function openProblem(path: string, failure: unknown): string {
-  const reasons: Readonly<Record<string, string>> = {
-    ENOENT: "no such file or directory",
-    EACCES: "permission denied",
-    ENOTDIR: "not a directory",
-  };
-  if (errorCode(failure) === "EISDIR") return `read ${path}: is a directory`;
-  return `open ${path}: ${reasons[errorCode(failure) ?? ""] ?? errorMessage(failure)}`;
 }
 
 async function removeFile(path: string, log: Logger): Promise<void> {

@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
-import { readFile } from "node:fs/promises";
-import { errorCode, errorMessage } from "../base/coded-error.ts";
+import { errorMessage } from "../base/coded-error.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
+import { isMissingFile, readFileLimited } from "../files/read-file.ts";
 import { watchFiles } from "../files/watch/watch-files.ts";
 import { defaultMeshSettings, parseMeshSettings } from "../mesh-model/build-mesh-settings.ts";
 import type { MeshSettings } from "../mesh-model/mesh-settings.ts";
@@ -74,11 +74,11 @@ export async function startMeshFile(options: MeshFileOptions): Promise<MeshFile>
 
 async function readMesh(path: string): Promise<string | undefined> {
   try {
-    const bytes = await readFile(path);
+    const bytes = await readFileLimited(path);
     if (!isUtf8(bytes)) throw new Error(`file ${path} is not UTF-8 text`);
     return bytes.toString("utf8");
   } catch (thrown) {
-    if (errorCode(thrown) === "ENOENT" || errorCode(thrown) === "ENOTDIR") return undefined;
+    if (isMissingFile(thrown)) return undefined;
     throw new DiscoveryError("invalid-mesh-config", `failed reading mesh config: ${errorMessage(thrown)}`, {
       cause: thrown,
     });

@@ -1,7 +1,8 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { errorMessage } from "../base/coded-error.ts";
 import { clientProblem, type SigningMaterial } from "../ca/index.ts";
+import { readTextLimited } from "../files/read-file.ts";
 import type { ServerCredentials, ServerTls } from "../net/listen/tls-acceptor.ts";
 import { parseCertificate } from "../protocol/x509/certificate.ts";
 import { parsePemCertificates } from "../protocol/x509/pem.ts";
@@ -46,9 +47,9 @@ async function load(
   trustDomains: () => readonly string[],
 ): Promise<ServerCredentials> {
   const [cert, key, given] = await Promise.all([
-    readFile(files.certificate, "utf8"),
-    readFile(files.key, "utf8"),
-    readFile(files.ca, "utf8"),
+    readTextLimited(files.certificate),
+    readTextLimited(files.key),
+    readTextLimited(files.ca),
   ]);
   // Found out here, where the last good ones are still there: not by every client in turn.
   if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) {

@@ -54,7 +54,8 @@ export interface DnsLimits {
   readonly maxTcpPipelined: number;
   readonly tcpFirstMs: number;
   readonly tcpIdleMs: number;
-  readonly resolvConfPollMs: number;
+  /** How often resolv.conf is read without an event of the file system. */
+  readonly resolvConfRescanMs: number;
   /** How often a wildcard address looks for addresses that appeared or went. */
   readonly addressPollMs: number;
 }
@@ -69,7 +70,7 @@ export const DEFAULT_LIMITS: DnsLimits = {
   maxTcpPipelined: 16,
   tcpFirstMs: 2_000,
   tcpIdleMs: 8_000,
-  resolvConfPollMs: 2_000,
+  resolvConfRescanMs: 5_000,
   addressPollMs: 2_000,
 };
 

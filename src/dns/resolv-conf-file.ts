@@ -1,7 +1,8 @@
-import { type StatsListener, unwatchFile, watchFile } from "node:fs";
-import { access, readFile } from "node:fs/promises";
+import { access } from "node:fs/promises";
 import { errorCode } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
+import { readTextLimited } from "../files/read-file.ts";
+import { watchFiles } from "../files/watch/watch-files.ts";
 import { parseResolvConf, type ResolvConf } from "./core/resolv-conf.ts";
 import { DnsError, systemWords } from "./errors.ts";
 
@@ -13,7 +14,7 @@ export interface ResolvConfFile {
 
 export async function readResolvConf(path: string): Promise<ResolvConf> {
   try {
-    return parseResolvConf(await readFile(path, "utf8"));
+    return parseResolvConf(await readTextLimited(path));
   } catch (cause) {
     throw new DnsError("resolv-conf", `open ${path}: ${systemWords(cause)}`, { cause });
   }
@@ -29,48 +30,44 @@ export async function fileMayExist(path: string): Promise<boolean> {
   }
 }
 
+/** One replacement of the file is several events. */
+const DEBOUNCE_MS = 50;
+
 /**
- * Watches by polling: in a container the file is a bind mount, whose replacement no directory watch reports. A file that has become
- * unreadable, or has no nameserver, leaves the previous content in force.
+ * Follows the file; `rescanMs` is for mounts that report no change. A file that has become unreadable, or has no nameserver, leaves the
+ * previous content in force.
  */
-export function watchResolvConf(
+export async function watchResolvConf(
   path: string,
   initial: ResolvConf,
-  pollMs: number,
+  rescanMs: number,
   log: Logger,
   onChange: (next: ResolvConf) => void,
-): ResolvConfFile {
+): Promise<ResolvConfFile> {
   let current = initial;
-  let stopped = false;
-  let reading: Promise<void> = Promise.resolve();
+  /** Why the file was last not used: logged once, however often it is read. */
+  let unused = "";
   const reread = async () => {
-    try {
-      const next = await readResolvConf(path);
-      if (stopped || JSON.stringify(next) === JSON.stringify(current)) return;
-      // Most likely somebody is writing it; the next look has the rest.
-      if (next.nameservers.length === 0 && current.nameservers.length > 0) {
-        log.warn("resolv.conf has no nameserver, the last ones stay in use", { file: path });
-        return;
-      }
-      current = next;
-      log.info("resolv.conf changed", { file: path, servers: next.nameservers, search: next.search });
-      onChange(next);
-    } catch (failure) {
-      if (!stopped) log.warn(`failed to load ${path}: ${systemWords(failure)}`);
-    }
+    const next = await readResolvConf(path).catch((failure: unknown) => systemWords(failure));
+    const problem = problemOf(next);
+    if (problem !== "" && problem !== unused) log.warn(problem, { file: path });
+    unused = problem;
+    if (typeof next === "string" || problem !== "" || JSON.stringify(next) === JSON.stringify(current)) return;
+    current = next;
+    log.info("resolv.conf changed", { file: path, servers: next.nameservers, search: next.search });
+    onChange(next);
   };
-  const listener: StatsListener = () => {
-    reading = reading.then(reread);
+  const problemOf = (next: ResolvConf | string): string => {
+    if (typeof next === "string") return `failed to load ${path}: ${next}`;
+    // Most likely somebody is writing it; the end of the write is an event of its own.
+    const isEmptied = next.nameservers.length === 0 && current.nameservers.length > 0;
+    return isEmptied ? "resolv.conf has no nameserver, the last ones stay in use" : "";
   };
-  watchFile(path, { interval: pollMs, persistent: false }, listener);
+  const watch = await watchFiles({ paths: [path], debounceMs: DEBOUNCE_MS, rescanMs, log, onEvent: reread });
   return {
     get current() {
       return current;
     },
-    async stop() {
-      stopped = true;
-      unwatchFile(path, listener);
-      await reading;
-    },
+    stop: () => watch.stop(),
   };
 }

@@ -76,7 +76,7 @@ export async function startDnsServer(options: DnsServerOptions): Promise<DnsServ
     await resolver.stop();
     await nextTurn();
   });
-  const file = opened.add(watchResolvConf(path, resolvConf, limits.resolvConfPollMs, log, applyResolvConf));
+  const file = opened.add(await watchResolvConf(path, resolvConf, limits.resolvConfRescanMs, log, applyResolvConf));
   listeners.follow(() => {
     workers?.setAddresses(listeners.udpAddresses());
     applyResolvConf(file.current);

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readTextLimited } from "../files/read-file.ts";
 import { type FileWatch, watchFiles } from "../files/watch/watch-files.ts";
 import type { ExistingCertificates } from "./existing-certificates.ts";
 import type { FileName, FileSecrets } from "./files/file-secrets.ts";
@@ -39,7 +39,7 @@ async function watchSecret(options: WorkloadFilesOptions, file: FileName, onChan
 /** A list of revoked certificates is announced by its path; the proxy reads it, so it need not be valid for us. */
 async function watchCrl(options: WorkloadFilesOptions, path: string): Promise<FileWatch> {
   const { fileDebounceMs: debounceMs, log, metrics } = options.manager;
-  const read = () => readFile(path, "latin1").catch(() => undefined);
+  const read = () => readTextLimited(path).catch(() => undefined);
   let known = await read();
   return watchFiles({
     paths: [path],

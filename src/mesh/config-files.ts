@@ -1,6 +1,7 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { errorMessage } from "../base/coded-error.ts";
+import { readTextLimitedSync } from "../files/read-file-sync.ts";
 import { replaceFileSync } from "../files/replace-file.ts";
 import type { IstioObject } from "./core/istio-objects.ts";
 import type { MeshFile } from "./core/mesh-file.ts";
@@ -89,7 +90,7 @@ export function createConfigFiles({ target, validate, settledMs = SETTLED_MS }: 
 
 function copyChecked(path: string, copy: string, validate: ConfigValidator): readonly string[] {
   try {
-    const text = readFileSync(path, "utf8");
+    const text = readTextLimitedSync(path);
     const problems = validate(text).map((problem) => `${path}:${problem.line}:${problem.column}: ${problem.text}`);
     if (problems.length === 0) writeConfigFile(copy, text);
     return problems;

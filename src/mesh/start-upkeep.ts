@@ -1,18 +1,9 @@
-import {
-  closeSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readSync,
-  statfsSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
+import { closeSync, openSync, readdirSync, readSync, statfsSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { errorMessage } from "../base/coded-error.ts";
 import { wait } from "../base/wait.ts";
+import { readTextLimitedSync } from "../files/read-file-sync.ts";
 import type { ConfigFiles } from "./config-files.ts";
 import type { MeshFile } from "./core/mesh-file.ts";
 import { parseMeshFile } from "./core/parse-mesh-file.ts";
@@ -115,7 +106,7 @@ function stampAt(path: string | undefined): string {
 function takeOver({ file, fileName }: RunningMesh, path: string, config: ConfigFiles): readonly string[] {
   let text: string;
   try {
-    text = readFileSync(path, "utf8");
+    text = readTextLimitedSync(path);
   } catch (thrown) {
     return [`${fileName}: ${errorMessage(thrown)}`];
   }

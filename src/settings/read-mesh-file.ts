@@ -1,9 +1,10 @@
 import type { Logger } from "../base/logger.ts";
+import { fileErrorText } from "../files/read-file.ts";
 import type { ConfigProblem } from "../istio-api/config-problem.ts";
 import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
 import { redactConfigText } from "../istio-api/redact.ts";
 import { ConfigError } from "./config-error.ts";
-import { type ConfigFiles, fileErrorText, readIfPresent } from "./config-files.ts";
+import { type ConfigFiles, readIfPresent } from "./config-files.ts";
 import type { GenerationRules } from "./generations.ts";
 import type { ProxyFlags } from "./proxy-flags.ts";
 

@@ -1,6 +1,7 @@
-import { access, readFile } from "node:fs/promises";
+import { access } from "node:fs/promises";
 import { errorCode, errorMessage } from "../base/coded-error.ts";
 import type { ReadinessCheck } from "../base/readiness.ts";
+import { readTextLimited } from "../files/read-file.ts";
 
 /** What the check needs of Envoy's admin client. Rejects with code "timeout" when there is no answer in time. */
 export interface LivenessSource {
@@ -40,7 +41,7 @@ export function grpcBootstrapCheck(path: string): ReadinessCheck {
   let files: readonly string[] | undefined;
   return async () => {
     try {
-      files ??= certificateFiles(JSON.parse(await readFile(path, "utf8")) as GrpcBootstrap);
+      files ??= certificateFiles(JSON.parse(await readTextLimited(path)) as GrpcBootstrap);
     } catch (thrown) {
       return `failed loading ${path}: ${errorMessage(thrown)}`;
     }

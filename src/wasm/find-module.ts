@@ -1,9 +1,9 @@
-import { readFile } from "node:fs/promises";
 import { backoffDelayMs } from "../base/backoff.ts";
 import { errorCode, errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { Secret } from "../base/secret.ts";
 import { wait } from "../base/wait.ts";
+import { isMissingFile, readTextLimited } from "../files/read-file.ts";
 import { sha256 } from "./cache/module-files.ts";
 import type { FoundModule } from "./cache/start-module-cache.ts";
 import { findCredential } from "./core/docker-config.ts";
@@ -101,11 +101,10 @@ function wrapped(text: string, cause: unknown): WasmError {
 async function readDockerConfig(path: string | undefined): Promise<Secret | undefined> {
   if (path === undefined) return undefined;
   try {
-    return new Secret(await readFile(path, "utf8"));
+    return new Secret(await readTextLimited(path));
   } catch (cause) {
-    const code = errorCode(cause);
-    if (code === "ENOENT" || code === "ENOTDIR" || code === "EACCES") return undefined;
-    throw new WasmError("bad-secret", `cannot read ${path}: ${code}`, { cause });
+    if (isMissingFile(cause) || errorCode(cause) === "EACCES") return undefined;
+    throw new WasmError("bad-secret", `cannot read ${path}: ${errorCode(cause)}`, { cause });
   }
 }
 

@@ -1,8 +1,8 @@
 import { X509Certificate } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { rootCertificates } from "node:tls";
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
+import { readTextLimited } from "../files/read-file.ts";
 import type { ClientCredentials, ClientTls } from "../grpc/index.ts";
 import { tlsLimits } from "../net/tls/compliance-policy.ts";
 import { handshakeOptions } from "../net/tls/handshake-options.ts";
@@ -48,7 +48,7 @@ export async function createUpstreamTls(options: UpstreamTlsOptions, log: Logger
 }
 
 async function readRoots(path: string): Promise<TrustBundle> {
-  const bundle = parseTrustBundle(await readFile(path, "utf8"));
+  const bundle = parseTrustBundle(await readTextLimited(path));
   // A file that is being written may end inside of one; OpenSSL would take it for an empty list.
   if (bundle.count > 0) return bundle;
   throw new XdsProxyError(
@@ -63,7 +63,7 @@ type ClientIdentity = NonNullable<UpstreamTlsOptions["client"]>;
 async function readClientIdentity(paths: ClientIdentity, log: Logger): Promise<ClientCredentials> {
   let cert: string;
   try {
-    cert = await readFile(paths.chain, "utf8");
+    cert = await readTextLimited(paths.chain);
     if (Date.parse(new X509Certificate(cert).validTo) < Date.now()) {
       log.warn("cert expired, using token instead");
       return {};
@@ -72,5 +72,5 @@ async function readClientIdentity(paths: ClientIdentity, log: Logger): Promise<C
     log.warn(`cannot parse the cert chain, using token instead: ${errorMessage(failure)}`);
     return {};
   }
-  return { cert, key: await readFile(paths.key, "utf8") };
+  return { cert, key: await readTextLimited(paths.key) };
 }

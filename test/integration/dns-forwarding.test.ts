@@ -366,11 +366,9 @@ test("metrics count requests, forwards and failures, and time the forwards", asy
 });
 
 describe("resolv.conf", () => {
-  const limits = { resolvConfPollMs: 20 };
-
   test("is read again when it changes: servers and search domain", async () => {
     await using pair = await startPair(answering("1.1.1.1"), answering("2.2.2.2"));
-    await using fixture = await startDnsFixture({ ...pair.options, resolvConf: "nameserver 127.0.0.2\n", limits });
+    await using fixture = await startDnsFixture({ ...pair.options, resolvConf: "nameserver 127.0.0.2\n" });
     expect(await ask("udp", fixture.address, { name: "x.example." })).toMatchObject({ answers: [{ text: "1.1.1.1" }] });
     await writeFile(fixture.resolvConfPath, `nameserver 127.0.0.3\n${SEARCH}\n`);
     await until(async () => {
@@ -384,7 +382,7 @@ describe("resolv.conf", () => {
 
   test("that becomes unreadable leaves the last servers in use", async () => {
     await using upstream = await startDnsUpstream(answering("1.1.1.1"));
-    await using fixture = await startDnsFixture({ upstreamPort: upstream.port, limits });
+    await using fixture = await startDnsFixture({ upstreamPort: upstream.port });
     await rename(fixture.resolvConfPath, `${fixture.resolvConfPath}.away`);
     await until(() => expect(fixture.log.lines.at(-1)?.message).toMatch(/^failed to load .*no such file/));
     expect(await ask("udp", fixture.address, { name: "x.example." })).toMatchObject({ answers: [{ text: "1.1.1.1" }] });

@@ -1,6 +1,6 @@
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { errorCode } from "../../base/coded-error.ts";
+import { isMissingFile, readTextLimited } from "../../files/read-file.ts";
 import { CaMaterialError } from "../ca-server-error.ts";
 import type { MaterialTexts } from "../core/signing-material.ts";
 
@@ -43,10 +43,9 @@ function incomplete(directory: string, missing: readonly string[]): CaMaterialEr
 /** The file's text, undefined when there is no such file; other failures name the file. */
 export async function readText(path: string): Promise<string | undefined> {
   try {
-    return await readFile(path, "utf8");
+    return await readTextLimited(path);
   } catch (cause) {
-    const code = errorCode(cause);
-    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw new CaMaterialError("unreadable", `cannot read ${path}: ${code}`, { cause });
+    if (isMissingFile(cause)) return undefined;
+    throw new CaMaterialError("unreadable", `cannot read ${path}: ${errorCode(cause)}`, { cause });
   }
 }

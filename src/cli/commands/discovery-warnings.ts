@@ -1,5 +1,5 @@
-import { readFile } from "node:fs/promises";
-import { errorCode, errorMessage } from "../../base/coded-error.ts";
+import { errorMessage } from "../../base/coded-error.ts";
+import { isMissingFile, readTextLimited } from "../../files/read-file.ts";
 import { parseYaml } from "../../files/yaml/parse-yaml.ts";
 import type { FlagValues } from "../framework/flags.ts";
 
@@ -17,12 +17,12 @@ export async function discoveryWarnings(flags: FlagValues): Promise<readonly str
 async function networksWarning(path: string): Promise<string | undefined> {
   const effect = "several networks are not supported, endpoints are taken as reachable from everywhere";
   try {
-    const document: unknown = await parseYaml(await readFile(path, "utf8"));
+    const document: unknown = await parseYaml(await readTextLimited(path));
     const { networks } = (document ?? {}) as { readonly networks?: unknown };
     const names = Object.keys(networks ?? {});
     return names.length === 0 ? undefined : `Networks of ${path} have no effect (${names.join(", ")}): ${effect}`;
   } catch (thrown) {
-    if (errorCode(thrown) === "ENOENT" || errorCode(thrown) === "ENOTDIR") return undefined;
+    if (isMissingFile(thrown)) return undefined;
     return `Networks of ${path} have no effect: ${effect}; the file cannot be read either: ${errorMessage(thrown)}`;
   }
 }

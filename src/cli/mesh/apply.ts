@@ -1,6 +1,6 @@
-import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { errorMessage } from "../../base/coded-error.ts";
+import { readInputSync } from "../../files/read-file-sync.ts";
 import { parseConfigText } from "../../istio-api/decode/parse-config-text.ts";
 import {
   applyMeshFile,
@@ -66,7 +66,7 @@ interface ReadFile {
 
 function readText(file: string): string {
   try {
-    return readFileSync(file === "-" ? 0 : file, "utf8");
+    return readInputSync(file);
   } catch (thrown) {
     throw new MeshError("invalid-file", errorMessage(thrown));
   }

@@ -1,6 +1,7 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
+import { readInputSync } from "../../files/read-file-sync.ts";
 import { exampleFile, MESH_SCHEMA, planObstacle, yamlFiles } from "../../mesh/index.ts";
 import type { Command } from "../framework/command.ts";
 import { FILE_FLAG, loadMeshFile } from "./target.ts";
@@ -69,7 +70,7 @@ function folderProblems(folder: string): readonly string[] {
 
 function fileProblems(path: string): readonly string[] {
   try {
-    const problems = validateConfig(readFileSync(path, "utf8"));
+    const problems = validateConfig(readInputSync(path));
     return problems.map(({ line, column, text }) => `${path}:${line}:${column}: ${text}`);
   } catch (thrown) {
     return [`${path}: ${errorMessage(thrown)}`];

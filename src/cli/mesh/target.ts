@@ -1,7 +1,8 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { errorMessage } from "../../base/coded-error.ts";
+import { readInputSync } from "../../files/read-file-sync.ts";
 import {
   isAlive,
   knownMeshes,
@@ -53,7 +54,7 @@ export interface LoadedMeshFile {
 export function loadMeshFile(path: string): LoadedMeshFile {
   let text: string;
   try {
-    text = readFileSync(path, "utf8");
+    text = readInputSync(path);
   } catch (thrown) {
     throw new MeshError(
       "invalid-file",
@@ -84,7 +85,7 @@ export function targetFolder(context: Pick<CommandContext, "flags" | "env">): St
   const home = homeOf(context);
   const states = new Map(knownMeshes(home).map((name) => [name, stateOf(join(home, name))]));
   const left = [...states.keys()].filter((name) => states.get(name) !== undefined);
-  const local = existsSync("mesh.yaml") ? parseMeshFile(readFileSync("mesh.yaml", "utf8")) : undefined;
+  const local = existsSync("mesh.yaml") ? parseMeshFile(readInputSync("mesh.yaml")) : undefined;
   if (local !== undefined && "file" in local && left.includes(local.file.name))
     return stateFolder(join(home, local.file.name));
   const running = left.filter((name) => {

@@ -1,5 +1,6 @@
-import { readFileSync } from "node:fs";
-import { errorCode, errorMessage } from "../../base/coded-error.ts";
+import { errorMessage } from "../../base/coded-error.ts";
+import { isMissingFile } from "../../files/read-file.ts";
+import { readTextLimitedSync } from "../../files/read-file-sync.ts";
 import { replaceFileSync } from "../../files/replace-file.ts";
 import type { ProcessIdentity } from "../../process/process-identity.ts";
 import type { MeshPlan } from "../core/mesh-plan.ts";
@@ -30,9 +31,9 @@ export interface MeshState {
 export function readState(path: string): MeshState | undefined {
   let text: string;
   try {
-    text = readFileSync(path, "utf8");
+    text = readTextLimitedSync(path);
   } catch (thrown) {
-    if (errorCode(thrown) === "ENOENT" || errorCode(thrown) === "ENOTDIR") return undefined;
+    if (isMissingFile(thrown)) return undefined;
     throw new MeshError("state", `cannot read ${path}: ${errorMessage(thrown)}`, { cause: thrown });
   }
   try {

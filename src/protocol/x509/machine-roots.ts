@@ -1,7 +1,7 @@
-import { readFileSync } from "node:fs";
 import { createSecureContext, type SecureContext } from "node:tls";
 import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
+import { readTextLimitedSync } from "../../files/read-file-sync.ts";
 import { publicRoots } from "../../net/tls/public-roots.ts";
 import { createBundleWarnings, parseTrustBundle } from "./trust-bundle.ts";
 
@@ -14,7 +14,7 @@ export function machineRoots(file: string | undefined, log: Logger): () => Secur
   const read = (): SecureContext | undefined => {
     if (file === undefined) return undefined;
     try {
-      const bundle = parseTrustBundle(readFileSync(file, "utf8"));
+      const bundle = parseTrustBundle(readTextLimitedSync(file));
       if (bundle.count === 0) throw new Error("no certificate in it");
       createBundleWarnings(log)(file, bundle);
       return createSecureContext({ ca: bundle.pem });

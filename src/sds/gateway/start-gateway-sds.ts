@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { CloseStack } from "../../base/close-stack.ts";
 import type { Logger } from "../../base/logger.ts";
 import { Secret } from "../../base/secret.ts";
+import { readTextLimited } from "../../files/read-file.ts";
 import { joinHostPort } from "../../net/host-port.ts";
 import { parseTrustBundle } from "../../protocol/x509/trust-bundle.ts";
 import type { SdsMetrics } from "../metrics.ts";
@@ -60,13 +60,13 @@ async function clusterAccess({ host, port = "443" }: GatewaySdsOptions["apiServe
       "unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined";
     throw new SdsError("not-in-cluster", message);
   }
-  const caText = await readFile(`${SERVICE_ACCOUNT}/ca.crt`, "utf8");
+  const caText = await readTextLimited(`${SERVICE_ACCOUNT}/ca.crt`);
   const { pem, count } = parseTrustBundle(caText);
   return {
     apiUrl: `https://${joinHostPort(host, port)}`,
     // An empty list would mean the public roots.
     ca: count === 0 ? caText : pem,
-    token: async () => new Secret((await readFile(`${SERVICE_ACCOUNT}/token`, "utf8")).trim()),
+    token: async () => new Secret((await readTextLimited(`${SERVICE_ACCOUNT}/token`)).trim()),
   };
 }
 

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { memoryFiles } from "../../../test/support/settings/memory-files.ts";
-import { diskFiles, fileErrorText } from "../config-files.ts";
+import { fileErrorText } from "../../files/read-file.ts";
+import { diskFiles } from "../config-files.ts";
 import { generationRules } from "../generations.ts";
 import { ANNOTATIONS_PATH, readAnnotations } from "./read-pod-info.ts";
 

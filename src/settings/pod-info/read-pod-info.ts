@@ -1,6 +1,7 @@
 import type { Logger } from "../../base/logger.ts";
+import { fileErrorText } from "../../files/read-file.ts";
 import { parsePodInfoLenient } from "../../protocol/pod-info.ts";
-import { type ConfigFiles, fileErrorText, readIfPresent } from "../config-files.ts";
+import { type ConfigFiles, readIfPresent } from "../config-files.ts";
 import type { GenerationRules } from "../generations.ts";
 
 export const ANNOTATIONS_PATH = "./etc/istio/pod/annotations";

@@ -12,8 +12,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { serviceEntry } from "../../../../test/support/discovery/objects.ts";
+import { MAX_FILE_BYTES } from "../../../files/read-file.ts";
 import { DIRECT_PARSER } from "../../parse/config-parser.ts";
-import { createFileReader, type FileReader, MAX_FILE_BYTES, type ReadFile } from "./file-reader.ts";
+import { createFileReader, type FileReader, type ReadFile } from "./file-reader.ts";
 import type { FoundFile } from "./list-files.ts";
 
 let folder: string;
@@ -128,18 +129,16 @@ describe("a file that cannot be read", () => {
   test("is a failure with its reason, tried again each round", async () => {
     mkdirSync(path);
     const failed = await round();
-    expect(failed).toMatchObject({ path, documents: [], failure: expect.stringContaining("EISDIR") });
+    expect(failed).toMatchObject({ path, documents: [], failure: `read ${path}: is a directory` });
     rmSync(path, { recursive: true });
     put(entry("a"));
     expect(namesOf(await round())).toEqual(["a"]);
   });
 
-  test("for its size is not even opened", async () => {
+  test("for its size is a failure that says how large it may be", async () => {
     put(entry("a"));
-    const large = { ...find(), size: MAX_FILE_BYTES + 1 };
-    expect((await reader.read([large]))[0]?.failure).toBe(
-      `file of ${MAX_FILE_BYTES + 1} bytes is too large, at most ${MAX_FILE_BYTES}`,
-    );
+    truncateSync(path, MAX_FILE_BYTES + 1);
+    expect((await round())?.failure).toBe(`read ${path}: larger than ${MAX_FILE_BYTES} bytes`);
   });
 });
 

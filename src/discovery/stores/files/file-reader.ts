@@ -1,7 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { errorCode, errorMessage } from "../../../base/coded-error.ts";
+import { MAX_FILE_BYTES, readFileLimited } from "../../../files/read-file.ts";
 import { type DocumentText, splitDocuments } from "../../../files/yaml/split-documents.ts";
 import type { DocumentResult } from "../../../istio-api/decode/parse-config-text.ts";
 import type { ConfigParser } from "../../parse/config-parser.ts";
@@ -30,7 +31,6 @@ export interface FileReader {
   endRound(): void;
 }
 
-export const MAX_FILE_BYTES = 32 * 1024 * 1024;
 /** Files that are read together, and how large they may be together: as much as one alone. */
 const READS = { maxTasks: 16, maxCost: MAX_FILE_BYTES, costOf: ({ size }: FoundFile) => size };
 /** A file as young as this may be written again without its time stamp moving. */
@@ -49,10 +49,9 @@ export function createFileReader(defaultNamespace: string, parser: Pick<ConfigPa
   let files = new Map<string, Remembered>();
   let seen = new Map<string, Remembered>();
   const load = async (found: FoundFile, known: ReadFile | undefined): Promise<ReadFile | undefined> => {
-    const { path, mtimeMs, size } = found;
+    const { path, mtimeMs } = found;
     try {
-      if (size > MAX_FILE_BYTES) throw new Error(`file of ${size} bytes is too large, at most ${MAX_FILE_BYTES}`);
-      const bytes = await readFile(path);
+      const bytes = await readFileLimited(path);
       const text = bytes.toString("utf8");
       if (known !== undefined && (await isUnfinished(found, text))) return known;
       if (!isUtf8(bytes)) throw new Error("file is not UTF-8 text");
