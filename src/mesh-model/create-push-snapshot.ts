@@ -30,7 +30,7 @@ import { NO_TOKEN_KEYS, type TokenKeys } from "./token-keys.ts";
 export interface PushSnapshotInput {
   readonly mesh: MeshSettings;
   readonly configs: ConfigSnapshot;
-  readonly registry: Pick<ServiceRegistry, "services" | "endpoints" | "targets">;
+  readonly registry: Pick<ServiceRegistry, "services" | "endpoints" | "targets" | "workload">;
   readonly version: string;
   /** None without. */
   readonly tokenKeys?: TokenKeys;
@@ -92,7 +92,7 @@ export function createPushSnapshot(input: PushSnapshotInput): PushSnapshot {
     let found = views.get(node);
     if (found === undefined) {
       const targets = registry.targets(node);
-      const workload = asRegistered(node, targets);
+      const workload = asRegistered(node, targets, registry.workload?.(node));
       const sidecar = selectSidecar(configs, mesh.rootNamespace, workload);
       found = Object.freeze({
         node: workload,

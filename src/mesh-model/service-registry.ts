@@ -1,4 +1,5 @@
 import type { Endpoint, ServiceTarget } from "./endpoint.ts";
+import type { Locality } from "./locality.ts";
 import type { Provider, Service } from "./service.ts";
 
 /** What a registry tells its listeners, by service key. A service is in one of the lists at most. */
@@ -8,6 +9,8 @@ export interface RegistryChange {
   readonly deleted: readonly string[];
   /** The service is the same value as before, its endpoints are not. */
   readonly endpoints: readonly string[];
+  /** Some workload is registered otherwise than before: its labels, where it runs, or what it serves. */
+  readonly workloads?: true;
 }
 
 export type RegistryListener = (change: RegistryChange) => void;
@@ -16,6 +19,19 @@ export type RegistryListener = (change: RegistryChange) => void;
 export interface ProxyAddresses {
   readonly addresses: readonly string[];
   readonly namespace: string;
+  /** `POD.NAMESPACE` for pods of Kubernetes. */
+  readonly id?: string;
+  /** What the proxy says of itself, for a platform that does not know the workload yet. */
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly clusterId?: string;
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+/** A workload as its platform knows it. */
+export interface RegisteredWorkload {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly locality: Locality;
+  readonly network: string;
 }
 
 /** A platform that knows services and where they run. What it returns is immutable; equal answers are the same values. */
@@ -31,6 +47,8 @@ export interface ServiceRegistry {
   endpoints(serviceKey: string): readonly Endpoint[];
   /** The ports of services that run at one of the addresses, in the proxy's own namespace. */
   targets(proxy: ProxyAddresses): readonly ServiceTarget[];
+  /** The workload at the proxy's addresses, also where it serves nothing. Platforms that know only services have none. */
+  workload?(proxy: ProxyAddresses): RegisteredWorkload | undefined;
   /** Calls after each change. Returns what ends the subscription. */
   subscribe(listener: RegistryListener): () => void;
 }

@@ -48,6 +48,10 @@ export interface Service {
   readonly externalName?: string;
   /** Endpoints that are near are tried first. */
   readonly trafficDistribution?: "PreferSameZone" | "PreferSameNode";
+  /** Clients see endpoints of their own node alone. */
+  readonly nodeLocal?: boolean;
+  /** Where clients outside of the platform reach it. */
+  readonly externalAddresses?: readonly string[];
 }
 
 export interface AutoAllocated {
@@ -77,9 +81,9 @@ export function serviceKey(
   return [service.provider, service.clusterId, service.namespace, service.name, service.hostname].join("/");
 }
 
-/** Services of one registry that share it share their endpoints: several objects that describe one host in one namespace. */
-export function endpointsKey({ provider, clusterId, namespace, hostname }: Service): string {
-  return `${provider}/${clusterId}/${namespace}/${hostname}`;
+/** Services that share it share their endpoints: several objects, of any registry, that describe one host in one namespace. */
+export function endpointsKey({ namespace, hostname }: Pick<Service, "namespace" | "hostname">): string {
+  return `${namespace}/${hostname}`;
 }
 
 /** The first address, or `0.0.0.0` for a service without one. */
@@ -100,3 +104,10 @@ export function findPort(service: Service, port: number): ServicePort | undefine
 export function isDynamic({ resolution }: Pick<Service, "resolution">): boolean {
   return resolution === "DynamicDNS";
 }
+
+/** Sessions stick to endpoints, also to those that go away. */
+export function hasSessions({ labels }: Pick<Service, "labels">): boolean {
+  return SESSION_LABELS.some((label) => Object.hasOwn(labels, label));
+}
+
+const SESSION_LABELS = ["istio.io/persistent-session", "istio.io/persistent-session-header"];

@@ -2,7 +2,8 @@ import { bootstrap } from "./bootstrap.ts";
 import { discovery } from "./discovery/discovery.ts";
 import type { ConformanceFamily } from "./family.ts";
 import { iptables } from "./iptables.ts";
+import { kubernetes } from "./kubernetes/kubernetes.ts";
 import { nftables } from "./nftables.ts";
 
 /** Every family of golden cases; the test suite and `npm run conformance` know no others. */
-export const FAMILIES: readonly ConformanceFamily[] = [bootstrap, discovery, iptables, nftables];
+export const FAMILIES: readonly ConformanceFamily[] = [bootstrap, discovery, iptables, kubernetes, nftables];

@@ -103,6 +103,6 @@ export function startPusher({ settings, build, clients, onPush, metrics, log }: 
   };
 }
 
-function isNothing({ forced, objects, services, endpoints }: PushChanges): boolean {
-  return !forced && objects.length === 0 && services.size === 0 && endpoints.size === 0;
+function isNothing({ forced, objects, services, endpoints, workloads }: PushChanges): boolean {
+  return !forced && !workloads && objects.length === 0 && services.size === 0 && endpoints.size === 0;
 }

@@ -5,6 +5,7 @@ import type { Endpoint } from "../../mesh-model/endpoint.ts";
 import { type Resolution, type Service, type ServicePort, serviceKey } from "../../mesh-model/service.ts";
 import { type EndpointOrigin, toEndpoint, type Workload, withTopology } from "./convert-workload.ts";
 import type { ServiceWithEndpoints } from "./registry-state.ts";
+import { parseTrafficDistribution, TRAFFIC_DISTRIBUTION } from "./traffic-distribution.ts";
 
 const RESOLUTIONS: Readonly<Record<ServiceEntrySpec["resolution"], Resolution>> = {
   NONE: "Passthrough",
@@ -38,8 +39,7 @@ function toService(
   { clusterId }: EndpointOrigin,
 ): Service {
   const source: ObjectRef = { kind, namespace, name };
-  const distribution = annotations["networking.istio.io/traffic-distribution"]?.toLowerCase() ?? "";
-  const trafficDistribution = DISTRIBUTIONS.get(distribution);
+  const distribution = parseTrafficDistribution(annotations[TRAFFIC_DISTRIBUTION]);
   const identity = { provider: "External", clusterId, namespace, name, hostname } as const;
   return {
     ...identity,
@@ -53,17 +53,10 @@ function toService(
     labels,
     exportTo: spec.exportTo,
     ...(spec.workloadSelector === undefined ? {} : { selector: spec.workloadSelector.labels }),
-    ...(trafficDistribution && { trafficDistribution }),
+    ...(distribution !== undefined && distribution !== "Any" && { trafficDistribution: distribution }),
     source,
   };
 }
-
-/** How far calls go; the first name is an old one. */
-const DISTRIBUTIONS: ReadonlyMap<string, Service["trafficDistribution"]> = new Map([
-  ["preferclose", "PreferSameZone"],
-  ["prefersamezone", "PreferSameZone"],
-  ["prefersamenode", "PreferSameNode"],
-]);
 
 function endpointsOf(
   { spec, name, namespace }: ConfigObject<"ServiceEntry">,

@@ -13,6 +13,16 @@ export interface Workload {
   readonly namespace: string;
   readonly name: string;
   readonly isUnhealthy: boolean;
+  /** Where the workload is a pod of a platform, which knows more of it than an entry could say: its endpoint, on no port yet. */
+  readonly pod?: Endpoint;
+}
+
+/** Workloads of a platform that ServiceEntries may select besides WorkloadEntries. */
+export interface WorkloadSource {
+  /** The same values while they stay the same. */
+  list(namespace: string): readonly Workload[];
+  /** Calls with the namespaces whose workloads differ. Returns what ends the subscription. */
+  subscribe(listener: (namespaces: ReadonlySet<string>) => void): () => void;
 }
 
 /** What the registry adds to what objects say. */
@@ -56,7 +66,8 @@ export function toEndpoint(
   port: ServiceEntryPort,
   { trustDomain, clusterId }: EndpointOrigin,
 ): Endpoint {
-  const { entry, labels, namespace, name } = workload;
+  const { entry, labels, namespace, name, pod } = workload;
+  if (pod !== undefined) return { ...pod, servicePortName: port.name, port: endpointPort(entry, port) };
   const { serviceAccount } = entry;
   return {
     addresses: entry.address === "" ? [] : [entry.address],

@@ -1,4 +1,4 @@
-import { compareServices, type Service } from "../../mesh-model/service.ts";
+import { compareServices, endpointsKey, type Service } from "../../mesh-model/service.ts";
 import type {
   ProxyAddresses,
   RegistryChange,
@@ -16,9 +16,15 @@ export function createAggregateRegistry(initial: readonly ServiceRegistry[] = []
   let registries: readonly ServiceRegistry[] = [];
   let services: readonly Service[] | undefined;
   const listeners = new Set<RegistryListener>();
+  const all = () => {
+    services ??= Object.freeze(registries.flatMap((registry) => registry.services()).sort(compareServices));
+    return services;
+  };
   const notify = (change: RegistryChange) => {
-    services = undefined;
-    for (const listener of [...listeners]) listener(change);
+    const before = services ?? [];
+    if (change.updated.length + change.deleted.length > 0) services = undefined;
+    const complete = registries.length < 2 ? change : withTwins(change, before, all());
+    for (const listener of [...listeners]) listener(complete);
   };
   const add = (registry: ServiceRegistry) => {
     registries = [...registries, registry].sort((a, b) => rank(a) - rank(b));
@@ -38,20 +44,29 @@ export function createAggregateRegistry(initial: readonly ServiceRegistry[] = []
     get synced() {
       return registries.every(({ synced }) => synced);
     },
-    services: () => {
-      services ??= Object.freeze(registries.flatMap((registry) => registry.services()).sort(compareServices));
-      return services;
-    },
+    services: all,
     service: (key) => first(registries, (registry) => registry.service(key)),
     endpoints: (key) =>
       first(registries, (registry) => (registry.service(key) ? registry.endpoints(key) : undefined)) ?? [],
     targets: (proxy: ProxyAddresses) => registries.flatMap((registry) => registry.targets(proxy)),
+    workload: (proxy) => first(registries, (registry) => registry.workload?.(proxy)),
     subscribe: (listener) => {
       const entry: RegistryListener = (change) => listener(change);
       listeners.add(entry);
       return () => void listeners.delete(entry);
     },
   };
+}
+
+/** Services of other registries that share their endpoints with one that changed have other endpoints as well. */
+function withTwins(change: RegistryChange, before: readonly Service[], after: readonly Service[]): RegistryChange {
+  const touched = new Set([...change.updated, ...change.deleted, ...change.endpoints]);
+  const hosts = new Set<string>();
+  for (const services of [before, after]) {
+    for (const service of services) if (touched.has(service.key)) hosts.add(endpointsKey(service));
+  }
+  const twins = after.filter((service) => !touched.has(service.key) && hosts.has(endpointsKey(service)));
+  return twins.length === 0 ? change : { ...change, endpoints: [...change.endpoints, ...twins.map(({ key }) => key)] };
 }
 
 function rank({ provider }: Pick<Service, "provider">): number {

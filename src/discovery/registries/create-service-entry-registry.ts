@@ -7,7 +7,7 @@ import { selects } from "../../mesh-model/selector.ts";
 import type { AutoAllocated, Service } from "../../mesh-model/service.ts";
 import type { ServiceRegistry } from "../../mesh-model/service-registry.ts";
 import { convertServiceEntry } from "./convert-service-entry.ts";
-import { type EndpointOrigin, toWorkload, type Workload } from "./convert-workload.ts";
+import { type EndpointOrigin, toWorkload, type Workload, type WorkloadSource } from "./convert-workload.ts";
 import { createRegistryState, type ServiceWithEndpoints } from "./registry-state.ts";
 
 const SLOTS = 256 * 254;
@@ -15,6 +15,8 @@ const PRIME = 65011;
 
 export interface ServiceEntryRegistryOptions extends EndpointOrigin {
   readonly store: ConfigStore;
+  /** Workloads of platforms that entries may select, like pods. */
+  readonly workloads?: readonly WorkloadSource[];
 }
 
 export interface ServiceEntryRegistry extends ServiceRegistry {
@@ -31,7 +33,11 @@ interface Converted {
 }
 
 /** Services that rule objects describe. Follows its store; an entry is converted again only when it or its workloads changed. */
-export function createServiceEntryRegistry({ store, ...origin }: ServiceEntryRegistryOptions): ServiceEntryRegistry {
+export function createServiceEntryRegistry({
+  store,
+  workloads: sources = [],
+  ...origin
+}: ServiceEntryRegistryOptions): ServiceEntryRegistry {
   const state = createRegistryState();
   let endpointOrigin: EndpointOrigin = origin;
   let converted = new Map<string, Converted>();
@@ -40,13 +46,28 @@ export function createServiceEntryRegistry({ store, ...origin }: ServiceEntryReg
 
   const workloadOf = (object: ConfigObject<"WorkloadEntry">) =>
     workloads.get(object) ?? toWorkload(object, origin.clusterId);
-  const convert = (snapshot: ConfigSnapshot) => {
+  const workloadsIn = (snapshot: ConfigSnapshot, namespace: string) => [
+    ...snapshot.list("WorkloadEntry", namespace).map(workloadOf),
+    ...sources.flatMap((source) => source.list(namespace)),
+  ];
+  /** `namespaces`: the only ones whose workloads may differ; without, all. */
+  const convert = (snapshot: ConfigSnapshot, namespaces?: ReadonlySet<string>) => {
     workloads = new Map(snapshot.list("WorkloadEntry").map((object) => [object, workloadOf(object)]));
     const next = new Map<string, Converted>();
+    const inNamespace = new Map<string, readonly Workload[]>();
+    const candidates = (namespace: string) => {
+      const found = inNamespace.get(namespace) ?? workloadsIn(snapshot, namespace);
+      inNamespace.set(namespace, found);
+      return found;
+    };
     for (const entry of snapshot.list("ServiceEntry")) {
       const key = objectKey(entry);
-      const selected = selectedBy(entry, snapshot, workloadOf);
       const known = converted.get(key);
+      if (known?.entry === entry && namespaces !== undefined && !namespaces.has(entry.namespace)) {
+        next.set(key, known);
+        continue;
+      }
+      const selected = selectedBy(entry, candidates);
       const isSame = known?.entry === entry && isEqualList(known.selected, selected);
       next.set(
         key,
@@ -61,9 +82,20 @@ export function createServiceEntryRegistry({ store, ...origin }: ServiceEntryReg
     state.replace([...addressed.values()]);
   };
   convert(store.snapshot);
-  const close = store.subscribe(({ snapshot, changes }) => {
-    if (changes.some(({ kind }) => kind === "ServiceEntry" || kind === "WorkloadEntry")) convert(snapshot);
-  });
+  const selectsIn = (namespaces: ReadonlySet<string>) =>
+    [...converted.values()].some(
+      ({ entry }) => namespaces.has(entry.namespace) && entry.spec.workloadSelector !== undefined,
+    );
+  const ends = [
+    store.subscribe(({ snapshot, changes }) => {
+      if (changes.some(({ kind }) => kind === "ServiceEntry" || kind === "WorkloadEntry")) convert(snapshot);
+    }),
+    ...sources.map((source) =>
+      source.subscribe((namespaces) => {
+        if (selectsIn(namespaces)) convert(store.snapshot, namespaces);
+      }),
+    ),
+  ];
   const { services, service, endpoints, targets, subscribe } = state;
   return {
     provider: "External",
@@ -80,25 +112,25 @@ export function createServiceEntryRegistry({ store, ...origin }: ServiceEntryReg
       converted = new Map();
       convert(store.snapshot);
     },
-    close,
+    close: () => {
+      for (const end of ends) end();
+    },
   };
 }
 
 /** Workloads of the entry's own namespace that carry all labels of its selector. */
 function selectedBy(
   { spec, namespace }: ConfigObject<"ServiceEntry">,
-  snapshot: ConfigSnapshot,
-  workloadOf: (object: ConfigObject<"WorkloadEntry">) => Workload,
+  candidates: (namespace: string) => readonly Workload[],
 ): readonly Workload[] {
   const selector = spec.workloadSelector?.labels;
   // What is not at an address of the network is only for who looks up names.
   const resolvesNames = spec.resolution === "DNS" || spec.resolution === "DNS_ROUND_ROBIN";
   // A selector without labels would take every workload by mistake.
   if (selector === undefined || Object.keys(selector).length === 0) return [];
-  return snapshot
-    .list("WorkloadEntry", namespace)
-    .map(workloadOf)
-    .filter(({ labels, entry }) => selects(selector, labels) && (resolvesNames || !isUnixAddress(entry.address)));
+  return candidates(namespace).filter(
+    ({ labels, entry }) => selects(selector, labels) && (resolvesNames || !isUnixAddress(entry.address)),
+  );
 }
 
 /** What was converted, and the same with its given out addresses. */

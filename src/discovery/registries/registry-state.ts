@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Endpoint, ServiceTarget } from "../../mesh-model/endpoint.ts";
+import { sameElements } from "../../mesh-model/lists.ts";
 import { compareServices, endpointsKey, type Service } from "../../mesh-model/service.ts";
 import type { ProxyAddresses, RegistryChange, RegistryListener } from "../../mesh-model/service-registry.ts";
 
@@ -18,20 +19,29 @@ export interface RegistryState {
   subscribe(listener: RegistryListener): () => void;
   /** Takes over a new state; listeners hear of it when something differs. */
   replace(entries: readonly ServiceWithEndpoints[]): RegistryChange;
+  /**
+   * Takes over some services, others stay; undefined takes a service away. Endpoints that are equal must be the same values: only the lists
+   * are compared. Listeners hear of it when something differs, or a workload does.
+   */
+  update(changes: ReadonlyMap<string, ServiceWithEndpoints | undefined>, workloads?: boolean): void;
 }
 
 export function createRegistryState(): RegistryState {
   let entries = new Map<string, ServiceWithEndpoints>();
-  let sorted: readonly Service[] = [];
+  let sorted: readonly Service[] | undefined;
+  const services = () => {
+    sorted ??= Object.freeze([...entries.values()].map(({ service }) => service).sort(compareServices));
+    return sorted;
+  };
   /** Built when first asked for: most changes come in bursts without a read in between. */
   let byAddress: ReadonlyMap<string, readonly ServiceTarget[]> | undefined;
   const listeners = new Set<RegistryListener>();
   return {
-    services: () => sorted,
+    services,
     service: (key) => entries.get(key)?.service,
     endpoints: (key) => entries.get(key)?.endpoints ?? [],
     targets: ({ addresses, namespace }) => {
-      byAddress ??= indexByAddress(sorted, entries);
+      byAddress ??= indexByAddress(services(), entries);
       const index = byAddress;
       const found = new Set(addresses.flatMap((address) => index.get(address) ?? []));
       return [...found].filter(({ endpoint }) => endpoint.namespace === namespace);
@@ -46,13 +56,43 @@ export function createRegistryState(): RegistryState {
       if (change.updated.length + change.deleted.length + change.endpoints.length === 0) return change;
       entries = next;
       byAddress = undefined;
-      if (change.updated.length + change.deleted.length > 0) {
-        sorted = Object.freeze([...entries.values()].map(({ service }) => service).sort(compareServices));
-      }
+      if (change.updated.length + change.deleted.length > 0) sorted = undefined;
       for (const listener of [...listeners]) listener(change);
       return change;
     },
+    update: (wanted, workloads = false) => {
+      const change = { ...merge(entries, wanted), ...(workloads && { workloads: true as const }) };
+      if (change.updated.length + change.deleted.length > 0) sorted = undefined;
+      const isNothing = change.updated.length + change.deleted.length + change.endpoints.length === 0;
+      if (isNothing && !workloads) return;
+      byAddress = undefined;
+      for (const listener of [...listeners]) listener(change);
+    },
   };
+}
+
+/** Writes what differs into the entries. */
+function merge(
+  entries: Map<string, ServiceWithEndpoints>,
+  wanted: ReadonlyMap<string, ServiceWithEndpoints | undefined>,
+): RegistryChange {
+  const updated: string[] = [];
+  const deleted: string[] = [];
+  const changedEndpoints: string[] = [];
+  for (const [key, entry] of wanted) {
+    const known = entries.get(key);
+    if (entry === undefined) {
+      if (entries.delete(key)) deleted.push(key);
+      continue;
+    }
+    const service = known !== undefined && same(known.service, entry.service) ? known.service : entry.service;
+    const isSameList = known !== undefined && sameElements(known.endpoints, entry.endpoints);
+    if (service !== known?.service) updated.push(key);
+    else if (!isSameList) changedEndpoints.push(key);
+    else continue;
+    entries.set(key, { service, endpoints: isSameList ? known.endpoints : entry.endpoints });
+  }
+  return { updated, deleted, endpoints: changedEndpoints };
 }
 
 /** Equal services and endpoint lists stay the values they were. */

@@ -1,6 +1,6 @@
 import type { Protocol } from "../../istio-api/values/protocol.ts";
 import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
-import { isDynamic, type Service, type ServicePort } from "../../mesh-model/service.ts";
+import { hasSessions, isDynamic, type Service, type ServicePort } from "../../mesh-model/service.ts";
 import type {
   Cluster,
   Cluster_DiscoveryType,
@@ -8,7 +8,7 @@ import type {
 } from "../../protobuf/gen/envoy/config/cluster/v3.ts";
 import type { LocalityLbEndpoints } from "../../protobuf/gen/envoy/config/endpoint/v3.ts";
 import { formatProtoDuration } from "../../protobuf/proto-duration.ts";
-import { type AssignmentTarget, candidates, hasSessions, loadAssignment } from "../endpoints/load-assignment.ts";
+import { type AssignmentTarget, candidates, loadAssignment } from "../endpoints/load-assignment.ts";
 import { localitySetting } from "../endpoints/locality-lb.ts";
 import { clusterName, sniOf } from "../shared/cluster-name.ts";
 import { dynamicClusterType } from "../shared/dynamic-dns.ts";

@@ -3,7 +3,7 @@ import type { Endpoint } from "../../mesh-model/endpoint.ts";
 import { formatLocality } from "../../mesh-model/locality.ts";
 import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
 import { selects } from "../../mesh-model/selector.ts";
-import { findPort, type Service, type ServicePort } from "../../mesh-model/service.ts";
+import { findPort, hasSessions, type Service, type ServicePort } from "../../mesh-model/service.ts";
 import type { ClusterLoadAssignment, LocalityLbEndpoints } from "../../protobuf/gen/envoy/config/endpoint/v3.ts";
 import { parseClusterName, parseServerName } from "../shared/cluster-name.ts";
 import { type EffectivePolicy, effectivePolicy, findSubset } from "../shared/traffic-policy.ts";
@@ -155,13 +155,6 @@ function isOffered({ health }: Endpoint, service: Service, policy: EffectivePoli
   if (health === "Draining") return hasSessions(service);
   return health !== "UnHealthy" || panicPercent(policy, service) <= 0;
 }
-
-/** Sessions stick to endpoints, also to those that go away. */
-export function hasSessions({ labels }: Pick<Service, "labels">): boolean {
-  return SESSION_LABELS.some((label) => Object.hasOwn(labels, label));
-}
-
-const SESSION_LABELS = ["istio.io/persistent-session", "istio.io/persistent-session-header"];
 
 function arrange(
   { mesh, traits }: OutboundScope,

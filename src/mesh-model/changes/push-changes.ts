@@ -12,11 +12,19 @@ export interface PushChanges {
   readonly services: ReadonlySet<string>;
   /** Keys of services of which only the endpoints differ. */
   readonly endpoints: ReadonlySet<string>;
+  /** Some workload is registered otherwise than before. */
+  readonly workloads: boolean;
 }
 
 const NONE: ReadonlySet<string> = new Set();
 
-export const NO_CHANGES: PushChanges = { forced: false, objects: [], services: NONE, endpoints: NONE };
+export const NO_CHANGES: PushChanges = {
+  forced: false,
+  objects: [],
+  services: NONE,
+  endpoints: NONE,
+  workloads: false,
+};
 
 /** The mesh settings changed, or an operator asked for it. */
 export const FORCED_CHANGES: PushChanges = { ...NO_CHANGES, forced: true };
@@ -27,8 +35,13 @@ export function changesOfConfig({ changes }: Pick<ConfigChange, "changes">): Pus
   return { ...NO_CHANGES, objects: objects.map(({ kind, namespace, name }) => ({ kind, namespace, name })) };
 }
 
-export function changesOfRegistry({ updated, deleted, endpoints }: RegistryChange): PushChanges {
-  return { ...NO_CHANGES, services: new Set([...updated, ...deleted]), endpoints: new Set(endpoints) };
+export function changesOfRegistry({ updated, deleted, endpoints, workloads }: RegistryChange): PushChanges {
+  return {
+    ...NO_CHANGES,
+    services: new Set([...updated, ...deleted]),
+    endpoints: new Set(endpoints),
+    workloads: workloads === true,
+  };
 }
 
 /** Both, in any order. */
@@ -41,5 +54,6 @@ export function mergeChanges(a: PushChanges, b: PushChanges): PushChanges {
     objects: [...objects.values()],
     services: new Set([...a.services, ...b.services]),
     endpoints: new Set([...a.endpoints, ...b.endpoints]),
+    workloads: a.workloads || b.workloads,
   };
 }

@@ -4,6 +4,7 @@ import { labelName } from "../indexes/destination-rule-index.ts";
 import { formatLocality } from "../locality.ts";
 import type { ProxyNode } from "../proxy/proxy-node.ts";
 import type { ScopeTraits } from "../push-snapshot.ts";
+import type { RegisteredWorkload } from "../service-registry.ts";
 import type { SnapshotParts } from "../snapshot-parts.ts";
 import { gatewayLabels, routerPorts } from "./gateway-content.ts";
 import { policiesFor, policyDirection, selectorLabels } from "./policies.ts";
@@ -79,19 +80,26 @@ interface RegisteredNode {
 const REGISTERED = new WeakMap<ProxyNode, RegisteredNode>();
 
 /**
- * A workload as its registry knows it. The labels and locality of its endpoint count before what the proxy says of itself: who writes services
- * decides which rules reach a workload and where it runs. Of several services at its address the first that has an answer is asked.
+ * A workload as its registry knows it. Labels and locality that a platform has for it, or else its endpoint, count before what the proxy
+ * says of itself: who writes services decides which rules reach a workload and where it runs. Of several services at its address the first
+ * that has an answer is asked.
  */
-export function asRegistered(node: ProxyNode, targets: readonly ServiceTarget[]): ProxyNode {
-  const [target] = targets;
-  if (target === undefined) return node;
-  const { labels } = target.endpoint;
-  const located = targets.find(({ endpoint }) => formatLocality(endpoint.locality) !== "");
-  const locality = located?.endpoint.locality ?? node.locality;
-  const fingerprint = JSON.stringify([labels, locality]);
+export function asRegistered(
+  node: ProxyNode,
+  targets: readonly ServiceTarget[],
+  registered?: RegisteredWorkload,
+): ProxyNode {
+  const labels = registered?.labels ?? targets[0]?.endpoint.labels;
+  if (labels === undefined) return node;
+  const located = [registered, ...targets.map(({ endpoint }) => endpoint)].find(
+    (known) => known !== undefined && formatLocality(known.locality) !== "",
+  );
+  const locality = located?.locality ?? node.locality;
+  const network = node.network || (registered?.network ?? "");
+  const fingerprint = JSON.stringify([labels, locality, network]);
   const before = REGISTERED.get(node);
   if (before?.fingerprint === fingerprint) return before.workload;
-  const workload = Object.freeze({ ...node, labels: Object.freeze({ ...node.labels, ...labels }), locality });
+  const workload = Object.freeze({ ...node, labels: Object.freeze({ ...node.labels, ...labels }), locality, network });
   REGISTERED.set(node, { fingerprint, workload });
   return workload;
 }

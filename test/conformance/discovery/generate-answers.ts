@@ -1,5 +1,6 @@
 import { createResourceSource } from "../../../src/envoy-config/create-resource-source.ts";
 import type { XdsNode } from "../../../src/mesh-model/proxy/parse-node.ts";
+import type { ProxyView } from "../../../src/mesh-model/push-snapshot.ts";
 import { decodeMessage, type MessageName } from "../../../src/protobuf/envoy/index.ts";
 import { any } from "../../../src/protobuf/wire/discovery.ts";
 import { decodeNameTable } from "../../../src/xds/name-table.ts";
@@ -20,13 +21,17 @@ export interface Answers {
 }
 
 export function generateAnswers({ configYaml, meshYaml, node, nameTable, asked }: GoldenCase): Answers {
+  return answersTo(viewOfCase(configYaml, meshYaml, node as XdsNode), { nameTable, asked });
+}
+
+/** What is sent to a proxy that sees this. */
+export function answersTo(view: ProxyView, { nameTable, asked }: Pick<GoldenCase, "nameTable" | "asked">): Answers {
   const problems: string[] = [];
   const source = createResourceSource({
     onProblem: (problem) => {
       if (problem.effect === "left-out") problems.push(JSON.stringify(problem));
     },
   });
-  const view = viewOfCase(configYaml, meshYaml, node as XdsNode);
   const listenerSet = asked === undefined ? source.all(view, "LDS") : source.named(view, "LDS", asked);
   const listeners = decode(listenerSet, "envoy.config.listener.v3.Listener");
   const routes = decode(source.named(view, "RDS", routeNames(listeners)), "envoy.config.route.v3.RouteConfiguration");

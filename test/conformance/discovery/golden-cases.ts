@@ -6,6 +6,7 @@ import type { Json } from "./json.ts";
 /** One folder of the shape that the README beside the cases describes. */
 export interface GoldenCase {
   readonly name: string;
+  /** Rule objects, or all objects of a Kubernetes cluster. */
   readonly configYaml: string;
   readonly meshYaml: string | undefined;
   readonly node: Json;
@@ -32,7 +33,7 @@ function readGoldenCase(dir: string, name: string): GoldenCase {
   const read = (file: string) => (existsSync(join(dir, file)) ? readFileSync(join(dir, file), "utf8") : undefined);
   const json = <Value>(file: string, absent: Value) =>
     JSON.parse(read(file) ?? JSON.stringify(absent) ?? "null") as Value;
-  const configYaml = read("config.yaml") ?? "";
+  const configYaml = read("config.yaml") ?? read("objects.yaml") ?? "";
   return {
     name,
     configYaml,

@@ -95,17 +95,21 @@ function showAttributes(service: Service) {
     Visibility: 0,
     LabelSelectors: orNull(selector ?? {}),
     Aliases: null,
-    ClusterExternalAddresses: { Addresses: null },
+    ClusterExternalAddresses: { Addresses: externalAddresses(service) },
     ClusterExternalPorts: null,
     PassthroughTargetPorts: null,
     Type: "",
     ExternalName: service.externalName ?? "",
-    NodeLocal: false,
+    NodeLocal: service.nodeLocal ?? false,
     TrafficDistribution: 0,
     ObjectName: service.name,
     DNSConnectStrategy: 0,
     PublishNotReadyAddresses: service.publishNotReady ?? false,
   };
+}
+
+function externalAddresses({ clusterId, externalAddresses: addresses = [] }: Service) {
+  return addresses.length === 0 ? null : { [clusterId]: addresses };
 }
 
 function orNull(labels: Readonly<Record<string, string>>) {

@@ -1,0 +1,259 @@
+import { isDeepStrictEqual } from "node:util";
+import type { ConfigObject } from "../../../istio-api/config-object.ts";
+import { TOPOLOGY } from "../../../istio-api/values/topology-labels.ts";
+import type { ConfigStore } from "../../../mesh-model/config-store.ts";
+import type { Endpoint, ServiceTarget } from "../../../mesh-model/endpoint.ts";
+import { type Service, serviceKey } from "../../../mesh-model/service.ts";
+import type { ProxyAddresses, RegisteredWorkload, ServiceRegistry } from "../../../mesh-model/service-registry.ts";
+import { toWorkload, type Workload, type WorkloadSource } from "../convert-workload.ts";
+import { createRegistryState, type ServiceWithEndpoints } from "../registry-state.ts";
+import { convertSlice, convertWorkloads, withoutRepeated } from "./convert-endpoints.ts";
+import type { PodOrigin } from "./convert-pod.ts";
+import { convertService, hostnameOf } from "./convert-service.ts";
+import { createNamespaceFilter } from "./label-selector.ts";
+import { createObjectIndex, type ObjectIndex, type Touched } from "./object-index.ts";
+import { createPodCache } from "./pod-cache.ts";
+import { type KnownService, metadataTargets, podTargets, selectingServices, workloadTargets } from "./pod-targets.ts";
+
+export interface KubernetesRegistryOptions {
+  /** WorkloadEntries in it are endpoints of the Services that select them. */
+  readonly store: ConfigStore;
+  readonly clusterId: string;
+  readonly trustDomain: string;
+  readonly domainSuffix: string;
+  /** Its label says which network the cluster's pods are on; "istio-system" when absent. */
+  readonly systemNamespace?: string;
+  /** Of the mesh config. */
+  readonly discoverySelectors?: unknown;
+}
+
+/** Services of one Kubernetes cluster. Fed with reduced objects in any order; what follows from them is the same for every order. */
+export interface KubernetesRegistry extends ServiceRegistry, Pick<ObjectIndex, "set"> {
+  /** Everything that the cluster has was given; until then the registry shows nothing. */
+  markSynced(): void;
+  /** Works out what the objects since the last call change, and lets listeners know. Costs what changed, not what there is. */
+  commit(): void;
+  setTrustDomain(trustDomain: string): void;
+  setDiscoverySelectors(selectors: unknown): void;
+  /** False for namespaces that the mesh does not look at; rules in them do not count either. */
+  isDiscovered(namespace: string): boolean;
+  /** Pods, as ServiceEntries select them. */
+  readonly workloads: WorkloadSource;
+  /** Ends the subscription to the store. */
+  close(): void;
+}
+
+export function createKubernetesRegistry(options: KubernetesRegistryOptions): KubernetesRegistry {
+  const { store, clusterId, domainSuffix, systemNamespace = "istio-system" } = options;
+  const index = createObjectIndex();
+  const state = createRegistryState();
+  let { trustDomain } = options;
+  let filter = createNamespaceFilter(options.discoverySelectors);
+  let synced = false;
+  let discovered = new Map<string, boolean>();
+  const isDiscovered = (namespace: string) => filter(index.get("Namespace", namespace)?.labels ?? {});
+  const pods = createPodCache(index, isDiscovered);
+  const known = new Map<string, KnownService>();
+  const sliceEndpoints = new Map<string, readonly Endpoint[]>();
+  const entries = createEntryWorkloads(store, clusterId);
+  const workloadListeners = new Set<(namespaces: ReadonlySet<string>) => void>();
+  /** Of pods' targets, which every push asks for. */
+  let targetsCache = new WeakMap<object, readonly ServiceTarget[]>();
+  let origin: PodOrigin = { trustDomain, clusterId, network: "" };
+
+  const endpointsOf = (serviceKeyInCluster: string, reduced: KnownService["reduced"]): readonly Endpoint[] => {
+    const slices = index.slicesOf(serviceKeyInCluster).flatMap((key) => sliceEndpoints.get(key) ?? []);
+    const behind = convertWorkloads(reduced, entries.of(reduced.namespace), origin);
+    return Object.freeze([...withoutRepeated(slices), ...behind]);
+  };
+  const convert = (key: string): ServiceWithEndpoints | undefined => {
+    const reduced = index.get("Service", key);
+    if (reduced === undefined || !isDiscovered(reduced.namespace)) {
+      known.delete(key);
+      return undefined;
+    }
+    const namespace = index.get("Namespace", reduced.namespace);
+    const service = convertService(reduced, namespace, { clusterId, trustDomain, domainSuffix });
+    return { service, endpoints: endpointsOf(key, reduced) };
+  };
+  const refreshSlice = (key: string) => {
+    const slice = index.get("EndpointSlice", key);
+    const service = slice && index.get("Service", `${slice.namespace}/${slice.service}`);
+    if (slice === undefined || service === undefined) return void sliceEndpoints.delete(key);
+    const before = sliceEndpoints.get(key) ?? [];
+    sliceEndpoints.set(key, reuseEqual(before, convertSlice(slice, service, pods, origin)));
+  };
+  const update = ({ services, slices, pods: changedPods }: Touched) => {
+    const workloads = pods.refresh(changedPods, origin);
+    for (const key of slices) refreshSlice(key);
+    const wanted = new Map<string, ServiceWithEndpoints | undefined>();
+    for (const key of services) wanted.set(modelKey(key), convert(key));
+    targetsCache = new WeakMap();
+    state.update(wanted, workloads.size > 0);
+    for (const key of services) {
+      const reduced = index.get("Service", key);
+      const service = state.service(modelKey(key));
+      if (reduced !== undefined && service !== undefined) known.set(key, { reduced, service });
+    }
+    const namespaces = new Set([...workloads].map((key) => key.slice(0, key.indexOf("/"))));
+    if (namespaces.size > 0) for (const listener of [...workloadListeners]) listener(namespaces);
+  };
+  const modelKey = (key: string) => {
+    const [namespace = "", name = ""] = key.split("/");
+    const hostname = hostnameOf({ name, namespace }, domainSuffix);
+    return serviceKey({ provider: "Kubernetes", clusterId, namespace, name, hostname });
+  };
+  const everything = (): Touched => ({
+    services: new Set([...index.keys("Service"), ...known.keys()]),
+    slices: new Set(index.keys("EndpointSlice")),
+    pods: new Set(index.keys("Pod")),
+    namespaces: new Set(index.keys("Namespace")),
+  });
+  /** All of a namespace, when it is looked at otherwise than before. */
+  const ofNamespaces = (touched: Touched): Touched => {
+    const [services, slices, touchedPods] = [new Set(touched.services), new Set(touched.slices), new Set(touched.pods)];
+    for (const namespace of touched.namespaces) {
+      for (const key of index.servicesIn(namespace)) services.add(key);
+      const isSame = discovered.get(namespace) === isDiscovered(namespace);
+      discovered.set(namespace, isDiscovered(namespace));
+      if (isSame) continue;
+      for (const key of index.podsIn(namespace)) touchedPods.add(key);
+      for (const key of index.servicesIn(namespace)) for (const slice of index.slicesOf(key)) slices.add(slice);
+    }
+    return { services, slices, pods: touchedPods, namespaces: touched.namespaces };
+  };
+  const rebuild = () => {
+    origin = { trustDomain, clusterId, network: networkOf(index, systemNamespace) };
+    index.takeTouched();
+    discovered = new Map([...index.keys("Namespace")].map((name) => [name, isDiscovered(name)]));
+    update(everything());
+  };
+  const commit = () => {
+    if (!synced) return;
+    if (networkOf(index, systemNamespace) !== origin.network) return rebuild();
+    update(ofNamespaces(index.takeTouched()));
+  };
+  const unsubscribe = store.subscribe(({ changes }) => {
+    const namespaces = new Set(
+      changes.filter(({ kind }) => kind === "WorkloadEntry").map(({ namespace }) => namespace),
+    );
+    if (namespaces.size === 0 || !synced) return;
+    const services = new Set([...namespaces].flatMap((namespace) => [...index.servicesIn(namespace)]));
+    const touched = index.takeTouched();
+    update(ofNamespaces({ ...touched, services: new Set([...touched.services, ...services]) }));
+  });
+
+  const servicesIn = (namespace: string): readonly KnownService[] =>
+    [...index.servicesIn(namespace)].sort().flatMap((key) => known.get(key) ?? []);
+  const targetsOf = (proxy: ProxyAddresses): readonly ServiceTarget[] => {
+    if (proxy.clusterId && proxy.clusterId !== clusterId) return [];
+    const services = servicesIn(proxy.namespace);
+    const entry = entries.at(proxy);
+    if (entry !== undefined) return workloadTargets(entry, selectingServices(services, entry.labels), origin);
+    const pod = pods.ofProxy(proxy);
+    if (pod !== undefined) {
+      const cached = targetsCache.get(pod) ?? podTargets(pod, selectingServices(services, pod.pod.labels));
+      targetsCache.set(pod, cached);
+      if (cached.length > 0) return cached;
+    }
+    const listed = listedTargets(proxy, services, state.endpoints);
+    if (listed.length > 0 || pod !== undefined) return listed;
+    return metadataTargets(proxy, selectingServices(services, proxy.labels ?? {}), origin);
+  };
+  const workloadOf = (proxy: ProxyAddresses): RegisteredWorkload | undefined => {
+    if (proxy.clusterId && proxy.clusterId !== clusterId) return undefined;
+    const entry = entries.at(proxy);
+    // What a WorkloadEntry says is known from the registry of such entries.
+    return entry === undefined ? pods.ofProxy(proxy)?.endpoint : undefined;
+  };
+  const { services, service, endpoints, subscribe } = state;
+  return {
+    provider: "Kubernetes",
+    clusterId,
+    get synced() {
+      return synced;
+    },
+    services,
+    service,
+    endpoints,
+    subscribe,
+    targets: targetsOf,
+    workload: workloadOf,
+    set: index.set,
+    commit,
+    markSynced: () => {
+      synced = true;
+      rebuild();
+    },
+    setTrustDomain: (wanted) => {
+      if (wanted === trustDomain) return;
+      trustDomain = wanted;
+      if (synced) rebuild();
+    },
+    setDiscoverySelectors: (selectors) => {
+      filter = createNamespaceFilter(selectors);
+      if (synced) rebuild();
+    },
+    isDiscovered,
+    workloads: {
+      list: pods.workloads,
+      subscribe: (listener) => {
+        const own = (namespaces: ReadonlySet<string>) => listener(namespaces);
+        workloadListeners.add(own);
+        return () => void workloadListeners.delete(own);
+      },
+    },
+    close: unsubscribe,
+  };
+}
+
+/** Endpoints that are equal stay the values they were, so that others compare by identity. */
+function reuseEqual(before: readonly Endpoint[], after: readonly Endpoint[]): readonly Endpoint[] {
+  if (before.length === 0) return after;
+  const byPlace = new Map(before.map((endpoint) => [placeOf(endpoint), endpoint]));
+  return after.map((endpoint) => {
+    const known = byPlace.get(placeOf(endpoint));
+    return known !== undefined && isDeepStrictEqual(known, endpoint) ? known : endpoint;
+  });
+}
+
+function placeOf({ addresses, servicePortName }: Endpoint): string {
+  return `${addresses[0]} ${servicePortName}`;
+}
+
+function networkOf(index: ObjectIndex, systemNamespace: string): string {
+  return index.get("Namespace", systemNamespace)?.labels[TOPOLOGY.network] ?? "";
+}
+
+/** Ports of services that select nothing: endpoints at the proxy's own address. */
+function listedTargets(
+  { addresses }: ProxyAddresses,
+  services: readonly KnownService[],
+  endpointsOf: (key: string) => readonly Endpoint[],
+): readonly ServiceTarget[] {
+  return services
+    .filter(({ reduced }) => Object.keys(reduced.selector).length === 0)
+    .flatMap(({ service }: { readonly service: Service }) =>
+      endpointsOf(service.key).flatMap((endpoint) => {
+        const port = service.ports.find(({ name }) => name === endpoint.servicePortName);
+        if (port === undefined || endpoint.addresses[0] !== addresses[0]) return [];
+        return [{ service, port, targetPort: endpoint.port, endpoint }];
+      }),
+    );
+}
+
+/** WorkloadEntries by namespace, each converted once. */
+function createEntryWorkloads(store: ConfigStore, clusterId: string) {
+  const converted = new WeakMap<ConfigObject<"WorkloadEntry">, Workload>();
+  const of = (namespace: string): readonly Workload[] =>
+    store.snapshot.list("WorkloadEntry", namespace).map((object) => {
+      const workload = converted.get(object) ?? toWorkload(object, clusterId);
+      converted.set(object, workload);
+      return workload;
+    });
+  return {
+    of,
+    at: ({ addresses, namespace }: ProxyAddresses) =>
+      of(namespace).find(({ entry }) => entry.address !== "" && entry.address === addresses[0]),
+  };
+}

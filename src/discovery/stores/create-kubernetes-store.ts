@@ -1,0 +1,87 @@
+import { type AnyConfigObject, type ObjectRef, objectKey } from "../../istio-api/config-object.ts";
+import { decodeObject } from "../../istio-api/decode/decode-object.ts";
+import type { DocumentProblem } from "../../istio-api/decode/parse-config-text.ts";
+import type { ConfigStore } from "../../mesh-model/config-store.ts";
+import { formatPath } from "../../protobuf/json/read-message.ts";
+import { createSnapshotPublisher } from "./config-snapshot.ts";
+
+/** What the store holds of one rule object of an API server. */
+export interface KubernetesRule {
+  readonly ref: ObjectRef;
+  /** Undefined for an object with errors: it does nothing, and is reported. */
+  readonly object: AnyConfigObject | undefined;
+  readonly problems: readonly DocumentProblem[];
+}
+
+/** Rule objects of a cluster. Fed by whoever watches the API server; knows nothing of it. */
+export interface KubernetesStore extends ConfigStore {
+  /** Undefined takes the object of that key away. */
+  set(key: string, rule: KubernetesRule | undefined): void;
+  /** Publishes what was set since the last call, or anew what other namespaces being looked at changes. */
+  commit(): void;
+  /** Namespaces may be looked at otherwise than before. */
+  namespacesChanged(): void;
+}
+
+/** An object as the API server gives it; undefined for kinds that are not rules. What only the server needs is not held in memory. */
+export function decodeRule(document: unknown): KubernetesRule | undefined {
+  const { object, ref, ignoredKind, problems } = decodeObject(withoutBookkeeping(document), {
+    defaultNamespace: "default",
+  });
+  if (ref === undefined || ignoredKind !== undefined) return undefined;
+  return {
+    ref,
+    object,
+    problems: problems.map(({ path, message, severity }) => ({
+      file: "kubernetes",
+      line: 1,
+      column: 1,
+      severity,
+      message,
+      field: formatPath(path),
+      object: ref,
+    })),
+  };
+}
+
+export function createKubernetesStore(isDiscovered: (namespace: string) => boolean): KubernetesStore {
+  const publisher = createSnapshotPublisher();
+  const rules = new Map<string, KubernetesRule>();
+  let isDirty = false;
+  return {
+    get snapshot() {
+      return publisher.snapshot;
+    },
+    subscribe: publisher.subscribe,
+    set: (key, rule) => {
+      isDirty = true;
+      if (rule === undefined) rules.delete(key);
+      else rules.set(key, rule);
+    },
+    namespacesChanged: () => {
+      isDirty = true;
+    },
+    commit: () => {
+      if (!isDirty) return;
+      isDirty = false;
+      const shown = [...rules.values()].filter(({ ref }) => isDiscovered(ref.namespace));
+      const objects = shown.flatMap(({ object }) => object ?? []);
+      publisher.publish(
+        new Map(objects.map((object) => [objectKey(object), object])),
+        shown.flatMap(({ problems }) => problems),
+      );
+    },
+  };
+}
+
+/** Who set which field is of no use here, and often larger than the object. */
+function withoutBookkeeping(document: unknown): unknown {
+  const { metadata, ...rest } = document as { readonly metadata?: Readonly<Record<string, unknown>> };
+  if (metadata === undefined) return document;
+  const { managedFields: _managed, annotations, ...kept } = metadata;
+  const { "kubectl.kubernetes.io/last-applied-configuration": _applied, ...own } = (annotations ?? {}) as Record<
+    string,
+    unknown
+  >;
+  return { ...rest, metadata: { ...kept, ...(Object.keys(own).length > 0 && { annotations: own }) } };
+}
