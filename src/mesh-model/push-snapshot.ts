@@ -154,6 +154,8 @@ export type ScopeTraits = Pick<
 > & {
   /** Keys of the conditions on proxies, made by patches, that it meets. */
   readonly meets: readonly string[];
+  /** Of endpoints of headless services that clients call at addresses of pods. */
+  readonly ownAddresses?: readonly string[];
   /** Of routers: where they listen for connections to ports of services that they are endpoints of. */
   readonly routerPorts?: readonly { readonly port: number; readonly listensOn: readonly number[] }[];
 };

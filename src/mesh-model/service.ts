@@ -46,6 +46,8 @@ export interface Service {
   readonly source?: ObjectRef;
   readonly publishNotReady?: boolean;
   readonly externalName?: string;
+  /** Hosts that are other names of this one. Known to indexes, not to registries. */
+  readonly aliases?: readonly string[];
   /** Endpoints that are near are tried first. */
   readonly trafficDistribution?: "PreferSameZone" | "PreferSameNode";
   /** Clients see endpoints of their own node alone. */
@@ -84,6 +86,22 @@ export function serviceKey(
 /** Services that share it share their endpoints: several objects, of any registry, that describe one host in one namespace. */
 export function endpointsKey({ namespace, hostname }: Pick<Service, "namespace" | "hostname">): string {
   return `${namespace}/${hostname}`;
+}
+
+/** The service that a host stands for, through any number of aliases; undefined where they lead nowhere. */
+export function behindAliases(
+  host: string,
+  find: (host: string) => Service | undefined,
+): { readonly host: string; readonly service: Service | undefined } {
+  const seen = new Set<string>();
+  let current = host;
+  let service = find(current);
+  while (service?.resolution === "Alias" && service.externalName !== undefined && !seen.has(current)) {
+    seen.add(current);
+    current = service.externalName;
+    service = find(current);
+  }
+  return { host: current, service: service?.resolution === "Alias" ? undefined : service };
 }
 
 /** The first address, or `0.0.0.0` for a service without one. */

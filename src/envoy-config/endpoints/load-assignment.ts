@@ -1,4 +1,5 @@
 import { hostCovers } from "../../istio-api/values/hostname.ts";
+import { NODE_LABEL } from "../../istio-api/values/topology-labels.ts";
 import type { Endpoint } from "../../mesh-model/endpoint.ts";
 import { formatLocality } from "../../mesh-model/locality.ts";
 import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
@@ -45,6 +46,7 @@ export function assignmentInputs(
     locality,
     traits.networkView.join(),
     mesh.clusterLocalHosts.length > 0 ? traits.clusterId : "",
+    service.nodeLocal === true ? traits.labels[NODE_LABEL] : "",
     traits.ipv4,
     traits.ipv6,
     traits.generator,
@@ -139,9 +141,14 @@ function withinBounds(endpoints: readonly Endpoint[]): readonly Endpoint[] {
 
 const MAX_TOTAL_WEIGHT = 4294967295;
 
-/** Some proxies ask for endpoints of certain networks only, and some services keep to clients of their own cluster. */
-function isInView({ network, clusterId }: Endpoint, { mesh, traits }: OutboundScope, { hostname }: Service): boolean {
+/** Some proxies ask for endpoints of certain networks only, and some services keep to clients of their own cluster or machine. */
+function isInView(
+  { network, clusterId, nodeName = "" }: Endpoint,
+  { mesh, traits }: OutboundScope,
+  { hostname, nodeLocal }: Service,
+): boolean {
   const { networkView } = traits;
+  if (nodeLocal === true && nodeName !== traits.labels[NODE_LABEL]) return false;
   if (networkView.length > 0 && network !== "" && !networkView.includes(network)) return false;
   return clusterId === traits.clusterId || !mesh.clusterLocalHosts.some((host) => hostCovers(host, hostname));
 }

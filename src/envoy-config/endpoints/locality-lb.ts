@@ -1,6 +1,6 @@
 import type { LocalityLbSetting } from "../../istio-api/mesh-config/mesh-config.ts";
 import type { ZoneAwareLb } from "../../istio-api/specs.ts";
-import { TOPOLOGY } from "../../istio-api/values/topology-labels.ts";
+import { NODE_LABEL, TOPOLOGY } from "../../istio-api/values/topology-labels.ts";
 import { type Locality, parseLocality } from "../../mesh-model/locality.ts";
 import type { MeshSettings } from "../../mesh-model/mesh-settings.ts";
 import type { Service } from "../../mesh-model/service.ts";
@@ -83,7 +83,7 @@ export function localityBalancing(
 const ZONE = [TOPOLOGY.network, TOPOLOGY.region, TOPOLOGY.zone] as const;
 const NEAR: Readonly<Record<NonNullable<Service["trafficDistribution"]>, readonly string[]>> = {
   PreferSameZone: ZONE,
-  PreferSameNode: [...ZONE, TOPOLOGY.subzone, "kubernetes.io/hostname"],
+  PreferSameNode: [...ZONE, TOPOLOGY.subzone, NODE_LABEL],
 };
 
 /**

@@ -141,6 +141,8 @@ export function bindsOf(
     }
   }
   if (plain.length + ranges.length === 0) return [shared];
+  // Addresses of one service in several families are one address to clients, and one listener.
+  if (service.provider === "Kubernetes" && plain.length > 0) return [{ ...shared, binds: plain, isShared: false }];
   return [...plain.map(own), ...(ranges.length > 0 ? [{ ...shared, ranges }] : [])];
 }
 
@@ -149,6 +151,8 @@ function endpointAddresses(scope: OutboundScope, { key }: Service, { name }: Ser
     .endpoints(key)
     .filter(({ servicePortName }) => servicePortName === name)
     .flatMap((endpoint) => endpoint.addresses)
-    .filter((address) => isIP(address) !== 0 && hasFamily(address, scope.traits));
+    .filter((address) => isIP(address) !== 0 && hasFamily(address, scope.traits))
+    // Its own connections to itself need no proxy.
+    .filter((address) => !scope.traits.ownAddresses?.includes(address));
   return [...new Set(addresses)];
 }

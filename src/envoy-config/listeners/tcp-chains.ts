@@ -5,6 +5,7 @@ import { selects } from "../../mesh-model/selector.ts";
 import { isDynamic, type Service } from "../../mesh-model/service.ts";
 import type { CidrRange } from "../../protobuf/gen/envoy/config/core/v3.ts";
 import type { Filter, FilterChainMatch } from "../../protobuf/gen/envoy/config/listener/v3.ts";
+import { shortNames } from "../routes/domains.ts";
 import { parseCidr } from "../shared/cidr.ts";
 import { serverNameLookupFilter } from "../shared/dynamic-dns.ts";
 import { type DestinationContext, filterTo, filterToRoute } from "./tcp-proxy.ts";
@@ -68,9 +69,14 @@ function tlsChains(input: TcpChainInput): readonly TcpChain[] {
     ),
   );
   if (byRule.length > 0) return byRule;
-  const names = input.isShared ? serverNames([hostname]) : [];
+  const names = input.isShared ? serverNames([hostname, ...aliasNames(input)]) : [];
   const own = ownChain(input, buildMatch(ranges, names));
   return [names.length > 0 ? own : { ...own, serverName: hostname }];
+}
+
+/** Clients may name the service by its aliases, which are no names of its own certificate's making. */
+function aliasNames({ service: { aliases = [] }, scope }: TcpChainInput): readonly string[] {
+  return aliases.flatMap((alias) => [alias, ...shortNames(alias, scope.traits.dnsDomain)]);
 }
 
 /** Rules are tried in their order; one that holds for every address is the last. */

@@ -1,6 +1,6 @@
 import type { Destination, RouteDestination } from "../../istio-api/specs.ts";
 import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
-import { findPort } from "../../mesh-model/service.ts";
+import { behindAliases, findPort } from "../../mesh-model/service.ts";
 import { joinHostPort } from "../../net/host-port.ts";
 import { pack } from "../../protobuf/envoy/index.ts";
 import type { AccessLog } from "../../protobuf/gen/envoy/config/accesslog/v3.ts";
@@ -74,7 +74,8 @@ function targetOf(
   { scope, listenPort }: Pick<DestinationContext, "scope" | "listenPort">,
   destination: Destination | undefined,
 ): ClusterTarget {
-  const { host = "", subset = "", port } = destination ?? {};
+  const { subset = "", port } = destination ?? {};
+  const { host } = behindAliases(destination?.host ?? "", (name) => scope.service(name));
   if (port !== undefined && port.number !== 0) return { host, subset, port: port.number };
   const service = scope.service(host, listenPort) ?? scope.service(host);
   const only = service?.ports.length === 1 ? service.ports[0] : undefined;

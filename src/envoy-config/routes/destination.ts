@@ -1,5 +1,6 @@
 import type { ConsistentHash, Destination } from "../../istio-api/specs.ts";
 import type { AppliedDestinationRule } from "../../mesh-model/push-snapshot.ts";
+import { behindAliases } from "../../mesh-model/service.ts";
 import type { RouteAction_HashPolicy } from "../../protobuf/gen/envoy/config/route/v3.ts";
 import { clusterName } from "../shared/cluster-name.ts";
 import { effectivePolicy } from "../shared/traffic-policy.ts";
@@ -17,11 +18,11 @@ export function resolveDestination(
   listenerPort: number,
   lookup: RouteLookup,
 ): ResolvedDestination {
-  const service = lookup.service(destination.host);
+  const { host, service } = behindAliases(destination.host, lookup.service);
   const only = service?.ports.length === 1 ? service.ports[0]?.port : undefined;
   const port = destination.port?.number ?? only ?? listenerPort;
   return {
-    cluster: clusterName("outbound", port, destination.subset, destination.host),
+    cluster: clusterName("outbound", port, destination.subset, host),
     hashPolicy: service && buildHashPolicy(lookup.destinationRule(service), port, destination.subset),
   };
 }

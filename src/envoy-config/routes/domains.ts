@@ -18,7 +18,7 @@ function hostDomains(host: string, callerDomain: string): readonly string[] {
 
 /** Names and addresses of a service. A headless service of Kubernetes has a name for each of its pods, too. */
 export function serviceDomains(service: Service, traits: ScopeTraits): readonly string[] {
-  const names = hostDomains(service.hostname, traits.dnsDomain);
+  const names = [service.hostname, ...(service.aliases ?? [])].flatMap((host) => hostDomains(host, traits.dnsDomain));
   const hasPods = service.resolution === "Passthrough" && service.provider === "Kubernetes";
   return [
     ...names,

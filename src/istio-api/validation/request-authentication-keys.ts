@@ -14,6 +14,11 @@ export function keySetReason(text: string): string | undefined {
   return keys.some(isUsable) ? undefined : "no key that can be used (RSA, EC P-256, P-384, P-521, OKP Ed25519, oct)";
 }
 
+/** `{"keys": []}`: whoever writes it wants no token to be accepted. */
+export function isEmptyKeySet(text: string): boolean {
+  return /^\s*\{\s*"keys"\s*:\s*\[\s*\]\s*\}\s*$/.test(text);
+}
+
 /** What `alg` may say, by the type of key. */
 const ALGORITHMS: Readonly<Record<string, RegExp>> = {
   RSA: /^(RS|PS)(256|384|512)$/,

@@ -34,7 +34,7 @@ test.each<{ rule: object; says: string[] }>([
   { rule: { issuer: "a", jwks: setOf(EC) }, says: [] },
   { rule: { issuer: "a", jwks: setOf(ED25519) }, says: [] },
   { rule: { issuer: "a", jwks: setOf({ kty: "oct", alg: "HS256", k: "c2VjcmV0" }) }, says: [] },
-  { rule: { issuer: "a", jwks: setOf() }, says: [UNUSABLE] },
+  { rule: { issuer: "a", jwks: setOf() }, says: [".jwks: a key set without keys accepts no token"] },
   { rule: { issuer: "a", jwks: setOf({ kty: "RSA" }) }, says: [UNUSABLE] },
   { rule: { issuer: "a", jwks: setOf({ ...RSA, alg: "ES256" }) }, says: [UNUSABLE] },
   { rule: { issuer: "a", jwks: setOf({ ...EC, crv: "secp256k1" }) }, says: [UNUSABLE] },

@@ -18,7 +18,7 @@ import { headerNameReason, headerTextReason } from "./headers.ts";
 import { validateLabels, validateSelector } from "./labels.ts";
 import { validatePeerAuthentication } from "./peer-authentication.ts";
 import { createReport, each, type Problem, type Report } from "./report.ts";
-import { keySetReason } from "./request-authentication-keys.ts";
+import { isEmptyKeySet, keySetReason } from "./request-authentication-keys.ts";
 import { validateServiceEntry } from "./service-entry.ts";
 import { validateSidecar } from "./sidecar.ts";
 import { validateTargetRefs } from "./target-ref.ts";
@@ -165,7 +165,8 @@ function validateJwtRule(report: Report, rule: JwtRule): void {
   each(report, "audiences", rule.audiences, nonEmpty("audience must be non-empty string"));
   if (jwksUri !== "") report.error(uriReason(jwksUri), "jwksUri");
   const reason = jwks === "" ? undefined : keySetReason(jwks);
-  if (reason !== undefined) report.error(`jwks parse error: ${reason}`, "jwks");
+  if (jwks !== "" && isEmptyKeySet(jwks)) report.warn("a key set without keys accepts no token", "jwks");
+  else if (reason !== undefined) report.error(`jwks parse error: ${reason}`, "jwks");
   each(report, "fromHeaders", rule.fromHeaders, (at, { name, prefix }) => {
     at.error(name === "" ? "location header name must be non-empty string" : headerNameReason(name), "name");
     at.error(headerTextReason(prefix), "prefix");

@@ -6,3 +6,6 @@ export const TOPOLOGY = {
   network: "topology.istio.io/network",
   cluster: "topology.istio.io/cluster",
 } as const;
+
+/** The machine that something runs on. */
+export const NODE_LABEL = "kubernetes.io/hostname";

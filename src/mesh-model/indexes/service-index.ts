@@ -1,5 +1,6 @@
+import { compareText } from "../../istio-api/config-object.ts";
 import { groupBy, sameElements } from "../lists.ts";
-import { compareServices, type Service } from "../service.ts";
+import { behindAliases, compareServices, type Service } from "../service.ts";
 import { isPublic, isVisibleTo } from "../visibility.ts";
 
 /** All services, and who sees which. */
@@ -13,6 +14,8 @@ export interface ServiceIndex {
   visibleTo(namespace: string): VisibleServices;
   /** The service with some of its ports only; the same value for the same ports. */
   withPorts(service: Service, ports: readonly number[]): Service | undefined;
+  /** Services with the names that aliases give to them; the same values for the same names. */
+  named(services: readonly Service[]): readonly Service[];
 }
 
 export interface VisibleServices {
@@ -34,13 +37,15 @@ export function buildServiceIndex(
   if (isSame && sameElements(previous.given, given)) return previous;
   // Cut-down services stay the same values for as long as the whole ones do.
   const withPorts = previous?.withPorts ?? createPortSelection();
-  const services = withoutRepeatedPorts([...given].sort(compareServices), withPorts);
+  const named = previous?.named ?? createNaming();
+  const services = named(withoutRepeatedPorts([...given].sort(compareServices), withPorts));
   const visible = new Map<string, VisibleServices>();
   return {
     given,
     defaultExportTo,
     services,
     withPorts,
+    named,
     visibleTo: (namespace) => {
       let found = visible.get(namespace);
       if (found === undefined) {
@@ -100,6 +105,34 @@ export function chooseByHost(
   }
   const chosen = services.filter((service) => owner.get(service.hostname) === service.namespace);
   return { services: Object.freeze(chosen), byHost: groupBy(chosen, ({ hostname }) => hostname) };
+}
+
+/** Aliases without a service behind them, and those that lead in a circle, name nothing. */
+function createNaming(): ServiceIndex["named"] {
+  const made = new WeakMap<Service, Service>();
+  return (services) => {
+    const aliases = services.filter(({ resolution }) => resolution === "Alias");
+    if (aliases.length === 0) return services;
+    const byHost = new Map(services.toReversed().map((service) => [service.hostname, service]));
+    const names = new Map<string, string[]>();
+    for (const { hostname } of aliases) {
+      const { service } = behindAliases(hostname, (host) => byHost.get(host));
+      if (service === undefined) continue;
+      const known = names.get(service.hostname);
+      if (known === undefined) names.set(service.hostname, [hostname]);
+      else known.push(hostname);
+    }
+    const withNames = (service: Service) => {
+      const own = names.get(service.hostname)?.sort(compareText);
+      if (own === undefined || service.resolution === "Alias") return service;
+      const known = made.get(service);
+      if (known?.aliases !== undefined && sameElements(known.aliases, own)) return known;
+      const named = Object.freeze({ ...service, aliases: Object.freeze([...own]) });
+      made.set(service, named);
+      return named;
+    };
+    return Object.freeze(services.map(withNames));
+  };
 }
 
 function createPortSelection(): ServiceIndex["withPorts"] {

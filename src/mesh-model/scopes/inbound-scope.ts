@@ -1,4 +1,4 @@
-import { type ConfigObject, objectKey } from "../../istio-api/config-object.ts";
+import { type ConfigObject, compareText, objectKey } from "../../istio-api/config-object.ts";
 import type { ServiceTarget } from "../endpoint.ts";
 import { sameElements } from "../lists.ts";
 import type { ProxyNode } from "../proxy/proxy-node.ts";
@@ -74,8 +74,15 @@ function buildEntry(
   return { scope, mesh, policies, fetchedKeys, services, rules };
 }
 
+/** Of services that share a port of the workload the oldest has it, whichever registry knows it; ages are in whole seconds. */
 function byAgeAndPort(a: ServiceTarget, b: ServiceTarget): number {
-  return compareServices(a.service, b.service) || a.port.port - b.port.port;
+  const age = ({ service }: ServiceTarget) => Math.floor(service.creationTime / 1000);
+  return (
+    age(a) - age(b) ||
+    compareText(a.service.hostname, b.service.hostname) ||
+    compareServices(a.service, b.service) ||
+    a.port.port - b.port.port
+  );
 }
 
 /** A workload with several addresses is found once for each. */

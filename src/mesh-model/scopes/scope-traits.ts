@@ -1,9 +1,12 @@
 import { type ConfigObject, objectKey } from "../../istio-api/config-object.ts";
+import { isHttp } from "../../istio-api/values/protocol.ts";
+import { NODE_LABEL } from "../../istio-api/values/topology-labels.ts";
 import type { ServiceTarget } from "../endpoint.ts";
 import { labelName } from "../indexes/destination-rule-index.ts";
 import { formatLocality } from "../locality.ts";
 import type { ProxyNode } from "../proxy/proxy-node.ts";
 import type { ScopeTraits } from "../push-snapshot.ts";
+import { isHeadless, type Service } from "../service.ts";
 import type { RegisteredWorkload } from "../service-registry.ts";
 import type { SnapshotParts } from "../snapshot-parts.ts";
 import { gatewayLabels, routerPorts } from "./gateway-content.ts";
@@ -19,7 +22,7 @@ export function scopeTraits(
   return Object.freeze({
     type: node.type,
     namespace: node.namespace,
-    labels: pickLabels(node.labels, askedFor),
+    labels: pickLabels(withNodeName(node), askedFor),
     dnsDomain: node.dnsDomain,
     ipv4: node.ipv4,
     ipv6: node.ipv6,
@@ -37,8 +40,20 @@ export function scopeTraits(
     meets,
     ...(node.preservesHeaderCase !== undefined && { preservesHeaderCase: node.preservesHeaderCase }),
     ...(node.clientTls && { clientTls: node.clientTls }),
+    ...(targets.some(isCalledByAddress) && { ownAddresses: node.addresses }),
     ...(node.type === "router" && { routerPorts: routerPorts(targets) }),
   });
+}
+
+/** Proxies of HTTP look at the name in a request; others have a listener for each address. */
+function isCalledByAddress({ service, port }: ServiceTarget): boolean {
+  return isHeadless(service) && !isHttp(port.protocol);
+}
+
+/** Where the proxy says which machine it runs on, it has the label that Kubernetes gives to pods of that machine. */
+function withNodeName({ labels, metadata }: ProxyNode): ProxyNode["labels"] {
+  const { NODE_NAME: name } = metadata;
+  return typeof name === "string" && name !== "" ? { [NODE_LABEL]: name, ...labels } : labels;
 }
 
 export function scopeKey(traits: ScopeTraits, sidecar: ConfigObject<"Sidecar"> | undefined): string {
@@ -68,7 +83,12 @@ export function clientLabels(
     ...(mesh.zoneAwareLb?.failoverPriority ?? []).map(labelName),
     ...selectorLabels(policiesFor(policyDirection({ type }), configs, mesh.rootNamespace, namespace)),
     ...(type === "router" ? gatewayLabels(configs) : []),
+    ...(parts.services.given.some(isChosenByNode) ? [NODE_LABEL] : []),
   ]);
+}
+
+function isChosenByNode({ nodeLocal, trafficDistribution }: Service): boolean {
+  return nodeLocal === true || trafficDistribution === "PreferSameNode";
 }
 
 interface RegisteredNode {

@@ -16,6 +16,10 @@ export interface CaseContext {
   readonly ingressTlsPorts: ReadonlySet<number>;
   /** Hosts whose DestinationRule names a credential, which sidecars cannot have. */
   readonly credentialHosts: ReadonlySet<string>;
+  /** Addresses of Kubernetes Services whose host a ServiceEntry has as well. */
+  readonly sharedAddresses: ReadonlyMap<string, readonly string[]>;
+  /** Which of the services that share a port names the inbound routes is left open. */
+  readonly sharesInbound: boolean;
   /** Virtual hosts that may be without any address among their domains. */
   readonly addressFree: ReadonlySet<string>;
 }
@@ -27,6 +31,8 @@ export const NO_CONTEXT: CaseContext = {
   ingressTlsPorts: new Set(),
   credentialHosts: new Set(),
   addressFree: new Set(),
+  sharedAddresses: new Map(),
+  sharesInbound: false,
 };
 
 /** The rule objects of a config.yaml, as plain data. */
@@ -57,12 +63,24 @@ export function buildContext(configYaml: string, notes: Json = {}): CaseContext 
         .filter(({ spec }) => JSON.stringify(spec).includes('"credentialName"') && spec.workloadSelector === undefined)
         .map(({ spec }) => text(spec.host)),
     ),
+    sharedAddresses: sharedAddresses(all, new Set(entries.flatMap(({ spec }) => list(spec.hosts).map(String)))),
+    sharesInbound: objects(notes.unstable).some(({ resource }) => resource === "virtualInbound"),
     addressFree: new Set(
       objects(notes.unstable)
         .filter((entry) => entry.file === "routes.json" && text(entry.accept).startsWith("none"))
         .flatMap((entry) => /virtual host (\S+)/.exec(text(entry.what))?.slice(1) ?? []),
     ),
   };
+}
+
+function sharedAddresses(all: readonly Json[], hosts: ReadonlySet<string>): ReadonlyMap<string, readonly string[]> {
+  const services = all
+    .filter(({ kind }) => kind === "Service")
+    .map(({ metadata, spec }) => {
+      const { name, namespace } = object(metadata);
+      return [`${text(name)}.${text(namespace)}.svc.cluster.local`, [text(object(spec).clusterIP)]] as const;
+    });
+  return new Map(services.filter(([host]) => hosts.has(host)));
 }
 
 interface Spec {

@@ -1,3 +1,4 @@
+import { UNKNOWN_KEY } from "../../../src/envoy-config/authz/jwt.ts";
 import type { CaseContext } from "./case-context.ts";
 import { type Json, object, objects, text, without } from "./json.ts";
 import { projectRbac } from "./rbac-projection.ts";
@@ -44,7 +45,18 @@ export function projectHttpManager(manager: Json, context: CaseContext): Json {
   };
 }
 
+/** Envoy refuses a listener with an empty key set: one whose keys no token fits means the same. */
+const NO_KEYS = new Set(['{"keys":[]}', UNKNOWN_KEY]);
+
 function projectHttpFilter(config: Json): unknown {
+  if (text(config["@type"]).endsWith(".JwtAuthentication")) {
+    const providers = Object.entries(object(config.providers)).map(([name, provider]) => {
+      const { localJwks, ...rest } = object(provider);
+      const keys = text(object(localJwks).inlineString);
+      return [name, { ...rest, localJwks: NO_KEYS.has(keys) ? "no keys" : localJwks }] as const;
+    });
+    return { ...config, providers: Object.fromEntries(providers) };
+  }
   return text(config["@type"]).endsWith(".RBAC") ? projectRbac(config) : config;
 }
 

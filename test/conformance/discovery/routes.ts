@@ -48,8 +48,14 @@ export function projectRouteConfiguration(config: Json, context: CaseContext): J
     ...rest,
     // The first virtual host with a matching domain wins only among equals; the reference keeps the catch-all last.
     ...(catchAll >= 0 && catchAll < hosts.length - 1 && { catchAll: "not last" }),
-    virtualHosts: Object.fromEntries(hosts.map((host) => [text(host.name), projectVirtualHost(host, context)])),
+    virtualHosts: Object.fromEntries(
+      hosts.map((host) => [hostName(text(host.name), context), projectVirtualHost(host, context)]),
+    ),
   };
+}
+
+function hostName(name: string, { sharesInbound }: CaseContext): string {
+  return sharesInbound && name.startsWith("inbound|") ? name.replace(/\d+$/, "(a service's port)") : name;
 }
 
 function projectVirtualHost(host: Json, context: CaseContext): Json {
@@ -68,7 +74,9 @@ function projectVirtualHost(host: Json, context: CaseContext): Json {
 function projectDomains(virtualHost: string, domains: readonly string[], context: CaseContext): readonly string[] {
   const host = virtualHost.replace(/:\d+$/, "");
   const addresses = (context.addresses.get(host) ?? []).flatMap((address) => [address, `[${address}]`]);
-  const plain = domains.filter((domain) => !domain.endsWith("."));
+  // The reference loses the address of a Service whose host a ServiceEntry has as well.
+  const shared = context.sharedAddresses.get(host) ?? [];
+  const plain = domains.filter((domain) => !domain.endsWith(".") && !shared.includes(domain));
   if (addresses.length <= 2) return plain;
   const listed = plain.filter((domain) => addresses.includes(domain));
   const isSet = listed.length > 0 || context.addressFree.has(virtualHost);

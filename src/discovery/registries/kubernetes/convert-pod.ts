@@ -1,4 +1,4 @@
-import { TOPOLOGY } from "../../../istio-api/values/topology-labels.ts";
+import { NODE_LABEL, TOPOLOGY } from "../../../istio-api/values/topology-labels.ts";
 import { type Endpoint, TLS_MODE_LABEL } from "../../../mesh-model/endpoint.ts";
 import { formatLocality, type Locality, labelledLocality, parseLocality } from "../../../mesh-model/locality.ts";
 import { formatSpiffe } from "../../../mesh-model/workload-identity.ts";
@@ -12,7 +12,6 @@ export interface PodOrigin extends EndpointOrigin {
   readonly network: string;
 }
 
-const NODE_LABEL = "kubernetes.io/hostname";
 const NOWHERE: Locality = Object.freeze({ region: "", zone: "", subzone: "" });
 
 /** A pod together with where it runs; what endpoints of all its services have in common. */

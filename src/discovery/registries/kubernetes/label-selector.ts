@@ -14,13 +14,13 @@ export function createNamespaceFilter(discoverySelectors: unknown): (labels: Lab
 /** Kubernetes' label selectors: all of `matchLabels` and all of `matchExpressions`. An empty one matches everything. */
 function matchesLabels({ matchLabels, matchExpressions }: Readonly<Record<string, unknown>>, labels: Labels): boolean {
   return (
-    Object.entries(labelsOf(matchLabels)).every(([name, value]) => valueOf(labels, name) === value) &&
+    Object.entries(labelsOf(matchLabels)).every(([name, value]) => labelOf(labels, name) === value) &&
     listOf(matchExpressions).every((expression) => matchesExpression(fields(expression), labels))
   );
 }
 
 function matchesExpression({ key, operator, values }: Readonly<Record<string, unknown>>, labels: Labels): boolean {
-  const value = valueOf(labels, textOf(key));
+  const value = labelOf(labels, textOf(key));
   const isListed = value !== undefined && texts(values).includes(value);
   switch (operator) {
     case "In":
@@ -36,6 +36,6 @@ function matchesExpression({ key, operator, values }: Readonly<Record<string, un
   }
 }
 
-function valueOf(labels: Labels, name: string): string | undefined {
+function labelOf(labels: Labels, name: string): string | undefined {
   return Object.hasOwn(labels, name) ? labels[name] : undefined;
 }
