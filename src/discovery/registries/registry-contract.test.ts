@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { kubeService, kubeSlice } from "../../../test/support/discovery/kubernetes-objects.ts";
+import { registryOf } from "../../../test/support/discovery/kubernetes-registry.ts";
 import { serviceEntry, workloadEntry } from "../../../test/support/discovery/objects.ts";
 import { describeServiceRegistry, type Platform } from "../../../test/support/discovery/registry-contract.ts";
 import type { RegistryChange, ServiceRegistry } from "../../mesh-model/service-registry.ts";
@@ -28,7 +30,27 @@ const aggregated = (): Platform => {
   return { ...second, registry };
 };
 
+const kubernetes = (): Platform => {
+  const { registry, apply, remove } = registryOf([]);
+  const slice = (name: string, addresses: readonly string[]) =>
+    kubeSlice(
+      name,
+      addresses.map((address) => ({ address })),
+    );
+  return {
+    registry,
+    set: (name, addresses, { port = 80 } = {}) =>
+      apply(
+        kubeService(name, { selector: undefined, ports: [{ name: "http", port, targetPort: 8080 }] }),
+        slice(name, addresses),
+      ),
+    remove: (name) => remove(kubeService(name), slice(name, [])),
+    hostname: (name) => `${name}.prod.svc.cluster.local`,
+  };
+};
+
 describeServiceRegistry("ServiceEntry", entries);
+describeServiceRegistry("Kubernetes", kubernetes);
 describeServiceRegistry("aggregate", aggregated);
 
 describe("services of rule objects", () => {

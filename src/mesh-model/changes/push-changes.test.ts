@@ -17,6 +17,7 @@ test("changes add up, each once, and forcing stays", () => {
     objects: [{ kind: "VirtualService", namespace: "a", name: "v" }],
     services: new Set(["s1", "s2"]),
     endpoints: new Set(["s3"]),
+    workloads: false,
   });
   expect(mergeChanges(both, FORCED_CHANGES).forced).toBe(true);
   expect(mergeChanges(NO_CHANGES, both)).toBe(both);

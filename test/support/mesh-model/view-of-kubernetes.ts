@@ -8,6 +8,7 @@ import { createKubernetesStore, decodeRule } from "../../../src/discovery/stores
 import { createPushSnapshot } from "../../../src/mesh-model/create-push-snapshot.ts";
 import type { XdsNode } from "../../../src/mesh-model/proxy/parse-node.ts";
 import type { ProxyView, PushSnapshot } from "../../../src/mesh-model/push-snapshot.ts";
+import { setObject } from "../discovery/kubernetes-registry.ts";
 import { meshOfCase, nodeOfCase } from "./view-of-case.ts";
 
 /** What a proxy sees in a mesh of the given Kubernetes objects. */
@@ -33,19 +34,11 @@ export function snapshotOfKubernetes(objects: readonly KubernetesObject[], meshY
   for (const object of objects) {
     const kind = object.kind as keyof ReducedKinds;
     if (!Object.hasOwn(REDUCERS, kind)) store.set(`${kind}/${keyOf(object.metadata ?? {})}`, decodeRule(object));
-    else setReduced(kubernetes, kind, object);
+    else setObject(kubernetes, object);
   }
   kubernetes.markSynced();
   store.commit();
   const entries = createServiceEntryRegistry({ ...origin, store, workloads: [kubernetes.workloads] });
   const registry = createAggregateRegistry([kubernetes, entries]);
   return createPushSnapshot({ mesh, configs: store.snapshot, registry, version: "2026-01-01T00:00:00Z/1" });
-}
-
-function setReduced<Of extends keyof ReducedKinds>(
-  registry: Pick<ReturnType<typeof createKubernetesRegistry>, "set">,
-  kind: Of,
-  object: KubernetesObject,
-): void {
-  registry.set(kind, keyOf(object.metadata ?? {}), REDUCERS[kind](object));
 }
