@@ -1,8 +1,13 @@
 import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { beforeEach, expect, test } from "vitest";
 import { map, message, nested, repeatedString, string } from "../src/protobuf/wire/message.ts";
 import { freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { makeCertificate } from "../test/support/certs/ca-certificates.ts";
+import { aRecord } from "../test/support/dns/message.ts";
+import { startDnsTlsFront } from "../test/support/dns/tls-front.ts";
+import { replyTo, startDnsUpstream } from "../test/support/dns/upstream.ts";
 import { needs } from "../test/support/needs.ts";
 import { until } from "../test/support/wait/until.ts";
 import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
@@ -66,4 +71,31 @@ test("a DNS address that is taken ends the agent with a clear error", async () =
   expect(await agent.exited).toBe(255);
   expect(agent.stderr()).toContain("failed to start local DNS server: ");
   expect(agent.stderr()).toContain(String(port));
+});
+
+test("DNS_AGENT of 1.7 answers for the mesh what the control plane says over TLS", async () => {
+  const [port = 0] = await freePorts(1);
+  const ca = await makeCertificate({ organization: "mesh dns" });
+  const leaf = await makeCertificate({ by: ca, isCa: false, hosts: ["istiod.istio-system.svc"] });
+  await using names = await startDnsUpstream((query) =>
+    replyTo(query, { answers: [aRecord(query.message.questions[0]?.name ?? "", "10.1.2.3")] }),
+  );
+  await using front = await startDnsTlsFront(names, { cert: leaf.pem, key: leaf.keyPem });
+  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+  const root = readFileSync(controlPlane.rootFile, "utf8") + ca.pem;
+  await using agent = await startAgentProcess({
+    controlPlane,
+    env: {
+      PILOT_AGENT_GENERATION: "1.7",
+      DNS_AGENT: "DNS-TLS",
+      DNS_SERVER: `tcp-tls:127.0.0.1:${front.port}`,
+      DNS_PROXY_ADDR: `127.0.0.1:${port}`,
+    },
+    files: { "var/run/secrets/istio/root-cert.pem": root },
+  });
+  await until(async () => {
+    expect(await dig(port, "+short", "shop.global", "A").catch(String)).toBe("10.1.2.3\n");
+    expect(await dig(port, "+short", "web.ns.svc.cluster.local", "A")).toBe("10.1.2.3\n");
+  });
+  expect(agent.stdout()).not.toContain("DNS_AGENT:");
 });

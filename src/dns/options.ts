@@ -2,6 +2,7 @@ import type { Handle } from "../base/handle.ts";
 import type { Logger } from "../base/logger.ts";
 import type { HostPort } from "../net/host-port.ts";
 import type { NameTable } from "../xds/name-table.ts";
+import type { TlsRelayOptions } from "./compat/tls-relay.ts";
 import type { DnsRules } from "./core/generations.ts";
 import type { Random16 } from "./core/shuffle.ts";
 import type { DnsMetrics } from "./metrics.ts";
@@ -27,6 +28,8 @@ export interface DnsServerOptions {
   readonly forwardsOtherTypes?: boolean;
   /** Ask upstream while no name table has come, instead of failing. Always on for port 53. */
   readonly forwardsBeforeSync?: boolean;
+  /** Names of the mesh are asked at the control plane, over TLS. Only with one thread. */
+  readonly relay?: TlsRelayOptions;
   readonly ttlSeconds?: number;
   readonly limits?: Partial<DnsLimits>;
   /** Threads that answer UDP, 1 to {@link MAX_THREADS}. More than one needs a platform where sockets can share a port. */

@@ -11,6 +11,7 @@ import {
 import { createQueryView, type QueryVerdict, type QueryView, readQuery, udpLimit } from "../protocol/dns/query.ts";
 import { rcodeOf } from "../protocol/dns/reply-check.ts";
 import { truncateMessage } from "../protocol/dns/truncate.ts";
+import type { TlsRelay } from "./compat/tls-relay.ts";
 import { type Decision, decideKnown, pointerTo } from "./core/decide.ts";
 import type { DnsRules } from "./core/generations.ts";
 import { type LookupOptions, lookup } from "./core/lookup.ts";
@@ -29,6 +30,8 @@ export interface QueryHandlerOptions {
   readonly forwardsBeforeSync: boolean;
   readonly random: Random16;
   readonly forwarder: Forwarder;
+  /** Asked first about the names it covers. */
+  readonly relay?: TlsRelay | undefined;
   /** Whether a query came from one of our own upstream sockets. */
   readonly isLoop: (transport: Transport, peerPort: number, message: Buffer) => boolean;
   readonly log: Logger;
@@ -113,7 +116,10 @@ export function createQueryHandler(options: QueryHandlerOptions): QueryHandler {
         if (isLoopLogDue("")) log.warn("a nameserver leads back to this DNS proxy", { name: view.name });
         return servfail(message);
       }
-      const reply = await forwarder.forward(completeQuestion(message, view.questionEnd), transport);
+      const question = completeQuestion(message, view.questionEnd);
+      const reply = options.relay?.covers(view.name)
+        ? await options.relay.ask(question)
+        : await forwarder.forward(question, transport);
       return (reply && relayed(reply, message, limit, isKnown)) ?? servfail(message);
     },
   };

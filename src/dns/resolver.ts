@@ -1,6 +1,7 @@
 import { randomInt } from "node:crypto";
 import type { Logger } from "../base/logger.ts";
 import { canonicalName, type DomainName } from "../protocol/dns/name.ts";
+import type { TlsRelay } from "./compat/tls-relay.ts";
 import { proxyScope } from "./core/alternate-hosts.ts";
 import type { DnsRules } from "./core/generations.ts";
 import type { TableOptions } from "./core/name-table.ts";
@@ -31,6 +32,7 @@ export interface ResolverParts {
   readonly log: Logger;
   readonly metrics: DnsMetrics;
   readonly random?: Random16 | undefined;
+  readonly relay?: TlsRelay | undefined;
   /** Given where several threads forward. */
   readonly ports?: PortOwners | undefined;
 }
@@ -71,6 +73,7 @@ export function createResolver(settings: ResolverSettings, parts: ResolverParts)
     forwardsBeforeSync: settings.forwardsBeforeSync,
     random,
     forwarder,
+    relay: parts.relay,
     isLoop: (transport, port, message) => (transport === "udp" ? udp : tcp).isOwn(port, message),
     log,
     metrics,

@@ -37,11 +37,14 @@ export async function startDnsServer(options: DnsServerOptions): Promise<DnsServ
   const plan = planOrThrow(options, resolvConf, rules);
   if (plan.fellBack) log.error("DNS address :53 and not running as root, use default", { address: DEFAULT_LISTEN });
 
-  const threads = await usableThreads(options.threads ?? 1, log);
+  const threads = await usableThreads(options.relay === undefined ? (options.threads ?? 1) : 1, log);
   const ports = threads > 1 ? createPortMap(threads) : undefined;
   const settings = resolverSettings(options, plan, Math.ceil(limits.maxForwards / threads));
+  const relay = options.relay && (await import("./compat/tls-relay.ts")).startTlsRelay(options.relay, log);
+  if (relay !== undefined) opened.defer(() => relay.stop());
   const resolver = createResolver(settings, {
     log,
+    relay,
     metrics,
     random: options.random16,
     ports: ports && portOwners(ports, MAIN_THREAD),

@@ -47,6 +47,8 @@ function given(
   };
 }
 
+const RELAY = { discoveryAddress: "istiod.istio-system.svc:15012", root: { path: "root.pem" } };
+
 describe("dns", () => {
   test.each([
     { env: {}, type: "sidecar", enabled: false },
@@ -55,13 +57,20 @@ describe("dns", () => {
     { env: { ISTIO_META_ENABLE_DNS_SERVER: "true" }, type: "router", enabled: true },
     { env: { ISTIO_META_DNS_CAPTURE: "ALL" }, type: "sidecar", enabled: false },
   ] as const)("$env on a $type: $enabled", ({ env, type, enabled }) => {
-    const read = readDnsSettings(given(env).env, { ...role, type }, generationRules("master"), false, silentLogger);
+    const read = readDnsSettings(
+      given(env).env,
+      { ...role, type },
+      generationRules("master"),
+      false,
+      RELAY,
+      silentLogger,
+    );
     expect(read !== undefined).toBe(enabled);
   });
 
   test("defaults", () => {
     const env = { POD_NAMESPACE: "ns", ISTIO_META_DNS_CAPTURE: "true" };
-    expect(readDnsSettings(given(env).env, role, generationRules("master"), true, silentLogger)).toEqual({
+    expect(readDnsSettings(given(env).env, role, generationRules("master"), true, RELAY, silentLogger)).toEqual({
       listen: "localhost:15053",
       forwardMode: "sequential",
       forwardTimeoutMs: 5000,
@@ -80,10 +89,45 @@ test.each([
   { generation: "1.8", text: "DNS-TLS", listens: false },
 ] as const)("DNS_AGENT=$text of $generation: a server where the rules send queries: $listens", (row) => {
   const { env, rules, log, lines } = given({ DNS_AGENT: row.text }, row.generation);
-  const settings = readDnsSettings(env, role, rules, false, log);
+  const settings = readDnsSettings(env, role, rules, false, RELAY, log);
   expect(settings?.listen).toBe(row.listens ? "localhost:15053" : undefined);
   expect(settings?.forwardsBeforeSync).toBe(row.listens ? true : undefined);
-  expect(lines).toHaveLength(row.listens ? 1 : 0);
+  expect(settings?.relay?.port).toBe(row.listens ? 853 : undefined);
+  expect(lines).toEqual([]);
+});
+
+test.each([
+  { discoveryAddress: "istiod.mesh:15012", server: "", gives: ["istiod.mesh", 853, "istiod.mesh"], lines: 0 },
+  { discoveryAddress: "127.0.0.1:15012", server: "", gives: ["127.0.0.1", 15012, "istiod.istio-system.svc"], lines: 0 },
+  {
+    discoveryAddress: "nonsense",
+    server: "",
+    gives: ["istiod.istio-system.svc", 853, "istiod.istio-system.svc"],
+    lines: 1,
+  },
+  {
+    discoveryAddress: "istiod.mesh:1",
+    server: "tcp-tls:dns.mesh:8853",
+    gives: ["dns.mesh", 8853, "dns.mesh"],
+    lines: 0,
+  },
+  { discoveryAddress: "istiod.mesh:1", server: "dns.mesh:53", gives: ["istiod.mesh", 853, "istiod.mesh"], lines: 1 },
+])("DNS_AGENT of $discoveryAddress with DNS_SERVER=$server asks $gives over TLS", (row) => {
+  const { env, rules, log, lines } = given({ DNS_AGENT: "x", DNS_SERVER: row.server }, "1.7");
+  const sources = { ...RELAY, discoveryAddress: row.discoveryAddress };
+  const { relay } = readDnsSettings(env, { ...role, dnsDomain: "ns.svc.Mesh.Local" }, rules, false, sources, log) ?? {};
+  expect([relay?.host, relay?.port, relay?.serverName]).toEqual(row.gives);
+  expect(relay?.suffixes).toEqual(["global.", "mesh.local."]);
+  expect(relay?.rootFile).toBe("root.pem");
+  expect(lines).toHaveLength(row.lines);
+});
+
+test("DNS_AGENT without a root certificate forwards everything, and says so", () => {
+  const { env, rules, log, lines } = given({ DNS_AGENT: "x" }, "1.7");
+  const settings = readDnsSettings(env, role, rules, false, { ...RELAY, root: { problem: "there is none" } }, log);
+  expect(settings).toMatchObject({ forwardsBeforeSync: true });
+  expect(settings?.relay).toBeUndefined();
+  expect(lines).toEqual(["warn DNS_AGENT: names of the mesh are not resolved: there is none"]);
 });
 
 test.each(["master", "1.20", "1.7"] as const)("the reader of traced packets can be switched on in %s", (generation) => {

@@ -22,6 +22,7 @@ import { type LookupHost, systemLookup } from "./proxy-config/resolve-statsd.ts"
 import type { ProxyFlags } from "./proxy-flags.ts";
 import type { DiscoveryRetry, NetworkInterfaces } from "./role/discover-addresses.ts";
 import { type ProxyRole, readRole } from "./role/read-role.ts";
+import { caRootCa } from "./root-ca.ts";
 import { readSecurityConfig, type SecurityConfig } from "./security.ts";
 import { readStatusSettings } from "./status.ts";
 import { readWasmSettings, type WasmSettings } from "./wasm.ts";
@@ -128,17 +129,22 @@ export async function readAgentConfig(sources: AgentConfigSources): Promise<Agen
   if (failed !== undefined) throw failed;
   if (security === undefined || status === undefined) throw new Error("a step without result has reported no error");
   const envoy = readEnvoySettings({ env, flags, role, proxyConfig, rules, uid, log: log() });
+  const xds = readXdsSettings(env, proxyConfig, security, files.exists);
+  const relaySources = {
+    discoveryAddress: proxyConfig.discoveryAddress ?? "",
+    root: xds.tls?.root ?? caRootCa({ configured: security.caRootCa, security }, files.exists),
+  };
   return deepFreeze({
     generation: rules,
     role,
     proxyConfig,
     agent: readAgentOptions(env),
     security,
-    xds: readXdsSettings(env, proxyConfig, security, files.exists),
+    xds,
     bootstrap: readBootstrapSettings({ env, flags, role, proxyConfig, rules, exists: files.exists }),
     envoy,
     status,
-    dns: readDnsSettings(env, role, rules, envoy.user !== undefined, log()),
+    dns: readDnsSettings(env, role, rules, envoy.user !== undefined, relaySources, log()),
     wasm: readWasmSettings(env, rules.wasm, log()),
     proxies: readProxySettings(env),
     platform: readPlatformSettings(env, rules, role.supportsIpv6),

@@ -62,7 +62,7 @@ export async function startAgentProcess(options: AgentOptions = {}): Promise<Age
   const ports = { admin, status, envoyStatus, envoyPrometheus };
   const files: Record<string, string> = { ...options.files };
   if (controlPlane !== undefined) {
-    files["var/run/secrets/istio/root-cert.pem"] = readFileSync(controlPlane.rootFile, "utf8");
+    files["var/run/secrets/istio/root-cert.pem"] ??= readFileSync(controlPlane.rootFile, "utf8");
     files["var/run/secrets/tokens/istio-token"] = await controlPlane.token("ns", name);
   }
   for (const [path, text] of Object.entries(files)) {
