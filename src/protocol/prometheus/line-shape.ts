@@ -9,8 +9,9 @@ const NINE = 0x39;
 const NO_BYTES = Buffer.alloc(0);
 
 /**
- * Lines of a family differ in a few label values. What equals the line before, which was checked, is compared four bytes at a time, and
- * only the values that differ are looked at: about three times as fast as parsing each line (bench/metrics-merge).
+ * Lines of a family differ in a few label values. What equals the line before, which was checked, is compared eight bytes at a time, and
+ * only the values that differ are looked at: about three times as fast as parsing each line (bench/metrics-merge). Eight bytes are equal
+ * as floating point numbers when they are equal: those of a model are ASCII and not 0, which is never a NaN or a negative zero.
  */
 export class LineShape {
   #bytes: Buffer = NO_BYTES;
@@ -63,15 +64,19 @@ export class LineShape {
       let same = 0;
       let next = 0;
       for (;;) {
-        const last = Math.min(length, bytes.length - at) - 4;
-        let difference = 0;
-        while (same <= last) {
-          difference = view.getInt32(base + same, true) ^ view.getInt32(at + same, true);
-          if (difference !== 0) break;
-          same += 4;
-        }
-        if (difference !== 0) same += (31 - Math.clz32(difference & -difference)) >> 3;
-        else while (same < length && bytes[base + same] === bytes[at + same]) same++;
+        // Beyond the length the values follow, which may differ: no tail is left to compare byte by byte.
+        const last = bytes.length - 8 - at;
+        while (same < length && same <= last && view.getFloat64(base + same, true) === view.getFloat64(at + same, true))
+          same += 8;
+        if (same >= length) break;
+        if (same <= last) {
+          let difference = view.getInt32(base + same, true) ^ view.getInt32(at + same, true);
+          if (difference === 0) {
+            same += 4;
+            difference = view.getInt32(base + same, true) ^ view.getInt32(at + same, true);
+          }
+          same += (31 - Math.clz32(difference & -difference)) >> 3;
+        } else while (same < length && bytes[base + same] === bytes[at + same]) same++;
         if (same >= length) break;
         while (next < count && (bounds[next + 1] as number) < same) next += 2;
         // A name, a brace or a comma differs.

@@ -41,7 +41,7 @@ const NAME_PART = 2;
 const LABEL_START = 4;
 const LABEL_PART = 8;
 const BLANK = 16;
-/** Ends the quick walk through a label value: quote, backslash, newline and everything beyond ASCII. */
+/** Ends the quick walk through a label value: quote, backslash, newline, the byte 0 and everything beyond ASCII. */
 const SPECIAL = 32;
 
 const NEWLINE = 0x0a;
@@ -227,7 +227,7 @@ function buildClasses(): Uint8Array {
   add(":", NAME_START | NAME_PART);
   add("0123456789", NAME_PART | LABEL_PART);
   add(" \t", BLANK);
-  add('"\\\n', SPECIAL);
+  add('"\\\n\0', SPECIAL);
   classes.fill(SPECIAL, 0x80);
   return classes;
 }

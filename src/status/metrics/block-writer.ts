@@ -2,7 +2,7 @@ import type { Writable } from "node:stream";
 import type { BlockPool } from "./block-pool.ts";
 
 /** Blocks on their way to the scraper before the sources have to wait. */
-const MAX_UNDER_WAY = 4;
+const MAX_UNDER_WAY = 2;
 
 /**
  * Gathers pieces into blocks, which are used again once the output is done with them: passing a document on allocates nothing, however

@@ -21,8 +21,8 @@ export interface MetricsHandlerOptions {
 
 /** Each scrape under way may hold a megabyte of bodies; a storm of scrapers waits in line instead. */
 const SCRAPES_AT_ONCE = 8;
-/** Two megabytes: what one scrape of large bodies uses, and eight of small ones. */
-const MAX_FREE_BLOCKS = 32;
+/** Two megabytes: what one scrape of large bodies uses. */
+const MAX_FREE_BLOCKS = 8;
 const MEBIBYTE = 1024 * 1024;
 const MAX_ONLY_TARGET_BYTES = 256 * MEBIBYTE;
 const MAX_TARGET_BYTES = 10 * MEBIBYTE;
