@@ -1,7 +1,10 @@
+import { abortAfter } from "../base/abort-after.ts";
 import type { CloseStack } from "../base/close-stack.ts";
 import type { Logger } from "../base/logger.ts";
+import { untilAborted } from "../base/wait.ts";
 import { type AnyConfigObject, objectKey } from "../istio-api/config-object.ts";
 import type { ConfigStore } from "../mesh-model/config-store.ts";
+import { type ConnectedConsul, connectConsul } from "./connect-consul.ts";
 import { DiscoveryError } from "./discovery-error.ts";
 import type { MeshFile } from "./mesh-file.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
@@ -36,10 +39,35 @@ export async function connectConfig(
   const [only, ...more] = directories;
   const files = more.length === 0 ? only : opened.add(combineStores(directories));
   const memory = createMemoryStore();
-  const store = opened.add(combineStores(files === undefined ? [memory] : [files, memory]));
-  const entries = opened.add(createServiceEntryRegistry({ store, clusterId, trustDomain: mesh.settings.trustDomain }));
-  mesh.subscribe(({ trustDomain }) => entries.setTrustDomain(trustDomain));
-  return { store, files, memory, registry: createAggregateRegistry([entries]) };
+  const { trustDomain } = mesh.settings;
+  const consul =
+    options.consul &&
+    connectConsul(options.consul, {
+      parser,
+      log: options.log.scope("consul"),
+      opened,
+      trustDomain,
+      clusterId: "Consul",
+    });
+  const store = opened.add(combineStores([files, memory, consul?.store].filter((each) => each !== undefined)));
+  const entries = opened.add(createServiceEntryRegistry({ store, clusterId, trustDomain }));
+  mesh.subscribe((settings) => {
+    entries.setTrustDomain(settings.trustDomain);
+    consul?.registry.setTrustDomain(settings.trustDomain);
+  });
+  if (consul !== undefined) await untilRead(consul, options);
+  const registries = [entries, ...(consul === undefined ? [] : [consul.registry])];
+  return { store, files, memory, registry: createAggregateRegistry(registries) };
+}
+
+/** The first answer to a proxy has what Consul knows; a Consul that is away costs the start this time and no more. */
+const FIRST_READ_MS = 10_000;
+
+async function untilRead({ synced }: ConnectedConsul, { signal, log }: StartDiscoveryOptions): Promise<void> {
+  using limit = abortAfter(FIRST_READ_MS, signal);
+  const isRead = await Promise.race([synced.then(() => true), untilAborted(limit.signal).then(() => false)]);
+  signal?.throwIfAborted();
+  if (!isRead) log.scope("consul").warn("Consul has not been read yet; its services follow when it answers");
 }
 
 interface ConfigSource {

@@ -1,3 +1,4 @@
+import type { Secret } from "../base/secret.ts";
 import type { AuthorityOptions, JwtRule } from "../ca/index.ts";
 
 /** Empty host: this machine alone for plaintext xDS, every address for the others. Port 0 takes any free one. */
@@ -64,6 +65,21 @@ export interface PushSettings {
   readonly concurrency: number;
 }
 
+/** How Consul is reached; names of variables are those of Consul's own commands. */
+export interface ConsulSettings {
+  readonly url: string;
+  readonly token?: Secret;
+  /** Read again when it changes; wins over `token`. */
+  readonly tokenFile?: string;
+  readonly tlsFiles?: { readonly ca?: string; readonly certificate?: string; readonly key?: string };
+  readonly serverName?: string;
+  /** Empty: that of the agent alone. */
+  readonly datacenters: readonly string[];
+  readonly namespace?: string;
+  /** Keys below it are rule objects; none are read when absent. */
+  readonly rulesPrefix?: string;
+}
+
 /** What flags and environment say about the control plane. */
 export interface DiscoverySettings {
   readonly ports: DiscoveryPorts;
@@ -71,6 +87,8 @@ export interface DiscoverySettings {
   readonly sharesHttpPort?: boolean;
   /** Rule objects; none without. */
   readonly configDir?: string;
+  /** Services of Consul's catalog. */
+  readonly consul?: ConsulSettings;
   /** A missing file means defaults; a file that appears or changes later counts. */
   readonly meshConfigFile?: string;
   readonly domainSuffix?: string;

@@ -3,6 +3,7 @@ import type { Logger } from "../base/logger.ts";
 import { parseJwtRule } from "./ca.ts";
 import { readCipherSuites } from "./cipher-suites.ts";
 import { readCertificateSource } from "./discovery-certificate.ts";
+import { readConsulSettings } from "./discovery-consul.ts";
 import type { DiscoveryPorts, DiscoverySettings, PortOption } from "./discovery-settings.ts";
 import { createEnvReader, type Environment } from "./env-reader.ts";
 import type { FlagValues } from "./flag-values.ts";
@@ -10,7 +11,8 @@ import type { FlagValues } from "./flag-values.ts";
 /** The options of the control plane from flags and environment. Throws with what is wrong and what is allowed. */
 export function readDiscoverySettings(flags: FlagValues, environment: Environment, log: Logger): DiscoverySettings {
   const env = createEnvReader(environment, "master", () => undefined); // warned about at the start of every command
-  checkRegistries(flags, log);
+  const registries = readRegistries(flags, log);
+  const consul = registries.has("Consul") ? readConsulSettings(flags, environment) : undefined;
   const configDir = flags.string("configDir");
   const jwtRule = env.string("JWT_RULE");
   const certificate = readCertificateSource(flags, env.string("PILOT_CERT_PROVIDER"), log);
@@ -20,6 +22,7 @@ export function readDiscoverySettings(flags: FlagValues, environment: Environmen
     ports: readPorts(flags, certificate !== "none"),
     ...(flags.string("grpcAddr") === "" ? { sharesHttpPort: true } : {}),
     ...(configDir === "" ? {} : { configDir }),
+    ...(consul === undefined ? {} : { consul }),
     meshConfigFile: flags.string("meshConfig"),
     domainSuffix: flags.string("domain"),
     clusterId: flags.string("clusterID"),
@@ -107,14 +110,22 @@ function readAliases(values: readonly string[]): ReadonlyMap<string, string> {
   return aliases;
 }
 
-function checkRegistries(flags: FlagValues, log: Logger): void {
+const REGISTRIES = ["Consul"] as const;
+
+/** Platforms that services are read from, besides rule objects. */
+function readRegistries(flags: FlagValues, log: Logger): ReadonlySet<(typeof REGISTRIES)[number]> {
   const names = flags.stringArray("registries").flatMap(listOf);
-  const [unsupported] = names;
-  if (unsupported === undefined) return;
   const duplicate = names.find((name, at) => names.indexOf(name) !== at);
   if (duplicate !== undefined) log.warn("registry is given twice", { registry: duplicate });
-  throw new Error(
-    `service registry ${unsupported} is not supported: --registries allows none ("--registries="), services come from rule objects`,
+  return new Set(
+    names.map((name) => {
+      const known = REGISTRIES.find((registry) => registry === name);
+      if (known !== undefined) return known;
+      const allowed = `--registries allows ${REGISTRIES.join(", ")} and none ("--registries=")`;
+      throw new Error(
+        `service registry ${name} is not supported: ${allowed}; services of rule objects are always read`,
+      );
+    }),
   );
 }
 

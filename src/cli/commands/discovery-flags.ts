@@ -24,6 +24,24 @@ export const DISCOVERY_FLAGS: readonly FlagSpec[] = [
     usage: "Comma separated list of platform service registries to read from; services of rule objects are always read",
   },
   {
+    name: "consulserverURL",
+    type: "string",
+    default: "",
+    usage: "Address of Consul for --registries Consul; CONSUL_HTTP_ADDR or http://127.0.0.1:8500 when empty",
+  },
+  {
+    name: "consulDatacenters",
+    type: "stringArray",
+    default: [],
+    usage: "Comma separated datacenters of Consul to read; that of the agent when empty",
+  },
+  {
+    name: "consulRulesPrefix",
+    type: "string",
+    default: "",
+    usage: "Prefix of Consul keys whose values are rule objects, for example istio/config; none when empty",
+  },
+  {
     name: "grpcAddr",
     type: "string",
     default: ":15010",

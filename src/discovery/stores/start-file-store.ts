@@ -111,7 +111,11 @@ export async function startFileStore(options: FileStoreOptions): Promise<FileSto
 }
 
 /** Each problem is logged when it appears, not at every reading. */
-function logNewProblems(log: Logger, known: readonly DocumentProblem[], problems: readonly DocumentProblem[]): void {
+export function logNewProblems(
+  log: Logger,
+  known: readonly DocumentProblem[],
+  problems: readonly DocumentProblem[],
+): void {
   const before = new Set(known.map(describeDocumentProblem));
   for (const problem of problems) {
     const { file, line, message, field, severity } = problem;

@@ -5,12 +5,14 @@ import type { RegistryChange, ServiceRegistry } from "../../../src/mesh-model/se
 /** What an adapter and the aggregate of adapters have in common. */
 export type RegistryView = Omit<ServiceRegistry, "provider" | "clusterId">;
 
-/** A registry and the way to give its platform an HTTP service of namespace prod, served on port 8080 of each address. */
+/** A registry and the way to give its platform an HTTP service of namespace prod, served on one port of each address. */
 export interface Platform {
   readonly registry: RegistryView;
   /** Port 80 when none is given. */
   set(name: string, addresses: readonly string[], options?: { readonly port?: number }): void;
   remove(name: string): void;
+  /** What addresses serve a service of port 80 on; 8080, unless the platform knows one port only. */
+  readonly targetPort?: number;
   /** How the platform calls the service in full. */
   hostname(name: string): string;
 }
@@ -27,7 +29,7 @@ export function describeServiceRegistry(adapter: string, start: () => Platform):
       found.map((endpoint) => `${endpoint.addresses[0]}:${endpoint.port}`);
 
     test("has a service with its endpoints after the platform got it, and says so", () => {
-      const { registry, set, hostname } = start();
+      const { registry, set, hostname, targetPort = 8080 } = start();
       const seen = collect(registry);
       set("web", ["10.0.0.1", "10.0.0.2"]);
       const [service] = registry.services();
@@ -38,7 +40,10 @@ export function describeServiceRegistry(adapter: string, start: () => Platform):
       });
       expect(seen).toEqual([{ updated: [service?.key], deleted: [], endpoints: [] }]);
       expect(registry.service(service?.key ?? "")).toBe(service);
-      expect(addresses(registry.endpoints(service?.key ?? ""))).toEqual(["10.0.0.1:8080", "10.0.0.2:8080"]);
+      expect(addresses(registry.endpoints(service?.key ?? ""))).toEqual([
+        `10.0.0.1:${targetPort}`,
+        `10.0.0.2:${targetPort}`,
+      ]);
       expect(registry.synced).toBe(true);
     });
 
@@ -70,18 +75,18 @@ export function describeServiceRegistry(adapter: string, start: () => Platform):
     });
 
     test("knows what runs at an address, in the proxy's namespace only", () => {
-      const { registry, set } = start();
+      const { registry, set, targetPort: served = 8080 } = start();
       set("web", ["10.0.0.1"]);
       set("web2", ["10.0.0.1", "10.0.0.2"]);
       const at = (address: string, namespace = "prod") =>
         registry
           .targets({ addresses: [address], namespace })
           .map(({ service, port, targetPort }) => `${service.name} ${port.port} ${targetPort}`);
-      expect(at("10.0.0.1")).toEqual(["web 80 8080", "web2 80 8080"]);
-      expect(at("10.0.0.2")).toEqual(["web2 80 8080"]);
+      expect(at("10.0.0.1")).toEqual([`web 80 ${served}`, `web2 80 ${served}`]);
+      expect(at("10.0.0.2")).toEqual([`web2 80 ${served}`]);
       expect(at("10.0.0.1", "dev")).toEqual([]);
       set("web", []);
-      expect(at("10.0.0.1")).toEqual(["web2 80 8080"]);
+      expect(at("10.0.0.1")).toEqual([`web2 80 ${served}`]);
     });
 
     test("returns values that cannot be changed", () => {

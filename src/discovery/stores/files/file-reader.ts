@@ -1,19 +1,11 @@
 import { isUtf8 } from "node:buffer";
-import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { errorCode, errorMessage } from "../../../base/coded-error.ts";
 import { MAX_FILE_BYTES, readFileLimited } from "../../../files/read-file.ts";
-import { type DocumentText, splitDocuments } from "../../../files/yaml/split-documents.ts";
-import type { DocumentResult } from "../../../istio-api/decode/parse-config-text.ts";
 import type { ConfigParser } from "../../parse/config-parser.ts";
+import { type ReadDocument, readDocuments } from "../read-documents.ts";
 import type { FoundFile } from "./list-files.ts";
 import { mapBounded } from "./map-bounded.ts";
-
-export interface ReadDocument extends Pick<DocumentText, "linesBefore"> {
-  /** Of its text. The texts themselves are let go: a large mesh would be in memory twice. */
-  readonly digest: string;
-  readonly result: DocumentResult;
-}
 
 /** What a file gave when it was last read. */
 export interface ReadFile {
@@ -55,13 +47,8 @@ export function createFileReader(defaultNamespace: string, parser: Pick<ConfigPa
       const text = bytes.toString("utf8");
       if (known !== undefined && (await isUnfinished(found, text))) return known;
       if (!isUtf8(bytes)) throw new Error("file is not UTF-8 text");
-      const results = new Map(known?.documents.map(({ digest, result }) => [digest, result]));
-      const documents: ReadDocument[] = [];
-      for (const piece of splitDocuments(text)) {
-        const digest = createHash("sha256").update(piece.text).digest("base64");
-        const result = results.get(digest) ?? (await parser.readDocument(piece.text, { defaultNamespace }));
-        documents.push({ digest, linesBefore: piece.linesBefore, result });
-      }
+      const parse = (document: string) => parser.readDocument(document, { defaultNamespace });
+      const documents = await readDocuments(text, known?.documents ?? [], parse);
       return { path, mtimeMs, documents };
     } catch (thrown) {
       if (errorCode(thrown) === "ENOENT") return undefined;
