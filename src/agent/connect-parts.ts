@@ -5,15 +5,16 @@ import { createReadiness } from "../base/readiness.ts";
 import { writeGrpcBootstrap } from "../bootstrap/index.ts";
 import { startDnsServer } from "../dns/index.ts";
 import type { EnvoyHandle, EnvoyMetrics } from "../envoy/index.ts";
+import { startTokenFetcher } from "../identity/index.ts";
 import type { PlatformInfo } from "../platform/index.ts";
-import type { AgentConfig } from "../settings/read-agent-config.ts";
 import { envoyLivenessCheck, grpcBootstrapCheck, startStatus } from "../status/index.ts";
+import { startTokenExchange } from "../sts/index.ts";
 import type { HealthCheckConfig } from "../workload-health/index.ts";
 import { step } from "./agent-error.ts";
 import { readBootstrapInputs } from "./bootstrap-inputs.ts";
 import { requireMachineRoot } from "./connect-ca.ts";
 import { connectHealth } from "./connect-health.ts";
-import { connectIdentity, connectTokens, createLateBundle } from "./connect-identity.ts";
+import { connectIdentity, createLateBundle } from "./connect-identity.ts";
 import { connectXds } from "./connect-xds.ts";
 import { createEnvoyReadiness } from "./envoy-readiness.ts";
 import { type Launch, servesXds } from "./launch-envoy.ts";
@@ -77,11 +78,12 @@ export async function connectParts(options: StartAgentOptions, parts: AgentParts
   const dnsOptions = config.dns && { ...config.dns, log: log.scope("dns"), metrics: metrics.dns };
   const dns =
     dnsOptions && opened.add(await step("failed to start local DNS server", () => startDnsServer(dnsOptions)));
-  const tokens = connectTokens(config, log);
+  const tokens = startTokenFetcher({ ...config.identity.tokens, log });
   if (tokens !== undefined) opened.add(tokens);
-  const exchange = exchangesTokens(config)
-    ? await (await import("./connect-sts.ts")).connectTokenExchange(config, { opened, platform, log, signal })
-    : undefined;
+  const metadata = platform.then((found) => found.metadata);
+  metadata.catch(() => undefined);
+  const exchangeOptions = config.sts && { ...config.sts, metadata, log, signal };
+  const exchange = exchangeOptions && opened.add(await step(undefined, () => startTokenExchange(exchangeOptions)));
   const reserved = await launch.sockets;
   const bundle = createLateBundle(log);
   const xdsParts = { dns, tokens, exchange, setTrustBundle: bundle.set, reserved: reserved.xds, env, metrics, log };
@@ -113,7 +115,7 @@ export async function connectParts(options: StartAgentOptions, parts: AgentParts
   const { grpcBootstrapPath } = config.agent;
   if (grpcBootstrapPath !== "") {
     const inputs = await readBootstrapInputs(await launch.sources);
-    const target = { path: grpcBootstrapPath, outputCerts: config.security.outputCerts };
+    const target = { path: grpcBootstrapPath, outputCerts: config.identity.secrets.output?.directory ?? "" };
     await writeGrpcBootstrap(inputs, target, { log, owner: config.envoy.user });
   }
 
@@ -163,8 +165,4 @@ export async function connectParts(options: StartAgentOptions, parts: AgentParts
       await owned.close();
     },
   });
-}
-
-function exchangesTokens({ security }: AgentConfig): boolean {
-  return security.stsPort > 0 || security.xdsAuthProvider !== "";
 }

@@ -14,6 +14,7 @@ import { diskFiles } from "../settings/config-files.ts";
 import type { Environment } from "../settings/env-reader.ts";
 import type { AgentConfig } from "../settings/read-agent-config.ts";
 import { systemRootCa } from "../settings/root-ca.ts";
+import type { TokenExchange } from "../sts/index.ts";
 import { startWasmConverter, type WasmConverter, type WasmMetrics } from "../wasm/index.ts";
 import { decodeNameTable } from "../xds/name-table.ts";
 import { EXTENSION_TYPE, NAME_TABLE_TYPE, PROXY_CONFIG_TYPE } from "../xds/type-urls.ts";
@@ -29,7 +30,6 @@ import {
   type XdsProxy,
 } from "../xds-proxy/index.ts";
 import { step } from "./agent-error.ts";
-import type { TokenExchange } from "./connect-sts.ts";
 import type { AgentMetrics } from "./metrics.ts";
 
 /** istio.mesh.v1alpha1.ProxyConfig, of which the agent takes the trust anchors. */
@@ -84,7 +84,7 @@ async function connectUpstream(config: AgentConfig, parts: XdsParts, log: Logger
   const { upstream, tls } = config.xds;
   const secure =
     tls && (await step("failed to get TLS options to talk to upstream", () => createUpstreamTls(tls, log)));
-  const credentials = xdsCredentials(config, parts.tokens, parts.exchange);
+  const credentials = xdsCredentials(config.xds, parts.tokens, parts.exchange);
   const connect = connectThroughProxy(
     upstream.address,
     config.proxies,
@@ -152,12 +152,12 @@ const EXCHANGE_MS = 20_000;
  * Google's front ends do not know the tokens of clusters, and charge the calls to a project.
  */
 export function xdsCredentials(
-  config: { readonly security: Pick<AgentConfig["security"], "xdsAuthProvider"> },
+  { exchangesTokens }: Pick<AgentConfig["xds"], "exchangesTokens">,
   tokens: Pick<TokenFetcher, "fetch"> | undefined,
-  exchange: TokenExchange | undefined,
+  exchange: Pick<TokenExchange, "manager" | "projectNumber"> | undefined,
 ): XdsCredentials {
   if (tokens === undefined) return { token: undefined, headers: {} };
-  if (config.security.xdsAuthProvider !== "gcp" || exchange === undefined) {
+  if (!exchangesTokens || exchange === undefined) {
     return { token: async () => (await tokens.fetch())?.reveal(), headers: {} };
   }
   return {

@@ -6,7 +6,6 @@ import type { PlatformInfo } from "../platform/index.ts";
 import { decideSdsStart, reserveSdsSocket, type SdsStart } from "../sds/index.ts";
 import type { Environment } from "../settings/env-reader.ts";
 import type { AgentConfig } from "../settings/read-agent-config.ts";
-import { WORKLOAD_SOCKET_DIRECTORY } from "../settings/well-known-paths.ts";
 import { reserveXdsSocket } from "../xds-proxy/index.ts";
 import type { BootstrapSources } from "./bootstrap-inputs.ts";
 import { connectEnvoy, prepareBootstrap } from "./connect-envoy.ts";
@@ -44,7 +43,7 @@ export interface Launch {
  */
 export async function launchEnvoy(config: AgentConfig, parts: LaunchParts): Promise<Launch> {
   const { opened, env, log, signal, metrics } = parts;
-  const sds = await decideSds(config, log);
+  const sds = await decideSdsStart({ ...config.sds.start, log });
   const sources = parts.platform.then((platform) => ({ config, env, sds, platform }));
   if (config.agent.disableEnvoy) {
     const none = Promise.resolve({ sds: undefined, xds: undefined });
@@ -97,24 +96,6 @@ async function bindSockets(config: AgentConfig, sds: SdsStart, opened: CloseStac
 /** Whether Envoy gets its configuration through the agent. */
 export function servesXds({ xds, generation }: AgentConfig): boolean {
   return xds.viaAgent && generation.servesXds;
-}
-
-const CREDENTIAL_SOCKET_DIRECTORY = "./var/run/secrets/credential-uds";
-const LEGACY_SOCKET = "./etc/istio/proxy/SDS";
-
-/** Who serves the workload's certificate, and where. */
-async function decideSds(config: AgentConfig, log: Logger): Promise<SdsStart> {
-  // Up to 1.8 the agent serves on one socket of its own and Envoy asks with fixed rules.
-  const { security, generation } = config;
-  if (generation.sds === "legacy") return { mode: "workload", listenPath: LEGACY_SOCKET };
-  return decideSdsStart({
-    workloadDirectory: WORKLOAD_SOCKET_DIRECTORY,
-    credentialDirectory: CREDENTIAL_SOCKET_DIRECTORY,
-    socketName: security.socketFile,
-    besideExternal: generation.sds,
-    requireExternal: security.requireExternalSds,
-    log,
-  });
 }
 
 const DEFAULT_BINARY = "/usr/local/bin/envoy";

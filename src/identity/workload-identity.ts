@@ -1,7 +1,7 @@
 import { parseJwt } from "../protocol/jwt.ts";
 import type { TokenFetcher } from "./tokens/token-fetcher.ts";
 
-interface WorkloadNames {
+export interface WorkloadNames {
   readonly trustDomain: string;
   readonly namespace: string;
   readonly serviceAccount: string;

@@ -24,7 +24,7 @@ const decide = (given: Partial<SdsStartOptions> = {}) =>
     workloadDirectory: at(),
     credentialDirectory: at("credential"),
     socketName: "socket",
-    besideExternal: "serve-files",
+    generation: "serve-files",
     log,
     ...given,
   });
@@ -63,7 +63,7 @@ test("beside a live external server the agent serves files on a socket of its ow
 
 test("the 1.20 rule leaves everything to the external server", async () => {
   await using _external = await externalServer();
-  await expect(decide({ besideExternal: "serve-nothing" })).resolves.toMatchObject({ mode: "external" });
+  await expect(decide({ generation: "serve-nothing" })).resolves.toMatchObject({ mode: "external" });
 });
 
 test("an external server under another name is found, and required", async () => {

@@ -3,7 +3,7 @@ import type { BackgroundSdsOptions } from "./start-sds-in-background.ts";
 
 export type { LegacyToken } from "./compat/legacy-rules.ts";
 export type { PrivateKeyProvider } from "./core/encode-secret.ts";
-export { decideSdsStart, type SdsStart } from "./decide-start.ts";
+export { decideSdsStart, type SdsStart, type SdsStartOptions } from "./decide-start.ts";
 export { declareSdsMetrics } from "./metrics.ts";
 export { probeSocket } from "./probe-socket.ts";
 export { reserveSdsSocket } from "./sds-socket.ts";

@@ -223,16 +223,21 @@ describe("envoy", () => {
 });
 
 describe("xds", () => {
-  const security = {
+  const sources = {
     provCert: "",
     fileMountedCerts: false,
     pilotCertProvider: "istiod",
     usesKubernetesRoots: false,
-    compliancePolicy: "",
   };
   const read = (env: Environment = {}, generation: Generation = "master", change: Parameters<typeof given>[2] = {}) => {
-    const { env: reader, proxyConfig } = given(env, generation, change);
-    return readXdsSettings(reader, proxyConfig, security, (path) => path === "var/run/secrets/istio/root-cert.pem");
+    const { env: reader, proxyConfig, rules } = given(env, generation, change);
+    return readXdsSettings(
+      reader,
+      proxyConfig,
+      rules,
+      sources,
+      (path) => path === "var/run/secrets/istio/root-cert.pem",
+    );
   };
 
   test.each([
@@ -259,6 +264,14 @@ describe("xds", () => {
 
   test("without mutual TLS there is none", () => {
     expect(read({}, "master", { config: { controlPlaneAuthPolicy: "NONE" } }).tls).toBeUndefined();
+  });
+
+  test.each([
+    { provider: "gcp", generation: "1.20", gives: true },
+    { provider: "other", generation: "1.20", gives: false },
+    { provider: "gcp", generation: "master", gives: false },
+  ] as const)("XDS_AUTH_PROVIDER=$provider of $generation exchanges tokens: $gives", (row) => {
+    expect(read({ XDS_AUTH_PROVIDER: row.provider }, row.generation).exchangesTokens).toBe(row.gives);
   });
 
   test("the debug tap exists since 1.20, direct connections on 1.8 only", () => {

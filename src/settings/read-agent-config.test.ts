@@ -57,7 +57,7 @@ test("the annotation address also becomes the CA's", async () => {
   const { config } = await read({
     files: { "./etc/istio/pod/annotations": 'sidecar.istio.io/discoveryAddress="a.b:15012"' },
   });
-  expect(config.security.caEndpoint).toBe("a.b:15012");
+  expect(config.identity.ca.options.endpoint).toBe("a.b:15012");
   expect(config.xds).toMatchObject({ upstream: { address: "a.b:15012" }, tls: { serverName: "a.b" } });
 });
 

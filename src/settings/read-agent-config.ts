@@ -6,6 +6,7 @@ import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
 import type { ProxySettings } from "../net/http-proxy/proxy-route.ts";
 import type { PlatformSettings } from "../platform/index.ts";
 import type { StatusSettings } from "../status/index.ts";
+import type { TokenExchangeSettings } from "../sts/index.ts";
 import { type AgentOptions, readAgentOptions } from "./agent.ts";
 import { type BootstrapSettings, readBootstrapSettings } from "./bootstrap.ts";
 import { ConfigError, joinConfigErrors } from "./config-error.ts";
@@ -15,6 +16,7 @@ import { createEnvReader, type Environment } from "./env-reader.ts";
 import { isReadLate, withoutEffect } from "./environment-warnings.ts";
 import { type EnvoySettings, readEnvoySettings } from "./envoy.ts";
 import { chooseGeneration, type GenerationRules } from "./generations.ts";
+import { type IdentitySettings, readIdentitySettings } from "./identity.ts";
 import { readPlatformSettings } from "./platform.ts";
 import { readAnnotations } from "./pod-info/read-pod-info.ts";
 import { applyTemplateFlag, readProxyConfig } from "./proxy-config/read-proxy-config.ts";
@@ -23,8 +25,9 @@ import type { ProxyFlags } from "./proxy-flags.ts";
 import type { DiscoveryRetry, NetworkInterfaces } from "./role/discover-addresses.ts";
 import { type ProxyRole, readRole } from "./role/read-role.ts";
 import { caRootCa } from "./root-ca.ts";
-import { readSecurityConfig, type SecurityConfig } from "./security.ts";
+import { readSdsSettings, type SdsSettings } from "./sds.ts";
 import { readStatusSettings } from "./status.ts";
+import { readStsSettings } from "./sts.ts";
 import { readWasmSettings, type WasmSettings } from "./wasm.ts";
 import { readProxySettings, readXdsSettings, type XdsSettings } from "./xds.ts";
 
@@ -34,7 +37,10 @@ export interface AgentConfig {
   readonly role: ProxyRole;
   readonly proxyConfig: ProxyConfig;
   readonly agent: AgentOptions;
-  readonly security: SecurityConfig;
+  readonly identity: IdentitySettings;
+  readonly sds: SdsSettings;
+  /** Undefined when neither Envoy nor the agent exchanges tokens. */
+  readonly sts: TokenExchangeSettings | undefined;
   readonly xds: XdsSettings;
   readonly bootstrap: BootstrapSettings;
   readonly envoy: EnvoySettings;
@@ -114,9 +120,9 @@ export async function readAgentConfig(sources: AgentConfigSources): Promise<Agen
       }),
     () => defaultProxyConfig(rules),
   );
-  const security = await attempt(
+  const secured = await attempt(
     errors,
-    () => readSecurityConfig({ env, flags, rules, proxyConfig: merged, exists: files.exists, log: log() }),
+    () => readIdentitySettings({ env, flags, rules, proxyConfig: merged, exists: files.exists, log: log() }),
     () => undefined,
   );
   const proxyConfig = applyTemplateFlag(merged, flags.templateFile);
@@ -127,19 +133,25 @@ export async function readAgentConfig(sources: AgentConfigSources): Promise<Agen
   );
   const failed = joinConfigErrors(errors);
   if (failed !== undefined) throw failed;
-  if (security === undefined || status === undefined) throw new Error("a step without result has reported no error");
+  if (secured === undefined || status === undefined) throw new Error("a step without result has reported no error");
+  const { sources: certificates, ...identity } = secured;
   const envoy = readEnvoySettings({ env, flags, role, proxyConfig, rules, uid, log: log() });
-  const xds = readXdsSettings(env, proxyConfig, security, files.exists);
+  const xds = readXdsSettings(env, proxyConfig, rules, certificates, files.exists);
+  const { provider } = identity.ca;
   const relaySources = {
     discoveryAddress: proxyConfig.discoveryAddress ?? "",
-    root: xds.tls?.root ?? caRootCa({ configured: security.caRootCa, security }, files.exists),
+    root:
+      xds.tls?.root ??
+      caRootCa({ configured: env.string("CA_ROOT_CA"), provider, sources: certificates }, files.exists),
   };
   return deepFreeze({
     generation: rules,
     role,
     proxyConfig,
     agent: readAgentOptions(env),
-    security,
+    identity,
+    sds: readSdsSettings(env, proxyConfig, rules),
+    sts: readStsSettings({ env, flags, role, rules, tokens: identity.tokens, log: log() }),
     xds,
     bootstrap: readBootstrapSettings({ env, flags, role, proxyConfig, rules, exists: files.exists }),
     envoy,

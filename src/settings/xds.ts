@@ -4,9 +4,10 @@ import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
 import { splitHostPort } from "../net/host-port.ts";
 import type { ProxySettings } from "../net/http-proxy/proxy-route.ts";
 import type { UpstreamOptions, UpstreamTlsOptions, XdsProxyOptions } from "../xds-proxy/index.ts";
+import type { CertificateSources } from "./certificate-sources.ts";
 import type { EnvReader } from "./env-reader.ts";
+import type { GenerationRules } from "./generations.ts";
 import { type FileExists, xdsRootCa } from "./root-ca.ts";
-import type { SecurityConfig } from "./security.ts";
 
 /** The options of the xDS proxy and of what belongs to it; the composition root adds live objects. */
 export interface XdsSettings {
@@ -22,6 +23,8 @@ export interface XdsSettings {
   /** false: Envoy talks to the control plane itself. */
   readonly viaAgent: boolean;
   readonly dynamicProxyConfig: boolean;
+  /** Streams carry the access token that the workload's token is exchanged for. */
+  readonly exchangesTokens: boolean;
   readonly bootstrapViaXds: boolean;
   /** Directory of the last known good configuration; "" keeps none. */
   readonly lastGoodDirectory: string;
@@ -42,10 +45,8 @@ const MIN_RECEIVE_BYTES = 64 * 1024 * 1024;
 export function readXdsSettings(
   env: EnvReader,
   proxyConfig: ProxyConfig,
-  security: Pick<
-    SecurityConfig,
-    "provCert" | "fileMountedCerts" | "pilotCertProvider" | "usesKubernetesRoots" | "compliancePolicy"
-  >,
+  rules: Pick<GenerationRules, "exchangesXdsTokens">,
+  sources: Omit<CertificateSources, "certificateFiles">,
   exists: FileExists,
 ): XdsSettings {
   const { discoveryAddress: address = "", proxyMetadata = {} } = proxyConfig;
@@ -71,13 +72,14 @@ export function readXdsSettings(
     tls: mutualTls
       ? {
           serverName: xdsServerName(address, env.string("ISTIOD_SAN")),
-          root: xdsRootCa({ configured, security, proxyMetadata }, exists),
-          client: clientFiles(security, proxyMetadata),
-          compliancePolicy: security.compliancePolicy,
+          root: xdsRootCa({ configured, sources, proxyMetadata }, exists),
+          client: clientFiles(sources, proxyMetadata),
+          compliancePolicy: env.string("COMPLIANCE_POLICY"),
         }
       : undefined,
     tapPort: hasTap ? env.int("PROXY_XDS_DEBUG_VIA_AGENT_PORT") : 0,
     viaAgent: env.bool("PROXY_XDS_VIA_AGENT"),
+    exchangesTokens: rules.exchangesXdsTokens && env.string("XDS_AUTH_PROVIDER") === "gcp",
     dynamicProxyConfig: env.bool("PROXY_CONFIG_XDS_AGENT"),
     bootstrapViaXds: env.bool("BOOTSTRAP_XDS_AGENT"),
     lastGoodDirectory: env.string("XDS_LAST_GOOD"),
@@ -93,13 +95,11 @@ export function xdsServerName(discoveryAddress: string, override: string): strin
 }
 
 function clientFiles(
-  security: Pick<SecurityConfig, "provCert" | "fileMountedCerts">,
+  { provCert, fileMountedCerts }: Pick<CertificateSources, "provCert" | "fileMountedCerts">,
   proxyMetadata: Readonly<Record<string, string>>,
 ): UpstreamTlsOptions["client"] {
-  if (security.provCert !== "") {
-    return { chain: posix.join(security.provCert, "cert-chain.pem"), key: posix.join(security.provCert, "key.pem") };
-  }
-  if (!security.fileMountedCerts) return undefined;
+  if (provCert !== "") return { chain: posix.join(provCert, "cert-chain.pem"), key: posix.join(provCert, "key.pem") };
+  if (!fileMountedCerts) return undefined;
   const { ISTIO_META_TLS_CLIENT_CERT_CHAIN: chain, ISTIO_META_TLS_CLIENT_KEY: key } = proxyMetadata;
   return chain && key ? { chain, key } : undefined;
 }

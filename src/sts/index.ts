@@ -1,3 +1,9 @@
-export { createTokenManager, GOOGLE_TOKEN_EXCHANGE, readProjectNumber } from "./create-token-manager.ts";
-export { type StsServer, startStsServer } from "./start-sts-server.ts";
-export { fetchAccessToken, noTokenManager, type TokenManager } from "./token-manager.ts";
+import type { TokenExchange, TokenExchangeOptions } from "./start-token-exchange.ts";
+
+export type { TokenExchange, TokenExchangeSettings } from "./start-token-exchange.ts";
+export { fetchAccessToken } from "./token-manager.ts";
+
+/** Loaded when it is started: few agents exchange tokens. */
+export async function startTokenExchange(options: TokenExchangeOptions): Promise<TokenExchange> {
+  return (await import("./start-token-exchange.ts")).startTokenExchange(options);
+}

@@ -63,7 +63,7 @@ export async function startStsServer(options: StsServerOptions): Promise<StsServ
   }).catch((thrown: unknown) => {
     const code = errorCode(thrown) === "address-in-use" ? "address-in-use" : "listen-failed";
     const cause = thrown instanceof Error ? (thrown.cause ?? thrown) : thrown;
-    const text = `STS server cannot listen on ${host} port ${port}: ${errorMessage(cause)}`;
+    const text = `failed to start STS server: cannot listen on ${host} port ${port}: ${errorMessage(cause)}`;
     throw new StsListenError(code, text, { cause });
   });
   return toHandle({

@@ -10,6 +10,7 @@ import { createGrpcChannel } from "../../src/grpc/client/create-grpc-channel.ts"
 import { connectThroughProxy } from "../../src/net/http-proxy/proxy-route.ts";
 import { tlsLimits } from "../../src/net/tls/compliance-policy.ts";
 import { createEnvReader } from "../../src/settings/env-reader.ts";
+import { generationRules } from "../../src/settings/generations.ts";
 import { readXdsSettings } from "../../src/settings/xds.ts";
 import { createUpstreamTls } from "../../src/xds-proxy/upstream-tls.ts";
 import { makeCertificate, type TestCertificate } from "../support/certs/ca-certificates.ts";
@@ -45,20 +46,23 @@ async function setUp(policy = "") {
       ISTIO_META_TLS_CLIENT_CERT_CHAIN: file("cert-chain.pem"),
       ISTIO_META_TLS_CLIENT_KEY: file("key.pem"),
     };
-    const security = {
+    const sources = {
       provCert: mounted ? "" : folder,
       fileMountedCerts: mounted,
       pilotCertProvider: "istiod",
       usesKubernetesRoots: false,
-      compliancePolicy: policy,
     };
-    const env = createEnvReader({ XDS_ROOT_CA: file("root-cert.pem") }, "master", () => undefined);
+    const env = createEnvReader(
+      { XDS_ROOT_CA: file("root-cert.pem"), COMPLIANCE_POLICY: policy },
+      "master",
+      () => undefined,
+    );
     const proxyConfig = {
       discoveryAddress: address,
       controlPlaneAuthPolicy: "MUTUAL_TLS",
       ...(mounted && { proxyMetadata }),
     } as const;
-    const options = readXdsSettings(env, proxyConfig, security, existsSync).tls;
+    const options = readXdsSettings(env, proxyConfig, generationRules("master"), sources, existsSync).tls;
     if (options === undefined) throw new Error("no TLS options");
     return {
       serverName: options.serverName,

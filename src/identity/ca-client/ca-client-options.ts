@@ -1,4 +1,3 @@
-import type { SecureContextOptions } from "node:tls";
 import type { Logger } from "../../base/logger.ts";
 import type { Counter } from "../../base/metric-registry.ts";
 import type { KeepaliveOptions } from "../../grpc/index.ts";
@@ -31,8 +30,8 @@ export interface CaClientOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** The way to the CA when it is not the direct one, such as through an HTTP proxy. */
   readonly connect?: Dial | undefined;
-  /** What a compliance policy leaves of TLS. */
-  readonly tlsLimits?: TlsLimits | undefined;
+  /** `COMPLIANCE_POLICY`: limits the versions and algorithms of TLS. */
+  readonly compliancePolicy?: string;
   /** How long one attempt may take, connecting included. */
   readonly attemptTimeoutMs?: number;
   readonly keepalive?: KeepaliveOptions;
@@ -42,5 +41,3 @@ export interface CaClientOptions {
   readonly now?: () => Date;
   readonly random?: () => number;
 }
-
-export type TlsLimits = Pick<SecureContextOptions, "minVersion" | "maxVersion" | "ciphers" | "ecdhCurve">;

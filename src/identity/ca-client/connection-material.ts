@@ -10,7 +10,6 @@ import { parsePemCertificates } from "../../protocol/x509/pem.ts";
 import { parseTrustBundle, type TrustBundle } from "../../protocol/x509/trust-bundle.ts";
 import { readCertificateFile, readProblem } from "../files/read-file.ts";
 import { SecretError } from "../secret-error.ts";
-import type { TlsLimits } from "./ca-client-options.ts";
 import { CaError } from "./ca-error.ts";
 
 export interface MaterialFiles {
@@ -45,7 +44,7 @@ export async function readConnectionMaterial(
 export function tlsCredentials(
   material: ConnectionMaterial,
   serverName: string,
-  limits: TlsLimits = {},
+  limits: SecureContextOptions = {},
 ): ClientCredentials {
   const options: SecureContextOptions = {
     minVersion: "TLSv1.2",

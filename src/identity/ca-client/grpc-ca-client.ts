@@ -1,4 +1,5 @@
 import { errorMessage } from "../../base/coded-error.ts";
+import { tlsLimits } from "../../net/tls/compliance-policy.ts";
 import { createBundleWarnings } from "../../protocol/x509/trust-bundle.ts";
 import type { CaClientOptions } from "./ca-client-options.ts";
 import { readConnectionMaterial, tlsCredentials } from "./connection-material.ts";
@@ -22,10 +23,9 @@ export async function startGrpcCaClient(options: CaClientOptions, protocol: CaPr
   const material = () => readConnectionMaterial({ ...options, onRoots }, log, now());
   if (endpoint.plaintext) log.warn("Debug mode or IP-secure network");
   else await material();
+  const limits = options.compliancePolicy === undefined ? {} : tlsLimits(options.compliancePolicy);
   const connections = openConnections(endpoint.target, {
-    ...(endpoint.plaintext
-      ? {}
-      : { tls: async () => tlsCredentials(await material(), endpoint.serverName, options.tlsLimits) }),
+    ...(endpoint.plaintext ? {} : { tls: async () => tlsCredentials(await material(), endpoint.serverName, limits) }),
     authority: endpoint.authority,
     connectTimeoutMs: attemptTimeoutMs,
     windowBytes: WINDOW_BYTES,

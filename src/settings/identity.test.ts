@@ -3,10 +3,12 @@ import { recordLog } from "../../test/support/log/recording-log.ts";
 import { defaultProxyConfig } from "../istio-api/proxy-config/default-proxy-config.ts";
 import { createEnvReader, type Environment } from "./env-reader.ts";
 import { type Generation, generationRules } from "./generations.ts";
+import { readIdentitySettings } from "./identity.ts";
 import { defaultProxyFlags, type ProxyFlags } from "./proxy-flags.ts";
 import { caRootCa, systemRootCa, xdsRootCa } from "./root-ca.ts";
-import { readSecurityConfig } from "./security.ts";
-import { GKE_WORKLOAD_CERTS, MOUNTED_CERTS } from "./well-known-paths.ts";
+
+import { readStsSettings } from "./sts.ts";
+import { GKE_WORKLOAD_CERTS, MOUNTED_CERTS, WORKLOAD_CERTS } from "./well-known-paths.ts";
 
 function read(
   env: Environment,
@@ -17,15 +19,17 @@ function read(
   const rules = generationRules(generation);
   const log = recordLog();
   const lines = log.printed;
-  const config = readSecurityConfig({
+  const sources = {
     env: createEnvReader(env, generation, () => undefined),
     flags: { ...defaultProxyFlags(rules), stsPort: 15463, ...flags },
     rules,
     proxyConfig: defaultProxyConfig(rules),
-    exists: (path) => present.includes(path),
+    exists: (path: string) => present.includes(path),
     log,
-  });
-  return { config, lines };
+  };
+  const config = readIdentitySettings(sources);
+  const sts = readStsSettings({ ...sources, role: { isIpv6: false }, tokens: config.tokens });
+  return { config, sts, lines };
 }
 
 const TOKEN = "./var/run/secrets/tokens/istio-token";
@@ -51,27 +55,32 @@ describe("tokens", () => {
     { env: { JWT_POLICY: "" }, generation: "1.7", path: "", logs: ["info Using existing certs"] },
   ] as const)("$generation with $env reads $path", ({ env, generation, path, logs }) => {
     const { config, lines } = read(env, generation);
-    expect(config.tokenPath).toBe(path);
+    expect(config.tokens.tokenPath).toBe(path);
     expect(lines).toEqual(logs);
   });
 
   test.each([
-    { type: "JWT", generation: "master", gives: { type: "file", path: TOKEN } },
-    { type: "", generation: "master", gives: { type: "file", path: TOKEN } },
-    { type: "Mock", generation: "master", gives: { type: "mock" } },
+    { type: "JWT", generation: "master", gives: { type: "JWT", tokenPath: TOKEN, identityProvider: "" } },
+    { type: "", generation: "master", gives: { type: "JWT", tokenPath: TOKEN } },
+    { type: "Mock", generation: "master", gives: { type: "Mock" } },
     {
       type: "GoogleComputeEngine",
       generation: "master",
       gives: {
-        type: "google-compute-engine",
-        path: TOKEN,
-        audience: "cluster.local",
+        type: "GoogleComputeEngine",
+        tokenPath: TOKEN,
+        trustDomain: "cluster.local",
         identityProvider: "GoogleComputeEngine",
       },
     },
-    { type: "", generation: "1.7", gives: { type: "none" } },
   ] as const)("$generation fetcher $type", ({ type, generation, gives }) => {
-    expect(read({ CREDENTIAL_FETCHER_TYPE: type }, generation).config.credentialFetcher).toEqual(gives);
+    expect(read({ CREDENTIAL_FETCHER_TYPE: type }, generation).config.tokens).toMatchObject(gives);
+  });
+
+  test("a generation without fetchers reads the file without announcing one", () => {
+    const { config, lines } = read({}, "1.7");
+    expect(config.tokens).toMatchObject({ type: "JWT", tokenPath: TOKEN });
+    expect(lines).not.toContain(FETCHER);
   });
 
   test("an unknown fetcher stops the start and says what is allowed", () => {
@@ -86,54 +95,76 @@ describe("tokens", () => {
 });
 
 describe("certificate authority", () => {
+  const client = (options: object) => ({ ca: { options } });
   test.each([
     {
       env: { ISTIOD_SAN: "san" },
       generation: "master",
-      gives: { caEndpoint: "istiod.istio-system.svc:15012", caServerName: "san" },
+      gives: client({ endpoint: "istiod.istio-system.svc:15012", serverName: "san" }),
     },
     {
       env: { ISTIOD_SAN: "san", CA_ADDR: "ca:1" },
       generation: "master",
-      gives: { caEndpoint: "ca:1", caServerName: "" },
+      gives: client({ endpoint: "ca:1", serverName: undefined }),
     },
-    { env: {}, generation: "1.7", gives: { caEndpoint: "istiod.istio-system.svc:15012", caServerName: "" } },
-    { env: { CA_ADDR: "meshca.googleapis.com:443" }, generation: "master", gives: { caProvider: "GoogleCA" } },
-    { env: { CA_PROVIDER: "Other" }, generation: "master", gives: { caProvider: "Other", exchangesCaTokens: false } },
-    { env: { CA_PROVIDER: "GoogleCAS" }, generation: "1.20", gives: { exchangesCaTokens: true } },
-    { env: { PLUGINS: "GoogleTokenExchange" }, generation: "1.7", gives: { exchangesCaTokens: true } },
-    { env: { PLUGINS: "GoogleTokenExchange" }, generation: "master", gives: { exchangesCaTokens: false } },
-    { env: { PILOT_CERT_PROVIDER: "kubernetes" }, generation: "1.20", gives: { usesKubernetesRoots: true } },
-    { env: { PILOT_CERT_PROVIDER: "kubernetes" }, generation: "master", gives: { usesKubernetesRoots: false } },
+    { env: {}, generation: "1.7", gives: client({ endpoint: "istiod.istio-system.svc:15012", serverName: undefined }) },
+    { env: { CA_ADDR: "meshca.googleapis.com:443" }, generation: "master", gives: { ca: { provider: "GoogleCA" } } },
+    { env: { CA_PROVIDER: "Other" }, generation: "master", gives: { ca: { provider: "Other", exchange: undefined } } },
+    { env: { CA_PROVIDER: "GoogleCAS" }, generation: "1.20", gives: { ca: { exchange: expect.anything() } } },
+    { env: { PLUGINS: "GoogleTokenExchange" }, generation: "1.7", gives: { ca: { exchange: expect.anything() } } },
+    { env: { PLUGINS: "GoogleTokenExchange" }, generation: "master", gives: { ca: { exchange: undefined } } },
     {
       env: { CA_HEADER_FOO: "foo", CA_HEADER_BAZ: "=baz", XDS_HEADER_BAR: "x" },
       generation: "master",
-      gives: { caHeaders: { FOO: "foo", BAZ: "=baz" } },
+      gives: client({ headers: { FOO: "foo", BAZ: "=baz" } }),
     },
-    { env: { KUBERNETES_SERVICE_HOST: "10.0.0.1" }, generation: "master", gives: { outputMode: 0o644 } },
+    { env: { PROV_CERT: "/vm" }, generation: "master", gives: { ca: { missingMachineRoot: "/vm/root-cert.pem" } } },
+    {
+      env: { PROV_CERT: "/vm", CA_ROOT_CA: "/r" },
+      generation: "master",
+      gives: { ca: { missingMachineRoot: undefined } },
+    },
+    { env: { CA_ADDR: "ca:15010" }, generation: "master", gives: { ca: { root: { path: "" } } } },
+    {
+      env: { KUBERNETES_SERVICE_HOST: "10.0.0.1", OUTPUT_CERTS: "/out" },
+      generation: "master",
+      gives: { secrets: { output: { directory: "/out", readableByAll: true } } },
+    },
+    {
+      env: { OUTPUT_CERTS: "/out" },
+      generation: "master",
+      gives: { secrets: { output: { directory: "/out", readableByAll: false } } },
+    },
     {
       env: {},
       generation: "master",
       gives: {
-        outputMode: 0o600,
-        secretTtlMs: 86_400_000,
-        gracePeriodRatio: 0.5,
-        gracePeriodJitter: 0.01,
-        key: { type: "rsa", bits: 2048 },
-        socketFile: "socket",
-        serveCrl: true,
-        stsPort: 15463,
+        secrets: {
+          output: undefined,
+          ttlSeconds: 86_400,
+          renewal: { ratio: 0.5, jitter: 0.01 },
+          key: { type: "rsa", bits: 2048 },
+          crlPath: "./var/run/secrets/istio/crl/ca-crl.pem",
+        },
       },
     },
-    {
-      env: {},
-      generation: "1.20",
-      gives: { gracePeriodJitter: 0, serveCrl: false, stsPort: 15463, tokenManagerPlugin: "GoogleTokenExchange" },
-    },
-    { env: { CALL_CREDENTIALS: "true" }, generation: "1.8", gives: { callCredentials: true } },
-    { env: { CALL_CREDENTIALS: "true" }, generation: "master", gives: { callCredentials: false } },
+    { env: {}, generation: "1.20", gives: { secrets: { renewal: { jitter: 0 }, crlPath: undefined } } },
   ] as const)("$generation with $env", ({ env, generation, gives }) => {
     expect(read(env, generation).config).toMatchObject(gives);
+  });
+
+  test.each([
+    { generation: "1.20", gives: true },
+    { generation: "master", gives: false },
+  ] as const)("PILOT_CERT_PROVIDER=kubernetes of $generation takes the cluster's roots: $gives", (row) => {
+    const { config } = read({ PILOT_CERT_PROVIDER: "kubernetes" }, row.generation);
+    expect(config.sources.usesKubernetesRoots).toBe(row.gives);
+  });
+
+  test("the token server's port and plug-in come from the flags", () => {
+    expect(read({}, "1.20").sts).toMatchObject({ port: 15463, plugin: "GoogleTokenExchange", requiresProject: true });
+    expect(read({}, "master", [], { stsPort: 0 }).sts).toBeUndefined();
+    expect(read({ XDS_AUTH_PROVIDER: "gcp" }, "1.20", [], { stsPort: 0 }).sts).toMatchObject({ port: 0 });
   });
 
   test("an unknown compliance policy warns", () => {
@@ -149,18 +180,21 @@ describe("certificate files", () => {
     expect(() => read({ PROV_CERT: "/certs", FILE_MOUNTED_CERTS: "true" })).toThrow(
       expect.objectContaining({ message: "invalid options: PROV_CERT and FILE_MOUNTED_CERTS are mutually exclusive" }),
     );
-    expect(read({ PROV_CERT: "/certs" }).config).toMatchObject({ provCert: "/certs", fileMountedCerts: false });
+    expect(read({ PROV_CERT: "/certs" }).config).toMatchObject({
+      sources: { provCert: "/certs" },
+      certificates: "issued",
+    });
     expect(read({ FILE_MOUNTED_CERTS: "true" }).config).toMatchObject({
-      fileMountedCerts: true,
-      certificateFiles: MOUNTED_CERTS,
+      certificates: "mounted",
+      secrets: { existing: { certificateChain: MOUNTED_CERTS.chain } },
     });
   });
 
   test("GKE workload certificates need all three files", () => {
     const env = { CA_PROVIDER: "GkeWorkloadCertificate" };
     expect(read(env, "master", all).config).toMatchObject({
-      fileMountedCerts: true,
-      certificateFiles: GKE_WORKLOAD_CERTS,
+      certificates: "mounted",
+      secrets: { existing: { certificateChain: GKE_WORKLOAD_CERTS.chain } },
     });
     expect(() => read(env, "master", all.slice(1))).toThrow(
       /^GKE workload certificate files \(.*certificates.pem, .*private_key.pem, .*ca_certificates.pem\) not present$/,
@@ -168,7 +202,15 @@ describe("certificate files", () => {
     expect(() => read({ ...env, PROV_CERT: "/x" }, "master", all)).toThrow(/mutually exclusive/);
   });
 
-  test("all contradictions are told at once", () => {
+  test("files that another agent wrote for the workload are used instead of a CA", () => {
+    const { config } = read({}, "master", Object.values(WORKLOAD_CERTS));
+    expect(config).toMatchObject({
+      certificates: "detected",
+      secrets: { existing: { certificateChain: WORKLOAD_CERTS.chain } },
+    });
+  });
+
+  test("all contradictions are reported at once", () => {
     expect(() => read({ PROV_CERT: "/x", FILE_MOUNTED_CERTS: "1", CREDENTIAL_FETCHER_TYPE: "X" })).toThrow(
       expect.objectContaining({ problems: [expect.anything(), expect.anything()] }),
     );
@@ -191,13 +233,12 @@ test.each([
   { generation: "master", trustDomain: "cluster.local" },
 ] as const)("--trust-domain names the trust domain of $generation: $trustDomain", ({ generation, trustDomain }) => {
   const { config } = read({ TRUST_DOMAIN: "cluster.local" }, generation, [], { trustDomain: "td" });
-  expect(config.trustDomain).toBe(trustDomain);
+  expect(config.workload.trustDomain).toBe(trustDomain);
 });
 
 describe("root certificates", () => {
   const istiod = "var/run/secrets/istio/root-cert.pem";
   const plain = {
-    caProvider: "Citadel",
     provCert: "",
     fileMountedCerts: false,
     pilotCertProvider: "istiod",
@@ -251,7 +292,7 @@ describe("root certificates", () => {
       gives: { path: copied },
     },
   ])("XDS: $configured $security $present", ({ configured, security, metadata, present, gives }) => {
-    const sources = { configured, security: { ...plain, ...security }, proxyMetadata: metadata ?? {} };
+    const sources = { configured, sources: { ...plain, ...security }, proxyMetadata: metadata ?? {} };
     expect(xdsRootCa(sources, (path) => (present as readonly string[]).includes(path))).toEqual(gives);
   });
 
@@ -295,12 +336,15 @@ describe("root certificates", () => {
       present: [istiod],
       gives: { problem: `root CA file for CA does not exist ${serviceAccount}` },
     },
-    { configured: "", security: { caProvider: "GoogleCA" }, present: [istiod], gives: { path: "" } },
-    { configured: "/r.pem", security: { caProvider: "GoogleCAS" }, present: ["/r.pem"], gives: { path: "/r.pem" } },
-  ])("CA: $configured $security $present", ({ configured, security, present, gives }) => {
-    const sources = { configured, security: { ...plain, ...security } };
-    expect(caRootCa(sources, (path) => (present as readonly string[]).includes(path))).toEqual(gives);
-  });
+    { configured: "", provider: "GoogleCA", present: [istiod], gives: { path: "" } },
+    { configured: "/r.pem", provider: "GoogleCAS", present: ["/r.pem"], gives: { path: "/r.pem" } },
+  ])(
+    "CA: $configured $provider $security $present",
+    ({ configured, provider = "Citadel", security, present, gives }) => {
+      const sources = { configured, provider, sources: { ...plain, ...security } };
+      expect(caRootCa(sources, (path) => (present as readonly string[]).includes(path))).toEqual(gives);
+    },
+  );
 
   test("a system without a bundle has none", () => expect(systemRootCa(() => false)).toBeUndefined());
 });

@@ -1,18 +1,18 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { freePorts } from "../../test/support/net/free-ports.ts";
-import { startHttpServer } from "../../test/support/net/http-server.ts";
-import { memoryFiles } from "../../test/support/settings/memory-files.ts";
-import { startFakeGoogle } from "../../test/support/sts/google-endpoints.ts";
-import { CloseStack } from "../base/close-stack.ts";
-import { silentLogger } from "../base/logger.ts";
-import { Secret } from "../base/secret.ts";
-import { httpRequest } from "../net/http-client/http-request.ts";
-import type { PlatformInfo } from "../platform/platform-info.ts";
-import { chooseGeneration } from "../settings/generations.ts";
-import { defaultProxyFlags } from "../settings/proxy-flags.ts";
-import { readAgentConfig } from "../settings/read-agent-config.ts";
-import { connectTokenExchange } from "./connect-sts.ts";
-import { xdsCredentials } from "./connect-xds.ts";
+import { xdsCredentials } from "../../src/agent/connect-xds.ts";
+import { CloseStack } from "../../src/base/close-stack.ts";
+import { silentLogger } from "../../src/base/logger.ts";
+import { Secret } from "../../src/base/secret.ts";
+import { httpRequest } from "../../src/net/http-client/http-request.ts";
+import type { PlatformInfo } from "../../src/platform/platform-info.ts";
+import { chooseGeneration } from "../../src/settings/generations.ts";
+import { defaultProxyFlags } from "../../src/settings/proxy-flags.ts";
+import { readAgentConfig } from "../../src/settings/read-agent-config.ts";
+import { startTokenExchange } from "../../src/sts/start-token-exchange.ts";
+import { freePorts } from "../support/net/free-ports.ts";
+import { startHttpServer } from "../support/net/http-server.ts";
+import { memoryFiles } from "../support/settings/memory-files.ts";
+import { startFakeGoogle } from "../support/sts/google-endpoints.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());
@@ -47,7 +47,9 @@ async function startWith(generation: string, platform: Promise<PlatformInfo>, mo
     hostCpus: 4,
   });
   const { signal } = new AbortController();
-  const exchange = await connectTokenExchange(config, { opened, platform, log: silentLogger, signal });
+  if (config.sts === undefined) throw new Error(`${generation} does not exchange tokens`);
+  const metadata = platform.then((found) => found.metadata);
+  const exchange = opened.add(await startTokenExchange({ ...config.sts, metadata, log: silentLogger, signal }));
   const url = `http://127.0.0.1:${stsPort}`;
   const fields = {
     grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
@@ -83,19 +85,18 @@ test.each([
 
 test("outside Google's cloud 1.20 does not start", async () => {
   await expect(startWith("1.20", elsewhere, NO_PROJECT)).rejects.toMatchObject({
-    code: "start-failed",
     message: NO_PROJECT_TEXT,
   });
 });
 
-test("a metadata server that nobody answers for stops 1.20 with the reason", async () => {
+test("a metadata server that refuses connections stops 1.20 with the reason", async () => {
   const [closed = 0] = await freePorts(1);
   const more = { GCE_METADATA_HOST: `127.0.0.1:${closed}` };
   const started = startWith("1.20", Promise.reject(new Error("no platform")), more);
   await expect(started).rejects.toThrow(new RegExp(`^${NO_PROJECT_TEXT}: .*ECONNREFUSED`));
 });
 
-test("the project that the platform did not tell in time comes from the metadata server", async () => {
+test("a project that the platform did not name in time comes from the metadata server", async () => {
   const asked: (string | undefined)[] = [];
   const metadata = await startHttpServer((request, response) => {
     asked.push(`${request.url} ${request.headers["metadata-flavor"]}`);
@@ -125,23 +126,23 @@ test("without a plug-in the default generation serves the port and refuses each 
 });
 
 test("up to 1.8 the port is open before the cloud is known, and requests wait", async () => {
-  let tell: (platform: PlatformInfo) => void = () => undefined;
-  const { ask } = await startWith("1.8", new Promise((resolve) => (tell = resolve)));
+  let resolvePlatform: (platform: PlatformInfo) => void = () => undefined;
+  const { ask } = await startWith("1.8", new Promise((resolve) => (resolvePlatform = resolve)));
   const asked = ask();
-  tell(await onGcp);
+  resolvePlatform(await onGcp);
   expect((await asked).status).toBe(200);
 });
 
-test("a plug-in that nobody knows needs no project", async () => {
+test("an unknown plug-in needs no project", async () => {
   const { ask } = await startWith("1.20", elsewhere, { ...NO_PROJECT, PLUGIN: "Other" });
   expect((await ask()).body).toContain("no plugin is found");
 });
 
 describe("tokens for the control plane", () => {
   const tokens = { fetch: async () => new Secret(SUBJECT) };
-  const gcp = { security: { xdsAuthProvider: "gcp" } };
+  const gcp = { exchangesTokens: true };
 
-  test("are traded on 1.20 with XDS_AUTH_PROVIDER=gcp, and the project pays", async () => {
+  test("are exchanged on 1.20 with XDS_AUTH_PROVIDER=gcp, and the project pays", async () => {
     const { google, exchange } = await startWith("1.20", onGcp);
     const { token, headers } = xdsCredentials(gcp, tokens, exchange);
     expect(await token?.()).toBe("access-token-2");
@@ -157,7 +158,7 @@ describe("tokens for the control plane", () => {
   });
 
   test.each([
-    { what: "another provider", config: { security: { xdsAuthProvider: "other" } } },
+    { what: "another provider", config: { exchangesTokens: false } },
     { what: "a generation without exchange", config: gcp },
   ])("stay what they are with $what", async ({ config }) => {
     const { token, headers } = xdsCredentials(config, tokens, undefined);
