@@ -10,13 +10,13 @@ import { freePorts } from "../test/support/net/free-ports.ts";
 import { until } from "../test/support/wait/until.ts";
 import {
   ADS_TYPES,
-  type AdsClient,
   type AdsNode,
   type AdsType,
-  connectAds,
   edsNames,
+  type FollowingClient,
+  followAds,
   rdsNames,
-} from "../test/support/xds/discovery-ads-client.ts";
+} from "../test/support/xds/following-client.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());
@@ -44,10 +44,10 @@ async function start(files: Readonly<Record<string, string>>): Promise<Discovery
 }
 
 const connect = (server: DiscoveryProcess, protocol: "sotw" | "delta", node: AdsNode = NODE) =>
-  connectAds(`127.0.0.1:${server.ports.grpc}`, protocol, node);
+  followAds(server.ports.grpc, protocol, node);
 
 /** Until everything that clusters and listeners refer to is there as well. */
-const untilComplete = (client: AdsClient) =>
+const untilComplete = (client: FollowingClient) =>
   until(async () => {
     if (client.failure !== undefined) throw new Error(client.failure);
     const wanted = { EDS: edsNames(client.resources("CDS")), RDS: rdsNames(client.resources("LDS")) };
@@ -59,7 +59,7 @@ const untilComplete = (client: AdsClient) =>
     return missing.length === 0 ? undefined : `missing ${missing.slice(0, 3)}`;
   });
 
-const contentOf = (client: AdsClient) =>
+const contentOf = (client: FollowingClient) =>
   Object.fromEntries(
     TYPES.map((type) => [
       type,
@@ -77,8 +77,8 @@ for (const { name, configYaml, node } of golden) {
   test(`state of the world and delta give the same resources: ${name}`, async () => {
     const server = opened.add(await start({ "config.yaml": configYaml }));
     const given = node as unknown as AdsNode & { metadata: JsonObject };
-    const sotw = opened.add(await connect(server, "sotw", given));
-    const delta = opened.add(await connect(server, "delta", given));
+    const sotw = opened.add(connect(server, "sotw", given));
+    const delta = opened.add(connect(server, "delta", given));
     await untilComplete(sotw);
     await untilComplete(delta);
     expect(contentOf(delta)).toEqual(contentOf(sotw));
@@ -89,8 +89,8 @@ test("both protocols also agree after services and rules came and went", async (
   const server = opened.add(
     await start({ "a.yaml": service("a", 1, "10.20.0.1"), "b.yaml": service("b", 2, "10.20.0.2") }),
   );
-  const sotw = opened.add(await connect(server, "sotw"));
-  const delta = opened.add(await connect(server, "delta"));
+  const sotw = opened.add(connect(server, "sotw"));
+  const delta = opened.add(connect(server, "delta"));
   await untilComplete(sotw);
   await untilComplete(delta);
   server.write(
@@ -101,8 +101,8 @@ test("both protocols also agree after services and rules came and went", async (
     ),
   );
   server.write("b.yaml", undefined);
-  const has = (client: AdsClient, name: string) => client.resources("CDS").has(`outbound|80||${hostOf(name)}`);
-  const routes = (client: AdsClient) => client.resources("RDS").get("80")?.includes("to-c") === true;
+  const has = (client: FollowingClient, name: string) => client.resources("CDS").has(`outbound|80||${hostOf(name)}`);
+  const routes = (client: FollowingClient) => client.resources("RDS").get("80")?.includes("to-c") === true;
   await until(async () =>
     [sotw, delta].every((client) => has(client, "c") && !has(client, "b") && routes(client))
       ? undefined
@@ -111,7 +111,7 @@ test("both protocols also agree after services and rules came and went", async (
   await untilComplete(sotw);
   await untilComplete(delta);
   // A deleted cluster's endpoints are nobody's any more: delta keeps what was subscribed, state of the world what was sent.
-  const alive = (client: AdsClient) => {
+  const alive = (client: FollowingClient) => {
     const { EDS, ...rest } = contentOf(client);
     const names = edsNames(client.resources("CDS"));
     return { ...rest, EDS: names.map((name) => [name, EDS?.[name]]) };
@@ -123,7 +123,7 @@ test.each(["sotw", "delta"] as const)("a change of endpoints alone sends endpoin
   const server = opened.add(
     await start({ "a.yaml": service("a", 1, "10.20.0.1"), "b.yaml": service("b", 2, "10.20.0.9") }),
   );
-  const client = opened.add(await connect(server, protocol));
+  const client = opened.add(connect(server, protocol));
   await untilComplete(client);
   const before = client.responses.length;
   const cluster = `outbound|80||${hostOf("a")}`;
@@ -143,7 +143,7 @@ test.each(["sotw", "delta"] as const)("a change of endpoints alone sends endpoin
 
 test("100 writes within a second are at most five pushes, and the last one counts", async () => {
   const server = opened.add(await start({ "a.yaml": service("a", 1, "10.20.0.1") }));
-  const client = opened.add(await connect(server, "sotw"));
+  const client = opened.add(connect(server, "sotw"));
   await untilComplete(client);
   const pushes = () => server.output().match(/\tpush\t/g)?.length ?? 0;
   const [pushesBefore, before] = [pushes(), client.responses.length];

@@ -6,7 +6,8 @@ import { type AgentProcess, startAgentProcess } from "../test/support/agent/agen
 import { grpcTestCerts } from "../test/support/certs/grpc-certs.ts";
 import { needs } from "../test/support/needs.ts";
 import { until } from "../test/support/wait/until.ts";
-import { openXdsClient, startFakeXdsServer } from "../test/support/xds/fake-xds-server.ts";
+import { openRawAds } from "../test/support/xds/ads-client.ts";
+import { startFakeXdsServer } from "../test/support/xds/fake-xds-server.ts";
 import { ask, CDS, LDS, push } from "../test/support/xds/harness.ts";
 
 beforeEach(needs("openssl"));
@@ -31,7 +32,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
   test("a request ten times as large as gRPC usually allows passes, and shows in the metrics with everything else", async () => {
     await using server = await startFakeXdsServer();
     await using agent = await startAgent(server.address);
-    await using client = openXdsClient(agent.socket, kind);
+    await using client = openRawAds(agent.socket, kind);
     const names = Array.from({ length: 400 }, (_, index) => `${index}`.padEnd(100_000, "x"));
     const large = ask(kind, CDS, { agent: "grpc", names });
     client.send(large);
@@ -65,7 +66,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await using server = await startFakeXdsServer();
     await using agent = await startAgent(server.address);
     const connect = async (index: number) => {
-      const client = openXdsClient(agent.socket, kind);
+      const client = openRawAds(agent.socket, kind);
       client.send(ask(kind, CDS, { agent: "grpc" }));
       return { client, stream: await server.stream(index) };
     };

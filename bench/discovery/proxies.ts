@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { AdsType } from "../../test/support/xds/discovery-ads-client.ts";
+import type { AdsType } from "../../test/support/xds/following-client.ts";
 import { DELTA_PATH, followDelta } from "./delta-proxy.ts";
 import type { ProxiesAnswer, ProxiesRequest } from "./messages.ts";
 import { openChannel, openStream } from "./open-stream.ts";

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { ADS_TYPES, type AdsType } from "../../test/support/xds/discovery-ads-client.ts";
+import { ADS_TYPES, type AdsType } from "../../test/support/xds/following-client.ts";
 import type { ProxyStream } from "./open-stream.ts";
 import { encodeRequest, nodeOf, readResponse } from "./wire.ts";
 

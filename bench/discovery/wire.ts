@@ -1,7 +1,7 @@
 import { discoveryRequest } from "../../src/protobuf/wire/discovery.ts";
 import { encodeStruct } from "../../src/protobuf/wire/struct.ts";
 import { WIRE_BYTES, WireReader } from "../../src/protobuf/wire/wire-reader.ts";
-import { ADS_TYPES, type AdsType, nameIn, rdsNames } from "../../test/support/xds/discovery-ads-client.ts";
+import { ADS_TYPES, type AdsType, nameIn, rdsNames } from "../../test/support/xds/following-client.ts";
 
 const TYPES = Object.keys(ADS_TYPES) as AdsType[];
 

@@ -5,7 +5,7 @@ import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery
 import { http2Cluster } from "../support/envoy/http2-cluster.ts";
 import { type RunningEnvoy, runEnvoy } from "../support/envoy/run-envoy.ts";
 import { needs } from "../support/needs.ts";
-import { ADS_TYPES } from "../support/xds/discovery-ads-client.ts";
+import { ADS_TYPES } from "../support/xds/following-client.ts";
 
 const opened = new CloseStack();
 afterEach(() => opened.close());

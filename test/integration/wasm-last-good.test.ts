@@ -19,7 +19,8 @@ import {
   remoteWasm,
   wasmModule,
 } from "../support/wasm/resources.ts";
-import { openXdsClient, socketFolder, startFakeXdsServer } from "../support/xds/fake-xds-server.ts";
+import { openRawAds } from "../support/xds/ads-client.ts";
+import { socketFolder, startFakeXdsServer } from "../support/xds/fake-xds-server.ts";
 import { ask, NODE_ID, startTestProxy } from "../support/xds/harness.ts";
 
 const SECRET = JSON.stringify({ auths: { "registry.test": { auth: "dXNlcjpzZWNyZXQ=" } } });
@@ -64,7 +65,7 @@ test.each(cases)(
       lastGood,
       converters: converts ? [wasm.converter] : [],
     });
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.send(ask(kind, EXTENSION_TYPE, { agent: "envoy", names: ["plugin"] }));
     const stream = await server.stream(0);
     await stream.received(1);
@@ -104,7 +105,7 @@ test("after a restart without a control plane the modules of the last known good
     await using lastGood = await startLastGood(settings);
     await using _proxy = await startTestProxy(server.address, socket.path, { lastGood, converters: [wasm.converter] });
     files.push(await wasm.load({ url: url("/kept") }), await wasm.load({ url: url("/old") }));
-    await using client = openXdsClient(socket.path, "delta");
+    await using client = openRawAds(socket.path, "delta");
     client.send(ask("delta", EXTENSION_TYPE, { agent: "envoy", names: ["plugin"] }));
     const stream = await server.stream(0);
     stream.send(extensionResponse("delta", [remoteExtension({ name: "plugin", url: url("/kept") })], "n1"));

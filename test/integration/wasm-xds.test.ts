@@ -21,7 +21,8 @@ import {
   remoteExtension,
   wasmModule,
 } from "../support/wasm/resources.ts";
-import { openXdsClient, socketFolder, startFakeXdsServer, type XdsKind } from "../support/xds/fake-xds-server.ts";
+import { openRawAds } from "../support/xds/ads-client.ts";
+import { socketFolder, startFakeXdsServer, type XdsKind } from "../support/xds/fake-xds-server.ts";
 
 const CDS = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
@@ -93,7 +94,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await using wasm = await startTestConverter();
     await using server = await startFakeXdsServer();
     await using _proxy = await startProxy(server.address, socket.path, [wasm.converter]);
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.send(subscribe(kind, ["e"]));
     const stream = await server.stream(0);
     await stream.received(1);
@@ -117,7 +118,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await using wasm = await startTestConverter();
     await using server = await startFakeXdsServer();
     await using _proxy = await startProxy(server.address, socket.path, [wasm.converter]);
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.send(subscribe(kind, ["e", "f"]));
     const stream = await server.stream(0);
     await stream.received(1);
@@ -144,7 +145,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await using wasm = await startTestConverter();
     await using server = await startFakeXdsServer();
     await using _proxy = await startProxy(server.address, socket.path, [wasm.converter]);
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.send(subscribe(kind, ["e"]));
     const stream = await server.stream(0);
     await stream.received(1);
@@ -169,14 +170,14 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await using _proxy = await startProxy(server.address, socket.path, [wasm.converter]);
     const slow = extensionResponse(kind, [remoteExtension({ name: "e", url: modules.url("/slow") })]);
     {
-      await using leaving = openXdsClient(socket.path, kind);
+      await using leaving = openRawAds(socket.path, kind);
       leaving.send(subscribe(kind, ["e"]));
       const first = await server.stream(0);
       await first.received(1);
       first.send(slow);
       await modules.slowAsked;
     }
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.send(subscribe(kind, ["e"]));
     const second = await server.stream(1);
     await second.received(1);

@@ -5,7 +5,8 @@ import { deltaDiscoveryRequest, discoveryRequest } from "../../src/protobuf/wire
 import { NAME_TABLE_TYPE, PROXY_CONFIG_TYPE } from "../../src/xds/type-urls.ts";
 import { recordLog } from "../support/log/recording-log.ts";
 import { until } from "../support/wait/until.ts";
-import { openXdsClient, socketFolder, startFakeXdsServer, XDS_PATHS } from "../support/xds/fake-xds-server.ts";
+import { openRawAds } from "../support/xds/ads-client.ts";
+import { socketFolder, startFakeXdsServer, XDS_PATHS } from "../support/xds/fake-xds-server.ts";
 import { ask, CDS, LDS, push, startTestProxy } from "../support/xds/harness.ts";
 
 const HEALTH = "type.googleapis.com/istio.v1.HealthInformation";
@@ -56,15 +57,15 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       using socket = socketFolder();
       await using server = await startFakeXdsServer();
       await using _running = await startTestProxy(server.address, socket.path);
-      const first = openXdsClient(socket.path, kind);
+      const first = openRawAds(socket.path, kind);
       first.send(ask(kind, CDS, envoy));
       await (await server.stream(0)).received(1);
       await first[Symbol.asyncDispose]();
       await (await server.stream(0)).closed;
-      const second = openXdsClient(socket.path, kind);
+      const second = openRawAds(socket.path, kind);
       second.send(ask(kind, CDS, envoy));
       await (await server.stream(1)).received(1);
-      await using third = openXdsClient(socket.path, kind);
+      await using third = openRawAds(socket.path, kind);
       third.send(ask(kind, CDS, envoy));
       const kept = await server.stream(2);
       await kept.received(1);
@@ -77,13 +78,13 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       using socket = socketFolder();
       const server = await startFakeXdsServer();
       await using _running = await startTestProxy(server.address, socket.path);
-      await using client = openXdsClient(socket.path, kind);
+      await using client = openRawAds(socket.path, kind);
       client.send(ask(kind, CDS, envoy));
       await (await server.stream(0)).received(1);
       server.forceStop();
       expect(await client.status).toMatchObject({ code: grpc.status.UNAVAILABLE });
       await using again = await startFakeXdsServer({ port: Number(server.address.split(":")[1]) });
-      await using next = openXdsClient(socket.path, kind);
+      await using next = openRawAds(socket.path, kind);
       next.send(ask(kind, CDS, envoy));
       const stream = await again.stream(0);
       stream.send(push(kind, CDS, ["a"]));
@@ -96,7 +97,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       await using running = await startTestProxy(server.address, socket.path);
       const descriptors = () => readdirSync("/proc/self/fd").length;
       const before = descriptors();
-      const client = openXdsClient(socket.path, kind);
+      const client = openRawAds(socket.path, kind);
       client.send(ask(kind, CDS, envoy));
       const stream = await server.stream(0);
       client.pause();
@@ -142,7 +143,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       using socket = socketFolder();
       await using server = await startFakeXdsServer();
       await using running = await startTestProxy(server.address, socket.path);
-      await using client = openXdsClient(socket.path, kind);
+      await using client = openRawAds(socket.path, kind);
       client.send(ask(kind, CDS, envoy));
       (await server.stream(0)).send(bytes);
       expect(await client.status).toMatchObject({
@@ -150,7 +151,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
         details: expect.stringContaining("grpc: failed to unmarshal the received message"),
       });
       expect(running.registry.render()).toContain('istio_agent_istiod_connection_terminations{type="error"} 1');
-      await using next = openXdsClient(socket.path, kind);
+      await using next = openRawAds(socket.path, kind);
       next.send(ask(kind, CDS, envoy));
       (await server.stream(1)).send(push(kind, CDS, ["a"]));
       await next.received(1);
@@ -161,7 +162,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       const log = recordLog();
       await using server = await startFakeXdsServer();
       await using running = await startTestProxy(server.address, socket.path, { maxReceiveBytes: 100_000, log });
-      await using client = openXdsClient(socket.path, kind);
+      await using client = openRawAds(socket.path, kind);
       client.send(ask(kind, CDS, envoy));
       await (await server.stream(0)).received(1);
       const large = ask(kind, CDS, { names: ["x".repeat(200_000)] });
@@ -187,7 +188,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
         ],
       });
       running.proxy.reportHealth({ healthy: true });
-      await using client = openXdsClient(socket.path, kind);
+      await using client = openRawAds(socket.path, kind);
       client.send(ask(kind, CDS, envoy));
       client.send(ask(kind, LDS));
       const stream = await server.stream(0);
@@ -208,7 +209,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       await using _running = await startTestProxy(server.address, socket.path, {
         handlers: [{ typeUrl: NAME_TABLE_TYPE, handle }],
       });
-      await using client = openXdsClient(socket.path, kind);
+      await using client = openRawAds(socket.path, kind);
       client.send(ask(kind, LDS, envoy));
       const stream = await server.stream(0);
       await stream.received(2);
@@ -234,7 +235,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       using socket = socketFolder();
       await using server = await startFakeXdsServer();
       await using running = await startTestProxy(server.address, socket.path);
-      await using client = openXdsClient(socket.path, kind);
+      await using client = openRawAds(socket.path, kind);
       client.send(ask(kind, CDS, envoy));
       const stream = await server.stream(0);
       await stream.received(1);
@@ -257,7 +258,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       await using server = await startFakeXdsServer();
       await using running = await startTestProxy(server.address, socket.path);
       const round = async (index: number, leave: boolean) => {
-        const client = openXdsClient(socket.path, kind);
+        const client = openRawAds(socket.path, kind);
         client.send(ask(kind, LDS, envoy));
         const stream = await server.stream(index);
         await stream.received(2);
@@ -286,7 +287,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       log,
       converters: [{ typeUrl: ECDS, convert: async ({ message }) => waiting.then(() => ({ message })) }],
     });
-    const client = openXdsClient(socket.path, kind);
+    const client = openRawAds(socket.path, kind);
     client.send(ask(kind, ECDS, { ...envoy, names: ["w"] }));
     const stream = await server.stream(0);
     stream.send(push(kind, ECDS, ["w"]));

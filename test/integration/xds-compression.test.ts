@@ -19,8 +19,8 @@ import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts"
 import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery/server.ts";
 import { GRPC_ANSWER, startRawServer } from "../support/grpc/raw-server.ts";
 import { until } from "../support/wait/until.ts";
-import { testNode, URLS } from "../support/xds/ads-client.ts";
-import { openXdsClient, socketFolder, XDS_PATHS, type XdsKind } from "../support/xds/fake-xds-server.ts";
+import { openRawAds, testNode, URLS } from "../support/xds/ads-client.ts";
+import { socketFolder, XDS_PATHS, type XdsKind } from "../support/xds/fake-xds-server.ts";
 import { ask, CDS, LDS, NODE_ID, push, read, startTestProxy } from "../support/xds/harness.ts";
 
 const GZIP_ANSWER = { ...GRPC_ANSWER, "grpc-encoding": "gzip" };
@@ -80,7 +80,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     });
     using socket = socketFolder();
     await using _proxy = await startTestProxy(server.target, socket.path, gzipped);
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.send(ask(kind, CDS, { agent: "envoy" }));
     await client.received(4);
     expect(client.responses.map(digest)).toEqual([large, small, plain, large].map(digest));
@@ -117,7 +117,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
         });
       });
       opened.add(await startTestProxy(server.target, socket.path, options));
-      await using client = openXdsClient(socket.path, kind);
+      await using client = openRawAds(socket.path, kind);
       client.send(ask(kind, LDS, { agent: "envoy" }));
       client.send(ask(kind, CDS));
       await client.received(2);
@@ -126,7 +126,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       client.send(ask(kind, CDS, { nonce: "n", version: "3" }));
       await until(async () => (lastGood.current()?.snapshot.has(CDS) ? undefined : "no clusters kept"));
     }
-    await using later = openXdsClient(socket.path, kind);
+    await using later = openRawAds(socket.path, kind);
     later.send(ask(kind, CDS, { agent: "envoy" }));
     await later.received(1);
     expect(read(kind, later.responses[0] ?? Buffer.alloc(0))).toMatchObject({ typeUrl: CDS, names: ["a"] });
@@ -148,12 +148,12 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     });
     using socket = socketFolder();
     await using _proxy = await startTestProxy(server.target, socket.path, gzipped);
-    await using first = openXdsClient(socket.path, kind);
+    await using first = openRawAds(socket.path, kind);
     first.send(ask(kind, CDS, { agent: "envoy" }));
     // A message cut in the middle: grpc-js tells the status that follows it, or that it was cut.
     expect((await first.status).code).toBe(13);
     expect(first.responses).toEqual([]);
-    await using second = openXdsClient(socket.path, kind);
+    await using second = openRawAds(socket.path, kind);
     second.send(ask(kind, CDS, { agent: "envoy" }));
     await second.received(1);
     expect(second.responses.map(digest)).toEqual([digest(good)]);
@@ -166,7 +166,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await using server = await startRawServer(answerNothing);
     using socket = socketFolder();
     await using _proxy = await startTestProxy(server.target, socket.path, { upstream: { compression } });
-    await using _client = openXdsClient(socket.path, kind);
+    await using _client = openRawAds(socket.path, kind);
     await expect.poll(() => server.requests[0]?.["grpc-accept-encoding"]).toBe(accepts);
   });
 });
@@ -178,7 +178,7 @@ test("a control plane that compresses uninvited is at fault", async () => {
   });
   using socket = socketFolder();
   await using _proxy = await startTestProxy(server.target, socket.path, { upstream: { compression: false } });
-  await using client = openXdsClient(socket.path, "sotw");
+  await using client = openRawAds(socket.path, "sotw");
   client.send(ask("sotw", CDS, { agent: "envoy" }));
   expect((await client.status).code).not.toBe(0);
 });

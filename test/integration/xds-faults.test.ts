@@ -22,7 +22,8 @@ import { startRawServer } from "../support/grpc/raw-server.ts";
 import { needs } from "../support/needs.ts";
 import { startFreezableProxy } from "../support/net/freezable-proxy.ts";
 import { until } from "../support/wait/until.ts";
-import { openXdsClient, socketFolder, startFakeXdsServer, XDS_PATHS } from "../support/xds/fake-xds-server.ts";
+import { openRawAds } from "../support/xds/ads-client.ts";
+import { socketFolder, startFakeXdsServer, XDS_PATHS } from "../support/xds/fake-xds-server.ts";
 import { ask, CDS, EDS, LDS, push, startTestProxy } from "../support/xds/harness.ts";
 
 const envoy = { agent: "envoy" };
@@ -69,7 +70,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       stream.write(half(large), () => misbehave(stream));
     });
     await using running = await startTestProxy(server.target, socket.path);
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.send(ask(kind, CDS, envoy));
     expect(await client.status).toMatchObject(status);
     expect(client.responses).toHaveLength(0);
@@ -90,7 +91,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       stream.session?.goaway(0);
     });
     await using _running = await startTestProxy(server.target, socket.path);
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.send(ask(kind, CDS, envoy));
     await until(async () => (streams.length === 1 ? undefined : "no stream"));
     for (const nonce of ["1", "2"]) {
@@ -115,7 +116,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       stream.write(Buffer.concat([buildFrameHeader(message.length), message]));
     });
     await using _running = await startTestProxy(server.target, socket.path);
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     const request = ask(kind, CDS, envoy);
     client.send(request);
     await client.received(1);
@@ -131,7 +132,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       stream.write(half(large));
     });
     await using _running = await startTestProxy(server.target, socket.path, { progressLimitMs: 120 });
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.send(ask(kind, CDS, envoy));
     expect(await client.status).toMatchObject({
       code: grpc.status.UNAVAILABLE,
@@ -143,7 +144,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     using socket = socketFolder();
     await using server = await startFakeXdsServer();
     await using running = await startTestProxy(server.address, socket.path, { progressLimitMs: 60 });
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.send(ask(kind, CDS, envoy));
     const stream = await server.stream(0);
     await stream.received(1);
@@ -166,14 +167,14 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     using socket = socketFolder();
     await using server = await startFakeXdsServer();
     await using running = await startTestProxy(server.address, socket.path);
-    await using first = openXdsClient(socket.path, kind);
+    await using first = openRawAds(socket.path, kind);
     first.send(ask(kind, CDS, envoy));
     (await server.stream(0)).send(Buffer.from([0x0b, 0xff, 0xff]));
     expect(await first.status).toMatchObject({
       code: grpc.status.INTERNAL,
       details: expect.stringContaining("grpc: failed to unmarshal the received message"),
     });
-    await using second = openXdsClient(socket.path, kind);
+    await using second = openRawAds(socket.path, kind);
     second.send(Buffer.from([0x12, 0xff]));
     expect(await second.status).toMatchObject({
       code: grpc.status.INTERNAL,
@@ -188,7 +189,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await using server = await startFakeXdsServer();
     await using running = await startTestProxy(server.address, socket.path);
     for (let index = 0; index < 10; index += 1) {
-      await using client = openXdsClient(socket.path, kind);
+      await using client = openRawAds(socket.path, kind);
       const last = ask(kind, CDS, { nonce: "n", version: "v", names: ["x".repeat(index * 50_000)] });
       client.send(ask(kind, CDS, envoy));
       client.send(last);
@@ -226,7 +227,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     using socket = socketFolder();
     await using server = await startFakeXdsServer();
     await using running = await startTestProxy(server.address, socket.path);
-    const client = openXdsClient(socket.path, kind);
+    const client = openRawAds(socket.path, kind);
     client.send(ask(kind, CDS, envoy));
     const stream = await server.stream(0);
     client.pause();
@@ -241,7 +242,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await using server = await startFakeXdsServer();
     await using running = await startTestProxy(server.address, socket.path);
     const round = async (index: number) => {
-      await using client = openXdsClient(socket.path, kind);
+      await using client = openRawAds(socket.path, kind);
       client.send(ask(kind, CDS, envoy));
       const stream = await server.stream(index);
       stream.send(push(kind, CDS, ["a"]));
@@ -261,7 +262,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     using socket = socketFolder();
     await using server = await startFakeXdsServer();
     await using _running = await startTestProxy(server.address, socket.path);
-    const clients = Array.from({ length: 50 }, () => openXdsClient(socket.path, kind));
+    const clients = Array.from({ length: 50 }, () => openRawAds(socket.path, kind));
     for (const client of clients) client.send(ask(kind, CDS, envoy));
     const streams = await Promise.all(clients.map((_, index) => server.stream(index)));
     const [lazy, ...others] = clients;
@@ -283,7 +284,7 @@ test("a frozen upstream is noticed within interval, a quarter of it, and the pin
   await using running = await startTestProxy(`127.0.0.1:${wire.port}`, socket.path, {
     upstream: { keepalive: { intervalMs: 1600, timeoutMs: 400 } },
   });
-  await using client = openXdsClient(socket.path, "delta");
+  await using client = openRawAds(socket.path, "delta");
   client.send(ask("delta", CDS, envoy));
   (await server.stream(0)).send(push("delta", CDS, ["a"]));
   await client.received(1);
@@ -308,7 +309,7 @@ test.each([true, false])("a peer that accepts and stays mute (TLS: %s) costs the
   await using running = await startTestProxy(`127.0.0.1:${port}`, socket.path, {
     upstream: { connectTimeoutMs: 200, ...(tls && { tls: () => ({ serverName: "istiod" }) }) },
   });
-  await using client = openXdsClient(socket.path, "sotw");
+  await using client = openRawAds(socket.path, "sotw");
   client.send(ask("sotw", CDS, envoy));
   expect(await client.status).toMatchObject({
     code: grpc.status.UNAVAILABLE,
@@ -330,14 +331,14 @@ test("a client that leaves while the connection is made, or has no token, is no 
   await using running = await startTestProxy(`127.0.0.1:${(mute.address() as AddressInfo).port}`, socket.path, {
     upstream: { token: () => token() },
   });
-  const leaving = openXdsClient(socket.path, "sotw");
+  const leaving = openRawAds(socket.path, "sotw");
   leaving.send(ask("sotw", CDS, envoy));
   await once(mute, "connection");
   await leaving[Symbol.asyncDispose]();
   token = () => {
     throw new Error("metadata server is down");
   };
-  await using refused = openXdsClient(socket.path, "sotw");
+  await using refused = openRawAds(socket.path, "sotw");
   refused.send(ask("sotw", CDS, envoy));
   expect(await refused.status).toMatchObject({ code: grpc.status.UNAUTHENTICATED });
   const ends = 'istiod_connection_terminations{type="error"} 2';
@@ -361,20 +362,20 @@ test("the token is asked for each stream; one that cannot be had is told as the 
   });
   const seen: unknown[] = [];
   for (const index of [0, 1]) {
-    await using client = openXdsClient(socket.path, "sotw");
+    await using client = openRawAds(socket.path, "sotw");
     client.send(ask("sotw", CDS, envoy));
     const stream = await server.stream(index);
     seen.push(stream.metadata.get("authorization"));
     stream.fail(grpc.status.UNAUTHENTICATED, "authentication failure");
     expect(await client.status).toMatchObject({ code: grpc.status.UNAUTHENTICATED, details: "authentication failure" });
   }
-  await using refused = openXdsClient(socket.path, "sotw");
+  await using refused = openRawAds(socket.path, "sotw");
   refused.send(ask("sotw", CDS, envoy));
   expect(await refused.status).toMatchObject({
     code: grpc.status.UNAUTHENTICATED,
     details: "transport: per-RPC creds failed due to error: fetch platform credential: metadata server is down",
   });
-  await using last = openXdsClient(socket.path, "sotw");
+  await using last = openRawAds(socket.path, "sotw");
   last.send(ask("sotw", CDS, envoy));
   seen.push((await server.stream(2)).metadata.get("authorization"));
   expect(seen).toEqual([["Bearer first"], [], ["Bearer second"]]);
@@ -389,7 +390,7 @@ describe("a connection made ahead", () => {
     running.proxy.prepare();
     await until(async () => (server.sessions.size === 1 ? undefined : `${server.sessions.size} connections`));
     for (const index of [1, 2]) {
-      const client = openXdsClient(socket.path, "delta");
+      const client = openRawAds(socket.path, "delta");
       client.send(ask("delta", CDS, envoy));
       await until(async () => (server.requests.length === index ? undefined : "no request"));
       expect(server.sessions.size).toBe(1);
@@ -438,7 +439,7 @@ test("services that are not there are told by name", async () => {
 
 describe("the socket", () => {
   const open = async (socketPath: string, index: number, server: Awaited<ReturnType<typeof startFakeXdsServer>>) => {
-    await using client = openXdsClient(socketPath, "delta");
+    await using client = openRawAds(socketPath, "delta");
     client.send(ask("delta", LDS, envoy));
     await (await server.stream(index)).received(1);
   };
@@ -466,7 +467,7 @@ describe("the socket", () => {
     const warnings: string[] = [];
     const log = { ...silentLogger, warn: (text: string) => void warnings.push(text) };
     await using _running = await startTestProxy(server.address, socket.path, { socketCheckMs: 20, log });
-    await using client = openXdsClient(socket.path, "delta");
+    await using client = openRawAds(socket.path, "delta");
     client.send(ask("delta", LDS, envoy));
     const stream = await server.stream(0);
     rmSync(dirname(socket.path), { recursive: true });

@@ -10,14 +10,8 @@ import { needs } from "../support/needs.ts";
 import { freePorts } from "../support/net/free-ports.ts";
 import { type FrontAnswer, page, startHttp2Front, statusOnly } from "../support/net/http2-front.ts";
 import { until } from "../support/wait/until.ts";
-import {
-  openXdsClient,
-  type ServedStream,
-  socketFolder,
-  startFakeXdsServer,
-  type XdsClient,
-  type XdsKind,
-} from "../support/xds/fake-xds-server.ts";
+import { openRawAds, type RawAdsStream } from "../support/xds/ads-client.ts";
+import { type ServedStream, socketFolder, startFakeXdsServer, type XdsKind } from "../support/xds/fake-xds-server.ts";
 import { ask, CDS, NODE_ID, push, read, startTestProxy } from "../support/xds/harness.ts";
 
 const envoy = { agent: "envoy" };
@@ -33,7 +27,7 @@ async function startAgent(address: string, connectTimeoutMs = 5000) {
   return {
     ...running,
     lastGood,
-    connect: (kind: XdsKind) => openXdsClient(socket.path, kind),
+    connect: (kind: XdsKind) => openRawAds(socket.path, kind),
     async [Symbol.asyncDispose]() {
       await running.proxy.stop();
       await lastGood.stop();
@@ -59,7 +53,7 @@ async function acceptOne(agent: Agent, kind: XdsKind, opened: Promise<ServedStre
 }
 
 /** Envoy tries again until it is answered; gives the statuses it got until then. */
-async function restart(agent: Agent, kind: XdsKind): Promise<{ client: XdsClient; statuses: grpc.status[] }> {
+async function restart(agent: Agent, kind: XdsKind): Promise<{ client: RawAdsStream; statuses: grpc.status[] }> {
   const statuses: grpc.status[] = [];
   for (const startedAt = performance.now(); performance.now() - startedAt < 10_000; ) {
     const client = agent.connect(kind);

@@ -5,7 +5,8 @@ import { untilAborted } from "../../src/base/wait.ts";
 import { deltaDiscoveryRequest, discoveryRequest } from "../../src/protobuf/wire/discovery.ts";
 import { NAME_TABLE_TYPE, PROXY_CONFIG_TYPE } from "../../src/xds/type-urls.ts";
 import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
-import { openXdsClient, type ServedStream, socketFolder, startFakeXdsServer } from "../support/xds/fake-xds-server.ts";
+import { openRawAds } from "../support/xds/ads-client.ts";
+import { type ServedStream, socketFolder, startFakeXdsServer } from "../support/xds/fake-xds-server.ts";
 import { ask, CDS, LDS, NODE_ID, push, startTestProxy } from "../support/xds/harness.ts";
 
 const HEALTH = "type.googleapis.com/istio.v1.HealthInformation";
@@ -50,7 +51,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     const { handled, handlers } = createHandlers();
     const running = await startTestProxy(server.address, socket.path, { handlers });
     const connect = async (agent: string, index: number) => {
-      const client = openXdsClient(socket.path, kind);
+      const client = openRawAds(socket.path, kind);
       client.send(ask(kind, LDS, { agent }));
       const stream = await server.stream(index);
       return { client, stream };
@@ -181,14 +182,14 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await using server = await startFakeXdsServer();
     await using _running = await startTestProxy(server.address, socket.path, { handlers, lastGood });
     {
-      await using client = openXdsClient(socket.path, kind);
+      await using client = openRawAds(socket.path, kind);
       client.send(ask(kind, LDS, envoy));
       const stream = await server.stream(0);
       await stream.received(3);
       stream.send(push(kind, NAME_TABLE_TYPE, ["old"], { nonce: "1" }));
       await stream.received(4);
     }
-    await using other = openXdsClient(socket.path, kind);
+    await using other = openRawAds(socket.path, kind);
     other.send(ask(kind, LDS, { agent: "grpc" }));
     const live = await server.stream(1);
     await live.received(3);
@@ -196,7 +197,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await live.received(4);
 
     // This one is accepted and never answered; its client is served from what is kept.
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.send(ask(kind, LDS, envoy));
     const silent = await server.stream(2);
     await silent.received(3);

@@ -13,13 +13,8 @@ import { EXTENSION_TYPE, NAME_TABLE_TYPE } from "../../src/xds/type-urls.ts";
 import { grpcHeaders, requestRaw } from "../support/grpc/raw-client.ts";
 import { recordLog } from "../support/log/recording-log.ts";
 import { until } from "../support/wait/until.ts";
-import {
-  openXdsClient,
-  socketFolder,
-  startFakeXdsServer,
-  XDS_PATHS,
-  type XdsKind,
-} from "../support/xds/fake-xds-server.ts";
+import { openRawAds } from "../support/xds/ads-client.ts";
+import { socketFolder, startFakeXdsServer, XDS_PATHS, type XdsKind } from "../support/xds/fake-xds-server.ts";
 import { ask, CDS, LDS, push, read, startTestProxy } from "../support/xds/harness.ts";
 
 const envoy = { agent: "envoy" };
@@ -58,7 +53,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await using _running = await startTestProxy(server.address, socket.path, {
       handlers: [{ typeUrl: NAME_TABLE_TYPE, handle: (bytes) => void handled.push(bytes) }],
     });
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.send(ask(kind, LDS, envoy));
     const stream = await server.stream(0);
     await stream.received(2);
@@ -85,7 +80,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       handlers: [{ typeUrl: NAME_TABLE_TYPE, name: "name table", handle }],
       log,
     });
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.send(ask(kind, LDS, envoy));
     const stream = await server.stream(0);
     await stream.received(2);
@@ -123,7 +118,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     const log = recordLog();
     await using server = await startFakeXdsServer();
     await using _running = await startTestProxy(server.address, socket.path, { log });
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.send(ask(kind, CDS, envoy));
     const stream = await server.stream(0);
     const foreign = ["istio.workload.Address", "istio.security.Authorization"].map(
@@ -141,7 +136,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await using server = await startFakeXdsServer();
     await using _running = await startTestProxy(server.address, socket.path);
     await withoutUnhandled(async () => {
-      await using client = openXdsClient(socket.path, kind);
+      await using client = openRawAds(socket.path, kind);
       client.pause();
       client.send(ask(kind, CDS, envoy));
       const stream = await server.stream(0);
@@ -151,7 +146,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       client.resume();
       expect(await client.status).toMatchObject({ code: 13, details: expect.stringContaining("failed to unmarshal") });
     });
-    await using next = openXdsClient(socket.path, kind);
+    await using next = openRawAds(socket.path, kind);
     next.send(ask(kind, CDS, envoy));
     (await server.stream(1)).send(push(kind, CDS, ["a"]));
     await next.received(1);
@@ -162,7 +157,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await using server = await startFakeXdsServer();
     await using running = await startTestProxy(server.address, socket.path, { converters: [unchanged] });
     await withoutUnhandled(async () => {
-      const client = openXdsClient(socket.path, kind);
+      const client = openRawAds(socket.path, kind);
       client.pause();
       client.send(ask(kind, EXTENSION_TYPE, { ...envoy, names: ["w"] }));
       const stream = await server.stream(0);
@@ -199,7 +194,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
         converters: [{ typeUrl: EXTENSION_TYPE, convert }],
         log,
       });
-      await using client = openXdsClient(socket.path, kind);
+      await using client = openRawAds(socket.path, kind);
       client.send(ask(kind, EXTENSION_TYPE, { ...envoy, names: ["w"] }));
       const stream = await server.stream(0);
       for (const nonce of ["1", "2"]) stream.send(push(kind, EXTENSION_TYPE, ["w"], { nonce }));
@@ -218,7 +213,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     using socket = socketFolder();
     await using server = await startFakeXdsServer();
     await using _running = await startTestProxy(server.address, socket.path, { converters: [unchanged] });
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.pause();
     client.send(ask(kind, EXTENSION_TYPE, { ...envoy, names: ["w"] }));
     const stream = await server.stream(0);
@@ -243,7 +238,7 @@ test("a refusal keeps the version that was accepted, also after a request that t
   await using server = await startFakeXdsServer();
   const refusing = { typeUrl: EXTENSION_TYPE, convert: async () => ({ refusal: "no" }) };
   await using _running = await startTestProxy(server.address, socket.path, { converters: [refusing] });
-  await using client = openXdsClient(socket.path, "sotw");
+  await using client = openRawAds(socket.path, "sotw");
   client.send(ask("sotw", EXTENSION_TYPE, { ...envoy, names: ["a"], version: "v1", nonce: "n1" }));
   client.send(ask("sotw", EXTENSION_TYPE, { names: ["a", "b"] }));
   const stream = await server.stream(0);

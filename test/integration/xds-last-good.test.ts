@@ -6,14 +6,8 @@ import { type Logger, silentLogger } from "../../src/base/logger.ts";
 import { NAME_TABLE_TYPE } from "../../src/xds/type-urls.ts";
 import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
 import { until } from "../support/wait/until.ts";
-import {
-  type FakeXdsServer,
-  openXdsClient,
-  socketFolder,
-  startFakeXdsServer,
-  type XdsClient,
-  type XdsKind,
-} from "../support/xds/fake-xds-server.ts";
+import { openRawAds, type RawAdsStream } from "../support/xds/ads-client.ts";
+import { type FakeXdsServer, socketFolder, startFakeXdsServer, type XdsKind } from "../support/xds/fake-xds-server.ts";
 import { ask, CDS, EDS, LDS, NODE_ID, push, read, SECRET, startTestProxy } from "../support/xds/harness.ts";
 
 const envoy = { agent: "envoy" };
@@ -55,7 +49,7 @@ async function startWithLastGood(address: string, socketPath: string, variation:
 }
 
 /** Gives the client two clusters, the endpoints of one and a name table, all accepted. */
-async function accept(server: FakeXdsServer, client: XdsClient, kind: XdsKind, index = 0) {
+async function accept(server: FakeXdsServer, client: RawAdsStream, kind: XdsKind, index = 0) {
   client.send(ask(kind, CDS, envoy));
   const stream = await server.stream(index);
   stream.send(push(kind, CDS, ["a", "b"], { nonce: "c1", version: "7" }));
@@ -75,7 +69,7 @@ async function accept(server: FakeXdsServer, client: XdsClient, kind: XdsKind, i
 }
 
 async function failing(socketPath: string, kind: XdsKind): Promise<void> {
-  await using client = openXdsClient(socketPath, kind);
+  await using client = openRawAds(socketPath, kind);
   client.send(ask(kind, CDS, { agent: "grpc" }));
   expect(await client.status).toMatchObject({ code: grpc.status.UNAVAILABLE });
 }
@@ -87,7 +81,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     const { address } = server;
     {
       await using _first = await startWithLastGood(address, socket.path);
-      await using client = openXdsClient(socket.path, kind);
+      await using client = openRawAds(socket.path, kind);
       await accept(server, client, kind);
     }
     await server[Symbol.asyncDispose]();
@@ -99,7 +93,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     expect(readFileSync(join(running.directory, file)).includes("tls.v3.Secret")).toBe(false);
 
     // Its one stream is held for the grace period: coming back is Envoy's own backoff, which may take half a minute.
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.send(ask(kind, CDS, envoy));
     client.send(ask(kind, SECRET, { names: ["s"] }));
     client.send(ask(kind, EDS, { names: ["a", "gone"] }));
@@ -139,11 +133,11 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     const { address } = server;
     await using running = await startWithLastGood(address, socket.path, { graceMs: 60_000 });
     {
-      await using client = openXdsClient(socket.path, kind);
+      await using client = openRawAds(socket.path, kind);
       await accept(server, client, kind);
     }
     await server[Symbol.asyncDispose]();
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.send(ask(kind, CDS, envoy));
     await until(async () => (running.lastGood.dueInMs() < 60_000 ? undefined : "the first attempt"));
     await using back = await startFakeXdsServer({ port: Number(address.split(":")[1]) });
@@ -160,11 +154,11 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     let token = () => Promise.resolve("t");
     await using running = await startWithLastGood(server.address, socket.path, { token: () => token() });
     {
-      await using client = openXdsClient(socket.path, kind);
+      await using client = openRawAds(socket.path, kind);
       await accept(server, client, kind);
     }
     token = () => Promise.reject(new Error("no token file"));
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.send(ask(kind, CDS, envoy));
     await client.received(1);
     expect(read(kind, client.responses[0] ?? Buffer.alloc(0))).toMatchObject({ version: "7", names: ["a", "b"] });
@@ -182,7 +176,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     const { address } = server;
     await using running = await startWithLastGood(address, socket.path);
     {
-      await using client = openXdsClient(socket.path, kind);
+      await using client = openRawAds(socket.path, kind);
       await accept(server, client, kind);
     }
     await server[Symbol.asyncDispose]();
@@ -192,7 +186,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       ask(kind, CDS, { ...envoy, version: "7", initial: { a: "1" } }),
       ask(kind, CDS, { agent: "grpc" }),
     ]) {
-      await using client = openXdsClient(socket.path, kind);
+      await using client = openRawAds(socket.path, kind);
       client.send(first);
       expect(await client.status).toMatchObject({ code: grpc.status.UNAVAILABLE });
     }
@@ -208,7 +202,7 @@ test("a damaged file is ignored with one warning, and written anew", async () =>
   let file: string;
   {
     await using running = await startWithLastGood(server.address, socket.path);
-    await using client = openXdsClient(socket.path, "delta");
+    await using client = openRawAds(socket.path, "delta");
     await accept(server, client, "delta");
     await until(async () => (readdirSync(join(running.directory, "..")).includes("last-good") ? undefined : "no file"));
     file = running.directory;
@@ -217,7 +211,7 @@ test("a damaged file is ignored with one warning, and written anew", async () =>
   writeFileSync(path, "not mine");
   await using running = await startWithLastGood(server.address, socket.path, { log });
   expect(warnings).toEqual([`ignoring the last known good configuration in ${path}: it is not a file of this agent`]);
-  await using client = openXdsClient(socket.path, "delta");
+  await using client = openRawAds(socket.path, "delta");
   await accept(server, client, "delta", 1);
   await until(async () =>
     readFileSync(path, "utf8").startsWith("pilot-agent last known good") ? undefined : "not written",
@@ -231,7 +225,7 @@ test("a configuration larger than allowed is not kept", async () => {
   await using server = await startFakeXdsServer();
   await using lastGood = await startLastGood({ directory, nodeId: NODE_ID, maxBytes: 1000, log: silentLogger });
   await using _running = await startTestProxy(server.address, socket.path, { lastGood });
-  await using client = openXdsClient(socket.path, "sotw");
+  await using client = openRawAds(socket.path, "sotw");
   client.send(ask("sotw", CDS, envoy));
   const stream = await server.stream(0);
   stream.send(push("sotw", CDS, ["a"], { nonce: "1" }));

@@ -13,7 +13,8 @@ import { NAME_TABLE_TYPE } from "../../src/xds/type-urls.ts";
 import { declareXdsProxyMetrics } from "../../src/xds-proxy/metrics.ts";
 import type { InternalHandler } from "../../src/xds-proxy/options.ts";
 import { startXdsProxy } from "../../src/xds-proxy/start-xds-proxy.ts";
-import { openXdsClient, socketFolder, startFakeXdsServer, type XdsKind } from "../support/xds/fake-xds-server.ts";
+import { openRawAds } from "../support/xds/ads-client.ts";
+import { socketFolder, startFakeXdsServer, type XdsKind } from "../support/xds/fake-xds-server.ts";
 
 const ENVOY = "type.googleapis.com/envoy.";
 const CDS = `${ENVOY}config.cluster.v3.Cluster`;
@@ -65,7 +66,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     using socket = socketFolder();
     await using server = await startFakeXdsServer();
     await using _proxy = await startProxy(server.address, socket.path);
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     const unknownField = Buffer.from([0xba, 0x3e, 3, 1, 2, 3]);
     const asked = Buffer.concat([request(kind, CDS), unknownField]);
     client.send(asked);
@@ -82,7 +83,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     using socket = socketFolder();
     await using server = await startFakeXdsServer();
     await using _proxy = await startProxy(server.address, socket.path);
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.send(request(kind, CDS));
     const { metadata } = await server.stream(0);
     expect(metadata.get("authorization")).toEqual(["Bearer secret-token"]);
@@ -97,7 +98,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       { typeUrl: NAME_TABLE_TYPE, handle: () => undefined },
     ]);
     running.proxy.reportHealth({ healthy: false, message: "probe failed" });
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.send(request(kind, CDS));
     client.send(request(kind, LDS));
     client.send(request(kind, LDS));
@@ -117,7 +118,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     const handled: string[] = [];
     const handler = { typeUrl: NAME_TABLE_TYPE, handle: (bytes: Buffer) => void handled.push(bytes.toString()) };
     await using _running = await startProxy(server.address, socket.path, [handler]);
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.send(request(kind, LDS));
     const stream = await server.stream(0);
     await stream.received(2);
@@ -147,7 +148,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       },
     };
     await using _running = await startProxy(server.address, socket.path, [handler]);
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.send(request(kind, LDS));
     const stream = await server.stream(0);
     stream.send(response(kind, NAME_TABLE_TYPE, [Buffer.from("x")], "n1"));
@@ -165,7 +166,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     using socket = socketFolder();
     await using server = await startFakeXdsServer();
     await using _running = await startProxy(server.address, socket.path);
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.send(request(kind, CDS));
     const stream = await server.stream(0);
     for (const type of ["istio.io/debug/syncz", NAME_TABLE_TYPE, "type.googleapis.com/istio.workload.Address", ""]) {
@@ -182,7 +183,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     using socket = socketFolder();
     await using server = await startFakeXdsServer();
     await using running = await startProxy(server.address, socket.path);
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.send(request(kind, CDS));
     (await server.stream(0)).fail(grpc.status.UNAUTHENTICATED, "authentication failure");
     expect(await client.status).toMatchObject({ code: grpc.status.UNAUTHENTICATED, details: "authentication failure" });
@@ -194,7 +195,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     using socket = socketFolder();
     await using server = await startFakeXdsServer();
     await using _running = await startProxy(server.address, socket.path);
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.send(request(kind, CDS));
     (await server.stream(0)).end();
     expect(await client.status).toMatchObject({ code: grpc.status.OK });
@@ -204,8 +205,8 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     using socket = socketFolder();
     await using server = await startFakeXdsServer();
     await using running = await startProxy(server.address, socket.path);
-    await using first = openXdsClient(socket.path, kind);
-    await using second = openXdsClient(socket.path, kind);
+    await using first = openRawAds(socket.path, kind);
+    await using second = openRawAds(socket.path, kind);
     first.send(request(kind, CDS));
     const left = await server.stream(0);
     second.send(request(kind, CDS));
@@ -223,10 +224,10 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await using _running = await startProxy(server.address, socket.path, [
       { typeUrl: NAME_TABLE_TYPE, handle: () => undefined },
     ]);
-    await using other = openXdsClient(socket.path, kind);
+    await using other = openRawAds(socket.path, kind);
     other.send(request(kind, CDS, "gRPC Node Pure JS"));
     const otherStream = await server.stream(0);
-    await using envoy = openXdsClient(socket.path, kind);
+    await using envoy = openRawAds(socket.path, kind);
     envoy.send(request(kind, LDS));
     const envoyStream = await server.stream(1);
     await envoyStream.received(2);
@@ -243,7 +244,7 @@ test("a stop resets the clients and leaves no upstream", async () => {
   using socket = socketFolder();
   await using server = await startFakeXdsServer();
   const { proxy } = await startProxy(server.address, socket.path);
-  const clients = (["sotw", "delta"] as const).map((kind) => openXdsClient(socket.path, kind));
+  const clients = (["sotw", "delta"] as const).map((kind) => openRawAds(socket.path, kind));
   clients[0]?.send(request("sotw", CDS));
   clients[1]?.send(request("delta", CDS));
   const streams = await Promise.all([server.stream(0), server.stream(1)]);
@@ -261,12 +262,12 @@ test("no control plane: the client is told so, and the next stream works once th
   const { address } = gone;
   gone.forceStop();
   await using running = await startProxy(address, socket.path);
-  await using client = openXdsClient(socket.path, "delta");
+  await using client = openRawAds(socket.path, "delta");
   client.send(request("delta", CDS));
   expect(await client.status).toMatchObject({ code: grpc.status.UNAVAILABLE });
   expect(running.registry.render()).toContain("istio_agent_istiod_connection_failures 1");
   await using server = await startFakeXdsServer({ port: Number(address.split(":")[1]) });
-  await using again = openXdsClient(socket.path, "delta");
+  await using again = openRawAds(socket.path, "delta");
   again.send(request("delta", CDS));
   await (await server.stream(0)).received(1);
 });
@@ -275,7 +276,7 @@ test("a slow client holds the control plane back instead of filling memory, and 
   using socket = socketFolder();
   await using server = await startFakeXdsServer();
   await using _running = await startProxy(server.address, socket.path);
-  await using client = openXdsClient(socket.path, "sotw");
+  await using client = openRawAds(socket.path, "sotw");
   client.send(request("sotw", CDS));
   const stream = await server.stream(0);
   await stream.received(1);

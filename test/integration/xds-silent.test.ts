@@ -6,7 +6,8 @@ import { wait } from "../../src/base/wait.ts";
 import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
 import { startFreezableProxy } from "../support/net/freezable-proxy.ts";
 import { until } from "../support/wait/until.ts";
-import { openXdsClient, socketFolder, startFakeXdsServer, type XdsKind } from "../support/xds/fake-xds-server.ts";
+import { openRawAds } from "../support/xds/ads-client.ts";
+import { socketFolder, startFakeXdsServer, type XdsKind } from "../support/xds/fake-xds-server.ts";
 import { ask, CDS, EDS, LDS, NODE_ID, push, read, startTestProxy } from "../support/xds/harness.ts";
 
 const envoy = { agent: "envoy" };
@@ -31,7 +32,7 @@ async function startAgent(kind: XdsKind, graceMs = 100) {
     upstream: { connectTimeoutMs: CONNECT_MS },
   });
   {
-    await using client = openXdsClient(socket.path, kind);
+    await using client = openRawAds(socket.path, kind);
     client.send(ask(kind, CDS, envoy));
     const stream = await server.stream(0);
     stream.send(push(kind, CDS, ["a"], { nonce: "c1", version: "7" }));
@@ -44,7 +45,7 @@ async function startAgent(kind: XdsKind, graceMs = 100) {
     server,
     wire,
     lastGood,
-    connect: () => openXdsClient(socket.path, kind),
+    connect: () => openRawAds(socket.path, kind),
     async [Symbol.asyncDispose]() {
       await running.proxy.stop();
       await lastGood.stop();

@@ -15,7 +15,8 @@ import { readXdsSettings } from "../../src/settings/xds.ts";
 import { createUpstreamTls } from "../../src/xds-proxy/upstream-tls.ts";
 import { makeCertificate, type TestCertificate } from "../support/certs/ca-certificates.ts";
 import { startConnectProxy } from "../support/net/connect-proxy.ts";
-import { type FakeXdsServer, openXdsClient, socketFolder, startFakeXdsServer } from "../support/xds/fake-xds-server.ts";
+import { openRawAds } from "../support/xds/ads-client.ts";
+import { type FakeXdsServer, socketFolder, startFakeXdsServer } from "../support/xds/fake-xds-server.ts";
 import { ask, CDS, push, startTestProxy } from "../support/xds/harness.ts";
 
 const envoy = { agent: "envoy" };
@@ -99,7 +100,7 @@ test.each([
   await using _running = await startTestProxy(server.address, socket.path, {
     upstream: { tls, authority: serverName },
   });
-  await using client = openXdsClient(socket.path, "delta");
+  await using client = openRawAds(socket.path, "delta");
   client.send(ask("delta", CDS, envoy));
   const stream = await server.stream(0);
   await stream.received(1);
@@ -119,7 +120,7 @@ test.each(["sotw", "delta"] as const)(
       upstream: { tls, authority: serverName },
     });
     {
-      await using refused = openXdsClient(socket.path, kind);
+      await using refused = openRawAds(socket.path, kind);
       refused.send(ask(kind, CDS, envoy));
       expect(await refused.status).toMatchObject({
         code: grpc.status.UNAVAILABLE,
@@ -127,14 +128,14 @@ test.each(["sotw", "delta"] as const)(
       });
     }
     files.write("root-cert.pem", files.root.pem);
-    await using first = openXdsClient(socket.path, kind);
+    await using first = openRawAds(socket.path, kind);
     first.send(ask(kind, CDS, envoy));
     const stream = await server.stream(0);
     // Half written: the last good roots are used, with a warning.
     const garbled = files.root.pem.replace(/^M.*$/m, "AAAA");
     for (const [index, half] of ["", files.root.pem.slice(0, 200), garbled].entries()) {
       files.write("root-cert.pem", half);
-      await using second = openXdsClient(socket.path, kind);
+      await using second = openRawAds(socket.path, kind);
       second.send(ask(kind, CDS, envoy));
       await (await server.stream(index + 1)).received(1);
       const told = files.warnings.filter((text) => text.startsWith("Failed to init xds proxy dial options"));
@@ -154,7 +155,7 @@ test("a bad certificate in the bundle does not cost the others: the control plan
   await using _running = await startTestProxy(server.address, socket.path, {
     upstream: { tls, authority: serverName },
   });
-  await using client = openXdsClient(socket.path, "delta");
+  await using client = openRawAds(socket.path, "delta");
   client.send(ask("delta", CDS, envoy));
   await (await server.stream(0)).received(1);
   expect(files.warnings.filter((text) => text.includes("root"))).toEqual([
@@ -168,7 +169,7 @@ describe("the client certificate is read for each handshake", () => {
     await using server = await serve(files.root, files.server, true);
     const { tls } = await files.tls(server.address, mounted);
     await using _running = await startTestProxy(server.address, socket.path, { upstream: { tls } });
-    await using client = openXdsClient(socket.path, "sotw");
+    await using client = openRawAds(socket.path, "sotw");
     client.send(ask("sotw", CDS, envoy));
     if (kind === "ok") return void (await (await server.stream(0)).received(1));
     const { code, details } = await client.status;
@@ -264,7 +265,7 @@ describe("through the proxy of HTTPS_PROXY", () => {
     await using _running = await startTestProxy(address, socket.path, {
       upstream: { tls, ...(connect && { connect }) },
     });
-    await using client = openXdsClient(socket.path, "delta");
+    await using client = openRawAds(socket.path, "delta");
     client.send(ask("delta", CDS, envoy));
     const stream = await server.stream(0);
     stream.send(push("delta", CDS, ["a"]));
@@ -280,7 +281,7 @@ describe("through the proxy of HTTPS_PROXY", () => {
     await using _running = await startTestProxy("istiod.mesh:15012", socket.path, {
       upstream: { ...(connect && { connect }) },
     });
-    await using client = openXdsClient(socket.path, "delta");
+    await using client = openRawAds(socket.path, "delta");
     client.send(ask("delta", CDS, envoy));
     const { code, details } = await client.status;
     expect(code).toBe(grpc.status.UNAVAILABLE);

@@ -3,7 +3,8 @@ import { createServer } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { createGrpcChannel } from "../../src/grpc/client/create-grpc-channel.ts";
-import { openXdsClient, socketFolder } from "../support/xds/fake-xds-server.ts";
+import { openRawAds } from "../support/xds/ads-client.ts";
+import { socketFolder } from "../support/xds/fake-xds-server.ts";
 import { ask, CDS, startTestProxy } from "../support/xds/harness.ts";
 
 const KB = 1024;
@@ -37,7 +38,7 @@ test("with many streams each of them, old or new, is sent less ahead; when they 
   await using _running = await startTestProxy(server.address, socket.path);
   const open = async () => {
     const count = server.windows.length + 1;
-    const client = openXdsClient(socket.path, "delta");
+    const client = openRawAds(socket.path, "delta");
     client.send(ask("delta", CDS));
     await expect.poll(() => server.windows.filter((each) => each.length > 0)).toHaveLength(count);
     return client;

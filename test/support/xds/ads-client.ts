@@ -15,7 +15,7 @@ import {
 } from "../../../src/protobuf/wire/discovery.ts";
 import { encodeStruct, type JsonObject } from "../../../src/protobuf/wire/struct.ts";
 import { GRPC_STATUS_NAMES } from "../../../src/protocol/grpc-status-names.ts";
-import { ADS_PATHS } from "../../../src/xds/methods.ts";
+import { ADS_PATHS, type XdsProtocol } from "../../../src/xds/methods.ts";
 import {
   CLUSTER_TYPE,
   ENDPOINT_TYPE,
@@ -24,6 +24,7 @@ import {
   PROXY_CONFIG_TYPE,
   ROUTE_TYPE,
 } from "../../../src/xds/type-urls.ts";
+import { until } from "../wait/until.ts";
 
 export const URLS = {
   CDS: CLUSTER_TYPE,
@@ -46,6 +47,8 @@ export interface AdsClientOptions {
   readonly tls?: { readonly ca: string; readonly cert?: string; readonly key?: string };
   /** Never reads what it is sent. */
   readonly isDeaf?: boolean;
+  /** Of HTTP/2, with the own library only. */
+  readonly windowBytes?: number;
 }
 
 export interface StreamEnd {
@@ -57,7 +60,7 @@ export interface StreamEnd {
 export interface AdsStream<Request, Response> extends AsyncDisposable {
   send(request: Partial<Request>): void;
   readonly responses: readonly Response[];
-  /** The next response; fails after five seconds. */
+  /** The next response; fails after half a minute. */
   next(): Promise<Response>;
   /** Settles when the server ended the stream. */
   readonly ended: Promise<StreamEnd>;
@@ -66,14 +69,53 @@ export interface AdsStream<Request, Response> extends AsyncDisposable {
 export type SotwStream = AdsStream<DiscoveryRequest, DiscoveryResponse>;
 export type DeltaStream = AdsStream<DeltaDiscoveryRequest, DeltaDiscoveryResponse>;
 
-export function openSotw(options: AdsClientOptions): SotwStream {
+export function openSotw(options: AdsClientOptions, onResponse?: (response: DiscoveryResponse) => void): SotwStream {
   const codecs = { encode: discoveryRequest.encode, decode: discoveryResponse.decode };
-  return open(ADS_PATHS.sotw, codecs, options);
+  return open(ADS_PATHS.sotw, codecs, options, onResponse);
 }
 
-export function openDelta(options: AdsClientOptions): DeltaStream {
+export function openDelta(
+  options: AdsClientOptions,
+  onResponse?: (response: DeltaDiscoveryResponse) => void,
+): DeltaStream {
   const codecs = { encode: deltaDiscoveryRequest.encode, decode: deltaDiscoveryResponse.decode };
-  return open(ADS_PATHS.delta, codecs, options);
+  return open(ADS_PATHS.delta, codecs, options, onResponse);
+}
+
+/** A stream of bytes, for what no codec would write. */
+export interface RawAdsStream extends AsyncDisposable {
+  readonly responses: Buffer[];
+  send(message: Buffer): void;
+  halfClose(): void;
+  cancel(): void;
+  pause(): void;
+  resume(): void;
+  received(count: number): Promise<void>;
+  readonly status: Promise<grpcJs.StatusObject>;
+}
+
+/** A client of the agent's socket, on grpc-js. */
+export function openRawAds(socketPath: string, protocol: XdsProtocol): RawAdsStream {
+  const credentials = grpcJs.credentials.createInsecure();
+  const { client, call } = callByGrpcJs(`unix:${socketPath}`, ADS_PATHS[protocol], credentials);
+  const responses: Buffer[] = [];
+  call.on("data", (bytes: Buffer) => void responses.push(bytes));
+  const status = new Promise<grpcJs.StatusObject>((resolve) => call.on("status", resolve));
+  return {
+    responses,
+    status,
+    send: (message) => void call.write(message),
+    halfClose: () => call.end(),
+    cancel: () => call.cancel(),
+    pause: () => void call.pause(),
+    resume: () => void call.resume(),
+    received: (count) =>
+      until(`${count} responses`, () => responses.length >= count || `${responses.length} responses`),
+    async [Symbol.asyncDispose]() {
+      call.cancel();
+      client.close();
+    },
+  };
 }
 
 /** A node as agents send it. */
@@ -97,6 +139,7 @@ function open<Request, Response>(
   path: string,
   codecs: Codecs<Request, Response>,
   options: AdsClientOptions,
+  onResponse?: (response: Response) => void,
 ): AdsStream<Request, Response> {
   const responses: Response[] = [];
   const waiting: ((response: Response) => void)[] = [];
@@ -106,7 +149,9 @@ function open<Request, Response>(
     settle = resolve;
   });
   const onMessage = (bytes: Buffer) => {
-    responses.push(codecs.decode(Buffer.from(bytes)));
+    const received = codecs.decode(Buffer.from(bytes));
+    responses.push(received);
+    onResponse?.(received);
     const response = responses[taken];
     const waiter = response === undefined ? undefined : waiting.shift();
     if (response === undefined || waiter === undefined) return;
@@ -126,7 +171,7 @@ function open<Request, Response>(
         return Promise.resolve(response);
       }
       return new Promise((resolve, reject) => {
-        const timer = setTimeout(() => reject(new Error(`no response ${taken + 1} within 5 s`)), 5000);
+        const timer = setTimeout(() => reject(new Error(`no response ${taken + 1} within 30 s`)), 30_000);
         waiting.push((value) => {
           clearTimeout(timer);
           resolve(value);
@@ -147,7 +192,7 @@ type Connect = (
 
 const connectOurs: Connect = (path, options, onMessage, onEnd) => {
   const host = options.host ?? "127.0.0.1";
-  const { tls, token, forwarded } = options;
+  const { tls, token, forwarded, windowBytes } = options;
   const channel = createGrpcChannel(`${host}:${options.port}`, {
     ...(tls === undefined ? {} : { tls: () => ({ ...tls, serverName: "localhost" }) }),
     credentials: () => ({
@@ -155,9 +200,10 @@ const connectOurs: Connect = (path, options, onMessage, onEnd) => {
       ...(forwarded === undefined ? {} : { "x-forwarded-client-cert": forwarded }),
     }),
     maxReceiveBytes: 512 * 1024 * 1024,
+    ...(windowBytes === undefined ? {} : { windowBytes }),
   });
   const opening = channel.bidi(rawMethod(path, "bidi"));
-  const tell = (thrown: unknown) => {
+  const report = (thrown: unknown) => {
     if (!(thrown instanceof GrpcError)) throw thrown;
     onEnd({ code: thrown.code, message: thrown.message });
   };
@@ -167,7 +213,7 @@ const connectOurs: Connect = (path, options, onMessage, onEnd) => {
     for await (const bytes of call.responses) onMessage(bytes);
     onEnd({ code: "OK", message: "" });
   };
-  void read().catch(tell);
+  void read().catch(report);
   return {
     write: (bytes) => void opening.then((call) => call.write(bytes)).catch(() => undefined),
     close: () => channel.stop(),
@@ -180,17 +226,11 @@ const connectGrpcJs: Connect = (path, options, onMessage, onEnd) => {
     tls === undefined
       ? grpcJs.credentials.createInsecure()
       : grpcJs.credentials.createSsl(Buffer.from(tls.ca), bufferOf(tls.key), bufferOf(tls.cert));
-  const client = new grpcJs.Client(`${options.host ?? "127.0.0.1"}:${options.port}`, credentials, {
-    "grpc.max_receive_message_length": -1,
-    "grpc.ssl_target_name_override": "localhost",
-    "grpc.use_local_subchannel_pool": 1,
-  });
   const metadata = new grpcJs.Metadata();
   if (token !== undefined) metadata.set("authorization", `Bearer ${token}`);
-  const same = (bytes: Buffer) => bytes;
-  const call = client.makeBidiStreamRequest<Buffer, Buffer>(path, same, same, metadata);
+  const target = `${options.host ?? "127.0.0.1"}:${options.port}`;
+  const { client, call } = callByGrpcJs(target, path, credentials, metadata);
   if (options.isDeaf !== true) call.on("data", onMessage);
-  call.on("error", () => undefined); // "status" says why
   call.on("status", ({ code, details }) => onEnd({ code: GRPC_STATUS_NAMES[code] ?? "UNKNOWN", message: details }));
   return {
     write: (bytes) => void call.write(bytes),
@@ -200,6 +240,24 @@ const connectGrpcJs: Connect = (path, options, onMessage, onEnd) => {
     },
   };
 };
+
+function callByGrpcJs(
+  target: string,
+  path: string,
+  credentials: grpcJs.ChannelCredentials,
+  metadata = new grpcJs.Metadata(),
+) {
+  const client = new grpcJs.Client(target, credentials, {
+    "grpc.max_receive_message_length": -1,
+    "grpc.use_local_subchannel_pool": 1,
+    // Of a certificate; without TLS it would be the `:authority`.
+    ...(credentials._isSecure() ? { "grpc.ssl_target_name_override": "localhost" } : {}),
+  });
+  const same = (bytes: Buffer) => bytes;
+  const call = client.makeBidiStreamRequest<Buffer, Buffer>(path, same, same, metadata);
+  call.on("error", () => undefined); // "status" says why
+  return { client, call };
+}
 
 function bufferOf(text: string | undefined): Buffer | null {
   return text === undefined ? null : Buffer.from(text);

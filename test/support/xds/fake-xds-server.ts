@@ -131,45 +131,6 @@ export async function startFakeXdsServer(options: FakeXdsServerOptions = {}): Pr
   };
 }
 
-export interface XdsClient extends AsyncDisposable {
-  readonly responses: Buffer[];
-  send(message: Buffer): void;
-  halfClose(): void;
-  cancel(): void;
-  pause(): void;
-  resume(): void;
-  received(count: number): Promise<void>;
-  readonly status: Promise<grpc.StatusObject>;
-}
-
-/** A client of the agent's socket, on grpc-js. */
-export function openXdsClient(socketPath: string, kind: XdsKind): XdsClient {
-  const client = new grpc.Client(`unix:${socketPath}`, grpc.credentials.createInsecure(), {
-    "grpc.max_receive_message_length": -1,
-    "grpc.use_local_subchannel_pool": 1,
-  });
-  const call = client.makeBidiStreamRequest(XDS_PATHS[kind], raw, raw, new grpc.Metadata(), {});
-  const responses: Buffer[] = [];
-  call.on("data", (bytes: Buffer) => void responses.push(bytes));
-  call.on("error", () => undefined);
-  const status = new Promise<grpc.StatusObject>((resolve) => call.on("status", resolve));
-  return {
-    responses,
-    status,
-    send: (message) => void call.write(message),
-    halfClose: () => call.end(),
-    cancel: () => call.cancel(),
-    pause: () => void call.pause(),
-    resume: () => void call.resume(),
-    received: (count) =>
-      until(`${count} responses`, () => responses.length >= count || `${responses.length} responses`),
-    async [Symbol.asyncDispose]() {
-      call.cancel();
-      client.close();
-    },
-  };
-}
-
 /** A short path for a socket, gone with the block. */
 export function socketFolder(): { readonly path: string } & Disposable {
   const folder = mkdtempSync(join(tmpdir(), "xds-"));

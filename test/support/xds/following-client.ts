@@ -1,20 +1,9 @@
-import { createGrpcChannel } from "../../../src/grpc/client/create-grpc-channel.ts";
-import { defineMethod } from "../../../src/grpc/method.ts";
 import { decodeMessage } from "../../../src/protobuf/envoy/index.ts";
-import {
-  type DeltaDiscoveryRequest,
-  type DeltaDiscoveryResponse,
-  type DiscoveryRequest,
-  type DiscoveryResponse,
-  deltaDiscoveryRequest,
-  deltaDiscoveryResponse,
-  discoveryRequest,
-  discoveryResponse,
-} from "../../../src/protobuf/wire/discovery.ts";
 import { encodeStruct, type JsonObject } from "../../../src/protobuf/wire/struct.ts";
 import { WIRE_BYTES, WireReader } from "../../../src/protobuf/wire/wire-reader.ts";
-import { ADS_PATHS } from "../../../src/xds/methods.ts";
+import type { XdsProtocol } from "../../../src/xds/methods.ts";
 import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "../../../src/xds/type-urls.ts";
+import { type AdsClientOptions, openDelta, openSotw, type StreamEnd } from "./ads-client.ts";
 
 export const ADS_TYPES = { CDS: CLUSTER_TYPE, EDS: ENDPOINT_TYPE, LDS: LISTENER_TYPE, RDS: ROUTE_TYPE } as const;
 export type AdsType = keyof typeof ADS_TYPES;
@@ -27,7 +16,7 @@ export interface AdsResponse {
 }
 
 /** A proxy without data plane: subscribes as Envoy does, ACKs everything and caches what it got. */
-export interface AdsClient extends AsyncDisposable {
+export interface FollowingClient extends AsyncDisposable {
   /** Everything received, in order. */
   readonly responses: readonly AdsResponse[];
   /** Bytes of each resource by name. */
@@ -40,19 +29,6 @@ export interface AdsNode {
   readonly id: string;
   readonly metadata: JsonObject;
 }
-
-const SOTW = defineMethod<"bidi", Partial<DiscoveryRequest>, DiscoveryResponse>({
-  path: ADS_PATHS.sotw,
-  kind: "bidi",
-  request: discoveryRequest as never,
-  response: discoveryResponse,
-});
-const DELTA = defineMethod<"bidi", Partial<DeltaDiscoveryRequest>, DeltaDiscoveryResponse>({
-  path: ADS_PATHS.delta,
-  kind: "bidi",
-  request: deltaDiscoveryRequest as never,
-  response: deltaDiscoveryResponse,
-});
 
 interface Update {
   readonly type: AdsType;
@@ -67,10 +43,7 @@ interface Update {
 /** Sends a request: what to subscribe to in addition, and the whole list. */
 type Ask = (type: AdsType, names: readonly string[], added: readonly string[], nonce: string, version: string) => void;
 
-export async function connectAds(target: string, protocol: "sotw" | "delta", node: AdsNode): Promise<AdsClient> {
-  const channel = createGrpcChannel(target, { maxReceiveBytes: 256 * 1024 * 1024, windowBytes: 4 * 1024 * 1024 });
-  const given = { id: node.id, metadata: encodeStruct(node.metadata) };
-  const { ask, updates } = protocol === "sotw" ? await openSotw(channel, given) : await openDelta(channel, given);
+export function followAds(port: number, protocol: XdsProtocol, node: AdsNode): FollowingClient {
   const state: Record<AdsType, Map<string, Buffer>> = {
     CDS: new Map(),
     EDS: new Map(),
@@ -84,98 +57,79 @@ export async function connectAds(target: string, protocol: "sotw" | "delta", nod
     const added = names.filter((name) => !subscribed[type].includes(name));
     const isSame = added.length === 0 && names.length === subscribed[type].length;
     subscribed[type] = names;
-    if (!isSame) ask(type, names, added, "", "");
+    if (!isSame) stream.ask(type, names, added, "", "");
   };
-  const running = (async () => {
-    for await (const update of updates) {
-      const { type, nonce, version, resources, removed, isWhole } = update;
-      responses.push({ type, names: [...resources.keys()], removed, version });
-      if (isWhole) state[type].clear();
-      for (const [name, bytes] of resources) state[type].set(name, bytes);
-      for (const name of removed) state[type].delete(name);
-      ask(type, subscribed[type], [], nonce, version);
-      if (type === "CDS") follow("EDS", edsNames(state.CDS));
-      if (type === "LDS") follow("RDS", rdsNames(state.LDS));
-    }
-  })().catch((thrown: unknown) => {
-    failure = String(thrown);
+  const onUpdate = ({ type, nonce, version, resources, removed, isWhole }: Update) => {
+    responses.push({ type, names: [...resources.keys()], removed, version });
+    if (isWhole) state[type].clear();
+    for (const [name, bytes] of resources) state[type].set(name, bytes);
+    for (const name of removed) state[type].delete(name);
+    stream.ask(type, subscribed[type], [], nonce, version);
+    if (type === "CDS") follow("EDS", edsNames(state.CDS));
+    if (type === "LDS") follow("RDS", rdsNames(state.LDS));
+  };
+  const given = { id: node.id, metadata: encodeStruct(node.metadata) };
+  const options = { port, windowBytes: 4 * 1024 * 1024 };
+  const stream = protocol === "sotw" ? followSotw(options, given, onUpdate) : followDelta(options, given, onUpdate);
+  void stream.ended.then(({ code, message }) => {
+    failure = `${code} ${message}`;
   });
-  ask("CDS", [], [], "", "");
-  ask("LDS", [], [], "", "");
+  stream.ask("CDS", [], [], "", "");
+  stream.ask("LDS", [], [], "", "");
   return {
     responses,
     resources: (type) => state[type],
     get failure() {
       return failure;
     },
-    async [Symbol.asyncDispose]() {
-      await channel.stop();
-      await running;
-    },
+    [Symbol.asyncDispose]: () => stream.close(),
   };
 }
 
-type Channel = ReturnType<typeof createGrpcChannel>;
 type GivenNode = { readonly id: string; readonly metadata: Buffer };
 
-async function openSotw(channel: Channel, node: GivenNode) {
-  const call = await channel.bidi(SOTW);
+interface FollowedStream {
+  readonly ask: Ask;
+  readonly ended: Promise<StreamEnd>;
+  close(): PromiseLike<void>;
+}
+
+function followSotw(options: AdsClientOptions, node: GivenNode, onUpdate: (update: Update) => void): FollowedStream {
   let isFirst = true;
   // A request with an empty nonce would be a new stream's first: later lists go out with the last nonce of their type.
   const nonces = new Map<AdsType, readonly [nonce: string, version: string]>();
+  const stream = openSotw(options, ({ typeUrl, nonce, versionInfo, resources }) => {
+    const type = typeOf(typeUrl);
+    const named = resources.map(({ value = NOTHING }) => {
+      const bytes = Buffer.from(value);
+      return [nameIn(bytes), bytes] as const;
+    });
+    const isWhole = type === "CDS" || type === "LDS";
+    onUpdate({ type, nonce, version: versionInfo, resources: new Map(named), removed: [], isWhole });
+  });
   const ask: Ask = (type, names, _added, nonce, version) => {
     if (nonce !== "") nonces.set(type, [nonce, version]);
     const [responseNonce, versionInfo] = nonces.get(type) ?? ["", ""];
-    void call
-      .write({
-        ...(isFirst && { node }),
-        typeUrl: ADS_TYPES[type],
-        resourceNames: [...names],
-        responseNonce,
-        versionInfo,
-      })
-      .catch(() => undefined);
+    const list = { typeUrl: ADS_TYPES[type], resourceNames: [...names], responseNonce, versionInfo };
+    stream.send({ ...(isFirst && { node }), ...list });
     isFirst = false;
   };
-  async function* updates(): AsyncGenerator<Update> {
-    for await (const { typeUrl, nonce, versionInfo, resources } of call.responses) {
-      const type = typeOf(typeUrl);
-      const named = resources.map(({ value = NOTHING }) => {
-        const bytes = Buffer.from(value);
-        return [nameIn(bytes), bytes] as const;
-      });
-      const isWhole = type === "CDS" || type === "LDS";
-      yield { type, nonce, version: versionInfo, resources: new Map(named), removed: [], isWhole };
-    }
-  }
-  return { ask, updates: updates() };
+  return { ask, ended: stream.ended, close: () => stream[Symbol.asyncDispose]() };
 }
 
-async function openDelta(channel: Channel, node: GivenNode) {
-  const call = await channel.bidi(DELTA);
+function followDelta(options: AdsClientOptions, node: GivenNode, onUpdate: (update: Update) => void): FollowedStream {
   let isFirst = true;
+  const stream = openDelta(options, ({ typeUrl, nonce, systemVersionInfo, resources, removedResources }) => {
+    const named = resources.map(({ name = "", resource }) => [name, Buffer.from(resource?.value ?? NOTHING)] as const);
+    const [version, removed] = [systemVersionInfo, removedResources];
+    onUpdate({ type: typeOf(typeUrl), nonce, version, resources: new Map(named), removed, isWhole: false });
+  });
   const ask: Ask = (type, _names, added, nonce) => {
-    void call
-      .write({
-        ...(isFirst && { node }),
-        typeUrl: ADS_TYPES[type],
-        resourceNamesSubscribe: [...added],
-        responseNonce: nonce,
-      })
-      .catch(() => undefined);
+    const list = { typeUrl: ADS_TYPES[type], resourceNamesSubscribe: [...added], responseNonce: nonce };
+    stream.send({ ...(isFirst && { node }), ...list });
     isFirst = false;
   };
-  async function* updates(): AsyncGenerator<Update> {
-    for await (const { typeUrl, nonce, systemVersionInfo, resources, removedResources } of call.responses) {
-      const named = resources.map(
-        ({ name = "", resource }) => [name, Buffer.from(resource?.value ?? NOTHING)] as const,
-      );
-      const version = systemVersionInfo;
-      const removed = removedResources;
-      yield { type: typeOf(typeUrl), nonce, version, resources: new Map(named), removed, isWhole: false };
-    }
-  }
-  return { ask, updates: updates() };
+  return { ask, ended: stream.ended, close: () => stream[Symbol.asyncDispose]() };
 }
 
 function typeOf(typeUrl: string): AdsType {
