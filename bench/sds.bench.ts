@@ -21,7 +21,7 @@ import {
 import { declareSdsMetrics } from "../src/sds/metrics.ts";
 import { startSdsServer } from "../src/sds/start-sds-server.ts";
 import { SECRET_TYPE } from "../src/xds/type-urls.ts";
-import { createTestCa, createTestCaClient, SPIFFE_ID } from "../test/support/certs/sds-certificates.ts";
+import { createTestCa, createTestCaClient, SPIFFE_ID } from "../test/support/certs/test-ca.ts";
 import type { Bench, BenchRow } from "./bench.ts";
 
 const ANSWERS = 20_000;

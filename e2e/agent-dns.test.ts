@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { beforeEach, expect, test } from "vitest";
 import { map, message, nested, repeatedString, string } from "../src/protobuf/wire/message.ts";
 import { freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
-import { makeCertificate } from "../test/support/certs/ca-certificates.ts";
+import { makeCertificate } from "../test/support/certs/certificates.ts";
 import { aRecord } from "../test/support/dns/message.ts";
 import { startDnsTlsFront } from "../test/support/dns/tls-front.ts";
 import { replyTo, startDnsUpstream } from "../test/support/dns/upstream.ts";

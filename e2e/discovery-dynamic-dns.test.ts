@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createTestCa } from "../test/support/certs/sds-certificates.ts";
+import { createTestCa } from "../test/support/certs/test-ca.ts";
 import { startDiscoveryMesh } from "../test/support/discovery/mesh.ts";
 import { documents, ruleObject } from "../test/support/discovery/rules.ts";
 import type { Echo, HttpRequest } from "../test/support/discovery/workload.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { grpcTestCerts } from "../test/support/certs/grpc-certs.ts";
+import { opensslCertificates } from "../test/support/certs/openssl-certificates.ts";
 import { startDiscoveryMesh } from "../test/support/discovery/mesh.ts";
 import { documents, hostOf, ruleObject, serviceEntry } from "../test/support/discovery/rules.ts";
 import type { Echo, HttpRequest, HttpResult } from "../test/support/discovery/workload.ts";
@@ -78,7 +78,7 @@ const rules = documents(
 const started = sharedPlace(
   NEEDS,
   async (opened) => {
-    const { server } = grpcTestCerts();
+    const { server } = opensslCertificates();
     const mesh = opened.add(
       await startDiscoveryMesh({
         files: { "services.yaml": services, "rules.yaml": rules },

@@ -3,7 +3,7 @@ import { createServer } from "node:https";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { startAgentProcess } from "../test/support/agent/agent-process.ts";
-import { grpcTestCerts } from "../test/support/certs/grpc-certs.ts";
+import { opensslCertificates } from "../test/support/certs/openssl-certificates.ts";
 import { needs } from "../test/support/needs.ts";
 import { connectSds, decodeSecrets, SECRET_TYPE } from "../test/support/sds/client.ts";
 import { until } from "../test/support/wait/until.ts";
@@ -13,7 +13,7 @@ beforeEach(needs("envoy", "openssl"));
 
 /** An API server with one secret, over TLS with a token. */
 async function startApi(secret: object) {
-  const { ca, server: key } = grpcTestCerts();
+  const { ca, server: key } = opensslCertificates();
   const api = createServer(key, (request, response) => {
     if (request.headers.authorization !== "Bearer api-token") return void response.writeHead(401).end();
     if (request.url?.includes("watch=1")) return void response.writeHead(200).flushHeaders();
@@ -31,7 +31,7 @@ async function startApi(secret: object) {
 }
 
 test("a gateway of 1.7 serves the Kubernetes secrets of its namespace on a socket of its own", async () => {
-  const { client } = grpcTestCerts();
+  const { client } = opensslCertificates();
   const data = {
     "tls.crt": Buffer.from(client.cert).toString("base64"),
     "tls.key": Buffer.from(client.key).toString("base64"),

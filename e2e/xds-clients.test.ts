@@ -3,7 +3,7 @@ import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { beforeEach, describe, expect, test } from "vitest";
 import { type AgentProcess, startAgentProcess } from "../test/support/agent/agent-process.ts";
-import { grpcTestCerts } from "../test/support/certs/grpc-certs.ts";
+import { opensslCertificates } from "../test/support/certs/openssl-certificates.ts";
 import { needs } from "../test/support/needs.ts";
 import { until } from "../test/support/wait/until.ts";
 import { openRawAds } from "../test/support/xds/ads-client.ts";
@@ -19,7 +19,7 @@ async function startAgent(address: string): Promise<AgentProcess & { readonly so
   const agent = await startAgentProcess({
     proxyConfig: { discoveryAddress: address, controlPlaneAuthPolicy: "NONE" },
     env: { DISABLE_ENVOY: "true", ISTIO_META_CLUSTER_ID: "Kubernetes" },
-    files: { "var/run/secrets/istio/root-cert.pem": grpcTestCerts().ca, [TOKEN]: "the-first-token" },
+    files: { "var/run/secrets/istio/root-cert.pem": opensslCertificates().ca, [TOKEN]: "the-first-token" },
   });
   const socket = join(agent.folder, "etc/istio/proxy/XDS");
   await until(async () => (existsSync(socket) ? undefined : "no socket"));

@@ -7,7 +7,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { encodeMessage } from "../src/protobuf/envoy/index.ts";
 import { deltaDiscoveryRequest, deltaDiscoveryResponse, discoveryResponse } from "../src/protobuf/wire/discovery.ts";
 import { type AgentProcess, fetchText, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
-import { grpcTestCerts } from "../test/support/certs/grpc-certs.ts";
+import { opensslCertificates } from "../test/support/certs/openssl-certificates.ts";
 import { envoyPath, needs } from "../test/support/needs.ts";
 import { until } from "../test/support/wait/until.ts";
 import { type ServedStream, startFakeXdsServer, type XdsKind } from "../test/support/xds/fake-xds-server.ts";
@@ -69,7 +69,7 @@ async function startAgent(kind: XdsKind, address: string, env: Record<string, st
     env: { ISTIO_DELTA_XDS: String(kind === "delta"), ...env },
     files: {
       // There is no CA here, and nothing that needs a certificate; the file has to be one nevertheless.
-      "var/run/secrets/istio/root-cert.pem": grpcTestCerts().ca,
+      "var/run/secrets/istio/root-cert.pem": opensslCertificates().ca,
       "var/run/secrets/tokens/istio-token": "token",
     },
   });

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { createTestTls } from "../../test/support/certs/status-tls.ts";
+import { selfSignedCertificate } from "../../test/support/certs/openssl-certificates.ts";
 import { freePort } from "../../test/support/net/free-ports.ts";
 
 export interface StatusAgent extends AsyncDisposable {
@@ -22,7 +22,7 @@ export async function startStatusAgent(
   const statusPort = await freePort();
   // Roots of nobody: the agent wants some, and goes on asking a control plane that is not there.
   for (const [path, text] of Object.entries({
-    "istio/root-cert.pem": createTestTls().cert,
+    "istio/root-cert.pem": selfSignedCertificate().cert,
     "tokens/istio-token": "none",
   })) {
     const file = join(folder, "var/run/secrets", path);

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { makeCertificate } from "../../test/support/certs/ca-certificates.ts";
+import { makeCertificate } from "../../test/support/certs/certificates.ts";
 import { recordLog } from "../../test/support/log/recording-log.ts";
 import { until } from "../../test/support/wait/until.ts";
 import { defaultProxyConfig } from "../istio-api/proxy-config/default-proxy-config.ts";

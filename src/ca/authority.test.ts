@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import "../../test/support/no-open-handles.ts";
-import { makeCertificate, type TestCertificate } from "../../test/support/certs/ca-certificates.ts";
+import { makeCertificate, type TestCertificate } from "../../test/support/certs/certificates.ts";
 import { temporaryFolder } from "../../test/support/files/temporary-folder.ts";
 import { type RecordedLog, recordLog } from "../../test/support/log/recording-log.ts";
 import { CloseStack } from "../base/close-stack.ts";

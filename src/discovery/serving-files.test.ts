@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { rename } from "node:fs/promises";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { makeCertificate, type TestCertificate } from "../../test/support/certs/ca-certificates.ts";
+import { makeCertificate, type TestCertificate } from "../../test/support/certs/certificates.ts";
 import { recordLog } from "../../test/support/log/recording-log.ts";
 import "../../test/support/no-open-handles.ts";
 import { type TemporaryFolder, temporaryFolder } from "../../test/support/files/temporary-folder.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { makeCertificate } from "../../test/support/certs/ca-certificates.ts";
+import { makeCertificate } from "../../test/support/certs/certificates.ts";
 import { describeCertificates } from "./start-secret-manager.ts";
 
 const HOSTS = ["spiffe://td/ns/n/sa/web", "web.example", "10.0.0.1"];

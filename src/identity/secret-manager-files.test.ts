@@ -1,6 +1,6 @@
 import { mkdir, readFile, rename, symlink, unlink, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { createTestCa, createTestCaClient, SPIFFE_ID } from "../../test/support/certs/sds-certificates.ts";
+import { createTestCa, createTestCaClient, SPIFFE_ID } from "../../test/support/certs/test-ca.ts";
 import { recordLog } from "../../test/support/log/recording-log.ts";
 import { countChanges, keyPair, trustBundle, useManagers } from "../../test/support/sds/manager-harness.ts";
 import { until } from "../../test/support/wait/until.ts";

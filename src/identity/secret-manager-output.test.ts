@@ -1,6 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { createTestCa, createTestCaClient, SPIFFE_ID, validFor } from "../../test/support/certs/sds-certificates.ts";
+import { createTestCa, createTestCaClient, SPIFFE_ID, validFor } from "../../test/support/certs/test-ca.ts";
 import { keyPair, useManagers } from "../../test/support/sds/manager-harness.ts";
 import { until } from "../../test/support/wait/until.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";

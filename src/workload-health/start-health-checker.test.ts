@@ -4,7 +4,7 @@ import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createTestTls } from "../../test/support/certs/status-tls.ts";
+import { selfSignedCertificate } from "../../test/support/certs/openssl-certificates.ts";
 import { recordingLogger } from "../../test/support/envoy/life.ts";
 import { startHttpServer } from "../../test/support/net/http-server.ts";
 import { until } from "../../test/support/wait/until.ts";
@@ -150,7 +150,7 @@ test.each([
 });
 
 test("HTTPS with a certificate that nobody knows is fine", async () => {
-  const server = createHttpsServer(createTestTls(), (_request, response) => void response.end());
+  const server = createHttpsServer(selfSignedCertificate(), (_request, response) => void response.end());
   await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
   try {
     expect(await first({ httpGet: { port: portOf(server), scheme: "HTTPS" } })).toEqual({ healthy: true });

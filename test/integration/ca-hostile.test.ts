@@ -20,8 +20,8 @@ import {
 import { parsePemCertificate } from "../../src/protocol/x509/certificate.ts";
 import { buildCsr } from "../../src/protocol/x509/csr.ts";
 import { encodePrivateKey, generateKeyPair, parsePrivateKey } from "../../src/protocol/x509/key-pair.ts";
-import { makeCertificate } from "../support/certs/ca-certificates.ts";
 import { startTestClient, WEB_IDENTITY } from "../support/certs/ca-client-setup.ts";
+import { makeCertificate } from "../support/certs/certificates.ts";
 import { startFakeCa } from "../support/certs/fake-ca.ts";
 import { type TemporaryFolder, temporaryFolder } from "../support/files/temporary-folder.ts";
 import { type RecordedLog, recordLog } from "../support/log/recording-log.ts";

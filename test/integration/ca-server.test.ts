@@ -21,8 +21,8 @@ import {
 import { parsePemCertificate } from "../../src/protocol/x509/certificate.ts";
 import { buildCsr } from "../../src/protocol/x509/csr.ts";
 import { encodePrivateKey, generateKeyPair, type KeyPair } from "../../src/protocol/x509/key-pair.ts";
-import { makeCertificate } from "../support/certs/ca-certificates.ts";
 import { startTestClient, WEB_IDENTITY } from "../support/certs/ca-client-setup.ts";
+import { makeCertificate } from "../support/certs/certificates.ts";
 import { openssl } from "../support/certs/openssl.ts";
 import { type TemporaryFolder, temporaryFolder } from "../support/files/temporary-folder.ts";
 import { type RecordedLog, recordLog } from "../support/log/recording-log.ts";

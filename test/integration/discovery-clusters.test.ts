@@ -10,7 +10,7 @@ import { generateEndpoints } from "../../src/envoy-config/endpoints/load-assignm
 import type { ProxyView } from "../../src/mesh-model/push-snapshot.ts";
 import { httpRequest } from "../../src/net/http-client/http-request.ts";
 import type { Cluster } from "../../src/protobuf/gen/envoy/config/cluster/v3.ts";
-import { grpcTestCerts } from "../support/certs/grpc-certs.ts";
+import { opensslCertificates } from "../support/certs/openssl-certificates.ts";
 import { EVERY_FIELD_NODE, EVERY_FIELD_YAML } from "../support/discovery/every-field.ts";
 import { envoyVerdict, runEnvoy } from "../support/envoy/run-envoy.ts";
 import { viewOfCase } from "../support/mesh-model/view-of-case.ts";
@@ -42,7 +42,7 @@ describe("a stock Envoy", () => {
   });
 
   test("originates TLS as a rule says, and sends nothing where the rule names a credential", async () => {
-    const { server: pair } = grpcTestCerts();
+    const { server: pair } = opensslCertificates();
     const seen: (string | undefined)[] = [];
     const server = createServer(pair, ({ url }, response) => {
       seen.push(url);

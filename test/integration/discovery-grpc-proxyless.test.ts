@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
-import { createTestCa } from "../support/certs/sds-certificates.ts";
+import { createTestCa } from "../support/certs/test-ca.ts";
 import { destinationRule, httpService, virtualService } from "../support/discovery/routes.ts";
 import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery/server.ts";
 import { freePorts } from "../support/net/free-ports.ts";

@@ -5,7 +5,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { join } from "node:path";
 import { createServer as createTlsServer, connect as tlsConnect } from "node:tls";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { grpcTestCerts } from "../support/certs/grpc-certs.ts";
+import { opensslCertificates } from "../support/certs/openssl-certificates.ts";
 import { staticSidecar } from "../support/discovery/static-sidecar.ts";
 import { createWorkFolder } from "../support/envoy/life.ts";
 import { type RunningEnvoy, runEnvoy } from "../support/envoy/run-envoy.ts";
@@ -46,7 +46,7 @@ beforeAll(async () => {
   if (!has("envoy") || !has("openssl")) return;
   const [mixed = 0, silent = 0, tls = 0, tunnel = 0, proxy = 0, ingress = 0] = await freePorts(6);
   ports = { mixed, silent, tls, tunnel, proxy, ingress };
-  const { server: pair } = grpcTestCerts();
+  const { server: pair } = opensslCertificates();
   const named = (name: string) => createTlsServer(pair, (socket) => socket.end(name));
   const at = {
     web: await listening(createHttpServer(({ headers }, response) => response.end(`web for ${headers.host}`))),

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { message, repeatedString } from "../../src/protobuf/wire/message.ts";
-import { makeCertificate } from "../support/certs/ca-certificates.ts";
+import { makeCertificate } from "../support/certs/certificates.ts";
 import { startDiscoveryServer } from "../support/discovery/server.ts";
 import { temporaryFolder } from "../support/files/temporary-folder.ts";
 import { openSotw, testNode, URLS } from "../support/xds/ads-client.ts";

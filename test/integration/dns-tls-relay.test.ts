@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
-import { makeCertificate, type TestCertificate } from "../support/certs/ca-certificates.ts";
+import { makeCertificate, type TestCertificate } from "../support/certs/certificates.ts";
 import { ask } from "../support/dns/client.ts";
 import { startDnsFixture } from "../support/dns/fixture.ts";
 import { aRecord } from "../support/dns/message.ts";

@@ -12,7 +12,7 @@ import { envoyReadinessProbe } from "../../src/envoy/readiness-probe.ts";
 import { startEnvoy } from "../../src/envoy/start-envoy.ts";
 import { LISTENER_TYPE } from "../../src/xds/type-urls.ts";
 import { sidecarInputs } from "../support/bootstrap/bootstrap-inputs.ts";
-import { createTestCa } from "../support/certs/sds-certificates.ts";
+import { createTestCa } from "../support/certs/test-ca.ts";
 import { createWorkFolder, envoyOptions, freePorts, recordingLogger } from "../support/envoy/life.ts";
 import { staticBootstrap } from "../support/envoy/static-bootstrap.ts";
 import { envoyPath, needs } from "../support/needs.ts";

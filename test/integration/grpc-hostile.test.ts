@@ -6,7 +6,7 @@ import { createGrpcAcceptor } from "../../src/grpc/server/create-grpc-acceptor.t
 import { implement } from "../../src/grpc/server/server-types.ts";
 import type { GrpcServer } from "../../src/grpc/server/start-grpc-server.ts";
 import { startHttpServer } from "../../src/net/http-server/start-http-server.ts";
-import { grpcTestCerts } from "../support/certs/grpc-certs.ts";
+import { opensslCertificates } from "../support/certs/openssl-certificates.ts";
 import { socketFolder } from "../support/grpc/contract.ts";
 import { ECHO, ECHO_BIDI, portOf, startEchoServer } from "../support/grpc/echo-server.ts";
 import {
@@ -55,7 +55,7 @@ async function startListening(over: "unix" | "tcp" | "tls" | "shared"): Promise<
   const path = `${folder.path}/hostile`;
   const server: GrpcServer = await startEchoServer({
     ...(over === "unix" && { listen: { path } }),
-    ...(over === "tls" && { tls: () => grpcTestCerts().server }),
+    ...(over === "tls" && { tls: () => opensslCertificates().server }),
   });
   const target = over === "unix" ? { path } : { port: portOf(server), tls: over === "tls" };
   return { target, [Symbol.asyncDispose]: () => server.stop() };

@@ -8,7 +8,7 @@ import type { Peer } from "../../src/grpc/server/peer.ts";
 import { implement } from "../../src/grpc/server/server-types.ts";
 import { type GrpcServer, startGrpcServer } from "../../src/grpc/server/start-grpc-server.ts";
 import type { ServerCredentials, ServerTls } from "../../src/net/listen/tls-acceptor.ts";
-import { grpcTestCerts } from "../support/certs/grpc-certs.ts";
+import { opensslCertificates } from "../support/certs/openssl-certificates.ts";
 import { ECHO, portOf } from "../support/grpc/echo-server.ts";
 import { needs } from "../support/needs.ts";
 
@@ -38,7 +38,7 @@ function channelTo(server: GrpcServer, credentials: ClientCredentials | (() => C
 
 describe("the server", () => {
   test("shows the client's certificate, chain and the name it asked for to the handler", async () => {
-    const { ca, server: key, client } = grpcTestCerts();
+    const { ca, server: key, client } = opensslCertificates();
     const peers: Peer[] = [];
     await using server = await start(() => ({ ...key, ca, requestCert: true }), peers);
     await using channel = channelTo(server, { ca, ...client, serverName: "localhost" });
@@ -51,7 +51,7 @@ describe("the server", () => {
   });
 
   test("asks for its credentials at every handshake: a rotation needs no restart", async () => {
-    const { ca, server: key, otherServer } = grpcTestCerts();
+    const { ca, server: key, otherServer } = opensslCertificates();
     let current: ServerCredentials = key;
     await using server = await start(() => current);
     await using before = channelTo(server, { ca, serverName: "localhost" });
@@ -65,7 +65,7 @@ describe("the server", () => {
   });
 
   test("may choose by the name the client asks for", async () => {
-    const { ca, server: key, otherServer } = grpcTestCerts();
+    const { ca, server: key, otherServer } = opensslCertificates();
     const contexts = new Map([["other.test", createSecureContext(otherServer)]]);
     const credentials: ServerCredentials = { ...key, SNICallback: (name, done) => done(null, contexts.get(name)) };
     await using server = await start(() => credentials);
@@ -78,16 +78,16 @@ describe("the server", () => {
 
   test.each([
     { name: "without a certificate", pick: () => ({}), requires: true, served: false },
-    { name: "of a stranger", pick: () => grpcTestCerts().strangerClient, requires: true, served: false },
+    { name: "of a stranger", pick: () => opensslCertificates().strangerClient, requires: true, served: false },
     { name: "without a certificate, which is optional,", pick: () => ({}), requires: false, served: true },
     {
       name: "of a stranger, where that is left to the handler,",
-      pick: () => grpcTestCerts().strangerClient,
+      pick: () => opensslCertificates().strangerClient,
       requires: false,
       served: true,
     },
   ])("serves a client $name: $served", async ({ pick, requires, served }) => {
-    const { ca, server: key } = grpcTestCerts();
+    const { ca, server: key } = opensslCertificates();
     const peers: Peer[] = [];
     await using server = await start(() => ({ ...key, ca, requestCert: true, rejectUnauthorized: requires }), peers);
     await using channel = channelTo(server, { ca, ...pick(), serverName: "localhost" });
@@ -99,7 +99,7 @@ describe("the server", () => {
   });
 
   test("may refuse a client after the handshake, with a reason for the log", async () => {
-    const { ca, server: key, strangerClient } = grpcTestCerts();
+    const { ca, server: key, strangerClient } = opensslCertificates();
     const failures: string[] = [];
     const credentials: ServerCredentials = {
       ...key,
@@ -115,7 +115,7 @@ describe("the server", () => {
   });
 
   test("survives credentials that cannot be had, and serves when they are back", async () => {
-    const { ca, server: key } = grpcTestCerts();
+    const { ca, server: key } = opensslCertificates();
     let broken = true;
     const failures: string[] = [];
     await using server = await start(
@@ -131,7 +131,7 @@ describe("the server", () => {
   });
 
   test("refuses a client that does not speak HTTP/2", async () => {
-    const { ca, server: key } = grpcTestCerts();
+    const { ca, server: key } = opensslCertificates();
     const failures: string[] = [];
     await using server = await start(() => key, [], failures);
     const socket = connectTls({ port: portOf(server), host: "127.0.0.1", ca, servername: "localhost" });
@@ -141,7 +141,7 @@ describe("the server", () => {
   });
 
   test("is not stopped by a client that speaks no TLS, nor held up by one in mid-handshake", async () => {
-    const { server: key } = grpcTestCerts();
+    const { server: key } = opensslCertificates();
     const server = await start(() => key);
     const plain = connectSocket(portOf(server), "127.0.0.1")
       .on("error", () => undefined)
@@ -163,11 +163,11 @@ describe("the client", () => {
     { name: "an unknown CA", credentials: () => ({ serverName: "localhost" }), text: /unable to verify|self-signed/ },
     {
       name: "another name",
-      credentials: () => ({ ca: grpcTestCerts().ca, serverName: "wrong.test" }),
+      credentials: () => ({ ca: opensslCertificates().ca, serverName: "wrong.test" }),
       text: /altnames/,
     },
   ])("refuses a server with $name", async ({ credentials, text }) => {
-    await using server = await start(() => grpcTestCerts().server);
+    await using server = await start(() => opensslCertificates().server);
     await using channel = channelTo(server, credentials());
     await expect(channel.connect()).rejects.toMatchObject({
       code: "UNAVAILABLE",
@@ -180,7 +180,7 @@ describe("the client", () => {
   });
 
   test("checks an address against the addresses of the certificate", async () => {
-    const { ca, server: key, otherServer } = grpcTestCerts();
+    const { ca, server: key, otherServer } = opensslCertificates();
     await using good = await start(() => key);
     await using channel = channelTo(good, { ca });
     await channel.connect();
@@ -190,7 +190,7 @@ describe("the client", () => {
   });
 
   test("asks for roots and certificate at every handshake", async () => {
-    const { ca, server: key, client, strangerClient } = grpcTestCerts();
+    const { ca, server: key, client, strangerClient } = opensslCertificates();
     await using server = await start(() => ({ ...key, ca, requestCert: true }));
     let own = strangerClient;
     await using channel = channelTo(server, () => ({ ca, ...own, serverName: "localhost" }));
@@ -210,7 +210,7 @@ describe("the client", () => {
   });
 
   test("insists on HTTP/2", async () => {
-    const { ca, server: key } = grpcTestCerts();
+    const { ca, server: key } = opensslCertificates();
     const server = createTlsServer({ ...key }, (socket) => socket.on("error", () => undefined));
     await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
     await using channel = createGrpcChannel(`127.0.0.1:${(server.address() as AddressInfo).port}`, {

@@ -7,7 +7,7 @@ import type { KeyPairSecret } from "../../src/identity/secrets.ts";
 import { type SecretManager, startSecretManager } from "../../src/identity/start-secret-manager.ts";
 import { declareSdsMetrics } from "../../src/sds/metrics.ts";
 import { type SdsServer, startSdsServer } from "../../src/sds/start-sds-server.ts";
-import { createTestCa, createTestCaClient, type TestCaClient } from "../support/certs/sds-certificates.ts";
+import { createTestCa, createTestCaClient, type TestCaClient } from "../support/certs/test-ca.ts";
 import { type TemporaryFolder, temporaryFolder } from "../support/files/temporary-folder.ts";
 import { type RecordedLog, recordLog } from "../support/log/recording-log.ts";
 import { needs } from "../support/needs.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { KeyPairSecret } from "../../src/identity/secrets.ts";
-import { createTestCa } from "../support/certs/sds-certificates.ts";
+import { createTestCa } from "../support/certs/test-ca.ts";
 import { requestOnce } from "../support/envoy/sds-envoy.ts";
 import { type EnvoyRun, startEnvoyRun, startTlsLoad, untilServing } from "../support/envoy/sds-envoy-run.ts";
 import { needs } from "../support/needs.ts";

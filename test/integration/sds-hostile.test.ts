@@ -3,7 +3,7 @@ import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
 import { startSecretManager } from "../../src/identity/start-secret-manager.ts";
-import { createTestCa, createTestCaClient } from "../support/certs/sds-certificates.ts";
+import { createTestCa, createTestCaClient } from "../support/certs/test-ca.ts";
 import { connectSds, node, SECRET_TYPE } from "../support/sds/client.ts";
 import { firstRequest, laterRequest, secretNames, useSdsServer } from "../support/sds/harness.ts";
 import { managerOptions } from "../support/sds/manager.ts";

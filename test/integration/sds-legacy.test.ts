@@ -7,7 +7,7 @@ import { declareLegacySdsMetrics } from "../../src/sds/compat/legacy-stream.ts";
 import { createGatewaySecrets } from "../../src/sds/gateway/start-gateway-sds.ts";
 import { declareSdsMetrics } from "../../src/sds/metrics.ts";
 import { type SdsServer, startSdsServer } from "../../src/sds/start-sds-server.ts";
-import { createTestCa } from "../support/certs/sds-certificates.ts";
+import { createTestCa } from "../support/certs/test-ca.ts";
 import { type TemporaryFolder, temporaryFolder } from "../support/files/temporary-folder.ts";
 import { recordLog } from "../support/log/recording-log.ts";
 import { connectSds, decodeSecrets, node, SECRET_TYPE, type TestSdsClient } from "../support/sds/client.ts";

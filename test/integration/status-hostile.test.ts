@@ -14,7 +14,7 @@ import { readAppProbers } from "../../src/status/core/app-probers.ts";
 import { STATUS_RULES } from "../../src/status/core/generations.ts";
 import { createAppProbeHandler } from "../../src/status/probes/app-probe-handler.ts";
 import { createProbeConnections } from "../../src/status/probes/probe-connections.ts";
-import { createTestTls } from "../support/certs/status-tls.ts";
+import { selfSignedCertificate } from "../support/certs/openssl-certificates.ts";
 import { recordingLogger } from "../support/envoy/life.ts";
 import { startHttpServer } from "../support/net/http-server.ts";
 import { fetchBytes, startScrape } from "../support/status/scrape.ts";
@@ -147,7 +147,7 @@ test.each([false, true])(
   "over HTTP/2 a stream that ends in silence is a failed probe (kept connections: %s)",
   PROMPT,
   async (kept) => {
-    const { key, cert } = createTestTls();
+    const { key, cert } = selfSignedCertificate();
     const secure = createSecureServer({ key, cert });
     const ways = [
       (stream: ServerHttp2Stream) => stream.close(0),
@@ -169,7 +169,7 @@ test.each([false, true])(
 );
 
 test("headers that HTTP/2 refuses fail the probe and leave no connection behind", PROMPT, async () => {
-  const { key, cert } = createTestTls();
+  const { key, cert } = selfSignedCertificate();
   const secure = createSecureServer({ key, cert });
   let open = 0;
   secure.on("secureConnection", (socket) => {
@@ -242,7 +242,7 @@ test.each([
 });
 
 test("a kept TLS connection gathers nothing from probe to probe", PROMPT, async () => {
-  const { key, cert } = createTestTls();
+  const { key, cert } = selfSignedCertificate();
   const secure = createHttpsServer({ key, cert }, (_request, response) => void response.end("well"));
   let connections = 0;
   secure.on("secureConnection", () => connections++);

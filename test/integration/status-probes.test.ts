@@ -13,7 +13,7 @@ import { readAppProbers } from "../../src/status/core/app-probers.ts";
 import { STATUS_RULES } from "../../src/status/core/generations.ts";
 import { type AppProbeOptions, createAppProbeHandler } from "../../src/status/probes/app-probe-handler.ts";
 import { createProbeConnections } from "../../src/status/probes/probe-connections.ts";
-import { createTestTls } from "../support/certs/status-tls.ts";
+import { selfSignedCertificate } from "../support/certs/openssl-certificates.ts";
 import { recordingLogger } from "../support/envoy/life.ts";
 import { startHttpServer } from "../support/net/http-server.ts";
 import { fetchBytes } from "../support/status/scrape.ts";
@@ -331,8 +331,8 @@ test.each([
     response.end("over tls");
   };
   const server = alpn?.includes("h2")
-    ? createSecureServer({ ...createTestTls(), allowHTTP1: alpn.length > 1 }, listener as never)
-    : createHttpsServer({ ...createTestTls(), ...(alpn && { ALPNProtocols: alpn }) }, listener);
+    ? createSecureServer({ ...selfSignedCertificate(), allowHTTP1: alpn.length > 1 }, listener as never)
+    : createHttpsServer({ ...selfSignedCertificate(), ...(alpn && { ALPNProtocols: alpn }) }, listener);
   const port = await listen(server as unknown as Server);
   try {
     await using t = await startProbes({ httpGet: { port, scheme: "HTTPS" }, timeoutSeconds: 5 }, { http2 });
@@ -347,12 +347,12 @@ test.each([
   { name: "plain HTTP", start: (listener: RequestListener) => createHttpServer(listener), scheme: "HTTP" },
   {
     name: "HTTPS",
-    start: (listener: RequestListener) => createHttpsServer(createTestTls(), listener),
+    start: (listener: RequestListener) => createHttpsServer(selfSignedCertificate(), listener),
     scheme: "HTTPS",
   },
   {
     name: "HTTP/2",
-    start: (listener: RequestListener) => createSecureServer(createTestTls(), listener as never),
+    start: (listener: RequestListener) => createSecureServer(selfSignedCertificate(), listener as never),
     scheme: "HTTPS",
   },
 ])("keep-alive over $name: one connection for all probes, a new one when the application closed it", async (way) => {
@@ -381,7 +381,7 @@ test.each([
 });
 
 test("HTTPS with an application that speaks only another protocol is 500", async () => {
-  const server = createHttpsServer({ ...createTestTls(), ALPNProtocols: ["foo"] }, () => undefined);
+  const server = createHttpsServer({ ...selfSignedCertificate(), ALPNProtocols: ["foo"] }, () => undefined);
   const port = await listen(server);
   await using t = await startProbes({ httpGet: { port, scheme: "HTTPS" }, timeoutSeconds: 5 });
   expect((await t.probe()).status).toBe(500);

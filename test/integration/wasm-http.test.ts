@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { proxyRoute } from "../../src/net/http-proxy/proxy-route.ts";
-import { grpcTestCerts } from "../support/certs/grpc-certs.ts";
+import { opensslCertificates } from "../support/certs/openssl-certificates.ts";
 import { needs } from "../support/needs.ts";
 import { startConnectProxy } from "../support/net/connect-proxy.ts";
 import { startHttpServer } from "../support/net/http-server.ts";
@@ -259,7 +259,7 @@ describe("TLS", () => {
   beforeEach(needs("openssl"));
 
   test("an unknown certificate is refused unless the host is listed or its root is known", async () => {
-    const certs = grpcTestCerts();
+    const certs = opensslCertificates();
     const server = createTlsServer(certs.server, (_request, response) => void response.end(module));
     await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
     const { port } = server.address() as AddressInfo;

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { grpcTestCerts } from "../support/certs/grpc-certs.ts";
+import { opensslCertificates } from "../support/certs/openssl-certificates.ts";
 import { needs } from "../support/needs.ts";
 import { startHttpServer } from "../support/net/http-server.ts";
 import { buildTarGz } from "../support/oci/archive.ts";
@@ -425,7 +425,7 @@ describe("TLS", () => {
   beforeEach(needs("openssl"));
 
   test("certificates are verified unless the registry is listed", async () => {
-    const certs = grpcTestCerts();
+    const certs = opensslCertificates();
     await using registry = await startOciRegistry({ tls: certs.server });
     registry.push("org/app", "v1", module);
     const url = `oci://${registry.host}/org/app:v1`;

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
 import { type ProxySettings, proxyRoute } from "../../src/net/http-proxy/proxy-route.ts";
-import { grpcTestCerts } from "../support/certs/grpc-certs.ts";
+import { opensslCertificates } from "../support/certs/openssl-certificates.ts";
 import { needs } from "../support/needs.ts";
 import { startConnectProxy } from "../support/net/connect-proxy.ts";
 import { startForwardProxy } from "../support/net/forward-proxy.ts";
@@ -22,7 +22,10 @@ const basic = (login: string) => `Basic ${Buffer.from(login).toString("base64")}
 const elsewhere = (url: URL) => new URL(url.href.replace("//localhost", "//modules.example"));
 
 /** Names are known to the proxy alone. */
-const converterWith = (settings: Partial<ProxySettings>, more: { readonly ca?: string } = { ca: grpcTestCerts().ca }) =>
+const converterWith = (
+  settings: Partial<ProxySettings>,
+  more: { readonly ca?: string } = { ca: opensslCertificates().ca },
+) =>
   startTestConverter({
     ...more,
     route: (url, roots) =>
@@ -32,11 +35,11 @@ const converterWith = (settings: Partial<ProxySettings>, more: { readonly ca?: s
 
 const plainServer = () => startHttpServer((_request, response) => void response.end(module));
 const secureServer = () =>
-  startHttpServer((_request, response) => void response.end(module), "127.0.0.1", grpcTestCerts().server);
+  startHttpServer((_request, response) => void response.end(module), "127.0.0.1", opensslCertificates().server);
 
 describe("an https:// proxy", () => {
   test("tunnels https inside TLS of its own, with the login inside it", async () => {
-    const { server: key } = grpcTestCerts();
+    const { server: key } = opensslCertificates();
     await using server = await secureServer();
     await using proxy = await startConnectProxy(`127.0.0.1:${server.port}`, 200, key);
     await using wasm = await converterWith({ httpsProxy: `https://me:p%40ss@127.0.0.1:${proxy.port}` });
@@ -46,15 +49,25 @@ describe("an https:// proxy", () => {
 
   test("makes plain requests itself", async () => {
     await using server = await plainServer();
-    await using proxy = await startForwardProxy(server.port, grpcTestCerts().server);
+    await using proxy = await startForwardProxy(server.port, opensslCertificates().server);
     await using wasm = await converterWith({ httpProxy: `https://me:word@localhost:${proxy.port}` });
     expect(await wasm.load({ url: "http://modules.example/m.wasm" })).toContain(checksum);
     expect(proxy.asked).toMatchObject([{ target: "http://modules.example/m.wasm", login: basic("me:word") }]);
   });
 
   test.each([
-    { is: "signed by nobody who is trusted", key: () => grpcTestCerts().server, ca: undefined, says: /certificate/ },
-    { is: "for another name", key: () => grpcTestCerts().otherServer, ca: grpcTestCerts, says: /altnames|alt name/ },
+    {
+      is: "signed by nobody who is trusted",
+      key: () => opensslCertificates().server,
+      ca: undefined,
+      says: /certificate/,
+    },
+    {
+      is: "for another name",
+      key: () => opensslCertificates().otherServer,
+      ca: opensslCertificates,
+      says: /altnames|alt name/,
+    },
   ])("with a certificate $is gets neither request nor login", async ({ key, ca, says }) => {
     await using proxy = await startConnectProxy("127.0.0.1:1", 200, key());
     const settings = { httpsProxy: `https://me:secret@127.0.0.1:${proxy.port}` };

@@ -13,7 +13,7 @@ import { createEnvReader } from "../../src/settings/env-reader.ts";
 import { generationRules } from "../../src/settings/generations.ts";
 import { readXdsSettings } from "../../src/settings/xds.ts";
 import { createUpstreamTls } from "../../src/xds-proxy/upstream-tls.ts";
-import { makeCertificate, type TestCertificate } from "../support/certs/ca-certificates.ts";
+import { makeCertificate, type TestCertificate } from "../support/certs/certificates.ts";
 import { startConnectProxy } from "../support/net/connect-proxy.ts";
 import { openRawAds } from "../support/xds/ads-client.ts";
 import { type FakeXdsServer, socketFolder, startFakeXdsServer } from "../support/xds/fake-xds-server.ts";

@@ -1,7 +1,7 @@
 import "../../../test/support/no-open-handles.ts";
 import { X509Certificate } from "node:crypto";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { makeCertificate } from "../../../test/support/certs/ca-certificates.ts";
+import { makeCertificate } from "../../../test/support/certs/certificates.ts";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { startHttpServer } from "../../../test/support/net/http-server.ts";
 import { CloseStack } from "../../base/close-stack.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
-import { makeCertificate, type TestCertificate } from "../../../test/support/certs/ca-certificates.ts";
+import { makeCertificate, type TestCertificate } from "../../../test/support/certs/certificates.ts";
 import { type Certificate, isIssuedBy, parseCertificate } from "../../protocol/x509/certificate.ts";
 import { buildCertificate } from "../../protocol/x509/certificate-builder.ts";
 import { generateKeyPair } from "../../protocol/x509/key-pair.ts";

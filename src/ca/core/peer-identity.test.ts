@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from "vitest";
-import { makeCertificate, type TestCertificate } from "../../../test/support/certs/ca-certificates.ts";
+import { makeCertificate, type TestCertificate } from "../../../test/support/certs/certificates.ts";
 import { parseCertificate } from "../../protocol/x509/certificate.ts";
 import { peerProblem, type RootPools } from "../server-credentials.ts";
 

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { makeCertificate, type TestCertificate } from "../../../test/support/certs/ca-certificates.ts";
+import { makeCertificate, type TestCertificate } from "../../../test/support/certs/certificates.ts";
 import { openssl } from "../../../test/support/certs/openssl.ts";
 import { needs } from "../../../test/support/needs.ts";
 import { parseCertificate } from "../../protocol/x509/certificate.ts";

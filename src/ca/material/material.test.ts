@@ -1,6 +1,6 @@
 import { readdir, readFile, stat, symlink, unlink } from "node:fs/promises";
 import { beforeAll, describe, expect, test } from "vitest";
-import { makeCertificate, type TestCertificate } from "../../../test/support/certs/ca-certificates.ts";
+import { makeCertificate, type TestCertificate } from "../../../test/support/certs/certificates.ts";
 import { temporaryFolder } from "../../../test/support/files/temporary-folder.ts";
 import { parsePemCertificate } from "../../protocol/x509/certificate.ts";
 import { createOnce, replaceMaterial } from "./create-once.ts";

@@ -2,7 +2,7 @@ import type { RequestListener } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import { makeCertificate } from "../../../test/support/certs/ca-certificates.ts";
+import { makeCertificate } from "../../../test/support/certs/certificates.ts";
 import { startHttpServer } from "../../../test/support/net/http-server.ts";
 import { CloseStack } from "../../base/close-stack.ts";
 import { fetchTokenKeys, MAX_BYTES } from "./fetch-token-keys.ts";

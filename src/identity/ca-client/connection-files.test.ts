@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdir, truncate, writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { createTestCa, SPIFFE_ID, validFor } from "../../../test/support/certs/sds-certificates.ts";
+import { createTestCa, SPIFFE_ID, validFor } from "../../../test/support/certs/test-ca.ts";
 import { temporaryFolder } from "../../../test/support/files/temporary-folder.ts";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { readConnectionMaterial } from "./connection-material.ts";

@@ -2,10 +2,10 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { connect, createServer, type EphemeralKeyInfo } from "node:tls";
 import { expect, test } from "vitest";
-import { createTestTls } from "../../../test/support/certs/status-tls.ts";
+import { selfSignedCertificate } from "../../../test/support/certs/openssl-certificates.ts";
 import { tlsCredentials } from "./connection-material.ts";
 
-const pair = createTestTls();
+const pair = selfSignedCertificate();
 const material = { roots: pair.cert, client: undefined, fingerprint: "" };
 
 test.each([

@@ -2,7 +2,7 @@ import { generateKeyPairSync, type KeyObject, randomUUID } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { makeCertificate } from "../../../test/support/certs/ca-certificates.ts";
+import { makeCertificate } from "../../../test/support/certs/certificates.ts";
 import { type TemporaryFolder, temporaryFolder } from "../../../test/support/files/temporary-folder.ts";
 import { checkKeyPair, readKeyPairFiles } from "./key-pair-file.ts";
 

@@ -1,7 +1,7 @@
 import { chmod, mkdir, rename, rm, symlink, unlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createTestCa } from "../../../test/support/certs/sds-certificates.ts";
+import { createTestCa } from "../../../test/support/certs/test-ca.ts";
 import { type TemporaryFolder, temporaryFolder } from "../../../test/support/files/temporary-folder.ts";
 import { until } from "../../../test/support/wait/until.ts";
 import { silentLogger } from "../../base/logger.ts";

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdir, readdir, readFile, readlink, rm, rmdir, symlink, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { SPIFFE_ID } from "../../../test/support/certs/sds-certificates.ts";
+import { SPIFFE_ID } from "../../../test/support/certs/test-ca.ts";
 import { newOutputFiles, useOutputDirectory } from "../../../test/support/files/sds-output.ts";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { until } from "../../../test/support/wait/until.ts";

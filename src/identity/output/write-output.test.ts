@@ -1,7 +1,7 @@
 import { lstat, mkdir, readdir, readFile, readlink, realpath, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { SPIFFE_ID, validFor } from "../../../test/support/certs/sds-certificates.ts";
+import { SPIFFE_ID, validFor } from "../../../test/support/certs/test-ca.ts";
 import { newOutputFiles, outputCa, useOutputDirectory } from "../../../test/support/files/sds-output.ts";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { until } from "../../../test/support/wait/until.ts";

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, test } from "vitest";
 import "../../../test/support/no-open-handles.ts";
-import { makeCertificate } from "../../../test/support/certs/ca-certificates.ts";
+import { makeCertificate } from "../../../test/support/certs/certificates.ts";
 import { CloseStack } from "../../base/close-stack.ts";
 import { HttpError } from "./http-error.ts";
 import { httpRequest, openHttp } from "./http-request.ts";

@@ -6,7 +6,7 @@ import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { createTestTls } from "../../../test/support/certs/status-tls.ts";
+import { selfSignedCertificate } from "../../../test/support/certs/openssl-certificates.ts";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { askAndClose } from "../../../test/support/net/ask-and-close.ts";
 import { fetchBytes } from "../../../test/support/status/scrape.ts";
@@ -286,10 +286,10 @@ describe("over HTTP/2", () => {
 });
 
 test("with TLS, each connection is served with the certificate of its time", async () => {
-  const credentials = [createTestTls(), createTestTls()];
+  const credentials = [selfSignedCertificate(), selfSignedCertificate()];
   let asked = 0;
   const { port } = await start(() => text(200, "safe"), {
-    tls: async () => credentials[asked++] ?? credentials[0] ?? createTestTls(),
+    tls: async () => credentials[asked++] ?? credentials[0] ?? selfSignedCertificate(),
   });
   const serial = () =>
     new Promise<string>((resolve, reject) => {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createTestCa, validFor } from "../../../test/support/certs/sds-certificates.ts";
+import { createTestCa, validFor } from "../../../test/support/certs/test-ca.ts";
 import { growthFactor } from "../../../test/support/growth-factor.ts";
 import { SYSTEM_ROOT_PATHS } from "../../net/tls/system-roots.ts";
 import { buildCertificate } from "./certificate-builder.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createTestCa } from "../../../test/support/certs/sds-certificates.ts";
+import { createTestCa } from "../../../test/support/certs/test-ca.ts";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { silentLogger } from "../../base/logger.ts";
 import { type KubernetesSecret, parseGatewaySecret } from "./kubernetes-secret.ts";

@@ -6,7 +6,7 @@ import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } f
 import protobuf from "protobufjs";
 import { CloseStack } from "../../../src/base/close-stack.ts";
 import { parseCsr } from "../../../src/protocol/x509/csr.ts";
-import { makeCertificate, type TestCertificate } from "./ca-certificates.ts";
+import { makeCertificate, type TestCertificate } from "./certificates.ts";
 
 /** Google's own field names and numbers, read by another implementation of protobuf than the client's. */
 const PROTOS = `

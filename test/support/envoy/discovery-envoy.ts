@@ -4,7 +4,7 @@ import { Secret } from "../../../src/base/secret.ts";
 import { declareSdsMetrics } from "../../../src/sds/metrics.ts";
 import type { SecretSource } from "../../../src/sds/secret-source.ts";
 import { startSdsServer } from "../../../src/sds/start-sds-server.ts";
-import { createTestCa } from "../certs/sds-certificates.ts";
+import { createTestCa } from "../certs/test-ca.ts";
 import type { Netns } from "../netns/netns.ts";
 import { http2Cluster } from "./http2-cluster.ts";
 import { type RunningEnvoy, runEnvoy } from "./run-envoy.ts";

@@ -4,7 +4,7 @@ import type { SecretManagerOptions } from "../../../src/identity/secret-manager-
 import { type SecretManager, startSecretManager } from "../../../src/identity/start-secret-manager.ts";
 import { declareSdsMetrics } from "../../../src/sds/metrics.ts";
 import { startSdsServer } from "../../../src/sds/start-sds-server.ts";
-import { createTestCa, createTestCaClient, type TestCa, type TestCaClient } from "../certs/sds-certificates.ts";
+import { createTestCa, createTestCaClient, type TestCa, type TestCaClient } from "../certs/test-ca.ts";
 import { temporaryFolder } from "../files/temporary-folder.ts";
 import { type RecordedLog, recordLog } from "../log/recording-log.ts";
 import { type Load, startLoad } from "../net/start-load.ts";

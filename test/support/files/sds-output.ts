@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
 import { CHAIN_FILE, KEY_FILE, type OutputFiles, ROOT_FILE } from "../../../src/identity/output/output-version.ts";
-import { createTestCa, SPIFFE_ID } from "../certs/sds-certificates.ts";
+import { createTestCa, SPIFFE_ID } from "../certs/test-ca.ts";
 import { type TemporaryFolder, temporaryFolder } from "./temporary-folder.ts";
 
 export const outputCa = await createTestCa();

@@ -1,5 +1,5 @@
 import * as grpc from "@grpc/grpc-js";
-import { grpcTestCerts } from "../certs/grpc-certs.ts";
+import { opensslCertificates } from "../certs/openssl-certificates.ts";
 import {
   BIDI_END,
   BIDI_FAIL,
@@ -58,7 +58,7 @@ export async function startJsServer(
 
 function serverCredentials(transport: Transport): grpc.ServerCredentials {
   if (transport !== "tls") return grpc.ServerCredentials.createInsecure();
-  const { ca, server } = grpcTestCerts();
+  const { ca, server } = opensslCertificates();
   const pair = { private_key: Buffer.from(server.key), cert_chain: Buffer.from(server.cert) };
   return grpc.ServerCredentials.createSsl(Buffer.from(ca), [pair], true);
 }
@@ -180,7 +180,7 @@ export function createJsClient(target: string, transport: Transport): ContractCl
 
 function clientCredentials(transport: Transport): grpc.ChannelCredentials {
   if (transport !== "tls") return grpc.credentials.createInsecure();
-  const { ca, client } = grpcTestCerts();
+  const { ca, client } = opensslCertificates();
   return grpc.credentials.createSsl(Buffer.from(ca), Buffer.from(client.key), Buffer.from(client.cert));
 }
 

@@ -7,7 +7,7 @@ import { implement, type ServerCall } from "../../../src/grpc/server/server-type
 import { type GrpcServerOptions, startGrpcServer } from "../../../src/grpc/server/start-grpc-server.ts";
 import { GrpcError } from "../../../src/grpc/status.ts";
 import { GRPC_STATUS_NAMES } from "../../../src/protocol/grpc-status-names.ts";
-import { grpcTestCerts } from "../certs/grpc-certs.ts";
+import { opensslCertificates } from "../certs/openssl-certificates.ts";
 import {
   BIDI_END,
   BIDI_FAIL,
@@ -37,7 +37,7 @@ export async function startOurServer(
   options: Partial<GrpcServerOptions> = {},
 ): Promise<ContractServer> {
   const cancelled: string[] = [];
-  const { ca, server: serverKey } = transport === "tls" ? grpcTestCerts() : { ca: "", server: undefined };
+  const { ca, server: serverKey } = transport === "tls" ? opensslCertificates() : { ca: "", server: undefined };
   const credentials = { ...serverKey, ca, requestCert: true };
   const server = await startGrpcServer({
     listen: transport === "unix" ? { path: `${folder}/ours` } : { host: "127.0.0.1", port: 0 },
@@ -110,7 +110,7 @@ function hang(call: ServerCall, watch: (call: ServerCall) => void): Promise<neve
 }
 
 export function createOurClient(target: string, transport: Transport): ContractClient {
-  const tls = transport === "tls" ? grpcTestCerts() : undefined;
+  const tls = transport === "tls" ? opensslCertificates() : undefined;
   const channel = createGrpcChannel(target, {
     maxReceiveBytes: 64 * 1024 * 1024,
     ...(tls && { tls: () => ({ ca: tls.ca, ...tls.client, serverName: "localhost" }) }),

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeCertificate, type TestCertificate } from "../certs/ca-certificates.ts";
+import { makeCertificate, type TestCertificate } from "../certs/certificates.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const VALID = { fromMs: -60 * 60 * 1000, toMs: 365 * DAY_MS };

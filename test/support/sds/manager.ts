@@ -2,7 +2,7 @@ import { silentLogger } from "../../../src/base/logger.ts";
 import { MetricRegistry } from "../../../src/base/metric-registry.ts";
 import { declareIdentityMetrics } from "../../../src/identity/metrics.ts";
 import type { SecretManagerOptions } from "../../../src/identity/secret-manager-options.ts";
-import { SPIFFE_ID } from "../certs/sds-certificates.ts";
+import { SPIFFE_ID } from "../certs/test-ca.ts";
 
 /** Options of a manager whose keys are quick to make and whose waits are short. */
 export function managerOptions(

@@ -1,11 +1,5 @@
 import { beforeAll, expect, test } from "vitest";
-import {
-  createTestCa,
-  HOUR_MS,
-  SPIFFE_ID,
-  type TestCa,
-  validFor,
-} from "../../../../test/support/certs/sds-certificates.ts";
+import { createTestCa, HOUR_MS, SPIFFE_ID, type TestCa, validFor } from "../../../../test/support/certs/test-ca.ts";
 import { buildCsr } from "../../../protocol/x509/csr.ts";
 import { generateKeyPair } from "../../../protocol/x509/key-pair.ts";
 import { CaError } from "../ca-error.ts";

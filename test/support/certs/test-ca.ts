@@ -1,9 +1,7 @@
+import { createPublicKey, type KeyObject } from "node:crypto";
 import type { CaClient, SignedCertificate } from "../../../src/identity/ca-client/types.ts";
-import { buildCertificate, certificateExtension } from "../../../src/protocol/x509/certificate-builder.ts";
 import { parseCsr } from "../../../src/protocol/x509/csr.ts";
-import { encodePrivateKey, generateKeyPair } from "../../../src/protocol/x509/key-pair.ts";
-import { buildName } from "../../../src/protocol/x509/name.ts";
-import { encodePem } from "../../../src/protocol/x509/pem.ts";
+import { makeCertificate } from "./certificates.ts";
 
 export interface TestCa {
   readonly rootPem: string;
@@ -23,36 +21,20 @@ export const SPIFFE_ID = "spiffe://cluster.local/ns/default/sa/test";
 
 /** Real certificates from a CA that lives in the test process. */
 export async function createTestCa(organization = "cluster.local"): Promise<TestCa> {
-  const keys = await generateKeyPair({ type: "ecdsa", curve: "P256" });
-  const name = buildName({ organization });
-  const publicKeyDer = keys.publicKey.export({ type: "spki", format: "der" });
-  const rootDer = await buildCertificate(
-    {
-      issuer: name,
-      subject: name,
-      ...validFor(24 * HOUR_MS),
-      publicKeyDer,
-      extensions: [certificateExtension.basicConstraints(true), certificateExtension.caKeyUsage()],
-    },
-    keys.privateKey,
-  );
-  const issue: TestCa["issue"] = async (leafKeyDer, hosts, validity) => {
-    const extensions = [
-      certificateExtension.leafKeyUsage(),
-      certificateExtension.basicConstraints(false),
-      certificateExtension.subjectAltName(hosts),
-    ];
-    const subject = buildName({});
-    const fields = { issuer: name, subject, ...validity, publicKeyDer: leafKeyDer, extensions };
-    return encodePem("CERTIFICATE", await buildCertificate(fields, keys.privateKey));
+  const root = await makeCertificate({ organization, ...validFor(24 * HOUR_MS) });
+  const leaf = (hosts: readonly string[], validity: TestValidity, publicKey?: KeyObject) => {
+    const keys = publicKey && { keys: { publicKey, privateKey: root.keys.privateKey } };
+    return makeCertificate({ by: root, isCa: false, hosts, ...validity, ...keys });
   };
   return {
-    rootPem: encodePem("CERTIFICATE", rootDer),
-    issue,
+    rootPem: root.pem,
+    issue: async (publicKeyDer, hosts, validity) => {
+      const publicKey = createPublicKey({ key: publicKeyDer, type: "spki", format: "der" });
+      return (await leaf(hosts, validity, publicKey)).pem;
+    },
     pair: async (hosts, validity = validFor(HOUR_MS)) => {
-      const leaf = await generateKeyPair({ type: "ecdsa", curve: "P256" });
-      const cert = await issue(leaf.publicKey.export({ type: "spki", format: "der" }), hosts, validity);
-      return { cert, key: encodePrivateKey(leaf.privateKey, true).reveal() };
+      const { pem, keyPem } = await leaf(hosts, validity);
+      return { cert: pem, key: keyPem };
     },
   };
 }

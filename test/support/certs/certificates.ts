@@ -34,6 +34,9 @@ export interface TestCertificateOptions {
   /** Relative to now, in milliseconds. */
   readonly fromMs?: number;
   readonly toMs?: number;
+  /** Instead of these. */
+  readonly notBefore?: Date;
+  readonly notAfter?: Date;
 }
 
 /** Any certificate a test wants, right or wrong: a one-hour ECDSA CA unless said otherwise. */
@@ -50,8 +53,8 @@ export async function makeCertificate(options: TestCertificateOptions = {}): Pro
     {
       issuer: options.by?.subject ?? subject,
       subject,
-      notBefore: new Date(Date.now() + (options.fromMs ?? -60_000)),
-      notAfter: new Date(Date.now() + (options.toMs ?? 3_600_000)),
+      notBefore: options.notBefore ?? new Date(Date.now() + (options.fromMs ?? -60_000)),
+      notAfter: options.notAfter ?? new Date(Date.now() + (options.toMs ?? 3_600_000)),
       publicKeyDer,
       extensions: [
         isCa ? certificateExtension.caKeyUsage() : certificateExtension.leafKeyUsage(),
