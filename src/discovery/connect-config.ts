@@ -5,6 +5,7 @@ import { untilAborted } from "../base/wait.ts";
 import { type AnyConfigObject, objectKey } from "../istio-api/config-object.ts";
 import type { ConfigStore } from "../mesh-model/config-store.ts";
 import { type ConnectedConsul, connectConsul } from "./connect-consul.ts";
+import { connectKubernetes } from "./connect-kubernetes.ts";
 import { DiscoveryError } from "./discovery-error.ts";
 import type { MeshFile } from "./mesh-file.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
@@ -16,7 +17,7 @@ import { createMemoryStore, type MemoryStore } from "./stores/create-memory-stor
 import { startFileStore } from "./stores/start-file-store.ts";
 
 export interface ConnectedConfig {
-  /** Files first: of two objects with one name theirs counts. */
+  /** Files first, then Kubernetes: of two objects with one name theirs counts. */
   readonly store: ConfigStore;
   readonly files: ConfigStore | undefined;
   readonly memory: MemoryStore;
@@ -49,14 +50,29 @@ export async function connectConfig(
       trustDomain,
       clusterId: "Consul",
     });
-  const store = opened.add(combineStores([files, memory, consul?.store].filter((each) => each !== undefined)));
-  const entries = opened.add(createServiceEntryRegistry({ store, clusterId, trustDomain }));
+  const cluster =
+    options.kubernetes &&
+    connectKubernetes({
+      source: options.kubernetes,
+      mesh,
+      clusterId,
+      domainSuffix: options.domainSuffix ?? "cluster.local",
+      systemNamespace: options.systemNamespace ?? "istio-system",
+      log: options.log.scope("kube"),
+      signal: options.signal,
+      opened,
+    });
+  const stores = [files, cluster?.store, memory, consul?.store].filter((each) => each !== undefined);
+  const store = opened.add(combineStores(stores));
+  const kubernetes = await cluster?.connect(store);
+  const workloads = kubernetes === undefined ? [] : [kubernetes.workloads];
+  const entries = opened.add(createServiceEntryRegistry({ store, clusterId, trustDomain, workloads }));
   mesh.subscribe((settings) => {
     entries.setTrustDomain(settings.trustDomain);
     consul?.registry.setTrustDomain(settings.trustDomain);
   });
   if (consul !== undefined) await untilRead(consul, options);
-  const registries = [entries, ...(consul === undefined ? [] : [consul.registry])];
+  const registries = [kubernetes, entries, consul?.registry].filter((each) => each !== undefined);
   return { store, files, memory, registry: createAggregateRegistry(registries) };
 }
 

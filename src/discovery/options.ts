@@ -5,6 +5,7 @@ import type { ListenAddress } from "../net/listen/listen.ts";
 import type { DiscoveryPorts, DiscoverySettings } from "../settings/discovery-settings.ts";
 import type { Connections } from "./ads/connections.ts";
 import type { KeyStoreOptions } from "./keys/key-store.ts";
+import type { KubernetesSource } from "./kubernetes-source.ts";
 import type { ConfigParser } from "./parse/config-parser.ts";
 import type { MemoryStore } from "./stores/create-memory-store.ts";
 
@@ -14,6 +15,8 @@ export interface StartDiscoveryOptions extends DiscoverySettings {
   readonly parser?: ConfigParser;
   /** Aborted during the start: it rejects with the reason, and nothing stays open. */
   readonly signal?: AbortSignal;
+  /** The cluster whose services and rules count as well; none without. */
+  readonly kubernetes?: KubernetesSource;
   /** Key sets of token issuers that rules name by address; 20 minutes between two looks at one. */
   readonly tokenKeys?: Pick<KeyStoreOptions, "refreshMs">;
 }

@@ -8,7 +8,7 @@ import { createSnapshotPublisher } from "./config-snapshot.ts";
 /** What the store holds of one rule object of an API server. */
 export interface KubernetesRule {
   readonly ref: ObjectRef;
-  /** Undefined for an object with errors: it does nothing, and is reported. */
+  /** Undefined for an object with errors, which is reported. */
   readonly object: AnyConfigObject | undefined;
   readonly problems: readonly DocumentProblem[];
 }
@@ -56,7 +56,8 @@ export function createKubernetesStore(isDiscovered: (namespace: string) => boole
     set: (key, rule) => {
       isDirty = true;
       if (rule === undefined) rules.delete(key);
-      else rules.set(key, rule);
+      // What cannot be used leaves in force what was there before, as everywhere.
+      else rules.set(key, { ...rule, object: rule.object ?? rules.get(key)?.object });
     },
     namespacesChanged: () => {
       isDirty = true;

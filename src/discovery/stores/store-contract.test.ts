@@ -5,7 +5,9 @@ import { describe, expect, test } from "vitest";
 import { workloadEntry } from "../../../test/support/discovery/objects.ts";
 import { describeConfigStore, type StoreSetup } from "../../../test/support/discovery/store-contract.ts";
 import { silentLogger } from "../../base/logger.ts";
+import { objectKey } from "../../istio-api/config-object.ts";
 import { combineStores } from "../connect-config.ts";
+import { createKubernetesStore, decodeRule, type KubernetesRule } from "./create-kubernetes-store.ts";
 import { createMemoryStore } from "./create-memory-store.ts";
 import { startFileStore } from "./start-file-store.ts";
 
@@ -41,7 +43,25 @@ const combined = async (): Promise<StoreSetup> => {
   return { ...inner, store, [Symbol.asyncDispose]: async () => store.close() };
 };
 
+const kubernetes = async (): Promise<StoreSetup> => {
+  const store = createKubernetesStore(() => true);
+  const change = (key: string, rule: KubernetesRule | undefined) => {
+    store.set(key, rule);
+    store.commit();
+  };
+  return {
+    store,
+    put: async (document) => {
+      const rule = decodeRule(document);
+      change(rule === undefined ? "?" : objectKey(rule.ref), rule);
+    },
+    remove: async (name) => change(objectKey({ kind: "WorkloadEntry", namespace: "prod", name }), undefined),
+    [Symbol.asyncDispose]: async () => undefined,
+  };
+};
+
 describeConfigStore("memory", memory);
+describeConfigStore("Kubernetes", kubernetes);
 describeConfigStore("files", files);
 describeConfigStore("combined", combined);
 

@@ -1,0 +1,33 @@
+import type { KubernetesObject } from "./registries/kubernetes/kubernetes-object.ts";
+
+/** Objects of one kind in an API server. */
+export interface WatchedResource {
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly plural: string;
+  /** All namespaces without. */
+  readonly namespace?: string;
+  /** One object alone. */
+  readonly name?: string;
+}
+
+export interface WatchOptions<Reduced> {
+  readonly resource: WatchedResource;
+  /** What is held in memory of an object; undefined for objects that do not matter. */
+  readonly reduce: (object: KubernetesObject) => Reduced | undefined;
+  /** `namespace/name`, or the name alone for objects of the whole cluster. Undefined: there is none any more, or there was none. */
+  readonly onChange: (key: string, after: Reduced | undefined, before: Reduced | undefined) => void;
+}
+
+export interface ObjectWatch {
+  /** Resolves when every object that was there at the start has been given to `onChange`. Never rejects. */
+  readonly synced: Promise<void>;
+  /** Nothing is called after it resolved. */
+  stop(): Promise<void>;
+}
+
+/** Something that follows objects of a cluster, on and on: what the control plane needs of a client. */
+export interface KubernetesSource {
+  watch<Reduced>(options: WatchOptions<Reduced>): ObjectWatch;
+}
