@@ -82,7 +82,7 @@ describe("keys, requests and headers", () => {
     expect(call?.metadata.authorization).toMatch(/^Bearer /);
   });
 
-  test("a key that is too small, or of an unknown kind, is told as the reason", async () => {
+  test("a key that is too small, or of an unknown kind, is reported as the reason", async () => {
     for (const [env, says] of [
       [
         { ECC_SIGNATURE_ALGORITHM: "", WORKLOAD_RSA_KEY_SIZE: "1024" },

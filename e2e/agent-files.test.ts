@@ -239,7 +239,7 @@ describe("a start that does not come to its end leaves no bootstrap behind", () 
   });
 });
 
-test("pod labels that cannot be read are told, and the start goes on", async () => {
+test("pod labels that cannot be read are reported, and the start goes on", async () => {
   await using agent = await startAgentProcess({ controlPlane, files: { "etc/istio/pod/labels/not-a-file": "" } });
   await until(async () => (agent.stdout().includes("Envoy command") ? undefined : "not started"));
   expect(agent.stdout().match(/warn\tfailed to read pod labels: .*/g)).toEqual([

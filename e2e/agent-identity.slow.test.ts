@@ -11,7 +11,7 @@ import { httpListener } from "../test/support/xds/mesh-resources.ts";
 
 beforeEach(needs("envoy"));
 
-test("a CA that hangs is given up after ten seconds and told; files are served meanwhile, and the next answer is taken", async () => {
+test("a CA that hangs is given up after ten seconds and reported; files are served meanwhile, and the next answer is taken", async () => {
   const [port = 0] = await freePorts(1);
   await using controlPlane = await startMeshControlPlane({
     resources: () => [httpListener({ name: "in", port, answer: "x", mutualTls: true })],

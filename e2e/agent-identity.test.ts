@@ -110,7 +110,7 @@ describe("a CA in trouble at the start", () => {
   });
 });
 
-test("a token that is missing, empty or wrong is told, and the right one is used when it appears", async () => {
+test("a token that is missing, empty or wrong is reported, and the right one is used when it appears", async () => {
   await using controlPlane = await startControlPlane();
   await using agent = await startAgentProcess({
     controlPlane,

@@ -173,7 +173,7 @@ test("a status port that is taken ends the agent with a clear error", async () =
   expect(second.stderr()).toContain(`listen tcp :${first.ports.status}: bind: address already in use`);
 });
 
-test("a CA provider that nobody knows ends the start with the words operators search for", async () => {
+test("a CA provider that no one knows ends the start with the words operators search for", async () => {
   await using controlPlane = await startMeshControlPlane({ resources: () => [] });
   await using agent = await startAgentProcess({ controlPlane, env: { CA_PROVIDER: "Vault" } });
   expect(await agent.exited).toBe(255);

@@ -32,7 +32,7 @@ describe("a run with another backend than the last one", () => {
     expect(await networkState(netns)).toBe(await networkState(fresh));
   });
 
-  test("rules that are in place are left so, and those beside them are told", async () => {
+  test("rules that are in place are left so, and those beside them are reported", async () => {
     await using netns = await createNetns();
     await must(netns, [...REDIRECT, "--native-nftables"]);
     const native = await netns.must("nft list ruleset");
@@ -67,23 +67,26 @@ describe("cleaning", () => {
     { refuses: "nft", says: /native nftables: nftables run failed: refused by the test/, left: "istio-proxy-nat" },
     { refuses: "iptables-nft-restore", says: /iptables-nft: .*refused by the test/, left: "-A OUTPUT -j ISTIO" },
     { refuses: "iptables-legacy-restore", says: /iptables-legacy: .*refused/, left: "-A OUTPUT -j ISTIO" },
-  ])("where $refuses refuses, everything else is removed and the failure is told", async ({ refuses, says, left }) => {
-    await using netns = await createNetns();
-    const empty = await networkState(netns);
-    await everywhere(netns);
-    const result = await istioIptables(netns, ["--cleanup-only"], { PATH: withRefusing(refuses) });
-    expect(result).toMatchObject({ code: 1 });
-    expect(result.stdout).toMatch(/not everything of traffic capture could be removed: /);
-    expect(result.stdout).toMatch(says);
-    const state = await networkState(netns);
-    const places = [/istio-proxy-nat/, /# iptables-nft-save\n[^#]*ISTIO/, /# iptables-legacy-save\n[^#]*ISTIO/];
-    expect(places.filter((place) => place.test(state))).toHaveLength(1);
-    expect(state).toContain(left);
-    // The marks of all are the same: the rules that stay need the route.
-    expect(state).toContain("fwmark 0x539");
-    expect(await istioIptables(netns, ["--cleanup-only"])).toMatchObject({ code: 0 });
-    expect(await networkState(netns)).toBe(empty);
-  });
+  ])(
+    "where $refuses refuses, everything else is removed and the failure is reported",
+    async ({ refuses, says, left }) => {
+      await using netns = await createNetns();
+      const empty = await networkState(netns);
+      await everywhere(netns);
+      const result = await istioIptables(netns, ["--cleanup-only"], { PATH: withRefusing(refuses) });
+      expect(result).toMatchObject({ code: 1 });
+      expect(result.stdout).toMatch(/not everything of traffic capture could be removed: /);
+      expect(result.stdout).toMatch(says);
+      const state = await networkState(netns);
+      const places = [/istio-proxy-nat/, /# iptables-nft-save\n[^#]*ISTIO/, /# iptables-legacy-save\n[^#]*ISTIO/];
+      expect(places.filter((place) => place.test(state))).toHaveLength(1);
+      expect(state).toContain(left);
+      // The marks of all are the same: the rules that stay need the route.
+      expect(state).toContain("fwmark 0x539");
+      expect(await istioIptables(netns, ["--cleanup-only"])).toMatchObject({ code: 0 });
+      expect(await networkState(netns)).toBe(empty);
+    },
+  );
 
   test("an IPv6 program that refuses does not keep the IPv4 rules", async () => {
     await using netns = await createNetns({ addresses: ["10.0.0.10/24", "fd00::10/64"] });

@@ -228,7 +228,7 @@ describe("interrupted and repeated runs", () => {
 });
 
 describe("drift", () => {
-  test("strangers in built-in chains are no drift, changes in our chains are; --reconcile replaces them", async () => {
+  test("strangers in built-in chains are not drift, changes in our chains are; --reconcile replaces them", async () => {
     await using netns = await createNetns();
     await istioIptables(netns, ALL);
     await netns.must("iptables-nft -t nat -A OUTPUT -p tcp --dport 123 -j ACCEPT");

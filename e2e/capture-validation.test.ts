@@ -70,7 +70,7 @@ describe("validation", () => {
   test.each([
     { user: "no-such-user", says: "IPv4 inbound: there is no user no-such-user on this machine" },
     { user: "3000000000", says: "cannot become user 3000000000" },
-  ])("as user $user nothing can be proven, which is told", async ({ user, says }) => {
+  ])("as user $user nothing can be proven, which is reported", async ({ user, says }) => {
     await using netns = await withRoutes(await createNetns());
     const result = await istioIptables(netns, ["-u", user, "-i", "*", "-b", "*", ...checkWithin("1500ms")]);
     expect(result).toMatchObject({ code: 126, stdout: expect.stringContaining(says) });

@@ -130,7 +130,7 @@ test.each([["version", "--short"], ["help"], ["nonsense"]])(
   },
 );
 
-test("every configuration problem is told with its source before the command ends", async () => {
+test("every configuration problem is reported with its source before the command ends", async () => {
   mkdirSync(join(folder, "etc/istio/pod"), { recursive: true });
   writeFileSync(join(folder, "etc/istio/pod/annotations"), 'proxy.istio.io/config="drainDuration: 1.5s"\n');
   const { code, stdout } = await run(["proxy", "nonsense"], {

@@ -70,7 +70,7 @@ const tcp = (from: string) =>
     .tcp({ address: from === "stranger" ? SERVER : VIP, port: 9001, send: "hello", timeoutMs: 3000 });
 
 describe("who may call", () => {
-  test("an allowed identity gets through, every other is told that it may not", async () => {
+  test("an allowed identity gets through, every other gets a 403", async () => {
     await apply(authorization("callers", { rules: [{ from: [{ source: { principals } }] }] }));
     await until(async () => ((await get("shop")).status === 200 ? undefined : "the shop is not let in"));
     await expect.poll(() => get("other"), SOON).toEqual(DENIED);
@@ -102,7 +102,7 @@ describe("who may call", () => {
     expect(await get("shop", "/b")).toMatchObject({ status: 200 });
   });
 
-  test("an empty policy lets nobody in", async () => {
+  test("an empty policy denies everyone", async () => {
     await apply(authorization("nobody", {}));
     await expect.poll(() => get("shop"), SOON).toEqual(DENIED);
     expect(await tcp("shop")).toMatchObject({ received: "", closed: true });

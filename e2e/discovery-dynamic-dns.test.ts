@@ -88,7 +88,7 @@ test.each([
   }
 });
 
-test("a name that nobody has is refused, and one of no service is not let out", async () => {
+test("a name that no one has is refused, and one of no service is not let out", async () => {
   expect((await call("gone.wild.test", 8080)).status).toBe(503);
   expect((await call("one.elsewhere.test", 8080)).status).toBe(502);
 });

@@ -168,7 +168,7 @@ describe("an authorizer that does not answer", () => {
   test.each([
     { provider: "gone-http", status: 503 },
     { provider: "gone-grpc", status: 403 },
-  ])("lets nobody in: $provider, $status", async ({ provider, status }) => {
+  ])("denies everyone: $provider, $status", async ({ provider, status }) => {
     await apply(provider, ABOUT_ADMIN);
     await expect.poll(() => get("/admin", NICELY), SOON).toMatchObject({ status });
     expect(await get("/public")).toMatchObject({ status: 200 });
@@ -181,7 +181,7 @@ describe("an authorizer that does not answer", () => {
   });
 });
 
-test("a provider that the mesh does not have lets nobody in", async () => {
+test("a provider that the mesh does not have denies everyone", async () => {
   await apply("nobody", ABOUT_ADMIN);
   await expect
     .poll(async () => (({ status, body }) => ({ status, body }))(await get("/admin", NICELY)), SOON)

@@ -139,7 +139,7 @@ test("HTTPS is ended with the certificate of files", async () => {
   expect(echoOf(await call(overTls("web.example")))).toMatchObject({ name: "web", protocol: "HTTP/1.1" });
 });
 
-test("a server name that nobody serves gets no connection", async () => {
+test("a server name that no one serves gets no connection", async () => {
   expect(await call(overTls("other.example"))).toMatchObject({ status: 0 });
 });
 

@@ -122,7 +122,7 @@ const everything = (more: object = {}) => ({ route: [toSubset("web", "v1")], ...
 const fourSigma = (count: number, share: number) => 4 * Math.sqrt(count * share * (1 - share));
 
 describe("protocols, balanced over two endpoints", () => {
-  test("HTTP/1.1, with the caller's identity told by the server's sidecar", async () => {
+  test("HTTP/1.1, with the caller's identity reported by the server's sidecar", async () => {
     const results = await call({ port: 80, count: 60, concurrency: 4 });
     expect(countStatus(results, 200)).toBe(60);
     expect(namesOf(results)).toEqual(["v1", "v2"]);
@@ -170,7 +170,7 @@ describe("protocols, balanced over two endpoints", () => {
     ]);
   });
 
-  test("a port whose protocol nobody declared", async () => {
+  test("a port whose protocol no one declared", async () => {
     const results = await call({ port: 85, count: 40, concurrency: 4 });
     expect(countStatus(results, 200)).toBe(40);
     expect(namesOf(results)).toEqual(["v1", "v2"]);
@@ -233,7 +233,7 @@ describe("routing", () => {
     expect(foreign?.headers["access-control-allow-origin"]).toBeUndefined();
   });
 
-  test("a mirrored request reaches the shadow, whose answer nobody sees", async () => {
+  test("a mirrored request reaches the shadow, whose answer is discarded", async () => {
     await apply([everything({ mirror: { host: hostOf("shadow") }, mirrorPercentage: { value: 100 } })]);
     await started().workload("shadow").seen(8080, true);
     const results = await call({ port: 80, path: "/mirrored", count: 20 });
@@ -360,7 +360,7 @@ describe("resilience", () => {
   });
 });
 
-test("with REGISTRY_ONLY a host that nobody registered is answered with 502 by the sidecar", async () => {
+test("with REGISTRY_ONLY a host that no one registered is answered with 502 by the sidecar", async () => {
   const stranger = { port: 80, host: "unknown.example", path: "/out" };
   started().controlPlane.writeMesh("accessLogFile: /dev/stdout\noutboundTrafficPolicy: {mode: REGISTRY_ONLY}\n");
   await until(async () => {

@@ -149,7 +149,7 @@ describe.each(MODES)("mesh apply of a mesh file with isolation $isolation", ({ i
     await untilAnswers("three hello-1", "three hello-2");
   });
 
-  test("what cannot be applied is told, with its place, and changes nothing", async () => {
+  test("what cannot be applied is reported, with its place, and changes nothing", async () => {
     const before = await pids("hello-1");
     mesh.write("bad.yaml", wordFile(port, { word: "x" }).replace("replicas: 3", "replicas: none"));
     expect((await mesh.cli("apply", "-f", "bad.yaml")).stderr).toMatch(

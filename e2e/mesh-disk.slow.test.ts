@@ -35,7 +35,7 @@ function fill(disk: string): void {
   execFileSync("sh", ["-c", `dd if=/dev/zero of=${disk}/fill bs=4k 2>/dev/null || true`]);
 }
 
-test("a full disk at the start is told and leaves nothing", async () => {
+test("a full disk at the start is reported and leaves nothing", async () => {
   using disk = smallDisk();
   fill(disk.path);
   await using mesh = startMeshRun({

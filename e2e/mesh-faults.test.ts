@@ -22,7 +22,7 @@ async function ask(mesh: MeshRun): Promise<string> {
   return (await fetchAnswer(`${entries.web}/`)).body;
 }
 
-test("a taken port is told with who needs it, and nothing is started", async () => {
+test("a taken port is reported with who needs it, and nothing is started", async () => {
   const port = await freePort();
   const squatter = createServer().listen(port);
   await new Promise((ready) => squatter.once("listening", ready));
@@ -37,7 +37,7 @@ test("a taken port is told with who needs it, and nothing is started", async () 
   await new Promise((closed) => squatter.close(closed));
 });
 
-test("a command that is not there is told with its place in the file, before anything is started", async () => {
+test("a command that is not there is reported with its place in the file, before anything is started", async () => {
   const file = "services:\n  web:\n    command: [no-such-program, --port]\n";
   await using mesh = startMeshRun({ file, args: ["--isolation", "none"] });
   expect(await mesh.exited).toBe(1);
@@ -173,7 +173,7 @@ test("a mesh that was killed is cleaned up by its next start", async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("a killed control plane is back within five seconds, and nobody notices", async () => {
+test("a killed control plane is back within five seconds, and no one notices", async () => {
   await using mesh = startMeshRun({ file: pairFile({ port: await freePort() }), args: ["--isolation", "none"] });
   await mesh.untilUp();
   const limitMs = await patience(5000);
@@ -188,7 +188,7 @@ test("a killed control plane is back within five seconds, and nobody notices", a
   expect(Date.now() - killedAt).toBeLessThan(limitMs);
 });
 
-test("mesh up whose output nobody reads any more ends in order", async () => {
+test("mesh up whose output no one reads any more ends in order", async () => {
   const folder = mkdtempSync(join(tmpdir(), "mesh-pipe-"));
   writeFileSync(join(folder, "mesh.yaml"), pairFile({ port: await freePort() }));
   const name = `pipe-${process.pid}`;

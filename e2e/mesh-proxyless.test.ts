@@ -61,7 +61,7 @@ test("without an Envoy to be had the demo runs as gRPC programs with agents, and
   expect(await leftovers(state)).toEqual([]);
 });
 
-test("a mesh of one's own applications needs Envoy, and the reason why there is none is told", async () => {
+test("a mesh of one's own applications needs Envoy, and the reason why there is none is reported", async () => {
   await using mesh = startMeshRun({ file: pairFile({ port: 8482 }), env: WITHOUT_ENVOY });
   expect(await mesh.exited).toBe(1);
   expect(mesh.output()).toBe("Error: Envoy at /nonexistent/envoy (from ENVOY_BIN) is missing or not executable\n");

@@ -166,7 +166,7 @@ test("an Envoy that is frozen is not ready any more, and is again when it goes o
   await agent.untilReady();
 });
 
-test("the merged metrics have a port with mutual TLS, which nobody without a certificate of the mesh gets through", async () => {
+test("the merged metrics have a port with mutual TLS, which no one without a certificate of the mesh gets through", async () => {
   await using app = await startHttpServer((_request, response) => void response.end(APP));
   await using controlPlane = await startMeshControlPlane({ resources: () => [] });
   const [port = 0] = await freePorts(1);

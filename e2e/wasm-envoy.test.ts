@@ -108,7 +108,7 @@ test.each([
   expect(existsSync(join(agent.folder, "var/lib/istio/data"))).toBe(false);
 });
 
-test("with the conversion off Envoy gets the remote source as it is and the agent asks nobody", async () => {
+test("with the conversion off Envoy gets the remote source as it is and the agent asks no one", async () => {
   await using registry = await startOciRegistry();
   registry.push("filters/header", "v1", headerPlugin("x-wasm", "never"));
   const [port = 0] = await freePorts(1);

@@ -62,7 +62,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     expect(text).not.toMatch(/^istio_agent_istiod_connection_failures /m);
   });
 
-  test("a token that has expired is read anew for the next connection, without a restart", async () => {
+  test("a token that has expired is read again for the next connection, without a restart", async () => {
     await using server = await startFakeXdsServer();
     await using agent = await startAgent(server.address);
     const connect = async (index: number) => {

@@ -106,7 +106,7 @@ describe.each(["sotw", "delta"] as const)("a real Envoy, %s", (kind) => {
     expect(log).toContain("Skipping forwarding type url istio.io/debug/syncz to Envoy as is not a valid Envoy type");
   });
 
-  test("keeps serving when control plane, socket or itself go away, and is configured anew when they are back", async () => {
+  test("keeps serving when control plane, socket or itself go away, and is configured again when they are back", async () => {
     const [port = 0] = await freePorts(1);
     const gone = await startFakeXdsServer();
     await using agent = await startAgent(kind, gone.address);

@@ -101,7 +101,7 @@ test("the certificates that the bootstrap and its override name are watched, and
   ]);
 });
 
-test("a chain and its key are found together, in either spelling, at any depth; inline certificates are no files", () => {
+test("a chain and its key are found together, in either spelling, at any depth; inline certificates are not files", () => {
   const context = {
     tls_certificates: [{ certificate_chain: { filename: "/c" }, private_key: { filename: "/k" } }],
     validation_context: { trusted_ca: { filename: "/r" }, crl: { inline_string: "x" } },

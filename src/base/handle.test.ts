@@ -26,7 +26,7 @@ test("members that change after the start stay readable", () => {
   expect(handle.count).toBe(5);
 });
 
-test("an end nobody listens to is not an unhandled rejection, and is still seen by who asks later", async () => {
+test("an end no one listens to is not an unhandled rejection, and is still seen by who asks later", async () => {
   const handle = toHandle({ ended: Promise.reject(new Error("socket lost")), stop: async () => undefined });
   await new Promise((resolve) => setImmediate(resolve));
   await expect(handle.ended).rejects.toThrow("socket lost");

@@ -142,7 +142,7 @@ describe("templates", () => {
     expect(warnings).toEqual(Array(2).fill(expect.stringContaining(`${imageTemplate} is not used: `)));
   });
 
-  test("the user's own bootstrap is used as it is, and kept", async () => {
+  test("the user's own bootstrap is used as it is, and not deleted", async () => {
     const custom = join(dir, "mine.json");
     await writeFile(custom, "{}");
     const written = await writeBootstrap(inputs({ proxyConfig: { customConfigFile: custom } }), { log });

@@ -236,7 +236,7 @@ describe("a plugged-in authority", () => {
     await expect.poll(async () => (await sign(several)).at(-1)).toBe(root.pem + other.pem);
   });
 
-  test("lowers the default TTL to what is left of the chain, anew after a reload", async () => {
+  test("lowers the default TTL to what is left of the chain, again after a reload", async () => {
     const short = await makeCertificate({ organization: "short", by: root, toMs: 2 * HOUR });
     await using directory = temporaryFolder({ files: files(signer) });
     const { authority } = await start(directory.path, { debounceMs: 5 });

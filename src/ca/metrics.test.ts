@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { MetricRegistry } from "../base/metric-registry.ts";
 import { declareCaServerMetrics } from "./metrics.ts";
 
-test("expiry is told as a time and as seconds left, negative once it is over, and not at all without a certificate", () => {
+test("expiry is reported as a time and as seconds left, negative once it is over, and not at all without a certificate", () => {
   const registry = new MetricRegistry();
   let now = 1_000_000;
   const metrics = declareCaServerMetrics(registry, () => now);

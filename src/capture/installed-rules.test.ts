@@ -78,7 +78,7 @@ test.each([
   expect(names(await findOtherRules(given, own))).toEqual(others);
 });
 
-test("a rule that only looks like ours is cleaned with the flags that make it, and is no reason to refuse a run", async () => {
+test("a rule that only looks like ours is cleaned with the flags that make it, and is not a reason to refuse a run", async () => {
   const { given } = machine(iptables(RETURN_LIKE_OURS, ""));
   expect(names(await findInstalledRules(given))).toEqual(["iptables-nft", "ip6tables-nft"]);
   expect(await findOtherRules(given, "native")).toEqual([]);

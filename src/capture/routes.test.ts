@@ -65,7 +65,7 @@ test("a table that has a name on this machine is known by its number", async () 
   expect(calls).not.toContain("-4 rule add fwmark 1337 lookup 133");
 });
 
-test("an ip that lists no numbers is asked as ever, and a rule that is there all the same is no failure", async () => {
+test("an ip that lists no numbers is asked as ever, and a rule that is there all the same is not a failure", async () => {
   const unknown = { "-4 -N rule list": 'Option "-N" is unknown, try "ip -help".' };
   const plain = context({ "-4 rule list": "32765:\tfrom all fwmark 0x539 lookup 133\n" }, unknown);
   await configureRoutes(TPROXY, plain.network);

@@ -58,7 +58,7 @@ test("a conflict that many proxies have is shown at the first of them", () => {
   });
 });
 
-test("rules that are refused and resources that cannot be made are no conflicts", () => {
+test("rules that are refused and resources that cannot be made are not conflicts", () => {
   const found = conflictsOf({
     web: [
       { effect: "refused-rule", type: "RDS", resource: "80", reason: "no such thing" },

@@ -68,7 +68,7 @@ describe("at the start", () => {
 });
 
 describe("later", () => {
-  test("a change is told once, with the new settings in force", async () => {
+  test("a change is reported once, with the new settings in force", async () => {
     const path = join(folder, "mesh");
     writeFileSync(path, "");
     const { file, told } = await start(path);
@@ -113,7 +113,7 @@ describe("later", () => {
     await expect.poll(() => told.map(({ rootNamespace }) => rootNamespace), SOON).toEqual(["third"]);
   });
 
-  test("a file that stays bad is told once for each reason, however often it is looked at", async () => {
+  test("a file that stays bad is reported once for each reason, however often it is looked at", async () => {
     const path = join(folder, "mesh");
     writeFileSync(path, OWN_ROOT);
     const { file, levels } = await start(path, 110);
@@ -128,7 +128,7 @@ describe("later", () => {
     expect(file.settings.rootNamespace).toBe("own-root");
   });
 
-  test("what only looks written is no change", async () => {
+  test("what only looks written is not a change", async () => {
     const path = join(folder, "mesh");
     writeFileSync(path, OWN_ROOT);
     const { file, told } = await start(path, 300);

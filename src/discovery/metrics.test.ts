@@ -63,7 +63,7 @@ test.each([
   expect(registry.render()).toContain(`\n${name} ${count}\n`);
 });
 
-test("the build is told in the words of the reference", () => {
+test("the build is reported in the words of the reference", () => {
   const text = declare().registry.render();
   expect(text).toMatch(/^pilot_info\{version="[^"]+-[^"]+-[^"]+"\} 1$/m);
   expect(text).toMatch(/^istio_build\{component="pilot",tag="[^"]+"\} 1$/m);

@@ -202,7 +202,7 @@ test("questions that wait take a bounded amount of memory, however long they are
 });
 
 test.each([true, false])(
-  "that every server failed is told once a second where all are asked at once (%s)",
+  "that every server failed is reported once a second where all are asked at once (%s)",
   async (parallel) => {
     const { forwarder, udp, log } = setUp({ parallel });
     for (const name of ["a.", "b."]) {

@@ -140,7 +140,7 @@ describe("what has to be asked upstream", () => {
   });
 });
 
-describe("what is no question for us", () => {
+describe("what is not a question for us", () => {
   test.each([
     { name: "half a header", message: Buffer.from([1, 2, 3]), is: 0 },
     { name: "a reply", message: query("web.example.", A, { flags: ["qr"] }), is: 0 },
@@ -190,7 +190,7 @@ describe("a forwarded question", () => {
     expect(shared.equals(before)).toBe(true);
   });
 
-  test("that nobody answered fails with the question in it", async () => {
+  test("that no one answered fails with the question in it", async () => {
     const { reply } = await ask({ forwarder: forwarder(undefined) });
     expect(reply).toMatchObject({ id: 7, rcode: 2, questions: [{ name: "x.example." }], answers: [] });
   });
@@ -209,7 +209,7 @@ describe("a forwarded question", () => {
     expect((await ask({ ...given, forwardsOtherTypes: true }, query("web.example.", TXT))).reply.rcode).toBe(3);
   });
 
-  test("that comes from ourselves is not asked again, and told of once in a while", async () => {
+  test("that comes from ourselves is not asked again, and reported once in a while", async () => {
     const { handler, answer, log, forwarded } = setUp({ isLoop: () => true });
     for (let time = 0; time < 3; time += 1) {
       answer(query("x.example."));

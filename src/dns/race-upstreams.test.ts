@@ -85,7 +85,7 @@ describe("one after the other", () => {
     race.cancel();
   });
 
-  test("the first refusal is the result when nobody does better", () => {
+  test("the first refusal is the result when no one does better", () => {
     const race = start(["a", "b", "c"]);
     race.settle("a", REFUSED);
     race.settle("b", broken);

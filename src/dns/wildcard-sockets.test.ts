@@ -23,7 +23,7 @@ async function setUp(addresses: string[], taken: readonly string[] = []) {
   return { log, open, list, starting, changes: () => changes, onChange: () => void changes++ };
 }
 
-test("what changes is followed and told, what stays is not touched", async () => {
+test("what changes is followed and reported, what stays is not touched", async () => {
   vi.useFakeTimers();
   try {
     const addresses = ["10.0.0.1", "10.0.0.2"];

@@ -54,7 +54,7 @@ describe("the resource source", () => {
     expect(after.version).toBe(cds.version);
   });
 
-  test("lookups are counted, and what is forgotten comes out equal when it is made anew", () => {
+  test("lookups are counted, and what is forgotten comes out equal when it is made again", () => {
     const { source } = recording();
     const view = mesh20().take().snapshot.view(testNode());
     const clusters = names.map((name) => cluster(name));
@@ -80,7 +80,7 @@ describe("the resource source", () => {
     expect(source.all(view, "ECDS").resources).toEqual([]);
   });
 
-  test.each(["EDS", "RDS"] as const)("a name of several lines is one name of %s, and nobody else's two", (type) => {
+  test.each(["EDS", "RDS"] as const)("a name of several lines is one name of %s, and no other two", (type) => {
     const { source } = recording();
     const { snapshot } = mesh20().take();
     const [hostile, other] = ["1", "2"].map((number) => snapshot.view(testNode({ name: `web-${number}` })));
@@ -108,7 +108,7 @@ describe("the resource source", () => {
     expect(again).toEqual(first);
   });
 
-  test("a rule that no cluster can follow is told", () => {
+  test("a rule that no cluster can follow is reported", () => {
     const { source, problems } = recording();
     const tls = { mode: "MUTUAL", credentialName: "secret" };
     const mesh = createTestMesh(
@@ -120,7 +120,7 @@ describe("the resource source", () => {
     );
   });
 
-  test("an ingress listener whose address an outbound one has is left out and told", () => {
+  test("an ingress listener whose address an outbound one has is left out and reported", () => {
     const { source, problems } = recording();
     const ingress = [{ port: { number: 80, protocol: "HTTP", name: "http" }, defaultEndpoint: "127.0.0.1:8080" }];
     const sidecar = { kind: "Sidecar", name: "own", spec: { ingress, egress: [{ hosts: ["./*"] }] } };

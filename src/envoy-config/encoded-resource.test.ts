@@ -82,7 +82,7 @@ describe("the memory of results", () => {
     expect(memory.memoize("b", [service, 1], make)).toBe(4);
   });
 
-  test("forgets what is not to be kept", () => {
+  test("forgets what is not to be retained", () => {
     const memory = createResultCache<object>();
     const first = memory.memoize("a", [], () => ({}));
     memory.retain(new Set(["b"]));
@@ -102,7 +102,7 @@ describe("the resource guard", () => {
     expect(problems).toEqual([{ effect: "left-out", type: "CDS", resource: "bad", reason: "too much" }]);
   });
 
-  test("of several resources of one name the first is kept", () => {
+  test("of several resources of one name the first is retained", () => {
     const dropped: string[] = [];
     const first = cluster("a");
     const kept = onlyUnique([first, cluster("b"), cluster("a", "2s")], ({ name }) => dropped.push(name));

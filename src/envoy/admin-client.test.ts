@@ -57,7 +57,7 @@ test("IPv6 loopback is spoken to by address", async () => {
   expect(server.admin.authority).toBe(`[::1]:${server.port}`);
 });
 
-test("server info tells state, version and epoch; text that is no JSON is a coded error", async () => {
+test("server info tells state, version and epoch; text that is not JSON is a coded error", async () => {
   const answers = ['{"state":"LIVE","version":"v","command_line_options":{"restart_epoch":3}}', "{}", "<html>"];
   await using server = await serve((_request, response) => void response.end(answers.shift()));
   expect(await server.admin.serverInfo()).toEqual({ state: "LIVE", version: "v", restartEpoch: 3 });
@@ -85,7 +85,7 @@ test("another status than 200 is a coded error with the number", async () => {
   });
 });
 
-test("a port nobody listens on reads as the reference words it", async () => {
+test("a port no one listens on reads as the reference words it", async () => {
   const [port = 0] = await freePorts(1);
   const admin = createAdminClient({ host: "127.0.0.1", port });
   await expect(admin.drainListeners({ inboundOnly: true, graceful: true })).rejects.toMatchObject({

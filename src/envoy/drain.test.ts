@@ -35,7 +35,7 @@ function setUp(stats: readonly (string | Error)[], options: Partial<TerminationO
 const never = new AbortController().signal;
 const active = (count: number) => `listener.0.0.0.0_8080.downstream_cx_active: ${count}\n`;
 
-test("with exit on zero it counts until nobody is left", async () => {
+test("with exit on zero it counts until no one is left", async () => {
   const t = setUp([active(2), active(1), active(0)]);
   await awaitDrained(t.context, never);
   expect(t.log.texts()).toEqual([
@@ -55,7 +55,7 @@ test("stats that are not there end it", async () => {
   );
 });
 
-test("the fifth error in a row ends it; a success in between starts the count anew", async () => {
+test("the fifth error in a row ends it; a success in between resets the count", async () => {
   const error = new Error("unexpected status 500");
   const t = setUp([error, error, active(1), error, error, error, error, error]);
   await awaitDrained(t.context, never);

@@ -73,7 +73,7 @@ test("a generation that runs in epochs is not started without hot restart", asyn
   await expect(start).rejects.toThrow("generation 1.7 runs Envoy in epochs");
 });
 
-test("a crash is followed by a restart and counted; the configuration is prepared anew", async () => {
+test("a crash is followed by a restart and counted; the configuration is prepared again", async () => {
   const registry = new MetricRegistry();
   using t = setUpScripted(
     { runs: [{ exit: 3 }, { signal: "SIGSEGV" }, {}] },

@@ -123,7 +123,7 @@ test.each(["on", "off"] as const)("stop does not wait for the reasons of an earl
   await envoy.stop();
 });
 
-test("a start that is told to end does not wait for a binary that never says which flags it has", async () => {
+test("a start that is asked to end does not wait for a binary that never says which flags it has", async () => {
   using t = setUpScripted({ runs: [{}] });
   const binaryPath = join(t.work.folder, "envoy.sh");
   const asked = join(t.work.folder, "asked");
@@ -144,7 +144,7 @@ test("a start that is told to end does not wait for a binary that never says whi
   expect(removed).toEqual(["x"]);
 });
 
-test("a start that was told to end before it began spawns nothing; told afterwards, Envoy stays for its handle to end", async () => {
+test("a start that was asked to end before it began spawns nothing; asked afterwards, Envoy stays for its handle to end", async () => {
   using t = setUpScripted({ runs: [{}] });
   await expect(startEnvoy({ ...t.options, signal: AbortSignal.abort(new Error("enough")) })).rejects.toThrow("enough");
   expect(t.scripted.calls("start")).toEqual([]);

@@ -136,7 +136,7 @@ test("a sink that needs time makes feed return a promise which settles after all
   expect(scanner.feed(Buffer.alloc(0))).toBeUndefined();
 });
 
-test("a wait that fails after a later frame of the same chunk was at fault is nobody's business", async () => {
+test("a wait that fails after a later frame of the same chunk was at fault is ignored", async () => {
   const unhandled: unknown[] = [];
   const note = (reason: unknown) => void unhandled.push(reason);
   process.on("unhandledRejection", note);

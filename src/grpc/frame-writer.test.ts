@@ -78,7 +78,7 @@ test("a message above the limit is refused and nothing is written", () => {
   expect(taken).toEqual([]);
 });
 
-test("frames in pieces: header first, flag kept", () => {
+test("frames in pieces: header first, flag retained", () => {
   const { stream, taken, takeAll } = slowStream();
   const writer = new FrameWriter(stream, 1e6);
   writer.writeStart(3, true);

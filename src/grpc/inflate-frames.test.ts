@@ -197,7 +197,7 @@ describe("hostile bytes", () => {
     });
   });
 
-  test("a fault behind a message that is still being unpacked brings nobody down", async () => {
+  test("a fault behind a message that is still being unpacked does not crash the process", async () => {
     const { sink } = collector();
     const frames = [
       { payload: flipped(good, good.length - 6), compressed: true },

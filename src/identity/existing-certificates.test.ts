@@ -25,7 +25,7 @@ test.each([
   { what: "a directory", make: (path: string) => mkdir(path) },
   { what: "a link that leads nowhere", make: (path: string) => symlink("nowhere", path) },
   { what: "a named pipe", make: async (path: string) => void execFileSync("mkfifo", [path]) },
-])("$what in the place of a file is no certificate", async ({ make }) => {
+])("$what in the place of a file is not a certificate", async ({ make }) => {
   await using directory = temporaryFolder();
   const at = (name: string) => join(directory.path, name);
   const existing = createExistingCertificates({ certificateChain: at("c"), key: at("k"), root: at("r") }, undefined);

@@ -2,7 +2,7 @@ import { expect, test, vi } from "vitest";
 import { recordLog } from "../../test/support/log/recording-log.ts";
 import { createListeners } from "./listeners.ts";
 
-test("the first listener of a name and the last one to leave are told so", () => {
+test("the first listener of a name and the last one to leave are notified", () => {
   const listeners = createListeners(recordLog());
   const [one, two] = [vi.fn(), vi.fn()];
   expect(listeners.add("default", one)).toBe(true);
@@ -39,7 +39,7 @@ test("who left, or never came, is not the last to leave", () => {
   expect(listeners.remove("default", one)).toBe(false);
 });
 
-test("a listener that fails is logged with the name, and the others are told all the same", () => {
+test("a listener that fails is logged with the name, and the others are notified all the same", () => {
   const log = recordLog();
   const listeners = createListeners(log);
   const after = vi.fn();
@@ -54,7 +54,7 @@ test("a listener that fails is logged with the name, and the others are told all
   ]);
 });
 
-test("a listener may leave while it is told, and bring another that waits for the next time", () => {
+test("a listener may leave while it is notified, and bring another that waits for the next time", () => {
   const listeners = createListeners(recordLog());
   const later = vi.fn();
   const once = vi.fn(() => {

@@ -62,7 +62,7 @@ function start(given: Partial<RotationOptions> = {}, lifetimeMs = DAY): Rotation
 
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
-test("a day's certificate is renewed every twelve hours, though nobody asks for it", async () => {
+test("a day's certificate is renewed every twelve hours, though no one asks for it", async () => {
   start();
   await pass(48 * HOUR + MINUTE);
   expect(issued).toHaveLength(5);

@@ -91,7 +91,7 @@ describe("files", () => {
     await expect(none.get("file-root:system")).rejects.toThrow("the operating system has no CA bundle");
   });
 
-  test("a watched pair is announced when it is complete, and not watched any more when nobody listens", async () => {
+  test("a watched pair is announced when it is complete, and not watched any more when no one listens", async () => {
     const [first, second] = [await ca.pair(["a.test"]), await ca.pair(["a.test"])];
     await writeFile(at("c"), first.cert);
     await writeFile(at("k"), first.key);

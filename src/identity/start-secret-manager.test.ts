@@ -23,7 +23,7 @@ describe("certificates from the CA", () => {
     expect(bundle.roots.toString()).toBe(ca.rootPem.trim());
   });
 
-  test("an issuance is told with its time and life, a changed root, and each answer from what is there", async () => {
+  test("an issuance is reported with its time and life, a changed root, and each answer from what is there", async () => {
     const log = recordLog();
     const client = createTestCaClient(ca, 3_600_000);
     const manager = await start({ caClient: client, log });
@@ -44,7 +44,7 @@ describe("certificates from the CA", () => {
     await until("the CSR is sent", () => client.calls === 1);
   });
 
-  test("a short certificate is renewed at half life, and listeners are told", async () => {
+  test("a short certificate is renewed at half life, and listeners are notified", async () => {
     const client = createTestCaClient(ca, 400);
     const manager = await start({ caClient: client });
     const first = await keyPair(manager);
@@ -93,7 +93,7 @@ describe("certificates from the CA", () => {
     await waiting;
   });
 
-  test("a key algorithm nobody knows fails each request and not the start", async () => {
+  test("an unknown key algorithm fails each request and not the start", async () => {
     const manager = await start({ caClient: createTestCaClient(ca), key: { type: "unsupported-ec-algorithm" } });
     await expect(manager.get("default")).rejects.toThrow(
       "failed to generate workload certificate: csr cert generation fails due to unsupported EC signature algorithm",
@@ -160,7 +160,7 @@ describe("the trust bundle", () => {
     expect(seen.default.count).toBe(0);
   });
 
-  test("a root of the mesh configuration that is none is left out and told, so that proxies can use the others", async () => {
+  test("a root of the mesh configuration that is none is left out and reported, so that proxies can use the others", async () => {
     const log = recordLog();
     const manager = await start({ caClient: createTestCaClient(ca), log });
     const junk = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----";

@@ -98,7 +98,7 @@ test.each([
   { yaml: "trustDomain: [", says: "failed to convert to proto" },
   { yaml: "connectTimeout: soon", says: "connectTimeout" },
   { yaml: "connectTimeout: 0s", says: "connect timeout" },
-])("the broken file $yaml is told, and the settings stay usable", async ({ yaml, says }) => {
+])("the broken file $yaml is reported, and the settings stay usable", async ({ yaml, says }) => {
   const { settings, problem } = await parseMeshSettings(yaml, { domainSuffix: "mesh.local" });
   expect(problem).toContain(says);
   expect(settings).toMatchObject({ domainSuffix: "mesh.local", rootNamespace: "istio-system" });

@@ -54,7 +54,7 @@ describe("proxies alike share what they see", () => {
     expect(scope(node).key === scope(base).key).toBe(shared);
   });
 
-  test("labels that nobody asks for are not to be seen in a scope", () => {
+  test("labels that no one asks for are not to be seen in a scope", () => {
     expect(scope({ labels: { ...base.labels, secret: "x" } }).traits.labels).toEqual({ tier: "a" });
   });
 

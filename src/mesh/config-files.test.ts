@@ -43,7 +43,7 @@ test("a folder is copied, deeper files included, and follows changes and removal
   expect(existsSync(join(target, "30-rules/deep/b.yml"))).toBe(false);
 });
 
-test("a folder that is called like a file is gone into, and is no problem itself", () => {
+test("a folder that is called like a file is gone into, and is not a problem itself", () => {
   const files = createConfigFiles({ target, validate, settledMs: 0 });
   mkdirSync(join(rules, "deep.yaml"));
   put("deep.yaml/a.yaml", "one");
@@ -73,7 +73,7 @@ test("objects of a mesh file are checked without being written", () => {
   expect(existsSync(join(target, "20-inline.yaml"))).toBe(false);
 });
 
-test("a file that becomes broken keeps its last good copy and is told until it is mended", () => {
+test("a file that becomes broken keeps its last good copy and is reported until it is mended", () => {
   const files = createConfigFiles({ target, validate, settledMs: 0 });
   put("a.yaml", "good");
   files.mirror(rules);

@@ -76,7 +76,7 @@ const pidOf = (name: string) => {
   return status.phase === "running" ? status.pid : undefined;
 };
 
-test("parts are killed, stopped and started over the socket, and a wrong name is told with the right ones", async () => {
+test("parts are killed, stopped and started over the socket, and a wrong name is reported with the right ones", async () => {
   addPart("web/app");
   const server = await serve(async () => ({ name: "shop" }) as MeshStatus);
   const running = runningState(folder);
@@ -113,7 +113,7 @@ test("a status that fails, and a mesh that does not answer, are errors with a re
   await expect(askStatus(state.current)).rejects.toThrow("mesh shop does not answer: it is still starting, or ending");
 });
 
-test("a mesh file is applied over the socket, each step told as it is made", async () => {
+test("a mesh file is applied over the socket, each step reported as it is made", async () => {
   const server = await serve(async () => ({ name: "shop" }) as MeshStatus);
   const steps: string[] = [];
   const apply = (text: string, isDryRun: boolean) =>
@@ -162,7 +162,7 @@ test("a state that cannot be written is a warning, and the part runs", () => {
   expect(pidOf("web/app")).toBeDefined();
 });
 
-test("tearing down ends processes that nobody supervises any more and removes what was made", async () => {
+test("tearing down ends processes that no one supervises any more and removes what was made", async () => {
   addPart("web/app", "trap '' TERM; while :; do sleep 1; done");
   for (const name of ["workloads/web", "config", "program", "ca"])
     mkdirSync(join(folder.path, name), { recursive: true });

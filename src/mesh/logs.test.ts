@@ -45,7 +45,7 @@ test("every line has its source in front, coloured on a terminal only", () => {
   );
 });
 
-test("logs are found by workload or by part; a workload's name is no prefix of another's", () => {
+test("logs are found by workload or by part; a workload's name is not a prefix of another's", () => {
   for (const name of ["web.app.log", "web.agent.log", "web-v2.app.log", "control-plane.log", "web.app.log.1"])
     put(name, "");
   expect(names()).toEqual(["control-plane", "web-v2/app", "web/agent", "web/app"]);
@@ -127,7 +127,7 @@ test("a log that is removed, as by the next start, is followed again when it is 
   await end();
 });
 
-test("a log that grows too large is cut off, with one earlier file kept", () => {
+test("a log that grows too large is cut off, with one earlier file retained", () => {
   put("web.app.log", "x".repeat(2000));
   put("small.log", "y");
   limitLogs(folder, () => undefined, 1000);
@@ -138,7 +138,7 @@ test("a log that grows too large is cut off, with one earlier file kept", () => 
   expect(readFileSync(join(folder, "small.log"), "utf8")).toBe("y");
 });
 
-test("of a log that has grown beyond all measure only the end is kept", () => {
+test("of a log that has grown beyond all measure only the end is retained", () => {
   put("web.app.log", `${"x".repeat(1_000_000)}end`);
   limitLogs(folder, () => undefined, 1000);
   const kept = readFileSync(join(folder, "web.app.log.1"), "utf8");

@@ -23,7 +23,7 @@ test("each is asked until it has no objection, and no longer", async () => {
   expect([quick.asked(), slow.asked()]).toEqual([1, 3]);
 });
 
-test("when the time is over the objections that are left are told", async () => {
+test("when the time is over the objections that are left are reported", async () => {
   const left = await untilReady([async () => "no certificate", async () => undefined, async () => "no listener"], {
     limitMs: -1,
     signal: NEVER,

@@ -236,7 +236,7 @@ describe("Azure", () => {
     });
   });
 
-  test("the body of an error is no instance", async () => {
+  test("the body of an error is not an instance", async () => {
     const failing = (_: IncomingMessage, response: ServerResponse) =>
       response.writeHead(500).end(JSON.stringify(instance));
     expect((await azure({ "/metadata/instance?api-version=2019-08-15": failing })).info.metadata).toEqual({});

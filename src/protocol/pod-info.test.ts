@@ -70,7 +70,7 @@ describe("Go's quoted text", () => {
     '"\\ud800"',
     "`a`b`",
     '"a\nb"',
-  ])("%j is no quoted text", (text) => {
+  ])("%j is not a quoted text", (text) => {
     expect(unquoteGo(text)).toBeUndefined();
   });
 

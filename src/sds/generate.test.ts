@@ -60,7 +60,7 @@ describe("secrets", () => {
     expect(given.map(({ aborted }) => aborted)).toEqual([true, true]);
   });
 
-  test("that nobody waits for any more fail without a word in the log", async () => {
+  test("that no one waits for any more fail without a word in the log", async () => {
     const leaving = new AbortController();
     const { context, log } = setUp(async () => {
       leaving.abort();

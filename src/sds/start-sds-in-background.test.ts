@@ -45,7 +45,7 @@ test("a socket that cannot be bound does not hold up the start, and is bound as 
   await server.stop();
 });
 
-test("one that never can be is told once and ends nothing", async () => {
+test("one that never can be is reported once and ends nothing", async () => {
   await writeFile(obstacle(), "");
   const { log, connecting } = connect(new AbortController().signal, [1, 1, 1, 1, 1]);
   const server = await connecting;

@@ -38,6 +38,6 @@ test.each([
   expect(parseListen(text)).toEqual(listen);
 });
 
-test.each(["", "host", ":1", "host:", "host:x", "host:70000", "::1:5", "unix:"])("%j is no address", (text) => {
+test.each(["", "host", ":1", "host:", "host:x", "host:70000", "::1:5", "unix:"])("%j is not an address", (text) => {
   expect(() => parseListen(text)).toThrow(`--listen is ${JSON.stringify(text)}, expected HOST:PORT`);
 });

@@ -127,6 +127,6 @@ test.each([
   expect(captureGeneration(text)).toBe(generation);
 });
 
-test.each(["constructor", "__proto__", "toString", "1.21"])("%s is no generation", (text) => {
+test.each(["constructor", "__proto__", "toString", "1.21"])("%s is not a generation", (text) => {
   expect(() => captureGeneration(text)).toThrow(`PILOT_AGENT_GENERATION is "${text}", allowed are master, 1.20`);
 });

@@ -372,7 +372,7 @@ describe("status", () => {
     expect(() => read(env)).toThrow(expect.objectContaining({ code: "invalid-status-options", message: says }));
   });
 
-  test("both problems are told together", () => {
+  test("both problems are reported together", () => {
     expect(() => read({ ISTIO_KUBE_APP_PROBERS: "{", ISTIO_PROMETHEUS_ANNOTATIONS: "x" })).toThrow(
       expect.objectContaining({
         problems: [expect.objectContaining({ value: "{" }), expect.objectContaining({ value: "x" })],

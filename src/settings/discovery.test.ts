@@ -123,7 +123,7 @@ describe("what cannot be used is said with what is allowed", () => {
     expect(() => read(words)).toThrow(says);
   });
 
-  test("no registry is no mistake", () => {
+  test("no registry is not a mistake", () => {
     expect(() => read(["--registries="])).not.toThrow();
   });
 });

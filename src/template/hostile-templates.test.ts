@@ -21,7 +21,7 @@ describe("nothing of JavaScript is reachable", () => {
   });
 
   test.each(["{{constructor}}", "{{__proto__}}", "{{toString2}}", "{{eval}}", "{{env}}", "{{call .f}}"])(
-    "%s is no function",
+    "%s is not a function",
     (text) => {
       expect(() => run(text, { f: () => "called" })).toThrow(/function "\w+" not defined/);
     },

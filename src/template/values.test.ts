@@ -56,7 +56,7 @@ test("an action prints an absent value as such", () => {
   expect([printValue(undefined), printValue(null), printValue("x")]).toEqual(["<no value>", "<no value>", "x"]);
 });
 
-test("print puts blanks between operands that are no texts", () => {
+test("print puts blanks between operands that are not texts", () => {
   expect(sprint([1, 2, "a", "b", 3, true])).toBe("1 2ab3 true");
 });
 
@@ -134,6 +134,6 @@ test.each([
   expect(marshalGoJson(value)).toBe(json);
 });
 
-test("half surrogate pairs are replaced, whole ones kept", () => {
+test("half surrogate pairs are replaced, whole ones preserved", () => {
   expect(wellFormed("a\ud800b\udc00😀")).toBe("a\ufffdb\ufffd😀");
 });

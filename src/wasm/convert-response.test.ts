@@ -166,7 +166,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     expect(metrics).toContain('wasm_config_conversion_count{result="unmarshal_failure"} 1');
   });
 
-  test("several mistakes are told together, in the order of the resources", async () => {
+  test("several mistakes are reported together, in the order of the resources", async () => {
     const { result } = await run(kind, [extension("a", undefined), remoteExtension(good), extension("b", undefined)]);
     const text = (name: string) => `typed extension config name:"${name}" does not contain any typed config`;
     expect(result).toEqual({ refusal: `2 errors occurred:\n\t* ${text("a")}\n\t* ${text("b")}\n` });
@@ -246,7 +246,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
   test.each([
     [true, "allow"],
     [false, "deny"],
-  ])("a module that cannot be had is told once, with what stands in (fail open: %s)", async (failOpen, effect) => {
+  ])("a module that cannot be had is reported once, with what stands in (fail open: %s)", async (failOpen, effect) => {
     const { errors } = await run(kind, [remoteExtension({ name: "e", url: "https://u:pw@x/bad", failOpen })]);
     expect(errors).toHaveLength(1);
     expect(errors[0]).toMatch(/^error in converting the wasm config to local: cannot fetch Wasm module https:\/\//);

@@ -49,7 +49,7 @@ const close = (server: Server) => new Promise<void>((closed) => server.close(() 
 const grpcPort = (server: GrpcServer) => Number(/:(\d+)$/.exec(addressText(server.address))?.[1]);
 const portOf = (server: Server) => (server.address() as { port: number }).port;
 
-test("a TCP target that closes, opens and closes is told three times", async () => {
+test("a TCP target that closes, opens and closes is reported three times", async () => {
   const reserved = await listenTcp(0);
   const port = portOf(reserved);
   await close(reserved);
@@ -112,7 +112,7 @@ test.each([
   expect(asked).toBe(10);
 });
 
-test("a redirect to something that is not HTTP is no answer", async () => {
+test("a redirect to something that is not HTTP is not an answer", async () => {
   await using app = await startHttpServer((_request, response) => {
     response.writeHead(302, { Location: "ftp://127.0.0.1/" }).end();
   });
@@ -149,7 +149,7 @@ test.each([
   expect(await first({ httpGet: { port: app.port, host: row.host } }, { source })).toEqual({ healthy: true });
 });
 
-test("HTTPS with a certificate that nobody knows is fine", async () => {
+test("HTTPS with an unknown certificate is fine", async () => {
   const server = createHttpsServer(selfSignedCertificate(), (_request, response) => void response.end());
   await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
   try {
@@ -175,7 +175,7 @@ test.each([
     says: "\x15\x03\x03\x00\x02\x02\x28",
     want: /^tls: [a-z0-9 ]+$/,
   },
-])("$what is told in words that stay the same", async ({ scheme, says, want }) => {
+])("$what is reported in words that stay the same", async ({ scheme, says, want }) => {
   const server = createServer((socket) => {
     socket.on("error", () => undefined);
     socket.once("data", () => socket.end(Buffer.from(says, "latin1")));
@@ -190,7 +190,7 @@ test.each([
   await close(server);
 });
 
-test("a name that cannot be one is told as such", async () => {
+test("a name that cannot be one is reported as such", async () => {
   const host = `${"x".repeat(64)}.invalid`; // too long a label: no resolver is asked
   const event = await first({ httpGet: { host, port: 80 } });
   expect(event).toEqual({

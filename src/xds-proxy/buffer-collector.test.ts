@@ -75,7 +75,7 @@ test("an engine without a collector to call is left alone, and is asked only whe
   expect(asked).toBe(1);
 });
 
-test("the engine's collector frees buffers that nobody holds, and stays unknown to everybody else", async () => {
+test("the engine's collector frees buffers that no one holds, and stays unknown to everybody else", async () => {
   const collect = engineCollect();
   const gone = new WeakRef(Buffer.allocUnsafeSlow(MB));
   await new Promise((done) => setImmediate(done)); // a reference made in this turn keeps its target until the turn is over

@@ -64,7 +64,7 @@ test("what a taker throws, or the client's end, is the end", async () => {
   end();
 });
 
-test("after an answer nothing is kept, and a client that talks too much is not kept either", async () => {
+test("after an answer nothing is retained, and a client that talks too much is not retained either", async () => {
   const answered = openClient();
   void answered.inbox.deliver(() => undefined);
   await answered.send("one");

@@ -44,7 +44,7 @@ test.each([
   expect(notes).toEqual([note]);
 });
 
-test("a client that leaves says nothing about the control plane, and without anything kept nothing is noted", () => {
+test("a client that leaves says nothing about the control plane, and without anything retained nothing is noted", () => {
   const { lastGood, notes } = lastGoodThatIs(true);
   expect(judgeUnanswered(lastGood, { side: "downstream", failure: failed("CANCELLED") })).toBeUndefined();
   expect(judgeUnanswered(undefined, { side: "upstream", failure: undefined })).toBeUndefined();

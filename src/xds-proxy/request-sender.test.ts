@@ -48,7 +48,7 @@ test("a large message goes in pieces, and others wait behind it while the peer h
   expect(sent()).toBe(2);
 });
 
-test("a failing write is told", async () => {
+test("a failing write is reported", async () => {
   const { sender } = senderTo(() => Promise.reject(new Error("gone")));
   sender.enqueue(Buffer.alloc(1));
   await expect(sender.failed).rejects.toThrow("gone");

@@ -16,7 +16,7 @@ import {
 
 const CANCELED = "terminated with status rpc error: code = Canceled desc = context canceled";
 
-describe("both halves of a pair are told and counted, the one that ended first by its own class", () => {
+describe("both halves of a pair are notified and counted, the one that ended first by its own class", () => {
   test.each([
     ["upstream", undefined, "debug", "upstream terminated with status <nil>", "cancelled"],
     [
@@ -108,6 +108,6 @@ test("a clean end is graceful and counts like an expected one", () => {
   expect(terminationLabel("unexpected")).toBe("error");
 });
 
-test("what is no status at all is trouble", () => {
+test("what is not a status at all is trouble", () => {
   expect(classifyTermination(new TypeError("oops"))).toBe("unexpected");
 });

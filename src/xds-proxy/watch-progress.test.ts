@@ -25,7 +25,7 @@ test("what is owed and does not move for the limit is a failure", async () => {
   expect(await after(10_000)).toMatchObject({ code: "UNAVAILABLE", message: "no progress within 30 s: it hangs" });
 });
 
-test("any move begins the time anew", async () => {
+test("any progress restarts the time", async () => {
   const { state, after } = watch();
   state.owed = true;
   for (let round = 0; round < 10; round += 1) {

@@ -48,13 +48,13 @@ test("a host may have the name of an object's property", () => {
   expect(Object.keys(table)).toEqual(["__proto__"]);
 });
 
-test("of two entries with one key the last counts, and fields nobody knows are skipped", () => {
+test("of two entries with one key the last counts, and fields no one knows are skipped", () => {
   const unknown = Buffer.from([0x38, 0x05, 0x41, 0, 0, 0, 0, 0, 0, 0, 0, 0x4d, 0, 0, 0, 0]);
   const bytes = Buffer.concat([entry("a", { ips: ["1.1.1.1"] }), unknown, entry("a", { ips: ["2.2.2.2"] })]);
   expect(decodeNameTable(bytes).table.a?.ips).toEqual(["2.2.2.2"]);
 });
 
-describe("bytes that are no table", () => {
+describe("bytes that are not a table", () => {
   test.each([
     { what: "a length beyond the end", bytes: Buffer.from([0x0a, 0x7f, 0x00]) },
     { what: "a cut varint", bytes: Buffer.from([0x0a, 0x80]) },

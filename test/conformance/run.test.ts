@@ -29,7 +29,7 @@ test.each([
   expect(lines[0]?.startsWith(says)).toBe(true);
 });
 
-test("a folder without cases is no success", async () => {
+test("a folder without cases is not a success", async () => {
   writeFileSync(join(folder, "README.md"), "");
   expect(await run("bootstrap", folder)).toMatchObject({ code: 2 });
 });

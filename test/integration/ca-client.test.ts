@@ -148,7 +148,7 @@ describe("retries", () => {
     expect(ca.calls).toHaveLength(1);
   });
 
-  test("five attempts are all, and the last status is told", async () => {
+  test("five attempts are all, and the last status is reported", async () => {
     const ca = await startCa({
       answer: () => {
         throw new FakeCaStatus("UNAVAILABLE", "overloaded");
@@ -220,7 +220,7 @@ describe("a CA in trouble", () => {
     await client.client.close();
   });
 
-  test("whose certificate has another root is told by the root's file", async () => {
+  test("whose certificate has another root is reported by the root's file", async () => {
     const [ca, other] = [await startCa(), await startCa()];
     const client = await startClient({ endpoint: ca.endpoint, rootFile: other.rootFile });
     await expect(client.sign()).rejects.toMatchObject({
@@ -229,7 +229,7 @@ describe("a CA in trouble", () => {
     });
   });
 
-  test("whose certificate is for another name is told by the name", async () => {
+  test("whose certificate is for another name is reported by the name", async () => {
     const ca = await startCa({ hosts: ["elsewhere"] });
     await expect((await connect(ca)).sign()).rejects.toMatchObject({
       code: "untrusted",
@@ -385,7 +385,7 @@ describe("what the client authenticates with", () => {
     expect(client.log.text()).not.toMatch(/first|second/);
   });
 
-  test("the token is fetched anew for every attempt", async () => {
+  test("the token is fetched again for every attempt", async () => {
     const ca = await startCa();
     let failures = 1;
     ca.setAnswer((_call, sign) => {
@@ -480,7 +480,7 @@ describe("changes on this side", () => {
     expect(new Set(ca.calls.map((call) => call.peer)).size).toBe(3);
   });
 
-  test("after a failure the next request connects anew", async () => {
+  test("after a failure the next request connects again", async () => {
     const ca = await startCa();
     const client = await connect(ca);
     await client.sign();

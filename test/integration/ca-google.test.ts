@@ -40,7 +40,7 @@ async function sign(provider: string, ca: FakeGoogleCa, clusterUrl = CLUSTER) {
 }
 
 describe("Google's mesh CA", () => {
-  test("signs a request, told who asks by the token and where by the location", async () => {
+  test("signs a request, identified by the token and where by the location", async () => {
     const ca = opened.add(await startFakeGoogleCa(IDENTITY));
     const signed = await sign("GoogleCA", ca);
     expect(signed.chain).toHaveLength(3);
@@ -53,7 +53,7 @@ describe("Google's mesh CA", () => {
     expect(ca.calls[0]?.metadata).not.toHaveProperty("clusterid");
   });
 
-  test("is not told a location for a cluster of a fleet", async () => {
+  test("gets no location for a cluster of a fleet", async () => {
     const ca = opened.add(await startFakeGoogleCa(IDENTITY));
     await sign("GoogleCA", ca, "https://gkehub.googleapis.com/projects/p/locations/global/memberships/m");
     expect(ca.calls[0]?.metadata).not.toHaveProperty("x-goog-request-params");

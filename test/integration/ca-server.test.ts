@@ -291,7 +291,7 @@ describe("another gRPC implementation as the client", () => {
       details: "CSR signing error (requested TTL 2184h0m0s is greater than the max allowed TTL 2160h0m0s)",
       label: "TTL_ERROR",
     },
-  ])("is told of $what", async ({ request, code, details, label }) => {
+  ])("is reported $what", async ({ request, code, details, label }) => {
     const running = await startServer();
     await expect(call(running, request())).rejects.toMatchObject({ code, details });
     expect(running.registry.render()).toContain(`citadel_server_csr_sign_err_count{error="${label}"} 1`);

@@ -82,7 +82,7 @@ describe.each<Library>(["ours", "grpc-js"])("state of the world, client library 
     expect(namesOf(resources, "EDS").sort()).toEqual([clusterOf("a"), clusterOf("nobody")]);
   });
 
-  test("extensions that nobody has are answered with none, so that nobody waits for them", async () => {
+  test("extensions that no one has are answered with none, so that no one waits for them", async () => {
     const { stream } = await begin({});
     const typeUrl = "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig";
     stream.send({ typeUrl, resourceNames: ["x"] });
@@ -130,7 +130,7 @@ describe.each<Library>(["ours", "grpc-js"])("state of the world, client library 
     expect(stream.responses).toHaveLength(2);
   });
 
-  test("a refusal is kept and shown, and the next change is sent as usual", async () => {
+  test("a NACK is recorded and shown, and the next change is sent as usual", async () => {
     const { server, stream, clusters } = await begin({ "a.yaml": service("a", ["10.0.0.1"]) });
     const refusal = { code: 3, message: "no such cluster type" };
     stream.send({ typeUrl: URLS.CDS, responseNonce: clusters.nonce, errorDetail: refusal });

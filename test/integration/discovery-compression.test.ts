@@ -109,7 +109,7 @@ test("small answers stay plain, also for a client that takes gzip", async () => 
   expect(await sentAs("identity")).toBeGreaterThan(plain);
 });
 
-test("a client that takes gzip and never reads holds back its own answers and nobody else's", async () => {
+test("a client that takes gzip and never reads holds back its own answers and no one else's", async () => {
   const session = connectRaw(server.ports.grpc);
   opened.defer(() => session.destroy());
   const headers = grpcHeaders(`${PATH}/StreamAggregatedResources`, { "grpc-accept-encoding": "gzip" });

@@ -142,7 +142,7 @@ test("health reports neither crash the server nor are answered, before and after
   expect((await stream.next()).typeUrl).toBe(URLS.LDS);
 });
 
-test("bytes that are no request end the stream, not the server", async () => {
+test("bytes that are not a request end the stream, not the server", async () => {
   const server = await start();
   const stream = opened.add(openSotw({ port: server.ports.grpc }));
   stream.send({ node: { id: "sidecar~10.0.0.1~a~b", metadata: Buffer.from([0xff, 0xff]) }, typeUrl: URLS.CDS });

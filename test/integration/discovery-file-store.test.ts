@@ -130,7 +130,7 @@ test("an object that is known to be gone goes even while another document of its
   expect([addressOf("a"), addressOf("c")]).toEqual(["10.0.0.1", "10.0.0.1"]);
 });
 
-test("an object in two files is taken from the first, and the second is told", async () => {
+test("an object in two files is taken from the first, and the second is reported", async () => {
   await writeFile(at("a.yaml"), document("a", "10.0.0.1"));
   await writeFile(at("b.yaml"), document("a", "10.0.0.2"));
   await start();
@@ -150,7 +150,7 @@ test("a file replaced by a directory of its name is a deletion, and the director
   await until(() => expect([addressOf("a"), addressOf("b")]).toEqual([undefined, "10.0.0.1"]));
 });
 
-test("a link in a loop and a link to nowhere are told or passed over, and the rest is read", async () => {
+test("a link in a loop and a link to nowhere are reported or passed over, and the rest is read", async () => {
   await symlink("loop.yaml", at("loop.yaml"));
   await symlink("nowhere", at("gone.yaml"));
   await symlink(".", at("self"));
@@ -275,7 +275,7 @@ test("1,000 services are read at start, and one changed document is decoded alon
   expect(store?.snapshot.get("ServiceEntry", "prod", "s1")).toBe(untouched);
 });
 
-test("thousands of files are read together, and objects and problems are told in the order of their paths", async () => {
+test("thousands of files are read together, and objects and problems are reported in the order of their paths", async () => {
   const COUNT = 4000;
   const files = Array.from({ length: COUNT }, (_, i) => join(`d${i % 40}`, `${String(i).padStart(4, "0")}.yaml`));
   for (let i = 0; i < 40; i += 1) await mkdir(at(`d${i}`));

@@ -107,7 +107,7 @@ describe("programs that speak xDS themselves", () => {
     expect(await (await server.get("/metrics")).text()).not.toMatch(/^pilot_total_xds_rejects\S* [1-9]/m);
   });
 
-  test("prove who they are to each other where the mesh demands it, and nobody else gets in", async () => {
+  test("prove who they are to each other where the mesh demands it, and no one else gets in", async () => {
     const ports = await freePorts(1);
     const [port = 0] = ports;
     const rules = [

@@ -138,7 +138,7 @@ test("collisions that show when resources are made are counted", async () => {
   await expect.poll(metrics).toContain("pilot_conflict_inbound_listener 0\n");
 });
 
-test("a refused document and a rule that collides are counted and told, and block nothing", async () => {
+test("a refused document and a rule that collides are counted and reported, and block nothing", async () => {
   const server = await start({
     files: { "a.yaml": JSON.stringify(entry("a")), "bad.yaml": JSON.stringify(entry("bad", { hosts: [] })) },
   });

@@ -98,7 +98,7 @@ test("a server that speaks first is heard on a port of unknown protocol, after a
   expect(await say({ port: ports.silent })).toBe("220 welcome\n");
 });
 
-test.each(["left", "right"])("TLS to %s.example is told apart by its server name", async (name) => {
+test.each(["left", "right"])("TLS to %s.example is distinguished by its server name", async (name) => {
   const socket = tlsConnect({
     host: "127.0.0.1",
     port: ports.tls,

@@ -63,7 +63,7 @@ describe.each(["ours", "grpc-js"] as const)("client library %s", (library) => {
     expect(await (await server.get("/debug/adsz")).json()).toMatchObject({ totalClients: 2 });
   });
 
-  test("is told when the server stops", async () => {
+  test("is reported when the server stops", async () => {
     const server = await start();
     const stream = opened.add(openSotw({ port: server.ports.http, library }));
     stream.send({ node: testNode(), typeUrl: URLS.CDS });

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { startDiscoveryServer } from "../support/discovery/server.ts";
 import { startHttpServer } from "../support/net/http-server.ts";
 
-test("a control plane that is told to end while it starts does not wait for keys that do not come", async () => {
+test("a control plane that is asked to end while it starts does not wait for keys that do not come", async () => {
   const abort = new AbortController();
   const asked = new AbortController();
   // Never answers: the start would wait its whole time for it.

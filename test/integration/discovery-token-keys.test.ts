@@ -70,7 +70,7 @@ test("the first listeners after a start have the keys, and others are pushed whe
   expect([...server.discovery.snapshot.tokenKeys.values()]).toEqual([keySet("second")]);
 });
 
-test("keys that nobody asks for any more are not kept", async () => {
+test("keys that no one asks for any more are not retained", async () => {
   const issuer = await startIssuer(keySet("first"));
   const server = opened.add(await startDiscoveryServer({ files: { "tokens.yaml": issuer.object } }));
   expect(server.discovery.snapshot.tokenKeys.size).toBe(1);

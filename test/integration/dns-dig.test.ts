@@ -58,7 +58,7 @@ describe("dig", () => {
     );
   });
 
-  test("sees its letter case kept", async () => {
+  test("sees its letter case preserved", async () => {
     await using started = await start();
     const text = await dig(started.fixture, "PrOdUcTpAgE.nS1");
     expect(text).toMatch(/^;PrOdUcTpAgE\.nS1\.\s+IN\s+A$/m);

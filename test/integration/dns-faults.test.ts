@@ -101,7 +101,7 @@ describe("bad packets", () => {
 describe("a forged packet from port 0", () => {
   beforeEach(needs("root", "python3"));
 
-  test("is ignored, as nobody can be answered there", async () => {
+  test("is ignored, as no one can be answered there", async () => {
     await using fixture = await startDnsFixture();
     const { port } = fixture.address;
     const script = `

@@ -207,7 +207,7 @@ describe("a thread that dies", () => {
     expect(await unanswered).toBe("no answer");
   });
 
-  test("because its program is missing is tried again, and stops at once when told to", async () => {
+  test("because its program is missing is tried again, and stops at once on request", async () => {
     await using one = await startOne({}, new URL("./nowhere.mjs", worker.url));
     await until(() => expect(one.log.lines.filter(({ level }) => level === "warn").length).toBeGreaterThan(1));
     expect(one.log.lines[0]?.fields.cause).toMatch(/nowhere\.mjs/);

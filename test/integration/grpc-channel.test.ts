@@ -268,7 +268,7 @@ describe("limits of a call", () => {
 });
 
 describe("call credentials", () => {
-  test("are asked anew for every call and joined with the call's own", async () => {
+  test("are asked again for every call and joined with the call's own", async () => {
     await using server = await startRawServer((stream) => answerWith(stream, EMPTY_FRAME, { "grpc-status": "0" }));
     let count = 0;
     await using channel = createGrpcChannel(server.target, {
@@ -327,7 +327,7 @@ describe("stop", () => {
     await new Promise((resolve) => mute.close(resolve));
   });
 
-  test("failures that nobody looks at do not bring the process down", async () => {
+  test("failures that no one looks at do not bring the process down", async () => {
     const unhandled: unknown[] = [];
     const note = (reason: unknown) => void unhandled.push(reason);
     process.on("unhandledRejection", note);

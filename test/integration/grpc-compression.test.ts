@@ -48,7 +48,7 @@ async function ask(method: { readonly path: string }, accepts?: string) {
   return answer;
 }
 
-test("a client that takes gzip is told so in the headers and may get both kinds of messages", async () => {
+test("a client that takes gzip is answered so in the headers and may get both kinds of messages", async () => {
   const answer = await ask(OFFERS, "identity,deflate,gzip");
   expect(answer.headers["grpc-encoding"]).toBe("gzip");
   expect(answer.compressed).toEqual([false, true]);

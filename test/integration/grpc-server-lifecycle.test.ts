@@ -343,7 +343,7 @@ describe("limits of a connection", () => {
   });
 });
 
-test("a port that accepts nothing any more is told apart from a mute one", async () => {
+test("a port that accepts nothing any more is distinguished from a mute one", async () => {
   const sockets: Socket[] = [];
   const mute = createServer((socket) => void sockets.push(socket));
   await new Promise<void>((resolve) => void mute.listen(0, "127.0.0.1", resolve));

@@ -180,7 +180,7 @@ describe("deadline", () => {
     expect(answer).toMatchObject({ status: "13", message: 'malformed grpc-timeout: "soon"' });
   });
 
-  test("a timeout longer than a timer can be is kept", async () => {
+  test("a timeout longer than a timer can be is honoured", async () => {
     const answer = await requestRaw(session, grpcHeaders(ECHO.path, { "grpc-timeout": "99999999H" }), HELLO);
     expect(answer.status).toBe("0");
   });

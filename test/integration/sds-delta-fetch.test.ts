@@ -28,7 +28,7 @@ describe("DeltaSecrets", () => {
     expect(decodeDelta(push)[0]?.tls_certificate?.certificate_chain.inline_bytes.toString()).toBe("chain 2");
   });
 
-  test("a name nobody knows is answered as removed, the others as usual", async () => {
+  test("an unknown name is answered as removed, the others as usual", async () => {
     sds.source.fail("foo", "unknown-name");
     const stream = sds.client.delta();
     stream.send({ node: node(), type_url: SECRET_TYPE, resource_names_subscribe: ["foo", "default"] });
@@ -97,7 +97,7 @@ describe("the socket", () => {
     expect((await stat(join(sds.directory, "sds"))).mode & 0o777).toBe(0o750);
   });
 
-  test("directories made for the socket let Envoy's group through and nobody else; older ones are left alone", async () => {
+  test("directories made for the socket let Envoy's group through and no one else; older ones are left alone", async () => {
     const metrics = declareSdsMetrics(new MetricRegistry());
     const path = join(sds.directory, "a", "b", "socket");
     const [group = 0] = process.getgroups?.() ?? [];

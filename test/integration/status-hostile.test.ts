@@ -112,7 +112,7 @@ test.each([
     after: STAY,
   },
   { what: "sends junk", bytes: "\0\0\0\0\0\0\0", after: END },
-])("an application that $what is a failed probe, told in time", PROMPT, async ({ bytes, after }) => {
+])("an application that $what is a failed probe, reported in time", PROMPT, async ({ bytes, after }) => {
   await using application = await answering(bytes, after);
   await using probes = await startProbes({ httpGet: { port: application.port }, timeoutSeconds: 1 });
   expect(await probes.probe()).toMatchObject({ status: 500, text: "" });
@@ -131,20 +131,20 @@ test.each([
     after: STAY,
   },
   { what: "says packed and is not", bytes: `${packedHead(5)}plain`, after: STAY },
-])("an application that $what keeps its status, told in time", PROMPT, async ({ bytes, after }) => {
+])("an application that $what keeps its status, reported in time", PROMPT, async ({ bytes, after }) => {
   await using application = await answering(bytes, after);
   await using probes = await startProbes({ httpGet: { port: application.port }, timeoutSeconds: 1 });
   expect(await probes.probe()).toMatchObject({ status: 200 });
 });
 
-test.each(["HTTP", "HTTPS"])("a probe without port asks nobody, also not the usual port of %s", async (scheme) => {
+test.each(["HTTP", "HTTPS"])("a probe without port asks no one, also not the usual port of %s", async (scheme) => {
   await using probes = await startProbes({ httpGet: { scheme } });
   expect(await probes.probe()).toMatchObject({ status: 500 });
   expect(probes.log.text()).toContain("dial tcp 127.0.0.1:0: connect: connection refused");
 });
 
 test.each([false, true])(
-  "over HTTP/2 a stream that ends in silence is a failed probe (kept connections: %s)",
+  "over HTTP/2 a stream that ends in silence is a failed probe (reused connections: %s)",
   PROMPT,
   async (kept) => {
     const { key, cert } = selfSignedCertificate();
@@ -241,7 +241,7 @@ test.each([
   expect(await probes.probe()).toMatchObject({ status: 200, text: asked });
 });
 
-test("a kept TLS connection gathers nothing from probe to probe", PROMPT, async () => {
+test("a reused TLS connection gathers nothing from probe to probe", PROMPT, async () => {
   const { key, cert } = selfSignedCertificate();
   const secure = createHttpsServer({ key, cert }, (_request, response) => void response.end("well"));
   let connections = 0;

@@ -103,7 +103,7 @@ test.each([
   { name: "one long line", body: "x".repeat(3 * MEGABYTE) },
   { name: "not UTF-8", body: Buffer.from('a{b="\xff\xfe"} 1\n# HELP c \xff\nc 1\n', "latin1") },
   { name: "cut in the middle", body: 'a{b="c' },
-])("a body that is no metrics ($name) spoils nothing", async ({ body }) => {
+])("a body that is not metrics ($name) spoils nothing", async ({ body }) => {
   await using t = await startScrape({
     envoy: ENVOY,
     applications: [(_request, response) => void response.end(body), "good 1\n"],
@@ -115,7 +115,7 @@ test.each([
   expect(series.get("good")).toBe("1");
 });
 
-test("lines that are no metrics are left out and counted, the others stay", async () => {
+test("lines that are not metrics are left out and counted, the others stay", async () => {
   const body =
     'a 1\nb{x="1} 2\nc{x="1"} two\n{x="1"} 3\nd 4 5 6\n# TYPE e nonsense\ne 5\n9f 1\nok{x="\\"\\\\\\n"} NaN\n';
   await using t = await startScrape({ applications: [body] });

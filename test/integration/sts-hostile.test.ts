@@ -60,7 +60,7 @@ test("a lifetime that no date can hold does not spoil the status", async () => {
   expect(status.body).toContain("federated token");
 });
 
-test("a token in the wrong field is told to its sender and not to the log", async () => {
+test("a token in the wrong field is reported to its sender and not to the log", async () => {
   const { post, log } = await startGoogle();
   const token = `${"h".repeat(60)}.${"c".repeat(400)}.signature`;
   const answer = await post(form({ subject_token_type: token }));
@@ -70,7 +70,7 @@ test("a token in the wrong field is told to its sender and not to the log", asyn
   expect(log.text()).not.toContain("signature");
 });
 
-test("connections that cannot be accepted are told, and the next ones are served", async () => {
+test("connections that cannot be accepted are reported, and the next ones are served", async () => {
   const listening = vi.spyOn(Server.prototype, "listen");
   const { sts, url } = await startGoogle();
   const portOf = (server: unknown) => ((server as Server).address() as AddressInfo | null)?.port;

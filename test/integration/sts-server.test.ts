@@ -179,7 +179,7 @@ describe("Google in trouble", () => {
     expect(google.calls.slice(0, 3).every((call) => call.body.subjectToken === subject("a"))).toBe(true);
   });
 
-  test("that lasts is told after five tries", async () => {
+  test("that lasts is reported after five tries", async () => {
     const { google, exchange } = await start();
     google.answer("federated", { status: 500 });
     const { status, json } = await exchange();
@@ -209,7 +209,7 @@ describe("Google in trouble", () => {
   test.each([
     { step: "federated" as const, says: "federated token response does not have access token" },
     { step: "access" as const, says: "access token response does not have access token" },
-  ])("an answer of the $step step without a token is told", async ({ step, says }) => {
+  ])("an answer of the $step step without a token is reported", async ({ step, says }) => {
     const { google, exchange } = await start();
     for (const body of [{}, "garbage", { access_token: "", accessToken: "" }]) {
       google.answer(step, { body });
@@ -349,7 +349,7 @@ describe("the server", () => {
   });
 });
 
-test("the project's number comes from the metadata server, and without one the reason is told", async () => {
+test("the project's number comes from the metadata server, and without one the reason is reported", async () => {
   const http = await startHttpServer((request, response) => {
     const right = request.url === "/computeMetadata/v1/project/numeric-project-id";
     response.writeHead(right && request.headers["metadata-flavor"] === "Google" ? 200 : 404).end("987\n");

@@ -193,7 +193,7 @@ describe("a reference that is pinned by another algorithm", () => {
     );
   });
 
-  test("one that nobody can check is refused", async () => {
+  test("one that no one can check is refused", async () => {
     expect(await pin("md5", hash("md5"))).toMatch(/^deny .*cannot check digests of md5/);
   });
 });
@@ -214,7 +214,7 @@ describe("a token service", () => {
       error: "larger than the allowed",
     },
     { what: "that fails", answer: (r) => endless(r.writeHead(500), Buffer.alloc(64 * 1024)), error: "status code 500" },
-  ])("$what fails the module and nothing of it is told", async ({ answer, error }) => {
+  ])("$what fails the module and nothing of it is reported", async ({ answer, error }) => {
     await using tokens = await startHttpServer((_request, response) => answer(response));
     const realm = `http://auth.test:${tokens.port}/token`;
     await using registry = await startOciRegistry({ auth: { kind: "bearer", realm } });

@@ -86,7 +86,7 @@ describe("attempts", () => {
     expect(server.requests()).toBeLessThan(10);
   });
 
-  test("a time limit beyond what timers know is no limit at all", async () => {
+  test("a time limit beyond what timers know means no limit at all", async () => {
     await using server = await serve(module);
     await using wasm = await startTestConverter({ requestTimeoutMs: 2 ** 40 });
     expect(await wasm.load({ url: server.url, timeout: "315576000000s" })).toContain(checksum);
@@ -201,7 +201,7 @@ describe("limits and addresses", () => {
     },
   );
 
-  test("something that is no module is refused", async () => {
+  test("something that is not a module is refused", async () => {
     await using server = await serve(Buffer.from("<html>sorry</html>"));
     await using wasm = await startTestConverter();
     expect(await wasm.reason({ url: server.url })).toContain(`fetched Wasm binary from ${server.url} is invalid`);

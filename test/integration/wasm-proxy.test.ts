@@ -124,7 +124,7 @@ test.each([
   expect(reason).not.toContain("secret");
 });
 
-test("a proxy that wants a login is told as its status", async () => {
+test("a proxy that wants a login is reported as its status", async () => {
   await using proxy = await startHttpServer((_request, response) => void response.writeHead(407).end("login!"));
   const settings = { httpProxy: `127.0.0.1:${proxy.port}`, httpsProxy: "", noProxy: "" };
   await using wasm = await startTestConverter({ route: (url) => proxyRoute(url, settings) });

@@ -140,7 +140,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     expect(nonceOf(kind, client.responses[1])).toBe("n3");
   });
 
-  test("a response that is no valid protobuf inside is refused, and the next ones still come", async () => {
+  test("a response that is not a valid protobuf inside is refused, and the next ones still come", async () => {
     using socket = socketFolder();
     await using wasm = await startTestConverter();
     await using server = await startFakeXdsServer();

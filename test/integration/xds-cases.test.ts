@@ -157,7 +157,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       await next.received(1);
     });
 
-    test("a request over the limit ends its stream with the numbers, is told with the remedy and not counted", async () => {
+    test("a request over the limit ends its stream with the numbers, is reported with the remedy and not counted", async () => {
       using socket = socketFolder();
       const log = recordLog();
       await using server = await startFakeXdsServer();
@@ -275,7 +275,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     });
   });
 
-  test("a rewritten response that is ready after its client has gone is dropped, and told", async () => {
+  test("a rewritten response that is ready after its client has gone is dropped, and reported", async () => {
     using socket = socketFolder();
     const log = recordLog();
     let finish: () => void = () => undefined;

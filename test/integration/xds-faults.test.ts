@@ -163,7 +163,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await until(async () => (running.proxy.describeStreams().length === 0 ? undefined : "still a stream"));
   });
 
-  test("bytes that are no message end the stream of whoever sent them", async () => {
+  test("bytes that are not a message end the stream of whoever sent them", async () => {
     using socket = socketFolder();
     await using server = await startFakeXdsServer();
     await using running = await startTestProxy(server.address, socket.path);
@@ -320,7 +320,7 @@ test.each([true, false])("a peer that accepts and stays mute (TLS: %s) costs the
   mute.close();
 });
 
-test("a client that leaves while the connection is made, or has no token, is no failed connection", async () => {
+test("a client that leaves while the connection is made, or has no token, is not a failed connection", async () => {
   using socket = socketFolder();
   const mute = createServer((connection) => void connection.on("error", () => undefined).resume()).listen(
     0,
@@ -347,7 +347,7 @@ test("a client that leaves while the connection is made, or has no token, is no 
   mute.close();
 });
 
-test("the token is asked for each stream; one that cannot be had is told as the reference tells it", async () => {
+test("the token is asked for each stream; one that cannot be had is reported in the words of the reference", async () => {
   using socket = socketFolder();
   await using server = await startFakeXdsServer();
   const tokens = ["first", "", new Error("metadata server is down"), "second"];
@@ -399,7 +399,7 @@ describe("a connection made ahead", () => {
     }
   });
 
-  test("that fails, or that nobody takes, leaves nothing behind", async () => {
+  test("that fails, or that no one takes, leaves nothing behind", async () => {
     using socket = socketFolder();
     await using server = await startRawServer((stream) => stream.respond(answered));
     await using refused = await startTestProxy("127.0.0.1:1", socket.path);
@@ -422,7 +422,7 @@ test.each(["v1", "v1alpha"])("reflection %s on the socket names the services", a
   expect(services).toContain("grpc.reflection.v1.ServerReflection");
 });
 
-test("services that are not there are told by name", async () => {
+test("services that are not there are reported by name", async () => {
   using socket = socketFolder();
   await using server = await startFakeXdsServer();
   await using _running = await startTestProxy(server.address, socket.path);

@@ -83,7 +83,7 @@ const outages: { what: string; answer: FrontAnswer; status: grpc.status }[] = [
 ];
 
 describe.each(["sotw", "delta"] as const)("%s", (kind) => {
-  test.each(outages)("a front that answers $what is no control plane: Envoy gets what it had", async (outage) => {
+  test.each(outages)("a front that answers $what is not a control plane: Envoy gets what it had", async (outage) => {
     await using server = await startFakeXdsServer();
     await using front = await startHttp2Front(Number(server.address.split(":")[1]));
     await using agent = await startAgent(front.address);

@@ -169,7 +169,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     expect(other.stream.types()).toEqual([LDS]);
   });
 
-  test("what is kept from before does not replace what a stream with a control plane has brought", async () => {
+  test("what is retained from before does not replace what a stream with a control plane has brought", async () => {
     using socket = socketFolder();
     const directory = join(dirname(dirname(socket.path)), "last-good");
     const { handled, handlers } = createHandlers();

@@ -71,7 +71,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     expect(refusal.errorDetail?.message).toContain(`mismatched message type: got "${clientConfig}"`);
   });
 
-  test("a name table that is none is refused with what is wrong with it, and told once", async () => {
+  test("a name table that is none is refused with what is wrong with it, and reported once", async () => {
     using socket = socketFolder();
     const log = recordLog();
     await using server = await startFakeXdsServer();
@@ -95,7 +95,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     { what: "a compressed request without a word on how", headers: {}, status: "13" },
     { what: "a request compressed as it says", headers: { "grpc-encoding": "gzip" }, status: "12" },
   ])(
-    "$what is refused, nothing of it is passed on, and the client is told what is taken",
+    "$what is refused, nothing of it is passed on, and the client is shown what is accepted",
     async ({ headers, status }) => {
       using socket = socketFolder();
       await using server = await startFakeXdsServer();
@@ -113,7 +113,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     },
   );
 
-  test("types of other proxies are told by their short names and not passed on", async () => {
+  test("types of other proxies are reported by their short names and not passed on", async () => {
     using socket = socketFolder();
     const log = recordLog();
     await using server = await startFakeXdsServer();
@@ -233,7 +233,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
   });
 });
 
-test("a refusal keeps the version that was accepted, also after a request that told none", async () => {
+test("a refusal keeps the version that was accepted, also after a request that named none", async () => {
   using socket = socketFolder();
   await using server = await startFakeXdsServer();
   const refusing = { typeUrl: EXTENSION_TYPE, convert: async () => ({ refusal: "no" }) };

@@ -170,7 +170,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     expect(await client.status).toMatchObject({ code: grpc.status.OK });
   });
 
-  test("an Envoy that has its configuration, and clients of another kind, are told that there is no control plane", async () => {
+  test("an Envoy that has its configuration, and clients of another kind, get an error that there is no control plane", async () => {
     using socket = socketFolder();
     const server = await startFakeXdsServer();
     const { address } = server;
@@ -194,7 +194,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
   });
 });
 
-test("a damaged file is ignored with one warning, and written anew", async () => {
+test("a damaged file is ignored with one warning, and written again", async () => {
   using socket = socketFolder();
   await using server = await startFakeXdsServer();
   const warnings: string[] = [];
@@ -219,7 +219,7 @@ test("a damaged file is ignored with one warning, and written anew", async () =>
   expect(running.proxy.notice()).toBeUndefined();
 });
 
-test("a configuration larger than allowed is not kept", async () => {
+test("a configuration larger than allowed is not retained", async () => {
   using socket = socketFolder();
   const directory = join(dirname(dirname(socket.path)), "last-good");
   await using server = await startFakeXdsServer();

@@ -256,7 +256,7 @@ test("a stop resets the clients and leaves no upstream", async () => {
   for (const client of clients) await client[Symbol.asyncDispose]();
 });
 
-test("no control plane: the client is told so, and the next stream works once there is one", async () => {
+test("no control plane: the client is notified, and the next stream works once there is one", async () => {
   using socket = socketFolder();
   const gone = await startFakeXdsServer();
   const { address } = gone;

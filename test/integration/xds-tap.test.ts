@@ -176,7 +176,7 @@ test("without a connected client, or without a control plane, the answer is 503"
   expect(await get(tap.port, "/debug/syncz")).toMatchObject({ status: 503 });
 });
 
-test("a refused question is a 504 that says why, and the next one works; nobody else's stream is touched", async () => {
+test("a refused question is a 504 that says why, and the next one works; no other stream is touched", async () => {
   await using server = await startFakeXdsServer();
   await using tap = await startTapTo(server);
   const refused = get(tap.port, "/debug/secretz");
@@ -266,7 +266,7 @@ describe("gRPC on the same port", () => {
   });
 });
 
-test("connections that cannot be accepted are told, and the next ones are served", async () => {
+test("connections that cannot be accepted are reported, and the next ones are served", async () => {
   const listening = vi.spyOn(Server.prototype, "listen");
   await using server = await startFakeXdsServer();
   await using tap = await startTapTo(server);
@@ -279,7 +279,7 @@ test("connections that cannot be accepted are told, and the next ones are served
   expect(await get(tap.port, "/other")).toMatchObject({ status: 404 });
 });
 
-test("a taken port is told in the reference's words", async () => {
+test("a taken port is reported in the reference's words", async () => {
   await using server = await startFakeXdsServer();
   await using tap = await startTapTo(server);
   const upstream = {

@@ -240,7 +240,7 @@ test.each([
   expect(cipher).toMatch(/AES_(128|256)_GCM/);
 });
 
-test("a policy this runtime cannot keep is told at once, or is kept", () => {
+test("a policy this runtime cannot follow is reported at once, or is followed", () => {
   const hasMlKem = process.versions.openssl >= "3.5";
   if (hasMlKem) expect(tlsLimits("pqc")).toMatchObject({ minVersion: "TLSv1.3", ecdhCurve: "X25519MLKEM768" });
   else
@@ -273,7 +273,7 @@ describe("through the proxy of HTTPS_PROXY", () => {
     expect(proxy.asked).toEqual([{ target: address, login: `Basic ${Buffer.from("me:p@ss").toString("base64")}` }]);
   });
 
-  test("a refusal is told without the login", async () => {
+  test("a refusal is reported without the login", async () => {
     using socket = socketFolder();
     await using proxy = await startConnectProxy("127.0.0.1:1", 403);
     const httpsProxy = `me:secret@127.0.0.1:${proxy.port}`;

@@ -45,7 +45,7 @@ test("an existing file is appended to and its size counts", () => {
   expect(readdirSync(folder)).toHaveLength(2);
 });
 
-test("only the newest backups are kept", () => {
+test("only the newest backups are retained", () => {
   const target = open({ maxBackups: 2 });
   for (let index = 0; index < 6; index += 1) target.write(`line ${index}..\n`);
   target.close();

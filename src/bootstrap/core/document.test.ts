@@ -127,7 +127,7 @@ describe("clusters", () => {
     expect(() => doc({ proxyConfig })).toThrow(message);
   });
 
-  test("no discovery address is no mistake", () => {
+  test("no discovery address is not a mistake", () => {
     expect(clusterNames({ proxyConfig: { discoveryAddress: "" } })).toContain("xds-grpc");
   });
 });

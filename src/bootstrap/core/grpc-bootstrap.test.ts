@@ -74,7 +74,7 @@ test.each([
   expect(convertBootstrapOverride(text, "")).toBe(json);
 });
 
-test("text that is no YAML throws", () => {
+test("text that is not YAML throws", () => {
   expect(() => convertBootstrapOverride("a: [", "")).toThrow();
   expect(() => convertBootstrapOverride("[".repeat(50_000), "")).toThrow("nested too deeply");
 });

@@ -137,7 +137,7 @@ describe("typed metadata", () => {
     expect(node.warnings[0]).toContain(`ISTIO_META_DNS_CAPTURE: ${JSON.stringify(value)} is not a boolean`);
   });
 
-  test("a bare JSON boolean is no flag either", () => {
+  test("a bare JSON boolean is not a flag either", () => {
     const { warnings } = describeNode({ env: { ISTIO_METAJSON_X: '{"DNS_CAPTURE":true}' } });
     expect(warnings[0]).toContain("ISTIO_METAJSON_X: true is not a boolean");
   });
@@ -202,7 +202,7 @@ describe("typed metadata", () => {
 });
 
 describe("labels and annotations", () => {
-  test("static labels come from ISTIO_METAJSON_LABELS; values that are no text become empty with a warning", () => {
+  test("static labels come from ISTIO_METAJSON_LABELS; values that are not text become empty with a warning", () => {
     const node = describeNode({ env: { ISTIO_METAJSON_LABELS: '{"app":"x","n":1}' } });
     expect(node.metadata).toMatchObject({ LABELS: { app: "x", n: "" }, STATIC_LABELS: { app: "x", n: "" } });
     expect(node.warnings[0]).toMatch(/^Env variable with value ".*" failed json unmarshal: /);

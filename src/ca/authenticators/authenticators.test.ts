@@ -45,7 +45,7 @@ describe("a client certificate", () => {
     expect(caller.identities).toEqual(["spiffe://td/ns/n/sa/s", "web"]);
   });
 
-  test("that is missing, unverified or nameless is told apart", async () => {
+  test("that is missing, unverified or nameless is distinguished", async () => {
     const certificate = new X509Certificate((await makeCertificate()).der);
     await expect(ask(undefined)).rejects.toThrow('unsupported auth type: ""');
     await expect(ask({ ...base, authorized: false, certificate: undefined })).rejects.toThrow(

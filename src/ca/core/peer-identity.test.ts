@@ -45,7 +45,7 @@ test("intermediates that the peer sends are used", async () => {
   expect(peerProblem([leaf.der, middle.der], pools, new Date())).toBeUndefined();
 });
 
-test("bytes that are no certificate are a problem, not a throw", () => {
+test("bytes that are not a certificate are a problem, not a throw", () => {
   expect(peerProblem([Buffer.from("x")], pools, new Date())).toBe("not an X.509 certificate");
   expect(peerProblem([], pools, new Date())).toBe("no peer certificate");
 });

@@ -80,7 +80,7 @@ test("https is spoken: a server without TLS is not understood", async () => {
   await expect(sendRequest({ method: "GET", url, timeoutMs: 5000 })).rejects.toThrow(/^Get "https:.*SSL/);
 });
 
-test("a body that does not end in time is told without the request", async () => {
+test("a body that does not end in time is reported without the request", async () => {
   await using server = await startHttpServer((_request, response) => response.write("half"));
   await expect(sendRequest({ method: "GET", url: `${server.url}/`, timeoutMs: 100 })).rejects.toThrow(
     /^context deadline exceeded \(Client.Timeout or context cancellation while reading body\)$/,
@@ -136,7 +136,7 @@ test("a silent server runs into the time limit", async () => {
   });
 });
 
-test("a method that is no token is refused before anything is sent", async () => {
+test("a method that is not a token is refused before anything is sent", async () => {
   await expect(sendRequest({ method: "G T", url: "http://localhost:1/", timeoutMs: 50 })).rejects.toThrow(
     'net/http: invalid method "G T"',
   );
@@ -174,7 +174,7 @@ test.each([
   expect((await sendRequest({ method, url: server.url, timeoutMs: 5000 })).body).toBe(arrives);
 });
 
-test("a body that is no text comes back byte by byte", async () => {
+test("a body that is not text comes back byte by byte", async () => {
   const bytes = Buffer.from([0xff, 0xfe, 0, 0x80]);
   await using server = await startHttpServer((_request, response) => response.end(bytes));
   expect((await sendRequest({ method: "GET", url: server.url, timeoutMs: 5000 })).bytes).toEqual(bytes);
@@ -199,7 +199,7 @@ test.each([
   await expect(sendRequest({ method: "GET", url: server.url, timeoutMs: 5000 })).rejects.toThrow(told);
 });
 
-test("a tunnel that the server opens is told and not waited for", async () => {
+test("a tunnel that the server opens is reported and not waited for", async () => {
   await using server = await startRawServer(() => "HTTP/1.1 200 OK\r\n\r\n");
   await expect(sendRequest({ method: "CONNECT", url: server.url, timeoutMs: 5000 })).rejects.toThrow(
     /^Connect ".*": the server wants to speak another protocol$/,

@@ -62,7 +62,7 @@ test.each([
   { name: "ip", line: "--ip 10.0.0.1" },
   { name: "id", line: "--id x" },
   { name: "trust-domain", line: "--trust-domain=td" },
-])("--$name is told as ignored, once, unless the generation knows it", ({ name, line }) => {
+])("--$name is reported as ignored, once, unless the generation knows it", ({ name, line }) => {
   expect(ignoredFlagWarnings(values(line), false)).toEqual([
     `Flag --${name} is ignored: it belongs to an older release and has no effect here`,
   ]);

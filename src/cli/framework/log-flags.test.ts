@@ -67,7 +67,7 @@ test.each([
   expect(() => settings(...words)).toThrow(message);
 });
 
-test("callers are named for the scopes listed, names nobody knows are ignored", () => {
+test("callers are named for the scopes listed, names no one knows are ignored", () => {
   expect([...settings("--log_caller=dns,nobody").callerScopes]).toEqual(["dns", "nobody"]);
 });
 

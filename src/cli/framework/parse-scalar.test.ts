@@ -9,7 +9,7 @@ test.each([
   expect(words.map(parseBool)).toEqual(words.map(() => value));
 });
 
-test.each(["", "yes", "no", "on", "tRUE", " true", "2", "truE"])("'%s' is no boolean", (text) => {
+test.each(["", "yes", "no", "on", "tRUE", " true", "2", "truE"])("'%s' is not a boolean", (text) => {
   expect(() => parseBool(text)).toThrow(`strconv.ParseBool: parsing "${text}": invalid syntax`);
 });
 

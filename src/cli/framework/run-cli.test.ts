@@ -89,7 +89,7 @@ test.each([
   expect(seen[0]?.args).toEqual(args);
 });
 
-test("swallowed unknown flags are told, each with the word it took", async () => {
+test("swallowed unknown flags are reported, each with the word it took", async () => {
   const { logged } = await run("proxy --foo router --bar=1", WITH_PROXY);
   expect(logged.join("")).toContain("Ignoring unknown flag --foo router");
   expect(logged.join("")).toContain("Ignoring unknown flag --bar=1");
@@ -189,7 +189,7 @@ test("a sub-command's help separates its own flags from the global ones, sorted 
   );
 });
 
-test("an unknown help topic goes to stderr with the usage and is no failure", async () => {
+test("an unknown help topic goes to stderr with the usage and is not a failure", async () => {
   const { code, stdout, stderr } = await run("help foo");
   expect({ code, stdout }).toEqual({ code: 0, stdout: "" });
   expect(stderr).toMatch(/^Unknown help topic \[`foo`\]\nUsage:\n {2}pilot-agent \[command\]\n/);

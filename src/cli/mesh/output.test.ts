@@ -9,12 +9,15 @@ function failing(code: string) {
   return { gone, output: meshOutput(gone, () => ({ write, close: () => undefined })) };
 }
 
-test.each(["EPIPE", "EIO"])("a reader that has gone (%s) is told, for both outputs, and nothing is thrown", (code) => {
-  const { gone, output } = failing(code);
-  output.print("one\n");
-  output.printError("two\n");
-  expect(gone).toHaveBeenCalledTimes(2);
-});
+test.each(["EPIPE", "EIO"])(
+  "a reader that has gone (%s) is reported, for both outputs, and nothing is thrown",
+  (code) => {
+    const { gone, output } = failing(code);
+    output.print("one\n");
+    output.printError("two\n");
+    expect(gone).toHaveBeenCalledTimes(2);
+  },
+);
 
 test("a full disk behind the output costs the line and nothing else", () => {
   const { gone, output } = failing("ENOSPC");

@@ -44,7 +44,7 @@ test("the only mesh that runs is meant, whatever others have left", () => {
   expect(targetFolder(context()).path).toBe(join(home, "one"));
 });
 
-test("a state that cannot be read is told when there is no other, and can be named", () => {
+test("a state that cannot be read is reported when there is no other, and can be named", () => {
   leave("broken", { parent: undefined });
   expect(targetFolder(context()).path).toBe(join(home, "broken"));
   expect(targetFolder(context("--name", "broken")).path).toBe(join(home, "broken"));

@@ -46,7 +46,7 @@ function setUp(given: Partial<AdmissionOptions> = {}) {
   };
 }
 
-test("before the server knows its mesh nobody is let in", async () => {
+test("before the server knows its mesh no one is let in", async () => {
   const { admit } = setUp({ isReady: () => false });
   await expect(admit(callFrom("127.0.0.1:1"))).rejects.toMatchObject({ code: "UNAVAILABLE" });
 });
@@ -88,7 +88,7 @@ describe("with TLS", () => {
     await expect(admit(callFrom("10.0.0.7:1", true))).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
   });
 
-  test("nobody has to prove anything where that is switched off", async () => {
+  test("no one has to prove anything where that is switched off", async () => {
     const { admit } = setUp({ authenticators: [], requiresIdentity: false });
     await expect(admit(callFrom("10.0.0.7:1", true))).resolves.toEqual([]);
   });

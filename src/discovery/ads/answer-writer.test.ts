@@ -53,7 +53,7 @@ describe("compression", () => {
   });
 });
 
-test("a client that is behind is told of by the network's promise", async () => {
+test("a client that is behind is shown by the network's promise", async () => {
   const room = Promise.resolve();
   const { write } = setUp({ write: () => room });
   expect(write("CDS", [])).toBe(room);
@@ -99,7 +99,7 @@ describe("the wait for a client", () => {
     },
   );
 
-  test("work that fails is told to who waits for it", async () => {
+  test("work that fails is reported to who waits for it", async () => {
     await expect(isDoneWithin(Promise.reject(new Error("broken")), 100)).rejects.toThrow("broken");
   });
 

@@ -142,7 +142,7 @@ test("a client that does not read gets, when it reads again, the newest state an
   await expect.poll(client.sent).toEqual(["Cluster 1", "Cluster 51"]);
 });
 
-test("a type that cannot be made is left out, told, counted, and tried again", async () => {
+test("a type that cannot be made is left out, reported, counted, and tried again", async () => {
   let broken = true;
   const client = connect({ fails: (type) => broken && type === "EDS" });
   client.subscribe("CDS");

@@ -28,7 +28,7 @@ test("a proxy is found by the id of a stream, or by its own as its newest stream
   expect(connections.find("web-2")).toBeUndefined();
 });
 
-test("proxies are counted by version, and a version that nobody has is no series", () => {
+test("proxies are counted by version, and a version that no one has is not a series", () => {
   const { connections, add, series } = setUp();
   const both = [add("a", "1.20.3"), add("b", "1.20.3"), add("c", "1.31-dev+x")];
   expect(series()).toEqual(['pilot_xds{version="1.20.3"} 2', 'pilot_xds{version="1.31-dev+x"} 1']);

@@ -73,7 +73,7 @@ test("few long names are limited by their bytes", () => {
   expect(refused).toEqual(["bytes"]);
 });
 
-test("0 is no limit", () => {
+test("0 means no limit", () => {
   const { open } = setUp({});
   expect(open(WEB).hold("EDS", names("a", 1000))).toBeUndefined();
 });

@@ -69,7 +69,7 @@ describe("a stream that is ended before its client introduced itself", () => {
     expect(context.streams.size).toBe(0);
   });
 
-  test("is no connection, also when it is let in later and has something to say", async () => {
+  test("is not a connection, also when it is let in later and has something to say", async () => {
     let letIn: (identities: readonly string[]) => void = () => undefined;
     const admit = () =>
       new Promise<readonly string[]>((resolve) => {

@@ -90,7 +90,7 @@ test.each([
   },
   { from: "127.0.0.1", headers: { "sec-fetch-site": "cross-site" }, status: 403, says: "Sec-Fetch-Site" },
   { from: "10.0.0.7", headers: { host: "rebound.example" }, status: 401, says: "needs a token" },
-])("a stranger from $from with $headers is told $status: $says", async ({ from, headers, status, says }) => {
+])("a stranger from $from with $headers gets $status: $says", async ({ from, headers, status, says }) => {
   const call = { peerAddress: from, headers: headers as Readonly<Record<string, string>> };
   const required = requireCaller(call, { authenticators: () => [TOKENS], log: recordLog() });
   await expect(required).rejects.toMatchObject({ status, message: expect.stringContaining(says) });

@@ -91,7 +91,7 @@ describe("keys at an address of their own", () => {
     expect(asked).toEqual(["/moved", "/hangs"]);
   });
 
-  test("are not waited for by who is told to stop", async () => {
+  test("are not waited for by who is asked to stop", async () => {
     const stop = new AbortController();
     const { url } = await serve(() => stop.abort());
     await expect(fetchFrom(url, { signal: stop.signal })).rejects.toThrow("cancelled");

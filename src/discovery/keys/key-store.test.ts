@@ -54,7 +54,7 @@ function start(options: Partial<KeyStoreOptions> = {}) {
 }
 
 describe("keys that objects ask for", () => {
-  test("are fetched once for all of them, and it is told whose they are", async () => {
+  test("are fetched once for all of them, and it is reported whose they are", async () => {
     const { uri, asked } = await serve((_, response) => void response.end(keySet("a")));
     const { store, changes, told } = start();
     store.want([object("one", { jwksUri: uri }, { jwksUri: uri, issuer: "j" }), object("two", { jwksUri: uri })]);
@@ -75,7 +75,7 @@ describe("keys that objects ask for", () => {
     expect([asked, [...store.keys]]).toEqual([[], []]);
   });
 
-  test("are fetched again and again; only others than before are told", async () => {
+  test("are fetched again and again; only others than before are reported", async () => {
     const answers = ["a", "a", "b", "b"];
     const { uri, asked } = await serve((_, response) => void response.end(keySet(answers.shift() ?? "b")));
     const { store, changes } = start({ refreshMs: 5 });
@@ -103,7 +103,7 @@ describe("keys that objects ask for", () => {
 });
 
 describe("keys that cannot be had", () => {
-  test("are told once with object and reason, tried again, and told when they come", async () => {
+  test("are reported once with object and reason, tried again, and reported when they come", async () => {
     let failures = 4;
     const { uri, asked } = await serve((_, response) => {
       failures -= 1;
@@ -145,7 +145,7 @@ describe("keys that cannot be had", () => {
     expect(changes).toHaveLength(1);
   });
 
-  test("hold nobody up longer than they may", async () => {
+  test("hold no one up longer than they may", async () => {
     const { uri } = await serve(() => undefined);
     const { store, told } = start();
     store.want([object("one", { jwksUri: uri, timeout: "30s" })]);

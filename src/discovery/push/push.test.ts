@@ -36,7 +36,7 @@ describe("the order of pushes", () => {
     expect(order.take()).toEqual({ client: "a", since: 5 });
   });
 
-  test("ends with a shutdown: nobody waits, nobody is taken in", () => {
+  test("ends with a shutdown: no one waits, no one is taken in", () => {
     const order = createPushOrder<string>();
     order.enqueue("a", 1);
     order.shutDown();
@@ -169,7 +169,7 @@ describe("bursts of changes", () => {
     expect(noted).toEqual([{ ...RULES, services: SERVICES.services }]);
   });
 
-  test("a change that changes nothing for anybody makes a snapshot and disturbs nobody", async () => {
+  test("a change that changes nothing for anybody makes a snapshot and disturbs no one", async () => {
     const push = vi.fn(async () => undefined);
     const { pusher } = start({ clients: () => [{ note: () => undefined, push }] });
     pusher.trigger("config", NO_CHANGES);

@@ -33,7 +33,7 @@ function start(problems: readonly RuleProblem[]) {
   return { state, log, registry, watch, told };
 }
 
-test("what is there at the start is told, with the object and the reason", async () => {
+test("what is there at the start is reported, with the object and the reason", async () => {
   const { log, watch } = start([problem("a", "host x is ruled by another")]);
   await vi.advanceTimersByTimeAsync(100);
   expect(log.lines).toMatchObject([
@@ -45,7 +45,7 @@ test("what is there at the start is told, with the object and the reason", async
   await watch.stop();
 });
 
-test("rules that cannot be compared are told of, and looked at again with the next push", async () => {
+test("rules that cannot be compared are reported, and looked at again with the next push", async () => {
   const { state, log, watch, told } = start([undefined as unknown as RuleProblem]);
   await vi.advanceTimersByTimeAsync(100);
   expect(log.lines).toMatchObject([{ level: "error", message: "rules could not be compared" }]);
@@ -56,7 +56,7 @@ test("rules that cannot be compared are told of, and looked at again with the ne
   await watch.stop();
 });
 
-test("a problem is told when it appears, not again with each push, and again when it comes back", async () => {
+test("a problem is reported when it appears, not again with each push, and again when it comes back", async () => {
   const { state, watch, told } = start([problem("a")]);
   const push = async (problems: readonly RuleProblem[]) => {
     state.problems = problems;
@@ -101,7 +101,7 @@ test("repeated hosts and subsets are counted, and the count falls again", async 
   await watch.stop();
 });
 
-test("of very many the first are told and the rest is a number", async () => {
+test("of very many the first are reported and the rest is a number", async () => {
   const { watch, told } = start(Array.from({ length: 53 }, (_, at) => problem(`v${at}`)));
   await vi.advanceTimersByTimeAsync(100);
   expect(told()).toHaveLength(51);

@@ -33,7 +33,7 @@ describe("where to listen", () => {
     });
   });
 
-  test("a port that only ends in 53 is no port 53", () => {
+  test("a port that only ends in 53 is not a port 53", () => {
     expect(planListeners("localhost:1053", true, [])).toMatchObject({ respondsBeforeSync: false });
   });
 });

@@ -44,7 +44,7 @@ test("names are found in lower case", () => {
   ]);
 });
 
-test("wildcards are kept by what they cover; a bare one covers nothing", () => {
+test("wildcards are retained by what they cover; a bare one covers nothing", () => {
   const message = { table: { "*.x.y": external("1.1.1.1"), "*": external("2.2.2.2") } };
   const table = buildLookupTable(message, options);
   expect([...table.wildcards.keys()]).toEqual(["x.y."]);

@@ -122,7 +122,7 @@ describe("a reply that does not fit", () => {
   });
 });
 
-test("a pointer names its host, and a name that cannot be written is no data", () => {
+test("a pointer names its host, and a name that cannot be written is not data", () => {
   const query = queryBytes({ name: "4.3.2.1.in-addr.arpa.", type: 12 });
   readQuery(query, view);
   const write = (target: string) => {

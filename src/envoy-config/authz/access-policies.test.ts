@@ -28,7 +28,7 @@ test("without policies nothing is in the way", () => {
   expect(buildAccessPolicies(viewOf())).toEqual({ http: [], network: [], problems: [] });
 });
 
-test("there is one filter per action: what nobody can be asked about, what is audited, then denied, then allowed", () => {
+test("there is one filter per action: what no one can be asked about, what is audited, then denied, then allowed", () => {
   const { http, network, problems } = buildAccessPolicies(
     viewOf(
       policy("allow", {}),
@@ -74,7 +74,7 @@ test("servers without proxy get filters of different names", () => {
   expect(shapeOf(filters)).toEqual(["DENY default-deny-0", "ALLOW default-allow-0"]);
 });
 
-test("a policy that changes makes another listener, and what nobody can do is told", () => {
+test("a policy that changes makes another listener, and what no one can do is reported", () => {
   const problems: ResourceProblem[] = [];
   const source = createResourceSource({ onProblem: (problem) => problems.push(problem) });
   const mesh = createTestMesh(documents(policy("a", { action: "DENY" })));
@@ -94,7 +94,7 @@ test.each([
   { from: [{ source: { requestPrincipals: ["*"] } }] },
   { to: [{ operation: { paths: ["/a/{*}"] } }] },
   { when: [{ key: "connection.sni", values: ["a"] }] },
-])("what gRPC cannot ask lets nobody in: %j", (rule) => {
+])("what gRPC cannot ask denies everyone: %j", (rule) => {
   const view = viewOf(policy("allow", { rules: [rule] }), policy("deny", { action: "DENY", rules: [rule] }));
   const everybody = { permissions: [{ any: true }], principals: [{ any: true }] };
   expect(buildGrpcAccessFilters(view).map(({ typedConfig }) => typedConfig)).toMatchObject([

@@ -133,7 +133,7 @@ test.each([
   { to: [{ operation: { notPaths: ["/"] } }] },
   { when: [{ key: "request.headers[x]", notValues: ["a"] }] },
   { when: [{ key: "request.auth.claims[x]", values: ["a"] }] },
-])("without HTTP nobody is allowed by %j, and everybody is denied by it", (rule) => {
+])("without HTTP no one is allowed by %j, and everybody is denied by it", (rule) => {
   expect(compile(rule, { layer: "tcp" })).toBeUndefined();
   const everybody = { permissions: [any], principals: [any] };
   for (const action of ["DENY", "AUDIT"]) expect(compile(rule, { layer: "tcp", action })).toEqual(everybody);

@@ -80,7 +80,7 @@ describe("an issuer whose keys are somewhere else", () => {
   test.each([
     { rule: { issuer: "a", jwksUri: "https://a.example/keys" }, name: "keys https://a.example/keys" },
     { rule: { issuer: "https://a.example" }, name: "issuer https://a.example" },
-  ])("gets those that were fetched, and a key that nobody has until then: $name", ({ rule, name }) => {
+  ])("gets those that were fetched, and a key that no one has until then: $name", ({ rule, name }) => {
     expect(buildWith(new Map([[name, jwks]]), rule).config).toMatchObject(keys(jwks));
     expect(buildWith(new Map([["keys https://b.example/", jwks]]), rule).config).toMatchObject(keys(UNKNOWN_KEY));
     expect(buildWith(new Map([[name, '{"keys":[]}']]), rule).config).toMatchObject(keys(UNKNOWN_KEY));
@@ -94,7 +94,7 @@ describe("an issuer whose keys are somewhere else", () => {
     );
   });
 
-  test("makes other listeners for those it reaches when its keys change, and for nobody else", () => {
+  test("makes other listeners for those it reaches when its keys change, and for no one else", () => {
     const mesh = createTestMesh(objectOf({ issuer: "a", jwksUri: "https://a.example/keys" }));
     const [near, far] = [testNode(), testNode({ name: "far", namespace: "far", address: "10.10.9.9" })];
     const before = mesh.take().snapshot;

@@ -186,7 +186,7 @@ test("weights of localities are looked at where a rule gives them", () => {
   });
 });
 
-test("a rule that cannot be followed is told, and takes nothing else with it", () => {
+test("a rule that cannot be followed is reported, and takes nothing else with it", () => {
   const yaml =
     WEB +
     entry("b", `{hosts: [b.example], resolution: STATIC, ${HTTP}}`) +
@@ -243,7 +243,7 @@ test.each([
   { change: "a rule for another host", put: SUBSET.replace("web.example", "b.example"), same: true },
   { change: "mutual TLS switched off", put: DISABLED, same: false },
   { change: "another protocol", put: WEB.replace("protocol: HTTP", "protocol: GRPC"), same: false },
-])("after $change the clusters of a service are to be kept: $same", ({ put, same }) => {
+])("after $change the clusters of a service are to stay the same: $same", ({ put, same }) => {
   expect(staysTheSame(WEB, (world) => world.put(put))).toBe(same);
 });
 
@@ -257,13 +257,13 @@ test("that a server insists on mutual TLS changes nothing for a client that has 
 test.each([
   { change: "one more name", endpoints: "{address: one.example}, {address: two.example}", same: false },
   { change: "nothing", endpoints: "{address: one.example}", same: true },
-])("after $change a service of names is to be kept: $same", ({ endpoints, same }) => {
+])("after $change a service of names is to stay the same: $same", ({ endpoints, same }) => {
   const names = (list: string) =>
     entry("web", `{hosts: [web.example], resolution: DNS, ${HTTP}, endpoints: [${list}]}`);
   expect(staysTheSame(names("{address: one.example}"), (world) => world.put(names(endpoints)))).toBe(same);
 });
 
-test("a headless service is made anew when a workload stops being able", () => {
+test("a headless service is made again when a workload stops being able", () => {
   expect(staysTheSame(headless(ABLE), (world) => world.put(UNABLE))).toBe(false);
   const off = policy("web", "{selector: {matchLabels: {app: web}}, mtls: {mode: DISABLE}}");
   expect(staysTheSame(headless(ABLE), (world) => world.put(off))).toBe(false);

@@ -96,6 +96,6 @@ test("sessions may ask for endpoints that go away, and near endpoints first mean
   });
 });
 
-test("clusters without wishes share one value", () => {
+test("clusters without overrides share one value", () => {
   expect(commonBalancing({}, undefined)).toBe(commonBalancing({}, undefined));
 });

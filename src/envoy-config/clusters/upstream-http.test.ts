@@ -112,7 +112,7 @@ test("what TLS asks for needs the protocol to be said", () => {
   );
 });
 
-test("the case of header names is kept where HTTP/1 may be spoken, which then is not upgraded", () => {
+test("the case of header names is preserved where HTTP/1 may be spoken, which then is not upgraded", () => {
   const kept = PROTOCOLS.filter((protocol) => headerCase(protocol, true) !== undefined);
   expect(kept).toEqual(["HTTP", "HTTP_PROXY", "Unsupported"]);
   expect(headerCase("HTTP", false)).toBeUndefined();

@@ -123,7 +123,7 @@ test("a list of revoked certificates goes with the roots", () => {
   });
 });
 
-test("a credential that a sidecar cannot have is no reason for plaintext: no certificate is accepted", () => {
+test("a credential that a sidecar cannot have is not a reason for plaintext: no certificate is accepted", () => {
   const { sockets, http } = withPolicy("{tls: {mode: SIMPLE, credentialName: some-secret}}");
   const context = sockets.transportSocket?.typedConfig as UpstreamTlsContext | undefined;
   expect(sockets.transportSocket?.name).toBe("envoy.transport_sockets.tls");

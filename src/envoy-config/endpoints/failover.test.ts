@@ -92,7 +92,7 @@ test("another network comes last, and the rest of the order still counts there",
   });
 });
 
-test("zones that Envoy balances itself are kept apart by region alone", () => {
+test("zones that Envoy balances itself are separated by region alone", () => {
   const setting = { failover: [{ from: "r1", to: "r3" }], failoverPriority: [], zoneAware: {} };
   expect(order(failover(places, client("r1/z1/s1"), setting))).toEqual({
     0: ["same", "subzone", "zone"],

@@ -188,7 +188,7 @@ test.each([
   },
 );
 
-test("names are kept for proxies that look them up", () => {
+test("names stay for proxies that look them up", () => {
   const dns = entry("{address: one.example}").replace("resolution: STATIC", "resolution: DNS");
   expect(addresses(assigned(dns))).toEqual(["one.example:8080"]);
 });
@@ -248,7 +248,7 @@ test.each([
   { change: "a policy that switches off", yaml: entry(ABLE), put: peer("{mtls: {mode: DISABLE}}"), same: false },
   { change: "another place of the client", yaml: entry(PLACES), put: "", node: elsewhere, same: true },
   { change: "another place that matters", yaml: entry(PLACES) + OUTLIERS, put: "", node: elsewhere, same: false },
-])("after $change endpoints are to be kept: $same", ({ yaml, put, node, same }) => {
+])("after $change endpoints are to stay the same: $same", ({ yaml, put, node, same }) => {
   expect(staysTheSame(yaml, put, node)).toBe(same);
 });
 

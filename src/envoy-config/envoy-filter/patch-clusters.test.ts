@@ -69,7 +69,7 @@ describe("clusters", () => {
     expect(cluster(inbound)).toMatchObject({ transportSocket: { typedConfig: { maxSessionKeys: 5 } } });
   });
 
-  test("a socket that cannot go with those of the cluster is refused and told once", () => {
+  test("a socket that cannot go with those of the cluster is refused and reported once", () => {
     const { cluster, problems } = patched(patch("CLUSTER", "MERGE", { cluster: { service: HOST } }, tls("mine")));
     expect(cluster(OUTBOUND)).not.toHaveProperty("transportSocket");
     expect(problems).toEqual([

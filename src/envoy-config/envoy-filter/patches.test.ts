@@ -75,7 +75,7 @@ describe("which proxies are patched", () => {
   });
 });
 
-test("a patch that cannot be read is told with its place and left out; the others are applied", () => {
+test("a patch that cannot be read is reported with its place and left out; the others are applied", () => {
   const { cluster, problems } = patched(
     patch("CLUSTER", "MERGE", undefined, { connect_timout: "1s" }),
     patch("HTTP_FILTER", "INSERT_FIRST", undefined, { name: "x", typed_config: { "@type": `${TYPE}.Nobody` } }),
@@ -138,7 +138,7 @@ test("whatever is patched, what is left can be sent, and only patches are refuse
   );
 });
 
-describe("of two things with one name the first is added, and the other is told with its place", () => {
+describe("of two things with one name the first is added, and the other is reported with its place", () => {
   const contexts = ["ANY", "SIDECAR_INBOUND", "SIDECAR_OUTBOUND"];
   const pairs = contexts.flatMap((first) => contexts.map((second) => ({ first, second })));
   test.each(["CLUSTER", "LISTENER"].flatMap((applyTo) => pairs.map((pair) => ({ applyTo, ...pair }))))(

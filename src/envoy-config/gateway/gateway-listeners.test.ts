@@ -103,7 +103,7 @@ describe("TLS that a router ends", () => {
     });
   });
 
-  test("a credential that nobody keeps is told", () => {
+  test("a credential that no one keeps is reported", () => {
     expect(contextOf({ mode: "SIMPLE", credentialName: "c" }).problems).toEqual([
       'Gateway default/edge: port 443: no credential "c": none are stored here; name files with serverCertificate and privateKey',
     ]);
@@ -276,7 +276,7 @@ describe("what surrounds the routes", () => {
   });
 });
 
-test("a headless service without endpoints has nobody whom a router could ask for a certificate", () => {
+test("a headless service without endpoints has no one whom a router could ask for a certificate", () => {
   const headless = (endpoints: readonly Json[]) => {
     const spec = {
       hosts: ["h.default"],

@@ -61,7 +61,7 @@ describe("servers that share a port", () => {
     expect(Object.keys(hostsOf("http.80", ...objects))).toEqual(["a.example:80", "b.example:80"]);
   });
 
-  test("TLS is told apart by server names, with routes for each", () => {
+  test("TLS is distinguished by server names, with routes for each", () => {
     const { listeners } = listenersOf(gateway([https("one", ["a.example"]), https("two", ["b.example"])]));
     expect(namesOf(listeners[0])).toEqual([["a.example"], ["b.example"]]);
     expect([0, 1].map((chain) => manager(listeners[0], chain).rds?.routeConfigName)).toEqual([
@@ -96,7 +96,7 @@ describe("servers that share a port", () => {
       second: https("two", ["ns/a.example", "b.example"]),
       says: "a.example is already served on port 443",
     },
-  ])("$is: the later one is left out and told", ({ first, second, says }) => {
+  ])("$is: the later one is left out and reported", ({ first, second, says }) => {
     const { problems } = listenersOf(gateway([first, second]));
     expect(problems).toContain(`Gateway/default/edge: spec.servers[1]: ${says}`);
   });

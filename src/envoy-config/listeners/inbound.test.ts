@@ -78,7 +78,7 @@ describe("ports of services", () => {
     expect(conflicts).toEqual([]);
   });
 
-  test("of services that contradict each other about a port the first is served, and the contradiction told", () => {
+  test("of services that contradict each other about a port the first is served, and the contradiction reported", () => {
     const { listeners, conflicts } = generate([workload("a", [[80, "HTTP"]]), workload("b", [[80, "TCP"]])]);
     expect(describeChain(chooseFilterChain(listeners[0] ?? {}, { port: 80, speaks: "http" }))).toMatch(/^http/);
     expect(conflicts).toEqual([
@@ -199,7 +199,7 @@ describe("ingress listeners of a Sidecar object", () => {
       kind: "privileged-port",
     },
     { what: "a port of the proxy", node: {}, port: 15021, kind: "reserved-port" },
-  ])("$what is left out and told", ({ node, port, kind }) => {
+  ])("$what is left out and reported", ({ node, port, kind }) => {
     const generated = generate([sidecar(http(port, { captureMode: "NONE" }))], { metadata: node });
     expect(names(generated)).toEqual(["virtualInbound"]);
     expect(generated.conflicts).toMatchObject([{ kind, dropped: "default/own" }]);

@@ -35,7 +35,7 @@ describe("services on one address and port", () => {
     expect(found.conflicts).toHaveLength(conflicts);
   });
 
-  test("the older one is served, and the conflict is told", () => {
+  test("the older one is served, and the conflict is reported", () => {
     const { call, conflicts } = outbound([
       entry("a", "5000/TCP", { created: 200 }),
       entry("b", "5000/TCP", { created: 100 }),
@@ -77,7 +77,7 @@ describe("ports that the proxy has", () => {
     expect(conflicts).toMatchObject([{ kind: "reserved-port", listener: `0.0.0.0_${port}` }]);
   });
 
-  test("a service's own address is in nobody's way", () => {
+  test("a service's own address is in no other's way", () => {
     expect(outbound([entry("a", "15001/TCP", { addresses: ["10.96.0.1"] })]).names).toContain("10.96.0.1_15001");
   });
 

@@ -81,7 +81,7 @@ describe("egress listeners of a Sidecar object", () => {
   });
 });
 
-test("bound to every address, TLS services without address are told apart by server name", () => {
+test("bound to every address, TLS services without address are distinguished by server name", () => {
   const site = entry("site", "443/TLS");
   const { call } = outbound([site, sidecar([{ bind: "0.0.0.0", hosts: ["./*"] }])]);
   expect(call("0.0.0.0_443", { speaks: "tls", sni: "site.example" })).toBe("tcp outbound|443||site.example");

@@ -92,7 +92,7 @@ describe("tcp routes", () => {
     expect(outbound([LEDGER, wide]).call("10.96.0.1_9000")).toBe("tcp outbound|9000|wide|ledger.example");
   });
 
-  test("a sniffed port follows them where it is no HTTP", () => {
+  test("a sniffed port follows them where it is not HTTP", () => {
     const auto = entry("auto", "91/", VIP);
     const { call } = outbound([auto, rule("r", ["auto.example"], tcp([[], to("auto.example", "v1")]))]);
     expect(call("10.96.0.1_91")).toBe("tcp outbound|91|v1|auto.example");
@@ -133,7 +133,7 @@ describe("tls routes", () => {
     expect(call([SITE, rule("r", ["site.example"], routes)], "site.example")).toBe("tcp outbound|443|web|site.example");
   });
 
-  test("a rule of several hosts is no conflict with itself", () => {
+  test("a rule of several hosts is not a conflict with itself", () => {
     const routes = tls(
       [[{ sniHosts: ["site.example"] }], to("shop.example")],
       [[{ sniHosts: ["shop.example"] }], to("site.example")],
@@ -143,7 +143,7 @@ describe("tls routes", () => {
     expect(outbound(objects).conflicts).toEqual([]);
   });
 
-  test("names that another rule has already are taken off the later one, and the conflict told", () => {
+  test("names that another rule has already are taken off the later one, and the conflict reported", () => {
     const shop = entry("shop", "443/TLS", { created: 9 });
     const first = rule("a", ["site.example"], tls([[{ sniHosts: ["site.example"] }], to("site.example", "v1")]));
     const second = rule(
@@ -218,7 +218,7 @@ describe("what a DestinationRule says about connections", () => {
   });
 });
 
-describe("tls routes for hosts that are no services", () => {
+describe("tls routes for hosts that are not services", () => {
   const GATEWAY = entry("gateway", "8443/TLS", VIP);
   const blocked = { meshYaml: "outboundTrafficPolicy: {mode: REGISTRY_ONLY}" };
   const outside = (match: object, hosts: readonly string[] = ["outside.test"]) =>

@@ -113,7 +113,7 @@ describe("how calls are understood", () => {
     expect(call("0.0.0.0_92", { speaks: "nothing" })).toBe("tcp outbound|92||b.example");
   });
 
-  test("TLS services without address are told apart by server name", () => {
+  test("TLS services without address are distinguished by server name", () => {
     const { call, conflicts } = outbound([
       entry("a", "443/TLS"),
       entry("b", "443/HTTPS"),
@@ -222,7 +222,7 @@ describe("without interception", () => {
     ]);
   });
 
-  test("HTTP and TCP on one port are told apart there", () => {
+  test("HTTP and TCP on one port are distinguished there", () => {
     const { call, conflicts } = outbound([entry("a", "80/HTTP"), entry("b", "80/TCP")], NONE);
     expect(call("127.0.0.1_80", { speaks: "http" })).toBe("http 80");
     expect(call("127.0.0.1_80")).toBe("tcp outbound|80||b.example");
@@ -236,7 +236,7 @@ describe("without interception", () => {
     expect(conflicts).toMatchObject([{ kind: "outbound-tcp", winner: "a.example", dropped: "b.example" }]);
   });
 
-  test("TLS services on one port are told apart by server name, a single one takes every name", () => {
+  test("TLS services on one port are distinguished by server name, a single one takes every name", () => {
     expect(outbound([entry("a", "443/TLS")], NONE).call("127.0.0.1_443", { speaks: "tls", sni: "x" })).toBe(
       "tcp outbound|443||a.example",
     );

@@ -268,7 +268,7 @@ describe("names of route configurations", () => {
     expect(config.virtualHosts?.[0]).toMatchObject({ name: "auto.default.svc.cluster.local:8080", domains: ["*"] });
   });
 
-  test("http_proxy: all ports, told apart by the port in the host; port 80 goes without saying", () => {
+  test("http_proxy: all ports, distinguished by the port in the host; port 80 goes without saying", () => {
     const plain = httpService("plain", { ports: [{ number: 80, name: "http", protocol: "HTTP" }] });
     const config = generateRoute(scopeOf([...objects, plain]), "http_proxy");
     expect(config.ignorePortInHostMatching).toBeUndefined();
@@ -320,7 +320,7 @@ describe("headers of the proxy", () => {
   const countsOf = (config: ReturnType<typeof configOf>) =>
     config.virtualHosts?.map(({ includeRequestAttemptCount }) => includeRequestAttemptCount);
 
-  test("the number of tries is told unless it is turned off, by the proxy itself or for all", () => {
+  test("the number of tries is reported unless it is turned off, by the proxy itself or for all", () => {
     const off = { attemptCount: { disabled: true } };
     expect(countsOf(configOf({}))).toEqual([true, true]);
     expect(countsOf(configOf(off))).toEqual([undefined, undefined]);
@@ -328,7 +328,7 @@ describe("headers of the proxy", () => {
     expect(countsOf(configOf({}, { PROXY_CONFIG: { proxyHeaders: off } }))).toEqual([undefined, undefined]);
   });
 
-  test("the host that was asked for is told where it is rewritten or unknown, if that is wanted", () => {
+  test("the host that was asked for is reported where it is rewritten or unknown, if that is wanted", () => {
     const toldOf = (config: ReturnType<typeof configOf>) =>
       config.virtualHosts?.map(({ routes }) => routes?.[0]?.route?.appendXForwardedHost);
     expect(toldOf(configOf({}))).toEqual([undefined, undefined]);

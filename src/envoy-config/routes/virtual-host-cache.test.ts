@@ -35,13 +35,13 @@ describe("virtual hosts live on", () => {
     expect(newHosts(scope, later(scope, {}))).toEqual([]);
   });
 
-  test("a changed service makes its own virtual host anew", () => {
+  test("a changed service makes its own virtual host again", () => {
     const scope = scopeOf(many);
     const services = replace(scope.services, 7);
     expect(newHosts(scope, later(scope, {}, services))).toEqual([`${services[7]?.hostname}:8080`]);
   });
 
-  test("a changed policy makes anew what leads to its service", () => {
+  test("a changed policy makes again what leads to its service", () => {
     const rule = virtualService("s0", { http: [{ route: [{ destination: { host: "s1" } }] }] });
     const scope = scopeOf([...many, rule]);
     const policy = scopeOf([

@@ -23,7 +23,7 @@ test("a workload shows the agent's certificate and trusts the mesh's roots", () 
   });
 });
 
-test("files that the proxy was told to use take the place of both secrets", () => {
+test("files that the proxy was configured to use take the place of both secrets", () => {
   const context = workloadTls({
     files: { certificateChain: "/c.pem", privateKey: "/k.pem", rootCertificate: "/r.pem" },
     cipherSuites: ["ECDHE-ECDSA-AES256-GCM-SHA384"],

@@ -110,7 +110,7 @@ test.each([
     env: { XDG_CACHE_HOME: "/c" },
     path: "/c/pilot-agent/envoy-9.9.9-linux-x64/envoy",
   },
-])("the cache is kept by $who", ({ isRoot, env, path }) => {
+])("the cache is owned by $who", ({ isRoot, env, path }) => {
   expect(cachedEnvoyPath({ isRoot, env, platform: "linux-x64" }, release(WHEEL))).toBe(path);
 });
 

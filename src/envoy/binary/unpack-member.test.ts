@@ -46,7 +46,7 @@ test("a missing member is named", async () => {
   await expect(unpack(buildZip([]), "gone")).rejects.toMatchObject({ code: "member-missing", message: /gone/ });
 });
 
-test("a file that is no archive is refused", async () => {
+test("a file that is not an archive is refused", async () => {
   await expect(unpack(Buffer.from("not a zip"))).rejects.toMatchObject({ code: "not-an-archive" });
 });
 

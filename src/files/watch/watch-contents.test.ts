@@ -33,7 +33,7 @@ test("the first hash comes at once, and several changes within the delay make on
   expect(sent[2]?.hash).toBe(hashFiles([]));
 });
 
-test("writing the same content again is no change", async () => {
+test("writing the same content again is not a change", async () => {
   using t = setUp();
   const [file, marker] = [t.write("cert.pem", "a"), t.write("marker.pem", "a")];
   const [sent, looked]: [string[], string[]] = [[], []];

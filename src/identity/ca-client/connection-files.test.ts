@@ -31,7 +31,7 @@ test.each([
     make: (path: string) => writeFile(path, ca.rootPem.slice(0, -30)),
     says: "invalid PEM encoded certificate",
   },
-])("roots that are $what are told, at once and by name", async ({ make, says }) => {
+])("roots that are $what are reported, at once and by name", async ({ make, says }) => {
   await using directory = temporaryFolder();
   await make(directory.file("root"));
   const reading = readConnectionMaterial({ rootFile: directory.file("root") }, recordLog(), new Date());

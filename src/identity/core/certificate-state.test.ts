@@ -49,7 +49,7 @@ test("a certificate is served up to the millisecond of its expiry", () => {
   expect(usableCertificate(state, DAY)).toBeUndefined();
 });
 
-test("a success after failures starts counting anew", () => {
+test("a success after failures resets the count", () => {
   const state = fail(afterSuccess<Certificate>({ expiresMs: DAY }, HOUR, at(0)), at(HOUR));
   expect(state).toMatchObject({ failure: { count: 1 } });
 });

@@ -22,7 +22,7 @@ test("what works later is waited for", async () => {
   await expect(untilValid(read, options(5000))).resolves.toBe("complete");
 });
 
-test("after the limit the last cause is told", async () => {
+test("after the limit the last cause is reported", async () => {
   await expect(untilValid(() => Promise.reject(new Error("open x: gone")), options(30))).rejects.toMatchObject({
     code: "bad-file",
     message: "context deadline exceeded with last error: open x: gone",

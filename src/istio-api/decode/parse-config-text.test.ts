@@ -71,7 +71,7 @@ test("kinds of others are passed over without a word", () => {
   });
 });
 
-describe("one bad document is told with file, line and reason, and blocks nothing else", () => {
+describe("one bad document is reported with file, line and reason, and blocks nothing else", () => {
   const good = entry("good");
   test.each([
     { bad: "a: [1, 2", says: /^f\.yaml:\d:\d+: error: YAML: Flow sequence/ },

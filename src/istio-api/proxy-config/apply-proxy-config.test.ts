@@ -161,7 +161,7 @@ describe("decoding", () => {
     expect(problems.map((problem) => problem.path)).toEqual(["configPath", "statusPort", "meshId"]);
   });
 
-  test("unknown keys are told by their path", async () => {
+  test("unknown keys are reported by their path", async () => {
     expect((await overlay("a: 1\ntracing: {zipkin: {b: 1}}")).unknown).toEqual(["tracing.zipkin.b", "a"]);
   });
 

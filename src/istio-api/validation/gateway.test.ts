@@ -114,6 +114,6 @@ test.each<{ spec: unknown; says: readonly string[] }>([
   expect(problemsOf(spec)).toEqual(says);
 });
 
-test("a name with dots could not be told from an old full name", () => {
+test("a name with dots could not be distinguished from an old full name", () => {
   expect(problemsOf({ servers: [HTTP] }, "a.b")).toEqual([': invalid gateway name: "a.b"']);
 });

@@ -760,7 +760,7 @@ describe("PeerAuthentication", () => {
   ]);
 });
 
-test("everything wrong with an object is told at once", () => {
+test("everything wrong with an object is reported at once", () => {
   const spec = {
     hosts: ["a_b"],
     http: [{ timeout: "0s", route: [{ weight: -1 }] }, { redirect: {} }],

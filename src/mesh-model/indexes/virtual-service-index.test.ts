@@ -128,11 +128,11 @@ describe("delegation", () => {
     expect(http.map(({ name }) => name)).toEqual(["r0-ok"]);
   });
 
-  test("a delegate is no rule of its own", () => {
+  test("a delegate is not a rule of its own", () => {
     expect(index(delegate("d", "default")).rules).toEqual([]);
   });
 
-  test("a rule is made anew when its delegate changes, and only then", () => {
+  test("a rule is made again when its delegate changes, and only then", () => {
     const roots = rules(root({ name: "d" }), virtualService("zz", ["z.example"]));
     const [first] = rules(delegate("d", "default"));
     const [second] = rules(delegate("d", "default", { http: [{ name: "new", ...to("target") }] }));

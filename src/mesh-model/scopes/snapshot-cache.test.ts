@@ -10,7 +10,7 @@ test("a value is made once, and its maker sees the one before", () => {
   expect(second.obtain("other", (before) => String(before))).toBe("undefined");
 });
 
-test("a key that nobody asks for is remembered for eight generations", () => {
+test("a key that no one asks for is remembered for eight generations", () => {
   let values = createSnapshotCache<string>();
   values.obtain("k", () => "v");
   for (let idle = 0; idle < 8; idle += 1) values = createSnapshotCache(values);

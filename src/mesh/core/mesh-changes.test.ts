@@ -36,7 +36,7 @@ describe.each(["none", "namespaces"] as const)("%s", (isolation) => {
     expect(new Set(addresses).size).toBe(addresses.length);
   });
 
-  test("nobody gets the address of one who may still be there", () => {
+  test("no one gets the address of one who may still be there", () => {
     const before = planOf(WEB + HELLO, isolation);
     const after = planOf(`${HELLO}  other: {port: 8080, command: x, calls: []}\n`, isolation, before);
     const old = new Set(before.workloads.map(({ address }) => address));
@@ -126,7 +126,7 @@ test("while changes are made everything is there: the old until it is replaced, 
   expect(services.map(({ name }) => name)).toEqual(["hello", "more", "web"]);
 });
 
-test("a workload that stands aside is the endpoint of a service that nobody sees", () => {
+test("a workload that stands aside is the endpoint of a service that no one sees", () => {
   const plan = planOf(WEB + HELLO, "namespaces");
   const objects = buildIstioObjects(plan, "strict", new Set(["hello-2"]));
   const endpoints = (name: string) =>
@@ -145,7 +145,7 @@ test("a workload that stands aside is the endpoint of a service that nobody sees
   expect(buildIstioObjects(plan, "strict").some(({ metadata }) => metadata.name.endsWith("-aside"))).toBe(false);
 });
 
-test("numbers are kept, never shared, and as small as can be", () => {
+test("numbers are retained, never shared, and as small as can be", () => {
   const names = fc.uniqueArray(fc.constantFrom(..."abcdefghij"));
   fc.assert(
     fc.property(names, names, (first, second) => {

@@ -78,7 +78,7 @@ test("an address is split into host and port, brackets removed", () => {
   expect(services[0]).toMatchObject({ address: { host: "fd00::1", port: 5433 }, versions: [] });
 });
 
-test("the place of an inline object in the file is kept", () => {
+test("the position of an inline object in the file is preserved", () => {
   const { config } = fileOf(`services: {web: {command: x}}
 config:
   - apiVersion: v1
@@ -189,7 +189,7 @@ test.each([
     text: "services:\n  a: {port: x, command: y}\n  b: {replicas: 0, command: y}\n",
     says: ['2:7: services.a.port: is "x", expected an integer', "3:7: services.b.replicas: is 0, allowed are 1 to 50"],
   },
-])("$title is told with line and column", ({ text, says }) => {
+])("$title is reported with line and column", ({ text, says }) => {
   expect(problemsOf(text)).toEqual(says);
 });
 
@@ -244,7 +244,7 @@ test.each([
     text: "services: {a: {command: x, proxyless: true}}\n",
     says: "1:28: services.a.proxyless: is not known here: a mesh is without",
   },
-])("what is decided elsewhere is told where: $says", ({ text, says }) => {
+])("what is decided elsewhere is reported where: $says", ({ text, says }) => {
   const parsed = parseMeshFile(text);
   const [problem] = "problems" in parsed ? parsed.problems : [];
   expect(`${problem?.line}:${problem?.column}: ${problem?.text}`).toContain(says);

@@ -186,7 +186,7 @@ test("words are expanded, lines go to the shell", () => {
   expect(commandWords("serve $PORT", { PORT: "80" })).toEqual(["/bin/sh", "-c", "serve $PORT"]);
 });
 
-test("an agent is told its ports, its labels and how traffic reaches it", () => {
+test("an agent is given its ports, its labels and how traffic reaches it", () => {
   const [front] = loose.workloads;
   const [isolated] = apart.workloads;
   if (front === undefined || isolated === undefined) throw new Error("no workload");

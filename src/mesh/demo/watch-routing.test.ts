@@ -91,7 +91,7 @@ function send(stream: ServedStream, typeUrl: string, ...values: readonly Buffer[
 
 const SOON = { timeout: 10_000 };
 
-test("what is asked for follows from what is known, and the whole is told when nothing is missing", async () => {
+test("what is asked for follows from what is known, and the whole is reported when nothing is missing", async () => {
   const { stream, routings } = await start();
   await stream.received(1);
   expect(namesOf(stream, LISTENER)).toEqual([TARGET]);
@@ -168,7 +168,7 @@ test("a stream that breaks is opened again and asked from the beginning", async 
   expect(problems).toEqual([expect.stringContaining("restarting")]);
 });
 
-test("the end of the owner ends the watching, which is no problem", async () => {
+test("the end of the owner ends the watching, which is not a problem", async () => {
   const { stream, ending, ended, problems } = await start();
   await stream.received(1);
   ending.abort();

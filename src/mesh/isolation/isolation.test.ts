@@ -24,7 +24,7 @@ test("a name outside the mesh does not exist: same id and question, nothing behi
   expect(answer?.subarray(12)).toEqual(asked.subarray(12, asked.length - 11));
 });
 
-test("what is no query gets no answer", () => {
+test("what is not a query gets no answer", () => {
   expect(nameError(query("a", 0x8180))).toBeUndefined();
   expect(nameError(Buffer.alloc(12))).toBeUndefined();
   expect(nameError(query("example.test").subarray(0, 20))).toBeUndefined();
@@ -34,7 +34,7 @@ test("any bytes give an answer or none", () => {
   fc.assert(fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => void nameError(Buffer.from(bytes))));
 });
 
-test("without root there are no namespaces, and who insists is told why", async () => {
+test("without root there are no namespaces, and whoever insists gets the reason", async () => {
   expect(await chooseIsolation("auto", false)).toEqual({ isolation: "none", why: "network namespaces need root" });
   expect(await chooseIsolation("none", true)).toMatchObject({ isolation: "none" });
   await expect(chooseIsolation("namespaces", false)).rejects.toThrow(
@@ -73,7 +73,7 @@ test("free ports are free, and no two are equal", async () => {
   await new Promise((closed) => server.close(closed));
 });
 
-test("ports that are promised to somebody are not given again, also while nobody listens", async () => {
+test("ports that are promised to somebody are not given again, also while no one listens", async () => {
   const [first = 0, second = 0] = await findFreePorts(2, 57);
   expect(await findFreePorts(1, 57, new Set([first]))).toEqual([second]);
 });
@@ -88,7 +88,7 @@ function planOf(port: number) {
   });
 }
 
-test("a taken service port is told with its address and its workload", async () => {
+test("a taken service port is reported with its address and its workload", async () => {
   const [port = 0] = await findFreePorts(1, 58);
   await expect(checkAddresses(planOf(port))).resolves.toBeUndefined();
   const server = createServer().listen(port);

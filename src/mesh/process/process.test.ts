@@ -90,7 +90,7 @@ test("a process that keeps ending is a crash loop, tried ever more seldom", asyn
   expect(pauses.slice(0, 4)).toEqual([100, 200, 400, 800]);
 });
 
-test("a program that is not there is told by its name", async () => {
+test("a program that is not there is reported by its name", async () => {
   const part = run("", { command: ["/no/such/program"] });
   await until(() => events.some(({ type }) => type === "ended"));
   expect(part.status()).toMatchObject({ phase: "waiting", reason: "spawn /no/such/program ENOENT" });
@@ -99,7 +99,7 @@ test("a program that is not there is told by its name", async () => {
 test.each([
   { what: "an environment that the system does not take", env: { BIG: "x".repeat(200_000) }, reason: "E2BIG" },
   { what: "a value that no process can have", env: { NUL: "a\0b" }, reason: "without null bytes" },
-])("$what is told and tried again, and ends nobody else", async ({ env, reason }) => {
+])("$what is reported and tried again, and ends no other part", async ({ env, reason }) => {
   const part = run("exec sleep 60", { env });
   await until(() => events.filter(({ type }) => type === "ended").length >= 2);
   expect(part.status()).toMatchObject({ phase: "waiting", reason: expect.stringContaining(reason) });
@@ -134,7 +134,7 @@ test("a killed process is back at once", async () => {
   expect(part.status()).toMatchObject({ phase: "running", restarts: 1 });
 });
 
-test("stopping ends the whole group, also what ignores SIGTERM, and start begins anew", async () => {
+test("stopping ends the whole group, also what ignores SIGTERM, and start begins again", async () => {
   const part = run("trap '' TERM; sleep 60 & echo $! ; wait; sleep 60", { graceMs: 200 });
   await until(() => log().trim() !== "");
   await part.stop();

@@ -45,7 +45,7 @@ test("a process is known by its number and its start, and a dead one is not aliv
   expect(isAlive(await endedProcess())).toBe(false);
 });
 
-test("a second process is told who holds the folder", () => {
+test("a second process is shown who holds the folder", () => {
   const path = join(folder, "shop/lock");
   const lock = lockFolder(path);
   expect(() => lockFolder(path)).toThrow(`this mesh runs already, as process ${process.pid}`);
@@ -119,6 +119,6 @@ test.each([
   { isRoot: false, home: "/home/u", xdgStateHome: undefined, expected: "/home/u/.local/state/pilot-agent/mesh" },
   { isRoot: false, home: "/home/u", xdgStateHome: "/x", expected: "/x/pilot-agent/mesh" },
   { isRoot: false, home: undefined, xdgStateHome: "", expected: "/tmp/pilot-agent/mesh" },
-])("states are kept in $expected", ({ expected, ...given }) => {
+])("states are stored in $expected", ({ expected, ...given }) => {
   expect(stateHome({ ...given, temporary: "/tmp" })).toBe(expected);
 });

@@ -21,7 +21,7 @@ test("metadata texts are read back, others are empty", () => {
   expect(requestMetadataText(undefined, "CertSigner")).toBe("");
 });
 
-test("a metadata number is no text", () => {
+test("a metadata number is not text", () => {
   // { "CertSigner": 1.0 }: value { field 2 double }
   const value = "11000000000000f03f";
   const entry = `0a0a${Buffer.from("CertSigner").toString("hex")}1209${value}`;

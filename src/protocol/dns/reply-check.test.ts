@@ -26,11 +26,11 @@ test.each([
   expect(answersQuery(query, encodeMessage({ id: 77, flags: ["qr"], ...reply }))).toBe(accepted);
 });
 
-test("a query sent back is no reply", () => {
+test("a query sent back is not a reply", () => {
   expect(answersQuery(query, query)).toBe(false);
 });
 
-test("a reply cut anywhere in its question is no reply", () => {
+test("a reply cut anywhere in its question is not a reply", () => {
   const reply = encodeMessage({ id: 77, flags: ["qr"], questions: [question] });
   for (let size = 0; size < reply.length; size++) expect(answersQuery(query, reply.subarray(0, size))).toBe(false);
 });

@@ -24,7 +24,7 @@ function read(pieces: readonly (string | Buffer)[], options: Partial<FamilyReade
 const headers = (text: string, options?: Partial<FamilyReaderOptions>) =>
   read([text], options).families.map(({ header }) => header);
 
-test("families are told once, with their help, when the first sample is there", () => {
+test("families are reported once, with their help, when the first sample is there", () => {
   const { families } = read(['# HELP a Text \\\\ here.\n# TYPE a counter\na 1\na{b="c"} 2\n# TYPE empty gauge\nb 3\n']);
   expect(families).toEqual([
     { header: "a counter", help: "Text \\\\ here.", samples: 'a 1\na{b="c"} 2\n' },
@@ -87,7 +87,7 @@ test.each([
     samples: ['a{x="1"} 1\na{x="2"} 2\na{x="3"} 3\na{x="44"} 4\n'],
   },
   { what: "blanks before metadata", text: "  # TYPE a gauge\n a 1\n", samples: ["a 1\n"] },
-])("$what are no fault and do not stay", ({ text, samples }) => {
+])("$what are not a fault and do not stay", ({ text, samples }) => {
   const { families, broken } = read([text]);
   expect(families.map((family) => family.samples)).toEqual(samples);
   expect(broken).toBe(0);

@@ -91,7 +91,7 @@ test("what is alike is what the scanner takes, and of the same name", () => {
   );
 });
 
-test("zero bytes are no model: with the sign bit set they would be equal as numbers", () => {
+test("zero bytes are not a model: with the sign bit set they would be equal as numbers", () => {
   const zeros = `a{b="${"\0".repeat(20)}"} 1`;
   expect(alike([zeros, zeros])).toBe(0);
 });

@@ -71,7 +71,7 @@ test.each([
   "a 1 # {} 1",
   "a infinit",
   "<html>",
-])("text: %j is no sample", (line) => {
+])("text: %j is not a sample", (line) => {
   expect(cut(line)).toBeUndefined();
 });
 
@@ -107,7 +107,7 @@ test.each([
   'a{x="y",} 1',
   'a 1 # {x="y",} 1',
   'a 1 # { x="y"} 1',
-])("OpenMetrics: %j is no sample", (line) => {
+])("OpenMetrics: %j is not a sample", (line) => {
   expect(cut(line, "openmetrics")).toBeUndefined();
 });
 
@@ -146,7 +146,7 @@ test("random bytes give a position or -1, and never run past the line", () => {
   );
 });
 
-test("labels are told apart however many there are", () => {
+test("labels are distinguished however many there are", () => {
   const line = (count: number, last: string) =>
     `a{${Array.from({ length: count }, (_, index) => `l${index}="1"`).join(",")},${last}="1"} 1`;
   for (const count of [1, 63, 64, 65, 500]) {

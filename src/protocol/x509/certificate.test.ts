@@ -88,7 +88,7 @@ test.each([
   expect(verifyChain(parseCertificate(leaf.der), parse(given()), parse(roots()), NOW).ok).toBe(ok);
 });
 
-test("a signature of another key under the issuer's name is no path", async () => {
+test("a signature of another key under the issuer's name is not a path", async () => {
   const impostor = await issue({ name: "root" });
   expect(isIssuedBy(parseCertificate(intermediate.der), parseCertificate(impostor.der))).toBe(false);
 });

@@ -135,7 +135,7 @@ test.each([
   { what: "the 25th hour", text: "990101240000Z" },
   { what: "the 61st minute", text: "990101006000Z" },
   { what: "a leap second", text: "161231235960Z" },
-])("$what is no time", ({ text }) => {
+])("$what is not a time", ({ text }) => {
   expect(() => new DerReader(element(TAG.utcTime, Buffer.from(text))).time()).toThrow("time that does not exist");
 });
 

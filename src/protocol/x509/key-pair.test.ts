@@ -37,7 +37,7 @@ test("each key is new", async () => {
   expect(one.privateKey.equals(two.privateKey)).toBe(false);
 });
 
-test("a text that is no key is refused without quoting it", () => {
+test("a text that is not a key is refused without quoting it", () => {
   expect(() => parsePrivateKey("-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----")).toThrow(
     expect.objectContaining({ code: "bad-key", message: expect.not.stringContaining("c2VjcmV0") }),
   );

@@ -35,7 +35,7 @@ test.each([
   expect(parsing).not.toThrow(/A\*?EC/);
 });
 
-test("text without blocks holds none, and other types are no certificates", () => {
+test("text without blocks holds none, and other types are not certificates", () => {
   expect(parsePem("hello")).toEqual([]);
   expect(parsePemCertificates(encodePem("PRIVATE KEY", Buffer.of(1)))).toEqual([]);
 });

@@ -20,7 +20,7 @@ test.each([
   "spiffe://td/xx/a/sa/b",
   "spiffe://td/ns/a/xx/b",
   "http://td/ns/a/sa/b",
-])("%j is no identity", (uri) => {
+])("%j is not an identity", (uri) => {
   expect(() => parseSpiffeId(uri)).toThrow(SpiffeError);
 });
 

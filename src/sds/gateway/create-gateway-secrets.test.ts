@@ -84,7 +84,7 @@ test("an absent secret is asked for directly, then the fallback stands in", asyn
   expect(asked).toEqual(["late", "other", "other"]);
 });
 
-test("a listener that has ended is not told any more", () => {
+test("a listener that has ended is not notified any more", () => {
   const secrets = createGatewaySecrets({ log: silentLogger });
   let told = 0;
   const end = secrets.onChange("web", () => {

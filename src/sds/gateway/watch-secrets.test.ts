@@ -124,7 +124,7 @@ test.each(['{"type":"ADDED","object":{"data":{"key":"c2VjcmV0LWtleQ==" junk', "n
   },
 );
 
-test("an answer that is no JSON is told without a word of it", async () => {
+test("an answer that is not JSON is reported without a word of it", async () => {
   await using server = await startHttpServer((_request, response) => void response.end('{"data": c2VjcmV0LWtleQ=='));
   const access = { apiUrl: `http://127.0.0.1:${server.port}`, token: async () => new Secret("t") };
   const failed = getSecret(access, "gw", "one", new AbortController().signal);

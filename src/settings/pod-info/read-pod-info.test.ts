@@ -61,7 +61,7 @@ test("an unreadable file warns and the start goes on", async () => {
   expect(lines).toEqual(["warn failed to read pod annotations: open ./etc/istio/pod/annotations: permission denied"]);
 });
 
-test("a directory in place of a file is told as such", async () => {
+test("a directory in place of a file is reported as such", async () => {
   const directory = await mkdtemp(join(tmpdir(), "config-"));
   try {
     const thrown = await diskFiles.read(directory).catch((error: unknown) => error);

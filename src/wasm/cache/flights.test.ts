@@ -82,7 +82,7 @@ test("stopping aborts all work and waits for its end", async () => {
   expect((await results).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
 });
 
-test("who comes while work that was called off still ends begins anew", async () => {
+test("who comes while work that was called off still ends begins again", async () => {
   const flights = new Flights<number>();
   const ending = deferred<number>();
   const first = expect(flights.run("a", 0, () => ending.promise)).rejects.toThrow("called off");

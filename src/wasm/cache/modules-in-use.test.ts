@@ -11,7 +11,7 @@ test("a file is in use while a resource of a stream names it", () => {
   expect(["/a", "/b", "/c"].map((path) => inUse.has(path))).toEqual([false, false, true]);
 });
 
-test("the files of an ended stream count until a later stream has told its own", () => {
+test("the files of an ended stream count until a later stream has named its own", () => {
   const inUse = trackModulesInUse();
   const [old, fresh, parallel] = [new AbortController(), new AbortController(), new AbortController()];
   inUse.note(old.signal, "one", "/a");

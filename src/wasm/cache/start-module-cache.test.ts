@@ -140,7 +140,7 @@ test("another address with a known checksum is asked, and its own content compar
   });
 });
 
-test("content that is no module is not stored", async () => {
+test("content that is not a module is not stored", async () => {
   await using opened = open({ [URL_]: Buffer.from("no module") });
   await expect(opened.cache.get(ask(URL_))).rejects.toMatchObject({ code: "invalid-module" });
   expect(readdirSync(directory)).toEqual([]);

@@ -28,7 +28,7 @@ test("of several headers the first bearer challenge counts", () => {
   expect(parseChallenges(['Basic realm="x"', 'Bearer realm="https://auth.test/token"'])).toEqual(bearer);
 });
 
-test("every realm that is an address is told, whoever names it", () => {
+test("every realm that is an address is listed, whoever names it", () => {
   const headers = ['Basic realm="Registry Realm", Bearer realm="https://b/t",x="1"', 'Digest REALM="file:///c"'];
   expect(realmsOf(headers)).toEqual(["https://b/t", "file:///c"]);
 });

@@ -13,7 +13,7 @@ test.each([
   { what: "its content", document: { manifests: [] }, type: "", kind: "index" },
   { what: "layers", document: { layers: [] }, type: "", kind: "manifest" },
   { what: "nothing at all", document: {}, type: "", kind: "manifest" },
-])("told by $what, it is a(n) $kind", ({ document, type, kind }) => {
+])("recognized by $what, it is a(n) $kind", ({ document, type, kind }) => {
   expect(parse(document, type).kind).toBe(kind);
 });
 

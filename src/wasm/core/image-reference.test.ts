@@ -32,7 +32,7 @@ test.each([
   "ghcr.io/a%2e",
   "user:pw@ghcr.io/a",
   "ghcr.io:port/a",
-])("%s is no reference", (text) => {
+])("%s is not a reference", (text) => {
   expect(parseImageReference(text)).toBeUndefined();
 });
 

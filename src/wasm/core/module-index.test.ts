@@ -87,7 +87,7 @@ test("a removed module takes its own addresses along and no others", () => {
   expect([TAG, LATEST, other].map((url) => index.known(ask(url)))).toEqual(["", B, A]);
 });
 
-test("what was not used for long is told", () => {
+test("what was not used for long is listed", () => {
   const index = new ModuleIndex();
   const entry = (checksum: string, lastUsedAt: number) => ({
     name: "n",

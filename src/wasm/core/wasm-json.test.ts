@@ -158,7 +158,7 @@ test.each([
   "example.com/google.protobuf.StringValue",
   "google.protobuf.StringValue",
   "a/b/google.protobuf.StringValue",
-])("%s is known by its last part and kept as it is", (type) => {
+])("%s is known by its last part and stays as it is", (type) => {
   expect(configured(type, { value: "a" })).toBe("0a0161");
 });
 
@@ -193,7 +193,7 @@ test.each([
   { type: "Duration", value: "315576000001s", error: "expected a duration" },
   { type: "Duration", value: "1.0000000001s", error: "expected a duration" },
   { type: "Empty", value: { a: 1 }, error: 'unknown field "a" in empty' },
-])("$value is no configuration of type $type", ({ type, value, error }) => {
+])("$value is not a configuration of type $type", ({ type, value, error }) => {
   const configuration = {
     "@type": `type.googleapis.com/google.protobuf.${type}`,
     ...(value !== undefined && { value: value as JsonObject }),

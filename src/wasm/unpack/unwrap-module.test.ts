@@ -66,7 +66,7 @@ test.each(["plugin.wasm", "./plugin.wasm", "usr/lib/plugin.wasm", "../../../etc/
   },
 );
 
-test("a layer without the plugin, or that is no archive, says so", async () => {
+test("a layer without the plugin, or that is not an archive, says so", async () => {
   const layer = buildTarGz([{ name: "other.wasm", data: module }]);
   await expect(extractPlugin(layer, MAX)).rejects.toThrow("plugin.wasm not found in the archive");
   await expect(extractPlugin(Buffer.from("text"), MAX)).rejects.toMatchObject({ code: "invalid-module" });

@@ -12,7 +12,7 @@ test("defaults of a bare HTTP probe", () => {
   });
 });
 
-test("everything given is kept", () => {
+test("everything given is preserved", () => {
   const probe = {
     initialDelaySeconds: 1,
     timeoutSeconds: 2,

@@ -65,7 +65,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     expect(stream.names(CDS).sort()).toEqual(["a", "c"]);
   });
 
-  test("secrets and types that nobody asked for are never kept", () => {
+  test("secrets and types that no one asked for are never retained", () => {
     const stream = record(kind);
     stream.asks(SECRET, { names: ["kubernetes://cert"] });
     stream.gets(SECRET, ["kubernetes://cert"]);
@@ -111,7 +111,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     expect([stream.overflows(), stream.names(CDS), stream.recorder.wants(CDS)]).toEqual([1, [], false]);
   });
 
-  test("a type of the agent itself is kept once, until it changes", () => {
+  test("a type of the agent itself is retained once, until it changes", () => {
     const stream = record(kind);
     for (const text of ["a", "a", "b"]) stream.recorder.onInternal("nds", "v", Buffer.from(text));
     expect(stream.commits()).toBe(2);

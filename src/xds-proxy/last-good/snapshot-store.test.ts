@@ -33,7 +33,7 @@ test("what killed runs left unfinished goes with the next write; what is being w
   expect(readdirSync(directory).sort()).toEqual([...kept, basename(store.path)].sort());
 });
 
-test("of many nodes' files the newest sixteen are kept, the one just written among them", async () => {
+test("of many nodes' files the newest sixteen are retained, the one just written among them", async () => {
   const digits = [..."0123456789abcdef"];
   for (const [index, digit] of digits.entries()) leave(`${hash(digit)}.last-good`, index + 1);
   const store = createSnapshotStore(directory, "me", silentLogger);

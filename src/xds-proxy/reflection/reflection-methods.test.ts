@@ -90,7 +90,7 @@ describe.each(["v1", "v1alpha"])("reflection %s", (version) => {
     { field: 3, text: "no/such.proto", says: "File not found: no/such.proto" },
     { field: 4, text: "no.such.Symbol", says: "Symbol not found: no.such.Symbol" },
     { field: 6, text: "envoy.config.core.v3.Node", says: "Extension not found: envoy.config.core.v3.Node" },
-  ])("what is not there is told: $says", async ({ field, text, says }) => {
+  ])("what is not there is reported: $says", async ({ field, text, says }) => {
     const [error = Buffer.alloc(0)] = (await ask(version, field, text)).get(7) ?? [];
     expect(fieldsOf(error).get(2)?.[0]?.toString()).toBe(says);
   });

@@ -159,7 +159,7 @@ test("the gRPC timeout limit may stand in its new place, with the same meaning",
   expect(compareRoutes(golden, route({ timeout: "5s" }))).toHaveLength(1);
 });
 
-test("a catch-all virtual host that is not the last is told", () => {
+test("a catch-all virtual host that is not the last is reported", () => {
   const hosts = [
     { name: "allow_any", domains: ["*"] },
     { name: "a:80", domains: ["a"] },
@@ -256,7 +256,7 @@ test("a headless host may be in the name table with the addresses of its endpoin
   expect(compareNameTable({ table: {} }, table("10.0.0.1"))).toHaveLength(1);
 });
 
-test("a resource that is missing, additional or repeated is told by its name", () => {
+test("a resource that is missing, additional or repeated is reported by its name", () => {
   const [a, b] = [cluster({ name: "a" }), cluster({ name: "b" })];
   expect(compareClusters([a], [b])).toEqual([
     { path: "clusters[a]", golden: "present", ours: undefined },

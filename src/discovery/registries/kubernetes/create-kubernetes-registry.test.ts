@@ -100,7 +100,7 @@ test("an endpoint is who its pod is, where its node is", () => {
   ]);
 });
 
-test("an endpoint whose pod is not known waits for the pod, and a slice without pods has nobody to wait for", () => {
+test("an endpoint whose pod is not known waits for the pod, and a slice without pods has no one to wait for", () => {
   const [service, pod, slice] = web as [KubernetesObject, KubernetesObject, KubernetesObject];
   const { endpoints, apply, remove } = registryOf([service, slice]);
   expect(endpoints("web")).toEqual([]);

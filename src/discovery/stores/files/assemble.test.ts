@@ -34,7 +34,7 @@ test("objects of all files come together, each with the file it is from", () => 
   expect(assembled.problems).toEqual([]);
 });
 
-test("of two objects of one name the first file's counts, and the other is told of", () => {
+test("of two objects of one name the first file's counts, and the other is reported", () => {
   const first = file("a.yaml", entry("a", { addresses: ["10.0.0.1"] }));
   const second = file("b.yaml", entry("x"), entry("a", { addresses: ["10.0.0.2"] }));
   const assembled = assemble([first, second], NOTHING);
@@ -43,7 +43,7 @@ test("of two objects of one name the first file's counts, and the other is told 
   expect(messages(assembled)).toEqual(["b.yaml:2: ServiceEntry prod/a is also in a.yaml, which is used"]);
 });
 
-test("a problem is told with its place in the whole file", () => {
+test("a problem is reported with its place in the whole file", () => {
   const assembled = assemble([file("a.yaml", entry("x"), entry("y"), BROKEN_YAML)], NOTHING);
   expect(messages(assembled)).toEqual([expect.stringMatching(/^a\.yaml:5: /)]);
 });

@@ -90,7 +90,7 @@ describe("a file that changed", () => {
     expect(namesOf(await round())).toEqual(["a", undefined, "c"]);
   });
 
-  test("that is gone is no file", async () => {
+  test("that is gone is not a file", async () => {
     put(entry("a"));
     const found = find();
     rmSync(path);
@@ -165,7 +165,7 @@ describe("several files", () => {
       return find();
     });
 
-  test("are told in their order, whichever is read first, without those that are gone", async () => {
+  test("are reported in their order, whichever is read first, without those that are gone", async () => {
     const found = putAll([`# ${"long".repeat(500_000)}\n${entry("a")}`, entry("b"), entry("c")]);
     rmSync(join(folder, "b.yaml"));
     const files = await reader.read(found);
@@ -179,7 +179,7 @@ describe("several files", () => {
   });
 });
 
-test("of a file its meaning is kept, not its text", async () => {
+test("of a file its meaning is retained, not its text", async () => {
   put(`# a remark\n${entry("a")}`);
   expect(JSON.stringify(await round())).not.toContain("a remark");
 });

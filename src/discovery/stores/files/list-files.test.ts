@@ -69,7 +69,7 @@ test("links to directories are followed, and those that lead back end the search
   expect(entered).toEqual(["", "a"]);
 });
 
-test("a link to nothing is no problem, links in a circle are one", async () => {
+test("a link to nothing is not a problem, links in a circle are one", async () => {
   symlinkSync("nowhere", join(root, "later.yaml"));
   symlinkSync("two.yaml", join(root, "one.yaml"));
   symlinkSync("one.yaml", join(root, "two.yaml"));
@@ -86,7 +86,7 @@ test("a directory called like a file is a directory", async () => {
   expect((await list()).files).toEqual(["rules.yaml/a.yaml"]);
 });
 
-test("a directory is told before it is read, so that nothing slips between", async () => {
+test("a directory is reported before it is read, so that nothing slips between", async () => {
   mkdirSync(join(root, "sub"));
   const listing = await listFiles(root, ({ path }) => {
     if (path === join(root, "sub")) put("sub/late.yaml");
@@ -116,7 +116,7 @@ test("a large directory is listed in the order of its names, its directories in 
   expect((await listFiles(root, () => undefined)).files.map(({ path }) => path)).toEqual(paths);
 });
 
-test("a directory that is a file by the time it is entered is gone, which is no problem", async () => {
+test("a directory that is a file by the time it is entered is gone, which is not a problem", async () => {
   put("a/one.yaml");
   put("b/two.yaml");
   const listing = await listFiles(root, ({ path }) => {

@@ -68,7 +68,7 @@ describe("costs", () => {
   });
 });
 
-test("after a failure nothing is begun, and the first reason is told when all has ended", async () => {
+test("after a failure nothing is begun, and the first reason is reported when all has ended", async () => {
   const { task, end, begun } = scripted();
   const all = mapBounded([1, 2, 3], task, { maxTasks: 2 });
   const outcome = all.then(

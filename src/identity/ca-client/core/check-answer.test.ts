@@ -156,7 +156,7 @@ test.each([
   expect(signed.chain).toEqual([leaf, other.rootPem + ca.rootPem]);
 });
 
-test("a clock of the CA that is five minutes ahead is no reason to refuse, a second more is", async () => {
+test("a clock of the CA that is five minutes ahead is not a reason to refuse, a second more is", async () => {
   const from = Math.ceil(NOW.getTime() / 1000) * 1000;
   const leaf = await ca.issue(keyDer(), [SPIFFE_ID], { ...validFor(HOUR_MS), notBefore: new Date(from) });
   const csr = await csrFor(SPIFFE_ID);
