@@ -55,6 +55,7 @@ async function main(): Promise<void> {
     words: process.argv.slice(2),
     commands: COMMANDS,
     env: process.env,
+    commandLine: [process.execPath, ...process.execArgv, ...process.argv.slice(1)],
     log,
     get signal() {
       return hearInterrupts();

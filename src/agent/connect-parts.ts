@@ -12,9 +12,8 @@ import { startTokenExchange } from "../sts/index.ts";
 import type { HealthCheckConfig } from "../workload-health/index.ts";
 import { step } from "./agent-error.ts";
 import { readBootstrapInputs } from "./bootstrap-inputs.ts";
-import { requireMachineRoot } from "./connect-ca.ts";
 import { connectHealth } from "./connect-health.ts";
-import { connectIdentity, createLateBundle } from "./connect-identity.ts";
+import { connectIdentity, createLateBundle, requireMachineRoot } from "./connect-identity.ts";
 import { connectXds } from "./connect-xds.ts";
 import { createEnvoyReadiness } from "./envoy-readiness.ts";
 import { type Launch, servesXds } from "./launch-envoy.ts";
@@ -40,7 +39,7 @@ export interface AgentParts {
  * they are needed: reading their code would delay every start.
  */
 export async function connectParts(options: StartAgentOptions, parts: AgentParts): Promise<Agent> {
-  const { config, env } = options;
+  const { config, env, commandLine = [] } = options;
   const { opened, probe, platform, launch, registry, signal } = parts;
   const metrics = declareAgentMetrics(registry, parts.envoyMetrics);
   const log = options.log.logger;
@@ -67,7 +66,15 @@ export async function connectParts(options: StartAgentOptions, parts: AgentParts
       else void envoy.terminate().finally(quit);
     },
   };
-  const statusOptions = { ...config.status, readiness, actions, registry, metrics: metrics.scrape, log: options.log };
+  const statusOptions = {
+    ...config.status,
+    readiness,
+    actions,
+    registry,
+    metrics: metrics.scrape,
+    commandLine,
+    log: options.log,
+  };
   const status = await step("failed to start status server", () => startStatus(statusOptions));
   if (status !== undefined) opened.add(status);
 

@@ -10,6 +10,8 @@ export interface StartAgentOptions {
   readonly log: Log;
   /** For the start-up time shown when Envoy first gets ready. */
   readonly uptimeMs: () => number;
+  /** The words this process was started with, for its status page; empty when absent. */
+  readonly commandLine?: readonly string[];
   /** Ends a start that is under way. */
   readonly signal?: AbortSignal;
 }

@@ -3,7 +3,6 @@ export { EnvoyBinaryError, findEnvoy } from "./binary/index.ts";
 export { impliesHotRestart } from "./core/command-line.ts";
 export { envoyEnvironment } from "./core/environment.ts";
 export { type EnvoyRules, envoyRules } from "./core/generations.ts";
-export { loopbackOf } from "./core/ip-family.ts";
 export type { EnvoyHandle, EnvoyOptions, EnvoyPhase } from "./envoy-options.ts";
 export { EnvoyError } from "./errors.ts";
 export { declareEnvoyMetrics, type EnvoyMetrics } from "./metrics.ts";

@@ -3,7 +3,7 @@ import { mkdir, symlink, truncate, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../../test/support/files/temporary-folder.ts";
-import { createExistingCertificates, findMountedCertificates } from "./existing-certificates.ts";
+import { createExistingCertificates } from "./existing-certificates.ts";
 
 test("a pair counts when both files have content, and for good from then on", async () => {
   await using directory = temporaryFolder();
@@ -44,16 +44,4 @@ test("what the agent writes itself is never read as mounted, however the path is
   expect(createExistingCertificates(paths, "/etc/../etc/certs/")).toBeUndefined();
   expect(createExistingCertificates(paths, "/etc/other")).toBeDefined();
   expect(createExistingCertificates(undefined, undefined)).toBeUndefined();
-});
-
-test("the platform's directory counts when all three files are in it", async () => {
-  await using directory = temporaryFolder();
-  for (const name of ["cert-chain.pem", "key.pem"]) await writeFile(join(directory.path, name), "");
-  await expect(findMountedCertificates(directory.path)).resolves.toBeUndefined();
-  await writeFile(join(directory.path, "root-cert.pem"), "");
-  await expect(findMountedCertificates(directory.path)).resolves.toEqual({
-    certificateChain: join(directory.path, "cert-chain.pem"),
-    key: join(directory.path, "key.pem"),
-    root: join(directory.path, "root-cert.pem"),
-  });
 });

@@ -1,5 +1,4 @@
-import { stat } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import type { FileName } from "./files/file-secrets.ts";
 import { readCertificateFile } from "./files/read-file.ts";
 
@@ -46,24 +45,6 @@ function onceSeen(paths: readonly string[]): () => Promise<boolean> {
 async function hasContent(path: string): Promise<boolean> {
   return readCertificateFile(path).then(
     (content) => content.length > 0,
-    () => false,
-  );
-}
-
-/** The directory where platforms mount a workload's certificate, when all three files are in it. */
-export async function findMountedCertificates(directory: string): Promise<ExistingCertificatePaths | undefined> {
-  const paths = {
-    certificateChain: join(directory, "cert-chain.pem"),
-    key: join(directory, "key.pem"),
-    root: join(directory, "root-cert.pem"),
-  };
-  const found = await Promise.all(Object.values(paths).map(isThere));
-  return found.every(Boolean) ? paths : undefined;
-}
-
-async function isThere(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
     () => false,
   );
 }

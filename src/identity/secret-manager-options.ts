@@ -26,8 +26,6 @@ export interface SecretManagerOptions {
   readonly fileDebounceMs: number;
   /** How long a request waits for files to become valid. */
   readonly fileWaitMs?: number;
-  /** "workload" hands out the workload's key pair under any name the agent does not know, as earlier agents did. */
-  readonly unknownNames?: "reject" | "workload";
   /** Announced with every trust bundle while the file exists. */
   readonly crlPath?: string | undefined;
   readonly systemRootPaths?: readonly string[];

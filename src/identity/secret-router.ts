@@ -11,7 +11,6 @@ export interface SecretRouterOptions {
   readonly files: FileSecrets;
   readonly fileWatches: FileNameWatches;
   readonly listeners: Listeners;
-  readonly unknownNames: "reject" | "workload";
 }
 
 export interface SecretRouter {
@@ -22,15 +21,9 @@ export interface SecretRouter {
 /** From a name to whoever has the secret. */
 export function createSecretRouter(options: SecretRouterOptions): SecretRouter {
   const { workload, files, fileWatches, listeners } = options;
-
-  function route(name: string): ResourceName {
-    const resource = parseResourceName(name);
-    return resource.kind === "unknown" && options.unknownNames === "workload" ? { kind: "workload" } : resource;
-  }
-
   return {
     get: async (name, signal) => {
-      const resource = route(name);
+      const resource = parseResourceName(name);
       switch (resource.kind) {
         case "workload":
           return workload.keyPair(name, signal);
@@ -43,7 +36,7 @@ export function createSecretRouter(options: SecretRouterOptions): SecretRouter {
       }
     },
     onChange: (name, listener) => {
-      const resource = route(name);
+      const resource = parseResourceName(name);
       if (resource.kind === "unknown") return () => undefined;
       const key = resource.kind === "workload" ? WORKLOAD_NAME : name;
       // A wrapper of its own: one function may listen twice, and each time has to end separately.

@@ -134,12 +134,6 @@ describe("names", () => {
     await expect(manager.get(name)).rejects.toMatchObject({ code: "unknown-name" });
     manager.onChange(name, () => undefined)();
   });
-
-  test.each(bad)("%j gets it when the behaviour of earlier agents is chosen", async (name) => {
-    const manager = await start({ caClient: createTestCaClient(ca), unknownNames: "workload" });
-    const [own, other] = [await keyPair(manager), await keyPair(manager, name)];
-    expect(other).toEqual({ ...own, name });
-  });
 });
 
 describe("the trust bundle", () => {

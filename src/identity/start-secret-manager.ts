@@ -96,9 +96,8 @@ export async function startSecretManager(given: SecretManagerOptions): Promise<S
   }
 
   const owned = opened.move();
-  const unknownNames = options.unknownNames ?? "reject";
   return toHandle({
-    ...createSecretRouter({ workload, files, fileWatches, listeners, unknownNames }),
+    ...createSecretRouter({ workload, files, fileWatches, listeners }),
     setConfigTrustBundle: (certificates: readonly string[]) => {
       if (workload.setConfigRoots(certificates.join("\n"))) trustChanged();
     },

@@ -4,13 +4,13 @@ import { silentLogger } from "../base/logger.ts";
 import { defaultProxyConfig } from "../istio-api/proxy-config/default-proxy-config.ts";
 import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
 import { STATUS_RULES } from "../status/core/generations.ts";
-import { readAgentOptions } from "./agent.ts";
 import { readBootstrapSettings } from "./bootstrap.ts";
 import { readDnsSettings } from "./dns.ts";
 import { createEnvReader, type Environment } from "./env-reader.ts";
 import { readEnvoySettings, splitProxyLogLevel } from "./envoy.ts";
 import { type Generation, generationRules } from "./generations.ts";
 import { defaultProxyFlags, type ProxyFlags } from "./proxy-flags.ts";
+import { readAgentOptions } from "./read-agent-config.ts";
 import type { ProxyRole } from "./role/read-role.ts";
 import { readStatusSettings } from "./status.ts";
 import { readWasmSettings } from "./wasm.ts";
@@ -211,6 +211,15 @@ describe("envoy", () => {
     const sources = given({ ENVOY_HOT_RESTART: "true", ENVOY_PARENT_SHUTDOWN_DURATION: value });
     expect(readEnvoySettings(sources).hotRestart?.parentShutdownMs).toBe(ms);
     expect(sources.lines.some((line) => line.includes("more than the drain duration of 45 s"))).toBe(isIgnored);
+  });
+
+  test.each([
+    { ipAddresses: [], host: "127.0.0.1" },
+    { ipAddresses: ["10.0.0.1"], host: "127.0.0.1" },
+    { ipAddresses: ["2001:db8::1", "10.0.0.1"], host: "127.0.0.1" },
+    { ipAddresses: ["2001:db8::1", "2001:db8::2"], host: "::1" },
+  ])("the admin of a node with $ipAddresses is on $host", ({ ipAddresses, host }) => {
+    expect(readEnvoySettings({ ...given(), role: { ...role, ipAddresses } }).admin.host).toBe(host);
   });
 
   test.each([

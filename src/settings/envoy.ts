@@ -1,7 +1,8 @@
 import type { Logger } from "../base/logger.ts";
-import { type EnvoyOptions, type EnvoyRules, impliesHotRestart, loopbackOf } from "../envoy/index.ts";
+import { type EnvoyOptions, type EnvoyRules, impliesHotRestart } from "../envoy/index.ts";
 import type { ProxyOwner } from "../files/proxy-file.ts";
 import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
+import { isIPv4 } from "../net/ip.ts";
 import { parseProtoDuration } from "../protobuf/proto-duration.ts";
 import type { EnvReader } from "./env-reader.ts";
 import type { GenerationRules } from "./generations.ts";
@@ -120,6 +121,11 @@ function parentShutdownSeconds(
   const allowed = `whole seconds, more than the drain duration of ${drainSeconds} s, 1h at most`;
   log.warn("ENVOY_PARENT_SHUTDOWN_DURATION is ignored", { value: `${seconds}s`, allowed });
   return configured;
+}
+
+/** Where Envoy's admin listens: ::1 only on nodes whose every address is IPv6. */
+function loopbackOf(nodeIps: readonly string[]): "127.0.0.1" | "::1" {
+  return nodeIps.length > 0 && !nodeIps.some(isIPv4) ? "::1" : "127.0.0.1";
 }
 
 function toMs(duration: string): number {

@@ -7,12 +7,11 @@ import type { ProxySettings } from "../net/http-proxy/proxy-route.ts";
 import type { PlatformSettings } from "../platform/index.ts";
 import type { StatusSettings } from "../status/index.ts";
 import type { TokenExchangeSettings } from "../sts/index.ts";
-import { type AgentOptions, readAgentOptions } from "./agent.ts";
 import { type BootstrapSettings, readBootstrapSettings } from "./bootstrap.ts";
 import { ConfigError, joinConfigErrors } from "./config-error.ts";
 import { type ConfigFiles, diskFiles } from "./config-files.ts";
 import { type DnsSettings, readDnsSettings } from "./dns.ts";
-import { createEnvReader, type Environment } from "./env-reader.ts";
+import { createEnvReader, type Environment, type EnvReader } from "./env-reader.ts";
 import { isReadLate, withoutEffect } from "./environment-warnings.ts";
 import { type EnvoySettings, readEnvoySettings } from "./envoy.ts";
 import { chooseGeneration, type GenerationRules } from "./generations.ts";
@@ -176,4 +175,23 @@ async function attempt<Value>(
     errors.push(thrown);
     return standIn();
   }
+}
+
+/** What the composition root itself decides by. */
+interface AgentOptions {
+  /** Proxyless: no Envoy process. */
+  readonly disableEnvoy: boolean;
+  readonly namespace: string;
+  /** "" writes none. */
+  readonly grpcBootstrapPath: string;
+  readonly iptablesTraceLogging: boolean;
+}
+
+export function readAgentOptions(env: EnvReader): AgentOptions {
+  return Object.freeze({
+    disableEnvoy: env.bool("DISABLE_ENVOY"),
+    namespace: env.string("POD_NAMESPACE"),
+    grpcBootstrapPath: env.string("GRPC_XDS_BOOTSTRAP"),
+    iptablesTraceLogging: env.bool("IPTABLES_TRACE_LOGGING"),
+  });
 }

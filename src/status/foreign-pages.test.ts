@@ -25,7 +25,7 @@ async function start() {
   const server = await startTestStatusServer(silentLogger, { actions });
   const log = createLog(() => 0);
   server.route("*", "/debug/logging", logLevelPage(log), { localOnly: true });
-  registerProcessPages(server, "");
+  registerProcessPages(server, { commandLine: [], profilingSocket: "" });
   addDebugRoutes(server, {
     dns: { describe: () => "{}" },
     secrets: { describeCertificates: () => [] },

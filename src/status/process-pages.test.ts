@@ -6,7 +6,7 @@ import { registerProcessPages } from "./start-status.ts";
 
 async function start(socket = "") {
   const server = await startTestStatusServer(silentLogger);
-  registerProcessPages(server, socket);
+  registerProcessPages(server, { commandLine: ["node", "main.js", "proxy"], profilingSocket: socket });
   return server;
 }
 
@@ -26,7 +26,7 @@ test.each(["heap", "profile", "profile?seconds=1"])(
 test("the index, the command line and unknown pages", async () => {
   await using server = await start();
   expect((await fetchBytes(server.port, "/debug/pprof/")).text).toContain("/debug/pprof/profile\t");
-  expect((await fetchBytes(server.port, "/debug/pprof/cmdline")).text).toContain("node");
+  expect((await fetchBytes(server.port, "/debug/pprof/cmdline")).text).toBe("node\0main.js\0proxy");
   expect((await fetchBytes(server.port, "/debug/pprof/symbol")).text).toBe("num_symbols: 0\n");
   expect((await fetchBytes(server.port, "/debug/pprof/nothing")).status).toBe(404);
   expect((await fetchBytes(server.port, "/debug/pprof")).headers.location).toBe("/debug/pprof/");

@@ -58,6 +58,8 @@ export interface StatusOptions extends StatusSettings {
   /** Of the whole agent. */
   readonly registry: MetricRegistry;
   readonly metrics: ScrapeMetrics;
+  /** The words the process was started with, shown by `/debug/pprof/cmdline`. */
+  readonly commandLine: readonly string[];
   readonly log: Log;
 }
 
@@ -87,7 +89,7 @@ export async function startStatus(options: StatusOptions): Promise<AgentStatus |
   addMetrics(server, options, opened.add(startEventLoopLag()));
   addAppProbes(server, options, opened);
   server.route("*", "/debug/logging", logLevelPage(log), { localOnly: true });
-  if (options.profiling) registerProcessPages(server, options.profilingSocket);
+  if (options.profiling) registerProcessPages(server, options);
   if (options.profilingSocket !== "") {
     const { startProfilingSocket } = await import("./start-profiling-socket.ts");
     const profiles = await startProfilingSocket({ path: options.profilingSocket, log: log.logger });
@@ -182,7 +184,10 @@ function parseChanges(asked: string | null, known: ReadonlyMap<string, LogThresh
  * `/debug/pprof/` on the status port: what every user of the machine may see. A heap snapshot holds the workload's private key and its
  * token, and loopback says nothing about who asks: those are served on a socket file that only root and the agent's user can open.
  */
-export function registerProcessPages(routes: Pick<StatusRoutes, "route">, profilingSocket: string): void {
+export function registerProcessPages(
+  routes: Pick<StatusRoutes, "route">,
+  { commandLine, profilingSocket }: Pick<StatusOptions, "commandLine" | "profilingSocket">,
+): void {
   const add = (page: string, handler: HttpHandler) =>
     routes.route("*", `/debug/pprof/${page}`, handler, { localOnly: true });
   add("", ({ path }) => {
@@ -191,7 +196,7 @@ export function registerProcessPages(routes: Pick<StatusRoutes, "route">, profil
     return plainText(lines.join(""));
   });
   // No flag takes a secret. /proc has the process's title instead.
-  add("cmdline", () => plainText([process.execPath, ...process.execArgv, ...process.argv.slice(1)].join("\0")));
+  add("cmdline", () => plainText(commandLine.join("\0")));
   add("symbol", () => ({ status: 200, body: "num_symbols: 0\n" }));
   const refuseProfile: HttpHandler = ({ path }) => errorText(403, whereProfilesAre(path, profilingSocket));
   add("profile", refuseProfile);

@@ -1,13 +1,13 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { checkSettings } from "../../src/capture/core/check-settings.ts";
-import { configJson } from "../../src/capture/core/config-json.ts";
 import { deriveSettings } from "../../src/capture/core/derive-settings.ts";
 import type { CaptureGeneration, CaptureOptions, CaptureSettings } from "../../src/capture/core/settings.ts";
 import { CAPTURE_FLAGS } from "../../src/cli/commands/capture-flags.ts";
 import { createFlagValues } from "../../src/cli/framework/flag-values.ts";
 import { parseFlags } from "../../src/cli/framework/parse-flags.ts";
 import { readCaptureSettings } from "../../src/settings/capture.ts";
+import { configJson } from "../support/capture/config-json.ts";
 import type { ConformanceCase } from "./family.ts";
 
 /** A golden case of iptables or nftables; see the README beside the data. */

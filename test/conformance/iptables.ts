@@ -7,8 +7,8 @@ import type { IptablesRule } from "../../src/capture/core/iptables-args.ts";
 import * as text from "../../src/capture/core/iptables-text.ts";
 import { parseKernelState } from "../../src/capture/core/kernel-state.ts";
 import { NO_NAMES } from "../../src/capture/core/rule-key.ts";
-import { parseSaveState } from "../../src/capture/core/save-state.ts";
 import { planTables } from "../../src/capture/core/transaction.ts";
+import { parseSaveState } from "../support/capture/save-state.ts";
 import * as cases from "./capture-case.ts";
 import type { ConformanceFamily } from "./family.ts";
 

@@ -28,6 +28,7 @@ function run(...words: string[]): Run {
     signal: stop.signal,
     onSignal: () => undefined,
     uptimeMs: () => 0,
+    commandLine: [],
     isTerminal: false,
     now: () => 0,
     print: (text) => {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { connectCa } from "../../src/agent/connect-ca.ts";
+import { connectCa } from "../../src/agent/connect-identity.ts";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { silentLogger } from "../../src/base/logger.ts";
 import { MetricRegistry } from "../../src/base/metric-registry.ts";

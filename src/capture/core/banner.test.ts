@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { configJson } from "../../../test/support/capture/config-json.ts";
 import { captureBanner } from "./banner.ts";
-import { configJson } from "./config-json.ts";
 import { DEFAULT_OPTIONS, DEFAULT_SETTINGS } from "./settings.ts";
 
 test("today's banner is two log entries: the environment, then every setting, each ending with an empty line", () => {

@@ -23,6 +23,8 @@ export interface GenerationShape extends IptablesTextOptions {
   readonly dnsToTargetPort: boolean;
   /** The clean command also deletes rules that were written into built-in chains. */
   readonly cleansBuiltInChains: boolean;
+  /** The generation whose clean command it has, where it has none of its own. */
+  readonly cleansAs?: CaptureGeneration;
 }
 
 const redirectAll = { endsWithReturn: false, wildcardVirtualTarget: jump("ISTIO_REDIRECT") };
@@ -37,6 +39,7 @@ const MASTER: GenerationShape = {
   skipsInvalidRanges: false,
   dnsToTargetPort: false,
   cleansBuiltInChains: false,
+  cleansAs: "1.20",
   steps: [
     inbound.excludedInterfaces,
     inbound.virtualInterfaces,

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterAll, afterEach, expect, test } from "vitest";
 import { createFlagValues } from "../framework/flag-values.ts";
 import { parseFlags } from "../framework/parse-flags.ts";
+import { discoveryWarnings } from "./discovery.ts";
 import { DISCOVERY_FLAGS } from "./discovery-flags.ts";
-import { discoveryWarnings } from "./discovery-warnings.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "discovery-warnings-"));
 const path = join(folder, "meshNetworks");

@@ -34,6 +34,7 @@ async function run(words: readonly string[], env: Record<string, string>) {
     signal: new AbortController().signal,
     onSignal: () => undefined,
     uptimeMs: () => 0,
+    commandLine: [],
     isTerminal: false,
     now: () => 0,
     print: (text) => {

@@ -54,7 +54,7 @@ function cleanSettings({ flags, env }: CommandContext): CaptureSettings {
   const redirectDns = flags.bool("redirect-dns");
   const given: CaptureSettings = {
     ...DEFAULT_SETTINGS,
-    generation: generation === "master" ? "1.20" : generation,
+    generation: GENERATION_SHAPES[generation].cleansAs ?? generation,
     proxyUid: uid,
     proxyGid: flags.string("proxy-gid") || uid,
     redirectDns,

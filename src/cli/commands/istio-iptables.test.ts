@@ -26,6 +26,7 @@ async function run(command: Command, words: readonly string[], env: Readonly<Rec
     onSignal: () => undefined,
     uptimeMs: () => 0,
     logRoot: createLog(Date.now),
+    commandLine: [],
     isTerminal: false,
     print: (text) => void printed.push(text),
     printError: () => undefined,

@@ -52,7 +52,8 @@ async function runProxy(context: CommandContext): Promise<number> {
   if (signals.first.aborted) return 0;
   // Loaded in a turn of its own: all the code at once would keep the event loop busy for longer than anything later does.
   const { startAgent } = await import("../../agent/index.ts");
-  const options = { config, env, log: context.logRoot, uptimeMs: context.uptimeMs, signal: signals.first };
+  const { commandLine, logRoot, uptimeMs } = context;
+  const options = { config, env, commandLine, log: logRoot, uptimeMs, signal: signals.first };
   const started = await startAgent(options).catch((failure: unknown) => {
     // A start that was told to end has not failed.
     if (!signals.first.aborted) {

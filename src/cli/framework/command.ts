@@ -8,6 +8,8 @@ export interface CommandContext {
   readonly args: readonly string[];
   readonly flags: FlagValues;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** The words the process was started with, the runtime's own among them. */
+  readonly commandLine: readonly string[];
   readonly log: Logger;
   /** Aborts on the first SIGTERM or SIGINT. Reading it takes the signals over: a command that does must end by itself. */
   readonly signal: AbortSignal;

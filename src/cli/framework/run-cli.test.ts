@@ -38,6 +38,7 @@ async function run(
     signal: new AbortController().signal,
     onSignal: () => undefined,
     uptimeMs: () => 0,
+    commandLine: [],
     isTerminal: false,
     now: () => 0,
     print: (text) => {

@@ -10,7 +10,8 @@ import type { FlagSpec } from "./flags.ts";
 import { type HelpSubject, helpText } from "./help-text.ts";
 import { LOG_FLAGS, readLogSettings } from "./log-flags.ts";
 import { parseFlags } from "./parse-flags.ts";
-import { suggest } from "./suggest.ts";
+
+const MAX_DISTANCE = 2;
 
 export const PROGRAM = "pilot-agent";
 
@@ -21,6 +22,7 @@ export interface CliOptions {
   readonly words: readonly string[];
   readonly commands: readonly CommandEntry[];
   readonly env: CommandContext["env"];
+  readonly commandLine: readonly string[];
   readonly log: Log;
   readonly signal: AbortSignal;
   readonly onSignal: CommandContext["onSignal"];
@@ -112,6 +114,7 @@ async function runCommand(options: CliOptions, located: Located): Promise<number
     args: parsed.args,
     flags,
     env: options.env,
+    commandLine: options.commandLine,
     log: options.log.logger,
     // Asked for only by commands that stop gracefully; the others keep the default action of signals.
     get signal() {
@@ -153,4 +156,26 @@ function unknownCommand(word: string, commands: readonly CommandEntry[]): Unknow
   );
   const hint = names.length === 0 ? "" : `\n\nDid you mean this?\n${names.map((name) => `\t${name}\n`).join("")}`;
   return new UnknownCommand(`unknown command ${quoteGo(word)} for "${PROGRAM}"${hint}`);
+}
+
+/** Names close to what was typed: at most two edits away, or starting with it. */
+export function suggest(typed: string, names: readonly string[]): string[] {
+  const lower = typed.toLowerCase();
+  return names.filter(
+    (name) => distance(lower, name.toLowerCase()) <= MAX_DISTANCE || name.toLowerCase().startsWith(lower),
+  );
+}
+
+/** Levenshtein's, one row at a time. */
+function distance(left: string, right: string): number {
+  let previous = Array.from({ length: right.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= left.length; i += 1) {
+    const current = [i];
+    for (let j = 1; j <= right.length; j += 1) {
+      const substituted = (previous[j - 1] ?? 0) + (left[i - 1] === right[j - 1] ? 0 : 1);
+      current.push(Math.min(substituted, (previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1));
+    }
+    previous = current;
+  }
+  return previous[right.length] ?? 0;
 }

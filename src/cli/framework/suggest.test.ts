@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { suggest } from "./suggest.ts";
+import { suggest } from "./run-cli.ts";
 
 const NAMES = ["istio-iptables", "istio-clean-iptables", "proxy", "request", "version", "wait"];
 

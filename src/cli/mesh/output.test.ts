@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { meshOutput } from "./output.ts";
+import { meshOutput } from "./up.ts";
 
 function failing(code: string) {
   const gone = vi.fn();

@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { errorMessage } from "../../base/coded-error.ts";
+import { errorCode, errorMessage } from "../../base/coded-error.ts";
+import { type LogTarget, openLogTarget } from "../../base/log/log-targets.ts";
 import { untilAborted } from "../../base/wait.ts";
 import { EnvoyBinaryError, findEnvoy } from "../../envoy/index.ts";
 import {
@@ -15,7 +16,6 @@ import {
   startMesh,
 } from "../../mesh/index.ts";
 import type { Command, CommandContext } from "../framework/command.ts";
-import { meshOutput } from "./output.ts";
 import { FILE_FLAG, type LoadedMeshFile, loadMeshFile, parseOrThrow, stateFolderOf, TARGET_FLAGS } from "./target.ts";
 import { runningText, triesText } from "./up-text.ts";
 
@@ -184,4 +184,23 @@ function sudoUser({ SUDO_UID, SUDO_GID }: CommandContext["env"]): StartMeshOptio
   const isUser = [SUDO_UID, SUDO_GID].every((id) => /^\d+$/.test(id ?? ""));
   if (!isUser || SUDO_UID === "0" || process.getuid?.() !== 0) return undefined;
   return { uid: Number(SUDO_UID), gid: Number(SUDO_GID), hasGroups: true };
+}
+
+/**
+ * Where `mesh up` writes. A reader that has gone (`| head`, a closed terminal) must not end the process on the spot, as it does other
+ * commands: namespaces and processes would stay behind. A full disk behind the output is no reason to end at all.
+ */
+export function meshOutput(
+  onReaderGone: () => void,
+  open: (name: "stdout" | "stderr") => LogTarget = openLogTarget,
+): Pick<CommandContext, "print" | "printError"> {
+  const to = (target: LogTarget) => (text: string) => {
+    try {
+      target.write(text);
+    } catch (thrown) {
+      const code = errorCode(thrown);
+      if (code === "EPIPE" || code === "EIO") onReaderGone();
+    }
+  };
+  return { print: to(open("stdout")), printError: to(open("stderr")) };
 }

@@ -7,8 +7,14 @@ import { ConfigError } from "../config-error.ts";
 import type { EnvReader } from "../env-reader.ts";
 import type { GenerationRules } from "../generations.ts";
 import type { ProxyFlags } from "../proxy-flags.ts";
-import { type DiscoveryRetry, discoverAddresses, type NetworkInterfaces } from "./discover-addresses.ts";
-import { EXCLUDE_INTERFACES, excludeInterfaces } from "./exclude-interfaces.ts";
+import {
+  type DiscoveryRetry,
+  discoverAddresses,
+  interfaceAddresses,
+  type NetworkInterfaces,
+} from "./discover-addresses.ts";
+
+const EXCLUDE_INTERFACES = "traffic.sidecar.istio.io/excludeInterfaces";
 
 /** Who this proxy is. */
 export interface ProxyRole {
@@ -98,4 +104,24 @@ function parseProxyType(word: string | undefined, rules: GenerationRules): Proxy
   throw new ConfigError("invalid-proxy-type", message, [
     { source: "first argument of proxy", message, value: word ?? "", allowed },
   ]);
+}
+
+/** Removes the addresses of the interfaces the annotation lists. Blanks around the names do not matter. */
+function excludeInterfaces(
+  addresses: readonly string[],
+  annotation: string | undefined,
+  networkInterfaces: NetworkInterfaces,
+  log: Logger,
+): readonly string[] {
+  if (annotation === undefined || annotation === "") return addresses;
+  // Interfaces of secondary networks carry addresses that must not be announced to the mesh.
+  const excluded = new Set<string>();
+  for (const name of annotation.split(",").map((part) => part.trim())) {
+    if (name === "") continue;
+    const found = interfaceAddresses(networkInterfaces, name);
+    if (found === undefined) log.warn(`Unable to get interface ${name}: route ip+net: no such network interface`);
+    for (const address of found ?? []) excluded.add(address);
+  }
+  log.info(`Exclude IPs [${[...excluded].sort().join(" ")}] based on ${EXCLUDE_INTERFACES} annotation`);
+  return addresses.filter((address) => !excluded.has(address));
 }

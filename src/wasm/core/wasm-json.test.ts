@@ -4,7 +4,7 @@ import { envoyMessages, HTTP_WASM } from "../../../test/support/wasm/resources.t
 import { memberBytes } from "../../protobuf/wire/edit-members.ts";
 import { encodeStruct, type JsonObject } from "../../protobuf/wire/struct.ts";
 import { WasmError } from "../wasm-error.ts";
-import { encodeWasmJson } from "./wasm-json.ts";
+import { encodeWasmJson } from "./wasm-filter.ts";
 
 const codec = envoyMessages.codec("envoy.extensions.filters.http.wasm.v3.Wasm");
 const STRING = "type.googleapis.com/google.protobuf.StringValue";

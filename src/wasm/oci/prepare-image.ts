@@ -8,9 +8,12 @@ import {
   parseImageDocument,
 } from "../core/image-manifest.ts";
 import { joinErrors } from "../core/join-errors.ts";
-import { extractPlugin } from "../unpack/extract-plugin.ts";
+import { gunzip } from "../unpack/gunzip.ts";
+import { tarEntries } from "../unpack/tar-entries.ts";
 import { WasmError } from "../wasm-error.ts";
 import { digestOf, openRegistry, type RegistryOptions, type RegistrySession } from "./registry-session.ts";
+
+const PLUGIN_FILE = "plugin.wasm";
 
 export interface PreparedImage {
   /** Hex digest of the image's manifest. */
@@ -145,4 +148,12 @@ async function fromArtifact(
 
 function rewrapped(text: string, cause: unknown, detail = errorMessage(cause)): WasmError {
   return new WasmError(cause instanceof WasmError ? cause.code : "invalid-module", `${text}: ${detail}`, { cause });
+}
+
+/** The plugin in an image layer (tar.gz), in any folder. */
+export async function extractPlugin(layer: Buffer, maxBytes: number): Promise<Buffer> {
+  for (const { name, data } of tarEntries(await gunzip(layer, maxBytes))) {
+    if (name.slice(name.lastIndexOf("/") + 1) === PLUGIN_FILE) return data;
+  }
+  throw new WasmError("invalid-module", `${PLUGIN_FILE} not found in the archive`);
 }

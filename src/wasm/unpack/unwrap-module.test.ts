@@ -2,7 +2,7 @@ import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { buildTar, buildTarGz } from "../../../test/support/oci/archive.ts";
 import { WASM_MODULE, wasmModule } from "../../../test/support/wasm/resources.ts";
-import { extractPlugin } from "./extract-plugin.ts";
+import { extractPlugin } from "../oci/prepare-image.ts";
 import { isWasmModule, unwrapModule } from "./unwrap-module.ts";
 
 const MAX = 64 * 1024;

@@ -1,4 +1,4 @@
-import type { CaptureOptions, CaptureSettings } from "./settings.ts";
+import type { CaptureOptions, CaptureSettings } from "../../../src/capture/core/settings.ts";
 
 /** The settings under the names of the reference's JSON form, in its order; durations in nanoseconds. */
 export function configJson(settings: CaptureSettings, options: CaptureOptions): Readonly<Record<string, unknown>> {
