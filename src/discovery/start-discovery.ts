@@ -24,10 +24,11 @@ import type { DebugContext } from "./http/debug-context.ts";
 import { createDebugHandler, createDebugPage, type DebugPagesOptions } from "./http/debug-pages.ts";
 import { startKeyStore } from "./keys/key-store.ts";
 import { meshFigures, resourceConflicts } from "./mesh-figures.ts";
-import { startMeshFile } from "./mesh-file.ts";
+import { type ClusterMesh, startMeshFile } from "./mesh-file.ts";
 import { declareDiscoveryMetrics, VERSION_LINE } from "./metrics.ts";
 import type { Discovery, StartDiscoveryOptions } from "./options.ts";
 import { type ParseThread, startParseThread } from "./parse/start-parse-thread.ts";
+import { watchMeshMaps } from "./watch-mesh-maps.ts";
 
 const IDLE_MS = 90_000;
 const READ_MS = 30_000;
@@ -76,7 +77,13 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
   const monitoring = await openHttp(ports.monitoring);
 
   const mesh = opened.add(
-    await startMeshFile({ path: options.meshConfigFile, domainSuffix, parser, log: options.log.scope("validation") }),
+    await startMeshFile({
+      path: options.meshConfigFile,
+      domainSuffix,
+      parser,
+      cluster: await connectMeshMaps(options, opened),
+      log: options.log.scope("validation"),
+    }),
   );
   options.signal?.throwIfAborted();
   const ca = await connectCa(options, () => mesh.settings, opened);
@@ -177,6 +184,17 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
       await owned.close();
     },
   });
+}
+
+/** Where there is a cluster, it may hold the mesh config. */
+async function connectMeshMaps(options: StartDiscoveryOptions, opened: CloseStack): Promise<ClusterMesh | undefined> {
+  const { kubernetes: source, systemNamespace: namespace = "istio-system", revision = "", signal } = options;
+  if (source === undefined) return undefined;
+  const maps = watchMeshMaps({ source, namespace, revision, shared: options.sharedMeshConfig ?? "" });
+  opened.defer(() => maps.stop());
+  await Promise.race([maps.synced, ...(signal ? [untilAborted(signal)] : [])]);
+  signal?.throwIfAborted();
+  return maps;
 }
 
 async function startParser(): Promise<ParseThread> {

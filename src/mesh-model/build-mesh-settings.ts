@@ -67,14 +67,39 @@ export interface MeshParseOptions {
 }
 
 /** A mesh file over the defaults. With a problem, the settings hold what could be used. */
-export async function parseMeshSettings(
+export function parseMeshSettings(
   yaml: string,
-  { domainSuffix = "cluster.local", source = "mesh config", parse }: MeshParseOptions = {},
-): Promise<{ readonly settings: MeshSettings; readonly problem?: string }> {
+  { source = "mesh config", ...options }: MeshParseOptions = {},
+): Promise<ParsedMesh> {
+  return parseMeshLayers([{ text: yaml, source }], options);
+}
+
+export interface ParsedMesh {
+  readonly settings: MeshSettings;
+  readonly problem?: string;
+}
+
+/** One of several texts that make up a mesh config. */
+export interface MeshLayer {
+  readonly text: string;
+  /** Named in problems. */
+  readonly source: string;
+}
+
+/** Each layer over those before it, the first over the defaults. Ends at the first one with a problem. */
+export async function parseMeshLayers(
+  layers: readonly MeshLayer[],
+  { domainSuffix = "cluster.local", parse }: Omit<MeshParseOptions, "source"> = {},
+): Promise<ParsedMesh & { readonly source?: string }> {
   const rules = CURRENT_PROXY_CONFIG_RULES;
-  const { config, problem } = await parseMeshConfig(yaml, defaultMeshConfig(rules), source, rules, parse);
-  const settings = buildMeshSettings(config, domainSuffix);
-  return problem === undefined ? { settings } : { settings, problem: problem.text };
+  let config = defaultMeshConfig(rules);
+  for (const { text, source } of layers) {
+    const parsed = await parseMeshConfig(text, config, source, rules, parse);
+    config = parsed.config;
+    if (parsed.problem !== undefined)
+      return { settings: buildMeshSettings(config, domainSuffix), problem: parsed.problem.text, source };
+  }
+  return { settings: buildMeshSettings(config, domainSuffix) };
 }
 
 /** The settings of a mesh without configuration. */

@@ -91,6 +91,8 @@ export interface DiscoverySettings {
   readonly consul?: ConsulSettings;
   /** A missing file means defaults; a file that appears or changes later counts. */
   readonly meshConfigFile?: string;
+  /** `SHARED_MESH_CONFIG`: a ConfigMap of the user's, underneath the mesh config of file or cluster. */
+  readonly sharedMeshConfig?: string;
   readonly domainSuffix?: string;
   readonly clusterId?: string;
   readonly clusterAliases?: ReadonlyMap<string, string>;
