@@ -3,6 +3,7 @@ import { beforeEach, expect, test } from "vitest";
 import { fetchText, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
 import { startFakeGoogle } from "../test/support/sts/google-endpoints.ts";
+import { until } from "../test/support/wait/until.ts";
 import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 import { httpListener } from "../test/support/xds/mesh-resources.ts";
 
@@ -93,4 +94,13 @@ test("up to 1.7 the token says who the workload is", async () => {
   await using agent = await startAgentProcess({ name: "from-token", controlPlane, env });
   await agent.untilReady();
   expect((await agent.get("admin", "/certs")).body).toContain("spiffe://cluster.local/ns/ns/sa/from-token");
+});
+
+test.each([
+  { CA_ADDR: "", code: undefined, says: "CA Endpoint istiod.istio-system.svc:15010, provider Citadel" },
+  { CA_ADDR: "localhost:15012", code: 1, says: "invalid config - port 15012 missing a root certificate" },
+])("1.7 without the CA's root, CA_ADDR=$CA_ADDR: $says", async ({ CA_ADDR, code, says }) => {
+  await using agent = await startAgentProcess({ env: { PILOT_AGENT_GENERATION: "1.7", CA_ADDR } });
+  await until(() => agent.stdout().includes(says) || agent.stdout().slice(-500));
+  if (code !== undefined) expect(await agent.exited).toBe(code);
 });

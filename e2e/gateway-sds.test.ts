@@ -30,36 +30,43 @@ async function startApi(secret: object) {
   };
 }
 
-test("a gateway of 1.7 serves the Kubernetes secrets of its namespace on a socket of its own", async () => {
-  const { client } = opensslCertificates();
-  const data = {
-    "tls.crt": Buffer.from(client.cert).toString("base64"),
-    "tls.key": Buffer.from(client.key).toString("base64"),
-  };
-  await using api = await startApi({ metadata: { name: "site", resourceVersion: "1" }, data });
-  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
-  const account = "var/run/secrets/kubernetes.io/serviceaccount";
-  await using agent = await startAgentProcess({
-    controlPlane,
-    node: "router",
-    env: {
-      PILOT_AGENT_GENERATION: "1.7",
-      KUBERNETES_SERVICE_HOST: "127.0.0.1",
-      KUBERNETES_SERVICE_PORT: String(api.port),
-    },
-    files: { "var/run/ingress_gateway/.keep": "", [`${account}/ca.crt`]: api.ca, [`${account}/token`]: "api-token\n" },
-  });
-  const socket = join(agent.folder, "var/run/ingress_gateway/sds");
-  await until(async () => (existsSync(socket) ? undefined : `no socket: ${agent.stdout().slice(-500)}`));
-  await using sds = connectSds(socket);
-  const stream = sds.stream();
-  stream.send({
-    node: { id: "router~127.0.0.1~gw.ns~ns.svc.cluster.local" },
-    resource_names: ["site"],
-    type_url: SECRET_TYPE,
-  });
-  const [served] = decodeSecrets(await stream.next());
-  expect(served?.name).toBe("site");
-  expect(served?.tls_certificate?.certificate_chain.inline_bytes.toString()).toBe(client.cert);
-  expect(agent.stdout()).not.toContain("api-token");
-});
+test.each(["1.8", "1.7"])(
+  "a gateway of %s serves the Kubernetes secrets of its namespace on a socket of its own",
+  async (generation) => {
+    const { client } = opensslCertificates();
+    const data = {
+      "tls.crt": Buffer.from(client.cert).toString("base64"),
+      "tls.key": Buffer.from(client.key).toString("base64"),
+    };
+    await using api = await startApi({ metadata: { name: "site", resourceVersion: "1" }, data });
+    await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+    const account = "var/run/secrets/kubernetes.io/serviceaccount";
+    await using agent = await startAgentProcess({
+      controlPlane,
+      node: "router",
+      env: {
+        PILOT_AGENT_GENERATION: generation,
+        KUBERNETES_SERVICE_HOST: "127.0.0.1",
+        KUBERNETES_SERVICE_PORT: String(api.port),
+      },
+      files: {
+        "var/run/ingress_gateway/.keep": "",
+        [`${account}/ca.crt`]: api.ca,
+        [`${account}/token`]: "api-token\n",
+      },
+    });
+    const socket = join(agent.folder, "var/run/ingress_gateway/sds");
+    await until(async () => (existsSync(socket) ? undefined : `no socket: ${agent.stdout().slice(-500)}`));
+    await using sds = connectSds(socket);
+    const stream = sds.stream();
+    stream.send({
+      node: { id: "router~127.0.0.1~gw.ns~ns.svc.cluster.local" },
+      resource_names: ["site"],
+      type_url: SECRET_TYPE,
+    });
+    const [served] = decodeSecrets(await stream.next());
+    expect(served?.name).toBe("site");
+    expect(served?.tls_certificate?.certificate_chain.inline_bytes.toString()).toBe(client.cert);
+    expect(agent.stdout()).not.toContain("api-token");
+  },
+);

@@ -17,6 +17,7 @@ import { connectThroughProxy } from "../net/http-proxy/proxy-route.ts";
 import type { ReservedSocket } from "../net/listen/listen.ts";
 import { NO_PLATFORM, type PlatformInfo } from "../platform/index.ts";
 import { splitHosts } from "../protocol/x509/general-names.ts";
+import { machineRoots } from "../protocol/x509/machine-roots.ts";
 import { type LegacyToken, type SdsStart, startSdsInBackground } from "../sds/index.ts";
 import type { AgentConfig } from "../settings/read-agent-config.ts";
 import { AgentStartError, step } from "./agent-error.ts";
@@ -106,6 +107,7 @@ export async function connectCa(config: AgentConfig, parts: CaParts): Promise<Ca
   const { opened, metrics, log } = parts;
   const tokens = await federated(config, parts);
   if ("problem" in root) {
+    if (root.isFatal) throw new AgentStartError("fatal-config", root.problem);
     throw new AgentStartError(
       "start-failed",
       `failed to start workload secret manager failed to find root CA cert for CA: ${root.problem}`,
@@ -113,7 +115,8 @@ export async function connectCa(config: AgentConfig, parts: CaParts): Promise<Ca
   }
   log.info(`CA Endpoint ${options.endpoint}, provider ${provider}`);
   log.info(`Using CA ${options.endpoint} cert with ${root.path === "" ? "system certs" : `certs: ${root.path}`}`);
-  const connect = connectThroughProxy(options.endpoint, config.proxies);
+  const address = provider === "GoogleCAS" ? (options.serviceAddress ?? "") : options.endpoint;
+  const connect = connectThroughProxy(address, config.proxies, machineRoots(options.systemRootFile, log));
   if (connect !== undefined) log.info("the CA is reached through the proxy of HTTPS_PROXY");
   const client = await startCaClient(provider, {
     ...options,

@@ -31,6 +31,7 @@ import {
 } from "../xds-proxy/index.ts";
 import { step } from "./agent-error.ts";
 import type { AgentMetrics } from "./metrics.ts";
+import { watchClientCertificate } from "./watch-client-certificate.ts";
 
 /** istio.mesh.v1alpha1.ProxyConfig, of which the agent takes the trust anchors. */
 const dynamicProxyConfig = message({ caCertificatesPem: repeatedString(34) });
@@ -73,6 +74,14 @@ export async function connectXds(config: AgentConfig, parts: XdsParts): Promise<
         log,
       }),
     );
+    const certificate = config.generation.resetsXdsOnCertificates ? xds.tls?.client : undefined;
+    if (certificate !== undefined) {
+      const onRotated = () => {
+        log.info("the client certificate has changed, streams to the control plane are opened again");
+        proxy.reset();
+      };
+      opened.add(watchClientCertificate({ ...certificate, log, onRotated }));
+    }
     const tap = await connectTap(config, { proxy, upstream, log });
     if (tap !== undefined) opened.add(tap);
     const owned = opened.move();

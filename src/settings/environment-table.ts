@@ -9,7 +9,7 @@ const ONLY_8 = ["1.8"] as const;
 const UNTIL_8 = ["1.8", "1.7", "1.6", "1.2"] as const;
 const UNTIL_7 = ["1.7", "1.6", "1.2"] as const;
 
-type Extra = Pick<EnvironmentVariable, "defaults" | "triState" | "lazy" | "own">;
+type Extra = Pick<EnvironmentVariable, "defaults" | "triState" | "lazy" | "own" | "elsewhere">;
 
 /** Keeps the literal name and type, so that `env.bool("CA_ADDR")` does not compile. */
 function row<const Name extends string, const Type extends EnvironmentType>(
@@ -313,6 +313,16 @@ export const ENVIRONMENT = [
     UNTIL_7,
     "security",
     "GoogleTokenExchange trades the token for the CA; others have no effect.",
+    { elsewhere: "CA_PROVIDER=GoogleCA and GoogleCAS trade the token by themselves" },
+  ),
+  row(
+    "GOOGLE_CAS_ADDR",
+    "string",
+    "privateca.googleapis.com:443",
+    ALL,
+    "security",
+    "Where CA_PROVIDER=GoogleCAS reaches the service, for private endpoints; the pool is CA_ADDR.",
+    { own: true },
   ),
   row(
     "USE_TOKEN_FOR_CSR",
@@ -329,7 +339,7 @@ export const ENVIRONMENT = [
     false,
     UNTIL_8,
     "security",
-    "No effect: gateways of 1.7 and before always serve Kubernetes secrets, later ones get them from the control plane.",
+    "No effect: gateways of 1.8 and before always serve Kubernetes secrets, later ones get them from the control plane.",
   ),
   row(
     "SECRET_ROTATION_CHECK_INTERVAL",

@@ -25,6 +25,8 @@ export interface EnvironmentVariable {
   readonly triState?: true;
   /** Read at first use, so that its warning follows the logging flags. */
   readonly lazy?: true;
+  /** What replaces it in the generations that do not read it; set there, it is warned about. */
+  readonly elsewhere?: string;
   /** An addition of this product, not known to the reference. */
   readonly own?: true;
 }

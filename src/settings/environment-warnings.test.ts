@@ -29,9 +29,23 @@ test.each([
 
 test("a variable without effect is named with what replaces it, in whichever generation", () => {
   expect(
-    withoutEffect({ XDS_SAVE: "/tmp/x", INITIAL_BACKOFF_MSEC: "10", SKIP_PARSE_TOKEN: "", CA_ADDR: "a:1" }),
+    withoutEffect({ XDS_SAVE: "/tmp/x", INITIAL_BACKOFF_MSEC: "10", SKIP_PARSE_TOKEN: "", CA_ADDR: "a:1" }, "1.20"),
   ).toEqual([
     expect.stringMatching(/^INITIAL_BACKOFF_MSEC has no effect: certificate requests are retried/),
     "XDS_SAVE has no effect: XDS_LAST_GOOD records the configuration.",
   ]);
+});
+
+test.each([
+  { generation: "1.7", lines: [] },
+  {
+    generation: "1.8",
+    lines: ["PLUGINS has no effect in 1.8: CA_PROVIDER=GoogleCA and GoogleCAS trade the token by themselves"],
+  },
+  {
+    generation: "master",
+    lines: ["PLUGINS has no effect in master: CA_PROVIDER=GoogleCA and GoogleCAS trade the token by themselves"],
+  },
+] as const)("PLUGINS in $generation: $lines", ({ generation, lines }) => {
+  expect(withoutEffect({ PLUGINS: "GoogleTokenExchange" }, generation)).toEqual(lines);
 });

@@ -1,6 +1,6 @@
 import { createEnvReader, type Environment } from "./env-reader.ts";
 import { ENVIRONMENT } from "./environment-table.ts";
-import { GENERATIONS } from "./environment-variable.ts";
+import { type EnvironmentVariable, GENERATIONS, type Generation } from "./environment-variable.ts";
 
 /** The warnings every sub-command prints before anything else: all variables but those read at first use. */
 export function environmentWarnings(env: Environment): readonly string[] {
@@ -21,11 +21,14 @@ export function environmentWarnings(env: Environment): readonly string[] {
 
 const NO_EFFECT = "No effect: ";
 
-/** A line for each variable that is set and that no generation here gives a meaning, with what replaces it. */
-export function withoutEffect(env: Environment): readonly string[] {
-  return ENVIRONMENT.filter(({ name, effect }) => effect.startsWith(NO_EFFECT) && (env[name] ?? "") !== "").map(
-    ({ name, effect }) => `${name} has no effect: ${effect.slice(NO_EFFECT.length)}`,
-  );
+/** A line for each variable that is set and that no generation here gives a meaning, or not this one, with what replaces it. */
+export function withoutEffect(env: Environment, generation: Generation): readonly string[] {
+  return ENVIRONMENT.filter(({ name }) => (env[name] ?? "") !== "").flatMap((variable: EnvironmentVariable) => {
+    const { name, effect, elsewhere, generations } = variable;
+    if (effect.startsWith(NO_EFFECT)) return [`${name} has no effect: ${effect.slice(NO_EFFECT.length)}`];
+    if (elsewhere === undefined || generations.includes(generation)) return [];
+    return [`${name} has no effect in ${generation}: ${elsewhere}`];
+  });
 }
 
 /** Read at first use: its warning follows the logging flags. */

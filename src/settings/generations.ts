@@ -45,6 +45,10 @@ export interface GenerationRules extends ProxyConfigRules {
   readonly servesXds: boolean;
   /** A debug tap whose port is taken ends the start. */
   readonly requiresTap: boolean;
+  /** A changed client certificate or root ends the streams to the control plane, which come back with it. */
+  readonly resetsXdsOnCertificates: boolean;
+  /** Without a root certificate the CA is asked in plaintext, or with the system's roots; otherwise the start fails. */
+  readonly hasPlainCaFallback: boolean;
   /** A gateway's own certificates come from Kubernetes secrets, over a socket of their own. */
   readonly hasGatewaySds: boolean;
   /** `legacy`: one socket of the agent's own; otherwise what is served beside an external SDS server. */
@@ -91,6 +95,8 @@ const MASTER: GenerationRules = {
   servesXds: true,
   // This one has no tap of its own, and several agents on one machine must work without it.
   requiresTap: false,
+  resetsXdsOnCertificates: false,
+  hasPlainCaFallback: false,
   hasGatewaySds: false,
   sds: "serve-files",
   exchangesXdsTokens: false,
@@ -144,6 +150,8 @@ const V1_8: GenerationRules = {
   flagsAlwaysWin: true,
   legacyProxyConfigDefaults: true,
   validatesParentShutdown: true,
+  resetsXdsOnCertificates: true,
+  hasGatewaySds: true,
   sds: "legacy",
   requiresGcpProject: false,
   bootstrap: BOOTSTRAP_RULES["1.8"],
@@ -170,7 +178,7 @@ const V1_7: GenerationRules = {
   identityFromToken: true,
   awsIdentityDocument: true,
   servesXds: false,
-  hasGatewaySds: true,
+  hasPlainCaFallback: true,
   oldFederatedToken: true,
   bootstrap: BOOTSTRAP_RULES["1.7"],
   envoy: envoyRules("1.7"),

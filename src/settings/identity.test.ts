@@ -107,7 +107,7 @@ describe("certificate authority", () => {
       generation: "master",
       gives: client({ endpoint: "ca:1", serverName: undefined }),
     },
-    { env: {}, generation: "1.7", gives: client({ endpoint: "istiod.istio-system.svc:15012", serverName: undefined }) },
+    { env: { CA_ADDR: "ca:1" }, generation: "1.7", gives: client({ endpoint: "ca:1", serverName: undefined }) },
     { env: { CA_ADDR: "meshca.googleapis.com:443" }, generation: "master", gives: { ca: { provider: "GoogleCA" } } },
     { env: { CA_PROVIDER: "Other" }, generation: "master", gives: { ca: { provider: "Other", exchange: undefined } } },
     { env: { CA_PROVIDER: "GoogleCAS" }, generation: "1.20", gives: { ca: { exchange: expect.anything() } } },
@@ -347,4 +347,30 @@ describe("root certificates", () => {
   );
 
   test("a system without a bundle has none", () => expect(systemRootCa(() => false)).toBeUndefined());
+});
+
+test.each([
+  { generation: "1.7", CA_ADDR: "", policy: "MUTUAL_TLS", at: "istiod.istio-system.svc:15010", root: { path: "" } },
+  {
+    generation: "1.7",
+    CA_ADDR: "ca:15012",
+    policy: "MUTUAL_TLS",
+    at: "ca:15012",
+    root: { problem: "invalid config - port 15012 missing a root certificate", isFatal: true },
+  },
+  { generation: "1.7", CA_ADDR: "ca:15012", policy: "NONE", at: "ca:15012", root: { path: "" } },
+  { generation: "1.8", CA_ADDR: "ca:15012", policy: "NONE", at: "ca:15012", root: { isFatal: false } },
+  { generation: "master", CA_ADDR: "ca:15012", policy: "NONE", at: "ca:15012", root: { isFatal: false } },
+] as const)("without the CA's root, $generation with CA_ADDR=$CA_ADDR and $policy asks $at with $root", (row) => {
+  const rules = generationRules(row.generation);
+  const { ca } = readIdentitySettings({
+    env: createEnvReader({ CA_ADDR: row.CA_ADDR }, row.generation, () => undefined),
+    flags: defaultProxyFlags(rules),
+    rules,
+    proxyConfig: { ...defaultProxyConfig(rules), controlPlaneAuthPolicy: row.policy },
+    exists: () => false,
+    log: recordLog(),
+  });
+  expect(ca.options.endpoint).toBe(row.at);
+  expect(ca.root).toMatchObject(row.root);
 });

@@ -43,7 +43,7 @@ export interface IdentitySettings {
 export interface CaClientSettings {
   readonly provider: string;
   readonly options: Omit<CaClientOptions, "rootFile" | "tokens" | "connect" | "retries" | "log">;
-  readonly root: RootCa;
+  readonly root: { readonly path: string } | { readonly problem: string; readonly isFatal: boolean };
   /** The root certificate that PROV_CERT promises, when it is missing. */
   readonly missingMachineRoot: string | undefined;
   /** The CA accepts federated tokens only: the workload's is exchanged for every request. */
@@ -111,19 +111,24 @@ function readCaClientSettings(
 ): CaClientSettings {
   const { provCert, pilotCertProvider } = sources;
   const given = env.string("CA_ADDR");
-  const endpoint = given === "" ? (proxyConfig.discoveryAddress ?? "") : given;
-  const provider = caProvider(env.string("CA_PROVIDER"), endpoint);
+  const named = given === "" ? (proxyConfig.discoveryAddress ?? "") : given;
+  const provider = caProvider(env.string("CA_PROVIDER"), named);
   const configured = env.string("CA_ROOT_CA");
-  const root: RootCa = endpoint.endsWith(":15010") ? { path: "" } : caRootCa({ configured, provider, sources }, exists);
+  const found: RootCa = named.endsWith(":15010") ? { path: "" } : caRootCa({ configured, provider, sources }, exists);
+  const { endpoint, root } =
+    "problem" in found
+      ? withoutRoot(named, found.problem, { given, rules, proxyConfig })
+      : { endpoint: named, root: found };
   const needsMachineRoot = provCert !== "" && configured === "" && pilotCertProvider !== "custom";
   const clusterUrl = env.string("GKE_CLUSTER_URL");
   const federated = readFederatedEndpoint(env, rules);
   return {
     provider,
     root,
-    missingMachineRoot: needsMachineRoot && "problem" in root ? posix.join(provCert, "root-cert.pem") : undefined,
+    missingMachineRoot: needsMachineRoot && "problem" in found ? posix.join(provCert, "root-cert.pem") : undefined,
     options: {
       endpoint,
+      serviceAddress: env.string("GOOGLE_CAS_ADDR"),
       serverName: (rules.caServerNameFromIstiodSan && given === "" && env.string("ISTIOD_SAN")) || undefined,
       systemRootFile: systemRootCa(exists),
       clientCertificateDirectory: provCert === "" ? undefined : provCert,
@@ -141,6 +146,23 @@ function readCaClientSettings(
           ...(federated !== "" && { endpoint: federated }),
         }
       : undefined,
+  };
+}
+
+const PLAINTEXT_CA = "istiod.istio-system.svc:15010";
+
+/** Up to 1.7 a CA that is not named is asked in plaintext where nothing could verify it. */
+function withoutRoot(
+  named: string,
+  problem: string,
+  { given, rules, proxyConfig }: Pick<IdentitySources, "rules" | "proxyConfig"> & { readonly given: string },
+): { readonly endpoint: string; readonly root: CaClientSettings["root"] } {
+  if (!rules.hasPlainCaFallback) return { endpoint: named, root: { problem, isFatal: false } };
+  if (given === "") return { endpoint: PLAINTEXT_CA, root: { path: "" } };
+  if (proxyConfig.controlPlaneAuthPolicy !== "MUTUAL_TLS") return { endpoint: named, root: { path: "" } };
+  return {
+    endpoint: named,
+    root: { problem: "invalid config - port 15012 missing a root certificate", isFatal: true },
   };
 }
 

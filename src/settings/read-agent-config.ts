@@ -79,7 +79,7 @@ export async function readAgentConfig(sources: AgentConfigSources): Promise<Agen
   const env = createEnvReader(sources.env, rules.name, (text, name) => {
     if (sources.environmentWarned !== true || isReadLate(name)) sources.log.warn(text);
   });
-  for (const line of withoutEffect(sources.env)) sources.log.warn(line);
+  for (const line of withoutEffect(sources.env, rules.name)) sources.log.warn(line);
   const errors: ConfigError[] = [];
   // After a failure the other steps still look for problems, but what they would announce is not going to happen.
   const log = () => (errors.length === 0 ? sources.log : silentLogger);

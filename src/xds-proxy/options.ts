@@ -82,6 +82,8 @@ export interface XdsProxy extends Handle {
   readonly socketPath: string;
   /** A client is about to come: connects to the control plane meanwhile. */
   prepare(): void;
+  /** Ends every stream to the control plane, each as if the control plane had: clients come back on new connections. */
+  reset(): void;
   /** Stored, and sent on the primary stream now and after every reconnect. */
   reportHealth(health: WorkloadHealth): void;
   /** For the debug pages: one row per stream. */

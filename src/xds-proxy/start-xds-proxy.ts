@@ -83,6 +83,9 @@ export async function startXdsProxy(options: XdsProxyOptions): Promise<XdsProxy>
     socketPath,
     ended: server.ended,
     prepare: () => warm.prepare(),
+    reset() {
+      for (const stream of registry.all) stream.reset();
+    },
     reportHealth(next: WorkloadHealth) {
       health = next;
       const { primary } = registry;

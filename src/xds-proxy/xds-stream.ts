@@ -46,6 +46,7 @@ export class XdsStream implements RegisteredStream {
   #relay: StreamRelay | undefined;
   #upstream: Upstream | undefined;
   #source: StreamDescription["source"] = "control-plane";
+  #isReset = false;
   #nodeId = "";
   #node: Buffer | undefined;
 
@@ -98,6 +99,7 @@ export class XdsStream implements RegisteredStream {
       await upstream.close();
       this.#log.debug(`disconnected from ${delta}XDS server: ${address}`);
     }
+    if (this.#isReset) return;
     const unanswered = this.#counts.responses === 0 ? judgeUnanswered(this.#options.lastGood, end) : undefined;
     if (unanswered !== undefined && inbox.canRepeat) {
       await this.#serve(downstream, (take) => inbox.repeat(take), unanswered.failure);
@@ -112,6 +114,13 @@ export class XdsStream implements RegisteredStream {
   /** Agent-made requests, once the control plane knows the node; without effect before. */
   send(message: Buffer): void {
     if (this.isIntroduced) this.#relay?.send(message);
+  }
+
+  /** Ends cleanly; the client opens another one. */
+  reset(): void {
+    if (this.#upstream === undefined) return;
+    this.#isReset = true;
+    this.#upstream.call.cancel();
   }
 
   /** Streams have come or gone: with many of them, each may hold less. */

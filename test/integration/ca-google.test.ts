@@ -139,4 +139,38 @@ describe("the agent", () => {
       "x-goog-request-params": "location=locations/europe-west1-b",
     });
   });
+
+  test("reaches Google's Certificate Authority Service where GOOGLE_CAS_ADDR says", async () => {
+    const ca = opened.add(await startFakeGoogleCa(IDENTITY));
+    const google = opened.add(await startFakeGoogle());
+    const config = await readAgentConfig({
+      args: [],
+      flags: defaultProxyFlags(chooseGeneration("")),
+      env: {
+        INSTANCE_IP: "10.3.3.3",
+        CA_PROVIDER: "GoogleCAS",
+        CA_ADDR: POOL,
+        GOOGLE_CAS_ADDR: ca.endpoint,
+        CA_ROOT_CA: ca.rootFile,
+        TRUST_DOMAIN: "project.svc.id.goog",
+        STS_FEDERATED_TOKEN_ENDPOINT: `${google.url}/v1/token`,
+      },
+      log: silentLogger,
+      uid: 1337,
+    });
+    const client = await connectCa(config, {
+      opened,
+      platform: Promise.resolve(NO_PLATFORM),
+      tokens: { identityProvider: "", fetch: async () => new Secret("own"), stop: async () => undefined },
+      metrics: declareIdentityMetrics(new MetricRegistry()),
+      log: silentLogger,
+    });
+    const csr = await buildCsr(await generateKeyPair({ type: "ecdsa", curve: "P256" }), { hosts: [IDENTITY] });
+    const signed = await client.sign(csr, 3600, new AbortController().signal);
+    expect(signed.chain).toHaveLength(3);
+    expect(ca.calls[0]).toMatchObject({
+      request: { parent: POOL },
+      metadata: { authorization: "Bearer federated-token" },
+    });
+  });
 });

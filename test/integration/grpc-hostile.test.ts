@@ -103,6 +103,62 @@ test("a connection that is silent, or waits for its client to read, is not taken
   expect((await channel.unary(ECHO, Buffer.from("x"))).toString()).toBe("x");
 });
 
+test("a client that takes nothing of what waits for it and then sends nonsense is closed; one that reads again is not", async () => {
+  await using server = await startEchoServer({ windowBytes: 64 * 1024, stuckWriteMs: 1500, maxSendBytes: 2 ** 30 });
+  const window = Buffer.from([0, 4, 0x7f, 0xff, 0xff, 0xff]);
+  const grow = rawFrame(FRAME.windowUpdate, { payload: Buffer.from([0x7f, 0, 0, 0]) });
+  const wide = Buffer.concat([PREFACE, rawFrame(FRAME.settings, { payload: window }), grow]);
+  const headers = rawFrame(FRAME.headers, { flags: END_HEADERS, stream: 1, payload: grpcHeaderBlock(ECHO_BIDI.path) });
+  const message = Buffer.concat([Buffer.from([0, 0, 0, 0x3f, 0xf0]), Buffer.alloc(0x3ff0)]);
+  const data = rawFrame(FRAME.data, { stream: 1, payload: message });
+  const open = () => openRaw({ port: portOf(server) }, Buffer.concat([wide, headers]));
+  /** Echoes until the way back is full: the server then stops reading too. */
+  const fill = async ({ socket }: ReturnType<typeof openRaw>) => {
+    socket.pause();
+    while (socket.writableLength < 1024 * 1024) {
+      socket.write(data);
+      await new Promise((next) => setImmediate(next));
+    }
+  };
+  using again = open();
+  await fill(again);
+  again.socket.resume();
+  using stuck = open();
+  await fill(stuck);
+  stuck.socket.write(BAD_HPACK);
+  await until("the server has closed it", () => {
+    // A socket that is paused learns of a reset by writing.
+    stuck.socket.write(Buffer.alloc(1));
+    return stuck.socket.destroyed;
+  });
+  expect(again.socket.destroyed).toBe(false);
+});
+
+test("of too many TLS handshakes under way the oldest is closed; who has finished one is not touched", async () => {
+  await using server = await startEchoServer({ tls: () => opensslCertificates().server, maxHandshakes: 5 });
+  const port = portOf(server);
+  await using channel = createGrpcChannel(`localhost:${port}`, { tls: () => ({ ca: opensslCertificates().ca }) });
+  expect((await channel.unary(ECHO, Buffer.from("x"))).toString()).toBe("x");
+  const silent: ReturnType<typeof openRaw>[] = [];
+  try {
+    for (let count = 0; count < 12; count++) {
+      const connection = openRaw({ port }, Buffer.from([0x16]));
+      silent.push(connection);
+      await new Promise((connected) => connection.socket.once("connect", connected));
+    }
+    await until(
+      "only as many as allowed are open",
+      () => silent.filter(({ socket }) => !socket.destroyed).length === 5,
+    );
+    expect(silent.slice(0, 7).every(({ socket }) => socket.destroyed)).toBe(true);
+    expect((await channel.unary(ECHO, Buffer.from("y"))).toString()).toBe("y");
+    await using next = createGrpcChannel(`localhost:${port}`, { tls: () => ({ ca: opensslCertificates().ca }) });
+    expect((await next.unary(ECHO, Buffer.from("z"))).toString()).toBe("z");
+  } finally {
+    for (const connection of silent) connection[Symbol.dispose]();
+  }
+});
+
 describe("floods", () => {
   const many = (count: number, frame: (at: number) => Buffer) =>
     Buffer.concat([START, ...Array.from({ length: count }, (_, at) => frame(at))]);
@@ -133,6 +189,16 @@ describe("floods", () => {
     using connection = openRaw({ port: portOf(server) }, many(700, reset));
     await connection.closed;
     expect(connection.goaway()).toEqual({ code: ENHANCE_YOUR_CALM, text: "too_many_resets" });
+  });
+
+  test("the limits are options", async () => {
+    await using server = await startEchoServer({ floodLimits: { controlFrames: { perSecond: 1, burst: 10 } } });
+    using connection = openRaw(
+      { port: portOf(server) },
+      many(20, () => rawFrame(FRAME.ping, { payload: Buffer.alloc(8) })),
+    );
+    await connection.closed;
+    expect(connection.goaway()).toEqual({ code: ENHANCE_YOUR_CALM, text: "too_many_control_frames" });
   });
 
   test("as many control frames as a client may need at once are answered", async () => {

@@ -250,6 +250,25 @@ test("a policy this runtime cannot follow is reported at once, or is followed", 
   expect(tlsLimits("something else")).toEqual({ minVersion: "TLSv1.2" });
 });
 
+test("a reset ends streams cleanly, and the next one shows the certificate that is there then", async () => {
+  using files = await setUp();
+  using socket = socketFolder();
+  await using server = await serve(files.root, files.server);
+  const { tls, serverName } = await files.tls(server.address);
+  await using running = await startTestProxy(server.address, socket.path, { upstream: { tls, authority: serverName } });
+  await using client = openRawAds(socket.path, "sotw");
+  client.send(ask("sotw", CDS, envoy));
+  const stream = await server.stream(0);
+  stream.send(push("sotw", CDS, ["a"]));
+  await client.received(1);
+  running.proxy.reset();
+  expect((await client.status).code).toBe(grpc.status.OK);
+  await using next = openRawAds(socket.path, "sotw");
+  next.send(ask("sotw", CDS, envoy));
+  (await server.stream(1)).send(push("sotw", CDS, ["b"]));
+  await next.received(1);
+});
+
 describe("through the proxy of HTTPS_PROXY", () => {
   test("the stream goes to the name as configured, with TLS inside and the proxy's login", async () => {
     using files = await setUp();

@@ -4,7 +4,7 @@ import type { Logger } from "../../base/logger.ts";
 import { wait } from "../../base/wait.ts";
 import type { KeepaliveOptions } from "../keepalive.ts";
 import type { PingPolicy } from "./ping-policy.ts";
-import { startServerSession } from "./server-session.ts";
+import { FLOOD_LIMITS, type FloodLimits, startServerSession } from "./server-session.ts";
 import type { Implementation } from "./server-types.ts";
 import { destroyTerminatedSessions } from "./terminated-sessions.ts";
 
@@ -24,6 +24,10 @@ export interface GrpcAcceptorOptions {
   readonly keepalive?: KeepaliveOptions;
   /** Absent: clients may ping as they like. */
   readonly pingPolicy?: PingPolicy;
+  /** What ends a connection with GOAWAY ENHANCE_YOUR_CALM; each 100 a second and 500 at once by default. */
+  readonly floodLimits?: Partial<FloodLimits>;
+  /** How long a client may take nothing of what waits for it while nothing more is read from it; a minute by default. */
+  readonly stuckWriteMs?: number;
   /** Takes requests that are not gRPC, on ports that serve other things too; absent: they are refused. */
   readonly onOtherRequest?: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
 }
@@ -41,6 +45,7 @@ export interface GrpcAcceptor {
 /** How long a connection that is over waits for its client to see so. */
 const LINGER_MS = 300;
 const MAX_IDLE_CONNECTIONS = 1000;
+const STUCK_WRITE_MS = 60_000;
 const MAX_MESSAGE_BYTES = 2 ** 31 - 1;
 /** HTTP/2 has 32 bits for it; node throws for what does not fit, with the first connection. */
 const MAX_STREAMS = 2 ** 32 - 1;
@@ -49,8 +54,8 @@ const MAX_STREAMS = 2 ** 32 - 1;
 export function createGrpcAcceptor(options: GrpcAcceptorOptions): GrpcAcceptor {
   const sessions = new Map<ServerHttp2Session, Socket>();
   const perSession = sessionOptions(options);
-  const terminated = destroyTerminatedSessions((session) => {
-    options.log.debug("gRPC connection ended after malformed HTTP/2", {
+  const terminated = destroyTerminatedSessions(options.stuckWriteMs ?? STUCK_WRITE_MS, (session) => {
+    options.log.debug("gRPC connection ended after malformed HTTP/2 or a stuck write", {
       peer: sessions.get(session)?.remoteAddress ?? "unix",
     });
   });
@@ -134,6 +139,7 @@ function sessionOptions(options: GrpcAcceptorOptions) {
       maxHeaderBytes: options.maxHeaderBytes ?? 64 * 1024,
       windowBytes: options.windowBytes ?? 256 * 1024,
     },
+    floodLimits: { ...FLOOD_LIMITS, ...options.floodLimits },
     keepalive: options.keepalive,
     pingPolicy: options.pingPolicy,
     onOtherRequest: options.onOtherRequest,

@@ -12,11 +12,19 @@ import { isTooManyPings, nextPingState, noPings, type PingPolicy } from "./ping-
 import { type Dispatcher, dispatchStream } from "./server-dispatch.ts";
 import type { Traffic } from "./server-stream.ts";
 
-/** PING and SETTINGS of a client that was sent nothing meanwhile; each has to be acknowledged. */
-const CONTROL_FRAMES: FloodLimit = { perSecond: 100, burst: 500 };
-/** Streams that are reset when they are younger than this; older ones may end together, as when a gateway drops its listeners. */
+/** What a client may send that costs the server more than the client. */
+export interface FloodLimits {
+  /** PING and SETTINGS of a client that was sent nothing meanwhile; each has to be acknowledged. */
+  readonly controlFrames: FloodLimit;
+  /** Streams that are reset within their first second; older ones may end together, as when a gateway drops its listeners. */
+  readonly earlyResets: FloodLimit;
+}
+
+export const FLOOD_LIMITS: FloodLimits = {
+  controlFrames: { perSecond: 100, burst: 500 },
+  earlyResets: { perSecond: 100, burst: 500 },
+};
 const EARLY_RESET_MS = 1000;
-const EARLY_RESETS: FloodLimit = { perSecond: 100, burst: 500 };
 export const noFlood = ({ burst }: FloodLimit, now: number): FloodState => ({ tokens: burst, at: now });
 
 export interface SessionLimits {
@@ -29,6 +37,7 @@ export interface SessionLimits {
 export interface ServerSessionOptions {
   readonly dispatcher: Dispatcher;
   readonly limits: SessionLimits;
+  readonly floodLimits: FloodLimits;
   readonly keepalive: KeepaliveOptions | undefined;
   readonly pingPolicy: PingPolicy | undefined;
   /** The last open call has ended. */
@@ -62,7 +71,7 @@ export function startServerSession(socket: Socket, options: ServerSessionOptions
     session.goaway(ENHANCE_YOUR_CALM, 0, Buffer.from(reason));
     session.destroy(new Error(`cut off: ${reason}`), ENHANCE_YOUR_CALM);
   };
-  const countReset = createFloodGuard(EARLY_RESETS, () => cutOff("too_many_resets"));
+  const countReset = createFloodGuard(options.floodLimits.earlyResets, () => cutOff("too_many_resets"));
   const onStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, rawHeaders: string[]) => {
     const openedAt = Date.now();
     if (traffic.openCalls++ === 0) options.onBusy();
@@ -80,7 +89,7 @@ export function startServerSession(socket: Socket, options: ServerSessionOptions
     dispatcher.log.debug("gRPC connection failed", { peer: peer.address, error: errorMessage(failure) });
   });
   socket.on("error", () => session.destroy()); // a TLS alert after the handshake does not end the session by itself
-  limitControlFrames(session, traffic, cutOff);
+  limitControlFrames(session, options.floodLimits.controlFrames, traffic, cutOff);
   if (options.pingPolicy !== undefined) enforcePingPolicy(session, options.pingPolicy, traffic, cutOff);
   if (options.keepalive !== undefined) {
     const onDead = () => {
@@ -100,9 +109,14 @@ function createFloodGuard(limit: FloodLimit, onFlood: () => void): () => void {
   };
 }
 
-function limitControlFrames(session: ServerHttp2Session, traffic: Traffic, cutOff: (reason: string) => void): void {
+function limitControlFrames(
+  session: ServerHttp2Session,
+  limit: FloodLimit,
+  traffic: Traffic,
+  cutOff: (reason: string) => void,
+): void {
   let answersSeen = 0;
-  const count = createFloodGuard(CONTROL_FRAMES, () => cutOff("too_many_control_frames"));
+  const count = createFloodGuard(limit, () => cutOff("too_many_control_frames"));
   const onFrame = () => {
     // Clients measure a connection that brings them messages with pings.
     if (traffic.answers === answersSeen) count();

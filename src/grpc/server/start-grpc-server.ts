@@ -11,6 +11,8 @@ export interface GrpcServerOptions extends GrpcAcceptorOptions {
   /** Absent: plaintext. */
   readonly tls?: ServerTls;
   readonly handshakeTimeoutMs?: number;
+  /** TLS handshakes under way; see `TlsAcceptorOptions`. */
+  readonly maxHandshakes?: number;
 }
 
 export interface GrpcServer extends Handle {
@@ -64,6 +66,7 @@ function acceptTls(
     alpn: ["h2"],
     refuse: ({ alpnProtocol }) => (alpnProtocol === "h2" ? undefined : "the client does not offer HTTP/2 (ALPN h2)"),
     handshakeTimeoutMs: options.handshakeTimeoutMs ?? 20_000,
+    ...(options.maxHandshakes !== undefined && { maxHandshakes: options.maxHandshakes }),
     onSecure: serve,
     onFailure: (reason) => options.log.debug("TLS handshake failed", { reason }),
   });

@@ -21,6 +21,8 @@ interface Watched {
   bytesRead: number | undefined;
   /** Reading was found stopped with nothing left to write. */
   isSuspect: boolean;
+  /** Bytes that wait for the client, and since when it has taken none of them. */
+  stuck: { readonly bytes: number; readonly since: number } | undefined;
 }
 
 export interface TerminatedSessions {
@@ -28,13 +30,19 @@ export interface TerminatedSessions {
   watch(session: ServerHttp2Session, socket: Socket): void;
 }
 
-/** Destroys sessions that the HTTP/2 library has terminated. Its timer runs while there are sessions and does not keep the process alive. */
-export function destroyTerminatedSessions(onTerminated: (session: ServerHttp2Session) => void): TerminatedSessions {
+/**
+ * Destroys sessions that the HTTP/2 library has terminated, and those that neither read nor write for `stuckMs`: their client takes nothing,
+ * and whether they are terminated cannot be seen. Its timer runs while there are sessions and does not keep the process alive.
+ */
+export function destroyTerminatedSessions(
+  stuckMs: number,
+  onTerminated: (session: ServerHttp2Session) => void,
+): TerminatedSessions {
   const watched = new Map<ServerHttp2Session, Watched>();
   let timer: NodeJS.Timeout | undefined;
   const check = () => {
     for (const [session, each] of watched) {
-      if (!isTerminated(each)) continue;
+      if (!isTerminated(each, stuckMs)) continue;
       onTerminated(session);
       session.destroy();
       each.socket.destroy();
@@ -42,7 +50,7 @@ export function destroyTerminatedSessions(onTerminated: (session: ServerHttp2Ses
   };
   return {
     watch(session, socket) {
-      watched.set(session, { socket, bytesRead: undefined, isSuspect: false });
+      watched.set(session, { socket, bytesRead: undefined, isSuspect: false, stuck: undefined });
       timer ??= setInterval(check, CHECK_MS).unref();
       session.once("close", () => {
         watched.delete(session);
@@ -54,24 +62,30 @@ export function destroyTerminatedSessions(onTerminated: (session: ServerHttp2Ses
   };
 }
 
-function isTerminated(watched: Watched): boolean {
+function isTerminated(watched: Watched, stuckMs: number): boolean {
   const { bytesRead } = watched.socket;
   // Only bytes from the client end a session this way: who was reading and has received nothing since is fine.
-  if (bytesRead === watched.bytesRead && !watched.isSuspect) return false;
-  const wasSuspect = watched.isSuspect && bytesRead === watched.bytesRead;
+  if (bytesRead === watched.bytesRead && !watched.isSuspect && watched.stuck === undefined) return false;
+  const isQuiet = bytesRead === watched.bytesRead;
+  const wasSuspect = watched.isSuspect && isQuiet;
   watched.bytesRead = bytesRead;
-  watched.isSuspect = hasStoppedReading(watched.socket);
-  return watched.isSuspect && wasSuspect;
+  const waiting = bytesWaiting(watched.socket);
+  watched.isSuspect = waiting === 0;
+  if (waiting === undefined || waiting === 0) watched.stuck = undefined;
+  // Reading also stops while a write waits for the client; that is flow control, and ends by itself.
+  else if (!isQuiet || waiting !== watched.stuck?.bytes) watched.stuck = { bytes: waiting, since: performance.now() };
+  const isStuck = watched.stuck !== undefined && performance.now() - watched.stuck.since >= stuckMs;
+  return (watched.isSuspect && wasSuspect) || isStuck;
 }
 
-/** Reading also stops while a write waits for the client; that is flow control, and ends by itself. */
-function hasStoppedReading(socket: Socket): boolean {
+/** Undefined for a socket that is being read; otherwise the bytes that the client has still to take. */
+function bytesWaiting(socket: Socket): number | undefined {
   const handle: unknown = Reflect.get(socket, "_handle");
-  if (!isReadHandle(handle)) return false;
+  if (!isReadHandle(handle)) return undefined;
   // libuv says EALREADY for a handle that is reading, and then nothing changes.
-  if (handle.readStart() !== 0) return false;
+  if (handle.readStart() !== 0) return undefined;
   handle.readStop();
-  return handle.writeQueueSize === 0;
+  return handle.writeQueueSize;
 }
 
 function isReadHandle(handle: unknown): handle is ReadHandle {

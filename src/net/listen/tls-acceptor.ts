@@ -1,4 +1,4 @@
-import type { Socket } from "node:net";
+import { Socket } from "node:net";
 import { createServer, type Server, type TLSSocket, type TlsOptions } from "node:tls";
 import { errorMessage } from "../../base/coded-error.ts";
 import { connectionFailureText } from "../connection-failure.ts";
@@ -37,10 +37,14 @@ export interface TlsAcceptorOptions {
   /** A returned text refuses the connection after its handshake. */
   readonly refuse?: (socket: TLSSocket) => string | undefined;
   readonly handshakeTimeoutMs: number;
+  /** Handshakes under way; with one more, the oldest is closed. 1000 by default. */
+  readonly maxHandshakes?: number;
   readonly onSecure: (socket: TLSSocket) => void;
   /** The socket is destroyed already. */
   readonly onFailure: (reason: string) => void;
 }
+
+const MAX_HANDSHAKES = 1000;
 
 /**
  * Takes accepted sockets through their TLS handshake. node's own server objects do the work, one for each set of credentials; they
@@ -48,10 +52,11 @@ export interface TlsAcceptorOptions {
  */
 export function createTlsAcceptor(options: TlsAcceptorOptions): (socket: Socket) => void {
   const servers = new WeakMap<ServerCredentials, Server>();
+  const underWay = limitHandshakes(options);
   const serverFor = (credentials: ServerCredentials): Server => {
     const known = servers.get(credentials);
     if (known !== undefined) return known;
-    const server = createHandshaker(credentials, options);
+    const server = createHandshaker(credentials, options, underWay.finished);
     servers.set(credentials, server);
     return server;
   };
@@ -62,6 +67,7 @@ export function createTlsAcceptor(options: TlsAcceptorOptions): (socket: Socket)
     };
     // While the credentials are fetched the client may go away; without a listener that error would end the process.
     socket.on("error", () => undefined);
+    underWay.add(socket);
     new Promise<ServerCredentials>((resolve) => resolve(options.tls()))
       .then((credentials) => {
         if (!socket.destroyed) serverFor(credentials).emit("connection", socket);
@@ -70,7 +76,37 @@ export function createTlsAcceptor(options: TlsAcceptorOptions): (socket: Socket)
   };
 }
 
-function createHandshaker(credentials: ServerCredentials, options: TlsAcceptorOptions): Server {
+interface Handshakes {
+  add(socket: Socket): void;
+  /** Given the socket above the one that was added; node names the lower one in a member of its own. */
+  finished(socket: TLSSocket): void;
+}
+
+function limitHandshakes({ maxHandshakes = MAX_HANDSHAKES, onFailure }: TlsAcceptorOptions): Handshakes {
+  /** The oldest first. */
+  const open = new Set<Socket>();
+  return {
+    add(socket) {
+      open.add(socket);
+      socket.once("close", () => open.delete(socket));
+      const [oldest] = open;
+      if (open.size <= maxHandshakes || oldest === undefined) return;
+      open.delete(oldest);
+      oldest.destroy();
+      onFailure(`more than ${maxHandshakes} TLS handshakes are under way, the oldest is closed`);
+    },
+    finished(secure) {
+      const below: unknown = Reflect.get(secure, "_parent");
+      if (below instanceof Socket) open.delete(below);
+    },
+  };
+}
+
+function createHandshaker(
+  credentials: ServerCredentials,
+  options: TlsAcceptorOptions,
+  onFinished: (socket: TLSSocket) => void,
+): Server {
   const { refuse, ...tlsOptions } = credentials;
   const server = createServer({
     ...tlsOptions,
@@ -83,6 +119,7 @@ function createHandshaker(credentials: ServerCredentials, options: TlsAcceptorOp
     options.onFailure(reason);
   };
   server.on("secureConnection", (socket) => {
+    onFinished(socket);
     const reason = options.refuse?.(socket) ?? refuse?.(socket);
     if (reason === undefined) options.onSecure(socket);
     else refuseSocket(socket, reason);

@@ -4,7 +4,16 @@ import { connect as connectTls } from "node:tls";
 /** HTTP/2 bytes by hand, for what no client library sends. */
 export const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
-export const FRAME = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goaway: 7, continuation: 9 } as const;
+export const FRAME = {
+  data: 0,
+  headers: 1,
+  reset: 3,
+  settings: 4,
+  ping: 6,
+  goaway: 7,
+  windowUpdate: 8,
+  continuation: 9,
+} as const;
 /** END_STREAM and END_HEADERS. */
 export const WHOLE_HEADERS = 5;
 export const END_HEADERS = 4;
