@@ -1,3 +1,4 @@
+export type { KeepaliveOptions } from "../net/http2/keepalive.ts";
 export { checkHealth, HealthConnectError } from "./client/check-health.ts";
 export type {
   ClientCredentials,
@@ -12,7 +13,6 @@ export type { Encoding } from "./compression.ts";
 export { gzipPieces } from "./compression-pieces.ts";
 export type { FrameSink, FrameStream } from "./frame-scanner.ts";
 export { inflateFrames } from "./inflate-frames.ts";
-export type { KeepaliveOptions } from "./keepalive.ts";
 export { assembleMessages } from "./message-assembler.ts";
 export { Metadata, MetadataError } from "./metadata.ts";
 export { type Codec, defineMethod, type Method, rawCodec } from "./method.ts";

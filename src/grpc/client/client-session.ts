@@ -2,7 +2,7 @@ import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { connectionFailureText } from "../../net/connection-failure.ts";
-import { startKeepalive } from "../keepalive.ts";
+import { startKeepalive } from "../../net/http2/keepalive.ts";
 import { GrpcError } from "../status.ts";
 import type { GrpcChannelOptions } from "./client-types.ts";
 import { dialDirect, secure, unreachable } from "./dial.ts";

@@ -1,8 +1,8 @@
 import type { ConnectionOptions } from "node:tls";
 import type { Dial } from "../../net/dial.ts";
+import type { KeepaliveOptions } from "../../net/http2/keepalive.ts";
 import type { Encoding } from "../compression.ts";
 import type { FrameStream } from "../frame-scanner.ts";
-import type { KeepaliveOptions } from "../keepalive.ts";
 import type { Metadata, MetadataInit } from "../metadata.ts";
 import type { Method } from "../method.ts";
 

@@ -1,8 +1,9 @@
-import { connect as connectSocket, type Socket } from "node:net";
+import { connect as connectSocket } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { connectionFailureText } from "../../net/connection-failure.ts";
 import { isIP } from "../../net/ip.ts";
+import { openedSocket } from "../../net/opened-socket.ts";
 import { publicRootsFor } from "../../net/tls/handshake-options.ts";
 import { GrpcError } from "../status.ts";
 import type { ClientCredentials } from "./client-types.ts";
@@ -14,7 +15,7 @@ export function dialDirect(target: Target, signal: AbortSignal): Promise<Duplex>
     target.kind === "unix"
       ? connectSocket({ path: target.path })
       : connectSocket({ host: target.host, port: target.port, noDelay: true });
-  return settled(socket, "connect", signal);
+  return openedSocket(socket, "connect", signal);
 }
 
 /** Rejects when the peer's certificate does not verify or HTTP/2 was not agreed on. */
@@ -30,7 +31,7 @@ export async function secure(
   // Neither an IP address nor a trailing dot may be sent as a server name (RFC 6066). The address is what the certificate must be for.
   const identity = isIP(name) === 0 ? { servername: name.replace(/\.$/, ""), host: name } : { host: name };
   const secured = connectTls({ ...options, ...identity, socket, ALPNProtocols: ["h2"] });
-  await settled(secured, "secureConnect", signal);
+  await openedSocket(secured, "secureConnect", signal);
   if (secured.alpnProtocol === "h2") return secured;
   secured.destroy();
   throw new Error("the server did not agree to HTTP/2 (ALPN h2)");
@@ -40,26 +41,4 @@ export async function secure(
 export function unreachable(target: Target, cause: unknown): GrpcError {
   if (cause instanceof GrpcError && cause.code !== "UNAVAILABLE") return cause; // the channel was stopped
   return new GrpcError("UNAVAILABLE", `cannot connect to ${target.text}: ${connectionFailureText(cause)}`, { cause });
-}
-
-function settled<Kind extends Socket>(
-  socket: Kind,
-  event: "connect" | "secureConnect",
-  signal: AbortSignal,
-): Promise<Kind> {
-  return new Promise((resolve, reject) => {
-    const finish = (failure?: unknown) => {
-      socket.off(event, onReady).off("error", finish).off("close", onClose);
-      signal.removeEventListener("abort", onAbort);
-      if (failure === undefined) return resolve(socket);
-      socket.on("error", () => undefined).destroy();
-      reject(failure);
-    };
-    const onReady = () => finish();
-    const onClose = () => finish(new Error("the connection was closed by the peer"));
-    const onAbort = () => finish(signal.reason);
-    if (signal.aborted) return finish(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-    socket.on(event, onReady).on("error", finish).on("close", onClose);
-  });
 }

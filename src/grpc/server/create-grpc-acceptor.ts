@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 
 import type { Socket } from "node:net";
 import type { Logger } from "../../base/logger.ts";
 import { wait } from "../../base/wait.ts";
-import type { KeepaliveOptions } from "../keepalive.ts";
+import type { KeepaliveOptions } from "../../net/http2/keepalive.ts";
 import type { PingPolicy } from "./ping-policy.ts";
 import { FLOOD_LIMITS, type FloodLimits, startServerSession } from "./server-session.ts";
 import type { Implementation } from "./server-types.ts";

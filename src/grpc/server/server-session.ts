@@ -6,7 +6,7 @@ import {
 } from "node:http2";
 import type { Socket } from "node:net";
 import { errorMessage } from "../../base/coded-error.ts";
-import { type KeepaliveOptions, startKeepalive } from "../keepalive.ts";
+import { type KeepaliveOptions, startKeepalive } from "../../net/http2/keepalive.ts";
 import { describePeer } from "./peer.ts";
 import { isTooManyPings, nextPingState, noPings, type PingPolicy } from "./ping-policy.ts";
 import { type Dispatcher, dispatchStream } from "./server-dispatch.ts";

@@ -5,7 +5,7 @@ import type { ApiConnection } from "./api-connection.ts";
 export interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly metadata: { readonly name: string; readonly namespace?: string; readonly [member: string]: unknown };
   readonly status?: unknown;
   readonly [member: string]: unknown;
 }

@@ -1,6 +1,6 @@
 import type { Http2Session } from "node:http2";
 import type { Socket } from "node:net";
-import { MAX_TIMER_MS } from "../base/timer-limit.ts";
+import { MAX_TIMER_MS } from "../../base/timer-limit.ts";
 
 /** Nothing, or less than that, means what it means to every gRPC server: two hours, and twenty seconds for the answer. */
 export interface KeepaliveOptions {

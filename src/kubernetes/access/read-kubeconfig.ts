@@ -1,0 +1,219 @@
+import { readFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { errorCode, errorMessage } from "../../base/coded-error.ts";
+import { Secret } from "../../base/secret.ts";
+import { parseYaml } from "../../files/yaml/parse-yaml.ts";
+import { KubernetesError } from "../kubernetes-error.ts";
+import type { ClusterAccess, ExecPlugin, Impersonation, Material, UserAccess } from "./cluster-access.ts";
+
+export interface KubeconfigOptions {
+  /** In order of precedence. */
+  readonly paths: readonly string[];
+  /** The current context when absent. */
+  readonly context?: string | undefined;
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** An entry with the folder of its file, from which its relative paths start. */
+interface Entry {
+  readonly members: Members;
+  readonly folder: string;
+}
+
+interface Merged {
+  readonly clusters: Map<string, Entry>;
+  readonly users: Map<string, Entry>;
+  readonly contexts: Map<string, Entry>;
+  currentContext: string | undefined;
+}
+
+/**
+ * One context of the files, merged as kubectl does: of two entries with the same name the first counts, whole, and so does the first
+ * current context. In a list files may be missing; a single one may not. Rejects with "invalid-config".
+ */
+export async function readKubeconfig({ paths, context }: KubeconfigOptions): Promise<ClusterAccess> {
+  const merged = await readAll(paths);
+  const shown = paths.join(":");
+  const name = context ?? merged.currentContext;
+  if (name === undefined) throw invalid(`${shown} has no current-context; ${listed("contexts", merged.contexts)}`);
+  const chosen = entryOf(merged.contexts, "context", name, shown).members;
+  const user = text(chosen, "user");
+  const cluster = entryOf(merged.clusters, "cluster", text(chosen, "cluster") ?? "", shown);
+  return buildAccess({
+    name,
+    cluster,
+    user: user === undefined ? undefined : entryOf(merged.users, "user", user, shown),
+    namespace: text(chosen, "namespace") ?? "default",
+  });
+}
+
+/** The files that KUBECONFIG lists, or the one in the home folder. */
+export function kubeconfigPaths(env: Readonly<NodeJS.ProcessEnv>): string[] {
+  const listedPaths = (env.KUBECONFIG ?? "").split(":").filter((path) => path !== "");
+  if (listedPaths.length > 0) return listedPaths;
+  return env.HOME ? [resolve(env.HOME, ".kube/config")] : [];
+}
+
+async function readAll(paths: readonly string[]): Promise<Merged> {
+  const merged: Merged = { clusters: new Map(), users: new Map(), contexts: new Map(), currentContext: undefined };
+  let found = 0;
+  for (const path of paths) {
+    const content = await readFile(path, "utf8").catch((failure: unknown) => {
+      if (errorCode(failure) === "ENOENT" && paths.length > 1) return undefined;
+      throw invalid(`kubeconfig ${path}: ${errorMessage(failure)}`, failure);
+    });
+    if (content === undefined) continue;
+    found += 1;
+    const document = await parseYaml(content).catch((failure: unknown) => {
+      // The text holds secrets: only where it is wrong is said.
+      throw invalid(`kubeconfig ${path} is not YAML: ${errorMessage(failure).split("\n")[0]}`);
+    });
+    if (document !== null) mergeFile(merged, members(document, path), path);
+  }
+  if (found === 0)
+    throw invalid(`no kubeconfig: ${paths.length === 0 ? "none is named" : `${paths.join(", ")} do not exist`}`);
+  return merged;
+}
+
+function mergeFile(merged: Merged, document: Members, path: string): void {
+  const folder = dirname(resolve(path));
+  const add = (into: Map<string, Entry>, list: string, member: string) => {
+    const entries = document[list] ?? [];
+    if (!Array.isArray(entries)) throw invalid(`kubeconfig ${path}: ${list} is not a list`);
+    for (const entry of entries) {
+      const given = members(entry, `${path}: ${list}`);
+      const name = text(given, "name");
+      if (name !== undefined && !into.has(name))
+        into.set(name, { members: members(given[member] ?? {}, `${path}: ${list}: ${name}`), folder });
+    }
+  };
+  add(merged.clusters, "clusters", "cluster");
+  add(merged.users, "users", "user");
+  add(merged.contexts, "contexts", "context");
+  merged.currentContext ??= text(document, "current-context");
+}
+
+interface Chosen {
+  readonly name: string;
+  readonly cluster: Entry;
+  readonly user: Entry | undefined;
+  readonly namespace: string;
+}
+
+function buildAccess({ name, cluster, user, namespace }: Chosen): ClusterAccess {
+  const { members: given } = cluster;
+  const server = text(given, "server") ?? "";
+  if (!URL.canParse(server) || !/^https?:$/.test(new URL(server).protocol))
+    throw invalid(`server ${JSON.stringify(server)} of context ${name} is not an http or https address`);
+  const ca = material(cluster, "certificate-authority-data", "certificate-authority");
+  const serverName = text(given, "tls-server-name");
+  const proxyUrl = text(given, "proxy-url");
+  return {
+    name,
+    server: new URL(server),
+    isInsecure: given["insecure-skip-tls-verify"] === true,
+    namespace,
+    user: user === undefined ? {} : buildUser(user, name),
+    ...(ca !== undefined && { ca }),
+    ...(serverName !== undefined && { serverName }),
+    ...(proxyUrl !== undefined && { proxyUrl: new Secret(proxyUrl) }),
+  };
+}
+
+function buildUser(user: Entry, context: string): UserAccess {
+  const { members: given, folder } = user;
+  const clientCertificate = material(user, "client-certificate-data", "client-certificate");
+  const clientKey = material(user, "client-key-data", "client-key");
+  const tokenFile = text(given, "tokenFile");
+  const tokenText = text(given, "token");
+  // Where both are given the file counts: it is the one that is renewed.
+  const token = tokenFile ? { file: resolve(folder, tokenFile) } : tokenText && { text: new Secret(tokenText) };
+  const name = text(given, "username");
+  const password = new Secret(text(given, "password") ?? "");
+  const impersonate = impersonation(given);
+  if (given["auth-provider"] !== undefined && given.exec === undefined)
+    throw invalid(`the user of context ${context} has an auth-provider, which Kubernetes has removed; use exec`);
+  return {
+    ...(token && { token }),
+    ...(name !== undefined && { basic: { user: name, password } }),
+    ...(clientCertificate !== undefined && { clientCertificate }),
+    ...(clientKey !== undefined && { clientKey }),
+    ...(given.exec !== undefined && { exec: execPlugin(members(given.exec, "exec"), folder, context) }),
+    ...(impersonate !== undefined && { impersonate }),
+  };
+}
+
+function impersonation(given: Members): Impersonation | undefined {
+  const user = text(given, "as");
+  if (user === undefined) return undefined;
+  const uid = text(given, "as-uid");
+  const extra = Object.entries(members(given["as-user-extra"] ?? {}, "as-user-extra"));
+  return {
+    user,
+    groups: texts(given["as-groups"]),
+    extra: Object.fromEntries(extra.map(([key, values]) => [key, texts(values)])),
+    ...(uid !== undefined && { uid }),
+  };
+}
+
+const EXEC_VERSIONS = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
+
+function execPlugin(given: Members, folder: string, context: string): ExecPlugin {
+  const apiVersion = text(given, "apiVersion") ?? "";
+  const command = text(given, "command") ?? "";
+  if (!EXEC_VERSIONS.includes(apiVersion))
+    throw invalid(
+      `exec of context ${context}: apiVersion ${JSON.stringify(apiVersion)} is not one of ${EXEC_VERSIONS.join(", ")}`,
+    );
+  if (command === "") throw invalid(`exec of context ${context} has no command`);
+  if (given.interactiveMode === "Always")
+    throw invalid(`exec of context ${context} wants a terminal (interactiveMode Always), and there is none here`);
+  const variables = Array.isArray(given.env) ? given.env.map((each) => members(each, "exec.env")) : [];
+  return {
+    apiVersion,
+    // A bare name is searched in PATH.
+    command: command.includes("/") ? resolve(folder, command) : command,
+    args: texts(given.args),
+    env: Object.fromEntries(variables.map((each) => [text(each, "name") ?? "", text(each, "value") ?? ""])),
+    installHint: text(given, "installHint"),
+    provideClusterInfo: given.provideClusterInfo === true,
+  };
+}
+
+/** Inline data counts before the file. */
+function material({ members: given, folder }: Entry, data: string, file: string): Material | undefined {
+  const inline = text(given, data);
+  if (inline !== undefined) return { text: new Secret(Buffer.from(inline, "base64").toString("utf8")) };
+  const path = text(given, file);
+  return path === undefined ? undefined : { file: resolve(folder, path) };
+}
+
+function entryOf(entries: ReadonlyMap<string, Entry>, kind: string, name: string, shown: string): Entry {
+  const entry = entries.get(name);
+  if (entry !== undefined) return entry;
+  throw invalid(`${shown} has no ${kind} ${JSON.stringify(name)}; ${listed(`${kind}s`, entries)}`);
+}
+
+function listed(kind: string, entries: ReadonlyMap<string, Entry>): string {
+  return entries.size === 0 ? `it has no ${kind}` : `its ${kind} are ${[...entries.keys()].join(", ")}`;
+}
+
+function members(value: unknown, where: string): Members {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Members;
+  throw invalid(`kubeconfig ${where} is not a map`);
+}
+
+/** Empty text is as good as none, as for kubectl. */
+function text(given: Members, member: string): string | undefined {
+  const value = given[member];
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function texts(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
+}
+
+function invalid(message: string, cause?: unknown): KubernetesError {
+  return new KubernetesError("invalid-config", message, { ...(cause !== undefined && { cause }) });
+}

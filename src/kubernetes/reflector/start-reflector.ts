@@ -1,0 +1,266 @@
+import { errorMessage } from "../../base/coded-error.ts";
+import { type Handle, toHandle } from "../../base/handle.ts";
+import type { Logger } from "../../base/logger.ts";
+import { wait } from "../../base/wait.ts";
+import type { KubernetesClient } from "../client.ts";
+import { KubernetesError } from "../kubernetes-error.ts";
+import type { KubernetesMetrics } from "../metrics.ts";
+import { type KubernetesObject, objectKey, type ResourceKind } from "../objects.ts";
+import { type Comparison, compareStore } from "./compare-store.ts";
+import { listPages } from "./list-pages.ts";
+import { ObjectStore, type Sweep } from "./object-store.ts";
+import { FailureDelay, isOlderVersion, type Phase, recoveryOf } from "./recovery.ts";
+
+export interface ReflectorOptions<Reduced> {
+  readonly client: KubernetesClient;
+  readonly resource: ResourceKind;
+  /** What is left of an object; undefined: not wanted. */
+  reduce(object: KubernetesObject): Reduced | undefined;
+  /** The key is namespace/name, or name. Called in the order of changes, also for those before the first sync. */
+  onChange(key: string, after: Reduced | undefined, before: Reduced | undefined): void;
+  /** Once, when everything that was there at the start has been read. */
+  onSynced?(): void;
+  readonly log: Logger;
+  readonly metrics: KubernetesMetrics;
+}
+
+export interface Freshness {
+  /** Milliseconds since 1970 of the last bookmark, list or comparison; undefined before the first list. */
+  readonly provedAt: number | undefined;
+  readonly state: "listing" | "watching" | "waiting";
+  readonly resourceVersion: string | undefined;
+  /** Of the last failure, until something works again. */
+  readonly problem: string | undefined;
+}
+
+/** A copy of all objects of a kind, as small as `reduce` makes them, that follows the API server. */
+export interface Reflector<Reduced> extends Handle {
+  get(key: string): Reduced | undefined;
+  entries(): Iterable<[string, Reduced]>;
+  readonly size: number;
+  /** Rejects when the reflector is stopped before. */
+  readonly synced: Promise<void>;
+  freshness(): Freshness;
+  /** Reads all objects as they are stored now, repairs what differs and says how much it was. */
+  compareWithServer(signal?: AbortSignal): Promise<Comparison>;
+}
+
+/** A watch that ends sooner, without an event, is a failure: it would be opened again without a pause. */
+const SHORTEST_WATCH_MS = 1000;
+const MIN_WATCH_SECONDS = 5 * 60;
+
+/** Never ends by itself: failures are logged, counted and retried until it is stopped. */
+export function startReflector<Reduced>(options: ReflectorOptions<Reduced>): Reflector<Reduced> {
+  const { client, resource, log, metrics } = options;
+  const label = resource.group === "" ? resource.plural : `${resource.plural}.${resource.group}`;
+  const stopped = new AbortController();
+  const { signal } = stopped;
+  const store = new ObjectStore<Reduced>({
+    reduce: options.reduce,
+    onReduceFailure: (key, failure) =>
+      log.error("object cannot be used", { resource: label, object: key, error: errorMessage(failure) }),
+    onChange(key, after, before) {
+      metrics.objects.set(store.size, [label]);
+      try {
+        options.onChange(key, after, before);
+      } catch (failure) {
+        log.error("change of an object was not handled", {
+          resource: label,
+          object: key,
+          error: errorMessage(failure),
+        });
+      }
+    },
+  });
+  const delay = new FailureDelay();
+  const synced = deferred();
+
+  let version: string | undefined;
+  let next: "watch" | "list" | "list-latest" = "list";
+  let pages: "once" | "always" | undefined;
+  let phase: Phase = "list";
+  let isSynced = false;
+  let provedAt: number | undefined;
+  let state: Freshness["state"] = "listing";
+  let problem: string | undefined;
+  let complete = 0;
+
+  const prove = () => {
+    provedAt = Date.now();
+    metrics.lastProof.set(provedAt / 1000, [label]);
+  };
+  const listed = (reached: string) => {
+    version = reached;
+    next = "watch";
+    complete += 1;
+    problem = undefined;
+    state = "watching";
+    prove();
+    metrics.objects.set(store.size, [label]);
+    if (isSynced) return;
+    isSynced = true;
+    options.onSynced?.();
+    synced.resolve();
+  };
+  /** A first list may come from the server's memory; a later one must not go back behind what was seen. */
+  const listVersion = (first: string) => (next === "list-latest" ? "" : (version ?? first));
+
+  const list = async () => {
+    phase = "list";
+    metrics.lists.inc([label, "pages"]);
+    const sweep = () => store.sweep();
+    listed(await listPages({ client, resource, resourceVersion: listVersion("0"), sweep, signal }));
+    if (pages === "once") pages = undefined;
+  };
+
+  /** Opens a watch and follows it to its end; with `sweep` it sends everything that is there first. */
+  const watch = async (sweep: Sweep | undefined) => {
+    phase = sweep === undefined ? "open" : "stream";
+    const openedAt = performance.now();
+    let count = 0;
+    let initial = sweep;
+    if (sweep !== undefined) metrics.lists.inc([label, "stream"]);
+    const events = await client.watch(resource, {
+      resourceVersion: sweep === undefined ? (version ?? "") : listVersion(""),
+      timeoutSeconds: Math.round(MIN_WATCH_SECONDS * (1 + Math.random())),
+      sendsInitialEvents: sweep !== undefined,
+      signal,
+    });
+    if (sweep === undefined) {
+      phase = "events";
+      state = "watching";
+    }
+    for await (const event of events) {
+      count += 1;
+      metrics.events.inc([label, event.type]);
+      if (event.type === "ERROR") throw event.error;
+      if (event.type === "BOOKMARK") {
+        if (initial !== undefined && !event.endsInitialEvents) continue;
+        if (initial === undefined && isOlderVersion(event.resourceVersion, version ?? ""))
+          throw wentBack(event.resourceVersion);
+        initial?.finish();
+        if (initial === undefined) prove();
+        else listed(event.resourceVersion);
+        initial = undefined;
+        phase = "events";
+        version = event.resourceVersion;
+        continue;
+      }
+      if (initial !== undefined) {
+        if (event.type === "DELETED") store.remove(objectKey(event.object));
+        else initial.add(event.object);
+        continue;
+      }
+      if (event.type === "DELETED") store.remove(objectKey(event.object));
+      else store.put(event.object);
+      version = event.object.metadata.resourceVersion;
+      problem = undefined;
+    }
+    if (signal.aborted) return;
+    const isCut = initial !== undefined || (count === 0 && performance.now() - openedAt < SHORTEST_WATCH_MS);
+    if (isCut) throw new KubernetesError("unreachable", `cannot watch ${label}: the server ended the watch at once`);
+  };
+  const wentBack = (reached: string) =>
+    new KubernetesError(
+      "resource-version-too-large",
+      `the API server's ${label} went back from version ${version} to ${reached}`,
+    );
+
+  /** A server that was restored from a backup would leave a watch from a later version silent. */
+  const checkVersion = async () => {
+    phase = "open";
+    const { resourceVersion } = await client.list(resource, { resourceVersion: "", limit: 1, signal });
+    if (isOlderVersion(resourceVersion, version ?? "")) throw wentBack(resourceVersion);
+  };
+
+  const recover = async (failure: unknown) => {
+    const error =
+      failure instanceof KubernetesError ? failure : new KubernetesError("bad-answer", errorMessage(failure));
+    const recovery = recoveryOf(error, phase);
+    next = version === undefined && recovery.next === "watch" ? "list" : recovery.next;
+    pages = recovery.pages ?? pages;
+    metrics.failures.inc([label, error.code]);
+    const waitMs = recovery.waitMs ?? delay.next(performance.now());
+    const isNew = problem !== error.message;
+    problem = error.message;
+    log[isNew && recovery.waitMs !== 0 ? "warn" : "debug"]("Kubernetes objects are not up to date; trying again", {
+      resource: label,
+      error: error.message,
+      waitMs: Math.round(waitMs),
+    });
+    state = "waiting";
+    await wait(waitMs, signal);
+    state = "listing";
+  };
+
+  const run = async () => {
+    let failed = false;
+    while (!signal.aborted) {
+      try {
+        if (next === "watch" && failed) await checkVersion();
+        failed = false;
+        if (next === "watch") await watch(undefined);
+        else if (pages === undefined) await watch(store.sweep());
+        else await list();
+      } catch (failure) {
+        if (signal.aborted) break;
+        failed = true;
+        await recover(failure);
+      }
+    }
+  };
+  const running = run();
+
+  return toHandle({
+    ended: new Promise<void>(() => undefined),
+    synced: synced.promise,
+    get: (key: string) => store.get(key),
+    entries: () => store.entries(),
+    get size() {
+      return store.size;
+    },
+    freshness: () => ({ provedAt, state, resourceVersion: version, problem }),
+    async compareWithServer(given?: AbortSignal) {
+      const before = complete;
+      metrics.lists.inc([label, "comparison"]);
+      const comparison = await compareStore({
+        client,
+        resource,
+        store,
+        reached: () => version,
+        // Another complete read meanwhile is a proof of its own.
+        isOver: () => complete !== before || signal.aborted || next !== "watch",
+        signal: given ?? signal,
+      });
+      for (const kind of ["missing", "outdated", "leftOver"] as const)
+        if (comparison[kind] > 0) metrics.differences.inc([label, kind], comparison[kind]);
+      if (comparison.isComplete) prove();
+      return comparison;
+    },
+    async stop() {
+      stopped.abort(new Error("the reflector was stopped"));
+      synced.reject(
+        new KubernetesError("cancelled", `the reflector of ${label} was stopped before it had read all objects`),
+      );
+      await running;
+      metrics.objects.remove([label]);
+      metrics.lastProof.remove([label]);
+    },
+  });
+}
+
+interface Deferred {
+  readonly promise: Promise<void>;
+  resolve(): void;
+  reject(failure: Error): void;
+}
+
+/** Its rejection is not unhandled when no owner listens. */
+function deferred(): Deferred {
+  let settle: Pick<Deferred, "resolve" | "reject"> | undefined;
+  const promise = new Promise<void>((resolve, reject) => {
+    settle = { resolve, reject };
+  });
+  promise.catch(() => undefined);
+  return { promise, resolve: () => settle?.resolve(), reject: (failure) => settle?.reject(failure) };
+}

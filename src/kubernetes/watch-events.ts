@@ -1,0 +1,73 @@
+import type { Readable } from "node:stream";
+import { errorMessage } from "../base/coded-error.ts";
+import { KubernetesError, statusError } from "./kubernetes-error.ts";
+import { asObject, type KubernetesObject } from "./objects.ts";
+
+/** What a watch says. A bookmark has nothing but a resource version, and marks the end of the initial events when they were asked for. */
+export type WatchEvent =
+  | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: KubernetesObject }
+  | { readonly type: "BOOKMARK"; readonly resourceVersion: string; readonly endsInitialEvents: boolean }
+  | { readonly type: "ERROR"; readonly error: KubernetesError };
+
+/**
+ * The events of a watch, each one line of JSON of any length. Ends where the server ends it; a line that was cut off by the end of the
+ * connection is dropped. Rejects with "unreachable" when the connection is lost and with "bad-answer" for what is not an event.
+ */
+export async function* readWatch(body: Readable, what: string): AsyncGenerator<WatchEvent, void, undefined> {
+  try {
+    for await (const line of lines(body)) yield parseEvent(line, what);
+  } catch (cause) {
+    if (cause instanceof KubernetesError) throw cause;
+    throw new KubernetesError("unreachable", `cannot ${what}: ${errorMessage(cause)}`, { cause });
+  } finally {
+    body.destroy();
+  }
+}
+
+const NEWLINE = 10;
+
+/** Pieces of a long line are joined once, at its end. */
+async function* lines(body: Readable): AsyncGenerator<string, void, undefined> {
+  let pieces: Buffer[] = [];
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
+      const piece = chunk.subarray(start, end);
+      const line = pieces.length === 0 ? piece : Buffer.concat([...pieces, piece]);
+      pieces = [];
+      start = end + 1;
+      const text = line.toString("utf8");
+      if (text.trim() !== "") yield text;
+    }
+    if (start < chunk.length) pieces.push(chunk.subarray(start));
+  }
+}
+
+const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
+
+function parseEvent(line: string, what: string): WatchEvent {
+  const bad = (reason: string) => new KubernetesError("bad-answer", `cannot ${what}: ${reason}`);
+  let event: { readonly type?: unknown; readonly object?: unknown };
+  try {
+    event = JSON.parse(line);
+  } catch (failure) {
+    throw bad(`a line of the watch is not JSON (${line.length} characters): ${errorMessage(failure).slice(0, 100)}`);
+  }
+  const type = event?.type;
+  if (type === "ERROR") {
+    const { code } = (event.object ?? {}) as { code?: unknown };
+    return { type, error: statusError(what, typeof code === "number" ? code : 500, event.object) };
+  }
+  const object = asObject(event?.object);
+  if (object === undefined) throw bad("an event of the watch has no object");
+  if (type === "BOOKMARK") {
+    const { resourceVersion = "", annotations } = object.metadata;
+    if (resourceVersion === "") throw bad("a bookmark has no resource version");
+    return { type, resourceVersion, endsInitialEvents: annotations?.[INITIAL_EVENTS_END] === "true" };
+  }
+  if (type !== "ADDED" && type !== "MODIFIED" && type !== "DELETED")
+    throw bad(`${JSON.stringify(type)} is not a type of event`);
+  if (typeof object.metadata.name !== "string" || typeof object.metadata.resourceVersion !== "string")
+    throw bad("an object of the watch has no name or no resource version");
+  return { type, object };
+}
