@@ -3,7 +3,7 @@ import type { ConfigObject } from "../../../istio-api/config-object.ts";
 import { TOPOLOGY } from "../../../istio-api/values/topology-labels.ts";
 import type { ConfigStore } from "../../../mesh-model/config-store.ts";
 import type { Endpoint, ServiceTarget } from "../../../mesh-model/endpoint.ts";
-import { type Service, serviceKey } from "../../../mesh-model/service.ts";
+import { serviceKey } from "../../../mesh-model/service.ts";
 import type { ProxyAddresses, RegisteredWorkload, ServiceRegistry } from "../../../mesh-model/service-registry.ts";
 import { toWorkload, type Workload, type WorkloadSource } from "../convert-workload.ts";
 import { createRegistryState, type ServiceWithEndpoints } from "../registry-state.ts";
@@ -13,7 +13,8 @@ import { convertService, hostnameOf } from "./convert-service.ts";
 import { createNamespaceFilter } from "./label-selector.ts";
 import { createObjectIndex, type ObjectIndex, type Touched } from "./object-index.ts";
 import { createPodCache } from "./pod-cache.ts";
-import { type KnownService, metadataTargets, podTargets, selectingServices, workloadTargets } from "./pod-targets.ts";
+import { type KnownService, metadataTargets, podTargets, workloadTargets } from "./pod-targets.ts";
+import { createServiceSelectors } from "./service-selectors.ts";
 
 export interface KubernetesRegistryOptions {
   /** WorkloadEntries in it are endpoints of the Services that select them. */
@@ -53,7 +54,7 @@ export function createKubernetesRegistry(options: KubernetesRegistryOptions): Ku
   let discovered = new Map<string, boolean>();
   const isDiscovered = (namespace: string) => filter(index.get("Namespace", namespace)?.labels ?? {});
   const pods = createPodCache(index, isDiscovered);
-  const known = new Map<string, KnownService>();
+  const known = createServiceSelectors();
   const sliceEndpoints = new Map<string, readonly Endpoint[]>();
   const entries = createEntryWorkloads(store, clusterId);
   const workloadListeners = new Set<(namespaces: ReadonlySet<string>) => void>();
@@ -68,10 +69,7 @@ export function createKubernetesRegistry(options: KubernetesRegistryOptions): Ku
   };
   const convert = (key: string): ServiceWithEndpoints | undefined => {
     const reduced = index.get("Service", key);
-    if (reduced === undefined || !isDiscovered(reduced.namespace)) {
-      known.delete(key);
-      return undefined;
-    }
+    if (reduced === undefined || !isDiscovered(reduced.namespace)) return undefined;
     const namespace = index.get("Namespace", reduced.namespace);
     const service = convertService(reduced, namespace, { clusterId, trustDomain, domainSuffix });
     return { service, endpoints: endpointsOf(key, reduced) };
@@ -93,7 +91,7 @@ export function createKubernetesRegistry(options: KubernetesRegistryOptions): Ku
     for (const key of services) {
       const reduced = index.get("Service", key);
       const service = state.service(modelKey(key));
-      if (reduced !== undefined && service !== undefined) known.set(key, { reduced, service });
+      known.set(key, reduced === undefined || service === undefined ? undefined : { reduced, service });
     }
     const namespaces = new Set([...workloads].map((key) => key.slice(0, key.indexOf("/"))));
     if (namespaces.size > 0) for (const listener of [...workloadListeners]) listener(namespaces);
@@ -143,22 +141,20 @@ export function createKubernetesRegistry(options: KubernetesRegistryOptions): Ku
     update(ofNamespaces({ ...touched, services: new Set([...touched.services, ...services]) }));
   });
 
-  const servicesIn = (namespace: string): readonly KnownService[] =>
-    [...index.servicesIn(namespace)].sort().flatMap((key) => known.get(key) ?? []);
   const targetsOf = (proxy: ProxyAddresses): readonly ServiceTarget[] => {
     if (proxy.clusterId && proxy.clusterId !== clusterId) return [];
-    const services = servicesIn(proxy.namespace);
+    const { namespace } = proxy;
     const entry = entries.at(proxy);
-    if (entry !== undefined) return workloadTargets(entry, selectingServices(services, entry.labels), origin);
+    if (entry !== undefined) return workloadTargets(entry, known.selecting(namespace, entry.labels), origin);
     const pod = pods.ofProxy(proxy);
     if (pod !== undefined) {
-      const cached = targetsCache.get(pod) ?? podTargets(pod, selectingServices(services, pod.pod.labels));
+      const cached = targetsCache.get(pod) ?? podTargets(pod, known.selecting(namespace, pod.pod.labels));
       targetsCache.set(pod, cached);
       if (cached.length > 0) return cached;
     }
-    const listed = listedTargets(proxy, services, state.endpoints);
+    const listed = listedTargets(proxy, known.withoutSelector(namespace), state.endpoints);
     if (listed.length > 0 || pod !== undefined) return listed;
-    return metadataTargets(proxy, selectingServices(services, proxy.labels ?? {}), origin);
+    return metadataTargets(proxy, known.selecting(namespace, proxy.labels ?? {}), origin);
   };
   const workloadOf = (proxy: ProxyAddresses): RegisteredWorkload | undefined => {
     if (proxy.clusterId && proxy.clusterId !== clusterId) return undefined;
@@ -231,15 +227,13 @@ function listedTargets(
   services: readonly KnownService[],
   endpointsOf: (key: string) => readonly Endpoint[],
 ): readonly ServiceTarget[] {
-  return services
-    .filter(({ reduced }) => Object.keys(reduced.selector).length === 0)
-    .flatMap(({ service }: { readonly service: Service }) =>
-      endpointsOf(service.key).flatMap((endpoint) => {
-        const port = service.ports.find(({ name }) => name === endpoint.servicePortName);
-        if (port === undefined || endpoint.addresses[0] !== addresses[0]) return [];
-        return [{ service, port, targetPort: endpoint.port, endpoint }];
-      }),
-    );
+  return services.flatMap(({ service }) =>
+    endpointsOf(service.key).flatMap((endpoint) => {
+      const port = service.ports.find(({ name }) => name === endpoint.servicePortName);
+      if (port === undefined || endpoint.addresses[0] !== addresses[0]) return [];
+      return [{ service, port, targetPort: endpoint.port, endpoint }];
+    }),
+  );
 }
 
 /** WorkloadEntries by namespace, each converted once. */

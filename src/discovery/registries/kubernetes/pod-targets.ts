@@ -1,5 +1,4 @@
 import type { ServiceTarget } from "../../../mesh-model/endpoint.ts";
-import { selects } from "../../../mesh-model/selector.ts";
 import type { Service } from "../../../mesh-model/service.ts";
 import type { ProxyAddresses } from "../../../mesh-model/service-registry.ts";
 import { toEndpoint, type Workload } from "../convert-workload.ts";
@@ -13,14 +12,6 @@ import type { ReducedService, ReducedServicePort } from "./reduce-service.ts";
 export interface KnownService {
   readonly reduced: ReducedService;
   readonly service: Service;
-}
-
-/** Services of the namespace whose selector the labels fulfil. */
-export function selectingServices(
-  services: readonly KnownService[],
-  labels: Readonly<Record<string, string>>,
-): readonly KnownService[] {
-  return services.filter(({ reduced: { selector } }) => Object.keys(selector).length > 0 && selects(selector, labels));
 }
 
 /** What a pod serves: the target ports of the services that select it. Its slices do not matter, which come later than the pod. */
