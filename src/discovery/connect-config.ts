@@ -15,6 +15,8 @@ import { createServiceEntryRegistry } from "./registries/create-service-entry-re
 import { createSnapshotPublisher } from "./stores/config-snapshot.ts";
 import { createMemoryStore, type MemoryStore } from "./stores/create-memory-store.ts";
 import { startFileStore } from "./stores/start-file-store.ts";
+import { createWorkloadStore } from "./workloads/create-workload-store.ts";
+import { startWorkloadController, type WorkloadStreams } from "./workloads/start-workload-controller.ts";
 
 export interface ConnectedConfig {
   /** Files first, then Kubernetes: of two objects with one name theirs counts. */
@@ -22,6 +24,7 @@ export interface ConnectedConfig {
   readonly files: ConfigStore | undefined;
   readonly memory: MemoryStore;
   readonly registry: AggregateRegistry;
+  readonly workloads: WorkloadStreams;
 }
 
 /** Where rules and services come from. */
@@ -63,18 +66,29 @@ export async function connectConfig(
       opened,
     });
   const stores = [files, cluster?.store, memory, consul?.store].filter((each) => each !== undefined);
-  const store = opened.add(combineStores(stores));
+  const store = opened.add(createWorkloadStore(opened.add(combineStores(stores))));
+  const workloads = opened.add(
+    startWorkloadController({
+      store,
+      settings: options.workloadEntries ?? WORKLOADS,
+      controller: options.podName || "pilot-discovery",
+      log: options.log.scope("wle"),
+    }),
+  );
   const kubernetes = await cluster?.connect(store);
-  const workloads = kubernetes === undefined ? [] : [kubernetes.workloads];
-  const entries = opened.add(createServiceEntryRegistry({ store, clusterId, trustDomain, workloads }));
+  const pods = kubernetes === undefined ? [] : [kubernetes.workloads];
+  const entries = opened.add(createServiceEntryRegistry({ store, clusterId, trustDomain, workloads: pods }));
   mesh.subscribe((settings) => {
     entries.setTrustDomain(settings.trustDomain);
     consul?.registry.setTrustDomain(settings.trustDomain);
   });
   if (consul !== undefined) await untilRead(consul, options);
   const registries = [kubernetes, entries, consul?.registry].filter((each) => each !== undefined);
-  return { store, files, memory, registry: createAggregateRegistry(registries) };
+  return { store, files, memory, registry: createAggregateRegistry(registries), workloads };
 }
+
+/** The defaults of the environment. */
+const WORKLOADS = { registers: true, takesHealth: true, validatesIdentity: true, graceMs: 10_000 };
 
 /** The first answer to a proxy has what Consul knows; a Consul that is away costs the start this time and no more. */
 const FIRST_READ_MS = 10_000;

@@ -23,8 +23,10 @@ import { type AdsService, createAdsService } from "./ads/create-ads-service.ts";
 import type { ConnectedCa } from "./connect-ca.ts";
 import type { DiscoveryMetrics } from "./metrics.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
+import type { WorkloadStreams } from "./workloads/start-workload-controller.ts";
 
 interface XdsParts {
+  readonly workloads: WorkloadStreams;
   readonly ca: ConnectedCa;
   readonly snapshot: () => PushSnapshot;
   readonly isReady: () => boolean;
@@ -71,6 +73,7 @@ export function connectXds(
       now: () => performance.now(),
     }),
     debugPage: parts.debugPage,
+    workloads: parts.workloads,
     identityLimits: {
       ...(limits.maxStreamsPerIdentity !== undefined && { maxStreams: limits.maxStreamsPerIdentity }),
       ...(limits.maxNamesPerIdentity !== undefined && { maxNames: limits.maxNamesPerIdentity }),

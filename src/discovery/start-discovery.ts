@@ -119,6 +119,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     snapshot: () => pusher.snapshot,
     isReady: () => notReady === "",
     debugPage: createDebugPage(() => debug),
+    workloads: connected.workloads,
     metrics,
     log,
   });

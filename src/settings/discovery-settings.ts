@@ -65,6 +65,18 @@ export interface PushSettings {
   readonly concurrency: number;
 }
 
+/** Workloads that announce themselves by their streams. */
+export interface WorkloadEntrySettings {
+  /** `PILOT_ENABLE_WORKLOAD_ENTRY_AUTOREGISTRATION`. */
+  readonly registers: boolean;
+  /** `PILOT_ENABLE_WORKLOAD_ENTRY_HEALTHCHECKS`. */
+  readonly takesHealth: boolean;
+  /** `PILOT_WORKLOAD_ENTRY_VALIDATE_IDENTITY`: the stream must prove to be of the entry's namespace and account. */
+  readonly validatesIdentity: boolean;
+  /** `PILOT_WORKLOAD_ENTRY_GRACE_PERIOD`: from the end of its last stream to the end of a registered entry. */
+  readonly graceMs: number;
+}
+
 /** How Consul is reached; names of variables are those of Consul's own commands. */
 export interface ConsulSettings {
   readonly url: string;
@@ -116,6 +128,7 @@ export interface DiscoverySettings {
   readonly push?: Partial<PushSettings>;
   readonly auth?: Partial<AuthSettings>;
   readonly limits?: Partial<LimitSettings>;
+  readonly workloadEntries?: WorkloadEntrySettings;
   readonly keepalive?: { readonly intervalMs: number; readonly timeoutMs: number };
   /** Streams are ended after this time, so that clients spread over servers anew; absent: never. */
   readonly maxConnectionAgeMs?: number;

@@ -67,6 +67,12 @@ export function readDiscoverySettings(flags: FlagValues, environment: Environmen
       maxNamesPerIdentity: env.int("PILOT_MAX_NAMES_PER_IDENTITY"),
       maxNameBytesPerIdentity: env.int("PILOT_MAX_NAME_BYTES_PER_IDENTITY"),
     },
+    workloadEntries: {
+      registers: env.bool("PILOT_ENABLE_WORKLOAD_ENTRY_AUTOREGISTRATION"),
+      takesHealth: env.bool("PILOT_ENABLE_WORKLOAD_ENTRY_HEALTHCHECKS"),
+      validatesIdentity: env.bool("PILOT_WORKLOAD_ENTRY_VALIDATE_IDENTITY"),
+      graceMs: env.durationMs("PILOT_WORKLOAD_ENTRY_GRACE_PERIOD"),
+    },
     keepalive: {
       intervalMs: milliseconds(flags.duration("keepaliveInterval")),
       timeoutMs: milliseconds(flags.duration("keepaliveTimeout")),

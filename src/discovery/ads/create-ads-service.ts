@@ -11,6 +11,7 @@ import {
 import { ADS_PATHS } from "../../xds/methods.ts";
 import { createNameLists } from "../../xds/name-list.ts";
 import type { ResourceSource } from "../../xds/resource-source.ts";
+import type { WorkloadStreams } from "../workloads/start-workload-controller.ts";
 import type { AdsSettings, DebugPage } from "./ads-context.ts";
 import { type Connections, createConnections } from "./connections.ts";
 import { createIdentityBudgets, DEFAULT_IDENTITY_LIMITS, type IdentityLimits } from "./identity-budgets.ts";
@@ -25,6 +26,8 @@ export interface AdsServiceOptions {
   readonly parseNode: (node: Partial<Node>) => ProxyNode;
   readonly admit: (call: ServerCall) => Promise<readonly string[]>;
   readonly debugPage?: DebugPage;
+  /** Follows streams of workloads outside a cluster; without it their health reports are ignored. */
+  readonly workloads?: WorkloadStreams | undefined;
   readonly identityLimits?: Partial<IdentityLimits>;
   readonly settings: AdsSettings;
   readonly metrics: AdsMetrics;

@@ -59,7 +59,10 @@ export async function serveStream(
     clearTimeout(age);
     context.streams.delete(close);
     account?.close();
-    if (connection !== undefined) context.connections.remove(connection);
+    if (connection !== undefined) {
+      context.connections.remove(connection);
+      context.workloads?.disconnected(connection);
+    }
   }
 }
 
@@ -125,6 +128,8 @@ function begin(
     log: context.log,
     now: context.now,
   });
+  const refusal = context.workloads?.connected(connection);
+  if (refusal !== undefined) throw new GrpcError("FAILED_PRECONDITION", refusal);
   context.connections.add(connection);
   return connection;
 }
@@ -137,6 +142,7 @@ function take(
 ): Promise<void> | undefined {
   if (request.typeUrl === HEALTH_TYPE) {
     context.log.debug("health report", { proxy: connection.id, error: request.errorDetail?.message });
+    context.workloads?.reported(connection, request.errorDetail?.message);
     return undefined;
   }
   if (isDebugType(request.typeUrl)) return answerDebug(connection, request, { call, context });

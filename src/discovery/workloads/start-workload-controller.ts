@@ -1,0 +1,155 @@
+import { type Handle, toHandle } from "../../base/handle.ts";
+import type { Logger } from "../../base/logger.ts";
+import { type ConfigObject, type ObjectRef, objectKey } from "../../istio-api/config-object.ts";
+import type { ProxyNode } from "../../mesh-model/proxy/proxy-node.ts";
+import { parseSpiffe } from "../../mesh-model/workload-identity.ts";
+import type { WorkloadEntrySettings } from "../../settings/discovery-settings.ts";
+import type { WorkloadStore } from "./create-workload-store.ts";
+import { REGISTRATION, registeredName, workloadEntryOf } from "./workload-entry-of.ts";
+
+/** A stream, as far as its workload is concerned. */
+export interface WorkloadStream {
+  readonly id: string;
+  readonly node: ProxyNode;
+  /** Proven; empty on plaintext. */
+  readonly identities: readonly string[];
+}
+
+/** What the ADS server reports of its streams. */
+export interface WorkloadStreams {
+  /** Why the stream is refused; undefined when it is welcome. */
+  connected(stream: WorkloadStream): string | undefined;
+  /** An empty error means healthy. */
+  reported(stream: WorkloadStream, error: string | undefined): void;
+  disconnected(stream: WorkloadStream): void;
+}
+
+export interface WorkloadController extends Handle, WorkloadStreams {}
+
+export interface WorkloadControllerOptions {
+  readonly store: WorkloadStore;
+  readonly settings: WorkloadEntrySettings;
+  /** Of this control plane; in the entry's annotations. */
+  readonly controller: string;
+  readonly log: Logger;
+}
+
+interface Followed {
+  readonly ref: ObjectRef;
+  readonly isRegistered: boolean;
+  readonly streams: Set<string>;
+  end?: NodeJS.Timeout | undefined;
+}
+
+/** Registers workloads by their streams and takes their health reports over. */
+export function startWorkloadController(options: WorkloadControllerOptions): WorkloadController {
+  const { store, settings, controller, log } = options;
+  const followed = new Map<string, Followed>();
+  const byStream = new Map<string, Followed>();
+
+  const follow = (stream: WorkloadStream, ref: ObjectRef, isRegistered: boolean) => {
+    const key = objectKey(ref);
+    const entry = followed.get(key) ?? { ref, isRegistered, streams: new Set<string>() };
+    clearTimeout(entry.end);
+    entry.end = undefined;
+    entry.streams.add(stream.id);
+    followed.set(key, entry);
+    byStream.set(stream.id, entry);
+  };
+  const register = (stream: WorkloadStream, groupName: string): string | undefined => {
+    const { node } = stream;
+    const group = store.snapshot.get("WorkloadGroup", node.namespace, groupName);
+    if (group === undefined) return `cannot find WorkloadGroup ${node.namespace}/${groupName}`;
+    const refusal = identityRefusal(stream, group.spec.template?.serviceAccount ?? "", settings);
+    if (refusal !== undefined) return refusal;
+    const ref = { kind: "WorkloadEntry", namespace: node.namespace, name: registeredName(groupName, node) } as const;
+    const known = followed.get(objectKey(ref));
+    follow(stream, ref, true);
+    // A stream that comes again within the grace period finds its entry.
+    if (known !== undefined && store.snapshot.get(ref.kind, ref.namespace, ref.name) !== undefined) return undefined;
+    const result = store.register(workloadEntryOf(node, group, { controller, connectedAt: Date.now() }));
+    if (result.stored) log.info("workload registered", { entry: `${ref.namespace}/${ref.name}`, group: groupName });
+    else {
+      const problems = result.problems.map(({ field, message }) => `${field}: ${message}`).join("; ");
+      log.warn("workload cannot be registered", { entry: `${ref.namespace}/${ref.name}`, problems });
+    }
+    return undefined;
+  };
+  const attach = (stream: WorkloadStream, name: string): string | undefined => {
+    const { namespace } = stream.node;
+    const entry = store.snapshot.get("WorkloadEntry", namespace, name);
+    if (entry === undefined)
+      return `the node's metadata names a WorkloadEntry that does not exist: ${namespace}/${name}`;
+    if (!takesReports(entry)) return undefined;
+    const refusal = identityRefusal(stream, entry.spec.serviceAccount, settings);
+    if (refusal === undefined) follow(stream, { kind: "WorkloadEntry", namespace, name }, false);
+    return refusal;
+  };
+  const leave = (entry: Followed) => {
+    followed.delete(objectKey(entry.ref));
+    const { namespace, name } = entry.ref;
+    if (entry.isRegistered) {
+      store.unregister(entry.ref);
+      log.info("workload unregistered", { entry: `${namespace}/${name}` });
+    }
+  };
+
+  return toHandle({
+    connected: (stream: WorkloadStream) => {
+      const { AUTO_REGISTER_GROUP: group, WORKLOAD_ENTRY: entry } = stream.node.metadata;
+      if (settings.registers && isName(group)) return register(stream, group);
+      return settings.takesHealth && isName(entry) ? attach(stream, entry) : undefined;
+    },
+    reported: (stream: WorkloadStream, error: string | undefined) => {
+      const entry = byStream.get(stream.id);
+      if (entry === undefined || !settings.takesHealth) return;
+      const at = new Date().toISOString();
+      store.report(entry.ref, {
+        type: "Healthy",
+        status: error === undefined ? "True" : "False",
+        ...(error !== undefined && { message: error }),
+        lastProbeTime: at,
+        lastTransitionTime: at,
+      });
+      const { namespace, name } = entry.ref;
+      log.info(error === undefined ? "workload is healthy" : "workload is not healthy", {
+        entry: `${namespace}/${name}`,
+        error,
+      });
+    },
+    disconnected: (stream: WorkloadStream) => {
+      const entry = byStream.get(stream.id);
+      byStream.delete(stream.id);
+      if (entry === undefined || !entry.streams.delete(stream.id) || entry.streams.size > 0) return;
+      if (entry.isRegistered) entry.end = setTimeout(() => leave(entry), settings.graceMs);
+      else followed.delete(objectKey(entry.ref));
+    },
+    ended: new Promise<void>(() => undefined),
+    stop: async () => {
+      for (const { end } of followed.values()) clearTimeout(end);
+    },
+  });
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+function takesReports({ annotations }: ConfigObject<"WorkloadEntry">): boolean {
+  return annotations[REGISTRATION.healthChecks] === "true";
+}
+
+function identityRefusal(
+  { node, identities }: WorkloadStream,
+  serviceAccount: string,
+  { validatesIdentity }: WorkloadEntrySettings,
+): string | undefined {
+  if (!validatesIdentity) return undefined;
+  const proven = identities.map(parseSpiffe).find((identity) => identity !== undefined);
+  if (proven === undefined) return "registration of a WorkloadEntry requires a verified identity";
+  if (proven.namespace !== node.namespace)
+    return `registration of a WorkloadEntry: namespace mismatch: "${proven.namespace}" vs "${node.namespace}"`;
+  if (serviceAccount !== "" && proven.serviceAccount !== serviceAccount)
+    return `registration of a WorkloadEntry: service account mismatch: "${proven.serviceAccount}" vs "${serviceAccount}"`;
+  return undefined;
+}
