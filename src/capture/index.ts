@@ -1,6 +1,6 @@
 export { buildRules } from "./core/build-rules.ts";
 export { checkSettings } from "./core/check-settings.ts";
-export { cleanCommands } from "./core/clean-commands.ts";
+export { cleanCommands } from "./core/compat/clean-commands.ts";
 export { deriveSettings, type MachineFacts, usableAddresses } from "./core/derive-settings.ts";
 export { explainCapture, explainPacket } from "./core/explain.ts";
 export { GENERATION_SHAPES } from "./core/generations.ts";

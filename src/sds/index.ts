@@ -1,4 +1,4 @@
-import type { GatewaySdsOptions } from "./gateway/start-gateway-sds.ts";
+import type { GatewaySdsOptions } from "./compat/gateway/start-gateway-sds.ts";
 import type { BackgroundSdsOptions } from "./start-sds-in-background.ts";
 
 export type { LegacyToken } from "./compat/legacy-rules.ts";
@@ -15,5 +15,5 @@ export async function startSdsInBackground(options: BackgroundSdsOptions) {
 }
 
 export async function startGatewaySds(options: GatewaySdsOptions) {
-  return (await import("./gateway/start-gateway-sds.ts")).startGatewaySds(options);
+  return (await import("./compat/gateway/start-gateway-sds.ts")).startGatewaySds(options);
 }

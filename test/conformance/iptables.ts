@@ -1,6 +1,6 @@
 import { captureBanner } from "../../src/capture/core/banner.ts";
 import { buildRules } from "../../src/capture/core/build-rules.ts";
-import { cleanCommands } from "../../src/capture/core/clean-commands.ts";
+import { cleanCommands } from "../../src/capture/core/compat/clean-commands.ts";
 import { commandLines, dryRun, restoreInputs } from "../../src/capture/core/dry-run.ts";
 import { GENERATION_SHAPES } from "../../src/capture/core/generations.ts";
 import type { IptablesRule } from "../../src/capture/core/iptables-args.ts";

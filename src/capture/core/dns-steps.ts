@@ -25,72 +25,26 @@ export const dnsByChain: Step = (list) => {
   resolverZones(list, chain, "ISTIO_INBOUND");
 };
 
-/** 1.20: TCP among the outbound rules ... */
-export const dnsTcpInOutput: Step = (list) => {
-  if (list.settings.redirectDns) redirects(list, { table: "nat", chain: "ISTIO_OUTPUT" }, "tcp");
-};
-
-/** ... and UDP after all of them, in the built-in chains. The clean command of 1.20 deletes what this step writes. */
-export const dnsUdpInOutput: Step = (list) => {
-  if (!list.settings.redirectDns) return;
-  const query = [m.impliedUdp, m.dport("53")];
-  udpOwnerReturns(list);
-  const { ownerGroupsInclude, ownerGroupsExclude } = list.settings;
-  const add = (...matches: readonly Match[]) =>
-    list.add({ table: "nat", chain: "OUTPUT", matches: [...query, ...matches], target: m.done });
-  if (ownerGroupsInclude === "*") for (const group of splitList(ownerGroupsExclude)) add(m.owner("gid", group));
-  else add(...splitList(ownerGroupsInclude).map((group) => m.notOwner("gid", group)));
-  redirects(list, { table: "nat", chain: "OUTPUT" }, "udp");
-  ownerZones(list, "OUTPUT");
-  resolverZones(list, "OUTPUT", "PREROUTING");
-};
-
-/** 1.7: everything on UDP 53 goes to one local port. */
-export const dnsByDnat: Step = (list) => {
-  const port = list.settings.dnsTargetPort;
-  if (port === "") return;
-  udpOwnerReturns(list);
-  list.add({
-    table: "nat",
-    chain: "OUTPUT",
-    matches: [m.impliedUdp, m.dport("53")],
-    target: { kind: "dnat", to: `127.0.0.1:${port}` },
-  });
-  list.add({
-    table: "nat",
-    chain: "POSTROUTING",
-    matches: [m.impliedUdp, m.dport(port)],
-    target: { kind: "snat", to: "127.0.0.1" },
-  });
-};
-
-function udpOwnerReturns(list: RuleList): void {
-  const query = [m.impliedUdp, m.dport("53")];
-  for (const owner of owners(list)) {
-    list.add({ table: "nat", chain: "OUTPUT", matches: [...query, owner], target: m.done });
-  }
-}
-
-function redirects(list: RuleList, place: Pick<RuleDraft, "table" | "chain">, protocol: Protocol): void {
+export function redirects(list: RuleList, at: Pick<RuleDraft, "table" | "chain">, protocol: Protocol): void {
   const target = m.redirect(AGENT_PORT);
   const implied = protocol === "tcp" ? m.impliedTcp : m.impliedUdp;
   if (list.settings.captureAllDns) {
-    list.add({ ...place, matches: [protocol === "tcp" ? m.tcp : implied, m.dport("53")], target });
+    list.add({ ...at, matches: [protocol === "tcp" ? m.tcp : implied, m.dport("53")], target });
     return;
   }
   eachResolver(list, (family, address) =>
-    list.add({ ...place, family, matches: [implied, m.dport("53"), m.destination(address)], target }),
+    list.add({ ...at, family, matches: [implied, m.dport("53"), m.destination(address)], target }),
   );
 }
 
-function ownerZones(list: RuleList, chain: string): void {
+export function ownerZones(list: RuleList, chain: string): void {
   for (const owner of owners(list)) {
     list.add({ table: "raw", chain, matches: [m.impliedUdp, m.dport("53"), owner], target: AGENT_ZONE });
     list.add({ table: "raw", chain, matches: [m.impliedUdp, m.sport(AGENT_PORT), owner], target: APPLICATION_ZONE });
   }
 }
 
-function resolverZones(list: RuleList, output: string, input: string): void {
+export function resolverZones(list: RuleList, output: string, input: string): void {
   const query = [m.impliedUdp, m.dport("53")];
   const answer = [m.impliedUdp, m.sport("53")];
   if (list.settings.captureAllDns) {
@@ -110,7 +64,7 @@ function resolverZones(list: RuleList, output: string, input: string): void {
   });
 }
 
-function owners(list: RuleList): readonly Match[] {
+export function owners(list: RuleList): readonly Match[] {
   const { proxyUid, proxyGid } = list.settings;
   return [
     ...splitList(proxyUid).map((uid) => m.owner("uid", uid)),

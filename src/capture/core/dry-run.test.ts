@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { cleanCommands } from "./clean-commands.ts";
+import { cleanCommands } from "./compat/clean-commands.ts";
 import { dryRun } from "./dry-run.ts";
 import { DEFAULT_OPTIONS, DEFAULT_SETTINGS } from "./settings.ts";
 

@@ -1,11 +1,12 @@
-import * as dns from "./dns-steps.ts";
+import * as compat from "./compat/old-steps.ts";
+import { dnsByChain } from "./dns-steps.ts";
 import * as inbound from "./inbound-steps.ts";
 import type { IptablesTextOptions } from "./iptables-text.ts";
 import { jump } from "./matches.ts";
 import * as outbound from "./outbound-steps.ts";
 import { onlyFamily, type Step } from "./rule-list.ts";
 import type { CaptureGeneration } from "./settings.ts";
-import { tproxyMarks, tproxyOutputMark } from "./tproxy-steps.ts";
+import { tproxyMarks } from "./tproxy-steps.ts";
 
 /** A generation is the order of its steps and their parameters, and how its commands behave. */
 export interface GenerationShape extends IptablesTextOptions {
@@ -52,7 +53,7 @@ const MASTER: GenerationShape = {
     outbound.passthroughSource,
     outbound.ownerExemptions({ selfCall: "ports", dnsWhen: "captured", heedsLoopbackRange: true }),
     outbound.ownerGroups,
-    dns.dnsByChain,
+    dnsByChain,
     outbound.loopbackReturn,
     outbound.excludedRanges,
     outbound.includedPorts,
@@ -82,12 +83,12 @@ const V1_20: GenerationShape = {
     outbound.passthroughSource,
     outbound.ownerExemptions({ selfCall: "ports", dnsWhen: "asked", heedsLoopbackRange: true }),
     outbound.ownerGroups,
-    dns.dnsTcpInOutput,
+    compat.dnsTcpInOutput,
     outbound.loopbackReturn,
     outbound.excludedRanges,
     outbound.includedPorts,
     outbound.includedRanges({ ...redirectAll, endsWithReturn: true }),
-    dns.dnsUdpInOutput,
+    compat.dnsUdpInOutput,
     tproxyMarks,
   ],
 };
@@ -129,8 +130,8 @@ function firstSteps(start: readonly Step[]): readonly Step[] {
       inbound.virtualInterfaces,
       outbound.includedPorts,
       outbound.includedRanges({ ...redirectAll, endsWithReturn: true }),
-      dns.dnsByDnat,
-      tproxyOutputMark,
+      compat.dnsByDnat,
+      compat.tproxyOutputMark,
     ]),
     onlyFamily("v6", [
       ...start,

@@ -42,14 +42,3 @@ export const tproxyMarks: Step = (list) => {
   const notSelfCall = { kind: "mark", value: SELF_CALL_MARK, not: true } as const;
   list.add({ ...inbound, position: 3, matches: [m.tcp, m.from("lo"), notSelfCall] });
 };
-
-/** 1.7 marks what leaves the loopback address instead. */
-export const tproxyOutputMark: Step = (list) => {
-  if (!isTproxy(list.settings)) return;
-  list.add({
-    table: "mangle",
-    chain: "OUTPUT",
-    matches: [m.tcp, m.source("127.0.0.1/32"), m.notDestination("127.0.0.1/32")],
-    target: { kind: "set-mark", value: list.settings.tproxyMark },
-  });
-};

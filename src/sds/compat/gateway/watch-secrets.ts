@@ -1,9 +1,9 @@
 import { text } from "node:stream/consumers";
-import { type BackoffOptions, backoffDelayMs } from "../../base/backoff.ts";
-import { errorMessage } from "../../base/coded-error.ts";
-import { type Handle, toHandle } from "../../base/handle.ts";
-import type { Logger } from "../../base/logger.ts";
-import { wait } from "../../base/wait.ts";
+import { type BackoffOptions, backoffDelayMs } from "../../../base/backoff.ts";
+import { errorMessage } from "../../../base/coded-error.ts";
+import { type Handle, toHandle } from "../../../base/handle.ts";
+import type { Logger } from "../../../base/logger.ts";
+import { wait } from "../../../base/wait.ts";
 import {
   type KubernetesAccess,
   KubernetesError,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { createTestCa } from "../../../test/support/certs/test-ca.ts";
-import { recordLog } from "../../../test/support/log/recording-log.ts";
-import { silentLogger } from "../../base/logger.ts";
+import { createTestCa } from "../../../../test/support/certs/test-ca.ts";
+import { recordLog } from "../../../../test/support/log/recording-log.ts";
+import { silentLogger } from "../../../base/logger.ts";
 import { type KubernetesSecret, parseGatewaySecret } from "./kubernetes-secret.ts";
 import { createGatewaySecrets } from "./start-gateway-sds.ts";
 

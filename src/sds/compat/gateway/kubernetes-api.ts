@@ -1,9 +1,9 @@
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { CodedError, errorMessage } from "../../base/coded-error.ts";
-import type { Secret } from "../../base/secret.ts";
-import { HttpError } from "../../net/http-client/http-error.ts";
-import { openHttp } from "../../net/http-client/http-request.ts";
+import { CodedError, errorMessage } from "../../../base/coded-error.ts";
+import type { Secret } from "../../../base/secret.ts";
+import { HttpError } from "../../../net/http-client/http-error.ts";
+import { openHttp } from "../../../net/http-client/http-request.ts";
 import type { KubernetesSecret } from "./kubernetes-secret.ts";
 
 export class KubernetesError extends CodedError<"unreachable" | "refused" | "gone" | "bad-answer"> {}

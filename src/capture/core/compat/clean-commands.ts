@@ -1,8 +1,8 @@
-import { dnsUdpInOutput } from "./dns-steps.ts";
-import { GENERATION_SHAPES } from "./generations.ts";
-import { toIptables } from "./iptables-args.ts";
-import { createRuleList } from "./rule-list.ts";
-import { type CaptureSettings, isTproxy } from "./settings.ts";
+import { GENERATION_SHAPES } from "../generations.ts";
+import { toIptables } from "../iptables-args.ts";
+import { createRuleList } from "../rule-list.ts";
+import { type CaptureSettings, isTproxy } from "../settings.ts";
+import { dnsUdpInOutput } from "./old-steps.ts";
 
 const JUMPS = [
   "-t nat -D PREROUTING -p tcp -j ISTIO_INBOUND",

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { Secret } from "../base/secret.ts";
-import { withTokenSubject } from "./workload-identity.ts";
+import { Secret } from "../../base/secret.ts";
+import { withTokenSubject } from "./token-subject.ts";
 
 const segment = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
 const fetcher = (token: string | undefined) => ({
@@ -14,10 +14,10 @@ describe("who the workload is, up to 1.7", () => {
   test.each([
     { what: "a service account's token", token: tokenOf("system:serviceaccount:shop:cart"), gives: ["shop", "cart"] },
     { what: "no token", token: undefined, gives: ["", ""] },
-    { what: "a token that is no JWT", token: "opaque", gives: ["", ""] },
+    { what: "an opaque token", token: "opaque", gives: ["", ""] },
     { what: "a token of a person", token: tokenOf("alice"), gives: ["", ""] },
     { what: "a subject of five parts", token: tokenOf("system:serviceaccount:a:b:c"), gives: ["", ""] },
-    { what: "a subject that is no text", token: tokenOf({ a: 1 }), gives: ["", ""] },
+    { what: "a subject of another type", token: tokenOf({ a: 1 }), gives: ["", ""] },
   ])("$what", async ({ token, gives: [namespace, serviceAccount] }) => {
     const names = { trustDomain: "", namespace: "", serviceAccount: "" };
     const found = await withTokenSubject(names, fetcher(token));

@@ -1,10 +1,10 @@
 import type { ServerResponse } from "node:http";
 import { expect, test } from "vitest";
-import { recordLog } from "../../../test/support/log/recording-log.ts";
-import { startHttpServer } from "../../../test/support/net/http-server.ts";
-import { until } from "../../../test/support/wait/until.ts";
-import { type Logger, silentLogger } from "../../base/logger.ts";
-import { Secret } from "../../base/secret.ts";
+import { recordLog } from "../../../../test/support/log/recording-log.ts";
+import { startHttpServer } from "../../../../test/support/net/http-server.ts";
+import { until } from "../../../../test/support/wait/until.ts";
+import { type Logger, silentLogger } from "../../../base/logger.ts";
+import { Secret } from "../../../base/secret.ts";
 import { getSecret } from "./kubernetes-api.ts";
 import { watchSecrets } from "./watch-secrets.ts";
 
