@@ -11,7 +11,7 @@ import type { MemoryStore } from "./stores/create-memory-store.ts";
 
 export interface StartDiscoveryOptions extends DiscoverySettings {
   readonly log: Logger;
-  /** Reads rules and the mesh file; a thread of its own when absent. */
+  /** Reads rules and the mesh file, and is stopped with the server; a thread of its own when absent. */
   readonly parser?: ConfigParser;
   /** Aborted during the start: it rejects with the reason, and nothing stays open. */
   readonly signal?: AbortSignal;

@@ -54,7 +54,11 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
 
   await using opened = new CloseStack();
   const lag = opened.add(startEventLoopLag());
-  const parser = options.parser ?? opened.add(await startParser());
+  const parser = options.parser ?? (await startParser());
+  const stopParser = async () => parser.stop?.();
+  opened.defer(stopParser);
+  // A load in progress, which may take long, ends with it.
+  options.signal?.addEventListener("abort", stopParser, { once: true });
   const pages = createPages({
     notReady: () => notReady,
     registry,
@@ -178,6 +182,8 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     ),
     stop: async () => {
       notReady = "stopping";
+      // First of all: a load in progress, which the file store would wait for, ends with it.
+      await stopParser();
       const deadlineMs = options.shutdownMs ?? 10_000;
       // xDS streams never end by themselves: the server ends them, and clients go to another server or wait for this one.
       service.close("the server is stopping");

@@ -1,9 +1,11 @@
+import { readdirSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
+import { DIRECT_PARSER } from "../../src/discovery/parse/config-parser.ts";
 import { startParseThread } from "../../src/discovery/parse/start-parse-thread.ts";
 import { startDiscoveryServer } from "../support/discovery/server.ts";
 import { bundleProgram } from "../support/process/bundle-program.ts";
@@ -57,6 +59,7 @@ const lines = (count: number, line: (index: number) => string) =>
 const HOSTILE = [
   { name: "100,000 keys in one map", text: lines(100_000, (index) => `k${index}: 1`), says: /kind is missing/ },
   { name: "nested `? ` keys", text: `- ${"? ".repeat(240)}a\n`.repeat(200), says: /not allowed as a key/ },
+  { name: "5,000 good routes", text: virtualService("big", routes(5_000)), says: /"prefix": "\/a4999"/ },
   { name: "a storm of errors", text: "- a: 'b' c\n".repeat(20_000), says: /line 1: / },
 ];
 
@@ -84,12 +87,26 @@ describe("while the control plane reads", () => {
   );
 });
 
+function isDeepFrozen(value: unknown): boolean {
+  return (
+    typeof value !== "object" || value === null || (Object.isFrozen(value) && Object.values(value).every(isDeepFrozen))
+  );
+}
+
 test("what comes from the thread is what the direct parser gives, frozen", async () => {
   const parser = opened.add(startParseThread(url));
-  const { object, problems } = await parser.readDocument(virtualService("web", route(0)), { defaultNamespace: "shop" });
-  expect(problems).toEqual([]);
-  expect(object).toMatchObject({ kind: "VirtualService", namespace: "shop", name: "web" });
-  expect(Object.isFrozen(object?.spec)).toBe(true);
+  // Small, and in many pieces.
+  for (const count of [1, 2000]) {
+    const text = Buffer.from(`---\n# none\n---\n${virtualService("web", routes(count))}---\na: [}\n`);
+    const options = { defaultNamespace: "shop" };
+    const documents = await parser.readDocuments(text, options);
+    expect(documents).toEqual(await DIRECT_PARSER.readDocuments(text, options));
+    const object = documents[0]?.result?.object;
+    expect(object).toMatchObject({ kind: "VirtualService", namespace: "shop", name: "web" });
+    expect(isDeepFrozen(documents)).toBe(true);
+    const known = documents.map(({ digest }) => digest);
+    for (const { result } of await parser.readDocuments(text, { ...options, known })) expect(result).toBeUndefined();
+  }
   expect(await parser.parseYaml("a: 9007199254740993")).toEqual({ document: { a: 9007199254740993n } });
   expect(await parser.parseYaml("a: *b")).toMatchObject({ fault: { message: "yaml: unknown anchor 'b' referenced" } });
 });
@@ -98,6 +115,31 @@ test("a thread that cannot run fails its request and no other", async () => {
   const parser = opened.add(startParseThread(new URL("file:///nowhere/entry.mjs")));
   for (const text of ["a: 1", "b: 1"])
     await expect(parser.parseYaml(text)).rejects.toMatchObject({ code: "parser-failed" });
+});
+
+test("an idle thread ends, and the next request has another", async () => {
+  const threads = () => readdirSync("/proc/self/task").length;
+  const parser = opened.add(startParseThread(url, { idleMs: 20 }));
+  const before = threads();
+  for (let round = 0; round < 2; round++) {
+    expect(await parser.parseYaml("a: 1")).toEqual({ document: { a: 1 } });
+    await until(() => threads() <= before, LOAD_LIMIT_MS);
+  }
+});
+
+test("a control plane that is told to end does not wait for a load in progress", async () => {
+  const thread = opened.add(startParseThread(url));
+  const loads: Promise<unknown>[] = [];
+  const readDocuments: typeof thread.readDocuments = (...request) => {
+    const load = thread.readDocuments(...request);
+    loads.push(load.catch((thrown: unknown) => thrown));
+    return load;
+  };
+  const server = opened.add(await startDiscoveryServer({ parser: { ...thread, readDocuments } }));
+  server.write("routes.yaml", virtualService("web", routes(20_000)));
+  await until(() => loads.length > 0, LOAD_LIMIT_MS);
+  await server.discovery.stop();
+  expect(await loads[0]).toMatchObject({ code: "stopped" });
 });
 
 test("requests after the stop are refused, and those under way end", async () => {

@@ -1,7 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { splitDocuments } from "../../files/yaml/split-documents.ts";
 import { type AnyConfigObject, type ObjectRef, objectKey } from "../../istio-api/config-object.ts";
-import type { DocumentResult } from "../../istio-api/decode/parse-config-text.ts";
 import { isKind, KINDS } from "../../istio-api/kinds.ts";
 import type { ConfigStore } from "../../mesh-model/config-store.ts";
 import {
@@ -11,8 +9,8 @@ import {
   type HttpRequest,
   json,
 } from "../../net/http-server/http-types.ts";
-import type { ConfigParser } from "../parse/config-parser.ts";
-import { createMemoryStore, type MemoryStore, type PutResult } from "../stores/create-memory-store.ts";
+import { type ConfigParser, fewProblems } from "../parse/config-parser.ts";
+import type { MemoryStore, PutProblem } from "../stores/create-memory-store.ts";
 import { type AccessOptions, isOfNamespace, requireCaller } from "./access.ts";
 
 export interface ConfigApiOptions extends AccessOptions {
@@ -48,7 +46,7 @@ export function createConfigApi(options: ConfigApiOptions): HttpHandler {
         return ref === undefined ? list(stores, call.query) : get(stores, ref);
       case "PUT":
       case "POST":
-        return put(stores, ref, await parseBody(call, options.parser), call.query);
+        return put(stores, await parseBody(call, ref, options.parser), call.query);
       case "DELETE":
         return remove(stores, ref);
       default:
@@ -82,24 +80,18 @@ function get({ store, files }: ConfigStores, ref: ObjectRef): HttpAnswer {
   return json(show(object, files).item);
 }
 
-function put(
-  stores: ConfigStores,
-  ref: ObjectRef | undefined,
-  document: Readonly<Record<string, unknown>>,
-  query: URLSearchParams,
-): HttpAnswer {
-  const meant = ref === undefined ? document : named(document, ref);
-  const checked = createMemoryStore().put(meant);
-  if (!checked.stored) return refused(checked);
-  const fromFile = stores.files?.snapshot.get(checked.object.kind, checked.object.namespace, checked.object.name);
-  if (fromFile !== undefined) {
-    throw new HttpError(409, `${objectKey(checked.object)} comes from a file: change it there`);
+interface ParsedBody {
+  readonly object: AnyConfigObject;
+  /** Warnings. */
+  readonly problems: readonly PutProblem[];
+}
+
+function put({ files, memory }: ConfigStores, { object, problems }: ParsedBody, query: URLSearchParams): HttpAnswer {
+  if (files?.snapshot.get(object.kind, object.namespace, object.name) !== undefined) {
+    throw new HttpError(409, `${objectKey(object)} comes from a file: change it there`);
   }
-  const isDryRun = query.get("dryRun") === "true";
-  const result = isDryRun ? checked : stores.memory.put(meant);
-  if (!result.stored) return refused(result);
-  const body = { object: show(result.object, stores.files).item, problems: result.problems };
-  return json(body, result.created && !isDryRun ? 201 : 200);
+  const stored = query.get("dryRun") === "true" ? { object, created: false } : memory.add(object);
+  return json({ object: show(stored.object, files).item, problems }, stored.created ? 201 : 200);
 }
 
 function remove({ memory, files }: ConfigStores, ref: ObjectRef | undefined): HttpAnswer {
@@ -133,24 +125,24 @@ function decodePart(part: string): string {
   }
 }
 
-/** JSON, or YAML, of which JSON is a part; one document. */
-async function parseBody(call: HttpRequest, parser: ConfigParser): Promise<Readonly<Record<string, unknown>>> {
+/** JSON, or YAML, of which JSON is a part; one document. Read and checked by the parser, off the serving thread. */
+async function parseBody(call: HttpRequest, ref: ObjectRef | undefined, parser: ConfigParser): Promise<ParsedBody> {
   const bytes = await call.body(MAX_BODY_BYTES);
   if (!isUtf8(bytes)) throw new HttpError(400, "the body is not UTF-8 text");
-  const objects: AnyConfigObject[] = [];
-  const problems: DocumentResult["problems"][number][] = [];
-  for (const { text, linesBefore } of splitDocuments(bytes.toString("utf8"))) {
-    const result = await parser.readDocument(text, { defaultNamespace: "default" });
-    if (result.object !== undefined) objects.push(result.object);
-    for (const problem of result.problems) problems.push({ ...problem, line: problem.line + linesBefore });
-  }
+  const documents = await parser.readDocuments(bytes, { defaultNamespace: ref?.namespace ?? "default" });
+  const objects = documents.flatMap(({ result }) => result?.object ?? []);
+  const problems = documents.flatMap(({ result, linesBefore }) =>
+    (result?.problems ?? []).map((problem) => ({ ...problem, line: problem.line + linesBefore })),
+  );
   const [object] = objects;
   const errors = problems.filter(({ severity }) => severity === "error");
   // Also of a second document: half of what was sent must not count as all of it.
-  if (errors.length > 0) throw new ProblemList(errors);
+  if (errors.length > 0) throw new ProblemList(fewProblems(errors));
   if (objects.length > 1) throw new HttpError(400, `the body holds ${objects.length} documents, one is allowed`);
-  if (object !== undefined) return object.source;
-  throw new HttpError(422, `the body holds no rule object; known kinds are ${Object.keys(KINDS).join(", ")}`);
+  if (object === undefined)
+    throw new HttpError(422, `the body holds no rule object; known kinds are ${Object.keys(KINDS).join(", ")}`);
+  if (ref !== undefined) checkName(object, ref);
+  return { object, problems: problems.map(({ field, message, severity }) => ({ field, message, severity })) };
 }
 
 class ProblemList extends HttpError {
@@ -163,19 +155,12 @@ class ProblemList extends HttpError {
 }
 
 /** The path says which object is meant; a document that names another is a mistake. */
-function named(document: Readonly<Record<string, unknown>>, ref: ObjectRef): Readonly<Record<string, unknown>> {
-  const metadata = (typeof document.metadata === "object" ? document.metadata : {}) as Record<string, unknown>;
-  const given = { kind: document.kind, namespace: metadata.namespace ?? ref.namespace, name: metadata.name };
+function checkName(object: AnyConfigObject, ref: ObjectRef): void {
   for (const member of ["kind", "namespace", "name"] as const) {
-    if (given[member] === ref[member]) continue;
-    const values = `${JSON.stringify(given[member])}, the path says ${JSON.stringify(ref[member])}`;
+    if (object[member] === ref[member]) continue;
+    const values = `${JSON.stringify(object[member])}, the path says ${JSON.stringify(ref[member])}`;
     throw new HttpError(400, `the document's ${member} is ${values}`);
   }
-  return { ...document, metadata: { ...metadata, namespace: ref.namespace } };
-}
-
-function refused({ problems }: Extract<PutResult, { readonly stored: false }>): HttpAnswer {
-  return json({ problems }, 422);
 }
 
 function show(object: AnyConfigObject, files: ConfigStore | undefined) {

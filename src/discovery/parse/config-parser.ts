@@ -1,13 +1,30 @@
+import { createHash } from "node:crypto";
 import { tryParseYaml } from "../../files/yaml/parse-yaml.ts";
+import { splitDocuments } from "../../files/yaml/split-documents.ts";
 import type { DecodeOptions } from "../../istio-api/decode/decode-object.ts";
 import { type DocumentResult, readDocument } from "../../istio-api/decode/parse-config-text.ts";
 
 /** Reads text that others write. Rejects only when the parser itself fails; what is wrong with the text is in the result. */
 export interface ConfigParser {
-  /** One document of rules, strict profile. */
-  readDocument(text: string, options: DecodeOptions): Promise<DocumentResult>;
+  /** The documents of rules in UTF-8 text, strict profile. */
+  readDocuments(bytes: Uint8Array, options: ReadOptions): Promise<readonly ParsedDocument[]>;
   /** The first document as JSON data, Go profile. */
   parseYaml(text: string): Promise<ParsedYaml>;
+  /** Requests under way and later ones reject with the code `stopped`. */
+  stop?(): Promise<void>;
+}
+
+export interface ReadOptions extends DecodeOptions {
+  /** Digests of documents whose result the caller has. */
+  readonly known?: readonly string[];
+}
+
+export interface ParsedDocument {
+  /** Of its text. */
+  readonly digest: string;
+  readonly linesBefore: number;
+  /** Absent for a known digest. */
+  readonly result?: DocumentResult;
 }
 
 export interface ParsedYaml {
@@ -17,9 +34,42 @@ export interface ParsedYaml {
 
 /** In the calling thread. */
 export const DIRECT_PARSER: ConfigParser = {
-  readDocument: async (text, options) => readDocument(text, options),
+  readDocuments: async (bytes, options) => [...parseDocuments(bytes, options)],
   parseYaml: async (text) => {
     const { document, fault } = await tryParseYaml(text);
     return fault === undefined ? { document } : { document, fault: { message: fault.message } };
   },
 };
+
+/** A text may have a problem on each line; whoever mends it does not read more than these. */
+export const MAX_PROBLEMS = 100;
+
+/** One after the other, so that only one is taken apart at a time. */
+export function* parseDocuments(
+  bytes: Uint8Array,
+  { known = [], ...options }: ReadOptions,
+): Generator<ParsedDocument, void> {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8");
+  const unchanged = new Set(known);
+  for (const { text: document, linesBefore } of splitDocuments(text)) {
+    const digest = createHash("sha256").update(document).digest("base64");
+    if (unchanged.has(digest)) yield { digest, linesBefore };
+    else yield { digest, linesBefore, result: withFewProblems(readDocument(document, options)) };
+  }
+}
+
+function withFewProblems(result: DocumentResult): DocumentResult {
+  // Errors first: a warning must not hide why an object is refused.
+  const problems = result.problems.toSorted((a, b) => Number(b.severity === "error") - Number(a.severity === "error"));
+  return problems.length <= MAX_PROBLEMS ? result : { ...result, problems: fewProblems(problems) };
+}
+
+/** The first ones, and a last one that says how many there are. */
+export function fewProblems<Problem extends { readonly message: string; readonly field: string }>(
+  problems: readonly Problem[],
+): readonly Problem[] {
+  const last = problems[MAX_PROBLEMS];
+  if (last === undefined) return problems;
+  const message = `${problems.length - MAX_PROBLEMS} more problems are not shown`;
+  return [...problems.slice(0, MAX_PROBLEMS), { ...last, field: "", message }];
+}

@@ -24,6 +24,8 @@ export type PutResult =
 export interface MemoryStore extends ConfigStore {
   /** Decodes and validates a document (JSON data); stores it only when it has no error. */
   put(document: unknown): PutResult;
+  /** Stores an object that was decoded and has no error. */
+  add(object: AnyConfigObject): { readonly object: AnyConfigObject; readonly created: boolean };
   /** False when there was none. */
   delete(ref: ObjectRef): boolean;
 }
@@ -41,6 +43,14 @@ export function createMemoryStore({
   now = Date.now,
 }: MemoryStoreOptions = {}): MemoryStore {
   const publisher = createSnapshotPublisher();
+  const add = (object: AnyConfigObject) => {
+    const key = objectKey(object);
+    const known = publisher.objects.get(key);
+    const creationTime = object.creationTime === 0 ? (known?.creationTime ?? now()) : object.creationTime;
+    const aged = Object.freeze({ ...object, creationTime }) as AnyConfigObject;
+    publisher.publish(new Map(publisher.objects).set(key, aged), []);
+    return { object: publisher.objects.get(key) ?? aged, created: known === undefined };
+  };
   const put = (document: unknown): PutResult => {
     // The caller may go on using its document.
     const { object, ignoredKind, problems } = decodeObject(clone(document), { defaultNamespace });
@@ -52,13 +62,7 @@ export function createMemoryStore({
       } as const;
       return { stored: false, problems: ignoredKind === undefined ? problems.map(toPutProblem) : [unknown] };
     }
-    const key = objectKey(object);
-    const known = publisher.objects.get(key);
-    const creationTime = object.creationTime === 0 ? (known?.creationTime ?? now()) : object.creationTime;
-    const aged = Object.freeze({ ...object, creationTime }) as AnyConfigObject;
-    publisher.publish(new Map(publisher.objects).set(key, aged), []);
-    const stored = publisher.objects.get(key) ?? aged;
-    return { stored: true, object: stored, created: known === undefined, problems: problems.map(toPutProblem) };
+    return { stored: true, ...add(object), problems: problems.map(toPutProblem) };
   };
   return {
     get snapshot() {
@@ -66,6 +70,7 @@ export function createMemoryStore({
     },
     subscribe: publisher.subscribe,
     put,
+    add,
     delete: (ref) => {
       const rest = new Map(publisher.objects);
       const existed = rest.delete(objectKey(ref));

@@ -1,26 +1,21 @@
-import { createHash } from "node:crypto";
-import { type DocumentText, splitDocuments } from "../../files/yaml/split-documents.ts";
 import type { DocumentResult } from "../../istio-api/decode/parse-config-text.ts";
-import type { ConfigParser } from "../parse/config-parser.ts";
+import type { ConfigParser, ParsedDocument } from "../parse/config-parser.ts";
 
-export interface ReadDocument extends Pick<DocumentText, "linesBefore"> {
-  /** Of its text. The texts themselves are let go: a large mesh would be in memory twice. */
-  readonly digest: string;
+/** The texts themselves are let go: a large mesh would be in memory twice. */
+export interface ReadDocument extends ParsedDocument {
   readonly result: DocumentResult;
 }
 
 /** The documents of a text; only those are decoded that were not there before. */
 export async function readDocuments(
-  text: string,
+  bytes: Uint8Array,
   known: readonly ReadDocument[],
-  parse: (document: string) => ReturnType<ConfigParser["readDocument"]>,
+  { parser, defaultNamespace }: { readonly parser: ConfigParser; readonly defaultNamespace: string },
 ): Promise<readonly ReadDocument[]> {
   const results = new Map(known.map(({ digest, result }) => [digest, result]));
-  const documents: ReadDocument[] = [];
-  for (const piece of splitDocuments(text)) {
-    const digest = createHash("sha256").update(piece.text).digest("base64");
-    const result = results.get(digest) ?? (await parse(piece.text));
-    documents.push({ digest, linesBefore: piece.linesBefore, result });
-  }
-  return documents;
+  const parsed = await parser.readDocuments(bytes, { defaultNamespace, known: [...results.keys()] });
+  return parsed.flatMap((document) => {
+    const result = document.result ?? results.get(document.digest);
+    return result === undefined ? [] : [{ ...document, result }];
+  });
 }

@@ -36,11 +36,10 @@ export function startConsulStore(options: ConsulStoreOptions): ConsulStore {
   const synced = new Promise<void>((resolve) => {
     settle = resolve;
   });
-  const parse = (document: string) => parser.readDocument(document, { defaultNamespace });
   const read = async (key: string, text: string): Promise<ReadFile> => {
     const path = `consul:${key}`;
     const known = files.get(path);
-    const documents = await readDocuments(text, known?.documents ?? [], parse);
+    const documents = await readDocuments(Buffer.from(text), known?.documents ?? [], { parser, defaultNamespace });
     return { path, mtimeMs: known?.mtimeMs ?? Date.now(), documents };
   };
   const watch = startKeyWatch({

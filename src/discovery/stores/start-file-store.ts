@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { CloseStack } from "../../base/close-stack.ts";
-import { CodedError, errorMessage } from "../../base/coded-error.ts";
+import { CodedError, errorCode, errorMessage } from "../../base/coded-error.ts";
 import { createDebounced } from "../../base/debounce.ts";
 import { type Handle, toHandle } from "../../base/handle.ts";
 import type { Logger } from "../../base/logger.ts";
@@ -8,7 +8,7 @@ import { WatchSet } from "../../files/watch/watch-set.ts";
 import { type AnyConfigObject, objectKey } from "../../istio-api/config-object.ts";
 import { type DocumentProblem, describeDocumentProblem } from "../../istio-api/decode/parse-config-text.ts";
 import type { ConfigStore } from "../../mesh-model/config-store.ts";
-import { type ConfigParser, DIRECT_PARSER } from "../parse/config-parser.ts";
+import { type ConfigParser, DIRECT_PARSER, fewProblems } from "../parse/config-parser.ts";
 import { createSnapshotPublisher, type ObjectMap } from "./config-snapshot.ts";
 import { createFileReader, type ReadFile } from "./files/file-reader.ts";
 import { listFiles } from "./files/list-files.ts";
@@ -83,6 +83,8 @@ export async function startFileStore(options: FileStoreOptions): Promise<FileSto
     try {
       await load();
     } catch (thrown) {
+      // The server is: nobody needs what changed.
+      if (errorCode(thrown) === "stopped") return;
       publish([
         ...state.problems,
         problemOf(dir, `directory cannot be read, its last state stays: ${errorMessage(thrown)}`),
@@ -143,9 +145,10 @@ export function assemble(files: readonly ReadFile[], previous: Assembled): Assem
   const origins = new Map<string, string>();
   const problems: DocumentProblem[] = [];
   for (const file of files) {
-    if (file.failure !== undefined) problems.push(problemOf(file.path, file.failure));
+    const ofFile: DocumentProblem[] = [];
+    if (file.failure !== undefined) ofFile.push(problemOf(file.path, file.failure));
     for (const { result, linesBefore } of file.documents) {
-      problems.push(
+      ofFile.push(
         ...result.problems.map((problem) => ({ ...problem, file: file.path, line: problem.line + linesBefore })),
       );
       if (result.object === undefined) continue;
@@ -157,9 +160,10 @@ export function assemble(files: readonly ReadFile[], previous: Assembled): Assem
       } else {
         const { kind, namespace, name } = result.object;
         const message = `${kind} ${namespace}/${name} is also in ${first}, which is used`;
-        problems.push({ ...problemOf(file.path, message, linesBefore + 1), object: { kind, namespace, name } });
+        ofFile.push({ ...problemOf(file.path, message, linesBefore + 1), object: { kind, namespace, name } });
       }
     }
+    problems.push(...fewProblems(ofFile));
   }
   for (const file of files) keepLastGood(file, previous, objects, origins);
   return { objects, origins, problems };

@@ -29,6 +29,7 @@ const READS = { maxTasks: 16, maxCost: MAX_FILE_BYTES, costOf: ({ size }: FoundF
 const CLOCK_GRAIN_MS = 2000;
 /** How long an emptied file may mean that its new content is on the way. */
 const EMPTY_GRACE_MS = 1000;
+const SPACE = 0x20;
 
 interface Remembered {
   readonly signature: string;
@@ -37,21 +38,21 @@ interface Remembered {
 }
 
 /** Reads files, and decodes only those documents whose text the file did not have before. */
-export function createFileReader(defaultNamespace: string, parser: Pick<ConfigParser, "readDocument">): FileReader {
+export function createFileReader(defaultNamespace: string, parser: ConfigParser): FileReader {
   let files = new Map<string, Remembered>();
   let seen = new Map<string, Remembered>();
   const load = async (found: FoundFile, known: ReadFile | undefined): Promise<ReadFile | undefined> => {
     const { path, mtimeMs } = found;
     try {
       const bytes = await readFileLimited(path);
-      const text = bytes.toString("utf8");
-      if (known !== undefined && (await isUnfinished(found, text))) return known;
+      if (known !== undefined && (await isUnfinished(found, bytes))) return known;
       if (!isUtf8(bytes)) throw new Error("file is not UTF-8 text");
-      const parse = (document: string) => parser.readDocument(document, { defaultNamespace });
-      const documents = await readDocuments(text, known?.documents ?? [], parse);
+      const documents = await readDocuments(bytes, known?.documents ?? [], { parser, defaultNamespace });
       return { path, mtimeMs, documents };
     } catch (thrown) {
       if (errorCode(thrown) === "ENOENT") return undefined;
+      // Of the whole server: the file is not to blame.
+      if (errorCode(thrown) === "stopped") throw thrown;
       return { path, mtimeMs, documents: [], failure: errorMessage(thrown) };
     }
   };
@@ -76,8 +77,8 @@ export function createFileReader(defaultNamespace: string, parser: Pick<ConfigPa
  * Somebody is writing: the file changed while it was read, or it was emptied a moment ago, as a write in place begins. Taking it now would
  * delete its objects for the time of a write; the end of the write is an event of its own, and the regular look finds what stays empty.
  */
-async function isUnfinished({ path, size, mtimeMs }: FoundFile, text: string): Promise<boolean> {
-  if (text.trim() === "" && Date.now() - mtimeMs < EMPTY_GRACE_MS) return true;
+async function isUnfinished({ path, size, mtimeMs }: FoundFile, bytes: Buffer): Promise<boolean> {
+  if (!bytes.some((byte) => byte > SPACE) && Date.now() - mtimeMs < EMPTY_GRACE_MS) return true;
   const after = await stat(path);
   return after.size !== size || after.mtimeMs !== mtimeMs;
 }
