@@ -147,9 +147,7 @@ describe("as PID 1", () => {
     await promisify(execFile)("nsenter", ["-t", init, "-p", "-m", "sh", "-c", "(sh -c 'sleep 0.2' &) ; exit 0"]);
     await until(async () => {
       const { stdout } = await promisify(execFile)("ps", ["-eo", "stat=,ppid=,args="]);
-      const zombies = stdout
-        .split("\n")
-        .filter((line) => line.startsWith("Z") && new RegExp(`\\b${init}\\b`).test(line));
+      const zombies = stdout.split("\n").filter((line) => line.startsWith("Z") && line.trim().split(/\s+/)[1] === init);
       return zombies.length === 0 && existsSync(`/proc/${init}`) ? undefined : zombies.join("\n");
     });
     signalProcess(Number(init), "SIGTERM");

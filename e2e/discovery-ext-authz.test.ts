@@ -65,7 +65,6 @@ const ABOUT_ADMIN = [{ to: [{ operation: { paths: ["/admin*"], ports: ["9002"] }
 const ABOUT_ALL = [{}];
 
 /** Envoy tells of a listener a moment before its workers have it. */
-const SOON = { timeout: 5000 };
 
 const started = sharedPlace(NEEDS, async (opened) => {
   const mesh = opened.add(
@@ -113,7 +112,7 @@ describe("an authorizer that speaks HTTP", () => {
   test("lets in whom it likes, and tells others why not", async () => {
     await apply("over-http", ABOUT_ADMIN);
     await expect
-      .poll(() => get("/admin"), SOON)
+      .poll(() => get("/admin"))
       .toMatchObject({
         status: 418,
         body: "judge says no",
@@ -144,7 +143,7 @@ describe("an authorizer that speaks gRPC", () => {
   test("decides about requests", async () => {
     await apply("over-grpc", ABOUT_ALL);
     await expect
-      .poll(() => get("/any"), SOON)
+      .poll(() => get("/any"))
       .toMatchObject({
         status: 418,
         body: "jury says no",
@@ -170,13 +169,13 @@ describe("an authorizer that does not answer", () => {
     { provider: "gone-grpc", status: 403 },
   ])("denies everyone: $provider, $status", async ({ provider, status }) => {
     await apply(provider, ABOUT_ADMIN);
-    await expect.poll(() => get("/admin", NICELY), SOON).toMatchObject({ status });
+    await expect.poll(() => get("/admin", NICELY)).toMatchObject({ status });
     expect(await get("/public")).toMatchObject({ status: 200 });
   });
 
   test("lets everybody in when it is to fail open", async () => {
     await apply("gone-open", ABOUT_ALL);
-    await expect.poll(() => get("/admin"), SOON).toMatchObject({ status: 200 });
+    await expect.poll(() => get("/admin")).toMatchObject({ status: 200 });
     expect(await tcp("other")).toMatchObject({ received: "app hello" });
   });
 });
@@ -184,7 +183,7 @@ describe("an authorizer that does not answer", () => {
 test("a provider that the mesh does not have denies everyone", async () => {
   await apply("nobody", ABOUT_ADMIN);
   await expect
-    .poll(async () => (({ status, body }) => ({ status, body }))(await get("/admin", NICELY)), SOON)
+    .poll(async () => (({ status, body }) => ({ status, body }))(await get("/admin", NICELY)))
     .toEqual(DENIED);
 });
 

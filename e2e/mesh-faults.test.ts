@@ -3,12 +3,12 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { identifyProcess } from "../src/process/process-identity.ts";
 import { helloRule, pairFile } from "../test/support/mesh/pair.ts";
 import { execute, leftovers, type MeshRun, patience, startMeshRun } from "../test/support/mesh/run.ts";
 import { has, needs } from "../test/support/needs.ts";
 import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
 import { freePort } from "../test/support/net/free-ports.ts";
+import { lifeOf } from "../test/support/process/process-life.ts";
 import { PROGRAM } from "../test/support/process/program.ts";
 import { until } from "../test/support/wait/until.ts";
 
@@ -241,14 +241,10 @@ test.each(ISOLATIONS)("what a removed workload has sent into the background ends
   await mesh.untilUp();
   const pidFile = join(mesh.folder, "stray.pid");
   await until(() => (existsSync(pidFile) && readFileSync(pidFile, "utf8") !== "" ? undefined : "not there yet"));
-  const pid = Number(readFileSync(pidFile, "utf8"));
-  expect(isAlive(pid)).toBe(true);
+  const isAlive = lifeOf(Number(readFileSync(pidFile, "utf8")));
+  expect(isAlive()).toBe(true);
   mesh.write("mesh.yaml", pairFile({ port }));
   expect(await mesh.cli("apply", "-f", "mesh.yaml")).toMatchObject({ code: 0, stderr: "" });
-  expect(isAlive(pid)).toBe(false);
+  expect(isAlive()).toBe(false);
   expect(await ask(mesh)).toMatch(/^hello /);
 });
-
-function isAlive(pid: number): boolean {
-  return identifyProcess(pid) !== undefined;
-}

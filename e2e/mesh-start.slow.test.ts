@@ -161,7 +161,7 @@ describe.each(PEOPLE)("as $who", ({ make, isolation, lacks }) => {
     await until(async () => {
       const { stdout } = await run("./bin/pilot-agent", "mesh", "status").catch((failed: { stdout: string }) => failed);
       return stdout.includes("front          yes") ? undefined : stdout;
-    }, 5000);
+    });
     await until(async () => ((await split(url, 20)) > 0 ? undefined : "not shifted"));
     expect(Math.abs((await split(url, 300)) - 0.2)).toBeLessThan(0.12);
     await until(async () => {

@@ -3,9 +3,10 @@ import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { freePorts, isAlive } from "../../test/support/envoy/life.ts";
+import { freePorts } from "../../test/support/envoy/life.ts";
 import { buildEnvoyOwner } from "../../test/support/envoy/owner-bundle.ts";
 import { setUpScripted } from "../../test/support/envoy/scripted-envoy-setup.ts";
+import { lifeOf } from "../../test/support/process/process-life.ts";
 import { signalProcess } from "../../test/support/process/signal-process.ts";
 import { until } from "../../test/support/wait/until.ts";
 import { startEnvoy } from "./start-envoy.ts";
@@ -15,10 +16,10 @@ test("stop ends Envoy without a drain and leaves no process; a second stop share
   using t = setUpScripted({ runs: [{}], adminPort }, { adminPort });
   const envoy = await startEnvoy(t.options);
   await until("start", () => t.scripted.calls("start").length === 1);
-  const pid = envoy.pid ?? 0;
+  const isAlive = lifeOf(envoy.pid);
   await Promise.all([envoy.stop(), envoy.stop()]);
   await envoy.ended;
-  expect(isAlive(pid)).toBe(false);
+  expect(isAlive()).toBe(false);
   expect(t.scripted.calls("request")).toEqual([]);
 });
 
@@ -66,9 +67,10 @@ test.each([
 ])("Envoy does not outlive a killed agent, by $method", async ({ setpriv }) => {
   using t = setUpScripted({ runs: [{ ignoresTerm: true }] });
   const { owner, envoyPid } = await startOwner(t, setpriv);
-  expect(isAlive(envoyPid)).toBe(true);
+  const isAlive = lifeOf(envoyPid);
+  expect(isAlive()).toBe(true);
   owner.kill("SIGKILL");
-  await until("Envoy's end", () => !isAlive(envoyPid), 3_000);
+  await until("Envoy's end", () => !isAlive());
 });
 
 test("an admin that accepts and never answers does not hold up the termination", async () => {

@@ -52,7 +52,7 @@ test("the first listeners after a start have the keys, and others are pushed whe
   stream.send({ typeUrl: URLS.LDS, versionInfo: before.versionInfo, responseNonce: before.nonce });
 
   const [pushes, asked] = [server.discovery.pushes, issuer.asked];
-  await expect.poll(() => issuer.asked, { timeout: 5000 }).toBeGreaterThan(asked + 2);
+  await expect.poll(() => issuer.asked).toBeGreaterThan(asked + 2);
   expect(server.discovery.pushes).toBe(pushes);
 
   issuer.set(keySet("second"));
@@ -63,9 +63,7 @@ test("the first listeners after a start have the keys, and others are pushed whe
   stream.send({ typeUrl: URLS.LDS, versionInfo: after.versionInfo, responseNonce: after.nonce });
 
   issuer.set("out of order");
-  await expect
-    .poll(() => server.log.text(), { timeout: 5000 })
-    .toMatch(/the last ones stay.*default\/tokens.*not JSON/);
+  await expect.poll(() => server.log.text()).toMatch(/the last ones stay.*default\/tokens.*not JSON/);
   expect(server.log.text()).not.toContain("out of order");
   expect([...server.discovery.snapshot.tokenKeys.values()]).toEqual([keySet("second")]);
 });

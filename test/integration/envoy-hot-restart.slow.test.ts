@@ -1,10 +1,11 @@
 import { beforeEach, expect, test } from "vitest";
 import { startEnvoy } from "../../src/envoy/start-envoy.ts";
-import { createWorkFolder, envoyOptions, freePorts, isAlive, recordingLogger } from "../support/envoy/life.ts";
+import { createWorkFolder, envoyOptions, freePorts, recordingLogger } from "../support/envoy/life.ts";
 import { staticBootstrap } from "../support/envoy/static-bootstrap.ts";
 import { envoyPath, needs } from "../support/needs.ts";
 import { fetchOk } from "../support/net/fetch-answer.ts";
 import { startLoad } from "../support/net/start-load.ts";
+import { lifeOf } from "../support/process/process-life.ts";
 import { until } from "../support/wait/until.ts";
 
 beforeEach(needs("envoy"));
@@ -34,11 +35,11 @@ test("at least 2,000 requests, each on a new connection, across three hot restar
   );
   const load = startLoad(() => fetchOk(`http://127.0.0.1:${port}/`), { lanes: 4 });
   for (const epoch of [1, 2, 3]) {
-    const [before, parent] = [load.requests, envoy.pid ?? 0];
+    const [before, isParentAlive] = [load.requests, lifeOf(envoy.pid)];
     await until("requests between the restarts", () => load.requests > before + 300);
     envoy.reload(`restart ${epoch}`);
     await until(`epoch ${epoch}`, () => (load.answers.get(`epoch ${epoch}`) ?? 0) > 300, 30_000);
-    await until("the parent's exit", () => !isAlive(parent), 30_000);
+    await until("the parent's exit", () => !isParentAlive());
   }
   await until("2,000 requests", () => load.requests > 2_000, 60_000);
   await load.stop();

@@ -6,11 +6,12 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { createAdminClient } from "../../src/envoy/admin-client.ts";
 import { envoyRules } from "../../src/envoy/core/generations.ts";
 import { startEnvoy } from "../../src/envoy/start-envoy.ts";
-import { createWorkFolder, envoyOptions, freePorts, isAlive, recordingLogger } from "../support/envoy/life.ts";
+import { createWorkFolder, envoyOptions, freePorts, recordingLogger } from "../support/envoy/life.ts";
 import { buildEnvoyOwner } from "../support/envoy/owner-bundle.ts";
 import { staticBootstrap } from "../support/envoy/static-bootstrap.ts";
 import { envoyPath, needs } from "../support/needs.ts";
 import { fetchOk } from "../support/net/fetch-answer.ts";
+import { lifeOf } from "../support/process/process-life.ts";
 import { signalProcess } from "../support/process/signal-process.ts";
 import { until } from "../support/wait/until.ts";
 
@@ -83,8 +84,9 @@ test.each([
   await until("Envoy", isServing(t.port));
   const children = readFileSync(`/proc/${owner.child.pid}/task/${owner.child.pid}/children`, "utf8").trim().split(" ");
   const memory = children.flatMap(sharedMemoryOf);
+  const lives = children.map((pid) => lifeOf(Number(pid)));
   owner.child.kill("SIGKILL");
-  await until("the end of all", () => children.every((pid) => !isAlive(Number(pid))), 5_000);
+  await until("the end of all", () => lives.every((isAlive) => !isAlive()));
   expect(await isServing(t.port)()).toBe(false);
   // The agent cannot remove it any more; the shell that watches over it does.
   expect(memory).toHaveLength(hot ? 1 : 0);

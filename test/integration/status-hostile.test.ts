@@ -73,7 +73,8 @@ const answering = (bytes: string | Buffer, after: (socket: Socket) => void) =>
     }),
   );
 
-const PROMPT = { timeout: 5_000 };
+/** Well below what a probe would wait for without a limit of its own. */
+const PROMPT = { timeout: 30_000 };
 const STAY = () => undefined;
 const END = (socket: Socket) => void socket.end();
 const PACKED = gzipSync(Buffer.from("all is well\n".repeat(100)));

@@ -3,7 +3,7 @@ import { afterAll, expect } from "vitest";
 /** What a forgotten stop() leaves behind. Timers are not counted: the test runner has its own. */
 const LEAKABLE =
   /^(TCPServerWrap|TCPSocketWrap|TLSWrap|UDPWrap|UDPSendWrap|PipeWrap|PipeServerWrap|ProcessWrap|FSEventWrap|StatWatcher|MessagePort|Worker)$/;
-const DEADLINE_MS = 3000;
+const DEADLINE_MS = 15_000;
 
 const counted = () =>
   process

@@ -10,7 +10,7 @@ import { type KeyStoreOptions, startKeyStore } from "./key-store.ts";
 
 const keySet = (name: string) => JSON.stringify({ keys: [{ kty: "oct", k: Buffer.from(name).toString("base64url") }] });
 const LONG = 60_000;
-const SOON = { timeout: 5000, interval: 5 };
+const SOON = { interval: 5 };
 
 const opened = new CloseStack();
 afterEach(() => opened.close());

@@ -47,15 +47,6 @@ export function envoyOptions(
   };
 }
 
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
-  } catch {
-    return false;
-  }
-}
-
 /** Children of this process by command name, zombies included. */
 export function childrenOf(pid: number): string[] {
   const output = execFileSync("ps", ["-o", "pid=,stat=,comm=", "--ppid", String(pid)], { encoding: "utf8" });
