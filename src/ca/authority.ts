@@ -9,6 +9,7 @@ import { checkMaterial, type MaterialTexts, mayReplaceRoots, type SigningMateria
 import { issueServerCertificate, type ServerCertificate, type SignRequest, signCsr } from "./issue.ts";
 import { readPluggedIn } from "./material/plugged-in.ts";
 import { openSelfSigned } from "./material/self-signed-source.ts";
+import type { SharedRootStore } from "./material/self-signed-store.ts";
 import type { MaterialSource, SourceOptions } from "./material/source.ts";
 
 const HOUR_MS = 3_600_000;
@@ -22,6 +23,8 @@ export interface AuthorityOptions {
   /** Of workload certificates; 24 h and 90 days. */
   readonly ttl?: Partial<TtlLimits>;
   readonly selfSigned?: {
+    /** Where the root lives instead of in the directory. */
+    readonly store?: SharedRootStore;
     readonly key?: KeyOptions;
     readonly lifetimeMs?: number;
     /** Zero or less: never renewed. */
@@ -104,6 +107,7 @@ async function openSource(options: AuthorityOptions, now: () => Date): Promise<M
   if (pluggedIn !== undefined) return pluggedIn;
   return openSelfSigned({
     directory,
+    shared: selfSigned?.store,
     trustDomain,
     log,
     now,

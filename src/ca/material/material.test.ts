@@ -5,7 +5,14 @@ import { temporaryFolder } from "../../../test/support/files/temporary-folder.ts
 import { parsePemCertificate } from "../../protocol/x509/certificate.ts";
 import { createOnce, replaceMaterial } from "./create-once.ts";
 import { readPluggedIn } from "./plugged-in.ts";
-import { loadOrCreateRoot, type SelfSignedOptions } from "./self-signed-store.ts";
+import {
+  loadOrCreateRoot,
+  type RootTexts,
+  readRoot,
+  renewRoot,
+  type SelfSignedOptions,
+  type SharedRootStore,
+} from "./self-signed-store.ts";
 
 const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
 
@@ -144,5 +151,29 @@ describe("a self-signed root", () => {
     const failure: unknown = await loadOrCreateRoot(options(directory.path)).catch((thrown: unknown) => thrown);
     expect(failure).toMatchObject({ code: "bad-key", message: expect.stringContaining("ca-key.pem") });
     expect((failure as Error).message).not.toContain(elsewhere.keyPem.split("\n")[1]?.slice(0, 20));
+  });
+
+  test("in a shared store is made once by ten starters at a time, and its certificate is renewed there", async () => {
+    let stored: RootTexts | undefined;
+    const shared: SharedRootStore = {
+      location: "the store",
+      read: async () => stored,
+      create: async (root) => {
+        stored ??= root;
+        return stored;
+      },
+      replace: async (root) => {
+        stored = root;
+      },
+    };
+    const given = { ...options("/nowhere"), shared };
+    const roots = await Promise.all(Array.from({ length: 10 }, () => loadOrCreateRoot(given)));
+    expect(new Set(roots.map((root) => root.certificatePem)).size).toBe(1);
+    const [first] = roots;
+    if (first === undefined) throw new Error("no root");
+    const renewed = await renewRoot(first.key, given);
+    expect(await readRoot(given)).toBe(renewed.certificatePem);
+    expect(renewed.certificatePem).not.toBe(first.certificatePem);
+    expect((await loadOrCreateRoot(given)).key.equals(first.key)).toBe(true);
   });
 });

@@ -66,9 +66,10 @@ function follow(
 
 /** Another process on the same directory may have renewed the root: then its certificate counts. */
 async function nextRoot(root: StoredRoot, options: SelfSignedSourceOptions): Promise<StoredRoot> {
-  const certificatePem = await readRoot(options.directory);
+  const certificatePem = await readRoot(options);
   // It was removed on purpose or by accident; making a new one unasked would hide that.
-  if (certificatePem === undefined) throw new Error(`the root certificate is gone from ${options.directory}`);
+  if (certificatePem === undefined)
+    throw new Error(`the root certificate is gone from ${options.shared?.location ?? options.directory}`);
   const current = certificatePem === root.certificatePem ? root : { certificatePem, key: root.key };
   toMaterial(current, { ...options, now: () => parsePemCertificate(certificatePem).notBefore });
   return isDue(current, options) ? renewRoot(root.key, options) : current;

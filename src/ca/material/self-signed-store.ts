@@ -1,13 +1,32 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { join } from "node:path";
+import type { Secret } from "../../base/secret.ts";
 import { encodePrivateKey, generateKeyPair, type KeyOptions, parsePrivateKey } from "../../protocol/x509/key-pair.ts";
 import { CaMaterialError } from "../ca-server-error.ts";
 import { selfSignedRoot } from "../core/self-signed.ts";
 import { createOnce, keepPrivate, makePrivateDirectory, replaceMaterial } from "./create-once.ts";
 import { GENERATED_MARKER, readText } from "./plugged-in.ts";
 
+/** A root as text. */
+export interface RootTexts {
+  readonly certificate: string;
+  readonly key: Secret;
+}
+
+/** Where control planes of several machines share one root, in place of a directory. */
+export interface SharedRootStore {
+  /** For messages. */
+  readonly location: string;
+  read(): Promise<RootTexts | undefined>;
+  /** Stores it unless there is one already; resolves with the one that is stored then. */
+  create(root: RootTexts): Promise<RootTexts>;
+  /** A new certificate of the same key. */
+  replace(root: RootTexts): Promise<void>;
+}
+
 export interface SelfSignedOptions {
   readonly directory: string;
+  readonly shared?: SharedRootStore | undefined;
   readonly trustDomain: string;
   readonly key: KeyOptions;
   readonly lifetimeMs: number;
@@ -30,12 +49,13 @@ const ROOT_FILE = "root-cert.pem";
  * a crash in between is completed by the next start, and parallel starters end with the same root.
  */
 export async function loadOrCreateRoot(options: SelfSignedOptions): Promise<StoredRoot> {
-  const { directory } = options;
+  const { directory, shared } = options;
+  if (shared !== undefined) return loadOrCreateShared(shared, options);
   await makePrivateDirectory(directory);
   await createOnce(join(directory, GENERATED_MARKER), "", 0o600);
   const key = await loadOrCreateKey(options);
   await createOnceMissing(join(directory, CERTIFICATE_FILE), () => newRoot(key, options), 0o644);
-  const certificatePem = await readRoot(directory);
+  const certificatePem = await readRoot(options);
   if (certificatePem === undefined) {
     throw new CaMaterialError("unreadable", `${CERTIFICATE_FILE} vanished from ${directory} while it was read`);
   }
@@ -46,16 +66,33 @@ export async function loadOrCreateRoot(options: SelfSignedOptions): Promise<Stor
 }
 
 /** The stored certificate, when another process may have renewed it; undefined when it is not there. */
-export async function readRoot(directory: string): Promise<string | undefined> {
-  return readText(join(directory, CERTIFICATE_FILE));
+export async function readRoot({ directory, shared }: SelfSignedOptions): Promise<string | undefined> {
+  return shared === undefined ? readText(join(directory, CERTIFICATE_FILE)) : (await shared.read())?.certificate;
 }
 
 /** A new certificate for the same key and subject, so that chains made under the old one verify under the new one as well. */
 export async function renewRoot(key: KeyObject, options: SelfSignedOptions): Promise<StoredRoot> {
   const certificatePem = await newRoot(key, options);
+  if (options.shared !== undefined) {
+    await options.shared.replace({ certificate: certificatePem, key: encodePrivateKey(key, true) });
+    return { certificatePem, key };
+  }
   await replaceMaterial(join(options.directory, CERTIFICATE_FILE), certificatePem, 0o644);
   await replaceMaterial(join(options.directory, ROOT_FILE), certificatePem, 0o644);
   return { certificatePem, key };
+}
+
+/** Of several starters one stores its root, and all end with that one. */
+async function loadOrCreateShared(store: SharedRootStore, options: SelfSignedOptions): Promise<StoredRoot> {
+  const create = async () => {
+    const { privateKey } = await generateKeyPair(options.key);
+    return store.create({
+      certificate: await newRoot(privateKey, options),
+      key: encodePrivateKey(privateKey, true),
+    });
+  };
+  const { certificate, key } = (await store.read()) ?? (await create());
+  return { certificatePem: certificate, key: parseStoredKey(key.reveal(), store.location) };
 }
 
 async function loadOrCreateKey(options: SelfSignedOptions): Promise<KeyObject> {
