@@ -98,10 +98,7 @@ describe("pilot-agent discovery", () => {
   test.each([
     { args: ["--grpcAddr", "nonsense"], says: 'Error: --grpcAddr is "nonsense"' },
     { args: ["--configDir", "/does/not/exist"], says: "config directory /does/not/exist cannot be read" },
-    {
-      args: ["--registries=Kubernetes"],
-      says: "service registry Kubernetes is not supported: --registries allows none",
-    },
+    { args: ["--kubeconfig=/does/not/exist"], says: "kubeconfig /does/not/exist" },
     { args: ["--registries", "Mock"], says: "service registry Mock is not supported" },
     { args: ["extra"], says: "accepts no arguments, received 1: extra" },
   ])("with $args it ends with an error and no stack: $says", async ({ args, says }) => {

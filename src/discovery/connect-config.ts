@@ -54,9 +54,9 @@ export async function connectConfig(
       clusterId: "Consul",
     });
   const cluster =
-    options.kubernetes &&
+    options.kubernetesSource &&
     connectKubernetes({
-      source: options.kubernetes,
+      source: options.kubernetesSource,
       mesh,
       clusterId,
       domainSuffix: options.domainSuffix ?? "cluster.local",

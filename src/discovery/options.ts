@@ -15,8 +15,8 @@ export interface StartDiscoveryOptions extends DiscoverySettings {
   readonly parser?: ConfigParser;
   /** Aborted during the start: it rejects with the reason, and nothing stays open. */
   readonly signal?: AbortSignal;
-  /** The cluster whose services and rules count as well; none without. */
-  readonly kubernetes?: KubernetesSource;
+  /** Objects of a cluster from somewhere else than from an API server. */
+  readonly kubernetesSource?: KubernetesSource;
   /** Key sets of token issuers that rules name by address; 20 minutes between two looks at one. */
   readonly tokenKeys?: Pick<KeyStoreOptions, "refreshMs">;
 }

@@ -5,6 +5,7 @@ import { toHandle } from "../base/handle.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
 import { untilAborted } from "../base/wait.ts";
 import { type Authenticator, certificateService } from "../ca/index.ts";
+import { declareKubernetesMetrics } from "../kubernetes/index.ts";
 import { FORCED_CHANGES } from "../mesh-model/changes/push-changes.ts";
 import type { AnswerOptions } from "../net/http-server/answer-exchange.ts";
 import { createHttp2Answer } from "../net/http-server/exchanges.ts";
@@ -28,6 +29,7 @@ import { type ClusterMesh, startMeshFile } from "./mesh-file.ts";
 import { declareDiscoveryMetrics, VERSION_LINE } from "./metrics.ts";
 import type { Discovery, StartDiscoveryOptions } from "./options.ts";
 import { type ParseThread, startParseThread } from "./parse/start-parse-thread.ts";
+import { startKubernetesSource } from "./start-kubernetes-source.ts";
 import { watchMeshMaps } from "./watch-mesh-maps.ts";
 
 const IDLE_MS = 90_000;
@@ -80,12 +82,13 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
   const http = await openHttp(ports.http, options.sharesHttpPort ? { onHttp2: (socket) => onHttp2(socket) } : {});
   const monitoring = await openHttp(ports.monitoring);
 
+  const read = { ...options, ...(await connectCluster(options, registry, opened)) };
   const mesh = opened.add(
     await startMeshFile({
       path: options.meshConfigFile,
       domainSuffix,
       parser,
-      cluster: await connectMeshMaps(options, opened),
+      cluster: await connectMeshMaps(read, opened),
       log: options.log.scope("validation"),
     }),
   );
@@ -97,7 +100,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     chain: ca.authority.material.chainHead?.notAfter,
   }));
   options.signal?.throwIfAborted();
-  const connected = await connectConfig(options, mesh, parser, opened);
+  const connected = await connectConfig(read, mesh, parser, opened);
   config = connected;
 
   const keys = opened.add(startKeyStore({ ...options.tokenKeys, log: options.log.scope("security") }));
@@ -193,9 +196,20 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
   });
 }
 
+/** The API server of the settings, unless objects come from somewhere else. */
+async function connectCluster(
+  { kubernetes, kubernetesSource, log }: StartDiscoveryOptions,
+  registry: MetricRegistry,
+  opened: CloseStack,
+): Promise<Pick<StartDiscoveryOptions, "kubernetesSource">> {
+  if (kubernetesSource !== undefined || kubernetes === undefined) return {};
+  const metrics = declareKubernetesMetrics(registry);
+  return { kubernetesSource: opened.add(await startKubernetesSource(kubernetes, metrics, log.scope("kube"))) };
+}
+
 /** Where there is a cluster, it may hold the mesh config. */
 async function connectMeshMaps(options: StartDiscoveryOptions, opened: CloseStack): Promise<ClusterMesh | undefined> {
-  const { kubernetes: source, systemNamespace: namespace = "istio-system", revision = "", signal } = options;
+  const { kubernetesSource: source, systemNamespace: namespace = "istio-system", revision = "", signal } = options;
   if (source === undefined) return undefined;
   const maps = watchMeshMaps({ source, namespace, revision, shared: options.sharedMeshConfig ?? "" });
   opened.defer(() => maps.stop());

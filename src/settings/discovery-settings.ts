@@ -92,6 +92,14 @@ export interface ConsulSettings {
   readonly rulesPrefix?: string;
 }
 
+/** How the API server of a cluster is found. */
+export interface KubernetesSettings {
+  /** Empty: the pod's own cluster, else what KUBECONFIG and the home folder have. */
+  readonly kubeconfig: string;
+  /** Names kubeconfig files and the pod's cluster; credential plugins get it. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
 /** What flags and environment say about the control plane. */
 export interface DiscoverySettings {
   readonly ports: DiscoveryPorts;
@@ -101,6 +109,8 @@ export interface DiscoverySettings {
   readonly configDir?: string;
   /** Services of Consul's catalog. */
   readonly consul?: ConsulSettings;
+  /** A cluster whose services, rules and mesh config are read; none without. */
+  readonly kubernetes?: KubernetesSettings;
   /** A missing file means defaults; a file that appears or changes later counts. */
   readonly meshConfigFile?: string;
   /** `SHARED_MESH_CONFIG`: a ConfigMap of the user's, underneath the mesh config of file or cluster. */

@@ -110,10 +110,9 @@ describe("what cannot be used is said with what is allowed", () => {
     { words: ["--tls-cipher-suites", "RC4"], says: '--tls-cipher-suites has "RC4", allowed are TLS_AES_128' },
     { words: ["--registries", "Consul", "--consulserverURL", "ftp://c"], says: '"ftp://c", expected http://HOST:PORT' },
     { words: ["--registries", "Mock"], says: "service registry Mock is not supported" },
-    { words: ["--registries=", "--registries", "Kubernetes,Kubernetes"], says: "Kubernetes is not supported" },
     {
-      words: ["--registries=Kubernetes"],
-      says: 'Kubernetes is not supported: --registries allows Consul and none ("--registries=")',
+      words: ["--registries=Zookeeper"],
+      says: 'Zookeeper is not supported: --registries allows Kubernetes, Consul and none ("--registries=")',
     },
     { words: ["--clusterAliases", "a"], says: '--clusterAliases has "a", expected alias=id' },
     { words: ["--clusterAliases", "a=x,b=x"], says: "More than one cluster alias for cluster id: x" },
@@ -121,6 +120,15 @@ describe("what cannot be used is said with what is allowed", () => {
     { words: ["--keepaliveMaxServerConnectionAge", "-1s"], says: "is -1s, only accepts positive duration eg: 30m" },
   ])("$words: $says", ({ words, says }) => {
     expect(() => read(words)).toThrow(says);
+  });
+
+  test.each([
+    { words: [], kubeconfig: undefined },
+    { words: ["--registries", "Kubernetes"], kubeconfig: "" },
+    { words: ["--kubeconfig", "file"], kubeconfig: "file" },
+    { words: ["--registries", "Kubernetes,Consul", "--kubeconfig", "file"], kubeconfig: "file" },
+  ])("$words reads the cluster of kubeconfig $kubeconfig", ({ words, kubeconfig }) => {
+    expect(read(words).kubernetes?.kubeconfig).toBe(kubeconfig);
   });
 
   test("no registry is not a mistake", () => {

@@ -14,6 +14,7 @@ export function readDiscoverySettings(flags: FlagValues, environment: Environmen
   const registries = readRegistries(flags, log);
   const consul = registries.has("Consul") ? readConsulSettings(flags, environment) : undefined;
   const configDir = flags.string("configDir");
+  const kubeconfig = flags.string("kubeconfig");
   const jwtRule = env.string("JWT_RULE");
   const certificate = readCertificateSource(flags, env.string("PILOT_CERT_PROVIDER"), log);
   const maxAgeMs = readMaxAge(flags);
@@ -23,6 +24,9 @@ export function readDiscoverySettings(flags: FlagValues, environment: Environmen
     ...(flags.string("grpcAddr") === "" ? { sharesHttpPort: true } : {}),
     ...(configDir === "" ? {} : { configDir }),
     ...(consul === undefined ? {} : { consul }),
+    // Who names a kubeconfig means the cluster.
+    ...(registries.has("Kubernetes") || kubeconfig !== "" ? { kubernetes: { kubeconfig, environment } } : {}),
+    sharedMeshConfig: env.string("SHARED_MESH_CONFIG"),
     meshConfigFile: flags.string("meshConfig"),
     domainSuffix: flags.string("domain"),
     clusterId: flags.string("clusterID"),
@@ -116,7 +120,7 @@ function readAliases(values: readonly string[]): ReadonlyMap<string, string> {
   return aliases;
 }
 
-const REGISTRIES = ["Consul"] as const;
+const REGISTRIES = ["Kubernetes", "Consul"] as const;
 
 /** Platforms that services are read from, besides rule objects. */
 function readRegistries(flags: FlagValues, log: Logger): ReadonlySet<(typeof REGISTRIES)[number]> {

@@ -858,6 +858,14 @@ export const ENVIRONMENT = [
     "More names of the serving certificate, separated by commas.",
   ),
   row(
+    "SHARED_MESH_CONFIG",
+    "string",
+    "",
+    SINCE_8,
+    "discovery",
+    "ConfigMap with mesh config of the user's, underneath that of the control plane.",
+  ),
+  row(
     "DEFAULT_WORKLOAD_CERT_TTL",
     "duration",
     "24h0m0s",
