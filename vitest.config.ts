@@ -14,8 +14,8 @@ export default defineConfig({
   oxc: { target: "es2022" },
   test: {
     pool: "forks",
-    // One more than the cores of the smallest machine: much of a test is waiting for other processes.
-    maxWorkers: 3,
+    // Twice the cores of the smallest machine: much of a test is waiting for other processes, and for times to pass.
+    maxWorkers: 4,
     globalSetup: ["test/support/global-setup.ts"],
     setupFiles: ["test/support/no-open-handles.ts"],
     // Longer than any wait inside, whose error says more.

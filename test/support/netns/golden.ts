@@ -8,7 +8,7 @@ import { type CaptureCase, settingsOf } from "../../conformance/capture-case.ts"
 import { goldenPath } from "../../conformance/golden-data.ts";
 import { PROGRAM } from "../process/program.ts";
 import { istioIptables, networkState } from "./capture.ts";
-import { comparableSave, createNetns, type Netns } from "./netns.ts";
+import { comparableSave, createNetns, type Netns, type NetnsOptions } from "./netns.ts";
 
 /** Captures that can be loaded: everything that is a full rule set, from both families of golden data. */
 export function loadableCases(names?: readonly string[]): readonly CaptureCase[] {
@@ -26,12 +26,13 @@ export function loadableCases(names?: readonly string[]): readonly CaptureCase[]
 }
 
 /** The machine that a case asks for: addresses, resolvers, and the groups its rules may name. */
-export function createMachine(entry: CaptureCase): Promise<Netns> {
+export function createMachine(entry: CaptureCase, options: Pick<NetnsOptions, "isBare"> = {}): Promise<Netns> {
   const addresses = (entry.requires?.localAddresses ?? ["10.0.0.10"]).map((address) =>
     address.includes(":") ? `${address}/64` : `${address}/24`,
   );
   const servers = entry.requires?.resolvConfNameservers ?? [];
   return createNetns({
+    ...options,
     addresses,
     etc: {
       "resolv.conf": servers.map((server) => `nameserver ${server}\n`).join(""),
@@ -88,7 +89,8 @@ async function modelDifference(
 ): Promise<readonly string[]> {
   const kind = flags.at(-1);
   const { settings } = settingsOf(entry);
-  await using bare = await createMachine(entry);
+  // Rules load without a cable, which takes the kernel longer than all of them.
+  await using bare = await createMachine(entry, { isBare: true });
   if (kind !== "nft" && kind !== "legacy") {
     const text = nftTransaction(toNft(buildRules(settings))).join("\n");
     const loaded = await bare.exec("nft", ["-f", "-"], { input: `${text}\n` });
