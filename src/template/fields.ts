@@ -1,7 +1,7 @@
 import { formatValue } from "./format-value.ts";
 import type { Meter } from "./limits.ts";
 import { TemplateFunctionError } from "./template-error.ts";
-import { GoStruct, isMap, kindOf, mapEntries, mapGet, toNumber, typeName } from "./values.ts";
+import { GoEnum, GoStruct, isMap, kindOf, mapEntries, mapGet, toNumber, typeName } from "./values.ts";
 
 /** `.a.b` of a value. `typed`: Go knows the receiver's own type (a parenthesis' result) instead of `interface {}`; messages show it. */
 export function resolveFields(receiver: unknown, names: readonly string[], typed: boolean, meter: Meter): unknown {
@@ -17,6 +17,10 @@ export function resolveFields(receiver: unknown, names: readonly string[], typed
     } else if (isMap(value)) {
       value = mapGet(value, name);
       type = "interface {}";
+    } else if (value instanceof GoEnum && name === "String") {
+      // The one method of an enum.
+      value = value.label;
+      type = "string";
     } else {
       throw new TemplateFunctionError(`can't evaluate field ${name} in type ${type}`);
     }

@@ -1,3 +1,4 @@
+export { type FunctionTable, fixed, variadic } from "./function-table.ts";
 export { SPRIG_FUNCTIONS } from "./functions/sprig.ts";
 export { marshalGoJson } from "./go-json.ts";
 export { parseTemplate } from "./parse-template.ts";

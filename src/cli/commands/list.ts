@@ -50,6 +50,16 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./istio-iptables.ts")).command,
   },
   {
+    name: "kube-inject",
+    short: "Inject the proxy into Kubernetes pod resources",
+    load: async () => (await import("./kube-inject.ts")).command,
+  },
+  {
+    name: "kube-uninject",
+    short: "Take the proxy out of Kubernetes pod resources again",
+    load: async () => (await import("./kube-uninject.ts")).command,
+  },
+  {
     name: "mesh",
     short: "Runs a whole service mesh on this machine",
     load: async () => (await import("../mesh/mesh.ts")).command,

@@ -63,7 +63,7 @@ test("the YAML library is found in a bundle that is split into chunks, in one of
       banner: { js: 'import{createRequire as __r}from"node:module";const require=__r(import.meta.url);' },
       logLevel: "error",
     });
-    const chunks = (await readdir(scratch)).filter((name) => name.startsWith("compose-yaml"));
+    const chunks = (await readdir(scratch)).filter((name) => name.startsWith("parse-go-yaml"));
     const bundled: typeof import("./parse-yaml.ts") = await import(pathToFileURL(join(scratch, "parse-yaml.mjs")).href);
     expect(await bundled.parseYaml("a: yes")).toEqual({ a: true });
     expect(chunks).toHaveLength(1);

@@ -1,9 +1,7 @@
-import { CodedError } from "../../base/coded-error.ts";
-import { exactInteger, parseExactJson } from "../json/exact-json.ts";
-import { yamlProblemText } from "./yaml-problem-text.ts";
-import { GO_YAML } from "./yaml-profiles.ts";
+import { parseExactJson } from "../json/exact-json.ts";
+import { YamlError } from "./yaml-error.ts";
 
-export class YamlError extends CodedError<"invalid-yaml"> {}
+export { YamlError } from "./yaml-error.ts";
 
 /**
  * The first document of a YAML 1.1 text (`yes` and `on` are booleans; the last of two equal keys wins) as JSON data, in which an integer that
@@ -16,10 +14,7 @@ export async function parseYaml(text: string): Promise<unknown> {
     if (json !== undefined) return json.value;
     // Flow style YAML, or broken, or too deep; the YAML reader decides.
   }
-  const { composeYaml } = await import("./compose-yaml.ts");
-  const composed = composeYaml(text, GO_YAML);
-  if ("problem" in composed) throw new YamlError("invalid-yaml", yamlProblemText(composed.problem));
-  return toJson(composed.data);
+  return (await import("./parse-go-yaml.ts")).parseGoYaml(text);
 }
 
 function parseJson(text: string): { readonly value: unknown } | undefined {
@@ -38,14 +33,4 @@ export async function tryParseYaml(text: string): Promise<{ readonly document: u
     if (thrown instanceof YamlError) return { document: undefined, fault: thrown };
     throw thrown;
   }
-}
-
-/** JSON has no infinities. */
-function toJson(value: unknown): unknown {
-  if (typeof value === "number" && !Number.isFinite(value))
-    throw new YamlError("invalid-yaml", `json: unsupported value: ${value}`);
-  if (typeof value === "bigint") return exactInteger(value);
-  if (Array.isArray(value)) return value.map(toJson);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, toJson(member)]));
 }

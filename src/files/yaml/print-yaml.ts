@@ -1,7 +1,7 @@
 /** JSON data as block style YAML with sorted keys, in the form the reference's printer gives. Ends with a newline. */
 export function printYaml(value: unknown): string {
   if (isBlock(value)) return lines(value, 0).join("");
-  return `${inline(value, 0)}\n`;
+  return `${inline(value, 0, 0)}\n`;
 }
 
 function lines(value: unknown, indent: number): readonly string[] {
@@ -11,30 +11,74 @@ function lines(value: unknown, indent: number): readonly string[] {
     // Lists stay at the indentation of their key.
     if (isBlock(member))
       return `${pad}${text(key, indent)}:\n${lines(member, Array.isArray(member) ? indent : indent + 2).join("")}`;
-    return `${pad}${text(key, indent)}: ${inline(member, indent)}\n`;
+    const printedKey = text(key, indent);
+    return `${pad}${printedKey}: ${inline(member, indent, indent + printedKey.length + 2)}\n`;
   });
 }
 
 /** The first line of a nested block shares the line of its dash. */
 function afterDash(element: unknown, indent: number): string {
-  if (!isBlock(element)) return `${inline(element, indent)}\n`;
+  if (!isBlock(element)) return `${inline(element, indent, indent + 2)}\n`;
   return lines(element, indent + 2)
     .join("")
     .slice(indent + 2);
 }
 
 function sortedEntries(value: unknown): readonly [string, unknown][] {
-  return Object.entries(value as object).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  return Object.entries(value as object).sort(([a], [b]) => compareKeys(a, b));
+}
+
+/** Runs of digits compare as numbers, and letters come after everything else, except behind a digit. */
+function compareKeys(left: string, right: string): number {
+  const [a, b] = [[...left], [...right]];
+  let isAfterDigit = false;
+  for (let at = 0; at < a.length && at < b.length; at += 1) {
+    const [x = "", y = ""] = [a[at], b[at]];
+    if (x === y) {
+      isAfterDigit = isDigit(x);
+      continue;
+    }
+    const [isLeftLetter, isRightLetter] = [isLetter(x), isLetter(y)];
+    if (isLeftLetter && isRightLetter) return x < y ? -1 : 1;
+    if (isLeftLetter || isRightLetter) return isLeftLetter === isAfterDigit ? -1 : 1;
+    const [m, n] = [digitsFrom(a, at), digitsFrom(b, at)];
+    // Zeros inside of a number count.
+    const prefix = (x === "0" || y === "0") && isInsideNumber(a, at) ? "1" : "";
+    const difference = Number(prefix + m) - Number(prefix + n) || m.length - n.length;
+    if (difference !== 0) return difference;
+    return x < y ? -1 : 1;
+  }
+  return a.length - b.length;
+}
+
+function isDigit(char: string): boolean {
+  return /\p{Nd}/u.test(char);
+}
+
+function isLetter(char: string): boolean {
+  return /\p{L}/u.test(char);
+}
+
+function digitsFrom(chars: readonly string[], start: number): string {
+  let end = start;
+  while (end < chars.length && isDigit(chars[end] ?? "")) end += 1;
+  return chars.slice(start, end).join("");
+}
+
+function isInsideNumber(chars: readonly string[], start: number): boolean {
+  for (let at = start - 1; at >= 0 && isDigit(chars[at] ?? ""); at -= 1) if (chars[at] !== "0") return true;
+  return false;
 }
 
 function isBlock(value: unknown): boolean {
   return typeof value === "object" && value !== null && Object.keys(value).length > 0;
 }
 
-function inline(value: unknown, indent: number): string {
+/** `column` is where the value starts, which decides where long text breaks. */
+function inline(value: unknown, indent: number, column: number): string {
   if (Array.isArray(value)) return "[]";
   if (typeof value === "object" && value !== null) return "{}";
-  if (typeof value === "string") return text(value, indent);
+  if (typeof value === "string") return folded(text(value, indent), indent, column);
   if (typeof value === "number" && Number.isNaN(value)) return ".nan";
   if (value === Number.POSITIVE_INFINITY) return ".inf";
   return value === Number.NEGATIVE_INFINITY ? "-.inf" : String(value);
@@ -65,6 +109,30 @@ function text(value: string, indent: number): string {
   if (value.includes("\n")) return / (?:\n|$)/.test(value) ? quoted(value) : literal(value, indent);
   if (OTHER_TYPE.test(value)) return JSON.stringify(value);
   return NOT_PLAIN.test(value) ? `'${value.replaceAll("'", "''")}'` : value;
+}
+
+/** Text with blanks continues on the next line once it is longer than this. */
+const FOLD_COLUMN = 80;
+
+function folded(printed: string, indent: number, start: number): string {
+  if (printed.startsWith("|") || start + printed.length <= FOLD_COLUMN || !printed.includes(" ")) return printed;
+  const quote = /^['"]/.exec(printed)?.[0] ?? "";
+  const pad = " ".repeat(indent + 2);
+  const last = printed.length - quote.length;
+  let [result, column] = ["", start];
+  for (let at = 0; at < printed.length; at += 1) {
+    const char = printed[at] ?? "";
+    const isLone = char === " " && printed[at - 1] !== " " && (quote === '"' || printed[at + 1] !== " ");
+    if (isLone && column > FOLD_COLUMN && at > quote.length && at < last - 1) {
+      // A blank at the start of a line would be lost.
+      result += `\n${pad}${quote === '"' && printed[at + 1] === " " ? "\\" : ""}`;
+      column = pad.length;
+      continue;
+    }
+    result += char;
+    column += 1;
+  }
+  return result;
 }
 
 /** YAML's own escapes; JSON's would do for half of them only. */

@@ -1,0 +1,60 @@
+import { checkAnnotations } from "../annotation-checks.ts";
+import { annotationsOf } from "../context.ts";
+import { type Decision, decideInjection } from "../decide.ts";
+import { podProxyConfig } from "../documents/inject-document.ts";
+import { asObject, asText, type Json } from "../json.ts";
+import { createPatch, type PatchOperation } from "../json-patch.ts";
+import { ownerOfPod } from "../owner.ts";
+import { injectPod } from "../pipeline/inject-pod.ts";
+import { normalize } from "../schema/normalize.ts";
+import type { InjectionSettings } from "../settings.ts";
+import { keepSpelling } from "./keep-spelling.ts";
+import { openshiftIds, withoutAssignedIds } from "./openshift.ts";
+
+export interface PodMutation {
+  /** The pod as it was sent. */
+  readonly pod: Json;
+  /** Of the request; counts where the pod has none. */
+  readonly namespace: string;
+  /** Variables of the webhook's path. */
+  readonly proxyEnv: Readonly<Record<string, string>>;
+  /** Annotations of the Namespace object, on OpenShift. */
+  readonly openshift: Readonly<Record<string, string>> | undefined;
+}
+
+export interface Mutation {
+  readonly decision: Decision;
+  readonly patch: readonly PatchOperation[];
+}
+
+/** What the webhook answers for a pod: the decision, and the operations that make the sent pod the injected one. */
+export function mutatePod({ pod, namespace, proxyEnv, openshift }: PodMutation, settings: InjectionSettings): Mutation {
+  const { managedFields: _fields, ...metadata } = asObject(pod.metadata);
+  const sent: Json = { metadata, spec: pod.spec };
+  const effective = { ...metadata, namespace: asText(metadata.namespace) || namespace };
+  const typed = normalize("PodTemplateSpec", { metadata: effective, spec: pod.spec });
+  const decision = decideInjection(typed, effective.namespace, settings, settings.rules);
+  if (!decision.inject) return { decision, patch: [] };
+  const annotations = annotationsOf(typed);
+  checkAnnotations(annotations, settings.rules, settings.proxyConfigRules);
+  const { uid, gid } = openshiftIds(openshift ?? {});
+  const injected = injectPod(
+    {
+      pod: openshift === undefined ? typed : withoutAssignedIds(typed),
+      owner: ownerOfPod(effective),
+      proxyConfig: podProxyConfig(settings.mesh.defaultConfig ?? {}, annotations, settings),
+      statusPort: settings.mesh.defaultConfig?.statusPort ?? 0,
+      proxyUid: uid,
+      proxyGid: gid,
+      proxyEnv,
+    },
+    settings,
+  );
+  const result = asObject(keepSpelling(sent, typed, injected));
+  const withManaged = {
+    ...pod,
+    metadata: { ...asObject(pod.metadata), ...asObject(result.metadata) },
+    spec: result.spec,
+  };
+  return { decision, patch: createPatch(pod, withManaged) };
+}

@@ -1,0 +1,38 @@
+/** JSON data as it comes from a document. */
+export type Json = Record<string, unknown>;
+/** The text form of JSON that Go's encoder gives: `<`, `>` and `&` escaped. */
+export function goJson(value: unknown): string {
+  return JSON.stringify(value).replaceAll(
+    /[<>&\u2028\u2029]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+export function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function asObject(value: unknown): Json {
+  return isObject(value) ? value : {};
+}
+
+export function asList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** The members that are objects: containers, volumes, ports. */
+export function objects(value: unknown): readonly Json[] {
+  return asList(value).filter(isObject);
+}
+
+export function asText(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+/** A map of texts, such as labels. */
+export function textMap(value: unknown): Readonly<Record<string, string>> {
+  const entries = Object.entries(asObject(value)).filter(
+    (entry): entry is [string, string] => typeof entry[1] === "string",
+  );
+  return Object.fromEntries(entries);
+}

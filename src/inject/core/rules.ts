@@ -1,0 +1,111 @@
+/** What differs between product generations in injection. */
+export interface InjectionRules {
+  readonly name: "current" | "1.20" | "1.7";
+  readonly ignoredNamespaces: readonly string[];
+  /** `exact`: true and false only; `any-case`: y, yes, true, on in any case are yes, all other text is no. */
+  readonly injectWords: "exact" | "any-case";
+  readonly readsInjectLabel: boolean;
+  /** The command asks the decision procedure at all. */
+  readonly commandDecides: boolean;
+  readonly nullTimestamps: boolean;
+  readonly rewritesLifecycleHooks: boolean;
+  readonly rewritesTcpAndGrpcProbes: boolean;
+  /** Resource and interface annotations are checked. */
+  readonly checksResourceAnnotations: boolean;
+  readonly hasNativeSidecars: boolean;
+  readonly sidecar: SidecarShape;
+}
+
+/** How the sidecar template of a release differs from the others that are built the same way. */
+export interface SidecarShape {
+  readonly jwtPolicyEnv: boolean;
+  /** Divisor of the limits in the environment; absent prints as 0. */
+  readonly limitDivisor: string | undefined;
+  readonly goMaxProcs: boolean;
+  readonly crlVolume: boolean;
+  readonly otelEnv: boolean;
+  readonly complianceEnv: boolean;
+  readonly workloadNameLabel: boolean;
+  readonly coreDumpContainer: boolean;
+  /** Flags of istio-iptables and the proxy that only newer images know. */
+  readonly newFlags: boolean;
+  readonly drainHook: boolean;
+  readonly truncatesCanonicalName: boolean;
+  readonly kubernetesCaVolume: boolean;
+  readonly tokenOnlyForThirdPartyJwt: boolean;
+  /** CNI settings are under `istio_cni` instead of `pilot.cni`. */
+  readonly oldCniValues: boolean;
+  readonly alwaysAnnotatesInboundPorts: boolean;
+  /** The group stays the proxy's own also where it runs as root. */
+  readonly keepsGroupAsRoot: boolean;
+}
+
+const CURRENT: InjectionRules = {
+  name: "current",
+  ignoredNamespaces: ["kube-system", "kube-public", "kube-node-lease", "local-path-storage"],
+  injectWords: "exact",
+  readsInjectLabel: true,
+  commandDecides: true,
+  nullTimestamps: false,
+  rewritesLifecycleHooks: true,
+  rewritesTcpAndGrpcProbes: true,
+  checksResourceAnnotations: true,
+  hasNativeSidecars: true,
+  sidecar: {
+    jwtPolicyEnv: false,
+    limitDivisor: "1",
+    goMaxProcs: false,
+    crlVolume: true,
+    otelEnv: true,
+    complianceEnv: true,
+    workloadNameLabel: true,
+    coreDumpContainer: false,
+    newFlags: true,
+    drainHook: true,
+    truncatesCanonicalName: true,
+    kubernetesCaVolume: false,
+    tokenOnlyForThirdPartyJwt: false,
+    oldCniValues: false,
+    alwaysAnnotatesInboundPorts: true,
+    keepsGroupAsRoot: false,
+  },
+};
+
+const V1_20: InjectionRules = {
+  ...CURRENT,
+  name: "1.20",
+  injectWords: "any-case",
+  nullTimestamps: true,
+  rewritesLifecycleHooks: false,
+  checksResourceAnnotations: false,
+  sidecar: {
+    jwtPolicyEnv: true,
+    limitDivisor: undefined,
+    goMaxProcs: true,
+    crlVolume: false,
+    otelEnv: false,
+    complianceEnv: false,
+    workloadNameLabel: false,
+    coreDumpContainer: true,
+    newFlags: false,
+    drainHook: false,
+    truncatesCanonicalName: false,
+    kubernetesCaVolume: true,
+    tokenOnlyForThirdPartyJwt: true,
+    oldCniValues: true,
+    alwaysAnnotatesInboundPorts: false,
+    keepsGroupAsRoot: true,
+  },
+};
+
+const V1_7: InjectionRules = {
+  ...V1_20,
+  name: "1.7",
+  ignoredNamespaces: ["kube-system", "kube-public"],
+  readsInjectLabel: false,
+  commandDecides: false,
+  rewritesTcpAndGrpcProbes: false,
+  hasNativeSidecars: false,
+};
+
+export const INJECTION_RULES = { current: CURRENT, "1.20": V1_20, "1.7": V1_7 } as const;

@@ -1,0 +1,114 @@
+import { InjectError } from "../../inject-error.ts";
+import { isObject, type Json } from "../json.ts";
+import { canonicalQuantity } from "./quantity.ts";
+import { kubernetesType, type Member, type MemberType, type ScalarCode } from "./schema.ts";
+
+export interface NormalizeOptions {
+  /** Members that the table does not know are left out, as in the reference; otherwise they stay. */
+  readonly dropsUnknown: boolean;
+  /** Releases up to 1.20 printed `creationTimestamp: null`. */
+  readonly nullTimestamps: boolean;
+}
+
+const KEEP: NormalizeOptions = { dropsUnknown: false, nullTimestamps: false };
+
+/**
+ * An object as the typed API prints it: members in declaration order, empty ones left out unless they are always printed, quantities
+ * canonical. Rejects a value of the wrong type with its path.
+ */
+export function normalize(typeName: string, value: unknown, options: NormalizeOptions = KEEP, path = ""): Json {
+  const given = value === null || value === undefined ? {} : value;
+  if (!isObject(given)) throw wrongType(path, value, "an object");
+  const { members } = kubernetesType(typeName);
+  const result: Json = {};
+  for (const member of members.values()) {
+    const normalized = normalizeMember(
+      member,
+      given[member.name],
+      options,
+      path === "" ? member.name : `${path}.${member.name}`,
+    );
+    if (normalized !== undefined) result[member.name] = normalized;
+  }
+  if (!options.dropsUnknown) {
+    for (const [name, unknown] of Object.entries(given)) if (!members.has(name)) result[name] = unknown;
+  }
+  return result;
+}
+
+function normalizeMember(member: Member, value: unknown, options: NormalizeOptions, path: string): unknown {
+  const { type, isAlwaysPrinted } = member;
+  if (type.pointer && (value === undefined || value === null)) return isAlwaysPrinted ? null : undefined;
+  if (type.kind === "scalar" && type.code === "t" && !type.pointer) {
+    if (typeof value === "string") return value;
+    return options.nullTimestamps && member.name === "creationTimestamp" ? null : undefined;
+  }
+  const normalized = normalizeValue(type, value, options, path);
+  if (type.pointer || type.kind === "struct" || isAlwaysPrinted) return normalized;
+  if (type.kind === "scalar" && (type.code === "q" || type.code === "x")) return normalized;
+  return isZero(normalized) ? undefined : normalized;
+}
+
+function isZero(value: unknown): boolean {
+  if (value === null || value === "" || value === 0 || value === false || value === undefined) return true;
+  return typeof value === "object" && Object.keys(value).length === 0;
+}
+
+function normalizeValue(type: MemberType, value: unknown, options: NormalizeOptions, path: string): unknown {
+  switch (type.kind) {
+    case "struct":
+      return normalize(type.name, value, options, path);
+    case "list":
+      if (value === null || value === undefined) return null;
+      if (!Array.isArray(value)) throw wrongType(path, value, "a list");
+      return value.map((item, index) => normalizeValue(type.item, item, options, `${path}[${index}]`));
+    case "map": {
+      if (value === null || value === undefined) return {};
+      if (!isObject(value)) throw wrongType(path, value, "a map");
+      const entries = Object.entries(value);
+      return Object.fromEntries(
+        entries.map(([key, item]) => [key, normalizeValue(type.item, item, options, `${path}.${key}`)]),
+      );
+    }
+    case "scalar":
+      return normalizeScalar(type.code, value, path);
+  }
+}
+
+const ZEROS: Readonly<Record<ScalarCode, unknown>> = { s: "", i: 0, b: false, q: "0", x: 0, t: null, any: null };
+
+function normalizeScalar(code: ScalarCode, value: unknown, path: string): unknown {
+  if (value === null || value === undefined) return ZEROS[code];
+  switch (code) {
+    case "s":
+      if (typeof value !== "string") throw wrongType(path, value, "text (put it in quotes)");
+      return value;
+    case "b":
+      if (typeof value !== "boolean") throw wrongType(path, value, "true or false");
+      return value;
+    case "i":
+      if (!isInteger(value)) throw wrongType(path, value, "an integer");
+      return value;
+    case "x":
+      if (typeof value !== "string" && !isInteger(value)) throw wrongType(path, value, "an integer or text");
+      return value;
+    case "q": {
+      const quantity =
+        typeof value === "string" || typeof value === "number" ? canonicalQuantity(String(value)) : undefined;
+      if (quantity === undefined) throw wrongType(path, value, "a quantity such as 100m or 128Mi");
+      return quantity;
+    }
+    case "t":
+    case "any":
+      return value;
+  }
+}
+
+function isInteger(value: unknown): boolean {
+  return typeof value === "bigint" || (typeof value === "number" && Number.isInteger(value));
+}
+
+function wrongType(path: string, value: unknown, allowed: string): InjectError {
+  const shown = typeof value === "bigint" ? String(value) : JSON.stringify(value);
+  return new InjectError("invalid-document", `${path || "document"} is ${shown}, allowed is ${allowed}`);
+}

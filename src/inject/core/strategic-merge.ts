@@ -1,0 +1,121 @@
+import { InjectError } from "../inject-error.ts";
+import { isObject, type Json } from "./json.ts";
+import { kubernetesType, type Member, type MemberType } from "./schema/schema.ts";
+
+/**
+ * Kubernetes' strategic merge of a patch over an object of the named type: maps merge by key, null deletes, lists with a merge key merge
+ * item by item, other lists and scalars replace. Neither argument is modified.
+ */
+export function strategicMerge(typeName: string, original: Json, patch: Json): Json {
+  return mergeMap({ kind: "struct", name: typeName, pointer: false }, original, patch);
+}
+
+function mergeMap(type: MemberType, original: Json, patch: Json): Json {
+  const directive = patch.$patch;
+  if (directive === "replace") return added(type, withoutDirectives(patch)) as Json;
+  if (directive === "delete") return {};
+  if (directive !== undefined && directive !== "merge") {
+    throw new InjectError("merge", `$patch is ${JSON.stringify(directive)}, allowed are merge, replace, delete`);
+  }
+  const result = retained(original, patch);
+  for (const [key, value] of Object.entries(patch)) {
+    if (key.startsWith("$")) continue;
+    const before = result[key];
+    const member = memberOf(type, key);
+    if (value === null) delete result[key];
+    else if (Array.isArray(value)) {
+      result[key] = Array.isArray(before)
+        ? mergeList(member, before, value, patch[`$setElementOrder/${key}`])
+        : added(member?.type, value);
+    } else if (isObject(value) && isObject(before)) result[key] = mergeMap(typeOf(member), before, value);
+    else result[key] = added(member?.type, value);
+  }
+  for (const [key, value] of Object.entries(patch)) {
+    const list = /^\$deleteFromPrimitiveList\/(.+)$/.exec(key)?.[1];
+    const before = list === undefined ? undefined : result[list];
+    if (list !== undefined && Array.isArray(before) && Array.isArray(value))
+      result[list] = before.filter((item) => !value.includes(item));
+  }
+  return result;
+}
+
+/** `$retainKeys` names the only keys that stay. */
+function retained(original: Json, patch: Json): Json {
+  const keys = patch.$retainKeys;
+  if (!Array.isArray(keys)) return { ...original };
+  return Object.fromEntries(Object.entries(original).filter(([key]) => keys.includes(key)));
+}
+
+const UNTYPED: MemberType = { kind: "map", item: { kind: "scalar", code: "any", pointer: false }, pointer: false };
+
+function memberOf(type: MemberType, key: string): Member | undefined {
+  return type.kind === "struct" ? kubernetesType(type.name).members.get(key) : undefined;
+}
+
+function typeOf(member: Member | undefined): MemberType {
+  return member?.type.kind === "struct" || member?.type.kind === "map" ? member.type : UNTYPED;
+}
+
+/** A value that was not there before: nulls and directives in it have no meaning any more. */
+function added(type: MemberType | undefined, value: unknown): unknown {
+  if (Array.isArray(value)) {
+    const item = type?.kind === "list" ? type.item : undefined;
+    return value
+      .filter((element) => !isObject(element) || element.$patch === undefined)
+      .map((element) => added(item, element));
+  }
+  return isObject(value) ? mergeMap(type ?? UNTYPED, {}, value) : value;
+}
+
+function withoutDirectives(value: Json): Json {
+  return Object.fromEntries(Object.entries(value).filter(([key]) => !key.startsWith("$")));
+}
+
+function mergeList(
+  member: Member | undefined,
+  original: readonly unknown[],
+  patch: readonly unknown[],
+  setOrder: unknown,
+): readonly unknown[] {
+  const mergeKey = member?.mergeKey;
+  if (mergeKey === undefined || patch.some((item) => isObject(item) && item.$patch === "replace")) {
+    return added(member?.type, patch) as readonly unknown[];
+  }
+  const keyOf = (item: unknown): unknown => {
+    if (mergeKey === "") return item;
+    if (isObject(item) && item[mergeKey] !== undefined) return item[mergeKey];
+    throw new InjectError("merge", `an item of the list ${member?.name} has no ${mergeKey}: ${JSON.stringify(item)}`);
+  };
+  const itemType = member?.type.kind === "list" ? member.type.item : UNTYPED;
+  const deleted = patch.filter((item) => isObject(item) && item.$patch === "delete").map(keyOf);
+  const before = original.filter((item) => !deleted.includes(keyOf(item)));
+  const merged = new Map<unknown, unknown>(before.map((item) => [keyOf(item), item]));
+  const patched: unknown[] = [];
+  for (const item of patch) {
+    if (isObject(item) && item.$patch === "delete") continue;
+    const key = keyOf(item);
+    const known = merged.get(key);
+    merged.set(key, isObject(known) && isObject(item) ? mergeMap(itemType, known, item) : added(itemType, item));
+    if (!patched.includes(key)) patched.push(key);
+  }
+  const order = Array.isArray(setOrder)
+    ? setOrder.map((item) => (isObject(item) ? item[mergeKey] : item)).filter((key) => merged.has(key))
+    : patched;
+  return interleaved(before.map(keyOf), order).map((key) => merged.get(key));
+}
+
+/**
+ * Items of the patch in the patch's order; the others before the first item of the patch that stood after them, else at the end. So what
+ * a patch adds comes before what was there.
+ */
+function interleaved(existing: readonly unknown[], patched: readonly unknown[]): readonly unknown[] {
+  const left = existing.filter((key) => !patched.includes(key));
+  const result: unknown[] = [];
+  let [next, at] = [0, 0];
+  while (next < left.length && at < patched.length) {
+    const [ours, theirs] = [existing.indexOf(left[next]), existing.indexOf(patched[at])];
+    if (theirs >= 0 && ours < theirs) result.push(left[next++]);
+    else result.push(patched[at++]);
+  }
+  return [...result, ...left.slice(next), ...patched.slice(at)];
+}

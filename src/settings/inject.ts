@@ -1,0 +1,96 @@
+import { readFile } from "node:fs/promises";
+import { errorCode, errorMessage } from "../base/coded-error.ts";
+import { parseYaml } from "../files/yaml/parse-yaml.ts";
+import {
+  buildInjectionSettings,
+  detectNativeSidecar,
+  INJECTION_RULES,
+  InjectError,
+  type InjectionSettings,
+  parseNativeSidecarMode,
+  readInjectConfig,
+} from "../inject/index.ts";
+import type { FlagValues } from "./flag-values.ts";
+import { chooseGeneration, type GenerationRules } from "./generations.ts";
+
+type Document = Record<string, unknown>;
+
+export interface ReadInjectSettings {
+  readonly settings: InjectionSettings;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * The settings of the command `kube-inject`, from files and the built-in ones: a cluster's policy and selectors do not apply to it, as
+ * whoever runs it has decided already.
+ */
+export async function readInjectSettings(
+  flags: FlagValues,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<ReadInjectSettings> {
+  const generation = chooseGeneration(env.PILOT_AGENT_GENERATION);
+  const operator = await readOperator(flags.string("operatorFileName"));
+  const configFile = flags.string("injectConfigFile");
+  const valuesFile = flags.string("valuesFile");
+  const meshFile = flags.string("meshConfigFile");
+  const { mode, warning } = parseNativeSidecarMode(env.ENABLE_NATIVE_SIDECARS);
+  const revision = flags.string("revision");
+  const config = configFile === "" ? {} : readInjectConfig(await readText("injectConfigFile", configFile));
+  const settings = buildInjectionSettings({
+    config: {
+      ...config,
+      policy: "enabled",
+      neverInjectSelector: [],
+      alwaysInjectSelector: [],
+      injectedAnnotations: {},
+    },
+    values: operator.values ?? (valuesFile === "" ? {} : await readMap("valuesFile", valuesFile)),
+    meshConfig: operator.meshConfig ?? (meshFile === "" ? {} : await readMap("meshConfigFile", meshFile)),
+    revision: revision === "default" ? "" : revision,
+    native: detectNativeSidecar(mode, undefined),
+    compliancePolicy: env.COMPLIANCE_POLICY ?? "",
+    env,
+    rules: injectionRules(generation),
+    proxyConfigRules: generation,
+  });
+  return { settings, warnings: warning === undefined ? [] : [warning] };
+}
+
+/** The shapes that exist; a generation without one of its own has the next older or newer that looks the same. */
+function injectionRules({ name }: GenerationRules): (typeof INJECTION_RULES)[keyof typeof INJECTION_RULES] {
+  if (name === "master") return INJECTION_RULES.current;
+  return name === "1.20" ? INJECTION_RULES["1.20"] : INJECTION_RULES["1.7"];
+}
+
+/** `spec` of an IstioOperator wins over the files of its parts. */
+async function readOperator(file: string): Promise<{ readonly values?: Document; readonly meshConfig?: Document }> {
+  if (file === "") return {};
+  const { spec } = await readMap("operatorFileName", file);
+  const { values, meshConfig } = isDocument(spec) ? spec : {};
+  return { ...(isDocument(values) && { values }), ...(isDocument(meshConfig) && { meshConfig }) };
+}
+
+async function readMap(flag: string, file: string): Promise<Document> {
+  const text = await readText(flag, file);
+  let document: unknown;
+  try {
+    document = (await parseYaml(text)) ?? {};
+  } catch (failure) {
+    throw new InjectError("invalid-settings", `--${flag} ${file}: ${errorMessage(failure)}`, { cause: failure });
+  }
+  if (isDocument(document)) return document;
+  throw new InjectError("invalid-settings", `--${flag} ${file} holds ${JSON.stringify(document)}, allowed is a map`);
+}
+
+async function readText(flag: string, file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (failure) {
+    const problem = errorCode(failure) === "ENOENT" ? "no such file or directory" : errorMessage(failure);
+    throw new InjectError("invalid-settings", `--${flag}: open ${file}: ${problem}`, { cause: failure });
+  }
+}
+
+function isDocument(value: unknown): value is Document {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
