@@ -245,11 +245,7 @@ export function createKubernetesClient(options: ClientOptions): KubernetesClient
       limit.signal.addEventListener("abort", follow, { once: true });
       try {
         const response = await send({ what, method: "GET", path: resourcePath(resource), query }, reading.signal);
-        const stop = () => response.body.destroy();
-        signal.addEventListener("abort", stop, { once: true });
-        response.body.once("close", () => signal.removeEventListener("abort", stop));
-        if (signal.aborted) stop();
-        return readWatch(response.body, what);
+        return readWatch(response.body, what, signal);
       } catch (cause) {
         throw failed(what, cause, limit.expired, signal);
       } finally {

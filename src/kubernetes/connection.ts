@@ -148,8 +148,10 @@ async function requestHttp1(socket: Duplex, server: URL, request: Http2Request):
     socket: { stream: socket },
     forHop: () => ({ headers: list }),
   });
-  response.body.once("close", () => socket.destroy());
-  return { status: response.status, headers: response.headers, body: response.body };
+  const { status, headers: received, body: answer } = response;
+  answer.once("close", () => socket.destroy());
+  const whole = { [Symbol.asyncIterator]: () => answer[Symbol.asyncIterator](), destroy: () => void answer.destroy() };
+  return { status, headers: received, body: whole };
 }
 
 function keyOf(options: ConnectionOptions): string {

@@ -1,5 +1,5 @@
-import type { Readable } from "node:stream";
 import { errorMessage } from "../base/coded-error.ts";
+import type { ResponseBody } from "../net/http2/open-http2-session.ts";
 import { KubernetesError, statusError } from "./kubernetes-error.ts";
 import { asObject, type KubernetesObject } from "./objects.ts";
 
@@ -10,16 +10,25 @@ export type WatchEvent =
   | { readonly type: "ERROR"; readonly error: KubernetesError };
 
 /**
- * The events of a watch, each one line of JSON of any length. Ends where the server ends it; a line that was cut off by the end of the
- * connection is dropped. Rejects with "unreachable" when the connection is lost and with "bad-answer" for what is not an event.
+ * The events of a watch, each one line of JSON of any length. Ends where the server ends it; a line that is not complete then is
+ * dropped. Rejects with "unreachable" when the connection is lost and with "bad-answer" for what is not an event.
  */
-export async function* readWatch(body: Readable, what: string): AsyncGenerator<WatchEvent, void, undefined> {
+export async function* readWatch(
+  body: ResponseBody,
+  what: string,
+  signal: AbortSignal,
+): AsyncGenerator<WatchEvent, void, undefined> {
+  const stop = () => body.destroy();
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
   try {
     for await (const line of lines(body)) yield parseEvent(line, what);
   } catch (cause) {
+    if (signal.aborted) return;
     if (cause instanceof KubernetesError) throw cause;
     throw new KubernetesError("unreachable", `cannot ${what}: ${errorMessage(cause)}`, { cause });
   } finally {
+    signal.removeEventListener("abort", stop);
     body.destroy();
   }
 }
@@ -27,9 +36,9 @@ export async function* readWatch(body: Readable, what: string): AsyncGenerator<W
 const NEWLINE = 10;
 
 /** Pieces of a long line are joined once, at its end. */
-async function* lines(body: Readable): AsyncGenerator<string, void, undefined> {
+async function* lines(body: ResponseBody): AsyncGenerator<string, void, undefined> {
   let pieces: Buffer[] = [];
-  for await (const chunk of body as AsyncIterable<Buffer>) {
+  for await (const chunk of body) {
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
       const piece = chunk.subarray(start, end);

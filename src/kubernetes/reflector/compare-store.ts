@@ -29,17 +29,16 @@ const SETTLE_MS = 5000;
 const LOOK_MS = 50;
 
 /**
- * Lists what is stored now and compares versions. What differs because an event is still on its way is looked at again a little later;
- * what differs then has been missed, and is put right.
+ * Lists what is stored now and compares. What the watch says of an object meanwhile may be newer than the list and is left alone. What
+ * differs because its event is still on its way is looked at again a little later; what differs then was missed, and is put right. So is
+ * an object of the same version and another content: a server restored from a backup gives versions a second time.
  */
 export async function compareStore<Reduced>(options: CompareOptions<Reduced>): Promise<Comparison> {
   const { client, resource, store, signal } = options;
   using recording = store.recordTouched();
   const there = new Set<string>();
   const suspects = new Map<string, KubernetesObject>();
-  // Whatever the watch says of an object meanwhile may be newer than the list.
-  const isMissed = (key: string, object: KubernetesObject) =>
-    !recording.touched.has(key) && differs(store, key, object);
+  const isMissed = (key: string, object: KubernetesObject) => !recording.touched.has(key) && !store.isSame(key, object);
   const sweep = () => ({
     add(object: KubernetesObject) {
       const key = objectKey(object);
@@ -49,33 +48,22 @@ export async function compareStore<Reduced>(options: CompareOptions<Reduced>): P
     finish: () => undefined,
   });
   const listed = await listPages({ client, resource, resourceVersion: "", sweep, signal });
-  const leftOver = () =>
-    [...store.keys()].filter(
-      (key) =>
-        !there.has(key) && !recording.touched.has(key) && !isOlderVersion(listed, store.resourceVersionOf(key) ?? ""),
-    );
+  const leftOver = () => [...store.keys()].filter((key) => !there.has(key) && !recording.touched.has(key));
+  const isAnythingMissed = () => [...suspects].some(([key, object]) => isMissed(key, object)) || leftOver().length > 0;
   const deadline = performance.now() + SETTLE_MS;
-  const hasSuspects = () => [...suspects].some(([key, object]) => isMissed(key, object)) || leftOver().length > 0;
-  while (hasSuspects() && isOlderVersion(options.reached() ?? "", listed) && performance.now() < deadline)
-    await wait(LOOK_MS, signal);
+  const isBehind = () => isOlderVersion(options.reached() ?? "", listed) && performance.now() < deadline;
+  while (isAnythingMissed() && isBehind() && !signal.aborted) await wait(LOOK_MS, signal);
   if (options.isOver()) return { missing: 0, outdated: 0, leftOver: 0, isComplete: false };
   const counts = { missing: 0, outdated: 0, leftOver: 0 };
+  const gone = leftOver();
   for (const [key, object] of suspects) {
     if (!isMissed(key, object)) continue;
-    counts[store.resourceVersionOf(key) === undefined ? "missing" : "outdated"] += 1;
+    counts[store.get(key) === undefined ? "missing" : "outdated"] += 1;
     store.put(object);
   }
-  for (const key of leftOver()) {
+  for (const key of gone) {
     counts.leftOver += 1;
     store.remove(key);
   }
   return { ...counts, isComplete: true };
-}
-
-/** A copy that is newer than the list is right. */
-function differs<Reduced>(store: ObjectStore<Reduced>, key: string, object: KubernetesObject): boolean {
-  const { resourceVersion = "" } = object.metadata;
-  const own = store.resourceVersionOf(key);
-  if (own === undefined) return store.wants(object);
-  return own !== resourceVersion && !isOlderVersion(resourceVersion, own);
 }

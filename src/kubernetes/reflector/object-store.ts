@@ -1,11 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { type KubernetesObject, objectKey } from "../objects.ts";
 
-interface Stored<Reduced> {
-  readonly resourceVersion: string;
-  readonly value: Reduced;
-}
-
 export interface ObjectStoreOptions<Reduced> {
   /** Undefined: not wanted. May throw, which counts as not wanted. */
   reduce(object: KubernetesObject): Reduced | undefined;
@@ -22,7 +17,7 @@ export interface Sweep {
 /** The reduced objects of one kind. A value that is equal to the one before stays that one, and is not a change. */
 export class ObjectStore<Reduced> {
   readonly #options: ObjectStoreOptions<Reduced>;
-  readonly #stored = new Map<string, Stored<Reduced>>();
+  readonly #stored = new Map<string, Reduced>();
   readonly #recordings = new Set<Set<string>>();
 
   constructor(options: ObjectStoreOptions<Reduced>) {
@@ -34,16 +29,11 @@ export class ObjectStore<Reduced> {
   }
 
   get(key: string): Reduced | undefined {
-    return this.#stored.get(key)?.value;
+    return this.#stored.get(key);
   }
 
-  /** Undefined for an object that is not there or not wanted. */
-  resourceVersionOf(key: string): string | undefined {
-    return this.#stored.get(key)?.resourceVersion;
-  }
-
-  *entries(): Generator<[string, Reduced], void, undefined> {
-    for (const [key, { value }] of this.#stored) yield [key, value];
+  entries(): IterableIterator<[string, Reduced]> {
+    return this.#stored.entries();
   }
 
   keys(): Iterable<string> {
@@ -59,26 +49,23 @@ export class ObjectStore<Reduced> {
       return;
     }
     this.#touch(key);
-    const { resourceVersion = "" } = object.metadata;
-    const isSame = before !== undefined && isDeepStrictEqual(before.value, value);
-    this.#stored.set(key, { resourceVersion, value: isSame ? before.value : value });
-    if (!isSame) this.#options.onChange(key, value, before?.value);
+    if (before !== undefined && isDeepStrictEqual(before, value)) return;
+    this.#stored.set(key, value);
+    this.#options.onChange(key, value, before);
   }
 
   remove(key: string): void {
     const before = this.#stored.get(key);
     this.#touch(key);
     if (!this.#stored.delete(key)) return;
-    this.#options.onChange(key, undefined, before?.value);
+    this.#options.onChange(key, undefined, before);
   }
 
   sweep(): Sweep {
     const left = new Set(this.#stored.keys());
     return {
       add: (object) => {
-        const key = objectKey(object);
-        left.delete(key);
-        // The same version is the same object, except after a restore of the server, whose versions come again.
+        left.delete(objectKey(object));
         this.put(object);
       },
       finish: () => {
@@ -94,9 +81,9 @@ export class ObjectStore<Reduced> {
     return { touched, [Symbol.dispose]: () => void this.#recordings.delete(touched) };
   }
 
-  /** Whether the object would be stored. */
-  wants(object: KubernetesObject): boolean {
-    return this.#reduce(objectKey(object), object) !== undefined;
+  /** Whether what is stored is what this object would leave. */
+  isSame(key: string, object: KubernetesObject): boolean {
+    return isDeepStrictEqual(this.#stored.get(key), this.#reduce(key, object));
   }
 
   #touch(key: string): void {

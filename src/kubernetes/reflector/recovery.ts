@@ -42,19 +42,24 @@ export function recoveryOf(
 }
 
 /** 0.8 to 1.2 s at first, 20 to 30 s at last. */
-const BACKOFF: BackoffOptions = { initialMs: 1000, maxMs: 25_000, factor: 2, jitter: 0.2 };
+const DEFAULT_BACKOFF: BackoffOptions = { initialMs: 1000, maxMs: 25_000, factor: 2, jitter: 0.2 };
 const HEALTHY_MS = 2 * 60 * 1000;
 
 /** Delays that grow with each failure; two minutes without one and they begin again. */
 export class FailureDelay {
+  readonly #backoff: BackoffOptions;
   #failures = 0;
   #lastAt = Number.NEGATIVE_INFINITY;
+
+  constructor(backoff: BackoffOptions = DEFAULT_BACKOFF) {
+    this.#backoff = backoff;
+  }
 
   next(nowMs: number, random: () => number = Math.random): number {
     if (nowMs - this.#lastAt > HEALTHY_MS) this.#failures = 0;
     this.#failures += 1;
     this.#lastAt = nowMs;
-    return backoffDelayMs(BACKOFF, this.#failures, random);
+    return backoffDelayMs(this.#backoff, this.#failures, random);
   }
 }
 

@@ -1,3 +1,4 @@
+import type { BackoffOptions } from "../../base/backoff.ts";
 import { errorMessage } from "../../base/coded-error.ts";
 import { type Handle, toHandle } from "../../base/handle.ts";
 import type { Logger } from "../../base/logger.ts";
@@ -7,6 +8,7 @@ import { KubernetesError } from "../kubernetes-error.ts";
 import type { KubernetesMetrics } from "../metrics.ts";
 import { type KubernetesObject, objectKey, type ResourceKind } from "../objects.ts";
 import { type Comparison, compareStore } from "./compare-store.ts";
+import { type ComparisonTimes, DEFAULT_COMPARISONS, startComparisons } from "./comparison-schedule.ts";
 import { listPages } from "./list-pages.ts";
 import { ObjectStore, type Sweep } from "./object-store.ts";
 import { FailureDelay, isOlderVersion, type Phase, recoveryOf } from "./recovery.ts";
@@ -20,6 +22,10 @@ export interface ReflectorOptions<Reduced> {
   onChange(key: string, after: Reduced | undefined, before: Reduced | undefined): void;
   /** Once, when everything that was there at the start has been read. */
   onSynced?(): void;
+  /** Between failures; 0.8 to 30 s when absent. */
+  readonly backoff?: BackoffOptions;
+  /** Every ten minutes, and within half a minute after a lost connection, when absent. */
+  readonly comparisons?: ComparisonTimes;
   readonly log: Logger;
   readonly metrics: KubernetesMetrics;
 }
@@ -72,7 +78,7 @@ export function startReflector<Reduced>(options: ReflectorOptions<Reduced>): Ref
       }
     },
   });
-  const delay = new FailureDelay();
+  const delay = new FailureDelay(options.backoff);
   const synced = deferred();
 
   let version: string | undefined;
@@ -173,6 +179,30 @@ export function startReflector<Reduced>(options: ReflectorOptions<Reduced>): Ref
     if (isOlderVersion(resourceVersion, version ?? "")) throw wentBack(resourceVersion);
   };
 
+  const compare = async (given: AbortSignal): Promise<Comparison> => {
+    const before = complete;
+    metrics.lists.inc([label, "comparison"]);
+    // Another complete read meanwhile is a proof of its own.
+    const isOver = () => complete !== before || signal.aborted || next !== "watch";
+    const comparison = await compareStore({ client, resource, store, reached: () => version, isOver, signal: given });
+    for (const kind of ["missing", "outdated", "leftOver"] as const) {
+      if (comparison[kind] === 0) continue;
+      metrics.differences.inc([label, kind], comparison[kind]);
+      log.error("Kubernetes objects differed from the API server and were repaired", {
+        resource: label,
+        ...comparison,
+      });
+    }
+    if (comparison.isComplete) prove();
+    return comparison;
+  };
+  const comparisons = startComparisons(options.comparisons ?? DEFAULT_COMPARISONS, async () => {
+    if (next !== "watch") return;
+    await compare(signal).catch((failure: unknown) => {
+      log.debug("comparison with the API server failed", { resource: label, error: errorMessage(failure) });
+    });
+  });
+
   const recover = async (failure: unknown) => {
     const error =
       failure instanceof KubernetesError ? failure : new KubernetesError("bad-answer", errorMessage(failure));
@@ -180,6 +210,7 @@ export function startReflector<Reduced>(options: ReflectorOptions<Reduced>): Ref
     next = version === undefined && recovery.next === "watch" ? "list" : recovery.next;
     pages = recovery.pages ?? pages;
     metrics.failures.inc([label, error.code]);
+    if (error.code === "unreachable" || error.code === "timeout") comparisons.lost();
     const waitMs = recovery.waitMs ?? delay.next(performance.now());
     const isNew = problem !== error.message;
     problem = error.message;
@@ -220,29 +251,13 @@ export function startReflector<Reduced>(options: ReflectorOptions<Reduced>): Ref
       return store.size;
     },
     freshness: () => ({ provedAt, state, resourceVersion: version, problem }),
-    async compareWithServer(given?: AbortSignal) {
-      const before = complete;
-      metrics.lists.inc([label, "comparison"]);
-      const comparison = await compareStore({
-        client,
-        resource,
-        store,
-        reached: () => version,
-        // Another complete read meanwhile is a proof of its own.
-        isOver: () => complete !== before || signal.aborted || next !== "watch",
-        signal: given ?? signal,
-      });
-      for (const kind of ["missing", "outdated", "leftOver"] as const)
-        if (comparison[kind] > 0) metrics.differences.inc([label, kind], comparison[kind]);
-      if (comparison.isComplete) prove();
-      return comparison;
-    },
+    compareWithServer: (given?: AbortSignal) => compare(given ?? signal),
     async stop() {
       stopped.abort(new Error("the reflector was stopped"));
       synced.reject(
         new KubernetesError("cancelled", `the reflector of ${label} was stopped before it had read all objects`),
       );
-      await running;
+      await Promise.all([running, comparisons.stop()]);
       metrics.objects.remove([label]);
       metrics.lastProof.remove([label]);
     },

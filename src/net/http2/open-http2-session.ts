@@ -1,6 +1,12 @@
-import { type ClientHttp2Session, type ClientHttp2Stream, connect, type OutgoingHttpHeaders } from "node:http2";
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  constants,
+  type OutgoingHttpHeaders,
+} from "node:http2";
 import { Socket } from "node:net";
-import type { Duplex, Readable } from "node:stream";
+import type { Duplex } from "node:stream";
 import { connectionFailureText } from "../connection-failure.ts";
 import { type KeepaliveOptions, startKeepalive } from "./keepalive.ts";
 
@@ -16,8 +22,12 @@ export interface Http2Request {
 export interface Http2Response {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Read to its end or destroyed by the caller. Fails when the connection is lost. */
-  readonly body: Readable;
+  readonly body: ResponseBody;
+}
+
+/** Read to its end or destroyed by the caller. Reading fails when the answer is cut off. */
+export interface ResponseBody extends AsyncIterable<Buffer> {
+  destroy(): void;
 }
 
 /** A connection for any number of requests at a time. */
@@ -138,12 +148,23 @@ function respond(
       resolve({
         status: Number(headers[":status"] ?? 0),
         headers: headers as Record<string, string | string[] | undefined>,
-        body: stream,
+        body: {
+          [Symbol.asyncIterator]: () => pieces(stream, () => failure ?? lost()),
+          destroy: () => void stream.destroy(),
+        },
       }),
     );
-    // The end of a body that the session's loss cut off is not the end of the message.
-    stream.once("aborted", () => stream.destroy(failure ?? lost() ?? new Error("the answer was cut off")));
     if (signal.aborted) return onAbort();
     if (body !== undefined) stream.end(body);
   });
+}
+
+/** Node ends the streams of a connection that is lost as if the peer had ended them; only their code says otherwise. */
+async function* pieces(
+  stream: ClientHttp2Stream,
+  failure: () => Error | undefined,
+): AsyncGenerator<Buffer, void, undefined> {
+  for await (const chunk of stream) yield chunk;
+  if (stream.rstCode !== constants.NGHTTP2_NO_ERROR || stream.aborted)
+    throw failure() ?? new Error("the answer was cut off");
 }
