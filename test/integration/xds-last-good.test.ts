@@ -127,6 +127,34 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     expect(running.registry.render()).toContain("istio_agent_xds_last_good_streams 0");
   });
 
+  test("after the grace period an Envoy that starts is served at once when the connection is refused", async () => {
+    using socket = socketFolder();
+    const server = await startFakeXdsServer();
+    const { address } = server;
+    {
+      await using _first = await startWithLastGood(address, socket.path);
+      await using client = openRawAds(socket.path, kind);
+      await accept(server, client, kind);
+    }
+    await server[Symbol.asyncDispose]();
+    await using running = await startWithLastGood(address, socket.path, { graceMs: 300 });
+    const failures = () =>
+      Number(/^istio_agent_istiod_connection_failures (\d+)/m.exec(running.registry.render())?.[1]);
+    await failing(socket.path, kind);
+    {
+      // Held until the outage is as old as the grace period.
+      await using held = openRawAds(socket.path, kind);
+      held.send(ask(kind, CDS, envoy));
+      await held.received(1);
+    }
+    const before = failures();
+    await using client = openRawAds(socket.path, kind);
+    client.send(ask(kind, CDS, envoy));
+    await client.received(1);
+    // One attempt of its own, refused; not held and not tried again.
+    expect(failures() - before).toBe(1);
+  });
+
   test("a control plane that comes within the grace period answers the Envoy that was held for it", async () => {
     using socket = socketFolder();
     const server = await startFakeXdsServer();
