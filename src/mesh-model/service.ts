@@ -88,20 +88,25 @@ export function endpointsKey({ namespace, hostname }: Pick<Service, "namespace" 
   return `${namespace}/${hostname}`;
 }
 
+/** What a host that may be an alias leads to. */
+interface BehindAliases {
+  readonly host: string;
+  readonly service: Service | undefined;
+  /** Those on the way. */
+  readonly through: readonly Service[];
+}
+
 /** The service that a host stands for, through any number of aliases; undefined where they lead nowhere. */
-export function behindAliases(
-  host: string,
-  find: (host: string) => Service | undefined,
-): { readonly host: string; readonly service: Service | undefined } {
-  const seen = new Set<string>();
+export function behindAliases(host: string, find: (host: string) => Service | undefined): BehindAliases {
+  const through = new Set<Service>();
   let current = host;
   let service = find(current);
-  while (service?.resolution === "Alias" && service.externalName !== undefined && !seen.has(current)) {
-    seen.add(current);
+  while (service?.resolution === "Alias" && service.externalName !== undefined && !through.has(service)) {
+    through.add(service);
     current = service.externalName;
     service = find(current);
   }
-  return { host: current, service: service?.resolution === "Alias" ? undefined : service };
+  return { host: current, service: service?.resolution === "Alias" ? undefined : service, through: [...through] };
 }
 
 /** The first address, or `0.0.0.0` for a service without one. */

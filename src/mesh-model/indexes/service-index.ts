@@ -16,6 +16,8 @@ export interface ServiceIndex {
   withPorts(service: Service, ports: readonly number[]): Service | undefined;
   /** Services with the names that aliases give to them; the same values for the same names. */
   named(services: readonly Service[]): readonly Service[];
+  /** The service with those of its aliases alone that pass the test; the same value for the same ones. */
+  withAliases(service: Service, isShown: (alias: string) => boolean): Service;
 }
 
 export interface VisibleServices {
@@ -38,6 +40,7 @@ export function buildServiceIndex(
   // Cut-down services stay the same values for as long as the whole ones do.
   const withPorts = previous?.withPorts ?? createPortSelection();
   const named = previous?.named ?? createNaming();
+  const withAliases = previous?.withAliases ?? createAliasSelection();
   const services = named(withoutRepeatedPorts([...given].sort(compareServices), withPorts));
   const visible = new Map<string, VisibleServices>();
   return {
@@ -46,6 +49,7 @@ export function buildServiceIndex(
     services,
     withPorts,
     named,
+    withAliases,
     visibleTo: (namespace) => {
       let found = visible.get(namespace);
       if (found === undefined) {
@@ -132,6 +136,20 @@ function createNaming(): ServiceIndex["named"] {
       return named;
     };
     return Object.freeze(services.map(withNames));
+  };
+}
+
+function createAliasSelection(): ServiceIndex["withAliases"] {
+  const made = new WeakMap<Service, Map<string, Service>>();
+  return (service, isShown) => {
+    const shown = service.aliases?.filter(isShown) ?? [];
+    if (shown.length === (service.aliases?.length ?? 0)) return service;
+    const selections = made.get(service) ?? new Map<string, Service>();
+    made.set(service, selections);
+    const key = shown.join();
+    const selection = selections.get(key) ?? Object.freeze({ ...service, aliases: Object.freeze(shown) });
+    selections.set(key, selection);
+    return selection;
   };
 }
 

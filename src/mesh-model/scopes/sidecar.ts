@@ -7,7 +7,7 @@ import { chooseByHost, type ServiceIndex } from "../indexes/service-index.ts";
 import type { ProxyNode } from "../proxy/proxy-node.ts";
 import type { EgressListener, VirtualServiceRule } from "../push-snapshot.ts";
 import { selects } from "../selector.ts";
-import type { Service } from "../service.ts";
+import { behindAliases, type Service } from "../service.ts";
 
 /**
  * The oldest of the proxy's namespace that selects it, else the oldest there that selects everybody, else the oldest such of the root
@@ -43,13 +43,18 @@ export function buildEgressListener(
   const unwanted = entries.filter(({ isExcluded }) => isExcluded);
   const excludes = (owner: string, name: string) =>
     unwanted.some(({ isFrom, host }) => isFrom(owner) && hostCovers(host, name));
-  const imports = ({ hostname, namespace: owner }: Service) =>
-    wanted.some(({ isFrom, host }) => isFrom(owner) && hostCovers(host, hostname)) && !excludes(owner, hostname);
-  const imported = index.visibleTo(namespace).all.filter(imports);
+  const isImported = (name: string, owner: string) =>
+    wanted.some(({ isFrom, host }) => isFrom(owner) && hostCovers(host, name)) && !excludes(owner, name);
+  const imported = index
+    .visibleTo(namespace)
+    .all.filter(({ hostname, namespace: owner }) => isImported(hostname, owner));
   // A unix socket has no port (0), and a proxy is asked for any: they show services with all of theirs.
   const isAny = port === undefined || port.number === 0 || parseProtocol(port.protocol) === "HTTP_PROXY";
   const ofPort = (service: Service) => (isAny ? service : index.withPorts(service, [port.number]));
-  const withPort = imported.flatMap((service) => ofPort(service) ?? []);
+  const withPort = imported.flatMap((service) => {
+    const found = ofPort(service);
+    return found === undefined ? [] : [index.withAliases(found, (alias) => isImported(alias, service.namespace))];
+  });
   const virtualServices = visibleRules.filter(({ object, hosts: ruled }) =>
     wanted.some(
       ({ isFrom, host }) =>
@@ -100,7 +105,10 @@ export function buildScopeServices(
   };
   for (const { services } of listeners) for (const service of services) add(service, portNumbers(service));
   for (const { host, port } of listeners.flatMap(({ virtualServices }) => virtualServices.flatMap(destinationsOf))) {
-    for (const service of byHost.get(host) ?? []) {
+    // Aliases are needed to find what is behind them.
+    const { host: real, through } = behindAliases(host, (name) => byHost.get(name)?.[0]);
+    for (const alias of through) add(alias, portNumbers(alias));
+    for (const service of byHost.get(real) ?? []) {
       const numbers = portNumbers(service).filter((number) => port === undefined || number === port.number);
       if (numbers.length > 0) add(service, numbers);
     }
