@@ -1,36 +1,36 @@
 import { isObject, text, without } from "./json.ts";
 
 export interface Mutation {
-  /** Where, with `[]` for any element; extensions are told by name. */
+  /** Where, with `[]` for any element; extensions are named. */
   readonly path: string;
   /** Made only when asked for: most places are tried elsewhere already. */
   apply(): unknown;
 }
 
 /** Every way to change one place: each scalar gets another value, each member and each element goes away once. */
-export function* mutations(value: unknown, path = ""): Generator<Mutation> {
+export function mutations(value: unknown): readonly Mutation[] {
+  const found: Mutation[] = [];
+  collect(value, "", (changed) => changed, found);
+  return found;
+}
+
+/** `whole` gives the document with another value in this place. */
+function collect(value: unknown, path: string, whole: (changed: unknown) => unknown, found: Mutation[]): void {
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) {
       const place = `${path}[${extensionName(item)}]`;
-      yield { path: `${place} removed`, apply: () => value.filter((_, other) => other !== index) };
-      for (const inner of mutations(item, place)) {
-        yield { path: inner.path, apply: () => value.map((same, other) => (other === index ? inner.apply() : same)) };
-      }
+      found.push({ path: `${place} removed`, apply: () => whole(value.filter((_, other) => other !== index)) });
+      collect(item, place, (changed) => whole(value.with(index, changed)), found);
     }
-    return;
-  }
-  if (isObject(value)) {
+  } else if (isObject(value)) {
     for (const [name, item] of Object.entries(value)) {
-      yield { path: `${path}.${name} removed`, apply: () => without(value, name) };
-      for (const inner of mutations(item, `${path}.${name}`)) {
-        yield { path: inner.path, apply: () => ({ ...value, [name]: inner.apply() }) };
-      }
+      found.push({ path: `${path}.${name} removed`, apply: () => whole(without(value, name)) });
+      collect(item, `${path}.${name}`, (changed) => whole({ ...value, [name]: changed }), found);
     }
-    return;
-  }
-  if (typeof value === "string") yield { path, apply: () => (/^\d+s$/.test(value) ? `1${value}` : `${value}x`) };
-  if (typeof value === "number") yield { path, apply: () => value + 1 };
-  if (typeof value === "boolean") yield { path, apply: () => !value };
+  } else if (typeof value === "string") {
+    found.push({ path, apply: () => whole(/^\d+s$/.test(value) ? `1${value}` : `${value}x`) });
+  } else if (typeof value === "number") found.push({ path, apply: () => whole(value + 1) });
+  else if (typeof value === "boolean") found.push({ path, apply: () => whole(!value) });
 }
 
 function extensionName(item: unknown): string {
