@@ -14,6 +14,7 @@ import {
   startAgentProcess,
 } from "../test/support/agent/agent-process.ts";
 import { type FakeCa, startFakeCa } from "../test/support/certs/fake-ca.ts";
+import { patience } from "../test/support/mesh/run.ts";
 import { needs } from "../test/support/needs.ts";
 import { startConnectProxy } from "../test/support/net/connect-proxy.ts";
 import { connectSds, decodeSecrets, node, SECRET_TYPE } from "../test/support/sds/client.ts";
@@ -245,6 +246,7 @@ test.each([{ algorithm: "" }, { algorithm: "ECDSA" }])(
     const readProbe = () => JSON.parse(readFileSync(join(agent.folder, "loop.json"), "utf8"));
     await until(async () => (readProbe().turns > 200 ? undefined : "not measured"));
     expect(readProbe().longestMs).toBeGreaterThan(0);
-    expect(readProbe().longestMs).toBeLessThan(20);
+    // A process that waits for a processor finds the work of several turns when it gets one.
+    expect(readProbe().longestMs).toBeLessThan(await patience(20));
   },
 );

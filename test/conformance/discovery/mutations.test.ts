@@ -77,8 +77,8 @@ for (const [kind, { compare, resources }] of Object.entries(KINDS)) {
     const tried = new Map<string, number>();
     const unnoticed = new Set<string>();
     // The smallest first: each place is tried where comparing costs least.
-    const bySize = resources.toSorted((a, b) => JSON.stringify(a).length - JSON.stringify(b).length);
-    for (const resource of bySize) {
+    const bySize = resources.map((resource) => ({ resource, size: JSON.stringify(resource).length }));
+    for (const { resource } of bySize.sort((a, b) => a.size - b.size)) {
       for (const { path, apply } of mutations(resource)) {
         const times = tried.get(path) ?? 0;
         if (times >= 2) continue;
