@@ -7,6 +7,7 @@ import {
   optRecord,
 } from "../../test/support/dns/message.ts";
 import { recordLog } from "../../test/support/log/recording-log.ts";
+import { silentLogger } from "../base/logger.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
 import { proxyScope } from "./core/alternate-hosts.ts";
 import { DNS_RULES } from "./core/generations.ts";
@@ -86,6 +87,35 @@ describe("names of the mesh", () => {
     expect(texts(reply)).toEqual(answers);
     expect(reply).toMatchObject({ id: 7, rcode: 0, flags: expect.arrayContaining(["qr", "aa", "rd"]) });
     expect(forwarded).toEqual([]);
+  });
+
+  test.each(["web.example.", "any.wild.example.", "svc", "many.example.", "gone.web.example."])(
+    "%s asked again gets the same reply under its own id, until the table or the search list changes",
+    (name) => {
+      const { handler, answer } = setUp({ log: silentLogger });
+      const first = answer(query(name));
+      for (const id of [8, 9]) {
+        const again = answer(query(name, A, { id }));
+        expect(again).toEqual(typeof first === "number" ? first : { ...first, id });
+      }
+      expect(answer(query(name), "tcp")).toEqual(setUp().answer(query(name), "tcp"));
+      handler.setTable(
+        buildLookupTable(
+          { table: {} },
+          { scope: proxyScope("ns1", "ns1.svc.cluster.local"), ttlSeconds: 30, altHosts: true, wildcards: true },
+        ),
+      );
+      expect(answer(query(name))).toBe(LATER);
+    },
+  );
+
+  test("several addresses are in another order each time", () => {
+    let calls = 0;
+    const { answer } = setUp({ log: silentLogger, random: () => (calls++ * 7919) & 0xffff });
+    const orders = Array.from({ length: 5 }, () =>
+      String(texts(answer(query("many.example.", A, { additionals: [optRecord(4096)] })))),
+    );
+    expect(new Set(orders).size).toBe(5);
   });
 
   test("an address leads back to its name", () => {

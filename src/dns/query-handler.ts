@@ -17,6 +17,7 @@ import type { DnsRules } from "./core/generations.ts";
 import { type LookupOptions, lookup } from "./core/lookup.ts";
 import type { LookupTable } from "./core/name-table.ts";
 import { writeErrorReply, writeLocalReply } from "./core/reply.ts";
+import { ReplyCache } from "./core/reply-cache.ts";
 import { buildReverseIndex, type ReverseIndex, reverseAddress } from "./core/reverse-lookup.ts";
 import type { Random16 } from "./core/shuffle.ts";
 import type { Forwarder } from "./forwarder.ts";
@@ -69,6 +70,7 @@ export function createQueryHandler(options: QueryHandlerOptions): QueryHandler {
   let lookupOptions: LookupOptions = { search: undefined, expandsSearchedNames: rules.expandsSearchedNames };
   const isLoopLogDue = createLogLimit(LOOP_LOG_INTERVAL_MS);
   const random = rules.shufflesAnswers ? options.random : undefined;
+  const replies = new ReplyCache();
   const replyOptions = { limit: 0, authoritative: rules.authoritative, random };
 
   const decide = (known: LookupTable): Decision => {
@@ -87,11 +89,20 @@ export function createQueryHandler(options: QueryHandlerOptions): QueryHandler {
     setTable(next) {
       table = next;
       reverse = undefined;
+      replies.clear();
     },
     setSearch(search) {
       lookupOptions = { ...lookupOptions, search };
+      replies.clear();
     },
     answer(message, out, transport) {
+      // Over TCP replies may be longer; requests that are logged have to be read.
+      const isCached = transport === "udp" && !log.enabled("debug");
+      const cached = isCached ? replies.copy(message, out) : 0;
+      if (cached > 0) {
+        metrics.requests.inc();
+        return cached;
+      }
       const verdict = readQuery(message, view);
       if (verdict === "ignore") return 0;
       if (verdict !== "query") return writeErrorReply(out, { message, view }, ERROR_RCODES[verdict]);
@@ -107,7 +118,9 @@ export function createQueryHandler(options: QueryHandlerOptions): QueryHandler {
         return LATER;
       }
       replyOptions.limit = replyLimit(view, transport);
-      return writeLocalReply(out, { message, view }, table, decision, replyOptions);
+      const length = writeLocalReply(out, { message, view }, table, decision, replyOptions);
+      if (isCached && (random === undefined || !hasOrder(decision))) replies.remember(message, out, length);
+      return length;
     },
     async answerLater(message, transport, peerPort) {
       const limit = replyLimit(view, transport);
@@ -123,6 +136,11 @@ export function createQueryHandler(options: QueryHandlerOptions): QueryHandler {
       return (reply && relayed(reply, message, limit, isKnown)) ?? servfail(message);
     },
   };
+}
+
+/** Whether there are records whose order may differ from one reply to the next. */
+function hasOrder({ entry, ipv4, ipv6 }: Exclude<Decision, string>): boolean {
+  return entry !== undefined && ((ipv4 && entry.ipv4Count > 1) || (ipv6 && entry.ipv6Count > 1));
 }
 
 function replyLimit(view: QueryView, transport: Transport): number {
