@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import type { CloseStack } from "../base/close-stack.ts";
 import {
   type Authenticator,
@@ -5,6 +6,7 @@ import {
   clientCertificateAuthenticator,
   createJwtAuthenticator,
   createServerTls,
+  createTokenReviewAuthenticator,
   type DevelopmentIssuer,
   forwardedCertificateAuthenticator,
   openDevelopmentIssuer,
@@ -12,6 +14,12 @@ import {
 } from "../ca/index.ts";
 import type { MeshSettings } from "../mesh-model/mesh-settings.ts";
 import type { ServerCredentials, ServerTls } from "../net/listen/tls-acceptor.ts";
+import type { ClusterIdentitySettings } from "../settings/discovery-settings.ts";
+import type { ClusterApi } from "./cluster/cluster-api.ts";
+import { createSecretRootStore } from "./cluster/secret-root-store.ts";
+import { startLease } from "./cluster/start-lease.ts";
+import { startRootPublisher } from "./cluster/start-root-publisher.ts";
+import { createTokenReviewer } from "./cluster/token-reviewer.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
 import { createFileTls } from "./serving-files.ts";
 
@@ -31,8 +39,12 @@ export async function connectCa(
 ): Promise<ConnectedCa> {
   const log = options.log.scope("serverca");
   const { trustDomain } = mesh();
+  const api = options.kubernetesSource?.api;
+  const { identity: cluster = CLUSTER_IDENTITY } = options.kubernetes ?? {};
+  const store = api && createSecretRootStore({ api, namespace: systemNamespaceOf(options), names: cluster.caSecrets });
+  const selfSigned = { ...options.ca?.selfSigned, ...(store !== undefined && { store }) };
   const authority = opened.add(
-    await startAuthority({ ...options.ca, directory: options.caDirectory, trustDomain, log }),
+    await startAuthority({ ...options.ca, selfSigned, directory: options.caDirectory, trustDomain, log }),
   );
   const issuer = await openDevelopmentIssuer(options.caDirectory);
   const rules = [issuer.rule, ...(options.jwtRules ?? [])];
@@ -41,6 +53,7 @@ export async function connectCa(
   const authenticators = [
     clientCertificateAuthenticator(),
     ...(await Promise.all(tokens)),
+    ...(api === undefined ? [] : [reviewTokens(api, options, cluster, () => mesh().trustDomain)]),
     ...(trustedGateways.length === 0 ? [] : [forwardedCertificateAuthenticator(trustedGateways)]),
   ];
   const trustDomains = () => [mesh().trustDomain, ...mesh().trustDomainAliases];
@@ -51,6 +64,65 @@ export async function connectCa(
   // Making the key takes a while, and files may be wrong: both before the port is open.
   await tls();
   return { authority, issuer, authenticators, tls: withLimits(tls, options) };
+}
+
+/** Tokens of the cluster's own service accounts. */
+function reviewTokens(
+  api: ClusterApi,
+  { clusterId = "Kubernetes", clusterAliases = new Map() }: StartDiscoveryOptions,
+  { tokenAudiences }: ClusterIdentitySettings,
+  trustDomain: () => string,
+): Authenticator {
+  const reviewer = createTokenReviewer(api);
+  return createTokenReviewAuthenticator({
+    reviewerOf: (id) => (id === "" || (clusterAliases.get(id) ?? id) === clusterId ? reviewer : undefined),
+    clusters: () => [clusterId],
+    audiences: tokenAudiences,
+    trustDomain,
+  });
+}
+
+/** The defaults of the environment. */
+const CLUSTER_IDENTITY: ClusterIdentitySettings = {
+  caSecrets: ["istio-ca-secret"],
+  tokenAudiences: ["istio-ca"],
+  rootConfigMap: "istio-ca-root-cert",
+};
+
+/**
+ * Roots of the mesh in every namespace of the cluster. One of several replicas writes them, by a lease; without a name of its own a
+ * replica is told apart by its process.
+ */
+export function publishRoots(options: StartDiscoveryOptions, { authority }: ConnectedCa, opened: CloseStack): void {
+  const { kubernetesSource: source, podName = "" } = options;
+  const api = source?.api;
+  if (source === undefined || api === undefined) return;
+  const { identity: { rootConfigMap } = CLUSTER_IDENTITY } = options.kubernetes ?? {};
+  const log = options.log.scope("kube");
+  const lease = startLease({
+    api,
+    namespace: systemNamespaceOf(options),
+    name: "istio-namespace-controller-election",
+    identity: podName || `${hostname()}-${process.pid}`,
+    log,
+    onChange: () => publisher.refresh(),
+  });
+  const publisher = opened.add(
+    startRootPublisher({
+      api,
+      source,
+      name: rootConfigMap,
+      rootPem: () => authority.material.rootPem,
+      isLeader: () => lease.isLeader,
+      log,
+    }),
+  );
+  opened.add(lease);
+  opened.defer(authority.onChange(() => publisher.refresh()));
+}
+
+function systemNamespaceOf({ systemNamespace = "istio-system" }: StartDiscoveryOptions): string {
+  return systemNamespace;
 }
 
 /** Under which names clients know the server: those of the reference, and this machine's own. */

@@ -1,3 +1,4 @@
+import type { ClusterApi } from "./cluster/cluster-api.ts";
 import type { KubernetesObject } from "./registries/kubernetes/kubernetes-object.ts";
 
 /** Objects of one kind in an API server. */
@@ -30,4 +31,6 @@ export interface ObjectWatch {
 /** Something that follows objects of a cluster, on and on: what the control plane needs of a client. */
 export interface KubernetesSource {
   watch<Reduced>(options: WatchOptions<Reduced>): ObjectWatch;
+  /** Questions and writes; absent where objects do not come from an API server. */
+  readonly api?: ClusterApi;
 }

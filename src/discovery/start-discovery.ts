@@ -15,7 +15,7 @@ import { type HttpServer, type HttpServerOptions, startHttpServer } from "../net
 import { renderProcessMetrics, startEventLoopLag } from "../process/process-metrics.ts";
 import type { PortOption } from "../settings/discovery-settings.ts";
 import type { AdsService } from "./ads/create-ads-service.ts";
-import { connectCa } from "./connect-ca.ts";
+import { connectCa, publishRoots } from "./connect-ca.ts";
 import { type ConnectedConfig, connectConfig } from "./connect-config.ts";
 import { connectPush } from "./connect-push.ts";
 import { connectXds, type GrpcPort, openXdsPorts } from "./connect-xds.ts";
@@ -93,7 +93,8 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     }),
   );
   options.signal?.throwIfAborted();
-  const ca = await connectCa(options, () => mesh.settings, opened);
+  const ca = await connectCa(read, () => mesh.settings, opened);
+  publishRoots(read, ca, opened);
   authenticators = ca.authenticators;
   metrics.ca.setExpirySource(() => ({
     root: ca.authority.material.roots[0]?.notAfter,

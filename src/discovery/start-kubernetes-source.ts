@@ -38,5 +38,5 @@ export async function startKubernetesSource(
     return { synced: reflector.synced.catch(() => undefined), stop: () => reflector.stop() };
   };
   const owned = opened.move();
-  return { watch, stop: () => owned.close() };
+  return { watch, api: client, stop: () => owned.close() };
 }

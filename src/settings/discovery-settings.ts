@@ -92,8 +92,19 @@ export interface ConsulSettings {
   readonly rulesPrefix?: string;
 }
 
+/** What the control plane is in its cluster. */
+export interface ClusterIdentitySettings {
+  /** Secrets of the self-signed root, in the order in which they are read; made under the last name. */
+  readonly caSecrets: readonly [string, ...string[]];
+  /** `TOKEN_AUDIENCES`: a token must be for one of them. */
+  readonly tokenAudiences: readonly string[];
+  /** `PILOT_CA_CERT_CONFIGMAP`: the roots of the mesh in every namespace. */
+  readonly rootConfigMap: string;
+}
+
 /** How the API server of a cluster is found. */
 export interface KubernetesSettings {
+  readonly identity?: ClusterIdentitySettings;
   /** Empty: the pod's own cluster, else what KUBECONFIG and the home folder have. */
   readonly kubeconfig: string;
   /** Names kubeconfig files and the pod's cluster; credential plugins get it. */

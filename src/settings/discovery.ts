@@ -4,8 +4,8 @@ import { parseJwtRule } from "./ca.ts";
 import { readCipherSuites } from "./cipher-suites.ts";
 import { readCertificateSource } from "./discovery-certificate.ts";
 import { readConsulSettings } from "./discovery-consul.ts";
-import type { DiscoveryPorts, DiscoverySettings, PortOption } from "./discovery-settings.ts";
-import { createEnvReader, type Environment } from "./env-reader.ts";
+import type { ClusterIdentitySettings, DiscoveryPorts, DiscoverySettings, PortOption } from "./discovery-settings.ts";
+import { createEnvReader, type Environment, type EnvReader } from "./env-reader.ts";
 import type { FlagValues } from "./flag-values.ts";
 
 /** The options of the control plane from flags and environment. Throws with what is wrong and what is allowed. */
@@ -25,7 +25,9 @@ export function readDiscoverySettings(flags: FlagValues, environment: Environmen
     ...(configDir === "" ? {} : { configDir }),
     ...(consul === undefined ? {} : { consul }),
     // Who names a kubeconfig means the cluster.
-    ...(registries.has("Kubernetes") || kubeconfig !== "" ? { kubernetes: { kubeconfig, environment } } : {}),
+    ...(registries.has("Kubernetes") || kubeconfig !== ""
+      ? { kubernetes: { kubeconfig, environment, identity: readClusterIdentity(env) } }
+      : {}),
     sharedMeshConfig: env.string("SHARED_MESH_CONFIG"),
     meshConfigFile: flags.string("meshConfig"),
     domainSuffix: flags.string("domain"),
@@ -118,6 +120,15 @@ function readAliases(values: readonly string[]): ReadonlyMap<string, string> {
     aliases.set(alias, id);
   }
   return aliases;
+}
+
+function readClusterIdentity(env: EnvReader): ClusterIdentitySettings {
+  const own = "istio-ca-secret";
+  return {
+    caSecrets: env.bool("USE_CACERTS_FOR_SELF_SIGNED_CA") ? [own, "cacerts"] : [own],
+    tokenAudiences: listOf(env.string("TOKEN_AUDIENCES")),
+    rootConfigMap: env.string("PILOT_CA_CERT_CONFIGMAP"),
+  };
 }
 
 const REGISTRIES = ["Kubernetes", "Consul"] as const;

@@ -249,6 +249,22 @@ export const ENVIRONMENT = [
     "gcp exchanges tokens for XDS on 1.20; no effect on master.",
   ),
   row("ISTIO_META_CERT_SIGNER", "string", "", SINCE_20, "security", "CertSigner metadata of signing requests."),
+  row(
+    "USE_CACERTS_FOR_SELF_SIGNED_CA",
+    "bool",
+    false,
+    SINCE_20,
+    "discovery",
+    "A new self-signed root is made in Secret cacerts instead of istio-ca-secret.",
+  ),
+  row(
+    "PILOT_CA_CERT_CONFIGMAP",
+    "string",
+    "istio-ca-root-cert",
+    SINCE_20,
+    "discovery",
+    "ConfigMap with the mesh's roots in every namespace.",
+  ),
   row("TOKEN_AUDIENCES", "string", "istio-ca", SINCE_20, "security", "Comma separated audiences of accepted tokens."),
   row(
     "CA_HEADER_*",

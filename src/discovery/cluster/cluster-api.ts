@@ -1,0 +1,31 @@
+/** An object as an API server returns it. */
+export interface ApiObject {
+  readonly metadata: { readonly name: string; readonly namespace?: string; readonly resourceVersion?: string };
+  readonly [member: string]: unknown;
+}
+
+/** A kind of object as the API's paths name it. */
+export interface ApiResource {
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly plural: string;
+  readonly namespace?: string;
+}
+
+/** Requests to one API server. They reject with a coded error: `not-found`, `already-exists`, `conflict`, `forbidden` ... */
+export interface ClusterApi {
+  get(resource: ApiResource, name: string, signal?: AbortSignal): Promise<ApiObject>;
+  create(
+    resource: ApiResource,
+    object: object,
+    options?: { readonly signal?: AbortSignal | undefined },
+  ): Promise<ApiObject>;
+  update(resource: ApiResource, object: ApiObject): Promise<ApiObject>;
+  patch(
+    resource: ApiResource,
+    name: string,
+    body: unknown,
+    options: { readonly type: "merge"; readonly subresource?: string },
+  ): Promise<ApiObject>;
+}
