@@ -106,7 +106,7 @@ test.each([
   ["no words at all", () => [], "usage: node scripts/with-istiod.mjs"],
   ["a word too many", () => [files.address, files.token, files.root, "more"], "usage: node scripts/with-istiod.mjs"],
   ["an unknown flag", () => ["--adress", "x"], "Unknown option '--adress'"],
-  ["an address without a port", () => ["istiod", files.token, files.root], "istiod is no address: HOST:PORT"],
+  ["an address without a port", () => ["istiod", files.token, files.root], "istiod is not an address: HOST:PORT"],
   ["a token that is not there", () => [files.address, "gone", files.root], "cannot read the token gone"],
   ["a root file without a certificate", () => [files.address, files.token, files.token], "holds no certificate in PEM"],
 ] as const)("%s is told without a stack, and ends with 2", async (_, words, text) => {

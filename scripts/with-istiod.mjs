@@ -64,7 +64,7 @@ const { values, positionals, rest } = wordsOf(process.argv.slice(2));
 if (positionals.length !== 3) fail(USAGE);
 const [address, tokenFile, rootFile] = positionals;
 const [, host] =
-  /^\[?([^\]]+)\]?:\d+$/.exec(address) ?? fail(`${address} is no address: HOST:PORT, as in localhost:15012`);
+  /^\[?([^\]]+)\]?:\d+$/.exec(address) ?? fail(`${address} is not an address: HOST:PORT, as in localhost:15012`);
 const token = read(tokenFile, "token").trim();
 if (token === "") fail(`the token ${tokenFile} is empty`);
 if (!read(rootFile, "roots").includes("BEGIN CERTIFICATE")) fail(`${rootFile} holds no certificate in PEM`);

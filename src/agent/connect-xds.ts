@@ -198,7 +198,7 @@ async function connectWasm(config: AgentConfig, parts: WasmParts): Promise<WasmC
     rootsFile: systemRootCa(diskFiles.exists),
     owner: config.envoy.user,
     route: (url, roots) => proxyRoute(url, proxies, roots),
-    isKept: (path) => isRecorded(path, parts.lastGood),
+    isReferenced: (path) => isRecorded(path, parts.lastGood),
     metrics: parts.metrics,
     log: parts.log.scope("wasm"),
   });

@@ -33,7 +33,7 @@ export interface Launch {
   readonly sockets: Promise<ReservedSockets>;
   /** Resolves when it was spawned; undefined in an agent without Envoy. */
   readonly envoy: Promise<EnvoyHandle> | undefined;
-  /** Tells the present phase, if there is one, and each new one. */
+  /** Calls with the present phase, if there is one, and with each new one. */
   followPhases(listener: (phase: EnvoyPhase) => void): void;
 }
 
@@ -64,11 +64,11 @@ export async function launchEnvoy(config: AgentConfig, parts: LaunchParts): Prom
     return connectEnvoy(config, { ...known, prepared, binary, metrics, log, signal, onPhase });
   };
   const envoy = spawn().catch(async (failure: unknown) => {
-    // Nobody will read it any more.
+    // No Envoy will read it.
     await prepared.then(({ file }) => file.remove()).catch(() => undefined);
     throw failure;
   });
-  // Told where it is awaited.
+  // Reported where it is awaited.
   envoy.catch(() => undefined);
   prepared.catch(() => undefined);
   return {

@@ -16,7 +16,7 @@ export interface StartAgentOptions {
   readonly signal?: AbortSignal;
 }
 
-/** A running agent. `ended` settles when it has to end by itself: Envoy gave up, was told to quit, or a part failed for good. */
+/** A running agent. `ended` settles when it has to end by itself: Envoy gave up, a quit was requested, or a part failed for good. */
 export interface Agent extends Handle {
   /** Undefined without a status server. */
   readonly statusPort: number | undefined;

@@ -25,7 +25,7 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
 
   await using opened = new CloseStack();
   const detection = opened.add(startPlatformDetection({ settings: config.platform, log }));
-  // A start that is told to end does not wait for a cloud that is silent.
+  // A start that is cancelled does not wait for a cloud that does not answer.
   signal.addEventListener("abort", () => void detection.stop(), { once: true });
   const platform = waitForPlatform(config.platform, detection);
   const launch = await launchEnvoy(config, { opened, env, platform, metrics: envoyMetrics, log, signal });

@@ -12,7 +12,7 @@ function surrogatesLast(unit: number): number {
   return unit >= 0xd800 && unit < 0xe000 ? unit + 0x10000 : unit;
 }
 
-/** Half a surrogate pair is no character; encoders of UTF-8 put the replacement character there. */
+/** Half a surrogate pair is not a character; encoders of UTF-8 put the replacement character there. */
 export function wellFormed(text: string): string {
   return text.replaceAll(/\p{Surrogate}/gu, "\ufffd");
 }

@@ -23,7 +23,7 @@ export interface BootstrapResource {
 export interface DynamicBootstrapOptions {
   readonly discovery: BootstrapDiscovery;
   readonly node: NodeDescriptor;
-  /** Where the message is written as it came; Envoy tells the binary form by the ending `.pb`. */
+  /** Where the message is written as it came; Envoy recognizes the binary form by the ending `.pb`. */
   readonly path: string;
   readonly owner?: ProxyOwner | undefined;
   readonly log: Logger;
@@ -83,7 +83,7 @@ export function bootstrapBytes(resources: readonly BootstrapResource[]): Buffer 
   return bytes;
 }
 
-/** Throws when the bytes are no protobuf message; what the fields mean is Envoy's to judge. */
+/** Throws when the bytes are not a protobuf message; what the fields mean is Envoy's to judge. */
 function checkMessage(bytes: Buffer): void {
   const reader = new WireReader(bytes);
   while (!reader.atEnd) reader.skip(reader.tag().wire);

@@ -51,7 +51,7 @@ function planFamily(family: Family, backend: Backend, given: ApplyOptions): Fami
   const blind = given.options.forceApply && !given.options.reconcile;
   const plans = planTables(input);
   if (!blind || isOff || plans.some((plan) => plan.status === "drifted")) return { input, plans };
-  // Forced: the rules are written whatever is there, and the kernel refuses what exists already.
+  // Forced: the rules are written over any state, and the kernel refuses what exists already.
   return {
     input: { ...input, blind },
     plans: planTables({ ...input, blind }).map((plan) => ({ ...plan, status: statusOf(plans, plan) })),
@@ -84,10 +84,10 @@ function reportState(changes: readonly FamilyChange[], { settings, options, log 
   else if (drifted.length > 0) log.info("Found residues of old iptables rules/chains, reconciliation is recommended");
   else log.info("Found compatible residues of old iptables rules/chains, reconciliation not needed");
   if (serious.length === 0 || options.reconcile) return;
-  const places = serious.map(({ family, table }) => `${family === "v4" ? "IPv4" : "IPv6"} ${table}`).join(", ");
+  const tables = serious.map(({ family, table }) => `${family === "v4" ? "IPv4" : "IPv6"} ${table}`).join(", ");
   throw new CaptureError(
     "drifted",
-    `rules of an earlier run differ from the wanted ones in ${places}; nothing was changed. ` +
+    `rules of an earlier run differ from the wanted ones in ${tables}; nothing was changed. ` +
       "Use --reconcile to replace them, or --cleanup-only to remove them first",
   );
 }

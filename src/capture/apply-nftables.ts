@@ -50,15 +50,15 @@ async function requireVersion(context: NetworkContext, cniMode: boolean): Promis
 function isInPlace(tables: ReadonlyMap<string, NftTableState>, rules: readonly Rule[], names: OwnerNames): boolean {
   const planned = new Map<string, string[]>();
   for (const rule of rules) {
-    const place = `${nftTable(rule.table)} ${nftChain(rule.chain)}`;
-    const keys = planned.get(place) ?? [];
-    planned.set(place, keys);
+    const chainKey = `${nftTable(rule.table)} ${nftChain(rule.chain)}`;
+    const keys = planned.get(chainKey) ?? [];
+    planned.set(chainKey, keys);
     keys.splice(rule.position === undefined ? keys.length : rule.position - 1, 0, nftRuleKey(rule, names));
   }
   const found = [...tables].flatMap(([table, state]) => state.chains.map((chain) => `${table} ${chain}`));
   if (found.length !== planned.size) return false;
-  return [...planned].every(([place, keys]) => {
-    const [table = "", chain = ""] = place.split(" ");
+  return [...planned].every(([chainKey, keys]) => {
+    const [table = "", chain = ""] = chainKey.split(" ");
     return tables.get(table)?.keys.get(chain)?.join("\n") === keys.join("\n");
   });
 }

@@ -17,7 +17,7 @@ export interface CaptureLockOptions {
 }
 
 export interface CaptureLock extends AsyncDisposable {
-  /** Another command had it: whatever was seen before may be different now. */
+  /** Another command had it: what was seen before may be different now. */
   readonly hasWaited: boolean;
 }
 

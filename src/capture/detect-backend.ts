@@ -32,7 +32,7 @@ const EMPTY: KernelState = new Map();
 
 /**
  * Finds the iptables to use without touching anything: a probe rule would create tables and mislead the next run. The variant that already
- * holds our chains is used; else legacy where it has rules, else nft, else whatever is called `iptables`.
+ * holds our chains is used; else legacy where it has rules, else nft, else the program named `iptables`.
  */
 export async function detectBackend(options: DetectOptions): Promise<Backend> {
   const { forceBinary, ipv6, log } = options;

@@ -98,7 +98,7 @@ async function startHolder(enter: readonly string[], isolated: boolean): Promise
 }
 
 async function stopHolder(child: ChildProcess): Promise<void> {
-  // One that was killed has no exit code either, and would be waited for in vain.
+  // One that was killed has no exit code either, and would be waited for forever.
   if (child.exitCode !== null || child.signalCode !== null) return;
   const closed = once(child, "close");
   child.stdin?.end();

@@ -126,7 +126,7 @@ export function configDirectories(
   return [...new Set(directories)];
 }
 
-/** Undefined for sources that are no directory. */
+/** Undefined for sources that are not directories. */
 function directoryOf(address: string): string | undefined {
   if (!address.startsWith("fs://")) return undefined;
   const [, path = ""] = /^fs:\/\/[^/]*(\/.*)?$/.exec(address) ?? [];

@@ -1,4 +1,4 @@
-/** What one thread tells the others about its upstream queries, so that each notices one that has come back in a circle. */
+/** What threads share about its upstream queries, so that each notices one that has come back in a circle. */
 export interface PortOwners {
   /** An upstream socket of this thread has the port, until it is released. */
   claim(port: number): void;
@@ -52,7 +52,7 @@ export function portOwners({ owners, waiting }: PortMap, thread: number): PortOw
   };
 }
 
-/** For a thread that died: whoever gets its ports next is no loop. */
+/** For a thread that died: whoever gets its ports next is not a loop. */
 export function releaseAll({ owners, waiting }: PortMap, thread: number): void {
   for (let port = owners.indexOf(thread); port >= 0; port = owners.indexOf(thread, port + 1)) owners[port] = 0;
   waitingOf(waiting, thread).fill(0);

@@ -147,7 +147,7 @@ describe("what has to be asked upstream", () => {
   test.each([
     { name: "a name nobody knows", message: query("elsewhere.example.") },
     { name: "an address nobody has", message: query("1.1.1.1.in-addr.arpa.", PTR) },
-    { name: "a pointer that is no address", message: query("x.in-addr.arpa.", PTR) },
+    { name: "a pointer that is not an address", message: query("x.in-addr.arpa.", PTR) },
     {
       name: "another class",
       message: query("web.example.", A, { questions: [{ name: "web.example.", type: A, class: 3 }] }),

@@ -195,7 +195,7 @@ function isSame(server: IpAddress, host: string): boolean {
   return own !== undefined && formatIp(own) === formatIp(server);
 }
 
-/** How many threads will serve. Never an error: one thread always can. `findObstacle` tells why sockets cannot share a port. */
+/** How many threads will serve. Never an error: one thread always can. `findObstacle` says why sockets cannot share a port. */
 export async function usableThreads(
   requested: number,
   log: Logger,

@@ -69,7 +69,7 @@ async function sendLater(socket: Socket, reply: Promise<Buffer>, peer: HostPortO
 
 type HostPortOfPeer = { readonly address: string; readonly port: number };
 
-/** A shared port lets in a second agent without a word. Asking for it alone first tells whether somebody has it. */
+/** A shared port lets in a second agent without a word. Asking for it alone first shows whether another process has it. */
 async function bindShared(address: HostPort): Promise<Socket> {
   const alone = await bindUdp(address, false);
   const { port } = alone.address();

@@ -13,7 +13,7 @@ export interface UdpSockets {
 export interface UdpChange {
   readonly opened: readonly HostPort[];
   readonly closed: readonly HostPort[];
-  /** Addresses that are not there (any more), or that IPv6 still checks for a double, are no failures: the next update may find them. */
+  /** Addresses that are not there (any more), or that IPv6 still checks for a double, are not failures: the next update may find them. */
   readonly failures: readonly unknown[];
 }
 

@@ -3,7 +3,7 @@ import type { ThreadData } from "./thread-messages.ts";
 import { serveThread } from "./worker.ts";
 
 /**
- * This file is a program for a worker, and names its own place for whoever starts one: the bundler gives a file that is imported
+ * This file is a program for a worker, and names its own file for whoever starts one: the bundler gives a file that is imported
  * dynamically a chunk of its own, wherever that may lie.
  */
 export const WORKER_URL = new URL(import.meta.url);

@@ -16,10 +16,10 @@ import { createUdpSockets } from "./udp-sockets.ts";
  * share of the queries. What goes wrong while binding ends the worker; its owner starts another.
  */
 export function serveThread(port: MessagePort, data: ThreadData): void {
-  const tell = (message: FromThread) => port.postMessage(message);
-  const log = threadLogger(tell, data.debug);
+  const send = (message: FromThread) => port.postMessage(message);
+  const log = threadLogger(send, data.debug);
   const opened = new CloseStack();
-  const counted = createThreadMetrics((report) => tell({ type: "metrics", report }));
+  const counted = createThreadMetrics((report) => send({ type: "metrics", report }));
   const ports = portOwners(data.ports, data.dnsThread);
   const resolver = createResolver(data.settings, { log, metrics: counted.metrics, ports });
   const sockets = opened.add(createUdpSockets((address) => startUdpListener(address, resolver.handler, log, "join")));
@@ -32,9 +32,9 @@ export function serveThread(port: MessagePort, data: ThreadData): void {
   };
   const updater = createTableUpdater(tableOptions(data.settings), (table) => {
     resolver.handler.setTable(table);
-    if (!hasTable) void listen().then(() => tell({ type: "serving" }));
+    if (!hasTable) void listen().then(() => send({ type: "serving" }));
     hasTable = true;
-    tell({ type: "table-applied" });
+    send({ type: "table-applied" });
   });
   const stop = async () => {
     updater.stop();
@@ -56,11 +56,11 @@ export function serveThread(port: MessagePort, data: ThreadData): void {
 }
 
 /** Lines go to the main thread, which knows where they belong. */
-function threadLogger(tell: (message: FromThread) => void, debug: Uint8Array): Logger {
+function threadLogger(send: (message: FromThread) => void, debug: Uint8Array): Logger {
   const at =
     (level: LogLevel) =>
     (message: string, fields: LogFields = {}) =>
-      tell({ type: "log", level, message, fields });
+      send({ type: "log", level, message, fields });
   const logDebug = at("debug");
   const enabled = (level: LogLevel) => level !== "debug" || debug[0] === 1;
   const logger: Logger = {

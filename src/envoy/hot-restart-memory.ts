@@ -99,7 +99,7 @@ function readTextOrEmpty(path: string): string {
 }
 
 /**
- * Picks the first free id of a row that starts at the agent's own place. The place follows from what tells agents apart (network
+ * Picks the first free id of a row that starts at the agent's own id. That follows from what tells agents apart (network
  * namespace, admin address, configuration path), so that a restarted agent comes back to the id whose stale shared memory Envoy
  * replaces, and two agents of a machine start at different places.
  */

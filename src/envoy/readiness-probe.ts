@@ -25,7 +25,7 @@ export interface EnvoyReadinessProbe {
 
 const CONFIG_TIMEOUT_MS = 1_000;
 
-/** Success is remembered: Envoy keeps serving its last configuration, and an admin port that moves in a hot restart is no outage. */
+/** Success is cached: Envoy keeps serving its last configuration, and an admin port that moves in a hot restart does not mean an outage. */
 export function envoyReadinessProbe(options: EnvoyReadinessOptions): EnvoyReadinessProbe {
   const { rules } = options;
   let hasConfig = false;
@@ -46,7 +46,7 @@ export function envoyReadinessProbe(options: EnvoyReadinessOptions): EnvoyReadin
     const [config, server] = await Promise.all([
       hasConfig
         ? undefined
-        : ask(CONFIG_STATS_FILTER, CONFIG_TIMEOUT_MS, (stats) => configProblem(stats, rules.tellsPartsApart)),
+        : ask(CONFIG_STATS_FILTER, CONFIG_TIMEOUT_MS, (stats) => configProblem(stats, rules.reportsParts)),
       isServing ? undefined : ask(SERVER_STATS_FILTER, rules.serverTimeoutMs, serverProblem),
     ]);
     // An answer of the Envoy before a reset says nothing about the present one.
@@ -56,7 +56,7 @@ export function envoyReadinessProbe(options: EnvoyReadinessOptions): EnvoyReadin
     const cause = options.terminationCause?.();
     if (cause !== undefined) return rules.terminated(cause);
     if (server !== undefined) return server;
-    isServing = isPresent && rules.remembersReady;
+    isServing = isPresent && rules.cachesReady;
     if (isFirst) announce(options);
     isFirst = false;
     return undefined;

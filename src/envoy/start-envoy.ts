@@ -98,7 +98,7 @@ function throwFailure(end: EnvoyEnd, options: EnvoyOptions): void {
   throw new EnvoyError(end.kind, `Envoy exited with error: ${end.text}`, exitCode);
 }
 
-/** Warns when the soft limit that Envoy inherits is low. Silent where the system does not tell. */
+/** Warns when the soft limit that Envoy inherits is low. Silent where the system does not say. */
 export function warnAboutLowFdLimit(log: Logger, limitsText = readLimits()): void {
   const soft = /^Max open files\s+(\d+|unlimited)\s+(\d+|unlimited)/m.exec(limitsText);
   const limit = soft?.[1];

@@ -39,15 +39,15 @@ export function startWatchdog(leftovers: readonly string[] = []): Watchdog {
   child.stdin.on("error", () => undefined);
   // It must not keep an agent alive that has nothing else to do.
   child.unref();
-  const tell = (line: string) => {
+  const send = (line: string) => {
     if (child.stdin.writable) child.stdin.write(`${line}\n`);
   };
   return {
     pid: child.pid,
-    watch: (pid) => tell(`+${pid}`),
-    unwatch: (pid) => tell(`-${pid}`),
+    watch: (pid) => send(`+${pid}`),
+    unwatch: (pid) => send(`-${pid}`),
     stop: async () => {
-      tell("bye");
+      send("bye");
       child.stdin.end();
       await gone;
     },

@@ -24,7 +24,7 @@ export interface FrameStream {
   writeFrameBytes(bytes: Uint8Array): Promise<void> | undefined;
 }
 
-/** Finds the message frames (flag, length, payload) in a byte stream cut at any place, without assembling them. */
+/** Finds the message frames (flag, length, payload) in a byte stream cut anywhere, without assembling them. */
 export class FrameScanner {
   readonly #sink: FrameSink;
   readonly #maxBytes: number;

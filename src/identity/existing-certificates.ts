@@ -28,12 +28,12 @@ export function createExistingCertificates(
   return {
     keyPair: { kind: "file-key-pair", certificatePath: paths.certificateChain, keyPath: paths.key },
     root: { kind: "file-root", path: paths.root },
-    hasKeyPair: onceSeen([paths.certificateChain, paths.key]),
-    hasRoot: onceSeen([paths.root]),
+    hasKeyPair: memoizedPresence([paths.certificateChain, paths.key]),
+    hasRoot: memoizedPresence([paths.root]),
   };
 }
 
-function onceSeen(paths: readonly string[]): () => Promise<boolean> {
+function memoizedPresence(paths: readonly string[]): () => Promise<boolean> {
   let seen = false;
   return async () => {
     seen ||= (await Promise.all(paths.map(hasContent))).every(Boolean);

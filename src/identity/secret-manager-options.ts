@@ -54,8 +54,8 @@ export interface SecretManagerTuning {
 export const DEFAULT_FILE_WAIT_MS = 10_000;
 
 /** Nothing or less would read invalid files without a pause; days would hide every change, and beyond 2^31 ms timers do not wait. */
-export function usableDebounceMs(wishedMs: number): number {
-  return Math.min(10_000, Math.max(10, wishedMs));
+export function usableDebounceMs(configuredMs: number): number {
+  return Math.min(10_000, Math.max(10, configuredMs));
 }
 
 export const DEFAULT_TUNING: SecretManagerTuning = {

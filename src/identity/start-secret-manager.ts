@@ -195,7 +195,7 @@ export interface CertificateDescription {
   readonly lastFailure?: string;
 }
 
-/** Empty texts, and the subject says so, where a file holds something that is no certificate behind the first one. */
+/** Empty texts, and the subject says so, where a file holds something that is not a certificate behind the first one. */
 interface CertificateFacts {
   readonly serial: string;
   readonly subject: string;

@@ -38,7 +38,7 @@ export interface WorkloadSecrets {
 
 export function createWorkloadSecrets(options: WorkloadSecretsOptions): WorkloadSecrets {
   const { rotation, existing, files } = options;
-  const encode = rememberLast((certificate: WorkloadCertificate) => encodeKeyPair(certificate));
+  const encode = memoizeLast((certificate: WorkloadCertificate) => encodeKeyPair(certificate));
   let configRoots = "";
 
   async function fileRoots(signal: AbortSignal | undefined): Promise<string | undefined> {
@@ -115,7 +115,7 @@ async function readNow(read: () => Promise<ServedSecret> | undefined): Promise<S
 }
 
 /** The same certificate is asked for by every stream until the next one is issued. */
-function rememberLast<Key extends object, Value>(build: (key: Key) => Value): (key: Key) => Value {
+function memoizeLast<Key extends object, Value>(build: (key: Key) => Value): (key: Key) => Value {
   let last: { readonly key: Key; readonly value: Value } | undefined;
   return (key) => {
     if (last?.key !== key) last = { key, value: build(key) };

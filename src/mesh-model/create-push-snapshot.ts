@@ -82,7 +82,7 @@ export function createPushSnapshot(input: PushSnapshotInput): PushSnapshot {
     const key = scopeKey(traits, sidecar);
     let scope = scopes.get(key);
     if (scope === undefined) {
-      const { content } = contents.obtain(key, (known) => buildOutboundContent(traits, sidecar, parts, known));
+      const { content } = contents.getOrBuild(key, (known) => buildOutboundContent(traits, sidecar, parts, known));
       scope = toScope(key, traits, content, parts, snapshot);
       scopes.set(key, scope);
     }

@@ -2,7 +2,7 @@ import type { Endpoint, ServiceTarget } from "./endpoint.ts";
 import type { Locality } from "./locality.ts";
 import type { Provider, Service } from "./service.ts";
 
-/** What a registry tells its listeners, by service key. A service is in one of the lists at most. */
+/** What a registry reports to its listeners, by service key. A service is in one of the lists at most. */
 export interface RegistryChange {
   /** New, or another service than before; its endpoints may differ as well. */
   readonly updated: readonly string[];

@@ -29,14 +29,14 @@ export interface FileRequest {
 
 export interface FileApplier {
   /** Resolves with what is not as it should be afterwards. Rejects, with nothing changed, for a file that cannot be applied. */
-  apply(request: FileRequest, tell: Say): Promise<readonly string[]>;
+  apply(request: FileRequest, report: Say): Promise<readonly string[]>;
   /** Lets workloads be called that were not ready in time and are now. Not while a file is being applied: some stand aside to end. */
   tend(): Promise<void>;
   /** Waits for what is at work; the mesh's signal ends it between two steps. */
   stop(): Promise<void>;
 }
 
-export interface FileApplierOptions extends Omit<ChangeMeshOptions, "tell"> {
+export interface FileApplierOptions extends Omit<ChangeMeshOptions, "report"> {
   readonly config: ConfigFiles;
   readonly slot: number;
   readonly env: StartMeshOptions["env"];
@@ -46,9 +46,9 @@ export interface FileApplierOptions extends Omit<ChangeMeshOptions, "tell"> {
 export function createFileApplier(options: FileApplierOptions): FileApplier {
   let current: Promise<readonly string[]> | undefined;
   return {
-    async apply(request, tell) {
+    async apply(request, report) {
       if (current !== undefined) throw new MeshError("already-running", "another mesh apply is at work; wait for it");
-      current = applyFile(options, request, tell).finally(() => {
+      current = applyFile(options, request, report).finally(() => {
         current = undefined;
       });
       return current;
@@ -62,7 +62,7 @@ export function createFileApplier(options: FileApplierOptions): FileApplier {
   };
 }
 
-async function applyFile(options: FileApplierOptions, request: FileRequest, tell: Say): Promise<readonly string[]> {
+async function applyFile(options: FileApplierOptions, request: FileRequest, report: Say): Promise<readonly string[]> {
   const { running, parts, config, say } = options;
   const { fileName, path, isDryRun } = request;
   const directory = dirname(path);
@@ -72,7 +72,7 @@ async function applyFile(options: FileApplierOptions, request: FileRequest, tell
   if (wrong.length > 0) throw new MeshError("invalid-file", wrong.join("\n"));
   const after = await planAfter(options, file);
   const mtls = running.file.mtls === file.mtls ? "" : `  mtls ${running.file.mtls} becomes ${file.mtls}\n`;
-  tell("info", `${mtls}${formatChanges(changesOf(options, after))}`.trimEnd());
+  report("info", `${mtls}${formatChanges(changesOf(options, after))}`.trimEnd());
   if (isDryRun) return [];
   const ask = () => parts.controlPlaneObstacle(running.plan);
   const [obstacle] = await untilReady([ask], { limitMs: CONTROL_PLANE_MS, signal: options.signal });
@@ -80,10 +80,10 @@ async function applyFile(options: FileApplierOptions, request: FileRequest, tell
   config.writeInline(file.config, fileName);
   Object.assign(running, { file, fileName, directory, watchedFile: path });
   const both: Say = (level, text) => {
-    tell(level, text);
+    report(level, text);
     say(level, text);
   };
-  return changeMesh({ ...options, tell: both }, after);
+  return changeMesh({ ...options, report: both }, after);
 }
 
 /** It may have been killed a moment ago. */

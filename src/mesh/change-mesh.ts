@@ -19,7 +19,7 @@ export interface ChangeMeshOptions {
   readonly state: StateRecord;
   /** Absent without namespaces. */
   readonly relays: Relays | undefined;
-  readonly tell: Say;
+  readonly report: Say;
   readonly signal: AbortSignal;
 }
 
@@ -38,11 +38,11 @@ const SETTLE_MS = 1000;
 export async function changeMesh(options: ChangeMeshOptions, after: MeshPlan): Promise<readonly string[]> {
   const { running, life, relays } = options;
   const before = running.plan;
-  const { added, changed, removed, kept } = changesOf(options, after);
+  const { added, changed, removed, unchanged } = changesOf(options, after);
   for (const { name } of added) running.aside.add(name);
   publish(options, plansTogether(before, after));
   await relays?.follow(running.plan);
-  for (const workload of kept) life.renew(after, workload);
+  for (const workload of unchanged) life.renew(after, workload);
   const late = await addAll(options, added);
   for (const each of changed) {
     const objection = await replace(options, each);
@@ -63,10 +63,10 @@ export function changesOf(
 }
 
 async function addAll(options: ChangeMeshOptions, added: readonly Workload[]): Promise<readonly string[]> {
-  const { running, life, tell } = options;
+  const { running, life, report } = options;
   const { plan } = running;
   try {
-    await life.makePlace(plan, added);
+    await life.prepare(plan, added);
     await Promise.all([life.capture(added), life.identify(plan, added)]);
   } catch (thrown) {
     await Promise.all(added.map((workload) => life.clear(workload)));
@@ -78,7 +78,7 @@ async function addAll(options: ChangeMeshOptions, added: readonly Workload[]): P
     added.map(async (workload) => {
       await life.start(plan, workload);
       const objection = await whenReady(options, workload);
-      if (objection === undefined) tell("info", `${workload.name} is started`);
+      if (objection === undefined) report("info", `${workload.name} is started`);
       return objection ?? [];
     }),
   );
@@ -86,7 +86,7 @@ async function addAll(options: ChangeMeshOptions, added: readonly Workload[]): P
 }
 
 async function replace(options: ChangeMeshOptions, change: ChangedWorkload): Promise<string | undefined> {
-  const { running, life, tell } = options;
+  const { running, life, report } = options;
   const { before, after, isAlone } = change;
   if (!isAlone) await standAside(options, [before]);
   await life.end(before);
@@ -96,19 +96,19 @@ async function replace(options: ChangeMeshOptions, change: ChangedWorkload): Pro
   await life.identify(running.plan, [after]);
   await life.start(running.plan, after);
   const objection = await whenReady(options, after);
-  if (objection === undefined) tell("info", `${after.name} is restarted`);
+  if (objection === undefined) report("info", `${after.name} is restarted`);
   return objection;
 }
 
 async function removeAll(options: ChangeMeshOptions, removed: readonly Workload[]): Promise<readonly string[]> {
-  const { running, life, tell } = options;
+  const { running, life, report } = options;
   await standAside(options, removed);
   const problems = await Promise.all(
     removed.map(async (workload) => {
       await life.end(workload);
       const left = await life.clear(workload);
       running.aside.delete(workload.name);
-      tell("info", `${workload.name} is ended`);
+      report("info", `${workload.name} is ended`);
       return left;
     }),
   );

@@ -11,7 +11,7 @@ import type { StateRecord } from "./state/mesh-state.ts";
 
 /** All supervised processes of a mesh, by name: `control-plane`, `WORKLOAD/agent`, `WORKLOAD/app`. */
 export interface MeshParts {
-  /** Starts it, in the place of one that has been stopped. Throws when everything is being stopped. */
+  /** Starts it, replacing one that has been stopped. Throws when everything is being stopped. */
   add(spec: PartSpec): void;
   /** Stops it for good. */
   remove(name: string): Promise<void>;
@@ -33,7 +33,7 @@ export function createMeshParts(state: StateRecord, say: Say): MeshParts {
   const parts = new Map<string, Part>();
   let isStopping = false;
   const onEvent = (event: PartEvent) => {
-    if (event.type === "started") return remember(state, event, say);
+    if (event.type === "started") return recordStart(state, event, say);
     if (isStopping) return;
     const again = `starting it again in ${(event.delayMs / 1000).toFixed(1)} s`;
     say("warn", `${event.name}: ${event.reason}; ${again}${event.isLoop ? " (it keeps ending)" : ""}`);
@@ -87,7 +87,7 @@ export function createMeshParts(state: StateRecord, say: Say): MeshParts {
 }
 
 /** The mark on the process finds it too; so a full disk is worth a warning and no more. */
-function remember(state: StateRecord, { name, identity }: Extract<PartEvent, { type: "started" }>, say: Say): void {
+function recordStart(state: StateRecord, { name, identity }: Extract<PartEvent, { type: "started" }>, say: Say): void {
   if (identity === undefined) return;
   try {
     state.update({ processes: { ...state.current.processes, [name]: identity } });

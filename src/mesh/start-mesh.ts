@@ -67,7 +67,7 @@ export async function startMesh(options: StartMeshOptions): Promise<Mesh> {
   if (left !== undefined) {
     say("warn", "the last run of this mesh was cut off; removing what it left");
     const { problems } = await tearDown(folder, left);
-    // The new run's state takes the place of the old one, which alone knows of what is left.
+    // The new run's state replaces the old one, which alone knows of what is left.
     if (problems.length > 0) throw new MeshError("state", `${problems.join("\n")}\npilot-agent mesh down tries again`);
   }
   const { isolation, why } = options.proxyless
@@ -109,7 +109,7 @@ export async function startMesh(options: StartMeshOptions): Promise<Mesh> {
     opened.add(await startNameServer(plan.network));
   }
   const relays = plan.network === undefined ? undefined : opened.add(await startRelays(plan));
-  await life.makePlace(plan, plan.workloads);
+  await life.prepare(plan, plan.workloads);
   parts.add(controlPlanePart(inputs(plan)));
   // The capture takes as long as the control plane's start: both at once.
   await Promise.all([
@@ -141,7 +141,7 @@ export async function startMesh(options: StartMeshOptions): Promise<Mesh> {
         plan.workloads.map((workload) => () => parts.workloadObstacle(workload)),
         { limitMs, signal },
       ),
-    // Parts are started again whatever happens to them: a mesh does not end by itself.
+    // Parts are restarted after any failure: a mesh does not end by itself.
     ended: new Promise<void>(() => undefined),
     stop: () => owned.close(),
   });
@@ -214,7 +214,7 @@ interface SlotClaim {
 }
 
 /**
- * Meshes agree by a port on a loopback address of the slot: only one can listen there, and the kernel gives it back whatever becomes of
+ * Meshes agree by a port on a loopback address of the slot: only one can listen there, and the kernel frees it with any end of
  * the process. A mesh tries the same slot first every time, so that its addresses stay.
  */
 export async function claimSlot(name: string, isolation: Isolation): Promise<SlotClaim> {

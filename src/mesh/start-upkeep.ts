@@ -23,7 +23,7 @@ export interface UpkeepOptions {
   readonly config: ConfigFiles;
   /** New tokens for all workloads. */
   renewTokens(): Promise<void>;
-  /** Whatever else has to be looked at often. */
+  /** Other checks that run as often. */
   tend(): Promise<void>;
   readonly say: Say;
 }
@@ -115,13 +115,13 @@ function takeOver({ file, fileName }: RunningMesh, path: string, config: ConfigF
     return parsed.problems.map((each) => `${fileName}:${each.line}:${each.column}: ${each.text}`);
   const wrong = config.writeInline(parsed.file.config, fileName);
   if (wrong.length > 0) return wrong;
-  return isDeepStrictEqual(withoutPlaces(file), withoutPlaces(parsed.file))
+  return isDeepStrictEqual(withoutPositions(file), withoutPositions(parsed.file))
     ? []
     : [`${fileName}: services have changed; pilot-agent mesh apply -f ${fileName} takes them over`];
 }
 
 /** Where something stands in the file makes no difference, and the name may have been given on the command line. */
-function withoutPlaces({ services, namespace, mtls, configDir }: MeshFile): unknown {
+function withoutPositions({ services, namespace, mtls, configDir }: MeshFile): unknown {
   const plain = services.map((service) => ({
     ...service,
     versions: service.versions.map((kind) => ({ ...kind, position: null })),

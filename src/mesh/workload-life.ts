@@ -22,7 +22,7 @@ const OWN_PORTS = "15090,15021,15020";
 /** How a workload of a mesh comes and goes. */
 export interface WorkloadLife {
   /** Its folder and its network, as yet without capture. */
-  makePlace(plan: MeshPlan, workloads: readonly Workload[]): Promise<void>;
+  prepare(plan: MeshPlan, workloads: readonly Workload[]): Promise<void>;
   /** With namespaces: its traffic goes through its sidecar. */
   capture(workloads: readonly Workload[]): Promise<void>;
   /** The control plane has to have run once: it makes the root. */
@@ -31,7 +31,7 @@ export interface WorkloadLife {
   start(plan: MeshPlan, workload: Workload): Promise<void>;
   /** The sidecar finishes what it has begun while its application is there; then both end. */
   end(workload: Workload): Promise<void>;
-  /** Removes what `makePlace` made; says what could not be removed. */
+  /** Removes what `prepare` made; says what could not be removed. */
   clear(workload: Workload): Promise<readonly string[]>;
   /** For the next start of an application that goes on. */
   renew(plan: MeshPlan, workload: Workload): void;
@@ -50,7 +50,7 @@ const SIDECAR_MS = 20_000;
 
 export function createWorkloadLife({ inputs, folder, parts, state, issuer, signal }: LifeOptions): WorkloadLife {
   return {
-    async makePlace(plan, workloads) {
+    async prepare(plan, workloads) {
       for (const workload of workloads) prepareWorkloadFolder(folder, plan, workload);
       if (plan.network !== undefined) await createNamespaces(workloads, plan, plan.network, state);
     },

@@ -176,7 +176,7 @@ function withClusterUrl(metadata: Readonly<Record<string, string>>): Readonly<Re
   return { ...metadata, gcp_gke_cluster_url: url };
 }
 
-/** `us-central1-f` lies in region `us-central1`; undefined for anything that is no zone. */
+/** `us-central1-f` lies in region `us-central1`; undefined for anything that is not a zone. */
 export function parseGcpZone(zone: string): Locality | undefined {
   const [, region] = /^([^-]+-[^-]+)-[^-]+$/.exec(zone) ?? [];
   return region === undefined ? undefined : { region, zone, subzone: "" };

@@ -6,7 +6,7 @@ export interface Locality {
   readonly subzone: string;
 }
 
-/** What the cloud tells about this machine; plain data, complete when the detection has ended. */
+/** What the cloud says about this machine; plain data, complete when the detection has ended. */
 export interface PlatformInfo {
   readonly name: PlatformName;
   /** Node metadata PLATFORM_METADATA. */

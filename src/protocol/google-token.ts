@@ -25,7 +25,7 @@ export function federatedTokenBody(request: FederatedTokenRequest): string {
   });
 }
 
-/** Far above any token's life; an answer beyond it is no time that a date could hold. */
+/** Far above any token's life; an answer beyond it is not a time that a date could hold. */
 const MAX_LIFETIME_SECONDS = 366 * 24 * 3600;
 
 export interface FederatedToken {

@@ -26,7 +26,7 @@ export function parsePodInfo(text: string): Map<string, string> {
   return entries;
 }
 
-/** Keeps the good lines and tells what is wrong with the others. */
+/** Returns the good lines and what is wrong with the others. */
 export function parsePodInfoLenient(text: string): {
   readonly entries: Map<string, string>;
   readonly problems: readonly PodInfoProblem[];

@@ -133,7 +133,7 @@ export interface DiscoverySettings {
   readonly systemNamespace?: string;
   readonly revision?: string;
   readonly podName?: string;
-  /** A plugged-in CA, or where the self-signed root is made once and kept. */
+  /** A plugged-in CA, or where the self-signed root is created once and stored. */
   readonly caDirectory: string;
   readonly ca?: Pick<AuthorityOptions, "ttl" | "selfSigned" | "allowsSeveralRoots">;
   /** Names of the serving certificate besides the usual ones. */
@@ -142,7 +142,7 @@ export interface DiscoverySettings {
   readonly tlsMinVersion?: "TLSv1.2" | "TLSv1.3";
   /** OpenSSL's list; without it the suites are those of the TLS library. */
   readonly tlsCiphers?: string;
-  /** Address ranges of gateways that are believed when they tell who their clients are. */
+  /** Address ranges of gateways that are trusted about who their clients are. */
   readonly trustedGateways?: readonly string[];
   /** Issuers of tokens, besides the development issuer in the CA's directory. */
   readonly jwtRules?: readonly JwtRule[];
@@ -151,7 +151,7 @@ export interface DiscoverySettings {
   readonly limits?: Partial<LimitSettings>;
   readonly workloadEntries?: WorkloadEntrySettings;
   readonly keepalive?: { readonly intervalMs: number; readonly timeoutMs: number };
-  /** Streams are ended after this time, so that clients spread over servers anew; absent: never. */
+  /** Streams are ended after this time, so that clients spread over servers again; absent: never. */
   readonly maxConnectionAgeMs?: number;
   /** Time for running streams when the server is stopped; 10 s. */
   readonly shutdownMs?: number;

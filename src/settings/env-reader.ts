@@ -16,7 +16,7 @@ export interface EnvReader {
   int(name: EnvironmentName<"int" | "json-int">): number;
   float(name: EnvironmentName<"float">): number;
   durationMs(name: EnvironmentName<"duration">): number;
-  /** Set, whatever the value, and known to the generation. */
+  /** Set to any value, and known to the generation. */
   isSet(name: EnvironmentName): boolean;
   /** The generation knows the variable. */
   applies(name: EnvironmentName): boolean;

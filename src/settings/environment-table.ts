@@ -131,7 +131,7 @@ export const ENVIRONMENT = [
     "",
     UNTIL_7,
     "role",
-    "Control plane namespace when the discovery address does not tell it.",
+    "Control plane namespace when the discovery address does not contain it.",
   ),
 
   // Security
@@ -466,7 +466,7 @@ export const ENVIRONMENT = [
     true,
     ALL,
     "envoy",
-    "Start Envoy again after an abnormal exit, and end with a telling code when it keeps failing. false: never restart, always exit 0.",
+    "Start Envoy again after an abnormal exit, and end with a distinct exit code when it keeps failing. false: never restart, always exit 0.",
     { own: true },
   ),
   row(

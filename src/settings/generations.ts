@@ -27,7 +27,7 @@ export interface GenerationRules extends ProxyConfigRules {
   readonly proxyComponentLogLevel: string;
   readonly splitsProxyLogLevel: boolean;
   readonly tokenManagerPlugin: string;
-  /** --concurrency and --serviceCluster replace whatever the ProxyConfig says, even with their defaults. */
+  /** --concurrency and --serviceCluster replace what the ProxyConfig says, even with their defaults. */
   readonly flagsAlwaysWin: boolean;
   readonly usesCpuLimit: boolean;
   readonly warnsAboutUnlimitedConcurrency: boolean;

@@ -30,7 +30,7 @@ import { readStsSettings } from "./sts.ts";
 import { readWasmSettings, type WasmSettings } from "./wasm.ts";
 import { readProxySettings, readXdsSettings, type XdsSettings } from "./xds.ts";
 
-/** Everything `proxy` is told, read once. */
+/** All settings of `proxy`, read once. */
 export interface AgentConfig {
   readonly generation: GenerationRules;
   readonly role: ProxyRole;
@@ -162,7 +162,7 @@ export async function readAgentConfig(sources: AgentConfigSources): Promise<Agen
   });
 }
 
-/** Runs one step; its ConfigError is kept and a stand-in lets the next steps be checked as well. */
+/** Runs one step; its ConfigError is collected and a stand-in lets the next steps be checked as well. */
 async function attempt<Value>(
   errors: ConfigError[],
   step: () => Value | Promise<Value>,

@@ -9,7 +9,7 @@ const MODULE_DIRECTORY = "var/lib/istio/data";
 /** What the composition root adds depends on the machine and on parts that are running. */
 export type WasmSettings = Omit<
   WasmOptions,
-  "metrics" | "log" | "owner" | "dockerConfigPath" | "rootsFile" | "route" | "isKept" | "resolve"
+  "metrics" | "log" | "owner" | "dockerConfigPath" | "rootsFile" | "route" | "isReferenced" | "resolve"
 >;
 
 /** Undefined when remote modules are left to Envoy. */

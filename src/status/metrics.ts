@@ -15,7 +15,7 @@ export function declareScrapeMetrics(registry: MetricRegistry) {
     }),
     dropped: registry.counter({
       name: "istio_agent_scrape_dropped_total",
-      help: "What merged scrapes left out to stay valid: repeated families, repeated series, lines that are no metrics.",
+      help: "What merged scrapes left out to stay valid: repeated families, repeated series, lines that are not metrics.",
       labels: ["type", "what"],
     }),
   };

@@ -68,9 +68,9 @@ class Evaluator {
     const position = positionAt(name, source, this.#at.pos);
     const shown = this.#at.text();
     const context = shown.length > MAX_CONTEXT ? `${shown.slice(0, MAX_CONTEXT)}...` : shown;
-    const place = `template: ${name}:${position.line}:${position.column}: executing ${quoteGo(this.#template)} at <${context}>`;
+    const location = `template: ${name}:${position.line}:${position.column}: executing ${quoteGo(this.#template)} at <${context}>`;
     const code = failure instanceof TemplateLimitError ? failure.code : "execution";
-    return new TemplateError(code, `${place}: ${failure.message}`, position);
+    return new TemplateError(code, `${location}: ${failure.message}`, position);
   }
 
   #atExpression(node: Expression | Command | Pipeline): void {
@@ -192,7 +192,7 @@ class Evaluator {
     this.#meter.enter();
     this.#atExpression(pipeline);
     let value: unknown = NONE;
-    // A nil that leaves a pipeline is no value at all: its fields are absent instead of a mistake.
+    // A nil that leaves a pipeline is not a value at all: its fields are absent instead of a mistake.
     for (const command of pipeline.commands) value = this.#command(dot, command, value) ?? undefined;
     for (const name of pipeline.variables) this.#bind(name, value, pipeline.assigns);
     this.#meter.leave();

@@ -18,7 +18,7 @@ export interface Template {
   execute(data: unknown): string;
 }
 
-/** Throws `TemplateError` with code `parse` (or `too-deep`) for text that is no template. */
+/** Throws `TemplateError` with code `parse` (or `too-deep`) for text that is not a template. */
 export function parseTemplate(name: string, text: string, options: TemplateOptions = {}): Template {
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   // A map, because a plain object would also know `constructor`.

@@ -149,7 +149,7 @@ function formatInteger(value: unknown, directive: Directive): string {
   return padNumber(sign(number < 0n, flags), marked + digits, directive, precision === undefined);
 }
 
-/** Numbers that are no character become the replacement character. */
+/** Numbers that are not a character become the replacement character. */
 function character(code: bigint): string {
   const isCharacter = code >= 0n && code <= 0x10ffffn && !(code >= 0xd800n && code < 0xe000n);
   return String.fromCodePoint(isCharacter ? Number(code) : 0xfffd);

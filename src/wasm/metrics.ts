@@ -5,7 +5,7 @@ export type FetchResult =
   | "download_failure"
   | "manifest_failure"
   | "checksum_mismatched"
-  /** What came is no Wasm module. */
+  /** What came is not a Wasm module. */
   | "fetch_failure";
 
 export type ConversionResult =

@@ -51,7 +51,7 @@ export function openConverter(options: WasmOptions): Pick<WasmConverter, "conver
     purgeIntervalMs: positive(options.purgeIntervalMs) ?? DEFAULT_PURGE_INTERVAL_MS,
     owner: options.owner,
     find: (module, signal) => findModule(module, finding, signal),
-    isInUse: (path) => inUse.has(path) || options.isKept?.(path) === true,
+    isInUse: (path) => inUse.has(path) || options.isReferenced?.(path) === true,
     metrics,
     log,
   });
@@ -87,7 +87,7 @@ function unlessAborted(converted: Promise<ConvertedResponse>, signal: AbortSigna
   });
 }
 
-/** Nothing, and less than that, is no setting: a timer of it would never rest. */
+/** Nothing, and less than that, is not a setting: a timer of it would never rest. */
 function positive(value: number): number | undefined {
   return value > 0 ? value : undefined;
 }

@@ -30,14 +30,14 @@ export interface WasmOptions {
   /** The way of each request when it is not the direct one, such as through a proxy; the roots are for TLS with it. A throw fails the request. */
   readonly route?: (url: URL, roots: () => SecureContext) => ProxyRoute | undefined;
   /** Files that the proxy may be given by somebody else, also when no response here has named them. */
-  readonly isKept?: (path: string) => boolean;
+  readonly isReferenced?: (path: string) => boolean;
   /** The system's name resolution when absent. */
   readonly resolve?: Resolve;
   readonly metrics: WasmMetrics;
   readonly log: Logger;
 }
 
-/** Puts local files in the place of remote Wasm modules. Fits the xDS proxy's converters. */
+/** Replaces remote Wasm modules by local files. Fits the xDS proxy's converters. */
 export interface WasmConverter extends Handle {
   readonly typeUrl: string;
   convert(

@@ -18,7 +18,7 @@ export interface ConversionOptions {
 
 /** Responses that are rewritten on the side while others pass, each type in the order of arrival. */
 export interface Conversions {
-  /** Remembers what a NACK has to repeat: the names the client asked for and the version it has. */
+  /** Stores what a NACK has to repeat: the names the client asked for and the version it has. */
   onRequest(typeUrl: string, message: Buffer): void;
   /** The promise holds the stream back; it is there only when the type is behind. */
   add(typeUrl: string, message: Buffer): Promise<void> | undefined;

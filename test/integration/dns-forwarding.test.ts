@@ -310,7 +310,7 @@ describe("who answers", () => {
       text: "productpage.ns1.svc.cluster.local.",
     },
     { what: "the name of another address", name: "9.9.9.8.in-addr.arpa.", type: PTR, forwarded: true, rcode: NXDOMAIN },
-    { what: "a pointer that is no address", name: "x.in-addr.arpa.", type: PTR, forwarded: true, rcode: NXDOMAIN },
+    { what: "a pointer that is not an address", name: "x.in-addr.arpa.", type: PTR, forwarded: true, rcode: NXDOMAIN },
   ])("$what: forwarded $forwarded, rcode $rcode", async (expected) => {
     await using upstream = await startDnsUpstream(elsewhere);
     await using fixture = await startDnsFixture({ upstreamPort: upstream.port });

@@ -153,7 +153,7 @@ describe("endings", () => {
       code: "UNKNOWN",
     },
     {
-      name: "a status that is no number",
+      name: "a status that is not a number",
       answer: (stream: ServerHttp2Stream) => answerWith(stream, frame("x"), { "grpc-status": "?" }),
       code: "UNKNOWN",
     },

@@ -70,7 +70,7 @@ describe("a registry", () => {
       what: "with a manifest nested without end",
       at: "/manifests/",
       answer: (response) => void response.writeHead(200, json).end("[".repeat(3 * MIB)),
-      error: "no JSON document",
+      error: "not a JSON document",
     },
     {
       what: "with a media type of a megabyte",
@@ -200,9 +200,9 @@ describe("a reference that is pinned by another algorithm", () => {
 
 describe("a token service", () => {
   test.each<{ what: string; answer: (response: ServerResponse) => void; error: string }>([
-    { what: "that answers in prose", answer: (r) => void r.end("tok-secret"), error: "the answer is no JSON document" },
+    { what: "that answers in prose", answer: (r) => void r.end("tok-secret"), error: "the answer is not a JSON document" },
     { what: "without a token", answer: (r) => void r.end('{"expires_in":300}'), error: "the answer has no token" },
-    { what: "that says null", answer: (r) => void r.end("null"), error: "the answer is no JSON document" },
+    { what: "that says null", answer: (r) => void r.end("null"), error: "the answer is not a JSON document" },
     {
       what: "whose token is several headers",
       answer: (r) => void r.end(JSON.stringify({ token: "tok-secret\r\nX-Evil: 1" })),

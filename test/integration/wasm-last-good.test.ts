@@ -120,7 +120,7 @@ test("after a restart without a control plane the modules of the last known good
     directory: cache,
     moduleExpiryMs: 1000,
     purgeIntervalMs: 10,
-    isKept: (path) => isRecorded(path, lastGood),
+    isReferenced: (path) => isRecorded(path, lastGood),
   });
   await until(async () => (existsSync(old) ? "the old one is there" : undefined));
   expect(existsSync(kept)).toBe(true);

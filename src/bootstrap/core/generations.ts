@@ -7,7 +7,7 @@ import { STANDARD_TAGS_1_7, STATS_TAGS, STATS_TAGS_1_7, STATS_TAGS_1_20 } from "
 export interface NodeRules {
   readonly typedKeys: ReadonlySet<string>;
   readonly importsProxyMetadata: boolean;
-  /** Variables with these prefixes are no raw metadata. */
+  /** Variables with these prefixes are not raw metadata. */
   readonly skippedPrefixes: readonly string[];
   readonly constants: Readonly<Record<string, string>>;
   /** Keys read straight from variables. */

@@ -14,7 +14,7 @@ const CANONICAL_LABELS = [CANONICAL_NAME, "app.kubernetes.io/name", "app"];
 
 const LOCALITY_LABEL = "istio-locality";
 
-/** Who this proxy is, as Envoy and gRPC clients tell the control plane. */
+/** Who this proxy is, as Envoy and gRPC clients report it to the control plane. */
 export interface NodeDescriptor {
   readonly id: string;
   readonly cluster: string;

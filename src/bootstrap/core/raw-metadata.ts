@@ -43,7 +43,7 @@ export function readRawMetadata(
   return raw;
 }
 
-/** ISTIO_METAJSON_LABELS as labels: values that are no text become "", with a warning. */
+/** ISTIO_METAJSON_LABELS as labels: values that are not text become "", with a warning. */
 export function readStaticLabels(env: StringMap, warnings: string[]): Map<string, string> {
   const text = env[`${META_JSON}LABELS`];
   const labels = new Map<string, string>();

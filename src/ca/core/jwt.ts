@@ -108,7 +108,7 @@ export interface VerificationKey {
 
 const MIN_RSA_BITS = 2048;
 
-/** The signing keys of a JWKS document. Keys of unknown kinds are skipped, as RFC 7517 asks; undefined when it is no JWKS at all. */
+/** The signing keys of a JWKS document. Keys of unknown kinds are skipped, as RFC 7517 asks; undefined when it is not a JWKS at all. */
 export function parseJwks(text: string): readonly VerificationKey[] | undefined {
   try {
     const document: unknown = JSON.parse(text);

@@ -17,7 +17,7 @@ export interface OwnState {
 }
 
 export interface DiscoverOptions {
-  /** Keys (`table/chain key`) of rules that the present settings would write: these are ours whatever they look like. */
+  /** Keys (`table/chain key`) of rules that the present settings would write: these are ours in any form. */
   readonly planned: ReadonlySet<string>;
   readonly names: OwnerNames;
 }

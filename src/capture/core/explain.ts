@@ -86,7 +86,7 @@ function decision({ decidedBy, steps }: Walk, input: ExplainInput): string {
   return steps.length === 0 ? "no rule matches" : "no matching rule changes it";
 }
 
-/** Table, chain, place in the chain, and the rule as the backend writes it. */
+/** Table, chain, position in the chain, and the rule as the backend writes it. */
 function stepText({ table, chain, number, rule }: WalkStep, { settings }: ExplainInput): string {
   if (settings.nativeNftables) {
     const [written] = toNft([rule]);

@@ -105,7 +105,7 @@ const V1_7: GenerationShape = {
   steps: firstSteps([inbound.tunnelPortExempt]),
 };
 
-/** As 1.7, but nothing speaks of the tunnel port; its chain keeps the place at the top. */
+/** As 1.7, but nothing speaks of the tunnel port; its chain stays first. */
 const V1_6: GenerationShape = {
   ...V1_7,
   steps: firstSteps([]),

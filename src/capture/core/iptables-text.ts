@@ -1,7 +1,7 @@
 import type { IptablesRule } from "./iptables-args.ts";
 import { BUILT_IN_CHAINS, CHAIN_PREFIX } from "./rule.ts";
 
-/** Standard verdicts are no chains either. */
+/** Standard verdicts are not chains either. */
 const NOT_CREATED: ReadonlySet<string> = new Set([...BUILT_IN_CHAINS, "ACCEPT", "RETURN", "DROP"]);
 
 /** Lines for one table of a restore, without `* table` and `COMMIT`. */
@@ -63,8 +63,8 @@ export function cleanupCommands(rules: readonly IptablesRule[]): readonly string
 }
 
 export function ruleLine(rule: IptablesRule): string {
-  const place = rule.position === undefined ? `-A ${rule.chain}` : `-I ${rule.chain} ${rule.position}`;
-  return [place, ...rule.params].join(" ");
+  const command = rule.position === undefined ? `-A ${rule.chain}` : `-I ${rule.chain} ${rule.position}`;
+  return [command, ...rule.params].join(" ");
 }
 
 function newChains(rules: readonly IptablesRule[], options: IptablesTextOptions): readonly ChainName[] {

@@ -66,7 +66,7 @@ export function nftRemoval(tables: readonly string[]): readonly string[] {
   return tables.flatMap((table) => [`add table inet ${table}`, `delete table inet ${table}`]);
 }
 
-/** The resulting chain in final order, as if every rule had been added at its place. */
+/** The resulting chain in final order, as if every rule had been added at its index. */
 export function nftRulesetDump(table: string, chain: string, rules: readonly NftRule[]): readonly string[] {
   const placed: NftRule[] = [];
   for (const rule of rules) placed.splice(rule.index ?? placed.length, 0, rule);
@@ -83,8 +83,8 @@ function ruleLines(rules: readonly NftRule[]): readonly string[] {
   return rules.map((rule) => {
     const count = counts.get(rule.chain) ?? 0;
     counts.set(rule.chain, count + 1);
-    const place = rule.index === undefined || rule.index >= count ? "add" : "insert";
-    const index = place === "insert" ? ` index ${rule.index}` : "";
-    return `${place} rule inet ${rule.table} ${rule.chain}${index} ${rule.words.join(" ")}`;
+    const verb = rule.index === undefined || rule.index >= count ? "add" : "insert";
+    const index = verb === "insert" ? ` index ${rule.index}` : "";
+    return `${verb} rule inet ${rule.table} ${rule.chain}${index} ${rule.words.join(" ")}`;
   });
 }

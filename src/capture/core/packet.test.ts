@@ -22,10 +22,10 @@ test.each([
   { text: "tcp 1.1.1.1 -> 2.2.2.2", says: "the destination needs a port" },
   { text: "tcp 1.1.1.1 -> [::1]:1", says: "different IP versions" },
   { text: "tcp 1.1.1.1 -> 2.2.2.2:99999", says: "above 65535" },
-  { text: "tcp 1.1.1.1 -> host:1", says: '"host:1" is no address' },
+  { text: "tcp 1.1.1.1 -> host:1", says: '"host:1" is not an address' },
   { text: "tcp 1.1.1.1 -> 2.2.2.2:1 user 1", says: 'unknown word "user"' },
   { text: "tcp 1.1.1.1 -> 2.2.2.2:1 uid", says: '"uid" needs a value' },
-  { text: "tcp 1.1.1.1 -> 2.2.2.2:1 uid x", says: 'uid "x" is no number' },
+  { text: "tcp 1.1.1.1 -> 2.2.2.2:1 uid x", says: 'uid "x" is not a number' },
   { text: "tcp 1.1.1.1 -> 2.2.2.2:1 state open", says: "state is none of NEW" },
 ])("$text is refused: $says", ({ text, says }) => expect(() => parse(text)).toThrow(says));
 

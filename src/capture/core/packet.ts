@@ -77,7 +77,7 @@ export function formatPacket(packet: Packet): string {
 function parseEnd(text: string, end: string): { readonly address: IpAddress; readonly port: number | undefined } {
   const [, bracketed, bracketPort, plain, plainPort] = /^(?:\[(.+)\](?::(\d+))?|([\d.]+)(?::(\d+))?)$/.exec(end) ?? [];
   const address = parseIp(bracketed ?? plain ?? end);
-  if (address === undefined || address.zone !== undefined) throw refuse(text, `"${end}" is no address`);
+  if (address === undefined || address.zone !== undefined) throw refuse(text, `"${end}" is not an address`);
   const portText = bracketPort ?? plainPort;
   const port = portText === undefined ? undefined : Number(portText);
   if (port !== undefined && port > 65535) throw refuse(text, `port ${port} is above 65535`);
@@ -98,7 +98,7 @@ function readWords(text: string, rest: readonly string[]): ReadonlyMap<string, s
 function toNumber(text: string, name: string, value: string): number {
   const number = Number(value);
   if (!Number.isInteger(number) || number < 0 || number > 0xffffffff)
-    throw refuse(text, `${name} "${value}" is no number`);
+    throw refuse(text, `${name} "${value}" is not a number`);
   return number;
 }
 

@@ -12,7 +12,7 @@ export interface NftTableState {
 
 type Json = unknown;
 
-/** Undefined when the text is no listing. Rules of others in our tables become keys that equal none of ours. */
+/** Undefined when the text is not a listing. Rules of others in our tables become keys that equal none of ours. */
 export function parseNftTable(text: string): NftTableState | undefined {
   let listing: Json;
   try {

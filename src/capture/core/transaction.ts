@@ -63,7 +63,7 @@ export function transactionText(plans: readonly TablePlan[], direction: "forward
 }
 
 function plannedKeys(arranged: ReadonlyMap<string, readonly Rule[]>, names: OwnerNames): ReadonlySet<string> {
-  return new Set([...arranged].flatMap(([place, rules]) => rules.map((rule) => `${place} ${ruleKey(rule, names)}`)));
+  return new Set([...arranged].flatMap(([chain, rules]) => rules.map((rule) => `${chain} ${ruleKey(rule, names)}`)));
 }
 
 /** Our chains are equal rule by rule; in built-in chains ours are there in order, with anything of others between them. */

@@ -13,7 +13,7 @@ export type Fate =
 export interface WalkStep {
   readonly table: TableName;
   readonly chain: string;
-  /** 1-based place in its chain. */
+  /** 1-based position in its chain. */
   readonly number: number;
   readonly rule: Rule;
 }
@@ -142,8 +142,8 @@ function createTrip(chains: Chains, start: Moment) {
 
 function compile(rules: readonly Rule[], family: Family, options: WalkerOptions): Chains {
   return new Map(
-    [...arrangeRules(rules, family)].map(([place, own]) => [
-      place,
+    [...arrangeRules(rules, family)].map(([chain, own]) => [
+      chain,
       own.map((rule, index) => ({
         step: { table: rule.table, chain: rule.chain, number: index + 1, rule },
         tests: rule.matches.flatMap((match) => compileMatch(match, options)),

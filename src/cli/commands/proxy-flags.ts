@@ -3,7 +3,7 @@ import type { FlagSpec, FlagValues } from "../framework/flags.ts";
 
 const OLD = "it belongs to an older release and has no effect here";
 
-/** Flags of `proxy`. Those of older releases are accepted; where the chosen generation gives them no meaning they are told as ignored. */
+/** Flags of `proxy`. Those of older releases are accepted; where the chosen generation gives them no meaning they are ignored with a warning. */
 export const PROXY_FLAGS: readonly FlagSpec[] = [
   {
     name: "domain",

@@ -55,7 +55,7 @@ async function runProxy(context: CommandContext): Promise<number> {
   const { commandLine, logRoot, uptimeMs } = context;
   const options = { config, env, commandLine, log: logRoot, uptimeMs, signal: signals.first };
   const started = await startAgent(options).catch((failure: unknown) => {
-    // A start that was told to end has not failed.
+    // A cancelled start has not failed.
     if (!signals.first.aborted) {
       if (errorCode(failure) === "fatal-config") log.fatal(errorMessage(failure));
       throw failure;
@@ -123,7 +123,7 @@ function listenForSignals({ onSignal, log }: CommandContext): Signals {
   };
 }
 
-/** The exit code: 0 after an orderly end, Envoy's own failure told by its code. */
+/** The exit code: 0 after an orderly end, Envoy's own failure by its code. */
 async function untilEnded(agent: Agent, signal: AbortSignal): Promise<number> {
   try {
     await Promise.race([agent.ended, untilAborted(signal)]);

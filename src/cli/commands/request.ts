@@ -35,7 +35,7 @@ export const command: Command = {
     if (response.status > 399 && response.status !== 404) {
       throw new Error(`received unsuccessful status code ${response.status}: ${response.body}`);
     }
-    // Byte by byte: profiles and protobuf are no text.
+    // Byte by byte: profiles and protobuf are not text.
     print(`${response.bytes.toString("latin1")}\n`, "latin1");
     return 0;
   },

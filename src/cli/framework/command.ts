@@ -36,7 +36,7 @@ export interface Command {
   readonly flags: readonly FlagSpec[];
   /** The flags as the help shows them, where their defaults depend on the environment. */
   readonly shownFlags?: (env: Readonly<Record<string, string | undefined>>) => readonly FlagSpec[];
-  /** Unknown flags are skipped (and, as the flag may have a value, so is a following word that is no flag). */
+  /** Unknown flags are skipped (and, as the flag may have a value, so is a following word that is not a flag). */
   readonly toleratesUnknownFlags?: boolean;
   /** The words after the name reach `run` as they are: no flag is parsed. */
   readonly takesRawWords?: boolean;

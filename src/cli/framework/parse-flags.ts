@@ -20,7 +20,7 @@ export function parseFlags(specs: readonly FlagSpec[], words: readonly string[],
   const ignored: string[] = [];
   const rest = [...words];
 
-  /** An unknown flag may have a value: a following word that is no flag goes with it. */
+  /** An unknown flag may have a value: a following word that is not a flag goes with it. */
   const passOver = (flag: string) => {
     const value = rest[0] !== undefined && !rest[0].startsWith("-") ? rest.shift() : undefined;
     ignored.push(value === undefined ? flag : `${flag} ${value}`);

@@ -36,7 +36,7 @@ export interface CliOptions {
 /** Finds the command, parses its flags, runs it. Resolves to the exit code; never rejects. */
 export async function runCli(options: CliOptions): Promise<number> {
   const { log, printError } = options;
-  // Said before the logging flags are known and whatever the command, so that the same setting shows the same line everywhere.
+  // Logged before the logging flags are known and for every command, so that the same setting shows the same line everywhere.
   for (const warning of environmentWarnings(options.env)) log.logger.warn(warning);
   try {
     return await runCommand(options, await locate(options));

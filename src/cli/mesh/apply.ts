@@ -20,7 +20,7 @@ export const command: Command = {
   name: "apply",
   use: "apply -f FILE",
   short: "Applies a changed mesh file or Istio objects to a running mesh",
-  long: `Makes a running mesh as its mesh file says now: new workloads start, changed ones restart one after the other, others end once nobody calls
+  long: `Makes a running mesh as its mesh file says now: new workloads start, changed ones restart one after the other, others end once no workload calls
 them any more. Those that have not changed go on as they are. --dry-run only says what would happen.
 
 Given a file with Istio objects instead, applies these. They win over objects of the same name in the mesh file and its folder, and stay

@@ -50,7 +50,7 @@ export interface LoadedMeshFile {
   readonly directory: string;
 }
 
-/** Throws with every problem, one per line, each with its place. */
+/** Throws with every problem, one per line, each with its position. */
 export function loadMeshFile(path: string): LoadedMeshFile {
   let text: string;
   try {

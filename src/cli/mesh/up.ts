@@ -27,7 +27,7 @@ export const command: Command = {
   use: "up",
   short: "Starts a mesh and keeps it running until Ctrl-C",
   long: `Starts the control plane, its certificate authority and every workload of the mesh file, each with its agent and Envoy, and keeps
-them running: whatever ends is started again. Ctrl-C (or pilot-agent mesh down) ends and removes all of it.`,
+them running: a process that ends is started again. Ctrl-C (or pilot-agent mesh down) ends and removes all of it.`,
   example: `  # The demo shop
   pilot-agent mesh up --demo
 
@@ -40,7 +40,7 @@ them running: whatever ends is started again. Ctrl-C (or pilot-agent mesh down) 
       name: "isolation",
       type: "string",
       default: "auto",
-      usage: "How workloads are kept apart: namespaces (needs root), none, or auto for the best that works",
+      usage: "How workloads are isolated: namespaces (needs root), none, or auto for the best that works",
     },
     {
       name: "called-as",
@@ -97,7 +97,16 @@ async function run(context: CommandContext): Promise<number> {
   const tries = isDemo ? writeTries(folder.path) : undefined;
   const waiting = await mesh.untilReady(READY_MS);
   if (!signal.aborted)
-    tell({ mesh, waiting, tries, say, print, folder: folder.path, calledAs: flags.string("called-as"), uptimeMs });
+    printSummary({
+      mesh,
+      waiting,
+      tries,
+      say,
+      print,
+      folder: folder.path,
+      calledAs: flags.string("called-as"),
+      uptimeMs,
+    });
   await untilAborted(signal);
   print("\nending everything ...\n");
   await mesh.stop();
@@ -105,7 +114,7 @@ async function run(context: CommandContext): Promise<number> {
   return 0;
 }
 
-interface Telling {
+interface Summary {
   readonly mesh: Mesh;
   readonly waiting: readonly string[];
   readonly tries: string | undefined;
@@ -116,7 +125,7 @@ interface Telling {
   uptimeMs(): number;
 }
 
-function tell({ mesh, waiting, tries, say, print, folder, calledAs, uptimeMs }: Telling): void {
+function printSummary({ mesh, waiting, tries, say, print, folder, calledAs, uptimeMs }: Summary): void {
   for (const reason of waiting) say("warn", `not ready: ${reason}`);
   const state =
     waiting.length === 0 ? `ready after ${(uptimeMs() / 1000).toFixed(1)} s` : "up, but not all of it is ready";
@@ -154,9 +163,9 @@ function isolationOf(text: string): "auto" | Isolation {
 /** The bundle lies in `dist`, this code in it or in a folder of it, and the launcher beside it in `bin`. */
 function launcherPath(): string {
   const here = dirname(fileURLToPath(import.meta.url));
-  const places = [dirname(here), dirname(dirname(here))].map((folder) => join(folder, "bin/pilot-agent"));
-  const found = places.find((path) => existsSync(path));
-  if (found === undefined) throw new Error(`the launcher is none of ${places.join(", ")}; run npm run build`);
+  const candidates = [dirname(here), dirname(dirname(here))].map((folder) => join(folder, "bin/pilot-agent"));
+  const found = candidates.find((path) => existsSync(path));
+  if (found === undefined) throw new Error(`the launcher is none of ${candidates.join(", ")}; run npm run build`);
   return found;
 }
 

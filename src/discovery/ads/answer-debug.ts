@@ -24,7 +24,7 @@ export function isDebugType(typeUrl: string): boolean {
 
 /**
  * A debug page over xDS: `istio.io/debug` with the page as its one resource name, or the page in the type. Only for callers who proved
- * to be of the system namespace; nothing is remembered of it. A promise says that the client is behind: it should not be heard further
+ * to be of the system namespace; nothing is stored of it. A promise says that the client is behind: it should not be heard further
  * until it has read, as each of its few bytes asks for a whole page.
  */
 export function answerDebug(

@@ -29,7 +29,7 @@ export function createSotwRequestCodec(): Codec<DiscoveryRequest> {
       if (start === undefined || bytes.length - start < MIN_BYTES) return discoveryRequest.decode(bytes);
       const list = lists.find((known) => isAt(bytes, start, known.bytes)) ?? readList(bytes, start);
       if (list.bytes.length < MIN_BYTES) return discoveryRequest.decode(bytes);
-      remember(lists, list);
+      cacheList(lists, list);
       const rest = Buffer.concat([bytes.subarray(0, start), bytes.subarray(start + list.bytes.length)]);
       const request = discoveryRequest.decode(rest);
       // Names in two places are allowed, if unheard of.
@@ -67,7 +67,7 @@ function readList(bytes: Buffer, start: number): KnownList {
 }
 
 /** The most recently used first. */
-function remember(lists: KnownList[], list: KnownList): void {
+function cacheList(lists: KnownList[], list: KnownList): void {
   const index = lists.indexOf(list);
   if (index === 0) return;
   if (index > 0) lists.splice(index, 1);

@@ -41,13 +41,13 @@ describe("keys at an address of their own", () => {
   test.each<{ answer: RequestListener; says: RegExp }>([
     { answer: (_, response) => void response.writeHead(500).end(SECRET), says: /keys answers with status 500$/ },
     { answer: (_, response) => void response.writeHead(302).end(SECRET), says: /keys answers with status 302$/ },
-    { answer: (_, response) => void response.end(SECRET), says: /keys is no key set: not JSON$/ },
-    { answer: (_, response) => void response.end(`{"a":"${SECRET}"}`), says: /is no key set: no list of keys$/ },
-    { answer: (_, response) => void response.end('{"keys":[]}'), says: /is no key set: no key that can be used/ },
+    { answer: (_, response) => void response.end(SECRET), says: /keys is not a key set: not JSON$/ },
+    { answer: (_, response) => void response.end(`{"a":"${SECRET}"}`), says: /is not a key set: no list of keys$/ },
+    { answer: (_, response) => void response.end('{"keys":[]}'), says: /is not a key set: no key that can be used/ },
     { answer: (request) => void request.socket.destroy(), says: /GET http:\/\/127\.0\.0\.1:\d+\/keys: / },
     { answer: redirect(() => "file:///etc/passwd"), says: /redirects to another scheme, file$/ },
     { answer: redirect(() => "https://127.0.0.1/"), says: /redirects to another scheme, https$/ },
-    { answer: redirect(() => "http://["), says: /redirects to what is no address$/ },
+    { answer: redirect(() => "http://["), says: /redirects to what is not an address$/ },
     { answer: redirect(() => "/keys"), says: /redirects more than 5 times$/ },
   ])("are refused, without telling of the answer: $says", async ({ answer, says }) => {
     const { url } = await serve(answer);

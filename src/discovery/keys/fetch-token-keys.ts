@@ -28,7 +28,7 @@ export async function fetchTokenKeys(
   const address = jwksUri === "" ? await discoverAddress(issuer, get) : parseAddress(jwksUri, "jwksUri");
   const text = await get(address);
   const reason = keySetReason(text);
-  if (reason !== undefined) throw new TokenKeysError("bad-answer", `${shownUrl(address)} is no key set: ${reason}`);
+  if (reason !== undefined) throw new TokenKeysError("bad-answer", `${shownUrl(address)} is not a key set: ${reason}`);
   return text;
 }
 
@@ -71,7 +71,8 @@ async function getText(first: URL, leftMs: () => number, signal: AbortSignal): P
 }
 
 function checkRedirect({ from, to }: Redirect): boolean {
-  if (to === undefined) throw new TokenKeysError("bad-redirect", `${shownUrl(from)} redirects to what is no address`);
+  if (to === undefined)
+    throw new TokenKeysError("bad-redirect", `${shownUrl(from)} redirects to what is not an address`);
   if (to.protocol === from.protocol) return true;
   const scheme = to.protocol.slice(0, -1);
   throw new TokenKeysError("bad-redirect", `${shownUrl(from)} redirects to another scheme, ${scheme}`);

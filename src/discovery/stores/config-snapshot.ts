@@ -8,7 +8,7 @@ interface SnapshotPublisher {
   readonly snapshot: ConfigSnapshot;
   readonly objects: ObjectMap;
   subscribe(listener: ConfigListener): () => void;
-  /** Makes a new snapshot and tells the listeners; nothing happens when it would equal the present one. */
+  /** Makes a new snapshot and notifies the listeners; nothing happens when it would equal the present one. */
   publish(objects: ObjectMap, problems: readonly DocumentProblem[]): readonly ObjectChange[];
 }
 

@@ -84,7 +84,7 @@ function clone(document: unknown): unknown {
   try {
     return structuredClone(document);
   } catch {
-    // Functions and symbols are no data; the decoder says what it found.
+    // Functions and symbols are not data; the decoder says what it found.
     return undefined;
   }
 }

@@ -29,7 +29,7 @@ interface RunningWatch {
 }
 
 /**
- * Feeds the store with the rule objects of a cluster. Kinds are read while their definition is there: one that is missing is no error, and is
+ * Feeds the store with the rule objects of a cluster. Kinds are read while their definition is there: one that is missing is not an error, and is
  * read from the moment it appears.
  */
 export function watchRules({ source, store, onChange, log }: WatchRulesOptions): ObjectWatch {

@@ -80,7 +80,7 @@ function startDraft(out: Buffer, { message, view }: Query, limit: number): Draft
   return { out, room, end, owner: HEADER_BYTES, answers: 0, truncated: false };
 }
 
-/** A CNAME or PTR record; what follows belongs to its target. A target that cannot be written is no record. */
+/** A CNAME or PTR record; what follows belongs to its target. A target that cannot be written is not a record. */
 function addName(draft: Draft, type: number, target: DomainName, ttlSeconds: number): void {
   const { out, end } = draft;
   const dataStart = end + RECORD_HEAD_BYTES;

@@ -60,7 +60,7 @@ function withFormatters(texts: readonly unknown[]): Pick<SubstitutionFormatStrin
   return formatters.length > 0 ? { formatters } : {};
 }
 
-/** A format that is no JSON object gives the default lines: a log in another shape is better than none. */
+/** A format that is not a JSON object gives the default lines: a log in another shape is better than none. */
 function parseFormat(format: string): JsonObject | undefined {
   try {
     const parsed: unknown = JSON.parse(format);

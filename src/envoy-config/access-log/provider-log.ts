@@ -45,7 +45,7 @@ interface GrpcLogSettings {
 /** Finds the cluster of a provider's service; a text says why there is none. */
 export type FindServer = (service: string, port: number) => ProviderServer | string;
 
-/** The provider's log without any filter. Undefined: it is no provider of logs. A text: it cannot be written to, and why. */
+/** The provider's log without any filter. Undefined: it is not a provider of logs. A text: it cannot be written to, and why. */
 export function providerLog(
   provider: LogProvider,
   accessLog: MeshSettings["accessLog"],

@@ -19,7 +19,7 @@ import {
   takenName,
 } from "./patching.ts";
 
-/** `hostsOf` tells whose calls an inbound cluster takes, which its name does not. */
+/** `hostsOf` gives the hosts whose calls an inbound cluster takes, which its name does not. */
 export function patchClusters(
   patching: Patching,
   clusters: readonly Cluster[],

@@ -134,7 +134,7 @@ function gatewayHttpFilter(
   const { numTrustedProxies = 0, forwardClientCertDetails } = gatewayTopology(scope);
   const isSaid = forwardClientCertDetails !== undefined && forwardClientCertDetails !== "UNDEFINED";
   const forward = isSaid ? forwardClientCertDetails : "SANITIZE_SET";
-  const tells = forward === "SANITIZE_SET" || forward === "APPEND_FORWARD";
+  const forwardsDetails = forward === "SANITIZE_SET" || forward === "APPEND_FORWARD";
   const lookup = scope.services.some(isDynamic) ? hostLookupFilter(scope.traits) : undefined;
   return httpManagerFilter(settings, {
     statPrefix: `outbound_${listener};`,
@@ -148,7 +148,7 @@ function gatewayHttpFilter(
     useRemoteAddress: true,
     ...(numTrustedProxies > 0 && { xffNumTrustedHops: numTrustedProxies }),
     forwardClientCertDetails: forward,
-    ...(tells && { setCurrentClientCertDetails: { subject: true, cert: true, dns: true, uri: true } }),
+    ...(forwardsDetails && { setCurrentClientCertDetails: { subject: true, cert: true, dns: true, uri: true } }),
     httpProtocolOptions: {},
     serverName: "istio-envoy",
   });

@@ -100,7 +100,7 @@ function buildBoundListener(
 
 export const VIRTUAL_INBOUND = "virtualInbound";
 
-/** Takes every connection that the machine redirects to the proxy, and tells by its first destination what it is for. */
+/** Takes every connection that the machine redirects to the proxy, and finds by its original destination what it is for. */
 function buildVirtualInbound(view: ProxyView, chains: readonly FilterChain[], accessLogs: AccessLogs): Listener {
   const { mesh } = view.snapshot;
   const isTransparent = view.node.interception === "TPROXY";

@@ -19,7 +19,7 @@ export const ORIGINAL_SOURCE: ListenerFilter = {
   typedConfig: pack("envoy.extensions.filters.listener.original_src.v3.OriginalSrc", { mark: 1337 }),
 };
 
-/** A load balancer in front tells the client's address before everything else; connections without that are refused. */
+/** A load balancer in front sends the client's address before everything else; connections without that are refused. */
 export const PROXY_PROTOCOL: ListenerFilter = {
   name: "envoy.filters.listener.proxy_protocol",
   typedConfig: pack("envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol", {}),

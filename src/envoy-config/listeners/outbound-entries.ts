@@ -116,7 +116,7 @@ interface UnregisteredInput {
 }
 
 /**
- * Rules about TLS to hosts that are no services: their server names are matched on the port of the rule, 443 if it names none. Without
+ * Rules about TLS to hosts that are not services: their server names are matched on the port of the rule, 443 if it names none. Without
  * this such a rule would do nothing, and connections that it allows would be refused where only known services may be called.
  */
 function unregisteredHosts(input: UnregisteredInput): readonly PortEntry[] {

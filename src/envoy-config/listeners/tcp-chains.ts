@@ -74,7 +74,7 @@ function tlsChains(input: TcpChainInput): readonly TcpChain[] {
   return [names.length > 0 ? own : { ...own, serverName: hostname }];
 }
 
-/** Clients may name the service by its aliases, which are no names of its own certificate's making. */
+/** Clients may name the service by its aliases, which are not names of its own certificate's making. */
 function aliasNames({ service: { aliases = [] }, scope }: TcpChainInput): readonly string[] {
   return aliases.flatMap((alias) => [alias, ...shortNames(alias, scope.traits.dnsDomain)]);
 }

@@ -9,7 +9,7 @@ import { isIP, isIPv6 } from "../../net/ip.ts";
  */
 export type PortForm = "plain" | "with-port" | "both";
 
-/** Names of a host that is no service: the full one, the same as an absolute name, and shorter ones. Envoy compares in lower case. */
+/** Names of a host that is not a service: the full one, the same as an absolute name, and shorter ones. Envoy compares in lower case. */
 function hostDomains(host: string, callerDomain: string): readonly string[] {
   const name = host.toLowerCase();
   if (isIP(name) !== 0) return [addressDomain(name)];

@@ -13,7 +13,7 @@ export interface FindEnvoyOptions {
   readonly isRoot: boolean;
   /** `linux-x64`, ... */
   readonly platform: string;
-  /** Fetch it when no other place has it. */
+  /** Download it when it is not found. */
   readonly install: boolean;
   readonly release?: EnvoyRelease;
   progress(text: string): void;

@@ -26,7 +26,7 @@ export function countActiveConnections(stats: string, ownPorts: readonly number[
   return { count, warnings };
 }
 
-/** Envoy ends its output with a newline, which is no line of its own. */
+/** Envoy ends its output with a newline, which is not a line of its own. */
 function lines(stats: string): string[] {
   return stats.replace(/\n$/, "").split("\n");
 }

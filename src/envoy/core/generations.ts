@@ -77,21 +77,21 @@ function terminationRules(generation: string): TerminationRules {
 /** How Envoy's readiness is queried and reported. */
 export interface ReadinessRules {
   /** Says which part of the configuration is missing and why; before, one text stood for all of it. */
-  readonly tellsPartsApart: boolean;
+  readonly reportsParts: boolean;
   /** Dots of the statistics' names are escaped in the filters. */
   readonly escapesFilters: boolean;
   readonly serverTimeoutMs: number;
   /** Once ready, Envoy's state is not asked for again. */
-  readonly remembersReady: boolean;
+  readonly cachesReady: boolean;
   /** Why an agent that is ending is not ready. */
   readonly terminated: (cause: string) => string;
 }
 
 const MASTER_READINESS: ReadinessRules = {
-  tellsPartsApart: true,
+  reportsParts: true,
   escapesFilters: true,
   serverTimeoutMs: 3_000,
-  remembersReady: true,
+  cachesReady: true,
   terminated: (cause) => `server is terminated: ${cause}`,
 };
 
@@ -100,8 +100,8 @@ function readinessRules(generation: string): ReadinessRules {
   if (minor > 20) return MASTER_READINESS;
   const earlier = { ...MASTER_READINESS, terminated: () => "server is not live, current state is: DRAINING" };
   if (minor > 9) return earlier;
-  if (minor > 7) return { ...earlier, tellsPartsApart: false };
-  return { ...earlier, tellsPartsApart: false, escapesFilters: false, serverTimeoutMs: 1_000, remembersReady: false };
+  if (minor > 7) return { ...earlier, reportsParts: false };
+  return { ...earlier, reportsParts: false, escapesFilters: false, serverTimeoutMs: 1_000, cachesReady: false };
 }
 
 /** The N of "1.N"; "master" is later than all. NaN for anything else. */

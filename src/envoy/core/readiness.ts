@@ -7,7 +7,7 @@ export const SERVER_STATS_FILTER = "^(server\\.state|listener_manager\\.workers_
 const STATES = ["LIVE", "DRAINING", "PRE_INITIALIZING", "INITIALIZING"] as const;
 
 /** Why Envoy has no complete configuration yet; undefined when clusters and listeners have arrived. */
-export function configProblem(stats: string, tellsPartsApart = true): string | undefined {
+export function configProblem(stats: string, reportsParts = true): string | undefined {
   const names = [
     "cluster_manager.cds.update_success",
     "cluster_manager.cds.update_rejected",
@@ -20,7 +20,7 @@ export function configProblem(stats: string, tellsPartsApart = true): string | u
   const [cds = 0, cdsRejected = 0, lds = 0, ldsRejected = 0] = values.map(countOf);
   if (cds > 0 && lds > 0) return undefined;
   const summary = `cds updates: ${cds} successful, ${cdsRejected} rejected; lds updates: ${lds} successful, ${ldsRejected} rejected`;
-  if (!tellsPartsApart) return `config not received from Pilot (is Pilot running?): ${summary}`;
+  if (!reportsParts) return `config not received from Pilot (is Pilot running?): ${summary}`;
   if (cds === 0 && lds === 0) {
     return `config not received from XDS server (is Istiod running?): ${summary}`;
   }

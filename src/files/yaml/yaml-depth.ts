@@ -23,7 +23,7 @@ export function nestsTooDeeply(text: string): boolean {
 
 const BLOCK = /^(?: |[-?] )*/;
 
-/** Brackets that are open behind the line, or at its deepest place when that is too deep. Those in quotes that end on it do not count. */
+/** Brackets that are open behind the line, or at its deepest point when that is too deep. Those in quotes that end on it do not count. */
 function openAfter(line: string, before: number): number {
   let open = before;
   let quote = "";

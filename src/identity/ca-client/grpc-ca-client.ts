@@ -11,7 +11,7 @@ import type { CaClient } from "./types.ts";
 
 const DEFAULT_ATTEMPT_TIMEOUT_MS = 10_000;
 const WINDOW_BYTES = 1024 * 1024;
-/** Thousands of roots; what is larger is no chain, and must not fill a sidecar's memory. */
+/** Thousands of roots; what is larger is not a chain, and must not fill a sidecar's memory. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
 /** A client of a CA that is reached by gRPC. Connects when first used; rejects when the roots cannot be used. */

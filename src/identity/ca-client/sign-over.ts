@@ -58,7 +58,7 @@ export async function signOver(
   let connection: Connection | undefined;
   try {
     for (let attempt = 1; ; attempt += 1) {
-      // The limit is no gRPC deadline: this protocol's clients send none, and the server's clock is not asked.
+      // The limit is not a gRPC deadline: this protocol's clients send none, and the server's clock is not asked.
       const limit = joinSignals([signal], session.attemptTimeoutMs);
       let outcome: Outcome;
       try {

@@ -51,6 +51,6 @@ test.each([
   { ratio: Number.NaN, jitter: 0 },
   { ratio: 0.5, jitter: Number.NaN },
   { ratio: Number.POSITIVE_INFINITY, jitter: Number.POSITIVE_INFINITY },
-])("ratio $ratio with jitter $jitter is no number: renewed at half life", (policy) => {
+])("ratio $ratio with jitter $jitter is not a number: renewed at half life", (policy) => {
   expect(renewalDelay({ createdMs: 0, expiresMs: HOUR }, policy, 0, () => 0.25)).toBe(HOUR / 2);
 });

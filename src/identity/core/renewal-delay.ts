@@ -11,14 +11,14 @@ export interface RenewalPolicy {
   readonly jitter: number;
 }
 
-/** For settings that are no number at all, which would mean a renewal at no time. */
+/** For settings that are not a number at all, which would mean a renewal at no time. */
 const HALF = 0.5;
 
 /** Milliseconds from `nowMs` until the certificate is to be renewed; 0 when that moment has passed. */
 export function renewalDelay(lifetime: Lifetime, policy: RenewalPolicy, nowMs: number, random: () => number): number {
   const sign = random() < 0.5 ? -1 : 1;
-  const wished = policy.ratio + sign * random() * policy.jitter;
-  const ratio = Number.isNaN(wished) ? HALF : Math.min(1, Math.max(0, wished));
+  const asked = policy.ratio + sign * random() * policy.jitter;
+  const ratio = Number.isNaN(asked) ? HALF : Math.min(1, Math.max(0, asked));
   const renewAtMs = lifetime.expiresMs - ratio * (lifetime.expiresMs - lifetime.createdMs);
   return Math.max(0, renewAtMs - nowMs);
 }

@@ -92,7 +92,7 @@ function serviceSettingsProblems({ serviceSettings = [] }: MeshConfig): readonly
   );
 }
 
-/** Aliases are reported by their place in the sorted union, which is the list that is in force. */
+/** Aliases are reported by their index in the sorted union, which is the list that is in force. */
 function trustDomainProblems({ trustDomain = "", trustDomainAliases = [] }: MeshConfig): readonly ValidationProblem[] {
   return [
     ...one("trustDomain", "trustDomain: ", trustDomainProblem(trustDomain)),

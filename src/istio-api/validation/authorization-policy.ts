@@ -46,15 +46,15 @@ function tellEmpty(report: Report, action: AuthorizationPolicySpec["action"]): v
 /** Providers are asked before tokens are looked at; a rule about tokens would never match, and no provider would be asked. */
 function tellTokens(report: Report, rules: readonly AuthorizationRule[]): void {
   rules.forEach(({ from, when }, index) => {
-    const tell = (name: string, ...path: readonly (string | number)[]) =>
+    const warn = (name: string, ...path: readonly (string | number)[]) =>
       report.error(`${name} is not supported with CUSTOM action`, "rules", index, ...path);
     from.forEach(({ source }, at) => {
       for (const name of ["requestPrincipals", "notRequestPrincipals"] as const) {
-        if ((source?.[name].length ?? 0) > 0) tell(name, "from", at, "source", name);
+        if ((source?.[name].length ?? 0) > 0) warn(name, "from", at, "source", name);
       }
     });
     when.forEach(({ key }, at) => {
-      if (key.startsWith("request.auth.")) tell(key, "when", at, "key");
+      if (key.startsWith("request.auth.")) warn(key, "when", at, "key");
     });
   });
 }

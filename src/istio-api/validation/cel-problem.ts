@@ -1,5 +1,5 @@
 /**
- * Why a text is no expression of the Common Expression Language, or undefined if it is one. Proxies refuse whole listeners for one broken
+ * Why a text is not an expression of the Common Expression Language, or undefined if it is one. Proxies refuse whole listeners for one broken
  * expression, so that it must be found before. Grammar only: which names and functions there are is the proxy's knowledge.
  */
 export function celProblem(expression: string): string | undefined {

@@ -128,8 +128,8 @@ function validateFiles(report: Report, tls: ServerTls): void {
   const given = tls.tlsCertificates;
   if (given.length > 2) report.warn(`${what} can support up to 2 server certificates`, "tlsCertificates");
   for (const [at, { serverCertificate, privateKey }] of (given.length > 0 ? given : [tls]).entries()) {
-    const place = given.length > 0 ? report.at("tlsCertificates", at) : report;
-    if (serverCertificate === "") place.error(`${what} requires a server certificate`, "serverCertificate");
-    if (privateKey === "") place.error(`${what} requires a private key`, "privateKey");
+    const entry = given.length > 0 ? report.at("tlsCertificates", at) : report;
+    if (serverCertificate === "") entry.error(`${what} requires a server certificate`, "serverCertificate");
+    if (privateKey === "") entry.error(`${what} requires a private key`, "privateKey");
   }
 }

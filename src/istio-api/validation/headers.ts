@@ -43,17 +43,17 @@ function changedNameReason(name: string): string | undefined {
     : headerNameReason(name);
 }
 
-/** The authority may be rewritten in one place only: by `rewrite`, or by one header of that name. */
+/** The authority may be rewritten once only: by `rewrite`, or by one header of that name. */
 export function validateAuthority(
   report: Report,
   rewrite: HttpRewrite | undefined,
   headers: Headers | undefined,
 ): void {
-  const places = rewrite?.authority === undefined || rewrite.authority === "" ? [] : ["rewrite.authority"];
+  const paths = rewrite?.authority === undefined || rewrite.authority === "" ? [] : ["rewrite.authority"];
   for (const action of ["set", "add"] as const) {
     for (const name of Object.keys(headers?.request?.[action] ?? {})) {
-      if (AUTHORITY.has(name.toLowerCase())) places.push(`headers.request.${action}.${name}`);
+      if (AUTHORITY.has(name.toLowerCase())) paths.push(`headers.request.${action}.${name}`);
     }
   }
-  if (places.length > 1) report.error(`authority header cannot be set multiple times: have ${places.join(", ")}`);
+  if (paths.length > 1) report.error(`authority header cannot be set multiple times: have ${paths.join(", ")}`);
 }

@@ -110,7 +110,7 @@ function validateNamed(
     else if (!appliesToGateway) {
       report.error(`JWT claim based routing (key: ${name}) is only supported for gateway, found no gateways`, name);
     }
-    // A lone star is how users of old spelled "present"; it is no regular expression and never reaches Envoy as one.
+    // A lone star is how users of old spelled "present"; it is not a regular expression and never reaches Envoy as one.
     if (match.regex !== "*") validateStringMatch(report.at(name), where, match);
   }
 }

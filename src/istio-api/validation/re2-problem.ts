@@ -113,7 +113,7 @@ function groupLength(pattern: string, at: number, names: Set<string>): number {
   throw new Refusal("invalid or unsupported Perl syntax", rest.slice(0, rest.startsWith("(?<") ? 4 : 3));
 }
 
-/** Length of the escape at this place, outside or inside a class. */
+/** Length of the escape at this index, outside or inside a class. */
 function escapeLength(pattern: string, at: number, inClass = false): number {
   const char = pattern[at + 1];
   if (char === undefined) throw new Refusal("trailing backslash at end of expression", "");
@@ -149,7 +149,7 @@ function escapeLength(pattern: string, at: number, inClass = false): number {
   return 1 + String.fromCodePoint(pattern.codePointAt(at + 1) ?? 0).length;
 }
 
-/** The place behind the closing bracket. */
+/** The index behind the closing bracket. */
 function classEnd(pattern: string, start: number): number {
   let at = pattern[start + 1] === "^" ? start + 2 : start + 1;
   for (let first = true; first || pattern[at] !== "]"; first = false) {

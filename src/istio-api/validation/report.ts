@@ -8,7 +8,7 @@ export interface Problem {
   readonly severity: "error" | "warning";
 }
 
-/** Collects what is wrong, each with its place. A message that is undefined means that the rule holds. */
+/** Collects what is wrong, each with its path. A message that is undefined means that the rule holds. */
 export interface Report {
   error(message: string | undefined, ...at: Path): void;
   warn(message: string | undefined, ...at: Path): void;

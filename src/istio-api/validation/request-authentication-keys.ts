@@ -1,6 +1,6 @@
 import { createPublicKey, type JsonWebKey } from "node:crypto";
 
-/** Why a text is no key set, or undefined. Envoy refuses the whole listener for a set without any key that it can use. */
+/** Why a text is not a key set, or undefined. Envoy refuses the whole listener for a set without any key that it can use. */
 export function keySetReason(text: string): string | undefined {
   let parsed: unknown;
   try {

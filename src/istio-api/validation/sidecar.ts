@@ -91,8 +91,8 @@ function validateEgress(report: Report, egress: readonly SidecarEgress[]): void 
       if (bind !== "" && isIP(bind) === 0) at.error(`sidecar: bind ${bind} is not a valid IP address`, "bind");
     }
     if (hosts.length === 0) at.error("sidecar: egress listener must contain at least one host", "hosts");
-    hosts.forEach((host, place) => {
-      at.error(egressHostReason(host), "hosts", place);
+    hosts.forEach((host, index) => {
+      at.error(egressHostReason(host), "hosts", index);
     });
   });
 }

@@ -4,7 +4,7 @@ import { validateSelector } from "./labels.ts";
 import { each, type Report } from "./report.ts";
 import { validateTargetRefs } from "./target-ref.ts";
 
-/** What proxies tell of the traffic. Of the three parts access logs are followed; the others are checked all the same. */
+/** What proxies report of the traffic. Of the three parts access logs are followed; the others are checked all the same. */
 export function validateTelemetry(report: Report, spec: TelemetrySpec): void {
   validateSelector(report.at("selector", "matchLabels"), spec.selector?.matchLabels ?? {});
   validateTargetRefs(report, spec);

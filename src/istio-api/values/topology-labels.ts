@@ -1,4 +1,4 @@
-/** Labels that stand for the parts of a place, for a network and for a cluster. */
+/** Labels that stand for the parts of a locality, for a network and for a cluster. */
 export const TOPOLOGY = {
   region: "topology.kubernetes.io/region",
   zone: "topology.kubernetes.io/zone",

@@ -29,7 +29,7 @@ export const NO_CHANGES: PushChanges = {
 /** The mesh settings changed, or an operator asked for it. */
 export const FORCED_CHANGES: PushChanges = { ...NO_CHANGES, forced: true };
 
-/** Objects that describe services are left out: their registry tells, more precisely, which services they change. */
+/** Objects that describe services are left out: their registry reports, more precisely, which services they change. */
 export function changesOfConfig({ changes }: Pick<ConfigChange, "changes">): PushChanges {
   const objects = changes.filter(({ kind }) => kind !== "ServiceEntry" && kind !== "WorkloadEntry");
   return { ...NO_CHANGES, objects: objects.map(({ kind, namespace, name }) => ({ kind, namespace, name })) };

@@ -59,7 +59,7 @@ function idleTimeout(text: string): string {
   }
 }
 
-/** Structures are no text: those of the wire have no prototype, and cannot even be made into some. */
+/** Structures are not text: those of the wire have no prototype, and cannot even be made into some. */
 function textOf(value: unknown): string {
   return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? String(value) : "";
 }

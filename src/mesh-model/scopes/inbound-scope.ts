@@ -29,10 +29,11 @@ export function inboundScope(
   entries: SnapshotCache<InboundEntry>,
 ): InboundScope {
   const { mesh, configs } = parts;
-  const targets = Object.freeze(oncePerPort([...found].sort(byAgeAndPort)));
+  const targets = Object.freeze(uniqueByPort([...found].sort(byAgeAndPort)));
   const policies = policiesFor("inbound", configs, mesh.rootNamespace, node.namespace);
   const key = keyOf(node, targets, sidecar, policies);
-  return entries.obtain(key, (before) => buildEntry({ key, node, targets, sidecar, policies }, parts, before)).scope;
+  return entries.getOrBuild(key, (before) => buildEntry({ key, node, targets, sidecar, policies }, parts, before))
+    .scope;
 }
 
 interface EntryInput {
@@ -86,7 +87,7 @@ function byAgeAndPort(a: ServiceTarget, b: ServiceTarget): number {
 }
 
 /** A workload with several addresses is found once for each. */
-function oncePerPort(targets: readonly ServiceTarget[]): readonly ServiceTarget[] {
+function uniqueByPort(targets: readonly ServiceTarget[]): readonly ServiceTarget[] {
   const seen = new Set<string>();
   return targets.filter(({ service, port, targetPort }) => {
     const name = `${targetPort} ${port.port} ${service.key}`;

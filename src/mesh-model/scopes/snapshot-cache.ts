@@ -1,7 +1,7 @@
 /** Values computed on first use in one snapshot, with access to those of earlier snapshots. */
 export interface SnapshotCache<Value> {
   /** Makes the value at first use; `make` gets the last one made under this key, if it was not long ago. */
-  obtain(key: string, make: (before: Value | undefined) => Value): Value;
+  getOrBuild(key: string, make: (before: Value | undefined) => Value): Value;
   /** For the snapshot that follows: the last value of each key and how many snapshots went by without its use. */
   latest(): ReadonlyMap<string, CachedValue<Value>>;
 }
@@ -19,7 +19,7 @@ export function createSnapshotCache<Value>(previous?: SnapshotCache<Value>): Sna
   const earlier = previous?.latest() ?? new Map<string, CachedValue<Value>>();
   const own = new Map<string, Value>();
   return {
-    obtain: (key, make) => {
+    getOrBuild: (key, make) => {
       const known = own.get(key);
       if (known !== undefined) return known;
       const value = make(earlier.get(key)?.value);

@@ -1,7 +1,7 @@
 import { workloadLabels } from "./istio-objects.ts";
 import type { MeshPlan, Workload } from "./mesh-plan.ts";
 
-/** Where the control plane's certificate is checked against, whatever address it is reached at. */
+/** Where the control plane's certificate is checked against, at any address. */
 export const CONTROL_PLANE_NAME = "istiod.istio-system.svc";
 export const CLUSTER_ID = "Kubernetes";
 

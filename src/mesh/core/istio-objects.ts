@@ -12,7 +12,7 @@ export interface IstioObject {
   readonly spec: object;
 }
 
-/** What tells the control plane about the plan: services with their endpoints, who listens where, and who must use mutual TLS. */
+/** The plan for the control plane: services with their endpoints, who listens where, and who must use mutual TLS. */
 export function buildIstioObjects(
   plan: MeshPlan,
   mtls: MeshFile["mtls"],

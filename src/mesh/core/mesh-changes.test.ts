@@ -30,8 +30,8 @@ describe.each(["none", "namespaces"] as const)("%s", (isolation) => {
     for (const old of before.workloads) expect(after.workloads).toContainEqual({ ...old, position: expect.anything() });
     for (const old of before.services) expect(after.services).toContainEqual(old);
     expect(after.controlPlane).toEqual(before.controlPlane);
-    const { added, changed, removed, kept } = meshChanges(before, after);
-    expect([added.length, changed.length, removed.length, kept.length]).toEqual([1, 0, 0, 3]);
+    const { added, changed, removed, unchanged } = meshChanges(before, after);
+    expect([added.length, changed.length, removed.length, unchanged.length]).toEqual([1, 0, 0, 3]);
     const addresses = after.workloads.map(({ address }) => address);
     expect(new Set(addresses).size).toBe(addresses.length);
   });

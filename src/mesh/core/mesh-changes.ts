@@ -7,7 +7,7 @@ export interface MeshChanges {
   readonly removed: readonly Workload[];
   readonly changed: readonly ChangedWorkload[];
   /** As they are in the new plan; their processes go on. */
-  readonly kept: readonly Workload[];
+  readonly unchanged: readonly Workload[];
   /** What changes for services themselves, a line each. */
   readonly services: readonly string[];
 }
@@ -41,7 +41,7 @@ export function meshChanges(
     changed: pairs
       .filter(({ why }) => why.length > 0)
       .map((pair) => ({ ...pair, isAlone: isAlone(after, pair.after) })),
-    kept: pairs.filter(({ why }) => why.length === 0).map((pair) => pair.after),
+    unchanged: pairs.filter(({ why }) => why.length === 0).map((pair) => pair.after),
     services: serviceChanges(before.services, after.services),
   };
 }
@@ -67,7 +67,7 @@ export function plansTogether(before: MeshPlan, after: MeshPlan): MeshPlan {
 }
 
 /** What `mesh apply` prints before it begins, and all that `--dry-run` prints. */
-export function formatChanges({ added, removed, changed, kept, services }: MeshChanges): string {
+export function formatChanges({ added, removed, changed, unchanged, services }: MeshChanges): string {
   const width = Math.max(
     0,
     ...[...added, ...removed, ...changed.map(({ after }) => after)].map(({ name }) => name.length),
@@ -82,7 +82,7 @@ export function formatChanges({ added, removed, changed, kept, services }: MeshC
     ...removed.map(({ name }) => line("-", name, "ends")),
   ];
   if (lines.length === 0) return "nothing changes\n";
-  return `${lines.join("")}  ${kept.length} of ${kept.length + changed.length + removed.length} workloads stay as they are\n`;
+  return `${lines.join("")}  ${unchanged.length} of ${unchanged.length + changed.length + removed.length} workloads stay as they are\n`;
 }
 
 /** Members whose change an application or its agent only sees when it starts. */

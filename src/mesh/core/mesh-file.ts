@@ -42,7 +42,7 @@ export interface VersionSpec {
   /** Undefined when the service has only one kind of workload. */
   readonly version: string | undefined;
   readonly command: CommandLine;
-  /** Of the command's place in the file, for messages. */
+  /** Of the command in the file, for messages. */
   readonly position: Position;
   readonly directory: string | undefined;
   readonly env: Readonly<Record<string, string>>;

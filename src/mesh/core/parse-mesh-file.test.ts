@@ -65,7 +65,7 @@ test("what stands beside the versions is their default, and maps are merged", ()
 });
 
 test.each(["a/b:80", "*:80", "'a b:80'", "'-x:80'", "user@host:80", "'http://x:80'", "'[::1]x:80'"])(
-  "%s is no address of a service",
+  "%s is not an address of a service",
   (address) => {
     expect(
       problemsOf(`services: {db: {port: 1, address: ${address.startsWith("'") ? address : `'${address}'`}}}`),
@@ -182,7 +182,7 @@ test.each([
   {
     title: "a call to a service that is not there",
     text: "services:\n  web:\n    command: x\n    calls: [stok]\n  stock: {port: 80, command: y}\n",
-    says: ['4:13: services.web.calls[0]: "stok" is no service with a port, there are stock'],
+    says: ['4:13: services.web.calls[0]: "stok" is not a service with a port, there are stock'],
   },
   {
     title: "several mistakes",

@@ -11,7 +11,7 @@ export interface FileProblem extends Position {
 
 export type ParsedMeshFile = { readonly file: MeshFile } | { readonly problems: readonly FileProblem[] };
 
-/** The text of a mesh.yaml. All problems at once, each with its place. */
+/** The text of a mesh.yaml. All problems at once, each with its position. */
 export function parseMeshFile(text: string): ParsedMeshFile {
   const yaml = locateYaml(text);
   if ("problem" in yaml) return { problems: [{ ...yaml.position, text: `YAML: ${yaml.problem}` }] };
@@ -99,7 +99,7 @@ function serviceProblems(name: string, service: RawService, file: RawFile): read
     if (target?.port === undefined) {
       add(
         ["calls", index],
-        `${JSON.stringify(called)} is no service with a port, there are ${known.join(", ") || "none"}`,
+        `${JSON.stringify(called)} is not a service with a port, there are ${known.join(", ") || "none"}`,
       );
     }
   });
@@ -162,12 +162,12 @@ function toVersion(
   own: RawWorkload,
   locate: (path: Path) => Position,
 ): VersionSpec {
-  const place: Path = ["services", service];
+  const path: Path = ["services", service];
   const isOwn = version !== undefined && own.command !== undefined;
   return {
     version,
     command: toCommand(own.command ?? defaults.command ?? ""),
-    position: locate([...place, ...(isOwn ? ["versions", version] : []), "command"]),
+    position: locate([...path, ...(isOwn ? ["versions", version] : []), "command"]),
     directory: own.directory ?? defaults.directory,
     env: texts({ ...defaults.env, ...own.env }),
     labels: texts({ ...defaults.labels, ...own.labels }),

@@ -18,7 +18,7 @@ export interface PlanInputs {
   /** Free ports, `portsNeeded` of them; unused with namespaces, where every workload has all ports. */
   readonly ports: readonly number[];
   readonly proxyless?: boolean;
-  /** What runs already: whatever has the same name keeps its addresses and ports. */
+  /** What runs already: a workload of the same name keeps its addresses and ports. */
   readonly before?: MeshPlan | undefined;
 }
 
@@ -125,11 +125,11 @@ function kindsOf(file: Pick<MeshFile, "services">): readonly NamedKind[] {
 
 /** The application's port and the agent's, in the order in which they are given out. */
 function keptPorts({ name, spec }: NamedKind, before: MeshPlan | undefined): readonly number[] | undefined {
-  const kept = before?.workloads.find((each) => each.name === name);
+  const previous = before?.workloads.find((each) => each.name === name);
   // One that begins or ceases to listen is another one.
-  if (kept === undefined || (kept.app === undefined) !== (spec.port === undefined)) return undefined;
-  const { admin, tap, status, envoyStatus, dns, envoyPrometheus } = kept.ports;
-  return [kept.app?.port ?? 0, admin, tap, status, envoyStatus, dns, envoyPrometheus];
+  if (previous === undefined || (previous.app === undefined) !== (spec.port === undefined)) return undefined;
+  const { admin, tap, status, envoyStatus, dns, envoyPrometheus } = previous.ports;
+  return [previous.app?.port ?? 0, admin, tap, status, envoyStatus, dns, envoyPrometheus];
 }
 
 function planService(file: MeshFile, spec: ServiceSpec, number: number, inputs: PlanInputs): readonly PlannedService[] {
@@ -238,8 +238,8 @@ export function assignNumbers(
   let next = 0;
   return new Map(
     names.map((name) => {
-      const kept = before.get(name);
-      if (kept !== undefined) return [name, kept];
+      const previous = before.get(name);
+      if (previous !== undefined) return [name, previous];
       while (taken.has(next)) next += 1;
       taken.add(next);
       return [name, next];

@@ -63,7 +63,7 @@ async function followStream(
   await subscribe(LISTENER, [target]);
   for await (const response of client.responses) {
     const type = response.typeUrl.slice(TYPE_PREFIX.length);
-    for (const { value = Buffer.alloc(0) } of response.resources) remember(known, type, Buffer.from(value));
+    for (const { value = Buffer.alloc(0) } of response.resources) store(known, type, Buffer.from(value));
     await client.ack(response);
     const wanted = wantedNames(known, target);
     await subscribe(ROUTES, wanted.routes);
@@ -74,7 +74,7 @@ async function followStream(
   }
 }
 
-function remember(known: Map<string, unknown>, type: string, bytes: Buffer): void {
+function store(known: Map<string, unknown>, type: string, bytes: Buffer): void {
   // One of the four types that were asked for; this is where bytes become values.
   const value = decodeMessage(type as MessageName, bytes) as { readonly name?: string; readonly clusterName?: string };
   known.set(`${type} ${value.name ?? value.clusterName}`, value);

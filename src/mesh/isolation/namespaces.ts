@@ -82,7 +82,7 @@ async function makeSpaces(
   await mustRun("ip", ["-batch", "-"], names.map((name) => `netns add ${name}\n`).join(""));
 }
 
-/** Removes what the state names; says what could not be removed. Things that are gone already are no failure. */
+/** Removes what the state names; says what could not be removed. Things that are gone already are not failures. */
 export async function removeNamespaces(
   state: Pick<MeshState, "namespaces" | "interfaces" | "resolverFolders">,
 ): Promise<readonly string[]> {

@@ -54,7 +54,7 @@ export function listen(port: number, host?: string): Promise<Server> {
   });
 }
 
-/** A listener that only held its place: somebody who has connected all the same does not keep it open. */
+/** A listener that only reserved its port: somebody who has connected all the same does not keep it open. */
 export function closeListener(server: Server): Promise<void> {
   server.on("connection", (socket) => socket.destroy());
   return new Promise((closed) => server.close(() => closed()));

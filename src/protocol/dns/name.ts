@@ -6,7 +6,7 @@ import { MAX_LABEL_BYTES, MAX_NAME_BYTES } from "./constants.ts";
  */
 export type DomainName = string;
 
-/** Any usual spelling to the canonical one. Text that is no domain name gives a key that no question can have. */
+/** Any usual spelling to the canonical one. Text that is not a domain name gives a key that no question can have. */
 export function canonicalName(text: string): DomainName {
   const dotted = text.endsWith(".") ? text : `${text}.`;
   if (!/[^!-[\]-~]/.test(dotted)) return dotted.toLowerCase();
@@ -47,7 +47,7 @@ export function isAtOrBelow(name: DomainName, suffix: DomainName): boolean {
 }
 
 /**
- * The offset after the name at `offset`, or -1 when the bytes are no name. Pointers are not followed: one that does not lead to an earlier
+ * The offset after the name at `offset`, or -1 when the bytes are not a name. Pointers are not followed: one that does not lead to an earlier
  * byte of the message is refused, as every loop has such a pointer.
  */
 export function skipName(message: Uint8Array, offset: number): number {

@@ -33,7 +33,7 @@ export interface FamilyReaderOptions {
   readonly isTrusted: boolean;
 }
 
-/** The body is no metrics text; what came before stays. */
+/** The body is not metrics text; what came before stays. */
 export class PrometheusBodyError extends CodedError<"line-too-long" | "not-metrics"> {}
 
 const NEWLINE = 0x0a;
@@ -144,7 +144,7 @@ export class FamilyReader {
         pending = at;
         this.#current = createCurrent(bytes.toString("latin1", at, scanner.nameEnd));
       }
-      shape.remember(bytes, at, scanner, numberBound);
+      shape.record(bytes, at, scanner, numberBound);
       if (from !== to && scanner.valueEnd !== newline) {
         this.#flush(bytes, pending, at);
         const converted = convertSample(bytes, { start: at, end: newline, scanner, to });
@@ -168,7 +168,7 @@ export class FamilyReader {
     }
     const isBlank = bytes.toString("latin1", at, newline).trim() === "";
     if (!isBlank && ++this.brokenLines > MAX_BROKEN_LINES)
-      throw new PrometheusBodyError("not-metrics", `more than ${MAX_BROKEN_LINES} lines are no metrics`);
+      throw new PrometheusBodyError("not-metrics", `more than ${MAX_BROKEN_LINES} lines are not metrics`);
     return newline + 1;
   }
 

@@ -9,7 +9,7 @@ function alike(lines: readonly string[]): number {
   const scanner = new SampleScanner();
   const second = scanner.scan(bytes, 0, "text") + 1;
   const shape = new LineShape();
-  shape.remember(bytes, 0, scanner);
+  shape.record(bytes, 0, scanner);
   const end = shape.follow(bytes, second, bytes.length);
   return bytes.toString("latin1", second, end).split("\n").length - 1;
 }
@@ -57,7 +57,7 @@ test("a label value that has to be a number is looked at in every line", () => {
   const scanner = new SampleScanner();
   const second = scanner.scan(bytes, 0, "text") + 1;
   const shape = new LineShape();
-  shape.remember(bytes, 0, scanner, scanner.leBound);
+  shape.record(bytes, 0, scanner, scanner.leBound);
   const end = shape.follow(bytes, second, bytes.length);
   expect(bytes.toString("latin1", second, end)).toBe(lines.slice(1, 3).join(""));
 });

@@ -23,8 +23,8 @@ export class LineShape {
   #count = 0;
   #numberBound = -1;
 
-  /** A line that the scanner took. The value at `numberBound` has to be a number in the lines behind it, too. Those without labels, or with escapes or letters beyond ASCII in them, are no model for others. */
-  remember(bytes: Buffer, start: number, scanner: SampleScanner, numberBound = -1): void {
+  /** A line that the scanner took. The value at `numberBound` has to be a number in the lines behind it, too. Those without labels, or with escapes or letters beyond ASCII in them, are not a model for others. */
+  record(bytes: Buffer, start: number, scanner: SampleScanner, numberBound = -1): void {
     const { labelBounds, boundCount, isPlain, seriesEnd } = scanner;
     this.#count = isPlain ? boundCount : 0;
     if (this.#count === 0) return;

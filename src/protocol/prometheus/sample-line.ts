@@ -62,7 +62,7 @@ const LE = Buffer.from("le");
 const QUANTILE = Buffer.from("quantile");
 
 /**
- * Checks one sample line byte by byte and remembers where its parts end. One instance is reused for millions of lines, so results are
+ * Checks one sample line byte by byte and records where its parts end. One instance is reused for millions of lines, so results are
  * fields instead of objects; bench/metrics-merge shows what that is worth.
  */
 export class SampleScanner {
@@ -84,7 +84,7 @@ export class SampleScanner {
   #hasFreeBlanks = true;
 
   /**
-   * The position of the line's newline, or -1 when the line is no sample. A newline must follow somewhere behind `start`. `known` bytes
+   * The position of the line's newline, or -1 when the line is not a sample. A newline must follow somewhere behind `start`. `known` bytes
    * of the name were looked at already.
    */
   scan(bytes: Uint8Array, start: number, format: PrometheusFormat, known = 0): number {

@@ -7,7 +7,7 @@ const OPEN_BRACE = 0x7b;
 
 /**
  * The line with its newline, without the blanks that the text format allows around it and before the labels but not every reader takes,
- * and without the carriage return of another system. Undefined when it has none of them. `end` is its newline's place.
+ * and without the carriage return of another system. Undefined when it has none of them. `end` is its newline's offset.
  */
 export function tidyLine(bytes: Buffer, start: number, end: number): Buffer | undefined {
   let first = start;

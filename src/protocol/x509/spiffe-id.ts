@@ -15,7 +15,7 @@ export function formatSpiffeId(id: SpiffeId): string {
   return `${PREFIX}${id.trustDomain}/ns/${id.namespace}/sa/${id.serviceAccount}`;
 }
 
-/** The form a CA writes into certificates: `@`, which some trust domains carry, is no character of a URI's host. */
+/** The form a CA writes into certificates: `@`, which some trust domains carry, is not a character of a URI's host. */
 export function workloadIdentity(trustDomain: string, namespace: string, serviceAccount: string): string {
   return formatSpiffeId({ trustDomain: trustDomain.replaceAll("@", "."), namespace, serviceAccount });
 }

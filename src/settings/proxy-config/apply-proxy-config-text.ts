@@ -9,7 +9,7 @@ import type { GenerationRules } from "../generations.ts";
 
 export interface ProxyConfigText {
   readonly text: string;
-  /** What error messages call the place: environment, annotation. */
+  /** What error messages call the source: environment, annotation. */
   readonly name: string;
   readonly source: string;
 }

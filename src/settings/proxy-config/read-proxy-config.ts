@@ -71,10 +71,10 @@ export async function readProxyConfig(sources: ProxyConfigSources): Promise<Prox
       source: `annotation ${CONFIG_ANNOTATION}`,
     },
   ] as const;
-  for (const { text, origin, ...place } of layers) {
+  for (const { text, origin, ...layer } of layers) {
     if (text === "") continue;
     log.info(`Apply proxy config from ${origin} ${redactConfigText(text)}`);
-    take(collect(await applyProxyConfigText(config, { ...place, text }, rules, log)).config, place.source);
+    take(collect(await applyProxyConfigText(config, { ...layer, text }, rules, log)).config, layer.source);
   }
   take(await applyFlags(config, sources), "flags and environment");
   errors.push(...finalProblems(config, rules, errors, setBy));
@@ -112,7 +112,7 @@ async function applyFlags(config: ProxyConfig, sources: ProxyConfigSources): Pro
   };
 }
 
-/** An explicit flag also replaces the built-in name, which nobody chose. */
+/** An explicit flag also replaces the built-in name, which is a default. */
 function serviceCluster(
   config: ProxyConfig,
   flags: ProxyFlags,
@@ -133,8 +133,8 @@ function finalProblems(
   earlier: readonly ConfigError[],
   setBy: ReadonlyMap<string, string>,
 ): readonly ConfigError[] {
-  const told = new Set(earlier.flatMap((error) => error.problems.map((problem) => problem.message)));
-  const fresh = proxyConfigProblems(config, rules).filter((problem) => !told.has(problem.message));
+  const reported = new Set(earlier.flatMap((error) => error.problems.map((problem) => problem.message)));
+  const fresh = proxyConfigProblems(config, rules).filter((problem) => !reported.has(problem.message));
   if (fresh.length === 0) return [];
   const message = `failed to get proxy config: ${formatErrorList(fresh.map((problem) => problem.message))}`;
   const sourceOf = (field: string) => setBy.get(field.split(".")[0] ?? field) ?? "built-in default";

@@ -128,13 +128,13 @@ export function startModuleCache(options: ModuleCacheOptions): ModuleCache {
     let entry = index.find(key);
     if (entry === undefined) {
       const adopted = await files.adopt(key);
-      if (adopted !== undefined) entry = remember(key, adopted);
+      if (adopted !== undefined) entry = cacheEntry(key, adopted);
     }
     metrics.cacheLookups.inc([String(entry !== undefined)]);
     return entry;
   };
 
-  const remember = (key: ModuleKey, file: { readonly path: string; readonly bytes: number }) => {
+  const cacheEntry = (key: ModuleKey, file: { readonly path: string; readonly bytes: number }) => {
     const entry = { ...key, ...file, lastUsedAt: now() };
     index.add(entry);
     metrics.cacheEntries.set(index.size);
@@ -162,7 +162,7 @@ export function startModuleCache(options: ModuleCacheOptions): ModuleCache {
       throw new WasmError("invalid-module", `fetched Wasm binary from ${shown} is invalid`);
     }
     metrics.fetches.inc(["success"]);
-    const stored = remember(key, await files.write(key, bytes));
+    const stored = cacheEntry(key, await files.write(key, bytes));
     log.info("fetched a Wasm module", { url: shown, bytes: stored.bytes, path: stored.path });
     return stored;
   };

@@ -32,11 +32,11 @@ function parseAuths(configJson: Secret): Readonly<Record<string, unknown>> {
     document = JSON.parse(configJson.reveal());
   } catch {
     // The parser's message would quote the secret.
-    throw new WasmError("bad-secret", "the image pull secret is no JSON document");
+    throw new WasmError("bad-secret", "the image pull secret is not a JSON document");
   }
-  if (!isRecord(document)) throw new WasmError("bad-secret", "the image pull secret is no docker configuration");
+  if (!isRecord(document)) throw new WasmError("bad-secret", "the image pull secret is not a docker configuration");
   const auths = document.auths ?? {};
-  if (!isRecord(auths)) throw new WasmError("bad-secret", `"auths" of the image pull secret is no object`);
+  if (!isRecord(auths)) throw new WasmError("bad-secret", `"auths" of the image pull secret is not an object`);
   return auths;
 }
 

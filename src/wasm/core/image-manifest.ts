@@ -76,7 +76,7 @@ function parseObject(bytes: Buffer): Record<string, unknown> {
     return asRecord(JSON.parse(bytes.toString("utf8")));
   } catch (cause) {
     if (cause instanceof WasmError) throw cause;
-    throw new WasmError("manifest", "the image manifest is no JSON document", { cause });
+    throw new WasmError("manifest", "the image manifest is not a JSON document", { cause });
   }
 }
 

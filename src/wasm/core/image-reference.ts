@@ -16,7 +16,7 @@ const TAG = /^\w[\w.-]{0,127}$/;
 const DIGEST = /^[a-z0-9]+(?:[+._-][a-z0-9]+)*:[0-9a-f]{32,128}$/;
 const REGISTRY = /^(?:[A-Za-z0-9](?:[A-Za-z0-9-.]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
 
-/** The host and path of an oci address; a query or fragment is no part of a reference. Undefined when it is none. */
+/** The host and path of an oci address; a query or fragment is not a part of a reference. Undefined when it is none. */
 export function parseOciUrl(url: string): ImageReference | undefined {
   if (!url.toLowerCase().startsWith(OCI_SCHEME)) return undefined;
   return parseImageReference(url.slice(OCI_SCHEME.length).replace(/[?#].*$/, ""));

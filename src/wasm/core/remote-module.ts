@@ -23,7 +23,7 @@ export interface RemoteModule {
   readonly resourceVersion: string;
 }
 
-/** What the control plane tells the agent hides among the variables of the VM; none of it is for the VM. */
+/** What the control plane sends to the agent is among the variables of the VM; none of it is for the VM. */
 const AGENT_PREFIX = "ISTIO_META_";
 const PULL_SECRET = "ISTIO_META_WASM_IMAGE_PULL_SECRET";
 const PULL_POLICY = "ISTIO_META_WASM_IMAGE_PULL_POLICY";

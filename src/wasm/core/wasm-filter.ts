@@ -125,7 +125,7 @@ function isFailOpen(plugin: Buffer): boolean {
   return failurePolicy === 0 ? failOpen : failurePolicy === FAIL_OPEN;
 }
 
-/** What is no protobuf, or not of the shape it should have, is the sender's mistake. */
+/** What is not protobuf, or not of the shape it should have, is the sender's mistake. */
 function decoded<Value>(decode: () => Value, what: string): Value {
   try {
     return decode();

@@ -93,7 +93,7 @@ function readToken(body: string, realm: URL): string {
     if (typeof found === "string" && /^[\x21-\x7e]+$/.test(found)) return found;
   } catch {
     // The parser's message would quote what may be a token.
-    throw new WasmError("unreachable", `${shownUrl(realm)}: the answer is no JSON document`);
+    throw new WasmError("unreachable", `${shownUrl(realm)}: the answer is not a JSON document`);
   }
   throw new WasmError("unreachable", `${shownUrl(realm)}: the answer has no token`);
 }
@@ -104,7 +104,7 @@ function readToken(body: string, realm: URL): string {
  */
 export function checkRealm(realm: string): URL {
   const url = URL.canParse(realm) ? new URL(realm) : undefined;
-  if (url === undefined) throw unsafe("it is no address");
+  if (url === undefined) throw unsafe("it is not an address");
   if (url.protocol !== "http:" && url.protocol !== "https:") throw unsafe(`its scheme is ${url.protocol}`);
   const host = url.hostname
     .replace(/^\[|\]$/g, "")

@@ -46,7 +46,7 @@ test.each([
   { probe: { exec: {} }, says: "exec.command is empty" },
   { probe: { httpGet: { port: 1, scheme: "ftp" } }, says: 'httpGet.scheme is "ftp", allowed are HTTP and HTTPS' },
   { probe: { periodSeconds: -1, tcpSocket: { port: 1 } }, says: "periodSeconds is -1, it must be non-negative" },
-  { probe: { httpGet: { port: 1, httpHeaders: [{ name: "a b", value: "" }] } }, says: "no header name" },
+  { probe: { httpGet: { port: 1, httpHeaders: [{ name: "a b", value: "" }] } }, says: "not a header name" },
   {
     probe: { httpGet: { port: 1, httpHeaders: [{ name: "a", value: "x\r\nEvil: 1" }] } },
     says: "the value of a has characters",

@@ -60,7 +60,7 @@ function readMethod(probe: ReadinessProbe, defaultHost: string, rules: HealthRul
       throw invalid(`httpGet.scheme is ${JSON.stringify(scheme)}, allowed are HTTP and HTTPS`);
     const headers = httpHeaders.map(({ name = "", value = "" }) => {
       if (!HEADER_NAME.test(name))
-        throw invalid(`httpGet.httpHeaders has the name ${JSON.stringify(name)}, which is no header name`);
+        throw invalid(`httpGet.httpHeaders has the name ${JSON.stringify(name)}, which is not a header name`);
       if (/[^\t\x20-\x7e\x80-\xff]/.test(value))
         throw invalid(`httpGet.httpHeaders: the value of ${name} has characters that no header may have`);
       return { name, value };

@@ -31,7 +31,7 @@ const CLOCK_GRAIN_MS = 2000;
 const EMPTY_GRACE_MS = 1000;
 const SPACE = 0x20;
 
-interface Remembered {
+interface CachedFile {
   readonly signature: string;
   readonly readAt: number;
   readonly file: ReadFile;
@@ -39,8 +39,8 @@ interface Remembered {
 
 /** Reads files, and decodes only those documents whose text the file did not have before. */
 export function createFileReader(defaultNamespace: string, parser: ConfigParser): FileReader {
-  let files = new Map<string, Remembered>();
-  let seen = new Map<string, Remembered>();
+  let files = new Map<string, CachedFile>();
+  let seen = new Map<string, CachedFile>();
   const load = async (found: FoundFile, known: ReadFile | undefined): Promise<ReadFile | undefined> => {
     const { path, mtimeMs } = found;
     try {
