@@ -58,7 +58,7 @@ async function keepCompiledCode(dist) {
       ["istio-clean-iptables"],
       ["wait", "--periodMillis=1", `--url=${url}`],
     ];
-    // As the launcher does: V8 takes kept code only under the options it was kept with.
+    // As the launcher does: V8 takes cached code only under the options it was cached with.
     const script = join(import.meta.dirname, "keep-commands-code.cjs");
     const words = ["--use-openssl-ca", script, dist, JSON.stringify(runs)];
     // Nothing else is on the path: no run changes the rules of this machine.

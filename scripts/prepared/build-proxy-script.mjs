@@ -67,7 +67,7 @@ async function keepCompiledCode(dist) {
       // The stand-in for Envoy reads its ports there.
       ENVOY_PASS_ENVIRONMENT: "PROXY_CONFIG",
     };
-    // As the launcher does: V8 takes kept code only under the options it was kept with.
+    // As the launcher does: V8 takes cached code only under the options it was cached with.
     const words = ["--use-openssl-ca", join(here, "keep-proxy-code.cjs"), dist, "proxy", "sidecar"];
     const options = { cwd: folder, env, timeout: LIMIT_MS, maxBuffer: 2 ** 24 };
     await promisify(execFile)(process.execPath, words, options);
