@@ -200,7 +200,11 @@ describe("a reference that is pinned by another algorithm", () => {
 
 describe("a token service", () => {
   test.each<{ what: string; answer: (response: ServerResponse) => void; error: string }>([
-    { what: "that answers in prose", answer: (r) => void r.end("tok-secret"), error: "the answer is not a JSON document" },
+    {
+      what: "that answers in prose",
+      answer: (r) => void r.end("tok-secret"),
+      error: "the answer is not a JSON document",
+    },
     { what: "without a token", answer: (r) => void r.end('{"expires_in":300}'), error: "the answer has no token" },
     { what: "that says null", answer: (r) => void r.end("null"), error: "the answer is not a JSON document" },
     {

@@ -298,7 +298,9 @@ describe("credentials", () => {
     const url = `oci://${registry.host}/org/app:v1`;
     expect(await wasm.reason({ url, env: dockerConfig(registry.host, { auth }) })).toContain("status code 401");
     expect(await wasm.reason({ url })).toContain("status code 401");
-    expect(await wasm.reason({ url, env: { ISTIO_META_WASM_IMAGE_PULL_SECRET: "pass:word" } })).toContain("not a JSON document");
+    expect(await wasm.reason({ url, env: { ISTIO_META_WASM_IMAGE_PULL_SECRET: "pass:word" } })).toContain(
+      "not a JSON document",
+    );
     expect(await wasm.reason({ url, env: { ISTIO_META_WASM_IMAGE_PULL_SECRET: "null" } })).toContain("pull secret");
     expect(wasm.errors.join()).not.toContain("pass:word");
     expect(wasm.errors.join()).not.toContain(auth);
