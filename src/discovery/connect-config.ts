@@ -24,6 +24,8 @@ export interface ConnectedConfig {
   readonly files: ConfigStore | undefined;
   readonly memory: MemoryStore;
   readonly registry: AggregateRegistry;
+  /** Endpoints that Kubernetes names, of pods that it has not shown yet. */
+  readonly endpointsWithoutPod: () => number;
   readonly workloads: WorkloadStreams;
 }
 
@@ -84,7 +86,14 @@ export async function connectConfig(
   });
   if (consul !== undefined) await untilRead(consul, options);
   const registries = [kubernetes, entries, consul?.registry].filter((each) => each !== undefined);
-  return { store, files, memory, registry: createAggregateRegistry(registries), workloads };
+  return {
+    store,
+    files,
+    memory,
+    registry: createAggregateRegistry(registries),
+    endpointsWithoutPod: () => kubernetes?.endpointsWithoutPod() ?? 0,
+    workloads,
+  };
 }
 
 /** The defaults of the environment. */

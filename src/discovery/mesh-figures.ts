@@ -9,15 +9,21 @@ export interface MeshFigures {
   readonly virtualServices: number;
   readonly servicesWithoutEndpoints: number;
   readonly endpointsNotReady: number;
+  readonly endpointsWithoutPod: number;
   readonly dnsWithoutEndpoints: number;
   readonly sidecarsWithoutService: number;
   readonly conflicts: Conflicts;
 }
 
+interface FigureSources {
+  readonly registry: Pick<AggregateRegistry, "services" | "endpoints">;
+  readonly endpointsWithoutPod: () => number;
+}
+
 /** Counts what the mesh holds, at each scrape. */
 export function meshFigures(
   { configs, view }: Pick<PushSnapshot, "configs" | "view">,
-  { registry }: { readonly registry: Pick<AggregateRegistry, "services" | "endpoints"> },
+  { registry, endpointsWithoutPod }: FigureSources,
   proxies: readonly Pick<Connection, "node" | "view">[],
   source: Pick<CachingSource, "problems">,
 ): MeshFigures {
@@ -30,6 +36,7 @@ export function meshFigures(
     servicesWithoutEndpoints: empty.length,
     endpointsNotReady: services.flatMap(({ key }) => registry.endpoints(key)).filter(({ health }) => isNotReady(health))
       .length,
+    endpointsWithoutPod: endpointsWithoutPod(),
     sidecarsWithoutService: proxies.filter(
       ({ node }) => node.type === "sidecar" && view(node).inbound.targets.length === 0,
     ).length,

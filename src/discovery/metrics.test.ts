@@ -7,6 +7,7 @@ const FIGURES: MeshFigures = {
   services: 7,
   virtualServices: 6,
   servicesWithoutEndpoints: 4,
+  endpointsWithoutPod: 4,
   endpointsNotReady: 3,
   dnsWithoutEndpoints: 2,
   sidecarsWithoutService: 1,
@@ -31,7 +32,7 @@ test("figures of the mesh are absent until there is one, and counted once for al
     counted += 1;
     return { ...FIGURES, services: counted };
   });
-  for (const line of ["pilot_services 1", "pilot_virt_services 6", "pilot_no_ip 1", "endpoint_no_pod 0"]) {
+  for (const line of ["pilot_services 1", "pilot_virt_services 6", "pilot_no_ip 1", "endpoint_no_pod 4"]) {
     expect(registry.render()).toContain(`\n${line}\n`);
   }
   expect(counted).toBe(1);

@@ -56,7 +56,7 @@ export function declareDiscoveryMetrics(registry: MetricRegistry, uptimeSeconds:
     "Connected sidecars whose addresses no service has.",
     (figures) => figures.sidecarsWithoutService,
   );
-  figure("endpoint_no_pod", "Endpoints without a pod; none without Kubernetes.", () => 0);
+  figure("endpoint_no_pod", "Endpoints that wait for their pod.", (figures) => figures.endpointsWithoutPod);
   for (const [name, help] of Object.entries(CONFLICT_METRICS)) {
     figure(name, help, ({ conflicts }) => Object.keys(conflicts[name as ConflictMetric]).length);
   }

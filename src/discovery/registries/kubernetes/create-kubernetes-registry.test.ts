@@ -102,10 +102,10 @@ test("an endpoint is who its pod is, where its node is", () => {
 
 test("an endpoint whose pod is not known waits for the pod, and a slice without pods has no one to wait for", () => {
   const [service, pod, slice] = web as [KubernetesObject, KubernetesObject, KubernetesObject];
-  const { endpoints, apply, remove } = registryOf([service, slice]);
-  expect(endpoints("web")).toEqual([]);
+  const { registry, endpoints, apply, remove } = registryOf([service, slice]);
+  expect([endpoints("web"), registry.endpointsWithoutPod()]).toEqual([[], 1]);
   apply(pod);
-  expect(endpoints("web")).toHaveLength(1);
+  expect([endpoints("web").length, registry.endpointsWithoutPod()]).toEqual([1, 0]);
   remove(pod);
   expect(endpoints("web")).toEqual([]);
   apply(kubeSlice("web", [{ address: "10.0.0.9" }]));

@@ -38,6 +38,8 @@ export interface KubernetesRegistry extends ServiceRegistry, Pick<ObjectIndex, "
   setDiscoverySelectors(selectors: unknown): void;
   /** False for namespaces that the mesh does not look at; rules in them do not count either. */
   isDiscovered(namespace: string): boolean;
+  /** Endpoints of slices that wait for their pod. */
+  endpointsWithoutPod(): number;
   /** Pods, as ServiceEntries select them. */
   readonly workloads: WorkloadSource;
   /** Ends the subscription to the store. */
@@ -191,6 +193,15 @@ export function createKubernetesRegistry(options: KubernetesRegistryOptions): Ku
       if (synced) rebuild();
     },
     isDiscovered,
+    endpointsWithoutPod: () => {
+      let count = 0;
+      for (const key of index.keys("EndpointSlice")) {
+        for (const { pod } of index.get("EndpointSlice", key)?.endpoints ?? []) {
+          if (pod !== undefined && pods.named(pod) === undefined) count += 1;
+        }
+      }
+      return count;
+    },
     workloads: {
       list: pods.workloads,
       subscribe: (listener) => {
