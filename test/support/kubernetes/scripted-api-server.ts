@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { createSecureServer } from "node:http2";
+import { createSecureServer, type Http2SecureServer } from "node:http2";
+import { createServer as createTlsServer, type Server as HttpsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { Secret } from "../../../src/base/secret.ts";
 import type { ClusterAccess } from "../../../src/kubernetes/access/cluster-access.ts";
@@ -57,21 +58,7 @@ export async function startScriptedApiServer(
   };
   const ca = protocol === "plain" ? undefined : await makeCertificate({ commonName: "scripted" });
   const leaf = ca && (await makeCertificate({ by: ca, isCa: false, hosts: ["127.0.0.1", "kubernetes.test"] }));
-  const server =
-    ca === undefined || leaf === undefined
-      ? createServer(handle)
-      : createSecureServer(
-          {
-            cert: leaf.pem,
-            key: leaf.keyPem,
-            ca: ca.pem,
-            requestCert: true,
-            rejectUnauthorized: false,
-            allowHTTP1: true,
-            ALPNProtocols: [protocol],
-          },
-          handle as never,
-        );
+  const server = ca === undefined || leaf === undefined ? createServer(handle) : startTls(protocol, ca, leaf, handle);
   server.on("connection", (socket: Socket) => {
     sockets.add(socket);
     socket.on("error", () => undefined).once("close", () => sockets.delete(socket));
@@ -101,6 +88,17 @@ export async function startScriptedApiServer(
       await closed;
     },
   };
+}
+
+function startTls(
+  protocol: ScriptedOptions["protocol"],
+  ca: TestCertificate,
+  { pem, keyPem }: TestCertificate,
+  handle: (incoming: IncomingMessage, outgoing: ServerResponse) => void,
+): HttpsServer | Http2SecureServer {
+  const options = { cert: pem, key: keyPem, ca: ca.pem, requestCert: true, rejectUnauthorized: false };
+  // The compatible objects of HTTP/2 have every member that is used here.
+  return protocol === "h2" ? createSecureServer(options, handle as never) : createTlsServer(options, handle);
 }
 
 function toRequest(incoming: IncomingMessage, outgoing: ServerResponse): ScriptedRequest {
