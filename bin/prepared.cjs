@@ -1,22 +1,31 @@
 // Runs a command from scripts whose compiled code was cached when they were built: a pod's start does not wait for a compiler.
 // Where that code is missing, for example because another version of Node built it, the modules are loaded as for any other command.
 "use strict";
-const { readFileSync } = require("node:fs");
+const { closeSync, openSync, readFileSync } = require("node:fs");
 const { Script } = require("node:vm");
 
 const dist = `${__dirname}/../dist`;
 const isProxy = process.argv[2] === "proxy";
+// Read when it is needed, maybe in weeks: by then another version may be installed here.
+let rare;
 // Log lines that name source files need the maps of the modules.
 const needsMaps = process.argv.some((word) => /^--log_(caller|stacktrace_level)\b/.test(word));
 const start = needsMaps ? undefined : prepared(isProxy ? "proxy.cjs" : "commands.cjs");
 if (start === undefined) import("../dist/main.js");
 // In a turn of its own: no turn of the event loop of a server is to be long, not even the first.
-else if (isProxy) setImmediate(start, require, prepared, dist);
-else start(require, prepared, dist);
+else if (isProxy) {
+  rare = openSync(`${dist}/proxy-rare.cjs`);
+  setImmediate(start, require, prepared, dist);
+} else start(require, prepared, dist);
 
 /** The value of a script, undefined without its code. */
 function prepared(name) {
   const filename = `${dist}/${name}`;
+  if (name === "proxy-rare.cjs") {
+    const text = readFileSync(rare, "latin1");
+    closeSync(rare);
+    return new Script(text, { filename }).runInThisContext();
+  }
   try {
     const cachedData = readFileSync(`${filename}-${process.versions.v8}-${process.arch}.cache`);
     if (process.execArgv.some((word) => word.startsWith("--max-old-space-size="))) allowHeapLimit(cachedData);

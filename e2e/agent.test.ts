@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { existsSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
@@ -48,6 +48,14 @@ test("a sidecar gets certificate and configuration over TLS, becomes ready, serv
     /\tinfo\tcache\tgenerated new workload certificate\tresourceName=default latency=\S+s ttl=23h59m\S+s\n/,
   );
   expect(log).toMatch(/\tinfo\tcache\tRoot cert has changed, start rotating root cert\n/);
+});
+
+test("an agent with usual settings has not read the code that others need, and holds it as it was at the start", async () => {
+  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+  await using agent = await startAgentProcess({ controlPlane });
+  await agent.untilReady();
+  const open = readdirSync(`/proc/${agent.pid}/fd`).map((fd) => readlinkSync(`/proc/${agent.pid}/fd/${fd}`));
+  expect(open.filter((path) => path.endsWith("/dist/proxy-rare.cjs"))).toHaveLength(1);
 });
 
 test("two workloads talk mutual TLS with certificates of the CA, a stranger is refused", async () => {

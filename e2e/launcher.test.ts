@@ -91,7 +91,7 @@ test.each([
 ])("GOMEMLIMIT '$limit' starts Node with '$flag'", async ({ limit, flag }) => {
   const env = { PATH: process.env.PATH, GOMEMLIMIT: limit, PILOT_AGENT_NODE: "/bin/echo" };
   const { stdout } = await exec(launcher, ["version", "two words"], { env });
-  expect(stdout).toBe(`${flag}--use-openssl-ca ${join(root, "bin/prepared.cjs")} version two words\n`);
+  expect(stdout).toBe(`${flag}--use-openssl-ca --v8-pool-size=1 ${join(root, "bin/prepared.cjs")} version two words\n`);
 });
 
 test.each([{ name: "NODE_EXTRA_CA_CERTS" }, { name: "SSL_CERT_FILE" }, { name: "SSL_CERT_DIR" }])(

@@ -1,6 +1,5 @@
 import { EventEmitter } from "node:events";
 import { writeFileSync, writeSync } from "node:fs";
-import { isatty } from "node:tty";
 import type { LogTarget } from "./base/log/log-targets.ts";
 
 /** The process edge: the only file that reads the command line and the environment, hears signals and sets the exit code. */
@@ -21,7 +20,7 @@ async function main(): Promise<void> {
   // The command's own code is loaded next, which is a turn's worth of work by itself.
   await new Promise((nextTurn) => setImmediate(nextTurn));
 
-  const now = createWallClock(() => performance.now(), Date.now);
+  const now = createWallClock(uptimeMs, Date.now);
   const log = createLog(now, () => process.exit(FATAL_EXIT));
 
   /**
@@ -63,8 +62,11 @@ async function main(): Promise<void> {
     onSignal: (listener) => {
       for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => listener(name));
     },
-    uptimeMs: () => performance.now(),
-    isTerminal: isatty(STDERR),
+    uptimeMs,
+    // Its module loads those of sockets and streams: not for commands that do not ask.
+    get isTerminal() {
+      return process.getBuiltinModule("node:tty").isatty(STDERR);
+    },
     now,
     print: writeOut,
     printError: (text) => {
@@ -77,6 +79,11 @@ async function main(): Promise<void> {
   });
   log.close();
   process.exit(code);
+}
+
+/** Not by `performance`, whose module takes a millisecond to load. */
+function uptimeMs(): number {
+  return process.uptime() * 1000;
 }
 
 /** The title is cut after 15 characters where the kernel has the process's name, by which `pgrep -x` and `ps -C` find it. */

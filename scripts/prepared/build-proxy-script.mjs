@@ -1,6 +1,6 @@
-// The `proxy` command as two scripts (dist/proxy.cjs, dist/proxy-rest.cjs), and the code that V8 compiled while they ran once: see bin/prepared.cjs.
+// The `proxy` command as scripts, and the code that V8 compiled while they ran once: see bin/prepared.cjs.
 import { execFile } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
@@ -10,33 +10,55 @@ import { bundleCommands, moduleTable, startScript } from "./bundle-commands.mjs"
 
 /** What runs until Envoy is spawned; all else is loaded while Envoy starts. Doors that are entered here load their servers lazily. */
 const FIRST = ["src/main.ts", "src/cli/index.ts", "src/cli/commands/proxy.ts", "src/agent/index.ts"];
+/** Loaded by settings that many agents have: not rare. */
+const COMMON = ["src/dns/start-dns-server.ts", "src/platform/clouds.ts", "src/xds-proxy/tap/start-tap.ts"];
 
-/** `options` are those of the modules' build; dist/proxy.cjs has the modules of the beginning, dist/proxy-rest.cjs the others. */
+/**
+ * `options` are those of the modules' build. dist/proxy.cjs has the modules of the beginning, dist/proxy-rest.cjs the others that every agent
+ * loads, and dist/proxy-rare.cjs those that only some settings or events need: an agent does not hold their text in memory.
+ */
 export async function buildProxyScript(folder, options) {
   const { modules, outputs } = await bundleCommands(options, ["./proxy.ts"]);
-  const names = firstModules(outputs);
-  const part = (isFirst) => new Map([...modules].filter(([name]) => names.has(name) === isFirst));
-  writeFileSync(join(folder, "proxy.cjs"), startScript(part(true), "proxy-rest.cjs"));
-  writeFileSync(join(folder, "proxy-rest.cjs"), `(${moduleTable(part(false))})`);
+  const first = modulesOf(FIRST, outputs);
+  const common = modulesOf(COMMON, outputs);
+  const part = (wanted) => new Map([...modules].filter(([name]) => wanted(name)));
+  const start = startScript(
+    part((name) => first.has(name)),
+    ["proxy-rest.cjs", "proxy-rare.cjs"],
+  );
+  writeFileSync(join(folder, "proxy.cjs"), start);
+  const write = (name, wanted) =>
+    writeFileSync(join(folder, name), `(${moduleTable(part((module) => !first.has(module) && wanted(module)))})`);
+  // Once to see what is loaded, once for the code of what is.
+  write("proxy-rest.cjs", () => true);
+  write("proxy-rare.cjs", () => false);
+  const seen = await keepCompiledCode(folder);
+  if (seen === undefined) return;
+  const isUsual = (name) => common.has(name) || seen.has(`./${name}`);
+  write("proxy-rest.cjs", isUsual);
+  write("proxy-rare.cjs", (name) => !isUsual(name));
   await keepCompiledCode(folder);
 }
 
-/** The named modules and what they import statically. */
-function firstModules(outputs) {
+/** The modules of these files and what they import statically. */
+function modulesOf(files, outputs) {
   const found = new Set();
   const add = (path) => {
     if (found.has(basename(path)) || outputs[path] === undefined) return;
     found.add(basename(path));
     for (const { kind, path: next } of outputs[path].imports) if (kind === "import-statement") add(next);
   };
-  for (const [path, { entryPoint }] of Object.entries(outputs)) if (FIRST.includes(entryPoint)) add(path);
+  for (const [path, { entryPoint }] of Object.entries(outputs)) if (files.includes(entryPoint)) add(path);
   return found;
 }
 
 const here = import.meta.dirname;
 const LIMIT_MS = 30_000;
 
-/** The agent starts for real, with the tests' control plane and a stand-in for Envoy. A failure costs speed only: modules are loaded then. */
+/**
+ * The agent starts for real, with the tests' control plane and a stand-in for Envoy. Resolves to the names of the modules it loaded. A failure
+ * costs speed only: modules are loaded then.
+ */
 async function keepCompiledCode(dist) {
   const folder = mkdtempSync(join(tmpdir(), "pilot-agent-build-"));
   let controlPlane;
@@ -71,8 +93,12 @@ async function keepCompiledCode(dist) {
     const words = ["--use-openssl-ca", join(here, "keep-proxy-code.cjs"), dist, "proxy", "sidecar"];
     const options = { cwd: folder, env, timeout: LIMIT_MS, maxBuffer: 2 ** 24 };
     await promisify(execFile)(process.execPath, words, options);
+    return new Set(JSON.parse(readFileSync(join(folder, "seen.json"), "utf8")));
   } catch (failure) {
     console.error(`no compiled code is kept, the proxy command starts slower: ${failure.message.trim()}`);
+    // Code of another text would be refused.
+    for (const name of readdirSync(dist)) if (/^proxy.*\.cache$/.test(name)) rmSync(join(dist, name));
+    return undefined;
   } finally {
     await controlPlane?.[Symbol.asyncDispose]();
     rmSync(folder, { recursive: true, force: true });

@@ -26,15 +26,16 @@ export async function bundleCommands(options, files) {
   return { modules, outputs: metafile.outputs };
 }
 
-/** The text of a script that runs the program. What is not in `modules` is loaded from the script named `rest`. */
-export function startScript(modules, rest) {
-  const other = rest === undefined ? "" : `??(rest??=prepared(${JSON.stringify(rest)}))[name]`;
-  return `(function(nodeRequire,prepared,dist){var first=${moduleTable(modules)},rest,loaded=new Map;
+/** The text of a script that runs the program. What is not in `modules` is looked for in the scripts `others`, one after the other. */
+export function startScript(modules, others = []) {
+  return `(function(nodeRequire,prepared,dist,seen){var table=${moduleTable(modules)},others=${JSON.stringify(others)},loaded=new Map;
 function load(name){
   var module=loaded.get(name);
   if(module!==undefined)return module.exports;
   loaded.set(name,module={exports:{}});
-  (first[name]${other})(module.exports,require,module,dist);
+  seen?.add(name);
+  while(table[name]===undefined&&others.length>0)Object.assign(table,prepared(others.shift()));
+  table[name](module.exports,require,module,dist);
   return module.exports;
 }
 function require(name){return name.startsWith("./")?load(name):nodeRequire(name)}

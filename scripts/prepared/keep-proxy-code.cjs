@@ -1,4 +1,5 @@
-// keep-proxy-code.cjs DIST proxy ...: runs the scripts of DIST until the agent is ready, and keeps what V8 has compiled by then.
+// keep-proxy-code.cjs DIST proxy ...: runs the scripts of DIST until the agent is ready, and keeps what V8 has compiled by then. The names of
+// the modules that were loaded are in seen.json of the working directory.
 "use strict";
 const { existsSync, readFileSync, renameSync, writeFileSync } = require("node:fs");
 const { join } = require("node:path");
@@ -8,7 +9,8 @@ const { Script } = require("node:vm");
 const SETTLE_MS = 100;
 const [dist] = process.argv.splice(2, 1);
 const scripts = new Map();
-prepared("proxy.cjs")(require, prepared, dist);
+const seen = new Set();
+prepared("proxy.cjs")(require, prepared, dist, seen);
 const timer = setInterval(() => {
   if (!existsSync("ready")) return;
   clearInterval(timer);
@@ -19,6 +21,7 @@ const timer = setInterval(() => {
       writeFileSync(`${file}.tmp`, script.createCachedData());
       renameSync(`${file}.tmp`, file);
     }
+    writeFileSync("seen.json", JSON.stringify([...seen]));
     // The stand-in ends with the agent, however that ends.
     process.exit(0);
   }, SETTLE_MS);

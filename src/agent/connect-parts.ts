@@ -6,6 +6,7 @@ import { writeGrpcBootstrap } from "../bootstrap/index.ts";
 import { startDnsServer } from "../dns/index.ts";
 import type { EnvoyHandle, EnvoyMetrics } from "../envoy/index.ts";
 import { startTokenFetcher } from "../identity/index.ts";
+import { compileIpCheck } from "../net/compile-ip-check.ts";
 import type { PlatformInfo } from "../platform/index.ts";
 import { envoyLivenessCheck, grpcBootstrapCheck, startStatus } from "../status/index.ts";
 import { startTokenExchange } from "../sts/index.ts";
@@ -41,6 +42,7 @@ export interface AgentParts {
 export async function connectParts(options: StartAgentOptions, parts: AgentParts): Promise<Agent> {
   const { config, env, commandLine = [] } = options;
   const { opened, probe, platform, launch, registry, signal } = parts;
+  compileIpCheck();
   const metrics = declareAgentMetrics(registry, parts.envoyMetrics);
   const log = options.log.logger;
   let envoy: EnvoyHandle | undefined;

@@ -1,5 +1,4 @@
-import { readFileSync } from "node:fs";
-import { isMainThread } from "node:worker_threads";
+import { readFileSync, readlinkSync } from "node:fs";
 import type { Logger } from "../base/logger.ts";
 import { findExecutable } from "./executable.ts";
 import { startWatchdog } from "./watchdog.ts";
@@ -22,7 +21,7 @@ export interface ParentDeathGuard {
  */
 export async function startParentDeathGuard(log: Logger, options: GuardOptions): Promise<ParentDeathGuard> {
   const { setpriv = "setpriv", searchPath, leftovers = [] } = options;
-  const program = isMainThread ? findParentDeathSignal(setpriv, searchPath) : undefined;
+  const program = isMainThread() ? findParentDeathSignal(setpriv, searchPath) : undefined;
   const hasSignal = program !== undefined;
   if (!hasSignal) log.debug("setpriv has no --pdeathsig here; a shell process ends Envoy if the agent is killed");
   const watchdog = hasSignal && leftovers.length === 0 ? undefined : startWatchdog(leftovers);
@@ -41,6 +40,16 @@ export interface GuardOptions {
   readonly searchPath: string;
   /** To be removed when the agent is killed: the shared memory of hot restart mode. */
   readonly leftovers?: readonly string[];
+}
+
+/** By the kernel: node:worker_threads would take milliseconds to load, for which Envoy would wait. */
+function isMainThread(): boolean {
+  try {
+    const [process, , thread] = readlinkSync("/proc/thread-self").split("/");
+    return thread === process;
+  } catch {
+    return false;
+  }
 }
 
 /** A program of 80 kB: reading whether it knows the option is quicker than running it, for which every start of Envoy would wait. */

@@ -123,7 +123,9 @@ async function runCommand(options: CliOptions, located: Located): Promise<number
     onSignal: options.onSignal,
     uptimeMs: options.uptimeMs,
     logRoot: options.log,
-    isTerminal: options.isTerminal,
+    get isTerminal() {
+      return options.isTerminal;
+    },
     print: options.print,
     printError: options.printError,
   });
