@@ -3,7 +3,7 @@ import type { KubernetesSource, ObjectWatch } from "./kubernetes-source.ts";
 import type { ClusterMesh } from "./mesh-file.ts";
 import { fields, type KubernetesObject } from "./registries/kubernetes/kubernetes-object.ts";
 
-export interface MeshMapsOptions {
+interface MeshMapsOptions {
   readonly source: KubernetesSource;
   /** Of the control plane. */
   readonly namespace: string;
@@ -18,7 +18,7 @@ export function meshMapName(revision: string): string {
 }
 
 /** The mesh config of a ConfigMap, under the key `mesh`; undefined where it has none. */
-export function readMeshMap(object: KubernetesObject): string | undefined {
+function readMeshMap(object: KubernetesObject): string | undefined {
   const { mesh } = fields((object as { readonly data?: unknown }).data);
   return typeof mesh === "string" ? mesh : undefined;
 }

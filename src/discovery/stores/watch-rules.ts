@@ -5,14 +5,14 @@ import { fields, type KubernetesObject, listOf, textOf } from "../registries/kub
 import { decodeRule, type KubernetesRule, type KubernetesStore } from "./create-kubernetes-store.ts";
 
 /** A kind of rules that the API server serves, in the version that is read. */
-export interface ServedKind {
+interface ServedKind {
   readonly kind: Kind;
   readonly group: string;
   readonly plural: string;
   readonly version: string;
 }
 
-export interface WatchRulesOptions {
+interface WatchRulesOptions {
   readonly source: KubernetesSource;
   readonly store: Pick<KubernetesStore, "set">;
   readonly onChange: () => void;
@@ -89,7 +89,7 @@ export function watchRules({ source, store, onChange, log }: WatchRulesOptions):
 }
 
 /** What a definition says of a kind of rules; undefined for other kinds, and for versions that are not known here. */
-export function readDefinition({ spec }: KubernetesObject): ServedKind | undefined {
+function readDefinition({ spec }: KubernetesObject): ServedKind | undefined {
   const { group, names, versions } = fields(spec);
   const { kind, plural } = fields(names);
   const found = (Object.keys(KINDS) as Kind[]).find((name) => name === kind && KINDS[name].group === group);
