@@ -22,6 +22,7 @@ export function normalize(typeName: string, value: unknown, options: NormalizeOp
   const { members } = kubernetesType(typeName);
   const result: Json = {};
   for (const member of members.values()) {
+    if (member.isOptional && given[member.name] === undefined) continue;
     const normalized = normalizeMember(
       member,
       given[member.name],

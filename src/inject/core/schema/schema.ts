@@ -13,6 +13,8 @@ export interface Member {
   readonly type: MemberType;
   /** Printed also when it is empty. */
   readonly isAlwaysPrinted: boolean;
+  /** Has no printed form when it is not there. */
+  readonly isOptional: boolean;
   /** How a strategic merge finds an item of the list again; empty text for lists that are sets. */
   readonly mergeKey: string | undefined;
 }
@@ -44,13 +46,20 @@ function parseTypes(text: string): ReadonlyMap<string, KubernetesType> {
 function parseMember(text: string): Member {
   const [, name = "", goName, type = "", always, , mergeKey] =
     /^(\w+)(?:=(\w+))?:([*[{\w]+)(!?)(@(\w*))?~?$/.exec(text) ?? [];
+  const parsedType = parseType(type);
   return {
     name,
     goName: goName ?? name.slice(0, 1).toUpperCase() + name.slice(1),
-    type: parseType(type),
+    type: parsedType,
     isAlwaysPrinted: always === "!",
+    isOptional: always !== "!" && isOptionalType(parsedType),
     mergeKey,
   };
+}
+
+function isOptionalType(type: MemberType): boolean {
+  if (type.pointer || type.kind === "list" || type.kind === "map") return true;
+  return type.kind === "scalar" && (type.code === "s" || type.code === "i" || type.code === "b" || type.code === "any");
 }
 
 const SCALARS: ReadonlySet<string> = new Set<ScalarCode>(["s", "i", "b", "q", "x", "t", "any"]);
