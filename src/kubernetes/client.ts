@@ -4,6 +4,7 @@ import type { KeepaliveOptions } from "../net/http2/keepalive.ts";
 import type { Http2Response } from "../net/http2/open-http2-session.ts";
 import type { ClusterAccess } from "./access/cluster-access.ts";
 import { createCredentials } from "./access/credentials.ts";
+import { bodyText, headerText, parseAnswer, toList } from "./answers.ts";
 import { createConnection, DEFAULT_KEEPALIVE } from "./connection.ts";
 import { KubernetesError, statusError } from "./kubernetes-error.ts";
 import {
@@ -137,7 +138,12 @@ export function createKubernetesClient(options: ClientOptions): KubernetesClient
     }
     if (response.status < 400) return response;
     const text = await bodyText(response);
-    throw statusError(call.what, response.status, parsed(text) ?? text, headerText(response.headers["retry-after"]));
+    throw statusError(
+      call.what,
+      response.status,
+      parseAnswer(text) ?? text,
+      headerText(response.headers["retry-after"]),
+    );
   };
   const failed = (what: string, cause: unknown, isLate: boolean, signal: AbortSignal | undefined): KubernetesError => {
     if (cause instanceof KubernetesError && !isLate) return cause;
@@ -151,7 +157,7 @@ export function createKubernetesClient(options: ClientOptions): KubernetesClient
     using limit = abortAfter(timeoutMs, call.signal);
     try {
       const text = await bodyText(await send(call, limit.signal));
-      const answer = parsed(text);
+      const answer = parseAnswer(text);
       if (answer === undefined && text !== "")
         throw new KubernetesError("bad-answer", `cannot ${call.what}: the answer is not JSON`);
       return answer;
@@ -258,35 +264,6 @@ export function createKubernetesClient(options: ClientOptions): KubernetesClient
   };
 }
 
-function toList(answer: unknown, what: string): ObjectList {
-  const { items, metadata, apiVersion, kind } = (answer ?? {}) as {
-    items?: unknown;
-    metadata?: { resourceVersion?: unknown; continue?: unknown };
-    apiVersion?: string;
-    kind?: string;
-  };
-  if (typeof metadata?.resourceVersion !== "string" || !(items === null || items === undefined || Array.isArray(items)))
-    throw new KubernetesError("bad-answer", `cannot ${what}: the answer is not a list`);
-  const objects: KubernetesObject[] = [];
-  // Items of a list carry no kind of their own.
-  const itemKind = kind?.replace(/List$/, "");
-  for (const item of items ?? []) {
-    const object = asObject(item);
-    if (object === undefined) throw new KubernetesError("bad-answer", `cannot ${what}: an item is not an object`);
-    const named = {
-      ...(apiVersion !== undefined && { apiVersion }),
-      ...(itemKind !== undefined && { kind: itemKind }),
-    };
-    objects.push(object.kind === undefined ? { ...named, ...object } : object);
-  }
-  const next = metadata.continue;
-  return {
-    items: objects,
-    resourceVersion: metadata.resourceVersion,
-    continueToken: typeof next === "string" && next !== "" ? next : undefined,
-  };
-}
-
 function selectors({ labelSelector, fieldSelector }: ResourceKind): Record<string, string | undefined> {
   return { labelSelector: labelSelector || undefined, fieldSelector: fieldSelector || undefined };
 }
@@ -298,22 +275,4 @@ function writeQuery({ fieldManager, isDryRun }: WriteOptions): Record<string, st
 function queryText(query: Readonly<Record<string, string | undefined>>): string {
   const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
   return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
-}
-
-async function bodyText({ body }: Http2Response): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of body) chunks.push(chunk);
-  return Buffer.concat(chunks).toString("utf8");
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function headerText(value: string | string[] | undefined): string | undefined {
-  return typeof value === "string" ? value : value?.[0];
 }
