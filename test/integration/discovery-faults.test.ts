@@ -105,8 +105,10 @@ test("a configuration file rewritten a hundred times in a second leads to at mos
   await stream.next();
   const before = server.discovery.pushes;
   const path = join(server.folder, "config", "a.yaml");
+  const pauses = countPauses(100);
   const startedAt = performance.now();
   for (let write = 0; write < 100; write += 1) {
+    pauses.tick();
     writeFileSync(path, services(1, `10.0.1.${write}`, write));
     const dueAt = startedAt + (write + 1) * 10;
     while (performance.now() < dueAt) await new Promise((resolve) => setImmediate(resolve));
@@ -115,19 +117,34 @@ test("a configuration file rewritten a hundred times in a second leads to at mos
   await expect
     .poll(() => stream.responses.at(-1)?.resources.map(({ name }) => name))
     .toContain("outbound|80||s99.example");
-  expect(server.discovery.pushes - before).toBeLessThanOrEqual(5);
+  expect(server.discovery.pushes - before).toBeLessThanOrEqual(5 + pauses.count);
 });
+
+/** A busy machine may pause between two changes for longer than the debounce time, and each pause is a push of its own. */
+function countPauses(debounceMs: number) {
+  let last = performance.now();
+  const pauses = {
+    count: 0,
+    tick() {
+      if (performance.now() - last >= debounceMs) pauses.count += 1;
+      last = performance.now();
+    },
+  };
+  return pauses;
+}
 
 test("a rule that is put and taken over HTTP a hundred times leads to at most five pushes", async () => {
   const server = await start({ push: { debounceAfterMs: 100, debounceMaxMs: 10_000 } });
   const before = server.discovery.pushes;
+  const pauses = countPauses(100);
   for (let write = 0; write < 100; write += 1) {
+    pauses.tick();
     const body = services(1, `10.0.1.${write}`, 0);
     const { status } = await server.get("/config/ServiceEntry/default/s0", { method: "PUT", body });
     expect(status).toBe(write === 0 ? 201 : 200);
   }
   await expect.poll(() => server.discovery.snapshot.services.length).toBe(1);
-  expect(server.discovery.pushes - before).toBeLessThanOrEqual(5);
+  expect(server.discovery.pushes - before).toBeLessThanOrEqual(5 + pauses.count);
 });
 
 test("health reports neither crash the server nor are answered, before and after the first request", async () => {
