@@ -60,13 +60,22 @@ export async function startFileStore(options: FileStoreOptions): Promise<FileSto
   const watches = opened.add(new WatchSet(() => debounced.trigger(), onWatchFailure));
   let state: Assembled = NOTHING;
 
+  const list = () => listFiles(dir, ({ path, id }) => watches.add(path, id));
   const load = async (): Promise<void> => {
-    const listing = await listFiles(dir, ({ path, id }) => watches.add(path, id));
+    const listing = await list();
     watches.retain(new Set(listing.directories.map(({ path }) => path)));
     const files = await reader.read(listing.files);
     // Files that were gone are deletions only in the directory that was listed: it may have been removed or replaced.
     const { dev, ino } = await stat(dir);
     if (listing.directories[0]?.id !== `${dev}:${ino}`) return load();
+    // It may also have been away only while they were read: then they are there again.
+    const listed = new Set(listing.files.map(({ path }) => path));
+    const read = new Set(files.map(({ path }) => path));
+    if (
+      read.size < listing.files.length &&
+      (await list()).files.some(({ path }) => listed.has(path) && !read.has(path))
+    )
+      return load();
     reader.endRound();
     // What cannot be looked at counts as a file that cannot be read: its objects stay.
     const unseen = listing.problems.map(({ path, message }) => ({ path, mtimeMs: 0, documents: [], failure: message }));
