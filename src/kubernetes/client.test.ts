@@ -121,7 +121,7 @@ test("a token file that was replaced is read again when the server refuses the o
   await expect(client.get(THINGS, "a")).rejects.toMatchObject({ code: "unauthorized" });
 });
 
-test("a credential plugin runs once for many requests, and again when its token has expired or was refused", async () => {
+test("a credential plugin runs once for many requests, and again when its token is about to expire", async () => {
   await using opened = new CloseStack();
   using folder = temporaryFolder();
   const script = `

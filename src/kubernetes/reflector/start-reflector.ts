@@ -185,14 +185,13 @@ export function startReflector<Reduced>(options: ReflectorOptions<Reduced>): Ref
     // Another complete read meanwhile is a proof of its own.
     const isOver = () => complete !== before || signal.aborted || next !== "watch";
     const comparison = await compareStore({ client, resource, store, reached: () => version, isOver, signal: given });
-    for (const kind of ["missing", "outdated", "leftOver"] as const) {
-      if (comparison[kind] === 0) continue;
-      metrics.differences.inc([label, kind], comparison[kind]);
+    const kinds = (["missing", "outdated", "leftOver"] as const).filter((kind) => comparison[kind] > 0);
+    for (const kind of kinds) metrics.differences.inc([label, kind], comparison[kind]);
+    if (kinds.length > 0)
       log.error("Kubernetes objects differed from the API server and were repaired", {
         resource: label,
         ...comparison,
       });
-    }
     if (comparison.isComplete) prove();
     return comparison;
   };
