@@ -32,7 +32,7 @@ test.each([
 
 test.each([
   { option: "default:info,all:debug,dns:debug,googlecas:debug,warn", without: [] },
-  { option: "delta:debug,dns:info,wle:debug,delta:info", without: ["delta", "wle"] },
+  { option: "delta:debug,dns:info,model:debug,delta:info", without: ["delta", "model"] },
   { option: "klog:debug", without: ["klog"] },
   { option: "", without: [] },
 ])("of '$option' nothing logs with $without", ({ option, without }) => {

@@ -38,6 +38,9 @@ export const AGENT_SCOPES = [
   "xdsproxy",
 ] as const;
 
+/** Scopes of the control plane's registries, which the agent's help does not name. */
+const SERVER_SCOPES = ["consul", "kube", "wle"] as const;
+
 /**
  * Applies items left to right to a copy of `current`: a bare level means the default scope, `all` means every scope so far; unknown
  * scopes are accepted and have no effect, their level is checked all the same.
@@ -63,10 +66,11 @@ const SILENT_SCOPES: readonly string[] = ["klog", "mockcred", "monitoring", "spi
 /** The scopes of such an option that no logger has, each once. */
 export function scopesWithoutEffect(option: string): readonly string[] {
   const named = option.split(",").flatMap((item) => (item.includes(":") ? [item.slice(0, item.indexOf(":"))] : []));
-  const known = new Set<string>([...AGENT_SCOPES.filter((name) => !SILENT_SCOPES.includes(name)), "all"]);
+  const logging = AGENT_SCOPES.filter((name) => !SILENT_SCOPES.includes(name));
+  const known = new Set<string>([...logging, ...SERVER_SCOPES, "all"]);
   return [...new Set(named)].filter((name) => !known.has(name));
 }
 
 export function scopesAt(threshold: LogThreshold): ScopeLevels {
-  return new Map(AGENT_SCOPES.map((name) => [name, threshold]));
+  return new Map([...AGENT_SCOPES, ...SERVER_SCOPES].map((name) => [name, threshold]));
 }
