@@ -88,6 +88,18 @@ describe("cleaning", () => {
     },
   );
 
+  test("--reconcile from dual stack to IPv4 takes ::6 from lo, and leaves it when IPv6 stays", async () => {
+    await using netns = await createNetns({ addresses: ["10.0.0.10/24", "fd00::10/64"] });
+    const loopback = () => netns.must("ip -6 addr show dev lo");
+    await must(netns, [...REDIRECT, "--dual-stack"]);
+    expect(await loopback()).toContain("::6/128");
+    await must(netns, [...REDIRECT, "--dual-stack", "-p", "15009", "--reconcile"]);
+    expect(await loopback()).toContain("::6/128");
+    await must(netns, [...REDIRECT, "--reconcile"]);
+    expect(await loopback()).not.toContain("::6/128");
+    expect(await netns.must("ip6tables-nft-save")).not.toContain("ISTIO");
+  });
+
   test("an IPv6 program that refuses does not keep the IPv4 rules", async () => {
     await using netns = await createNetns({ addresses: ["10.0.0.10/24", "fd00::10/64"] });
     await must(netns, [...REDIRECT, "--dual-stack"]);

@@ -827,7 +827,7 @@ export const ENVIRONMENT = [
   row(
     "PILOT_MAX_NAMES_PER_IDENTITY",
     "int",
-    1000000,
+    250_000,
     ALL,
     "discovery",
     "Resource names that all streams of one identity subscribe to; equal lists count once. 0 is no limit.",
@@ -835,7 +835,7 @@ export const ENVIRONMENT = [
   row(
     "PILOT_MAX_NAME_BYTES_PER_IDENTITY",
     "int",
-    134217728,
+    33_554_432,
     ALL,
     "discovery",
     "Bytes of the resource names that all streams of one identity subscribe to; equal lists count once. 0 is no limit.",

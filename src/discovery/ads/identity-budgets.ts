@@ -12,8 +12,8 @@ export interface IdentityLimits {
 
 export const DEFAULT_IDENTITY_LIMITS: IdentityLimits = {
   maxStreams: 5000,
-  maxNames: 1_000_000,
-  maxNameBytes: 128 * 1024 * 1024,
+  maxNames: 250_000,
+  maxNameBytes: 32 * 1024 * 1024,
 };
 
 /** What one stream holds of its identity's budget. */

@@ -8,12 +8,20 @@ function lines(value: unknown, indent: number): readonly string[] {
   const pad = " ".repeat(indent);
   if (Array.isArray(value)) return value.map((element) => `${pad}- ${afterDash(element, indent)}`);
   return sortedEntries(value).map(([key, member]) => {
+    const name = text(key, indent);
+    if (!isSimpleKey(name)) return `${pad}? ${folded(name, indent, indent + 2)}\n${pad}: ${afterDash(member, indent)}`;
     // Lists stay at the indentation of their key.
     if (isBlock(member))
-      return `${pad}${text(key, indent)}:\n${lines(member, Array.isArray(member) ? indent : indent + 2).join("")}`;
-    const printedKey = text(key, indent);
-    return `${pad}${printedKey}: ${inline(member, indent, indent + printedKey.length + 2)}\n`;
+      return `${pad}${name}:\n${lines(member, Array.isArray(member) ? indent : indent + 2).join("")}`;
+    return `${pad}${name}: ${inline(member, indent, indent + name.length + 2)}\n`;
   });
+}
+
+/** YAML allows a key before its colon only on one line, and readers look ahead so far. */
+const MAX_SIMPLE_KEY = 128;
+
+function isSimpleKey(printed: string): boolean {
+  return !/[\n\u0085\u2028\u2029]/.test(printed) && Buffer.byteLength(printed) <= MAX_SIMPLE_KEY;
 }
 
 /** The first line of a nested block shares the line of its dash. */
@@ -87,7 +95,7 @@ function inline(value: unknown, indent: number, column: number): string {
 const OTHER_TYPE = new RegExp(
   [
     "", // nothing at all is null
-    "~|null|Null|NULL|<<",
+    "~|null|Null|NULL",
     "y|Y|yes|Yes|YES|on|On|ON|n|N|no|No|NO|off|Off|OFF|true|True|TRUE|false|False|FALSE",
     "[-+]?(?:0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*)",
     "[-+]?(?:[0-9][0-9_]*\\.?[0-9_]*|\\.[0-9_]*)(?:[eE][-+]?[0-9]+)?",
@@ -137,11 +145,22 @@ function folded(printed: string, indent: number, start: number): string {
 
 /** YAML's own escapes; JSON's would do for half of them only. */
 function quoted(value: string): string {
-  const escaped = value.replaceAll(/["\\]/g, "\\$&").replaceAll(/[\n\r\t]/g, (char) => ESCAPES[char] ?? char);
-  return `"${escaped.replaceAll(new RegExp(SPECIAL, "gu"), (char) => numbered(char.codePointAt(0) ?? 0))}"`;
+  const toEscape = (char: string) => ESCAPES[char] ?? numbered(char.codePointAt(0) ?? 0);
+  const escaped = value.replaceAll(/["\\]/g, "\\$&").replaceAll("\n", "\\n");
+  return `"${escaped.replaceAll(new RegExp(SPECIAL, "gu"), toEscape)}"`;
 }
 
-const ESCAPES: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+const ESCAPES: Readonly<Record<string, string>> = {
+  "\0": "\\0",
+  "\u0007": "\\a",
+  "\b": "\\b",
+  "\t": "\\t",
+  "\n": "\\n",
+  "\v": "\\v",
+  "\f": "\\f",
+  "\r": "\\r",
+  "\u001b": "\\e",
+};
 
 function numbered(code: number): string {
   const [letter, digits] = code <= 0xff ? ["x", 2] : code <= 0xffff ? (["u", 4] as const) : (["U", 8] as const);
