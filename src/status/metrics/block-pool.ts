@@ -6,7 +6,7 @@ export interface BlockPool {
   give(block: Buffer): void;
 }
 
-/** Each read and each write costs a turn of the event loop and a system call: 64 KB took a third longer (bench/metrics-merge). */
+/** Each read and each write costs a turn of the event loop and a system call; bench/metrics-merge has the figures. */
 export const BLOCK_BYTES = 256 * 1024;
 
 /** Unused blocks beyond `maxFree` are left to the garbage collector. */
