@@ -11,7 +11,8 @@ import { openSotw, testNode, URLS } from "../support/xds/ads-client.ts";
 
 const place = sharedPlace(["kubernetes"], async (opened) => {
   const kubernetes = opened.add(await startKubernetes());
-  await kubernetes.apply(manifests({ apiVersion: "v1", kind: "Namespace", metadata: { name: "prod" } }));
+  const namespace = (name: string) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } });
+  await kubernetes.apply(manifests(namespace("prod"), namespace("istio-system")));
   await kubernetes.apply(
     manifests({ apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "web", namespace: "prod" } }),
   );

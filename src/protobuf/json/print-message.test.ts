@@ -88,7 +88,7 @@ test.each([
   { value: "a: b", prints: "'a: b'" },
   { value: " a", prints: "' a'" },
   { value: "*", prints: "'*'" },
-  { value: "a\u0007", prints: '"a\\x07"' },
+  { value: "a\u0007", prints: '"a\\a"' },
   { value: "tab\t", prints: '"tab\\t"' },
   { value: 'q"\t\\', prints: '"q\\"\\t\\\\"' },
   { value: "a\tb\nc", prints: '"a\\tb\\nc"' },
