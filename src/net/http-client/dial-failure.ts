@@ -28,6 +28,7 @@ export function dialFailureOf(cause: unknown): DialFailure | undefined {
 /** The system's words for what it says to a connection. */
 const DIAL_PROBLEMS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "connection refused",
+  ECONNRESET: "connection reset by peer",
   ENETUNREACH: "network is unreachable",
   EHOSTUNREACH: "no route to host",
   EADDRNOTAVAIL: "cannot assign requested address",

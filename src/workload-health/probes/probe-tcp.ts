@@ -3,6 +3,12 @@ import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import { joinHostPort } from "../../net/host-port.ts";
 import type { ProbeResult } from "../core/health-state.ts";
 
+/** In the words of Go programs. A listener that closes resets what it has not accepted yet. */
+const WORDS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "connect: connection refused",
+  ECONNRESET: "connect: connection reset by peer",
+};
+
 /** Healthy when a connection can be made. */
 export function probeTcp(host: string, port: number, signal: AbortSignal): Promise<ProbeResult> {
   return new Promise((resolve) => {
@@ -15,9 +21,7 @@ export function probeTcp(host: string, port: number, signal: AbortSignal): Promi
     };
     const fail = (why: string) => finish({ healthy: false, message: `dial tcp ${address}: ${why}` });
     const expire = () => fail("i/o timeout");
-    socket.on("error", (thrown) =>
-      fail(errorCode(thrown) === "ECONNREFUSED" ? "connect: connection refused" : errorMessage(thrown)),
-    );
+    socket.on("error", (thrown) => fail(WORDS[errorCode(thrown) ?? ""] ?? errorMessage(thrown)));
     socket.once("connect", () => finish({ healthy: true }));
     signal.addEventListener("abort", expire, { once: true });
     if (signal.aborted) expire();
