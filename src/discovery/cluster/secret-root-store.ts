@@ -49,6 +49,11 @@ export function createSecretRootStore({ api, namespace, names }: SecretRootStore
         await insist(() => api.create(resource, secret));
         return root;
       } catch (thrown) {
+        // Creating has no other thing that could be missing.
+        if (errorCode(thrown) === "not-found") {
+          const text = `namespace ${namespace}, where the mesh's root is stored, does not exist: create it, or name another with --namespace`;
+          throw new Error(text, { cause: thrown });
+        }
         const other = errorCode(thrown) === "already-exists" ? await read() : undefined;
         if (other === undefined) throw thrown;
         return other;
