@@ -2,9 +2,8 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createLog } from "../../base/log/log.ts";
+import { runWords } from "../../../test/support/cli/run-words.ts";
 import type { CommandEntry } from "../framework/command.ts";
-import { runCli } from "../framework/run-cli.ts";
 import { command } from "./envoy.ts";
 
 let folder: string;
@@ -22,29 +21,10 @@ function program(...path: string[]): string {
   return file;
 }
 
-async function run(words: readonly string[], env: Record<string, string>) {
-  let [stdout, stderr] = ["", ""];
-  const log = createLog(() => 0);
+function run(words: readonly string[], env: Record<string, string>) {
   const commands: CommandEntry[] = [{ name: "envoy", short: "", load: async () => command }];
-  const code = await runCli({
-    words: ["envoy", ...words],
-    commands,
-    env: { XDG_CACHE_HOME: join(folder, "cache"), PYTHON: join(folder, "no-python"), ...env },
-    log: { ...log, logger: log.logger.scope("quiet"), configure: () => log.setLevel("quiet", "none") },
-    signal: new AbortController().signal,
-    onSignal: () => undefined,
-    uptimeMs: () => 0,
-    commandLine: [],
-    isTerminal: false,
-    now: () => 0,
-    print: (text) => {
-      stdout += text;
-    },
-    printError: (text) => {
-      stderr += text;
-    },
-  });
-  return { code, stdout, stderr };
+  const own = { XDG_CACHE_HOME: join(folder, "cache"), PYTHON: join(folder, "no-python"), ...env };
+  return runWords({ words: ["envoy", ...words], commands, env: own });
 }
 
 test("the flag comes before the ProxyConfig, that before ENVOY_BIN, that before PATH", async () => {

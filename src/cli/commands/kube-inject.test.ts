@@ -2,8 +2,7 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createLog } from "../../base/log/log.ts";
-import { runCli } from "../framework/run-cli.ts";
+import { runWords } from "../../../test/support/cli/run-words.ts";
 import { COMMANDS } from "./list.ts";
 
 let folder: string;
@@ -17,29 +16,7 @@ function file(name: string, content: string): string {
   return join(folder, name);
 }
 
-async function run(...words: readonly string[]) {
-  let [stdout, stderr] = ["", ""];
-  const log = createLog(() => 0);
-  const code = await runCli({
-    words,
-    commandLine: words,
-    commands: COMMANDS,
-    env: {},
-    log: { ...log, logger: log.logger.scope("quiet"), configure: () => log.setLevel("quiet", "none") },
-    signal: new AbortController().signal,
-    onSignal: () => undefined,
-    uptimeMs: () => 0,
-    isTerminal: false,
-    now: () => 0,
-    print: (text) => {
-      stdout += text;
-    },
-    printError: (text) => {
-      stderr += text;
-    },
-  });
-  return { code, stdout, stderr };
-}
+const run = (...words: readonly string[]) => runWords({ words, commands: COMMANDS, env: {} });
 
 const SERVICE = `# kept, with its comment
 apiVersion: v1
