@@ -91,7 +91,7 @@ const CLUSTER_IDENTITY: ClusterIdentitySettings = {
 
 /**
  * Roots of the mesh in every namespace of the cluster. One of several replicas writes them, by a lease; without a name of its own a
- * replica is told apart by its process.
+ * replica is identified by its process.
  */
 export function publishRoots(options: StartDiscoveryOptions, { authority }: ConnectedCa, opened: CloseStack): void {
   const { kubernetesSource: source, podName = "" } = options;

@@ -81,7 +81,7 @@ test("a command line that is too long is reported, not thrown", async () => {
   expect(result).toMatchObject({ code: null, error: { code: "E2BIG" } });
 });
 
-/** A killed orphan stays as a zombie where nobody collects it. */
+/** A killed orphan stays as a zombie where no parent collects it. */
 function isRunning(pid: number): boolean {
   try {
     return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));

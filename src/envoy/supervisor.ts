@@ -1,5 +1,6 @@
 import { errorMessage } from "../base/coded-error.ts";
 import { formatDurationMs } from "../base/duration.ts";
+import { wait } from "../base/wait.ts";
 import type { AdminClient } from "./admin-client.ts";
 import type { EnvoyExit } from "./core/exit-text.ts";
 import {
@@ -15,7 +16,8 @@ import { awaitDrained, requestDrain } from "./drain.ts";
 import type { EnvoyOptions, EnvoyPhase } from "./envoy-options.ts";
 import { type EpochContext, notStarted, type RunningEpoch, startEpoch } from "./epoch.ts";
 import { logExit, logPhase } from "./life-log.ts";
-import { pollUntilLive } from "./live-poll.ts";
+
+const LIVE_POLL_MS = 100;
 
 export interface SupervisorParts extends EpochContext {
   readonly options: EnvoyOptions;
@@ -247,4 +249,22 @@ export function createSupervisor(parts: SupervisorParts): Supervisor {
     terminate: () => dispatch({ type: "stop", drain: true }),
     stopNow: () => dispatch({ type: "stop", drain: false }),
   };
+}
+
+/** True once the admin interface is this epoch's and it is LIVE; false when the process went first. */
+async function pollUntilLive(
+  admin: Pick<AdminClient, "serverInfo">,
+  epoch: number,
+  gone: AbortSignal,
+): Promise<boolean> {
+  while (!gone.aborted) {
+    try {
+      const info = await admin.serverInfo();
+      if (info.restartEpoch === epoch && info.state === "LIVE") return !gone.aborted;
+    } catch {
+      // Not listening yet, or just handed over from the previous epoch.
+    }
+    await wait(LIVE_POLL_MS, gone);
+  }
+  return false;
 }

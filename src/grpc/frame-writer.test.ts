@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { FrameWriter } from "./frame-writer.ts";
 import { GrpcError } from "./status.ts";
 
-/** A stream whose reader takes one chunk at a time, when told. */
+/** A stream whose reader takes one chunk at a time, on request. */
 function slowStream() {
   const taken: Buffer[] = [];
   const pending: (() => void)[] = [];

@@ -111,7 +111,7 @@ test("a slow reader is waited for: no more is unpacked than it takes", async () 
   });
   const feeding = feed(sink, [packed(text(LARGE))]);
   await expect.poll(() => calls).toBe(1);
-  // Whatever the unpacker has ready is not handed on before the first piece is taken.
+  // What the unpacker has ready is not handed on before the first piece is taken.
   for (let turn = 0; turn < 20; turn += 1) await new Promise((done) => setImmediate(done));
   expect([calls, received() <= 64 * KB]).toEqual([1, true]);
   for (let at = 1; messages.length === 0; at = calls) {

@@ -60,7 +60,7 @@ test("another folder takes the place of the first, and without one nothing stays
   files.mirror(rules);
   expect(files.mirror(others)).toEqual([]);
   expect(readdirSync(join(target, "30-rules"))).toEqual(["b.yaml"]);
-  // The user's own files are nobody's to remove.
+  // The user's own files are never removed.
   expect([existsSync(join(rules, "a.yaml")), existsSync(join(others, "b.yaml"))]).toEqual([true, true]);
   expect(files.mirror(undefined)).toEqual([]);
   expect(existsSync(join(target, "30-rules"))).toBe(false);

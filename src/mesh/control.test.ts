@@ -149,7 +149,7 @@ test("a removed part is gone with its process, from the state too, and one that 
   expect(() => parts.find("web/app")).toThrow("there is no web/app");
   await parts.remove("web/app");
   await parts.stop();
-  // Nobody would end it any more.
+  // Nothing would end it any more.
   expect(() => addPart("late/app")).toThrow("interrupted");
 });
 

@@ -55,7 +55,7 @@ Templates, values and mesh configuration are built in; files replace or refine t
       name: "strict",
       type: "bool",
       default: false,
-      usage: "To the letter as istioctl: print all workloads anew, a CronJob's metadata on its job template only",
+      usage: "To the letter as istioctl: print all workloads again, a CronJob's metadata on its job template only",
     },
   ],
   checkArgs: (args) =>

@@ -7,7 +7,7 @@ export const command: Command = {
   name: "kube-uninject",
   use: "kube-uninject -f FILE [-f FILE ...] [-o FILE]",
   short: "Take the proxy out of Kubernetes pod resources again",
-  long: `Gives the workloads back that kube-inject was given. What kube-inject changed can mostly be told by looking at the object; where
+  long: `Gives the workloads back that kube-inject was given. What kube-inject changed can mostly be seen in the object itself; where
 it cannot, kube-inject recorded it in the annotation inject.pilot-agent.io/restore. Documents that were not injected keep their text.`,
   example: `  pilot-agent kube-uninject -f injected.yaml -o deployment.yaml`,
   flags: RESOURCE_FLAGS,

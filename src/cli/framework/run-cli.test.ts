@@ -33,7 +33,7 @@ async function run(
     words,
     commands,
     env,
-    // The flags of the line would send lines to the real stdout; what counts here is the logger the failure is told to.
+    // The flags of the line would send lines to the real stdout; what counts here is the logger that gets the failure.
     log: { ...log, configure: () => undefined },
     signal: new AbortController().signal,
     onSignal: () => undefined,
@@ -222,7 +222,7 @@ test.each(["version", "version --log_as_json --log_output_level=none", "help", "
     expect(logged[0]).toBe(
       "1970-01-01T00:00:00.000000Z\twarn\tInvalid environment variable value `86400`, expecting a duration, defaulting to 24h0m0s\n",
     );
-    // Read at first use: told only by the command that uses it.
+    // Read at first use: reported only by the command that uses it.
     expect(logged.join("")).not.toContain("`5`");
   },
 );

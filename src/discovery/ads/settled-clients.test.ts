@@ -190,7 +190,7 @@ function follow(client: ModelClient): void {
   if (add.length + drop.length > 0) client.want("EDS", { add, drop });
 }
 
-/** The same as what is made for a proxy that nobody knew, from a mesh of which nothing is remembered. */
+/** The same as what is made for an unknown proxy, from a mesh of which nothing is remembered. */
 function checkHolds({ protocol, types }: ModelClient, view: ProxyView, source: ResourceSource<ProxyView>): void {
   for (const [type, { wanted, held, refused }] of types) {
     // Extensions in use are not taken away from a client.

@@ -15,7 +15,7 @@ export interface SecretRootStoreOptions {
 const CERTIFICATE = "ca-cert.pem";
 const KEY = "ca-key.pem";
 const ROOT = "root-cert.pem";
-/** What the reference calls the Secret's type, and the key by which its own CA is told from one that was plugged in. */
+/** What the reference calls the Secret's type, and the key that distinguishes its own CA from one that was plugged in. */
 const TYPE = "istio.io/ca-root";
 const GENERATED = "istio-generated";
 

@@ -17,7 +17,7 @@ export interface KubernetesRule {
 export interface KubernetesStore extends ConfigStore {
   /** Undefined takes the object of that key away. */
   set(key: string, rule: KubernetesRule | undefined): void;
-  /** Publishes what was set since the last call, or anew what other namespaces being looked at changes. */
+  /** Publishes what was set since the last call, or all objects again after the set of watched namespaces changed. */
   commit(): void;
   /** Namespaces may be looked at otherwise than before. */
   namespacesChanged(): void;

@@ -92,7 +92,7 @@ export async function startFileStore(options: FileStoreOptions): Promise<FileSto
     try {
       await load();
     } catch (thrown) {
-      // The server is: nobody needs what changed.
+      // The server is closed: the change has no reader.
       if (errorCode(thrown) === "stopped") return;
       publish([
         ...state.problems,

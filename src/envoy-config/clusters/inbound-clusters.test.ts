@@ -170,7 +170,7 @@ spec:
 `;
   const ruled = inbound(SERVICE + rule).get("inbound|8080||");
   expect(limits(ruled)?.maxConnections).toBe(7);
-  // What clients are told is not what the application speaks.
+  // The protocol announced to clients is not the one the application speaks.
   expect(ruled).not.toHaveProperty("typedExtensionProtocolOptions");
   expect(ruled).not.toHaveProperty("outlierDetection");
   const own = "inboundConnectionPool: {http: {http1MaxPendingRequests: 33}}";

@@ -59,7 +59,7 @@ const INSECURE = { allowInsecureClusterOptions: true };
 
 test.each([
   { port: 80, tls: "", insecure: {}, asks: undefined, sni: undefined },
-  // Whatever is said of HTTP makes Envoy ask for the rest as well.
+  // Any HTTP option makes Envoy require the others as well.
   { port: 70, tls: "", insecure: INSECURE, asks: undefined, sni: undefined },
   { port: 80, tls: "{mode: SIMPLE}", insecure: {}, asks: { autoSni: true, autoSanValidation: true }, sni: undefined },
   { port: 80, tls: "{mode: SIMPLE, sni: a.b}", insecure: INSECURE, asks: { autoSanValidation: true }, sni: "a.b" },

@@ -105,7 +105,7 @@ test("the first thing is to start epoch 0", () => {
 });
 
 test.each<{ words: Word[]; end: string; actions: string[] }>([
-  // one process, nobody asked for anything
+  // one process, no request
   { words: ["exit"], end: "ended clean", actions: [] },
   { words: ["crash"], end: "backing-off []", actions: ["pause 200"] },
   { words: ["fail"], end: "backing-off []", actions: ["pause 200"] },
@@ -191,7 +191,7 @@ test.each<{ words: Word[]; end: string; actions: string[] }>([
     end: "ended clean",
     actions: ["start 1", "SIGKILL 0", "pause 200"],
   },
-  // the newest is asked to go from outside: nobody would end the older ones
+  // the newest is ended from outside: nothing would end the older ones
   {
     words: ["live", "reload", "live", "exit"],
     end: "terminating [0]",

@@ -20,7 +20,7 @@ vi.mock("node:fs", async (importOriginal) => {
   return { ...original, watch };
 });
 
-// Loaded anew: in a process shared with other test files it may be there already, with the real watch.
+// Loaded again: in a process shared with other test files it may be there already, with the real watch.
 vi.resetModules();
 const { watchFiles } = await import("./watch-files.ts");
 

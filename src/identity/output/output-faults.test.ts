@@ -83,7 +83,7 @@ test("news that come the moment a write has settled are written too", async () =
   const collect = async () => content;
   const output = startOutput({ directory: at(), readableByAll: false, log: recordLog(), collect });
   output.refresh();
-  // Runs right after the writer has told that it is done, before anything else.
+  // Runs right after the writer has reported that it is done, before anything else.
   await output.settled().then(() => {
     content = second;
     output.refresh();

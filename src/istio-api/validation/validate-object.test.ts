@@ -14,7 +14,7 @@ function problemsOf(kind: Kind, spec: unknown, namespace = "prod"): readonly str
   );
 }
 
-/** Every case: what is wrong with the object, told exactly and alone. */
+/** Every case: what is wrong with the object, reported exactly and alone. */
 type Cases = readonly (readonly [spec: unknown, ...says: string[]])[];
 const table = (kind: Kind, cases: Cases) =>
   test.each(cases.map(([spec, ...says]) => ({ says, spec })))("$says", ({ says, spec }) => {

@@ -6,7 +6,7 @@ export type Phase = "stream" | "list" | "open" | "events";
 
 /** What follows a failure. */
 export interface Recovery {
-  /** "watch" goes on from the last version; "list" reads everything not older than it; "list-latest" reads what is stored, whatever its version. */
+  /** "watch" goes on from the last version; "list" reads everything not older than it; "list-latest" reads what is stored, of any version. */
   readonly next: "watch" | "list" | "list-latest";
   /** Exactly so long, or as the back-off says. */
   readonly waitMs?: number;

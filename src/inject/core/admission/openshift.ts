@@ -23,7 +23,7 @@ function lastOf(range: string): number | undefined {
 }
 
 /**
- * OpenShift gives every container the same user. A proxy with the application's user could not be told from it by capture, so such ids
+ * OpenShift gives every container the same user. A proxy with the application's user could not be distinguished from it by capture, so such ids
  * are taken from the user's istio-proxy container; others are a decision of the user and stay.
  */
 export function withoutAssignedIds(pod: Json): Json {

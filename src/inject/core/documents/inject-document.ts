@@ -19,7 +19,7 @@ import { readPodTemplate, workloadPlace, writePodTemplate } from "./workload-kin
 /** How an object is handled beside the settings. */
 export interface DocumentOptions {
   /**
-   * To the letter as the reference does: objects that are skipped are printed anew, unknown members are lost, a CronJob's metadata goes
+   * To the letter as the reference does: objects that are skipped are printed again, unknown members are lost, a CronJob's metadata goes
    * to its job template only, and the namespace of a workload has no say in the decision.
    */
   readonly strict: boolean;

@@ -82,7 +82,7 @@ function rewriteContainer(container: Json, port: number, options: ProbeOptions, 
     if (action === undefined) return undefined;
     if (!isRewritten(handler, port, options.statusPort)) {
       const resolved = resolvePort(action, container);
-      // A port that does not exist can be asked by nobody: such a probe is left as it is.
+      // A probe of a port that does not exist is left unchanged: it cannot succeed in either form.
       if (resolved === undefined) return undefined;
       const timeout = isHook ? 0 : Number(handler.timeoutSeconds ?? 0);
       probers[path] = { ...resolved, ...(timeout !== 0 && { timeoutSeconds: timeout }) };
