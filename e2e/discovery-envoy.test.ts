@@ -9,7 +9,9 @@ import { createFabric } from "../test/support/discovery/fabric.ts";
 import { startDiscoveryProcess } from "../test/support/discovery/process.ts";
 import { documents, ruleObject, serviceEntry } from "../test/support/discovery/rules.ts";
 import { bundleWorkload, startWorkload, type WorkloadProcess } from "../test/support/discovery/workload.ts";
-import { type DiscoveryEnvoy, startAnySecrets, startDiscoveryEnvoy } from "../test/support/envoy/discovery-envoy.ts";
+import { discoveryBootstrap } from "../test/support/envoy/discovery-bootstrap.ts";
+import { type RunningEnvoy, runEnvoy } from "../test/support/envoy/run-envoy.ts";
+import { startAnySecrets } from "../test/support/sds/any-secrets.ts";
 import { sharedPlace } from "../test/support/shared-place.ts";
 import { until } from "../test/support/wait/until.ts";
 
@@ -59,27 +61,22 @@ async function load(configYaml: string, meshYaml = ""): Promise<void> {
   });
 }
 
-function startEnvoy(node: object, protocol: "sotw" | "delta"): Promise<DiscoveryEnvoy> {
+function startEnvoy(node: object, protocol: "sotw" | "delta"): Promise<RunningEnvoy> {
   const { fabric, folder } = started();
-  return startDiscoveryEnvoy({
-    netns: fabric.netns,
-    sdsPath: join(folder, "sds"),
-    xdsPort: PORTS.grpc,
-    node,
-    protocol,
-  });
+  const bootstrap = discoveryBootstrap({ sdsPath: join(folder, "sds"), xdsPort: PORTS.grpc, node, protocol });
+  return runEnvoy(bootstrap, { netns: fabric.netns });
 }
 
 /** Until Envoy uses exactly these clusters and listeners; what it refused would be missing. */
 async function untilHas(
-  envoy: DiscoveryEnvoy,
+  envoy: RunningEnvoy,
   clusters: readonly string[],
   listeners: readonly string[],
   isFree = (_name: string) => false,
 ): Promise<void> {
   const wanted = new Set([...clusters, ...listeners]);
   await until(async () => {
-    const names = await envoy.names();
+    const names = await envoy.activeNames();
     const found = new Set([...names.clusters, ...names.listeners]);
     const missing = [...wanted].filter((name) => !found.has(name) && !isFree(name));
     const extra = [...found].filter((name) => !wanted.has(name) && !isFree(name));
@@ -89,7 +86,7 @@ async function untilHas(
   }, 40_000);
 }
 
-async function expectNothingRefused(envoy: DiscoveryEnvoy): Promise<void> {
+async function expectNothingRefused(envoy: RunningEnvoy): Promise<void> {
   expect(await envoy.rejections(), envoy.output().slice(-3000)).toEqual([]);
   const metrics = (await get(started().probe, PORTS.monitoring, "/metrics")).body;
   expect(

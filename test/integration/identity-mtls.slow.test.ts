@@ -10,9 +10,7 @@ const TTL_SECONDS = 20;
 
 async function startServing(): Promise<SdsMesh> {
   const started = await startSdsMesh(TTL_SECONDS);
-  await until("the first request succeeds", () =>
-    fetchOk(`http://127.0.0.1:${started.client.envoy.port}/`).then(() => true),
-  );
+  await until("the first request succeeds", () => fetchOk(`http://127.0.0.1:${started.client.port}/`).then(() => true));
   return started;
 }
 

@@ -24,7 +24,7 @@ test("two Envoys do mutual TLS with certificates of our CA, which openssl confir
   const log = recordLog();
   mesh = await startSdsMesh(6, log);
   const { client, server } = mesh;
-  await until("the first request succeeds", async () => (await get(client.envoy.port)) === 200, 10_000);
+  await until("the first request succeeds", async () => (await get(client.port)) === 200, 10_000);
   const pair = (await server.workload.manager.get("default")) as KeyPairSecret;
   const root = await readFile(mesh.rootFile, "utf8");
   expect(openssl(["verify", "-CAfile", "@root", "@leaf"], { root, leaf: pair.certificateChain })).toContain("OK");

@@ -1,12 +1,12 @@
 import { beforeEach, expect, test } from "vitest";
-import { startEnvoyRun, startTlsLoad, untilServing } from "../support/envoy/sds-envoy-run.ts";
 import { needs } from "../support/needs.ts";
+import { startEnvoyWithSecrets, startTlsLoad, untilServing } from "../support/sds/envoy-with-secrets.ts";
 import { until } from "../support/wait/until.ts";
 
 beforeEach(needs("envoy"));
 
 test.concurrent("a certificate of twenty seconds rotates five times under constant load without one failed request", async () => {
-  await using run = await startEnvoyRun(20_000, { renewal: { ratio: 0.5, jitter: 0.01 } });
+  await using run = await startEnvoyWithSecrets(20_000, { renewal: { ratio: 0.5, jitter: 0.01 } });
   await untilServing(run);
   const load = startTlsLoad(run);
   await until("six certificates were shown", () => load.answers.size >= 6, 90_000);
@@ -16,7 +16,7 @@ test.concurrent("a certificate of twenty seconds rotates five times under consta
 });
 
 test.concurrent("with the CA down for almost a whole half life no request fails and no stream is closed", async () => {
-  await using run = await startEnvoyRun(20_000);
+  await using run = await startEnvoyWithSecrets(20_000);
   await untilServing(run);
   const load = startTlsLoad(run);
   const { envoy, caClient } = run;

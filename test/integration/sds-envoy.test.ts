@@ -1,12 +1,17 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { KeyPairSecret } from "../../src/identity/secrets.ts";
 import { createTestCa } from "../support/certs/test-ca.ts";
-import { requestOnce } from "../support/envoy/sds-envoy.ts";
-import { type EnvoyRun, startEnvoyRun, startTlsLoad, untilServing } from "../support/envoy/sds-envoy-run.ts";
 import { needs } from "../support/needs.ts";
+import { requestCertificate } from "../support/net/tls-request.ts";
+import {
+  type EnvoyWithSecrets,
+  startEnvoyWithSecrets,
+  startTlsLoad,
+  untilServing,
+} from "../support/sds/envoy-with-secrets.ts";
 import { until } from "../support/wait/until.ts";
 
-let run: EnvoyRun | undefined;
+let run: EnvoyWithSecrets | undefined;
 beforeEach(needs("envoy"));
 afterEach(async () => {
   await run?.[Symbol.asyncDispose]();
@@ -14,7 +19,7 @@ afterEach(async () => {
 });
 
 test("Envoy serves through rotations under load without one failed request", async () => {
-  run = await startEnvoyRun(4000, { renewal: { ratio: 0.7, jitter: 0 } });
+  run = await startEnvoyWithSecrets(4000, { renewal: { ratio: 0.7, jitter: 0 } });
   await untilServing(run);
   const load = startTlsLoad(run);
   await until("four certificates were shown", () => load.answers.size >= 4, 15_000);
@@ -27,7 +32,7 @@ test("Envoy serves through rotations under load without one failed request", asy
 });
 
 test("with the CA down Envoy keeps its certificate and its streams, and gets the next one when it is back", async () => {
-  run = await startEnvoyRun(60_000, { renewal: { ratio: 0.98, jitter: 0 } });
+  run = await startEnvoyWithSecrets(60_000, { renewal: { ratio: 0.98, jitter: 0 } });
   await untilServing(run);
   run.caClient.answer = () => Promise.reject(new Error("CA is down"));
   const load = startTlsLoad(run, 1);
@@ -47,9 +52,11 @@ test("with the CA down Envoy keeps its certificate and its streams, and gets the
 
 test("with the CA down at the start Envoy is not ready, says why, and serves soon after the CA is back", async () => {
   const backoff = { initialMs: 100, maxMs: 300, factor: 1.5, jitter: 0 };
-  run = await startEnvoyRun(60_000, { tuning: { backoff } }, () => Promise.reject(new Error("CA at ca.test is down")));
+  run = await startEnvoyWithSecrets(60_000, { tuning: { backoff } }, () =>
+    Promise.reject(new Error("CA at ca.test is down")),
+  );
   const { envoy } = run;
-  await until("Envoy has been told", async () => (await envoy.output()).includes("CA at ca.test is down"));
+  await until("Envoy logs the reason", async () => (await envoy.output()).includes("CA at ca.test is down"));
   expect(await envoy.isReady()).toBe(false);
   expect(await run.manager.unavailableReason()).toContain("CA at ca.test is down");
   run.caClient.answer = undefined;
@@ -58,15 +65,15 @@ test("with the CA down at the start Envoy is not ready, says why, and serves soo
 });
 
 test("a root that is added to the trust bundle is accepted by Envoy without a new certificate", async () => {
-  run = await startEnvoyRun(60_000);
+  run = await startEnvoyWithSecrets(60_000);
   await untilServing(run);
   const stranger = await createTestCa("stranger.example");
   const client = { ...run.client, ...(await stranger.pair(["spiffe://stranger/ns/a/sa/b"])) };
-  await expect(requestOnce(run.envoy.port, client)).rejects.toThrow();
+  await expect(requestCertificate(run.port, client)).rejects.toThrow();
   run.manager.setConfigTrustBundle([stranger.rootPem]);
-  const { port } = run.envoy;
+  const { port } = run;
   await until("the stranger is trusted", () =>
-    requestOnce(port, client).then(
+    requestCertificate(port, client).then(
       () => true,
       () => false,
     ),

@@ -15,8 +15,18 @@ export interface RunningEnvoy extends AsyncDisposable {
   /** Sum of the statistics whose name contains this; 0 while there are none. */
   stat(name: string): Promise<number>;
   isReady(): Promise<boolean>;
+  /** Names of the dynamic clusters and listeners in use: their endpoints, routes and secrets have arrived. */
+  activeNames(): Promise<{ readonly clusters: readonly string[]; readonly listeners: readonly string[] }>;
+  /** Counters of rejected updates that are not 0, as `name: count`. */
+  rejections(): Promise<readonly string[]>;
   /** Everything it logged so far. */
   output(): string;
+}
+
+interface DumpEntry {
+  readonly name?: string;
+  readonly cluster?: { readonly name: string };
+  readonly active_state?: object;
 }
 
 export interface RunEnvoyOptions {
@@ -45,6 +55,10 @@ export async function runEnvoy(bootstrap: object, options: RunEnvoyOptions = {})
       throw new Error(`Envoy exited (${child.signalCode ?? child.exitCode}): ${output().slice(-3000)}`);
     }
   };
+  const dump = async (resource: string) => {
+    const { body } = await ask(`/config_dump?resource=${resource}`);
+    return (JSON.parse(body) as { configs?: readonly DumpEntry[] }).configs ?? [];
+  };
   const envoy: RunningEnvoy = {
     pid: child.pid ?? 0,
     admin: async (path, method) => (await ask(path, method)).body,
@@ -53,6 +67,18 @@ export async function runEnvoy(bootstrap: object, options: RunEnvoyOptions = {})
       return body.split("\n").reduce((sum, line) => sum + (Number(line.split(": ")[1]) || 0), 0);
     },
     isReady: async () => (await ask("/ready")).status === 200,
+    activeNames: async () => {
+      const clusters = await dump("dynamic_active_clusters");
+      const listeners = await dump("dynamic_listeners");
+      return {
+        clusters: clusters.map(({ cluster }) => cluster?.name ?? ""),
+        listeners: listeners.filter(({ active_state }) => active_state !== undefined).map(({ name = "" }) => name),
+      };
+    },
+    rejections: async () => {
+      const { body } = await ask("/stats?filter=update_rejected");
+      return body.split("\n").filter((line) => /: [1-9]/.test(line));
+    },
     output,
     async [Symbol.asyncDispose]() {
       if (!hasExited(child)) child.kill("SIGKILL");

@@ -12,9 +12,11 @@ import { type SecretManager, startSecretManager } from "../../../src/identity/st
 import { fileTokenFetcher } from "../../../src/identity/tokens/create-token-fetcher.ts";
 import { declareSdsMetrics } from "../../../src/sds/metrics.ts";
 import { startSdsServer } from "../../../src/sds/start-sds-server.ts";
-import { type SdsEnvoy, startSdsEnvoy } from "../envoy/sds-envoy.ts";
+import { type RunningEnvoy, runEnvoy } from "../envoy/run-envoy.ts";
+import { type SdsEnvoyRole, sdsBootstrap } from "../envoy/sds-bootstrap.ts";
 import { temporaryFolder } from "../files/temporary-folder.ts";
 import { fetchOk } from "../net/fetch-answer.ts";
+import { freePort } from "../net/free-ports.ts";
 import { type Load, startLoad } from "../net/start-load.ts";
 
 export interface MeshWorkload {
@@ -25,8 +27,8 @@ export interface MeshWorkload {
 
 /** Our CA server, and workloads that get their certificates from it with tokens, over TLS, each with an Envoy. */
 export interface SdsMesh extends AsyncDisposable {
-  readonly server: { readonly workload: MeshWorkload; readonly envoy: SdsEnvoy };
-  readonly client: { readonly workload: MeshWorkload; readonly envoy: SdsEnvoy };
+  readonly server: { readonly workload: MeshWorkload; readonly envoy: RunningEnvoy; readonly port: number };
+  readonly client: { readonly workload: MeshWorkload; readonly envoy: RunningEnvoy; readonly port: number };
   readonly rootFile: string;
   stopCa(): Promise<void>;
   /** On the same port and with the same root. */
@@ -96,18 +98,18 @@ export async function startSdsMesh(ttlSeconds: number, log: Logger = silentLogge
   };
 
   const [serverWorkload, clientWorkload] = [await startWorkload("server"), await startWorkload("client")];
-  const serverEnvoy = opened.add(await startSdsEnvoy(serverWorkload.sdsPath));
-  const clientEnvoy = opened.add(
-    await startSdsEnvoy(clientWorkload.sdsPath, {
-      side: "client",
-      upstreamPort: serverEnvoy.port,
-      upstreamIdentity: serverWorkload.identity,
-    }),
-  );
+  const startEnvoy = async (workload: MeshWorkload, role?: SdsEnvoyRole) => {
+    const port = await freePort();
+    const envoy = opened.add(await runEnvoy(sdsBootstrap(workload.sdsPath, port, role), { logLevel: "info" }));
+    return { workload, envoy, port };
+  };
+  const server = await startEnvoy(serverWorkload);
+  const upstream = { upstreamPort: server.port, upstreamIdentity: serverWorkload.identity };
+  const client = await startEnvoy(clientWorkload, { side: "client", ...upstream });
   const owned = opened.move();
   return {
-    server: { workload: serverWorkload, envoy: serverEnvoy },
-    client: { workload: clientWorkload, envoy: clientEnvoy },
+    server,
+    client,
     rootFile: at("ca", "root-cert.pem"),
     startCa,
     stopCa,
@@ -117,5 +119,5 @@ export async function startSdsMesh(ttlSeconds: number, log: Logger = silentLogge
 
 /** Plain requests to the client's Envoy, each of which makes one mutual TLS handshake between the two Envoys. */
 export function startMeshLoad(mesh: SdsMesh): Load {
-  return startLoad(() => fetchOk(`http://127.0.0.1:${mesh.client.envoy.port}/`));
+  return startLoad(() => fetchOk(`http://127.0.0.1:${mesh.client.port}/`));
 }

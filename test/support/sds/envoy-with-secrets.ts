@@ -5,28 +5,33 @@ import { type SecretManager, startSecretManager } from "../../../src/identity/st
 import { declareSdsMetrics } from "../../../src/sds/metrics.ts";
 import { startSdsServer } from "../../../src/sds/start-sds-server.ts";
 import { createTestCa, createTestCaClient, type TestCa, type TestCaClient } from "../certs/test-ca.ts";
+import { type RunningEnvoy, runEnvoy } from "../envoy/run-envoy.ts";
+import { sdsBootstrap } from "../envoy/sds-bootstrap.ts";
 import { temporaryFolder } from "../files/temporary-folder.ts";
 import { type RecordedLog, recordLog } from "../log/recording-log.ts";
+import { freePort } from "../net/free-ports.ts";
 import { type Load, startLoad } from "../net/start-load.ts";
-import { managerOptions } from "../sds/manager.ts";
+import { requestCertificate, type TlsClient } from "../net/tls-request.ts";
 import { until } from "../wait/until.ts";
-import { requestOnce, type SdsEnvoy, startSdsEnvoy, type TlsClient } from "./sds-envoy.ts";
+import { managerOptions } from "./manager.ts";
 
 /** Envoy, our SDS server and our secret manager together, with a CA whose answers the test sets. */
-export interface EnvoyRun extends AsyncDisposable {
+export interface EnvoyWithSecrets extends AsyncDisposable {
   readonly ca: TestCa;
   readonly caClient: TestCaClient;
   readonly manager: SecretManager;
-  readonly envoy: SdsEnvoy;
+  readonly envoy: RunningEnvoy;
+  /** Of Envoy's listener. */
+  readonly port: number;
   readonly client: TlsClient;
   readonly log: RecordedLog;
 }
 
-export async function startEnvoyRun(
+export async function startEnvoyWithSecrets(
   ttlMs: number,
   given: Partial<SecretManagerOptions> = {},
   answer?: TestCaClient["answer"],
-): Promise<EnvoyRun> {
+): Promise<EnvoyWithSecrets> {
   const directory = temporaryFolder();
   const ca = await createTestCa();
   const caClient = createTestCaClient(ca, ttlMs);
@@ -36,13 +41,15 @@ export async function startEnvoyRun(
   const manager = await startSecretManager(managerOptions({ caClient, log, ...given }));
   const metrics = declareSdsMetrics(new MetricRegistry());
   const server = await startSdsServer({ path, source: manager, metrics, log });
-  const envoy = await startSdsEnvoy(path);
+  const port = await freePort();
+  const envoy = await runEnvoy(sdsBootstrap(path, port), { logLevel: "info" });
   const client = { ca: ca.rootPem, ...(await ca.pair(["spiffe://cluster.local/ns/default/sa/client"])) };
   return {
     ca,
     caClient,
     manager,
     envoy,
+    port,
     client,
     log,
     [Symbol.asyncDispose]: async () => {
@@ -55,10 +62,10 @@ export async function startEnvoyRun(
 }
 
 /** Requests on fresh connections, one after the other in each lane; an answer is the serial number of Envoy's certificate. */
-export function startTlsLoad({ envoy, client }: EnvoyRun, lanes = 3): Load {
-  return startLoad(async () => (await requestOnce(envoy.port, client)).serialNumber, { lanes });
+export function startTlsLoad({ port, client }: EnvoyWithSecrets, lanes = 3): Load {
+  return startLoad(async () => (await requestCertificate(port, client)).serialNumber, { lanes });
 }
 
-export async function untilServing(run: EnvoyRun): Promise<void> {
-  await until("Envoy serves", () => requestOnce(run.envoy.port, run.client), 10_000);
+export async function untilServing(run: EnvoyWithSecrets): Promise<void> {
+  await until("Envoy serves", () => requestCertificate(run.port, run.client), 10_000);
 }

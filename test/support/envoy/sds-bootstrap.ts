@@ -1,61 +1,16 @@
-import { request } from "node:https";
-import type { PeerCertificate, TLSSocket } from "node:tls";
-import { freePorts } from "../net/free-ports.ts";
 import { http2Cluster } from "./http2-cluster.ts";
-import { type RunningEnvoy, runEnvoy } from "./run-envoy.ts";
-
-export interface SdsEnvoy extends RunningEnvoy {
-  readonly port: number;
-}
 
 /** Where Envoy uses its certificate: on its own listener, or towards another Envoy with this identity. */
 export type SdsEnvoyRole =
   | { readonly side: "server" }
   | { readonly side: "client"; readonly upstreamPort: number; readonly upstreamIdentity: string };
 
-/** A stock Envoy with one mutual TLS listener, or cluster, whose certificate and roots come from the SDS server on this socket. */
-export async function startSdsEnvoy(sdsPath: string, role: SdsEnvoyRole = { side: "server" }): Promise<SdsEnvoy> {
-  const [port = 0] = await freePorts(1);
-  return { port, ...(await runEnvoy(bootstrap(sdsPath, port, role), { logLevel: "info" })) };
-}
-
-export interface TlsClient {
-  readonly ca: string;
-  readonly cert: string;
-  readonly key: string;
-}
-
-/** One request on a connection of its own; resolves to the certificate the server showed. */
-export function requestOnce(port: number, client: TlsClient): Promise<PeerCertificate> {
-  return new Promise((resolve, reject) => {
-    const options = {
-      host: "127.0.0.1",
-      port,
-      path: "/",
-      agent: false,
-      timeout: 5000,
-      checkServerIdentity: () => undefined,
-    };
-    const outgoing = request({ ...options, ...client }, (response) => {
-      const certificate = (response.socket as TLSSocket).getPeerCertificate();
-      response.resume();
-      response.once("end", () =>
-        response.statusCode === 200
-          ? resolve(certificate)
-          : reject(Object.assign(new Error(`status ${response.statusCode}`), { code: "unexpected-status" })),
-      );
-    });
-    outgoing.once("timeout", () => outgoing.destroy(new Error("no answer within 5 s")));
-    outgoing.once("error", reject);
-    outgoing.end();
-  });
-}
-
 const TYPES = "type.googleapis.com/envoy.extensions";
 
 const socketAddress = (port: number) => ({ socket_address: { address: "127.0.0.1", port_value: port } });
 
-function bootstrap(sdsPath: string, port: number, role: SdsEnvoyRole): object {
+/** One listener on `port` with mutual TLS, or to a cluster with it, whose certificate and roots come from the SDS server on this socket. */
+export function sdsBootstrap(sdsPath: string, port: number, role: SdsEnvoyRole = { side: "server" }): object {
   const isServer = role.side === "server";
   const listener = {
     name: "in",
