@@ -14,6 +14,7 @@ const REQUIREMENTS = {
   },
   iptables: { present: () => onPath("iptables-nft") && onPath("iptables-legacy"), install: "apt-get install iptables" },
   nft: { present: () => onPath("nft"), install: "apt-get install nftables" },
+  dpkg: { present: () => onPath("dpkg-query"), install: "run on Debian, whose packages the image is made of" },
   dig: { present: () => onPath("dig"), install: "apt-get install dnsutils" },
   curl: { present: () => onPath("curl"), install: "apt-get install curl" },
   tcpdump: { present: () => onPath("tcpdump"), install: "apt-get install tcpdump" },

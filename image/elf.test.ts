@@ -1,0 +1,13 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { readElfNeeds } from "./elf.ts";
+
+test("a program names its loader and its libraries", () => {
+  const needs = readElfNeeds(readFileSync(process.execPath));
+  expect(needs?.interpreter).toMatch(/ld-/);
+  expect(needs?.libraries.some((name) => name.startsWith("libc."))).toBe(true);
+});
+
+test("a script needs nothing", () => {
+  expect(readElfNeeds(Buffer.from("#!/bin/sh\n"))).toBeUndefined();
+});
