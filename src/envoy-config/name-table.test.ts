@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { httpService, scopeOf, sidecar } from "../../test/support/discovery/routes.ts";
+import { scopeOf as routerScopeOf } from "../../test/support/mesh-model/router-view.ts";
 import type { Endpoint } from "../mesh-model/endpoint.ts";
 import type { OutboundScope } from "../mesh-model/push-snapshot.ts";
 import type { Service } from "../mesh-model/service.ts";
@@ -60,6 +61,10 @@ function tableOf(
 }
 
 describe("the name table", () => {
+  test("a gateway resolves names itself: its table is empty", () => {
+    expect(generateNameTable(routerScopeOf([]).outbound).table).toEqual({});
+  });
+
   test("a service of Kubernetes is known by its short name as well", () => {
     expect(tableOf([{ ...service, addresses: ["10.96.0.1"] }])).toEqual({
       [HOST]: { ips: ["10.96.0.1"], registry: "Kubernetes", shortname: "hs", namespace: "prod" },

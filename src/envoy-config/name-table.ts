@@ -5,10 +5,14 @@ import { isIP } from "../net/ip.ts";
 import { encodeNameTable, type NameInfo, type NameTable } from "../xds/name-table.ts";
 import { serviceAddresses } from "./routes/domains.ts";
 
-/** Host names and addresses of all services that proxies of the scope see, for agents that answer DNS. */
+/**
+ * Host names and addresses of all services that proxies of the scope see, for agents that answer DNS. Empty for gateways: their Envoy
+ * resolves the names of DNS services itself, and must not be given the addresses that stand for those services in the mesh.
+ */
 export function generateNameTable(scope: OutboundScope): NameTable {
   // No prototype: a host may be called "constructor".
   const table: Record<string, NameInfo> = Object.create(null);
+  if (scope.gateways !== undefined) return { table };
   const seen = new Set<Service>();
   for (const { services } of scope.egress) {
     for (const service of services) {

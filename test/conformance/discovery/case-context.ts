@@ -43,7 +43,10 @@ export function readObjects(configYaml: string): readonly Json[] {
 }
 
 export function buildContext(configYaml: string, notes: Json = {}): CaseContext {
-  const all = readObjects(configYaml);
+  return contextOf(readObjects(configYaml), notes);
+}
+
+export function contextOf(all: readonly Json[], notes: Json = {}): CaseContext {
   const entries = specs(all, "ServiceEntry");
   return {
     addresses: collect(entries, (spec) => list(spec.addresses).map(String)),

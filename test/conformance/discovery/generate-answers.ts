@@ -59,7 +59,7 @@ function decode(set: ResourceSet, type: MessageName): readonly Json[] {
   });
 }
 
-function edsNames(clusters: readonly Json[]): readonly string[] {
+export function edsNames(clusters: readonly Json[]): readonly string[] {
   return clusters
     .filter(({ type }) => type === "EDS")
     .map(({ name, edsClusterConfig }) => text(object(edsClusterConfig).serviceName) || text(name));
@@ -95,8 +95,11 @@ export function routeNames(listeners: readonly Json[]): readonly string[] {
 /** Members without content are absent in the golden tables. */
 function decodedNameTable(set: ResourceSet): Json | undefined {
   const [resource] = set.resources;
-  if (resource === undefined) return undefined;
-  const { table } = decodeNameTable(any.decode(resource.any).value);
+  return resource && nameTableOf(any.decode(resource.any).value);
+}
+
+export function nameTableOf(bytes: Uint8Array): Json {
+  const { table } = decodeNameTable(bytes);
   return {
     table: Object.fromEntries(
       Object.entries(table).map(([name, entry]) => [

@@ -62,13 +62,21 @@ function destinationPort(chain: Json): number {
 /** Chains by what they match; two with the same match are refused by Envoy. */
 function projectChains(chains: readonly Json[], context: CaseContext): Json {
   const byMatch: Record<string, unknown> = {};
-  for (const chain of chains) {
+  for (const chain of chains.flatMap(ofOneRange)) {
     const port = destinationPort(chain);
     const key = `{${matchKey(object(chain.filterChainMatch))}}`;
     const marked = context.ingressTlsPorts.has(port) ? `${key}${OWN_TLS}` : key;
     byMatch[marked] = marked in byMatch ? "two chains with this match" : projectChain(chain, context);
   }
   return byMatch;
+}
+
+/** A chain of several ranges takes the same connections as one for each. */
+function ofOneRange(chain: Json): readonly Json[] {
+  const match = object(chain.filterChainMatch);
+  const ranges = list(match.prefixRanges);
+  if (ranges.length < 2) return [chain];
+  return ranges.map((range) => ({ ...chain, filterChainMatch: { ...match, prefixRanges: [range] } }));
 }
 
 function matchKey(match: Json): string {

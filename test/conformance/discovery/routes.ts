@@ -127,5 +127,8 @@ export function isAcceptedRoute({ path, golden, ours }: Difference, clusters: Cl
   const isReference = /\.(cluster|clusters\[\d+\]\.name)$/.test(path);
   const [goldenOne, ourOne] = [golden.split("|"), ours.split("|")];
   const isSameService = goldenOne[2] === ourOne[2] && goldenOne[3] === ourOne[3] && goldenOne.length === 4;
-  return isReference && isSameService && !clusters.golden.has(golden) && clusters.ours.has(ours);
+  if (!isReference || !isSameService || clusters.golden.has(golden)) return false;
+  // A subset that no rule defines leads nowhere, at any port.
+  const isNowhere = ![...clusters.golden].some((name) => name.endsWith(`|${goldenOne[2]}|${goldenOne[3]}`));
+  return clusters.ours.has(ours) || isNowhere;
 }
