@@ -22,6 +22,7 @@ const LAYERS = [
     "workload-health",
     "capture",
     "inject",
+    "admission",
     "doctor",
     "console",
     "platform",

@@ -29,6 +29,10 @@ export interface ConnectedCa {
   /** In the order in which they are tried. */
   readonly authenticators: readonly Authenticator[];
   readonly tls: ServerTls;
+  /** PEM of the roots that vouch for the server's own certificate. */
+  readonly servingRoots: () => string;
+  /** Calls after each change of those roots. Returns what ends the subscription. */
+  readonly onServingRoots: (listener: () => void) => () => void;
 }
 
 /** The certificate authority, who is believed, and the server's own certificate. */
@@ -63,7 +67,39 @@ export async function connectCa(
       : createFileTls(options.servingFiles, authority, trustDomains);
   // Making the key takes a while, and files may be wrong: both before the port is open.
   await tls();
-  return { authority, issuer, authenticators, tls: withLimits(tls, options) };
+  const serving = options.servingFiles === undefined ? rootsOfAuthority(authority, tls) : await rootsOfFiles(tls);
+  return { authority, issuer, authenticators, ...serving, tls: withLimits(serving.tls, options) };
+}
+
+type Serving = Pick<ConnectedCa, "tls" | "servingRoots" | "onServingRoots">;
+
+function rootsOfAuthority(authority: Authority, tls: ServerTls): Serving {
+  return {
+    tls,
+    servingRoots: () => authority.material.rootPem,
+    onServingRoots: (listener) => authority.onChange(listener),
+  };
+}
+
+/** The file of roots is looked at with the others, at each handshake. */
+async function rootsOfFiles(tls: ServerTls): Promise<Serving> {
+  const listeners = new Set<() => void>();
+  const rootsOf = ({ ca }: ServerCredentials) => String([ca].flat().at(-1) ?? "");
+  let roots = rootsOf(await tls());
+  return {
+    tls: async () => {
+      const credentials = await tls();
+      const before = roots;
+      roots = rootsOf(credentials);
+      if (roots !== before) for (const listener of listeners) listener();
+      return credentials;
+    },
+    servingRoots: () => roots,
+    onServingRoots: (listener) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
 }
 
 /** Tokens of the cluster's own service accounts. */

@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import type { AdmissionServer } from "../admission/index.ts";
 import { CloseStack } from "../base/close-stack.ts";
 import { errorCode, errorMessage } from "../base/coded-error.ts";
 import { toHandle } from "../base/handle.ts";
@@ -15,7 +16,7 @@ import { type HttpServer, type HttpServerOptions, startHttpServer } from "../net
 import { renderProcessMetrics, startEventLoopLag } from "../process/process-metrics.ts";
 import type { PortOption } from "../settings/discovery-settings.ts";
 import type { AdsService } from "./ads/create-ads-service.ts";
-import { connectCa, publishRoots } from "./connect-ca.ts";
+import { type ConnectedCa, connectCa, publishRoots } from "./connect-ca.ts";
 import { type ConnectedConfig, connectConfig } from "./connect-config.ts";
 import { connectPush } from "./connect-push.ts";
 import { connectXds, type GrpcPort, openXdsPorts } from "./connect-xds.ts";
@@ -25,12 +26,13 @@ import type { DebugContext } from "./http/debug-context.ts";
 import { createDebugHandler, createDebugPage, type DebugPagesOptions } from "./http/debug-pages.ts";
 import { startKeyStore } from "./keys/key-store.ts";
 import { meshFigures, resourceConflicts } from "./mesh-figures.ts";
-import { type ClusterMesh, startMeshFile } from "./mesh-file.ts";
+import { type ClusterMesh, type MeshFile, startMeshFile } from "./mesh-file.ts";
 import { declareDiscoveryMetrics, VERSION_LINE } from "./metrics.ts";
 import type { Discovery, StartDiscoveryOptions } from "./options.ts";
 import { type ParseThread, startParseThread } from "./parse/start-parse-thread.ts";
 import { startKubernetesSource } from "./start-kubernetes-source.ts";
 import { watchMeshMaps } from "./watch-mesh-maps.ts";
+import { connectWebhooks } from "./webhooks/connect-webhooks.ts";
 
 const IDLE_MS = 90_000;
 const READ_MS = 30_000;
@@ -153,6 +155,14 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     allowsPlaintext: auth.requiresPlaintextIdentity ?? false,
     log: options.log.scope("serverca"),
   });
+  const webhooks = await openWebhooks(read, {
+    ca,
+    mesh,
+    config: connected,
+    notReady: () => notReady,
+    registry,
+    opened,
+  });
   // Ready before the ports are open: no accepted client is refused.
   notReady = "";
   const onOtherRequest = createHttp2Answer(pages);
@@ -167,6 +177,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
       ...(monitoring === undefined ? {} : { monitoring: monitoring.address }),
       ...addressOf("grpc", open.grpc),
       ...addressOf("secureGrpc", open.secureGrpc),
+      ...(webhooks === undefined ? {} : { https: webhooks.address }),
     },
     store: connected.memory,
     connections: service.connections,
@@ -182,7 +193,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     issueToken: async (account: { readonly namespace: string; readonly name: string }, seconds: number) =>
       (await ca.issuer.issue(account, seconds)).reveal(),
     ended: Promise.race(
-      [...servers, http, monitoring].flatMap((server) => (server === undefined ? [] : [server.ended])),
+      [...servers, http, monitoring, webhooks].flatMap((server) => (server === undefined ? [] : [server.ended])),
     ),
     stop: async () => {
       notReady = "stopping";
@@ -194,6 +205,40 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
       await Promise.all([...servers, open.shared].map((server) => server?.drain(deadlineMs)));
       await owned.close();
     },
+  });
+}
+
+interface WebhookOwner {
+  readonly ca: ConnectedCa;
+  readonly mesh: MeshFile;
+  readonly config: Pick<ConnectedConfig, "store">;
+  readonly notReady: () => string;
+  readonly registry: MetricRegistry;
+  readonly opened: CloseStack;
+}
+
+/** Webhooks, where there is a port for them. */
+async function openWebhooks(options: StartDiscoveryOptions, owner: WebhookOwner): Promise<AdmissionServer | undefined> {
+  const { ports, webhooks, kubernetesSource, systemNamespace = "istio-system", revision = "", signal } = options;
+  if (ports.https === undefined || webhooks === undefined) return undefined;
+  const { ca, mesh, config, notReady, registry, opened } = owner;
+  return connectWebhooks({
+    settings: webhooks,
+    listen: ports.https,
+    tls: ca.tls,
+    caBundle: ca.servingRoots,
+    onCaChange: ca.onServingRoots,
+    mesh,
+    proxyConfigs: () => config.store.snapshot.list("ProxyConfig"),
+    source: kubernetesSource,
+    systemNamespace,
+    revision,
+    notReady,
+    graceMs: options.shutdownMs ?? 10_000,
+    registry,
+    log: options.log,
+    signal,
+    opened,
   });
 }
 

@@ -1,5 +1,7 @@
 import type { Secret } from "../base/secret.ts";
 import type { AuthorityOptions, JwtRule } from "../ca/index.ts";
+import type { InjectionRules, NativeSidecarMode } from "../inject/index.ts";
+import type { ProxyConfigRules } from "../istio-api/proxy-config/proxy-config-rules.ts";
 
 /** Empty host: this machine alone for plaintext xDS, every address for the others. Port 0 takes any free one. */
 export interface PortOption {
@@ -17,6 +19,27 @@ export interface DiscoveryPorts {
   readonly secureGrpc?: PortOption;
   /** `/metrics`, `/version`, `/debug/*`. */
   readonly monitoring?: PortOption;
+  /** Webhooks (`/inject`, `/validate`), over TLS. */
+  readonly https?: PortOption;
+}
+
+/** What API servers are answered. */
+export interface WebhookSettings {
+  /** `INJECT_ENABLED`: `/inject` is served. */
+  readonly injects: boolean;
+  /** Injection config and values, either of them empty where it is built in. Absent: the cluster's ConfigMap, else what is built in. */
+  readonly injectionFiles?: { readonly config: string; readonly values: string };
+  /** `INJECTION_WEBHOOK_CONFIG_NAME` is not empty: the CA bundle is written to own configurations. */
+  readonly patchesInjection: boolean;
+  /** `VALIDATION_WEBHOOK_CONFIG_NAME` is not empty: likewise, and the failure policy becomes Fail. */
+  readonly patchesValidation: boolean;
+  readonly nativeSidecars: NativeSidecarMode;
+  readonly isOpenshift: boolean;
+  readonly compliancePolicy: string;
+  /** For templates that ask. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly rules: InjectionRules;
+  readonly proxyConfigRules: ProxyConfigRules;
 }
 
 export interface AuthSettings {
@@ -156,4 +179,6 @@ export interface DiscoverySettings {
   /** Time for running streams when the server is stopped; 10 s. */
   readonly shutdownMs?: number;
   readonly debugOverHttp?: boolean;
+  /** Served on the port `https`; needed where that is there. */
+  readonly webhooks?: WebhookSettings;
 }

@@ -7,6 +7,7 @@ import { readConsulSettings } from "./discovery-consul.ts";
 import type { ClusterIdentitySettings, DiscoveryPorts, DiscoverySettings, PortOption } from "./discovery-settings.ts";
 import { createEnvReader, type Environment, type EnvReader } from "./env-reader.ts";
 import type { FlagValues } from "./flag-values.ts";
+import { readWebhookSettings } from "./webhooks.ts";
 
 /** The options of the control plane from flags and environment. Throws with what is wrong and what is allowed. */
 export function readDiscoverySettings(flags: FlagValues, environment: Environment, log: Logger): DiscoverySettings {
@@ -18,16 +19,16 @@ export function readDiscoverySettings(flags: FlagValues, environment: Environmen
   const jwtRule = env.string("JWT_RULE");
   const certificate = readCertificateSource(flags, env.string("PILOT_CERT_PROVIDER"), log);
   const maxAgeMs = readMaxAge(flags);
+  // Who names a kubeconfig means the cluster.
+  const hasCluster = registries.has("Kubernetes") || kubeconfig !== "";
   const tlsCiphers = readCipherSuites(flags.stringArray("tls-cipher-suites").flatMap(listOf));
   return {
-    ports: readPorts(flags, certificate !== "none"),
+    ports: readPorts(flags, certificate !== "none", hasCluster || flags.changed("httpsAddr")),
     ...(flags.string("grpcAddr") === "" ? { sharesHttpPort: true } : {}),
     ...(configDir === "" ? {} : { configDir }),
     ...(consul === undefined ? {} : { consul }),
-    // Who names a kubeconfig means the cluster.
-    ...(registries.has("Kubernetes") || kubeconfig !== ""
-      ? { kubernetes: { kubeconfig, environment, identity: readClusterIdentity(env) } }
-      : {}),
+    ...(hasCluster ? { kubernetes: { kubeconfig, environment, identity: readClusterIdentity(env) } } : {}),
+    webhooks: readWebhookSettings(environment, log),
     sharedMeshConfig: env.string("SHARED_MESH_CONFIG"),
     meshConfigFile: flags.string("meshConfig"),
     domainSuffix: flags.string("domain"),
@@ -97,11 +98,12 @@ export function parsePort(flag: string, text: string): PortOption | undefined {
   throw new Error(`--${flag} is ${JSON.stringify(text)}, expected HOST:PORT, [ADDRESS]:PORT, :PORT or nothing`);
 }
 
-function readPorts(flags: FlagValues, hasCertificate: boolean): DiscoveryPorts {
+function readPorts(flags: FlagValues, hasCertificate: boolean, hasWebhooks: boolean): DiscoveryPorts {
   const names = {
     http: "httpAddr",
     grpc: "grpcAddr",
     ...(hasCertificate && { secureGrpc: "secureGRPCAddr" }),
+    ...(hasCertificate && hasWebhooks && { https: "httpsAddr" }),
     monitoring: "monitoringAddr",
   };
   const ports = Object.entries(names).map(([port, flag]) => [port, parsePort(flag, flags.string(flag))]);

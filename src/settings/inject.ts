@@ -6,6 +6,7 @@ import {
   detectNativeSidecar,
   INJECTION_RULES,
   InjectError,
+  type InjectionRules,
   type InjectionSettings,
   parseNativeSidecarMode,
   readInjectConfig,
@@ -57,7 +58,7 @@ export async function readInjectSettings(
 }
 
 /** The shapes that exist; a generation without one of its own has the next older or newer that looks the same. */
-function injectionRules({ name }: GenerationRules): (typeof INJECTION_RULES)[keyof typeof INJECTION_RULES] {
+export function injectionRules({ name }: GenerationRules): InjectionRules {
   if (name === "master") return INJECTION_RULES.current;
   return name === "1.20" ? INJECTION_RULES["1.20"] : INJECTION_RULES["1.7"];
 }

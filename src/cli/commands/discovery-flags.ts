@@ -64,7 +64,7 @@ export const DISCOVERY_FLAGS: readonly FlagSpec[] = [
     name: "httpsAddr",
     type: "string",
     default: ":15017",
-    usage: "Address of webhooks, which only run with Kubernetes",
+    usage: "TLS address of webhooks; served with Kubernetes, or where this flag is given; empty for none",
   },
   { name: "domain", type: "string", default: "cluster.local", usage: "DNS domain suffix of services" },
   {

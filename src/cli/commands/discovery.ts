@@ -66,6 +66,7 @@ const PORT_TEXTS: readonly (readonly [keyof Discovery["addresses"], string])[] =
   ["monitoring", "monitoring (/metrics, /version, /debug)"],
   ["grpc", "xDS in plaintext"],
   ["secureGrpc", "xDS and CA over TLS"],
+  ["https", "webhooks (/inject, /validate)"],
 ];
 
 function portLines({ addresses }: Discovery): string[] {
@@ -78,7 +79,6 @@ function portLines({ addresses }: Discovery): string[] {
 /** What an operator of the reference expects and does not get here, one line each; said at the start. */
 export async function discoveryWarnings(flags: FlagValues): Promise<readonly string[]> {
   const lines: (string | undefined)[] = [await networksWarning(flags.string("networksConfig"))];
-  if (flags.changed("httpsAddr")) lines.push("No webhooks are served on --httpsAddr: they only run with Kubernetes");
   if (flags.string("configDir") === "") {
     lines.push("No --configDir is given: rules come from the /config API alone and end with the process");
   }

@@ -19,13 +19,13 @@ export interface ClusterApi {
   create(
     resource: ApiResource,
     object: object,
-    options?: { readonly signal?: AbortSignal | undefined },
+    options?: { readonly signal?: AbortSignal | undefined; readonly isDryRun?: boolean },
   ): Promise<ApiObject>;
   update(resource: ApiResource, object: ApiObject): Promise<ApiObject>;
   patch(
     resource: ApiResource,
     name: string,
     body: unknown,
-    options: { readonly type: "merge"; readonly subresource?: string },
+    options: { readonly type: "merge" | "json"; readonly subresource?: string; readonly fieldManager?: string },
   ): Promise<ApiObject>;
 }

@@ -16,6 +16,8 @@ interface WatchRulesOptions {
   readonly source: KubernetesSource;
   readonly store: Pick<KubernetesStore, "set">;
   readonly onChange: () => void;
+  /** All when absent. */
+  readonly kinds?: readonly Kind[];
   readonly log: Logger;
 }
 
@@ -32,7 +34,8 @@ interface RunningWatch {
  * Feeds the store with the rule objects of a cluster. Kinds are read while their definition is there: one that is missing is not an error, and is
  * read from the moment it appears.
  */
-export function watchRules({ source, store, onChange, log }: WatchRulesOptions): ObjectWatch {
+export function watchRules(options: WatchRulesOptions): ObjectWatch {
+  const { source, store, onChange, kinds = Object.keys(KINDS) as Kind[], log } = options;
   const running = new Map<Kind, RunningWatch>();
   const stopping = new Set<Promise<void>>();
   const end = (kind: Kind) => {
@@ -67,7 +70,7 @@ export function watchRules({ source, store, onChange, log }: WatchRulesOptions):
   };
   const definitions = source.watch<ServedKind>({
     resource: { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" },
-    reduce: readDefinition,
+    reduce: (object) => readDefinition(object, kinds),
     onChange: (_name, after, before) => {
       if (before !== undefined && before.kind !== after?.kind) end(before.kind);
       if (after === undefined) return;
@@ -89,10 +92,10 @@ export function watchRules({ source, store, onChange, log }: WatchRulesOptions):
 }
 
 /** What a definition says of a kind of rules; undefined for other kinds, and for versions that are not known here. */
-function readDefinition({ spec }: KubernetesObject): ServedKind | undefined {
+function readDefinition({ spec }: KubernetesObject, kinds: readonly Kind[]): ServedKind | undefined {
   const { group, names, versions } = fields(spec);
   const { kind, plural } = fields(names);
-  const found = (Object.keys(KINDS) as Kind[]).find((name) => name === kind && KINDS[name].group === group);
+  const found = kinds.find((name) => name === kind && KINDS[name].group === group);
   if (found === undefined) return undefined;
   const served = new Set(
     listOf(versions).flatMap(({ name, served: isServed }) => (isServed === true ? textOf(name) : [])),

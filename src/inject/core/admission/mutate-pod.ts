@@ -1,3 +1,4 @@
+import type { ProxyConfig } from "../../../istio-api/proxy-config/proxy-config.ts";
 import { checkAnnotations } from "../annotation-checks.ts";
 import { annotationsOf } from "../context.ts";
 import { type Decision, decideInjection } from "../decide.ts";
@@ -20,6 +21,8 @@ export interface PodMutation {
   readonly proxyEnv: Readonly<Record<string, string>>;
   /** Annotations of the Namespace object, on OpenShift. */
   readonly openshift: Readonly<Record<string, string>> | undefined;
+  /** What lies between the mesh's ProxyConfig and the pod's annotation; nothing when absent. */
+  readonly baseProxyConfig?: (ofMesh: ProxyConfig) => ProxyConfig;
 }
 
 export interface Mutation {
@@ -28,7 +31,8 @@ export interface Mutation {
 }
 
 /** What the webhook answers for a pod: the decision, and the operations that make the sent pod the injected one. */
-export function mutatePod({ pod, namespace, proxyEnv, openshift }: PodMutation, settings: InjectionSettings): Mutation {
+export function mutatePod(request: PodMutation, settings: InjectionSettings): Mutation {
+  const { pod, namespace, proxyEnv, openshift, baseProxyConfig = (ofMesh: ProxyConfig) => ofMesh } = request;
   const { managedFields: _fields, ...metadata } = asObject(pod.metadata);
   const sent: Json = { metadata, spec: pod.spec };
   const effective = { ...metadata, namespace: asText(metadata.namespace) || namespace };
@@ -42,7 +46,7 @@ export function mutatePod({ pod, namespace, proxyEnv, openshift }: PodMutation, 
     {
       pod: openshift === undefined ? typed : withoutAssignedIds(typed),
       owner: ownerOfPod(effective),
-      proxyConfig: podProxyConfig(settings.mesh.defaultConfig ?? {}, annotations, settings),
+      proxyConfig: podProxyConfig(baseProxyConfig(settings.mesh.defaultConfig ?? {}), annotations, settings),
       statusPort: settings.mesh.defaultConfig?.statusPort ?? 0,
       proxyUid: uid,
       proxyGid: gid,

@@ -1,0 +1,203 @@
+import { type AdmissionServer, type Reviewer, startAdmissionServer } from "../../admission/index.ts";
+import { abortAfter } from "../../base/abort-after.ts";
+import type { CloseStack } from "../../base/close-stack.ts";
+import type { Logger } from "../../base/logger.ts";
+import type { MetricRegistry } from "../../base/metric-registry.ts";
+import { untilAborted } from "../../base/wait.ts";
+import { createPodReviewer, declareInjectionMetrics, detectNativeSidecar } from "../../inject/index.ts";
+import type { ConfigObject } from "../../istio-api/config-object.ts";
+import type { ServerCredentials, ServerTls } from "../../net/listen/tls-acceptor.ts";
+import type { PortOption, WebhookSettings } from "../../settings/discovery-settings.ts";
+import type { KubernetesSource } from "../kubernetes-source.ts";
+import type { MeshFile } from "../mesh-file.ts";
+import { fields, labelsOf, textOf } from "../registries/kubernetes/kubernetes-object.ts";
+import { notReachedReason } from "./fail-closed.ts";
+import { type InjectionInput, NO_INPUT, watchInjectionFiles, watchInjectionMap } from "./injection-input.ts";
+import { createLiveSettings, type LiveSettings } from "./live-settings.ts";
+import { declareWebhookMetrics, type WebhookMetrics } from "./metrics.ts";
+import { effectiveProxyConfig } from "./proxy-config-objects.ts";
+import { createRuleReviewer } from "./review-rule.ts";
+import { startWebhookPatcher } from "./start-webhook-patcher.ts";
+
+export interface WebhookParts {
+  readonly settings: WebhookSettings;
+  readonly listen: PortOption;
+  readonly tls: ServerTls;
+  /** PEM of the roots by which API servers know the certificate. */
+  readonly caBundle: () => string;
+  /** Calls after each change of the bundle. Returns what ends the subscription. */
+  readonly onCaChange: (listener: () => void) => () => void;
+  readonly mesh: MeshFile;
+  readonly proxyConfigs: () => readonly ConfigObject<"ProxyConfig">[];
+  /** Absent: injection from files or from what is built in, and no configuration is patched. */
+  readonly source: KubernetesSource | undefined;
+  readonly systemNamespace: string;
+  readonly revision: string;
+  readonly notReady: () => string;
+  /** For reviews under way when the server stops. */
+  readonly graceMs: number;
+  readonly registry: MetricRegistry;
+  readonly log: Logger;
+  readonly signal: AbortSignal | undefined;
+  readonly opened: CloseStack;
+}
+
+/** Settings of injection are known before the port opens: a pod that comes early is not injected with others. */
+const FIRST_SETTINGS_MS = 10_000;
+const INJECTOR_ENTRY = "sidecar-injector.istio.io";
+
+/** Serves `/inject` and `/validate`, and keeps the webhook configurations of the cluster in step. */
+export async function connectWebhooks(parts: WebhookParts): Promise<AdmissionServer> {
+  const { settings, opened } = parts;
+  const log = parts.log.scope("webhooks");
+  const metrics = declareWebhookMetrics(parts.registry);
+  const inject = settings.injects ? await connectInjection(parts) : undefined;
+  const reviewers: Record<string, Reviewer> = {
+    "/validate": createRuleReviewer(metrics, parts.log.scope("validationServer")),
+    ...(inject && { "/inject": inject }),
+  };
+  const server = opened.add(
+    await startAdmissionServer({
+      listen: parts.listen,
+      tls: withoutClients(parts.tls),
+      reviewers,
+      notReady: parts.notReady,
+      limits: { graceMs: parts.graceMs },
+      log,
+    }),
+  );
+  patchConfigurations(parts, metrics, log);
+  return server;
+}
+
+async function connectInjection(parts: WebhookParts): Promise<Reviewer> {
+  const { settings, mesh, source, opened } = parts;
+  const log = parts.log.scope("injector");
+  const kubelets =
+    source && settings.nativeSidecars === "auto" ? watchKubelets(source, () => live?.refresh()) : undefined;
+  opened.defer(async () => kubelets?.stop());
+  const namespaces = source && settings.isOpenshift ? watchNamespaces(source) : undefined;
+  opened.defer(async () => namespaces?.stop());
+  let live: LiveSettings | undefined;
+  const input = await openInput(parts, () => live?.refresh());
+  opened.defer(() => input.stop());
+  using limit = abortAfter(FIRST_SETTINGS_MS, parts.signal);
+  const synced = Promise.all([input.synced, kubelets?.synced, namespaces?.synced]);
+  await Promise.race([synced, untilAborted(limit.signal)]);
+  parts.signal?.throwIfAborted();
+  if (limit.expired) log.warn("the API server does not answer: pods are injected with built-in settings until it does");
+  const created = createLiveSettings({
+    input,
+    rest: () => ({
+      meshConfig: mesh.settings.source,
+      revision: parts.revision === "default" ? "" : parts.revision,
+      native: detectNativeSidecar(settings.nativeSidecars, kubelets?.versions()),
+      compliancePolicy: settings.compliancePolicy,
+      env: settings.environment,
+      rules: settings.rules,
+      proxyConfigRules: settings.proxyConfigRules,
+    }),
+    log,
+  });
+  live = created;
+  mesh.subscribe(() => created.refresh());
+  const review = createPodReviewer({
+    settings: created.settings,
+    ...(namespaces && { namespaceAnnotations: namespaces.annotations }),
+    proxyConfig: (base, workload) => {
+      const { rootNamespace } = mesh.settings;
+      return effectiveProxyConfig(base, workload, parts.proxyConfigs(), {
+        rootNamespace,
+        rules: settings.proxyConfigRules,
+      });
+    },
+    metrics: declareInjectionMetrics(parts.registry),
+    log,
+  });
+  return { review };
+}
+
+/** Files where they are named or in their usual place, else the cluster's ConfigMap. */
+async function openInput(parts: WebhookParts, onChange: () => void): Promise<InjectionInput> {
+  const { settings, source, systemNamespace: namespace, log } = parts;
+  if (settings.injectionFiles !== undefined) return watchInjectionFiles({ ...settings.injectionFiles, log, onChange });
+  if (source === undefined) return NO_INPUT;
+  return watchInjectionMap({ source, namespace, name: injectionMapName(parts.revision), onChange });
+}
+
+function injectionMapName(revision: string): string {
+  return revision === "" || revision === "default" ? "istio-sidecar-injector" : `istio-sidecar-injector-${revision}`;
+}
+
+/** Versions of the nodes' kubelets; not known before there is one. */
+function watchKubelets(source: KubernetesSource, onChange: () => void) {
+  const byNode = new Map<string, string>();
+  const watch = source.watch<string>({
+    resource: { group: "", version: "v1", plural: "nodes" },
+    reduce: ({ status }) => textOf(fields(fields(status).nodeInfo).kubeletVersion),
+    onChange: (name, version) => {
+      if (version === undefined) byNode.delete(name);
+      else byNode.set(name, version);
+      onChange();
+    },
+  });
+  return {
+    versions: () => [...new Set(byNode.values())].sort(),
+    synced: watch.synced,
+    stop: () => watch.stop(),
+  };
+}
+
+/** Annotations of namespaces: OpenShift says there which users its containers get. */
+function watchNamespaces(source: KubernetesSource) {
+  const byName = new Map<string, Readonly<Record<string, string>>>();
+  const watch = source.watch<Readonly<Record<string, string>>>({
+    resource: { group: "", version: "v1", plural: "namespaces" },
+    reduce: ({ metadata }) => labelsOf(metadata?.annotations),
+    onChange: (name, annotations) => {
+      if (annotations === undefined) byName.delete(name);
+      else byName.set(name, annotations);
+    },
+  });
+  return { annotations: (name: string) => byName.get(name) ?? {}, synced: watch.synced, stop: () => watch.stop() };
+}
+
+/** API servers may show a certificate, which is not of the mesh: it is not asked for. */
+function withoutClients(tls: ServerTls): ServerTls {
+  const changed = new WeakMap<ServerCredentials, ServerCredentials>();
+  return async () => {
+    const given = await tls();
+    const { requestCert: _asked, rejectUnauthorized: _rejected, refuse: _refuse, ca: _ca, ...own } = given;
+    const known = changed.get(given) ?? own;
+    changed.set(given, known);
+    return known;
+  };
+}
+
+function patchConfigurations(parts: WebhookParts, metrics: WebhookMetrics, log: Logger): void {
+  const { settings, source, systemNamespace: namespace, opened } = parts;
+  const api = source?.api;
+  if (source === undefined || api === undefined) return;
+  const revision = parts.revision || "default";
+  const common = { api, source, revision, caBundle: parts.caBundle, metrics, log };
+  const patchers = [
+    ...(settings.injects && settings.patchesInjection
+      ? [startWebhookPatcher({ ...common, plural: "mutatingwebhookconfigurations", entrySuffix: INJECTOR_ENTRY })]
+      : []),
+    ...(settings.patchesValidation
+      ? [
+          startWebhookPatcher({
+            ...common,
+            plural: "validatingwebhookconfigurations",
+            entrySuffix: "",
+            notReady: () => notReachedReason(api, { namespace, revision }),
+          }),
+        ]
+      : []),
+  ];
+  for (const patcher of patchers) opened.add(patcher);
+  const unsubscribe = parts.onCaChange(() => {
+    for (const patcher of patchers) patcher.refresh();
+  });
+  opened.defer(unsubscribe);
+}

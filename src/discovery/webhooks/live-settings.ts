@@ -1,0 +1,79 @@
+import { isDeepStrictEqual } from "node:util";
+import { errorMessage } from "../../base/coded-error.ts";
+import type { Logger } from "../../base/logger.ts";
+import { InjectError, type InjectionSettings, type InjectionTexts, loadInjectionSettings } from "../../inject/index.ts";
+import type { InjectionInput } from "./injection-input.ts";
+
+type Sources = Parameters<typeof loadInjectionSettings>[0];
+
+export interface LiveSettingsOptions {
+  readonly input: Pick<InjectionInput, "current">;
+  /** Everything but the texts: mesh config, what the nodes can do, and what never changes. */
+  readonly rest: () => Omit<Sources, "config" | "values">;
+  readonly log: Logger;
+}
+
+export interface LiveSettings {
+  /** In force. Throws an InjectError when there was never anything that could be used. */
+  settings(): InjectionSettings;
+  /** Something may have changed. */
+  refresh(): void;
+}
+
+/**
+ * The settings of injection as their sources change. What cannot be used is logged once and leaves the last good settings in force,
+ * also when it is gone.
+ */
+export function createLiveSettings({ input, rest, log }: LiveSettingsOptions): LiveSettings {
+  let good: { readonly settings: InjectionSettings; readonly texts: InjectionTexts | undefined } | undefined;
+  let seen: unknown;
+  let refused = "";
+  const load = () => {
+    const texts = input.current();
+    const others = rest();
+    // Mesh config and rules are the same values while they do not change.
+    if (good !== undefined && isDeepStrictEqual([texts, others], seen)) return;
+    seen = [texts, others];
+    const problem = inputProblem(texts, good?.texts);
+    if (problem !== undefined) throw new InjectError("invalid-settings", problem);
+    const { config, values } = (texts ?? {}) as InjectionTexts;
+    const settings = loadInjectionSettings({ ...others, config, values }, good?.settings);
+    const isFirst = good === undefined;
+    good = { settings, texts: texts as InjectionTexts | undefined };
+    refused = "";
+    if (!isFirst) log.info("injection settings changed", { config: config?.source, values: values?.source });
+    else if (texts === undefined) log.info("no injection config is given: built-in templates and values are used");
+  };
+  const refresh = () => {
+    try {
+      load();
+    } catch (thrown) {
+      const error = errorMessage(thrown);
+      if (error !== refused)
+        log.error("injection config cannot be used", {
+          effect: good === undefined ? "pods are refused until it is corrected" : "the last one stays in force",
+          error,
+        });
+      refused = error;
+    }
+  };
+  refresh();
+  return {
+    refresh,
+    settings: () => {
+      if (good !== undefined) return good.settings;
+      throw new InjectError("invalid-settings", `the injection config cannot be used: ${refused}`);
+    },
+  };
+}
+
+/** Half of what was there is not all that is wanted: whoever writes both is still at it, or has made a mistake. */
+function inputProblem(
+  texts: ReturnType<InjectionInput["current"]>,
+  before: InjectionTexts | undefined,
+): string | undefined {
+  if (texts !== undefined && "problem" in texts) return texts.problem;
+  if (before?.config !== undefined && texts?.config === undefined) return `${before.config.source} is gone`;
+  if (before?.values !== undefined && texts?.values === undefined) return `${before.values.source} is gone`;
+  return undefined;
+}

@@ -1,0 +1,162 @@
+import { type BackoffOptions, backoffDelayMs } from "../../base/backoff.ts";
+import { errorCode, errorMessage } from "../../base/coded-error.ts";
+import { type Handle, toHandle } from "../../base/handle.ts";
+import type { Logger } from "../../base/logger.ts";
+import type { ClusterApi } from "../cluster/cluster-api.ts";
+import type { KubernetesSource } from "../kubernetes-source.ts";
+import { fields, labelsOf, listOf, textOf } from "../registries/kubernetes/kubernetes-object.ts";
+import type { WebhookMetrics } from "./metrics.ts";
+
+export interface WebhookPatcherOptions {
+  readonly api: ClusterApi;
+  readonly source: KubernetesSource;
+  readonly plural: "mutatingwebhookconfigurations" | "validatingwebhookconfigurations";
+  /** Configurations labelled `istio.io/rev` with it are ours. */
+  readonly revision: string;
+  /** Entries whose name ends so; empty: all. */
+  readonly entrySuffix: string;
+  /** PEM, at any time. */
+  caBundle(): string;
+  /** Why `failurePolicy: Ignore` has to stay; undefined: it becomes Fail. Absent: the policy is not touched. */
+  readonly notReady?: () => Promise<string | undefined>;
+  readonly metrics: WebhookMetrics;
+  readonly log: Logger;
+}
+
+export interface WebhookPatcher extends Handle {
+  /** The CA bundle has changed. */
+  refresh(): void;
+}
+
+interface Entry {
+  readonly name: string;
+  /** Base64, as it is stored. */
+  readonly caBundle: string;
+  readonly failurePolicy: string;
+}
+
+/** Under which name the API server records who wrote the fields: `caBundle`, and `failurePolicy` of the validation. */
+const FIELD_MANAGER = "pilot-agent-webhooks";
+const RETRY: BackoffOptions = { initialMs: 100, maxMs: 60_000, factor: 2, jitter: 0.2 };
+const GROUP = { group: "admissionregistration.k8s.io", version: "v1" };
+
+/**
+ * Keeps the CA bundle of own webhook configurations right. A write holds nothing but the fields that differ, and names the entry it is
+ * for: one that was moved meanwhile fails the write instead of another's being changed. Equal replicas make equal writes.
+ */
+export function startWebhookPatcher(options: WebhookPatcherOptions): WebhookPatcher {
+  const { api, source, plural, revision, metrics, log } = options;
+  const known = new Map<string, readonly Entry[]>();
+  const timers = new Map<string, NodeJS.Timeout>();
+  const writing = new Set<Promise<void>>();
+  let isReady = false;
+  let stopped = false;
+
+  const schedule = (name: string, failures = 0) => {
+    if (stopped || timers.has(name) || !known.has(name)) return;
+    const begin = () => {
+      timers.delete(name);
+      const written = write(name, failures).finally(() => writing.delete(written));
+      writing.add(written);
+    };
+    timers.set(name, setTimeout(begin, failures === 0 ? 0 : backoffDelayMs(RETRY, failures)));
+  };
+  /** Whether the policy may become Fail; asked only where that would change something. */
+  const allowsFail = async (entries: readonly Entry[]): Promise<boolean> => {
+    if (options.notReady === undefined || !entries.some(({ failurePolicy }) => failurePolicy === "Ignore"))
+      return false;
+    if (isReady) return true;
+    const reason = await options.notReady();
+    isReady = reason === undefined;
+    if (reason !== undefined) log.debug("validation is not required yet", { reason });
+    return isReady;
+  };
+  const write = async (name: string, failures: number): Promise<void> => {
+    try {
+      // The bundle first: without it the API server cannot ask us anything.
+      await apply(name, (entries) => patchFor(entries, options.entrySuffix, encoded(options.caBundle()), false));
+      const entries = known.get(name) ?? [];
+      const wantsFail = await allowsFail(entries);
+      if (wantsFail) await apply(name, (now) => patchFor(now, options.entrySuffix, encoded(options.caBundle()), true));
+      else if (options.notReady !== undefined && entries.some(({ failurePolicy }) => failurePolicy === "Ignore"))
+        schedule(name, failures + 1);
+    } catch (thrown) {
+      if (stopped || errorCode(thrown) === "not-found") return;
+      metrics.patchRetries.inc([name]);
+      metrics.patchFailures.inc([name, "webhook_update_failure"]);
+      const level = failures === 5 || failures % 20 === 19 ? "warn" : "debug";
+      log[level]("webhook configuration cannot be written, trying again", { name, error: errorMessage(thrown) });
+      schedule(name, failures + 1);
+    }
+  };
+  const apply = async (name: string, patchOf: (entries: readonly Entry[]) => readonly object[]): Promise<void> => {
+    const patch = patchOf(known.get(name) ?? []);
+    if (patch.length === 0) return;
+    metrics.patchAttempts.inc([name]);
+    const written = await api.patch({ ...GROUP, plural }, name, patch, { type: "json", fieldManager: FIELD_MANAGER });
+    // What follows must not wait for the watch.
+    if (known.has(name)) known.set(name, entriesOf(written));
+    log.info("webhook configuration is written", { name, fields: fieldsOf(patch) });
+  };
+  const watch = source.watch<readonly Entry[]>({
+    resource: { ...GROUP, plural },
+    reduce: (object) =>
+      labelsOf(object.metadata?.labels)["istio.io/rev"] === revision ? entriesOf(object) : undefined,
+    onChange: (name, after) => {
+      if (after === undefined) known.delete(name);
+      else known.set(name, after);
+      schedule(name);
+    },
+  });
+  return toHandle({
+    refresh: () => {
+      for (const name of known.keys()) schedule(name);
+    },
+    ended: new Promise<void>(() => undefined),
+    stop: async () => {
+      stopped = true;
+      for (const timer of timers.values()) clearTimeout(timer);
+      await watch.stop();
+      await Promise.all(writing);
+    },
+  });
+}
+
+function entriesOf(object: unknown): readonly Entry[] {
+  return listOf(fields(object).webhooks).map(({ name, clientConfig, failurePolicy }) => ({
+    name: textOf(name),
+    caBundle: textOf(fields(clientConfig).caBundle),
+    failurePolicy: textOf(failurePolicy),
+  }));
+}
+
+/** Operations for the fields that differ; none when all is as it should be. */
+function patchFor(
+  entries: readonly Entry[],
+  suffix: string,
+  caBundle: string,
+  requiresValidation: boolean,
+): readonly object[] {
+  return entries.flatMap((entry, index) => {
+    if (!entry.name.endsWith(suffix)) return [];
+    const path = `/webhooks/${index}`;
+    const changes = [
+      ...(entry.caBundle === caBundle ? [] : [{ op: "add", path: `${path}/clientConfig/caBundle`, value: caBundle }]),
+      ...(requiresValidation && entry.failurePolicy === "Ignore"
+        ? [{ op: "add", path: `${path}/failurePolicy`, value: "Fail" }]
+        : []),
+    ];
+    return changes.length === 0 ? [] : [{ op: "test", path: `${path}/name`, value: entry.name }, ...changes];
+  });
+}
+
+function fieldsOf(patch: readonly object[]): string {
+  const names = patch.flatMap((each) =>
+    "op" in each && each.op === "add" && "path" in each ? String(each.path).split("/").at(-1) : [],
+  );
+  return [...new Set(names)].join(",");
+}
+
+function encoded(pem: string): string {
+  return Buffer.from(pem).toString("base64");
+}
