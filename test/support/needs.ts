@@ -29,6 +29,7 @@ const REQUIREMENTS = {
   useradd: { present: () => isRoot() && onPath("useradd"), install: "run as root; apt-get install passwd" },
   kubernetes: { present: () => hasBinary("kube") && hasBinary("etcd"), install: "npm run kubernetes -- get" },
   consul: { present: () => hasBinary("consul"), install: "npm run kubernetes -- get consul" },
+  helm: { present: () => hasBinary("helm"), install: "npm run kubernetes -- get helm" },
   envoy: { present: () => envoyPath() !== undefined, install: "./bin/pilot-agent envoy path" },
 } as const;
 
