@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { runProgram } from "../src/process/run-program.ts";
@@ -5,6 +6,9 @@ import { buildImage } from "./build-image.ts";
 
 const USAGE = `npm run image -- [--output DIR] [--name HOST/NAME:TAG ...] [--envoy PATH] [--without-code-cache]`;
 const ROOT = resolve(import.meta.dirname, "..");
+
+/** As the charts of deploy/ name it. */
+const DEFAULT_NAME = `localhost/pilot-agent:${JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).version}`;
 
 /** Returns the exit code. */
 export async function runCommand(words: readonly string[]): Promise<number> {
@@ -36,7 +40,7 @@ function parseWords(words: readonly string[]) {
       args: [...words],
       options: {
         output: { type: "string", default: join(ROOT, "out/image") },
-        name: { type: "string", multiple: true, default: ["localhost/pilot-agent:latest"] },
+        name: { type: "string", multiple: true, default: [DEFAULT_NAME] },
         envoy: { type: "string" },
         "without-code-cache": { type: "boolean", default: false },
       },

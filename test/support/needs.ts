@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import type { TestContext } from "vitest";
 import { hasBinary } from "./kubernetes/binaries.ts";
@@ -28,6 +28,16 @@ const REQUIREMENTS = {
   setpriv: { present: () => onPath("setpriv"), install: "apt-get install util-linux" },
   useradd: { present: () => isRoot() && onPath("useradd"), install: "run as root; apt-get install passwd" },
   kubernetes: { present: () => hasBinary("kube") && hasBinary("etcd"), install: "npm run kubernetes -- get" },
+  cluster: {
+    present: () =>
+      isRoot() &&
+      hasBinary("kube") &&
+      hasBinary("etcd") &&
+      ["containerd", "ctr", "runc", "ip", "nsenter", "setpriv", "iptables", "conntrack", "dpkg-query"].every(onPath) &&
+      existsSync("/usr/lib/cni/bridge"),
+    install:
+      "run as root; npm run kubernetes -- get; apt-get install containerd runc containernetworking-plugins conntrack iproute2 iptables",
+  },
   consul: { present: () => hasBinary("consul"), install: "npm run kubernetes -- get consul" },
   helm: { present: () => hasBinary("helm"), install: "npm run kubernetes -- get helm" },
   envoy: { present: () => envoyPath() !== undefined, install: "./bin/pilot-agent envoy path" },
@@ -41,12 +51,18 @@ export type Requirement = keyof typeof REQUIREMENTS;
  */
 export function needs(...requirements: readonly Requirement[]): (context: TestContext) => void {
   return (context) => {
-    const missing = requirements.filter((requirement) => !has(requirement));
-    if (missing.length === 0) return;
-    const reason = missing.map((name) => `needs ${name} (${REQUIREMENTS[name].install})`).join("; ");
+    const reason = missingFor(...requirements);
+    if (reason === undefined) return;
     if (process.env.REQUIRE_REAL === "1") throw new Error(`REQUIRE_REAL=1: ${reason}`);
     skipWith(context, reason);
   };
+}
+
+/** What the machine lacks, and how to install it; undefined where it has everything. */
+export function missingFor(...requirements: readonly Requirement[]): string | undefined {
+  const missing = requirements.filter((requirement) => !has(requirement));
+  if (missing.length === 0) return undefined;
+  return missing.map((name) => `needs ${name} (${REQUIREMENTS[name].install})`).join("; ");
 }
 
 /** The stock Envoy the tests run, as `./bin/pilot-agent envoy path` finds it; undefined when there is none. */

@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs";
 import { Agent, request } from "node:https";
+import { join } from "node:path";
 
 export interface ApiAnswer {
   readonly status: number;
@@ -23,7 +25,11 @@ export interface ApiConnection {
 
 const MAX_CONNECTIONS = 16;
 
-export function createApiConnection(port: number, ca: string, adminToken: string): ApiConnection {
+export function createApiConnection(
+  { address, port }: { readonly address: string; readonly port: number },
+  ca: string,
+  adminToken: string,
+): ApiConnection {
   const agent = new Agent({ keepAlive: true, maxSockets: MAX_CONNECTIONS });
   const ask = ({ method = "GET", path, body, contentType, token = adminToken }: ApiRequest) =>
     new Promise<ApiAnswer>((resolve, reject) => {
@@ -32,7 +38,7 @@ export function createApiConnection(port: number, ca: string, adminToken: string
         accept: "application/json",
         ...(body !== undefined && { "content-type": contentType ?? "application/json" }),
       };
-      const outgoing = request({ agent, host: "127.0.0.1", port, ca, method, path, headers }, (incoming) => {
+      const outgoing = request({ agent, host: address, port, ca, method, path, headers }, (incoming) => {
         const chunks: Buffer[] = [];
         incoming.on("error", reject);
         incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -50,4 +56,12 @@ export function createApiConnection(port: number, ca: string, adminToken: string
     },
     close: () => agent.destroy(),
   };
+}
+
+/** To a cluster that another process has started, by the files in its folder. */
+export function openClusterApi(folder: string): ApiConnection {
+  const read = (name: string) => readFileSync(join(folder, name), "utf8");
+  const { hostname, port } = new URL(/"server":"([^"]+)"/.exec(read("admin.kubeconfig"))?.[1] ?? "");
+  const [token = ""] = read("tokens.csv").split(",");
+  return createApiConnection({ address: hostname, port: Number(port) }, read("ca.crt"), token);
 }

@@ -3,19 +3,25 @@ import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { identifyProcess, isAlive, type ProcessIdentity } from "../../../src/process/process-identity.ts";
+import { missingFor } from "../needs.ts";
 import { signalProcess } from "../process/signal-process.ts";
 import { until } from "../wait/until.ts";
-import { createApiConnection } from "./api-connection.ts";
+import { openClusterApi } from "./api-connection.ts";
 import { applyObjects, type Manifest } from "./apply-objects.ts";
-import { BINARIES, type Binary, hasBinary, isBinary } from "./binaries.ts";
+import { BINARIES, type Binary, isBinary } from "./binaries.ts";
 import { getBinaries } from "./build-binaries.ts";
 import { controlledObjects } from "./controlled-objects.ts";
+import { importImage } from "./node/import-image.ts";
+import { startCluster } from "./node/start-cluster.ts";
+import { removeWorld } from "./node/start-world.ts";
 import { startKubernetes } from "./start-kubernetes.ts";
 
 const USAGE = `npm run kubernetes -- get [kube|etcd|consul|helm ...]   build what is missing into the user's cache (default: kube etcd)
 npm run kubernetes -- start [NAME]                      etcd and an API server that run until stopped; prints their kubeconfig
 npm run kubernetes -- apply NAME NAMESPACE FILE...       put manifests into it, with the pods and slices that controllers would make
-npm run kubernetes -- stop [NAME]                       end them and delete their state`;
+npm run kubernetes -- start --node                      a whole cluster with one node that runs pods, as root; one per machine
+npm run kubernetes -- image ARCHIVE                     load an image (npm run image, docker save) into the node
+npm run kubernetes -- stop [NAME|--node]                end them and delete their state`;
 
 /** What is built when nothing is named: all that the suite "kubernetes" needs. */
 const DEFAULT: readonly Binary[] = ["kube", "etcd"];
@@ -23,15 +29,21 @@ const DEFAULT: readonly Binary[] = ["kube", "etcd"];
 /** Returns the exit code. */
 export async function runCommand([verb = "", ...names]: readonly string[]): Promise<number> {
   if (verb === "get") return get(names);
-  const [name = "default", ...rest] = names;
+  if (verb === "image") return image(names);
+  const withNode = names[0] === "--node";
+  const [name = "default", ...rest] = withNode ? ["node", ...names.slice(1)] : names;
   const isComplete = verb === "apply" ? rest.length > 1 : rest.length === 0 && (verb === "start" || verb === "stop");
   if (!/^[a-z0-9-]{1,40}$/.test(name) || !isComplete) {
     console.error(USAGE);
     return 2;
   }
-  const folder = join(tmpdir(), `pilot-agent-kubernetes-${userInfo().uid}-${name}`);
+  const folder = folderOf(name);
   if (verb === "apply") return apply(folder, rest);
-  return verb === "start" ? start(folder) : stop(folder);
+  return verb === "start" ? start(folder, withNode) : stop(folder);
+}
+
+function folderOf(name: string): string {
+  return join(tmpdir(), `pilot-agent-kubernetes-${userInfo().uid}-${name}`);
 }
 
 async function get(names: readonly string[]): Promise<number> {
@@ -44,9 +56,10 @@ async function get(names: readonly string[]): Promise<number> {
   return 0;
 }
 
-async function start(folder: string): Promise<number> {
-  if (!DEFAULT.every(hasBinary)) {
-    console.error("the binaries are missing: npm run kubernetes -- get");
+async function start(folder: string, withNode: boolean): Promise<number> {
+  const missing = missingFor(withNode ? "cluster" : "kubernetes");
+  if (missing !== undefined) {
+    console.error(missing);
     return 1;
   }
   const running = await recordedProcesses(folder);
@@ -56,9 +69,11 @@ async function start(folder: string): Promise<number> {
   }
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { mode: 0o700 });
-  const kubernetes = await startKubernetes({ folder, isDetached: true });
+  const cluster = withNode ? await startCluster({ folder, isDetached: true }) : undefined;
+  const kubernetes = cluster ?? (await startKubernetes({ folder, isDetached: true }));
   const { etcd, apiServer } = kubernetes.pids;
-  writeFileSync(join(folder, "processes.json"), JSON.stringify([apiServer, etcd].map(identifyProcess)));
+  const pids = [...(cluster?.processes ?? []).map(({ pid }) => pid), apiServer, etcd];
+  writeFileSync(join(folder, "processes.json"), JSON.stringify(pids.map(identifyProcess)));
   kubernetes.api.close();
   console.log(kubernetes.kubeconfig);
   return 0;
@@ -69,7 +84,7 @@ async function apply(folder: string, [namespace = "", ...files]: readonly string
     console.error("no API server runs under this name: npm run kubernetes -- start NAME");
     return 1;
   }
-  const api = createApiConnection(...connectionOf(folder));
+  const api = openClusterApi(folder);
   try {
     const manifests = files.flatMap((file) => readManifests(file));
     const pods = (await api.json({ path: "/api/v1/pods" })).items as readonly unknown[];
@@ -80,16 +95,20 @@ async function apply(folder: string, [namespace = "", ...files]: readonly string
   return 0;
 }
 
-function connectionOf(folder: string): [port: number, ca: string, token: string] {
-  const read = (name: string) => readFileSync(join(folder, name), "utf8");
-  const { port } = new URL(/"server":"([^"]+)"/.exec(read("admin.kubeconfig"))?.[1] ?? "");
-  return [Number(port), read("ca.crt"), read("tokens.csv").split(",")[0] ?? ""];
-}
-
 function readManifests(file: string): readonly Manifest[] {
   return parseAllDocuments(readFileSync(file, "utf8")).flatMap(
     (document) => (document.toJS() as Manifest | null) ?? [],
   );
+}
+
+async function image(archives: readonly string[]): Promise<number> {
+  const socket = join(folderOf("node"), "containerd.sock");
+  if (archives.length === 0 || !existsSync(socket)) {
+    console.error(archives.length === 0 ? USAGE : "no node runs: npm run kubernetes -- start --node");
+    return archives.length === 0 ? 2 : 1;
+  }
+  for (const archive of archives) await importImage(socket, archive);
+  return 0;
 }
 
 async function stop(folder: string): Promise<number> {
@@ -97,6 +116,7 @@ async function stop(folder: string): Promise<number> {
     signalProcess(running.pid, "SIGKILL");
     await until(`process ${running.pid} has ended`, () => !isAlive(running));
   }
+  if (existsSync(join(folder, "node.log"))) await removeWorld();
   rmSync(folder, { recursive: true, force: true });
   return 0;
 }

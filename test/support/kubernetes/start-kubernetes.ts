@@ -20,6 +20,8 @@ export interface KubernetesOptions {
   readonly apiServerFlags?: readonly string[];
   /** State, certificates and logs; a temporary folder, deleted at the stop, when absent. */
   readonly folder?: string;
+  /** Made before, with certificates for more than an API server; they decide its folder, address and port. */
+  readonly files?: ClusterFiles;
   /** Goes on after the process that started it. */
   readonly isDetached?: boolean;
 }
@@ -74,18 +76,20 @@ const START_MS = 120_000;
 /** Resolves when the API server is ready and has its first namespace. Needs what `needs("kubernetes")` looks for. */
 export async function startKubernetes(options: KubernetesOptions = {}): Promise<Kubernetes> {
   await using opened = new CloseStack();
-  const folder = options.folder ?? mkdtempSync(join(tmpdir(), "pilot-agent-kubernetes-"));
+  const ownFolder = options.files?.folder ?? options.folder;
+  const folder = ownFolder ?? mkdtempSync(join(tmpdir(), "pilot-agent-kubernetes-"));
   opened.defer(() => {
-    if (options.folder === undefined) rmSync(folder, { recursive: true, force: true });
+    if (ownFolder === undefined) rmSync(folder, { recursive: true, force: true });
   });
-  const [port = 0, etcdPort = 0, peerPort = 0] = await freePorts(3);
-  const files = await writeClusterFiles(folder, port);
-  const api = opened.add(createApiConnection(port, files.ca.pem, files.adminToken));
+  const [freePort = 0, etcdPort = 0, peerPort = 0] = await freePorts(3);
+  const files = options.files ?? (await writeClusterFiles(folder, freePort));
+  const { port } = files;
+  const api = opened.add(createApiConnection(files, files.ca.pem, files.adminToken));
   const isDetached = options.isDetached ?? false;
   const run = (name: "etcd" | "kube-apiserver", args: readonly string[]) =>
     startServerProcess({ name, program: programPath(name), args, logFile: files.file(`${name}.log`), isDetached });
   const startEtcd = () => run("etcd", etcdArguments(files, etcdPort, peerPort));
-  const startApiServer = () => run("kube-apiserver", apiServerArguments(files, port, etcdPort, options));
+  const startApiServer = () => run("kube-apiserver", apiServerArguments(files, etcdPort, options));
 
   let failed: (failure: Error) => void = () => undefined;
   const ended = new Promise<void>((_, reject) => {
@@ -216,17 +220,16 @@ function etcdArguments(files: ClusterFiles, port: number, peerPort: number): str
 
 function apiServerArguments(
   files: ClusterFiles,
-  port: number,
   etcdPort: number,
   { serviceRange = "10.96.0.0/16", apiServerFlags = [] }: KubernetesOptions,
 ): string[] {
   return [
     `--etcd-servers=http://127.0.0.1:${etcdPort}`,
-    "--bind-address=127.0.0.1",
-    `--secure-port=${port}`,
+    `--bind-address=${files.address}`,
+    `--secure-port=${files.port}`,
     // Must not be loopback. Without a reconciler nothing writes it into the slice of default/kubernetes.
     "--advertise-address=10.250.0.1",
-    "--endpoint-reconciler-type=none",
+    ...(files.address === "127.0.0.1" ? ["--endpoint-reconciler-type=none"] : []),
     `--tls-cert-file=${files.file("server.crt")}`,
     `--tls-private-key-file=${files.file("server.key")}`,
     `--client-ca-file=${files.file("ca.crt")}`,
