@@ -21,7 +21,7 @@ export default defineConfig({
     // Longer than any wait inside, whose error says more.
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    expect: { poll: { interval: 10, timeout: 30_000 } },
+    expect: { poll: { interval: 10, timeout: 45_000 } },
     projects: [
       suite("unit", ["{src,scripts,image}/**/*.test.ts"], shared),
       suite("conformance", ["test/conformance/**/*.test.ts"], shared),

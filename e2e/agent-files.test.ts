@@ -57,7 +57,7 @@ describe("where the bootstrap comes from", () => {
     });
     // Written beside Envoy's start, not before it.
     const beside = join(agent.folder, "etc/istio/proxy/grpc-bootstrap.json");
-    await expect.poll(() => existsSync(beside), { timeout: 10_000 }).toBe(true);
+    await expect.poll(() => existsSync(beside)).toBe(true);
     agent.kill("SIGTERM");
     expect(await agent.exited).toBe(0);
     expect(readdirSync(join(agent.folder, "etc/istio/proxy"))).toEqual(["grpc-bootstrap.json"]);

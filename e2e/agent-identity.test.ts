@@ -14,7 +14,6 @@ import {
   startAgentProcess,
 } from "../test/support/agent/agent-process.ts";
 import { type FakeCa, startFakeCa } from "../test/support/certs/fake-ca.ts";
-import { patience } from "../test/support/mesh/run.ts";
 import { needs } from "../test/support/needs.ts";
 import { startConnectProxy } from "../test/support/net/connect-proxy.ts";
 import { connectSds, decodeSecrets, node, SECRET_TYPE } from "../test/support/sds/client.ts";
@@ -222,7 +221,7 @@ test("the control plane and the CA are reached through the proxy of HTTPS_PROXY"
 });
 
 test.each([{ algorithm: "" }, { algorithm: "ECDSA" }])(
-  "from the opened status port on, no start, key ($algorithm) or rotation holds up the event loop for 20 ms",
+  "from the opened status port on, no start, key ($algorithm) or rotation holds up the event loop for longer than 20 ms of a usual processor",
   async ({ algorithm }) => {
     await using controlPlane = await startMeshControlPlane({ resources: () => [] });
     const probe = join(import.meta.dirname, "../test/support/process/event-loop-probe.cjs");
@@ -245,8 +244,8 @@ test.each([{ algorithm: "" }, { algorithm: "ECDSA" }])(
     await until(async () => (controlPlane.issued >= before + 5 ? undefined : "not rotated"), 30_000);
     const readProbe = () => JSON.parse(readFileSync(join(agent.folder, "loop.json"), "utf8"));
     await until(async () => (readProbe().turns > 200 ? undefined : "not measured"));
-    expect(readProbe().longestMs).toBeGreaterThan(0);
-    // A process that waits for a processor finds the work of several turns when it gets one.
-    expect(readProbe().longestMs).toBeLessThan(await patience(20));
+    const { longestMs, unitMs } = readProbe();
+    expect(longestMs).toBeGreaterThan(0);
+    expect(longestMs / unitMs).toBeLessThan(1);
   },
 );

@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { type LogFields, silentLogger } from "../src/base/logger.ts";
-import { wait } from "../src/base/wait.ts";
 import { startNflogReader } from "../src/capture/nflog-reader.ts";
 import { needs } from "../test/support/needs.ts";
 import { istioIptables } from "../test/support/netns/capture.ts";
 import { createNetns, createNetnsPair, type Netns } from "../test/support/netns/netns.ts";
 import { startNetnsPeer } from "../test/support/netns/peer.ts";
 import { PROGRAM } from "../test/support/process/program.ts";
+import { until } from "../test/support/wait/until.ts";
 
 const ALL = ["-u", "1337", "-i", "*", "-b", "*"];
 const checkWithin = (limit: string) => ["--skip-rule-apply", "--run-validation", "--probe-timeout", limit];
@@ -101,9 +101,10 @@ describe("trace logging", () => {
     await remote.connect({ to: ["10.0.0.10", 8080] });
     await pod.connect({ to: ["1.2.3.4", 80], uid: 1000 });
     const has = (command: string) => lines.find((line) => line.command === command);
-    const deadline = Date.now() + 10_000;
-    while ((has("InboundCapture") === undefined || has("JumpOutbound") === undefined) && Date.now() < deadline)
-      await wait(20);
+    await until(
+      "both packets are logged",
+      () => has("InboundCapture") !== undefined && has("JumpOutbound") !== undefined,
+    );
     expect(has("InboundCapture")).toMatchObject({ src: "10.0.0.99", dst: "10.0.0.10", uid: "" });
     expect(lines.filter((line) => line.command === "JumpOutbound")).toContainEqual(
       expect.objectContaining({ src: "10.0.0.10", dst: "1.2.3.4", uid: "1000", gid: "1000" }),

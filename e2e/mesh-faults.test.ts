@@ -2,9 +2,10 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type TemporaryFolder, temporaryFolder } from "../test/support/files/temporary-folder.ts";
 import { helloRule, pairFile } from "../test/support/mesh/pair.ts";
-import { execute, leftovers, type MeshRun, patience, startMeshRun } from "../test/support/mesh/run.ts";
+import { execute, leftovers, type MeshRun, startMeshRun } from "../test/support/mesh/run.ts";
 import { has, needs } from "../test/support/needs.ts";
 import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
 import { freePort } from "../test/support/net/free-ports.ts";
@@ -64,72 +65,6 @@ test("an application that keeps crashing, and one the shell does not find, leave
   expect(await ask(mesh)).toMatch(/^hello /);
 });
 
-test.each(ISOLATIONS)("two meshes run at once and do not see each other (%s)", async (isolation) => {
-  const args = ["--isolation", isolation];
-  const [one, two] = [await freePort(), await freePort()];
-  await using first = startMeshRun({ file: pairFile({ port: one }), args });
-  await using second = startMeshRun({ file: pairFile({ port: two }), args });
-  await Promise.all([first.untilUp(), second.untilUp()]);
-  const [names, answers] = [[first.state().name, second.state().name], await Promise.all([ask(first), ask(second)])];
-  expect(answers).toEqual(names.map((name) => `hello ${name}`));
-  const state = first.state();
-  await first.cli("down");
-  expect(await leftovers(state)).toEqual([]);
-  expect(await ask(second)).toBe(`hello ${names[1]}`);
-});
-
-test("broken YAML while running is shown with its place, and the last good configuration stays", async () => {
-  const port = await freePort();
-  const file = pairFile({ port, top: "configDir: rules" });
-  const folder = mkdtempSync(join(tmpdir(), "mesh-rules-"));
-  mkdirSync(join(folder, "rules"));
-  writeFileSync(join(folder, "rules/hello.yaml"), helloRule("first"));
-  await using mesh = startMeshRun({ file, folder, args: ["--isolation", "none"] });
-  await mesh.untilUp();
-  await until(async () => ((await ask(mesh)) === "first" ? undefined : "the folder's rule is not in force"));
-
-  mesh.write("rules/hello.yaml", `${helloRule("second")}  broken: [\n`);
-  await until(async () => ((await mesh.status()).problems.length > 0 ? undefined : "no problem shown"));
-  const [problem] = (await mesh.status()).problems;
-  expect(problem).toMatch(/rules\/hello\.yaml:\d+:\d+: YAML: /);
-  expect(mesh.output()).toContain(`error: ${problem} (the last good configuration stays)`);
-  expect(await ask(mesh)).toBe("first");
-
-  mesh.write("rules/hello.yaml", helloRule("second"));
-  await until(async () => ((await ask(mesh)) === "second" ? undefined : "the mended rule is not in force"));
-  expect((await mesh.status()).problems).toEqual([]);
-
-  mesh.write("mesh.yaml", file.replace("namespace: pair", "namespce: pair"));
-  await until(async () => ((await mesh.status()).problems.length > 0 ? undefined : "no problem shown"));
-  expect((await mesh.status()).problems[0]).toMatch(/^mesh\.yaml:1:1: namespce: "namespce" is not known here/);
-  expect(await ask(mesh)).toBe("second");
-  mesh.write("mesh.yaml", file.replace("entry: true", "entry: false"));
-  await until(async () =>
-    (await mesh.status()).problems[0]?.includes("services have changed; pilot-agent mesh apply -f mesh.yaml takes")
-      ? undefined
-      : "not told",
-  );
-  mesh.write("mesh.yaml", file);
-  await until(async () => ((await mesh.status()).problems.length === 0 ? undefined : "still a problem"));
-  await mesh[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
-});
-
-test.each(ISOLATIONS)("after SIGKILL mesh down removes everything by the state (%s)", async (isolation) => {
-  await using mesh = startMeshRun({ file: pairFile({ port: await freePort() }), args: ["--isolation", isolation] });
-  await mesh.untilUp();
-  const state = mesh.state();
-  mesh.child.kill("SIGKILL");
-  await mesh.exited;
-  expect((await leftovers(state)).length).toBeGreaterThan(0);
-  expect((await mesh.cli("status")).stderr).toContain("has ended without cleaning up; pilot-agent mesh down does it");
-  const { code, stdout } = await mesh.cli("down");
-  expect(stdout).toMatch(/^cleaned up by state: \d+ processes/);
-  expect(code).toBe(0);
-  expect(await leftovers(state)).toEqual([]);
-  expect(existsSync(join(mesh.stateFolder, "state.json"))).toBe(false);
-});
-
 test.each(ISOLATIONS)(
   "a start that is killed in the middle leaves nothing that mesh down does not find (%s)",
   async (isolation) => {
@@ -151,43 +86,6 @@ test.each(ISOLATIONS)(
   },
 );
 
-test("a mesh that was killed is cleaned up by its next start", async () => {
-  const options = {
-    file: pairFile({ port: await freePort() }),
-    args: ["--isolation", "none"],
-    name: `again-${process.pid}`,
-  };
-  const folder = mkdtempSync(join(tmpdir(), "mesh-again-"));
-  await using killed = startMeshRun({ ...options, folder });
-  await killed.untilUp();
-  const state = killed.state();
-  killed.child.kill("SIGKILL");
-  await killed.exited;
-  await using next = startMeshRun({ ...options, folder });
-  await next.untilUp();
-  expect(next.output()).toContain("the last run of this mesh was cut off; removing what it left");
-  // Ports are the same again.
-  expect((await leftovers(state)).filter((left) => !left.startsWith("port"))).toEqual([]);
-  expect(await ask(next)).toMatch(/^hello /);
-  await next[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
-});
-
-test("a killed control plane is back within five seconds, and no one notices", async () => {
-  await using mesh = startMeshRun({ file: pairFile({ port: await freePort() }), args: ["--isolation", "none"] });
-  await mesh.untilUp();
-  const limitMs = await patience(5000);
-  expect((await mesh.cli("kill", "control-plane")).code).toBe(0);
-  const killedAt = Date.now();
-  expect(await ask(mesh)).toMatch(/^hello /);
-  await until(async () => {
-    expect(await ask(mesh)).toMatch(/^hello /);
-    const { controlPlane } = await mesh.status();
-    return controlPlane.ready && controlPlane.restarts === 1 ? undefined : `not back: ${controlPlane.reason}`;
-  });
-  expect(Date.now() - killedAt).toBeLessThan(limitMs);
-});
-
 test("mesh up whose output no one reads any more ends in order", async () => {
   const folder = mkdtempSync(join(tmpdir(), "mesh-pipe-"));
   writeFileSync(join(folder, "mesh.yaml"), pairFile({ port: await freePort() }));
@@ -202,7 +100,7 @@ test("mesh up whose output no one reads any more ends in order", async () => {
   rmSync(folder, { recursive: true });
 });
 
-test("mesh up does not clear a folder that is somebody else's", async () => {
+test("mesh up does not clear a folder that is not a mesh's", async () => {
   const folder = mkdtempSync(join(tmpdir(), "mesh-foreign-"));
   mkdirSync(join(folder, "project/config"), { recursive: true });
   writeFileSync(join(folder, "project/config/mine"), "");
@@ -220,31 +118,128 @@ test("mesh up does not clear a folder that is somebody else's", async () => {
   rmSync(folder, { recursive: true });
 });
 
-test("mesh exec ends as its command does, by code or by signal, and passes signals on", async () => {
-  const file = pairFile({ port: await freePort() });
-  await using mesh = startMeshRun({ file, args: ["--isolation", "none"] });
-  await mesh.untilUp();
-  const exec = (script: string) => mesh.cli("exec", "web", "--", "sh", "-c", script);
-  expect(await exec("exit 7")).toMatchObject({ code: 7 });
-  expect(await exec("kill -9 $$")).toMatchObject({ code: 137 });
-  const told = await exec("trap 'echo told; exit 3' TERM; kill -TERM $PPID; while :; do sleep 0.05; done");
-  expect(told).toMatchObject({ code: 3, stdout: "told\n" });
-});
-
-test.each(ISOLATIONS)("what a removed workload has sent into the background ends with it (%s)", async (isolation) => {
-  const port = await freePort();
-  // In a namespace it is found by where it is; else by what it has in its environment.
+/** In a namespace it is found by where it is; else by what it has in its environment. */
+const strayOf = (isolation: string) => {
   const wrapper = isolation === "namespaces" ? "env -i " : "";
   const script = `${wrapper}setsid sh -c 'echo $$ > stray.pid; exec sleep 1000' & exec sleep 1000`;
-  const more = `  stray: {command: "${script}", calls: []}\n`;
-  await using mesh = startMeshRun({ file: pairFile({ port, more }), args: ["--isolation", isolation] });
-  await mesh.untilUp();
-  const pidFile = join(mesh.folder, "stray.pid");
-  await until(() => (existsSync(pidFile) && readFileSync(pidFile, "utf8") !== "" ? undefined : "not there yet"));
-  const isAlive = lifeOf(Number(readFileSync(pidFile, "utf8")));
-  expect(isAlive()).toBe(true);
-  mesh.write("mesh.yaml", pairFile({ port }));
-  expect(await mesh.cli("apply", "-f", "mesh.yaml")).toMatchObject({ code: 0, stderr: "" });
-  expect(isAlive()).toBe(false);
-  expect(await ask(mesh)).toMatch(/^hello /);
+  return `  stray: {command: "${script}", calls: []}\n`;
+};
+
+describe.each(ISOLATIONS)("with isolation %s", (isolation) => {
+  const args = ["--isolation", isolation];
+  let port: number;
+  let folder: TemporaryFolder;
+  let name: string;
+  // One mesh for all tests of the group, in this order: the last ones kill it.
+  let mesh: MeshRun;
+  const fileWith = (more = "") => pairFile({ port, more, top: "configDir: rules" });
+  const start = (file: string) => startMeshRun({ file, folder: folder.path, name, args });
+  beforeAll(async () => {
+    if (!has("envoy")) return;
+    port = await freePort();
+    name = `faults-${process.pid}-${isolation}`;
+    folder = temporaryFolder({ files: { "rules/hello.yaml": helloRule("first") } });
+    mesh = start(fileWith(strayOf(isolation)));
+    await mesh.untilUp();
+  }, 90_000);
+  afterAll(async () => {
+    await mesh?.[Symbol.asyncDispose]();
+    folder?.[Symbol.dispose]();
+  });
+
+  test("broken YAML while running is shown with its place, and the last good configuration stays", async () => {
+    const file = readFileSync(folder.file("mesh.yaml"), "utf8");
+    await until(async () => ((await ask(mesh)) === "first" ? undefined : "the folder's rule is not in force"));
+
+    mesh.write("rules/hello.yaml", `${helloRule("second")}  broken: [\n`);
+    await until(async () => ((await mesh.status()).problems.length > 0 ? undefined : "no problem shown"));
+    const [problem] = (await mesh.status()).problems;
+    expect(problem).toMatch(/rules\/hello\.yaml:\d+:\d+: YAML: /);
+    expect(mesh.output()).toContain(`error: ${problem} (the last good configuration stays)`);
+    expect(await ask(mesh)).toBe("first");
+
+    mesh.write("rules/hello.yaml", helloRule("second"));
+    await until(async () => ((await ask(mesh)) === "second" ? undefined : "the mended rule is not in force"));
+    expect((await mesh.status()).problems).toEqual([]);
+
+    mesh.write("mesh.yaml", file.replace("namespace: pair", "namespce: pair"));
+    await until(async () => ((await mesh.status()).problems.length > 0 ? undefined : "no problem shown"));
+    expect((await mesh.status()).problems[0]).toMatch(/^mesh\.yaml:1:1: namespce: "namespce" is not known here/);
+    expect(await ask(mesh)).toBe("second");
+    mesh.write("mesh.yaml", file.replace("entry: true", "entry: false"));
+    await until(async () =>
+      (await mesh.status()).problems[0]?.includes("services have changed; pilot-agent mesh apply -f mesh.yaml takes")
+        ? undefined
+        : "the change of services is not reported",
+    );
+    mesh.write("mesh.yaml", file);
+    await until(async () => ((await mesh.status()).problems.length === 0 ? undefined : "still a problem"));
+    rmSync(folder.file("rules/hello.yaml"));
+    await until(async () => ((await ask(mesh)) === `hello ${name}` ? undefined : "the deleted rule is still in force"));
+  });
+
+  test("a mesh that starts and ends beside it is not seen by it, and does not see it", async () => {
+    await using second = startMeshRun({ file: pairFile({ port: await freePort() }), args });
+    await second.untilUp();
+    const state = second.state();
+    expect(await Promise.all([ask(mesh), ask(second)])).toEqual([`hello ${name}`, `hello ${state.name}`]);
+    await second.cli("down");
+    expect(await leftovers(state)).toEqual([]);
+    expect(await ask(mesh)).toBe(`hello ${name}`);
+  });
+
+  test("a killed control plane is started again at once, and no request notices", async () => {
+    expect((await mesh.cli("kill", "control-plane")).code).toBe(0);
+    await until(async () => {
+      expect(await ask(mesh)).toBe(`hello ${name}`);
+      const { controlPlane } = await mesh.status();
+      return controlPlane.ready && controlPlane.restarts === 1 ? undefined : `not back: ${controlPlane.reason}`;
+    });
+    expect(mesh.output()).toContain("control-plane: ended by SIGKILL; starting it again in 0.1 s\n");
+  });
+
+  test("mesh exec ends as its command does, by code or by signal, and passes signals on", async () => {
+    const exec = (script: string) => mesh.cli("exec", "web", "--", "sh", "-c", script);
+    expect(await exec("exit 7")).toMatchObject({ code: 7 });
+    expect(await exec("kill -9 $$")).toMatchObject({ code: 137 });
+    const trapped = await exec("trap 'echo trapped; exit 3' TERM; kill -TERM $PPID; while :; do sleep 0.05; done");
+    expect(trapped).toMatchObject({ code: 3, stdout: "trapped\n" });
+  });
+
+  test("what a removed workload has sent into the background ends with it", async () => {
+    const pidFile = folder.file("stray.pid");
+    await until(() => (existsSync(pidFile) && readFileSync(pidFile, "utf8") !== "" ? undefined : "not there yet"));
+    const isAlive = lifeOf(Number(readFileSync(pidFile, "utf8")));
+    expect(isAlive()).toBe(true);
+    mesh.write("mesh.yaml", fileWith());
+    expect(await mesh.cli("apply", "-f", "mesh.yaml")).toMatchObject({ code: 0, stderr: "" });
+    expect(isAlive()).toBe(false);
+    expect(await ask(mesh)).toBe(`hello ${name}`);
+  });
+
+  test("a mesh that was killed is cleaned up by its next start", async () => {
+    const state = mesh.state();
+    mesh.child.kill("SIGKILL");
+    await mesh.exited;
+    mesh = start(fileWith());
+    await mesh.untilUp();
+    expect(mesh.output()).toContain("the last run of this mesh was cut off; removing what it left");
+    // Ports are the same again, and so are the names of namespaces and interfaces.
+    const isSame = (left: string) => /^(port|namespace|interface|\/etc)/.test(left);
+    expect((await leftovers(state)).filter((left) => !isSame(left))).toEqual([]);
+    expect(await ask(mesh)).toBe(`hello ${name}`);
+  });
+
+  test("after SIGKILL mesh down removes everything by the state", async () => {
+    const state = mesh.state();
+    mesh.child.kill("SIGKILL");
+    await mesh.exited;
+    expect((await leftovers(state)).length).toBeGreaterThan(0);
+    expect((await mesh.cli("status")).stderr).toContain("has ended without cleaning up; pilot-agent mesh down does it");
+    const { code, stdout } = await mesh.cli("down");
+    expect(stdout).toMatch(/^cleaned up by state: \d+ processes/);
+    expect(code).toBe(0);
+    expect(await leftovers(state)).toEqual([]);
+    expect(existsSync(join(mesh.stateFolder, "state.json"))).toBe(false);
+  });
 });

@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { MeshState } from "../src/mesh/state/mesh-state.ts";
-import { leftovers, patience } from "../test/support/mesh/run.ts";
+import { leftovers } from "../test/support/mesh/run.ts";
 import { needs } from "../test/support/needs.ts";
 import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
 import { signalGroup } from "../test/support/process/signal-process.ts";
@@ -134,11 +134,8 @@ describe.each(PEOPLE)("as $who", ({ make, isolation, lacks }) => {
     await linkPackages(clone);
     await run("npm", "run", "build");
 
-    const readyMs = await patience(20_000);
-    const startedAt = Date.now();
     await using started = npmStart(person, clone);
     await until(() => (started.output().includes("Ctrl-C ends everything") ? undefined : started.output()), 60_000);
-    expect(Date.now() - startedAt).toBeLessThan(readyMs);
     expect(started.output()).toContain(isolation);
     const url = /front: (http:\S+)\//.exec(started.output())?.[1] ?? "";
     const status = JSON.parse((await run("./bin/pilot-agent", "mesh", "status", "-o", "json")).stdout) as {

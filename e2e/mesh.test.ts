@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { leftovers, type MeshRun, machineRules, patience, startMeshRun } from "../test/support/mesh/run.ts";
+import { leftovers, type MeshRun, machineRules, startMeshRun } from "../test/support/mesh/run.ts";
 import { has, needs, type Requirement } from "../test/support/needs.ts";
 import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
 import { until } from "../test/support/wait/until.ts";
@@ -37,10 +37,8 @@ describe.each(MODES)("the demo shop with isolation $isolation", ({ isolation, re
   let mesh: MeshRun;
   let url: string;
   let rules: string;
-  let readyMs: number;
   beforeAll(async () => {
     if (!requires.every(has)) return;
-    readyMs = await patience(20_000);
     rules = await machineRules();
     mesh = startMeshRun({ args: ["--isolation", isolation] });
     await mesh.untilUp();
@@ -51,8 +49,8 @@ describe.each(MODES)("the demo shop with isolation $isolation", ({ isolation, re
   });
   beforeEach(needs(...requires));
 
-  test("is ready within twenty seconds and says where to look and what to try", () => {
-    expect(Number(/ready after ([\d.]+) s: 7 workloads/.exec(mesh.output())?.[1]) * 1000).toBeLessThan(readyMs);
+  test("says when it is ready, where to look and what to try", () => {
+    expect(mesh.output()).toMatch(/ready after [\d.]+ s: 7 workloads/);
     expect(mesh.output()).toContain(`front: ${url}/`);
     expect(mesh.output()).toMatch(/mesh status[\s\S]*split-80-20\.yaml[\s\S]*fault\.yaml[\s\S]*mesh kill front\/envoy/);
   });
@@ -124,7 +122,9 @@ describe.each(MODES)("the demo shop with isolation $isolation", ({ isolation, re
     expect(stdout).toMatch(/^front\/agent \| .*\n/m);
     expect(stdout).toMatch(/^front\/app {3}\| listening on /m);
     expect(stdout).not.toContain("stock/");
-    expect((await mesh.cli("logs", "nobody")).stderr).toContain("there is no log of nobody; there are catalogue-v1");
+    expect((await mesh.cli("logs", "stranger")).stderr).toContain(
+      "there is no log of stranger; there are catalogue-v1",
+    );
   });
 
   test("agents and Envoys run as 1337 with namespaces, applications do not", async () => {
@@ -139,22 +139,26 @@ describe.each(MODES)("the demo shop with isolation $isolation", ({ isolation, re
     }
   });
 
-  test.each(["envoy", "agent", "app"])("a killed %s is back within five seconds", async (part) => {
-    const before = (await mesh.status()).workloads.find(({ name }) => name === "catalogue-v1");
-    const limitMs = await patience(5000);
+  test.each(["envoy", "agent", "app"])("a killed %s is started again at once, and serves", async (part) => {
+    const catalogue = async () => (await mesh.status()).workloads.find(({ name }) => name === "catalogue-v1");
+    const pid = (workload: Awaited<ReturnType<typeof catalogue>>) => {
+      if (part === "envoy") return workload?.envoyPid;
+      const status = part === "agent" ? workload?.agent : workload?.app;
+      return status?.phase === "running" ? status.pid : undefined;
+    };
+    const log = `${mesh.stateFolder}/logs/catalogue-v1.agent.log`;
+    const starts = () => readFileSync(log, "utf8").match(/Envoy command: /g)?.length ?? 0;
+    const [before, startsBefore] = [await catalogue(), starts()];
     expect(await mesh.cli("kill", `catalogue-v1/${part}`)).toMatchObject({ code: 0 });
-    const killedAt = Date.now();
     await until(async () => {
-      const now = (await mesh.status()).workloads.find(({ name }) => name === "catalogue-v1");
-      const pid = (workload: typeof now) => {
-        if (part === "envoy") return workload?.envoyPid;
-        const status = part === "agent" ? workload?.agent : workload?.app;
-        return status?.phase === "running" ? status.pid : undefined;
-      };
+      const now = await catalogue();
       if (now?.ready !== true || pid(now) === undefined || pid(now) === pid(before)) return `not back: ${now?.reason}`;
       return (await page(url)).catalogue.version === "v1" ? undefined : "not serving";
     });
-    expect(Date.now() - killedAt).toBeLessThan(limitMs);
+    // The pause before the first restart, and no restart after it.
+    if (part !== "envoy")
+      expect(mesh.output()).toContain(`catalogue-v1/${part}: ended by SIGKILL; starting it again in 0.1 s\n`);
+    expect(starts() - startsBefore).toBe(part === "app" ? 0 : 1);
   });
 
   test("status is a table with an exit code", async () => {

@@ -15,7 +15,6 @@ beforeEach(() => {
 });
 afterEach(() => opened.close());
 
-const SOON = { timeout: 10_000 };
 const OWN_ROOT = "rootNamespace: own-root\n";
 
 async function start(path: string | undefined, rescanMs = 60_000) {
@@ -73,7 +72,7 @@ describe("later", () => {
     writeFileSync(path, "");
     const { file, told } = await start(path);
     writeFileSync(path, OWN_ROOT);
-    await expect.poll(() => told.map(({ rootNamespace }) => rootNamespace), SOON).toEqual(["own-root"]);
+    await expect.poll(() => told.map(({ rootNamespace }) => rootNamespace)).toEqual(["own-root"]);
     expect(file.settings).toBe(told[0]);
   });
 
@@ -87,7 +86,7 @@ describe("later", () => {
     const { file } = await start(join(folder, "mesh"));
     symlinkSync("..2", join(folder, "..new"));
     renameSync(join(folder, "..new"), join(folder, "..data"));
-    await expect.poll(() => file.settings.rootNamespace, SOON).toBe("own-root");
+    await expect.poll(() => file.settings.rootNamespace).toBe("own-root");
   });
 
   test("a file that goes bad leaves the last settings in force, and is read again when it is good", async () => {
@@ -95,11 +94,11 @@ describe("later", () => {
     writeFileSync(path, OWN_ROOT);
     const { file, told, levels } = await start(path);
     writeFileSync(path, "rootNamespace: [");
-    await expect.poll(levels, SOON).toContain("error");
+    await expect.poll(levels).toContain("error");
     expect(file.settings.rootNamespace).toBe("own-root");
     expect(told).toEqual([]);
     writeFileSync(path, "rootNamespace: third\n");
-    await expect.poll(() => file.settings.rootNamespace, SOON).toBe("third");
+    await expect.poll(() => file.settings.rootNamespace).toBe("third");
   });
 
   test("a file that goes away leaves the last settings in force, and is followed when it is back", async () => {
@@ -107,10 +106,10 @@ describe("later", () => {
     writeFileSync(path, OWN_ROOT);
     const { file, told, levels } = await start(path);
     rmSync(path);
-    await expect.poll(levels, SOON).toEqual(["error"]);
+    await expect.poll(levels).toEqual(["error"]);
     expect(file.settings.rootNamespace).toBe("own-root");
     writeFileSync(path, "rootNamespace: third\n");
-    await expect.poll(() => told.map(({ rootNamespace }) => rootNamespace), SOON).toEqual(["third"]);
+    await expect.poll(() => told.map(({ rootNamespace }) => rootNamespace)).toEqual(["third"]);
   });
 
   test("a file that stays bad is reported once for each reason, however often it is looked at", async () => {
@@ -120,11 +119,11 @@ describe("later", () => {
     const errors = () => levels().filter((level) => level === "error").length;
     for (let times = 1; times <= 6; times += 1) {
       writeFileSync(path, times % 2 === 0 ? "connectTimeout: soon\n" : "rootNamespace: [");
-      await expect.poll(errors, { ...SOON, interval: 300 }).toBe(times);
+      await expect.poll(errors, { interval: 300 }).toBe(times);
     }
     writeFileSync(path, OWN_ROOT);
     rmSync(path);
-    await expect.poll(errors, SOON).toBe(7);
+    await expect.poll(errors).toBe(7);
     expect(file.settings.rootNamespace).toBe("own-root");
   });
 
@@ -136,7 +135,7 @@ describe("later", () => {
     writeFileSync(path, OWN_ROOT);
     writeFileSync(join(folder, "other"), "x");
     writeFileSync(path, "rootNamespace: third\n");
-    await expect.poll(() => told.length, SOON).toBe(1);
+    await expect.poll(() => told.length).toBe(1);
     expect(file.settings).not.toBe(before);
   });
 
@@ -145,7 +144,7 @@ describe("later", () => {
     const { file } = await start(path, 300);
     mkdirSync(join(folder, "later"));
     writeFileSync(path, OWN_ROOT);
-    await expect.poll(() => file.settings.rootNamespace, SOON).toBe("own-root");
+    await expect.poll(() => file.settings.rootNamespace).toBe("own-root");
   });
 });
 

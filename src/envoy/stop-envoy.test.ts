@@ -46,9 +46,10 @@ test("an Envoy that ignores SIGTERM is killed after the grace", async () => {
   const termination = { ...t.options.termination, killAfterMs: 100 };
   await using envoy = await startEnvoy({ ...t.options, termination });
   await until("start", () => t.scripted.calls("start").length === 1);
-  const before = Date.now();
+  const before = performance.now();
   await envoy.stop();
-  expect(Date.now() - before).toBeGreaterThanOrEqual(95);
+  // Not before the grace; a machine that stands still only adds to it.
+  expect(performance.now() - before).toBeGreaterThanOrEqual(95);
   expect(t.log.texts()).toContain("warn Envoy did not end when asked to and is killed");
 });
 

@@ -14,6 +14,7 @@ import {
   type DiscoveryServerOptions,
   startDiscoveryServer,
 } from "../support/discovery/server.ts";
+import { countPauses } from "../support/wait/count-pauses.ts";
 import { openDelta, openSotw, type SotwStream, testNode, URLS } from "../support/xds/ads-client.ts";
 
 const opened = new CloseStack();
@@ -119,19 +120,6 @@ test("a configuration file rewritten a hundred times in a second leads to at mos
     .toContain("outbound|80||s99.example");
   expect(server.discovery.pushes - before).toBeLessThanOrEqual(5 + pauses.count);
 });
-
-/** A busy machine may pause between two changes for longer than the debounce time, and each pause is a push of its own. */
-function countPauses(debounceMs: number) {
-  let last = performance.now();
-  const pauses = {
-    count: 0,
-    tick() {
-      if (performance.now() - last >= debounceMs) pauses.count += 1;
-      last = performance.now();
-    },
-  };
-  return pauses;
-}
 
 test("a rule that is put and taken over HTTP a hundred times leads to at most five pushes", async () => {
   const server = await start({ push: { debounceAfterMs: 100, debounceMaxMs: 10_000 } });

@@ -156,30 +156,28 @@ function closed(socket: Socket): Promise<void> {
 }
 
 describe("TCP clients", () => {
-  const closedAfter = async (socket: Socket): Promise<number> => {
-    const began = performance.now();
-    await closed(socket);
-    return performance.now() - began;
-  };
-
   test("that send a byte now and then are closed when the query is not complete in time", async () => {
     await using fixture = await startDnsFixture({ limits: { tcpFirstMs: 300 } });
+    const began = performance.now();
     const socket = await connectTcp(fixture.address);
     const bytes = framed(queryBytes(hit));
     let at = 0;
     const dripping = setInterval(() => socket.write(bytes.subarray(at, ++at)), 40);
-    const took = await closedAfter(socket);
+    await closed(socket);
     clearInterval(dripping);
-    expect(took).toBeGreaterThan(250);
+    // Not before the time; a machine that stands still only adds to it.
+    expect(performance.now() - began).toBeGreaterThan(250);
   });
 
   test("that stay silent after a query are closed after the idle time", async () => {
     await using fixture = await startDnsFixture({ limits: { tcpFirstMs: 100, tcpIdleMs: 400 } });
+    const began = performance.now();
     const socket = await connectTcp(fixture.address);
     socket.write(framed(queryBytes(hit)));
     await readFrames(socket, 1);
-    const took = await closedAfter(socket);
-    expect(took).toBeGreaterThan(300);
+    await closed(socket);
+    // Longer than an unfinished first query may take; a machine that stands still only adds to it.
+    expect(performance.now() - began).toBeGreaterThan(300);
   });
 
   test("1,000 idle ones take nothing from others and are all closed", async () => {
@@ -190,7 +188,7 @@ describe("TCP clients", () => {
     }
     expect(await ask("udp", fixture.address, hit)).toMatchObject({ answers: [{ text: "9.9.9.9" }] });
     expect(await ask("tcp", fixture.address, hit)).toMatchObject({ answers: [{ text: "9.9.9.9" }] });
-    await Promise.all(idle.map(closedAfter));
+    await Promise.all(idle.map(closed));
   });
 
   test("over the limit cost the longest idle one its connection", async () => {
@@ -200,7 +198,7 @@ describe("TCP clients", () => {
     first.write(framed(queryBytes(hit)));
     await readFrames(first, 1);
     const third = await connectTcp(fixture.address);
-    await closedAfter(second);
+    await closed(second);
     for (const socket of [first, third]) {
       socket.write(framed(queryBytes(hit)));
       expect(await readFrames(socket, 1)).toHaveLength(1);
@@ -291,10 +289,9 @@ test("a table replaced 100 times a second under load gives answers of a table in
   };
   replace();
   const replacing = setInterval(replace, 10);
-  const until = performance.now() + 1_500;
   let answered = 0;
   const client = async (first: number) => {
-    for (let index = first; performance.now() < until; index++) {
+    for (let index = first; answered < 1_000 || version < 50; index++) {
       const earliest = version;
       const { answers, rcode } = await ask("udp", fixture.address, { name: `svc${index % 200}.ns1.` });
       const [, , high = 0, low = 0] = (answers[0]?.text ?? "").split(".").map(Number);
@@ -307,6 +304,4 @@ test("a table replaced 100 times a second under load gives answers of a table in
   };
   await Promise.all(Array.from({ length: 8 }, (_, index) => client(index * 25)));
   clearInterval(replacing);
-  expect(version).toBeGreaterThan(20);
-  expect(answered).toBeGreaterThan(100);
 });

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { wait } from "../../src/base/wait.ts";
 import { ask } from "../support/dns/client.ts";
 import { type DnsFixture, MESH_TABLE, SEARCH, startDnsFixture } from "../support/dns/fixture.ts";
 import { type DnsUpstream, publicNames, startDnsUpstream } from "../support/dns/upstream.ts";
@@ -126,20 +125,19 @@ test.each([
   }
 });
 
-test.each([
-  { timeoutMs: 100, atLeast: 90, below: 200 },
-  { timeoutMs: 200, atLeast: 180, below: 400 },
-])("a mute upstream gives SERVFAIL $atLeast to $below ms after the question", async ({ timeoutMs, atLeast, below }) => {
+test("a mute upstream gives SERVFAIL when the time for it is over, and not before", async () => {
   await using upstream = await startDnsUpstream(() => undefined);
-  await using fixture = await startDnsFixture({ upstreamPort: upstream.port, forwardTimeoutMs: timeoutMs });
-  const began = performance.now();
-  // What a bare timer is late by is the machine's doing.
-  const bare = wait(timeoutMs).then(() => performance.now() - began - timeoutMs);
-  const reply = await ask("udp", fixture.address, { name: "nowhere.example." });
-  const took = performance.now() - began;
-  expect(reply).toMatchObject({ rcode: 2, answers: [] });
-  expect(took).toBeGreaterThanOrEqual(atLeast);
-  expect(took - (await bare)).toBeLessThan(below);
+  const replies: number[] = [];
+  const askWithin = async (forwardTimeoutMs: number) => {
+    await using fixture = await startDnsFixture({ upstreamPort: upstream.port, forwardTimeoutMs });
+    const began = performance.now();
+    expect(await ask("udp", fixture.address, { name: "nowhere.example." })).toMatchObject({ rcode: 2, answers: [] });
+    replies.push(forwardTimeoutMs);
+    // Not before; a machine that stands still only adds to it.
+    expect(performance.now() - began).toBeGreaterThanOrEqual(forwardTimeoutMs * 0.9);
+  };
+  await Promise.all([400, 100, 200].map(askWithin));
+  expect(replies).toEqual([100, 200, 400]);
 });
 
 describe("the table shown for debugging", () => {

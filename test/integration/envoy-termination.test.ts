@@ -59,18 +59,19 @@ async function holdConnection(port: number): Promise<Socket> {
   return socket;
 }
 
+/** Resolves to how long it took. Only lower bounds are asserted on: a machine that stands still adds to it. */
 async function timed(envoy: EnvoyHandle): Promise<number> {
   const isAlive = lifeOf(envoy.pid);
-  const before = Date.now();
+  const before = performance.now();
   await envoy.terminate();
   expect(isAlive()).toBe(false);
-  return Date.now() - before;
+  return performance.now() - before;
 }
 
 test("it drains, waits the whole period, then ends Envoy; the phases follow", async () => {
   await using t = await start({ drainMs: 700 });
   const took = await timed(t.envoy);
-  expect(took).toBeGreaterThanOrEqual(700);
+  expect(took).toBeGreaterThanOrEqual(699);
   expect(t.phases).toEqual(["running", "draining", "terminating", "ended"]);
   const first = t.log.texts().indexOf("info Agent draining Proxy for termination");
   expect(t.log.texts().slice(first)).toEqual([
@@ -108,8 +109,9 @@ test.each([
   await using t = await start({ drainMs: 60_000 });
   await prepare(t.envoy);
   expect(await fetchOk(`http://127.0.0.1:${t.port}/`)).toBe("ok");
-  expect(await timed(t.envoy)).toBeLessThan(30_000); // half the drain time
+  await timed(t.envoy);
   expect(t.log.texts()).toContain("info Agent already drained, exiting immediately");
+  expect(t.log.texts().filter((line) => line.startsWith("info Graceful termination period is"))).toEqual([]);
 });
 
 test("Envoy's own exit ends the wait", async () => {
@@ -136,7 +138,7 @@ test("exit on zero has a deadline of its own", async () => {
   await using t = await start({ exitOnZero: { minimumMs: 100, maximumMs: 1_500 } });
   const client = await holdConnection(t.port);
   const took = await timed(t.envoy);
-  expect(took).toBeGreaterThanOrEqual(1_500);
+  expect(took).toBeGreaterThanOrEqual(1_499);
   expect(t.log.texts()).toContain("warn Active connections did not end within 1.5s, terminating proxy...");
   client.destroy();
 });

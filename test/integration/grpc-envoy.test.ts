@@ -41,7 +41,7 @@ describe.each([
         listeners: [pipeListener(front, "ours")],
       },
     });
-    await expect.poll(() => isListening(front), { timeout: 15_000 }).toBe("listening");
+    await expect.poll(() => isListening(front)).toBe("listening");
     started.client = create(`unix:${front}`, "unix");
   });
 
@@ -172,12 +172,12 @@ describe("Envoy as an ADS client on a unix socket", () => {
       static_resources: { clusters: [http2Cluster("xds-grpc", { pipe: { path } })] },
     });
     opened.push(envoy);
-    await expect.poll(() => streams[0]?.requests.length ?? envoy.output(), { timeout: 15_000 }).toBe(1);
+    await expect.poll(() => streams[0]?.requests.length ?? envoy.output()).toBe(1);
     const [first] = streams;
     expect(first?.requests[0]?.includes("sidecar~10.0.0.1~test.default~default.svc.cluster.local")).toBe(true);
     expect(first?.requests[0]?.includes("type.googleapis.com/envoy.config.cluster.v3.Cluster")).toBe(true);
     first?.end(new GrpcError("UNAVAILABLE", "the control plane moves"));
-    await expect.poll(() => streams[1]?.requests.length ?? 0, { timeout: 15_000 }).toBe(1);
+    await expect.poll(() => streams[1]?.requests.length ?? 0).toBe(1);
     await envoy.admin("/server_info"); // it still runs
   });
 });

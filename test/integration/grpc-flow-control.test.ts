@@ -319,18 +319,18 @@ test("a window made smaller holds the writer back sooner, one made larger lets i
   expect(received).toBe(COUNT * PIECE);
 });
 
-/** Waits until a counter has not moved for a while: what it says then is where it is blocked. */
+/** Waits until a counter has not moved for several looks: what it says then is where it is blocked. */
 async function settled(read: () => number): Promise<void> {
   let last = -1;
-  let since = performance.now();
+  let quietLooks = 0;
   await expect
     .poll(
       () => {
-        if (read() !== last) since = performance.now();
+        quietLooks = read() === last ? quietLooks + 1 : 0;
         last = read();
-        return performance.now() - since;
+        return quietLooks;
       },
-      { timeout: 10_000, interval: 20 },
+      { interval: 20 },
     )
-    .toBeGreaterThan(150);
+    .toBeGreaterThanOrEqual(8);
 }

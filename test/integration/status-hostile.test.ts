@@ -73,8 +73,6 @@ const answering = (bytes: string | Buffer, after: (socket: Socket) => void) =>
     }),
   );
 
-/** Well below what a probe would wait for without a limit of its own. */
-const PROMPT = { timeout: 30_000 };
 const STAY = () => undefined;
 const END = (socket: Socket) => void socket.end();
 const PACKED = gzipSync(Buffer.from("all is well\n".repeat(100)));
@@ -113,7 +111,7 @@ test.each([
     after: STAY,
   },
   { what: "sends junk", bytes: "\0\0\0\0\0\0\0", after: END },
-])("an application that $what is a failed probe, reported in time", PROMPT, async ({ bytes, after }) => {
+])("an application that $what is a failed probe, reported in time", async ({ bytes, after }) => {
   await using application = await answering(bytes, after);
   await using probes = await startProbes({ httpGet: { port: application.port }, timeoutSeconds: 1 });
   expect(await probes.probe()).toMatchObject({ status: 500, text: "" });
@@ -132,7 +130,7 @@ test.each([
     after: STAY,
   },
   { what: "says packed and is not", bytes: `${packedHead(5)}plain`, after: STAY },
-])("an application that $what keeps its status, reported in time", PROMPT, async ({ bytes, after }) => {
+])("an application that $what keeps its status, reported in time", async ({ bytes, after }) => {
   await using application = await answering(bytes, after);
   await using probes = await startProbes({ httpGet: { port: application.port }, timeoutSeconds: 1 });
   expect(await probes.probe()).toMatchObject({ status: 200 });
@@ -146,7 +144,6 @@ test.each(["HTTP", "HTTPS"])("a probe without port asks no one, also not the usu
 
 test.each([false, true])(
   "over HTTP/2 a stream that ends in silence is a failed probe (reused connections: %s)",
-  PROMPT,
   async (kept) => {
     const { key, cert } = selfSignedCertificate();
     const secure = createSecureServer({ key, cert });
@@ -169,7 +166,7 @@ test.each([false, true])(
   },
 );
 
-test("headers that HTTP/2 refuses fail the probe and leave no connection behind", PROMPT, async () => {
+test("headers that HTTP/2 refuses fail the probe and leave no connection behind", async () => {
   const { key, cert } = selfSignedCertificate();
   const secure = createSecureServer({ key, cert });
   let open = 0;
@@ -195,7 +192,7 @@ test("headers that HTTP/2 refuses fail the probe and leave no connection behind"
   await until("the connection is closed", () => open === 0);
 });
 
-test("a TLS handshake that does not end is given up after ten seconds, also without a limit", PROMPT, async () => {
+test("a TLS handshake that does not end is given up after ten seconds, also without a limit", async () => {
   const taken: Socket[] = [];
   await using application = await serve(createServer((socket) => void taken.push(socket)));
   await using probes = await startProbes({ httpGet: { port: application.port, scheme: "HTTPS" } });
@@ -211,7 +208,7 @@ test("a TLS handshake that does not end is given up after ten seconds, also with
   expect(probes.log.text()).toContain("TLS handshake timeout");
 });
 
-test("a gRPC probe may have more time than node's timers can hold", PROMPT, async () => {
+test("a gRPC probe may have more time than node's timers can hold", async () => {
   const check = implement(HEALTH_CHECK, async () => ({ status: 1 }));
   await using server = await startGrpcServer({
     listen: { host: "127.0.0.1", port: 0 },
@@ -242,7 +239,7 @@ test.each([
   expect(await probes.probe()).toMatchObject({ status: 200, text: asked });
 });
 
-test("a reused TLS connection gathers nothing from probe to probe", PROMPT, async () => {
+test("a reused TLS connection gathers nothing from probe to probe", async () => {
   const { key, cert } = selfSignedCertificate();
   const secure = createHttpsServer({ key, cert }, (_request, response) => void response.end("well"));
   let connections = 0;
@@ -279,7 +276,7 @@ test.each([
     bytes: "HTTP/1.1 302 Found\r\nLocation: http://localhost:0/\r\nContent-Length: 0\r\n\r\n",
   },
   { what: "sends its request back", bytes: "GET /metrics HTTP/1.1\r\n\r\n" },
-])("a scraped application that $what is left out, and counted", PROMPT, async ({ bytes }) => {
+])("a scraped application that $what is left out, and counted", async ({ bytes }) => {
   await using application = await answering(bytes, STAY);
   await using t = await startScrape({
     envoy: "# TYPE envoy counter\nenvoy 1\n",

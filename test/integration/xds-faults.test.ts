@@ -148,7 +148,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     client.send(ask(kind, CDS, envoy));
     const stream = await server.stream(0);
     await stream.received(1);
-    // Longer than the limit: silence alone is no fault.
+    // Longer than the limit: silence alone is not a fault. A machine that stands still only adds to it.
     const start = performance.now();
     let sent = 1;
     while (performance.now() - start < 200) {

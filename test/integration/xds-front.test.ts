@@ -55,15 +55,18 @@ async function acceptOne(agent: Agent, kind: XdsKind, opened: Promise<ServedStre
 /** Envoy tries again until it is answered; gives the statuses it got until then. */
 async function restart(agent: Agent, kind: XdsKind): Promise<{ client: RawAdsStream; statuses: grpc.status[] }> {
   const statuses: grpc.status[] = [];
-  for (const startedAt = performance.now(); performance.now() - startedAt < 10_000; ) {
+  let answered: RawAdsStream | undefined;
+  await until("Envoy is answered", async () => {
     const client = agent.connect(kind);
     client.send(ask(kind, CDS, envoy));
     const ended = client.status.then(({ code }) => code);
     const code = await Promise.race([ended, client.received(1).then(() => undefined)]);
-    if (code === undefined) return { client, statuses };
-    statuses.push(code);
-  }
-  throw new Error(`never answered: ${statuses.join()}`);
+    if (code === undefined) answered = client;
+    else statuses.push(code);
+    return code === undefined || `ended with ${code}`;
+  });
+  if (answered === undefined) throw new Error("never answered");
+  return { client: answered, statuses };
 }
 
 const outages: { what: string; answer: FrontAnswer; status: grpc.status }[] = [
@@ -87,12 +90,13 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await using server = await startFakeXdsServer();
     await using front = await startHttp2Front(Number(server.address.split(":")[1]));
     await using agent = await startAgent(front.address);
+    const startedAt = performance.now();
     await acceptOne(agent, kind, server.stream(0));
     front.answerWith(outage.answer);
 
-    const startedAt = performance.now();
     const { client, statuses } = await restart(agent, kind);
     await using _client = client;
+    // The grace period has passed since the control plane spoke; a machine that stands still only adds to it.
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(GRACE_MS - 1);
     expect(new Set(statuses)).toEqual(new Set([outage.status]));
     expect(read(kind, client.responses[0] ?? Buffer.alloc(0))).toMatchObject({ version: "7", names: ["a"] });

@@ -187,11 +187,12 @@ test("a refused question is a 504 that says why, and the next one works; no othe
   expect(await asked).toMatchObject({ status: 200 });
 });
 
-test("a control plane that does not answer within five seconds is a 504", { timeout: 15_000 }, async () => {
+test("a control plane that does not answer within five seconds is a 504", async () => {
   await using server = await startFakeXdsServer();
   await using tap = await startTapTo(server);
   const before = performance.now();
   expect(await get(tap.port, "/debug/syncz")).toMatchObject({ status: 504, body: "" });
+  // Not before the five seconds; a machine that stands still only adds to them.
   expect(performance.now() - before).toBeGreaterThan(4900);
 });
 

@@ -69,6 +69,7 @@ test("a service, its pods and its slices appear at a proxy within a second of th
     await until(() => expect(addresses()).toEqual([address]));
     times.push(performance.now() - since);
   }
+  // The best of several: a machine that stands still spoils one of them.
   expect(Math.min(...times)).toBeLessThan(1000);
   await kubernetes.kubectl(["delete", "endpointslice", "web-1", "-n", "prod"]);
   await until(() => expect(addresses()).toEqual([]));

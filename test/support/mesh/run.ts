@@ -129,16 +129,6 @@ export function execute(
   });
 }
 
-/**
- * The limit, or more where the machine is busy with other things: as a bare Node process then takes longer than its usual 50 ms, so
- * does everything else.
- */
-export async function patience(limitMs: number): Promise<number> {
-  const before = performance.now();
-  await execute([process.execPath, "-e", ""], "/");
-  return Math.max(limitMs, (limitMs * (performance.now() - before)) / 100);
-}
-
 /** What of a run is still on the machine; empty when it is gone. The state is read while it runs. */
 export async function leftovers(state: MeshState): Promise<readonly string[]> {
   const { plan } = state;
@@ -182,11 +172,11 @@ function isOfAnotherMesh(pid: number, { runId, parent }: MeshState): boolean {
   return pid !== parent.pid && words("cmdline").join(" ").includes(" mesh up");
 }
 
-/** The machine's own packet filter and routes, without counters and without the interfaces of meshes, which `leftovers` looks at. */
+/** The machine's own packet filter and routes, without counters and without the interfaces of tests: `leftovers` looks at those of meshes. */
 export async function machineRules(): Promise<string> {
   const { stdout } = await execute(
     ["sh", "-c", "iptables-save 2>/dev/null; nft list ruleset 2>/dev/null; ip route; ip rule"],
     "/",
   );
-  return stdout.replace(/^(#|.* dev pamesh).*\n/gm, "").replace(/\[\d+:\d+\]|packets \d+ bytes \d+/g, "");
+  return stdout.replace(/^(#|.* dev pa(mesh|-)).*\n/gm, "").replace(/\[\d+:\d+\]|packets \d+ bytes \d+/g, "");
 }
