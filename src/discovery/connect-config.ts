@@ -6,6 +6,11 @@ import { type AnyConfigObject, objectKey } from "../istio-api/config-object.ts";
 import type { ConfigStore } from "../mesh-model/config-store.ts";
 import { type ConnectedConsul, connectConsul } from "./connect-consul.ts";
 import { connectKubernetes } from "./connect-kubernetes.ts";
+import {
+  type CredentialStore,
+  type CredentialTable,
+  createCredentialTable,
+} from "./credentials/create-credential-table.ts";
 import { DiscoveryError } from "./discovery-error.ts";
 import type { MeshFile } from "./mesh-file.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
@@ -14,7 +19,7 @@ import { type AggregateRegistry, createAggregateRegistry } from "./registries/cr
 import { createServiceEntryRegistry } from "./registries/create-service-entry-registry.ts";
 import { createSnapshotPublisher } from "./stores/config-snapshot.ts";
 import { createMemoryStore, type MemoryStore } from "./stores/create-memory-store.ts";
-import { startFileStore } from "./stores/start-file-store.ts";
+import { type FileStore, startFileStore } from "./stores/start-file-store.ts";
 import { createWorkloadStore } from "./workloads/create-workload-store.ts";
 import { startWorkloadController, type WorkloadStreams } from "./workloads/start-workload-controller.ts";
 
@@ -27,6 +32,8 @@ export interface ConnectedConfig {
   /** Endpoints that Kubernetes names, of pods that it has not shown yet. */
   readonly endpointsWithoutPod: () => number;
   readonly workloads: WorkloadStreams;
+  /** Secrets of rule folders and of the config API. */
+  readonly credentials: { readonly files: readonly CredentialStore[]; readonly memory: CredentialTable };
 }
 
 /** Where rules and services come from. */
@@ -38,7 +45,7 @@ export async function connectConfig(
 ): Promise<ConnectedConfig> {
   const log = options.log.scope("validation");
   const { configDir, clusterId = "Kubernetes" } = options;
-  const directories: ConfigStore[] = [];
+  const directories: FileStore[] = [];
   for (const dir of configDirectories(mesh.settings.source, configDir, log)) {
     directories.push(opened.add(await startFileStore({ dir, log, parser })));
   }
@@ -93,6 +100,7 @@ export async function connectConfig(
     registry: createAggregateRegistry(registries),
     endpointsWithoutPod: () => kubernetes?.endpointsWithoutPod() ?? 0,
     workloads,
+    credentials: { files: directories.map(({ credentials }) => credentials), memory: createCredentialTable() },
   };
 }
 

@@ -21,12 +21,14 @@ import { createAdmission } from "./ads/admission.ts";
 import type { DebugPage } from "./ads/ads-context.ts";
 import { type AdsService, createAdsService } from "./ads/create-ads-service.ts";
 import type { ConnectedCa } from "./connect-ca.ts";
+import type { CredentialSource } from "./credentials/create-credential-source.ts";
 import type { DiscoveryMetrics } from "./metrics.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
 import type { WorkloadStreams } from "./workloads/start-workload-controller.ts";
 
 interface XdsParts {
   readonly workloads: WorkloadStreams;
+  readonly credentials: Pick<CredentialSource, "open">;
   readonly ca: ConnectedCa;
   readonly snapshot: () => PushSnapshot;
   readonly isReady: () => boolean;
@@ -74,6 +76,7 @@ export function connectXds(
     }),
     debugPage: parts.debugPage,
     workloads: parts.workloads,
+    credentials: parts.credentials,
     identityLimits: {
       ...(limits.maxStreamsPerIdentity !== undefined && { maxStreams: limits.maxStreamsPerIdentity }),
       ...(limits.maxNamesPerIdentity !== undefined && { maxNames: limits.maxNamesPerIdentity }),

@@ -11,6 +11,8 @@ export interface WatchedResource {
   readonly namespace?: string;
   /** One object alone. */
   readonly name?: string;
+  /** Not together with a name. */
+  readonly fieldSelector?: string;
 }
 
 export interface WatchOptions<Reduced> {

@@ -1,5 +1,5 @@
 import { buildStamp } from "../base/build-stamp.ts";
-import type { Gauge, MetricRegistry } from "../base/metric-registry.ts";
+import type { Counter, Gauge, MetricRegistry } from "../base/metric-registry.ts";
 import { type CaServerMetrics, declareCaServerMetrics } from "../ca/index.ts";
 import type { CacheCounts } from "../envoy-config/index.ts";
 import { type AdsMetrics, declareAdsMetrics } from "./ads/metrics.ts";
@@ -15,6 +15,7 @@ export interface DiscoveryMetrics {
   readonly push: PushMetrics;
   readonly ca: CaServerMetrics;
   readonly rejectedConfigs: Gauge;
+  readonly credentialErrors: Counter;
   /** Where figures about the mesh of this moment are read at each scrape. */
   setMeshSource(read: () => MeshFigures): void;
   /** Where metrics of cached resources are read at each scrape. */
@@ -64,6 +65,10 @@ export function declareDiscoveryMetrics(registry: MetricRegistry, uptimeSeconds:
     ads: declareAdsMetrics(registry),
     push: declarePushMetrics(registry),
     ca: declareCaServerMetrics(registry),
+    credentialErrors: registry.counter({
+      name: "pilot_sds_certificate_errors_total",
+      help: "Credentials that proxies asked for and did not get, or that do not work.",
+    }),
     rejectedConfigs: registry.gauge({
       name: "pilot_total_rejected_configs",
       help: "Documents that are refused at the moment, and resources that were left out since the start.",

@@ -18,6 +18,7 @@ import type { PortOption } from "../settings/discovery-settings.ts";
 import type { AdsService } from "./ads/create-ads-service.ts";
 import { type ConnectedCa, connectCa, publishRoots } from "./connect-ca.ts";
 import { type ConnectedConfig, connectConfig } from "./connect-config.ts";
+import { connectCredentials } from "./connect-credentials.ts";
 import { connectPush } from "./connect-push.ts";
 import { connectXds, type GrpcPort, openXdsPorts } from "./connect-xds.ts";
 import { DiscoveryError } from "./discovery-error.ts";
@@ -130,6 +131,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     isReady: () => notReady === "",
     debugPage: createDebugPage(() => debug),
     workloads: connected.workloads,
+    credentials: connectCredentials(read, connected, metrics, opened),
     metrics,
     log,
   });

@@ -7,10 +7,11 @@ import {
   needsNames,
   PROXY_CONFIG_TYPE,
   ROUTE_TYPE,
+  SECRET_TYPE,
 } from "./type-urls.ts";
 
 /** The types a control plane generates, by their short names. */
-export type XdsType = "CDS" | "EDS" | "LDS" | "RDS" | "NDS" | "PCDS" | "ECDS";
+export type XdsType = "CDS" | "EDS" | "LDS" | "RDS" | "SDS" | "NDS" | "PCDS" | "ECDS";
 
 interface XdsTypeTraits {
   readonly type: XdsType;
@@ -31,6 +32,8 @@ export const XDS_TYPES: readonly XdsTypeTraits[] = [
   traits("EDS", ENDPOINT_TYPE),
   traits("LDS", LISTENER_TYPE, { isWholeState: true }),
   traits("RDS", ROUTE_TYPE),
+  // What is not there yet follows when it is; what is gone stays with the client.
+  traits("SDS", SECRET_TYPE, { skipsEmpty: true }),
   traits("ECDS", EXTENSION_TYPE),
   traits("NDS", NAME_TABLE_TYPE, { isWholeState: true, skipsEmpty: true }),
   traits("PCDS", PROXY_CONFIG_TYPE, { isWholeState: true, skipsEmpty: true }),

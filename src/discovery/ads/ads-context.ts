@@ -5,6 +5,7 @@ import type { ProxyView, PushSnapshot } from "../../mesh-model/push-snapshot.ts"
 import type { Node } from "../../protobuf/wire/discovery.ts";
 import type { NameList } from "../../xds/name-list.ts";
 import type { ResourceSource } from "../../xds/resource-source.ts";
+import type { CredentialSource } from "../credentials/create-credential-source.ts";
 import type { WorkloadStreams } from "../workloads/start-workload-controller.ts";
 import type { Connections } from "./connections.ts";
 import type { IdentityBudgets } from "./identity-budgets.ts";
@@ -28,6 +29,7 @@ export interface AdsContext {
   readonly toNameList: (names: readonly string[]) => NameList;
   readonly debugPage: DebugPage;
   readonly workloads?: WorkloadStreams | undefined;
+  readonly credentials?: Pick<CredentialSource, "open"> | undefined;
   readonly settings: AdsSettings;
   readonly metrics: AdsMetrics;
   readonly log: Logger;

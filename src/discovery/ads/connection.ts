@@ -9,10 +9,12 @@ import type { ProxyNode } from "../../mesh-model/proxy/proxy-node.ts";
 import type { ProxyView, PushSnapshot } from "../../mesh-model/push-snapshot.ts";
 import type { XdsProtocol } from "../../xds/methods.ts";
 import { DUE_CHANGES, type Plan } from "../../xds/plan-answer.ts";
+import { createResourceSet } from "../../xds/resource-set.ts";
 import type { ResourceSet, ResourceSource } from "../../xds/resource-source.ts";
 import { createServerStream } from "../../xds/server-stream.ts";
 import type { Decision, Nack, Subscription } from "../../xds/subscription.ts";
 import { traitsOf, XDS_TYPES, type XdsType } from "../../xds/xds-types.ts";
+import type { ClientCredentials } from "../credentials/create-credential-source.ts";
 import { type AnswerWriterOptions, countSendFailure, createAnswerWriter, isDoneWithin } from "./answer-writer.ts";
 import type { AdsMetrics } from "./metrics.ts";
 
@@ -52,6 +54,8 @@ export interface ConnectionOptions extends AnswerWriterOptions {
   readonly identities: readonly string[];
   readonly source: ResourceSource<ProxyView>;
   readonly snapshot: () => PushSnapshot;
+  /** Stored credentials for the client, from its first subscription to one on; absent: there are none. */
+  readonly openCredentials?: ((view: () => ProxyView, onChange: () => void) => ClientCredentials) | undefined;
   readonly close: (reason: string) => void;
   /** A client that has not taken a message by then is disconnected; undefined: never. */
   readonly sendTimeoutMs?: number | undefined;
@@ -68,6 +72,7 @@ export interface OwnedConnection extends Connection {
 
 /** A slow client leaves its slot among the concurrent pushes to others after this time. */
 const HOLD_MS = 200;
+const NO_RESOURCES = createResourceSet([]);
 const PUSH_ORDER: readonly XdsType[] = XDS_TYPES.map(({ type }) => type);
 
 /** Works out what a new snapshot means for one client, and when it is sent. */
@@ -83,6 +88,14 @@ export function createConnection(options: ConnectionOptions): OwnedConnection {
     const snapshot = options.snapshot();
     if (view?.snapshot !== snapshot) view = snapshot.view(node);
     return view;
+  };
+  let credentials: ClientCredentials | undefined;
+  const credentialsNamed = (names: readonly string[]): ResourceSet => {
+    credentials ??= options.openCredentials?.(currentView, () => {
+      stream.mark("SDS", DUE_CHANGES);
+      void stream.drain();
+    });
+    return credentials?.named(names) ?? NO_RESOURCES;
   };
   const untilTaken = async (type: XdsType, room: Promise<void>): Promise<void> => {
     const startedAt = now();
@@ -105,8 +118,10 @@ export function createConnection(options: ConnectionOptions): OwnedConnection {
     protocol: options.protocol,
     order: PUSH_ORDER,
     typeUrl: (type) => traitsOf(type).url,
-    resources: (type, { isWildcard, names }) =>
-      isWildcard ? source.all(currentView(), type) : source.named(currentView(), type, names.list),
+    resources: (type, { isWildcard, names }) => {
+      if (type === "SDS") return credentialsNamed(names.list);
+      return isWildcard ? source.all(currentView(), type) : source.named(currentView(), type, names.list);
+    },
     policy: (type) => {
       const { isWholeState, skipsEmpty, needsNames } = traitsOf(type);
       const isRemovable = needsNames ? undefined : () => true;
@@ -142,6 +157,8 @@ export function createConnection(options: ConnectionOptions): OwnedConnection {
       const { event, subscription: after } = decision;
       countRequest(metrics, options.node.id, { metric: traitsOf(type).metric, event, before, after });
       void stream.apply(type, decision, held);
+      // What is no longer subscribed to is no longer missed.
+      if (type === "SDS" && decision.answer === "nothing") credentials?.named(after?.names.list ?? []);
     },
     note: (changes) => {
       noted = mergeChanges(noted, changes);
@@ -165,6 +182,7 @@ export function createConnection(options: ConnectionOptions): OwnedConnection {
     close: options.close,
     ended: () => {
       stream.end();
+      credentials?.close();
       for (const [type, before] of stream.subscriptions) {
         const { metric } = traitsOf(type);
         countRequest(metrics, options.node.id, { metric, event: "unsubscribed", before, after: undefined });

@@ -11,6 +11,7 @@ import {
 import { ADS_PATHS } from "../../xds/methods.ts";
 import { createNameLists } from "../../xds/name-list.ts";
 import type { ResourceSource } from "../../xds/resource-source.ts";
+import type { CredentialSource } from "../credentials/create-credential-source.ts";
 import type { WorkloadStreams } from "../workloads/start-workload-controller.ts";
 import type { AdsSettings, DebugPage } from "./ads-context.ts";
 import { type Connections, createConnections } from "./connections.ts";
@@ -28,6 +29,8 @@ export interface AdsServiceOptions {
   readonly debugPage?: DebugPage;
   /** Follows streams of workloads outside a cluster; without it their health reports are ignored. */
   readonly workloads?: WorkloadStreams | undefined;
+  /** Stored certificates and keys; without it none are sent. */
+  readonly credentials?: Pick<CredentialSource, "open"> | undefined;
   readonly identityLimits?: Partial<IdentityLimits>;
   readonly settings: AdsSettings;
   readonly metrics: AdsMetrics;

@@ -2,6 +2,7 @@ import { errorMessage } from "../../base/coded-error.ts";
 import { MAX_TIMER_MS } from "../../base/timer-limit.ts";
 import { GrpcError, type ServerWriter } from "../../grpc/index.ts";
 import type { ProxyNode } from "../../mesh-model/proxy/proxy-node.ts";
+import { parseSpiffe } from "../../mesh-model/workload-identity.ts";
 import { splitHostPort } from "../../net/host-port.ts";
 import type { DeltaDiscoveryRequest, DiscoveryRequest } from "../../protobuf/wire/discovery.ts";
 import type { XdsProtocol } from "../../xds/methods.ts";
@@ -10,7 +11,7 @@ import { HEALTH_TYPE } from "../../xds/type-urls.ts";
 import { traitsOf, typeOfUrl } from "../../xds/xds-types.ts";
 import type { AdsContext } from "./ads-context.ts";
 import { answerDebug, isDebugType } from "./answer-debug.ts";
-import { createConnection, type OwnedConnection } from "./connection.ts";
+import { type ConnectionOptions, createConnection, type OwnedConnection } from "./connection.ts";
 import { checkIdentity, firstRequest } from "./core/stream-start.ts";
 import type { StreamAccount } from "./identity-budgets.ts";
 
@@ -108,12 +109,12 @@ function begin(
   } catch (thrown) {
     throw new GrpcError("INVALID_ARGUMENT", errorMessage(thrown), { cause: thrown });
   }
-  if (identities.length > 0 && context.settings.checksIdentity) {
-    const checked = checkIdentity(identities, node);
-    if ("refusal" in checked) throw new GrpcError("PERMISSION_DENIED", checked.refusal);
-  }
+  const checked = checkIdentity(identities, node);
+  if (identities.length > 0 && context.settings.checksIdentity && "refusal" in checked)
+    throw new GrpcError("PERMISSION_DENIED", checked.refusal);
+  const id = `${node.id}-${context.connections.nextNumber()}`;
   const connection = createConnection({
-    id: `${node.id}-${context.connections.nextNumber()}`,
+    id,
     node,
     protocol,
     peerAddress: call.peer.address,
@@ -122,6 +123,7 @@ function begin(
     snapshot: context.snapshot,
     write: (chunks, compressed) => call.writeChunks(chunks, compressed),
     compresses: call.offerGzip(),
+    openCredentials: context.credentials && credentialsOf(context.credentials, { id, node, checked }),
     close: parts.close,
     sendTimeoutMs: context.settings.sendTimeoutMs,
     metrics: context.metrics,
@@ -132,6 +134,23 @@ function begin(
   if (refusal !== undefined) throw new GrpcError("FAILED_PRECONDITION", refusal);
   context.connections.add(connection);
   return connection;
+}
+
+/** Stored credentials go to who the client proved to be, not to who it says it is. */
+function credentialsOf(
+  source: NonNullable<AdsContext["credentials"]>,
+  {
+    id,
+    node,
+    checked,
+  }: { readonly id: string; readonly node: ProxyNode; readonly checked: ReturnType<typeof checkIdentity> },
+): ConnectionOptions["openCredentials"] {
+  const identity = "verified" in checked ? parseSpiffe(checked.verified) : undefined;
+  const isRouter = node.type === "router";
+  return (view, onChange) => {
+    const gateways = () => view().outbound.gateways?.gateways ?? [];
+    return source.open({ proxy: id, identity, isRouter, gateways }, onChange);
+  };
 }
 
 /** A promise: the next request has to wait for it. */

@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { type AnyConfigObject, type ObjectRef, objectKey } from "../../istio-api/config-object.ts";
+import type { CredentialDocument } from "../../istio-api/decode/decode-credential.ts";
 import { isKind, KINDS } from "../../istio-api/kinds.ts";
 import type { ConfigStore } from "../../mesh-model/config-store.ts";
 import {
@@ -12,6 +13,7 @@ import {
 import { type ConfigParser, fewProblems } from "../parse/config-parser.ts";
 import type { MemoryStore, PutProblem } from "../stores/create-memory-store.ts";
 import { type AccessOptions, isOfNamespace, requireCaller } from "./access.ts";
+import { type CredentialRef, type CredentialStores, credentialApi } from "./credential-api.ts";
 
 export interface ConfigApiOptions extends AccessOptions {
   readonly parser: ConfigParser;
@@ -25,6 +27,8 @@ export interface ConfigStores {
   readonly store: ConfigStore;
   readonly files: ConfigStore | undefined;
   readonly memory: MemoryStore;
+  /** Secrets, which are no rules. */
+  readonly credentials: CredentialStores;
 }
 
 /**
@@ -58,11 +62,19 @@ export function createConfigApi(options: ConfigApiOptions): HttpHandler {
   };
 }
 
+const SECRET = "Secret";
+const KNOWN_KINDS = [...Object.keys(KINDS), SECRET].join(", ");
+
+/** A rule object, or a Secret, which is held apart from them. */
+type Ref = ObjectRef | (CredentialRef & { readonly kind: typeof SECRET });
+
 const ALLOWED = "GET, HEAD, PUT, POST, DELETE";
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
-function list({ store, files }: ConfigStores, query: URLSearchParams): HttpAnswer {
+function list({ store, files, credentials }: ConfigStores, query: URLSearchParams): HttpAnswer {
   const [kind, namespace] = [query.get("kind"), query.get("namespace")];
+  const secrets = kind === null || kind === SECRET ? credentialApi.list(credentials, namespace) : [];
+  if (kind === SECRET) return json({ items: secrets, problems: [] });
   if (kind !== null && !isKind(kind)) throw unknownKind(kind);
   const items = store.snapshot
     .all()
@@ -71,22 +83,27 @@ function list({ store, files }: ConfigStores, query: URLSearchParams): HttpAnswe
     .map((object) => show(object, files))
     .sort((a, b) => (a.key < b.key ? -1 : 1))
     .map(({ item }) => item);
-  return json({ items, problems: store.snapshot.problems });
+  return json({ items: [...items, ...secrets], problems: store.snapshot.problems });
 }
 
-function get({ store, files }: ConfigStores, ref: ObjectRef): HttpAnswer {
+function get({ store, files, credentials }: ConfigStores, ref: Ref): HttpAnswer {
+  if (ref.kind === SECRET) return credentialApi.get(credentials, ref);
   const object = store.snapshot.get(ref.kind, ref.namespace, ref.name) as AnyConfigObject | undefined;
   if (object === undefined) throw new HttpError(404, `there is no ${objectKey(ref)}`);
   return json(show(object, files).item);
 }
 
-interface ParsedBody {
-  readonly object: AnyConfigObject;
-  /** Warnings. */
-  readonly problems: readonly PutProblem[];
-}
+type ParsedBody =
+  | {
+      readonly object: AnyConfigObject;
+      /** Warnings. */
+      readonly problems: readonly PutProblem[];
+    }
+  | { readonly credential: CredentialDocument };
 
-function put({ files, memory }: ConfigStores, { object, problems }: ParsedBody, query: URLSearchParams): HttpAnswer {
+function put({ files, memory, credentials }: ConfigStores, body: ParsedBody, query: URLSearchParams): HttpAnswer {
+  if ("credential" in body) return credentialApi.put(credentials, body.credential, query.get("dryRun") === "true");
+  const { object, problems } = body;
   if (files?.snapshot.get(object.kind, object.namespace, object.name) !== undefined) {
     throw new HttpError(409, `${objectKey(object)} comes from a file: change it there`);
   }
@@ -94,8 +111,9 @@ function put({ files, memory }: ConfigStores, { object, problems }: ParsedBody, 
   return json({ object: show(stored.object, files).item, problems }, stored.created ? 201 : 200);
 }
 
-function remove({ memory, files }: ConfigStores, ref: ObjectRef | undefined): HttpAnswer {
+function remove({ memory, files, credentials }: ConfigStores, ref: Ref | undefined): HttpAnswer {
   if (ref === undefined) throw new HttpError(400, "the path has to be /config/KIND/NAMESPACE/NAME");
+  if (ref.kind === SECRET) return credentialApi.remove(credentials, ref);
   if (files?.snapshot.get(ref.kind, ref.namespace, ref.name) !== undefined) {
     throw new HttpError(409, `${objectKey(ref)} comes from a file: delete it there`);
   }
@@ -104,7 +122,7 @@ function remove({ memory, files }: ConfigStores, ref: ObjectRef | undefined): Ht
 }
 
 /** Undefined for `/config` itself. */
-function parseRef(path: string): ObjectRef | undefined {
+function parseRef(path: string): Ref | undefined {
   const parts = path
     .split("/")
     .slice(2)
@@ -113,6 +131,7 @@ function parseRef(path: string): ObjectRef | undefined {
   if (parts.length === 0) return undefined;
   const [kind = "", namespace = "", name = ""] = parts;
   if (parts.length !== 3) throw new HttpError(400, "the path has to be /config/KIND/NAMESPACE/NAME");
+  if (kind === SECRET) return { kind, namespace, name };
   if (!isKind(kind)) throw unknownKind(kind);
   return { kind, namespace, name };
 }
@@ -126,7 +145,7 @@ function decodePart(part: string): string {
 }
 
 /** JSON, or YAML, of which JSON is a part; one document. Read and checked by the parser, off the serving thread. */
-async function parseBody(call: HttpRequest, ref: ObjectRef | undefined, parser: ConfigParser): Promise<ParsedBody> {
+async function parseBody(call: HttpRequest, ref: Ref | undefined, parser: ConfigParser): Promise<ParsedBody> {
   const bytes = await call.body(MAX_BODY_BYTES);
   if (!isUtf8(bytes)) throw new HttpError(400, "the body is not UTF-8 text");
   const documents = await parser.readDocuments(bytes, { defaultNamespace: ref?.namespace ?? "default" });
@@ -138,9 +157,14 @@ async function parseBody(call: HttpRequest, ref: ObjectRef | undefined, parser: 
   const errors = problems.filter(({ severity }) => severity === "error");
   // Also of a second document: half of what was sent must not count as all of it.
   if (errors.length > 0) throw new ProblemList(fewProblems(errors));
-  if (objects.length > 1) throw new HttpError(400, `the body holds ${objects.length} documents, one is allowed`);
-  if (object === undefined)
-    throw new HttpError(422, `the body holds no rule object; known kinds are ${Object.keys(KINDS).join(", ")}`);
+  const [credential, ...credentials] = documents.flatMap(({ result }) => result?.credential ?? []);
+  const count = objects.length + (credential === undefined ? 0 : 1 + credentials.length);
+  if (count > 1) throw new HttpError(400, `the body holds ${count} documents, one is allowed`);
+  if (credential !== undefined) {
+    if (ref !== undefined) checkName({ ...credential, kind: SECRET }, ref);
+    return { credential };
+  }
+  if (object === undefined) throw new HttpError(422, `the body holds no rule object; known kinds are ${KNOWN_KINDS}`);
   if (ref !== undefined) checkName(object, ref);
   return { object, problems: problems.map(({ field, message, severity }) => ({ field, message, severity })) };
 }
@@ -155,7 +179,7 @@ class ProblemList extends HttpError {
 }
 
 /** The path says which object is meant; a document that names another is a mistake. */
-function checkName(object: AnyConfigObject, ref: ObjectRef): void {
+function checkName(object: Ref, ref: Ref): void {
   for (const member of ["kind", "namespace", "name"] as const) {
     if (object[member] === ref[member]) continue;
     const values = `${JSON.stringify(object[member])}, the path says ${JSON.stringify(ref[member])}`;
@@ -171,5 +195,5 @@ function show(object: AnyConfigObject, files: ConfigStore | undefined) {
 }
 
 function unknownKind(kind: string): HttpError {
-  return new HttpError(400, `kind ${JSON.stringify(kind)} is unknown, known are ${Object.keys(KINDS).join(", ")}`);
+  return new HttpError(400, `kind ${JSON.stringify(kind)} is unknown, known are ${KNOWN_KINDS}`);
 }

@@ -8,12 +8,22 @@ import { WatchSet } from "../../files/watch/watch-set.ts";
 import { type AnyConfigObject, objectKey } from "../../istio-api/config-object.ts";
 import { type DocumentProblem, describeDocumentProblem } from "../../istio-api/decode/parse-config-text.ts";
 import type { ConfigStore } from "../../mesh-model/config-store.ts";
+import {
+  type CredentialData,
+  type CredentialStore,
+  createCredentialTable,
+} from "../credentials/create-credential-table.ts";
 import { type ConfigParser, DIRECT_PARSER, fewProblems } from "../parse/config-parser.ts";
 import { createSnapshotPublisher, type ObjectMap } from "./config-snapshot.ts";
 import { createFileReader, type ReadFile } from "./files/file-reader.ts";
 import { listFiles } from "./files/list-files.ts";
 
-export const NOTHING: Assembled = { objects: new Map(), origins: new Map(), problems: [] };
+export const NOTHING: Assembled = {
+  objects: new Map(),
+  origins: new Map(),
+  credentials: new Map(),
+  problems: [],
+};
 
 export interface FileStoreOptions {
   readonly dir: string;
@@ -30,7 +40,10 @@ export interface FileStoreOptions {
   readonly rescanMs?: number;
 }
 
-export interface FileStore extends ConfigStore, Handle {}
+export interface FileStore extends ConfigStore, Handle {
+  /** Secrets of the directory. */
+  readonly credentials: CredentialStore;
+}
 
 /**
  * Rule objects of a directory tree, watched. Resolves when everything has been read once; bad documents are listed and block nothing.
@@ -59,6 +72,7 @@ export async function startFileStore(options: FileStoreOptions): Promise<FileSto
   };
   const watches = opened.add(new WatchSet(() => debounced.trigger(), onWatchFailure));
   let state: Assembled = NOTHING;
+  const credentials = createCredentialTable();
 
   const list = () => listFiles(dir, ({ path, id }) => watches.add(path, id));
   const load = async (): Promise<void> => {
@@ -85,6 +99,7 @@ export async function startFileStore(options: FileStoreOptions): Promise<FileSto
   const publish = (problems: readonly DocumentProblem[]) => {
     logNewProblems(log, publisher.snapshot.problems, problems);
     const changes = publisher.publish(state.objects, problems);
+    credentials.replace(new Map([...state.credentials].map(([key, { data }]) => [key, data])));
     if (changes.length > 0)
       log.info("rule objects loaded", { dir, objects: state.objects.size, changed: changes.length });
   };
@@ -116,6 +131,7 @@ export async function startFileStore(options: FileStoreOptions): Promise<FileSto
       return publisher.snapshot;
     },
     subscribe: publisher.subscribe,
+    credentials,
     ended: new Promise<void>(() => undefined),
     stop: () => owned.close(),
   });
@@ -142,6 +158,8 @@ export interface Assembled {
   readonly objects: ObjectMap;
   /** The file each object came from. */
   readonly origins: ReadonlyMap<string, string>;
+  /** Secrets by `namespace/name`, with the file each came from. */
+  readonly credentials: ReadonlyMap<string, { readonly data: CredentialData; readonly origin: string }>;
   readonly problems: readonly DocumentProblem[];
 }
 
@@ -152,6 +170,7 @@ export interface Assembled {
 export function assemble(files: readonly ReadFile[], previous: Assembled): Assembled {
   const objects = new Map<string, AnyConfigObject>();
   const origins = new Map<string, string>();
+  const credentials = new Map<string, { readonly data: CredentialData; readonly origin: string }>();
   const problems: DocumentProblem[] = [];
   for (const file of files) {
     const ofFile: DocumentProblem[] = [];
@@ -160,6 +179,11 @@ export function assemble(files: readonly ReadFile[], previous: Assembled): Assem
       ofFile.push(
         ...result.problems.map((problem) => ({ ...problem, file: file.path, line: problem.line + linesBefore })),
       );
+      const { credential } = result;
+      const credentialKey = `${credential?.namespace}/${credential?.name}`;
+      const data = credential?.data ?? (credential && previous.credentials.get(credentialKey)?.data);
+      if (data !== undefined && !credentials.has(credentialKey))
+        credentials.set(credentialKey, { data, origin: file.path });
       if (result.object === undefined) continue;
       const key = objectKey(result.object);
       const first = origins.get(key);
@@ -174,20 +198,29 @@ export function assemble(files: readonly ReadFile[], previous: Assembled): Assem
     }
     problems.push(...fewProblems(ofFile));
   }
-  for (const file of files) keepLastGood(file, previous, objects, origins);
-  return { objects, origins, problems };
+  for (const file of files) keepLastGood(file, previous, { objects, origins, credentials });
+  return { objects, origins, credentials, problems };
 }
 
 /** A document without a readable name may have been any of the file's objects, so that all of them stay. */
 function keepLastGood(
   file: ReadFile,
   previous: Assembled,
-  objects: Map<string, AnyConfigObject>,
-  origins: Map<string, string>,
+  {
+    objects,
+    origins,
+    credentials,
+  }: {
+    readonly objects: Map<string, AnyConfigObject>;
+    readonly origins: Map<string, string>;
+    readonly credentials: Map<string, { readonly data: CredentialData; readonly origin: string }>;
+  },
 ): void {
   const bad = file.documents.filter(({ result }) => result.object === undefined && result.ignoredKind === undefined);
   const isUnknown = file.failure !== undefined || bad.some(({ result }) => result.ref === undefined);
   if (bad.length === 0 && !isUnknown) return;
+  for (const [key, known] of previous.credentials)
+    if (isUnknown && !credentials.has(key) && isFrom(file.path, known.origin)) credentials.set(key, known);
   const named = new Set(bad.flatMap(({ result }) => (result.ref === undefined ? [] : [objectKey(result.ref)])));
   for (const [key, object] of previous.objects) {
     if (objects.has(key) || !isFrom(file.path, previous.origins.get(key)) || !(isUnknown || named.has(key))) continue;

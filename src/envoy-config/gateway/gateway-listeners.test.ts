@@ -102,13 +102,6 @@ describe("TLS that a router ends", () => {
       verifyCertificateHash: ["y"],
     });
   });
-
-  test("a credential that no one keeps is reported", () => {
-    expect(contextOf({ mode: "SIMPLE", credentialName: "c" }).problems).toEqual([
-      'Gateway default/edge: port 443: no credential "c": none are stored here; name files with serverCertificate and privateKey',
-    ]);
-    expect(contextOf({ mode: "SIMPLE", ...files }).problems).toEqual([]);
-  });
 });
 
 describe("without an HTTP layer", () => {

@@ -12,7 +12,7 @@ import { exactBalance, inspectorsFor, PROXY_PROTOCOL } from "../listeners/listen
 import type { DestinationContext } from "../listeners/tcp-proxy.ts";
 import { hostLookupFilter } from "../shared/dynamic-dns.ts";
 import { type MergedServers, mergeGateways, type RouterServer, sniHosts } from "./gateway-servers.ts";
-import { credentialsOf, gatewayTlsSocket } from "./gateway-tls.ts";
+import { gatewayTlsSocket } from "./gateway-tls.ts";
 import { autoPassthroughChains, type GatewayChain, passthroughChains, tcpFilters } from "./l4-chains.ts";
 
 interface GeneratedGateway {
@@ -28,12 +28,7 @@ export function generateGatewayListeners(scope: OutboundScope): GeneratedGateway
   const logs = outboundLogs(scope);
   return {
     listeners: merged.flatMap((listener) => buildListener(scope, listener, { policies, logs }) ?? []),
-    problems: [
-      ...problems,
-      ...merged.flatMap(({ servers }) => servers.flatMap(missingCredentials)),
-      ...policies.problems,
-      ...logs.problems,
-    ],
+    problems: [...problems, ...policies.problems, ...logs.problems],
   };
 }
 
@@ -111,16 +106,6 @@ function toFilterChain({ names, alpn, filters, transportSocket }: ReadyChain): F
     // A client that never finishes its handshake would stay for ever.
     transportSocketConnectTimeout: "15s",
   };
-}
-
-/** Credentials are not stored here: the author of the server must learn that it will not get one. */
-function missingCredentials({ gateway, tls, port }: RouterServer): readonly string[] {
-  if (tls === undefined || tls.mode === "PASSTHROUGH" || tls.mode === "AUTO_PASSTHROUGH") return [];
-  const names = [...credentialsOf(tls), ...(tls.caCertCredentialName === "" ? [] : [tls.caCertCredentialName])];
-  return names.map(
-    (name) =>
-      `Gateway ${gateway}: port ${port}: no credential ${JSON.stringify(name)}: none are stored here; name files with serverCertificate and privateKey`,
-  );
 }
 
 /** The HTTP layer of a router: clients are strangers, so that what they say of themselves is replaced or taken away. */

@@ -45,7 +45,7 @@ function defaultParams({ ecdhCurves, cipherSuites, minimumVersion }: TlsDefaults
 }
 
 /** Names of stored credentials that the server asks for. */
-export function credentialsOf({ credentialName, credentialNames }: ServerTls): readonly string[] {
+function credentialsOf({ credentialName, credentialNames }: ServerTls): readonly string[] {
   return credentialName === "" ? credentialNames : [credentialName];
 }
 

@@ -8,6 +8,7 @@ import { isKind, istioMessage, KINDS, type Kind } from "../kinds.ts";
 import type { Problem } from "../validation/report.ts";
 import { validateObject } from "../validation/validate-object.ts";
 import { isDnsLabel } from "../values/dns-name.ts";
+import { type CredentialDocument, decodeCredential } from "./decode-credential.ts";
 
 export interface DecodedObject {
   /** Present when no problem is an error. */
@@ -16,6 +17,8 @@ export interface DecodedObject {
   readonly ref?: ObjectRef;
   /** Set when the document is of a kind that is none of ours. */
   readonly ignoredKind?: string;
+  /** A Secret: not a rule, held apart from them, and its kind counts as ignored. */
+  readonly credential?: CredentialDocument;
   readonly problems: readonly Problem[];
 }
 
@@ -49,6 +52,7 @@ export function decodeObject(data: unknown, { defaultNamespace }: DecodeOptions)
   if (kind === undefined || kind === null) return refuse([], "kind is missing");
   // Not made into text: an object may have a member that keeps it from becoming any.
   if (typeof kind !== "string") return refuse(["kind"], `expected text, found ${describeValue(kind)}`);
+  if (kind === "Secret" && apiVersion === "v1") return readCredential(data, defaultNamespace);
   if (!isKind(kind)) return { ignoredKind: kind, problems: [] };
   const problems: Problem[] = [...versionProblems(kind, apiVersion)];
   const metadata = readMetadata(data.metadata, problems);
@@ -71,6 +75,17 @@ export function decodeObject(data: unknown, { defaultNamespace }: DecodeOptions)
   if (!hasErrors(specProblems)) problems.push(...validateObject(object));
   const named = metadata.name === "" ? {} : { ref };
   return hasErrors(problems) ? { ...named, problems } : { ref, object: deepFreeze(object), problems };
+}
+
+function readCredential(data: Readonly<Record<string, unknown>>, defaultNamespace: string): DecodedObject {
+  const problems: Problem[] = [];
+  const { name, namespace } = readMetadata(data.metadata, problems);
+  const ignoredKind = "Secret";
+  if (problems.length > 0) return { ignoredKind, problems };
+  return {
+    ignoredKind,
+    ...decodeCredential(data, { name, namespace: namespace === "" ? defaultNamespace : namespace }),
+  };
 }
 
 export function hasErrors(problems: readonly Problem[]): boolean {

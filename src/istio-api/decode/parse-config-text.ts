@@ -2,6 +2,7 @@ import { locateYaml } from "../../files/yaml/locate-yaml.ts";
 import { splitDocuments } from "../../files/yaml/split-documents.ts";
 import { formatPath } from "../../protobuf/json/read-message.ts";
 import type { AnyConfigObject, ObjectRef } from "../config-object.ts";
+import type { CredentialDocument } from "./decode-credential.ts";
 import { type DecodeOptions, decodeObject } from "./decode-object.ts";
 
 /** One thing to mend in a file of rule objects. */
@@ -22,6 +23,7 @@ export interface DocumentResult {
   readonly object?: AnyConfigObject;
   readonly ref?: ObjectRef;
   readonly ignoredKind?: string;
+  readonly credential?: CredentialDocument;
   readonly problems: readonly Omit<DocumentProblem, "file">[];
 }
 

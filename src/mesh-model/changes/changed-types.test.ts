@@ -27,7 +27,7 @@ const BASE = documents(
   service({ name: "hidden", namespace: "prod", exportTo: ["."] }),
   service({ name: "out", namespace: "prod", resolution: "DNS", endpoints: [{ address: "a.example" }] }),
 );
-const ALL = ["CDS", "EDS", "LDS", "RDS", "ECDS", "NDS", "PCDS"];
+const ALL = ["CDS", "EDS", "LDS", "RDS", "SDS", "ECDS", "NDS", "PCDS"];
 const RULES = ["CDS", "EDS", "LDS", "RDS", "NDS"];
 
 function typesAfter(change: (mesh: TestMesh) => void, node: TestNode = {}, more = ""): readonly string[] {

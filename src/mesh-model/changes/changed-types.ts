@@ -5,7 +5,7 @@ import { sameElements } from "../lists.ts";
 import type { OutboundContent, ProxyView } from "../push-snapshot.ts";
 import type { PushChanges } from "./push-changes.ts";
 
-const TYPES: readonly XdsType[] = ["CDS", "EDS", "LDS", "RDS", "ECDS", "NDS", "PCDS"];
+const TYPES: readonly XdsType[] = ["CDS", "EDS", "LDS", "RDS", "SDS", "ECDS", "NDS", "PCDS"];
 /** What of a sidecar follows from its scopes, endpoints aside. */
 const OF_SCOPES: ReadonlySet<XdsType> = new Set(["CDS", "LDS", "RDS", "NDS"]);
 
@@ -150,6 +150,8 @@ export function needsPush(
 function canChange(type: XdsType, kind: ChangedKind, proxyType: "sidecar" | "router"): boolean {
   // Trust bundles follow from settings alone.
   if (type === "PCDS") return kind === "MeshConfig";
+  // Stored credentials are followed by those who use them, not by snapshots.
+  if (type === "SDS") return kind === "MeshConfig";
   if (type === "ECDS") return kind === "EnvoyFilter";
   if (kind === (proxyType === "sidecar" ? "Gateway" : "Sidecar")) return false;
   // A gateway that passes TLS on has clusters of its own.

@@ -39,9 +39,9 @@ test.each([
   { kind: "AuthorizationPolicy", sidecar: ["LDS"] },
   { kind: "RequestAuthentication", sidecar: ["LDS"] },
   { kind: "Telemetry", sidecar: ["LDS"] },
-  { kind: "MeshConfig", sidecar: ["CDS", "EDS", "LDS", "RDS", "PCDS"] },
+  { kind: "MeshConfig", sidecar: ["CDS", "EDS", "LDS", "RDS", "PCDS", "SDS"] },
 ] as const)("$kind can change $sidecar", ({ kind, sidecar, ...other }) => {
-  const types = ["CDS", "EDS", "LDS", "RDS", "NDS", "ECDS", "PCDS"] as const;
+  const types = ["CDS", "EDS", "LDS", "RDS", "NDS", "ECDS", "PCDS", "SDS"] as const;
   expect(types.filter((type) => needsPush(type, [kind]))).toEqual(sidecar);
   const router = "router" in other ? other.router : sidecar;
   expect(types.filter((type) => needsPush(type, [kind], "router"))).toEqual(router);

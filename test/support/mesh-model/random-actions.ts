@@ -46,6 +46,7 @@ export const NAMES: Readonly<Record<XdsType, readonly string[]>> = {
   EDS: CLUSTERS,
   LDS: ["virtualInbound", "virtualOutbound", "0.0.0.0_80", ...HOSTS.flatMap((host) => [`${host}:80`, `${host}:90`])],
   RDS: ["80", "90", "http.80", "http.8080", ...CLUSTERS.slice(0, 4)],
+  SDS: [],
   ECDS: ["ext-a", "ext-b", "ext-c"],
   NDS: [""],
   PCDS: [""],

@@ -1,0 +1,275 @@
+import type { Logger } from "../../base/logger.ts";
+import type { Counter } from "../../base/metric-registry.ts";
+import { encodeResource } from "../../envoy-config/index.ts";
+import type { ConfigObject } from "../../istio-api/config-object.ts";
+import type { WorkloadIdentity } from "../../mesh-model/workload-identity.ts";
+import { createResourceSet } from "../../xds/resource-set.ts";
+import type { EncodedResource, ResourceSet } from "../../xds/resource-source.ts";
+import { type CredentialName, parseCredentialName, ROOTS_SUFFIX } from "./core/credential-name.ts";
+import { type CredentialReading, readKeyPair, readRoots } from "./core/read-credential.ts";
+import type { AccessReviews } from "./create-access-reviews.ts";
+import type { CredentialStore, StoredCredential } from "./create-credential-table.ts";
+import { type CredentialProblem, mergeProblems } from "./credential-problems.ts";
+import type { ClusterCredentials, UsedCredentials } from "./watch-cluster-credentials.ts";
+
+/** Who asks for credentials. */
+export interface CredentialClient {
+  readonly proxy: string;
+  /** Proven; without it no credential is given. */
+  readonly identity: WorkloadIdentity | undefined;
+  readonly isRouter: boolean;
+  /** Gateways that the proxy serves now. */
+  gateways(): readonly ConfigObject<"Gateway">[];
+}
+
+/** The credentials of one stream, until it is closed. */
+export interface ClientCredentials {
+  /** Those that are there and that the client may have. Others follow with `onChange`. */
+  named(resources: readonly string[]): ResourceSet;
+  close(): void;
+}
+
+export interface CredentialSource {
+  /** `onChange`: one of the named resources may be another than before. */
+  open(client: CredentialClient, onChange: () => void): ClientCredentials;
+  problems(): readonly CredentialProblem[];
+  /** Called when `problems` may give others than before. */
+  subscribe(listener: () => void): () => void;
+  /** A Secret, a ConfigMap or the right of an account of this key is another than before; undefined: any of them. */
+  changed(key: string | undefined): void;
+  stop(): Promise<void>;
+}
+
+export interface CredentialSourceOptions {
+  /** In this order: of two credentials with one name the earlier store's counts. */
+  readonly first: readonly CredentialStore[];
+  /** Asked between the two; absent without a cluster. */
+  readonly cluster?: { readonly credentials: ClusterCredentials; readonly reviews: AccessReviews } | undefined;
+  readonly last: readonly CredentialStore[];
+  readonly errors: Counter;
+  readonly log: Logger;
+  readonly now?: () => number;
+}
+
+type Outcome =
+  | { readonly is: "resource"; readonly resource: EncodedResource; readonly warning?: string | undefined }
+  | { readonly is: "waiting" }
+  | { readonly is: "absent" }
+  | { readonly is: "problem"; readonly reason: string };
+
+interface OpenClient {
+  readonly client: CredentialClient;
+  readonly onChange: () => void;
+  /** What the last answer was made of: keys of Secrets and ConfigMaps. */
+  inputs: Set<string>;
+  readonly used: Map<string, UsedCredentials>;
+  outcomes: ReadonlyMap<string, Outcome>;
+}
+
+/** At most so many ConfigMaps are followed: any proxy may name any of them. */
+const MAX_CONFIG_MAPS = 1000;
+
+/** Gives each client the credentials it may have, and wakes only those who use one that changed. */
+export function createCredentialSource(options: CredentialSourceOptions): CredentialSource {
+  const { first, cluster, last, errors, log, now = Date.now } = options;
+  const clients = new Set<OpenClient>();
+  const listeners = new Set<() => void>();
+  const reported = new Map<string, string>();
+  let woken: Set<OpenClient> | undefined;
+
+  const wake = (which: Iterable<OpenClient>) => {
+    if (woken === undefined) {
+      const waking = new Set<OpenClient>();
+      woken = waking;
+      // Secrets that are written together are sent together.
+      setImmediate(() => {
+        woken = undefined;
+        for (const open of waking) if (clients.has(open)) open.onChange();
+      });
+    }
+    for (const open of which) woken.add(open);
+  };
+  const changed = (key: string | undefined) =>
+    wake(key === undefined ? clients : [...clients].filter(({ inputs }) => inputs.has(key)));
+
+  const readings = new WeakMap<StoredCredential, Map<string, CredentialReading>>();
+  const encoded = new WeakMap<StoredCredential, Map<string, EncodedResource>>();
+  const toOutcome = (resource: string, stored: StoredCredential, isRoots: boolean): Outcome => {
+    const known = readings.get(stored) ?? new Map<string, CredentialReading>();
+    readings.set(stored, known);
+    const form = isRoots ? "roots" : "pair";
+    const reading = known.get(form) ?? readStored(stored, isRoots, now());
+    known.set(form, reading);
+    if ("problem" in reading) return { is: "problem", reason: reading.problem };
+    const made = encoded.get(stored) ?? new Map<string, EncodedResource>();
+    encoded.set(stored, made);
+    const type = "envoy.extensions.transport_sockets.tls.v3.Secret";
+    const bytes = made.get(resource) ?? encodeResource(type, resource, { name: resource, ...reading.message });
+    made.set(resource, bytes);
+    return { is: "resource", resource: bytes, warning: reading.warning };
+  };
+
+  const useOf = (open: OpenClient, key: string, begin: () => UsedCredentials): UsedCredentials => {
+    const used = open.used.get(key) ?? begin();
+    open.used.set(key, used);
+    return used;
+  };
+  const find = (
+    open: OpenClient,
+    key: string,
+    wanted: CredentialName & { kind: "secret" },
+  ): Outcome | StoredCredential => {
+    open.inputs.add(key);
+    const early = first.map((store) => store.get(key)).find((stored) => stored !== undefined);
+    if (early !== undefined) return early;
+    const { namespace } = wanted;
+    const used = cluster && useOf(open, namespace, () => cluster.credentials.useNamespace(namespace));
+    if (used !== undefined && !used.isRead) return { is: "waiting" };
+    const found = used?.store.get(key) ?? last.map((store) => store.get(key)).find((stored) => stored !== undefined);
+    return found ?? { is: "absent" };
+  };
+  const secretOutcome = (open: OpenClient, resource: string, wanted: CredentialName & { kind: "secret" }): Outcome => {
+    const { namespace, name, isRoots } = wanted;
+    const keys = isRoots ? [`${namespace}/${name}${ROOTS_SUFFIX}`, `${namespace}/${name}`] : [`${namespace}/${name}`];
+    for (const key of keys) {
+      const found = find(open, key, wanted);
+      if (!("is" in found)) return toOutcome(resource, found, isRoots);
+      if (found.is !== "absent") return found;
+    }
+    return { is: "problem", reason: `there is no Secret ${keys.join(" or ")}` };
+  };
+  const mapOutcome = (open: OpenClient, resource: string, key: string): Outcome => {
+    if (cluster === undefined) return { is: "problem", reason: "configmap:// needs a cluster" };
+    const maps = [...clients].reduce((count, { used }) => count + [...used.keys()].filter(isMapUse).length, 0);
+    const use = `configmap ${key}`;
+    if (!open.used.has(use) && maps >= MAX_CONFIG_MAPS)
+      return { is: "problem", reason: `more than ${MAX_CONFIG_MAPS} ConfigMaps are asked for` };
+    open.inputs.add(key);
+    const used = useOf(open, use, () => cluster.credentials.useConfigMap(key));
+    if (!used.isRead) return { is: "waiting" };
+    const stored = used.store.get(key);
+    return stored === undefined
+      ? { is: "problem", reason: `there is no ConfigMap ${key} with ca.crt or cacert` }
+      : toOutcome(resource, stored, true);
+  };
+  const outcomeOf = (open: OpenClient, resource: string): Outcome => {
+    const { identity, isRouter } = open.client;
+    if (identity === undefined)
+      return { is: "problem", reason: "the proxy has no proven identity: it has to connect over TLS with a token" };
+    const wanted = parseCredentialName(resource, identity.namespace);
+    if (wanted.kind === "invalid") return { is: "absent" };
+    if (wanted.kind === "unknown") return { is: "problem", reason: wanted.problem };
+    const key = `${wanted.namespace}/${wanted.name}`;
+    if (wanted.kind === "config-map") return mapOutcome(open, resource, key);
+    if (wanted.kind === "gateway-secret")
+      return { is: "problem", reason: "kubernetes-gateway:// is for Gateways of the Gateway API alone" };
+    if (wanted.namespace !== identity.namespace)
+      return {
+        is: "problem",
+        reason: `a proxy of namespace ${identity.namespace} gets no Secret of namespace ${wanted.namespace}`,
+      };
+    const secret = { ...wanted, kind: "secret" } as const;
+    // Roots are not confidential.
+    if (!wanted.isRoots) {
+      const { namespace, serviceAccount } = identity;
+      open.inputs.add(accountKey(namespace, serviceAccount));
+      const verdict = cluster?.reviews.verdict(namespace, serviceAccount) ?? routersAlone(isRouter);
+      if (verdict.state === "asked") return { is: "waiting" };
+      if (verdict.state === "denied") return { is: "problem", reason: verdict.reason };
+    }
+    return secretOutcome(open, resource, secret);
+  };
+
+  /** Each problem once, and again when it went away in between. */
+  const report = ({ client, outcomes }: OpenClient) => {
+    const namespace = client.identity?.namespace ?? "";
+    for (const [resource, outcome] of outcomes) {
+      const key = `${namespace} ${resource}`;
+      const reason =
+        outcome.is === "problem" ? outcome.reason : outcome.is === "resource" ? outcome.warning : undefined;
+      if (reason === undefined) reported.delete(key);
+      else if (reported.get(key) !== reason) {
+        reported.set(key, reason);
+        errors.inc();
+        const effect = outcome.is === "problem" ? "credential cannot be sent" : "credential is sent and will not work";
+        log.warn(effect, { credential: resource, namespace, proxy: client.proxy, reason });
+      }
+    }
+  };
+  const notify = () => {
+    for (const listener of [...listeners]) listener();
+  };
+
+  return {
+    changed,
+    open: (client, onChange) => {
+      const open: OpenClient = { client, onChange, inputs: new Set(), used: new Map(), outcomes: new Map() };
+      clients.add(open);
+      return {
+        named: (resources) => {
+          open.inputs = new Set();
+          open.outcomes = new Map(resources.map((resource) => [resource, outcomeOf(open, resource)]));
+          report(open);
+          notify();
+          const found = [...open.outcomes.values()].flatMap((outcome) =>
+            outcome.is === "resource" ? [outcome.resource] : [],
+          );
+          return createResourceSet(found);
+        },
+        close: () => {
+          clients.delete(open);
+          for (const used of open.used.values()) used.release();
+          if (open.outcomes.size > 0) notify();
+        },
+      };
+    },
+    problems: () =>
+      mergeProblems(
+        [...clients].map(({ client, outcomes }) => ({
+          namespace: client.identity?.namespace ?? "",
+          reasons: new Map(
+            [...outcomes].flatMap(([resource, outcome]) =>
+              outcome.is === "problem" ? [[resource, outcome.reason] as const] : [],
+            ),
+          ),
+          gateways: client.gateways(),
+        })),
+      ),
+    subscribe: (listener) => {
+      const entry = () => listener();
+      listeners.add(entry);
+      return () => void listeners.delete(entry);
+    },
+    stop: async () => {
+      cluster?.reviews.stop();
+      await cluster?.credentials.stop();
+    },
+  };
+}
+
+/** Of the rights of an account, among the inputs of an answer. */
+export function accountKey(namespace: string, account: string): string {
+  return `account ${namespace}/${account}`;
+}
+
+function isMapUse(use: string): boolean {
+  return use.startsWith("configmap ");
+}
+
+/** Without a cluster there is no account to ask about: who serves as a gateway in a namespace has its Secrets. */
+function routersAlone(isRouter: boolean) {
+  return isRouter
+    ? ({ state: "allowed" } as const)
+    : ({ state: "denied", reason: "without a cluster only gateways (router) get Secrets" } as const);
+}
+
+/** Without a pair of its own a Secret may be one of roots alone, named as it is. */
+function readStored(stored: StoredCredential, isRoots: boolean, now: number): CredentialReading {
+  const data = stored.reveal();
+  if (isRoots) return readRoots(data, now);
+  const pair = readKeyPair(data, now);
+  const hasPair = ["cert", "key", "tls.crt", "tls.key"].some((key) => data[key] !== undefined);
+  if (!("problem" in pair) || hasPair) return pair;
+  const roots = readRoots(data, now);
+  return "problem" in roots ? pair : roots;
+}
