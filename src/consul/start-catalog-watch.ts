@@ -23,6 +23,10 @@ export interface CatalogWatch extends Handle {
   /** Resolves when every service has been read once. */
   readonly synced: Promise<void>;
   readonly isSynced: boolean;
+  /** That have instances. */
+  readonly services: number;
+  /** Services that a sweep found changed, which neither names nor checks had shown. */
+  repaired(): number;
   /** Why the last state may be old; undefined when it is not. */
   failure(): string | undefined;
   /** The older of the two last proofs, by `Date.now`. */
@@ -51,6 +55,7 @@ export function startCatalogWatch(options: CatalogWatchOptions): CatalogWatch {
   let names: Names = {};
   let checks = new Map<string, string>();
   let isSynced = false;
+  let repaired = 0;
   let nextSweepAt = 0;
   let wake: () => void = () => undefined;
   let settle: () => void = () => undefined;
@@ -119,6 +124,7 @@ export function startCatalogWatch(options: CatalogWatchOptions): CatalogWatch {
     };
     await Promise.all(Array.from({ length: Math.min(concurrency, batch.length) }, worker));
     if (changed.size > 0 && !signal.aborted) onChange(changed);
+    return changed.size;
   };
   const run = async () => {
     while (!signal.aborted) {
@@ -138,7 +144,8 @@ export function startCatalogWatch(options: CatalogWatchOptions): CatalogWatch {
         rest.delete(name);
       }
       const startedAt = Date.now();
-      await take(batch);
+      const changed = await take(batch);
+      if (isSweep && isSynced) repaired += changed;
       if (isSweep) nextSweepAt = Date.now() + REST_FACTOR * (Date.now() - startedAt);
       else if (urgent.size === 0) finishFirst();
     }
@@ -171,6 +178,10 @@ export function startCatalogWatch(options: CatalogWatchOptions): CatalogWatch {
     get isSynced() {
       return isSynced;
     },
+    get services() {
+      return held.size;
+    },
+    repaired: () => repaired,
     failure: () => failures.values().next().value,
     provedAt: () => {
       const times = queries.map((query) => query.answeredAt());

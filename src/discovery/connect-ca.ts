@@ -21,6 +21,7 @@ import { startLease } from "./cluster/start-lease.ts";
 import { startRootPublisher } from "./cluster/start-root-publisher.ts";
 import { createTokenReviewer } from "./cluster/token-reviewer.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
+import type { RemoteClusters } from "./remote-clusters/start-remote-clusters.ts";
 import { createFileTls } from "./serving-files.ts";
 
 export interface ConnectedCa {
@@ -39,6 +40,7 @@ export interface ConnectedCa {
 export async function connectCa(
   options: StartDiscoveryOptions,
   mesh: () => MeshSettings,
+  remote: Pick<RemoteClusters, "api" | "all"> | undefined,
   opened: CloseStack,
 ): Promise<ConnectedCa> {
   const log = options.log.scope("serverca");
@@ -57,7 +59,9 @@ export async function connectCa(
   const authenticators = [
     clientCertificateAuthenticator(),
     ...(await Promise.all(tokens)),
-    ...(api === undefined ? [] : [reviewTokens(api, options, cluster, () => mesh().trustDomain)]),
+    ...(api === undefined
+      ? []
+      : [reviewTokens({ api, remote, options, cluster, trustDomain: () => mesh().trustDomain })]),
     ...(trustedGateways.length === 0 ? [] : [forwardedCertificateAuthenticator(trustedGateways)]),
   ];
   const trustDomains = () => [mesh().trustDomain, ...mesh().trustDomainAliases];
@@ -102,18 +106,27 @@ async function rootsOfFiles(tls: ServerTls): Promise<Serving> {
   };
 }
 
-/** Tokens of the cluster's own service accounts. */
-function reviewTokens(
-  api: ClusterApi,
-  { clusterId = "Kubernetes", clusterAliases = new Map() }: StartDiscoveryOptions,
-  { tokenAudiences }: ClusterIdentitySettings,
-  trustDomain: () => string,
-): Authenticator {
-  const reviewer = createTokenReviewer(api);
+interface ReviewParts {
+  readonly api: ClusterApi;
+  readonly remote: Pick<RemoteClusters, "api" | "all"> | undefined;
+  readonly options: StartDiscoveryOptions;
+  readonly cluster: ClusterIdentitySettings;
+  readonly trustDomain: () => string;
+}
+
+/** Tokens of service accounts are confirmed by the cluster that the caller says it is in; without a word, by the control plane's own. */
+function reviewTokens({ api, remote, options, cluster, trustDomain }: ReviewParts): Authenticator {
+  const { clusterId = "Kubernetes", clusterAliases = new Map<string, string>() } = options;
+  const own = createTokenReviewer(api);
   return createTokenReviewAuthenticator({
-    reviewerOf: (id) => (id === "" || (clusterAliases.get(id) ?? id) === clusterId ? reviewer : undefined),
-    clusters: () => [clusterId],
-    audiences: tokenAudiences,
+    reviewerOf: (given) => {
+      const id = clusterAliases.get(given) ?? given;
+      if (id === "" || id === clusterId) return own;
+      const other = remote?.api(id);
+      return other && createTokenReviewer(other);
+    },
+    clusters: () => [clusterId, ...(remote?.all() ?? []).map(({ id }) => id)],
+    audiences: cluster.tokenAudiences,
     trustDomain,
   });
 }

@@ -17,6 +17,8 @@ import type { StartDiscoveryOptions } from "./options.ts";
 import type { ConfigParser } from "./parse/config-parser.ts";
 import { type AggregateRegistry, createAggregateRegistry } from "./registries/create-aggregate-registry.ts";
 import { createServiceEntryRegistry } from "./registries/create-service-entry-registry.ts";
+import type { RemoteClusters } from "./remote-clusters/start-remote-clusters.ts";
+import { ownFreshness, type SourceFreshness } from "./source-freshness.ts";
 import { createSnapshotPublisher } from "./stores/config-snapshot.ts";
 import { createMemoryStore, type MemoryStore } from "./stores/create-memory-store.ts";
 import { type FileStore, startFileStore } from "./stores/start-file-store.ts";
@@ -34,6 +36,8 @@ export interface ConnectedConfig {
   readonly workloads: WorkloadStreams;
   /** Secrets of rule folders and of the config API. */
   readonly credentials: { readonly files: readonly CredentialStore[]; readonly memory: CredentialTable };
+  /** How old what is known of clusters and Consul is. */
+  readonly sources: () => readonly SourceFreshness[];
 }
 
 /** Where rules and services come from. */
@@ -41,6 +45,7 @@ export async function connectConfig(
   options: StartDiscoveryOptions,
   mesh: MeshFile,
   parser: ConfigParser,
+  remote: RemoteClusters | undefined,
   opened: CloseStack,
 ): Promise<ConnectedConfig> {
   const log = options.log.scope("validation");
@@ -93,14 +98,31 @@ export async function connectConfig(
   });
   if (consul !== undefined) await untilRead(consul, options);
   const registries = [kubernetes, entries, consul?.registry].filter((each) => each !== undefined);
+  const registry = createAggregateRegistry(registries);
+  remote?.use({
+    services: (added) => {
+      const ends = [registry.add(added), entries.addWorkloads(added.workloads)];
+      return () => {
+        for (const end of ends) end();
+      };
+    },
+  });
+  await remote?.settle(options.signal);
   return {
     store,
     files,
     memory,
-    registry: createAggregateRegistry(registries),
+    registry,
     endpointsWithoutPod: () => kubernetes?.endpointsWithoutPod() ?? 0,
     workloads,
     credentials: { files: directories.map(({ credentials }) => credentials), memory: createCredentialTable() },
+    sources: () => [
+      ...(options.kubernetesSource === undefined
+        ? []
+        : [ownFreshness(clusterId, "Kubernetes", options.kubernetesSource.freshness?.() ?? [])]),
+      ...(remote?.all() ?? []).map((cluster) => ({ ...cluster, provider: "Kubernetes" as const })),
+      ...(consul === undefined ? [] : [ownFreshness("Consul", "Consul", consul.freshness())]),
+    ],
   };
 }
 

@@ -4,6 +4,7 @@ import { createConsulClient, startCatalogWatch } from "../consul/index.ts";
 import { readFileLimited, readTextLimited } from "../files/read-file.ts";
 import type { ConfigStore } from "../mesh-model/config-store.ts";
 import type { ConsulSettings } from "../settings/discovery-settings.ts";
+import type { KindFreshness } from "./kubernetes-source.ts";
 import type { ConfigParser } from "./parse/config-parser.ts";
 import { type ConsulRegistry, createConsulRegistry } from "./registries/consul/create-consul-registry.ts";
 import type { EndpointOrigin } from "./registries/convert-workload.ts";
@@ -15,6 +16,8 @@ export interface ConnectedConsul {
   readonly store: ConfigStore | undefined;
   /** Resolves when everything has been read once. */
   readonly synced: Promise<unknown>;
+  /** Of the catalog of each datacenter. */
+  freshness(): readonly KindFreshness[];
 }
 
 /** How long material of files counts; a rotated token or certificate is there before the old one ends. */
@@ -49,7 +52,23 @@ export function connectConsul(
     rulesPrefix === undefined
       ? undefined
       : opened.add(startConsulStore({ client: open(names[0]), prefix: rulesPrefix, parser, log }));
-  return { registry, store, synced: Promise.all([...watches.map(({ synced }) => synced), store?.synced]) };
+  const freshness = () =>
+    watches.map((watch, at): KindFreshness => {
+      const problem = watch.failure();
+      return {
+        resource: names[at] === undefined ? "catalog" : `catalog ${names[at]}`,
+        provedAt: watch.provedAt(),
+        state: problem === undefined ? "watching" : "waiting",
+        resourceVersion: undefined,
+        problem,
+        problemCode: problem === undefined ? undefined : "unreachable",
+        isSynced: watch.isSynced,
+        objects: watch.services,
+        repaired: watch.repaired(),
+      };
+    });
+  const synced = Promise.all([...watches.map((watch) => watch.synced), store?.synced]);
+  return { registry, store, synced, freshness };
 }
 
 function createTokenReader({ token, tokenFile }: ConsulSettings): () => Promise<string | undefined> {

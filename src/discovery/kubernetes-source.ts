@@ -1,3 +1,4 @@
+import type { Freshness } from "../kubernetes/index.ts";
 import type { ClusterApi } from "./cluster/cluster-api.ts";
 import type { KubernetesObject } from "./registries/kubernetes/kubernetes-object.ts";
 
@@ -13,6 +14,7 @@ export interface WatchedResource {
   readonly name?: string;
   /** Not together with a name. */
   readonly fieldSelector?: string;
+  readonly labelSelector?: string;
 }
 
 export interface WatchOptions<Reduced> {
@@ -26,13 +28,23 @@ export interface WatchOptions<Reduced> {
 export interface ObjectWatch {
   /** Resolves when every object that was there at the start has been given to `onChange`. Never rejects. */
   readonly synced: Promise<void>;
+  /** How old what is known is, and what is wrong; absent where objects do not come from an API server. */
+  freshness?(): Freshness;
   /** Nothing is called after it resolved. */
   stop(): Promise<void>;
+}
+
+/** What one watch knows. */
+export interface KindFreshness extends Freshness {
+  /** Plural and group, with namespace and name where the watch is limited to them. */
+  readonly resource: string;
 }
 
 /** Something that follows objects of a cluster, on and on: what the control plane needs of a client. */
 export interface KubernetesSource {
   watch<Reduced>(options: WatchOptions<Reduced>): ObjectWatch;
+  /** Of each watch that runs. */
+  freshness?(): readonly KindFreshness[];
   /** Questions and writes; absent where objects do not come from an API server. */
   readonly api?: ClusterApi;
 }

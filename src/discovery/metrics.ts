@@ -5,6 +5,7 @@ import type { CacheCounts } from "../envoy-config/index.ts";
 import { type AdsMetrics, declareAdsMetrics } from "./ads/metrics.ts";
 import { CONFLICT_METRICS, type ConflictMetric, type MeshFigures } from "./mesh-figures.ts";
 import { declarePushMetrics, type PushMetrics } from "./push/metrics.ts";
+import { ageSeconds, type SourceFreshness } from "./source-freshness.ts";
 
 /** The build as one word, as tools of the reference read it. */
 export const VERSION_LINE = `${buildStamp.version}-${buildStamp.revision}-${buildStamp.status}`;
@@ -18,6 +19,8 @@ export interface DiscoveryMetrics {
   readonly credentialErrors: Counter;
   /** Where figures about the mesh of this moment are read at each scrape. */
   setMeshSource(read: () => MeshFigures): void;
+  /** Where the age of what is known of clusters is read at each scrape. */
+  setSources(read: () => readonly SourceFreshness[]): void;
   /** Where metrics of cached resources are read at each scrape. */
   setCacheSource(counts: Readonly<CacheCounts>): void;
 }
@@ -74,10 +77,41 @@ export function declareDiscoveryMetrics(registry: MetricRegistry, uptimeSeconds:
       help: "Documents that are refused at the moment, and resources that were left out since the start.",
       labels: ["type"],
     }),
+    setSources: declareSourceMetrics(registry),
     setCacheSource: declareCacheMetrics(registry),
     setMeshSource: (source) => {
       read = source;
     },
+  };
+}
+
+/** The names are those of the reference where it has one. */
+function declareSourceMetrics(registry: MetricRegistry): DiscoveryMetrics["setSources"] {
+  let read: () => readonly SourceFreshness[] = () => [];
+  let shown: readonly string[] = [];
+  // Declared, and so read, before the two others: it brings them up to date.
+  registry.gaugeOf({ name: "pilot_stale_clusters", help: "Clusters whose API server is away." }, () => {
+    const sources = read();
+    const clusters = sources.filter(({ provider }) => provider === "Kubernetes");
+    managed.set(clusters.filter(({ secret }) => secret === "").length, ["local"]);
+    managed.set(clusters.filter(({ secret }) => secret !== "").length, ["remote"]);
+    for (const id of shown) age.remove([id]);
+    for (const source of sources) age.set(ageSeconds(source, Date.now()) ?? -1, [source.id]);
+    shown = sources.map(({ id }) => id);
+    return sources.filter(({ state }) => state === "stale" || state === "let-go").length;
+  });
+  const managed = registry.gauge({
+    name: "istiod_managed_clusters",
+    help: "Clusters that are followed: the control plane's own, and those of remote secrets.",
+    labels: ["cluster_type"],
+  });
+  const age = registry.gauge({
+    name: "pilot_cluster_age_seconds",
+    help: "Seconds since the oldest of the last proofs that the copies of a cluster's objects are complete; -1 before the first.",
+    labels: ["cluster"],
+  });
+  return (source) => {
+    read = source;
   };
 }
 

@@ -17,6 +17,7 @@ import { renderProcessMetrics, startEventLoopLag } from "../process/process-metr
 import type { PortOption } from "../settings/discovery-settings.ts";
 import type { AdsService } from "./ads/create-ads-service.ts";
 import { type ConnectedCa, connectCa, publishRoots } from "./connect-ca.ts";
+import { connectCluster, connectMeshMaps, connectRemoteClusters } from "./connect-cluster.ts";
 import { type ConnectedConfig, connectConfig } from "./connect-config.ts";
 import { connectCredentials } from "./connect-credentials.ts";
 import { connectPush } from "./connect-push.ts";
@@ -27,12 +28,11 @@ import type { DebugContext } from "./http/debug-context.ts";
 import { createDebugHandler, createDebugPage, type DebugPagesOptions } from "./http/debug-pages.ts";
 import { startKeyStore } from "./keys/key-store.ts";
 import { meshFigures, resourceConflicts } from "./mesh-figures.ts";
-import { type ClusterMesh, type MeshFile, startMeshFile } from "./mesh-file.ts";
+import { type MeshFile, startMeshFile } from "./mesh-file.ts";
 import { declareDiscoveryMetrics, VERSION_LINE } from "./metrics.ts";
 import type { Discovery, StartDiscoveryOptions } from "./options.ts";
 import { type ParseThread, startParseThread } from "./parse/start-parse-thread.ts";
-import { startKubernetesSource } from "./start-kubernetes-source.ts";
-import { watchMeshMaps } from "./watch-mesh-maps.ts";
+import { readinessDetails } from "./source-freshness.ts";
 import { connectWebhooks } from "./webhooks/connect-webhooks.ts";
 
 const IDLE_MS = 90_000;
@@ -66,6 +66,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
   options.signal?.addEventListener("abort", stopParser, { once: true });
   const pages = createPages({
     notReady: () => notReady,
+    details: () => readinessDetails(config?.sources() ?? [], Date.now()),
     registry,
     processMetrics: () => renderProcessMetrics(lag),
     version: VERSION_LINE,
@@ -85,7 +86,8 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
   const http = await openHttp(ports.http, options.sharesHttpPort ? { onHttp2: (socket) => onHttp2(socket) } : {});
   const monitoring = await openHttp(ports.monitoring);
 
-  const read = { ...options, ...(await connectCluster(options, registry, opened)) };
+  const kubernetesMetrics = declareKubernetesMetrics(registry);
+  const read = { ...options, ...(await connectCluster(options, kubernetesMetrics, opened)) };
   const mesh = opened.add(
     await startMeshFile({
       path: options.meshConfigFile,
@@ -96,7 +98,8 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     }),
   );
   options.signal?.throwIfAborted();
-  const ca = await connectCa(read, () => mesh.settings, opened);
+  const remote = connectRemoteClusters(read, mesh, kubernetesMetrics, opened);
+  const ca = await connectCa(read, () => mesh.settings, remote, opened);
   publishRoots(read, ca, opened);
   authenticators = ca.authenticators;
   metrics.ca.setExpirySource(() => ({
@@ -104,7 +107,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     chain: ca.authority.material.chainHead?.notAfter,
   }));
   options.signal?.throwIfAborted();
-  const connected = await connectConfig(read, mesh, parser, opened);
+  const connected = await connectConfig(read, mesh, parser, remote, opened);
   config = connected;
 
   const keys = opened.add(startKeyStore({ ...options.tokenKeys, log: options.log.scope("security") }));
@@ -138,6 +141,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
   xds.service = service;
   metrics.setMeshSource(() => meshFigures(pusher.snapshot, connected, service.connections.all(), source));
   metrics.setCacheSource(source.cache.counts);
+  metrics.setSources(connected.sources);
   debug = {
     connections: service.connections,
     snapshot: () => pusher.snapshot,
@@ -148,6 +152,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     pushes: () => pusher.pushes,
     conflicts: () => resourceConflicts(service.connections.all(), source),
     clusterId: options.clusterId ?? "Kubernetes",
+    sources: connected.sources,
     allowsAdmin: auth.allowsAdmin ?? false,
   };
   const certificates = certificateService({
@@ -244,28 +249,6 @@ async function openWebhooks(options: StartDiscoveryOptions, owner: WebhookOwner)
   });
 }
 
-/** The API server of the settings, unless objects come from somewhere else. */
-async function connectCluster(
-  { kubernetes, kubernetesSource, log }: StartDiscoveryOptions,
-  registry: MetricRegistry,
-  opened: CloseStack,
-): Promise<Pick<StartDiscoveryOptions, "kubernetesSource">> {
-  if (kubernetesSource !== undefined || kubernetes === undefined) return {};
-  const metrics = declareKubernetesMetrics(registry);
-  return { kubernetesSource: opened.add(await startKubernetesSource(kubernetes, metrics, log.scope("kube"))) };
-}
-
-/** Where there is a cluster, it may hold the mesh config. */
-async function connectMeshMaps(options: StartDiscoveryOptions, opened: CloseStack): Promise<ClusterMesh | undefined> {
-  const { kubernetesSource: source, systemNamespace: namespace = "istio-system", revision = "", signal } = options;
-  if (source === undefined) return undefined;
-  const maps = watchMeshMaps({ source, namespace, revision, shared: options.sharedMeshConfig ?? "" });
-  opened.defer(() => maps.stop());
-  await Promise.race([maps.synced, ...(signal ? [untilAborted(signal)] : [])]);
-  signal?.throwIfAborted();
-  return maps;
-}
-
 async function startParser(): Promise<ParseThread> {
   const { PARSE_THREAD_URL } = await import("./parse/parse-thread-entry.ts");
   return startParseThread(PARSE_THREAD_URL);
@@ -279,6 +262,8 @@ function addressOf<Name extends "grpc" | "secureGrpc">(name: Name, port: GrpcPor
 interface RouteOptions extends DebugPagesOptions, ConfigApiOptions {
   /** Why the server is not ready; empty when it is. */
   readonly notReady: () => string;
+  /** What a server that is ready does not know, a line for each thing. */
+  readonly details: () => readonly string[];
   readonly registry: MetricRegistry;
   /** The process's own figures as Prometheus text. */
   readonly processMetrics: () => string;
@@ -292,7 +277,7 @@ function createPages(options: RouteOptions): AnswerOptions {
   const table = createRouteTable();
   table.route("*", "/ready", () => {
     const reason = options.notReady();
-    return reason === "" ? text(200, "ready") : text(503, reason);
+    return reason === "" ? text(200, ["ready", ...options.details()].join("\n")) : text(503, reason);
   });
   table.route("*", "/metrics", () => ({
     status: 200,

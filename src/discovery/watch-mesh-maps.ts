@@ -23,8 +23,13 @@ function readMeshMap(object: KubernetesObject): string | undefined {
   return typeof mesh === "string" ? mesh : undefined;
 }
 
+interface MeshMaps extends ClusterMesh, ObjectWatch {
+  /** By the name of the ConfigMap. */
+  readonly watches: readonly { readonly name: string; readonly watch: ObjectWatch }[];
+}
+
 /** Follows the mesh config of a cluster: that of the control plane's revision, and that of the user. */
-export function watchMeshMaps({ source, namespace, revision, shared }: MeshMapsOptions): ClusterMesh & ObjectWatch {
+export function watchMeshMaps({ source, namespace, revision, shared }: MeshMapsOptions): MeshMaps {
   const layers = new Map<string, MeshLayer>();
   const listeners = new Set<() => void>();
   const follow = (name: string) =>
@@ -38,8 +43,11 @@ export function watchMeshMaps({ source, namespace, revision, shared }: MeshMapsO
       },
     });
   const own = meshMapName(revision);
-  const watches = [...new Set([own, shared])].filter((name) => name !== "").map(follow);
+  const watches = [...new Set([own, shared])]
+    .filter((name) => name !== "")
+    .map((name) => ({ name, watch: follow(name) }));
   return {
+    watches,
     get own() {
       return layers.get(own);
     },
@@ -51,9 +59,9 @@ export function watchMeshMaps({ source, namespace, revision, shared }: MeshMapsO
       listeners.add(entry);
       return () => void listeners.delete(entry);
     },
-    synced: Promise.all(watches.map(({ synced }) => synced)).then(() => undefined),
+    synced: Promise.all(watches.map(({ watch }) => watch.synced)).then(() => undefined),
     stop: async () => {
-      await Promise.all(watches.map((watch) => watch.stop()));
+      await Promise.all(watches.map(({ watch }) => watch.stop()));
     },
   };
 }

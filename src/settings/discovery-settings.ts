@@ -125,9 +125,22 @@ export interface ClusterIdentitySettings {
   readonly rootConfigMap: string;
 }
 
+/** Other clusters of the mesh, whose kubeconfigs are in Secrets. */
+export interface RemoteClusterSettings {
+  /** Where the Secrets are; the control plane's own namespace when absent. */
+  readonly secretNamespace?: string;
+  /** `PILOT_REMOTE_CLUSTER_TIMEOUT`: how long a start waits for them; 0: for as long as they take. */
+  readonly timeoutMs: number;
+  /** `PILOT_REMOTE_CLUSTER_STALE_PERIOD`: how long endpoints stay while their API server is away; 0: for as long as that takes. */
+  readonly staleMs: number;
+  /** `PILOT_INSECURE_MULTICLUSTER_KUBECONFIG_OPTIONS`: exec, tokenFile, clientCertificate, clientKey. */
+  readonly allowedOptions: readonly string[];
+}
+
 /** How the API server of a cluster is found. */
 export interface KubernetesSettings {
   readonly identity?: ClusterIdentitySettings;
+  readonly remote?: RemoteClusterSettings;
   /** Empty: the pod's own cluster, else what KUBECONFIG and the home folder have. */
   readonly kubeconfig: string;
   /** Names kubeconfig files and the pod's cluster; credential plugins get it. */

@@ -27,7 +27,21 @@ export function readDiscoverySettings(flags: FlagValues, environment: Environmen
     ...(flags.string("grpcAddr") === "" ? { sharesHttpPort: true } : {}),
     ...(configDir === "" ? {} : { configDir }),
     ...(consul === undefined ? {} : { consul }),
-    ...(hasCluster ? { kubernetes: { kubeconfig, environment, identity: readClusterIdentity(env) } } : {}),
+    ...(hasCluster
+      ? {
+          kubernetes: {
+            kubeconfig,
+            environment,
+            identity: readClusterIdentity(env),
+            remote: {
+              secretNamespace: flags.string("clusterRegistriesNamespace") || flags.string("namespace"),
+              timeoutMs: env.durationMs("PILOT_REMOTE_CLUSTER_TIMEOUT"),
+              staleMs: env.durationMs("PILOT_REMOTE_CLUSTER_STALE_PERIOD"),
+              allowedOptions: listOf(env.string("PILOT_INSECURE_MULTICLUSTER_KUBECONFIG_OPTIONS")),
+            },
+          },
+        }
+      : {}),
     webhooks: readWebhookSettings(environment, log),
     sharedMeshConfig: env.string("SHARED_MESH_CONFIG"),
     meshConfigFile: flags.string("meshConfig"),

@@ -5,7 +5,8 @@ import { readKubeconfig } from "../../src/kubernetes/access/read-kubeconfig.ts";
 import { createKubernetesClient, type KubernetesClient } from "../../src/kubernetes/client.ts";
 import { declareKubernetesMetrics } from "../../src/kubernetes/metrics.ts";
 import type { KubernetesObject, ResourceKind } from "../../src/kubernetes/objects.ts";
-import { type Reflector, startReflector } from "../../src/kubernetes/reflector/start-reflector.ts";
+import type { Reflector } from "../../src/kubernetes/reflector/reflector.ts";
+import { startReflector } from "../../src/kubernetes/reflector/start-reflector.ts";
 import { startKubernetes } from "../support/kubernetes/start-kubernetes.ts";
 import { recordLog } from "../support/log/recording-log.ts";
 import { startFreezableProxy } from "../support/net/freezable-proxy.ts";
@@ -76,7 +77,7 @@ test("what is there is streamed before the sync, and changes follow in order", a
     "default/order-c - > 1",
   ]);
   expect(reflector.metrics.render()).toContain(
-    'kubernetes_reflector_lists_total{resource="configmaps",how="stream"} 1',
+    'kubernetes_reflector_lists_total{cluster="",resource="configmaps",how="stream"} 1',
   );
 });
 

@@ -128,7 +128,13 @@ export const DISCOVERY_FLAGS: readonly FlagSpec[] = [
   },
   withoutEffect("kubernetesApiQPS", "string", "the API server says itself when a client asks too much"),
   withoutEffect("kubernetesApiBurst", "int", "the API server says itself when a client asks too much"),
-  withoutEffect("clusterRegistriesNamespace", "string", "one cluster is read"),
+  {
+    name: "clusterRegistriesNamespace",
+    type: "string",
+    default: "",
+    usage:
+      "Namespace of the Secrets with kubeconfigs of other clusters (label istio/multiCluster=true); that of the control plane when empty",
+  },
   withoutEffect("cniNamespace", "string", "the CNI plugin is not looked at"),
   withoutEffect("profile", "bool", "use node's inspector"),
   withoutEffect("ctrlz_port", "int", "there is no introspection page"),

@@ -4,6 +4,7 @@ import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
 import type { Connections } from "../ads/connections.ts";
 import type { Conflicts } from "../mesh-figures.ts";
 import type { AggregateRegistry } from "../registries/create-aggregate-registry.ts";
+import type { SourceFreshness } from "../source-freshness.ts";
 
 /** What debug pages may look at. */
 export interface DebugContext {
@@ -19,5 +20,7 @@ export interface DebugContext {
   readonly conflicts: () => Conflicts;
   /** Of the server itself. */
   readonly clusterId: string;
+  /** Clusters and Consul, with how old what is known of them is. */
+  readonly sources: () => readonly SourceFreshness[];
   readonly allowsAdmin: boolean;
 }

@@ -12,6 +12,7 @@ import type { DebugPage } from "../ads/ads-context.ts";
 import { type AccessOptions, isOfNamespace, requireCaller } from "./access.ts";
 import type { DebugContext } from "./debug-context.ts";
 import { configDump, resourcesPage } from "./pages/config-dump.ts";
+import { clusterz, freshness } from "./pages/freshness.ts";
 import { configz, endpointShardz, instancesz, meshConfig, pushStatus, registryz, sidecarz } from "./pages/mesh.ts";
 import { adsz, connections, forceDisconnect, resourcesz, syncz } from "./pages/streams.ts";
 
@@ -30,6 +31,7 @@ const PAGES: Readonly<Record<string, readonly [text: string, page: Page]>> = {
   edsz: ["endpoints of a proxy: ?proxyID=", resourcesPage("EDS")],
   endpointShardz: ["endpoints by host name and registry", endpointShardz],
   endpointz: ["the same, under its old name", endpointShardz],
+  freshness: ["how old what is known of every cluster is, by kind", freshness],
   force_disconnect: ["ends a stream: ?proxyID=; only with UNSAFE_ENABLE_ADMIN_ENDPOINTS", forceDisconnect],
   inject: ["templates of injection, which is a program of its own", nothing({})],
   instancesz: ["what connected proxies serve themselves", instancesz],
@@ -129,11 +131,6 @@ function pushContext(context: DebugContext): TextAnswer {
       hosts,
     })),
   });
-}
-
-/** Clusters whose services are known: that of the server itself. */
-function clusterz({ clusterId }: DebugContext): TextAnswer {
-  return json([{ id: clusterId, secretName: "", syncStatus: "synced" }]);
 }
 
 /** Gateways between networks, services of several clusters, ambient workloads, injection: none of them is served. */

@@ -22,6 +22,8 @@ export interface ServiceEntryRegistryOptions extends EndpointOrigin {
 export interface ServiceEntryRegistry extends ServiceRegistry {
   /** Identities of endpoints name the trust domain, which the mesh settings may change. */
   setTrustDomain(trustDomain: string): void;
+  /** Entries may select these as well, until what it returns is called. */
+  addWorkloads(source: WorkloadSource): () => void;
   /** Ends the subscription to the store. */
   close(): void;
 }
@@ -35,10 +37,12 @@ interface Converted {
 /** Services that rule objects describe. Follows its store; an entry is converted again only when it or its workloads changed. */
 export function createServiceEntryRegistry({
   store,
-  workloads: sources = [],
+  workloads: given = [],
   ...origin
 }: ServiceEntryRegistryOptions): ServiceEntryRegistry {
   const state = createRegistryState();
+  /** With what ends the subscription to each. */
+  const sources = new Map<WorkloadSource, () => void>();
   let endpointOrigin: EndpointOrigin = origin;
   let converted = new Map<string, Converted>();
   let addressed: Addressed = new Map();
@@ -48,7 +52,7 @@ export function createServiceEntryRegistry({
     workloads.get(object) ?? toWorkload(object, origin.clusterId);
   const workloadsIn = (snapshot: ConfigSnapshot, namespace: string) => [
     ...snapshot.list("WorkloadEntry", namespace).map(workloadOf),
-    ...sources.flatMap((source) => source.list(namespace)),
+    ...[...sources.keys()].flatMap((source) => source.list(namespace)),
   ];
   /** `namespaces`: the only ones whose workloads may differ; without, all. */
   const convert = (snapshot: ConfigSnapshot, namespaces?: ReadonlySet<string>) => {
@@ -81,21 +85,21 @@ export function createServiceEntryRegistry({
     );
     state.replace([...addressed.values()]);
   };
-  convert(store.snapshot);
   const selectsIn = (namespaces: ReadonlySet<string>) =>
     [...converted.values()].some(
       ({ entry }) => namespaces.has(entry.namespace) && entry.spec.workloadSelector !== undefined,
     );
-  const ends = [
-    store.subscribe(({ snapshot, changes }) => {
-      if (changes.some(({ kind }) => kind === "ServiceEntry" || kind === "WorkloadEntry")) convert(snapshot);
-    }),
-    ...sources.map((source) =>
-      source.subscribe((namespaces) => {
-        if (selectsIn(namespaces)) convert(store.snapshot, namespaces);
-      }),
-    ),
-  ];
+  const follow = (source: WorkloadSource) => {
+    const end = source.subscribe((namespaces) => {
+      if (selectsIn(namespaces)) convert(store.snapshot, namespaces);
+    });
+    sources.set(source, end);
+  };
+  for (const source of given) follow(source);
+  convert(store.snapshot);
+  const endStore = store.subscribe(({ snapshot, changes }) => {
+    if (changes.some(({ kind }) => kind === "ServiceEntry" || kind === "WorkloadEntry")) convert(snapshot);
+  });
   const { services, service, endpoints, targets, subscribe } = state;
   return {
     provider: "External",
@@ -112,8 +116,17 @@ export function createServiceEntryRegistry({
       converted = new Map();
       convert(store.snapshot);
     },
+    addWorkloads: (source) => {
+      follow(source);
+      convert(store.snapshot);
+      return () => {
+        sources.get(source)?.();
+        if (sources.delete(source)) convert(store.snapshot);
+      };
+    },
     close: () => {
-      for (const end of ends) end();
+      endStore();
+      for (const end of sources.values()) end();
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { Logger } from "../../base/logger.ts";
 import { KINDS, type Kind } from "../../istio-api/kinds.ts";
+import type { Freshness } from "../../kubernetes/index.ts";
 import type { KubernetesSource, ObjectWatch } from "../kubernetes-source.ts";
 import { fields, type KubernetesObject, listOf, textOf } from "../registries/kubernetes/kubernetes-object.ts";
 import { decodeRule, type KubernetesRule, type KubernetesStore } from "./create-kubernetes-store.ts";
@@ -81,6 +82,12 @@ export function watchRules(options: WatchRulesOptions): ObjectWatch {
     },
   });
   return {
+    // Of what is still missing; one that merely takes long before one that is refused.
+    freshness: () => {
+      const all = [definitions, ...[...running.values()].map(({ watch }) => watch)].map((watch) => watch.freshness?.());
+      const missing = all.filter((each) => each !== undefined && !each.isSynced);
+      return missing.find((each) => each?.problem === undefined) ?? missing[0] ?? all[0] ?? NOTHING_KNOWN;
+    },
     synced: definitions.synced.then(async () => {
       await Promise.all([...running.values()].map(({ watch }) => watch.synced));
     }),
@@ -90,6 +97,17 @@ export function watchRules(options: WatchRulesOptions): ObjectWatch {
     },
   };
 }
+
+const NOTHING_KNOWN: Freshness = {
+  provedAt: undefined,
+  state: "listing",
+  resourceVersion: undefined,
+  problem: undefined,
+  problemCode: undefined,
+  isSynced: false,
+  objects: 0,
+  repaired: 0,
+};
 
 /** What a definition says of a kind of rules; undefined for other kinds, and for versions that are not known here. */
 function readDefinition({ spec }: KubernetesObject, kinds: readonly Kind[]): ServedKind | undefined {

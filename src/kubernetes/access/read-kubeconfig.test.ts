@@ -1,7 +1,7 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { temporaryFolder } from "../../../test/support/files/temporary-folder.ts";
 import { readInCluster } from "./in-cluster.ts";
-import { kubeconfigPaths, readKubeconfig } from "./read-kubeconfig.ts";
+import { kubeconfigPaths, parseForeignKubeconfig, readKubeconfig } from "./read-kubeconfig.ts";
 
 const config = (more: object) => ({ apiVersion: "v1", kind: "Config", ...more });
 const cluster = (name: string, members: object) => ({ name, cluster: members });
@@ -158,4 +158,41 @@ test("in a pod its account, its namespace and the cluster's address are taken", 
     user: { token: { file: folder.file("token") } },
   });
   await expect(readInCluster({}, folder.path)).rejects.toMatchObject({ code: "invalid-config" });
+});
+
+describe("a kubeconfig that somebody else wrote", () => {
+  const foreign = (own: object) =>
+    JSON.stringify({
+      clusters: [{ name: "c", cluster: { server: "https://east:6443" } }],
+      users: [{ name: "u", user: own }],
+      contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+      "current-context": "x",
+    });
+  const read = (own: object, allowed: readonly string[] = []) =>
+    parseForeignKubeconfig(foreign(own), { source: "Secret s/remote, key east", allowed });
+  const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "helper" };
+
+  test("is read where it brings its credentials with it", async () => {
+    expect(await read({ token: "t" })).toMatchObject({ name: "x", server: new URL("https://east:6443") });
+  });
+
+  test.each([
+    { own: { exec }, member: "exec", option: "exec" },
+    { own: { tokenFile: "/etc/shadow" }, member: "tokenFile", option: "tokenFile" },
+    { own: { "client-certificate": "/a" }, member: "client-certificate", option: "clientCertificate" },
+    { own: { "client-key": "/a" }, member: "client-key", option: "clientKey" },
+  ])("may not use $member of this machine unless it is allowed", async ({ own, member, option }) => {
+    await expect(read(own)).rejects.toMatchObject({
+      code: "invalid-config",
+      message: expect.stringMatching(
+        new RegExp(`Secret s/remote, key east: user u has ${member}, which is not allowed.*add ${option}\\)$`),
+      ),
+    });
+    await expect(read(own, [option])).resolves.toBeDefined();
+  });
+
+  test.each(["", "a: ["])("that is %j is refused without its text", async (text) => {
+    const reading = parseForeignKubeconfig(text, { source: "Secret s/remote, key east", allowed: [] });
+    await expect(reading).rejects.toThrow(/Secret s\/remote, key east is (empty|not YAML)/);
+  });
 });

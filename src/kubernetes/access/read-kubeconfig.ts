@@ -1,24 +1,15 @@
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
-import { Secret } from "../../base/secret.ts";
 import { parseYaml } from "../../files/yaml/parse-yaml.ts";
-import { KubernetesError } from "../kubernetes-error.ts";
-import type { ClusterAccess, ExecPlugin, Impersonation, Material, UserAccess } from "./cluster-access.ts";
+import type { ClusterAccess } from "./cluster-access.ts";
+import { buildAccess, type Entry, invalid, type Members, members, text } from "./kubeconfig-entries.ts";
 
 export interface KubeconfigOptions {
   /** In order of precedence. */
   readonly paths: readonly string[];
   /** The current context when absent. */
   readonly context?: string | undefined;
-}
-
-type Members = Readonly<Record<string, unknown>>;
-
-/** An entry with the folder of its file, from which its relative paths start. */
-interface Entry {
-  readonly members: Members;
-  readonly folder: string;
 }
 
 interface Merged {
@@ -33,8 +24,10 @@ interface Merged {
  * current context. In a list files may be missing; a single one may not. Rejects with "invalid-config".
  */
 export async function readKubeconfig({ paths, context }: KubeconfigOptions): Promise<ClusterAccess> {
-  const merged = await readAll(paths);
-  const shown = paths.join(":");
+  return chooseContext(await readAll(paths), paths.join(":"), context);
+}
+
+function chooseContext(merged: Merged, shown: string, context: string | undefined): ClusterAccess {
   const name = context ?? merged.currentContext;
   if (name === undefined) throw invalid(`${shown} has no current-context; ${listed("contexts", merged.contexts)}`);
   const chosen = entryOf(merged.contexts, "context", name, shown).members;
@@ -48,6 +41,43 @@ export async function readKubeconfig({ paths, context }: KubeconfigOptions): Pro
   });
 }
 
+export interface KubeconfigTextOptions {
+  /** Where it is from, for messages. */
+  readonly source: string;
+  /** Members that make this process read its own files or run programs, and may be used nevertheless. */
+  readonly allowed: readonly string[];
+}
+
+/**
+ * The current context of a kubeconfig that somebody else wrote. What would make this process run a program or send the content of one of its
+ * own files to a server of their choice is refused unless it is allowed by name. Rejects with "invalid-config".
+ */
+export async function parseForeignKubeconfig(
+  content: string,
+  { source, allowed }: KubeconfigTextOptions,
+): Promise<ClusterAccess> {
+  const merged = emptyMerge();
+  const document = await parseDocument(content, source);
+  if (document === null) throw invalid(`kubeconfig of ${source} is empty`);
+  mergeFile(merged, members(document, source), "/");
+  for (const [member, option] of LOCAL_MEMBERS) {
+    const user = [...merged.users].find(([, entry]) => entry.members[member] !== undefined);
+    if (user !== undefined && !allowed.includes(option))
+      throw invalid(
+        `kubeconfig of ${source}: user ${user[0]} has ${member}, which is not allowed; allowed are token, client-certificate-data and client-key-data (PILOT_INSECURE_MULTICLUSTER_KUBECONFIG_OPTIONS may add ${option})`,
+      );
+  }
+  return chooseContext(merged, source, undefined);
+}
+
+/** Members of a user, and the names by which they are allowed: those of the reference. */
+const LOCAL_MEMBERS = [
+  ["exec", "exec"],
+  ["tokenFile", "tokenFile"],
+  ["client-certificate", "clientCertificate"],
+  ["client-key", "clientKey"],
+] as const;
+
 /** The files that KUBECONFIG lists, or the one in the home folder. */
 export function kubeconfigPaths(env: Readonly<NodeJS.ProcessEnv>): string[] {
   const listedPaths = (env.KUBECONFIG ?? "").split(":").filter((path) => path !== "");
@@ -56,7 +86,7 @@ export function kubeconfigPaths(env: Readonly<NodeJS.ProcessEnv>): string[] {
 }
 
 async function readAll(paths: readonly string[]): Promise<Merged> {
-  const merged: Merged = { clusters: new Map(), users: new Map(), contexts: new Map(), currentContext: undefined };
+  const merged = emptyMerge();
   let found = 0;
   for (const path of paths) {
     const content = await readFile(path, "utf8").catch((failure: unknown) => {
@@ -65,15 +95,23 @@ async function readAll(paths: readonly string[]): Promise<Merged> {
     });
     if (content === undefined) continue;
     found += 1;
-    const document = await parseYaml(content).catch((failure: unknown) => {
-      // The text holds secrets: only where it is wrong is said.
-      throw invalid(`kubeconfig ${path} is not YAML: ${errorMessage(failure).split("\n")[0]}`);
-    });
+    const document = await parseDocument(content, path);
     if (document !== null) mergeFile(merged, members(document, path), path);
   }
   if (found === 0)
     throw invalid(`no kubeconfig: ${paths.length === 0 ? "none is named" : `${paths.join(", ")} do not exist`}`);
   return merged;
+}
+
+function emptyMerge(): Merged {
+  return { clusters: new Map(), users: new Map(), contexts: new Map(), currentContext: undefined };
+}
+
+function parseDocument(content: string, shown: string): Promise<unknown> {
+  return parseYaml(content).catch((failure: unknown) => {
+    // The text holds secrets: only where it is wrong is said.
+    throw invalid(`kubeconfig ${shown} is not YAML: ${errorMessage(failure).split("\n")[0]}`);
+  });
 }
 
 function mergeFile(merged: Merged, document: Members, path: string): void {
@@ -94,101 +132,6 @@ function mergeFile(merged: Merged, document: Members, path: string): void {
   merged.currentContext ??= text(document, "current-context");
 }
 
-interface Chosen {
-  readonly name: string;
-  readonly cluster: Entry;
-  readonly user: Entry | undefined;
-  readonly namespace: string;
-}
-
-function buildAccess({ name, cluster, user, namespace }: Chosen): ClusterAccess {
-  const { members: given } = cluster;
-  const server = text(given, "server") ?? "";
-  if (!URL.canParse(server) || !/^https?:$/.test(new URL(server).protocol))
-    throw invalid(`server ${JSON.stringify(server)} of context ${name} is not an http or https address`);
-  const ca = material(cluster, "certificate-authority-data", "certificate-authority");
-  const serverName = text(given, "tls-server-name");
-  const proxyUrl = text(given, "proxy-url");
-  return {
-    name,
-    server: new URL(server),
-    isInsecure: given["insecure-skip-tls-verify"] === true,
-    namespace,
-    user: user === undefined ? {} : buildUser(user, name),
-    ...(ca !== undefined && { ca }),
-    ...(serverName !== undefined && { serverName }),
-    ...(proxyUrl !== undefined && { proxyUrl: new Secret(proxyUrl) }),
-  };
-}
-
-function buildUser(user: Entry, context: string): UserAccess {
-  const { members: given, folder } = user;
-  const clientCertificate = material(user, "client-certificate-data", "client-certificate");
-  const clientKey = material(user, "client-key-data", "client-key");
-  const tokenFile = text(given, "tokenFile");
-  const tokenText = text(given, "token");
-  // Where both are given the file counts: it is the one that is renewed.
-  const token = tokenFile ? { file: resolve(folder, tokenFile) } : tokenText && { text: new Secret(tokenText) };
-  const name = text(given, "username");
-  const password = new Secret(text(given, "password") ?? "");
-  const impersonate = impersonation(given);
-  if (given["auth-provider"] !== undefined && given.exec === undefined)
-    throw invalid(`the user of context ${context} has an auth-provider, which Kubernetes has removed; use exec`);
-  return {
-    ...(token && { token }),
-    ...(name !== undefined && { basic: { user: name, password } }),
-    ...(clientCertificate !== undefined && { clientCertificate }),
-    ...(clientKey !== undefined && { clientKey }),
-    ...(given.exec !== undefined && { exec: execPlugin(members(given.exec, "exec"), folder, context) }),
-    ...(impersonate !== undefined && { impersonate }),
-  };
-}
-
-function impersonation(given: Members): Impersonation | undefined {
-  const user = text(given, "as");
-  if (user === undefined) return undefined;
-  const uid = text(given, "as-uid");
-  const extra = Object.entries(members(given["as-user-extra"] ?? {}, "as-user-extra"));
-  return {
-    user,
-    groups: texts(given["as-groups"]),
-    extra: Object.fromEntries(extra.map(([key, values]) => [key, texts(values)])),
-    ...(uid !== undefined && { uid }),
-  };
-}
-
-const EXEC_VERSIONS = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
-
-function execPlugin(given: Members, folder: string, context: string): ExecPlugin {
-  const apiVersion = text(given, "apiVersion") ?? "";
-  const command = text(given, "command") ?? "";
-  if (!EXEC_VERSIONS.includes(apiVersion))
-    throw invalid(
-      `exec of context ${context}: apiVersion ${JSON.stringify(apiVersion)} is not one of ${EXEC_VERSIONS.join(", ")}`,
-    );
-  if (command === "") throw invalid(`exec of context ${context} has no command`);
-  if (given.interactiveMode === "Always")
-    throw invalid(`exec of context ${context} wants a terminal (interactiveMode Always), and there is none here`);
-  const variables = Array.isArray(given.env) ? given.env.map((each) => members(each, "exec.env")) : [];
-  return {
-    apiVersion,
-    // A bare name is searched in PATH.
-    command: command.includes("/") ? resolve(folder, command) : command,
-    args: texts(given.args),
-    env: Object.fromEntries(variables.map((each) => [text(each, "name") ?? "", text(each, "value") ?? ""])),
-    installHint: text(given, "installHint"),
-    provideClusterInfo: given.provideClusterInfo === true,
-  };
-}
-
-/** Inline data counts before the file. */
-function material({ members: given, folder }: Entry, data: string, file: string): Material | undefined {
-  const inline = text(given, data);
-  if (inline !== undefined) return { text: new Secret(Buffer.from(inline, "base64").toString("utf8")) };
-  const path = text(given, file);
-  return path === undefined ? undefined : { file: resolve(folder, path) };
-}
-
 function entryOf(entries: ReadonlyMap<string, Entry>, kind: string, name: string, shown: string): Entry {
   const entry = entries.get(name);
   if (entry !== undefined) return entry;
@@ -197,23 +140,4 @@ function entryOf(entries: ReadonlyMap<string, Entry>, kind: string, name: string
 
 function listed(kind: string, entries: ReadonlyMap<string, Entry>): string {
   return entries.size === 0 ? `it has no ${kind}` : `its ${kind} are ${[...entries.keys()].join(", ")}`;
-}
-
-function members(value: unknown, where: string): Members {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Members;
-  throw invalid(`kubeconfig ${where} is not a map`);
-}
-
-/** Empty text is as good as none, as for kubectl. */
-function text(given: Members, member: string): string | undefined {
-  const value = given[member];
-  return typeof value === "string" && value !== "" ? value : undefined;
-}
-
-function texts(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
-}
-
-function invalid(message: string, cause?: unknown): KubernetesError {
-  return new KubernetesError("invalid-config", message, { ...(cause !== undefined && { cause }) });
 }

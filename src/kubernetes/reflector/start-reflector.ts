@@ -1,55 +1,14 @@
-import type { BackoffOptions } from "../../base/backoff.ts";
 import { errorMessage } from "../../base/coded-error.ts";
-import { type Handle, toHandle } from "../../base/handle.ts";
-import type { Logger } from "../../base/logger.ts";
+import { toHandle } from "../../base/handle.ts";
 import { wait } from "../../base/wait.ts";
-import type { KubernetesClient } from "../client.ts";
 import { KubernetesError } from "../kubernetes-error.ts";
-import type { KubernetesMetrics } from "../metrics.ts";
-import { type KubernetesObject, objectKey, type ResourceKind } from "../objects.ts";
+import { objectKey } from "../objects.ts";
 import { type Comparison, compareStore } from "./compare-store.ts";
-import { type ComparisonTimes, DEFAULT_COMPARISONS, startComparisons } from "./comparison-schedule.ts";
+import { DEFAULT_COMPARISONS, startComparisons } from "./comparison-schedule.ts";
 import { listPages } from "./list-pages.ts";
 import { ObjectStore, type Sweep } from "./object-store.ts";
 import { FailureDelay, isOlderVersion, type Phase, recoveryOf } from "./recovery.ts";
-
-export interface ReflectorOptions<Reduced> {
-  readonly client: KubernetesClient;
-  readonly resource: ResourceKind;
-  /** What is left of an object; undefined: not wanted. */
-  reduce(object: KubernetesObject): Reduced | undefined;
-  /** The key is namespace/name, or name. Called in the order of changes, also for those before the first sync. */
-  onChange(key: string, after: Reduced | undefined, before: Reduced | undefined): void;
-  /** Once, when everything that was there at the start has been read. */
-  onSynced?(): void;
-  /** Between failures; 0.8 to 30 s when absent. */
-  readonly backoff?: BackoffOptions;
-  /** Every ten minutes, and within half a minute after a lost connection, when absent. */
-  readonly comparisons?: ComparisonTimes;
-  readonly log: Logger;
-  readonly metrics: KubernetesMetrics;
-}
-
-export interface Freshness {
-  /** Milliseconds since 1970 of the last bookmark, list or comparison; undefined before the first list. */
-  readonly provedAt: number | undefined;
-  readonly state: "listing" | "watching" | "waiting";
-  readonly resourceVersion: string | undefined;
-  /** Of the last failure, until something works again. */
-  readonly problem: string | undefined;
-}
-
-/** A copy of all objects of a kind, as small as `reduce` makes them, that follows the API server. */
-export interface Reflector<Reduced> extends Handle {
-  get(key: string): Reduced | undefined;
-  entries(): Iterable<[string, Reduced]>;
-  readonly size: number;
-  /** Rejects when the reflector is stopped before. */
-  readonly synced: Promise<void>;
-  freshness(): Freshness;
-  /** Reads all objects as they are stored now, repairs what differs and says how much it was. */
-  compareWithServer(signal?: AbortSignal): Promise<Comparison>;
-}
+import type { Freshness, Reflector, ReflectorOptions } from "./reflector.ts";
 
 /** A watch that ends sooner, without an event, is a failure: it would be opened again without a pause. */
 const SHORTEST_WATCH_MS = 1000;
@@ -59,6 +18,7 @@ const MIN_WATCH_SECONDS = 5 * 60;
 export function startReflector<Reduced>(options: ReflectorOptions<Reduced>): Reflector<Reduced> {
   const { client, resource, log, metrics } = options;
   const label = resource.group === "" ? resource.plural : `${resource.plural}.${resource.group}`;
+  const by = [options.cluster ?? "", label];
   const stopped = new AbortController();
   const { signal } = stopped;
   const store = new ObjectStore<Reduced>({
@@ -66,7 +26,7 @@ export function startReflector<Reduced>(options: ReflectorOptions<Reduced>): Ref
     onReduceFailure: (key, failure) =>
       log.error("object cannot be used", { resource: label, object: key, error: errorMessage(failure) }),
     onChange(key, after, before) {
-      metrics.objects.set(store.size, [label]);
+      metrics.objects.set(store.size, by);
       try {
         options.onChange(key, after, before);
       } catch (failure) {
@@ -88,12 +48,13 @@ export function startReflector<Reduced>(options: ReflectorOptions<Reduced>): Ref
   let isSynced = false;
   let provedAt: number | undefined;
   let state: Freshness["state"] = "listing";
-  let problem: string | undefined;
+  let problem: KubernetesError | undefined;
+  let repaired = 0;
   let complete = 0;
 
   const prove = () => {
     provedAt = Date.now();
-    metrics.lastProof.set(provedAt / 1000, [label]);
+    metrics.lastProof.set(provedAt / 1000, by);
   };
   const listed = (reached: string) => {
     version = reached;
@@ -102,7 +63,7 @@ export function startReflector<Reduced>(options: ReflectorOptions<Reduced>): Ref
     problem = undefined;
     state = "watching";
     prove();
-    metrics.objects.set(store.size, [label]);
+    metrics.objects.set(store.size, by);
     if (isSynced) return;
     isSynced = true;
     options.onSynced?.();
@@ -113,7 +74,7 @@ export function startReflector<Reduced>(options: ReflectorOptions<Reduced>): Ref
 
   const list = async () => {
     phase = "list";
-    metrics.lists.inc([label, "pages"]);
+    metrics.lists.inc([...by, "pages"]);
     const sweep = () => store.sweep();
     listed(await listPages({ client, resource, resourceVersion: listVersion("0"), sweep, signal }));
     if (pages === "once") pages = undefined;
@@ -125,7 +86,7 @@ export function startReflector<Reduced>(options: ReflectorOptions<Reduced>): Ref
     const openedAt = performance.now();
     let count = 0;
     let initial = sweep;
-    if (sweep !== undefined) metrics.lists.inc([label, "stream"]);
+    if (sweep !== undefined) metrics.lists.inc([...by, "stream"]);
     const events = await client.watch(resource, {
       resourceVersion: sweep === undefined ? (version ?? "") : listVersion(""),
       timeoutSeconds: Math.round(MIN_WATCH_SECONDS * (1 + Math.random())),
@@ -138,15 +99,17 @@ export function startReflector<Reduced>(options: ReflectorOptions<Reduced>): Ref
     }
     for await (const event of events) {
       count += 1;
-      metrics.events.inc([label, event.type]);
+      metrics.events.inc([...by, event.type]);
       if (event.type === "ERROR") throw event.error;
       if (event.type === "BOOKMARK") {
         if (initial !== undefined && !event.endsInitialEvents) continue;
         if (initial === undefined && isOlderVersion(event.resourceVersion, version ?? ""))
           throw wentBack(event.resourceVersion);
         initial?.finish();
-        if (initial === undefined) prove();
-        else listed(event.resourceVersion);
+        if (initial === undefined) {
+          prove();
+          problem = undefined;
+        } else listed(event.resourceVersion);
         initial = undefined;
         phase = "events";
         version = event.resourceVersion;
@@ -181,12 +144,15 @@ export function startReflector<Reduced>(options: ReflectorOptions<Reduced>): Ref
 
   const compare = async (given: AbortSignal): Promise<Comparison> => {
     const before = complete;
-    metrics.lists.inc([label, "comparison"]);
+    metrics.lists.inc([...by, "comparison"]);
     // Another complete read meanwhile is a proof of its own.
     const isOver = () => complete !== before || signal.aborted || next !== "watch";
     const comparison = await compareStore({ client, resource, store, reached: () => version, isOver, signal: given });
     const kinds = (["missing", "outdated", "leftOver"] as const).filter((kind) => comparison[kind] > 0);
-    for (const kind of kinds) metrics.differences.inc([label, kind], comparison[kind]);
+    for (const kind of kinds) {
+      metrics.differences.inc([...by, kind], comparison[kind]);
+      repaired += comparison[kind];
+    }
     if (kinds.length > 0)
       log.error("Kubernetes objects differed from the API server and were repaired", {
         resource: label,
@@ -208,11 +174,11 @@ export function startReflector<Reduced>(options: ReflectorOptions<Reduced>): Ref
     const recovery = recoveryOf(error, phase);
     next = version === undefined && recovery.next === "watch" ? "list" : recovery.next;
     pages = recovery.pages ?? pages;
-    metrics.failures.inc([label, error.code]);
+    metrics.failures.inc([...by, error.code]);
     if (error.code === "unreachable" || error.code === "timeout") comparisons.lost();
     const waitMs = recovery.waitMs ?? delay.next(performance.now());
-    const isNew = problem !== error.message;
-    problem = error.message;
+    const isNew = problem?.message !== error.message;
+    problem = error;
     log[isNew && recovery.waitMs !== 0 ? "warn" : "debug"]("Kubernetes objects are not up to date; trying again", {
       resource: label,
       error: error.message,
@@ -249,7 +215,16 @@ export function startReflector<Reduced>(options: ReflectorOptions<Reduced>): Ref
     get size() {
       return store.size;
     },
-    freshness: () => ({ provedAt, state, resourceVersion: version, problem }),
+    freshness: () => ({
+      provedAt,
+      state,
+      resourceVersion: version,
+      problem: problem?.message,
+      problemCode: problem?.code,
+      isSynced,
+      objects: store.size,
+      repaired,
+    }),
     compareWithServer: (given?: AbortSignal) => compare(given ?? signal),
     async stop() {
       stopped.abort(new Error("the reflector was stopped"));
@@ -257,8 +232,8 @@ export function startReflector<Reduced>(options: ReflectorOptions<Reduced>): Ref
         new KubernetesError("cancelled", `the reflector of ${label} was stopped before it had read all objects`),
       );
       await Promise.all([running, comparisons.stop()]);
-      metrics.objects.remove([label]);
-      metrics.lastProof.remove([label]);
+      metrics.objects.remove(by);
+      metrics.lastProof.remove(by);
     },
   });
 }

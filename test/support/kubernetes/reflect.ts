@@ -4,7 +4,8 @@ import type { ClusterAccess } from "../../../src/kubernetes/access/cluster-acces
 import { createKubernetesClient } from "../../../src/kubernetes/client.ts";
 import { declareKubernetesMetrics } from "../../../src/kubernetes/metrics.ts";
 import type { ResourceKind } from "../../../src/kubernetes/objects.ts";
-import { type Reflector, startReflector } from "../../../src/kubernetes/reflector/start-reflector.ts";
+import type { Reflector } from "../../../src/kubernetes/reflector/reflector.ts";
+import { startReflector } from "../../../src/kubernetes/reflector/start-reflector.ts";
 import { type RecordedLog, recordLog } from "../log/recording-log.ts";
 
 export const THINGS: ResourceKind = { group: "test.example", version: "v1", plural: "things" };

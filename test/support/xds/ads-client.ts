@@ -44,6 +44,8 @@ export interface AdsClientOptions {
   readonly token?: string;
   /** The header in which a gateway describes its client; with the own library only. */
   readonly forwarded?: string;
+  /** The cluster that the client says it is in; with the own library only. */
+  readonly clusterId?: string;
   readonly tls?: { readonly ca: string; readonly cert?: string; readonly key?: string };
   /** Never reads what it is sent. */
   readonly isDeaf?: boolean;
@@ -192,12 +194,13 @@ type Connect = (
 
 const connectOurs: Connect = (path, options, onMessage, onEnd) => {
   const host = options.host ?? "127.0.0.1";
-  const { tls, token, forwarded, windowBytes } = options;
+  const { tls, token, forwarded, clusterId, windowBytes } = options;
   const channel = createGrpcChannel(`${host}:${options.port}`, {
     ...(tls === undefined ? {} : { tls: () => ({ ...tls, serverName: "localhost" }) }),
     credentials: () => ({
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
       ...(forwarded === undefined ? {} : { "x-forwarded-client-cert": forwarded }),
+      ...(clusterId === undefined ? {} : { clusterid: clusterId }),
     }),
     maxReceiveBytes: 512 * 1024 * 1024,
     ...(windowBytes === undefined ? {} : { windowBytes }),

@@ -1,0 +1,205 @@
+import { abortAfter } from "../../base/abort-after.ts";
+import { errorMessage } from "../../base/coded-error.ts";
+import { type Handle, toHandle } from "../../base/handle.ts";
+import type { Logger } from "../../base/logger.ts";
+import { untilAborted } from "../../base/wait.ts";
+import { type KubernetesMetrics, parseForeignKubeconfig } from "../../kubernetes/index.ts";
+import type { MeshSettings } from "../../mesh-model/mesh-settings.ts";
+import type { RemoteClusterSettings } from "../../settings/discovery-settings.ts";
+import type { ClusterApi } from "../cluster/cluster-api.ts";
+import type { KindFreshness, KubernetesSource } from "../kubernetes-source.ts";
+import type { KubernetesRegistry } from "../registries/kubernetes/create-kubernetes-registry.ts";
+import { startKubernetesSource } from "../start-kubernetes-source.ts";
+import {
+  REMOTE_SECRETS,
+  type RemoteSecret,
+  reduceRemoteSecret,
+  type WantedCluster,
+  wantedClusters,
+} from "./remote-secrets.ts";
+import { type RemoteCluster, type RemoteClusterState, startRemoteCluster } from "./start-remote-cluster.ts";
+
+export interface RemoteClustersOptions {
+  /** The control plane's own cluster, where the Secrets are. */
+  readonly source: KubernetesSource;
+  readonly ownId: string;
+  readonly mesh: { readonly settings: MeshSettings; subscribe(listener: () => void): void };
+  readonly domainSuffix: string;
+  readonly systemNamespace: string;
+  readonly settings: RemoteClusterSettings;
+  /** For credential plugins, where they are allowed. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly metrics: KubernetesMetrics;
+  readonly log: Logger;
+}
+
+/** A cluster that a Secret names, as pages and metrics show it. */
+export interface ShownCluster {
+  readonly id: string;
+  readonly secret: string;
+  /** "failed": its kubeconfig cannot be used. */
+  readonly state: RemoteClusterState | "failed";
+  readonly problem?: string;
+  /** Milliseconds since 1970; absent while its API server answers. */
+  readonly awaySince?: number;
+  readonly kinds: readonly KindFreshness[];
+}
+
+/** Who uses what clusters have, from when it is known until it is not any more. */
+export interface ClusterUser {
+  /** Services of a cluster count. Returns what ends it. */
+  services(registry: KubernetesRegistry): () => void;
+}
+
+export interface RemoteClusters extends Handle {
+  /** Clusters that are known already are passed on at once. */
+  use(user: ClusterUser): void;
+  /** Resolves when every cluster that was named at the start is known, or when the time for that is over. */
+  settle(signal?: AbortSignal): Promise<void>;
+  api(id: string): ClusterApi | undefined;
+  all(): readonly ShownCluster[];
+}
+
+interface Followed {
+  readonly wanted: WantedCluster;
+  readonly cluster: RemoteCluster | undefined;
+  readonly problem?: string;
+}
+
+/**
+ * Follows the clusters that Secrets name, from when a Secret appears until it is gone. None waits for another. Another kubeconfig of the same
+ * cluster takes over when its objects are known; one that cannot be used leaves the former in force.
+ */
+export function startRemoteClusters(options: RemoteClustersOptions): RemoteClusters {
+  const { source, ownId, mesh, settings, systemNamespace, log } = options;
+  const secrets = new Map<string, RemoteSecret>();
+  const followed = new Map<string, Followed>();
+  const stopping = new Set<Promise<void>>();
+  const users = new Set<ClusterUser>();
+  const shown = new Map<KubernetesRegistry, Map<ClusterUser, () => void>>();
+  let ignored: readonly string[] = [];
+  let updating: Promise<void> = Promise.resolve();
+  let isStopped = false;
+
+  const show = (registry: KubernetesRegistry) => {
+    const ends = new Map([...users].map((user) => [user, user.services(registry)]));
+    shown.set(registry, ends);
+    return () => {
+      shown.delete(registry);
+      for (const end of ends.values()) end();
+    };
+  };
+  const end = (cluster: RemoteCluster | undefined) => {
+    if (cluster === undefined) return;
+    const stopped = cluster.stop().finally(() => stopping.delete(stopped));
+    stopping.add(stopped);
+  };
+  const start = async (wanted: WantedCluster, former: RemoteCluster | undefined): Promise<RemoteCluster> => {
+    const { id, secret, text } = wanted;
+    const access = await parseForeignKubeconfig(text.reveal(), {
+      source: `Secret ${secret}, key ${id}`,
+      allowed: settings.allowedOptions,
+    });
+    const { environment, metrics, domainSuffix } = options;
+    return startRemoteCluster({
+      id,
+      source: startKubernetesSource({ access, clusterId: id, environment, metrics, log }),
+      mesh: () => mesh.settings,
+      domainSuffix,
+      systemNamespace,
+      staleMs: settings.staleMs,
+      show: (registry) => {
+        // In one step: what both know does not come and go.
+        former?.retire();
+        return show(registry);
+      },
+      log,
+    });
+  };
+  const follow = async (wanted: WantedCluster) => {
+    const before = followed.get(wanted.id);
+    if (before?.wanted.digest === wanted.digest) return;
+    try {
+      const cluster = await start(wanted, before?.cluster);
+      followed.set(wanted.id, { wanted, cluster });
+      // The former one stays in force until then.
+      if (before?.cluster !== undefined) void cluster.synced.then(() => end(before.cluster));
+    } catch (thrown) {
+      const problem = errorMessage(thrown);
+      followed.set(wanted.id, { wanted, cluster: before?.cluster, problem });
+      log.error("cluster cannot be followed", { cluster: wanted.id, error: problem });
+    }
+  };
+  const update = async () => {
+    if (isStopped) return;
+    const wanted = wantedClusters(secrets, ownId);
+    for (const problem of wanted.ignored.filter((each) => !ignored.includes(each)))
+      log.warn("kubeconfig of a Secret is ignored", { reason: problem });
+    ignored = wanted.ignored;
+    for (const [id, { cluster, wanted: before }] of followed) {
+      if (wanted.clusters.has(id)) continue;
+      followed.delete(id);
+      end(cluster);
+      log.info("cluster is not followed any more", { cluster: id, secret: before.secret });
+    }
+    for (const cluster of wanted.clusters.values()) await follow(cluster);
+  };
+  const watch = source.watch<RemoteSecret>({
+    resource: {
+      group: "",
+      version: "v1",
+      plural: "secrets",
+      namespace: settings.secretNamespace ?? systemNamespace,
+      labelSelector: REMOTE_SECRETS,
+    },
+    reduce: reduceRemoteSecret,
+    onChange: (key, after) => {
+      if (after === undefined) secrets.delete(key);
+      else secrets.set(key, after);
+      updating = updating.then(update);
+    },
+  });
+  mesh.subscribe(() => {
+    for (const { cluster } of followed.values()) cluster?.meshChanged();
+  });
+  const known = async () => {
+    await watch.synced;
+    await updating;
+    await Promise.all([...followed.values()].map(({ cluster }) => cluster?.synced));
+  };
+  return toHandle({
+    use: (user: ClusterUser) => {
+      users.add(user);
+      for (const [registry, ends] of shown) ends.set(user, user.services(registry));
+    },
+    settle: async (signal?: AbortSignal) => {
+      using limit = abortAfter(settings.timeoutMs || Number.POSITIVE_INFINITY, signal);
+      const isKnown = await Promise.race([known().then(() => true), untilAborted(limit.signal).then(() => false)]);
+      signal?.throwIfAborted();
+      if (isKnown) return;
+      const missing = [...followed].filter(([, { cluster }]) => cluster?.state === "syncing").map(([id]) => id);
+      log.warn("clusters are not known yet; their services follow when they answer", {
+        clusters: missing.join(",") || "Secrets are not read yet",
+        waitedMs: settings.timeoutMs,
+      });
+    },
+    api: (id: string) => followed.get(id)?.cluster?.api,
+    all: () =>
+      [...followed].map(([id, { wanted, cluster, problem }]) => ({
+        id,
+        secret: wanted.secret,
+        state: cluster?.state ?? "failed",
+        ...(problem !== undefined && { problem }),
+        ...(cluster?.awaySince !== undefined && { awaySince: cluster.awaySince }),
+        kinds: cluster?.freshness() ?? [],
+      })),
+    ended: new Promise<void>(() => undefined),
+    stop: async () => {
+      isStopped = true;
+      await watch.stop();
+      await updating;
+      for (const { cluster } of followed.values()) end(cluster);
+      while (stopping.size > 0) await Promise.all(stopping);
+    },
+  });
+}
