@@ -14,7 +14,7 @@ import {
 } from "../ca/index.ts";
 import type { MeshSettings } from "../mesh-model/mesh-settings.ts";
 import type { ServerCredentials, ServerTls } from "../net/listen/tls-acceptor.ts";
-import type { ClusterIdentitySettings } from "../settings/discovery-settings.ts";
+import type { ClusterIdentitySettings, ServingFiles } from "../settings/discovery-settings.ts";
 import type { ClusterApi } from "./cluster/cluster-api.ts";
 import { createSecretRootStore } from "./cluster/secret-root-store.ts";
 import { startLease } from "./cluster/start-lease.ts";
@@ -75,7 +75,12 @@ export async function connectCa(
   return { authority, issuer, authenticators, ...serving, tls: withLimits(serving.tls, options) };
 }
 
-type Serving = Pick<ConnectedCa, "tls" | "servingRoots" | "onServingRoots">;
+export type Serving = Pick<ConnectedCa, "tls" | "servingRoots" | "onServingRoots">;
+
+/** A certificate from files for a server without a CA. */
+export async function connectServingFiles(files: ServingFiles): Promise<Serving> {
+  return rootsOfFiles(createFileTls(files, { material: { rootPem: "", chainPem: [] } }, () => []));
+}
 
 function rootsOfAuthority(authority: Authority, tls: ServerTls): Serving {
   return {

@@ -10,9 +10,22 @@ import { startKubernetesSource } from "./start-kubernetes-source.ts";
 import { untilSynced } from "./until-synced.ts";
 import { watchMeshMaps } from "./watch-mesh-maps.ts";
 
+type ClusterOptions = Pick<
+  StartDiscoveryOptions,
+  | "kubernetes"
+  | "kubernetesSource"
+  | "clusterId"
+  | "systemNamespace"
+  | "revision"
+  | "sharedMeshConfig"
+  | "meshConfigFile"
+  | "signal"
+  | "log"
+>;
+
 /** The API server of the settings, unless objects come from somewhere else. Rejects where the settings cannot be used. */
 export async function connectCluster(
-  { kubernetes, kubernetesSource, clusterId = "Kubernetes", log }: StartDiscoveryOptions,
+  { kubernetes, kubernetesSource, clusterId = "Kubernetes", log }: ClusterOptions,
   metrics: KubernetesMetrics,
   opened: CloseStack,
 ): Promise<Pick<StartDiscoveryOptions, "kubernetesSource">> {
@@ -24,10 +37,7 @@ export async function connectCluster(
 }
 
 /** Where there is a cluster, it may hold the mesh config. Rejects where the config cannot be read and there is no file: defaults could be an open mesh. */
-export async function connectMeshMaps(
-  options: StartDiscoveryOptions,
-  opened: CloseStack,
-): Promise<ClusterMesh | undefined> {
+export async function connectMeshMaps(options: ClusterOptions, opened: CloseStack): Promise<ClusterMesh | undefined> {
   const { kubernetesSource: source, systemNamespace: namespace = "istio-system", revision = "", signal, log } = options;
   if (source === undefined) return undefined;
   const maps = watchMeshMaps({ source, namespace, revision, shared: options.sharedMeshConfig ?? "" });

@@ -1,3 +1,4 @@
 export { DiscoveryError } from "./discovery-error.ts";
 export type { Discovery, StartDiscoveryOptions } from "./options.ts";
 export { startDiscovery } from "./start-discovery.ts";
+export { startInjector } from "./start-injector.ts";

@@ -1,7 +1,6 @@
 import type { Socket } from "node:net";
 import type { AdmissionServer } from "../admission/index.ts";
 import { CloseStack } from "../base/close-stack.ts";
-import { errorCode, errorMessage } from "../base/coded-error.ts";
 import { toHandle } from "../base/handle.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
 import { untilAborted } from "../base/wait.ts";
@@ -10,9 +9,6 @@ import { declareKubernetesMetrics } from "../kubernetes/index.ts";
 import { FORCED_CHANGES } from "../mesh-model/changes/push-changes.ts";
 import type { AnswerOptions } from "../net/http-server/answer-exchange.ts";
 import { createHttp2Answer } from "../net/http-server/exchanges.ts";
-import { text } from "../net/http-server/http-types.ts";
-import { createRouteTable } from "../net/http-server/route-table.ts";
-import { type HttpServer, type HttpServerOptions, startHttpServer } from "../net/http-server/start-http-server.ts";
 import { renderProcessMetrics, startEventLoopLag } from "../process/process-metrics.ts";
 import type { PortOption } from "../settings/discovery-settings.ts";
 import type { AdsService } from "./ads/create-ads-service.ts";
@@ -22,7 +18,7 @@ import { type ConnectedConfig, connectConfig } from "./connect-config.ts";
 import { connectCredentials } from "./connect-credentials.ts";
 import { connectPush } from "./connect-push.ts";
 import { connectXds, type GrpcPort, openXdsPorts } from "./connect-xds.ts";
-import { DiscoveryError } from "./discovery-error.ts";
+import { type BasePagesOptions, createBasePages, pagesOf, servePages } from "./http/base-pages.ts";
 import { type ConfigApiOptions, createConfigApi } from "./http/config-api.ts";
 import type { DebugContext } from "./http/debug-context.ts";
 import { createDebugHandler, createDebugPage, type DebugPagesOptions } from "./http/debug-pages.ts";
@@ -34,10 +30,6 @@ import type { Discovery, StartDiscoveryOptions } from "./options.ts";
 import { type ParseThread, startParseThread } from "./parse/start-parse-thread.ts";
 import { readinessDetails } from "./source-freshness.ts";
 import { connectWebhooks } from "./webhooks/connect-webhooks.ts";
-
-const IDLE_MS = 90_000;
-const READ_MS = 30_000;
-const LIMITS = { keepAliveMs: IDLE_MS, requestMs: READ_MS, silenceMs: READ_MS, halfClosedMs: IDLE_MS };
 
 /** A start does not wait longer than this for keys that are somewhere else. */
 const FIRST_KEYS_MS = 5000;
@@ -259,32 +251,13 @@ function addressOf<Name extends "grpc" | "secureGrpc">(name: Name, port: GrpcPor
   return first === undefined ? {} : { [name]: first.address };
 }
 
-interface RouteOptions extends DebugPagesOptions, ConfigApiOptions {
-  /** Why the server is not ready; empty when it is. */
-  readonly notReady: () => string;
-  /** What a server that is ready does not know, a line for each thing. */
-  readonly details: () => readonly string[];
-  readonly registry: MetricRegistry;
-  /** The process's own figures as Prometheus text. */
-  readonly processMetrics: () => string;
-  /** One line of text. */
-  readonly version: string;
+interface RouteOptions extends BasePagesOptions, DebugPagesOptions, ConfigApiOptions {
   readonly debugOverHttp: boolean;
 }
 
 /** What the HTTP and the monitoring port answer; both have everything, as tools look on either. */
 function createPages(options: RouteOptions): AnswerOptions {
-  const table = createRouteTable();
-  table.route("*", "/ready", () => {
-    const reason = options.notReady();
-    return reason === "" ? text(200, ["ready", ...options.details()].join("\n")) : text(503, reason);
-  });
-  table.route("*", "/metrics", () => ({
-    status: 200,
-    contentType: "text/plain; version=0.0.4; charset=utf-8",
-    body: options.registry.render() + options.processMetrics(),
-  }));
-  table.route("*", "/version", () => text(200, options.version));
+  const table = createBasePages(options);
   if (options.debugOverHttp) {
     const debug = createDebugHandler(options);
     table.route("*", "/debug", debug);
@@ -293,19 +266,5 @@ function createPages(options: RouteOptions): AnswerOptions {
   const config = createConfigApi(options);
   table.route("*", "/config", config);
   table.route("*", "/config/", config);
-  return { handler: table.handle, headers: { "X-Content-Type-Options": "nosniff" }, log: options.log };
-}
-
-/** Rejects with a DiscoveryError when the address cannot be bound. */
-async function servePages(
-  pages: AnswerOptions,
-  port: PortOption,
-  more: Pick<HttpServerOptions, "onHttp2">,
-): Promise<HttpServer> {
-  try {
-    return await startHttpServer({ ...pages, ...more, listen: [port], limits: LIMITS });
-  } catch (thrown) {
-    const code = errorCode(thrown) === "address-in-use" ? "address-in-use" : "cannot-listen";
-    throw new DiscoveryError(code, errorMessage(thrown), { cause: thrown });
-  }
+  return pagesOf(table, options.log);
 }

@@ -195,3 +195,17 @@ export interface DiscoverySettings {
   /** Served on the port `https`; needed where that is there. */
   readonly webhooks?: WebhookSettings;
 }
+
+/** What flags and environment say about webhooks that run alone. */
+export interface InjectorSettings
+  extends Pick<DiscoverySettings, "kubernetes" | "servingFiles" | "caDirectory" | "ca" | "hosts" | "sharedMeshConfig"> {
+  readonly ports: { readonly https: PortOption; readonly monitoring?: PortOption };
+  readonly webhooks: WebhookSettings;
+  /** Watched; missing means defaults, or the cluster's ConfigMap. */
+  readonly meshConfigFile?: string;
+  readonly domainSuffix: string;
+  readonly systemNamespace: string;
+  readonly revision: string;
+  /** Time for reviews under way when the server is stopped. */
+  readonly shutdownMs: number;
+}

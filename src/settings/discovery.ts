@@ -138,7 +138,7 @@ function readAliases(values: readonly string[]): ReadonlyMap<string, string> {
   return aliases;
 }
 
-function readClusterIdentity(env: EnvReader): ClusterIdentitySettings {
+export function readClusterIdentity(env: EnvReader): ClusterIdentitySettings {
   const own = "istio-ca-secret";
   return {
     caSecrets: env.bool("USE_CACERTS_FOR_SELF_SIGNED_CA") ? [own, "cacerts"] : [own],
@@ -180,7 +180,7 @@ function readMaxAge(flags: FlagValues): number {
   );
 }
 
-function listOf(text: string): string[] {
+export function listOf(text: string): string[] {
   return text
     .split(",")
     .map((word) => word.trim())

@@ -40,6 +40,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./help.ts")).createHelpCommand(COMMANDS),
   },
   {
+    name: "injector",
+    short: "Runs the webhooks of the control plane alone",
+    load: async () => (await import("./injector.ts")).command,
+  },
+  {
     name: "istio-clean-iptables",
     short: "Clean up iptables rules for Istio Sidecar",
     load: async () => (await import("./istio-clean-iptables.ts")).command,

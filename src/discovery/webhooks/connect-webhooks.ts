@@ -42,7 +42,7 @@ export interface WebhookParts {
   readonly opened: CloseStack;
 }
 
-/** Settings of injection are known before the port opens: a pod that comes early is not injected with others. */
+/** How long the port waits for the settings of injection: a pod that comes early would be refused. */
 const FIRST_SETTINGS_MS = 10_000;
 const INJECTOR_ENTRY = "sidecar-injector.istio.io";
 
@@ -85,7 +85,7 @@ async function connectInjection(parts: WebhookParts): Promise<Reviewer> {
   const synced = Promise.all([input.synced, kubelets?.synced, namespaces?.synced]);
   await Promise.race([synced, untilAborted(limit.signal)]);
   parts.signal?.throwIfAborted();
-  if (limit.expired) log.warn("the API server does not answer: pods are injected with built-in settings until it does");
+  if (limit.expired) log.warn("the API server does not answer: pods are refused until the injection config is known");
   const created = createLiveSettings({
     input,
     rest: () => ({

@@ -30,8 +30,9 @@ export interface MapInputOptions {
 
 /** The keys `config` and `values` of a ConfigMap. */
 export function watchInjectionMap({ source, namespace, name, onChange }: MapInputOptions): InjectionInput {
-  let current: ReturnType<InjectionInput["current"]>;
   const place = `ConfigMap ${namespace}/${name}`;
+  let isRead = false;
+  let current: ReturnType<InjectionInput["current"]>;
   const watch = source.watch<ReturnType<InjectionInput["current"]>>({
     resource: { group: "", version: "v1", plural: "configmaps", namespace, name },
     reduce: (object) => (object.metadata?.name === name ? readMap(fields(object).data, place) : undefined),
@@ -40,7 +41,13 @@ export function watchInjectionMap({ source, namespace, name, onChange }: MapInpu
       onChange();
     },
   });
-  return { current: () => current, synced: watch.synced, stop: () => watch.stop() };
+  const synced = watch.synced.then(() => {
+    isRead = true;
+    onChange();
+  });
+  // Built-in settings are not those of the installation: without knowing that it has none, they must not be used.
+  const unread = () => ({ problem: `${place} is not read yet: ${watch.freshness?.().problem ?? "no answer"}` });
+  return { current: () => (isRead ? current : unread()), synced, stop: () => watch.stop() };
 }
 
 function readMap(data: unknown, place: string): ReturnType<InjectionInput["current"]> {

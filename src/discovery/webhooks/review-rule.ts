@@ -62,7 +62,7 @@ export function createRuleReviewer(metrics: WebhookMetrics, log: Logger): Review
         return refused(request, "invalid_resource", `configuration is invalid: annotation ${ALWAYS_REJECT} is set`);
       const unknown = Object.keys(members).find((name) => !TOP_LEVEL.has(name));
       if (unknown !== undefined) {
-        const text = `unknown field ${JSON.stringify(unknown)} on ${kind} resource ${nameOf(request)}`;
+        const text = `unknown field ${JSON.stringify(unknown)} on ${nameOf({ ...request, kind: { ...request.kind, kind: `${kind} resource` } })}`;
         return refused(request, "invalid_resource", `${text}; allowed are ${[...TOP_LEVEL].join(", ")}`);
       }
       return passed(request, metrics, problems.map(problemText));
