@@ -26,7 +26,8 @@ import { createFileTls } from "./serving-files.ts";
 
 export interface ConnectedCa {
   readonly authority: Authority;
-  readonly issuer: DevelopmentIssuer;
+  /** Absent in a cluster, which issues its own tokens. */
+  readonly issuer: DevelopmentIssuer | undefined;
   /** In the order in which they are tried. */
   readonly authenticators: readonly Authenticator[];
   readonly tls: ServerTls;
@@ -52,8 +53,9 @@ export async function connectCa(
   const authority = opened.add(
     await startAuthority({ ...options.ca, selfSigned, directory: options.caDirectory, trustDomain, log }),
   );
-  const issuer = await openDevelopmentIssuer(options.caDirectory);
-  const rules = [issuer.rule, ...(options.jwtRules ?? [])];
+  // Not in a cluster: its accounts have tokens, and the directory may be a volume that nothing can be written to.
+  const issuer = api === undefined ? await openDevelopmentIssuer(options.caDirectory) : undefined;
+  const rules = [...(issuer === undefined ? [] : [issuer.rule]), ...(options.jwtRules ?? [])];
   const tokens = rules.map((rule) => createJwtAuthenticator({ rule, trustDomain: () => mesh().trustDomain }));
   const { trustedGateways = [] } = options;
   const authenticators = [

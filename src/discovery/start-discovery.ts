@@ -189,8 +189,10 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     get rootPem() {
       return ca.authority.material.rootPem;
     },
-    issueToken: async (account: { readonly namespace: string; readonly name: string }, seconds: number) =>
-      (await ca.issuer.issue(account, seconds)).reveal(),
+    async issueToken(account: { readonly namespace: string; readonly name: string }, seconds: number) {
+      if (ca.issuer === undefined) throw new Error("tokens of a cluster are issued by its API server (TokenRequest)");
+      return (await ca.issuer.issue(account, seconds)).reveal();
+    },
     ended: Promise.race(
       [...servers, http, monitoring, webhooks].flatMap((server) => (server === undefined ? [] : [server.ended])),
     ),
