@@ -30,6 +30,8 @@ export interface Service {
   readonly ports: readonly ServicePort[];
   /** Virtual addresses and CIDR ranges, as the user gave them. */
   readonly addresses: readonly string[];
+  /** Where several clusters have the service: its addresses in each. Known to indexes, not to registries. */
+  readonly clusterAddresses?: ReadonlyMap<string, readonly string[]>;
   /** Given out to a service without address; only for proxies whose agent answers DNS. */
   readonly autoAllocated?: AutoAllocated;
   readonly resolution: Resolution;
@@ -107,6 +109,11 @@ export function behindAliases(host: string, find: (host: string) => Service | un
     service = find(current);
   }
   return { host: current, service: service?.resolution === "Alias" ? undefined : service, through: [...through] };
+}
+
+/** The addresses by which clients of a cluster know the service: those that their own cluster gave it, else those of the oldest. */
+export function addressesIn({ addresses, clusterAddresses }: Service, clusterId: string): readonly string[] {
+  return clusterAddresses?.get(clusterId) ?? addresses;
 }
 
 /** The first address, or `0.0.0.0` for a service without one. */

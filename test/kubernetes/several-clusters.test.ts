@@ -220,3 +220,24 @@ test("tokens of a remote cluster are reviewed by that cluster", async () => {
   expect(await ask("own")).toBe("UNAUTHENTICATED");
   expect(await ask("north")).toBe("UNAUTHENTICATED");
 });
+
+test("a proxy calls a service by the address that its own cluster gave it", async () => {
+  const { own, east } = place();
+  await own.apply(manifests(remoteSecret(east)));
+  await using server = await start();
+  await until(async () => expect((await freshnessOf(server, "east"))?.state).toBe("synced"), 30_000);
+  for (const [id, cluster] of [["own", own] as const, ["east", east] as const]) {
+    const { spec } = await cluster.api.json({ path: "/api/v1/namespaces/prod/services/web" });
+    const { clusterIP } = spec as { clusterIP: string };
+    await using stream = openSotw({ port: server.ports.grpc, library: "ours" });
+    stream.send({ node: testNode({ metadata: { CLUSTER_ID: id } }), typeUrl: URLS.RDS, resourceNames: ["80"] });
+    await stream.next();
+    const [resource] = stream.responses[0]?.resources ?? [];
+    const { virtualHosts = [] } = decodeMessage(
+      "envoy.config.route.v3.RouteConfiguration",
+      Buffer.from(resource?.value ?? []),
+    );
+    const domains = virtualHosts.find(({ name }) => name === "web.prod.svc.cluster.local:80")?.domains ?? [];
+    expect(domains.filter((domain) => domain.startsWith("10."))).toEqual([clusterIP]);
+  }
+});

@@ -1,7 +1,7 @@
 import { isUnixAddress } from "../../istio-api/values/address.ts";
 import { isHttp, type Protocol } from "../../istio-api/values/protocol.ts";
 import type { EgressListener, OutboundScope, ScopeTraits } from "../../mesh-model/push-snapshot.ts";
-import { isHeadless, type Service, type ServicePort } from "../../mesh-model/service.ts";
+import { addressesIn, isHeadless, type Service, type ServicePort } from "../../mesh-model/service.ts";
 import { isIP } from "../../net/ip.ts";
 import type { Address } from "../../protobuf/gen/envoy/config/core/v3.ts";
 import type { Listener } from "../../protobuf/gen/envoy/config/listener/v3.ts";
@@ -57,7 +57,8 @@ interface VirtualAddresses {
  * without IPv6 Envoy refuses a listener that merely names such an address.
  */
 export function virtualAddresses(service: Service, traits: ScopeTraits): VirtualAddresses {
-  const given = (service.addresses.length > 0 ? service.addresses : allocated(service, traits)).map(withoutLength);
+  const own = addressesIn(service, traits.clusterId);
+  const given = (own.length > 0 ? own : allocated(service, traits)).map(withoutLength);
   const usable = given.filter((address) => hasFamily(address, traits));
   return {
     plain: usable.filter((address) => !address.includes("/")),

@@ -1,6 +1,6 @@
 import { isWildcard } from "../../istio-api/values/hostname.ts";
 import type { ScopeTraits } from "../../mesh-model/push-snapshot.ts";
-import type { Service } from "../../mesh-model/service.ts";
+import { addressesIn, type Service } from "../../mesh-model/service.ts";
 import { isIP, isIPv6 } from "../../net/ip.ts";
 
 /**
@@ -77,9 +77,10 @@ function bySharedSuffix(host: string, callerDomain: string): readonly string[] {
  */
 export function serviceAddresses(
   service: Service,
-  traits: Pick<ScopeTraits, "dnsCapture" | "dnsAutoAllocate" | "ipv4" | "ipv6">,
+  traits: Pick<ScopeTraits, "dnsCapture" | "dnsAutoAllocate" | "ipv4" | "ipv6" | "clusterId">,
 ): readonly string[] {
-  if (service.addresses.length > 0) return service.addresses.flatMap(singleAddress);
+  const own = addressesIn(service, traits.clusterId);
+  if (own.length > 0) return own.flatMap(singleAddress);
   if (service.autoAllocated === undefined || !traits.dnsCapture || !traits.dnsAutoAllocate) return [];
   const { ipv4, ipv6 } = service.autoAllocated;
   return traits.ipv6 ? [...(traits.ipv4 ? [ipv4] : []), ipv6] : [ipv4];

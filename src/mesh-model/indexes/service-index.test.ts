@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Service, serviceKey } from "../service.ts";
+import { addressesIn, type Service, serviceKey } from "../service.ts";
 import { buildServiceIndex } from "./service-index.ts";
 
 interface Given extends Partial<Omit<Service, "ports">> {
@@ -155,4 +155,33 @@ test("whatever the order given, the same services win, and host and port are the
       expect(new Set(seen.map(({ hostname }) => hostname))).toEqual(new Set(given.map(({ hostname }) => hostname)));
     }),
   );
+});
+
+describe("one service of Kubernetes in several clusters", () => {
+  const inCluster = (clusterId: string, given: Given = {}) =>
+    made({ provider: "Kubernetes", clusterId, addresses: [`10.0.0.${clusterId.length}`], ...given });
+  const own = inCluster("own", { creationTime: 1, subjectAltNames: ["a"] });
+  const other = inCluster("other", { creationTime: 2, ports: [80, 81], subjectAltNames: ["b"] });
+
+  test("is known in each by that cluster's addresses, in a third by those of the oldest", () => {
+    const [first, rest] = buildServiceIndex([other, own], []).services;
+    expect(first).toMatchObject({ clusterId: "own", subjectAltNames: ["a", "b"] });
+    expect(rest?.ports.map(({ port }) => port)).toEqual([81]);
+    for (const service of [first, rest]) {
+      if (service === undefined) throw new Error("two services were expected");
+      expect(addressesIn(service, "own")).toEqual(["10.0.0.3"]);
+      expect(addressesIn(service, "other")).toEqual(["10.0.0.5"]);
+    }
+    expect(first && addressesIn(first, "third")).toEqual(["10.0.0.3"]);
+  });
+
+  test("stays the same value while the clusters say the same of it", () => {
+    const before = buildServiceIndex([own, other], []);
+    const after = buildServiceIndex([own, other, inCluster("own", { name: "z", hostname: "z.example" })], [], before);
+    expect(after.services.find(({ key }) => key === own.key)).toBe(before.services[0]);
+  });
+
+  test("that is alone is the value the registry gave", () => {
+    expect(buildServiceIndex([own], []).services[0]).toBe(own);
+  });
 });

@@ -1,6 +1,6 @@
 import { compareText } from "../../istio-api/config-object.ts";
 import { groupBy, sameElements } from "../lists.ts";
-import { behindAliases, compareServices, type Service } from "../service.ts";
+import { behindAliases, compareServices, endpointsKey, type Service } from "../service.ts";
 import { isPublic, isVisibleTo } from "../visibility.ts";
 
 /** All services, and who sees which. */
@@ -16,6 +16,8 @@ export interface ServiceIndex {
   withPorts(service: Service, ports: readonly number[]): Service | undefined;
   /** Services with the names that aliases give to them; the same values for the same names. */
   named(services: readonly Service[]): readonly Service[];
+  /** Services of several clusters with what each cluster says of them; the same values for the same clusters. */
+  joined(services: readonly Service[]): readonly Service[];
   /** The service with those of its aliases alone that pass the test; the same value for the same ones. */
   withAliases(service: Service, isShown: (alias: string) => boolean): Service;
 }
@@ -41,7 +43,8 @@ export function buildServiceIndex(
   const withPorts = previous?.withPorts ?? createPortSelection();
   const named = previous?.named ?? createNaming();
   const withAliases = previous?.withAliases ?? createAliasSelection();
-  const services = named(withoutRepeatedPorts([...given].sort(compareServices), withPorts));
+  const joined = previous?.joined ?? createClusterJoin();
+  const services = named(withoutRepeatedPorts(joined([...given].sort(compareServices)), withPorts));
   const visible = new Map<string, VisibleServices>();
   return {
     given,
@@ -49,6 +52,7 @@ export function buildServiceIndex(
     services,
     withPorts,
     named,
+    joined,
     withAliases,
     visibleTo: (namespace) => {
       let found = visible.get(namespace);
@@ -58,6 +62,34 @@ export function buildServiceIndex(
       }
       return found;
     },
+  };
+}
+
+/**
+ * Services of Kubernetes with one host in one namespace are one service in all clusters: each cluster's clients call it by the addresses that
+ * their cluster gave it, and any of its names will do in certificates. The rest is that of the oldest.
+ */
+function createClusterJoin(): ServiceIndex["joined"] {
+  const made = new WeakMap<Service, { readonly group: readonly Service[]; readonly service: Service }>();
+  const join = (service: Service, group: readonly Service[]) => {
+    const known = made.get(service);
+    if (known !== undefined && sameElements(known.group, group)) return known.service;
+    const joined = Object.freeze({
+      ...service,
+      clusterAddresses: new Map(group.map(({ clusterId, addresses }) => [clusterId, addresses])),
+      subjectAltNames: Object.freeze([...new Set(group.flatMap(({ subjectAltNames }) => subjectAltNames))]),
+    });
+    made.set(service, { group, service: joined });
+    return joined;
+  };
+  return (services) => {
+    const kubernetes = services.filter(({ provider }) => provider === "Kubernetes");
+    if (kubernetes.every(({ clusterId }) => clusterId === kubernetes[0]?.clusterId)) return services;
+    const groups = groupBy(kubernetes, endpointsKey);
+    return services.map((service) => {
+      const group = service.provider === "Kubernetes" ? (groups.get(endpointsKey(service)) ?? []) : [];
+      return group.length < 2 ? service : join(service, group);
+    });
   };
 }
 
