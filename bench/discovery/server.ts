@@ -27,11 +27,29 @@ export async function startServer(program: string, services: number): Promise<Me
   const folder = mkdtempSync(join(tmpdir(), "discovery-bench-"));
   const configDir = join(folder, "config");
   writeServices(configDir, services);
+  const started = await startControlPlane(program, folder, ["--registries=", `--configDir=${configDir}`]);
+  return { configDir, ...started, usage: () => usageOf(started.pid) };
+}
+
+/** A control plane as a process, once its xDS port is open. */
+export interface ControlPlane extends AsyncDisposable {
+  readonly pid: number;
+  readonly target: string;
+  /** From its spawn to the open port. */
+  readonly readyMs: number;
+}
+
+/** `folder` is its own and goes with it. */
+export async function startControlPlane(
+  program: string,
+  folder: string,
+  flags: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<ControlPlane> {
   const [http = 0, grpc = 0, monitoring = 0] = await freePorts(3);
   const args = [
     "discovery",
-    "--registries=",
-    `--configDir=${configDir}`,
+    ...flags,
     `--meshConfig=${join(folder, "mesh.yaml")}`,
     `--httpAddr=127.0.0.1:${http}`,
     `--grpcAddr=127.0.0.1:${grpc}`,
@@ -39,13 +57,14 @@ export async function startServer(program: string, services: number): Promise<Me
     "--httpsAddr=",
     `--monitoringAddr=127.0.0.1:${monitoring}`,
   ];
-  const env = { PATH: process.env.PATH, ROOT_CA_DIR: join(folder, "ca"), POD_NAMESPACE: "istio-system" };
-  const child = spawn(program, args, { cwd: folder, stdio: "ignore", env });
+  const own = { PATH: process.env.PATH, ROOT_CA_DIR: join(folder, "ca"), POD_NAMESPACE: "istio-system", ...env };
+  const begin = performance.now();
+  const child = spawn(program, args, { cwd: folder, stdio: "ignore", env: own });
   await untilOpen(child, grpc);
   return {
+    pid: child.pid ?? 0,
     target: `127.0.0.1:${grpc}`,
-    configDir,
-    usage: () => usageOf(child.pid ?? 0),
+    readyMs: performance.now() - begin,
     async [Symbol.asyncDispose]() {
       child.kill("SIGTERM");
       const patience = setTimeout(() => child.kill("SIGKILL"), 5000);

@@ -52,13 +52,32 @@ async function* lines(body: ResponseBody): AsyncGenerator<string, void, undefine
   }
 }
 
+/**
+ * Who last wrote which field is half of what a server sends of a pod, and not read here: it is cut out before the line is parsed, which
+ * halves the time (bench/kubernetes). The list ends at its first "]", unless a text in it has one: then what is left of that text stands
+ * between quotes that do not match, which is not JSON, and the line is parsed whole.
+ */
+function parseLine(line: string): { readonly type?: unknown; readonly object?: unknown } {
+  const start = line.indexOf(MANAGED_FIELDS);
+  const end = start === -1 ? -1 : line.indexOf("]", start);
+  const spec = line.indexOf('"spec":');
+  // Behind that it would be a member of the object itself.
+  if (end === -1 || (spec !== -1 && spec < start)) return JSON.parse(line);
+  try {
+    return JSON.parse(`${line.slice(0, start)}${line.slice(end + 1)}`);
+  } catch {
+    return JSON.parse(line);
+  }
+}
+
+const MANAGED_FIELDS = ',"managedFields":[';
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 
 function parseEvent(line: string, what: string): WatchEvent {
   const bad = (reason: string) => new KubernetesError("bad-answer", `cannot ${what}: ${reason}`);
   let event: { readonly type?: unknown; readonly object?: unknown };
   try {
-    event = JSON.parse(line);
+    event = parseLine(line);
   } catch (failure) {
     throw bad(`a line of the watch is not JSON (${line.length} characters): ${errorMessage(failure).slice(0, 100)}`);
   }

@@ -147,7 +147,8 @@ export function nextDelta(before: Subscription | undefined, request: DeltaReques
   if (before === undefined) return firstDelta(named, request, rules);
   const removed = new Set(request.unsubscribe);
   const startsWildcard = !rules.needsNames && request.subscribe.includes("*");
-  const isSame = named.every((name) => before.names.has(name)) && !before.names.list.some((name) => removed.has(name));
+  const isSame =
+    named.every((name) => before.names.has(name)) && !request.unsubscribe.some((name) => before.names.has(name));
   const names = isSame
     ? before.names
     : rules.toNameList([...before.names.list, ...named].filter((name) => !removed.has(name)));
