@@ -1,4 +1,8 @@
 export { buildInjectionSettings } from "./core/build-settings.ts";
+export {
+  buildWebhookConfiguration,
+  type WebhookConfigurationOptions,
+} from "./core/configuration/webhook-configuration.ts";
 export { injectText } from "./core/documents/inject-text.ts";
 export { skipWarnings } from "./core/documents/skip-warnings.ts";
 export { uninjectText } from "./core/documents/uninject-text.ts";

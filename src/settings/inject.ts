@@ -13,8 +13,12 @@ import {
 } from "../inject/index.ts";
 import type { FlagValues } from "./flag-values.ts";
 import { chooseGeneration, type GenerationRules } from "./generations.ts";
+import type { ClusterInjection } from "./inject-cluster.ts";
 
 type Document = Record<string, unknown>;
+
+/** Whoever gives one of these means a cluster; without them none is looked for, so that the command never waits. */
+const CLUSTER_FLAGS = ["cluster", "kubeconfig", "context", "meshConfigMapName", "injectConfigMapName"];
 
 export interface ReadInjectSettings {
   readonly settings: InjectionSettings;
@@ -22,8 +26,8 @@ export interface ReadInjectSettings {
 }
 
 /**
- * The settings of the command `kube-inject`, from files and the built-in ones: a cluster's policy and selectors do not apply to it, as
- * whoever runs it has decided already.
+ * The settings of the command `kube-inject`, from files, a cluster where flags name one, and the built-in ones: a cluster's policy and
+ * selectors do not apply to it, as whoever runs it has decided already.
  */
 export async function readInjectSettings(
   flags: FlagValues,
@@ -35,8 +39,12 @@ export async function readInjectSettings(
   const valuesFile = flags.string("valuesFile");
   const meshFile = flags.string("meshConfigFile");
   const { mode, warning } = parseNativeSidecarMode(env.ENABLE_NATIVE_SIDECARS);
-  const revision = flags.string("revision");
-  const config = configFile === "" ? {} : readInjectConfig(await readText("injectConfigFile", configFile));
+  const cluster: Partial<ClusterInjection> = CLUSTER_FLAGS.some((name) => flags.changed(name))
+    ? await (await import("./inject-cluster.ts")).readClusterInjection(flags, env)
+    : {};
+  const revision = cluster.revision ?? flags.string("revision");
+  const config =
+    configFile === "" ? (cluster.config ?? {}) : readInjectConfig(await readText("injectConfigFile", configFile));
   const settings = buildInjectionSettings({
     config: {
       ...config,
@@ -45,10 +53,11 @@ export async function readInjectSettings(
       alwaysInjectSelector: [],
       injectedAnnotations: {},
     },
-    values: operator.values ?? (valuesFile === "" ? {} : await readMap("valuesFile", valuesFile)),
-    meshConfig: operator.meshConfig ?? (meshFile === "" ? {} : await readMap("meshConfigFile", meshFile)),
+    values: operator.values ?? (valuesFile === "" ? (cluster.values ?? {}) : await readMap("valuesFile", valuesFile)),
+    meshConfig:
+      operator.meshConfig ?? (meshFile === "" ? (cluster.meshConfig ?? {}) : await readMap("meshConfigFile", meshFile)),
     revision: revision === "default" ? "" : revision,
-    native: detectNativeSidecar(mode, undefined),
+    native: detectNativeSidecar(mode, cluster.kubelets),
     compliancePolicy: env.COMPLIANCE_POLICY ?? "",
     env,
     rules: injectionRules(generation),

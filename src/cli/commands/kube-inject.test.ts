@@ -104,3 +104,26 @@ test("a template with an error is named with its line", async () => {
   expect(code).toBe(1);
   expect(stderr).toContain('template "sidecar": template: inject:2: function "nothing" not defined');
 });
+
+test("command lines that cannot be understood exit with 64, and what cannot be injected with 1", async () => {
+  expect((await run("kube-inject", "--nothing")).code).toBe(64);
+  expect((await run("kube-inject", "deployment.yaml")).code).toBe(64);
+  expect((await run("kube-uninject", "--nothing")).code).toBe(64);
+  expect((await run("kube-inject", "-f", join(folder, "missing.yaml"))).code).toBe(1);
+});
+
+test("a cluster that is named and cannot be reached is an error that says so, within its time", async () => {
+  const kubeconfig = file("kubeconfig", KUBECONFIG);
+  const { code, stderr } = await run("kube-inject", "-f", file("in.yaml", SERVICE), "--kubeconfig", kubeconfig);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^Error: cannot list mutatingwebhookconfigurations.*127\.0\.0\.1:1/);
+});
+
+/** Nothing listens on port 1. */
+const KUBECONFIG = `apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: u, user: {}}]
+`;

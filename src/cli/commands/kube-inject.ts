@@ -1,6 +1,7 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import type { Command, CommandContext } from "../framework/command.ts";
 import type { FlagSpec } from "../framework/flags.ts";
+import { reportingErrors, USAGE_EXIT_CODE } from "./reporting-errors.ts";
 import { readResourceFiles, writeResourceFile } from "./resource-files.ts";
 
 function text(
@@ -22,6 +23,41 @@ export const RESOURCE_FLAGS: readonly FlagSpec[] = [
   text("output", "Output file; written whole or not at all (default the standard output)", { short: "o" }),
 ];
 
+const SECOND = 1_000_000_000n;
+
+/** Which cluster the settings are from, and as whom it is asked. */
+const CLUSTER_FLAGS: readonly FlagSpec[] = [
+  {
+    name: "cluster",
+    type: "bool",
+    default: false,
+    usage: "Take settings that no file gives from the cluster; so does naming one with a flag below",
+  },
+  text("kubeconfig", "Kubernetes configuration file", { short: "c" }),
+  text("context", "Context of the Kubernetes configuration"),
+  text("istioNamespace", "Namespace of the control plane", { short: "i", default: "istio-system" }),
+  text("meshConfigMapName", "ConfigMap of the mesh configuration, key mesh; the revision is appended to the default", {
+    default: "istio",
+  }),
+  text("injectConfigMapName", "ConfigMap of the injection, keys config and values; likewise", {
+    default: "istio-sidecar-injector",
+  }),
+  text("as", "User to impersonate"),
+  text("as-uid", "UID to impersonate"),
+  {
+    name: "as-group",
+    type: "stringArray",
+    default: [],
+    usage: "Group to impersonate; may be repeated",
+  },
+  {
+    name: "kubeclient-timeout",
+    type: "duration",
+    default: 15n * SECOND,
+    usage: "Time for each request to the cluster",
+  },
+];
+
 export const command: Command = {
   name: "kube-inject",
   use: "kube-inject -f FILE [-f FILE ...] [-o FILE]",
@@ -29,12 +65,16 @@ export const command: Command = {
   long: `Injects the proxy into the workloads of Kubernetes manifests: Pod, Deployment, DaemonSet, StatefulSet, ReplicaSet,
 ReplicationController, Job, CronJob, DeploymentConfig and List. All other documents, and workloads that are not injected, keep their text.
 
-Templates, values and mesh configuration are built in; files replace or refine them. No cluster is needed.`,
+Templates, values and mesh configuration are built in; files replace or refine them, and --cluster takes them from a cluster. No cluster
+is needed, and none is looked for unless a flag means one.`,
   example: `  # Inject and apply
   kubectl apply -f <(pilot-agent kube-inject -f deployment.yaml)
 
   # Several files into one, with the values and the mesh configuration of an installation
   pilot-agent kube-inject -f a.yaml -f b.yaml -o injected.yaml --valuesFile values.yaml --meshConfigFile mesh.yaml
+
+  # With the settings of the cluster that kubectl would talk to
+  pilot-agent kube-inject -f deployment.yaml --cluster
 
   # Why is a workload not injected?
   pilot-agent kube-inject -f deployment.yaml --explain`,
@@ -45,6 +85,7 @@ Templates, values and mesh configuration are built in; files replace or refine t
     text("valuesFile", "Values in YAML or JSON, over the built-in ones"),
     text("operatorFileName", "IstioOperator file; its values and meshConfig win over the files of their own"),
     text("revision", "Revision of the control plane that the proxy belongs to", { short: "r" }),
+    ...CLUSTER_FLAGS,
     {
       name: "explain",
       type: "bool",
@@ -58,21 +99,18 @@ Templates, values and mesh configuration are built in; files replace or refine t
       usage: "To the letter as istioctl: print all workloads again, a CronJob's metadata on its job template only",
     },
   ],
+  usageExitCode: USAGE_EXIT_CODE,
+  subcommands: [
+    {
+      name: "webhook-config",
+      short: "Prints the configuration by which API servers ask the injector",
+      load: async () => (await import("./webhook-config.ts")).command,
+    },
+  ],
   checkArgs: (args) =>
     args.length > 0 ? `accepts no arguments, received ${args.length}: files go with -f` : undefined,
   run: (context) => reportingErrors(context, () => inject(context)),
 };
-
-/** Exit code 1 and the message, nothing more: the command is used in scripts. */
-export async function reportingErrors({ printError }: CommandContext, run: () => Promise<void>): Promise<number> {
-  try {
-    await run();
-    return 0;
-  } catch (failure) {
-    printError(`Error: ${errorMessage(failure).trimEnd()}\n`);
-    return 1;
-  }
-}
 
 async function inject({ flags, env, print, printError }: CommandContext): Promise<void> {
   const files = flags.stringArray("filename");

@@ -1,6 +1,7 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import type { Command, CommandContext } from "../framework/command.ts";
-import { RESOURCE_FLAGS, reportingErrors } from "./kube-inject.ts";
+import { RESOURCE_FLAGS } from "./kube-inject.ts";
+import { reportingErrors, USAGE_EXIT_CODE } from "./reporting-errors.ts";
 import { readResourceFiles, writeResourceFile } from "./resource-files.ts";
 
 export const command: Command = {
@@ -11,6 +12,7 @@ export const command: Command = {
 it cannot, kube-inject recorded it in the annotation inject.pilot-agent.io/restore. Documents that were not injected keep their text.`,
   example: `  pilot-agent kube-uninject -f injected.yaml -o deployment.yaml`,
   flags: RESOURCE_FLAGS,
+  usageExitCode: USAGE_EXIT_CODE,
   checkArgs: (args) =>
     args.length > 0 ? `accepts no arguments, received ${args.length}: files go with -f` : undefined,
   run: (context) => reportingErrors(context, () => uninject(context)),

@@ -40,6 +40,8 @@ export interface Command {
   readonly toleratesUnknownFlags?: boolean;
   /** The words after the name reach `run` as they are: no flag is parsed. */
   readonly takesRawWords?: boolean;
+  /** Exit code where flags or words cannot be understood; 255 when absent. */
+  readonly usageExitCode?: number;
   /** Returns the error text for an unacceptable number of positional words. */
   readonly checkArgs?: (args: readonly string[]) => string | undefined;
   readonly subcommands?: readonly CommandEntry[];

@@ -45,7 +45,16 @@ export async function runCli(options: CliOptions): Promise<number> {
     printError(`Error: ${message}\n`);
     if (thrown instanceof UnknownCommand) printError(`Run '${PROGRAM} --help' for usage.\n`);
     log.logger.error(message);
-    return EXIT_ERROR;
+    return thrown instanceof UsageError ? thrown.exitCode : EXIT_ERROR;
+  }
+}
+
+/** A command line that cannot be understood. */
+class UsageError extends Error {
+  readonly exitCode: number;
+  constructor(cause: unknown, exitCode: number) {
+    super(errorMessage(cause), { cause });
+    this.exitCode = exitCode;
   }
 }
 
@@ -86,18 +95,25 @@ async function locate(options: CliOptions): Promise<Located> {
   return located;
 }
 
+function parseWords(command: Command, specs: readonly FlagSpec[], words: readonly string[]) {
+  if (command.takesRawWords) return { set: new Map(), args: words, ignored: [] };
+  try {
+    return parseFlags(specs, words, command.toleratesUnknownFlags === true);
+  } catch (thrown) {
+    throw new UsageError(thrown, command.usageExitCode ?? EXIT_ERROR);
+  }
+}
+
 async function runCommand(options: CliOptions, located: Located): Promise<number> {
   const { command, path } = located;
   const specs = withHelp(command === ROOT ? ROOT.flags : [...command.flags, ...LOG_FLAGS], path);
-  const parsed = command.takesRawWords
-    ? { set: new Map(), args: located.words, ignored: [] }
-    : parseFlags(specs, located.words, command.toleratesUnknownFlags === true);
+  const parsed = parseWords(command, specs, located.words);
   if (parsed.set.get("help") === true || command.run === undefined) {
     options.print(helpText(helpSubject(located, options.env)));
     return 0;
   }
   const refusal = command.checkArgs?.(parsed.args);
-  if (refusal !== undefined) throw new Error(refusal);
+  if (refusal !== undefined) throw new UsageError(refusal, command.usageExitCode ?? EXIT_ERROR);
   const flags = createFlagValues(specs, parsed.set, options.env);
   options.log.configure(readLogSettings(flags, options.now));
   for (const scope of scopesWithoutEffect(flags.string("log_output_level"))) {
