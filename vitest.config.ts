@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./test/support/longest-first.ts";
 
 /** Suites by cost; `npm test` runs all but "slow". */
 const suite = (name: string, include: string[], extra: Record<string, unknown> = {}) => ({
@@ -16,6 +17,7 @@ export default defineConfig({
     pool: "forks",
     // Twice the cores of the smallest machine: much of a test is waiting for other processes, and for times to pass.
     maxWorkers: 4,
+    sequence: { sequencer: LongestFirst },
     globalSetup: ["test/support/global-setup.ts"],
     setupFiles: ["test/support/no-open-handles.ts"],
     // Longer than any wait inside, whose error says more.

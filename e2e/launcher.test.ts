@@ -199,7 +199,7 @@ test("the packed package installs elsewhere without dependencies and runs by npx
     cwd: root,
   });
   const [{ filename }] = JSON.parse(packed.stdout) as [{ filename: string }];
-  await exec("npm", ["init", "--yes"], { cwd: elsewhere });
+  writeFileSync(join(elsewhere, "package.json"), '{"name": "elsewhere", "version": "1.0.0"}');
   await exec("npm", ["install", "--offline", "--no-audit", `./${filename}`], { cwd: elsewhere });
   const { stdout } = await exec("npx", ["--no-install", "pilot-agent", "version"], { cwd: elsewhere });
   expect(stdout).toContain("client version: version.BuildInfo{");

@@ -91,7 +91,7 @@ describe.each(MODES)("mesh apply of a mesh file with isolation $isolation", ({ i
     const spaces = mesh.state().namespaces;
     const more = "  late: {command: exec sleep 1000, calls: [hello]}\n";
     mesh.write("mesh.yaml", wordFile(port, { word: "two", replicas: 2, more }));
-    const load = startLoad(() => fetchOk(url), { lanes: 4 });
+    const load = startLoad(() => fetchOk(url), { lanes: 4, pauseMs: 10 });
     const { code, stdout, stderr } = await mesh.cli("apply", "-f", "mesh.yaml");
     await load.stop();
     expect([code, stderr]).toEqual([0, ""]);
@@ -136,7 +136,7 @@ describe.each(MODES)("mesh apply of a mesh file with isolation $isolation", ({ i
   test("a change that does not start stops at the first instance: the others answer as before, and a mended file goes on", async () => {
     const other = await pids("hello-2");
     mesh.write("mesh.yaml", wordFile(port, { word: "three", replicas: 2, command: "exit 3" }));
-    const load = startLoad(() => fetchOk(url), { lanes: 4 });
+    const load = startLoad(() => fetchOk(url), { lanes: 4, pauseMs: 10 });
     const { code, stderr } = await mesh.cli("apply", "-f", "mesh.yaml");
     await load.stop();
     expect(code).toBe(1);

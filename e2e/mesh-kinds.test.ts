@@ -32,22 +32,29 @@ function tcpFile(web: number, tcp: number): string {
 `;
 }
 
-test.each(ISOLATIONS)("calls of a TCP service reach all of its replicas, over mutual TLS (%s)", async (isolation) => {
-  const [web = 0, tcp = 0] = await freePorts(2);
-  await using mesh = startMeshRun({ file: tcpFile(web, tcp), args: ["--isolation", isolation] });
-  await mesh.untilUp();
-  const { entries, workloads } = await mesh.status();
-  const seen = new Set<string>();
-  await until(async () => {
-    const { body } = await fetchAnswer(`${entries.web}/`);
-    seen.add(body);
-    return seen.size === 2 ? undefined : `seen so far: ${[...seen]}`;
-  });
-  expect([...seen].sort()).toEqual(["names-1", "names-2"]);
-  // From outside, in plain text, nothing is to be had.
-  const first = workloads.find(({ name }) => name === "names-1");
-  await expect(fetchAnswer(`http://${first?.address}:${tcp}/`)).rejects.toThrow();
-});
+test.each(ISOLATIONS)(
+  "calls of a TCP service reach all of its replicas, over mutual TLS, and a closed terminal ends the mesh (%s)",
+  async (isolation) => {
+    const [web = 0, tcp = 0] = await freePorts(2);
+    await using mesh = startMeshRun({ file: tcpFile(web, tcp), args: ["--isolation", isolation] });
+    await mesh.untilUp();
+    const { entries, workloads } = await mesh.status();
+    const seen = new Set<string>();
+    await until(async () => {
+      const { body } = await fetchAnswer(`${entries.web}/`);
+      seen.add(body);
+      return seen.size === 2 ? undefined : `seen so far: ${[...seen]}`;
+    });
+    expect([...seen].sort()).toEqual(["names-1", "names-2"]);
+    // From outside, in plain text, nothing is to be had.
+    const first = workloads.find(({ name }) => name === "names-1");
+    await expect(fetchAnswer(`http://${first?.address}:${tcp}/`)).rejects.toThrow();
+    // A closed terminal ends a mesh as Ctrl-C does.
+    mesh.child.kill("SIGHUP");
+    expect(await mesh.exited).toBe(0);
+    expect(mesh.output()).toMatch(/ending everything[\s\S]*is down; its logs are in/);
+  },
+);
 
 test.each(ISOLATIONS)("the example that mesh init writes runs as it is (%s)", async (isolation) => {
   const [port = 0] = await freePorts(1);
@@ -62,15 +69,6 @@ test.each(ISOLATIONS)("the example that mesh init writes runs as it is (%s)", as
     return answers.size === 2 ? undefined : `answers so far: ${[...answers]}`;
   }, 30_000);
   expect([...answers].sort()).toEqual(["hello from v1\n", "hello from v2\n"]);
-});
-
-test("a closed terminal ends a mesh as Ctrl-C does", async () => {
-  const [web = 0, tcp = 0] = await freePorts(2);
-  await using mesh = startMeshRun({ file: tcpFile(web, tcp), args: ["--isolation", "none"] });
-  await mesh.untilUp();
-  mesh.child.kill("SIGHUP");
-  expect(await mesh.exited).toBe(0);
-  expect(mesh.output()).toMatch(/ending everything[\s\S]*is down; its logs are in/);
 });
 
 test("Ctrl-C while everything still starts leaves nothing", async () => {

@@ -215,7 +215,8 @@ describe("a CA in trouble", () => {
     const address = silent.address();
     const port = typeof address === "object" ? address?.port : 0;
     const ca = await startCa();
-    const client = await startClient({ endpoint: `127.0.0.1:${port}`, rootFile: ca.rootFile });
+    const options = { endpoint: `127.0.0.1:${port}`, rootFile: ca.rootFile, attemptTimeoutMs: 500 };
+    const client = await startClient(options);
     await expect(client.sign()).rejects.toMatchObject({ code: expect.stringMatching(/timeout|unreachable/) });
     await client.client.close();
   });

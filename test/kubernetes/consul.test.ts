@@ -32,7 +32,8 @@ const connect = async (consul: RealConsul, given: Partial<ConsulSettings> = {}) 
   return { server, services, endpoints };
 };
 
-describe("a real Consul", () => {
+// Each has a Consul of its own, and some wait for limits of the control plane.
+describe.concurrent("a real Consul", () => {
   test("gives services, their health and their end to the mesh", async () => {
     await using consul = await startConsul();
     await consul.register(web());
