@@ -9,7 +9,7 @@ import {
 } from "../protobuf/wire/istio-ca.ts";
 import type { MessageType } from "../protobuf/wire/message.ts";
 import type { GrpcStatusName } from "../protocol/grpc-status-names.ts";
-import { type Authenticator, type AuthRequest, authenticate, type Caller } from "./authenticators/authenticator.ts";
+import { type Authenticator, authenticate, type Caller } from "./authenticators/authenticator.ts";
 import type { Authority } from "./authority.ts";
 import { SignError } from "./ca-server-error.ts";
 import type { CaServerMetrics } from "./metrics.ts";
@@ -22,8 +22,8 @@ export interface CertificateServiceOptions {
   readonly log: Logger;
   /** `XDS_AUTH_PLAINTEXT`: tokens are accepted over connections without TLS, where they can be read in transit. */
   readonly allowsPlaintext?: boolean;
-  /** Whether the caller may have a certificate for another identity (node proxies). No caller may when absent. */
-  readonly mayImpersonate?: (caller: Caller, identity: string, request: AuthRequest) => Promise<boolean>;
+  /** Why the caller may not have a certificate for another identity (node proxies); undefined: it may. No caller may when absent. */
+  readonly impersonationProblem?: (caller: Caller, identity: string) => Promise<string | undefined>;
 }
 
 const createCertificate = defineMethod<
@@ -58,7 +58,6 @@ export function certificateService(options: CertificateServiceOptions): Implemen
       options,
       caller,
       requestMetadataText(request.metadata, "ImpersonatedIdentity"),
-      call,
     );
     try {
       const certChain = await options.authority.sign({
@@ -94,11 +93,13 @@ async function grantedIdentities(
   options: CertificateServiceOptions,
   caller: Caller,
   impersonated: string,
-  request: AuthRequest,
 ): Promise<readonly string[]> {
   if (impersonated === "") return caller.identities;
-  if ((await options.mayImpersonate?.(caller, impersonated, request)) === true) return [impersonated];
-  options.log.warn("impersonation refused", { caller: caller.identities[0], identity: impersonated });
+  const { impersonationProblem = async () => "CA_TRUSTED_NODE_ACCOUNTS names no account" } = options;
+  const reason = await impersonationProblem(caller, impersonated);
+  if (reason === undefined) return [impersonated];
+  // A stranger must not learn which pods run where.
+  options.log.warn("impersonation refused", { caller: caller.identities[0], identity: impersonated, reason });
   options.metrics.authenticationFailures.inc();
   throw new GrpcError("UNAUTHENTICATED", "request impersonation authentication failure");
 }

@@ -1,4 +1,4 @@
-export type { Authenticator } from "./authenticators/authenticator.ts";
+export type { Authenticator, Caller } from "./authenticators/authenticator.ts";
 export { authenticate, clientCertificateAuthenticator } from "./authenticators/authenticator.ts";
 export { forwardedCertificateAuthenticator } from "./authenticators/forwarded-certificate.ts";
 export { createJwtAuthenticator, type JwtRule } from "./authenticators/jwt.ts";

@@ -1,8 +1,10 @@
 import { hostname } from "node:os";
 import type { CloseStack } from "../base/close-stack.ts";
+import { untilAborted } from "../base/wait.ts";
 import {
   type Authenticator,
   type Authority,
+  type Caller,
   clientCertificateAuthenticator,
   createJwtAuthenticator,
   createServerTls,
@@ -16,10 +18,12 @@ import type { MeshSettings } from "../mesh-model/mesh-settings.ts";
 import type { ServerCredentials, ServerTls } from "../net/listen/tls-acceptor.ts";
 import type { ClusterIdentitySettings, ServingFiles } from "../settings/discovery-settings.ts";
 import type { ClusterApi } from "./cluster/cluster-api.ts";
+import { impersonationProblem } from "./cluster/core/impersonation.ts";
 import { createSecretRootStore } from "./cluster/secret-root-store.ts";
 import { startLease } from "./cluster/start-lease.ts";
 import { startRootPublisher } from "./cluster/start-root-publisher.ts";
 import { createTokenReviewer } from "./cluster/token-reviewer.ts";
+import { watchNodePods } from "./cluster/watch-node-pods.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
 import type { RemoteClusters } from "./remote-clusters/start-remote-clusters.ts";
 import { createFileTls } from "./serving-files.ts";
@@ -175,6 +179,35 @@ export function publishRoots(options: StartDiscoveryOptions, { authority }: Conn
   );
   opened.add(lease);
   opened.defer(authority.onChange(() => publisher.refresh()));
+}
+
+/**
+ * `CA_TRUSTED_NODE_ACCOUNTS`: node agents get certificates for pods of their own node. Undefined where no account is trusted with it: then no
+ * caller may ask for an identity that is not its own.
+ */
+export async function authorizeNodes(
+  {
+    kubernetesSource: source,
+    kubernetes,
+    clusterId = "Kubernetes",
+    clusterAliases = new Map(),
+    signal,
+  }: StartDiscoveryOptions,
+  mesh: () => MeshSettings,
+  opened: CloseStack,
+): Promise<((caller: Caller, identity: string) => Promise<string | undefined>) | undefined> {
+  const trusted = new Set(kubernetes?.identity?.nodeAccounts ?? []);
+  if (source === undefined || trusted.size === 0) return undefined;
+  const { pods, watch } = watchNodePods(source);
+  opened.defer(() => watch.stop());
+  await Promise.race([watch.synced, ...(signal ? [untilAborted(signal)] : [])]);
+  signal?.throwIfAborted();
+  return async ({ identities: [own = ""], pod = { name: "", uid: "" }, clusterId: named = "" }, wanted) => {
+    const cluster = clusterAliases.get(named) ?? named;
+    if (cluster !== "" && cluster !== clusterId) return `no node authorizer for cluster ${cluster}`;
+    const trustDomain = mesh().trustDomain.replaceAll("@", ".");
+    return impersonationProblem({ identity: own, pod }, wanted, { trusted, trustDomain, pods });
+  };
 }
 
 function systemNamespaceOf({ systemNamespace = "istio-system" }: StartDiscoveryOptions): string {

@@ -12,7 +12,7 @@ import { createHttp2Answer } from "../net/http-server/exchanges.ts";
 import { renderProcessMetrics, startEventLoopLag } from "../process/process-metrics.ts";
 import type { PortOption } from "../settings/discovery-settings.ts";
 import type { AdsService } from "./ads/create-ads-service.ts";
-import { type ConnectedCa, connectCa, publishRoots } from "./connect-ca.ts";
+import { authorizeNodes, type ConnectedCa, connectCa, publishRoots } from "./connect-ca.ts";
 import { connectCluster, connectMeshMaps, connectRemoteClusters } from "./connect-cluster.ts";
 import { type ConnectedConfig, connectConfig } from "./connect-config.ts";
 import { connectCredentials } from "./connect-credentials.ts";
@@ -147,7 +147,9 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     sources: connected.sources,
     allowsAdmin: auth.allowsAdmin ?? false,
   };
+  const impersonationProblem = await authorizeNodes(read, () => mesh.settings, opened);
   const certificates = certificateService({
+    ...(impersonationProblem && { impersonationProblem }),
     authority: ca.authority,
     authenticators: ca.authenticators,
     metrics: metrics.ca,

@@ -123,6 +123,8 @@ export interface ClusterIdentitySettings {
   readonly tokenAudiences: readonly string[];
   /** `PILOT_CA_CERT_CONFIGMAP`: the roots of the mesh in every namespace. */
   readonly rootConfigMap: string;
+  /** `CA_TRUSTED_NODE_ACCOUNTS`, `namespace/name`: accounts that may ask for identities of pods on their own node. */
+  readonly nodeAccounts?: readonly string[];
 }
 
 /** Other clusters of the mesh, whose kubeconfigs are in Secrets. */

@@ -32,7 +32,7 @@ export function readDiscoverySettings(flags: FlagValues, environment: Environmen
           kubernetes: {
             kubeconfig,
             environment,
-            identity: readClusterIdentity(env),
+            identity: { ...readClusterIdentity(env), nodeAccounts: readNodeAccounts(env, log) },
             remote: {
               secretNamespace: flags.string("clusterRegistriesNamespace") || flags.string("namespace"),
               timeoutMs: env.durationMs("PILOT_REMOTE_CLUSTER_TIMEOUT"),
@@ -145,6 +145,14 @@ export function readClusterIdentity(env: EnvReader): ClusterIdentitySettings {
     tokenAudiences: listOf(env.string("TOKEN_AUDIENCES")),
     rootConfigMap: env.string("PILOT_CA_CERT_CONFIGMAP"),
   };
+}
+
+function readNodeAccounts(env: EnvReader, log: Logger): readonly string[] {
+  return listOf(env.string("CA_TRUSTED_NODE_ACCOUNTS")).filter((account) => {
+    const isAccount = /^[^/]+\/[^/]+$/.test(account);
+    if (!isAccount) log.warn("CA_TRUSTED_NODE_ACCOUNTS: entry is ignored, expected NAMESPACE/ACCOUNT", { account });
+    return isAccount;
+  });
 }
 
 const REGISTRIES = ["Kubernetes", "Consul"] as const;

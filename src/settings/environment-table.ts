@@ -265,6 +265,14 @@ export const ENVIRONMENT = [
     "discovery",
     "ConfigMap with the mesh's roots in every namespace.",
   ),
+  row(
+    "CA_TRUSTED_NODE_ACCOUNTS",
+    "string",
+    "",
+    MASTER,
+    "discovery",
+    "Comma separated NAMESPACE/ACCOUNT: node agents that may ask for certificates of pods on their own node.",
+  ),
   row("TOKEN_AUDIENCES", "string", "istio-ca", SINCE_20, "security", "Comma separated audiences of accepted tokens."),
   row(
     "CA_HEADER_*",

@@ -380,9 +380,9 @@ describe("mounted on a plaintext server", () => {
       metrics: declareCaServerMetrics(new MetricRegistry()),
       log: recordLog(),
       allowsPlaintext: true,
-      mayImpersonate: async (_caller, identity) => {
+      impersonationProblem: async (_caller, identity) => {
         asked.push(identity);
-        return identity === WEB_IDENTITY;
+        return identity === WEB_IDENTITY ? undefined : "elsewhere";
       },
     });
     const server = opened.add(

@@ -17,6 +17,10 @@ export interface Caller {
   readonly identities: readonly string[];
   /** Name of the authenticator that vouches for them. */
   readonly source: string;
+  /** The pod that its token is bound to, where an API server said so; empty where it is bound to none. */
+  readonly pod?: { readonly name: string; readonly uid: string };
+  /** The cluster that it says it is in, where it named one. */
+  readonly clusterId?: string;
 }
 
 /** Rejects with an `AuthenticationError` when the call carries nothing it accepts. */

@@ -30,13 +30,6 @@ export interface TokenReviewOptions {
   readonly now?: () => number;
 }
 
-/** The pod that a token is bound to; empty for others. */
-export interface ReviewedCaller extends Caller {
-  readonly pod: { readonly name: string; readonly uid: string };
-  /** As the caller named it. */
-  readonly clusterId: string;
-}
-
 const NAME = "KubeJWTAuthenticator";
 const ACCOUNTS_GROUP = "system:serviceaccounts";
 const POD_NAME = "authentication.kubernetes.io/pod-name";
@@ -48,7 +41,7 @@ const MAX_REMEMBERED = 10_000;
 /** Accepts tokens of service accounts that the API server of their cluster confirms. */
 export function createTokenReviewAuthenticator(options: TokenReviewOptions): Authenticator {
   const { now = Date.now } = options;
-  const cache = new Map<string, { readonly caller: ReviewedCaller; readonly until: number }>();
+  const cache = new Map<string, { readonly caller: Caller; readonly until: number }>();
   return {
     name: NAME,
     authenticate: async ({ metadata }, signal) => {
@@ -85,7 +78,7 @@ async function ask(
   }
 }
 
-function toCaller(status: TokenReviewStatus, { trustDomain }: TokenReviewOptions): Omit<ReviewedCaller, "clusterId"> {
+function toCaller(status: TokenReviewStatus, { trustDomain }: TokenReviewOptions): Caller {
   const refuse = (reason: string) => new AuthenticationError("refused", reason);
   if (status.error) throw refuse(`the service account authentication returns an error: ${status.error}`);
   if (status.authenticated !== true) throw refuse("the token is not authenticated");
