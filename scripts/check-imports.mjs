@@ -23,6 +23,7 @@ const LAYERS = [
     "capture",
     "inject",
     "admission",
+    "analyze",
     "doctor",
     "console",
     "platform",
@@ -54,7 +55,7 @@ const LIBRARIES = new Set([
   "cli",
 ]);
 /** Rooms without sockets, files, processes, timers and clock, like every core/ folder. */
-const PURE_ROOMS = new Set(["istio-api", "mesh-model", "envoy-config"]);
+const PURE_ROOMS = new Set(["istio-api", "mesh-model", "envoy-config", "analyze"]);
 const EFFECTS =
   /^(node:)?(fs|net|dgram|http|https|http2|tls|child_process|worker_threads|dns|os|process|timers|cluster)(\/|$)/;
 /** Made on the floor only: HTTP, file watches, child processes. */

@@ -1,12 +1,12 @@
 import { statSync } from "node:fs";
-import { FAMILIES } from "./families.ts";
+import { ALL_FAMILIES } from "./families.ts";
 
 /** `npm run conformance -- FAMILY DIR`: one line per case, exit code 1 when a case fails, 2 when the call is wrong or finds no case. */
 export async function main(args: readonly string[], print: (line: string) => void): Promise<number> {
   const [name, dir] = args;
-  const family = FAMILIES.find((candidate) => candidate.name === name);
+  const family = ALL_FAMILIES.find((candidate) => candidate.name === name);
   const wrong = (problem: string) => {
-    const families = FAMILIES.map((known) => known.name).join(", ");
+    const families = ALL_FAMILIES.map((known) => known.name).join(", ");
     print(`${problem}; usage: npm run conformance -- FAMILY DIR   (families: ${families})`);
     return 2;
   };

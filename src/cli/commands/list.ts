@@ -3,6 +3,11 @@ import type { CommandEntry } from "../framework/command.ts";
 /** Every sub-command, loaded only when it is the one that runs. */
 export const COMMANDS: readonly CommandEntry[] = [
   {
+    name: "analyze",
+    short: "Finds mistakes in rules, services and workloads before they hurt",
+    load: async () => (await import("./analyze.ts")).command,
+  },
+  {
     name: "ca",
     short: "Runs a small SPIFFE certificate authority",
     load: async () => (await import("./ca.ts")).command,

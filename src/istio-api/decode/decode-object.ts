@@ -13,6 +13,8 @@ import { type CredentialDocument, decodeCredential } from "./decode-credential.t
 export interface DecodedObject {
   /** Present when no problem is an error. */
   readonly object?: AnyConfigObject;
+  /** An object that was understood and breaks rules of its kind: good for nothing but looking at it. */
+  readonly draft?: AnyConfigObject;
   /** Which object was meant, as far as the document says. */
   readonly ref?: ObjectRef;
   /** Set when the document is of a kind that is none of ours. */
@@ -74,7 +76,8 @@ export function decodeObject(data: unknown, { defaultNamespace }: DecodeOptions)
   // Rules are checked only on what was understood, so that one mistake is not reported twice.
   if (!hasErrors(specProblems)) problems.push(...validateObject(object));
   const named = metadata.name === "" ? {} : { ref };
-  return hasErrors(problems) ? { ...named, problems } : { ref, object: deepFreeze(object), problems };
+  if (!hasErrors(problems)) return { ref, object: deepFreeze(object), problems };
+  return { ...named, problems, ...(!hasErrors(specProblems) && { draft: object }) };
 }
 
 function readCredential(data: Readonly<Record<string, unknown>>, defaultNamespace: string): DecodedObject {

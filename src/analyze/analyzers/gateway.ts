@@ -1,0 +1,158 @@
+import { hostsOverlap } from "../../istio-api/values/hostname.ts";
+import { selects } from "../../mesh-model/selector.ts";
+import type { AnalyzedMesh, AnalyzedObject, AnalyzedRule } from "../analyzed-mesh.ts";
+import type { ReportFinding } from "../finding.ts";
+import { fields, labelsOf, list, podsSelectedBy, selectorText, text } from "../selectors.ts";
+
+/** Ports that a gateway opens, against those that Services lead to its pods. */
+export function gatewayPorts(mesh: AnalyzedMesh, report: ReportFinding): void {
+  for (const { document, rule } of mesh.rules("Gateway")) {
+    const pods = podsSelectedBy(mesh, rule.spec.selector);
+    const selector = selectorText(rule.spec.selector);
+    if (pods.length === 0) {
+      const message = `selector not found: ${JSON.stringify(selector)}: no pod has these labels`;
+      report("ReferencedResourceNotFound", document, message, ["spec", "selector"]);
+      continue;
+    }
+    const known = servedPorts(mesh, pods);
+    rule.spec.servers.forEach(({ port }, at) => {
+      if (port === undefined || known.has(port.number)) return;
+      const message = `port ${port.number} is not a port of any Service of the gateway's pods (selector ${selector}): it cannot be reached through one`;
+      report("GatewayPortNotDefinedOnService", document, message, ["spec", "servers", at, "port", "number"]);
+    });
+  }
+}
+
+function servedPorts(mesh: AnalyzedMesh, pods: readonly AnalyzedObject[]): ReadonlySet<number> {
+  const ports = new Set<number>();
+  for (const service of mesh.of("Service")) {
+    const spec = fields(service.body.spec);
+    const selector = labelsOf(spec.selector);
+    const isFor = pods.some((pod) => pod.namespace === service.namespace && selects(selector, pod.labels));
+    if (!isFor) continue;
+    for (const { port, targetPort, protocol = "TCP" } of list(spec.ports)) {
+      if (protocol !== "TCP") continue;
+      for (const number of [port, targetPort]) if (typeof number === "number") ports.add(number);
+    }
+  }
+  return ports;
+}
+
+/** Gateways at the same pods that want the same host on the same port. */
+export function conflictingGateways(mesh: AnalyzedMesh, report: ReportFinding): void {
+  const gateways = mesh.rules("Gateway");
+  for (const gateway of gateways) {
+    const others = gateways.filter((other) => other !== gateway && meet(mesh, gateway, other));
+    gateway.rule.spec.servers.forEach((server, at) => {
+      const port = server.port?.number ?? 0;
+      const rivals = others.filter(({ rule }) =>
+        rule.spec.servers.some(
+          (other) =>
+            (other.port?.number ?? 0) === port &&
+            other.bind === server.bind &&
+            other.hosts.some((host) => server.hosts.some((own) => wantSameHost(own, host))),
+        ),
+      );
+      if (port === 0 || rivals.length === 0) return;
+      const names = rivals.map(({ rule }) => `${rule.namespace}/${rule.name}`).sort();
+      const message = `conflict with gateways ${names.join(",")} (workload selector ${selectorText(gateway.rule.spec.selector)}, port ${port}, hosts ${server.hosts.join(",")})`;
+      report("ConflictingGateways", gateway.document, message, ["spec", "servers", at]);
+    });
+  }
+}
+
+function meet(mesh: AnalyzedMesh, { rule: a }: AnalyzedRule<"Gateway">, { rule: b }: AnalyzedRule<"Gateway">): boolean {
+  const [own, other] = [a.spec.selector, b.spec.selector];
+  if (selectorText(own) === selectorText(other)) return true;
+  if (!selects(own, other) && !selects(other, own)) return false;
+  return podsSelectedBy(mesh, own).some((pod) => selects(other, pod.labels));
+}
+
+/** Hosts may be for certain namespaces alone: `prod/*`. */
+function wantSameHost(a: string, b: string): boolean {
+  const [from, host] = splitHost(a);
+  const [otherFrom, otherHost] = splitHost(b);
+  return (
+    host === otherHost && (from === "*" || otherFrom === "*" || from === otherFrom) && hostsOverlap(host, otherHost)
+  );
+}
+
+function splitHost(entry: string): readonly [string, string] {
+  const slash = entry.indexOf("/");
+  return slash === -1 ? ["*", entry] : [entry.slice(0, slash), entry.slice(slash + 1)];
+}
+
+/** Clients reuse an HTTP/2 connection for every host of its certificate: one certificate in two gateways leads to 404. */
+export function repeatedCertificates(mesh: AnalyzedMesh, report: ReportFinding): void {
+  const gateways = mesh.rules("Gateway");
+  for (const { document, rule } of gateways) {
+    if (Object.keys(rule.spec.selector).length === 0) continue;
+    for (const other of gateways) {
+      if (other.document === document || !selects(rule.spec.selector, other.rule.spec.selector)) continue;
+      rule.spec.servers.forEach(({ tls }, at) => {
+        const repeated = other.rule.spec.servers.some((server) => hasSameCertificate(tls, server.tls));
+        if (!repeated) return;
+        const names = [rule, other.rule].map(({ namespace, name }) => `${namespace}/${name}`);
+        const message = `the same certificate in gateways ${names.join(", ")}: clients that reuse an HTTP/2 connection may get 404; use one gateway`;
+        report("GatewayDuplicateCertificate", document, message, ["spec", "servers", at, "tls"]);
+      });
+    }
+  }
+}
+
+type ServerTls = AnalyzedRule<"Gateway">["rule"]["spec"]["servers"][number]["tls"];
+
+function hasSameCertificate(a: ServerTls, b: ServerTls): boolean {
+  if (a === undefined || b === undefined) return false;
+  if (a.credentialName !== "" || b.credentialName !== "") return a.credentialName === b.credentialName;
+  return a.serverCertificate !== "" && a.serverCertificate === b.serverCertificate && a.privateKey === b.privateKey;
+}
+
+/** Secrets that gateways name, where their pods run. */
+export function gatewaySecrets(mesh: AnalyzedMesh, report: ReportFinding): void {
+  const secrets = new Map(mesh.of("Secret").map((secret) => [`${secret.namespace}/${secret.name}`, secret]));
+  for (const { document, rule } of mesh.rules("Gateway")) {
+    const named = rule.spec.servers.flatMap(({ tls }, at) =>
+      tls === undefined || tls.credentialName === "" ? [] : [{ name: tls.credentialName, at }],
+    );
+    const [pod] = podsSelectedBy(mesh, rule.spec.selector);
+    if (pod === undefined) {
+      const message = `selector not found: ${JSON.stringify(selectorText(rule.spec.selector))}: no pod has these labels`;
+      report("ReferencedResourceNotFound", document, message, ["spec", "selector"]);
+      continue;
+    }
+    for (const { name, at } of named) {
+      const path = ["spec", "servers", at, "tls", "credentialName"];
+      const secret = secrets.get(`${pod.namespace}/${name}`);
+      if (secret === undefined) {
+        const message = `credentialName not found: ${JSON.stringify(name)}: no Secret of this name in namespace ${pod.namespace}, where the gateway runs`;
+        report("ReferencedResourceNotFound", document, message, path);
+      } else {
+        const problem = secretProblem(secret, mesh.certificateProblem);
+        if (problem === undefined) continue;
+        report("InvalidGatewayCredential", document, `Secret ${name} in namespace ${pod.namespace}: ${problem}`, path);
+      }
+    }
+  }
+}
+
+const FORMS = [
+  { certificate: "tls.crt", key: "tls.key" },
+  { certificate: "cert", key: "key" },
+] as const;
+
+function secretProblem(
+  { body }: AnalyzedObject,
+  certificateProblem: AnalyzedMesh["certificateProblem"],
+): string | undefined {
+  const data = { ...fields(body.data) };
+  for (const [name, value] of Object.entries(fields(body.stringData)))
+    data[name] = Buffer.from(text(value)).toString("base64");
+  const form = FORMS.find(({ certificate }) => data[certificate] !== undefined) ?? FORMS[0];
+  for (const name of [form.certificate, form.key]) {
+    if (text(data[name]) === "") return `${name} is missing; a server needs tls.crt and tls.key (or cert and key)`;
+  }
+  const pem = Buffer.from(text(data[form.certificate]), "base64").toString("latin1");
+  const problem = certificateProblem(pem);
+  return problem === undefined ? undefined : `${form.certificate}: ${problem}`;
+}

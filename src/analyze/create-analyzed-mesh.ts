@@ -1,0 +1,85 @@
+import { errorMessage } from "../base/coded-error.ts";
+import type { ConfigObject } from "../istio-api/config-object.ts";
+import type { Kind } from "../istio-api/kinds.ts";
+import { hostCovers, resolveShortHost } from "../istio-api/values/hostname.ts";
+import { groupBy } from "../mesh-model/lists.ts";
+import type { MeshSettings } from "../mesh-model/mesh-settings.ts";
+import { parseNode } from "../mesh-model/proxy/parse-node.ts";
+import type { OutboundScope, PushSnapshot } from "../mesh-model/push-snapshot.ts";
+import type { Service } from "../mesh-model/service.ts";
+import { isVisibleTo } from "../mesh-model/visibility.ts";
+import { parseCertificate } from "../protocol/x509/certificate.ts";
+import { parsePemCertificates } from "../protocol/x509/pem.ts";
+import type { AnalyzedMesh, AnalyzedObject, AnalyzedRule } from "./analyzed-mesh.ts";
+
+interface AnalyzedMeshInput {
+  readonly objects: readonly AnalyzedObject[];
+  readonly settings: MeshSettings;
+  /** What the control plane makes of the objects. */
+  readonly snapshot: PushSnapshot;
+  /** Milliseconds since 1970, for certificates. */
+  readonly now: number;
+}
+
+export function createAnalyzedMesh({ objects, settings, snapshot, now }: AnalyzedMeshInput): AnalyzedMesh {
+  const byKind: ReadonlyMap<string, readonly AnalyzedObject[]> = groupBy(objects, ({ kind }) => kind);
+  const scopes = new Map<string, OutboundScope>();
+  const of = (kind: string) => byKind.get(kind) ?? [];
+  const seenFrom = (namespace: string): OutboundScope => {
+    const scope = scopes.get(namespace) ?? snapshot.view(anySidecar(namespace)).outbound;
+    scopes.set(namespace, scope);
+    return scope;
+  };
+  return {
+    objects,
+    settings,
+    snapshot,
+    of,
+    seenFrom,
+    rules: <Of extends Kind>(kind: Of) =>
+      of(kind).flatMap((document): readonly AnalyzedRule<Of>[] => {
+        const rule = document.decoded?.object ?? document.decoded?.draft;
+        // Objects of one kind only: the list is that of the kind.
+        return rule === undefined ? [] : [{ document, rule: rule as ConfigObject as ConfigObject<Of> }];
+      }),
+    certificateProblem: (pem) => certificateProblem(pem, now),
+    servicesNamed: (namespace, host) => {
+      const full = resolveShortHost(host, namespace, settings.domainSuffix);
+      const seen = seenFrom(namespace).services.filter(({ hostname }) => hostname === full);
+      // Hosts of a wildcard service, and those that a Sidecar object hides from the namespace's own workloads, exist as well.
+      return seen.length > 0
+        ? seen
+        : snapshot.services.filter((service) => isNamed(service, full, namespace, settings));
+    },
+  };
+}
+
+function isNamed(
+  { hostname, exportTo, namespace: owner }: Service,
+  host: string,
+  namespace: string,
+  { defaultServiceExportTo }: MeshSettings,
+): boolean {
+  return hostCovers(hostname, host) && isVisibleTo(exportTo, owner, namespace, defaultServiceExportTo);
+}
+
+/** A sidecar without labels at an address that no service has. */
+function anySidecar(namespace: string) {
+  const name = namespace === "" ? "default" : namespace;
+  return parseNode({ id: `sidecar~0.0.0.0~analyzed.${name}~${name}.svc.cluster.local`, metadata: { NAMESPACE: name } });
+}
+
+/** Undefined: servers can use it now. */
+function certificateProblem(pem: string, now: number): string | undefined {
+  try {
+    const chain = parsePemCertificates(pem).map(parseCertificate);
+    if (chain.length === 0) return "holds no PEM certificate";
+    for (const { notBefore, notAfter } of chain) {
+      if (now > notAfter.getTime()) return `expired on ${notAfter.toISOString()}`;
+      if (now < notBefore.getTime()) return `is not valid before ${notBefore.toISOString()}`;
+    }
+    return undefined;
+  } catch (failure) {
+    return errorMessage(failure);
+  }
+}

@@ -1,0 +1,77 @@
+import { locateYaml, type YamlPath } from "../files/yaml/locate-yaml.ts";
+import { splitDocuments } from "../files/yaml/split-documents.ts";
+import { decodeObject } from "../istio-api/decode/decode-object.ts";
+import type { AnalyzedObject } from "./analyzed-mesh.ts";
+import { fields, labelsOf, text } from "./selectors.ts";
+
+/** Kinds of the whole cluster; all others are in a namespace. */
+const CLUSTER_KINDS: ReadonlySet<string> = new Set([
+  "Namespace",
+  "Node",
+  "ClusterRole",
+  "ClusterRoleBinding",
+  "CustomResourceDefinition",
+  "MutatingWebhookConfiguration",
+  "ValidatingWebhookConfiguration",
+  "PersistentVolume",
+  "StorageClass",
+  "PriorityClass",
+  "GatewayClass",
+  "IngressClass",
+]);
+
+export interface ReadObjects {
+  readonly objects: readonly AnalyzedObject[];
+  /** Documents that are not YAML, or not objects. */
+  readonly unreadable: readonly { readonly file: string; readonly line: number; readonly message: string }[];
+}
+
+/** All objects of a text of YAML or JSON documents; lists are taken apart. */
+export function readObjects(source: string, file: string, defaultNamespace: string): ReadObjects {
+  const objects: AnalyzedObject[] = [];
+  const unreadable: ReadObjects["unreadable"][number][] = [];
+  for (const document of splitDocuments(source)) {
+    const parsed = locateYaml(document.text);
+    if ("problem" in parsed) {
+      unreadable.push({ file, line: parsed.position.line + document.linesBefore, message: parsed.problem });
+      continue;
+    }
+    if (parsed.data === null || parsed.data === undefined) continue;
+    const locate = (path: YamlPath) => ({ file, line: parsed.locate(path).line + document.linesBefore });
+    if (typeof parsed.data !== "object" || Array.isArray(parsed.data) || typeof fields(parsed.data).kind !== "string") {
+      unreadable.push({ ...locate([]), message: "expected an object with apiVersion, kind and metadata" });
+      continue;
+    }
+    const body = fields(parsed.data);
+    if (!text(body.kind).endsWith("List") || !Array.isArray(body.items)) {
+      objects.push(toAnalyzed(body, defaultNamespace, locate));
+      continue;
+    }
+    (body.items as readonly unknown[]).forEach((item, at) => {
+      objects.push(toAnalyzed(fields(item), defaultNamespace, (path) => locate(["items", at, ...path])));
+    });
+  }
+  return { objects, unreadable };
+}
+
+/** One object, of a file or of a cluster. */
+export function toAnalyzed(
+  body: Readonly<Record<string, unknown>>,
+  defaultNamespace: string,
+  locate?: AnalyzedObject["locate"],
+): AnalyzedObject {
+  const { name, namespace, labels, annotations } = fields(body.metadata);
+  const kind = text(body.kind);
+  const decoded = decodeObject(body, { defaultNamespace });
+  return {
+    kind,
+    apiVersion: text(body.apiVersion),
+    namespace: CLUSTER_KINDS.has(kind) ? "" : text(namespace) || defaultNamespace,
+    name: text(name),
+    labels: labelsOf(labels),
+    annotations: labelsOf(annotations),
+    body,
+    ...(locate && { locate }),
+    ...(decoded.ignoredKind === undefined && { decoded }),
+  };
+}

@@ -1,0 +1,85 @@
+import { selects } from "../mesh-model/selector.ts";
+import type { AnalyzedMesh, AnalyzedObject } from "./analyzed-mesh.ts";
+
+type Labels = Readonly<Record<string, string>>;
+type Fields = Readonly<Record<string, unknown>>;
+
+export const PROXY_CONTAINER = "istio-proxy";
+const SYSTEM_NAMESPACES: ReadonlySet<string> = new Set([
+  "kube-system",
+  "kube-public",
+  "kube-node-lease",
+  "local-path-storage",
+]);
+
+/** As Kubernetes prints a selector of labels. */
+export function selectorText(labels: Labels): string {
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}=${value}`)
+    .sort()
+    .join(",");
+}
+
+export function fields(value: unknown): Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+}
+
+export function list(value: unknown): readonly Fields[] {
+  return Array.isArray(value) ? value.map(fields) : [];
+}
+
+export function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+export function labelsOf(value: unknown): Labels {
+  return Object.fromEntries(
+    Object.entries(fields(value)).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+  );
+}
+
+export function podsSelectedBy(mesh: AnalyzedMesh, selector: Labels, namespace?: string): readonly AnalyzedObject[] {
+  return mesh
+    .of("Pod")
+    .filter((pod) => (namespace === undefined || pod.namespace === namespace) && selects(selector, pod.labels));
+}
+
+/** The containers of a pod or of a workload's template, init containers last. */
+export function containersOf(podSpec: Fields): readonly Fields[] {
+  return [...list(podSpec.containers), ...list(podSpec.initContainers)];
+}
+
+export function podSpecOf({ kind, body }: AnalyzedObject): Fields {
+  const spec = fields(body.spec);
+  return kind === "Pod" ? spec : fields(fields(spec.template).spec);
+}
+
+export function podLabelsOf(object: AnalyzedObject): Labels {
+  if (object.kind === "Pod") return object.labels;
+  return labelsOf(fields(fields(fields(object.body.spec).template).metadata).labels);
+}
+
+export function hasProxy(pod: AnalyzedObject): boolean {
+  return containersOf(podSpecOf(pod)).some(({ name }) => name === PROXY_CONTAINER);
+}
+
+export function isSystemNamespace(namespace: string, rootNamespace: string): boolean {
+  return namespace === rootNamespace || SYSTEM_NAMESPACES.has(namespace);
+}
+
+/** Parts of the control plane and gateways that an installation brings along. */
+export function isControlPlane({ labels }: AnalyzedObject): boolean {
+  return labels.istio !== undefined || labels.release === "istio" || labels.app === "istiod";
+}
+
+export function namespaceOf(mesh: AnalyzedMesh, name: string): AnalyzedObject | undefined {
+  return mesh.of("Namespace").find((object) => object.name === name);
+}
+
+/** Names of objects in one line: `a, b`. */
+export function namesOf(objects: readonly AnalyzedObject[]): string {
+  return objects
+    .map(({ namespace, name }) => `${namespace}/${name}`)
+    .sort()
+    .join(", ");
+}
