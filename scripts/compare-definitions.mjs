@@ -9,6 +9,11 @@ if (theirs === undefined || paths.length === 0) {
 }
 const { compareDefinitions } = await importBundled("test/support/deploy/compare-definitions.ts");
 const { taken, refused, differences } = await compareDefinitions(theirs, paths);
-for (const { object, onlyBy, message } of differences) console.log(`only ${onlyBy} take ${object}\n    ${message}`);
-console.log(`${taken} objects are taken by both, ${refused} are refused by both, ${differences.length} differ`);
+for (const { object, onlyBy, message, isInvalid } of differences) {
+  const validation = isInvalid ? ", and the validation webhook refuses it" : "";
+  console.log(`only ${onlyBy} take ${object}${validation}\n    ${message}`);
+}
+const invalid = differences.filter(({ isInvalid }) => isInvalid).length;
+console.log(`${taken} objects are taken by both, ${refused} are refused by both`);
+console.log(`${differences.length} are taken by one only, of which the validation webhook refuses ${invalid}`);
 process.exitCode = differences.some(({ onlyBy }) => onlyBy === "theirs") ? 1 : 0;

@@ -1,8 +1,15 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { buildWebhookConfiguration } from "../../src/inject/core/configuration/webhook-configuration.ts";
+import { DEFAULT_VALUES } from "../../src/inject/core/default-values.ts";
+import { INJECTION_RULES } from "../../src/inject/core/rules.ts";
+import { decodeObject, hasErrors } from "../../src/istio-api/decode/decode-object.ts";
+import { goldenPath, needsGoldenData } from "../conformance/golden-data.ts";
 import { manifestFiles } from "../support/deploy/manifest-files.ts";
 import { type Chart, lintChart, RELEASES, renderChart } from "../support/deploy/render-chart.ts";
+import { documentsOf, rulesBelow, wouldStore } from "../support/deploy/rule-files.ts";
+import type { Manifest } from "../support/kubernetes/apply-objects.ts";
 import { startKubernetes } from "../support/kubernetes/start-kubernetes.ts";
 import { sharedPlace } from "../support/shared-place.ts";
 
@@ -33,4 +40,102 @@ test("kubectl takes the plain manifests as they are, twice", async () => {
   await cluster().kubectl(["apply", "--server-side", "-f", MANIFESTS]);
   const second = await cluster().kubectl(["apply", "--server-side", "-f", MANIFESTS, "-o", "name"]);
   expect(second.split("\n")).toContain("deployment.apps/istio-ingressgateway");
+});
+
+test("every good rule object of the golden cases is taken, as kubectl would send it", async (context) => {
+  needsGoldenData(context, goldenPath("discovery"));
+  const refused: string[] = [];
+  const objects = rulesBelow(goldenPath("discovery"));
+  for (const { file, object } of objects) {
+    if (hasErrors(decodeObject(object, { defaultNamespace: "default" }).problems)) continue;
+    const reason = await wouldStore(cluster(), object);
+    if (reason !== undefined) refused.push(`${file}: ${reason}`);
+  }
+  expect(refused).toEqual([]);
+  expect(objects.length).toBeGreaterThan(50);
+});
+
+const rendered = async (chart: Chart, values: readonly string[] = []): Promise<readonly Manifest[]> =>
+  documentsOf(await renderChart(chart, chart, values));
+
+test.each([
+  { what: "a revision with tags", chart: "istiod", values: ["revision=canary", "revisionTags={default,prod}"] },
+  {
+    what: "autoscaling",
+    chart: "istiod",
+    values: ["autoscaleEnabled=true", "sidecarInjectorWebhook.enableNamespacesByDefault=true"],
+  },
+  {
+    what: "all rights",
+    chart: "istiod",
+    values: ["rbac.gatewaySecrets=true", "env.PILOT_ENABLE_STATUS=true", "platform=openshift"],
+  },
+  {
+    what: "one replica",
+    chart: "istiod",
+    values: ["replicaCount=1", "global.tag=1.2", "global.imagePullSecrets={registry}"],
+  },
+  { what: "a reader for other clusters", chart: "base", values: ["reader.enabled=true", "defaultRevision=canary"] },
+  {
+    what: "a node port",
+    chart: "gateway",
+    values: ["service.type=NodePort", "autoscaling.enabled=false", "replicaCount=2", "env.A=b"],
+  },
+] as const)("$what: the API server takes what the chart $chart renders", async ({ chart, values }) => {
+  await cluster().kubectl(["apply", "--server-side", "-f", join(MANIFESTS, "0-namespace.yaml")]);
+  const text = await renderChart(chart, chart, values);
+  await cluster().kubectl(["apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-"], text);
+});
+
+test.each([
+  { revision: "", tag: "", values: [] },
+  { revision: "", tag: "", values: ["sidecarInjectorWebhook.enableNamespacesByDefault=true"] },
+  { revision: "canary", tag: "", values: ["revision=canary"] },
+  { revision: "canary", tag: "default", values: ["revision=canary", "revisionTags={default}"] },
+])(
+  "the webhooks of revision '$revision', tag '$tag' and $values select what kube-inject webhook-config selects",
+  async ({ revision, tag, values }) => {
+    const wanted = buildWebhookConfiguration({
+      revision,
+      tag,
+      systemNamespace: "istio-system",
+      url: "",
+      serviceName: "",
+      path: "/inject",
+      caBundle: "",
+      namespacesByDefault: values.some((value) => value.includes("enableNamespacesByDefault")),
+      selectsObjects: false,
+      reinvocationPolicy: "Never",
+      failurePolicy: "Fail",
+      rules: INJECTION_RULES.current,
+    }) as Manifest;
+    const found = (await rendered("istiod", values)).find(
+      ({ kind, metadata }) => kind === wanted.kind && metadata.name === wanted.metadata.name,
+    );
+    expect(found?.webhooks).toEqual(wanted.webhooks);
+  },
+);
+
+test("the values of injection are those that are built in, except for the image", async () => {
+  const map = (await rendered("istiod")).find(({ metadata }) => metadata.name === "istio-sidecar-injector");
+  const { global, ...rest } = JSON.parse((map?.data as Record<string, string>).values ?? "");
+  const { global: builtin, ...others } = DEFAULT_VALUES as { global: Record<string, Record<string, unknown>> };
+  const image = { image: "pilot-agent" };
+  expect(rest).toEqual(others);
+  expect(global).toEqual({
+    ...builtin,
+    hub: "localhost",
+    tag: "0.1.0",
+    configValidation: true,
+    proxy: { ...builtin.proxy, ...image },
+    proxy_init: { ...builtin.proxy_init, ...image },
+  });
+});
+
+test("the charts and their images have the version of the package", () => {
+  const version = JSON.parse(readFileSync(join(import.meta.dirname, "../../package.json"), "utf8")).version;
+  for (const [chart] of RELEASES) {
+    const text = readFileSync(join(MANIFESTS, `../charts/${chart}/Chart.yaml`), "utf8");
+    expect(documentsOf(text)[0]).toMatchObject({ version, appVersion: version });
+  }
 });

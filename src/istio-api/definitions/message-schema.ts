@@ -54,6 +54,12 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
 /** Lists whose elements are merged by a key when several owners apply an object. */
 const LIST_KEYS: Readonly<Record<string, string>> = { "ServiceEntry.ports": "name" };
 
+/** Limits of single fields that the type of the message does not have. */
+const LIMITS: Readonly<Record<string, Schema>> = {
+  "JWTRule.spaceDelimitedClaims": { maxItems: 64, items: { type: "string", minLength: 1 } },
+  "ProxyConfig.concurrency": { minimum: 0 },
+};
+
 /** Names that the API server takes beside the JSON name. */
 const ALIASES: Readonly<Record<string, readonly string[]>> = {
   "HTTPRoute.mirrorPercent": ["mirror_percent"],
@@ -67,7 +73,8 @@ export function messageSchema(table: MessageTable): Schema {
   const properties: Record<string, Schema> = {};
   for (const field of table.byName.values()) {
     for (const spelling of [field.name, ...(ALIASES[`${name}.${field.name}`] ?? [])]) {
-      properties[spelling] = fieldSchema(name, field, texts.get(spelling));
+      const limits = LIMITS[`${name}.${field.name}`];
+      properties[spelling] = { ...fieldSchema(name, field, texts.get(spelling)), ...limits };
     }
   }
   return { type: "object", properties, ...required(name), ...exclusions(table) };

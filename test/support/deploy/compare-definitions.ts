@@ -1,11 +1,10 @@
-import { readdirSync, readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
-import { parseAllDocuments } from "yaml";
+import { readFileSync } from "node:fs";
 import { CloseStack } from "../../../src/base/close-stack.ts";
+import { decodeObject, hasErrors } from "../../../src/istio-api/decode/decode-object.ts";
 import type { Manifest } from "../kubernetes/apply-objects.ts";
-import { objectPath } from "../kubernetes/apply-objects.ts";
 import { type Kubernetes, startKubernetes } from "../kubernetes/start-kubernetes.ts";
 import { definitionText } from "./definition-text.ts";
+import { documentsOf, rulesBelow, wouldStore } from "./rule-files.ts";
 
 export interface DefinitionComparison {
   /** Objects that both API servers took, or both refused. */
@@ -16,6 +15,8 @@ export interface DefinitionComparison {
     readonly object: string;
     readonly onlyBy: "ours" | "theirs";
     readonly message: string;
+    /** Whether the validation webhook would refuse it. */
+    readonly isInvalid: boolean;
   }[];
 }
 
@@ -40,6 +41,7 @@ export async function compareDefinitions(theirFile: string, paths: readonly stri
         object: `${file}: ${object.kind} ${object.metadata?.name}`,
         onlyBy: own === undefined ? "ours" : "theirs",
         message: own ?? other ?? "",
+        isInvalid: isInvalid(object),
       });
   }
   return { taken, refused, differences };
@@ -51,40 +53,6 @@ async function startWith(definitions: string, opened: CloseStack): Promise<Kuber
   return kubernetes;
 }
 
-/** Undefined when the object would be stored, else why not. Unknown fields are refused, as kubectl asks for. */
-async function wouldStore({ api }: Kubernetes, object: Manifest): Promise<string | undefined> {
-  const {
-    namespace: _,
-    generateName,
-    name = generateName ?? "unnamed",
-    ...rest
-  } = { ...object.metadata } as Record<string, unknown>;
-  const metadata = { ...rest, name: String(name), namespace: "default" };
-  const path = (await objectPath(api, { ...object, metadata })).replace(/\/[^/]*$/, "");
-  const { status, body } = await api.ask({
-    method: "POST",
-    path: `${path}?dryRun=All&fieldValidation=Strict`,
-    body: { ...object, metadata },
-  });
-  return status < 300 ? undefined : String(JSON.parse(body).message);
-}
-
-function rulesBelow(path: string): { readonly file: string; readonly object: Manifest }[] {
-  if (statSync(path).isDirectory()) return readdirSync(path).flatMap((name) => rulesBelow(join(path, name)));
-  if (!/\.ya?ml$/.test(path)) return [];
-  return documentsOf(readFileSync(path, "utf8"))
-    .filter((object) => /^(networking|security|telemetry|extensions)\.istio\.io\//.test(String(object.apiVersion)))
-    .map((object) => ({ file: path, object }));
-}
-
-/** Files that are templates or input of tests need not be YAML; members that begin with _ are notes of those. */
-function documentsOf(text: string): Manifest[] {
-  return parseAllDocuments(text, { logLevel: "silent" })
-    .filter((document) => "errors" in document && document.errors.length === 0)
-    .map((document) => document.toJS() as unknown)
-    .filter((value) => value !== null && typeof value === "object")
-    .map(
-      (value) =>
-        Object.fromEntries(Object.entries(value).filter(([name]) => !name.startsWith("_"))) as unknown as Manifest,
-    );
+function isInvalid(object: Manifest): boolean {
+  return hasErrors(decodeObject(object, { defaultNamespace: "default" }).problems);
 }
