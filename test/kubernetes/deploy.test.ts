@@ -118,7 +118,7 @@ test.each([
 
 test("the values of injection are those that are built in, except for the image", async () => {
   const map = (await rendered("istiod")).find(({ metadata }) => metadata.name === "istio-sidecar-injector");
-  const { global, ...rest } = JSON.parse((map?.data as Record<string, string>).values ?? "");
+  const { global, ...rest } = JSON.parse((map?.data as Record<string, string> | undefined)?.values ?? "");
   const { global: builtin, ...others } = DEFAULT_VALUES as { global: Record<string, Record<string, unknown>> };
   const image = { image: "pilot-agent" };
   expect(rest).toEqual(others);

@@ -3,9 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { CloseStack } from "../../src/base/close-stack.ts";
+import { SECRET_TYPE } from "../../src/xds/type-urls.ts";
+import { createTestCa } from "../support/certs/test-ca.ts";
 import { createAuditLog } from "../support/deploy/audit-log.ts";
 import { grantedRights } from "../support/deploy/granted-rights.ts";
 import { NAMESPACE, RELEASES, renderChart } from "../support/deploy/render-chart.ts";
+import { gatewayNode, tlsSecret } from "../support/discovery/gateway.ts";
 import { kubeService, kubeSlice } from "../support/discovery/kubernetes-objects.ts";
 import { type DiscoveryProcess, startDiscoveryProcess } from "../support/discovery/process.ts";
 import type { Manifest } from "../support/kubernetes/apply-objects.ts";
@@ -81,6 +84,16 @@ const manifests = (...objects: readonly object[]) => objects as readonly Manifes
 const get = async (...args: readonly string[]) =>
   JSON.parse(await place().kubernetes.kubectl(["get", ...args, "-o", "json"])) as Manifest;
 
+async function publishedRoots(namespace: string): Promise<string> {
+  await until("the roots are published", async () =>
+    (await place().kubernetes.kubectl(["get", "configmaps", "-n", namespace, "-o", "name"])).includes(
+      "istio-ca-root-cert",
+    ),
+  );
+  const { data } = await get("configmap", "istio-ca-root-cert", "-n", namespace);
+  return (data as Record<string, string>)["root-cert.pem"] ?? "";
+}
+
 async function untilWebhooksWork(): Promise<void> {
   await until("the webhooks have the CA bundle, and validation is required", async () => {
     const injecting = await get("mutatingwebhookconfiguration", "istio-sidecar-injector");
@@ -94,11 +107,7 @@ test("a proxy with a token of its account gets the services of the cluster", asy
   await kubernetes.apply(
     manifests(kubeService("web", { clusterIP: "10.96.0.77" }), kubeSlice("web", [{ address: "10.0.0.1" }])),
   );
-  await until("the roots are published", async () =>
-    (await kubernetes.kubectl(["get", "configmaps", "-n", "prod", "-o", "name"])).includes("istio-ca-root-cert"),
-  );
-  const roots = await get("configmap", "istio-ca-root-cert", "-n", "prod");
-  const ca = (roots.data as Record<string, string>)["root-cert.pem"] ?? "";
+  const ca = await publishedRoots("prod");
   const token = await kubernetes.token({ namespace: "prod", account: "default", audiences: ["istio-ca"] });
   await using stream = openSotw({ port: discovery.ports.secureGrpc, token, tls: { ca } });
   const metadata = { NAMESPACE: "prod", SERVICE_ACCOUNT: "default", INSTANCE_IPS: "10.0.0.1" };
@@ -149,6 +158,24 @@ test("the pods of the gateway become gateways", async () => {
   });
 });
 
+test("a gateway of another namespace gets the certificate behind its credentialName", async () => {
+  const { kubernetes, discovery } = place();
+  await kubernetes.kubectl(["create", "namespace", "edge"]);
+  const gateway = await renderChart("gateway", "istio-edge", [], "edge");
+  await kubernetes.kubectl(["apply", "--server-side", "-f", "-"], gateway);
+  const pair = await (await createTestCa()).pair(["a.example"]);
+  await kubernetes.apply(manifests(tlsSecret("edge", "certificate", pair)));
+  const token = await kubernetes.token({ namespace: "edge", account: "istio-edge", audiences: ["istio-ca"] });
+  await using stream = openSotw({ port: discovery.ports.secureGrpc, token, tls: { ca: await publishedRoots("edge") } });
+  const node = gatewayNode("edge", "istio-edge");
+  stream.send({ node, typeUrl: SECRET_TYPE, resourceNames: ["kubernetes://certificate"] });
+  await until("the certificate came", () =>
+    stream.responses.some(({ resources = [] }) =>
+      resources.some(({ value }) => Buffer.from(value ?? []).includes("-----BEGIN CERTIFICATE-----")),
+    ),
+  );
+});
+
 test("a rule object with a mistake is refused with the reason", async () => {
   await untilWebhooksWork();
   const rule = {
@@ -175,8 +202,6 @@ test("the control plane holds its lease", async () => {
 const OTHER_SITUATIONS: Readonly<Record<string, readonly string[]>> = {
   "the root is renewed": ["patch secrets", "patch configmaps"],
   "the lease is renewed, seconds after it was taken": ["update leases.coordination.k8s.io"],
-  "a gateway asks for a credential": ["create subjectaccessreviews.authorization.k8s.io"],
-  "a remote cluster is added": ["watch secrets"],
   "a workload outside of the cluster registers": [
     ...["get", "create", "update", "patch", "delete"].map((verb) => `${verb} workloadentries.networking.istio.io`),
     ...["get", "update", "patch"].map((verb) => `${verb} workloadentries/status.networking.istio.io`),

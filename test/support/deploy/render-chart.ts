@@ -19,9 +19,14 @@ export const RELEASES: readonly (readonly [chart: Chart, release: string])[] = [
 ];
 
 /** What `helm template` prints with `--set` for each of the values; rejects with helm's own message. */
-export async function renderChart(chart: Chart, release: string, values: readonly string[] = []): Promise<string> {
+export async function renderChart(
+  chart: Chart,
+  release: string,
+  values: readonly string[] = [],
+  namespace = NAMESPACE,
+): Promise<string> {
   const set = values.flatMap((value) => ["--set", value]);
-  return helm(["template", release, join(CHARTS, chart), "--namespace", NAMESPACE, ...set]);
+  return helm(["template", release, join(CHARTS, chart), "--namespace", namespace, ...set]);
 }
 
 export async function lintChart(chart: Chart): Promise<string> {
