@@ -1,13 +1,21 @@
 import { expect, test } from "vitest";
+import { startAdmissionServer } from "../../src/admission/index.ts";
+import { silentLogger } from "../../src/base/logger.ts";
+import { COMMANDS } from "../../src/cli/commands/list.ts";
 import { buildWebhookConfiguration } from "../../src/inject/core/configuration/webhook-configuration.ts";
 import { INJECTION_RULES } from "../../src/inject/core/rules.ts";
+import { httpRequest } from "../../src/net/http-client/http-request.ts";
+import { makeCertificate } from "../support/certs/certificates.ts";
+import { runWords } from "../support/cli/run-words.ts";
 import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery/server.ts";
+import { temporaryFolder } from "../support/files/temporary-folder.ts";
 import type { Manifest } from "../support/kubernetes/apply-objects.ts";
 import { ruleDefinitions } from "../support/kubernetes/rule-definitions.ts";
 import { type Kubernetes, startKubernetes } from "../support/kubernetes/start-kubernetes.ts";
 import { freePorts } from "../support/net/free-ports.ts";
 import { sharedPlace } from "../support/shared-place.ts";
 import { until } from "../support/wait/until.ts";
+import { answerOf, podOf, reviewOf } from "../support/webhooks/injector.ts";
 import { webhookSettings } from "../support/webhooks/settings.ts";
 
 const manifests = (...objects: readonly object[]) => objects as readonly Manifest[];
@@ -37,6 +45,8 @@ const place = sharedPlace(["kubernetes"], async (opened) => {
         https: { host, port },
       },
       webhooks: webhookSettings(),
+      // Not there: the mesh config is that of the cluster.
+      meshConfigFile: "./etc/istio/config/none",
     });
   const server = opened.add(await start());
   await kubernetes.apply(manifests(injector(port), validator(port)));
@@ -191,6 +201,139 @@ test("configurations that are right are not written again, and one whose bundle 
   expect((await read()).metadata.resourceVersion).toBe(before.metadata.resourceVersion);
   await kubernetes.delete(manifests(injector(port))[0] as Manifest);
   await kubernetes.apply(manifests(injector(port)));
+  await untilPatched(kubernetes);
+});
+
+test("the injection config and the mesh config of ConfigMaps count from the next pod on, and a bad one leaves the last in force", async () => {
+  const { kubernetes, server } = place();
+  const map = (name: string, data: object) => ({
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name, namespace: "istio-system" },
+    data,
+  });
+  const shown = async () => JSON.stringify(await create(kubernetes, pod("", { generateName: "settings-" })));
+  await kubernetes.apply(
+    manifests(
+      map("istio-sidecar-injector", { config: "policy: enabled", values: "global: {hub: hub.example}" }),
+      map("istio", { mesh: "defaultConfig: {proxyMetadata: {FROM_MESH: one}}" }),
+    ),
+  );
+  await until("both count", async () => {
+    const text = await shown();
+    return text.includes("hub.example/") && text.includes("FROM_MESH");
+  });
+  const refused = () =>
+    server.log.lines.filter(({ message }) => message === "injection config cannot be used").map(({ fields }) => fields);
+  await kubernetes.apply(
+    manifests(
+      map("istio-sidecar-injector", { config: "templates: {sidecar: '{{ if }}'}", values: "global: {hub: other}" }),
+    ),
+  );
+  await until("it is refused with source and line", () =>
+    expect(String(refused().at(-1)?.error)).toMatch(
+      /istio-system\/istio-sidecar-injector, key config: template "sidecar": template: inject:1/,
+    ),
+  );
+  expect(await shown()).toContain("hub.example");
+  await kubernetes.delete(manifests(map("istio-sidecar-injector", {}))[0] as Manifest);
+  await until("the loss is logged", () => expect(String(refused().at(-1)?.error)).toMatch(/is gone/));
+  expect(await shown()).toContain("hub.example");
+  // The command reads the same.
+  using folder = temporaryFolder();
+  const words = ["kube-inject", "-f", folder.write("pod.yaml", pod("web")), "--kubeconfig", kubernetes.kubeconfig];
+  const without = await runWords({ words, commands: COMMANDS, env: {} });
+  expect(without.stderr).toMatch(/ConfigMap "istio-sidecar-injector" is not in namespace "istio-system": name it with/);
+  await kubernetes.apply(
+    manifests(map("istio-sidecar-injector", { config: "", values: "global: {hub: third.example}" })),
+  );
+  const { stdout, stderr, code } = await runWords({ words, commands: COMMANDS, env: {} });
+  expect({ stderr, code }).toEqual({ stderr: "", code: 0 });
+  expect(stdout).toContain("third.example/proxyv2");
+  expect(stdout).toContain("FROM_MESH");
+});
+
+test("a ProxyConfig object is in the effective config of the pods it selects", async () => {
+  const { kubernetes } = place();
+  const rule = {
+    apiVersion: "networking.istio.io/v1beta1",
+    kind: "ProxyConfig",
+    metadata: { name: "tuned", namespace: "apps" },
+    spec: { selector: { matchLabels: { app: "tuned" } }, concurrency: 3, environmentVariables: { FROM_RULE: "yes" } },
+  };
+  await kubernetes.apply(manifests(rule));
+  const shown = async (labels: object) =>
+    JSON.stringify(await create(kubernetes, pod("", { generateName: "tuned-", labels })));
+  await until("it counts", async () => (await shown({ app: "tuned" })).includes("FROM_RULE"));
+  expect(await shown({ app: "tuned" })).toContain('\\"concurrency\\":3');
+  expect(await shown({ app: "other" })).not.toContain("FROM_RULE");
+});
+
+test("two webhooks that both want their container last end with both, each once, whoever is asked first", async () => {
+  const { kubernetes, port } = place();
+  const ca = await makeCertificate({ commonName: "other" });
+  const leaf = await makeCertificate({ by: ca, isCa: false, hosts: [host] });
+  await using other = await startAdmissionServer({
+    listen: { host, port: 0 },
+    tls: () => ({ cert: leaf.pem, key: leaf.keyPem }),
+    log: silentLogger,
+    reviewers: { "/last": { review: ({ object }) => ({ allowed: true, patch: moveLast(object) }) } },
+  });
+  const both = { failurePolicy: "Fail", reinvocationPolicy: "IfNeeded" };
+  await kubernetes.apply(
+    manifests(injector(port, both), {
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "MutatingWebhookConfiguration",
+      metadata: { name: "z-other" },
+      webhooks: [
+        {
+          ...both,
+          name: "other.example.com",
+          clientConfig: {
+            url: `https://${host}:${"port" in other.address ? other.address.port : 0}/last`,
+            caBundle: Buffer.from(ca.pem).toString("base64"),
+          },
+          sideEffects: "None",
+          admissionReviewVersions: ["v1"],
+          rules: [{ operations: ["CREATE"], apiGroups: [""], apiVersions: ["v1"], resources: ["pods"] }],
+          namespaceSelector: { matchLabels: { "istio-injection": "enabled" } },
+        },
+      ],
+    }),
+  );
+  try {
+    await until("both are asked", async () => {
+      const created = await create(kubernetes, pod("", { generateName: "two-" }));
+      return expect(names(created.spec.containers).toSorted()).toEqual(["app", "istio-proxy", "other"]);
+    });
+  } finally {
+    await kubernetes.kubectl(["delete", "mutatingwebhookconfiguration", "z-other"]);
+  }
+});
+
+/** Adds its container, or moves it to the end. */
+function moveLast(object: unknown): readonly object[] {
+  const { containers } = (object as { spec: { containers: { name: string }[] } }).spec;
+  const at = containers.findIndex(({ name }) => name === "other");
+  if (at === containers.length - 1) return [];
+  const value = { name: "other", image: "other:1" };
+  const add = { op: "add", path: "/spec/containers/-", value };
+  return at === -1 ? [add] : [{ op: "remove", path: `/spec/containers/${at}` }, add];
+}
+
+test("while the API server is away reviews are answered with the last settings, and configurations are patched when it is back", async () => {
+  const { kubernetes, port } = place();
+  const { api } = kubernetes;
+  await kubernetes.kill();
+  const body = reviewOf(podOf());
+  const url = `https://${host}:${port}/inject`;
+  const headers = { "content-type": "application/json" };
+  const answer = await httpRequest({ url, method: "POST", body, headers, tls: { rejectUnauthorized: false } });
+  expect(answerOf(answer).response).toMatchObject({ allowed: true, patchType: "JSONPatch" });
+  await kubernetes.restart();
+  const name = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/istio-sidecar-injector";
+  const patch = [{ op: "remove", path: "/webhooks/0/clientConfig/caBundle" }];
+  await api.json({ method: "PATCH", path: name, body: patch, contentType: "application/json-patch+json" });
   await untilPatched(kubernetes);
 });
 
